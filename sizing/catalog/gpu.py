@@ -1,0 +1,53 @@
+"""One accelerator as the engine sees it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gpu:
+    """Datasheet facts of one accelerator, in bytes, bytes/s, FLOP/s (dense, never sparse) and watts.
+
+    ``link_bytes_per_s`` is the GPU-to-GPU bandwidth in ONE direction inside a scale-up domain of ``domain_gpus`` GPUs;
+    beyond the domain, and where there is no NVLink/Infinity Fabric, ``pcie_bytes_per_s`` (one direction) holds. None
+    means unknown: such a value is never guessed.
+    """
+
+    id: str
+    name: str
+    vendor: str
+    architecture: str
+    family: str
+    compute_capability: float | None = None
+    memory_bytes: float
+    memory_bandwidth: float
+    fp16_flops: float | None
+    bf16_flops: float | None
+    fp8_flops: float | None
+    int8_ops: float | None
+    fp4_flops: float | None
+    link_name: str
+    link_bytes_per_s: float | None
+    domain_gpus: int
+    pcie_bytes_per_s: float
+    tdp_w: float | None
+    supports_bf16: bool
+    supports_fp8: bool
+    supports_int8: bool
+    supports_fp4: bool
+    release_date: str = ""
+    source: str = ""
+    source_date: str = ""
+    notes: str = ""
+    custom: bool = False
+
+    @property
+    def sizable(self) -> bool:
+        """Whether memory, bandwidth and a 16-bit matrix rate are known, which every estimate needs."""
+        return bool(self.memory_bytes and self.memory_bandwidth and (self.fp16_flops or self.bf16_flops))
+
+    @property
+    def has_fast_link(self) -> bool:
+        """NVLink, Infinity Fabric or a comparable scale-up link (not PCIe) to at least one neighbour."""
+        return self.link_bytes_per_s is not None and self.domain_gpus > 1

@@ -1,0 +1,69 @@
+"""One language model as the engine sees it: the numbers that decide memory and step time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+AttentionKind = Literal["mha", "gqa", "mqa", "mla"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Model:
+    """Architecture of one model. Counts are plain numbers (not billions), lengths are tokens.
+
+    ``kv_elements_full`` and ``kv_elements_sliding`` are numbers of cached values per token summed over the layers of
+    that kind (keys and values together; the latent vector for MLA), before tensor-parallel splitting. Sliding layers
+    hold at most ``sliding_window`` tokens. Linear-attention and Mamba layers hold ``state_elements`` per sequence.
+    """
+
+    id: str
+    family: str
+    developer: str
+    params_total: float
+    params_active: float
+    layers: int
+    hidden_size: int
+    heads: int
+    kv_heads: int
+    head_dim: int
+    intermediate_size: int
+    vocab_size: int
+    tie_embeddings: bool = False
+    attention: AttentionKind = "gqa"
+    full_layers: int
+    sliding_layers: int = 0
+    linear_layers: int = 0
+    sliding_window: int | None = None
+    kv_elements_full: float
+    kv_elements_sliding: float = 0.0
+    state_elements: float = 0.0
+    experts: int = 0
+    experts_per_token: int = 0
+    shared_experts: int = 0
+    moe_intermediate_size: int = 0
+    moe_layers: int = 0
+    max_context: int | None = None
+    native_precision: str = "bf16"
+    license: str = ""
+    release_date: str = ""
+    source: str = ""
+    notes: str = ""
+    assumptions: tuple[str, ...] = ()
+
+    @property
+    def is_moe(self) -> bool:
+        """Whether some layers route tokens to a subset of experts."""
+        return self.experts > 1
+
+    @property
+    def params_experts(self) -> float:
+        """Parameters inside routed experts: ``(total - active) / (1 - k/E)``; 0 for a dense model."""
+        if not self.is_moe:
+            return 0.0
+        return (self.params_total - self.params_active) / (1.0 - self.experts_per_token / self.experts)
+
+    @property
+    def params_embedding(self) -> float:
+        """Input-embedding parameters: looked up, not multiplied; 0 when tied to the output head."""
+        return 0.0 if self.tie_embeddings else float(self.vocab_size * self.hidden_size)

@@ -1,0 +1,200 @@
+"""The question: what a scenario file may say. Validated here, at the edge; the engine trusts it afterwards.
+
+Units are those a person types: milliseconds, requests per second, percent, billions of parameters. Conversion to
+seconds and bytes happens where the engine reads them.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+SCHEMA_VERSION = 1
+
+Mode = Literal["streaming", "sequential", "offline"]
+Location = Literal["on_prem", "cloud", "hybrid"]
+Objective = Literal["cost", "gpus", "latency", "energy"]
+StepSource = Literal["roofline", "kernel"]
+
+Tokens = Annotated[float, Field(gt=0, le=10_000_000, allow_inf_nan=False)]
+Rate = Annotated[float, Field(gt=0, le=1_000_000, allow_inf_nan=False)]
+Milliseconds = Annotated[float, Field(gt=0, le=86_400_000, allow_inf_nan=False)]
+Percentile = Annotated[float, Field(ge=50, le=99.9, allow_inf_nan=False)]
+Usd = Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)]
+
+
+class Part(BaseModel):
+    """Base of every part of a scenario: frozen, and an unknown key is an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class LengthSpread(Part):
+    """A length that varies between requests, given by two percentiles; read as lognormal."""
+
+    p50: Tokens
+    p95: Tokens
+
+    @model_validator(mode="after")
+    def _ordered(self) -> LengthSpread:
+        if self.p95 < self.p50:
+            raise ValueError("p95 must not be smaller than p50")
+        return self
+
+
+Length = Tokens | LengthSpread
+
+
+class ModelSize(Part):
+    """A model without public architecture: its size, and whatever else is known of it."""
+
+    name: str = Field(min_length=1, max_length=120)
+    params_b: Annotated[float, Field(ge=0.05, le=20_000, allow_inf_nan=False)]
+    layers: int | None = Field(default=None, ge=1, le=1000)
+    hidden_size: int | None = Field(default=None, ge=64, le=200_000)
+    heads: int | None = Field(default=None, ge=1, le=2048)
+    kv_heads: int | None = Field(default=None, ge=1, le=2048)
+    head_dim: int | None = Field(default=None, ge=8, le=2048)
+    max_context: int | None = Field(default=None, ge=1, le=100_000_000)
+
+
+class ModelConfig(Part):
+    """A model described by its Hugging Face config.json, given inline (a file path is read by the file loader)."""
+
+    config: dict[str, Any]
+    name: str = Field(default="custom model", max_length=120)
+
+
+class GammaArrivals(Part):
+    """Arrivals burstier (cv > 1) or smoother (cv < 1) than Poisson: gamma-distributed gaps."""
+
+    cv: Annotated[float, Field(ge=0, le=20, allow_inf_nan=False)]
+
+
+class Gamma(Part):
+    """Wrapper so that the file reads ``arrivals: {gamma: {cv: 2}}``."""
+
+    gamma: GammaArrivals
+
+
+class Profile(Part):
+    """Relative load of the 24 hours of a day; the busiest hour is the peak."""
+
+    profile: list[Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]] = Field(min_length=24, max_length=24)
+
+    @model_validator(mode="after")
+    def _some_load(self) -> Profile:
+        if max(self.profile) <= 0:
+            raise ValueError("at least one of the 24 hours must be above 0")
+        return self
+
+
+class Users(Part):
+    """Demand from people: users x requests each, spread over working hours, with a peak factor."""
+
+    daily_users: Annotated[float, Field(gt=0, le=1e10, allow_inf_nan=False)]
+    requests_per_user: Annotated[float, Field(gt=0, le=1e5, allow_inf_nan=False)] = 3.0
+    hours: Annotated[float, Field(gt=0, le=24, allow_inf_nan=False)] = 8.0
+    peak_to_mean: Annotated[float, Field(ge=1, le=1000, allow_inf_nan=False)] = 2.0
+
+
+class Workload(Part):
+    """What is asked of the model."""
+
+    input_tokens: Length
+    output_tokens: Length
+    peak_rps: Rate | None = None
+    average_rps: Rate | None = None
+    peak_percentile: Percentile = 95.0
+    users: Users | None = None
+    growth_percent: Annotated[float, Field(ge=0, le=10_000, allow_inf_nan=False)] = 0.0
+    prefix_cached_tokens: Annotated[float, Field(ge=0, le=10_000_000, allow_inf_nan=False)] = 0.0
+    arrivals: Literal["poisson"] | Gamma | Profile = "poisson"
+    mode: Mode = "streaming"
+
+    @model_validator(mode="after")
+    def _one_rate(self) -> Workload:
+        given = [n for n in ("peak_rps", "average_rps", "users") if getattr(self, n) is not None]
+        if len(given) != 1:
+            what = " and ".join(given) if given else "none of them"
+            raise ValueError(f"give exactly one of peak_rps, average_rps or users (found {what})")
+        shortest = self.input_tokens if isinstance(self.input_tokens, float) else self.input_tokens.p50
+        if self.prefix_cached_tokens >= shortest:
+            raise ValueError("prefix_cached_tokens must be smaller than input_tokens")
+        return self
+
+
+class Limits(Part):
+    """Latency limits in milliseconds at ``percentile``; None means no limit."""
+
+    ttft_ms: Milliseconds | None = 2000.0
+    itl_ms: Milliseconds | None = 100.0
+    e2e_ms: Milliseconds | None = None
+    percentile: Percentile = 95.0
+
+
+class CustomGpu(Part):
+    """An accelerator outside the catalogue, as its datasheet states it (dense TFLOPS, bidirectional link GB/s)."""
+
+    id: str = Field(pattern=r"^[a-z0-9_]{2,40}$")
+    name: str = Field(default="", max_length=80)
+    memory_gb: Annotated[float, Field(gt=0, le=10_000, allow_inf_nan=False)]
+    bandwidth_gbs: Annotated[float, Field(gt=0, le=1_000_000, allow_inf_nan=False)]
+    fp16_tflops: Annotated[float, Field(gt=0, le=1_000_000, allow_inf_nan=False)]
+    fp8_tflops: Annotated[float, Field(gt=0, le=1_000_000, allow_inf_nan=False)] | None = None
+    int8_tops: Annotated[float, Field(gt=0, le=1_000_000, allow_inf_nan=False)] | None = None
+    fp4_tflops: Annotated[float, Field(gt=0, le=1_000_000, allow_inf_nan=False)] | None = None
+    link_gbs: Annotated[float, Field(gt=0, le=1_000_000, allow_inf_nan=False)] | None = None
+    domain_gpus: int = Field(default=8, ge=1, le=1024)
+    tdp_watts: Annotated[float, Field(gt=0, le=100_000, allow_inf_nan=False)] | None = None
+    price_usd: Usd | None = None
+
+
+class Deployment(Part):
+    """What may be bought or rented. Empty lists mean: consider all."""
+
+    gpus: list[str] = Field(default_factory=list, max_length=100)
+    engines: list[str] = Field(default_factory=list, max_length=20)
+    precisions: list[str] = Field(default_factory=list, max_length=30)
+    kv_precisions: list[str] = Field(default_factory=list, max_length=10)
+    tp: list[Annotated[int, Field(ge=1, le=128)]] = Field(default_factory=list, max_length=16)
+    pp: list[Annotated[int, Field(ge=1, le=64)]] = Field(default_factory=list, max_length=16)
+    ep: list[Annotated[int, Field(ge=1, le=128)]] = Field(default_factory=list, max_length=16)
+    custom_gpus: list[CustomGpu] = Field(default_factory=list, max_length=20)
+    location: Location = "on_prem"
+    spare_instances: int = Field(default=0, ge=0, le=1000)
+    max_utilization: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)] = 1.0
+    objective: Objective = "cost"
+    step_times: StepSource = "roofline"
+
+
+class Measured(Part):
+    """A measured operating point of one system: replaces the model's prediction."""
+
+    system: str = Field(min_length=1, max_length=80)
+    rps_per_system: Rate
+    ttft_ms: Milliseconds | None = None
+    itl_ms: Milliseconds | None = None
+    source: str = Field(default="", max_length=300)
+
+
+class Prices(Part):
+    """Overrides of list prices, in USD."""
+
+    system_usd: Usd | None = None
+    gpu_hour_usd: Usd | None = None
+    depreciation_years: Annotated[float, Field(gt=0, le=20, allow_inf_nan=False)] = 5.0
+
+
+class Scenario(Part):
+    """One sizing question. ``Scenario.model_validate(dict)`` reads the same keys as the file."""
+
+    schema_version: Literal[1] = 1
+    name: str = Field(default="Untitled scenario", max_length=200)
+    model: str | ModelSize | ModelConfig
+    workload: Workload
+    limits: Limits = Limits()
+    deployment: Deployment = Deployment()
+    measured: Measured | None = None
+    prices: Prices = Prices()

@@ -1,0 +1,1 @@
+"""Durations of one engine step, from several sources behind one interface."""
