@@ -1,0 +1,46 @@
+# Works with GNU make 3.81 (macOS) and newer.
+#
+#   make run      the dashboard on http://localhost:8501    (PORT=8502, ADDRESS=0.0.0.0, PYTHON=python3.12)
+#   make test     everything that is checked                (PYTEST_ARGS="-k memory")
+#   make bench    how fast it is                            (BENCH=page_latency)
+
+VENV := .venv
+PORT ?= 8501
+# Only this machine: the dashboard shows customer data and has no login of its own unless one is configured.
+ADDRESS ?= localhost
+PYTEST_ARGS ?=
+BENCH ?=
+
+ENSURE_VENV := VENV="$(VENV)" PYTHON="$(PYTHON)" .ci/ensure-venv
+IN_VENV := $(VENV)/bin/python -m
+
+.PHONY: run test lint bench screens clean
+
+# Streamlit opens the browser itself, and does without where there is no display.
+run:
+	@$(ENSURE_VENV) requirements.txt
+	@$(IN_VENV) streamlit run app.py --server.port "$(PORT)" --server.address "$(ADDRESS)"
+
+# pytest is last, so that the list of skipped tests stands at the end.
+test: lint
+	@tests/install_system_packages.sh
+	$(IN_VENV) pytest $(PYTEST_ARGS)
+
+lint:
+	@$(ENSURE_VENV) requirements.txt requirements-test.txt
+	$(IN_VENV) ruff check .
+	$(IN_VENV) mypy
+
+bench:
+	@$(ENSURE_VENV) requirements.txt
+	@$(IN_VENV) bench $(BENCH)
+
+# Every page, light and dark, wide and narrow, into screens/.
+screens:
+	@$(ENSURE_VENV) requirements.txt requirements-test.txt
+	@tests/install_system_packages.sh
+	@$(IN_VENV) tests.tools.screens
+
+clean:
+	rm -rf "$(VENV)" .pytest_cache .mypy_cache .ruff_cache .hypothesis screens bench/out
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,72 @@
+"""How long a page's own script takes after one changed input: the part of a click that is ours.
+
+The browser adds 160-220 ms that no page can change. AppTest adds its own set-up and teardown, so the clock runs around
+the page itself, inside the run.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from unittest import mock
+
+from streamlit.navigation.page import StreamlitPage
+from streamlit.testing.v1 import AppTest
+
+from bench.table import Row
+
+NAME = "Page latency: page script after one changed input, warm"
+
+ROOT = Path(__file__).parents[1]
+PAGE = "pages/size.py"
+PRESET_KEY = "preset"
+INPUT_KEY = "output_tokens"
+CHANGES = 7
+LIMIT_MS = 100.0
+FIRST_LIMIT_MS = 3000.0
+RUN_LIMIT_S = 60
+
+
+@contextmanager
+def page_durations() -> Iterator[list[float]]:
+    """The duration of each page script that runs inside the context, in milliseconds."""
+    durations: list[float] = []
+    original = StreamlitPage.run
+
+    def timed(page: StreamlitPage) -> None:
+        start = time.perf_counter()
+        try:
+            original(page)
+        finally:
+            durations.append(1000 * (time.perf_counter() - start))
+
+    with mock.patch.object(StreamlitPage, "run", timed):
+        yield durations
+
+
+def run() -> list[Row]:
+    """First answer after the start, then one row for each preset: several changes of one input."""
+    start = time.perf_counter()
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=RUN_LIMIT_S).run()
+    _succeed(app.switch_page(PAGE).run())
+    first_ms = 1000 * (time.perf_counter() - start)
+    first = Row(what="first answer, imports included", unit="ms", samples=(first_ms,), limit=FIRST_LIMIT_MS)
+    presets = app.selectbox(key=PRESET_KEY).options
+    return [first, *(_after_changes(app, index, preset) for index, preset in enumerate(presets))]
+
+
+def _after_changes(app: AppTest, index: int, preset: str) -> Row:
+    _succeed(app.selectbox(key=PRESET_KEY).select_index(index).run())
+    before = int(app.number_input(key=INPUT_KEY).value or 0)
+    with page_durations() as durations:
+        for step in range(1, CHANGES + 1):
+            # A value not seen before: what is measured is an answer, not a cache.
+            _succeed(app.number_input(key=INPUT_KEY).set_value(before + step).run())
+    return Row(what=preset, unit="ms", samples=tuple(durations), limit=LIMIT_MS)
+
+
+def _succeed(app: AppTest) -> None:
+    if app.exception:
+        raise RuntimeError(f"{PAGE} failed: {app.exception[0].value}")

@@ -1,0 +1,53 @@
+"""One measured quantity against its limit, and the table of them."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+HEAD = ("what", "median", "min", "max", "runs", "limit", "median/limit")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """What was measured several times, in ``unit``; ``limit`` is the largest value the product promises."""
+
+    what: str
+    unit: str
+    samples: tuple[float, ...]
+    limit: float | None = None
+
+    @property
+    def median(self) -> float:
+        """The middle sample: one slow run, of a machine that does other things too, does not move it."""
+        return statistics.median(self.samples)
+
+    @property
+    def ratio(self) -> float | None:
+        """Median over limit; above 1 the promise is broken."""
+        return self.median / self.limit if self.limit else None
+
+    def cells(self) -> tuple[str, ...]:
+        """The row as text, in the order of ``HEAD``."""
+        ratio = self.ratio
+        return (
+            self.what,
+            f"{self.median:.4g} {self.unit}",
+            f"{min(self.samples):.4g}",
+            f"{max(self.samples):.4g}",
+            str(len(self.samples)),
+            "" if self.limit is None else f"{self.limit:.4g} {self.unit}",
+            "" if ratio is None else f"{ratio:.2f}" + (" OVER" if ratio > 1 else ""),
+        )
+
+
+def render(rows: Sequence[Row]) -> str:
+    """The rows as a table with aligned columns: the first to the left, numbers to the right."""
+    table = [HEAD, *(row.cells() for row in rows)]
+    widths = [max(len(cell) for cell in column) for column in zip(*table, strict=True)]
+    lines = []
+    for first, *rest in table:
+        cells = [first.ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(rest, widths[1:], strict=True))]
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines)

@@ -1,0 +1,52 @@
+"""What can be bought and run: models, accelerators, servers, cloud instances and prices, with source and date.
+
+Everything returned is immutable and read once per process from the files in ``sizing/data``.
+"""
+
+from sizing.catalog.facts import (
+    ApiPrice,
+    QuantizationFact,
+    StreetPrice,
+    TcoFact,
+    UseCase,
+    api_prices,
+    quantization,
+    street_prices,
+    tco,
+    use_cases,
+)
+from sizing.catalog.files import data_date, data_version
+from sizing.catalog.gpu import Gpu
+from sizing.catalog.gpu_rows import gpus
+from sizing.catalog.model import Model
+from sizing.catalog.model_rows import models
+from sizing.catalog.resolve import resolve_gpu, resolve_model
+from sizing.catalog.system import CloudInstance, System
+from sizing.catalog.system_rows import cloud_instances, generic_system, systems, systems_for
+
+__all__ = [
+    "ApiPrice",
+    "CloudInstance",
+    "Gpu",
+    "Model",
+    "QuantizationFact",
+    "StreetPrice",
+    "System",
+    "TcoFact",
+    "UseCase",
+    "api_prices",
+    "cloud_instances",
+    "data_date",
+    "data_version",
+    "generic_system",
+    "gpus",
+    "models",
+    "quantization",
+    "resolve_gpu",
+    "resolve_model",
+    "street_prices",
+    "systems",
+    "systems_for",
+    "tco",
+    "use_cases",
+]

@@ -1,0 +1,142 @@
+"""The smaller tables of facts: prices, quantization methods, cost of ownership, use cases.
+
+Field names are the column names of the CSV files in ``sizing/data``. None means that the source does not say.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+from sizing.catalog.files import typed_rows
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApiPrice:
+    """List price of a hosted model in USD per million tokens."""
+
+    provider: str
+    model: str
+    mode: str
+    input_usd_per_mtok: float | None
+    output_usd_per_mtok: float | None
+    cached_input_usd_per_mtok: float | None
+    cache_write_usd_per_mtok: float | None
+    batch_input_usd_per_mtok: float | None
+    batch_output_usd_per_mtok: float | None
+    max_input_tokens: int | None
+    max_output_tokens: int | None
+    deprecation_date: str
+    open_weights: bool
+    provider_price_page: str
+    date: str
+    source: str
+    license: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuantizationFact:
+    """One published fact on a quantization method: its bits, a speed-up, or an accuracy loss (``record_type``)."""
+
+    record_type: str
+    method: str
+    weight_bits: str
+    activation_bits: str
+    kv_cache_bits: str
+    weight_bytes_per_param: float | None
+    native_gpu_arch: str
+    runs_on_other_arch: str
+    model: str
+    metric: str
+    baseline: str
+    quantized: str
+    loss: str
+    speedup_batch1: float | None
+    speedup_batch8: float | None
+    speedup_batch64: float | None
+    hardware_setup: str
+    source: str
+    date: str
+    notes: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class TcoFact:
+    """One published cost or carbon figure with its range; ``unit`` is part of the fact."""
+
+    category: str
+    item: str
+    region: str
+    low: float | None
+    typical: float | None
+    high: float | None
+    unit: str
+    date: str
+    source: str
+    notes: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class UseCase:
+    """Published prompt and output lengths (tokens) and latency targets (ms).
+
+    Kept as the text of the source, because many are ranges or remarks ("500-2000", "none", "mean 294").
+    """
+
+    use_case: str
+    isl_tokens: str
+    osl_tokens: str
+    isl_p50: str
+    osl_p50: str
+    isl_p90: str
+    osl_p90: str
+    ttft_target_ms: str
+    tpot_or_itl_target_ms: str
+    percentile: str
+    kind: str
+    source: str
+    source_date: str
+    notes: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class StreetPrice:
+    """Price of one accelerator in USD (``kind`` says street, listed, used, per superchip)."""
+
+    gpu_id: str
+    price_usd_low: float | None
+    price_usd_high: float | None
+    kind: str
+    date: str
+    source: str
+    notes: str
+
+
+@cache
+def api_prices() -> tuple[ApiPrice, ...]:
+    """List prices of hosted models, in file order."""
+    return typed_rows("api_prices.csv", ApiPrice)
+
+
+@cache
+def quantization() -> tuple[QuantizationFact, ...]:
+    """Facts on quantization methods, in file order."""
+    return typed_rows("quantization.csv", QuantizationFact)
+
+
+@cache
+def tco() -> tuple[TcoFact, ...]:
+    """Cost-of-ownership and carbon facts, in file order."""
+    return typed_rows("tco.csv", TcoFact)
+
+
+@cache
+def use_cases() -> tuple[UseCase, ...]:
+    """Published lengths and latency targets per use case, in file order."""
+    return typed_rows("use_cases.csv", UseCase)
+
+
+@cache
+def street_prices() -> tuple[StreetPrice, ...]:
+    """Prices of single accelerators, in file order."""
+    return typed_rows("gpu_street_prices.csv", StreetPrice)

@@ -1,0 +1,67 @@
+"""Accelerators of the catalogue: ``gpus.csv`` as :class:`Gpu` values in bytes, FLOP/s and watts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from types import MappingProxyType
+
+from sizing.catalog.files import GIGA, TERA, Row, count, flag, number, read_rows
+from sizing.catalog.gpu import Gpu
+
+PCIE_X16_BYTES_PER_S = {3: 16e9, 4: 32e9, 5: 64e9, 6: 128e9}
+"""Raw one-direction bandwidth of sixteen PCIe lanes by generation (PCI-SIG; 64 GB/s for generation 5 as in NVIDIA's
+H100 datasheet, "128 GB/s" both ways)."""
+
+ASSUMED_PCIE_GENERATION = 4
+"""Where a datasheet names no PCIe generation (TPU, Trainium, Inferentia): the slower one in current servers."""
+
+
+def pcie_bytes_per_s(generation: int | None, lanes: int = 16) -> float:
+    """Bandwidth of one PCIe slot in one direction: the x16 figure of the generation times lanes / 16."""
+    return PCIE_X16_BYTES_PER_S[generation or ASSUMED_PCIE_GENERATION] * lanes / 16
+
+
+@cache
+def gpus() -> Mapping[str, Gpu]:
+    """Every accelerator of the catalogue by id, in file order."""
+    return MappingProxyType({row["id"]: _gpu(row) for row in read_rows("gpus.csv")})
+
+
+def _scaled(text: str, unit: float) -> float | None:
+    value = number(text)
+    return None if value is None else value * unit
+
+
+def _gpu(row: Row) -> Gpu:
+    """One row; the datasheets' bidirectional link figure is halved, because a collective is bound by one direction."""
+    link = _scaled(row["interconnect_gbs_bidir_per_gpu"], GIGA)
+    lanes = count(row["pcie_lanes"]) or 16
+    return Gpu(
+        id=row["id"],
+        name=row["name"],
+        vendor=row["vendor"],
+        architecture=row["architecture"],
+        family=row["family"],
+        compute_capability=number(row["compute_capability"]),
+        memory_bytes=float(row["memory_bytes"]),
+        memory_bandwidth=float(row["memory_bandwidth_gbs"]) * GIGA,
+        fp16_flops=_scaled(row["fp16_tflops_dense"], TERA),
+        bf16_flops=_scaled(row["bf16_tflops_dense"], TERA),
+        fp8_flops=_scaled(row["fp8_tflops_dense"], TERA),
+        int8_ops=_scaled(row["int8_tops_dense"], TERA),
+        fp4_flops=_scaled(row["fp4_tflops_dense"], TERA),
+        link_name=row["interconnect"],
+        link_bytes_per_s=None if link is None else link / 2,
+        domain_gpus=count(row["max_scaleup_domain"]) or 1,
+        pcie_bytes_per_s=pcie_bytes_per_s(count(row["pcie_gen"]), lanes),
+        tdp_w=number(row["tdp_watts"]),
+        supports_bf16=flag(row["supports_bf16"]),
+        supports_fp8=flag(row["supports_fp8"]),
+        supports_int8=flag(row["supports_int8"]),
+        supports_fp4=flag(row["supports_fp4"]),
+        release_date=row["release_date"],
+        source="; ".join(part for part in (row["source_primary"], row["source_secondary"]) if part),
+        source_date=row["source_date"],
+        notes=row["notes"],
+    )

@@ -1,0 +1,91 @@
+"""Models of the catalogue: ``models.csv`` as :class:`Model` values.
+
+The file holds facts (config.json of the vendors); what follows from a rule is derived here, and each assumption is
+said in ``Model.assumptions``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from types import MappingProxyType
+
+from sizing.catalog.files import BILLION, DATA_DATE, Row, count, flag, number, read_rows
+from sizing.catalog.model import AttentionKind, Model
+
+
+@cache
+def models() -> Mapping[str, Model]:
+    """Every model of the catalogue by Hugging Face id, in file order."""
+    return MappingProxyType({row["hf_id"]: _model(row) for row in read_rows("models.csv")})
+
+
+def _whole(row: Row, column: str, unknown: int = 0) -> int:
+    value = count(row[column])
+    return unknown if value is None else value
+
+
+def _attention(row: Row) -> AttentionKind:
+    """Kind of the layers that keep keys and values per token; linear layers do not count."""
+    if row["mla_kv_lora_rank"]:
+        return "mla"
+    heads, kv_heads = int(row["num_attention_heads"]), int(row["num_kv_heads"])
+    if kv_heads == 1:
+        return "mqa"
+    return "mha" if kv_heads == heads else "gqa"
+
+
+def _head_dim(row: Row) -> int:
+    """Width of one query/key head: as given, or for MLA the part without plus the part with position (nope + rope)."""
+    given = count(row["head_dim"])
+    if row["mla_kv_lora_rank"]:
+        return _whole(row, "mla_qk_nope_head_dim") + _whole(row, "mla_qk_rope_head_dim")
+    return given or int(row["hidden_size"]) // int(row["num_attention_heads"])
+
+
+def _moe_layers(row: Row) -> int:
+    """Layers with routed experts: as read from the layer pattern, else all but the leading dense layers."""
+    if not flag(row["is_moe"]):
+        return 0
+    from_pattern = count(row["moe_layers"])
+    return int(row["layers"]) - _whole(row, "moe_dense_layers") if from_pattern is None else from_pattern
+
+
+def _model(row: Row) -> Model:
+    is_moe = flag(row["is_moe"])
+    return Model(
+        id=row["hf_id"],
+        family=row["family"],
+        developer=row["developer"],
+        params_total=float(row["params_total_b"]) * BILLION,
+        params_active=float(row["params_active_b"]) * BILLION,
+        layers=int(row["layers"]),
+        hidden_size=int(row["hidden_size"]),
+        heads=int(row["num_attention_heads"]),
+        kv_heads=int(row["num_kv_heads"]),
+        head_dim=_head_dim(row),
+        intermediate_size=_whole(row, "intermediate_size"),
+        vocab_size=int(row["vocab_size"]),
+        tie_embeddings=flag(row["tie_embeddings"]),
+        attention=_attention(row),
+        full_layers=int(row["n_full_attention_layers"]),
+        sliding_layers=_whole(row, "n_sliding_layers"),
+        linear_layers=_whole(row, "n_linear_or_mamba_layers"),
+        sliding_window=count(row["sliding_window"]),
+        kv_elements_full=(number(row["kv_elements_per_token_full_layers"]) or 0.0)
+        + (number(row["indexer_elements_per_token"]) or 0.0),
+        kv_elements_sliding=number(row["kv_elements_per_token_sliding_layers"]) or 0.0,
+        state_elements=number(row["state_elements"]) or 0.0,
+        experts=_whole(row, "moe_num_experts") if is_moe else 0,
+        experts_per_token=_whole(row, "moe_top_k") if is_moe else 0,
+        shared_experts=_whole(row, "moe_shared_experts") if is_moe else 0,
+        moe_intermediate_size=_whole(row, "moe_intermediate_size") if is_moe else 0,
+        moe_layers=_moe_layers(row),
+        max_context=count(row["max_context"]),
+        native_precision=row["native_precision"],
+        license=row["license"],
+        release_date=row["release_date"],
+        source=f"{row['config_source']}; collected {DATA_DATE}",
+        notes=row["notes"],
+        assumptions=tuple(part for part in row["assumptions"].split(" | ") if part),
+    )

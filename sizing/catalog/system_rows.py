@@ -1,0 +1,103 @@
+"""Servers, racks and cloud instances: ``systems.csv`` and ``cloud_instances.csv``, and the assumed 8-GPU server."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from types import MappingProxyType
+
+from sizing.catalog.files import DATA_DATE, Row, number, read_rows
+from sizing.catalog.gpu import Gpu
+from sizing.catalog.gpu_rows import gpus
+from sizing.catalog.system import CloudInstance, System
+from sizing.errors import UnknownName
+
+GPUS_PER_ASSUMED_SERVER = 8
+"""Results are always normalised to 8-GPU servers, PCIe cards too (NVIDIA LLM sizing deck; seed_facts row 6)."""
+
+
+@cache
+def systems() -> Mapping[str, System]:
+    """Every server and rack of the catalogue by id, in file order."""
+    return MappingProxyType({row["id"]: _system(row) for row in read_rows("systems.csv")})
+
+
+@cache
+def cloud_instances() -> tuple[CloudInstance, ...]:
+    """Every cloud instance, in file order; a row whose accelerator is not in the catalogue keeps its ``gpu_id``."""
+    return tuple(_instance(row) for row in read_rows("cloud_instances.csv"))
+
+
+@cache
+def systems_for(gpu_id: str) -> tuple[System, ...]:
+    """Catalogue systems with this accelerator, or one assumed 8-GPU server when the catalogue has none.
+
+    Raises UnknownName for an accelerator that is not in the catalogue; see :func:`generic_system` for a custom one.
+    """
+    if gpu_id not in gpus():
+        raise UnknownName("GPU", gpu_id, gpus())
+    found = tuple(system for system in systems().values() if system.gpu_id == gpu_id)
+    return found or (generic_system(gpus()[gpu_id]),)
+
+
+def generic_system(gpu: Gpu) -> System:
+    """The assumed server of a catalogue or custom accelerator: eight of them, price and power unknown."""
+    return System(
+        id=f"server_8x_{gpu.id}",
+        name=f"8x {gpu.name} server (assumed)",
+        vendor="",
+        gpu_id=gpu.id,
+        gpus=GPUS_PER_ASSUMED_SERVER,
+        domain_gpus=min(gpu.domain_gpus, GPUS_PER_ASSUMED_SERVER),
+        interconnect=gpu.link_name,
+        max_power_kw=None,
+        rack_units=None,
+        price_low_usd=None,
+        price_high_usd=None,
+        price_source="",
+        price_date="",
+        source="assumed: results are normalised to 8-GPU servers (NVIDIA LLM sizing deck)",
+        source_date=DATA_DATE,
+        notes="No server with this accelerator is in the catalogue.",
+        assumed=True,
+    )
+
+
+def _system(row: Row) -> System:
+    return System(
+        id=row["id"],
+        name=row["name"],
+        vendor=row["vendor"],
+        gpu_id=row["gpu_id"],
+        gpus=int(row["gpus_per_system"]),
+        domain_gpus=int(row["scaleup_domain_gpus"]),
+        interconnect=row["interconnect"],
+        max_power_kw=number(row["max_power_kw"]),
+        rack_units=number(row["rack_units"]),
+        price_low_usd=number(row["price_usd_low"]),
+        price_high_usd=number(row["price_usd_high"]),
+        price_source=row["price_source"],
+        price_date=row["price_date"],
+        source=row["source"],
+        source_date=row["source_date"],
+        notes=row["notes"],
+    )
+
+
+def _instance(row: Row) -> CloudInstance:
+    return CloudInstance(
+        provider=row["provider"],
+        instance_type=row["instance_type"],
+        gpu_id=row["gpu_id"],
+        gpus=int(row["gpu_count"]),
+        region=row["region"],
+        region_group=row["region_group"],
+        on_demand_usd_per_hour=number(row["on_demand_usd_per_hour"]),
+        spot_usd_per_hour=number(row["spot_usd_per_hour"]),
+        reserved_1y_usd_per_hour=number(row["reserved_1y_usd_per_hour"]),
+        reserved_3y_usd_per_hour=number(row["reserved_3y_usd_per_hour"]),
+        date=row["date"],
+        source=row["source"],
+        license=row["license"],
+        notes=row["notes"],
+    )

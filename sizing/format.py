@@ -1,0 +1,149 @@
+"""Numbers as a person reads them: two or three significant digits, a unit, thousands separators.
+
+The answer sentence, the pages and the reports all print through these functions, so that a number reads the same
+everywhere. An unknown number is :data:`UNKNOWN`, never 0; a small one is never rounded down to 0.
+"""
+
+from __future__ import annotations
+
+import math
+
+UNKNOWN = "unknown"
+UNBOUNDED = "unbounded"
+"""What an infinite number reads as: the latency of a queue that grows forever."""
+
+SMALLEST = 0.001
+"""Below this a number reads "< 0.001"."""
+
+LARGEST = 1e15
+"""From here on a number is written in powers of ten."""
+
+SUFFIXES = ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "k"))
+
+Number = float | int | None
+
+
+def significant(x: Number, digits: int = 3) -> str:
+    """``x`` to that many significant digits, thousands separated, no trailing zeros: 2606 is "2,610"."""
+    if (words := _not_a_number(x)) is not None:
+        return words
+    value = _rounded(float(x or 0), digits)
+    if value == 0:
+        return "0"
+    if abs(value) < SMALLEST:
+        return f"< {SMALLEST}" if value > 0 else f"> -{SMALLEST}"
+    if abs(value) >= LARGEST:
+        return f"{value:.{digits - 1}e}"
+    decimals = max(0, digits - 1 - math.floor(math.log10(abs(value))))
+    text = f"{value:,.{decimals}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def count(x: Number) -> str:
+    """Whole things that are counted exactly (GPUs, systems, rows): 2040000 is "2,040,000"."""
+    if (words := _not_a_number(x)) is not None:
+        return words
+    return f"{round(float(x or 0)):,}" if abs(float(x or 0)) < LARGEST else significant(x)
+
+
+def large(x: Number, digits: int = 3) -> str:
+    """Estimates that may be large (requests a day): 2036160 is "2.04M", 9500 is "9,500"."""
+    if (words := _not_a_number(x)) is not None:
+        return words
+    value = _rounded(float(x or 0), digits)
+    if 10_000 <= abs(value) < LARGEST:
+        for scale, suffix in SUFFIXES:
+            if abs(value) >= scale:
+                return significant(value / scale, digits) + suffix
+    return significant(value, digits)
+
+
+def ms(x: Number, digits: int = 3) -> str:
+    """A duration given in milliseconds: "480 ms" below one second, "2.61 s" from there on."""
+    if (words := _not_a_number(x)) is not None:
+        return words
+    value = _rounded(float(x or 0), digits)
+    return f"{significant(value / 1000, digits)} s" if abs(value) >= 1000 else f"{significant(value, digits)} ms"
+
+
+def usd(x: Number) -> str:
+    """An amount in US dollars: "$0.42", "$9.50", "$950", "$9,500", "$12.3k", "$1.23M"."""
+    if (words := _not_a_number(x)) is not None:
+        return words
+    value = float(x or 0)
+    sign, size = ("-" if value < 0 else ""), abs(value)
+    if size >= 100 or size == 0:
+        return f"{sign}${large(size)}"
+    if size < SMALLEST:
+        return f"> -${SMALLEST}" if sign else f"< ${SMALLEST}"
+    text = f"{size:.2f}".removesuffix(".00") if size >= 0.1 else significant(size, 2)
+    return f"{sign}${text}"
+
+
+def tokens_per_s(x: Number) -> str:
+    """A token rate: "1,240 tokens/s"."""
+    return _with_unit(x, "tokens/s")
+
+
+def requests_per_s(x: Number) -> str:
+    """A request rate: "2.4 requests/s"."""
+    return _with_unit(x, "requests/s")
+
+
+def gigabytes(x: Number) -> str:
+    """Memory in GB of 10^9 bytes, never GiB: "16.1 GB"."""
+    return _with_unit(x, "GB")
+
+
+def kilowatts(x: Number) -> str:
+    """Power: "10.2 kW"."""
+    return _with_unit(x, "kW")
+
+
+def percent(fraction: Number) -> str:
+    """A share given as a fraction: 0.123 is "12 %"; just under one stays under "100 %"."""
+    if (words := _not_a_number(fraction)) is not None:
+        return words
+    value = 100.0 * float(fraction or 0)
+    if 99 < value < 100:
+        return f"{min(math.floor(value * 10) / 10, 99.9):g} %"
+    return f"{significant(value, 2 if abs(value) < 100 else 3)} %"
+
+
+def interval(low: Number, high: Number, unit: str = "", digits: int = 2) -> str:
+    """A range in one unit: "7 to 9 GPUs", "420 to 610 ms", "$10k to $12k"; one number where both ends read alike."""
+    if low is None and high is None:
+        return UNKNOWN
+    if unit.startswith("USD"):
+        return _range(usd(low), usd(high), "") + unit.removeprefix("USD")
+    if unit == "ms" and high is not None and math.isfinite(high) and abs(_rounded(high, digits)) >= 1000:
+        return _range(significant(_scaled(low), digits), significant(_scaled(high), digits), "s")
+    whole = isinstance(low, int) and isinstance(high, int)
+    ends = (count(low), count(high)) if whole else (significant(low, digits), significant(high, digits))
+    return _range(*ends, unit)
+
+
+def _scaled(milliseconds: Number) -> Number:
+    return None if milliseconds is None else milliseconds / 1000
+
+
+def _range(low: str, high: str, unit: str) -> str:
+    return (low if low == high else f"{low} to {high}") + (f" {unit}" if unit else "")
+
+
+def _with_unit(x: Number, unit: str, digits: int = 3) -> str:
+    text = significant(x, digits)
+    return text if text in (UNKNOWN, UNBOUNDED) else f"{text} {unit}"
+
+
+def _not_a_number(x: Number) -> str | None:
+    """The words for None, NaN and infinity; None for a number that can be printed."""
+    if x is None or (isinstance(x, float) and math.isnan(x)):
+        return UNKNOWN
+    if isinstance(x, float) and math.isinf(x):
+        return UNBOUNDED
+    return None
+
+
+def _rounded(x: float, digits: int) -> float:
+    return float(f"{x:.{digits - 1}e}")

@@ -1,0 +1,61 @@
+"""The interface of every source of step times, and the table they return."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from sizing.candidates import Candidates, Floats
+from sizing.catalog.model import Model
+
+
+@dataclass(frozen=True, kw_only=True)
+class Traffic:
+    """Mean lengths in tokens: prompt, part of it found in the prefix cache, and output."""
+
+    input_tokens: float
+    output_tokens: float
+    cached_tokens: float = 0.0
+
+    @property
+    def new_tokens(self) -> float:
+        """Prompt tokens that must be computed."""
+        return self.input_tokens - self.cached_tokens
+
+    @property
+    def decode_context(self) -> float:
+        """Mean tokens a decoding sequence attends to: the prompt and half of the output."""
+        return self.input_tokens + self.output_tokens / 2.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepTimes:
+    """Durations in seconds for C candidates; NaN where the source has no answer.
+
+    ``decode_s`` (C, K): one token for every sequence, at the concurrencies of the grid (C, K) that was asked.
+    ``prefill_s`` (C,): one prompt alone, first to last layer. ``prefill_work_s`` (C,): engine time the prompt takes
+    from everything else when it shares steps with decoding sequences; smaller than ``prefill_s`` where pipeline stages
+    or attention-DP ranks work in parallel.
+    """
+
+    decode_s: Floats
+    prefill_s: Floats
+    prefill_work_s: Floats
+    source: str
+
+    def scaled(self, factor: float) -> StepTimes:
+        """All durations times ``factor``: the ends of an interval."""
+        return StepTimes(
+            decode_s=self.decode_s * factor, prefill_s=self.prefill_s * factor,
+            prefill_work_s=self.prefill_work_s * factor, source=self.source,
+        )
+
+
+class StepSource(Protocol):
+    """A source of step times: measured, kernel tables or roofline."""
+
+    name: str
+
+    def times(self, model: Model, candidates: Candidates, traffic: Traffic, concurrency: Floats) -> StepTimes:
+        """Step times of all candidates at the given concurrencies, shape (C, K)."""
+        ...

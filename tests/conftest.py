@@ -1,0 +1,45 @@
+"""Rules for every test: skips are listed loudly and count as failures in CI; hypothesis is repeatable there."""
+
+from __future__ import annotations
+
+import os
+
+import hypothesis
+import pytest
+
+hypothesis.settings.register_profile("dev", deadline=None)
+# The same examples in every run, and no database of earlier failures: CI says the same about the same commit.
+hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, database=None)
+
+IN_CI = os.environ.get("CI") == "true"
+hypothesis.settings.load_profile("ci" if IN_CI else "dev")
+
+
+def skipped_tests(config: pytest.Config) -> list[tuple[str, str]]:
+    """Each skipped test, or module, with its reason."""
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is None:
+        return []
+    skipped = []
+    for report in reporter.stats.get("skipped", []):
+        # A skip carries (path, line, "Skipped: reason").
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        skipped.append((report.nodeid, reason.removeprefix("Skipped: ")))
+    return sorted(skipped)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    skipped = skipped_tests(config)
+    if not skipped:
+        return
+    verdict = "a failure, because CI=true" if IN_CI else "what they check is NOT known to work"
+    terminalreporter.section(f"{len(skipped)} SKIPPED: {verdict}", sep="!", red=True, bold=True)
+    for nodeid, reason in skipped:
+        terminalreporter.line(f"SKIPPED {nodeid}: {reason}")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if IN_CI and session.exitstatus == pytest.ExitCode.OK and skipped_tests(session.config):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED

@@ -1,0 +1,21 @@
+"""Figures: pure functions from a plan to a plotly figure, a table with the same numbers, and one sentence."""
+
+from ui.figures.load_curve import build_load_curve, load_curve_alt_text, load_curve_table
+from ui.figures.memory import build_memory_bar, memory_alt_text, memory_table
+from ui.figures.template import hardware_look, palette, template
+from ui.figures.trade_off import build_trade_off, trade_off_alt_text, trade_off_table
+
+__all__ = [
+    "build_load_curve",
+    "build_memory_bar",
+    "build_trade_off",
+    "hardware_look",
+    "load_curve_alt_text",
+    "load_curve_table",
+    "memory_alt_text",
+    "memory_table",
+    "palette",
+    "template",
+    "trade_off_alt_text",
+    "trade_off_table",
+]

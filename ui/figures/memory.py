@@ -1,0 +1,111 @@
+"""What fills the memory of one GPU of the chosen deployment."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from sizing.format import gigabytes, percent
+from sizing.result import Plan
+from ui.figures.template import INK, NEUTRAL, alpha, message, palette, template, text_on
+
+_NOTHING = "No deployment fits, so there is no memory to show."
+_LABELLED = 0.07
+"""Share of the GPU from which on a part carries its value inside the bar."""
+
+
+class Part(NamedTuple):
+    """One part of the memory of a GPU; ``colour`` counts in the palette, None is neutral."""
+
+    name: str
+    gigabytes: float
+    colour: int | None
+    pattern: str
+    opacity: float
+
+
+def memory_parts(plan: Plan) -> tuple[Part, ...]:
+    """The parts of one GPU's memory in GB: those of the instance divided by its GPUs, and what is left over."""
+    one, deployed = plan.per_instance, plan.deployment
+    if one is None or deployed is None:
+        return ()
+    gpus = max(1, deployed.tp * deployed.pp * deployed.dp)
+    parts = [
+        Part("Weights", one.weights_gb / gpus, 0, "", 1.0),
+        Part("KV cache in use", one.kv_used_gb / gpus, 1, "", 1.0),
+        Part("KV cache free", one.free_gb / gpus, 1, "/", 0.35),
+        Part("Activations", one.activations_gb / gpus, 2, "x", 1.0),
+        Part("Runtime overhead", one.overhead_gb / gpus, 3, ".", 1.0),
+    ]
+    left = one.memory_per_gpu_gb - sum(max(0.0, part.gigabytes) for part in parts)
+    parts.append(Part("Not used", left, None, "", 0.18))
+    return tuple(part._replace(gigabytes=max(0.0, part.gigabytes)) for part in parts)
+
+
+def build_memory_bar(plan: Plan, *, dark: bool = False) -> go.Figure:
+    """One horizontal bar: what fills the memory of one GPU at the planned load, in GB, with a line at its size."""
+    parts = memory_parts(plan)
+    if plan.per_instance is None or not parts:
+        return message(_NOTHING, dark=dark)
+    total = plan.per_instance.memory_per_gpu_gb
+    bars = [_bar(part, total, dark=dark) for part in parts]
+    line = {"type": "line", "x0": total, "x1": total, "y0": 0, "y1": 1, "yref": "y domain",
+            "line": {"color": INK[dark], "width": 2}}  # fmt: skip
+    label = {"x": total, "y": 1, "yref": "y domain", "text": gigabytes(total), "showarrow": False, "xanchor": "right",
+             "yanchor": "bottom", "font": {"color": INK[dark]}}  # fmt: skip
+    return go.Figure(
+        data=bars,
+        layout={
+            "template": template(dark=dark),
+            "barmode": "stack",
+            "height": 210,
+            "xaxis": {"title": {"text": "Memory of one GPU (GB)"}, "range": [0, total * 1.01]},
+            "yaxis": {"visible": False},
+            "legend": {"y": -0.62, "yanchor": "top", "traceorder": "normal"},
+            "margin": {"t": 24},
+            "shapes": [line],
+            "annotations": [label],
+        },
+    )
+
+
+def memory_table(plan: Plan) -> pd.DataFrame:
+    """The memory bar as a table: part, GB per GPU, share of the GPU."""
+    parts = memory_parts(plan)
+    total = sum(part.gigabytes for part in parts)
+    rows = [(p.name, p.gigabytes, 100 * p.gigabytes / total if total else 0.0) for p in parts]
+    return pd.DataFrame(rows, columns=["Part", "GB per GPU", "Share (%)"])
+
+
+def memory_alt_text(plan: Plan) -> str:
+    """The memory bar in one sentence, for those who do not see it."""
+    parts = memory_parts(plan)
+    if plan.per_instance is None or not parts:
+        return _NOTHING
+    named = ", ".join(f"{part.name.lower().replace('kv', 'KV')} {gigabytes(part.gigabytes)}" for part in parts)
+    return f"Memory of one GPU ({gigabytes(plan.per_instance.memory_per_gpu_gb)}) at the planned load: {named}."
+
+
+def _bar(part: Part, total: float, *, dark: bool) -> dict[str, object]:
+    colour = NEUTRAL[dark] if part.colour is None else palette(dark=dark)[part.colour]
+    return {
+        "type": "bar",
+        "orientation": "h",
+        "name": part.name,
+        "x": [part.gigabytes],
+        "y": [""],
+        "text": [gigabytes(part.gigabytes) if part.gigabytes > _LABELLED * total else ""],
+        "textposition": "inside",
+        "insidetextanchor": "middle",
+        "marker": {
+            "color": alpha(colour, part.opacity),
+            "line": {"color": colour, "width": 1},
+            "pattern": {"shape": part.pattern, "fgcolor": colour if part.opacity < 1 else text_on(colour), "size": 7,
+                        "solidity": 0.25},
+        },
+        "textfont": {"color": INK[dark] if part.opacity < 1 else text_on(colour)},
+        "hovertemplate": f"{part.name}: {gigabytes(part.gigabytes)} "
+                         f"({percent(part.gigabytes / total if total else 0)} of the GPU)<extra></extra>",
+    }  # fmt: skip

@@ -1,0 +1,134 @@
+"""The one look of every figure: template, palette, and one colour per hardware.
+
+Backgrounds are transparent and text colours are left to Streamlit, so that a figure fits the theme it stands in.
+Colour never stands alone: lines differ by dash, points by marker, areas by pattern.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from zlib import crc32
+
+import plotly.graph_objects as go
+
+from sizing.catalog.gpu_rows import gpus
+
+LIGHT = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#666666")
+DARK = ("#56B4E9", "#E69F00", "#009E73", "#CC79A7", "#F0E442", "#FFFFFF")
+"""Okabe and Ito's colours, which people with colour-blindness tell apart; the same as in .streamlit/config.toml."""
+
+NEUTRAL = {False: "#666666", True: "#B8C0C8"}
+"""Limits, frontiers and totals: lines that belong to no hardware, in the light and in the dark theme."""
+
+INK = {False: "#1B2530", True: "#E8ECF0"}
+"""Text inside a figure that Streamlit does not colour (labels of annotations)."""
+
+MAX_POINTS = 5_000
+"""Most points a figure sends to a browser."""
+
+_FAMILY_COLOUR = {"hopper": 0, "blackwell": 1, "ampere": 2, "ada": 3, "cdna2": 4, "cdna3": 4, "cdna4": 4}
+_OTHER_COLOUR = 5
+_SYMBOLS = (
+    "circle", "square", "diamond", "triangle-up", "cross", "x", "star", "pentagon", "hexagon", "triangle-down",
+    "star-diamond", "hourglass",
+)  # fmt: skip
+_DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Look:
+    """How one hardware, or one series, is drawn: its name in a legend, colour, line dash and marker symbol."""
+
+    name: str
+    colour: str
+    dash: str
+    symbol: str
+
+
+def palette(*, dark: bool) -> tuple[str, ...]:
+    """The six colours of the theme, in order of use."""
+    return DARK if dark else LIGHT
+
+
+@cache
+def hardware_look(gpu_id: str, *, dark: bool = False) -> Look:
+    """The look of an accelerator, the same in every figure: colour by family, dash and marker within the family.
+
+    An accelerator outside the catalogue (custom) has the last colour and a marker that depends on its id alone.
+    """
+    known = gpus()
+    gpu = known.get(gpu_id)
+    colour = _OTHER_COLOUR if gpu is None else _FAMILY_COLOUR.get(gpu.family, _OTHER_COLOUR)
+    if gpu is None:
+        place = crc32(gpu_id.encode())
+    else:
+        same = [g.id for g in known.values() if _FAMILY_COLOUR.get(g.family, _OTHER_COLOUR) == colour]
+        place = same.index(gpu_id)
+    return Look(
+        name=gpu.name if gpu else gpu_id,
+        colour=palette(dark=dark)[colour],
+        dash=_DASHES[place % len(_DASHES)],
+        symbol=_SYMBOLS[place % len(_SYMBOLS)],
+    )
+
+
+@cache
+def template(*, dark: bool = False) -> go.layout.Template:
+    """The plotly template of every figure: transparent, quiet grid, legend on top, numbers in full."""
+    axis = {
+        "gridcolor": "rgba(128, 128, 128, 0.22)",
+        "zeroline": False,
+        "automargin": True,
+        "title": {"standoff": 8},
+        "separatethousands": True,
+        "exponentformat": "none",
+    }
+    return go.layout.Template(
+        layout={
+            "colorway": list(palette(dark=dark)),
+            "paper_bgcolor": "rgba(0,0,0,0)",
+            "plot_bgcolor": "rgba(0,0,0,0)",
+            "xaxis": axis,
+            "yaxis": axis,
+            "margin": {"l": 8, "r": 12, "t": 8, "b": 8},
+            "hovermode": "closest",
+            "hoverlabel": {"align": "left"},
+            "legend": {"orientation": "h", "x": 0, "xanchor": "left", "y": 1.02, "yanchor": "bottom"},
+        }
+    )
+
+
+def alpha(colour: str, opacity: float) -> str:
+    """A palette colour with an opacity, for areas: "#0072B2", 0.2 is "rgba(0,114,178,0.2)"."""
+    red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+    return f"rgba({red},{green},{blue},{opacity})"
+
+
+def contrast(one: str, other: str) -> float:
+    """Contrast ratio of two colours: (L1 + 0.05) / (L2 + 0.05) of their relative luminances (WCAG 2.2)."""
+    light, dark = sorted((_luminance(one), _luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def text_on(colour: str) -> str:
+    """Black or white, whichever is easier to read on the colour."""
+    return max(("#000000", "#FFFFFF"), key=lambda ink: contrast(ink, colour))
+
+
+def _luminance(colour: str) -> float:
+    channels = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
+    linear = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels)
+    return sum(weight * c for weight, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+def message(text: str, *, dark: bool = False) -> go.Figure:
+    """An empty figure that says in one sentence why there is nothing to draw."""
+    note = {
+        "text": text, "xref": "paper", "yref": "paper", "x": 0.5, "y": 0.5,
+        "showarrow": False, "font": {"color": INK[dark], "size": 14},
+    }  # fmt: skip
+    hidden = {"visible": False}
+    return go.Figure(
+        layout={"template": template(dark=dark), "height": 140, "annotations": [note], "xaxis": hidden, "yaxis": hidden}
+    )
