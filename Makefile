@@ -21,10 +21,16 @@ run:
 	@$(ENSURE_VENV) requirements.txt
 	@$(IN_VENV) streamlit run app.py --server.port "$(PORT)" --server.address "$(ADDRESS)"
 
-# pytest is last, so that the list of skipped tests stands at the end.
-test: lint
+# All three checks run, so that a complaint about style does not hide a failing test. pytest is last: its list of skipped tests
+# stands at the end.
+test:
+	@$(ENSURE_VENV) requirements.txt requirements-test.txt
 	@tests/install_system_packages.sh
-	$(IN_VENV) pytest $(PYTEST_ARGS)
+	@failed=; \
+	$(IN_VENV) ruff check . || failed="$$failed ruff"; \
+	$(IN_VENV) mypy || failed="$$failed mypy"; \
+	$(IN_VENV) pytest $(PYTEST_ARGS) || failed="$$failed pytest"; \
+	[ -z "$$failed" ] || { echo "make test FAILED:$$failed"; exit 1; }
 
 lint:
 	@$(ENSURE_VENV) requirements.txt requirements-test.txt

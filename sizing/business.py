@@ -11,10 +11,10 @@ from sizing.result import Business
 def in_business_terms(rps: float, input_tokens: float, output_tokens: float, demand: Demand) -> Business:
     """What a deployment that holds ``rps`` requests/s at its peak serves in a day.
 
-    ``requests = rps x mean-to-peak x 3600 x hours``; ``users = requests / requests per user``; ``tokens = requests x mean
-    length``. Where only a peak was given, mean-to-peak is 1: the peak rate through the working day. Lengths are means, in
-    tokens. Raises SizingError for a rate or length that is not positive and finite. Source: NVIDIA "LLM inference
-    sizing", 70.7 x 3600 x 8 h = 2.04 M requests, 679 k users at 3 requests each.
+    ``requests = rps x mean-to-peak x 3600 x hours``; ``users = requests / requests per user``; ``tokens = requests x
+    length``. Where only a peak was given, mean-to-peak is 1: the peak rate through the working day. Lengths are mean
+    tokens per request. Raises SizingError for a rate or length that is not positive and finite. Source: NVIDIA "LLM
+    inference sizing", 70.7 x 3600 x 8 h = 2.04 M requests, 679 k users at 3 requests each.
     """
     rps = number_between("Requests/s", rps, 0.0, MAX_RPS, exclude_low=True)
     isl = number_between("Input tokens", input_tokens, 0.0, MAX_TOKENS, exclude_low=True)

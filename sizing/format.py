@@ -23,11 +23,16 @@ SUFFIXES = ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "k"))
 Number = float | int | None
 
 
+def rounded(x: float, digits: int = 3) -> float:
+    """``x`` to that many significant digits, as a number: for tables of estimates."""
+    return float(f"{x:.{digits - 1}e}")
+
+
 def significant(x: Number, digits: int = 3) -> str:
     """``x`` to that many significant digits, thousands separated, no trailing zeros: 2606 is "2,610"."""
     if (words := _not_a_number(x)) is not None:
         return words
-    value = _rounded(float(x or 0), digits)
+    value = rounded(float(x or 0), digits)
     if value == 0:
         return "0"
     if abs(value) < SMALLEST:
@@ -50,7 +55,7 @@ def large(x: Number, digits: int = 3) -> str:
     """Estimates that may be large (requests a day): 2036160 is "2.04M", 9500 is "9,500"."""
     if (words := _not_a_number(x)) is not None:
         return words
-    value = _rounded(float(x or 0), digits)
+    value = rounded(float(x or 0), digits)
     if 10_000 <= abs(value) < LARGEST:
         for scale, suffix in SUFFIXES:
             if abs(value) >= scale:
@@ -62,7 +67,7 @@ def ms(x: Number, digits: int = 3) -> str:
     """A duration given in milliseconds: "480 ms" below one second, "2.61 s" from there on."""
     if (words := _not_a_number(x)) is not None:
         return words
-    value = _rounded(float(x or 0), digits)
+    value = rounded(float(x or 0), digits)
     return f"{significant(value / 1000, digits)} s" if abs(value) >= 1000 else f"{significant(value, digits)} ms"
 
 
@@ -116,7 +121,7 @@ def interval(low: Number, high: Number, unit: str = "", digits: int = 2) -> str:
         return UNKNOWN
     if unit.startswith("USD"):
         return _range(usd(low), usd(high), "") + unit.removeprefix("USD")
-    if unit == "ms" and high is not None and math.isfinite(high) and abs(_rounded(high, digits)) >= 1000:
+    if unit == "ms" and high is not None and math.isfinite(high) and abs(rounded(high, digits)) >= 1000:
         return _range(significant(_scaled(low), digits), significant(_scaled(high), digits), "s")
     whole = isinstance(low, int) and isinstance(high, int)
     ends = (count(low), count(high)) if whole else (significant(low, digits), significant(high, digits))
@@ -143,7 +148,3 @@ def _not_a_number(x: Number) -> str | None:
     if isinstance(x, float) and math.isinf(x):
         return UNBOUNDED
     return None
-
-
-def _rounded(x: float, digits: int) -> float:
-    return float(f"{x:.{digits - 1}e}")

@@ -17,13 +17,13 @@ from sizing.errors import UnknownName
 Unit = Literal["tokens", "words", "characters", "pages"]
 
 WORDS_PER_TOKEN = 0.75
-"""Words in one English token (NVIDIA "LLM inference sizing", Mironov and Perez; OpenAI help centre, article 4936856)."""
+"""Words in one English token (NVIDIA "LLM inference sizing", Mironov and Perez; OpenAI help centre, 4936856)."""
 
 CHARS_PER_TOKEN = 4.0
 """Characters in one English token (OpenAI help centre, article 4936856 "What are tokens and how to count them")."""
 
 WORDS_PER_PAGE = 500.0
-"""Words on a single-spaced A4 page: 1,000 words are 2 pages (blog.reedsy.com/how-many-pages-is-1000-words, 2023-01-31)."""
+"""Words on a single-spaced A4 page: 1,000 words fill 2 (blog.reedsy.com/how-many-pages-is-1000-words, 2023-01-31)."""
 
 MAX_TOKENS = 10_000_000.0
 """Longest length the engine takes; the same bound as in :mod:`sizing.scenario.schema`."""
@@ -61,7 +61,9 @@ class LanguageRatio:
     assumed: bool = False
 
 
-def _language(language: str, words: float, chars: float, source: str, date: str, assumed: bool = False) -> LanguageRatio:
+def _language(
+    language: str, words: float, chars: float, source: str, date: str, assumed: bool = False
+) -> LanguageRatio:
     return LanguageRatio(
         language=language, words_per_token=words, chars_per_token=chars, source=source, date=date, assumed=assumed,
         word="character" if language in {"Chinese", "Japanese"} else "word",
@@ -70,7 +72,7 @@ def _language(language: str, words: float, chars: float, source: str, date: str,
 
 _ROWS = (
     _language("English", WORDS_PER_TOKEN, CHARS_PER_TOKEN,
-              "NVIDIA LLM inference sizing; OpenAI help centre 4936856 (measured on FLORES+: 0.81 and 4.85)", "2026-11-20"),
+              "NVIDIA LLM inference sizing; OpenAI help centre 4936856 (FLORES+ measures 0.81 and 4.85)", "2026-11-20"),
     _language("German", 0.56, 3.90, FLORES, "2026-06-24"),
     _language("French", 0.63, 3.90, FLORES, "2026-06-24"),
     _language("Spanish", 0.67, 4.00, FLORES, "2026-06-24"),
@@ -78,16 +80,16 @@ _ROWS = (
     _language("Portuguese", 0.63, 3.85, FLORES, "2026-06-24"),
     _language("Dutch", 0.57, 3.5, FERTILITY_MAP + "; characters assumed", "2026-05", True),
     _language("Polish", 0.43, 3.1, TOKENIZER_TAX + "; characters assumed", "2026-05-23", True),
-    _language("Russian", 0.43, 3.3, "words: " + TOKENIZER_TAX + "; characters: one text, mean of DeepSeek-V3, Qwen3 and "
-              "GPT-4o mini (korchasa/tldr token_results.md, 2025-10-26)", "2026-05-23", True),
+    _language("Russian", 0.43, 3.3, "words: " + TOKENIZER_TAX + "; characters: one text, mean of DeepSeek-V3, Qwen3 "
+              "and GPT-4o mini (korchasa/tldr token_results.md, 2025-10-26)", "2026-05-23", True),
     _language("Chinese", 1.51, 1.51, FLORES + "; DeepSeek documents 0.6 tokens per character", "2026-06-24"),
     _language("Japanese", 1.41, 1.41, FLORES, "2026-06-24"),
     _language("Korean", 0.36, 1.53, FLORES, "2026-06-24"),
     _language("Arabic", 0.47, 2.77, FLORES, "2026-06-24"),
     _language("Hindi", 0.32, 1.64, FLORES + "; 0.21 to 0.61 words by tokenizer", "2026-06-24"),
     _language("Source code", 0.36, 3.5, "characters: 7 programming languages, GPT tokenizer (JOHNISKING/"
-              "token-cost-by-programming-language, huggingface.co, undated); words assumed from 9.6 characters a word in "
-              "Streamlit's own source", "2026-11-21", True),
+              "token-cost-by-programming-language, huggingface.co, undated); words assumed from 9.6 characters a word "
+              "in Streamlit's own source", "2026-11-21", True),
 )
 
 LANGUAGES: Mapping[str, LanguageRatio] = MappingProxyType({row.language: row for row in _ROWS})

@@ -9,9 +9,10 @@ screen: it assumes stationary arrivals and first-come-first-served prompts.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from sizing.candidates import Floats
@@ -57,9 +58,9 @@ class SteadyState:
         """Time to last token at a percentile over requests."""
         return gamma_quantile(self.e2e_mean_s, self.e2e_var, percentile)
 
-    def rows(self, index: int) -> SteadyState:
-        """The steady state of one candidate, as arrays (1, K)."""
-        return replace(self, **{k: v[index : index + 1] for k, v in vars(self).items()})
+    def take(self, index: NDArray[np.intp]) -> SteadyState:
+        """The candidates at ``index``."""
+        return SteadyState(**{name: values[index] for name, values in vars(self).items()})
 
 
 def concurrency_grid(max_concurrency: Floats, points: int = 28) -> Floats:
@@ -139,7 +140,7 @@ def _itl_variance(decode: Floats, concurrency: Floats, work: Floats, gaps: float
 def gamma_quantile(mean: Floats, variance: Floats, percentile: float) -> Floats:
     """Quantile of a gamma distribution with this mean and variance, by Wilson and Hilferty (1931), never below 0.
 
-    Within 2 % of the exact value for shapes above 0.5; below, the exponential with the same mean bounds it.
+    Within 2 % of the exact value for shapes above 0.5; a smaller shape (a rare, long wait) is held at 0.5.
     """
     z = float(ndtri(percentile / 100.0))
     ninth = np.divide(variance, 9.0 * mean**2, out=np.zeros_like(mean), where=mean > 0)

@@ -39,6 +39,10 @@ class MemoryFit:
         """At least one sequence of full length fits beside the weights."""
         return self.max_concurrency >= 1
 
+    def take(self, index: NDArray[np.intp]) -> MemoryFit:
+        """The rows at ``index``."""
+        return MemoryFit(**{name: values[index] for name, values in vars(self).items()})
+
 
 def weight_bytes(model: Model, bytes_per_parameter: Floats | float) -> Floats:
     """Bytes of all weights of one instance: quantised matrices plus 16-bit embeddings and output head.

@@ -164,7 +164,8 @@ class Candidate(Result):
     output_tokens_per_s_per_gpu: float = quantity("Output tokens/s per GPU", "tokens/s", "at the asked load",
                                                   "Generated tokens per second and GPU.")
     gpus_low: int = quantity("GPUs, low", "GPUs", "80 % interval", "If the engine is faster than estimated.")
-    gpus_high: int = quantity("GPUs, high", "GPUs", "80 % interval", "If the engine is slower than estimated.")
+    gpus_high: int | None = quantity("GPUs, high", "GPUs", "80 % interval",
+                                     "If the engine is slower than estimated; none when a limit could then not be met.")
     usd_per_month: float | None = quantity("Cost per month", "USD/month", "see cost", "Hardware list cost.")
     power_kw: float | None = quantity("Power", "kW", "see cost", "Power budget.")
     limited_by: str = quantity("Limited by", help="What sets the capacity of one instance.")

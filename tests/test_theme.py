@@ -32,9 +32,22 @@ def test_contrast_of_black_on_white_is_21() -> None:
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("background", ["backgroundColor", "secondaryBackgroundColor"])
-@pytest.mark.parametrize("text", ["textColor", "linkColor", "primaryColor"])
+@pytest.mark.parametrize("text", ["textColor", "linkColor"])
 def test_text_stands_out(theme: str, background: str, text: str) -> None:
     assert contrast(THEMES[theme][text], THEMES[theme][background]) >= 4.5
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_primary_colour_carries_white_text_and_stands_out(theme: str) -> None:
+    primary = THEMES[theme]["primaryColor"]
+    assert contrast("#FFFFFF", primary) >= 4.5
+    assert contrast(primary, THEMES[theme]["backgroundColor"]) >= 4
+    assert contrast(primary, THEMES[theme]["secondaryBackgroundColor"]) >= 3
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_chart_colours_are_the_ten_that_plotly_needs(theme: str) -> None:
+    assert len(THEMES[theme]["chartCategoricalColors"]) == 10
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from sizing.candidates import Candidates, Floats
 from sizing.catalog.model import Model
 
@@ -43,11 +46,18 @@ class StepTimes:
     prefill_work_s: Floats
     source: str
 
-    def scaled(self, factor: float) -> StepTimes:
-        """All durations times ``factor``: the ends of an interval."""
+    def scaled(self, factor: Floats) -> StepTimes:
+        """All durations of each candidate times its ``factor`` (C,): the ends of an interval."""
         return StepTimes(
-            decode_s=self.decode_s * factor, prefill_s=self.prefill_s * factor,
+            decode_s=self.decode_s * factor[:, None], prefill_s=self.prefill_s * factor,
             prefill_work_s=self.prefill_work_s * factor, source=self.source,
+        )
+
+    def take(self, index: NDArray[np.intp]) -> StepTimes:
+        """The candidates at ``index``."""
+        return StepTimes(
+            decode_s=self.decode_s[index], prefill_s=self.prefill_s[index],
+            prefill_work_s=self.prefill_work_s[index], source=self.source,
         )
 
 

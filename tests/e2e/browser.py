@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from dataclasses import dataclass, field
 from urllib.parse import urlparse
@@ -21,6 +22,9 @@ CHROMIUM_ARGS = [
 ]
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 MAC_CHROME = "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"
+
+# On a deep link such as /size, Streamlit first tries whether the app lives below /size/, and is told that it does not.
+BASE_PATH_PROBE = re.compile(r"/[^/]+/_stcore/(?:health|host-config)$")
 
 # Streamlit says on its root element whether the script runs, and marks what the last run has not redrawn yet.
 IDLE = """() => {
@@ -75,7 +79,7 @@ class Watch:
         self._destination(socket.url)
 
     def _response(self, response: Response) -> None:
-        if response.status >= 400:
+        if response.status >= 400 and not BASE_PATH_PROBE.search(urlparse(response.url).path):
             self.complaints.append(f"{response.status}: {response.url[:200]}")
 
     def _failed(self, request: Request) -> None:

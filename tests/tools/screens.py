@@ -1,6 +1,6 @@
 """``python -m tests.tools.screens [PATH...] [--out DIR]``: photograph pages of the dashboard.
 
-Without paths, every page. Each is taken light and dark, wide and narrow, in full length, and the four stand side by side on
+Without paths, every page. Each is taken light and dark, wide and narrow, in full length; the four stand side by side on
 one sheet. Prints what the browser complained about. Look at the sheets.
 """
 
@@ -22,7 +22,9 @@ FIRST_HEIGHT = 900
 MAX_HEIGHT = 6000
 GAP = 20
 # Streamlit scrolls inside its main block: the window must be as tall as what is in it.
-CONTENT_HEIGHT = "() => Math.max(...[...document.querySelectorAll('[data-testid=stMain], section')].map(e => e.scrollHeight))"
+CONTENT_HEIGHT = (
+    "() => Math.max(...[...document.querySelectorAll('[data-testid=stMain], section')].map(e => e.scrollHeight))"
+)
 SIDEWAYS = "() => { const m = document.querySelector('[data-testid=stMain]'); return m.scrollWidth - m.clientWidth }"
 
 
@@ -58,12 +60,15 @@ def contact_sheet(pictures: list[Path], sheet: Path) -> None:
 
 def take(browser: Browser, base: str, path: str, out: Path) -> None:
     """All views of one page, their sheet, and their faults on standard output."""
-    name = path.split("?")[0].strip("/") or "home"
+    slug, _, query = path.strip("/").partition("?")
+    name = slug or "home"
+    # Streamlit knows its first page by the bare address only.
+    address = f"{base}/{'' if name == 'home' else name}" + (f"?{query}" if query else "")
     pictures = []
     for scheme in ("light", "dark"):
         for size, width in WIDTHS.items():
             picture = out / f"{name}-{size}-{scheme}.png"
-            for fault in photograph(browser, f"{base}/{path.lstrip('/')}", picture, width=width, scheme=scheme):
+            for fault in photograph(browser, address, picture, width=width, scheme=scheme):
                 print(f"{picture.name}: {fault}")
             pictures.append(picture)
     sheet = out / f"{name}-sheet.png"
@@ -81,7 +86,7 @@ def main() -> None:
     if chromium is None:
         parser.exit(2, "No Chromium or Chrome found.\n")
     arguments.out.mkdir(parents=True, exist_ok=True)
-    paths = arguments.path or sorted(page.stem for page in (ROOT / "pages").glob("*.py"))
+    paths = arguments.path or sorted(page.stem for page in (ROOT / "pages").glob("[!_]*.py"))
     with (
         tempfile.TemporaryDirectory() as home,
         running_dashboard(Path(home)) as dashboard,

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import pandas as pd
 import plotly.graph_objects as go
 
-from sizing.format import ms, requests_per_s
+from sizing.format import ms, requests_per_s, rounded
 from sizing.knee import knee
 from sizing.result import LoadPoint, Plan
 from sizing.scenario.schema import Limits
-from ui.figures.template import INK, MAX_POINTS, NEUTRAL, Look, alpha, hardware_look, message, template
+from ui.figures.template import INK, MAX_POINTS, NEUTRAL, Look, alpha, axis, hardware_look, layout, message
 
 _NOTHING = "No deployment meets the limits, so there is no load curve to show."
 _HEADROOM = 1.6
@@ -70,7 +70,7 @@ def load_curve_table(plan: Plan, *, limits: Limits | None = None) -> pd.DataFram
         f"{at} E2E (ms)": [p.e2e_ms for p in plan.load_curve],
         "Output tokens/s per GPU": [p.output_tokens_per_s_per_gpu for p in plan.load_curve],
     }
-    return pd.DataFrame(columns)
+    return pd.DataFrame({name: [rounded(v) for v in values] for name, values in columns.items()})
 
 
 def load_curve_alt_text(plan: Plan, *, limits: Limits) -> str:
@@ -169,22 +169,15 @@ def _layout(
     if bend:
         line = {"color": NEUTRAL[dark], "width": 2, "dash": "dot"}
         shapes.append({"type": "line", "x0": bend.rps, "x1": bend.rps, "y0": 0, "y1": 1, "yref": "paper", "line": line})
-    layout: dict[str, Any] = {
-        "template": template(dark=dark),
-        "height": 560,
-        "shapes": shapes,
-        "hovermode": "closest",
-        "xaxis": {"title": {"text": "Load of one instance (requests/s)"}, "range": [0, last * 1.02], "anchor": "y3"},
+    axes: dict[str, Any] = {
+        "xaxis": axis("Load of one instance (requests/s)", range=[0, last * 1.02], anchor="y3"),
     }
     for place, panel in enumerate(panels):
         low = 1 - (place + 1) / 3 + (0.05 if place < 2 else 0.0)
-        title = {"text": f"{at} {panel.name} ({panel.unit})"}
-        layout["yaxis" if place == 0 else f"yaxis{place + 1}"] = {
-            "title": title,
-            "domain": [round(low, 4), round(1 - place / 3, 4)],
-            "range": [0, panel.top * panel.scale],
-            "nticks": 4,
-        }
-    return layout
-
-
+        axes["yaxis" if place == 0 else f"yaxis{place + 1}"] = axis(
+            f"{at} {panel.name} ({panel.unit})",
+            domain=[round(low, 4), round(1 - place / 3, 4)],
+            range=[0, panel.top * panel.scale],
+            nticks=4,
+        )
+    return layout(dark=dark, height=560, shapes=shapes, **axes)

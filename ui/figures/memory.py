@@ -7,9 +7,9 @@ from typing import NamedTuple
 import pandas as pd
 import plotly.graph_objects as go
 
-from sizing.format import gigabytes, percent
+from sizing.format import gigabytes, percent, rounded
 from sizing.result import Plan
-from ui.figures.template import INK, NEUTRAL, alpha, message, palette, template, text_on
+from ui.figures.template import INK, NEUTRAL, alpha, axis, layout, message, palette, text_on
 
 _NOTHING = "No deployment fits, so there is no memory to show."
 _LABELLED = 0.07
@@ -35,7 +35,7 @@ def memory_parts(plan: Plan) -> tuple[Part, ...]:
     parts = [
         Part("Weights", one.weights_gb / gpus, 0, "", 1.0),
         Part("KV cache in use", one.kv_used_gb / gpus, 1, "", 1.0),
-        Part("KV cache free", one.free_gb / gpus, 1, "/", 0.35),
+        Part("KV cache free", one.free_gb / gpus, 1, "/", 0.2),
         Part("Activations", one.activations_gb / gpus, 2, "x", 1.0),
         Part("Runtime overhead", one.overhead_gb / gpus, 3, ".", 1.0),
     ]
@@ -57,17 +57,17 @@ def build_memory_bar(plan: Plan, *, dark: bool = False) -> go.Figure:
              "yanchor": "bottom", "font": {"color": INK[dark]}}  # fmt: skip
     return go.Figure(
         data=bars,
-        layout={
-            "template": template(dark=dark),
-            "barmode": "stack",
-            "height": 210,
-            "xaxis": {"title": {"text": "Memory of one GPU (GB)"}, "range": [0, total * 1.01]},
-            "yaxis": {"visible": False},
-            "legend": {"y": -0.62, "yanchor": "top", "traceorder": "normal"},
-            "margin": {"t": 24},
-            "shapes": [line],
-            "annotations": [label],
-        },
+        layout=layout(
+            dark=dark,
+            barmode="stack",
+            height=220,
+            xaxis=axis("Memory of one GPU (GB)", range=[0, total * 1.01]),
+            yaxis={"visible": False},
+            legend={"y": -0.62, "yanchor": "top", "traceorder": "normal"},
+            margin={"t": 24},
+            shapes=[line],
+            annotations=[label],
+        ),
     )
 
 
@@ -75,7 +75,7 @@ def memory_table(plan: Plan) -> pd.DataFrame:
     """The memory bar as a table: part, GB per GPU, share of the GPU."""
     parts = memory_parts(plan)
     total = sum(part.gigabytes for part in parts)
-    rows = [(p.name, p.gigabytes, 100 * p.gigabytes / total if total else 0.0) for p in parts]
+    rows = [(p.name, rounded(p.gigabytes), rounded(100 * p.gigabytes / total) if total else 0.0) for p in parts]
     return pd.DataFrame(rows, columns=["Part", "GB per GPU", "Share (%)"])
 
 
@@ -90,6 +90,7 @@ def memory_alt_text(plan: Plan) -> str:
 
 def _bar(part: Part, total: float, *, dark: bool) -> dict[str, object]:
     colour = NEUTRAL[dark] if part.colour is None else palette(dark=dark)[part.colour]
+    hatch, ink = (colour, INK[dark]) if part.opacity < 1 else (text_on(colour), text_on(colour))
     return {
         "type": "bar",
         "orientation": "h",
@@ -98,14 +99,15 @@ def _bar(part: Part, total: float, *, dark: bool) -> dict[str, object]:
         "y": [""],
         "text": [gigabytes(part.gigabytes) if part.gigabytes > _LABELLED * total else ""],
         "textposition": "inside",
+        "textangle": 0,
         "insidetextanchor": "middle",
         "marker": {
             "color": alpha(colour, part.opacity),
             "line": {"color": colour, "width": 1},
-            "pattern": {"shape": part.pattern, "fgcolor": colour if part.opacity < 1 else text_on(colour), "size": 7,
-                        "solidity": 0.25},
+            "pattern": {"shape": part.pattern, "bgcolor": alpha(colour, part.opacity), "fgcolor": hatch,
+                        "fgopacity": 0.45, "size": 8, "solidity": 0.2},
         },
-        "textfont": {"color": INK[dark] if part.opacity < 1 else text_on(colour)},
+        "textfont": {"color": ink},
         "hovertemplate": f"{part.name}: {gigabytes(part.gigabytes)} "
                          f"({percent(part.gigabytes / total if total else 0)} of the GPU)<extra></extra>",
     }  # fmt: skip

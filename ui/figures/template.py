@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 from zlib import crc32
 
 import plotly.graph_objects as go
@@ -23,6 +24,8 @@ NEUTRAL = {False: "#666666", True: "#B8C0C8"}
 
 INK = {False: "#1B2530", True: "#E8ECF0"}
 """Text inside a figure that Streamlit does not colour (labels of annotations)."""
+
+TEXT_SIZE = 14
 
 MAX_POINTS = 5_000
 """Most points a figure sends to a browser."""
@@ -76,7 +79,7 @@ def hardware_look(gpu_id: str, *, dark: bool = False) -> Look:
 @cache
 def template(*, dark: bool = False) -> go.layout.Template:
     """The plotly template of every figure: transparent, quiet grid, legend on top, numbers in full."""
-    axis = {
+    grid = {
         "gridcolor": "rgba(128, 128, 128, 0.22)",
         "zeroline": False,
         "automargin": True,
@@ -89,14 +92,25 @@ def template(*, dark: bool = False) -> go.layout.Template:
             "colorway": list(palette(dark=dark)),
             "paper_bgcolor": "rgba(0,0,0,0)",
             "plot_bgcolor": "rgba(0,0,0,0)",
-            "xaxis": axis,
-            "yaxis": axis,
+            "xaxis": grid,
+            "yaxis": grid,
             "margin": {"l": 8, "r": 12, "t": 8, "b": 8},
             "hovermode": "closest",
             "hoverlabel": {"align": "left"},
             "legend": {"orientation": "h", "x": 0, "xanchor": "left", "y": 1.02, "yanchor": "bottom"},
         }
     )
+
+
+def layout(*, dark: bool, **more: Any) -> dict[str, Any]:
+    """The layout every figure starts from. Text sizes stand here: Streamlit's theme overrides a template's."""
+    legend = {"font": {"size": TEXT_SIZE}, **more.pop("legend", {})}
+    return {"template": template(dark=dark), "font": {"size": TEXT_SIZE}, "legend": legend, **more}
+
+
+def axis(title: str, **more: Any) -> dict[str, Any]:
+    """An axis with its title, unit included, in sizes that carry on a projector."""
+    return {"title": {"text": title, "font": {"size": TEXT_SIZE + 1}}, "tickfont": {"size": TEXT_SIZE}, **more}
 
 
 def alpha(colour: str, opacity: float) -> str:
@@ -130,5 +144,5 @@ def message(text: str, *, dark: bool = False) -> go.Figure:
     }  # fmt: skip
     hidden = {"visible": False}
     return go.Figure(
-        layout={"template": template(dark=dark), "height": 140, "annotations": [note], "xaxis": hidden, "yaxis": hidden}
+        layout=layout(dark=dark, height=140, annotations=[note], xaxis=hidden, yaxis=hidden)
     )

@@ -9,11 +9,11 @@ from typing import Any, Literal
 import pandas as pd
 import plotly.graph_objects as go
 
-from sizing.format import count, ms, tokens_per_s, usd
+from sizing.format import count, ms, rounded, tokens_per_s, usd
 from sizing.result import Candidate, Plan
 from sizing.scenario.schema import Limits
 from ui.figures.load_curve import percentile_name
-from ui.figures.template import INK, MAX_POINTS, NEUTRAL, hardware_look, message, template
+from ui.figures.template import INK, MAX_POINTS, NEUTRAL, axis, hardware_look, layout, message
 
 Across = Literal["gpus", "usd_per_month"]
 Latency = Literal["ttft_ms", "itl_ms", "e2e_ms"]
@@ -47,12 +47,12 @@ def build_trade_off(
         data.append(_ring(plan.trade_off[selected], x, y, dark=dark))
     return go.Figure(
         data=data,
-        layout={
-            "template": template(dark=dark),
-            "height": 360,
-            "xaxis": {"title": {"text": _AXIS[x]}, "rangemode": "tozero"},
-            "yaxis": {"title": {"text": f"{at} {_SHORT[y]} (ms)"}, "rangemode": "tozero"},
-        },
+        layout=layout(
+            dark=dark,
+            height=380,
+            xaxis=axis(_AXIS[x], rangemode="tozero", tickformat=",.3~r"),
+            yaxis=axis(f"{at} {_SHORT[y]} (ms)", rangemode="tozero"),
+        ),
     )
 
 
@@ -86,12 +86,12 @@ def trade_off_table(plan: Plan, *, limits: Limits | None = None) -> pd.DataFrame
             "Deployment": short_name(c),
             "GPUs": c.deployment.gpus,
             "Systems": c.deployment.systems,
-            f"{at} TTFT (ms)": c.ttft_ms,
-            f"{at} ITL (ms)": c.itl_ms,
-            f"{at} E2E (ms)": c.e2e_ms,
-            "Output tokens/s per GPU": c.output_tokens_per_s_per_gpu,
-            "USD per month": c.usd_per_month,
-            "Power (kW)": c.power_kw,
+            f"{at} TTFT (ms)": rounded(c.ttft_ms),
+            f"{at} ITL (ms)": rounded(c.itl_ms),
+            f"{at} E2E (ms)": rounded(c.e2e_ms),
+            "Output tokens/s per GPU": rounded(c.output_tokens_per_s_per_gpu),
+            "USD per month": _known(c.usd_per_month),
+            "Power (kW)": _known(c.power_kw),
         }
         for c in plan.trade_off
     ]
@@ -113,6 +113,10 @@ def trade_off_alt_text(
         f"GPUs to {ms(getattr(last, y))} with {count(last.deployment.gpus)} GPUs over {len(plan.trade_off)} "
         f"deployments{chosen}."
     )
+
+
+def _known(value: float | None) -> float | None:
+    return None if value is None else rounded(value)
 
 
 def _drawable(candidate: Candidate, x: Across, y: Latency) -> bool:

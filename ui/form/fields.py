@@ -84,7 +84,8 @@ _WORKLOAD = (
     _number("system", "System prompt", "", "300", "Instructions sent with every request."),
     _number("docs", "Retrieved documents", "documents", "5", "Passages that retrieval adds to one request; 0 without."),
     _number("doc", "Length of a document", "", "600", "Mean length of one retrieved passage."),
-    _number("history", "Chat history", "", "0", "Earlier turns that are sent again with the request."),
+    _number("turns", "Earlier turns sent again", "turns", "4", "Chat history: each turn is one question and one answer of "
+            "the lengths given here; 0 without."),
     _number("question", "Question", "", "50", "What the user types."),
     _choice("load", "Load from", "Peak requests/s are sized for directly; an average is raised to a Poisson "
             "percentile; daily users are spread over the working day."),
@@ -163,6 +164,8 @@ _ASSUMPTIONS = (
             "limits.", "measured.rps_per_system"),
     _number("m_ttft", "Measured TTFT", "ms", "2606", "At that rate. Empty: unknown.", "measured.ttft_ms"),
     _number("m_itl", "Measured ITL", "ms", "21.4", "At that rate. Empty: unknown.", "measured.itl_ms"),
+    Field(key="m_source", kind="text", label="Where the record comes from", path="measured.source",
+          help="Shown with the answer.", example="Benchmark of 12 March"),
     _number("usd_system", "Price of a system", "USD", "400000", "Replaces the list price. Never part of a link.",
             "prices.system_usd", private=True),
     _number("usd_hour", "Price of a GPU hour", "USD/h", "2.50", "Replaces the cloud list price. Never part of a link.",
@@ -176,5 +179,5 @@ FIELDS: dict[str, Field] = {f.key: f for f in (*_MODEL, *_WORKLOAD, *_LIMITS, *_
 BY_PATH: dict[str, Field] = {f.path: f for f in FIELDS.values() if f.path}
 """Every field by the scenario key that it sets."""
 
-LENGTH_KEYS = ("isl", "osl", "system", "doc", "history", "question")
+LENGTH_KEYS = ("isl", "osl", "system", "doc", "question")
 """Fields whose unit is the one chosen in "Lengths in"."""

@@ -1,0 +1,150 @@
+"""Reading single facts out of a config.json: names differ per model family, values are not to be trusted.
+
+Every problem is an InvalidModelConfig with one sentence that says what to change.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+from sizing.errors import InvalidModelConfig
+
+MAX_CONFIG_BYTES = 1 << 20
+"""A config.json is a few kilobytes, 100 kB at most; a file over 1 MB is something else (weights, a tokenizer)."""
+
+FIELDS: Mapping[str, tuple[str, ...]] = {
+    "hidden_size": ("hidden_size", "n_embd", "d_model", "model_dim", "hidden_dim", "dim"),
+    "layers": ("num_hidden_layers", "n_layer", "n_layers", "num_layers"),
+    "heads": ("num_attention_heads", "n_head", "n_heads", "num_heads"),
+    "kv_heads": ("num_key_value_heads", "num_kv_heads", "n_head_kv", "multi_query_group_num", "num_query_groups"),
+    "head_dim": ("head_dim", "attention_head_dim", "kv_channels", "d_kv"),
+    "intermediate_size": ("intermediate_size", "ffn_dim", "n_inner", "ffn_hidden_size", "ffn_hidden_dim"),
+    "dense_intermediate_size": ("intermediate_size_mlp", "dense_intermediate_size"),
+    "vocab_size": ("vocab_size", "padded_vocab_size", "n_vocab"),
+    "max_context": ("max_position_embeddings", "n_positions", "seq_length", "max_seq_len", "max_sequence_length", "n_ctx"),
+    "sliding_window": ("sliding_window", "attention_window_size", "window_size"),
+    "experts": ("num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts", "n_experts"),
+    "experts_per_token": (
+        "num_experts_per_tok", "num_experts_per_token", "experts_per_token", "top_k_experts", "moe_topk", "moe_top_k",
+        "moe_k", "num_selected_experts",
+    ),
+    "shared_experts": ("n_shared_experts", "num_shared_experts", "moe_num_shared_experts"),
+    "shared_intermediate_size": (
+        "shared_expert_intermediate_size", "moe_shared_expert_intermediate_size", "shared_intermediate_size",
+        "share_expert_dim",
+    ),
+    "moe_intermediate_size": ("moe_intermediate_size", "expert_intermediate_size"),
+    "expert_hidden_size": ("moe_latent_size", "routed_expert_hidden_size"),
+}
+"""Facts and the names that model families give them, the common one first."""
+
+
+def load_config(config: Mapping[str, Any] | str | bytes) -> dict[str, Any]:
+    """The configuration as a dictionary, whatever form it came in.
+
+    Raises InvalidModelConfig when it is over 1 MB, not JSON, or JSON that is not an object.
+    """
+    if isinstance(config, Mapping):
+        return {str(key): value for key, value in config.items()}
+    size = len(config)
+    if size > MAX_CONFIG_BYTES:
+        raise InvalidModelConfig("config.json is larger than 1 MB: that is not a config.json")
+    try:
+        parsed = json.loads(config)
+    except (ValueError, RecursionError) as error:
+        where = f" (line {error.lineno}, column {error.colno})" if isinstance(error, json.JSONDecodeError) else ""
+        raise InvalidModelConfig(
+            f"config.json is not valid JSON{where}: paste or upload the unchanged file of the model."
+        ) from None
+    if not isinstance(parsed, dict):
+        raise InvalidModelConfig("config.json must be a JSON object with braces: paste the whole file of the model.")
+    return parsed
+
+
+class Fields:
+    """The facts of one configuration by our names; nested text models are looked into first."""
+
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        self.outer = config
+        nested = next((config[k] for k in ("text_config", "llm_config", "language_config") if _holds(config, k)), None)
+        self.inner: Mapping[str, Any] = nested if isinstance(nested, Mapping) else config
+
+    def raw(self, key: str) -> Any:
+        """The value under a config.json name, from the text model first; None when absent or null."""
+        value = self.inner.get(key)
+        return self.outer.get(key) if value is None else value
+
+    def flag(self, key: str, default: bool = False) -> bool:
+        """A true/false value under a config.json name; anything else counts as the default."""
+        value = self.raw(key)
+        return value if isinstance(value, bool) else default
+
+    def text(self, key: str) -> str:
+        """A text under a config.json name, in lower case; "" when absent or not a text."""
+        value = self.raw(key)
+        return value.lower() if isinstance(value, str) else ""
+
+    def section(self, key: str) -> Mapping[str, Any]:
+        """A nested object under a config.json name; empty when absent."""
+        value = self.raw(key)
+        return value if isinstance(value, Mapping) else {}
+
+    def items(self, key: str) -> list[Any]:
+        """A list under a config.json name; empty when absent."""
+        value = self.raw(key)
+        return list(value) if isinstance(value, list) else []
+
+    def whole(self, fact: str, *, low: int = 1, high: int = 10**7) -> int | None:
+        """A whole number by our name for it, checked against its range; None when the file does not say.
+
+        ``fact`` may also be a config.json name that is the same everywhere.
+        """
+        for key in FIELDS.get(fact, (fact,)):
+            value = self.raw(key)
+            if value is not None:
+                return checked_whole(key, value, low, high)
+        return None
+
+    def needed(self, fact: str, *, low: int = 1, high: int = 10**7) -> int:
+        """Like :meth:`whole`, but the file must say it."""
+        value = self.whole(fact, low=low, high=high)
+        if value is None:
+            names = FIELDS[fact]
+            raise InvalidModelConfig(
+                f"config.json has no {names[0]} (nor {', '.join(names[1:3])}): use the config.json of the language model "
+                "itself, not of an adapter, a tokenizer or a pipeline."
+            )
+        return value
+
+
+def checked_whole(name: str, value: Any, low: int, high: int) -> int:
+    """``value`` as a whole number between ``low`` and ``high``, or InvalidModelConfig naming the field."""
+    number = value if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
+    if not math.isfinite(number) or number != int(number) or not low <= number <= high:
+        reject(name, value, f"a whole number between {low:,} and {high:,}")
+    return int(number)
+
+
+def checked_number(name: str, value: Any, low: float, high: float) -> float:
+    """``value`` as a number between ``low`` and ``high``, or InvalidModelConfig naming the field."""
+    number = value if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
+    if not low <= number <= high:
+        reject(name, value, f"a number between {low:g} and {high:g}")
+    return float(number)
+
+
+def reject(name: str, value: Any, expected: str) -> NoReturn:
+    """Raise InvalidModelConfig: the field, what it holds (shortened) and what it should hold."""
+    try:
+        shown = json.dumps(value, default=str, ensure_ascii=False)
+    except (ValueError, RecursionError):
+        shown = "a value"
+    shown = shown if len(shown) <= 40 else f"{shown[:37]}..."
+    raise InvalidModelConfig(f"config.json says {name} = {shown}: change it to {expected}.")
+
+
+def _holds(config: Mapping[str, Any], key: str) -> bool:
+    return isinstance(config.get(key), Mapping) and bool(config[key])

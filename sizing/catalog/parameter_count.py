@@ -1,0 +1,180 @@
+"""Parameters, cached values and recurrent state of a decoder, tensor by tensor.
+
+Sources of the shapes: the modelling code of transformers 5.23 and of the models' own repositories; checked against
+the parameter counts of the catalogue (``tests/sizing/catalog``). Norm weights and biases are below 0.1 % and left out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sizing.catalog.layer_plan import Layer
+
+
+@dataclass(frozen=True, kw_only=True)
+class LatentAttention:
+    """Multi-head latent attention (DeepSeek): widths of the compressed query, cached latent and head parts."""
+
+    q_rank: int
+    kv_rank: int
+    nope_dim: int
+    rope_dim: int
+    v_dim: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recurrent:
+    """Linear-attention or Mamba mixer: ``params`` per layer and ``state`` values per layer and sequence."""
+
+    params: float
+    state: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Architecture:
+    """The shape of a decoder; widths in values, layers as a plan.
+
+    ``mlp_matrices`` is 3 for gated MLPs (gate, up, down), else 2; ``indexer_dim`` x ``indexer_layers`` is the key cache
+    of a sparse-attention indexer; ``shared_kv`` marks full layers that store one vector for key and value.
+    """
+
+    plan: tuple[Layer, ...]
+    hidden: int
+    heads: int
+    kv_heads: int
+    head_dim: int
+    v_head_dim: int
+    swa_kv_heads: int
+    swa_head_dim: int
+    swa_v_head_dim: int
+    intermediate: int
+    vocab: int
+    tied: bool
+    position_table: int
+    mlp_matrices: int
+    gated_output: bool
+    shared_kv: bool
+    latent: LatentAttention | None
+    output_rank: int
+    output_groups: int
+    query_rank: int
+    indexer_heads: int
+    indexer_dim: int
+    indexer_layers: int
+    recurrent: Recurrent | None
+    experts: int
+    experts_per_token: int
+    shared_intermediate: int
+    moe_intermediate: int
+    expert_hidden: int
+    dense_beside_experts: bool
+
+
+def attention_params(a: Architecture, layer: Layer) -> float:
+    """Weights of one attention layer: query, key, value and output projections (and what replaces them in MLA)."""
+    h = a.hidden
+    if a.latent:
+        m = a.latent
+        query = h * m.q_rank + m.q_rank * a.heads * (m.nope_dim + m.rope_dim)
+        if not m.q_rank:
+            query = h * a.heads * (m.nope_dim + m.rope_dim)
+        kv = h * (m.kv_rank + m.rope_dim) + m.kv_rank * a.heads * (m.nope_dim + m.v_dim)
+        gate = h * a.heads * m.v_dim if a.gated_output else 0
+        return float(query + kv + a.heads * m.v_dim * h + gate)
+    if layer.compress_ratio is not None:
+        return compressed_attention_params(a, layer.compress_ratio)
+    sliding = layer.mixer == "sliding"
+    kv_heads = layer.kv_heads or (a.swa_kv_heads if sliding else a.kv_heads)
+    dim, v_dim = (a.swa_head_dim, a.swa_v_head_dim) if sliding else (a.head_dim, a.v_head_dim)
+    value = 0 if a.shared_kv and not sliding else kv_heads * v_dim
+    query = a.heads * dim * (2 if a.gated_output else 1)
+    return float(h * (query + kv_heads * dim + value) + a.heads * v_dim * h)
+
+
+def compressed_attention_params(a: Architecture, ratio: int) -> float:
+    """DeepSeek-V4: low-rank query, one shared key/value head, grouped low-rank output, compressor and indexer.
+
+    The compressor projects hidden states to the head width once for values and once for weights, doubled where
+    neighbouring windows overlap (ratio 4), which is also where the indexer stands.
+    """
+    h, d = a.hidden, a.head_dim
+    query = h * a.query_rank + a.query_rank * a.heads * d
+    output = a.heads * d * a.output_rank + a.output_groups * a.output_rank * h
+    overlap = 2 if ratio == 4 else 1
+    compressor = 2 * overlap * h * d if ratio else 0
+    indexer = 0
+    if ratio == 4:
+        indexer = a.query_rank * a.indexer_heads * a.indexer_dim + h * a.indexer_heads + 2 * overlap * h * a.indexer_dim
+    return float(query + h * d + output + compressor + indexer)
+
+
+def expert_params(a: Architecture) -> float:
+    """Weights of one routed expert; its input may be narrower than the model (latent experts)."""
+    return float(a.mlp_matrices * a.expert_hidden * a.moe_intermediate)
+
+
+def mlp_params(a: Architecture, layer: Layer) -> float:
+    """Weights of one MLP: dense, or router, experts, shared experts and latent projections."""
+    dense = float(a.mlp_matrices * a.hidden * (layer.mlp_width or a.intermediate))
+    if layer.mlp == "none":
+        return 0.0
+    if layer.mlp == "dense":
+        return dense
+    latent = 2 * a.hidden * a.expert_hidden if a.expert_hidden != a.hidden else 0
+    shared = a.mlp_matrices * a.hidden * a.shared_intermediate
+    routed = a.experts * (expert_params(a) + a.hidden)
+    return routed + shared + latent + (dense if a.dense_beside_experts else 0.0)
+
+
+def total_params(a: Architecture) -> float:
+    """All weights of the language model: embeddings, output head unless tied, and every layer."""
+    embedding = a.vocab * a.hidden * (1 if a.tied else 2) + a.position_table * a.hidden
+    indexer = a.indexer_layers * (
+        a.query_rank * a.indexer_heads * a.indexer_dim + a.hidden * (a.indexer_dim + a.indexer_heads)
+    )
+    if any(layer.compress_ratio is not None for layer in a.plan):
+        indexer = 0  # counted with the compressed layers
+    layers = 0.0
+    for layer in a.plan:
+        if layer.mixer in ("full", "sliding"):
+            layers += attention_params(a, layer)
+        elif layer.mixer in ("linear", "mamba") and a.recurrent:
+            layers += a.recurrent.params
+        layers += mlp_params(a, layer)
+    return embedding + indexer + layers
+
+
+def active_params(a: Architecture) -> float:
+    """Weights used for one token: all but the routed experts that are not chosen."""
+    moe_layers = sum(layer.mlp == "moe" for layer in a.plan)
+    return total_params(a) - moe_layers * (a.experts - a.experts_per_token) * expert_params(a)
+
+
+def kv_elements_full(a: Architecture) -> float:
+    """Values cached per token in layers that attend to the whole context, plus the indexer's keys."""
+    total = 0.0
+    for layer in a.plan:
+        if layer.mixer != "full":
+            continue
+        if a.latent:
+            total += a.latent.kv_rank + a.latent.rope_dim
+        elif layer.compress_ratio:
+            total += (a.head_dim + (a.indexer_dim if layer.compress_ratio == 4 else 0)) / layer.compress_ratio
+        else:
+            heads = layer.kv_heads or a.kv_heads
+            total += heads * (a.head_dim if a.shared_kv else a.head_dim + a.v_head_dim)
+    return total + a.indexer_layers * a.indexer_dim
+
+
+def kv_elements_sliding(a: Architecture) -> float:
+    """Values cached per token inside the sliding window; compressed layers keep one vector of head width each."""
+    if any(layer.compress_ratio is not None for layer in a.plan):
+        return float(len(a.plan) * a.head_dim)
+    count = sum(layer.mixer == "sliding" for layer in a.plan)
+    return float(count * a.swa_kv_heads * (a.swa_head_dim + a.swa_v_head_dim))
+
+
+def state_elements(a: Architecture) -> float:
+    """Values of recurrent state per sequence over all linear-attention and Mamba layers."""
+    count = sum(layer.mixer in ("linear", "mamba") for layer in a.plan)
+    return count * a.recurrent.state if a.recurrent else 0.0

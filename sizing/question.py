@@ -1,0 +1,144 @@
+"""A scenario with every name resolved and every unit turned into seconds, tokens and requests per second."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from sizing.candidates import Allowed
+from sizing.capacity import AskedLimits
+from sizing.catalog import gpus, resolve_gpu, resolve_model
+from sizing.catalog.config_json import model_from_config
+from sizing.catalog.custom_gpu import gpu_from_spec
+from sizing.catalog.from_size import model_from_size
+from sizing.catalog.gpu import Gpu
+from sizing.catalog.model import Model
+from sizing.demand import Demand, peak_demand
+from sizing.engines import resolve_engine
+from sizing.errors import InvalidScenario, SizingError
+from sizing.load import Variability
+from sizing.precision import resolve_kv_precision, resolve_precision
+from sizing.scenario.schema import Gamma, Length, ModelConfig, ModelSize, Scenario
+from sizing.steps.times import Traffic
+
+T = TypeVar("T")
+
+Z95 = 1.6448536269514722  # standard normal quantile at 95 %
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """What the engine works on. ``assumptions`` collects what was assumed because nobody said."""
+
+    scenario: Scenario
+    model: Model
+    demand: Demand
+    traffic: Traffic
+    variability: Variability
+    limits: AskedLimits
+    gpus: tuple[Gpu, ...]
+    allowed: Allowed
+    gpu_prices: dict[str, float]
+    assumptions: tuple[str, ...]
+
+
+def understand(scenario: Scenario) -> Question:
+    """Resolve names and units. Raises InvalidScenario with one sentence per unknown name or impossible value."""
+    problems = _Problems()
+    model, about_model = problems.collect(lambda: _model(scenario)) or (None, ())
+    chosen = _gpus(scenario, problems)
+    allowed = _allowed(scenario, problems)
+    demand = problems.collect(lambda: peak_demand(scenario.workload))
+    if problems.found or model is None or demand is None:
+        raise InvalidScenario(problems.found)
+    traffic, variability, about_lengths = _traffic(scenario)
+    return Question(
+        scenario=scenario, model=model, demand=demand, traffic=traffic, variability=variability,
+        limits=AskedLimits.of(scenario.limits, scenario.workload.mode), gpus=chosen, allowed=allowed,
+        gpu_prices={g.id: g.price_usd for g in scenario.deployment.custom_gpus if g.price_usd is not None},
+        assumptions=(*about_model, demand.how, *about_lengths),
+    )
+
+
+class _Problems:
+    """Collects the sentences of everything that could not be resolved, so that all are reported at once."""
+
+    def __init__(self) -> None:
+        self.found: list[str] = []
+
+    def collect(self, resolve: Callable[[], T]) -> T | None:
+        """The result of ``resolve``, or None with the problem noted."""
+        try:
+            return resolve()
+        except InvalidScenario as invalid:
+            self.found.extend(invalid.problems)
+        except SizingError as error:
+            self.found.append(str(error))
+        return None
+
+
+def _model(scenario: Scenario) -> tuple[Model, tuple[str, ...]]:
+    """The model asked for and what was assumed about it."""
+    asked = scenario.model
+    if isinstance(asked, ModelSize):
+        given = asked.model_dump(exclude={"name", "params_b"}, exclude_none=True)
+        model = model_from_size(asked.name, asked.params_b, **given)
+    elif isinstance(asked, ModelConfig):
+        model = model_from_config(asked.config, name=asked.name)
+    else:
+        model, note = resolve_model(asked)
+        return model, (*([note] if note else []), *model.assumptions)
+    return model, model.assumptions
+
+
+def _gpus(scenario: Scenario, problems: _Problems) -> tuple[Gpu, ...]:
+    """The accelerators considered: those named, plus every custom one; all of the catalogue when none is named."""
+    specs = (problems.collect(lambda g=g: gpu_from_spec(g.model_dump(exclude_none=True)))  # type: ignore[misc]
+             for g in scenario.deployment.custom_gpus)
+    custom = {g.id: g for g in specs if g is not None}
+    named = scenario.deployment.gpus or ([] if custom else list(gpus()))
+    found = [custom.get(n) or problems.collect(lambda n=n: resolve_gpu(n)) for n in named]  # type: ignore[misc]
+    return tuple(dict.fromkeys([g for g in found if g is not None] + list(custom.values())))
+
+
+def _allowed(scenario: Scenario, problems: _Problems) -> Allowed:
+    """The restrictions of the scenario with names resolved."""
+    asked = scenario.deployment
+
+    def ids(names: list[str], resolve: Callable[[str], str]) -> tuple[str, ...]:
+        return tuple(i for n in names if (i := problems.collect(lambda: resolve(n))) is not None)
+
+    return Allowed(
+        engines=ids(asked.engines, lambda n: resolve_engine(n).id),
+        precisions=ids(asked.precisions, lambda n: resolve_precision(n).id),
+        kv_precisions=ids(asked.kv_precisions, resolve_kv_precision),
+        tp=tuple(asked.tp), pp=tuple(asked.pp), ep=tuple(asked.ep),
+    )
+
+
+def _traffic(scenario: Scenario) -> tuple[Traffic, Variability, tuple[str, ...]]:
+    """Mean lengths and variabilities of the workload, and what was assumed about them."""
+    workload = scenario.workload
+    prompt, prompt_var = lognormal(workload.input_tokens)
+    output, output_var = lognormal(workload.output_tokens)
+    arrivals = workload.arrivals.gamma.cv ** 2 if isinstance(workload.arrivals, Gamma) else 1.0
+    about = []
+    if prompt_var == 0.0 and output_var == 0.0:
+        about.append("Every request has the mean prompt and output length; give p50 and p95 to let them vary.")
+    if not isinstance(workload.arrivals, Gamma):
+        about.append("Requests arrive at random and independently of each other (Poisson).")
+    traffic = Traffic(input_tokens=prompt, output_tokens=output, cached_tokens=workload.prefix_cached_tokens)
+    return traffic, Variability(arrivals=arrivals, prompt=prompt_var, output=output_var), tuple(about)
+
+
+def lognormal(length: Length) -> tuple[float, float]:
+    """Mean and squared coefficient of variation of a length.
+
+    With p50 and p95: sigma = ln(p95/p50) / 1.645, mean = p50 exp(sigma^2 / 2), cv^2 = exp(sigma^2) - 1.
+    """
+    if isinstance(length, float):
+        return length, 0.0
+    sigma2 = (math.log(length.p95 / length.p50) / Z95) ** 2
+    return length.p50 * math.exp(sigma2 / 2.0), math.expm1(sigma2)

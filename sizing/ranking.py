@@ -1,0 +1,90 @@
+"""Which deployment first: by cost, GPUs, latency or energy; and the frontier from few GPUs to low latency."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sizing.question import Question
+from sizing.scenario.schema import Objective
+from sizing.screen import Evaluated, Sized, size
+
+MORE_INSTANCES = (1.0, 1.25, 1.5, 2.0, 3.0)  # how far beyond the smallest deployment the frontier looks
+
+
+def order(sized: Sized, evaluated: Evaluated, objective: Objective) -> NDArray[np.intp]:
+    """Rows of ``sized``, best first. Unknown prices and powers come last; ties go to fewer GPUs, then to the wider
+    weight format, then to the shorter E2E latency."""
+    cost = np.nan_to_num(sized.usd_per_hour, nan=np.inf)
+    power = np.nan_to_num(sized.power_kw, nan=np.inf)
+    bytes_per = np.array([evaluated.candidates.rows[i].precision.bytes for i in sized.index])
+    ways = evaluated.candidates.pp[sized.index] * evaluated.candidates.dp[sized.index]
+    ties = (ways, sized.e2e_s, -bytes_per)
+    keys = {
+        "cost": (*ties, sized.gpus, cost),
+        "gpus": (*ties, cost, sized.gpus),
+        "latency": (*ties[:1], -bytes_per, sized.gpus, cost, sized.e2e_s),
+        "energy": (*ties, sized.gpus, cost, power),
+    }[objective]
+    return np.lexsort(keys)
+
+
+def shortlist(sized: Sized, evaluated: Evaluated, ranked: NDArray[np.intp], count: int) -> list[int]:
+    """The winner, then the best of every other GPU and the other engines, formats and TP sizes on the winner's GPU.
+
+    Returns rows of ``sized`` in ranked order, at most ``count`` beyond the winner.
+    """
+    if not len(ranked):
+        return []
+    rows = evaluated.candidates.rows
+    winner = rows[sized.index[ranked[0]]]
+    seen: set[tuple[str, object]] = set()
+    chosen = [int(ranked[0])]
+    for r in ranked:
+        c = rows[sized.index[r]]
+        keys: set[tuple[str, object]] = {("gpu", c.gpu.id)}
+        if c.gpu == winner.gpu:
+            keys |= {("engine", c.engine.id), ("precision", c.precision.id), ("tp", (c.tp, c.pp, c.dp))}
+        if keys - seen and int(r) not in chosen and len(chosen) <= count:
+            chosen.append(int(r))
+        seen |= keys
+    return chosen
+
+
+def frontier(question: Question, evaluated: Evaluated, sized: Sized, winner: int) -> Sized:
+    """Deployments on the winner's GPU, engine and formats that no other beats on both systems bought and E2E latency.
+
+    Ordered from the fewest GPUs to the shortest latency.
+    """
+    rows = evaluated.candidates.rows
+    best = rows[sized.index[winner]]
+    alike = [
+        k for k, i in enumerate(sized.index)
+        if (rows[i].gpu, rows[i].engine, rows[i].precision, rows[i].kv_precision)
+        == (best.gpu, best.engine, best.precision, best.kv_precision)
+    ]
+    spare = question.scenario.deployment.spare_instances
+    smallest = sized.instances[alike] - spare
+    counts = np.concatenate([np.ceil(smallest * f) for f in MORE_INSTANCES]).astype(np.int64)
+    index = np.tile(sized.index[alike], len(MORE_INSTANCES))
+    more = size(question, evaluated, index, counts)
+    return take(more, _undominated(more))
+
+
+def _undominated(sized: Sized) -> NDArray[np.intp]:
+    """Rows no other row beats on GPUs and E2E latency, by growing GPUs."""
+    by_gpus = np.lexsort((sized.e2e_s, sized.gpus))
+    best = np.inf
+    kept = []
+    for k in by_gpus:
+        if sized.e2e_s[k] < best * 0.98:  # a gain below 2 % is not worth a point on the slider
+            kept.append(k)
+            best = sized.e2e_s[k]
+    return np.array(kept, dtype=np.intp)
+
+
+def take(sized: Sized, rows: NDArray[np.intp]) -> Sized:
+    """The rows of a Sized."""
+    position = type(sized.position)(sized.position.index[rows], sized.position.share[rows])
+    plain = {k: v[rows] for k, v in vars(sized).items() if isinstance(v, np.ndarray)}
+    return Sized(**plain, position=position, options=tuple(sized.options[r] for r in rows))

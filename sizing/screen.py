@@ -1,0 +1,144 @@
+"""All candidates at once: memory fit, step times, steady state, capacity, instances, systems and cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sizing.candidates import Allowed, Candidates, Configuration, Floats, enumerate_for, table
+from sizing.capacity import Capacity, Percentiles, Position, at_percentile, at_rate, capacity
+from sizing.catalog.gpu import Gpu
+from sizing.catalog.model import Model
+from sizing.cost import cheapest_option
+from sizing.hardware import HardwareOption, options
+from sizing.load import SteadyState, concurrency_grid, steady_state
+from sizing.memory import MemoryFit, memory_fit
+from sizing.question import Question
+from sizing.steps.choice import StepChoice, step_times
+from sizing.steps.times import StepTimes
+
+ROUNDING = 1e-9  # a load that equals the capacity up to rounding needs no further instance
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluated:
+    """Candidates that fit in memory with everything known about them; arrays (C,) or (C, K)."""
+
+    candidates: Candidates
+    memory: MemoryFit
+    times: StepTimes
+    sources: tuple[str, ...]
+    state: SteadyState
+    latencies: Percentiles
+    capacity: Capacity
+
+    def __len__(self) -> int:
+        return len(self.candidates)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sized:
+    """Instances, systems and cost of evaluated candidates that can serve the load; ``index`` points into Evaluated."""
+
+    index: NDArray[np.intp]
+    instances: NDArray[np.int64]
+    rps: Floats
+    position: Position
+    ttft_s: Floats
+    itl_s: Floats
+    e2e_s: Floats
+    gpus: NDArray[np.int64]
+    options: tuple[HardwareOption, ...]
+    systems: NDArray[np.int64]
+    gpus_bought: NDArray[np.int64]
+    usd_per_hour: Floats
+    power_kw: Floats
+
+
+def all_configurations(question: Question) -> tuple[Configuration, ...]:
+    """Every configuration of the considered GPUs, whether it fits or not."""
+    return _configurations(question.model, question.gpus, question.allowed)
+
+
+@lru_cache(maxsize=64)
+def _configurations(model: Model, chosen: tuple[Gpu, ...], allowed: Allowed) -> tuple[Configuration, ...]:
+    return tuple(c for g in chosen if g.sizable for c in enumerate_for(model, g, allowed))
+
+
+@lru_cache(maxsize=64)
+def _as_table(rows: tuple[Configuration, ...]) -> Candidates:
+    return table(rows)
+
+
+def evaluate(question: Question, rows: Sequence[Configuration], choice: StepChoice | None = None) -> Evaluated:
+    """Everything about the rows that fit in memory, at the lengths and limits of the question."""
+    everything = _as_table(tuple(rows))
+    traffic = question.traffic
+    fit = memory_fit(question.model, everything, traffic.input_tokens + traffic.output_tokens)
+    kept = np.flatnonzero(fit.fits)
+    candidates = everything if len(kept) == len(everything) else everything.take(kept)
+    memory = fit.take(kept)
+    grid = concurrency_grid(memory.max_concurrency)
+    times, sources = step_times(
+        choice or question.scenario.deployment.step_times, question.model, candidates, traffic, grid
+    )
+    return under_load(question, candidates, memory, times, sources, grid)
+
+
+def under_load(
+    question: Question, candidates: Candidates, memory: MemoryFit, times: StepTimes, sources: tuple[str, ...],
+    grid: Floats,
+) -> Evaluated:
+    """Steady state and capacity from given step times (also used with times at the ends of their interval)."""
+    budget = candidates.column([r.engine.budget(r.gpu) for r in candidates.rows])
+    state = steady_state(times, grid, memory.max_concurrency, budget, question.traffic, question.variability)
+    latencies = at_percentile(state, question.limits.percentile)
+    held = capacity(state, latencies, question.limits, question.scenario.deployment.max_utilization)
+    return Evaluated(
+        candidates=candidates, memory=memory, times=times, sources=sources, state=state, latencies=latencies,
+        capacity=held,
+    )
+
+
+def instances_needed(peak_rps: float, rps: Floats) -> NDArray[np.int64]:
+    """Instances that carry the peak: ceil(peak / requests/s per instance), at least 1. Shape (C,)."""
+    return np.maximum(np.ceil(peak_rps / rps - ROUNDING), 1.0).astype(np.int64)
+
+
+def size(
+    question: Question, evaluated: Evaluated, index: NDArray[np.intp] | None = None,
+    needed: NDArray[np.int64] | None = None,
+) -> Sized:
+    """Instances, systems and list cost of every candidate with any capacity within the limits.
+
+    ``index`` and ``needed`` ask for other instance counts (without spares) than the smallest, for the given rows.
+    """
+    able = np.flatnonzero(evaluated.capacity.rps > 0) if index is None else index
+    peak, deployment = question.demand.peak_rps, question.scenario.deployment
+    working = instances_needed(peak, evaluated.capacity.rps[able]) if needed is None else needed
+    load = peak / working
+    position = at_rate(evaluated.state.take(able), load)
+    total = working + deployment.spare_instances
+    each = evaluated.candidates.gpus[able].astype(np.int64)
+    order = {gpu.id: i for i, gpu in enumerate(question.gpus)}
+    gpu_index = np.array([order[evaluated.candidates.rows[i].gpu.id] for i in able], dtype=np.int64)
+    offers = [offers_for(question, gpu) for gpu in question.gpus]
+    chosen = cheapest_option(total, each, gpu_index, offers)
+    return Sized(
+        index=able, instances=total, rps=load, position=position,
+        ttft_s=position.of(evaluated.latencies.ttft_s[able]), itl_s=position.of(evaluated.latencies.itl_s[able]),
+        e2e_s=position.of(evaluated.latencies.e2e_s[able]), gpus=total * each,
+        options=tuple(offers[g][o] for g, o in zip(gpu_index, chosen.option_index, strict=True)),
+        systems=chosen.systems, gpus_bought=chosen.gpus_bought, usd_per_hour=chosen.usd_per_hour,
+        power_kw=chosen.power_kw,
+    )
+
+
+def offers_for(question: Question, gpu: Gpu) -> tuple[HardwareOption, ...]:
+    """What the GPU can be bought or rented in, at the location and prices of the scenario."""
+    scenario = question.scenario
+    return options(gpu, scenario.deployment.location, scenario.prices, question.gpu_prices.get(gpu.id))

@@ -1,0 +1,38 @@
+"""Which source of step times answers for which candidate; the one used is named on every answer."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from sizing.candidates import Candidates, Floats
+from sizing.catalog.model import Model
+from sizing.steps.kernel import KernelTables
+from sizing.steps.roofline import roofline
+from sizing.steps.times import StepTimes, Traffic
+
+StepChoice = Literal["roofline", "kernel"]
+
+
+def step_times(
+    choice: StepChoice, model: Model, candidates: Candidates, traffic: Traffic, concurrency: Floats
+) -> tuple[StepTimes, tuple[str, ...]]:
+    """Step times and, per candidate, the name of their source.
+
+    ``roofline`` answers everything. ``kernel`` asks NVIDIA's kernel tables first and falls back to the roofline, row
+    by row, where they do not cover a configuration; the source says so.
+    """
+    base = roofline().times(model, candidates, traffic, concurrency)
+    if choice == "roofline":
+        return base, (base.source,) * len(candidates)
+    kernel = KernelTables().times(model, candidates, traffic, concurrency)
+    covered = np.isfinite(kernel.prefill_s) & np.isfinite(kernel.decode_s).all(axis=1)
+    merged = StepTimes(
+        decode_s=np.where(covered[:, None], kernel.decode_s, base.decode_s),
+        prefill_s=np.where(covered, kernel.prefill_s, base.prefill_s),
+        prefill_work_s=np.where(covered, kernel.prefill_work_s, base.prefill_work_s),
+        source=kernel.source,
+    )
+    missing = f"{base.source}; not in the kernel tables"
+    return merged, tuple(kernel.source if c else missing for c in covered)

@@ -1,0 +1,73 @@
+"""What is computed once for everybody: answers by scenario, and names of the catalogue by id."""
+
+from __future__ import annotations
+
+import threading
+from functools import cache
+
+import streamlit as st
+
+from sizing.result import Plan
+from sizing.scenario.schema import Scenario
+from ui.presets import presets
+
+MAX_ANSWERS = 256
+"""Answers kept in memory; one is some 100 KB."""
+
+@st.cache_resource(max_entries=MAX_ANSWERS, ttl="6h", show_spinner=False)
+def plan_of(scenario_json: str) -> Plan:
+    """The answer to a scenario. A plan is frozen, so sessions share it without a copy. Raises SizingError."""
+    import sizing
+
+    return sizing.plan(Scenario.model_validate_json(scenario_json))
+
+
+@cache
+def warm_up() -> threading.Thread:
+    """Load what the first answer needs while the first page is being drawn."""
+    import sizing
+
+    first = next(iter(presets().values())).scenario
+    thread = threading.Thread(target=sizing.plan, args=(first,), name="warm-up", daemon=True)
+    thread.start()
+    return thread
+
+
+@cache
+def model_ids() -> tuple[str, ...]:
+    """Every model of the catalogue, by name."""
+    from sizing.catalog import models
+
+    return tuple(sorted(models(), key=str.lower))
+
+
+@cache
+def gpu_names() -> dict[str, str]:
+    """Names of the accelerators that can be sized, by id."""
+    from sizing.catalog import gpus
+
+    return {gpu.id: gpu.name for gpu in gpus().values() if gpu.sizable}
+
+
+@cache
+def system_names() -> dict[str, str]:
+    """Names of the servers and racks, by id."""
+    from sizing.catalog import systems
+
+    return {system.id: system.name for system in systems().values()}
+
+
+@cache
+def engine_labels() -> dict[str, str]:
+    """Labels of the serving engines, by id."""
+    from sizing.engines import engines
+
+    return {engine.id: engine.label for engine in engines().values()}
+
+
+@cache
+def precision_labels() -> dict[str, str]:
+    """Labels of the weight precisions, by id."""
+    from sizing.precision import precisions
+
+    return {name: precision.label for name, precision in precisions().items()}

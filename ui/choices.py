@@ -1,0 +1,45 @@
+"""The options of every choice of the form, with the words that the page and the link show for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from types import MappingProxyType
+from typing import Any
+
+from sizing.lengths import LANGUAGES
+from ui import cached
+from ui.form.read import OWN_GPU
+
+_FIXED: dict[str, dict[Any, str]] = {
+    "model_by": {"catalogue": "Catalogue", "size": "Size", "config": "config.json"},
+    "unit": {"tokens": "Tokens", "words": "Words", "characters": "Characters", "pages": "Pages"},
+    "lang": {name: name for name in LANGUAGES},
+    "load": {"rps": "Peak", "average": "Average", "users": "Users"},
+    "mode": {"streaming": "Streamed", "sequential": "Whole", "offline": "Offline"},
+    "where": {"on_prem": "On-premises", "cloud": "Cloud", "hybrid": "Hybrid"},
+    "obj": {"cost": "Cost", "gpus": "GPUs", "latency": "Latency", "energy": "Energy"},
+    "steps": {"roofline": "Roofline", "kernel": "Kernel tables"},
+    "kv": {"fp16": "16 bit", "fp8": "FP8"},
+    "tp": {n: str(n) for n in (1, 2, 4, 8, 16)},
+    "pp": {n: str(n) for n in (1, 2, 4)},
+    "ep": {n: str(n) for n in (1, 2, 4, 8, 16, 32, 64)},
+}
+
+
+@cache
+def labels(key: str) -> Mapping[Any, str]:
+    """Option -> label, in the order shown."""
+    if key in _FIXED:
+        return MappingProxyType(_FIXED[key])
+    listed = {
+        "gpu": lambda: cached.gpu_names() | {OWN_GPU: "Own accelerator"}, "engine": cached.engine_labels,
+        "prec": cached.precision_labels, "m_sys": cached.system_names,
+        "model": lambda: {model: model for model in cached.model_ids()},
+    }
+    return MappingProxyType(dict(listed[key]()))
+
+
+def label(key: str, option: Any) -> str:
+    """The label of an option; one that is not listed stands for itself."""
+    return labels(key).get(option, str(option))

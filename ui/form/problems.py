@@ -1,0 +1,91 @@
+"""One clear sentence for what is wrong with the form: which field, what it must be, what was entered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from sizing.errors import SizingError
+from ui.form.fields import BY_PATH, Field
+from ui.form.numbers import show_number
+
+_BOUNDS = {
+    "greater_than": ("gt", "must be more than {}"),
+    "greater_than_equal": ("ge", "must be at least {}"),
+    "less_than": ("lt", "must be less than {}"),
+    "less_than_equal": ("le", "must be at most {}"),
+}
+_TEXTS = {"string_too_long": "is too long: shorten it to {max_length} characters", "string_too_short": "is empty"}
+_RULES = {
+    "prefix_cached_tokens must be smaller": "The part of the prompt found in the prefix cache must be shorter than the "
+    "prompt itself: lower it, or enter a share such as 60%.",
+    "p95 must not be smaller": "The 95th percentile of a length must not be below its median: raise it or leave it empty.",
+}
+
+
+class BadInput(ValueError):
+    """The form cannot be read; the message is the sentence to show."""
+
+
+def no_number(field: Field, text: str) -> BadInput:
+    """What to say when a field holds text, or nothing, where a number is needed."""
+    hint = f"enter {_what(field)}, for example {field.example}" if field.example else f"enter {_what(field)}"
+    if not text.strip():
+        return BadInput(f"{field.label} is empty: {hint}.")
+    return BadInput(f"{field.label}: “{text.strip()[:40]}” is not a number; {hint}.")
+
+
+def sentence(error: Exception) -> str:
+    """The first thing that ``error`` says, in the words of the form."""
+    if isinstance(error, ValidationError):
+        return _of_validation(error)
+    if isinstance(error, BadInput | SizingError):
+        return str(error).splitlines()[0]
+    raise error
+
+
+def _of_validation(error: ValidationError) -> str:
+    faults = [f for f in error.errors(include_url=False) if f["type"] not in ("model_type", "dict_type")]
+    fault: Mapping[str, Any] = (faults or error.errors(include_url=False))[0]
+    for start, text in _RULES.items():
+        if start in fault["msg"]:
+            return text
+    field = _field_of(fault["loc"])
+    name = field.label if field else ".".join(str(part) for part in fault["loc"])
+    context = fault.get("ctx", {})
+    if fault["type"] in _BOUNDS:
+        bound, words = _BOUNDS[fault["type"]]
+        limit, entered = _typed(context[bound], field), _typed(fault["input"], field)
+        unit = f" {field.unit}" if field and field.unit else ""
+        return f"{name} {words.format(limit)}{unit}; {entered} was entered."
+    if fault["type"] in _TEXTS:
+        return f"{name} {_TEXTS[fault['type']].format(**context)}."
+    if fault["type"].startswith("int_"):
+        return f"{name} must be a whole number; {_typed(fault['input'], field)} was entered."
+    return f"{name}: {str(fault['msg']).removeprefix('Value error, ')}."
+
+
+def _field_of(loc: tuple[int | str, ...]) -> Field | None:
+    """The field whose scenario key is the longest start of ``loc``, leaving out list positions and type names."""
+    parts = [str(part) for part in loc if isinstance(part, str)]
+    for dropped in (None, "LengthSpread", "ModelSize", "Gamma"):
+        names = [p for p in parts if p != dropped]
+        for end in range(len(names), 0, -1):
+            if field := BY_PATH.get(".".join(names[:end])):
+                return field
+    return None
+
+
+def _typed(value: object, field: Field | None) -> str:
+    """A number as the person typed it: with separators, in the unit of the field."""
+    if not isinstance(value, int | float):
+        return f"“{str(value)[:40]}”"
+    number = value / field.scale if field else value
+    return f"{number:,.0f}" if number == int(number) else show_number(number)
+
+
+def _what(field: Field) -> str:
+    return f"a number of {field.unit}" if field.unit in {"tokens", "users", "instances", "documents", "years"} else (
+        f"a number in {field.unit}" if field.unit else "a number")

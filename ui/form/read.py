@@ -1,0 +1,174 @@
+"""From what the form holds to the dictionary that :class:`sizing.scenario.Scenario` validates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sizing.lengths import CHARS_PER_TOKEN, LANGUAGES, Prompt, to_tokens
+from ui.form.fields import FIELDS
+from ui.form.numbers import NotANumber, parse_number
+from ui.form.problems import BadInput, no_number
+
+OWN_GPU = "own_accelerator"
+"""Id of the accelerator typed into the form."""
+
+Values = Mapping[str, Any]
+
+
+def to_scenario(values: Values, *, config: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The scenario that the form describes; ``config`` is the config.json that was given, if any.
+
+    Raises BadInput with one sentence for a field that cannot be read. Ranges are the scenario's business.
+    """
+    return {
+        "schema_version": 1,
+        "name": str(values["name"]).strip() or "Untitled scenario",
+        "model": _model(values, config),
+        "workload": _workload(values),
+        "limits": _numbers(values, "ttft", "itl", "e2e") | {"percentile": _needed(values, "pct")},
+        "deployment": _deployment(values),
+        "measured": _measured(values) if values["meas"] else None,
+        "prices": _numbers(values, "usd_system", "usd_hour") | {"depreciation_years": _needed(values, "years")},
+    }
+
+
+def length_tokens(values: Values, key: str) -> float:
+    """One length of the form in tokens; a length in tokens is left as typed, so that the scenario judges its range."""
+    amount, unit = _needed(values, key), values["unit"]
+    if unit == "tokens" or amount <= 0:
+        return amount
+    language = LANGUAGES[values["lang"]]
+    ratio = _optional(values, "ratio") or language.words_per_token
+    chars = language.chars_per_token or CHARS_PER_TOKEN
+    return to_tokens(amount, unit, words_per_token=ratio, chars_per_token=chars)
+
+
+def prompt(values: Values) -> Prompt:
+    """The prompt built from its parts, in tokens; an earlier turn is one question and one answer."""
+    question, answer = length_tokens(values, "question"), length_tokens(values, "osl")
+    return Prompt(
+        system_tokens=length_tokens(values, "system"),
+        documents=_needed(values, "docs"),
+        document_tokens=length_tokens(values, "doc"),
+        history_turns=_needed(values, "turns"),
+        history_question_tokens=question,
+        history_answer_tokens=answer,
+        question_tokens=question,
+    )
+
+
+def _model(values: Values, config: Mapping[str, Any] | None) -> Any:
+    match values["model_by"]:
+        case "size":
+            name = str(values["size_name"]).strip() or "Unnamed model"
+            return {"name": name, "params_b": _needed(values, "size_b")}
+        case "config":
+            if config is None:
+                raise BadInput("No config.json was given yet: upload, paste or fetch one, or choose a model from the "
+                               "catalogue. (A link does not carry a config.json.)")
+            return dict(config)
+        case _:
+            if not values["model"]:
+                raise BadInput("No model is chosen: pick one from the catalogue or type its Hugging Face id.")
+            return values["model"]
+
+
+def _workload(values: Values) -> dict[str, Any]:
+    isl = prompt(values).total if values["compose"] else length_tokens(values, "isl")
+    load = {"rps": _peak, "average": _average, "users": _users}[values["load"]]
+    cv = _optional(values, "cv")
+    return {
+        "input_tokens": _spread(values, isl, "isl95"),
+        "output_tokens": _spread(values, length_tokens(values, "osl"), "osl95"),
+        **load(values),
+        "growth_percent": _optional(values, "growth") or 0.0,
+        "prefix_cached_tokens": _cached(values, isl),
+        "arrivals": "poisson" if cv in (None, 1.0) else {"gamma": {"cv": cv}},
+        "mode": values["mode"],
+    }
+
+
+def _spread(values: Values, length: float, p95_key: str) -> float | dict[str, float]:
+    p95 = _optional(values, p95_key)
+    return length if p95 is None else {"p50": length, "p95": p95}
+
+
+def _peak(values: Values) -> dict[str, Any]:
+    return {"peak_rps": _needed(values, "rps")}
+
+
+def _average(values: Values) -> dict[str, Any]:
+    return {"average_rps": _needed(values, "avg"), "peak_percentile": _needed(values, "avg_pct")}
+
+
+def _users(values: Values) -> dict[str, Any]:
+    return {"users": {
+        "daily_users": _needed(values, "users"), "requests_per_user": _needed(values, "per_user"),
+        "hours": _needed(values, "hours"), "peak_to_mean": _needed(values, "p2m"),
+    }}
+
+
+def _cached(values: Values, isl: float) -> float:
+    text = str(values["cached"]).strip()
+    if text.endswith("%"):
+        share = _parsed("cached", text.removesuffix("%"))
+        if not 0 <= share < 100:
+            raise BadInput(f"Prompt found in the prefix cache must be at least 0% and less than 100% of the prompt; "
+                           f"{text} was entered.")
+        return isl * share / 100
+    return _optional(values, "cached") or 0.0
+
+
+def _deployment(values: Values) -> dict[str, Any]:
+    own = [_own_gpu(values)] if values["own"] else []
+    chosen = [gpu for gpu in values["gpu"] if gpu != OWN_GPU or own]
+    return {
+        "gpus": chosen, "engines": list(values["engine"]), "precisions": list(values["prec"]),
+        "kv_precisions": list(values["kv"]), "tp": list(values["tp"]), "pp": list(values["pp"]), "ep": list(values["ep"]),
+        "custom_gpus": own, "location": values["where"], "spare_instances": _whole(values, "spare"),
+        "max_utilization": _needed(values, "util") * FIELDS["util"].scale, "objective": values["obj"],
+        "step_times": values["steps"],
+    }
+
+
+def _own_gpu(values: Values) -> dict[str, Any]:
+    needed = {key: _needed(values, key) for key in ("own_mem", "own_bw", "own_fp16")}
+    optional = {key: _optional(values, key) for key in ("own_fp8", "own_link", "own_watts", "own_usd")}
+    named = {FIELDS[key].path.rpartition(".")[2]: number for key, number in (needed | optional).items()}
+    return {"id": OWN_GPU, "name": str(values["own_name"]).strip() or "Own accelerator",
+            "domain_gpus": _whole(values, "own_domain", default=8), **named}
+
+
+def _measured(values: Values) -> dict[str, Any]:
+    if not values["m_sys"]:
+        raise BadInput("The measured record names no system: choose the system the benchmark ran on.")
+    return {"system": values["m_sys"], "rps_per_system": _needed(values, "m_rps"), **_numbers(values, "m_ttft", "m_itl"),
+            "source": str(values["m_source"]).strip()}
+
+
+def _numbers(values: Values, *keys: str) -> dict[str, float | None]:
+    """Optional numbers by the last part of their scenario key."""
+    return {FIELDS[key].path.rpartition(".")[2]: _optional(values, key) for key in keys}
+
+
+def _whole(values: Values, key: str, *, default: int = 0) -> int | float:
+    """A whole number as an int; anything else is left for the scenario to refuse."""
+    number = _optional(values, key)
+    return default if number is None else int(number) if number == int(number) else number
+
+
+def _needed(values: Values, key: str) -> float:
+    return _parsed(key, str(values[key]))
+
+
+def _optional(values: Values, key: str) -> float | None:
+    text = str(values[key])
+    return _parsed(key, text) if text.strip() else None
+
+
+def _parsed(key: str, text: str) -> float:
+    try:
+        return parse_number(text, unit=FIELDS[key].unit)
+    except NotANumber:
+        raise no_number(FIELDS[key], text) from None

@@ -1,0 +1,111 @@
+"""From a scenario back to what the form holds: for presets, one-click fixes and files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sizing.scenario.schema import Gamma, Length, LengthSpread, ModelConfig, ModelSize, Scenario
+from ui.form.fields import FIELDS
+from ui.form.numbers import show_number
+from ui.form.read import OWN_GPU
+
+_FIXED: dict[str, Any] = {
+    "model_by": "catalogue", "unit": "tokens", "lang": "English", "load": "rps", "avg_pct": "95", "per_user": "3",
+    "hours": "8", "p2m": "2", "docs": "5", "turns": "0", "system": "300", "doc": "600", "question": "50",
+    "own_domain": "8", "growth": "0", "cached": "0", "spare": "0",
+}
+"""What a field holds when the scenario does not use it: good starting points rather than blanks."""
+
+_PLAIN = ("name", "ttft", "itl", "e2e", "pct", "mode", "engine", "prec", "kv", "tp", "pp", "ep", "where", "util", "spare",
+          "obj", "steps", "growth", "usd_system", "usd_hour", "years")
+"""Fields that hold exactly the value of their scenario key."""
+
+
+def from_scenario(scenario: Scenario) -> dict[str, Any]:
+    """The value of every field of the form for ``scenario``, lengths in tokens."""
+    values: dict[str, Any] = {key: _FIXED.get(key, field.blank) for key, field in FIELDS.items()}
+    dumped = scenario.model_dump()
+    values |= {key: _shown(key, _at(dumped, FIELDS[key].path)) for key in _PLAIN}
+    return values | _model(scenario) | _workload(scenario) | _own_gpu(scenario) | _measured(scenario)
+
+
+def changed(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields that differ, with their new value."""
+    return {key: value for key, value in after.items() if before[key] != value}
+
+
+def with_change(scenario: Scenario, path: str, value: Any) -> Scenario:
+    """``scenario`` with one key set. A rate replaces the other ways to say the load. Raises ValidationError."""
+    data = scenario.model_dump()
+    *parents, last = path.split(".")
+    part = data
+    for name in parents:
+        part = part[name]
+    part[last] = value
+    rates = ("peak_rps", "average_rps", "users")
+    if path.startswith("workload.") and last in rates:
+        data["workload"] |= {rate: None for rate in rates if rate != last}
+    return Scenario.model_validate(data)
+
+
+def _model(scenario: Scenario) -> dict[str, Any]:
+    model = scenario.model
+    if isinstance(model, ModelSize):
+        return {"model_by": "size", "size_name": model.name, "size_b": show_number(model.params_b)}
+    if isinstance(model, ModelConfig):
+        return {"model_by": "config"}
+    return {"model_by": "catalogue", "model": model}
+
+
+def _workload(scenario: Scenario) -> dict[str, Any]:
+    work = scenario.workload
+    values = _length("isl", work.input_tokens) | _length("osl", work.output_tokens)
+    if work.average_rps is not None:
+        values |= {"load": "average", "avg": show_number(work.average_rps), "avg_pct": show_number(work.peak_percentile)}
+    elif work.users is not None:
+        values |= {"load": "users"} | {
+            key: show_number(getattr(work.users, FIELDS[key].path.rpartition(".")[2]))
+            for key in ("users", "per_user", "hours", "p2m")
+        }
+    else:
+        values |= {"rps": show_number(work.peak_rps)}
+    if isinstance(work.arrivals, Gamma):
+        values["cv"] = show_number(work.arrivals.gamma.cv)
+    return values | {"cached": show_number(work.prefix_cached_tokens)}
+
+
+def _length(key: str, length: Length) -> dict[str, str]:
+    if isinstance(length, LengthSpread):
+        return {key: show_number(length.p50), f"{key}95": show_number(length.p95)}
+    return {key: show_number(length)}
+
+
+def _own_gpu(scenario: Scenario) -> dict[str, Any]:
+    values: dict[str, Any] = {"gpu": list(scenario.deployment.gpus)}
+    for gpu in scenario.deployment.custom_gpus[:1]:
+        numbers = [key for key in FIELDS if key.startswith("own_") and FIELDS[key].path]
+        values |= {key: show_number(getattr(gpu, FIELDS[key].path.rpartition(".")[2])) for key in numbers}
+        values |= {"own": True, "own_name": gpu.name or gpu.id}
+        values["gpu"] = [OWN_GPU if chosen == gpu.id else chosen for chosen in scenario.deployment.gpus]
+    return values
+
+
+def _measured(scenario: Scenario) -> dict[str, Any]:
+    record = scenario.measured
+    if record is None:
+        return {}
+    numbers = {key: show_number(getattr(record, FIELDS[key].path.rpartition(".")[2]))
+               for key in ("m_rps", "m_ttft", "m_itl")}
+    return {"meas": True, "m_sys": record.system, "m_source": record.source, **numbers}
+
+
+def _at(data: Any, path: str) -> Any:
+    for name in path.split("."):
+        data = data[name]
+    return data
+
+
+def _shown(key: str, value: Any) -> Any:
+    field = FIELDS[key]
+    return show_number(None if value is None else value / field.scale) if field.kind == "number" else value

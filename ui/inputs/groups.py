@@ -1,0 +1,122 @@
+"""Workload, limits, hardware, assumptions: what is asked first, and what is one click away."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from ui import state
+from ui.choices import label
+from ui.form.problems import BadInput
+from ui.form.read import length_tokens, prompt
+from ui.format import count
+from ui.inputs.model import draw_model
+from ui.inputs.widgets import dropdown, segments, several, switch, text
+from ui.presets import presets
+
+_LOADS = {"rps": ("rps",), "average": ("avg", "avg_pct"), "users": ("users", "per_user")}
+
+
+def draw() -> None:
+    """The whole form."""
+    _start()
+    for group in (_workload, _limits, _hardware, _assumptions):
+        with st.container(border=True, gap="small"):
+            group()
+
+
+def _start() -> None:
+    chosen = st.session_state.get("preset")
+    st.selectbox(
+        "Start from", list(presets()), key="preset", index=0, format_func=lambda key: presets()[key].title,
+        on_change=_load, persist_state="session",
+        help=presets()[chosen].evidence if chosen else "Fills in the whole form.",
+    )
+
+
+def _load() -> None:
+    state.load_preset(st.session_state["preset"])
+
+
+def _workload() -> None:
+    st.markdown("**Workload**")
+    draw_model()
+    unit = label("unit", state.values()["unit"]).lower()
+    if state.values()["compose"]:
+        text("osl", unit=unit)
+    else:
+        text("isl", "osl", unit=unit)
+    _in_tokens()
+    segments("load")
+    text(*_LOADS[state.values()["load"]])
+    if state.values()["load"] == "users":
+        text("hours", "p2m")
+    with st.expander("More on the workload"):
+        segments("mode")
+        text("growth", "cv")
+        dropdown("unit")
+        if state.values()["unit"] != "tokens":
+            dropdown("lang")
+            text("ratio")
+        if switch("compose"):
+            text("system", "question", unit=unit)
+            text("docs")
+            text("doc", unit=unit)
+            text("turns")
+        text("isl95", "osl95")
+        text("name")
+
+
+def _in_tokens() -> None:
+    """What lengths in another unit, or a prompt built from parts, come to."""
+    now = state.values()
+    try:
+        if now["compose"]:
+            st.caption(f"Prompt: {prompt(now).explanation}")
+        elif now["unit"] != "tokens":
+            st.caption(f"{count(length_tokens(now, 'isl'))} tokens in, {count(length_tokens(now, 'osl'))} tokens out")
+    except (BadInput, ValueError):
+        return  # the answer says what is wrong
+
+
+def _limits() -> None:
+    st.markdown("**Limits**")
+    mode = state.values()["mode"]
+    if mode == "offline":
+        st.caption("Offline: no latency limit, maximum throughput.")
+    text("ttft", "itl")
+    with st.expander("More limits", expanded=mode == "sequential"):
+        text("e2e", "pct")
+
+
+def _hardware() -> None:
+    st.markdown("**Hardware**")
+    several("gpu")
+    segments("where")
+    if state.restricted():
+        st.button("Consider all hardware again", on_click=state.consider_all, key="all_hardware", width="stretch",
+                  icon=":material/restart_alt:")
+    with st.expander("More on the hardware"):
+        for key in ("engine", "prec", "kv", "tp", "pp", "ep"):
+            several(key)
+        if switch("own"):
+            text("own_name")
+            text("own_mem", "own_bw")
+            text("own_fp16", "own_fp8")
+            text("own_link", "own_domain")
+            text("own_watts", "own_usd")
+
+
+def _assumptions() -> None:
+    st.markdown("**Assumptions**")
+    if switch("meas"):
+        dropdown("m_sys")
+        text("m_rps")
+        text("m_ttft", "m_itl")
+        text("m_source")
+    with st.expander("More assumptions"):
+        text("util", "spare")
+        text("cached")
+        segments("obj")
+        segments("steps")
+        text("usd_system", "usd_hour")
+        text("years")

@@ -1,0 +1,64 @@
+"""One function per kind of widget; each draws the field of that key and binds it to the address."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from ui.choices import label, labels
+from ui.form.fields import FIELDS, Field
+from ui.form.read import OWN_GPU
+from ui.state import defaults
+
+_LONGEST_NUMBER, _LONGEST_TEXT = 40, 120
+
+
+def text(*keys: str, unit: str = "") -> None:
+    """Text and number fields, side by side. ``unit`` is for lengths, whose unit is chosen in the form."""
+    columns = st.columns(len(keys), vertical_alignment="bottom") if len(keys) > 1 else [st.container()]
+    for key, column in zip(keys, columns, strict=True):
+        field = FIELDS[key]
+        with column:
+            st.text_input(
+                f"{field.label} ({unit})" if unit else field.title,
+                value=defaults()[key],
+                key=key,
+                max_chars=_LONGEST_NUMBER if field.kind == "number" else _LONGEST_TEXT,
+                placeholder=f"e.g. {field.example}" if field.example else None,
+                help=field.help,
+                **_kept(field),
+            )
+
+
+def segments(key: str) -> None:
+    """A choice of a few options, all visible."""
+    field = FIELDS[key]
+    st.segmented_control(field.title, list(labels(key)), default=defaults()[key], required=True, key=key, help=field.help,
+                         format_func=lambda option: label(key, option), width="stretch", **_kept(field))
+
+
+def dropdown(key: str, **more: Any) -> None:
+    """A choice of many options."""
+    field, options = FIELDS[key], list(labels(key))
+    default = defaults()[key]
+    st.selectbox(field.title, options, index=options.index(default) if default in options else None, key=key,
+                 help=field.help, format_func=lambda option: label(key, option), **_kept(field), **more)
+
+
+def several(key: str) -> None:
+    """Any number of options; none means all."""
+    field = FIELDS[key]
+    options = [o for o in labels(key) if o != OWN_GPU or st.session_state.get("own")]
+    st.multiselect(field.title, options, default=defaults()[key], key=key, help=field.help, placeholder="All",
+                   format_func=lambda option: label(key, option), wrap=True, **_kept(field))
+
+
+def switch(key: str) -> bool:
+    """A yes/no that shows further fields."""
+    field = FIELDS[key]
+    return st.toggle(field.title, value=defaults()[key], key=key, help=field.help, **_kept(field))
+
+
+def _kept(field: Field) -> dict[str, str]:
+    return {"persist_state": "session"} if field.private else {"bind": "query-params"}

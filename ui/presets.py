@@ -1,0 +1,61 @@
+"""The starting points of the form, read from presets.yaml, with where their lengths and limits come from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import yaml
+
+from sizing.catalog import UseCase, use_cases
+from sizing.scenario.schema import Scenario
+
+_FILE = Path(__file__).with_name("presets.yaml")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Preset:
+    """One starting point. ``lengths_from`` and ``limits_from`` name rows of the use-case data; "" means assumed."""
+
+    id: str
+    title: str
+    icon: str
+    summary: str
+    scenario: Scenario
+    kind: str = "use case"
+    lengths_from: str = ""
+    limits_from: str = ""
+    limits_note: str = ""
+
+    @property
+    def evidence(self) -> str:
+        """Where lengths and limits come from, for a tooltip."""
+        lengths = f"Lengths: {_source(self.lengths_from)}" if self.lengths_from else ""
+        limits = f"Limits: {_source(self.limits_from)}" if self.limits_from else ""
+        return " ".join(text for text in (lengths, limits, self.limits_note, "The load is an assumption."
+                                          if self.kind == "use case" else "") if text)
+
+
+@cache
+def presets() -> Mapping[str, Preset]:
+    """All presets by id, in file order; the first one is what an empty form holds."""
+    rows = yaml.safe_load(_FILE.read_text(encoding="utf-8"))
+    return MappingProxyType({name: _preset(name, row) for name, row in rows.items()})
+
+
+def _preset(name: str, row: dict[str, Any]) -> Preset:
+    return Preset(id=name, **row | {"scenario": Scenario.model_validate(row["scenario"])})
+
+
+@cache
+def _rows() -> Mapping[str, UseCase]:
+    return {row.use_case: row for row in use_cases()}
+
+
+def _source(name: str) -> str:
+    row = _rows()[name]
+    return f"“{name}”, {row.source} ({row.source_date or 'undated'})."

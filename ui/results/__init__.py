@@ -1,0 +1,1 @@
+"""What the Size page shows beside the form."""

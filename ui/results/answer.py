@@ -1,0 +1,81 @@
+"""The answer sentence, what is wrong with the inputs, and what a careful architect would point out."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from sizing.result import Excluded, Fix, Plan
+from sizing.scenario.schema import Scenario
+from ui import state
+from ui.choices import label
+from ui.format import as_markdown
+from ui.state import Answer, Outcome
+
+_LOOKS = {"error": (st.error, ":material/error:"), "warning": (st.warning, ":material/warning:"),
+          "info": (st.info, ":material/info:")}
+_ORDER = ("error", "warning", "info")
+_RELAXATIONS = 4
+
+
+def draw_outcome(outcome: Outcome) -> Answer | None:
+    """Problem or answer; returns the answer whose figures are to be shown below, which may be an earlier one."""
+    now = outcome.answer
+    if now and now.plan.feasible:
+        _sentence(now.plan)
+        _warnings(now)
+        return now
+    if now:
+        _infeasible(now)
+    else:
+        st.error(as_markdown(outcome.problem), icon=":material/error:")
+    if outcome.last is None:
+        return None
+    st.caption(f":material/history: Below is the last answer that held, for the previous inputs "
+               f"({as_markdown(_inputs(outcome.last.scenario))}).")
+    _sentence(outcome.last.plan, previous=True)
+    return outcome.last
+
+
+def _sentence(plan: Plan, *, previous: bool = False) -> None:
+    with st.container(border=True, gap="small"):
+        if previous:
+            st.badge("Previous inputs", icon=":material/history:", color="orange")
+        st.markdown(f"#### {as_markdown(plan.answer)}")
+        st.caption(as_markdown(plan.confidence))
+
+
+def _infeasible(answer: Answer) -> None:
+    with st.container(border=True):
+        st.error(as_markdown(answer.plan.answer), icon=":material/block:")
+        nearest = [e for e in answer.plan.excluded if e.fix][:_RELAXATIONS]
+        if nearest:
+            st.markdown("**Smallest changes that would make it fit**")
+        for number, excluded in enumerate(nearest):
+            _relaxation(excluded, answer, key=f"relax_{number}")
+
+
+def _relaxation(excluded: Excluded, answer: Answer, *, key: str) -> None:
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f"{label('gpu', excluded.gpu)}: {as_markdown(excluded.relaxation)}", width="stretch")
+        fix_button(excluded.fix, answer.scenario, key=key)
+
+
+def _warnings(answer: Answer) -> None:
+    for number, warning in enumerate(sorted(answer.plan.warnings, key=lambda w: _ORDER.index(w.severity))):
+        show, icon = _LOOKS[warning.severity]
+        with st.container(horizontal=True, vertical_alignment="center"):
+            show(as_markdown(warning.message), icon=icon, width="stretch")
+            fix_button(warning.fix, answer.scenario, key=f"fix_{number}")
+
+
+def fix_button(fix: Fix | None, scenario: Scenario, *, key: str) -> None:
+    """The one-click remedy, when there is one."""
+    if fix:
+        st.button(fix.label, key=key, on_click=state.apply_fix, args=(fix, scenario), icon=":material/build:",
+                  help=f"Changes {fix.key} in the form.")
+
+
+def _inputs(scenario: Scenario) -> str:
+    """A few words that tell one scenario from another."""
+    model = scenario.model if isinstance(scenario.model, str) else scenario.model.name
+    return f"{scenario.name}, {model}"

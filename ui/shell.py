@@ -1,0 +1,44 @@
+"""What every page has around it: the way in, the header with the scenario, the footer with the versions."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from ui.format import as_markdown
+
+ENTERED = "entered_through_app"
+"""Session key that app.py sets before it runs a page."""
+
+GOTO = "goto"
+"""Parameter that names the page a link asked for, while it passes through app.py."""
+
+
+def require(slug: str) -> None:
+    """First line of a page: send a link that skipped app.py through it, with all its parameters.
+
+    A fresh server runs ``/size`` as a script of its own, without navigation, page settings and login.
+    """
+    if st.session_state.pop(ENTERED, False):
+        return
+    st.switch_page("app.py", query_params=parameters() | {GOTO: [slug]})
+
+
+def parameters() -> dict[str, list[str]]:
+    """The parameters of the address, repeated ones included."""
+    return {key: st.query_params.get_all(key) for key in st.query_params}
+
+
+def header(title: str, *, scenario: str = "") -> None:
+    """Title of the page and the chip with the scenario it is about."""
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.title(title, width="content", anchor=False)
+        if scenario:
+            st.badge(as_markdown(scenario), icon=":material/topic:", color="blue", help="The scenario on this page.")
+
+
+def footer() -> None:
+    """Versions of engine and data: two equal footers, two equal answers."""
+    from sizing.catalog import data_date, data_version
+    from sizing.version import ENGINE_VERSION
+
+    st.caption(f"Engine {ENGINE_VERSION}, data {data_version()} of {data_date()}. Estimates, not guarantees.")

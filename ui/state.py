@@ -1,0 +1,147 @@
+"""What a session knows: the form's values, the scenario they make, and the last answer that held."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+from urllib.parse import urlencode
+
+import streamlit as st
+from pydantic import ValidationError
+
+from sizing.errors import SizingError
+from sizing.result import Candidate, Fix, Plan
+from sizing.scenario.schema import Scenario
+from ui.cached import plan_of
+from ui.choices import label
+from ui.form.fields import FIELDS
+from ui.form.problems import BadInput, sentence
+from ui.form.read import to_scenario
+from ui.form.write import changed, from_scenario, with_change
+from ui.presets import presets
+
+LINK_VERSION = "1"
+"""Version of the defaults that links leave out; a link of another version says so."""
+
+CONFIG = "own_config"
+"""Session key of the config.json that was given: {"config": {...}, "name": ...}."""
+
+_LAST = "last_answer"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """A scenario and its plan."""
+
+    scenario: Scenario
+    plan: Plan
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What the page shows: the answer to these inputs, or what is wrong with them; ``last`` is the last that held."""
+
+    answer: Answer | None
+    problem: str
+    last: Answer | None
+
+
+@cache
+def defaults() -> dict[str, Any]:
+    """The value of every field of an untouched form: the first preset."""
+    return from_scenario(next(iter(presets().values())).scenario)
+
+
+def values() -> dict[str, Any]:
+    """The value of every field now."""
+    return {key: _value(key, default) for key, default in defaults().items()}
+
+
+def outcome() -> Outcome:
+    """Read the form and answer it. What is wrong with the inputs is a sentence, never an exception."""
+    try:
+        scenario = Scenario.model_validate(to_scenario(values(), config=st.session_state.get(CONFIG)))
+        answer = Answer(scenario=scenario, plan=plan_of(scenario.model_dump_json()))
+    except (BadInput, SizingError, ValidationError) as error:
+        return Outcome(answer=None, problem=sentence(error), last=st.session_state.get(_LAST))
+    last = st.session_state.get(_LAST)
+    if answer.plan.feasible:
+        st.session_state[_LAST] = last = answer
+    return Outcome(answer=answer, problem="", last=last)
+
+
+def load_preset(preset_id: str) -> None:
+    """Fill the form with a preset (for callbacks)."""
+    _write(from_scenario(presets()[preset_id].scenario))
+    st.session_state["preset"] = preset_id
+
+
+def apply_fix(fix: Fix, scenario: Scenario) -> None:
+    """Make the one change that a warning or an exclusion proposes (for callbacks)."""
+    _apply(scenario, ((fix.key, fix.value),))
+
+
+def use_candidate(candidate: Candidate, scenario: Scenario) -> None:
+    """Consider only this deployment (for callbacks)."""
+    chosen = candidate.deployment
+    pinned = {"gpus": [chosen.gpu], "engines": [chosen.engine], "precisions": [chosen.weight_precision],
+              "kv_precisions": [chosen.kv_precision], "tp": [chosen.tp], "pp": [chosen.pp], "ep": [chosen.ep]}
+    _apply(scenario, tuple((f"deployment.{name}", value) for name, value in pinned.items()))
+
+
+def consider_all() -> None:
+    """Take back every restriction of the hardware (for callbacks)."""
+    _write({key: [] for key in ("gpu", "engine", "prec", "kv", "tp", "pp", "ep")})
+
+
+def restricted() -> bool:
+    """Whether engine, precision or parallelism are restricted to a choice."""
+    return any(_value(key, []) for key in ("engine", "prec", "kv", "tp", "pp", "ep"))
+
+
+def link() -> str:
+    """Address of the Size page that fills in these inputs. Prices and a config.json are never part of it."""
+    now, default = values(), defaults()
+    shown = {key: now[key] for key in FIELDS if now[key] != default[key] and not FIELDS[key].private}
+    base = (st.context.url or "").split("?")[0]
+    return f"{base}?{urlencode({'v': LINK_VERSION} | {key: _in_link(key, value) for key, value in shown.items()}, doseq=True)}"
+
+
+def mark_link() -> None:
+    """Put the version of the defaults into the address."""
+    if st.query_params.get("v") != LINK_VERSION:
+        st.query_params["v"] = LINK_VERSION
+
+
+def _apply(scenario: Scenario, changes: tuple[tuple[str, Any], ...]) -> None:
+    after = scenario
+    for path, value in changes:
+        after = with_change(after, path, value)
+    update = changed(from_scenario(scenario), from_scenario(after))
+    if update.keys() & {"isl", "osl"}:
+        lengths = from_scenario(after)
+        update |= {"isl": lengths["isl"], "osl": lengths["osl"], "unit": "tokens", "compose": False}
+    _write(update)
+
+
+def _write(update: dict[str, Any]) -> None:
+    for key, value in update.items():
+        st.session_state[key] = value
+
+
+def _value(key: str, default: Any) -> Any:
+    value = st.session_state.get(key, default)
+    return default if value is None and FIELDS[key].kind == "choice" and key != "model" else value
+
+
+def _in_link(key: str, value: Any) -> str | list[str]:
+    """A value as Streamlit writes it into the address: by its label."""
+    match FIELDS[key].kind:
+        case "many":
+            return [label(key, option) for option in value] or ""
+        case "choice":
+            return label(key, value) if value else ""
+        case "switch":
+            return str(value).lower()
+    return str(value)
