@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from numbers import Real
 
 from sizing.errors import SizingError
 
@@ -14,9 +15,12 @@ def number_between(name: str, value: float, low: float, high: float, *, exclude_
     outside every range.
     """
     wanted = f"{'above' if exclude_low else 'at least'} {low:,.12g} and at most {high:,.12g}"
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, bool) or not isinstance(value, Real):
         raise SizingError(f"{name} must be a number {wanted}, not “{str(value)[:40]}”.")
-    number = float(value) if abs(value) < 1e300 else math.inf
+    try:
+        number = float(value)
+    except OverflowError:  # a whole number beyond double precision
+        number = math.inf
     below = number <= low if exclude_low else number < low
     if not math.isfinite(number) or below or number > high:
         raise SizingError(f"{name} must be {wanted}, not {number:,.6g}.")

@@ -92,6 +92,11 @@ CONSTANTS: Mapping[str, Constant] = _by_name(
             source="own estimate: 1,024 sequences x 128,000 vocabulary entries x 4 bytes", date="2026-11-21",
         ),
         Constant(
+            name="measurement_repeatability", value=0.08, unit="fraction",
+            meaning="Median spread of the same benchmark run again: the interval around a measured record.",
+            source="InferenceMAX artifacts, same configuration run up to 8 times (evidence library)", date="2026-11-20",
+        ),
+        Constant(
             name="hours_per_month", value=730.0, unit="h/month",
             meaning="Hours in an average month, for cost per month: 365 x 24 / 12.",
             source="arithmetic; the convention of the cloud price lists", date="2026-11-20",

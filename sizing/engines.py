@@ -14,7 +14,7 @@ from sizing.errors import UnknownName
 LARGE_MEMORY_BYTES = 70 * 2**30  # vLLM raises its batching defaults at 70 GiB (engine arguments, v0.14)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)  # one object per engine: compared and hashed by identity
 class Engine:
     """One serving engine. ``token_budget`` and ``max_sequences`` are (below 70 GiB, at or above)."""
 

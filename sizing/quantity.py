@@ -9,18 +9,19 @@ from __future__ import annotations
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
+from pydantic.config import JsonDict
 
 
 def quantity(
-    label: str, unit: str = "", formula: str = "", help: str = "", source: str = "", **kwargs: Any  # noqa: A002
+    label: str, unit: str = "", formula: str = "", help: str = "", source: str = "", **kwargs: Any
 ) -> Any:
     """A pydantic field with the metadata that pages and documents are generated from.
 
     ``unit`` is the unit of the JSON value ("" for names and counts without unit); ``formula`` the equation or the
     place that decides the value; ``help`` one sentence for a tooltip and the glossary.
     """
-    meta = {"label": label, "unit": unit, "formula": formula, "source": source}
-    return Field(title=label, description=help, json_schema_extra={"quantity": meta}, **kwargs)
+    extra: JsonDict = {"quantity": {"label": label, "unit": unit, "formula": formula, "source": source}}
+    return Field(title=label, description=help, json_schema_extra=extra, **kwargs)
 
 
 class Result(BaseModel):

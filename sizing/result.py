@@ -36,10 +36,12 @@ class Deployed(Result):
     engine: str = quantity("Engine", help="Serving engine.")
     weight_precision: str = quantity("Weight precision", help="Number format of the weights.")
     kv_precision: str = quantity("KV-cache precision", help="Number format of the KV cache.")
-    tp: int = quantity("TP", "GPUs", help="Tensor parallelism: GPUs that share every layer.")
-    pp: int = quantity("PP", "GPUs", help="Pipeline parallelism: groups of layers on different GPUs.")
-    ep: int = quantity("EP", "GPUs", help="Expert parallelism: GPUs over which the experts are spread.")
-    dp: int = quantity("DP", "GPUs", help="Attention data parallelism inside one instance.")
+    tp: int = quantity("TP", "GPUs", "best of those considered", "Tensor parallelism: GPUs that share every layer.")
+    pp: int = quantity("PP", "GPUs", "best of those considered",
+                       "Pipeline parallelism: groups of layers on different GPUs.")
+    ep: int = quantity("EP", "GPUs", "best of those considered",
+                       "Expert parallelism: GPUs over which the experts are spread.")
+    dp: int = quantity("DP", "GPUs", "best of those considered", "Attention data parallelism inside one instance.")
     instances: int = quantity(
         "Instances", "instances", "ceil(peak requests/s / requests/s per instance) + spares",
         "Copies of the model, spares included.",
@@ -72,35 +74,42 @@ class PerInstance(Result):
                                     "KV memory / KV bytes per sequence, capped by the engine",
                                     "Sequences that fit in the KV cache at mean lengths.")
     memory_per_gpu_gb: float = quantity("Memory per GPU", "GB", "datasheet", "Memory of one GPU (10^9 bytes).")
-    weights_gb: float = quantity("Weights", "GB", "parameters x bytes per parameter", "Weights of one instance.")
+    weights_gb: float = quantity("Weights", "GB", "parameters x bytes per parameter",
+                                "Weights of one instance, all its GPUs together.")
     kv_gb: float = quantity("KV cache", "GB", "usable memory - weights - activations - overhead",
                             "Memory left for the KV cache of one instance.")
     kv_per_sequence_gb: float = quantity("KV per sequence", "GB", "KV bytes per token x tokens, rounded up to blocks",
                                          "KV cache of one mean request at its full length.")
-    activations_gb: float = quantity("Activations", "GB", "token budget x widest layer", "Working memory.")
+    activations_gb: float = quantity("Activations", "GB", "token budget x widest layer",
+                                    "Working memory of one instance, all its GPUs together.")
     overhead_gb: float = quantity("Runtime overhead", "GB", "runtime + communication buffers + reserve",
-                                  "Memory the runtime keeps for itself.")
+                                  "Memory the runtime keeps for itself, on all GPUs of one instance.")
     free_gb: float = quantity("Free", "GB", "KV cache - KV in use at the asked load", "KV cache not in use.")
     kv_used_gb: float = quantity("KV in use", "GB", "requests in flight x KV per sequence", "KV cache in use.")
     output_tokens_per_s: float = quantity("Output tokens/s per instance", "tokens/s", "requests/s x OSL",
                                           "Generated tokens per second at the peak load.")
     output_tokens_per_s_per_gpu: float = quantity("Output tokens/s per GPU", "tokens/s", "per instance / GPUs",
                                                   "Generated tokens per second and GPU at the peak load.")
-    prefill_share: float = quantity("Time spent on prefill", "fraction", "rate x prefill time",
+    prefill_share: float | None = quantity("Time spent on prefill", "fraction", "rate x prefill time",
                                     "Share of engine time taken by prompts.")
-    decode_step_ms: float = quantity("Decode step", "ms", "see L1 step time", "One decode step at this concurrency.")
-    prefill_ms: float = quantity("Prefill of one prompt", "ms", "see L1 step time", "Engine time for one mean prompt.")
+    decode_step_ms: float | None = quantity("Decode step", "ms", "see L1 step time", "One decode step at this concurrency.")
+    prefill_ms: float | None = quantity("Prefill of one prompt", "ms", "see L1 step time", "Engine time for one mean prompt.")
 
 
 class Latency(Result):
-    """Percentiles over requests of one latency at the asked load; low and high are for the asked percentile."""
+    """Percentiles over requests of one latency at the asked load; low and high are for the asked percentile.
 
-    p50: float = quantity("p50", "ms", "see load model", "Half of the requests are faster.")
-    p95: float = quantity("p95", "ms", "see load model", "95 % of the requests are faster.")
-    p99: float = quantity("p99", "ms", "see load model", "99 % of the requests are faster.")
-    low: float = quantity("Low", "ms", "80 % interval", "Lower end for the asked percentile.")
-    high: float = quantity("High", "ms", "80 % interval", "Upper end for the asked percentile.")
-    asked: float = quantity("Asked percentile", "ms", "see load model", "Value at the percentile of the limit.")
+    None where a measured record does not hold the value.
+    """
+
+    p50: float | None = quantity("p50", "ms", "see load model", "Half of the requests are faster.")
+    p95: float | None = quantity("p95", "ms", "see load model", "95 % of the requests are faster.")
+    p99: float | None = quantity("p99", "ms", "see load model", "99 % of the requests are faster.")
+    low: float | None = quantity("Low", "ms", "80 % interval", "Lower end for the asked percentile.")
+    high: float | None = quantity(
+        "High", "ms", "80 % interval", "Upper end for the asked percentile; none when the load would then be unstable."
+    )
+    asked: float | None = quantity("Asked percentile", "ms", "see load model", "Value at the percentile of the limit.")
 
 
 class Latencies(Result):

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sizing.candidates import Allowed, Candidates, Configuration, Floats, enumerate_for, table
+from sizing.candidates import Allowed, Candidates, Floats, enumerate_for, table
 from sizing.capacity import Capacity, Percentiles, Position, at_percentile, at_rate, capacity
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.model import Model
@@ -59,24 +58,18 @@ class Sized:
     power_kw: Floats
 
 
-def all_configurations(question: Question) -> tuple[Configuration, ...]:
+def all_configurations(question: Question) -> Candidates:
     """Every configuration of the considered GPUs, whether it fits or not."""
     return _configurations(question.model, question.gpus, question.allowed)
 
 
-@lru_cache(maxsize=64)
-def _configurations(model: Model, chosen: tuple[Gpu, ...], allowed: Allowed) -> tuple[Configuration, ...]:
-    return tuple(c for g in chosen if g.sizable for c in enumerate_for(model, g, allowed))
+@lru_cache(maxsize=32)
+def _configurations(model: Model, chosen: tuple[Gpu, ...], allowed: Allowed) -> Candidates:
+    return table([c for g in chosen if g.sizable for c in enumerate_for(model, g, allowed)])
 
 
-@lru_cache(maxsize=64)
-def _as_table(rows: tuple[Configuration, ...]) -> Candidates:
-    return table(rows)
-
-
-def evaluate(question: Question, rows: Sequence[Configuration], choice: StepChoice | None = None) -> Evaluated:
-    """Everything about the rows that fit in memory, at the lengths and limits of the question."""
-    everything = _as_table(tuple(rows))
+def evaluate(question: Question, everything: Candidates, choice: StepChoice | None = None) -> Evaluated:
+    """Everything about the candidates that fit in memory, at the lengths and limits of the question."""
     traffic = question.traffic
     fit = memory_fit(question.model, everything, traffic.input_tokens + traffic.output_tokens)
     kept = np.flatnonzero(fit.fits)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from ui.format import as_markdown
 
@@ -16,9 +17,10 @@ GOTO = "goto"
 def require(slug: str) -> None:
     """First line of a page: send a link that skipped app.py through it, with all its parameters.
 
-    A fresh server runs ``/size`` as a script of its own, without navigation, page settings and login.
+    A fresh server runs ``/size`` as a script of its own, without navigation, page settings and login. A session has been
+    through app.py once or not at all: the flag lives as long as the session.
     """
-    if st.session_state.pop(ENTERED, False):
+    if st.session_state.get(ENTERED):
         return
     st.switch_page("app.py", query_params=parameters() | {GOTO: [slug]})
 
@@ -28,12 +30,14 @@ def parameters() -> dict[str, list[str]]:
     return {key: st.query_params.get_all(key) for key in st.query_params}
 
 
-def header(title: str, *, scenario: str = "") -> None:
-    """Title of the page and the chip with the scenario it is about."""
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.title(title, width="content", anchor=False)
+def header(title: str, *, scenario: str = "") -> DeltaGenerator:
+    """Title of the page and the chip with the scenario it is about; returns the row, so that a page can add to it."""
+    row = st.container(horizontal=True, vertical_alignment="center", gap="small")
+    with row:
+        st.header(title, width="content", anchor=False)
         if scenario:
             st.badge(as_markdown(scenario), icon=":material/topic:", color="blue", help="The scenario on this page.")
+    return row
 
 
 def footer() -> None:

@@ -71,6 +71,13 @@ def outcome() -> Outcome:
     return Outcome(answer=answer, problem="", last=last)
 
 
+def question(scenario: Scenario) -> str:
+    """Model, lengths and load of a scenario in one line."""
+    filled = from_scenario(scenario)
+    model = filled["model"].rpartition("/")[2] or filled["size_name"]
+    return f"{model}, {filled['isl']} in, {filled['osl']} out, {filled['rps']} requests/s"
+
+
 def load_preset(preset_id: str) -> None:
     """Fill the form with a preset (for callbacks)."""
     _write(from_scenario(presets()[preset_id].scenario))

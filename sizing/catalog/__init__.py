@@ -3,6 +3,8 @@
 Everything returned is immutable and read once per process from the files in ``sizing/data``.
 """
 
+from sizing.catalog.config_json import model_from_config
+from sizing.catalog.custom_gpu import gpu_from_spec
 from sizing.catalog.facts import (
     ApiPrice,
     QuantizationFact,
@@ -16,6 +18,7 @@ from sizing.catalog.facts import (
     use_cases,
 )
 from sizing.catalog.files import data_date, data_version
+from sizing.catalog.from_size import model_from_size
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.gpu_rows import gpus
 from sizing.catalog.model import Model
@@ -39,7 +42,10 @@ __all__ = [
     "data_date",
     "data_version",
     "generic_system",
+    "gpu_from_spec",
     "gpus",
+    "model_from_config",
+    "model_from_size",
     "models",
     "quantization",
     "resolve_gpu",

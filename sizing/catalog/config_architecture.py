@@ -4,42 +4,12 @@ from __future__ import annotations
 
 from sizing.catalog.config_fields import Fields, checked_whole
 from sizing.catalog.layer_plan import Layer, layer_plan
+from sizing.catalog.model_families import family, model_families
 from sizing.catalog.parameter_count import Architecture, LatentAttention
 from sizing.catalog.recurrent_mixers import recurrent_mixer
 from sizing.errors import InvalidModelConfig
 
 MAX_WIDTH, MAX_HEADS, MAX_VOCAB, MAX_EXPERTS = 10**6, 10**5, 10**7, 10**5
-
-UNGATED_MLP = frozenset(
-    "gpt2 gpt_neo gpt_neox gptj opt bloom falcon mpt phi gpt_bigcode starcoder2 nemotron nemotron_h codegen persimmon "
-    "RefinedWeb RefinedWebModel".split()
-)
-"""Families whose MLP has two matrices (up, down) instead of three."""
-
-TIED_BY_DEFAULT = frozenset(
-    "gpt2 gpt_neo opt bloom falcon mpt gpt_bigcode starcoder2 gemma gemma2 gemma3 gemma3_text gemma4 gemma4_text cohere "
-    "cohere2 codegen RefinedWeb RefinedWebModel".split()
-)
-"""Families that share input and output embeddings when config.json does not say (defaults of transformers 5.23)."""
-
-LEARNED_POSITIONS = frozenset("gpt2 gpt_neo opt gpt_bigcode".split())
-GATED_OUTPUT = frozenset("qwen3_next qwen3_5 qwen3_5_text qwen3_5_moe qwen3_5_moe_text".split())
-"""Families whose query projection carries an output gate of the same width."""
-
-KNOWN_FAMILIES = UNGATED_MLP | TIED_BY_DEFAULT | LEARNED_POSITIONS | GATED_OUTPUT | frozenset(
-    "llama llama4 llama4_text mistral mistral3 mixtral qwen qwen2 qwen2_moe qwen3 qwen3_moe qwen3_vl qwen3_vl_text "
-    "qwen3_vl_moe qwen3_vl_moe_text deepseek_v2 deepseek_v3 deepseek_v32 deepseek_v4 kimi_k2 kimi_k25 kimi_k3 kimi_linear "
-    "gpt_oss glm glm4 glm4_moe glm_moe_dsa chatglm minimax minimax_m2 minimax_m3 phi3 phimoe internlm internlm2 baichuan "
-    "stablelm olmo olmo2 olmoe granite granitemoe dbrx jamba ernie4_5 ernie4_5_moe smollm3 mimo mimo_v2_flash step3p7 "
-    "nemotron-nas deci yi exaone exaone4 arctic grok-1".split()
-)
-
-
-def family(fields: Fields) -> str:
-    """The ``model_type`` of the language model, in lower case ("" when the file does not say)."""
-    inner = fields.inner.get("model_type")
-    return inner.lower() if isinstance(inner, str) else fields.text("model_type")
-
 
 def architecture(fields: Fields) -> Architecture:
     """The decoder that the configuration describes; raises InvalidModelConfig where it is missing or contradictory."""
@@ -50,9 +20,11 @@ def architecture(fields: Fields) -> Architecture:
     kv_heads = _kv_heads(fields, heads)
     dim = fields.whole("head_dim", high=MAX_WIDTH) or hidden // heads
     if attends and dim < 1:
-        raise InvalidModelConfig(f"config.json says {heads:,} attention heads for a width of {hidden:,}: lower the heads.")
+        raise InvalidModelConfig(
+            f"config.json says {heads:,} attention heads for a width of {hidden:,}: lower the number of heads."
+        )
     v_dim = fields.whole("v_head_dim", high=MAX_WIDTH) or dim
-    kind = family(fields)
+    kind, families = family(fields), model_families()
     compressed = any(layer.compress_ratio is not None for layer in plan)
     global_dim = fields.whole("global_head_dim", high=MAX_WIDTH)
     full_kv = fields.whole("num_global_key_value_heads", high=MAX_HEADS) or kv_heads
@@ -67,10 +39,11 @@ def architecture(fields: Fields) -> Architecture:
         swa_head_dim=fields.whole("swa_head_dim", high=MAX_WIDTH) or dim,
         swa_v_head_dim=fields.whole("swa_v_head_dim", high=MAX_WIDTH) or v_dim,
         vocab=fields.needed("vocab_size", high=MAX_VOCAB),
-        tied=fields.flag("tie_word_embeddings", default=kind in TIED_BY_DEFAULT),
-        position_table=(fields.whole("max_context", high=10**8) or 0) if kind in LEARNED_POSITIONS else 0,
-        mlp_matrices=2 if kind in UNGATED_MLP else 3,
-        gated_output=fields.flag("attn_output_gate", default=kind in GATED_OUTPUT) or fields.flag("mla_use_output_gate"),
+        tied=fields.flag("tie_word_embeddings", default=kind in families.tied_by_default),
+        position_table=(fields.whole("max_context", high=10**8) or 0) if kind in families.learned_positions else 0,
+        mlp_matrices=2 if kind in families.ungated_mlp else 3,
+        gated_output=fields.flag("mla_use_output_gate")
+        or fields.flag("attn_output_gate", default=kind in families.gated_output),
         shared_kv=fields.flag("attention_k_eq_v"),
         latent=_latent(fields, dim),
         output_rank=(fields.whole("o_lora_rank", high=MAX_WIDTH) or 0) if compressed else 0,
@@ -80,6 +53,7 @@ def architecture(fields: Fields) -> Architecture:
         indexer_dim=fields.whole("index_head_dim", high=MAX_WIDTH) or 0,
         indexer_layers=0 if compressed else _indexer_layers(fields, plan),
         recurrent=recurrent_mixer(fields, hidden, heads) if _recurrent(plan) else None,
+        dense_beside_experts=fields.flag("enable_moe_block"),
         **_mlp_widths(fields, hidden, kind),
     )
 
@@ -94,7 +68,7 @@ def _kv_heads(fields: Fields, heads: int) -> int:
     attn = fields.section("attn_config")
     if said is None and attn.get("kv_n_heads") is not None:
         said = checked_whole("attn_config.kv_n_heads", attn["kv_n_heads"], 1, MAX_HEADS)
-    multi_query = fields.flag("multi_query", default=family(fields) in ("gpt_bigcode", "falcon") and said is None)
+    multi_query = fields.flag("multi_query", default=said is None and family(fields) in model_families().multi_query)
     if multi_query and not fields.flag("new_decoder_architecture"):
         return 1
     kv_heads = said or heads
@@ -133,13 +107,12 @@ def _mlp_widths(fields: Fields, hidden: int, kind: str) -> dict[str, int]:
     per_token = fields.whole("experts_per_token", low=1, high=MAX_EXPERTS) or _in_section(ffn, "moe_top_k")
     width = fields.whole("intermediate_size", high=10**7) or _in_section(ffn, "ffn_hidden_size")
     expert_width = fields.whole("moe_intermediate_size", high=10**7) or width
-    dense = fields.whole("dense_intermediate_size", high=10**7) or width or expert_width or _default_width(fields, hidden)
+    dense = fields.whole("dense_intermediate_size", high=10**7) or width or expert_width
+    dense = dense or _default_width(fields, hidden)
     if experts > 1 and per_token is None:
         raise InvalidModelConfig("config.json has experts but no num_experts_per_tok: say how many are used per token.")
     if experts > 1 and (per_token or 0) > experts:
-        raise InvalidModelConfig(f"config.json uses {per_token:,} of {experts:,} experts: num_experts_per_tok is too large.")
-    if kind == "deepseek_v4" and experts:
-        expert_width = expert_width or dense
+        raise InvalidModelConfig(f"config.json uses {per_token:,} of {experts:,} experts: lower num_experts_per_tok.")
     return {
         "intermediate": dense,
         "experts": experts if experts > 1 else 0,
@@ -147,7 +120,6 @@ def _mlp_widths(fields: Fields, hidden: int, kind: str) -> dict[str, int]:
         "moe_intermediate": expert_width or dense,
         "shared_intermediate": shared_width(fields, expert_width or dense, kind) if experts > 1 else 0,
         "expert_hidden": fields.whole("expert_hidden_size", high=MAX_WIDTH) or hidden,
-        "dense_beside_experts": int(fields.flag("enable_moe_block")),
     }
 
 
@@ -161,7 +133,7 @@ def shared_width(fields: Fields, expert_width: int, kind: str) -> int:
 
 
 def _default_width(fields: Fields, hidden: int) -> int:
-    """MLP width where the file is silent: ``expansion_ratio`` (MPT), else four times the model width (GPT-2 to BLOOM)."""
+    """MLP width where the file is silent: ``expansion_ratio`` (MPT), else four times the model width (GPT-2, BLOOM)."""
     return hidden * (fields.whole("expansion_ratio", high=100) or 4)
 
 

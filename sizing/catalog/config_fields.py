@@ -24,7 +24,9 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
     "intermediate_size": ("intermediate_size", "ffn_dim", "n_inner", "ffn_hidden_size", "ffn_hidden_dim"),
     "dense_intermediate_size": ("intermediate_size_mlp", "dense_intermediate_size"),
     "vocab_size": ("vocab_size", "padded_vocab_size", "n_vocab"),
-    "max_context": ("max_position_embeddings", "n_positions", "seq_length", "max_seq_len", "max_sequence_length", "n_ctx"),
+    "max_context": (
+        "max_position_embeddings", "n_positions", "seq_length", "max_seq_len", "max_sequence_length", "n_ctx",
+    ),
     "sliding_window": ("sliding_window", "attention_window_size", "window_size"),
     "experts": ("num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts", "n_experts"),
     "experts_per_token": (
@@ -114,8 +116,8 @@ class Fields:
         if value is None:
             names = FIELDS[fact]
             raise InvalidModelConfig(
-                f"config.json has no {names[0]} (nor {', '.join(names[1:3])}): use the config.json of the language model "
-                "itself, not of an adapter, a tokenizer or a pipeline."
+                f"config.json has no {names[0]} (nor {', '.join(names[1:3])}): use the config.json of the language "
+                "model itself, not of an adapter, a tokenizer or a pipeline."
             )
         return value
 

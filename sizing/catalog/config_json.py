@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sizing.catalog.config_architecture import KNOWN_FAMILIES, architecture, family
+from sizing.catalog.config_architecture import architecture
 from sizing.catalog.config_fields import Fields, load_config
 from sizing.catalog.model import AttentionKind, Model
+from sizing.catalog.model_families import family, model_families
 from sizing.catalog.parameter_count import (
     Architecture,
     active_params,
@@ -41,7 +42,7 @@ def model_from_config(config: Mapping[str, Any] | str | bytes, *, name: str = "c
     total, active = total_params(shape), active_params(shape)
     if total > MAX_PARAMS:
         raise InvalidModelConfig(
-            f"config.json describes {total / 1e9:,.0f} billion parameters: check hidden_size, num_hidden_layers and experts."
+            f"config.json describes {total / 1e9:,.0f} billion parameters: check its width, layers and experts."
         )
     return _model(fields, shape, name, total, active)
 
@@ -121,12 +122,12 @@ def _shared_experts(fields: Fields, a: Architecture) -> int:
 def _window(fields: Fields) -> int:
     window = fields.whole("sliding_window", high=10**8) or fields.whole("attention_chunk_size", high=10**8)
     if window is None:
-        raise InvalidModelConfig("config.json has sliding-window layers but no sliding_window: say how many tokens they see.")
+        raise InvalidModelConfig("config.json has sliding-window layers but no sliding_window: add it, in tokens.")
     return window
 
 
 def native_precision(fields: Fields) -> str:
-    """Weight format of the published checkpoint: bf16, fp16, fp8, mxfp4, nvfp4, int8_sq, int4_awq, int4_gptq, int4_wo."""
+    """Weight format of the published checkpoint by its id in ``precisions.yaml`` (bf16, fp8, mxfp4, int4_awq)."""
     quant = fields.section("quantization_config")
     method = str(quant.get("quant_method", "")).lower()
     algorithm = str(quant.get("quant_algo", "")).lower()
@@ -164,12 +165,13 @@ def _assumptions(fields: Fields, a: Architecture) -> tuple[str, ...]:
     """What the numbers rest on beyond the file itself."""
     said = ["parameters are counted from the tensors that the configuration implies; norms and biases are left out"]
     kind = family(fields)
-    if kind not in KNOWN_FAMILIES:
-        said.append(f"model type “{kind[:40] or 'not given'}” is not known: sized like Llama (gated MLP, standard attention)")
+    if kind not in model_families().known:
+        shown = kind[:40] or "not given"
+        said.append(f"model type “{shown}” is not known: sized like Llama (gated MLP, standard attention)")
     if fields.section("vision_config") or fields.section("audio_config"):
         said.append("the vision or audio encoder is not counted")
     if a.recurrent:
-        said.append("linear-attention and Mamba layers keep a constant state per sequence, held in float32 by the engines")
+        said.append("linear-attention and Mamba layers keep a constant state per sequence, in float32")
     if a.indexer_dim:
         said.append("the key cache of the sparse-attention indexer is counted with the KV cache")
     if any(layer.compress_ratio is not None for layer in a.plan):

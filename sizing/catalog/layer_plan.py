@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from sizing.catalog.config_fields import Fields, checked_number, checked_whole, reject
+from sizing.catalog.model_families import family, model_families
 from sizing.errors import InvalidModelConfig
 
 Mixer = Literal["full", "sliding", "linear", "mamba", "none"]
@@ -44,10 +45,6 @@ BLOCK_LETTERS: dict[str, Layer] = {
 """Nemotron-H writes one letter per block: Mamba, attention, MLP, experts (its ``hybrid_override_pattern``)."""
 BLOCK_NAMES = {"mamba": "M", "attention": "*", "mlp": "-", "moe": "E"}
 
-ALWAYS_SLIDING = {"mistral", "mixtral", "starcoder2", "phi3"}
-"""Families in which ``sliding_window`` applies to every layer unless layer types say otherwise."""
-EVERY_OTHER_SLIDING = {"gemma2", "gpt_oss", "cohere2_alternating"}
-
 
 def layer_plan(fields: Fields) -> tuple[Layer, ...]:
     """All layers of the model in order; raises InvalidModelConfig when the file contradicts itself."""
@@ -60,7 +57,7 @@ def layer_plan(fields: Fields) -> tuple[Layer, ...]:
         mixers = ["full"] * count
     if len(mixers) != count:
         raise InvalidModelConfig(
-            f"config.json lists {len(mixers)} layer types for {count} layers: make the list and num_hidden_layers agree."
+            f"config.json lists {len(mixers)} layer types for {count} layers: make them and num_hidden_layers agree."
         )
     plan = [Layer(mixer=mixer) for mixer in mixers]
     return tuple(replace(layer, mlp=mlp) for layer, mlp in zip(plan, _mlps(fields, count), strict=True))
@@ -94,7 +91,7 @@ def _searched_block(fields: Fields, block: Any) -> Layer:
     attention = block.get("attention") if isinstance(block, dict) else None
     ffn = block.get("ffn") if isinstance(block, dict) else None
     if not isinstance(attention, dict) or not isinstance(ffn, dict):
-        raise InvalidModelConfig("config.json has a block_configs entry without attention and ffn: use the unchanged file.")
+        raise InvalidModelConfig("config.json has a block_configs entry without attention or ffn: use the full file.")
     hidden = fields.needed("hidden_size", low=16, high=10**6)
     group = attention.get("n_heads_in_group")
     kv_heads = None
@@ -148,24 +145,21 @@ def _hybrid(fields: Fields, count: int) -> list[Mixer] | None:
 
 def _sliding(fields: Fields, count: int) -> list[Mixer] | None:
     """Sliding-window models without layer types: by pattern, by family, or by chunk size (Llama 4)."""
-    if fields.whole("attention_chunk_size", high=10**8) and fields.text("model_type").startswith("llama4"):
+    if fields.whole("attention_chunk_size", high=10**8) and family(fields).startswith("llama4"):
         step = 4  # every fourth layer has no rotary embedding and attends to everything (Llama 4 reference)
         return ["sliding" if (i + 1) % step else "full" for i in range(count)]
     window = fields.raw("sliding_window")
-    family = fields.text("model_type")
+    kind, families = family(fields), model_families()
     if window is None or window is False or fields.raw("use_sliding_window") is False:
         return None
     pattern = fields.whole("sliding_window_pattern", high=MAX_LAYERS) or fields.whole("_sliding_window_pattern")
-    if pattern is None and family.startswith("gemma3"):
-        pattern = 6
-    if pattern is None and family in EVERY_OTHER_SLIDING:
-        pattern = 2
+    pattern = pattern or families.sliding_pattern.get(kind)
     if pattern:
         return ["sliding" if (i + 1) % pattern else "full" for i in range(count)]
     if fields.raw("use_sliding_window") is True:
         first = fields.whole("max_window_layers", low=0, high=MAX_LAYERS) or 0
         return ["sliding" if i >= first else "full" for i in range(count)]
-    return ["sliding"] * count if family in ALWAYS_SLIDING else None
+    return ["sliding"] * count if kind in families.always_sliding else None
 
 
 _MIXER_READERS: tuple[Callable[[Fields, int], list[Mixer] | None], ...] = (_named, _hybrid, _sliding)
@@ -182,7 +176,8 @@ def _mlps(fields: Fields, count: int) -> list[Mlp]:
             return ["moe" if kind in routed else "dense" for kind in listed[:count]]
     moe = [i >= (fields.whole("first_k_dense_replace", low=0, high=MAX_LAYERS) or 0) for i in range(count)]
     start = fields.whole("moe_layer_start_index", low=0, high=MAX_LAYERS) or 0
-    step = fields.whole("interleave_moe_layer_step", high=MAX_LAYERS) or fields.whole("decoder_sparse_step", high=MAX_LAYERS)
+    step = fields.whole("interleave_moe_layer_step", high=MAX_LAYERS)
+    step = step or fields.whole("decoder_sparse_step", high=MAX_LAYERS)
     period = fields.whole("expert_layer_period", high=MAX_LAYERS)
     offset = fields.whole("expert_layer_offset", low=0, high=MAX_LAYERS) or 0
     dense_only = fields.items("mlp_only_layers")

@@ -1,4 +1,8 @@
-"""Fitted efficiencies of the roofline, by GPU family and engine."""
+"""Fitted efficiencies of the roofline, by GPU family and engine.
+
+Every family and engine is the default times a factor fitted with shrinkage, so that one with few measurements stays
+near its parent and one with none is the parent. See ``docs/ACCURACY.md`` for how they were fitted.
+"""
 
 from __future__ import annotations
 
@@ -9,36 +13,73 @@ from types import MappingProxyType
 
 from sizing.catalog.files import read_yaml
 
+REFERENCE_YEAR = 2026.0
+"""Decimal year of the software whose speed the fit describes; older software is slower by the fitted ageing rates."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class DeviceEfficiency:
-    """Shares of datasheet rates reached by kernels of one GPU family (dimensionless, 0 to 1)."""
+    """Shares of datasheet rates reached by kernels of one GPU family, and how its software aged.
 
-    matrix: float
+    ``matrix_16``, ``matrix_8``, ``matrix_4``: share of the dense matrix rate at 16, 8 and 4 bit; ``memory``: share of
+    bandwidth for weights; ``kv``: for the KV cache; ``attention``: share of the 16-bit rate in attention; ``link``:
+    share of link bandwidth in collectives; ``layer``: factor on fixed times; ``ageing``: growth of device time per year
+    before :data:`REFERENCE_YEAR`, on top of the engine's.
+    """
+
+    matrix_16: float
+    matrix_8: float
+    matrix_4: float
     memory: float
     kv: float
     attention: float
     link: float
+    layer: float
+    ageing: float
 
 
 @dataclass(frozen=True, kw_only=True)
 class EngineOverhead:
-    """Fixed times of one engine in seconds, and the factor on all device times."""
+    """Fixed times of one engine in seconds, the factor on device times, and growth per year before the reference.
+
+    ``layer_s``: per layer and step; ``routing_s``: more for a layer with experts; ``prompt_layer_s``: more per layer in
+    a step that carries prompt tokens; ``step_s``: host, per step; ``sequence_s``: host, per sequence and step.
+    """
 
     scale: float
     step_s: float
     layer_s: float
+    routing_s: float
+    prompt_layer_s: float
     sequence_s: float
+    ageing: float
+    host_ageing: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommonEfficiency:
+    """What is fitted once for all families and engines.
+
+    ``collective_s`` and ``pcie_collective_s``: latency of a collective; ``weight_only``: matrix rate of weight-only
+    formats relative to 16 bit (dequantisation); ``expert_matrix`` and ``expert_memory``: rates of expert matrices
+    relative to dense ones; ``imbalance``: load of the busiest expert group relative to the mean.
+    """
+
+    collective_s: float
+    pcie_collective_s: float
+    weight_only: float
+    expert_matrix: float
+    expert_memory: float
+    imbalance: float
 
 
 @dataclass(frozen=True, kw_only=True)
 class Efficiencies:
-    """Everything fitted: per family, per engine, and the latency of one collective over a fast link and over PCIe."""
+    """Everything fitted, and the note that names the fit in every answer."""
 
     families: Mapping[str, DeviceEfficiency]
     engines: Mapping[str, EngineOverhead]
-    collective_s: float
-    pcie_collective_s: float
+    common: CommonEfficiency
     note: str
 
     def device(self, family: str) -> DeviceEfficiency:
@@ -56,18 +97,12 @@ def efficiencies() -> Efficiencies:
     return from_mapping(read_yaml("efficiency.yaml"))
 
 
-def from_mapping(raw: Mapping[str, object]) -> Efficiencies:
+def from_mapping(raw: Mapping[str, dict[str, dict[str, float]]]) -> Efficiencies:
     """Efficiencies from the parsed file; a family or engine row may leave out what equals the default."""
     families, engines = raw["families"], raw["engines"]
-    assert isinstance(families, dict) and isinstance(engines, dict)
-    fitted = raw["fitted"]
-    assert isinstance(fitted, dict)
     return Efficiencies(
-        families=MappingProxyType(
-            {k: DeviceEfficiency(**{**families["default"], **v}) for k, v in families.items()}
-        ),
+        families=MappingProxyType({k: DeviceEfficiency(**{**families["default"], **v}) for k, v in families.items()}),
         engines=MappingProxyType({k: EngineOverhead(**{**engines["default"], **v}) for k, v in engines.items()}),
-        collective_s=float(raw["collective_s"]),  # type: ignore[arg-type]
-        pcie_collective_s=float(raw["pcie_collective_s"]),  # type: ignore[arg-type]
-        note=str(fitted["note"]),
+        common=CommonEfficiency(**raw["common"]),  # type: ignore[arg-type]
+        note=str(raw["fitted"]["note"]),
     )

@@ -149,3 +149,8 @@ def test_a_bad_token_rate_is_refused(bad):
 def test_malformed_candidates_are_refused(instances, each, gpu, by_gpu):
     with pytest.raises(SizingError):
         cheapest_option(instances, each, gpu, by_gpu)
+
+
+def test_numbers_out_of_the_arrays_are_accepted():
+    chosen = cheapest_option([3], [8], [0], [[an_option()]])
+    assert cost_of(an_option(), chosen.systems[0], np.float64(100)).usd_per_hour == 30

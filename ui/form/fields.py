@@ -25,11 +25,13 @@ class Field:
     scale: float = 1.0
     example: str = ""
     private: bool = False
+    short: str = ""
 
     @property
     def title(self) -> str:
         """The label with its unit, as it stands above the widget."""
-        return f"{self.label} ({self.unit})" if self.unit else self.label
+        name = self.short or self.label
+        return f"{name} ({self.unit})" if self.unit else name
 
     @property
     def blank(self) -> str | bool | list[str]:
@@ -68,17 +70,17 @@ _MODEL = (
 
 _WORKLOAD = (
     _number("isl", "Prompt length", "", "3500", "Everything the model reads for one request: system prompt, retrieved "
-            "documents, chat history and question.", "workload.input_tokens"),
+            "documents, chat history and question.", "workload.input_tokens", short="Prompt"),
     _number("osl", "Output length", "", "500", "Mean length of one answer. Reasoning models: count the hidden "
-            "reasoning too.", "workload.output_tokens"),
+            "reasoning too.", "workload.output_tokens", short="Output"),
     _choice("unit", "Lengths in", "Words, characters and pages are converted with the ratio of the language."),
     _choice("lang", "Language", "Tokens per word differ between languages; the ratio can be changed beside."),
     _number("ratio", "Words per token", "words/token", "0.75", "Overrides the ratio of the language. Empty: the ratio "
             "of the language."),
     _number("isl95", "95th percentile of the prompt", "tokens", "9000", "Empty: every prompt has the same length. "
-            "Filled: the prompt length above is read as the median.", "workload.input_tokens.p95"),
+            "Filled: the prompt above is read as the median.", "workload.input_tokens.p95"),
     _number("osl95", "95th percentile of the output", "tokens", "1500", "Empty: every answer has the same length. "
-            "Filled: the output length above is read as the median.", "workload.output_tokens.p95"),
+            "Filled: the output above is read as the median.", "workload.output_tokens.p95"),
     _switch("compose", "Build the prompt from its parts", "System prompt + retrieved documents + chat history + "
             "question, instead of one length."),
     _number("system", "System prompt", "", "300", "Instructions sent with every request."),

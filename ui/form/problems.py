@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from sizing.errors import SizingError
-from ui.form.fields import BY_PATH, Field
+from ui.form.fields import BY_PATH, LENGTH_KEYS, Field
 from ui.form.numbers import show_number
 
 _BOUNDS = {
@@ -17,6 +17,7 @@ _BOUNDS = {
     "less_than": ("lt", "must be less than {}"),
     "less_than_equal": ("le", "must be at most {}"),
 }
+_COUNTED = {"tokens", "users", "instances", "documents", "turns", "years"}
 _TEXTS = {"string_too_long": "is too long: shorten it to {max_length} characters", "string_too_short": "is empty"}
 _RULES = {
     "prefix_cached_tokens must be smaller": "The part of the prompt found in the prefix cache must be shorter than the "
@@ -58,7 +59,7 @@ def _of_validation(error: ValidationError) -> str:
     if fault["type"] in _BOUNDS:
         bound, words = _BOUNDS[fault["type"]]
         limit, entered = _typed(context[bound], field), _typed(fault["input"], field)
-        unit = f" {field.unit}" if field and field.unit else ""
+        unit = f" {_unit(field)}" if field and _unit(field) else ""
         return f"{name} {words.format(limit)}{unit}; {entered} was entered."
     if fault["type"] in _TEXTS:
         return f"{name} {_TEXTS[fault['type']].format(**context)}."
@@ -86,6 +87,11 @@ def _typed(value: object, field: Field | None) -> str:
     return f"{number:,.0f}" if number == int(number) else show_number(number)
 
 
+def _unit(field: Field) -> str:
+    """The unit in a sentence; lengths are judged in tokens."""
+    return "tokens" if field.key in LENGTH_KEYS else field.unit
+
+
 def _what(field: Field) -> str:
-    return f"a number of {field.unit}" if field.unit in {"tokens", "users", "instances", "documents", "years"} else (
-        f"a number in {field.unit}" if field.unit else "a number")
+    unit = _unit(field)
+    return f"a number of {unit}" if unit in _COUNTED else f"a number in {unit}" if unit else "a number"

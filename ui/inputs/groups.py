@@ -18,23 +18,24 @@ _LOADS = {"rps": ("rps",), "average": ("avg", "avg_pct"), "users": ("users", "pe
 
 def draw() -> None:
     """The whole form."""
-    _start()
     for group in (_workload, _limits, _hardware, _assumptions):
-        with st.container(border=True, gap="small"):
+        with st.container(border=True, gap="xsmall"):
             group()
 
 
-def _start() -> None:
+def draw_presets() -> None:
+    """The choice of a starting point, which fills in the whole form."""
     chosen = st.session_state.get("preset")
     st.selectbox(
-        "Start from", list(presets()), key="preset", index=0, format_func=lambda key: presets()[key].title,
-        on_change=_load, persist_state="session",
-        help=presets()[chosen].evidence if chosen else "Fills in the whole form.",
+        "Start from an example", list(presets()), key="preset", index=None, format_func=lambda key: presets()[key].title,
+        on_change=_load, persist_state="session", label_visibility="collapsed", placeholder="Start from an example",
+        width=240, help=presets()[chosen].evidence if chosen else "Fills in the whole form.",
     )
 
 
 def _load() -> None:
-    state.load_preset(st.session_state["preset"])
+    if st.session_state["preset"]:
+        state.load_preset(st.session_state["preset"])
 
 
 def _workload() -> None:
@@ -46,12 +47,11 @@ def _workload() -> None:
     else:
         text("isl", "osl", unit=unit)
     _in_tokens()
-    segments("load")
+    segments("load", labelled=False)
     text(*_LOADS[state.values()["load"]])
     if state.values()["load"] == "users":
         text("hours", "p2m")
-    with st.expander("More on the workload"):
-        segments("mode")
+    with st.expander("More on the workload", type="compact"):
         text("growth", "cv")
         dropdown("unit")
         if state.values()["unit"] != "tokens":
@@ -84,7 +84,8 @@ def _limits() -> None:
     if mode == "offline":
         st.caption("Offline: no latency limit, maximum throughput.")
     text("ttft", "itl")
-    with st.expander("More limits", expanded=mode == "sequential"):
+    with st.expander("More limits", type="compact", expanded=mode == "sequential"):
+        segments("mode")
         text("e2e", "pct")
 
 
@@ -95,7 +96,7 @@ def _hardware() -> None:
     if state.restricted():
         st.button("Consider all hardware again", on_click=state.consider_all, key="all_hardware", width="stretch",
                   icon=":material/restart_alt:")
-    with st.expander("More on the hardware"):
+    with st.expander("More on the hardware", type="compact"):
         for key in ("engine", "prec", "kv", "tp", "pp", "ep"):
             several(key)
         if switch("own"):
@@ -113,7 +114,7 @@ def _assumptions() -> None:
         text("m_rps")
         text("m_ttft", "m_itl")
         text("m_source")
-    with st.expander("More assumptions"):
+    with st.expander("More assumptions", type="compact"):
         text("util", "spare")
         text("cached")
         segments("obj")

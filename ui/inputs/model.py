@@ -17,7 +17,7 @@ MAX_CONFIG_BYTES = 2_000_000
 
 def draw_model() -> None:
     """The model question; what it needs depends on where the model comes from."""
-    segments("model_by")
+    segments("model_by", labelled=False)
     match state.values()["model_by"]:
         case "size":
             text("size_name", "size_b")

@@ -21,7 +21,7 @@ def text(*keys: str, unit: str = "") -> None:
         field = FIELDS[key]
         with column:
             st.text_input(
-                f"{field.label} ({unit})" if unit else field.title,
+                f"{field.title} ({unit})" if unit else field.title,
                 value=defaults()[key],
                 key=key,
                 max_chars=_LONGEST_NUMBER if field.kind == "number" else _LONGEST_TEXT,
@@ -31,11 +31,12 @@ def text(*keys: str, unit: str = "") -> None:
             )
 
 
-def segments(key: str) -> None:
-    """A choice of a few options, all visible."""
+def segments(key: str, *, labelled: bool = True) -> None:
+    """A choice of a few options, all visible; without a visible label where the options say it."""
     field = FIELDS[key]
     st.segmented_control(field.title, list(labels(key)), default=defaults()[key], required=True, key=key, help=field.help,
-                         format_func=lambda option: label(key, option), width="stretch", **_kept(field))
+                         format_func=lambda option: label(key, option), width="stretch",
+                         label_visibility="visible" if labelled else "collapsed", **_kept(field))
 
 
 def dropdown(key: str, **more: Any) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from sizing.result import Excluded, Fix, Plan
+from sizing.result import Excluded, Fix, Plan, Severity
 from sizing.scenario.schema import Scenario
 from ui import state
 from ui.choices import label
@@ -13,7 +13,6 @@ from ui.state import Answer, Outcome
 
 _LOOKS = {"error": (st.error, ":material/error:"), "warning": (st.warning, ":material/warning:"),
           "info": (st.info, ":material/info:")}
-_ORDER = ("error", "warning", "info")
 _RELAXATIONS = 4
 
 
@@ -22,7 +21,7 @@ def draw_outcome(outcome: Outcome) -> Answer | None:
     now = outcome.answer
     if now and now.plan.feasible:
         _sentence(now.plan)
-        _warnings(now)
+        draw_warnings(now, ("error",))
         return now
     if now:
         _infeasible(now)
@@ -60,12 +59,14 @@ def _relaxation(excluded: Excluded, answer: Answer, *, key: str) -> None:
         fix_button(excluded.fix, answer.scenario, key=key)
 
 
-def _warnings(answer: Answer) -> None:
-    for number, warning in enumerate(sorted(answer.plan.warnings, key=lambda w: _ORDER.index(w.severity))):
-        show, icon = _LOOKS[warning.severity]
-        with st.container(horizontal=True, vertical_alignment="center"):
-            show(as_markdown(warning.message), icon=icon, width="stretch")
-            fix_button(warning.fix, answer.scenario, key=f"fix_{number}")
+def draw_warnings(answer: Answer, severities: tuple[Severity, ...] = ("warning", "info")) -> None:
+    """The warnings of these severities, gravest first, each with its one-click fix."""
+    for severity in severities:
+        show, icon = _LOOKS[severity]
+        for warning in (w for w in answer.plan.warnings if w.severity == severity):
+            with st.container(horizontal=True, vertical_alignment="center"):
+                show(as_markdown(warning.message), icon=icon, width="stretch")
+                fix_button(warning.fix, answer.scenario, key=f"fix_{warning.code}")
 
 
 def fix_button(fix: Fix | None, scenario: Scenario, *, key: str) -> None:

@@ -28,7 +28,7 @@ class Figure(NamedTuple):
 
 def draw_key_figures(plan: Plan, scenario: Scenario) -> None:
     """GPUs, systems, latency against its limit, output tokens/s per GPU, cost and power."""
-    with st.grid(_PER_ROW, min_column_width=150, gap="small"):
+    with st.grid(_PER_ROW, min_column_width=130, gap="small"):
         for figure in _figures(plan, scenario):
             _draw(figure, plan)
 
@@ -47,14 +47,14 @@ def _figures(plan: Plan, scenario: Scenario) -> Iterator[Figure]:
         return
     yield Figure("gpus", "GPUs", count(deployed.gpus), f"{interval(plan.gpus_low, plan.gpus_high)} (80 %)",
                  "GPUs that run the model, spares included, and the range that 80 % of such estimates fall in.")
-    yield Figure("systems", "Systems", count(deployed.systems), f"{count(deployed.instances)} instances of TP{deployed.tp}",
-                 "Whole systems to buy or rent.")
+    yield Figure("systems", "Systems", count(deployed.systems), f"{count(deployed.instances)} x TP{deployed.tp}",
+                 "Whole systems to buy or rent, and the instances (copies of the model) they run.")
     if latency:
         at = f"p{scenario.limits.percentile:g}"
         for name, words, value, limit in _latencies(plan, scenario.limits):
             yield Figure(name, f"{at} {words}", ms(value.asked), *_against(value, limit))
-    yield Figure("output_tokens_per_s_per_gpu", "Output tokens/s per GPU", significant(one.output_tokens_per_s_per_gpu),
-                 f"{significant(one.max_rps)} requests/s per instance", "Generated tokens per second and GPU at the peak.")
+    yield Figure("output_tokens_per_s_per_gpu", "Tokens/s per GPU", significant(one.output_tokens_per_s_per_gpu),
+                 f"at {significant(one.rps)} requests/s each", "Output tokens per second and GPU at the peak load.")
     if cost:
         yield Figure("usd_per_month", "Cost per month", usd(cost.usd_per_month), _per_million(cost.usd_per_million_output_tokens),
                      f"{cost.basis} {cost.source}")

@@ -1,0 +1,32 @@
+"""Entry of the dashboard: page settings, navigation, and the way in for every link."""
+
+from pathlib import Path
+
+import streamlit as st
+
+from ui import cached, shell
+
+HERE = Path(__file__).parent
+
+st.set_page_config(
+    page_title="Inference sizing", page_icon=str(HERE / "ui" / "icon.png"), layout="wide", initial_sidebar_state="auto",
+)
+
+PAGES = {
+    "home": st.Page("pages/home.py", title="Home", icon=":material/home:", default=True,
+                    help="What a plan answers, and starting points for common workloads."),
+    "size": st.Page("pages/size.py", title="Size", icon=":material/straighten:",
+                    help="Six questions to an answer: GPUs, systems, latency, cost, and why."),
+    "methodology": st.Page("pages/methodology.py", title="Methodology", icon=":material/menu_book:",
+                           help="Every formula, assumption and source behind the answers."),
+}
+
+page = st.navigation({"Plan": [PAGES["home"], PAGES["size"]], "Library": [PAGES["methodology"]]})
+cached.warm_up()
+
+if shell.GOTO in st.query_params:
+    wanted = PAGES.get(st.query_params[shell.GOTO], PAGES["home"])
+    st.switch_page(wanted, query_params={k: v for k, v in shell.parameters().items() if k != shell.GOTO})
+
+st.session_state[shell.ENTERED] = True
+page.run()

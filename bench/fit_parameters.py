@@ -1,0 +1,123 @@
+"""The free parameters of the fit: their priors, and the efficiencies that a vector of them stands for.
+
+A parameter of the default has a wide prior round a textbook value; one of a family or engine is a departure from the
+default (a log factor, or a difference for ageing rates) with a narrow prior at 0: shrinkage to the parent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from types import MappingProxyType
+
+import numpy as np
+
+from sizing.candidates import Floats
+from sizing.steps.efficiency import CommonEfficiency, DeviceEfficiency, Efficiencies, EngineOverhead
+
+Record = DeviceEfficiency | EngineOverhead | CommonEfficiency
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prior:
+    """Prior of one quantity: ``centre`` and ``spread`` of the default, ``between`` families or engines.
+
+    Spreads are of the logarithm, or of the value itself where ``linear``.
+    """
+
+    centre: float
+    spread: float
+    between: float
+    linear: bool = False
+
+
+FAMILY_PRIORS = {
+    "matrix_16": Prior(centre=0.60, spread=0.3, between=0.2),
+    "matrix_8": Prior(centre=0.50, spread=0.3, between=0.2),
+    "matrix_4": Prior(centre=0.35, spread=0.3, between=0.2),
+    "memory": Prior(centre=0.75, spread=0.15, between=0.1),
+    "kv": Prior(centre=0.60, spread=0.3, between=0.2),
+    "attention": Prior(centre=0.35, spread=0.4, between=0.2),
+    "link": Prior(centre=0.50, spread=0.4, between=0.2),
+    "layer": Prior(centre=1.0, spread=1e-3, between=0.3),
+    "ageing": Prior(centre=0.0, spread=1e-3, between=0.15, linear=True),
+}
+ENGINE_PRIORS = {
+    "scale": Prior(centre=1.0, spread=1e-3, between=0.15),
+    "step_s": Prior(centre=0.0010, spread=1.0, between=0.5),
+    "layer_s": Prior(centre=0.000025, spread=0.5, between=0.3),
+    "routing_s": Prior(centre=0.000020, spread=0.7, between=0.3),
+    "prompt_layer_s": Prior(centre=0.000030, spread=1.0, between=0.5),
+    "sequence_s": Prior(centre=0.000010, spread=1.0, between=0.5),
+    "ageing": Prior(centre=0.10, spread=0.1, between=0.1, linear=True),
+    "host_ageing": Prior(centre=0.4, spread=0.3, between=0.2, linear=True),
+}
+COMMON_PRIORS = {
+    "collective_s": Prior(centre=0.000008, spread=0.5, between=0.0),
+    "pcie_collective_s": Prior(centre=0.000030, spread=0.5, between=0.0),
+    "weight_only": Prior(centre=0.7, spread=0.3, between=0.0),
+    "expert_matrix": Prior(centre=0.6, spread=0.4, between=0.0),
+    "expert_memory": Prior(centre=0.8, spread=0.2, between=0.0),
+    "imbalance": Prior(centre=1.2, spread=0.15, between=0.0),
+}
+
+
+@dataclass(frozen=True)
+class Slot:
+    """One entry of the parameter vector, in units of its prior spread round its prior centre."""
+
+    group: str
+    member: str
+    field: str
+    spread: float
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """The layout of the parameter vector for the families and engines that have evidence."""
+
+    slots: tuple[Slot, ...]
+    families: tuple[str, ...]
+    engines: tuple[str, ...]
+
+    def efficiencies(self, vector: Floats, note: str = "being fitted") -> Efficiencies:
+        """The efficiencies of a vector; all zeros are the priors' centres."""
+        moved = {(s.group, s.member, s.field): s.spread * float(v) for s, v in zip(self.slots, vector, strict=True)}
+
+        def record(group: str, member: str, priors: dict[str, Prior]) -> dict[str, float]:
+            return {
+                name: _value(p, moved.get((group, "default", name), 0.0) + moved.get((group, member, name), 0.0))
+                for name, p in priors.items()
+            }
+
+        return Efficiencies(
+            families=MappingProxyType({
+                f: DeviceEfficiency(**record("families", f if f != "default" else "", FAMILY_PRIORS))
+                for f in ("default", *self.families)
+            }),
+            engines=MappingProxyType({
+                e: EngineOverhead(**record("engines", e if e != "default" else "", ENGINE_PRIORS))
+                for e in ("default", *self.engines)
+            }),
+            common=CommonEfficiency(**record("common", "", COMMON_PRIORS)), note=note,
+        )
+
+
+def _value(prior: Prior, moved: float) -> float:
+    return prior.centre + moved if prior.linear else prior.centre * float(np.exp(moved))
+
+
+def parameters(families: Sequence[str], engines: Sequence[str]) -> Parameters:
+    """A slot for every default and for every departure of a family or engine with evidence."""
+    slots: list[Slot] = []
+    for group, members, priors in (
+        ("families", families, FAMILY_PRIORS), ("engines", engines, ENGINE_PRIORS), ("common", (), COMMON_PRIORS),
+    ):
+        slots += [Slot(group, "default", name, p.spread) for name, p in priors.items() if p.spread > 0.002]
+        slots += [Slot(group, m, name, p.between) for m in members for name, p in priors.items() if p.between > 0]
+    return Parameters(tuple(slots), tuple(families), tuple(engines))
+
+
+def record_fields(record: Record) -> dict[str, float]:
+    """Field names and values of a record of efficiencies, in order."""
+    return {f.name: float(getattr(record, f.name)) for f in fields(record)}

@@ -1,0 +1,58 @@
+import streamlit as st
+
+from ui import inputs, shell, state
+from ui.figures.load_curve import build_load_curve, load_curve_alt_text
+from ui.figures.memory import build_memory_bar, memory_alt_text
+from ui.results.answer import draw_outcome, draw_warnings
+from ui.results.evidence import draw_business, draw_evidence
+from ui.results.export import draw_downloads
+from ui.results.key_figures import draw_key_figures
+from ui.results.tables import draw_alternatives, draw_excluded
+from ui.results.trade_off import draw_trade_off
+
+shell.require("size")
+with shell.header("Size", scenario=state.values()["name"]):
+    inputs.draw_presets()
+dark = st.context.theme.type == "dark"
+CHART = {"config": {"displaylogo": False}, "theme": None}
+
+form, results = st.columns([1, 2], gap="medium")
+with form:
+    inputs.draw()
+
+with results:
+    answer = draw_outcome(state.outcome())
+    if answer is not None:
+        plan, limits = answer.plan, answer.scenario.limits
+        draw_key_figures(plan, answer.scenario)
+        draw_warnings(answer)
+        memory, trade, load, ranked, why, export = st.tabs(
+            ["Memory", "Throughput or latency", "Load curve", "Alternatives", "Why", "Export"], key="view",
+            on_change="rerun", bind="query-params",
+        )
+        if memory.open:
+            with memory:
+                st.plotly_chart(build_memory_bar(plan, dark=dark), key="memory", alt=memory_alt_text(plan), **CHART)
+                st.markdown("**What this serves**")
+                draw_business(plan.business)
+        if trade.open:
+            with trade:
+                draw_trade_off(answer, dark=dark)
+        if load.open:
+            with load:
+                st.plotly_chart(build_load_curve(plan, limits=limits, dark=dark), key="load_curve",
+                                alt=load_curve_alt_text(plan, limits=limits), **CHART)
+        if ranked.open:
+            with ranked:
+                draw_alternatives(answer)
+                st.markdown("**Excluded, and the smallest change that would let them in**")
+                draw_excluded(answer)
+        if why.open:
+            with why:
+                draw_evidence(plan)
+        if export.open:
+            with export:
+                draw_downloads(answer)
+
+state.mark_link()
+shell.footer()

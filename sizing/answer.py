@@ -1,0 +1,100 @@
+"""The answer in sentences."""
+
+from __future__ import annotations
+
+from sizing.candidates import Configuration
+from sizing.capacity import Bound
+from sizing.format import count, ms, requests_per_s, significant, usd
+from sizing.question import Question
+from sizing.result import Cost, Deployed, Excluded, Latencies
+from sizing.screen import Evaluated
+
+STILL_GROWING = 1.10  # rate gained by the last doubling of concurrency, above which memory and not speed is the limit
+
+
+def limited_by(evaluated: Evaluated, index: int) -> str:
+    """What sets the capacity of one instance, in words."""
+    bound = Bound(int(evaluated.capacity.bound[index]))
+    if bound is Bound.TTFT:
+        return "the TTFT limit (prompt queue and prefill)"
+    if bound is Bound.ITL:
+        return "the ITL limit (decode latency)"
+    if bound is Bound.E2E:
+        return "the E2E limit"
+    if bound is Bound.UTILIZATION:
+        return "the utilisation cap"
+    rates, grid = evaluated.state.rps[index], evaluated.state.concurrency[index]
+    half = int((grid <= grid[-1] / 2).sum()) - 1
+    if rates[-1] > STILL_GROWING * rates[half]:
+        return "memory for the KV cache"
+    return "matrix rate (prefill)" if evaluated.state.prefill_load[index, -1] > 0.5 else "memory bandwidth (decode)"
+
+
+def replicas(row: Configuration, deployed: Deployed) -> str:
+    """"4 replicas of TP2 on one 8-GPU system"."""
+    ways = " ".join(f"{n}{v}" for n, v in (("TP", row.tp), ("PP", row.pp), ("EP", row.ep), ("DP", row.dp))
+                    if v > 1) or "one GPU"
+    systems = "one system" if deployed.systems == 1 else f"{count(deployed.systems)} systems"
+    plural = "replica" if deployed.instances == 1 else "replicas"
+    return f"{count(deployed.instances)} {plural} of {ways} on {systems} ({deployed.system})"
+
+
+def sentence(
+    question: Question, row: Configuration, deployed: Deployed, latency: Latencies, cost: Cost, bound: str,
+    gpus_low: int, gpus_high: int | None,
+) -> str:
+    """The north-star sentence: GPUs, load, latency against its limit, cost, what limits, how sure."""
+    price = f", for {usd(cost.usd_per_month)} a month" if cost.usd_per_month is not None else ", list price unknown"
+    return (
+        f"{count(deployed.gpus)} x {row.gpu.name} ({replicas(row, deployed)}) serve "
+        f"{requests_per_s(question.demand.peak_rps)} with {key_latency(question, latency)}{price}; limited by {bound}; "
+        f"{sure(gpus_low, gpus_high)}."
+    )
+
+
+def key_latency(question: Question, latency: Latencies) -> str:
+    """The latency the customer watches: TTFT when streaming, E2E when sequential, throughput when offline."""
+    p, mode = f"p{question.limits.percentile:g}", question.scenario.workload.mode
+    limits = question.scenario.limits
+    if mode == "offline":
+        return "no latency limit (maximum throughput)"
+    name, value, limit = ("TTFT", latency.ttft_ms.asked, limits.ttft_ms)
+    if mode == "sequential" or (limit is None and limits.e2e_ms is not None):
+        name, value, limit = ("E2E", latency.e2e_ms.asked, limits.e2e_ms)
+    return f"{p} {name} {ms(value)}" + (f" (limit {ms(limit)})" if limit is not None else "")
+
+
+def sure(low: int, high: int | None) -> str:
+    """"80 % sure that 7 to 9 GPUs suffice"."""
+    if high is None:
+        return f"at least {low} GPUs; if the engine is slower than estimated, a limit can no longer be met"
+    if low == high:
+        return f"80 % sure that {high} GPUs suffice"
+    return f"80 % sure that {low} to {high} GPUs suffice"
+
+
+def infeasible(question: Question, excluded: tuple[Excluded, ...]) -> str:
+    """Nothing fits: how many were considered and the nearest way out."""
+    considered = f"{len(question.gpus)} GPU type{'s' if len(question.gpus) != 1 else ''} considered"
+    helpful = [e for e in excluded if e.fix is not None] or list(excluded)
+    if not helpful:
+        return f"Nothing serves this scenario ({considered})."
+    nearest = min(helpful, key=lambda e: (e.fix is None or not e.fix.key.startswith("limits"), _relaxed(e)))
+    return (
+        f"Nothing serves {requests_per_s(question.demand.peak_rps)} within the limits ({considered}). Nearest: "
+        f"{nearest.closest or nearest.gpu}. {nearest.reason} Smallest relaxation: {nearest.relaxation}"
+    )
+
+
+def _relaxed(entry: Excluded) -> float:
+    """How far a relaxed limit would have to go; without a number, last."""
+    value = entry.fix.value if entry.fix is not None else None
+    return float(value) if isinstance(value, (int, float)) else float("inf")
+
+
+def confidence(basis: str, low: float, high: float) -> str:
+    """How sure, in one sentence."""
+    return (
+        f"80 % interval of the step times: {significant((low - 1) * 100, 2)} % to +{significant((high - 1) * 100, 2)} %, "
+        f"from {basis}."
+    )

@@ -1,0 +1,147 @@
+"""The catalogue as tables to read, for ``python -m sizing catalog``: names with units, sources and dates."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import pandas as pd
+
+from sizing.catalog.facts import api_prices, street_prices
+from sizing.catalog.files import BILLION, DATA_DATE, GIGA, TERA
+from sizing.catalog.gpu_rows import gpus
+from sizing.catalog.model_rows import models
+from sizing.catalog.system_rows import cloud_instances, systems
+
+CatalogKind = Literal["models", "gpus", "systems", "prices"]
+CATALOG_KINDS: tuple[CatalogKind, ...] = ("models", "gpus", "systems", "prices")
+
+
+def catalog_table(kind: CatalogKind) -> pd.DataFrame:
+    """One table of the catalogue; every row names its source and date, an unknown fact is empty."""
+    builders = {"models": _models, "gpus": _gpus, "systems": _systems, "prices": _prices}
+    return builders[kind]()
+
+
+def _models() -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "model": m.id,
+            "family": m.family,
+            "parameters (billion)": round(m.params_total / BILLION, 3),
+            "active (billion)": round(m.params_active / BILLION, 3),
+            "layers": m.layers,
+            "width": m.hidden_size,
+            "heads": m.heads,
+            "KV heads": m.kv_heads,
+            "attention": m.attention,
+            "KV values per token": m.kv_elements_full + m.kv_elements_sliding,
+            "experts": m.experts or None,
+            "context (tokens)": m.max_context,
+            "published in": m.native_precision,
+            "licence": m.license,
+            "released": m.release_date,
+            "assumptions": "; ".join(m.assumptions),
+            "source": m.source,
+            "date": DATA_DATE,
+        }
+        for m in models().values()
+    )
+
+
+def _gpus() -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "id": g.id,
+            "GPU": g.name,
+            "vendor": g.vendor,
+            "architecture": g.architecture,
+            "memory (GB)": round(g.memory_bytes / GIGA, 1),
+            "bandwidth (GB/s)": g.memory_bandwidth / GIGA,
+            "FP16 (TFLOPS, dense)": _in(g.fp16_flops, TERA),
+            "BF16 (TFLOPS, dense)": _in(g.bf16_flops, TERA),
+            "FP8 (TFLOPS, dense)": _in(g.fp8_flops, TERA),
+            "INT8 (TOPS, dense)": _in(g.int8_ops, TERA),
+            "FP4 (TFLOPS, dense)": _in(g.fp4_flops, TERA),
+            "link": g.link_name,
+            "link, one direction (GB/s)": _in(g.link_bytes_per_s, GIGA),
+            "GPUs in link domain": g.domain_gpus,
+            "TDP (W)": g.tdp_w,
+            "notes": g.notes,
+            "source": g.source,
+            "date": g.source_date,
+        }
+        for g in gpus().values()
+    )
+
+
+def _systems() -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "id": s.id,
+            "system": s.name,
+            "vendor": s.vendor,
+            "GPU": s.gpu_id,
+            "GPUs": s.gpus,
+            "interconnect": s.interconnect,
+            "maximum power (kW)": s.max_power_kw,
+            "rack units": s.rack_units,
+            "price from (USD)": s.price_low_usd,
+            "price to (USD)": s.price_high_usd,
+            "price source": s.price_source,
+            "price date": s.price_date,
+            "notes": s.notes,
+            "source": s.source,
+            "date": s.source_date,
+        }
+        for s in systems().values()
+    )
+
+
+def _prices() -> pd.DataFrame:
+    """Cloud instances, single accelerators and hosted models in one table; ``kind`` says which columns are filled."""
+    rows: list[dict[str, Any]] = [
+        {
+            "kind": "cloud instance",
+            "offer": f"{c.provider} {c.instance_type}",
+            "GPU or model": c.gpu_id,
+            "GPUs": c.gpus,
+            "region": c.region,
+            "on demand (USD/h)": c.on_demand_usd_per_hour,
+            "spot (USD/h)": c.spot_usd_per_hour,
+            "notes": c.notes,
+            "source": c.source,
+            "date": c.date,
+        }
+        for c in cloud_instances()
+    ]
+    rows.extend(
+        {
+            "kind": "GPU purchase",
+            "offer": p.kind,
+            "GPU or model": p.gpu_id,
+            "price from (USD)": p.price_usd_low,
+            "price to (USD)": p.price_usd_high,
+            "notes": p.notes,
+            "source": p.source,
+            "date": p.date,
+        }
+        for p in street_prices()
+    )
+    rows.extend(
+        {
+            "kind": "hosted model",
+            "offer": a.provider,
+            "GPU or model": a.model,
+            "input (USD/million tokens)": a.input_usd_per_mtok,
+            "output (USD/million tokens)": a.output_usd_per_mtok,
+            "cached input (USD/million tokens)": a.cached_input_usd_per_mtok,
+            "source": a.source,
+            "date": a.date,
+        }
+        for a in api_prices()
+    )
+    return pd.DataFrame(rows)
+
+
+def _in(value: float | None, unit: float) -> float | None:
+    return None if value is None else round(value / unit, 2)

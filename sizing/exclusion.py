@@ -1,0 +1,155 @@
+"""GPUs that cannot serve the scenario: why, and the smallest change that would let them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from sizing.candidates import Allowed, Configuration, Floats, enumerate_for, table
+from sizing.catalog.gpu import Gpu
+from sizing.format import gigabytes, ms
+from sizing.memory import memory_fit
+from sizing.question import Question
+from sizing.result import Excluded, Fix
+from sizing.screen import Evaluated
+
+LIMIT_NAMES = (("ttft_s", "TTFT", "limits.ttft_ms"), ("itl_s", "ITL", "limits.itl_ms"), ("e2e_s", "E2E", "limits.e2e_ms"))
+RELAXED_BY = 1.02  # room above the unloaded latency, so that the relaxed limit leaves some capacity
+
+
+def excluded(question: Question, evaluated: Evaluated, rows: Sequence[Configuration]) -> tuple[Excluded, ...]:
+    """One entry for every considered GPU on which no configuration meets the scenario, in catalogue order."""
+    enumerated = {row.gpu.id for row in rows}
+    fitting: dict[str, list[int]] = {}
+    for i, row in enumerate(evaluated.candidates.rows):
+        fitting.setdefault(row.gpu.id, []).append(i)
+    out = []
+    for gpu in question.gpus:
+        fits = fitting.get(gpu.id, [])
+        if not gpu.sizable:
+            out.append(_unknown(gpu))
+        elif gpu.id not in enumerated:
+            out.append(_unsupported(question, gpu))
+        elif not fits:
+            out.append(_too_small(question, [r for r in rows if r.gpu.id == gpu.id]))
+        elif not (evaluated.capacity.rps[fits] > 0).any():
+            out.append(_too_slow(question, evaluated, fits))
+    return tuple(out)
+
+
+def _unknown(gpu: Gpu) -> Excluded:
+    return Excluded(
+        gpu=gpu.id, closest="", reason="Its datasheet rate, bandwidth or memory is not known, so nothing is estimated.",
+        relaxation="Describe it as a custom accelerator with memory, bandwidth and 16-bit TFLOPS.",
+    )
+
+
+def _unsupported(question: Question, gpu: Gpu) -> Excluded:
+    """No engine runs an asked format there, or the asked parallelism does not divide the model."""
+    free = Allowed()
+    possible = enumerate_for(question.model, gpu, free)
+    if not possible:
+        return Excluded(
+            gpu=gpu.id, closest="", reason="No engine of the catalogue runs this model on it.",
+            relaxation="Choose another GPU.",
+        )
+    allowed = question.allowed
+    if allowed.engines and not {r.engine.id for r in possible} & set(allowed.engines):
+        names = sorted({r.engine.id for r in possible})
+        return _choice(gpu, "None of the chosen engines runs on it.", "deployment.engines", names, "engine")
+    if allowed.precisions:
+        usable = enumerate_for(question.model, gpu, Allowed(engines=allowed.engines))
+        formats = sorted({r.precision.id for r in usable})
+        if formats and not set(formats) & set(allowed.precisions):
+            return _choice(gpu, "None of the chosen precisions runs on it.", "deployment.precisions", formats, "precision")
+    return Excluded(
+        gpu=gpu.id, closest=possible[0].label,
+        reason="The chosen parallelism, KV precision or engine does not go with this model on it "
+               f"(TP must divide {question.model.heads} attention heads).",
+        relaxation="Leave TP, PP, EP and KV precision open.",
+        fix=Fix(key="deployment.tp", value=[], label="Consider every TP size") if allowed.tp else None,
+    )
+
+
+def _choice(gpu: Gpu, reason: str, key: str, names: list[str], what: str) -> Excluded:
+    return Excluded(
+        gpu=gpu.id, closest="", reason=reason, relaxation=f"Allow {what} {' or '.join(names)}.",
+        fix=Fix(key=key, value=names, label=f"Allow {', '.join(names)}"),
+    )
+
+
+def _too_small(question: Question, rows: Sequence[Configuration]) -> Excluded:
+    """The weights, or one sequence beside them, exceed the memory of every configuration."""
+    traffic = question.traffic
+    tokens = traffic.input_tokens + traffic.output_tokens
+    fit = memory_fit(question.model, table(rows), tokens)
+    needed = fit.weights + fit.activations + fit.overhead + fit.kv_per_sequence
+    best = int(np.argmin(needed - fit.usable))
+    row, gpu = rows[best], rows[best].gpu
+    reason = (
+        f"Needs {gigabytes(needed[best] / 1e9)} per GPU at best, {gigabytes(fit.usable[best] / 1e9)} of "
+        f"{gigabytes(gpu.memory_bytes / 1e9)} are usable."
+    )
+    tight = fit.weights + fit.activations + fit.overhead < fit.usable
+    if tight.any():
+        longest = int(max_tokens(question, fit.usable - fit.weights - fit.activations - fit.overhead, fit.kv_per_sequence))
+        prompt = math.floor((longest - traffic.output_tokens) * 0.95)
+        if prompt > traffic.cached_tokens:
+            return Excluded(
+                gpu=gpu.id, closest=row.label, reason=reason, relaxation=f"Prompts of at most {prompt:,} tokens.",
+                fix=Fix(key="workload.input_tokens", value=prompt, label=f"Shorten the prompt to {prompt:,} tokens"),
+            )
+    return _narrower(question, row, reason)
+
+
+def max_tokens(question: Question, free: Floats, per_sequence: Floats) -> float:
+    """Tokens of one sequence that fit into the free memory of the roomiest configuration, in proportion."""
+    tokens = question.traffic.input_tokens + question.traffic.output_tokens
+    return float(np.max(free / np.maximum(per_sequence, 1.0)) * tokens)
+
+
+def _narrower(question: Question, row: Configuration, reason: str) -> Excluded:
+    """Propose a narrower weight format if one would fit, else a GPU with more memory."""
+    allowed = Allowed(engines=question.allowed.engines)
+    others = enumerate_for(question.model, row.gpu, allowed)
+    if others:
+        tokens = question.traffic.input_tokens + question.traffic.output_tokens
+        fits = memory_fit(question.model, table(others), tokens).fits
+        names = list(dict.fromkeys(o.precision.id for o, ok in zip(others, fits, strict=True) if ok))
+        if names:
+            return Excluded(
+                gpu=row.gpu.id, closest=row.label, reason=reason, relaxation=f"Allow precision {names[0]} and every TP size.",
+                fix=Fix(key="deployment.precisions", value=[*question.allowed.precisions, names[0]],
+                        label=f"Allow {names[0]}") if question.allowed.precisions else None,
+            )
+    return Excluded(
+        gpu=row.gpu.id, closest=row.label, reason=reason,
+        relaxation="Choose a GPU with more memory, or spread the model over more servers than are considered.",
+    )
+
+
+def _too_slow(question: Question, evaluated: Evaluated, fits: Sequence[int]) -> Excluded:
+    """Even an idle instance misses a limit: report the configuration that misses by least."""
+    index = np.asarray(fits)
+    best = int(index[np.argmin(evaluated.capacity.excess[index])])
+    row = evaluated.candidates.rows[best]
+    misses = []
+    for attribute, name, key in LIMIT_NAMES:
+        limit = getattr(question.limits, attribute)
+        idle = float(getattr(evaluated.latencies, attribute)[best, 0])
+        if idle > limit:
+            misses.append((name, key, idle * 1e3, limit * 1e3))
+    p = f"p{question.limits.percentile:g}"
+    reason = "Idle, " + " and ".join(f"{p} {n} is {ms(idle)} (limit {ms(limit)})" for n, _, idle, limit in misses) + "."
+    relaxed = [(n, k, two_digits_up(idle * RELAXED_BY)) for n, k, idle, _ in misses]
+    words = " and ".join(f"{n} limit of {ms(v)}" for n, _, v in relaxed)
+    fix = Fix(key=relaxed[0][1], value=relaxed[0][2], label=f"Relax to {words}") if len(relaxed) == 1 else None
+    return Excluded(gpu=row.gpu.id, closest=row.label, reason=reason, relaxation=f"A {words}.", fix=fix)
+
+
+def two_digits_up(value: float) -> float:
+    """``value`` rounded up to two significant digits: a limit a person would write."""
+    unit = 10.0 ** (math.floor(math.log10(value)) - 1)
+    return round(math.ceil(value / unit - 1e-9) * unit, 6)

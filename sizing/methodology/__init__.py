@@ -1,0 +1,10 @@
+"""How the answer comes about, generated from the engine: formulas, constants, sources, ranges, glossary.
+
+``sections()`` feeds the Methodology page; ``python -m sizing.methodology`` writes docs/METHODOLOGY.md.
+"""
+
+from sizing.methodology.chapters import sections
+from sizing.methodology.content import Entry, Section, Table, anchor
+from sizing.methodology.search import search
+
+__all__ = ["Entry", "Section", "Table", "anchor", "search", "sections"]

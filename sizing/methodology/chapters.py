@@ -1,0 +1,50 @@
+"""All chapters of the methodology, in reading order."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from sizing.glossary import fields, glossary
+from sizing.methodology.catalogue import facts, quantization_losses, sources
+from sizing.methodology.content import Entry, Section, Table
+from sizing.methodology.docstrings import PACKAGE
+from sizing.methodology.formulas import formulas, overview, validity
+from sizing.methodology.inputs import inputs
+from sizing.methodology.numbers import accuracy, constants, engines_and_formats, fitted
+
+CHANGELOG = PACKAGE.parent / "CHANGELOG.md"
+
+
+@cache
+def sections() -> tuple[Section, ...]:
+    """Every chapter for which there is content; the same objects on every call."""
+    found = (
+        overview(), formulas(), inputs(), constants(), fitted(), engines_and_formats(), validity(), accuracy(),
+        quantization_losses(), sources(), facts(), results(), terms(), changes(),
+    )  # fmt: skip
+    return tuple(section for section in found if section is not None)
+
+
+def results() -> Section:
+    """Every public field of an answer, from the metadata that tooltips and exports use."""
+    rows = tuple((e.result, e.name, e.label, e.unit, e.formula, e.help) for e in fields())
+    table = Table(title="Fields", columns=("Result", "Field", "Label", "Unit", "Formula", "Meaning"), rows=rows)
+    return Section(slug="results", title="What an answer contains",
+                   intro="Names as in the JSON answer of python -m sizing plan; units are those of the values.",
+                   tables=(table,))  # fmt: skip
+
+
+def terms() -> Section:
+    """The glossary."""
+    entries = tuple(Entry(title=t.name, text=t.meaning, group=t.group, also=t.also) for t in glossary())
+    return Section(slug="glossary", title="Glossary", intro="The words of the field as this product uses them.",
+                   entries=entries)  # fmt: skip
+
+
+def changes() -> Section | None:
+    """The changelog of the product, without its heading; None where it is not shipped."""
+    if not CHANGELOG.exists():
+        return None
+    lines = CHANGELOG.read_text(encoding="utf-8").splitlines()
+    body = [f"##{line}" if line.startswith("#") else line for line in lines if not line.startswith("# ")]
+    return Section(slug="changelog", title="Changes", intro="\n".join(body).strip(), in_document=False)

@@ -1,0 +1,52 @@
+"""What the methodology consists of: sections with entries and tables, independent of how they are shown."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+Cell = str | float | int | bool | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """One thing explained: a formula of the engine or a term. ``group`` is its module or theme, ``where`` its function.
+
+    ``text`` and ``formula`` may hold `code`; everything else is plain.
+    """
+
+    title: str
+    text: str
+    group: str
+    where: str = ""
+    formula: str = ""
+    source: str = ""
+    also: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """Facts in rows. ``in_document`` is False for long catalogues, which only the page shows."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    note: str = ""
+    in_document: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """One chapter; ``slug`` is its anchor and its value in a link."""
+
+    slug: str
+    title: str
+    intro: str
+    entries: tuple[Entry, ...] = ()
+    tables: tuple[Table, ...] = ()
+    in_document: bool = True
+
+
+def anchor(text: str) -> str:
+    """A heading as an anchor: lower case, words joined by hyphens."""
+    return re.sub(r"[^a-z0-9]+", "-", text.casefold()).strip("-")

@@ -1,0 +1,158 @@
+"""Chapters on numbers that are neither asked nor computed: constants, fitted efficiencies, engines, formats."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from sizing.catalog.files import DATA_DIR, read_yaml
+from sizing.constants import CONSTANTS
+from sizing.engines import engines
+from sizing.methodology.content import Cell, Section, Table
+from sizing.methodology.docstrings import PACKAGE, module_name, plain_text
+from sizing.methodology.formulas import left_out
+from sizing.precision import precisions
+
+
+def constants() -> Section:
+    """Every constant with its source and date, then those that stand beside the code that uses them."""
+    named = tuple((c.name, c.value, c.unit, c.meaning, c.source, c.date) for c in CONSTANTS.values())
+    columns = ("Constant", "Value", "Unit", "Meaning", "Source", "Date")
+    local = tuple(row for path in sorted(PACKAGE.rglob("*.py")) if not left_out(path)
+                  for row in module_constants(path))
+    return Section(
+        slug="constants",
+        title="Constants",
+        intro="Numbers that are neither asked, nor in the catalogue, nor fitted.",
+        tables=(
+            Table(title="Constants with a source", columns=columns, rows=named),
+            Table(title="Conventions and bounds in the code", rows=local,
+                  columns=("Name", "Value", "Meaning and source", "Module")),
+        ),
+    )  # fmt: skip
+
+
+def module_constants(path: Path) -> Iterator[tuple[Cell, ...]]:
+    """Numbers in capitals of one source file that carry a docstring below or a comment beside them."""
+    text = path.read_text(encoding="utf-8")
+    lines, body = text.splitlines(), ast.parse(text).body
+    for node, following in zip(body, [*body[1:], None], strict=True):
+        if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
+            continue
+        target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+        value = _arithmetic(node.value)
+        if not isinstance(target, ast.Name) or not target.id.isupper() or value is None:
+            continue
+        meaning = _string(following) or lines[node.lineno - 1].partition("  # ")[2]
+        if meaning and not target.id.startswith("_"):
+            yield target.id, value, " ".join(plain_text(meaning).split()), module_name(path)
+
+
+def fitted() -> Section:
+    """The fitted efficiencies of the roofline, as the data file holds them."""
+    content: Mapping[str, Any] = read_yaml("efficiency.yaml")
+    fit = content.get("fitted") or {}
+    said = ", ".join(f"{key} {value}" for key, value in fit.items() if value not in (None, "", 0))
+    tables = [_nested(key, value) for key, value in content.items() if _is_nested(value)]
+    single = tuple((key, value) for key, value in content.items() if isinstance(value, int | float))
+    if single:
+        tables.append(Table(title="Fixed times and factors", columns=("Name", "Value"), rows=single))
+    return Section(
+        slug="efficiencies",
+        title="Efficiencies of the roofline",
+        intro="Share of the datasheet rates that real kernels reach, and fixed times in seconds. "
+        f"Fit: {said or 'none'}.",
+        tables=tuple(tables),
+    )
+
+
+def engines_and_formats() -> Section:
+    """Serving engines with the defaults the load model uses, and number formats with their size."""
+    columns = ("Engine", "Block (tokens)", "Token budget per step", "Sequences in flight, at most", "Memory used",
+               "Families", "Source", "Date")  # fmt: skip
+    rows = tuple(
+        (e.label, e.block_tokens, _sizes(e.token_budget), _sizes(e.max_sequences), f"{e.memory_fraction:.0%}",
+         ", ".join(e.families), e.source, e.date)
+        for e in engines().values()
+    )  # fmt: skip
+    formats = tuple((p.label, p.bytes, p.compute, p.accuracy, p.needs) for p in precisions().values())
+    return Section(
+        slug="engines",
+        title="Engines and number formats",
+        intro="Budgets and sequences are given for GPUs below and from 70 GiB of memory, where engines switch their "
+        "defaults. Bytes per parameter include scales.",
+        tables=(
+            Table(title="Engines", columns=columns, rows=rows),
+            Table(title="Number formats",
+                  columns=("Format", "Bytes per parameter", "Matrix rate", "Accuracy loss", "GPU must support"),
+                  rows=formats),
+        ),
+    )  # fmt: skip
+
+
+def accuracy() -> Section | None:
+    """Measured accuracy by stratum, from ``sizing/data/accuracy.json``; None until there is such a file.
+
+    The file maps titles to lists of flat records, which become tables, and names to plain values, which are said above.
+    """
+    if not (DATA_DIR / "accuracy.json").exists():
+        return None
+    content: Mapping[str, Any] = read_yaml("accuracy.json")
+    said = [f"{key.replace('_', ' ').capitalize()}: {value}." for key, value in content.items() if _is_plain(value)]
+    tables = tuple(_records(key, value) for key, value in content.items() if isinstance(value, list) and value)
+    return Section(slug="accuracy", title="Measured accuracy", intro=" ".join(said), tables=tables)
+
+
+def _sizes(pair: tuple[int, int]) -> str:
+    return f"{pair[0]:,} / {pair[1]:,}" if pair[0] != pair[1] else f"{pair[0]:,}"
+
+
+def _is_plain(value: Any) -> bool:
+    return isinstance(value, str | int | float) and not isinstance(value, bool)
+
+
+def _is_nested(value: Any) -> bool:
+    return isinstance(value, dict) and bool(value) and all(isinstance(row, dict) for row in value.values())
+
+
+def _nested(name: str, rows: Mapping[str, Mapping[str, Any]]) -> Table:
+    keys = list(dict.fromkeys(key for row in rows.values() for key in row))
+    cells = tuple((str(name), *(row.get(key) for key in keys)) for name, row in rows.items())
+    return Table(title=name.capitalize(), columns=("For", *keys), rows=cells)
+
+
+def _records(name: str, records: list[Mapping[str, Any]]) -> Table:
+    keys = list(dict.fromkeys(key for record in records for key in record))
+    titles = tuple(key.replace("_", " ").capitalize() for key in keys)
+    rows = tuple(tuple(record.get(key) for key in keys) for record in records)
+    return Table(title=name.replace("_", " ").capitalize(), columns=titles, rows=rows)
+
+
+def _string(node: ast.stmt | None) -> str:
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+        return node.value.value
+    return ""
+
+
+def _arithmetic(node: ast.expr) -> float | None:
+    """The value of a number, or of a sum, difference, product or power of numbers; None for anything else."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, int | float) and not isinstance(node.value, bool):
+        return node.value
+    if not isinstance(node, ast.BinOp):
+        return None
+    left, right = _arithmetic(node.left), _arithmetic(node.right)
+    if left is None or right is None:
+        return None
+    match node.op:
+        case ast.Add():
+            return left + right
+        case ast.Sub():
+            return left - right
+        case ast.Mult():
+            return left * right
+        case ast.Pow():
+            return float(left**right)
+        case _:
+            return None

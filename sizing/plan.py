@@ -1,0 +1,139 @@
+"""From a scenario to the answer. Each stage is one module; this one only passes the results on."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from sizing import answer, rules
+from sizing.business import in_business_terms
+from sizing.catalog import data_version
+from sizing.compose import candidate_of, cost_in, deployed_as, latencies_of, load_curve_of, per_instance_of
+from sizing.exclusion import excluded
+from sizing.explain import explain
+from sizing.measured import measured_plan
+from sizing.question import Question, understand
+from sizing.ranking import frontier, order, shortlist
+from sizing.result import Excluded, Plan, PlanWarning
+from sizing.scenario.schema import Scenario
+from sizing.screen import Evaluated, Sized, all_configurations, evaluate, size
+from sizing.spread import Spread, spread
+from sizing.version import ENGINE_VERSION
+
+ALTERNATIVES = 24
+
+
+def plan(scenario: Scenario, *, alternatives: int = ALTERNATIVES) -> Plan:
+    """The answer to a scenario.
+
+    Raises InvalidScenario for an unknown model, GPU, engine or precision and for impossible values; a scenario that
+    nothing can serve is an answer (``feasible`` is False) that says why and what to relax.
+    """
+    question = understand(scenario)
+    if scenario.measured is not None:
+        return measured_plan(question)
+    everything = all_configurations(question)
+    evaluated = evaluate(question, everything)
+    sized = size(question, evaluated)
+    ranked = order(sized, evaluated, scenario.deployment.objective)
+    out = excluded(question, evaluated, everything.rows)
+    if not len(ranked):
+        return _infeasible(question, out)
+    return _feasible(question, evaluated, sized, shortlist(sized, evaluated, ranked, alternatives), out)
+
+
+def _infeasible(question: Question, out: tuple[Excluded, ...]) -> Plan:
+    """Nothing meets the limits: the reasons and the nearest way out."""
+    demand, traffic = question.demand, question.traffic
+    return Plan(
+        answer=answer.infeasible(question, out), feasible=False, peak_rps=demand.peak_rps, deployment=None,
+        per_instance=None, latency=None, gpus_low=None, gpus_high=None, cost=None,
+        business=in_business_terms(demand.peak_rps, traffic.input_tokens, traffic.output_tokens, demand),
+        limited_by="", warnings=tuple(rules.about_model(question)), assumptions=question.assumptions, source="",
+        confidence="", alternatives=(), trade_off=(), excluded=out, load_curve=(), explained=(), cross_check=None,
+        engine_version=ENGINE_VERSION, data_version=data_version(),
+    )
+
+
+def _feasible(question: Question, evaluated: Evaluated, sized: Sized, chosen: list[int], out: tuple[Excluded, ...]) -> Plan:
+    rows = np.array(chosen)
+    around = spread(question, evaluated, sized, rows)
+    winner, index = chosen[0], int(sized.index[chosen[0]])
+    row = evaluated.candidates.rows[index]
+    deployed = deployed_as(question, evaluated, sized, winner)
+    one = per_instance_of(question, evaluated, sized, winner)
+    latency = latencies_of(question, evaluated, sized, winner, around)
+    cost = cost_in(sized, winner, question.demand.peak_rps * question.traffic.output_tokens)
+    business = in_business_terms(
+        question.demand.peak_rps, question.traffic.input_tokens, question.traffic.output_tokens, question.demand
+    )
+    low, high = _gpu_range(around, 0)
+    bound = answer.limited_by(evaluated, index)
+    better = frontier(question, evaluated, sized, winner)
+    interval = around.basis[0]
+    return Plan(
+        answer=answer.sentence(question, row, deployed, latency, cost, bound, low, high), feasible=True,
+        peak_rps=question.demand.peak_rps, deployment=deployed, per_instance=one, latency=latency, gpus_low=low,
+        gpus_high=high, cost=cost, business=business, limited_by=bound,
+        warnings=_warnings(question, evaluated, sized, winner, latency.itl_ms.asked, around),
+        assumptions=(*question.assumptions, *_assumed(question, evaluated, index)), source=evaluated.sources[index],
+        confidence=answer.confidence(interval.basis, interval.low_factor, interval.high_factor),
+        alternatives=tuple(
+            candidate_of(question, evaluated, sized, k, *_gpu_range(around, n)) for n, k in enumerate(chosen) if n
+        ),
+        trade_off=tuple(candidate_of(question, evaluated, better, k, low, high) for k in range(len(better.index))),
+        excluded=out, load_curve=load_curve_of(question, evaluated, index),
+        explained=explain(question, row, deployed, one, latency, cost, business, evaluated.sources[index]),
+        cross_check=None, engine_version=ENGINE_VERSION, data_version=data_version(),
+    )
+
+
+def _gpu_range(around: Spread, n: int) -> tuple[int, int | None]:
+    """Whole GPUs at both ends of the interval; None when the limits could no longer be met."""
+    high = around.gpus_high[n]
+    return int(around.gpus_low[n]), int(high) if np.isfinite(high) else None
+
+
+def _warnings(
+    question: Question, evaluated: Evaluated, sized: Sized, winner: int, itl_ms: float, around: Spread
+) -> tuple[PlanWarning, ...]:
+    """All rules, errors first."""
+    row = evaluated.candidates.rows[sized.index[winner]]
+    deployed = deployed_as(question, evaluated, sized, winner)
+    found = [
+        *rules.about_model(question), *rules.about_hardware(question, row), *rules.about_latency(question, itl_ms),
+        *rules.about_evidence(around.basis[0]), *rules.about_accuracy(row),
+        *rules.about_purchase(question, deployed, sized.options[winner]),
+        *rules.about_ranking(question, sized, sized.options[winner]),
+    ]
+    severities = ("error", "warning", "info")
+    return tuple(sorted(found, key=lambda w: severities.index(w.severity)))
+
+
+def _assumed(question: Question, evaluated: Evaluated, index: int) -> tuple[str, ...]:
+    """Engine settings the answer rests on."""
+    row = evaluated.candidates.rows[index]
+    notes = [
+        f"{row.engine.label}: {row.engine.budget(row.gpu):,} tokens per step, at most {row.engine.sequences(row.gpu):,} "
+        f"sequences, {row.engine.memory_fraction:.0%} of GPU memory, chunked prefill.",
+        f"KV cache in {'FP8' if row.kv_precision == 'fp8' else '16 bit'}.",
+        "Percentiles come from the analytic load model: stationary load, first come first served, replicas share the "
+        "load evenly.",
+    ]
+    if row.engine.runs_as != row.engine.id:
+        notes.append(f"{row.engine.label} has no measurements of its own: step times of {row.engine.runs_as} are used.")
+    if question.scenario.workload.mode == "sequential":
+        notes.append("Sequential use: only the E2E limit holds.")
+    if question.scenario.workload.mode == "offline":
+        notes.append("Offline use: no latency limit; requests are queued and the highest throughput counts.")
+    if question.scenario.deployment.location == "hybrid":
+        notes.append("Hybrid is priced as on premises for the whole peak.")
+    return tuple(notes)
+
+
+@lru_cache(maxsize=1)
+def warm_up() -> None:
+    """Load catalogue and fits once, so that the first question is answered as fast as the next."""
+    workload = {"input_tokens": 1000, "output_tokens": 100, "peak_rps": 1}
+    plan(Scenario.model_validate({"model": "meta-llama/Meta-Llama-3-8B", "workload": workload}))

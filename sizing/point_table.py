@@ -1,0 +1,133 @@
+"""Points as columns, and the step times of all of them at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from sizing.candidates import Candidates, Floats, table
+from sizing.memory import memory_fit
+from sizing.point_rows import Point
+from sizing.protocols import Lengths
+from sizing.steps.rates import Hardware, hardware, rates
+from sizing.steps.roofline import Roofline, decode_step_s, prefill_s, prefill_work_s
+from sizing.steps.shape import Shape, shapes_of
+from sizing.steps.times import StepSource, StepTimes, Traffic
+
+
+@dataclass(frozen=True, kw_only=True)
+class PointTable:
+    """Points as columns (C, 1) beside their candidates; ``fits`` is how many sequences one instance's memory holds.
+
+    ``concurrency`` and ``rate_rps`` are per instance; ``instances`` scales rates back to the row.
+    """
+
+    points: tuple[Point, ...]
+    candidates: Candidates
+    facts: Hardware
+    shape: Shape
+    prompt: Floats
+    cached: Floats
+    output: Floats
+    software_year: Floats
+    instances: Floats
+    concurrency: Floats
+    rate_rps: Floats
+    fits: Floats
+    scheduled: Floats
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    @property
+    def lengths(self) -> Lengths:
+        """The lengths that protocols need."""
+        return Lengths(new=self.prompt - self.cached, output=self.output, budget=self.facts.budget)
+
+    @property
+    def context(self) -> Floats:
+        """Mean tokens a decoding sequence attends to: the prompt and half of the output."""
+        return self.prompt + self.output / 2.0
+
+
+def point_table(points: Sequence[Point]) -> PointTable:
+    """Columns from points."""
+    rows = [p.configuration for p in points]
+    candidates = table(rows)
+
+    def col(values: list[float]) -> Floats:
+        return np.asarray(values, dtype=np.float64)[:, None]
+
+    instances = col([p.instances for p in points])
+    return PointTable(
+        points=tuple(points), candidates=candidates, facts=hardware(candidates),
+        shape=shapes_of([p.model for p in points]), prompt=col([p.input_tokens for p in points]),
+        cached=col([p.cached_tokens for p in points]), output=col([p.output_tokens for p in points]),
+        software_year=col([p.software_year for p in points]), instances=instances,
+        concurrency=np.maximum(col([p.concurrency for p in points]) / instances, 1.0),
+        rate_rps=col([p.rate_rps for p in points]) / instances, fits=_fits(points, candidates),
+        scheduled=col([float(r.engine.sequences(r.gpu) * r.dp) for r in rows]),
+    )
+
+
+def _fits(points: Sequence[Point], candidates: Candidates) -> Floats:
+    """Sequences of full length that fit in memory, at least 1: what has been measured must have run."""
+    keys = pd.Series([(p.model.id, p.input_tokens + p.output_tokens) for p in points])
+    held = np.ones(len(points))
+    for (_, tokens), index in keys.groupby(keys).indices.items():
+        some = candidates.take(index)
+        memory = memory_fit(points[index[0]].model, some, float(tokens))
+        held[index] = np.floor(memory.kv_available / np.maximum(memory.kv_per_sequence, 1.0)) * some.dp
+    return np.maximum(held, 1.0)[:, None]
+
+
+def select(whole: PointTable, index: NDArray[np.intp]) -> PointTable:
+    """The rows at ``index``."""
+    facts = whole.facts
+    one = {"families", "engines"}
+    return replace(
+        whole, points=tuple(whole.points[i] for i in index), candidates=whole.candidates.take(index),
+        facts=replace(facts, **{f.name: getattr(facts, f.name)[index] for f in fields(Hardware) if f.name not in one}),
+        shape=Shape(**{f.name: getattr(whole.shape, f.name)[index] for f in fields(Shape)}),
+        **{
+            f.name: getattr(whole, f.name)[index]
+            for f in fields(PointTable) if f.name not in {"points", "candidates", "facts", "shape"}
+        },
+    )
+
+
+def step_times(points: PointTable, concurrency: Floats, source: StepSource) -> StepTimes:
+    """Step times of every point at its concurrencies (C, K): the roofline in one go, other sources by group."""
+    if isinstance(source, Roofline):
+        return roofline_times(points, concurrency, source)
+    return _times_by_group(points, concurrency, source)
+
+
+def roofline_times(points: PointTable, concurrency: Floats, source: Roofline) -> StepTimes:
+    """The roofline over rows that differ in everything."""
+    speed = rates(points.candidates, points.facts, source.fit, points.software_year)
+    new = points.lengths.new
+    ways = points.candidates.pp * points.candidates.dp
+    return StepTimes(
+        decode_s=decode_step_s(points.shape, speed, concurrency, points.context),
+        prefill_s=prefill_s(points.shape, speed, new, points.cached)[:, 0],
+        prefill_work_s=prefill_work_s(points.shape, speed, new, points.cached)[:, 0] / ways,
+        source=source.source,
+    )
+
+
+def _times_by_group(points: PointTable, concurrency: Floats, source: StepSource) -> StepTimes:
+    """Any source: rows of the same model and lengths are one question."""
+    keys = pd.Series([(p.model.id, p.input_tokens, p.output_tokens, p.cached_tokens) for p in points.points])
+    decode, prefill, work = np.empty_like(concurrency), np.empty(len(points)), np.empty(len(points))
+    name = source.name
+    for (_, isl, osl, cached), index in keys.groupby(keys).indices.items():
+        traffic = Traffic(input_tokens=isl, output_tokens=osl, cached_tokens=cached)
+        found = source.times(points.points[index[0]].model, points.candidates.take(index), traffic, concurrency[index])
+        decode[index], prefill[index], work[index] = found.decode_s, found.prefill_s, found.prefill_work_s
+        name = found.source
+    return StepTimes(decode_s=decode, prefill_s=prefill, prefill_work_s=work, source=name)

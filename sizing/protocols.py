@@ -1,0 +1,98 @@
+"""What each benchmark mode measures, from the step times of one source.
+
+Columns (C, 1) in, columns (C, 1) out; one row per configuration. The customer's latency at a request rate is the
+business of ``sizing.load``; what is here reproduces published measurements, whose closed-loop TTFT is a cohort effect.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sizing.candidates import Floats
+from sizing.steps.times import StepTimes
+
+CLOSED_LOOP_ROUNDS = 10.0
+"""Requests per slot in a published closed loop (InferenceMAX sends 10 x concurrency), of which one is the start burst."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lengths:
+    """Mean tokens per request as columns (C, 1): prompt tokens to compute, output tokens, tokens per engine step."""
+
+    new: Floats
+    output: Floats
+    budget: Floats
+
+    @property
+    def gaps(self) -> Floats:
+        """Gaps between output tokens, OSL - 1; a hair above 0 for one token, whose ITL is then the decode step."""
+        return np.maximum(self.output - 1.0, 1e-6)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Expected:
+    """Mean times in seconds and rates per second of one instance, columns (C, 1); NaN where a mode has no such value."""
+
+    ttft_s: Floats
+    itl_s: Floats
+    e2e_s: Floats
+    rps: Floats
+    ttft_p99_s: Floats
+    itl_p99_s: Floats
+
+
+def _expected(ttft: Floats, itl: Floats, e2e: Floats, rps: Floats) -> Expected:
+    nothing = np.full_like(ttft, np.nan)
+    return Expected(ttft_s=ttft, itl_s=itl, e2e_s=e2e, rps=rps, ttft_p99_s=nothing, itl_p99_s=nothing)
+
+
+def static_batch(times: StepTimes, lengths: Lengths, batch: Floats, fits: Floats) -> Expected:
+    """One batch of equal prompts run to the end: prefill of all of them, then OSL - 1 decode steps.
+
+    TTFT = prefill + (B - 1) x work; ITL = decode at the mean context; E2E = TTFT + (OSL - 1) x ITL. A batch that does
+    not fit in memory runs in batch / fits waves.
+    """
+    waves = np.maximum(batch / fits, 1.0)
+    active = batch / waves
+    first = times.prefill_s[:, None] + (active - 1.0) * times.prefill_work_s[:, None]
+    itl = times.decode_s
+    one_wave = first + (lengths.output - 1.0) * itl
+    waiting = (waves - 1.0) / 2.0 * one_wave
+    return _expected(first + waiting, itl, one_wave + waiting, batch / (waves * one_wave))
+
+
+def work_conserving_itl_s(times: StepTimes, lengths: Lengths, concurrency: Floats) -> Floats:
+    """ITL with B sequences in flight, each replaced when it ends: decode(B) + B x work / OSL (work conservation)."""
+    return np.asarray(times.decode_s + concurrency * times.prefill_work_s[:, None] / lengths.output, dtype=np.float64)
+
+
+def fixed_concurrency(times: StepTimes, lengths: Lengths, concurrency: Floats, fits: Floats) -> Expected:
+    """Closed loop: B requests always in flight, all starting together; mean TTFT over all rounds.
+
+    ITL by work conservation. TTFT: own prefill, sharing its steps with decoding; in the first of ten rounds the
+    prompts of the whole cohort queue ((B - 1)/2 x work each on average); later rounds are spread by the random lengths
+    and by that very queue. E2E = TTFT + (OSL - 1) x ITL; rate = B / E2E.
+    """
+    active = np.minimum(concurrency, fits)
+    work = times.prefill_work_s[:, None]
+    itl = work_conserving_itl_s(times, lengths, active)
+    chunks = np.maximum(lengths.new / lengths.budget, 1.0)
+    own = times.prefill_s[:, None] + chunks * itl / 2.0
+    burst = (active - 1.0) / 2.0 * work
+    ttft = own + burst / CLOSED_LOOP_ROUNDS
+    service = ttft + lengths.gaps * itl
+    ttft = ttft + (concurrency / active - 1.0) * service
+    e2e = ttft + lengths.gaps * itl
+    return _expected(ttft, itl, e2e, concurrency / e2e)
+
+
+def offline_max_throughput(times: StepTimes, lengths: Lengths, fits: Floats) -> Expected:
+    """All requests queued: as many in flight as memory and engine hold; then work conservation. TTFT excludes the queue.
+
+    rate = B / (OSL x decode(B) + B x work).
+    """
+    itl = work_conserving_itl_s(times, lengths, fits)
+    e2e = lengths.output * itl
+    return _expected(times.prefill_s[:, None] + itl, itl, e2e, fits / e2e)

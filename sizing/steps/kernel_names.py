@@ -1,0 +1,107 @@
+"""What the kernel tables call our GPUs, engines and number formats.
+
+The tables are NVIDIA's, shipped as ``aiconfigurator-core``; the names are those of its release 0.12.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import product
+from types import MappingProxyType
+
+from sizing.candidates import Configuration
+from sizing.catalog.model import Model
+
+SYSTEMS: Mapping[str, str] = MappingProxyType({
+    "a100_sxm_80g": "a100_sxm", "l40s": "l40s", "h100_sxm": "h100_sxm", "h200_sxm": "h200_sxm", "b200_sxm": "b200_sxm",
+    "b300_sxm": "b300_sxm", "gb200": "gb200", "gb300": "gb300", "rtx_pro_6000_server": "rtx_pro_6000_server",
+    "b60": "b60",
+})
+"""GPU id -> system with measured tables. Systems that ship as a specification without measurements are left out."""
+
+BACKENDS: Mapping[str, str] = MappingProxyType({
+    "trtllm": "trtllm", "nim": "trtllm", "vllm": "vllm", "sglang": "sglang"
+})
+"""Engine id -> backend. TGI is not measured; NIM runs TensorRT-LLM."""
+
+_VLLM_ONLY = frozenset({"b60"})
+
+_KV_MODES: Mapping[str, tuple[tuple[str, str], ...]] = MappingProxyType({
+    "fp16": (("bfloat16", "bfloat16"),), "fp8": (("fp8", "fp8"), ("fp8", "bfloat16")),
+})
+"""KV format -> (KV cache, prefill attention) modes, best first: FP8 attention is missing for some engines."""
+
+_MXFP4_EXPERTS: Mapping[bool, tuple[str, ...]] = MappingProxyType({
+    True: ("w4a8_mxfp4_mxfp8_trtllm", "w4a8_mxfp4_mxfp8", "w4a16_mxfp4"), False: ("w4a16_mxfp4_cutlass", "w4a16_mxfp4"),
+})
+"""Has FP4 units -> expert kernels in the order engines choose them: 8-bit activations where FP4 can be multiplied."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Modes:
+    """Number formats of one compiled engine; None means as the checkpoint says."""
+
+    gemm: str | None
+    moe: str | None
+    kvcache: str
+    fmha: str
+
+
+def missing(configuration: Configuration) -> str:
+    """Why there are no tables for the GPU and engine of a configuration; "" when there are."""
+    gpu, engine = configuration.gpu, configuration.engine
+    if gpu.custom or gpu.id not in SYSTEMS:
+        return f"no kernel tables for {gpu.name}"
+    if engine.id not in BACKENDS:
+        return f"no kernel tables for {engine.label}"
+    if gpu.id in _VLLM_ONLY and engine.id != "vllm":
+        return f"no kernel tables for {engine.label} on {gpu.name}"
+    return ""
+
+
+def modes(model: Model, configuration: Configuration, *, nvfp4_checkpoint: bool) -> tuple[Modes, ...]:
+    """Every way the tables may hold the asked formats, best first; empty when they never do."""
+    weights = _weight_modes(model, configuration, nvfp4_checkpoint=nvfp4_checkpoint)
+    return tuple(
+        Modes(gemm=gemm, moe=moe, kvcache=kvcache, fmha=fmha)
+        for (gemm, moe), (kvcache, fmha) in product(weights, _KV_MODES[configuration.kv_precision])
+    )
+
+
+def _weight_modes(
+    model: Model, configuration: Configuration, *, nvfp4_checkpoint: bool
+) -> tuple[tuple[str | None, str | None], ...]:
+    """(GEMM, expert) modes of a weight format; for dense models the second does not matter."""
+    match configuration.precision.id:
+        case "bf16" | "fp16":
+            return (("bfloat16", "bfloat16"),)
+        case "fp8":
+            return _fp8_modes(model, configuration)
+        case "nvfp4":
+            native: tuple[tuple[str | None, str | None], ...] = ((None, None),) if nvfp4_checkpoint else ()
+            return (*native, ("nvfp4", "nvfp4"))
+        case "mxfp4" if model.is_moe:
+            return tuple((None, moe) for moe in _MXFP4_EXPERTS[configuration.gpu.supports_fp4])
+        case "int8_wo" if not model.is_moe:
+            return (("int8_wo", None),)
+        case "int8_sq" if not model.is_moe:
+            return (("sq", None),)
+        case "int4_wo" | "int4_awq" | "int4_gptq":
+            # Checkpoints with 4-bit experts (Kimi K2) keep attention at 16 bit.
+            return (("int4_wo", "int4_wo"), ("bfloat16", "int4_wo")) if model.is_moe else (("int4_wo", None),)
+        case "w4a8_awq" if model.is_moe:
+            return (("fp8_block", "w4afp8"), ("fp8", "w4afp8"))
+        case _:
+            return ()
+
+
+def _fp8_modes(model: Model, configuration: Configuration) -> tuple[tuple[str, str], ...]:
+    """FP8 with one scale per block for experts, as published MoE checkpoints have it, else one per tensor.
+
+    TensorRT-LLM runs ModelOpt checkpoints with static activation scales; the others scale activations at run time.
+    """
+    static, dynamic = ("fp8_static", "fp8"), ("fp8", "fp8")
+    per_tensor = (static, dynamic) if BACKENDS[configuration.engine.id] == "trtllm" else (dynamic, static)
+    block = ("fp8_block", "fp8_block")
+    return (block, *per_tensor) if model.is_moe else (*per_tensor, block)

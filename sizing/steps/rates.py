@@ -1,0 +1,147 @@
+"""What each candidate's hardware does per second: datasheet columns, and the same times the fitted efficiencies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sizing.candidates import Candidates, Configuration, Floats
+from sizing.precision import KV_BYTES, WIDE_BYTES, compute_flops, wide_flops
+from sizing.steps.efficiency import REFERENCE_YEAR, DeviceEfficiency, Efficiencies, EngineOverhead
+
+_CLASS_OF = {"wide": 0, "fp8": 1, "int8": 1, "fp4": 2, "mxfp4": 1}
+
+
+@dataclass(frozen=True)
+class Hardware:
+    """Datasheet facts of every candidate as columns (C, 1), in bytes and FLOP per second; nothing fitted."""
+
+    matrix: Floats
+    wide: Floats
+    memory: Floats
+    link: Floats
+    fast: NDArray[np.bool_]
+    weight_bytes: Floats
+    kv_bytes: Floats
+    budget: Floats
+    number_class: NDArray[np.intp]
+    weight_only: NDArray[np.bool_]
+    families: tuple[str, ...]
+    family: NDArray[np.intp]
+    engines: tuple[str, ...]
+    engine: NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Effective rates and fixed times per candidate as columns (C, 1)."""
+
+    matrix: Floats
+    wide_matrix: Floats
+    expert_matrix: Floats
+    attention: Floats
+    memory: Floats
+    expert_memory: Floats
+    kv_memory: Floats
+    link: Floats
+    collective_s: Floats
+    weight_bytes: Floats
+    kv_bytes: Floats
+    layer_s: Floats
+    routing_s: Floats
+    prompt_layer_s: Floats
+    step_s: Floats
+    sequence_s: Floats
+    scale: Floats
+    imbalance: float
+    budget: Floats
+    tp: Floats
+    pp: Floats
+    ep: Floats
+    dp: Floats
+
+
+def hardware(candidates: Candidates) -> Hardware:
+    """Datasheet columns; each distinct GPU, engine and format is looked up once."""
+    rows = candidates.rows
+    by_kind: dict[tuple[int, int, int, str], int] = {}
+    kinds: list[Configuration] = []
+    index = np.empty(len(rows), dtype=np.intp)
+    for i, r in enumerate(rows):
+        key = (id(r.gpu), id(r.engine), id(r.precision), r.kv_precision)
+        found = by_kind.get(key)
+        if found is None:
+            found = by_kind[key] = len(kinds)
+            kinds.append(r)
+        index[i] = found
+    families = tuple(sorted({k.gpu.family for k in kinds}))
+    engines = tuple(sorted({k.engine.runs_as for k in kinds}))
+
+    def col(value: Callable[[Configuration], float]) -> Floats:
+        return np.array([value(k) for k in kinds], dtype=np.float64)[index][:, None]
+
+    def code(value: Callable[[Configuration], int]) -> NDArray[np.intp]:
+        return np.array([value(k) for k in kinds], dtype=np.intp)[index]
+
+    domain = col(lambda k: float(k.gpu.domain_gpus))[:, 0]
+    fast = (col(lambda k: float(k.gpu.has_fast_link))[:, 0] > 0) & (candidates.tp * candidates.dp <= domain)
+    fast_link, slow_link = col(lambda k: k.gpu.link_bytes_per_s or 0.0), col(lambda k: k.gpu.pcie_bytes_per_s)
+    return Hardware(
+        matrix=col(lambda k: compute_flops(k.gpu, k.precision) or wide_flops(k.gpu)),
+        wide=col(lambda k: wide_flops(k.gpu)), memory=col(lambda k: k.gpu.memory_bandwidth),
+        link=np.where(fast[:, None], fast_link, slow_link), fast=fast[:, None],
+        weight_bytes=col(lambda k: k.precision.bytes), kv_bytes=col(lambda k: KV_BYTES[k.kv_precision]),
+        budget=col(lambda k: float(k.engine.budget(k.gpu))), number_class=code(_number_class),
+        weight_only=code(_is_weight_only).astype(bool), families=families,
+        family=code(lambda k: families.index(k.gpu.family)), engines=engines,
+        engine=code(lambda k: engines.index(k.engine.runs_as)),
+    )
+
+
+def _number_class(row: Configuration) -> int:
+    """0, 1, 2 for matrices multiplied at 16, 8, 4 bit."""
+    wide = compute_flops(row.gpu, row.precision) in (0.0, wide_flops(row.gpu))
+    return 0 if wide else _CLASS_OF[row.precision.compute]
+
+
+def _is_weight_only(row: Configuration) -> int:
+    """Whether narrow weights are widened to 16 bit before they are multiplied."""
+    return int(row.precision.bytes < WIDE_BYTES and _number_class(row) == 0)
+
+
+def rates(candidates: Candidates, facts: Hardware, fit: Efficiencies, software_year: Floats | float) -> Rates:
+    """Hardware times efficiencies; ``software_year`` (C, 1) or one number slows older software."""
+    devices = [fit.device(f) for f in facts.families]
+    overheads = [fit.overhead(e) for e in facts.engines]
+    age = np.maximum(REFERENCE_YEAR - np.asarray(software_year, dtype=np.float64), 0.0)
+
+    def device(value: Callable[[DeviceEfficiency], float]) -> Floats:
+        return np.array([value(d) for d in devices])[facts.family][:, None]
+
+    def engine(value: Callable[[EngineOverhead], float]) -> Floats:
+        return np.array([value(o) for o in overheads])[facts.engine][:, None]
+
+    by_class = np.array([[d.matrix_16, d.matrix_8, d.matrix_4] for d in devices])
+    share = by_class[facts.family, facts.number_class][:, None]
+    common = fit.common
+    matrix = facts.matrix * share * np.where(facts.weight_only[:, None], common.weight_only, 1.0)
+    memory = facts.memory * device(lambda d: d.memory)
+    host = np.exp(engine(lambda o: o.host_ageing) * age)
+    fixed = device(lambda d: d.layer)
+    return Rates(
+        matrix=matrix, wide_matrix=facts.wide * device(lambda d: d.matrix_16),
+        expert_matrix=matrix * common.expert_matrix, attention=facts.wide * device(lambda d: d.attention),
+        memory=memory, expert_memory=memory * common.expert_memory,
+        kv_memory=facts.memory * device(lambda d: d.kv), link=facts.link * device(lambda d: d.link),
+        collective_s=np.where(facts.fast, common.collective_s, common.pcie_collective_s),
+        weight_bytes=facts.weight_bytes, kv_bytes=facts.kv_bytes,
+        layer_s=engine(lambda o: o.layer_s) * fixed, routing_s=engine(lambda o: o.routing_s) * fixed,
+        prompt_layer_s=engine(lambda o: o.prompt_layer_s) * fixed * host,
+        step_s=engine(lambda o: o.step_s) * host, sequence_s=engine(lambda o: o.sequence_s) * host,
+        scale=engine(lambda o: o.scale) * np.exp((engine(lambda o: o.ageing) + device(lambda d: d.ageing)) * age),
+        imbalance=common.imbalance, budget=facts.budget,
+        tp=candidates.tp[:, None], pp=candidates.pp[:, None], ep=candidates.ep[:, None], dp=candidates.dp[:, None],
+    )

@@ -1,0 +1,87 @@
+"""Sizes of a model that step times depend on: numbers for one model, columns (C, 1) for a different one per row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from sizing.candidates import Floats
+from sizing.catalog.model import Model
+from sizing.precision import WIDE_BYTES
+
+Number = float | Floats
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shape:
+    """What the roofline reads of a model; parameters and cached values are counts over the whole model.
+
+    ``dense`` are quantised parameters multiplied for every token, ``head`` the 16-bit output head, ``experts`` the
+    routed-expert parameters of which ``routed`` (k / E) serve one token. ``window`` is infinite without sliding layers.
+    """
+
+    layers: Number
+    moe_layers: Number
+    hidden: Number
+    dense: Number
+    head: Number
+    experts: Number
+    routed: Number
+    experts_per_token: Number
+    full_layers: Number
+    sliding_layers: Number
+    window: Number
+    kv_full: Number
+    kv_sliding: Number
+    state_bytes: Number
+    pair_flop: Number
+    latent: Number
+    kv_heads: Number
+    replicated_kv: Number
+
+
+def shape_of(model: Model) -> Shape:
+    """The shape of one model as plain numbers."""
+    dense, head = linear_parameters(model)
+    return Shape(
+        layers=float(model.layers), moe_layers=float(model.moe_layers), hidden=float(model.hidden_size),
+        dense=dense, head=head, experts=model.params_experts, routed=routed_share(model),
+        experts_per_token=float(model.experts_per_token), full_layers=float(model.full_layers),
+        sliding_layers=float(model.sliding_layers), window=float(model.sliding_window or np.inf),
+        kv_full=model.kv_elements_full, kv_sliding=model.kv_elements_sliding,
+        state_bytes=2.0 * WIDE_BYTES * model.state_elements, pair_flop=flop_per_pair(model),
+        latent=latent_factor(model), kv_heads=float(model.kv_heads), replicated_kv=float(model.attention == "mla"),
+    )
+
+
+def shapes_of(models: Sequence[Model]) -> Shape:
+    """The shapes of several models as columns (C, 1), one row per entry."""
+    known = {m.id: shape_of(m) for m in {m.id: m for m in models}.values()}
+    rows = [known[m.id] for m in models]
+    return Shape(**{f.name: np.array([[getattr(r, f.name)] for r in rows], dtype=np.float64) for f in fields(Shape)})
+
+
+def linear_parameters(model: Model) -> tuple[float, float]:
+    """(quantised, 16-bit) parameters multiplied for every token outside the routed experts; the latter is the head."""
+    head = float(model.vocab_size * model.hidden_size)
+    inside = model.params_total - model.params_experts - head - model.params_embedding
+    return max(inside, 0.0), head
+
+
+def routed_share(model: Model) -> float:
+    """k / E, the share of routed-expert parameters one token uses; 0 for a dense model."""
+    return model.experts_per_token / model.experts if model.is_moe else 0.0
+
+
+def flop_per_pair(model: Model) -> float:
+    """FLOP per query-key pair over all heads of a layer: 2 for the score and 2 for the value, times head size."""
+    return 4.0 * model.heads * model.head_dim
+
+
+def latent_factor(model: Model) -> float:
+    """FLOP of decode attention relative to :func:`flop_per_pair`: MLA multiplies with the wider latent vector."""
+    if model.attention != "mla":
+        return 1.0
+    return (model.kv_elements_full / max(model.full_layers, 1)) / model.head_dim

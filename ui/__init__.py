@@ -1,0 +1,1 @@
+"""The Streamlit side: everything that knows widgets, sessions and figures."""
