@@ -35,7 +35,7 @@ FAMILY_PRIORS = {
     "matrix_16": Prior(centre=0.60, spread=0.3, between=0.2),
     "matrix_8": Prior(centre=0.50, spread=0.3, between=0.2),
     "matrix_4": Prior(centre=0.35, spread=0.3, between=0.2),
-    "memory": Prior(centre=0.75, spread=0.15, between=0.1),
+    "memory": Prior(centre=0.80, spread=0.05, between=0.05),
     "kv": Prior(centre=0.60, spread=0.3, between=0.2),
     "attention": Prior(centre=0.35, spread=0.4, between=0.2),
     "link": Prior(centre=0.50, spread=0.4, between=0.2),

@@ -7,12 +7,13 @@ shell.require("home")
 shell.header("How many systems does this need?")
 
 st.markdown(
-    "Answer six questions (model, prompt length, output length, peak load, latency limit, GPUs considered) and read how "
-    "many GPUs and systems serve it, at which latency and cost, what limits it, how sure that is and why. Every number "
-    "can be followed to its formula and source; nothing leaves this machine."
+    "Answer six questions (model, prompt length, output length, peak load, latency limit, GPUs considered) and read "
+    "how many GPUs and systems serve it, at which latency and cost, what limits it, how sure that is and why. Every "
+    "number can be followed to its formula and source; nothing leaves this machine."
 )
 
-for kind, title in (("use case", "Start from a use case"), ("worked example", "Or from a worked example with a benchmark")):
+SECTIONS = {"use case": "Start from a use case", "worked example": "Or from a worked example with a benchmark"}
+for kind, title in SECTIONS.items():
     st.subheader(title, anchor=False)
     with st.grid(4, min_column_width=220):
         for preset in (p for p in presets().values() if p.kind == kind):

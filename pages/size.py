@@ -14,7 +14,7 @@ shell.require("size")
 with shell.header("Size", scenario=state.values()["name"]):
     inputs.draw_presets()
 dark = st.context.theme.type == "dark"
-CHART = {"config": {"displaylogo": False}, "theme": None}
+CHART = {"config": {"displaylogo": False}}
 
 form, results = st.columns([1, 2], gap="medium")
 with form:

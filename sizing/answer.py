@@ -31,12 +31,11 @@ def limited_by(evaluated: Evaluated, index: int) -> str:
 
 
 def replicas(row: Configuration, deployed: Deployed) -> str:
-    """"4 replicas of TP2 on one 8-GPU system"."""
+    """"4 replicas of TP2 on 1 x DGX H100"."""
     ways = " ".join(f"{n}{v}" for n, v in (("TP", row.tp), ("PP", row.pp), ("EP", row.ep), ("DP", row.dp))
                     if v > 1) or "one GPU"
-    systems = "one system" if deployed.systems == 1 else f"{count(deployed.systems)} systems"
     plural = "replica" if deployed.instances == 1 else "replicas"
-    return f"{count(deployed.instances)} {plural} of {ways} on {systems} ({deployed.system})"
+    return f"{count(deployed.instances)} {plural} of {ways} on {count(deployed.systems)} x {deployed.system}"
 
 
 def sentence(

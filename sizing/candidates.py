@@ -6,7 +6,7 @@ later stage works on whole columns.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
@@ -58,13 +58,19 @@ class Configuration:
 
 @dataclass(frozen=True)
 class Candidates:
-    """A table of configurations: ``rows[i]`` and the columns the vectorised stages use, each of length C."""
+    """A table of configurations: ``rows[i]`` and the columns the vectorised stages use, each of length C.
+
+    Many rows differ only in parallelism: ``units`` are the distinct combinations of GPU, engine and number formats, and
+    ``unit[i]`` says which one row ``i`` has, so that a column of anything else is looked up once per unit.
+    """
 
     rows: tuple[Configuration, ...]
     tp: Floats
     pp: Floats
     ep: Floats
     dp: Floats
+    units: tuple[Configuration, ...]
+    unit: Ints
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -74,19 +80,29 @@ class Candidates:
         """GPUs per instance, shape (C,)."""
         return self.tp * self.pp * self.dp
 
-    def column(self, values: Sequence[float]) -> Floats:
-        """A float column from one value per row."""
-        return np.asarray(values, dtype=np.float64)
+    def column(self, value: Callable[[Configuration], float]) -> Floats:
+        """A column (C,) of something that depends on GPU, engine and number formats only."""
+        return np.array([value(u) for u in self.units], dtype=np.float64)[self.unit]
 
-    def take(self, index: NDArray[np.intp] | Sequence[int]) -> Candidates:
+    def take(self, index: NDArray[np.intp]) -> Candidates:
         """The rows at ``index``, in that order."""
-        return table([self.rows[i] for i in index])
+        rows = tuple(self.rows[i] for i in index)
+        return Candidates(
+            rows, self.tp[index], self.pp[index], self.ep[index], self.dp[index], self.units, self.unit[index]
+        )
 
 
 def table(rows: Sequence[Configuration]) -> Candidates:
     """Columns from rows."""
     ways = np.array([(r.tp, r.pp, r.ep, r.dp) for r in rows], dtype=np.float64).reshape(-1, 4)
-    return Candidates(tuple(rows), *(np.ascontiguousarray(ways[:, i]) for i in range(4)))
+    number: dict[tuple[str, str, str, str], int] = {}
+    units: list[Configuration] = []
+    unit = np.empty(len(rows), dtype=np.int64)
+    for i, row in enumerate(rows):
+        unit[i] = number.setdefault((row.gpu.id, row.engine.id, row.precision.id, row.kv_precision), len(units))
+        if unit[i] == len(units):
+            units.append(row)
+    return Candidates(tuple(rows), *(np.ascontiguousarray(ways[:, i]) for i in range(4)), tuple(units), unit)
 
 
 @dataclass(frozen=True, kw_only=True)

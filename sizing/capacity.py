@@ -115,9 +115,9 @@ class Position:
         return np.asarray(low + self.share * (high - low), dtype=np.float64)
 
 
-def at_rate(state: SteadyState, rps: Floats) -> Position:
-    """The position at which each candidate carries ``rps`` (C,) requests/s; clamped to the grid."""
-    rates = np.maximum.accumulate(state.rps, axis=1)
+def at_rate(rates: Floats, rps: Floats) -> Position:
+    """The position at which each candidate carries ``rps`` (C,), given the rates of its grid (C, K); clamped to it."""
+    rates = np.maximum.accumulate(rates, axis=1)
     row = np.arange(len(rates))
     index = np.clip((rates <= rps[:, None]).sum(axis=1) - 1, 0, rates.shape[1] - 2)
     low, high = rates[row, index], rates[row, index + 1]

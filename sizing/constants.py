@@ -1,6 +1,6 @@
 """Constants of the engine: every number that is neither asked, catalogued nor fitted, with its source and date.
 
-A module that needs one reads ``constant("hours_per_month")`` once, at import, under a name of its own. The
+A module that needs one reads ``constant("runtime_bytes")`` once, at import, under a name of its own. The
 methodology page lists them all from here; a test fails when one has no source or is used nowhere.
 """
 
@@ -45,11 +45,6 @@ def _by_name(constants: Iterable[Constant]) -> Mapping[str, Constant]:
 CONSTANTS: Mapping[str, Constant] = _by_name(
     (
         Constant(
-            name="words_per_token", value=0.75, unit="words/token",
-            meaning="English words per token, to read lengths given in words.",
-            source=DECK, date="2024",
-        ),
-        Constant(
             name="fast_reading_ms_per_token", value=90.0, unit="ms/token",
             meaning="A fast reader (500 words a minute); output that comes slower is felt as slow.",
             source=DECK, date="2024",
@@ -78,7 +73,8 @@ CONSTANTS: Mapping[str, Constant] = _by_name(
         Constant(
             name="communication_bytes", value=0.6e9, unit="bytes",
             meaning="Communication buffers per GPU once an instance spans several GPUs.",
-            source="llm-d-planner capacity planner, measured with vLLM (0.55 GiB outside PyTorch at TP2)", date="2026-09",
+            source="llm-d-planner capacity planner, measured with vLLM (0.55 GiB outside PyTorch at TP2)",
+            date="2026-09",
         ),
         Constant(
             name="activation_copies", value=2.0, unit="copies",
@@ -95,11 +91,6 @@ CONSTANTS: Mapping[str, Constant] = _by_name(
             name="measurement_repeatability", value=0.08, unit="fraction",
             meaning="Median spread of the same benchmark run again: the interval around a measured record.",
             source="InferenceMAX artifacts, same configuration run up to 8 times (evidence library)", date="2026-11-20",
-        ),
-        Constant(
-            name="hours_per_month", value=730.0, unit="h/month",
-            meaning="Hours in an average month, for cost per month: 365 x 24 / 12.",
-            source="arithmetic; the convention of the cloud price lists", date="2026-11-20",
         ),
     )
 )

@@ -133,7 +133,8 @@ def _narrower(question: Question, row: Configuration, reason: str) -> Excluded:
 def _too_slow(question: Question, evaluated: Evaluated, fits: Sequence[int]) -> Excluded:
     """Even an idle instance misses a limit: report the configuration that misses by least."""
     index = np.asarray(fits)
-    best = int(index[np.argmin(evaluated.capacity.excess[index])])
+    nearest = np.lexsort((evaluated.candidates.gpus[index], np.round(evaluated.capacity.excess[index], 3)))
+    best = int(index[nearest[0]])
     row = evaluated.candidates.rows[best]
     misses = []
     for attribute, name, key in LIMIT_NAMES:

@@ -137,10 +137,10 @@ def _system_price(system: System, prices: Prices, custom_price_usd: float | None
 def street_price(gpu_id: str) -> tuple[float | None, str, str]:
     """Price of one accelerator in USD (middle of the range of all price points), its kinds, its sources.
 
-    ``(lowest + highest) / 2``; a price per superchip counts for two GPUs. (None, "", "") when nothing is known. Source:
-    gpu_street_prices.csv.
+    ``(lowest + highest) / 2``; a price per superchip counts for two GPUs, a price of used cards for none: it is not what
+    a new deployment pays. (None, "", "") when nothing is known. Source: gpu_street_prices.csv.
     """
-    rows = [row for row in street_prices() if row.gpu_id == gpu_id]
+    rows = [row for row in street_prices() if row.gpu_id == gpu_id and row.kind != "used"]
     points = [
         price / (GPUS_PER_SUPERCHIP if "superchip" in row.kind else 1)
         for row in rows for price in (row.price_usd_low, row.price_usd_high) if price is not None

@@ -16,13 +16,13 @@ from sizing.engines import engines
 from sizing.errors import InvalidScenario, UnknownName
 from sizing.explain import explain_money
 from sizing.format import count, ms, requests_per_s, significant, usd
-from sizing.hardware import HardwareOption
+from sizing.hardware import HardwareOption, options
 from sizing.memory import memory_fit
 from sizing.precision import precisions
 from sizing.question import Question
 from sizing.result import Deployed, Excluded, Explained, Latencies, Latency, PerInstance, Plan, PlanWarning
 from sizing.scenario.schema import Measured
-from sizing.screen import instances_needed, offers_for
+from sizing.screen import instances_needed
 from sizing.version import ENGINE_VERSION
 
 REPEATABILITY = constant("measurement_repeatability")
@@ -85,7 +85,9 @@ def _system(question: Question, record: Measured) -> tuple[HardwareOption, Gpu]:
         raise InvalidScenario([f"measured.system: {error}"])
     gpu = next((g for g in question.gpus if g.id == found.gpu_id), None) or gpus().get(found.gpu_id)
     gpu = gpu or resolve_gpu(found.gpu_id)
-    offers = offers_for(question, gpu)
+    offers = options(
+        gpu, question.scenario.deployment.location, question.scenario.prices, question.gpu_prices.get(gpu.id)
+    )
     option = next((o for o in offers if o.id == found.id), None)
     if option is None:  # rented: the instance type with as many GPUs stands for the measured system
         option = next((o for o in offers if o.gpus == found.gpus), offers[0])

@@ -93,7 +93,7 @@ def activation_bytes(model: Model, budget: Floats, tp: Floats) -> Floats:
 
 def weights_per_gpu(model: Model, candidates: Candidates) -> Floats:
     """Weights on the fullest GPU: experts over TP x DP, everything else over TP, layers over PP."""
-    bytes_per = candidates.column([r.precision.bytes for r in candidates.rows])
+    bytes_per = candidates.column(lambda r: r.precision.bytes)
     wide = embedding_parameters(model)
     experts = model.params_experts * bytes_per / (candidates.tp * candidates.dp)
     rest = ((model.params_total - model.params_experts - wide) * bytes_per + wide * WIDE_BYTES) / candidates.tp
@@ -107,18 +107,17 @@ def memory_fit(model: Model, candidates: Candidates, tokens: float) -> MemoryFit
     sequences = floor(KV available / KV per sequence) x DP, at most what the engine schedules. The KV cache of a whole
     sequence is reserved, so nothing is ever evicted at mean lengths.
     """
-    rows = candidates.rows
-    capacity = candidates.column([r.gpu.memory_bytes for r in rows])
-    usable = capacity * candidates.column([r.engine.memory_fraction for r in rows])
+    capacity = candidates.column(lambda r: r.gpu.memory_bytes)
+    usable = capacity * candidates.column(lambda r: r.engine.memory_fraction)
     weights = weights_per_gpu(model, candidates)
-    activations = activation_bytes(model, candidates.column([r.engine.budget(r.gpu) for r in rows]), candidates.tp)
+    activations = activation_bytes(model, candidates.column(lambda r: r.engine.budget(r.gpu)), candidates.tp)
     overhead = RUNTIME_BYTES + np.where(candidates.gpus > 1, COMMUNICATION_BYTES, 0.0)
-    kv_bytes = candidates.column([KV_BYTES[r.kv_precision] for r in rows])
-    blocks = candidates.column([r.engine.block_tokens for r in rows])
+    kv_bytes = candidates.column(lambda r: KV_BYTES[r.kv_precision])
+    blocks = candidates.column(lambda r: r.engine.block_tokens)
     whole = kv_bytes_per_sequence(model, tokens, kv_bytes, blocks)
     per_sequence = whole * kv_share(model, candidates.tp) / candidates.pp
     available = np.maximum(usable - weights - activations - overhead, 0.0)
-    scheduled = candidates.column([r.engine.sequences(r.gpu) for r in rows])
+    scheduled = candidates.column(lambda r: r.engine.sequences(r.gpu))
     held = np.floor(available / np.maximum(per_sequence, 1.0)) * candidates.dp
     return MemoryFit(
         capacity=capacity, usable=usable, weights=weights, activations=activations, overhead=overhead,

@@ -17,7 +17,7 @@ def order(sized: Sized, evaluated: Evaluated, objective: Objective) -> NDArray[n
     weight format, then to the shorter E2E latency."""
     cost = np.nan_to_num(sized.usd_per_hour, nan=np.inf)
     power = np.nan_to_num(sized.power_kw, nan=np.inf)
-    bytes_per = np.array([evaluated.candidates.rows[i].precision.bytes for i in sized.index])
+    bytes_per = evaluated.candidates.column(lambda r: r.precision.bytes)[sized.index]
     ways = evaluated.candidates.pp[sized.index] * evaluated.candidates.dp[sized.index]
     ties = (ways, sized.e2e_s, -bytes_per)
     keys = {
@@ -36,19 +36,22 @@ def shortlist(sized: Sized, evaluated: Evaluated, ranked: NDArray[np.intp], coun
     """
     if not len(ranked):
         return []
-    rows = evaluated.candidates.rows
-    winner = rows[sized.index[ranked[0]]]
-    seen: set[tuple[str, object]] = set()
-    chosen = [int(ranked[0])]
-    for r in ranked:
-        c = rows[sized.index[r]]
-        keys: set[tuple[str, object]] = {("gpu", c.gpu.id)}
-        if c.gpu == winner.gpu:
-            keys |= {("engine", c.engine.id), ("precision", c.precision.id), ("tp", (c.tp, c.pp, c.dp))}
-        if keys - seen and int(r) not in chosen and len(chosen) <= count:
-            chosen.append(int(r))
-        seen |= keys
-    return chosen
+    candidates = evaluated.candidates
+    winner = candidates.rows[sized.index[ranked[0]]]
+    gpu_of: dict[str, int] = {}
+    gpu = candidates.column(lambda r: gpu_of.setdefault(r.gpu.id, len(gpu_of)))[sized.index[ranked]]
+    first_of_gpu = np.unique(gpu, return_index=True)[1]
+    own = [int(k) for k in np.flatnonzero(gpu == gpu_of[winner.gpu.id])]
+    seen: set[object] = set()
+    variants = []
+    for k in own:
+        row = candidates.rows[sized.index[ranked[k]]]
+        traits = {row.engine.id, row.precision.id, (row.tp, row.pp, row.dp)}
+        if traits - seen:
+            variants.append(k)
+        seen |= traits
+    chosen = sorted({0, *sorted(first_of_gpu)[: count + 1], *variants})
+    return [int(ranked[k]) for k in chosen[: count + 1]]
 
 
 def frontier(question: Question, evaluated: Evaluated, sized: Sized, winner: int) -> Sized:
@@ -56,13 +59,8 @@ def frontier(question: Question, evaluated: Evaluated, sized: Sized, winner: int
 
     Ordered from the fewest GPUs to the shortest latency.
     """
-    rows = evaluated.candidates.rows
-    best = rows[sized.index[winner]]
-    alike = [
-        k for k, i in enumerate(sized.index)
-        if (rows[i].gpu, rows[i].engine, rows[i].precision, rows[i].kv_precision)
-        == (best.gpu, best.engine, best.precision, best.kv_precision)
-    ]
+    unit = evaluated.candidates.unit[sized.index]
+    alike = np.flatnonzero(unit == unit[winner])
     spare = question.scenario.deployment.spare_instances
     smallest = sized.instances[alike] - spare
     counts = np.concatenate([np.ceil(smallest * f) for f in MORE_INSTANCES]).astype(np.int64)

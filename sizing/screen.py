@@ -87,7 +87,7 @@ def under_load(
     grid: Floats,
 ) -> Evaluated:
     """Steady state and capacity from given step times (also used with times at the ends of their interval)."""
-    budget = candidates.column([r.engine.budget(r.gpu) for r in candidates.rows])
+    budget = candidates.column(lambda r: r.engine.budget(r.gpu))
     state = steady_state(times, grid, memory.max_concurrency, budget, question.traffic, question.variability)
     latencies = at_percentile(state, question.limits.percentile)
     held = capacity(state, latencies, question.limits, question.scenario.deployment.max_utilization)
@@ -114,12 +114,12 @@ def size(
     peak, deployment = question.demand.peak_rps, question.scenario.deployment
     working = instances_needed(peak, evaluated.capacity.rps[able]) if needed is None else needed
     load = peak / working
-    position = at_rate(evaluated.state.take(able), load)
+    position = at_rate(evaluated.state.rps[able], load)
     total = working + deployment.spare_instances
     each = evaluated.candidates.gpus[able].astype(np.int64)
     order = {gpu.id: i for i, gpu in enumerate(question.gpus)}
-    gpu_index = np.array([order[evaluated.candidates.rows[i].gpu.id] for i in able], dtype=np.int64)
-    offers = [offers_for(question, gpu) for gpu in question.gpus]
+    gpu_index = evaluated.candidates.column(lambda r: order[r.gpu.id])[able].astype(np.int64)
+    offers = all_offers(question)
     chosen = cheapest_option(total, each, gpu_index, offers)
     return Sized(
         index=able, instances=total, rps=load, position=position,
@@ -131,7 +131,24 @@ def size(
     )
 
 
-def offers_for(question: Question, gpu: Gpu) -> tuple[HardwareOption, ...]:
-    """What the GPU can be bought or rented in, at the location and prices of the scenario."""
+def all_offers(question: Question) -> list[tuple[HardwareOption, ...]]:
+    """What each considered GPU can be bought or rented in, at the location and prices of the scenario.
+
+    When some considered GPU is priced without chassis only, every GPU is priced so where such a price exists: a complete
+    system is not compared with bare GPUs.
+    """
+    found = [_offers(question, gpu) for gpu in question.gpus]
+    if any(_bare(offers) for offers in found):
+        return [tuple(o for o in offers if o.price_covers == "gpus_only") or offers for offers in found]
+    return found
+
+
+def _offers(question: Question, gpu: Gpu) -> tuple[HardwareOption, ...]:
     scenario = question.scenario
     return options(gpu, scenario.deployment.location, scenario.prices, question.gpu_prices.get(gpu.id))
+
+
+def _bare(offers: tuple[HardwareOption, ...]) -> bool:
+    """Whether the GPU has a price, but none of a complete system."""
+    covers = {o.price_covers for o in offers}
+    return "gpus_only" in covers and "complete" not in covers

@@ -56,7 +56,7 @@ def _at_end(
         needed = np.where(rps > 0, instances_needed(question.demand.peak_rps, np.maximum(rps, 1e-12)), np.inf)
     gpus = (needed + question.scenario.deployment.spare_instances) * candidates.gpus
     load = sized.rps[rows]
-    position = at_rate(scaled.state, load)
+    position = at_rate(scaled.state.rps, load)
     stable = load <= scaled.capacity.stable_rps
     latencies = (scaled.latencies.ttft_s, scaled.latencies.itl_s, scaled.latencies.e2e_s)
     return gpus, [np.where(stable, position.of(values), np.inf) for values in latencies]

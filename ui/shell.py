@@ -17,8 +17,8 @@ GOTO = "goto"
 def require(slug: str) -> None:
     """First line of a page: send a link that skipped app.py through it, with all its parameters.
 
-    A fresh server runs ``/size`` as a script of its own, without navigation, page settings and login. A session has been
-    through app.py once or not at all: the flag lives as long as the session.
+    A fresh server runs ``/size`` as a script of its own, without navigation, page settings and login. A session
+    has been through app.py once or not at all: the flag lives as long as the session.
     """
     if st.session_state.get(ENTERED):
         return

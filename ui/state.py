@@ -111,8 +111,8 @@ def link() -> str:
     """Address of the Size page that fills in these inputs. Prices and a config.json are never part of it."""
     now, default = values(), defaults()
     shown = {key: now[key] for key in FIELDS if now[key] != default[key] and not FIELDS[key].private}
-    base = (st.context.url or "").split("?")[0]
-    return f"{base}?{urlencode({'v': LINK_VERSION} | {key: _in_link(key, value) for key, value in shown.items()}, doseq=True)}"
+    parameters = {"v": LINK_VERSION} | {key: _in_link(key, value) for key, value in shown.items()}
+    return f"{(st.context.url or '').split('?')[0]}?{urlencode(parameters, doseq=True)}"
 
 
 def mark_link() -> None:

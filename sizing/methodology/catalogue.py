@@ -24,6 +24,14 @@ LOADERS: dict[str, Callable[[], Any]] = {
 }
 """Who reads each file of facts; the first words of its docstring say what the file holds."""
 
+_TITLES = {
+    "cloud_instances.csv": "Cloud instances",
+    "api_prices.csv": "API prices",
+    "tco.csv": "Cost of ownership",
+    "gpu_street_prices.csv": "Prices of single GPUs",
+    "use_cases.csv": "Use cases",
+}
+
 _DATES = ("source_date", "date", "price_date")
 _SOURCES = ("source", "source_primary", "config_source")
 _ISO = re.compile(r"\b20\d\d(?:-[01]\d(?:-[0-3]\d)?)?\b")
@@ -69,10 +77,9 @@ def facts() -> Section:
         slug="catalogue",
         title="Catalogue",
         intro="TFLOPS are dense. Links are in one direction. An empty cell is unknown.",
-        tables=(_gpus(), _systems(), _models(), *map(_plain, ("cloud_instances.csv", "api_prices.csv", "tco.csv",
-                "gpu_street_prices.csv", "use_cases.csv"))),
+        tables=(_gpus(), _systems(), _models(), *map(_plain, _TITLES)),
         in_document=False,
-    )  # fmt: skip
+    )
 
 
 def _gpus() -> Table:
@@ -116,17 +123,16 @@ def _plain(filename: str) -> Table:
     """A file as it is, without its empty columns."""
     rows = read_rows(filename)
     kept = [name for name in rows[0] if any(row[name] for row in rows)]
-    cells = tuple(tuple(_cell(row[name]) for name in kept) for row in rows)
-    return Table(title=filename.removesuffix(".csv").replace("_", " ").replace("gpu", "GPU").replace("api", "API")
-                 .replace("tco", "Cost of ownership").capitalize().replace("Gpu", "GPU").replace("Api", "API"),
-                 columns=tuple(kept), rows=cells)  # fmt: skip
+    columns = [_column([row[name] for row in rows]) for name in kept]
+    return Table(title=_TITLES[filename], columns=tuple(kept), rows=tuple(zip(*columns, strict=True)))
 
 
-def _cell(text: str) -> Cell:
+def _column(texts: list[str]) -> list[Cell]:
+    """Numbers where every cell that is filled is one, else text; an empty cell is unknown."""
     try:
-        return float(text)
+        return [float(text) if text else None for text in texts]
     except ValueError:
-        return text or None
+        return [text or None for text in texts]
 
 
 def _tera(rate: float | None) -> float | None:

@@ -87,9 +87,15 @@ def _place(module: str) -> int:
 def _entry(formula: Documented) -> Entry:
     text = " ".join(part for part in (formula.summary, formula.text) if part)
     return Entry(
-        title=title(formula), text=text, group=formula.module, where=_where(formula), formula=formula.equation,
+        title=title(formula), text=text, group=_theme(formula.module), where=_where(formula), formula=formula.equation,
         source=formula.source,
     )  # fmt: skip
+
+
+def _theme(module: str) -> str:
+    """A module as a heading: ``sizing.steps.roofline`` is "Steps: roofline"."""
+    words = ": ".join(module.removeprefix("sizing.").split(".")).replace("_", " ")
+    return words[:1].upper() + words[1:]
 
 
 def _where(formula: Documented) -> str:

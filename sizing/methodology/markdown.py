@@ -8,6 +8,8 @@ from itertools import groupby
 
 from sizing.methodology.content import Cell, Entry, Section, Table
 
+_SHORT = 120
+
 HEAD = """# Methodology
 
 Generated from the engine by `python -m sizing.methodology`; do not edit. The same content, searchable and with the
@@ -27,11 +29,17 @@ def entry(item: Entry) -> str:
     also = f" ({', '.join(item.also)})" if item.also else ""
     parts = [f"**{plain(item.title)}**{plain(also)}" + (f": {rich(item.text)}" if item.text else "")]
     if item.formula:
-        parts.append(f"> {rich(item.formula)}")
+        parts.append(_set_apart(item.formula))
     if item.where:
         source = f"Source: {rich(item.source.rstrip('.'))}. " if item.source else ""
         parts.append(f"{source}In `{item.where}`.")
     return "\n\n".join(parts)
+
+
+def _set_apart(formula: str) -> str:
+    """A formula in a block of its own: as code where it is short and nothing else, else as a quotation, which wraps."""
+    code = formula.rstrip(".")
+    return f"> `{code}`" if len(code) <= _SHORT and "`" not in code else f"> {rich(formula)}"
 
 
 def plain(text: str) -> str:

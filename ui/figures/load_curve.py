@@ -16,6 +16,7 @@ from sizing.scenario.schema import Limits
 from ui.figures.template import INK, MAX_POINTS, NEUTRAL, Look, alpha, axis, hardware_look, layout, message
 
 _NOTHING = "No deployment meets the limits, so there is no load curve to show."
+_ONE_POINT = "A measured record is one point: there is no load curve to show."
 _HEADROOM = 1.6
 """Height of a panel over the larger of limit and planned value: what rises beyond leaves it, as the queue does."""
 _SECONDS_FROM = 10_000.0
@@ -46,7 +47,7 @@ def build_load_curve(plan: Plan, *, limits: Limits, dark: bool = False) -> go.Fi
     """
     points = _drawn(plan.load_curve)
     if not points or plan.per_instance is None or plan.deployment is None:
-        return message(_NOTHING, dark=dark)
+        return message(_why_nothing(plan), dark=dark)
     rates = [p.rps for p in points]
     look = hardware_look(plan.deployment.gpu, dark=dark)
     panels = _panels(plan, points, limits)
@@ -76,7 +77,7 @@ def load_curve_table(plan: Plan, *, limits: Limits | None = None) -> pd.DataFram
 def load_curve_alt_text(plan: Plan, *, limits: Limits) -> str:
     """The load curve in one sentence, for those who do not see it."""
     if plan.per_instance is None or plan.latency is None or not plan.load_curve:
-        return _NOTHING
+        return _why_nothing(plan)
     at, one, now = percentile_name(limits), plan.per_instance, plan.latency
     bend = knee(plan.load_curve)
     tail = f"; latency bends upwards at {requests_per_s(bend.rps)}" if bend else ""
@@ -85,6 +86,10 @@ def load_curve_alt_text(plan: Plan, *, limits: Limits) -> str:
         f"{ms(now.ttft_ms.asked)}, {at} ITL {ms(now.itl_ms.asked)} and {at} E2E {ms(now.e2e_ms.asked)}; "
         f"every limit holds up to {requests_per_s(one.max_rps)}{tail}."
     )
+
+
+def _why_nothing(plan: Plan) -> str:
+    return _NOTHING if plan.deployment is None else _ONE_POINT
 
 
 def _drawn(curve: Sequence[LoadPoint]) -> list[LoadPoint]:

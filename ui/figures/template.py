@@ -1,7 +1,8 @@
 """The one look of every figure: template, palette, and one colour per hardware.
 
-Backgrounds are transparent and text colours are left to Streamlit, so that a figure fits the theme it stands in.
-Colour never stands alone: lines differ by dash, points by marker, areas by pattern.
+Backgrounds are transparent and text colours stand in the template, where Streamlit's theme replaces them, so that a
+figure fits the page it stands in and still reads well elsewhere. Colour never stands alone: lines differ by dash,
+points by marker, areas by pattern.
 """
 
 from __future__ import annotations
@@ -89,6 +90,7 @@ def template(*, dark: bool = False) -> go.layout.Template:
     }
     return go.layout.Template(
         layout={
+            "font": {"color": INK[dark]},
             "colorway": list(palette(dark=dark)),
             "paper_bgcolor": "rgba(0,0,0,0)",
             "plot_bgcolor": "rgba(0,0,0,0)",

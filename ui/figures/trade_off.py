@@ -19,6 +19,7 @@ Across = Literal["gpus", "usd_per_month"]
 Latency = Literal["ttft_ms", "itl_ms", "e2e_ms"]
 
 _NOTHING = "No deployment meets the limits, so there is nothing to trade."
+_ONE_POINT = "A measured record is one deployment: there is nothing to trade."
 _SHORT = {"ttft_ms": "TTFT", "itl_ms": "ITL", "e2e_ms": "E2E"}
 _AXIS = {"gpus": "GPUs", "usd_per_month": "Hardware cost (USD per month)"}
 
@@ -38,7 +39,7 @@ def build_trade_off(
     """
     shown = [c for c in plan.trade_off[:MAX_POINTS] if _drawable(c, x, y)]
     if not shown:
-        return message(_NOTHING if not plan.trade_off else "No price is known for these deployments.", dark=dark)
+        return message("No price is known for these deployments." if plan.trade_off else _why_nothing(plan), dark=dark)
     at = percentile_name(limits)
     data = [_frontier_line(frontier(shown, x=x, y=y), x, y, dark=dark)]
     for gpu in dict.fromkeys(c.deployment.gpu for c in shown):
@@ -103,7 +104,7 @@ def trade_off_alt_text(
 ) -> str:
     """The trade-off in one sentence, for those who do not see it."""
     if not plan.trade_off:
-        return _NOTHING
+        return _why_nothing(plan)
     at, first, last = percentile_name(limits), plan.trade_off[0], plan.trade_off[-1]
     chosen = ""
     if selected is not None and 0 <= selected < len(plan.trade_off):
@@ -113,6 +114,10 @@ def trade_off_alt_text(
         f"GPUs to {ms(getattr(last, y))} with {count(last.deployment.gpus)} GPUs over {len(plan.trade_off)} "
         f"deployments{chosen}."
     )
+
+
+def _why_nothing(plan: Plan) -> str:
+    return _NOTHING if plan.deployment is None else _ONE_POINT
 
 
 def _known(value: float | None) -> float | None:

@@ -40,19 +40,19 @@ class Field:
         return empty.get(self.kind, "")
 
 
-def _number(key: str, label: str, unit: str, example: str, help: str, path: str = "", **more: object) -> Field:  # noqa: A002
+def _number(key: str, label: str, unit: str, example: str, help: str, path: str = "", **more: object) -> Field:
     return Field(key=key, kind="number", label=label, unit=unit, example=example, help=help, path=path, **more)  # type: ignore[arg-type]
 
 
-def _choice(key: str, label: str, help: str, path: str = "", **more: object) -> Field:  # noqa: A002
+def _choice(key: str, label: str, help: str, path: str = "", **more: object) -> Field:
     return Field(key=key, kind="choice", label=label, help=help, path=path, **more)  # type: ignore[arg-type]
 
 
-def _many(key: str, label: str, help: str, path: str) -> Field:  # noqa: A002
+def _many(key: str, label: str, help: str, path: str) -> Field:
     return Field(key=key, kind="many", label=label, help=f"{help} Empty: all are considered.", path=path)
 
 
-def _switch(key: str, label: str, help: str) -> Field:  # noqa: A002
+def _switch(key: str, label: str, help: str) -> Field:
     return Field(key=key, kind="switch", label=label, help=help)
 
 
@@ -62,7 +62,7 @@ _MODEL = (
     _choice("model_by", "Model from", "Catalogue: published models. Size: only the number of parameters is known. "
             "config.json: any Hugging Face model."),
     _choice("model", "Model", "Type to search the catalogue, or type any Hugging Face id or common name.", "model"),
-    Field(key="size_name", kind="text", label="Model name", path="model.name", help="Any name; it appears in the answer.",
+    Field(key="size_name", kind="text", label="Model name", path="model.name", help="Any name.",
           example="NeMo 43B GPT"),
     _number("size_b", "Parameters", "billions", "43", "Layers, heads and KV cache are then assumed from models of that "
             "size; the assumptions are listed with the answer.", "model.params_b"),
@@ -86,8 +86,8 @@ _WORKLOAD = (
     _number("system", "System prompt", "", "300", "Instructions sent with every request."),
     _number("docs", "Retrieved documents", "documents", "5", "Passages that retrieval adds to one request; 0 without."),
     _number("doc", "Length of a document", "", "600", "Mean length of one retrieved passage."),
-    _number("turns", "Earlier turns sent again", "turns", "4", "Chat history: each turn is one question and one answer of "
-            "the lengths given here; 0 without."),
+    _number("turns", "Earlier turns sent again", "turns", "4", "Chat history: each turn is one question and one "
+            "answer of the lengths given here; 0 without."),
     _number("question", "Question", "", "50", "What the user types."),
     _choice("load", "Load from", "Peak requests/s are sized for directly; an average is raised to a Poisson "
             "percentile; daily users are spread over the working day."),
@@ -136,7 +136,8 @@ _HARDWARE = (
     Field(key="own_name", kind="text", label="Accelerator name", help="Any name; it appears in the answer.",
           example="NextGen 200"),
     _number("own_mem", "Memory", "GB", "192", "Memory of one accelerator.", "deployment.custom_gpus.memory_gb"),
-    _number("own_bw", "Memory bandwidth", "GB/s", "8000", "From the datasheet.", "deployment.custom_gpus.bandwidth_gbs"),
+    _number("own_bw", "Memory bandwidth", "GB/s", "8000", "From the datasheet.",
+            "deployment.custom_gpus.bandwidth_gbs"),
     _number("own_fp16", "FP16 rate", "TFLOPS, dense", "2250", "Dense, never with sparsity.",
             "deployment.custom_gpus.fp16_tflops"),
     _number("own_fp8", "FP8 rate", "TFLOPS, dense", "4500", "Empty: no FP8.", "deployment.custom_gpus.fp8_tflops"),
@@ -158,8 +159,8 @@ _ASSUMPTIONS = (
     _number("spare", "Spare instances", "instances", "1", "Instances beyond the peak, for failures and maintenance "
             "(N+k).", "deployment.spare_instances"),
     _choice("obj", "Rank by", "What the best deployment is.", "deployment.objective"),
-    _choice("steps", "Step times from", "Roofline: our formula for every GPU. Kernel tables: NVIDIA's measured kernels, "
-            "where there are any.", "deployment.step_times"),
+    _choice("steps", "Step times from", "Roofline: our formula for every GPU. Kernel tables: NVIDIA's measured "
+            "kernels, where there are any.", "deployment.step_times"),
     _switch("meas", "Use a measured record", "A benchmark of one system replaces the prediction."),
     _choice("m_sys", "Measured system", "System the benchmark ran on.", "measured.system"),
     _number("m_rps", "Measured requests/s", "per system", "2.4", "Requests per second of one system within the "

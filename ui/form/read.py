@@ -125,7 +125,7 @@ def _deployment(values: Values) -> dict[str, Any]:
     chosen = [gpu for gpu in values["gpu"] if gpu != OWN_GPU or own]
     return {
         "gpus": chosen, "engines": list(values["engine"]), "precisions": list(values["prec"]),
-        "kv_precisions": list(values["kv"]), "tp": list(values["tp"]), "pp": list(values["pp"]), "ep": list(values["ep"]),
+        "kv_precisions": list(values["kv"]), **{key: list(values[key]) for key in ("tp", "pp", "ep")},
         "custom_gpus": own, "location": values["where"], "spare_instances": _whole(values, "spare"),
         "max_utilization": _needed(values, "util") * FIELDS["util"].scale, "objective": values["obj"],
         "step_times": values["steps"],
@@ -143,8 +143,8 @@ def _own_gpu(values: Values) -> dict[str, Any]:
 def _measured(values: Values) -> dict[str, Any]:
     if not values["m_sys"]:
         raise BadInput("The measured record names no system: choose the system the benchmark ran on.")
-    return {"system": values["m_sys"], "rps_per_system": _needed(values, "m_rps"), **_numbers(values, "m_ttft", "m_itl"),
-            "source": str(values["m_source"]).strip()}
+    return {"system": values["m_sys"], "rps_per_system": _needed(values, "m_rps"),
+            **_numbers(values, "m_ttft", "m_itl"), "source": str(values["m_source"]).strip()}
 
 
 def _numbers(values: Values, *keys: str) -> dict[str, float | None]:

@@ -17,8 +17,8 @@ _FIXED: dict[str, Any] = {
 }
 """What a field holds when the scenario does not use it: good starting points rather than blanks."""
 
-_PLAIN = ("name", "ttft", "itl", "e2e", "pct", "mode", "engine", "prec", "kv", "tp", "pp", "ep", "where", "util", "spare",
-          "obj", "steps", "growth", "usd_system", "usd_hour", "years")
+_PLAIN = ("name", "ttft", "itl", "e2e", "pct", "mode", "engine", "prec", "kv", "tp", "pp", "ep", "where", "util",
+          "spare", "obj", "steps", "growth", "usd_system", "usd_hour", "years")
 """Fields that hold exactly the value of their scenario key."""
 
 
@@ -62,7 +62,8 @@ def _workload(scenario: Scenario) -> dict[str, Any]:
     work = scenario.workload
     values = _length("isl", work.input_tokens) | _length("osl", work.output_tokens)
     if work.average_rps is not None:
-        values |= {"load": "average", "avg": show_number(work.average_rps), "avg_pct": show_number(work.peak_percentile)}
+        values |= {"load": "average", "avg": show_number(work.average_rps),
+                   "avg_pct": show_number(work.peak_percentile)}
     elif work.users is not None:
         values |= {"load": "users"} | {
             key: show_number(getattr(work.users, FIELDS[key].path.rpartition(".")[2]))

@@ -27,9 +27,10 @@ def draw_presets() -> None:
     """The choice of a starting point, which fills in the whole form."""
     chosen = st.session_state.get("preset")
     st.selectbox(
-        "Start from an example", list(presets()), key="preset", index=None, format_func=lambda key: presets()[key].title,
-        on_change=_load, persist_state="session", label_visibility="collapsed", placeholder="Start from an example",
-        width=240, help=presets()[chosen].evidence if chosen else "Fills in the whole form.",
+        "Start from an example", list(presets()), key="preset", index=None,
+        format_func=lambda key: presets()[key].title, on_change=_load, persist_state="session",
+        label_visibility="collapsed", placeholder="Start from an example", width=240,
+        help=presets()[chosen].evidence if chosen else "Fills in the whole form.",
     )
 
 

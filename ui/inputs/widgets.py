@@ -34,9 +34,11 @@ def text(*keys: str, unit: str = "") -> None:
 def segments(key: str, *, labelled: bool = True) -> None:
     """A choice of a few options, all visible; without a visible label where the options say it."""
     field = FIELDS[key]
-    st.segmented_control(field.title, list(labels(key)), default=defaults()[key], required=True, key=key, help=field.help,
-                         format_func=lambda option: label(key, option), width="stretch",
-                         label_visibility="visible" if labelled else "collapsed", **_kept(field))
+    st.segmented_control(
+        field.title, list(labels(key)), default=defaults()[key], required=True, key=key, help=field.help,
+        format_func=lambda option: label(key, option), width="stretch",
+        label_visibility="visible" if labelled else "collapsed", **_kept(field),
+    )
 
 
 def dropdown(key: str, **more: Any) -> None:

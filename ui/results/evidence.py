@@ -6,6 +6,7 @@ import streamlit as st
 
 from sizing.format import count, large, ms, significant
 from sizing.result import Business, CrossCheck, Plan
+from ui.explain import explain_all
 from ui.format import as_markdown
 
 
@@ -32,6 +33,8 @@ def draw_evidence(plan: Plan) -> None:
         _second_opinion(plan, plan.cross_check)
     st.markdown("**Assumed, because nobody said**")
     st.markdown("\n".join(f"- {as_markdown(text)}" for text in plan.assumptions) or "Nothing.")
+    st.markdown("**Every figure, from formula to source**")
+    explain_all(plan)
 
 
 def _second_opinion(plan: Plan, check: CrossCheck) -> None:
@@ -43,10 +46,10 @@ def _second_opinion(plan: Plan, check: CrossCheck) -> None:
     st.table(
         {
             "": ["Requests/s per instance", "Instances", "Decode step", "Prefill of one prompt"],
-            plan.source.capitalize(): [significant(one.max_rps), count(plan.deployment.instances), ms(one.decode_step_ms),
-                                       ms(one.prefill_ms)],
-            check.source.capitalize(): [significant(check.max_rps), count(check.instances), ms(check.decode_step_ms),
-                                        ms(check.prefill_ms)],
+            plan.source.capitalize(): [significant(one.max_rps), count(plan.deployment.instances),
+                                       ms(one.decode_step_ms), ms(one.prefill_ms)],
+            check.source.capitalize(): [significant(check.max_rps), count(check.instances),
+                                        ms(check.decode_step_ms), ms(check.prefill_ms)],
         },
         border="horizontal", width="content", hide_index=True, alt="The answer by two sources of step times",
     )

@@ -8,7 +8,7 @@ import streamlit as st
 import yaml
 
 from ui import state
-from ui.results.tables import alternatives_table
+from ui.results.tables import USE, alternatives_table
 from ui.state import Answer
 
 
@@ -18,20 +18,26 @@ def scenario_yaml(answer: Answer) -> str:
                           sort_keys=False, allow_unicode=True)
 
 
+def alternatives_csv(answer: Answer) -> str:
+    """The ranking, one row per deployment."""
+    return alternatives_table(answer.plan.alternatives).drop(columns=USE, errors="ignore").to_csv(index=False)
+
+
 def draw_downloads(answer: Answer) -> None:
     """Files of this answer, made when they are asked for."""
     stem = re.sub(r"[^a-z0-9]+", "-", answer.scenario.name.lower()).strip("-")[:60] or "scenario"
     plan = answer.plan
+    files = (
+        ("yaml", "Scenario (YAML)", "application/yaml", lambda: scenario_yaml(answer), "description",
+         "Reads back with: python -m sizing plan FILE"),
+        ("json", "Plan (JSON)", "application/json", lambda: plan.model_dump_json(indent=2), "data_object",
+         "Every number of the answer, with the versions it was computed with."),
+        ("csv", "Alternatives (CSV)", "text/csv", lambda: alternatives_csv(answer), "table", "The ranked deployments."),
+    )
     with st.container(horizontal=True):
-        st.download_button("Scenario (YAML)", lambda: scenario_yaml(answer), f"{stem}.yaml", "application/yaml",
-                           key="get_yaml", icon=":material/description:", on_click="ignore",
-                           help="Reads back with: python -m sizing plan FILE")
-        st.download_button("Plan (JSON)", lambda: plan.model_dump_json(indent=2), f"{stem}-plan.json", "application/json",
-                           key="get_json", icon=":material/data_object:", on_click="ignore",
-                           help="Every number of the answer, with the versions it was computed with.")
-        st.download_button("Alternatives (CSV)", lambda: alternatives_table(plan.alternatives).drop(columns="Use").to_csv(index=False),
-                           f"{stem}-alternatives.csv", "text/csv", key="get_csv", icon=":material/table:",
-                           on_click="ignore", help="The ranked deployments.")
+        for kind, title, mime, content, icon, help_text in files:
+            st.download_button(title, content, f"{stem}.{kind}", mime, key=f"get_{kind}", on_click="ignore",
+                               icon=f":material/{icon}:", help=help_text)
     st.markdown("**Link to these inputs**")
     st.code(state.link(), language=None, wrap_lines=True)
     st.caption("Prices typed into the form and an uploaded config.json are not part of the link.")

@@ -7,12 +7,13 @@ from typing import NamedTuple
 
 import streamlit as st
 
-from sizing.format import count, interval, kilowatts, ms, significant, usd
-from sizing.result import Latency, Plan
-from sizing.scenario.schema import Limits, Scenario
+from sizing.format import UNKNOWN, count, interval, kilowatts, ms, significant, usd
+from sizing.result import Deployed, Latency, PerInstance, Plan
+from sizing.scenario.schema import Scenario
 from ui.explain import explain_popover
+from ui.format import as_markdown
 
-_PER_ROW = 4
+_PER_ROW, _NARROWEST = 4, 130
 
 
 class Figure(NamedTuple):
@@ -28,51 +29,82 @@ class Figure(NamedTuple):
 
 def draw_key_figures(plan: Plan, scenario: Scenario) -> None:
     """GPUs, systems, latency against its limit, output tokens/s per GPU, cost and power."""
-    with st.grid(_PER_ROW, min_column_width=130, gap="small"):
-        for figure in _figures(plan, scenario):
+    with st.grid(_PER_ROW, min_column_width=_NARROWEST, gap="small"):
+        for figure in key_figures(plan, scenario):
             _draw(figure, plan)
 
 
+def key_figures(plan: Plan, scenario: Scenario) -> Iterator[Figure]:
+    """The figures of a plan, the most asked for first."""
+    deployed, one, cost = plan.deployment, plan.per_instance, plan.cost
+    if deployed is None:
+        return
+    yield Figure("gpus", "GPUs", count(deployed.gpus), gpu_range(plan.gpus_low, plan.gpus_high),
+                 "GPUs that run the model, spares included, and the range that 80 % of such estimates fall in.")
+    yield Figure("systems", "Systems", count(deployed.systems), _instances(deployed),
+                 "Whole systems to buy or rent, and the instances (copies of the model) they run.")
+    yield from _latencies(plan, scenario)
+    if one:
+        yield _rate(one)
+    if cost:
+        yield Figure("usd_per_month", "Cost per month", usd(cost.usd_per_month),
+                     _per_million(cost.usd_per_million_output_tokens), f"{cost.basis} {cost.source}")
+        yield Figure("power_kw", "Power", kilowatts(cost.power_kw), "",
+                     "Systems at maximum power, or GPUs at their TDP.")
+
+
+def gpu_range(low: int | None, high: int | None) -> str:
+    """The 80 % range of a number of GPUs; without an upper end the limits could not be met at all."""
+    if low is None:
+        return ""
+    return f"{count(low)} or more (80 %)" if high is None else f"{interval(low, high)} (80 %)"
+
+
 def _draw(figure: Figure, plan: Plan) -> None:
-    colour = {True: "green", False: "red", None: "off"}[figure.within]
+    colour = {True: ":green[{}]", False: ":red[{}]", None: "{}"}[figure.within]
     with st.container(border=True, gap=None, height="stretch"):
-        st.metric(figure.label, figure.value, delta=figure.note or None, delta_color=colour, delta_arrow="off",
-                  help=figure.help)
+        st.caption(figure.label, help=as_markdown(figure.help))
+        st.metric(figure.label, figure.value, label_visibility="collapsed")
+        if figure.note:
+            st.caption(colour.format(as_markdown(figure.note)))
         explain_popover(plan, figure.name)
 
 
-def _figures(plan: Plan, scenario: Scenario) -> Iterator[Figure]:
-    deployed, one, latency, cost = plan.deployment, plan.per_instance, plan.latency, plan.cost
-    if deployed is None or one is None:
+def _instances(deployed: Deployed) -> str:
+    return f"{count(deployed.instances)} instances of TP{deployed.tp}" if deployed.instances != 1 else (
+        f"1 instance of TP{deployed.tp}")
+
+
+def _rate(one: PerInstance) -> Figure:
+    return Figure("output_tokens_per_s_per_gpu", "Output tokens/s per GPU",
+                  significant(one.output_tokens_per_s_per_gpu),
+                  f"at {significant(one.rps)} of {significant(one.max_rps)} requests/s",
+                  "At the peak load; below: the load of one instance, and what it could take within the limits.")
+
+
+def _latencies(plan: Plan, scenario: Scenario) -> Iterator[Figure]:
+    """TTFT and ITL, and E2E where it is limited or the reader waits for it; limits that do not hold are left out."""
+    if plan.latency is None:
         return
-    yield Figure("gpus", "GPUs", count(deployed.gpus), f"{interval(plan.gpus_low, plan.gpus_high)} (80 %)",
-                 "GPUs that run the model, spares included, and the range that 80 % of such estimates fall in.")
-    yield Figure("systems", "Systems", count(deployed.systems), f"{count(deployed.instances)} x TP{deployed.tp}",
-                 "Whole systems to buy or rent, and the instances (copies of the model) they run.")
-    if latency:
-        at = f"p{scenario.limits.percentile:g}"
-        for name, words, value, limit in _latencies(plan, scenario.limits):
-            yield Figure(name, f"{at} {words}", ms(value.asked), *_against(value, limit))
-    yield Figure("output_tokens_per_s_per_gpu", "Tokens/s per GPU", significant(one.output_tokens_per_s_per_gpu),
-                 f"at {significant(one.rps)} requests/s each", "Output tokens per second and GPU at the peak load.")
-    if cost:
-        yield Figure("usd_per_month", "Cost per month", usd(cost.usd_per_month), _per_million(cost.usd_per_million_output_tokens),
-                     f"{cost.basis} {cost.source}")
-        yield Figure("power_kw", "Power", kilowatts(cost.power_kw), "", "Systems at maximum power, or GPUs at their TDP.")
-
-
-def _latencies(plan: Plan, limits: Limits) -> Iterator[tuple[str, str, Latency, float | None]]:
-    """TTFT and ITL; E2E too where it is limited."""
-    assert plan.latency
-    yield "ttft_ms", "TTFT", plan.latency.ttft_ms, limits.ttft_ms
-    yield "itl_ms", "ITL", plan.latency.itl_ms, limits.itl_ms
-    yield "e2e_ms", "E2E", plan.latency.e2e_ms, limits.e2e_ms
+    limits = scenario.limits
+    streamed, offline = scenario.workload.mode == "streaming", scenario.workload.mode == "offline"
+    wanted = [("ttft_ms", "TTFT", plan.latency.ttft_ms, limits.ttft_ms if streamed else None),
+              ("itl_ms", "ITL", plan.latency.itl_ms, limits.itl_ms if streamed else None)]
+    if limits.e2e_ms is not None or not streamed:
+        wanted.append(("e2e_ms", "E2E", plan.latency.e2e_ms, None if offline else limits.e2e_ms))
+    for name, words, value, limit in wanted:
+        label = f"p{limits.percentile:g} {words}"
+        if value.asked is None and value.p50 is not None:
+            label, value = f"Median {words}", value.model_copy(update={"asked": value.p50})
+        yield Figure(name, label, ms(value.asked), *_against(value, limit))
 
 
 def _against(value: Latency, limit: float | None) -> tuple[str, str, bool | None]:
-    spread = f"80 % between {interval(value.low, value.high, 'ms')}."
-    if limit is None:
-        return "no limit", spread, None
+    spread = "No interval is known." if value.low is None else (
+        f"80 % between {interval(value.low, value.high, 'ms')}." if value.high is not None else
+        f"80 % above {ms(value.low)}; the queue could grow without end.")
+    if limit is None or value.asked is None:
+        return "no limit" if limit is None else f"limit {ms(limit)}, {UNKNOWN} whether it holds", spread, None
     within = value.asked <= limit
     return f"{'within' if within else 'above'} {ms(limit)}", spread, within
 

@@ -10,9 +10,10 @@ from ui import state
 from ui.choices import label
 from ui.format import as_markdown
 from ui.results.answer import fix_button
+from ui.results.key_figures import gpu_range
 from ui.state import Answer
 
-_USE = "Use"
+USE = "Use"
 _CLICK = "use_alternative"
 
 
@@ -30,7 +31,7 @@ def draw_alternatives(answer: Answer) -> None:
         key="alternatives",
         alt="Deployments that meet the limits, best first",
         column_config={
-            _USE: st.column_config.ButtonColumn("", key=_CLICK, on_click=_use, args=(answer,), width="small"),
+            USE: st.column_config.ButtonColumn("", key=_CLICK, on_click=_use, args=(answer,), width="small"),
             "gpu": st.column_config.TextColumn("GPU", pinned=True),
             "gpus": number("GPUs", format="localized"),
             "range": st.column_config.TextColumn("GPUs (80 %)"),
@@ -48,13 +49,14 @@ def draw_alternatives(answer: Answer) -> None:
 def alternatives_table(candidates: tuple[Candidate, ...]) -> pd.DataFrame:
     """One row per deployment, in rank order."""
     return pd.DataFrame([{
-        _USE: _USE, "gpu": label("gpu", c.deployment.gpu), "gpus": c.deployment.gpus,
-        "range": f"{c.gpus_low} to {c.gpus_high}", "systems": c.deployment.systems,
+        USE: USE, "gpu": label("gpu", c.deployment.gpu), "gpus": c.deployment.gpus,
+        "range": gpu_range(c.gpus_low, c.gpus_high).removesuffix(" (80 %)"), "systems": c.deployment.systems,
         "usd": None if c.usd_per_month is None else float(f"{c.usd_per_month:.3g}"),
         "ttft": float(f"{c.ttft_ms:.3g}"), "itl": float(f"{c.itl_ms:.3g}"),
         "rate": float(f"{c.output_tokens_per_s_per_gpu:.3g}"),
         "engine": label("engine", c.deployment.engine), "precision": label("prec", c.deployment.weight_precision),
-        "tp": c.deployment.tp, "pp": c.deployment.pp, "ep": c.deployment.ep, "limited": c.limited_by, "source": c.source,
+        "tp": c.deployment.tp, "pp": c.deployment.pp, "ep": c.deployment.ep, "limited": c.limited_by,
+        "source": c.source,
     } for c in candidates])
 
 

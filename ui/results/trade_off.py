@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import streamlit as st
 
-from sizing.format import count, interval, ms, significant, usd
+from sizing.format import count, ms, significant, usd
 from sizing.result import Candidate
 from ui import state
 from ui.choices import label
 from ui.figures.trade_off import build_trade_off, trade_off_alt_text
+from ui.results.key_figures import gpu_range
 from ui.state import Answer
 
 
@@ -27,14 +28,14 @@ def draw_trade_off(answer: Answer, *, dark: bool) -> None:
         return
     position = st.select_slider(
         "Throughput-optimal to latency-optimal", range(len(steps)), key="trade_step", persist_state="page",
-        format_func=lambda step: f"{steps[step].deployment.gpus} GPUs, {ms(steps[step].e2e_ms)}",
+        format_func=lambda step: f"{steps[step].deployment.gpus} GPUs, E2E {ms(steps[step].e2e_ms)}",
         help="Left: fewest GPUs. Right: lowest latency. Every step is the best deployment at its number of GPUs.",
     ) if st.session_state.get("trade_step", 0) in range(len(steps)) else 0
     chosen = steps[position]
     _selected(chosen, answer)
     st.plotly_chart(
         build_trade_off(answer.plan, selected=position, limits=answer.scenario.limits, dark=dark), key="trade_chart",
-        alt=trade_off_alt_text(answer.plan, selected=position), config={"displaylogo": False}, theme=None,
+        alt=trade_off_alt_text(answer.plan, selected=position), config={"displaylogo": False},
     )
 
 
@@ -42,7 +43,7 @@ def _selected(chosen: Candidate, answer: Answer) -> None:
     at = f"p{answer.scenario.limits.percentile:g}"
     facts = (
         f"**{describe(chosen)}**: {count(chosen.deployment.systems)} systems, "
-        f"{interval(chosen.gpus_low, chosen.gpus_high, 'GPUs')} (80 %), {at} TTFT {ms(chosen.ttft_ms)}, "
+        f"{gpu_range(chosen.gpus_low, chosen.gpus_high)} GPUs, {at} TTFT {ms(chosen.ttft_ms)}, "
         f"{at} ITL {ms(chosen.itl_ms)}, {significant(chosen.output_tokens_per_s_per_gpu)} output tokens/s per GPU, "
         f"{usd(chosen.usd_per_month)} a month."
     ).replace("$", r"\$")

@@ -1,0 +1,113 @@
+"""Command line: ``python -m sizing plan | predict | catalog``. Exit code 0 on success, 2 on invalid input."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from sizing.errors import InvalidScenario, SizingError
+from sizing.format import count, ms, requests_per_s, usd
+from sizing.result import Plan
+
+INVALID_INPUT = 2
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit code. Problems go to stderr, one clear line each, never a traceback."""
+    asked = _parser().parse_args(arguments)
+    try:
+        return int(asked.run(asked))
+    except InvalidScenario as invalid:
+        print("\n".join(invalid.problems), file=sys.stderr)
+    except SizingError as error:
+        print(error, file=sys.stderr)
+    except BrokenPipeError:  # the reader of our output left early, as `head` does
+        sys.stderr.close()
+        return 0
+    except OSError as error:
+        print(f"{error.filename or 'File'}: {error.strerror or error}.", file=sys.stderr)
+    return INVALID_INPUT
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m sizing", description="Size LLM inference deployments.")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    plan = commands.add_parser("plan", help="answer a scenario file")
+    plan.add_argument("scenario", type=Path, help="scenario in YAML or JSON")
+    plan.add_argument("--json", action="store_true", help="print the whole plan as JSON")
+    plan.add_argument("--alternatives", type=_count, default=10, metavar="N", help="ranked alternatives (default 10)")
+    plan.add_argument("--second-opinion", action="store_true", help="check against NVIDIA's kernel tables")
+    plan.set_defaults(run=_plan)
+    predict = commands.add_parser("predict", help="predict measured configurations from a CSV table")
+    predict.add_argument("points", type=Path, help="CSV with the columns of the evidence library")
+    predict.add_argument("--out", type=Path, required=True, help="CSV to write")
+    predict.set_defaults(run=_predict)
+    catalog = commands.add_parser("catalog", help="print a table of the catalogue as CSV")
+    catalog.add_argument("kind", choices=("models", "gpus", "systems", "prices"))
+    catalog.set_defaults(run=_catalog)
+    return parser
+
+
+def _count(text: str) -> int:
+    """A whole number from 0 to 1000."""
+    if not text.isdigit() or int(text) > 1000:
+        raise argparse.ArgumentTypeError("must be a whole number from 0 to 1000")
+    return int(text)
+
+
+def _plan(asked: argparse.Namespace) -> int:
+    from sizing.plan import plan
+    from sizing.scenario.file import load_scenario
+    from sizing.second_opinion import with_second_opinion
+
+    scenario = load_scenario(asked.scenario)
+    answer = plan(scenario, alternatives=asked.alternatives)
+    if asked.second_opinion:
+        answer = with_second_opinion(scenario, answer)
+    print(answer.model_dump_json(indent=2) if asked.json else as_text(answer))
+    return 0
+
+
+def as_text(plan: Plan) -> str:
+    """The plan for a terminal: answer, figures, warnings, alternatives, excluded."""
+    lines = [plan.answer, ""]
+    if plan.deployment and plan.latency and plan.per_instance:
+        d = plan.deployment
+        lines += [
+            f"Deployment    {d.instances} x {d.gpu} {d.engine} {d.weight_precision} TP{d.tp} PP{d.pp} EP{d.ep} DP{d.dp} on "
+            f"{d.systems} x {d.system}",
+            f"Capacity      {requests_per_s(plan.per_instance.max_rps)} per instance; limited by {plan.limited_by}",
+            *(f"{name:13} p50 {ms(v.p50)}, p95 {ms(v.p95)}, p99 {ms(v.p99)}" for name, v in (
+                ("TTFT", plan.latency.ttft_ms), ("ITL", plan.latency.itl_ms), ("E2E", plan.latency.e2e_ms))),
+            f"Cost          {usd(plan.cost.usd_per_month) if plan.cost else 'unknown'} a month",
+            f"How sure      {plan.confidence}", f"Source        {plan.source}", "",
+        ]
+    lines += [f"{w.severity.capitalize()}: {w.message}" for w in plan.warnings]
+    if plan.alternatives:
+        lines += ["", "Alternatives"]
+        lines += [
+            f"  {count(a.deployment.gpus):>5} x {a.deployment.gpu:20} {a.deployment.engine:7} "
+            f"{a.deployment.weight_precision:9} TP{a.deployment.tp} PP{a.deployment.pp} EP{a.deployment.ep} "
+            f"DP{a.deployment.dp}  TTFT {ms(a.ttft_ms):>8}  ITL {ms(a.itl_ms):>8}  {usd(a.usd_per_month)} a month"
+            for a in plan.alternatives
+        ]
+    if plan.excluded:
+        lines += ["", "Excluded"]
+        lines += [f"  {e.gpu:20} {e.reason} Relax: {e.relaxation}" for e in plan.excluded]
+    return "\n".join(lines)
+
+
+def _predict(asked: argparse.Namespace) -> int:
+    from sizing.points import predict_points, read_points, write_points
+
+    write_points(predict_points(read_points(asked.points)), asked.out)
+    return 0
+
+
+def _catalog(asked: argparse.Namespace) -> int:
+    from sizing.catalog.tables import catalog_table
+
+    catalog_table(asked.kind).to_csv(sys.stdout, index=False)
+    return 0

@@ -1,0 +1,164 @@
+"""Reading scenarios from YAML or JSON files: size limit, migration, unknown keys, one sentence per problem."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, get_args
+
+import yaml
+from pydantic import BaseModel, ValidationError
+
+from sizing.errors import InvalidScenario, nearest_names
+from sizing.scenario.schema import SCHEMA_VERSION, Scenario
+
+MAX_FILE_BYTES = 2_000_000
+"""A scenario is a page of text; with an inline config.json still far below this."""
+
+
+def load_scenario(path: Path) -> Scenario:
+    """The scenario in a file. Raises InvalidScenario when it cannot be read, with one sentence per problem."""
+    try:
+        if path.stat().st_size > MAX_FILE_BYTES:
+            raise InvalidScenario([f"{path.name} is larger than {MAX_FILE_BYTES // 1_000_000} MB: that is not a scenario."])
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise InvalidScenario([f"There is no file {path}."]) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidScenario([f"{path} cannot be read as text: {error}."]) from None
+    raw = parse(text, path.name)
+    model = raw.get("model")
+    if isinstance(model, dict) and isinstance(model.get("config"), str):
+        raw = {**raw, "model": {**model, "config": _config_beside(path, model["config"])}}
+    return scenario_from(raw)
+
+
+def parse(text: str, name: str = "scenario") -> dict[str, Any]:
+    """YAML or JSON text as a mapping. Raises InvalidScenario."""
+    try:
+        raw = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f" at line {mark.line + 1}" if mark is not None else ""
+        raise InvalidScenario([f"{name} is not valid YAML or JSON{where}."]) from None
+    except RecursionError:
+        raise InvalidScenario([f"{name} is nested too deeply to be a scenario."]) from None
+    if not isinstance(raw, dict):
+        raise InvalidScenario([f"{name} must hold keys such as model and workload, not {type(raw).__name__}."])
+    return raw
+
+
+def scenario_from(raw: Mapping[str, Any]) -> Scenario:
+    """A validated scenario from parsed keys. Raises InvalidScenario with one sentence per problem."""
+    try:
+        return Scenario.model_validate(migrated(raw))
+    except ValidationError as error:
+        raise InvalidScenario(problems_of(error)) from None
+
+
+def migrated(raw: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The keys in today's schema version. Version 1 is the first, so there is nothing older to migrate yet."""
+    version = raw.get("schema_version", SCHEMA_VERSION)
+    if isinstance(version, bool) or not isinstance(version, int) or version < 1:
+        raise InvalidScenario([f"schema_version must be a whole number from 1 to {SCHEMA_VERSION}, not {str(version)[:40]!r}."])
+    if version > SCHEMA_VERSION:
+        raise InvalidScenario([
+            f"schema_version {version} is newer than this engine knows ({SCHEMA_VERSION}): update the engine."
+        ])
+    return raw
+
+
+def _config_beside(scenario: Path, name: str) -> dict[str, Any]:
+    """The config.json a scenario file points to, relative to the scenario."""
+    path = scenario.parent / name
+    try:
+        if path.stat().st_size > MAX_FILE_BYTES:
+            raise InvalidScenario([f"model.config: {name} is larger than a config.json can be."])
+        config = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError):
+        raise InvalidScenario([f"model.config: there is no readable file {name} beside the scenario."]) from None
+    except (json.JSONDecodeError, RecursionError):
+        raise InvalidScenario([f"model.config: {name} is not valid JSON."]) from None
+    if not isinstance(config, dict):
+        raise InvalidScenario([f"model.config: {name} must be a JSON object."])
+    return config
+
+
+def problems_of(error: ValidationError) -> list[str]:
+    """One sentence per fault of a pydantic error, in the order of the file, without pydantic's own vocabulary."""
+    out: dict[str, str] = {}
+    for fault in error.errors(include_url=False):
+        path = [str(p) for p in fault["loc"] if not _is_branch(p)]
+        where = ".".join(path) or "scenario"
+        if fault["type"] == "extra_forbidden":
+            out[where] = _unknown_key(path)
+        else:
+            out.setdefault(where, f"{where}: {_sentence(fault)}")
+    return list(out.values())
+
+
+BRANCHES = {"str", "float", "int", "LengthSpread", "ModelSize", "ModelConfig", "Gamma", "Profile", "constrained-str"}
+
+
+def _is_branch(part: object) -> bool:
+    """Whether a part of an error's path is a branch of a union and not a key."""
+    text = str(part)
+    return text in BRANCHES or "[" in text or text.startswith(("literal", "constrained"))
+
+
+def _sentence(fault: Any) -> str:
+    """What is wrong and what to give instead."""
+    kind, context, given = fault["type"], fault.get("ctx", {}), fault.get("input")
+    shown = f" (found {str(given)[:60]!r})" if not isinstance(given, dict | list) else ""
+    match kind:
+        case "missing":
+            return "is required."
+        case "greater_than":
+            return f"must be greater than {context['gt']:g}{shown}."
+        case "greater_than_equal":
+            return f"must be at least {context['ge']:g}{shown}."
+        case "less_than":
+            return f"must be less than {context['lt']:g}{shown}."
+        case "less_than_equal":
+            return f"must be at most {context['le']:g}{shown}."
+        case "finite_number":
+            return f"must be a finite number{shown}."
+        case "float_parsing" | "float_type" | "int_parsing" | "int_type" | "int_from_float" | "decimal_parsing":
+            return f"must be a number{shown}."
+        case "literal_error":
+            return f"must be {context['expected']}{shown}."
+        case "value_error":
+            return f"{context['error']}."
+        case _:
+            return f"{fault['msg'][0].lower()}{fault['msg'][1:]}{shown}."
+
+
+def _unknown_key(path: list[str]) -> str:
+    """An unknown key, with the nearest known key of its section."""
+    section, key = path[:-1], path[-1]
+    near = nearest_names(key, _keys_of(section)) or nearest_names(key, _all_keys(Scenario))
+    hint = f" Did you mean {' or '.join(near)}?" if near else f" Known keys: {', '.join(sorted(_keys_of(section)))}."
+    return f"{'.'.join(path)}: unknown key.{hint}"
+
+
+def _keys_of(section: Iterable[str]) -> list[str]:
+    """Keys of the part of the scenario that a path leads to."""
+    parts: list[type[BaseModel]] = [Scenario]
+    for name in section:
+        inside = [m for p in parts if name in p.model_fields for m in _parts_in(p.model_fields[name].annotation)]
+        parts = inside or parts
+    return [key for part in parts for key in part.model_fields]
+
+
+def _parts_in(annotation: object) -> list[type[BaseModel]]:
+    """The parts (pydantic models) that an annotation allows."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [part for arg in get_args(annotation) for part in _parts_in(arg)]
+
+
+def _all_keys(part: type[BaseModel]) -> list[str]:
+    """Every key of the scenario at any depth."""
+    inside = [p for field in part.model_fields.values() for p in _parts_in(field.annotation)]
+    return [*part.model_fields, *(key for p in inside for key in _all_keys(p))]

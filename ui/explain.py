@@ -1,0 +1,69 @@
+"""Follow one number: its formula, the formula with this plan's numbers, and where both come from."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pandas as pd
+import streamlit as st
+
+from sizing.glossary import FieldEntry, fields
+from sizing.result import Explained, Plan
+from ui.format import as_markdown
+
+
+def explain_popover(plan: Plan, name: str, *, label: str = "Explain") -> None:
+    """A small button that opens formula, numbers and source of one figure; nothing where nothing is known of it.
+
+    ``name`` is a name in ``Plan.explained`` or that of a public result field, whose formula is shown without numbers.
+    """
+    body = explanation(plan, name)
+    if body:
+        with st.popover(label, type="tertiary", icon=":material/function:", help="How this number comes about"):
+            st.markdown(body)
+
+
+def explain_all(plan: Plan) -> None:
+    """Every figure of the plan with value, formula, numbers and source, as a table."""
+    st.dataframe(
+        explained_table(plan), hide_index=True, alt="Every figure of the plan with formula, numbers and source",
+        column_config={"Quantity": st.column_config.TextColumn(pinned=True)},
+    )  # fmt: skip
+
+
+def explanation(plan: Plan, name: str) -> str:
+    """The text of the popover, as Markdown; "" where nothing is known of the figure."""
+    found = next((item for item in plan.explained if item.name.casefold() == name.casefold()), None)
+    entry = field_entry(name)
+    if found is None and entry is None:
+        return ""
+    parts = [f"**{as_markdown(_label(name, entry))}**" + (f": {as_markdown(found.value)}" if found else "")]
+    if entry:
+        parts.append(as_markdown(entry.help))
+    if found:
+        parts += _lines(found)
+    elif entry and entry.formula:
+        parts.append(f"Formula\n\n> {as_markdown(entry.formula)}")
+    return "\n\n".join(parts)
+
+
+def explained_table(plan: Plan) -> pd.DataFrame:
+    """``Plan.explained`` as a table, in the words of the labels."""
+    rows = [(_label(e.name, field_entry(e.name)), e.value, e.formula, e.numbers, e.source) for e in plan.explained]
+    return pd.DataFrame(rows, columns=["Quantity", "Value", "Formula", "With these numbers", "Source"])
+
+
+@cache
+def field_entry(name: str) -> FieldEntry | None:
+    """The public result field of that name or label; the first in the order of the answer."""
+    wanted = name.casefold()
+    return next((entry for entry in fields() if wanted in (entry.name.casefold(), entry.label.casefold())), None)
+
+
+def _lines(found: Explained) -> list[str]:
+    parts = [f"Formula\n\n> {as_markdown(found.formula)}", f"With these numbers\n\n> {as_markdown(found.numbers)}"]
+    return [*parts, f"Source: {as_markdown(found.source)}"]
+
+
+def _label(name: str, entry: FieldEntry | None) -> str:
+    return entry.label if entry else name

@@ -1,0 +1,85 @@
+"""The Methodology page: search, contents and chapters of :mod:`sizing.methodology`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+from itertools import groupby
+
+import pandas as pd
+import streamlit as st
+
+from sizing.methodology import Entry, Section, Table, search, sections
+from sizing.methodology.markdown import entry as entry_markdown
+from ui.format import as_markdown, count
+
+_FEW_ROWS = 12
+_ROW_PIXELS = 35
+
+
+def draw() -> None:
+    """The page below its title: a search over everything, and the contents with one chapter open."""
+    query, slug = _choices()
+    if query:
+        found = search(sections(), query)
+        _say_how_many(found, query)
+    else:
+        found = tuple(section for section in sections() if section.slug == slug)
+    for section in found:
+        draw_section(section)
+
+
+def draw_section(section: Section) -> None:
+    """One chapter: heading with its anchor, introduction, entries by group, tables."""
+    st.header(section.title, anchor=section.slug, divider="gray")
+    if section.intro:
+        st.markdown(section.intro)
+    for group, entries in groupby(section.entries, key=lambda item: item.group):
+        st.markdown(_group_markdown(group, tuple(entries)))
+    for table in section.tables:
+        _draw_table(section, table)
+
+
+def _choices() -> tuple[str, str]:
+    """The words to look for and the open chapter, both part of the link."""
+    titles = {section.slug: section.title for section in sections()}
+    query = st.text_input(
+        "Search all chapters", key="term", bind="query-params", type="search", icon=":material/search:",
+        placeholder="Term, formula, constant, GPU, source",
+        help="Finds entries and table rows that hold every word. The link in the address bar keeps the search.",
+    )  # fmt: skip
+    chapter = st.pills(
+        "Contents", list(titles), format_func=titles.__getitem__, key="chapter", bind="query-params",
+        default=next(iter(titles)), required=True, wrap=True,
+        help="The chapter that is open. The link in the address bar keeps the choice.",
+    )  # fmt: skip
+    return (query or "").strip(), str(chapter)
+
+
+def _say_how_many(found: Iterable[Section], query: str) -> None:
+    hits = sum(len(s.entries) + sum(len(t.rows) for t in s.tables) for s in found)
+    if hits:
+        st.caption(f"{count(hits)} entries and rows hold “{as_markdown(query)}”.")
+    else:
+        st.info(f"Nothing holds “{as_markdown(query)}”. Use fewer words, or clear the search to return to the chapters.")
+
+
+@lru_cache(maxsize=256)
+def _group_markdown(group: str, entries: tuple[Entry, ...]) -> str:
+    return "\n\n".join([f"#### {as_markdown(group)}", *map(entry_markdown, entries)])
+
+
+def _draw_table(section: Section, table: Table) -> None:
+    st.subheader(table.title, anchor=False)
+    if table.note:
+        st.caption(table.note)
+    height = "auto" if len(table.rows) <= _FEW_ROWS else _FEW_ROWS * _ROW_PIXELS
+    st.dataframe(
+        _frame(table), hide_index=True, height=height, key=f"{section.slug}_{table.title}",
+        alt=f"{table.title}: {', '.join(table.columns)}",
+    )  # fmt: skip
+
+
+@lru_cache(maxsize=256)
+def _frame(table: Table) -> pd.DataFrame:
+    return pd.DataFrame(list(table.rows), columns=list(table.columns)).convert_dtypes()
