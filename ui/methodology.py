@@ -13,8 +13,9 @@ from sizing.methodology import Entry, Section, Table, search, sections
 from sizing.methodology.markdown import entry as entry_markdown
 from ui.format import as_markdown, count
 
-_FEW_ROWS = 12
-_ROW_PIXELS = 35
+_LONG = 60
+_ONE_LINE, _TWO_LINES, _TALLEST = 35, 56, 640
+"""Heights of table rows and of the tallest table, in pixels."""
 
 
 def draw() -> None:
@@ -31,7 +32,7 @@ def draw() -> None:
 
 def draw_section(section: Section) -> None:
     """One chapter: heading with its anchor, introduction, entries by group, tables."""
-    st.header(section.title, anchor=section.slug, divider="gray")
+    st.subheader(section.title, anchor=section.slug, divider="gray")
     if section.intro:
         st.markdown(section.intro)
     for group, entries in groupby(section.entries, key=lambda item: item.group):
@@ -61,23 +62,33 @@ def _say_how_many(found: Iterable[Section], query: str) -> None:
     if hits:
         st.caption(f"{count(hits)} entries and rows hold “{as_markdown(query)}”.")
     else:
-        st.info(f"Nothing holds “{as_markdown(query)}”. Use fewer words, or clear the search to return to the chapters.")
+        st.info(f"Nothing holds “{as_markdown(query)}”. Use fewer words, or clear the search to see the chapters.")
 
 
 @lru_cache(maxsize=256)
 def _group_markdown(group: str, entries: tuple[Entry, ...]) -> str:
-    return "\n\n".join([f"#### {as_markdown(group)}", *map(entry_markdown, entries)])
+    return "\n\n".join([f"##### {as_markdown(group)}", *map(entry_markdown, entries)])
 
 
 def _draw_table(section: Section, table: Table) -> None:
-    st.subheader(table.title, anchor=False)
+    st.markdown(f"##### {as_markdown(table.title)}", anchors=False)
     if table.note:
         st.caption(table.note)
-    height = "auto" if len(table.rows) <= _FEW_ROWS else _FEW_ROWS * _ROW_PIXELS
+    long = _long_columns(table)
+    row = _TWO_LINES if long else _ONE_LINE
     st.dataframe(
-        _frame(table), hide_index=True, height=height, key=f"{section.slug}_{table.title}",
+        _frame(table), hide_index=True, key=f"{section.slug}_{table.title}", row_height=row,
+        height="content" if len(table.rows) * row <= _TALLEST else _TALLEST,
+        column_config={name: st.column_config.TextColumn(width="large") for name in long},
         alt=f"{table.title}: {', '.join(table.columns)}",
     )  # fmt: skip
+
+
+@lru_cache(maxsize=256)
+def _long_columns(table: Table) -> tuple[str, ...]:
+    """Columns of sentences rather than names: they are wide, and wrap."""
+    lengths = {name: max((len(str(row[i])) for row in table.rows), default=0) for i, name in enumerate(table.columns)}
+    return tuple(name for name, length in lengths.items() if length > _LONG)
 
 
 @lru_cache(maxsize=256)

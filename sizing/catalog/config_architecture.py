@@ -49,9 +49,7 @@ def architecture(fields: Fields) -> Architecture:
         output_rank=(fields.whole("o_lora_rank", high=MAX_WIDTH) or 0) if compressed else 0,
         output_groups=(fields.whole("o_groups", high=MAX_HEADS) or 1) if compressed else 0,
         query_rank=fields.whole("q_lora_rank", low=0, high=MAX_WIDTH) or hidden,
-        indexer_heads=fields.whole("index_n_heads", high=MAX_HEADS) or 0,
-        indexer_dim=fields.whole("index_head_dim", high=MAX_WIDTH) or 0,
-        indexer_layers=0 if compressed else _indexer_layers(fields, plan),
+        **_indexer(fields, plan, compressed),
         recurrent=recurrent_mixer(fields, hidden, heads) if _recurrent(plan) else None,
         dense_beside_experts=fields.flag("enable_moe_block"),
         **_mlp_widths(fields, hidden, kind),
@@ -92,12 +90,19 @@ def _latent(fields: Fields, dim: int) -> LatentAttention | None:
     )
 
 
-def _indexer_layers(fields: Fields, plan: tuple[Layer, ...]) -> int:
-    """Layers with a sparse-attention indexer of their own: as listed, else every attention layer."""
-    if not fields.whole("index_head_dim", high=MAX_WIDTH):
-        return 0
-    listed = fields.items("indexer_types")
-    return sum(kind == "full" for kind in listed) if listed else sum(layer.mixer == "full" for layer in plan)
+def _indexer(fields: Fields, plan: tuple[Layer, ...], compressed: bool) -> dict[str, int]:
+    """Sparse-attention indexer (DeepSeek, GLM; MiniMax-M3 in a section of its own): heads, width, layers that have one."""
+    section = fields.section("sparse_attention_config")
+    heads = fields.whole("index_n_heads", high=MAX_HEADS) or _in_section(section, "sparse_num_index_heads") or 0
+    dim = fields.whole("index_head_dim", high=MAX_WIDTH) or _in_section(section, "sparse_index_dim") or 0
+    listed, frequency = fields.items("indexer_types"), section.get("sparse_attention_freq")
+    layers = sum(layer.mixer == "full" for layer in plan)
+    if listed:
+        layers = sum(kind == "full" for kind in listed[: len(plan)])
+    elif isinstance(frequency, list):
+        layers = sum(kind in (1, True) for kind in frequency[: len(plan)])
+    has_one = bool(dim) and not compressed
+    return {"indexer_heads": heads, "indexer_dim": dim, "indexer_layers": layers if has_one else 0}
 
 
 def _mlp_widths(fields: Fields, hidden: int, kind: str) -> dict[str, int]:

@@ -125,7 +125,7 @@ class Fields:
 def checked_whole(name: str, value: Any, low: int, high: int) -> int:
     """``value`` as a whole number between ``low`` and ``high``, or InvalidModelConfig naming the field."""
     number = value if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
-    if not math.isfinite(number) or number != int(number) or not low <= number <= high:
+    if not low <= number <= high or number != int(number):
         reject(name, value, f"a whole number between {low:,} and {high:,}")
     return int(number)
 

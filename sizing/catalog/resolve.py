@@ -58,7 +58,7 @@ def resolve_gpu(name: str) -> Gpu:
     """
     found = _gpu_names().get(_squeeze(name))
     if found is None:
-        raise UnknownName("GPU", name, [*gpus(), *(gpu.name for gpu in gpus().values())])
+        raise UnknownName("GPU", name, [*gpus(), *(gpu.name for gpu in gpus().values()), *_gpu_aliases()])
     return gpus()[found]
 
 
@@ -135,13 +135,18 @@ def _squeeze(name: str) -> str:
 
 
 @cache
+def _gpu_aliases() -> Mapping[str, str]:
+    return MappingProxyType({str(alias): gpu_id for alias, gpu_id in read_yaml("aliases.yaml")["gpus"].items()})
+
+
+@cache
 def _gpu_names() -> Mapping[str, str]:
     """Every accepted spelling of an accelerator, squeezed, and the id it stands for."""
     names: dict[str, str] = {}
     for gpu_id, gpu in gpus().items():
         names[_squeeze(gpu.name)] = gpu_id
-    for alias, gpu_id in read_yaml("aliases.yaml")["gpus"].items():
-        names[_squeeze(str(alias))] = gpu_id
+    for alias, gpu_id in _gpu_aliases().items():
+        names[_squeeze(alias)] = gpu_id
     for gpu_id in gpus():
         names[_squeeze(gpu_id)] = gpu_id
     return MappingProxyType(names)

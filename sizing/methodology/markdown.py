@@ -25,21 +25,21 @@ def document(sections: Iterable[Section]) -> str:
 
 
 def entry(item: Entry) -> str:
-    """One entry as Markdown: what it is, the formula set apart, source and place."""
+    """One entry as Markdown: what it is, its formula, source and place, each on a line of its own."""
     also = f" ({', '.join(item.also)})" if item.also else ""
-    parts = [f"**{plain(item.title)}**{plain(also)}" + (f": {rich(item.text)}" if item.text else "")]
+    lines = [f"**{plain(item.title)}**{plain(also)}" + (f": {rich(item.text)}" if item.text else "")]
     if item.formula:
-        parts.append(_set_apart(item.formula))
+        lines.append(f"Formula: {_formula(item.formula)}")
     if item.where:
         source = f"Source: {rich(item.source.rstrip('.'))}. " if item.source else ""
-        parts.append(f"{source}In `{item.where}`.")
-    return "\n\n".join(parts)
+        lines.append(f"{source}In `{item.where}`.")
+    return "  \n".join(lines)
 
 
-def _set_apart(formula: str) -> str:
-    """A formula in a block of its own: as code where it is short and nothing else, else as a quotation, which wraps."""
+def _formula(formula: str) -> str:
+    """A formula as code where it is short and nothing else; prose around it stays prose."""
     code = formula.rstrip(".")
-    return f"> `{code}`" if len(code) <= _SHORT and "`" not in code else f"> {rich(formula)}"
+    return f"`{code}`" if len(code) <= _SHORT and "`" not in code else rich(formula)
 
 
 def plain(text: str) -> str:

@@ -12,21 +12,26 @@ from sizing.methodology.content import Entry, Section, Table
 def search(sections: Iterable[Section], query: str) -> tuple[Section, ...]:
     """The sections reduced to entries and rows that hold every word of the query, in any case; empty ones left out.
 
-    An entry whose name or other name is the query comes first. A blank query finds everything.
+    An entry whose name or other name is the query comes first, and its section before others. A blank query finds everything.
     """
     words = query.casefold().split()
     if not words:
         return tuple(sections)
     wanted = " ".join(words)
-    found = (_reduced(section, words, wanted) for section in sections)
-    return tuple(section for section in found if section.entries or section.tables)
+    reduced = (_reduced(section, words, wanted) for section in sections)
+    found = [section for section in reduced if section.entries or section.tables]
+    return tuple(sorted(found, key=lambda section: not any(_is_named(entry, wanted) for entry in section.entries)))
 
 
 def _reduced(section: Section, words: list[str], wanted: str) -> Section:
     entries = [entry for entry in section.entries if _holds(_entry_text(entry), words)]
-    entries.sort(key=lambda e: wanted not in (e.title.casefold(), *(a.casefold() for a in e.also)))
+    entries.sort(key=lambda entry: not _is_named(entry, wanted))
     tables = [_matching(table, words) for table in section.tables]
     return replace(section, intro="", entries=tuple(entries), tables=tuple(t for t in tables if t.rows))
+
+
+def _is_named(entry: Entry, wanted: str) -> bool:
+    return wanted in (entry.title.casefold(), *(other.casefold() for other in entry.also))
 
 
 def _matching(table: Table, words: list[str]) -> Table:
