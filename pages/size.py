@@ -11,21 +11,23 @@ from ui.results.tables import draw_alternatives, draw_excluded
 from ui.results.trade_off import draw_trade_off
 
 shell.require("size")
-with shell.header("Size", scenario=state.values()["name"]):
-    inputs.draw_presets()
+top = shell.header("Size")
 dark = st.context.theme.type == "dark"
 CHART = {"config": {"displaylogo": False}}
 
 form, results = st.columns([1, 2], gap="medium")
 with form:
     inputs.draw()
+with top:
+    shell.chip(state.values()["name"])
+    inputs.draw_presets()
 
 with results:
     answer = draw_outcome(state.outcome())
     if answer is not None:
         plan, limits = answer.plan, answer.scenario.limits
         draw_key_figures(plan, answer.scenario)
-        draw_warnings(answer)
+        draw_warnings(answer, "warning", "info")
         memory, trade, load, ranked, why, export = st.tabs(
             ["Memory", "Throughput or latency", "Load curve", "Alternatives", "Why", "Export"], key="view",
             on_change="rerun", bind="query-params",
@@ -45,7 +47,6 @@ with results:
         if ranked.open:
             with ranked:
                 draw_alternatives(answer)
-                st.markdown("**Excluded, and the smallest change that would let them in**")
                 draw_excluded(answer)
         if why.open:
             with why:

@@ -30,14 +30,16 @@ def parameters() -> dict[str, list[str]]:
     return {key: st.query_params.get_all(key) for key in st.query_params}
 
 
-def header(title: str, *, scenario: str = "") -> DeltaGenerator:
-    """Title of the page and the chip with the scenario it is about; returns the row, so that a page can add to it."""
+def header(title: str) -> DeltaGenerator:
+    """Title of the page; returns its row, so that a page can add to it."""
     row = st.container(horizontal=True, vertical_alignment="center", gap="small")
-    with row:
-        st.header(title, width="content", anchor=False)
-        if scenario:
-            st.badge(as_markdown(scenario), icon=":material/topic:", color="blue", help="The scenario on this page.")
+    row.header(title, width="content", anchor=False)
     return row
+
+
+def chip(scenario: str) -> None:
+    """The name of the scenario that the page is about."""
+    st.badge(as_markdown(scenario) or "Untitled", icon=":material/topic:", color="blue", help="The scenario on this page.")
 
 
 def footer() -> None:

@@ -91,7 +91,7 @@ def _latent(fields: Fields, dim: int) -> LatentAttention | None:
 
 
 def _indexer(fields: Fields, plan: tuple[Layer, ...], compressed: bool) -> dict[str, int]:
-    """Sparse-attention indexer (DeepSeek, GLM; MiniMax-M3 in a section of its own): heads, width, layers that have one."""
+    """Sparse-attention indexer (DeepSeek, GLM, MiniMax-M3 in a section of its own): heads, width, layers with one."""
     section = fields.section("sparse_attention_config")
     heads = fields.whole("index_n_heads", high=MAX_HEADS) or _in_section(section, "sparse_num_index_heads") or 0
     dim = fields.whole("index_head_dim", high=MAX_WIDTH) or _in_section(section, "sparse_index_dim") or 0

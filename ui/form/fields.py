@@ -65,7 +65,7 @@ _MODEL = (
     Field(key="size_name", kind="text", label="Model name", path="model.name", help="Any name.",
           example="NeMo 43B GPT"),
     _number("size_b", "Parameters", "billions", "43", "Layers, heads and KV cache are then assumed from models of that "
-            "size; the assumptions are listed with the answer.", "model.params_b"),
+            "size; the assumptions are listed with the answer.", "model.params_b", short="Size"),
 )
 
 _WORKLOAD = (
@@ -165,8 +165,10 @@ _ASSUMPTIONS = (
     _choice("m_sys", "Measured system", "System the benchmark ran on.", "measured.system"),
     _number("m_rps", "Measured requests/s", "per system", "2.4", "Requests per second of one system within the "
             "limits.", "measured.rps_per_system"),
-    _number("m_ttft", "Measured TTFT", "ms", "2606", "At that rate. Empty: unknown.", "measured.ttft_ms"),
-    _number("m_itl", "Measured ITL", "ms", "21.4", "At that rate. Empty: unknown.", "measured.itl_ms"),
+    _number("m_ttft", "Measured TTFT", "ms", "2606", "At that rate. Empty: unknown.", "measured.ttft_ms",
+            short="TTFT"),
+    _number("m_itl", "Measured ITL", "ms", "21.4", "At that rate. Empty: unknown.", "measured.itl_ms",
+            short="ITL"),
     Field(key="m_source", kind="text", label="Where the record comes from", path="measured.source",
           help="Shown with the answer.", example="Benchmark of 12 March"),
     _number("usd_system", "Price of a system", "USD", "400000", "Replaces the list price. Never part of a link.",

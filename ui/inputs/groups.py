@@ -1,4 +1,7 @@
-"""Workload, limits, hardware, assumptions: what is asked first, and what is one click away."""
+"""Workload, limits, hardware, assumptions: what is asked first, and what is one click away.
+
+A link fills a widget in when it is drawn. So what decides about other fields is drawn before them, into its place below.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,10 @@ from ui.format import count
 from ui.inputs.model import draw_model
 from ui.inputs.widgets import dropdown, segments, several, switch, text
 from ui.presets import presets
+
+_NOT_HELD = {"offline": "Offline: no latency limit, maximum throughput.",
+             "sequential": "Whole answers: only the E2E limit below counts."}
+"""What to say beside TTFT and ITL where they do not count."""
 
 _LOADS = {"rps": ("rps",), "average": ("avg", "avg_pct"), "users": ("users", "per_user")}
 
@@ -41,21 +48,12 @@ def _load() -> None:
 
 def _workload() -> None:
     st.markdown("**Workload**")
-    draw_model()
-    unit = label("unit", state.values()["unit"]).lower()
-    if state.values()["compose"]:
-        text("osl", unit=unit)
-    else:
-        text("isl", "osl", unit=unit)
-    _in_tokens()
-    segments("load", labelled=False)
-    text(*_LOADS[state.values()["load"]])
-    if state.values()["load"] == "users":
-        text("hours", "p2m")
+    first = st.container(gap="xsmall")
     with st.expander("More on the workload", type="compact"):
         text("growth", "cv")
         dropdown("unit")
-        if state.values()["unit"] != "tokens":
+        unit = label("unit", state.values()["unit"]).lower()
+        if unit != "tokens":
             dropdown("lang")
             text("ratio")
         if switch("compose"):
@@ -65,6 +63,18 @@ def _workload() -> None:
             text("turns")
         text("isl95", "osl95")
         text("name")
+    with first:
+        _first_of_workload(unit)
+
+
+def _first_of_workload(unit: str) -> None:
+    draw_model()
+    text(*(("osl",) if state.values()["compose"] else ("isl", "osl")), unit=unit)
+    _in_tokens()
+    segments("load", labelled=False)
+    text(*_LOADS[state.values()["load"]])
+    if state.values()["load"] == "users":
+        text("hours", "p2m")
 
 
 def _in_tokens() -> None:
@@ -81,22 +91,19 @@ def _in_tokens() -> None:
 
 def _limits() -> None:
     st.markdown("**Limits**")
-    mode = state.values()["mode"]
-    if mode == "offline":
-        st.caption("Offline: no latency limit, maximum throughput.")
-    text("ttft", "itl")
-    with st.expander("More limits", type="compact", expanded=mode == "sequential"):
+    first = st.container(gap="xsmall")
+    with st.expander("More limits", type="compact"):
         segments("mode")
         text("e2e", "pct")
+    with first:
+        if note := _NOT_HELD.get(state.values()["mode"]):
+            st.caption(note)
+        text("ttft", "itl")
 
 
 def _hardware() -> None:
     st.markdown("**Hardware**")
-    several("gpu")
-    segments("where")
-    if state.restricted():
-        st.button("Consider all hardware again", on_click=state.consider_all, key="all_hardware", width="stretch",
-                  icon=":material/restart_alt:")
+    first = st.container(gap="xsmall")
     with st.expander("More on the hardware", type="compact"):
         for key in ("engine", "prec", "kv", "tp", "pp", "ep"):
             several(key)
@@ -106,6 +113,12 @@ def _hardware() -> None:
             text("own_fp16", "own_fp8")
             text("own_link", "own_domain")
             text("own_watts", "own_usd")
+    with first:
+        several("gpu")
+        segments("where")
+        if state.restricted():
+            st.button("Consider all hardware again", on_click=state.consider_all, key="all_hardware", width="stretch",
+                      icon=":material/restart_alt:", help="Takes back every choice of GPU, engine and parallelism.")
 
 
 def _assumptions() -> None:

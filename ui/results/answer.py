@@ -12,7 +12,8 @@ from ui.format import as_markdown
 from ui.state import Answer, Outcome
 
 _LOOKS = {"error": (st.error, ":material/error:"), "warning": (st.warning, ":material/warning:"),
-          "info": (st.info, ":material/info:")}
+          "info": (st.markdown, ":material/info:")}
+"""How a severity is drawn: only what asks for a decision gets a coloured box."""
 _RELAXATIONS = 4
 
 
@@ -21,7 +22,7 @@ def draw_outcome(outcome: Outcome) -> Answer | None:
     now = outcome.answer
     if now and now.plan.feasible:
         _sentence(now.plan)
-        draw_warnings(now, ("error",))
+        draw_warnings(now, "error")
         return now
     if now:
         _infeasible(now)
@@ -54,26 +55,30 @@ def _infeasible(answer: Answer) -> None:
 
 
 def _relaxation(excluded: Excluded, answer: Answer, *, key: str) -> None:
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"{label('gpu', excluded.gpu)}: {as_markdown(excluded.relaxation)}", width="stretch")
+    words, remedy = st.columns([3, 1], vertical_alignment="center")
+    words.markdown(f"{label('gpu', excluded.gpu)}: {as_markdown(excluded.relaxation)}")
+    with remedy:
         fix_button(excluded.fix, answer.scenario, key=key)
 
 
-def draw_warnings(answer: Answer, severities: tuple[Severity, ...] = ("warning", "info")) -> None:
-    """The warnings of these severities, gravest first, each with its one-click fix."""
+def draw_warnings(answer: Answer, *severities: Severity) -> None:
+    """The warnings of these severities, in that order, each with its one-click fix."""
     for severity in severities:
-        show, icon = _LOOKS[severity]
         for warning in (w for w in answer.plan.warnings if w.severity == severity):
-            with st.container(horizontal=True, vertical_alignment="center"):
-                show(as_markdown(warning.message), icon=icon, width="stretch")
-                fix_button(warning.fix, answer.scenario, key=f"fix_{warning.code}")
+            message, remedy = st.columns([3, 1], vertical_alignment="center") if warning.fix else (st.container(), None)
+            show, icon = _LOOKS[severity]
+            with message:
+                show(f"{icon} {as_markdown(warning.message)}")
+            if remedy:
+                with remedy:
+                    fix_button(warning.fix, answer.scenario, key=f"fix_{warning.code}")
 
 
 def fix_button(fix: Fix | None, scenario: Scenario, *, key: str) -> None:
     """The one-click remedy, when there is one."""
     if fix:
         st.button(fix.label, key=key, on_click=state.apply_fix, args=(fix, scenario), icon=":material/build:",
-                  help=f"Changes {fix.key} in the form.")
+                  help=f"Changes {fix.key} in the form.", width="stretch")
 
 
 def _inputs(scenario: Scenario) -> str:

@@ -29,8 +29,11 @@ class Figure(NamedTuple):
 
 def draw_key_figures(plan: Plan, scenario: Scenario) -> None:
     """GPUs, systems, latency against its limit, output tokens/s per GPU, cost and power."""
-    with st.grid(_PER_ROW, min_column_width=_NARROWEST, gap="small"):
-        for figure in key_figures(plan, scenario):
+    figures = list(key_figures(plan, scenario))
+    grid = st.grid(_PER_ROW, min_column_width=_NARROWEST, gap="small")
+    for number, figure in enumerate(figures, start=1):
+        fills_the_row = number == len(figures) and number % _PER_ROW == _PER_ROW - 1
+        with grid.cell(column_span=2 if fills_the_row else 1):
             _draw(figure, plan)
 
 
@@ -44,13 +47,13 @@ def key_figures(plan: Plan, scenario: Scenario) -> Iterator[Figure]:
     yield Figure("systems", "Systems", count(deployed.systems), _instances(deployed),
                  "Whole systems to buy or rent, and the instances (copies of the model) they run.")
     yield from _latencies(plan, scenario)
-    if one:
-        yield _rate(one)
     if cost:
         yield Figure("usd_per_month", "Cost per month", usd(cost.usd_per_month),
                      _per_million(cost.usd_per_million_output_tokens), f"{cost.basis} {cost.source}")
         yield Figure("power_kw", "Power", kilowatts(cost.power_kw), "",
                      "Systems at maximum power, or GPUs at their TDP.")
+    if one:
+        yield _rate(one)
 
 
 def gpu_range(low: int | None, high: int | None) -> str:
@@ -66,7 +69,7 @@ def _draw(figure: Figure, plan: Plan) -> None:
         st.caption(figure.label, help=as_markdown(figure.help))
         st.metric(figure.label, figure.value, label_visibility="collapsed")
         if figure.note:
-            st.caption(colour.format(as_markdown(figure.note)))
+            st.markdown(f":small[{colour.format(as_markdown(figure.note))}]")
         explain_popover(plan, figure.name)
 
 

@@ -11,6 +11,7 @@ from ui.choices import label
 from ui.format import as_markdown
 from ui.results.answer import fix_button
 from ui.results.key_figures import gpu_range
+from ui.results.trade_off import describe
 from ui.state import Answer
 
 USE = "Use"
@@ -31,42 +32,45 @@ def draw_alternatives(answer: Answer) -> None:
         key="alternatives",
         alt="Deployments that meet the limits, best first",
         column_config={
-            USE: st.column_config.ButtonColumn("", key=_CLICK, on_click=_use, args=(answer,), width="small"),
-            "gpu": st.column_config.TextColumn("GPU", pinned=True),
-            "gpus": number("GPUs", format="localized"),
+            "deployment": st.column_config.TextColumn("Deployment", pinned=True, width=300),
+            USE: st.column_config.ButtonColumn("", key=_CLICK, on_click=_use, args=(answer,), width=60),
+            "usd": number("USD a month", format="localized", step=1),
             "range": st.column_config.TextColumn("GPUs (80 %)"),
             "systems": number("Systems", format="localized"),
-            "engine": "Engine", "precision": "Weights", "tp": number("TP"), "pp": number("PP"), "ep": number("EP"),
-            "usd": number("USD a month", format="localized", step=1),
-            "ttft": number(f"{at} TTFT (ms)", format="localized", step=1),
-            "itl": number(f"{at} ITL (ms)", format="%.1f"),
-            "rate": number("Output tokens/s per GPU", format="localized", step=1),
+            "ttft": number(f"{at} TTFT (ms)", format="localized"),
+            "itl": number(f"{at} ITL (ms)", format="localized"),
+            "e2e": number(f"{at} E2E (ms)", format="localized"),
+            "rate": number("Output tokens/s per GPU", format="localized"),
             "limited": "Limited by", "source": "Step times from",
         },
     )
 
 
 def alternatives_table(candidates: tuple[Candidate, ...]) -> pd.DataFrame:
-    """One row per deployment, in rank order."""
+    """One row per deployment, in rank order; numbers to three significant digits."""
     return pd.DataFrame([{
-        USE: USE, "gpu": label("gpu", c.deployment.gpu), "gpus": c.deployment.gpus,
+        "deployment": describe(c), USE: USE, "usd": _short(c.usd_per_month),
         "range": gpu_range(c.gpus_low, c.gpus_high).removesuffix(" (80 %)"), "systems": c.deployment.systems,
-        "usd": None if c.usd_per_month is None else float(f"{c.usd_per_month:.3g}"),
-        "ttft": float(f"{c.ttft_ms:.3g}"), "itl": float(f"{c.itl_ms:.3g}"),
-        "rate": float(f"{c.output_tokens_per_s_per_gpu:.3g}"),
-        "engine": label("engine", c.deployment.engine), "precision": label("prec", c.deployment.weight_precision),
-        "tp": c.deployment.tp, "pp": c.deployment.pp, "ep": c.deployment.ep, "limited": c.limited_by,
-        "source": c.source,
+        "ttft": _short(c.ttft_ms), "itl": _short(c.itl_ms), "e2e": _short(c.e2e_ms),
+        "rate": _short(c.output_tokens_per_s_per_gpu), "limited": c.limited_by, "source": c.source,
     } for c in candidates])
 
 
 def draw_excluded(answer: Answer) -> None:
     """GPUs that cannot serve the scenario: why, and what would change it."""
+    if answer.plan.excluded:
+        st.markdown("**Excluded, and the smallest change that would let them in**")
     for number, excluded in enumerate(answer.plan.excluded):
-        with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(f"**{label('gpu', excluded.gpu)}** ({as_markdown(excluded.closest)}): "
-                        f"{as_markdown(excluded.reason)} {as_markdown(excluded.relaxation)}", width="stretch")
+        words, remedy = st.columns([3, 1], vertical_alignment="center")
+        closest = f" ({as_markdown(excluded.closest)})" if excluded.closest else ""
+        words.markdown(f"**{label('gpu', excluded.gpu)}**{closest}: {as_markdown(excluded.reason)} "
+                       f"{as_markdown(excluded.relaxation)}")
+        with remedy:
             fix_button(excluded.fix, answer.scenario, key=f"let_in_{number}")
+
+
+def _short(value: float | None) -> float | None:
+    return None if value is None else float(f"{value:.3g}")
 
 
 def _use(answer: Answer) -> None:

@@ -16,8 +16,9 @@ from ui.state import Answer
 def describe(candidate: Candidate) -> str:
     """A deployment in a few words: GPUs, engine, precision, parallelism."""
     chosen = candidate.deployment
+    layout = "".join(f" {name}{n}" for name, n in (("PP", chosen.pp), ("EP", chosen.ep), ("DP", chosen.dp)) if n > 1)
     return (f"{chosen.gpus} x {label('gpu', chosen.gpu)}, {label('engine', chosen.engine)}, "
-            f"{label('prec', chosen.weight_precision)}, TP{chosen.tp}")
+            f"{label('prec', chosen.weight_precision)}, TP{chosen.tp}{layout}")
 
 
 def draw_trade_off(answer: Answer, *, dark: bool) -> None:
@@ -47,7 +48,7 @@ def _selected(chosen: Candidate, answer: Answer) -> None:
         f"{at} ITL {ms(chosen.itl_ms)}, {significant(chosen.output_tokens_per_s_per_gpu)} output tokens/s per GPU, "
         f"{usd(chosen.usd_per_month)} a month."
     ).replace("$", r"\$")
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(facts, width="stretch")
-        st.button("Use this", key="use_trade", on_click=state.use_candidate, args=(chosen, answer.scenario),
-                  icon=":material/check:", help="Restricts the form to this deployment.")
+    words, action = st.columns([3, 1], vertical_alignment="center")
+    words.markdown(facts)
+    action.button("Use this", key="use_trade", on_click=state.use_candidate, args=(chosen, answer.scenario),
+                  icon=":material/check:", help="Restricts the form to this deployment.", width="stretch")

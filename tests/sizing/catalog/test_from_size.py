@@ -22,7 +22,9 @@ def test_any_size_gives_a_model_of_exactly_that_size(params_b):
     assert model.assumptions
 
 
-@pytest.mark.parametrize(("params_b", "layers", "hidden"), [(7, 32, 4096), (70, 80, 8192), (175, 96, 12288), (405, 126, 16384)])
+@pytest.mark.parametrize(
+    ("params_b", "layers", "hidden"), [(7, 32, 4096), (70, 80, 8192), (175, 96, 12288), (405, 126, 16384)]
+)
 def test_the_shape_is_close_to_published_models_of_that_size(params_b, layers, hidden):
     """Llama 2 7B, Llama 3 70B, GPT-3 175B, Llama 3.1 405B: layers x width within a fifth."""
     model = model_from_size("a model", params_b)
@@ -53,7 +55,8 @@ def test_a_size_out_of_range_is_refused(params_b):
 @pytest.mark.parametrize(
     ("overrides", "match"),
     [
-        ({"layers": 0}, "layers must be"), ({"heads": "x"}, "heads must be"), ({"hidden_size": 1.5}, "hidden_size must be"),
+        ({"layers": 0}, "layers must be"), ({"heads": "x"}, "heads must be"),
+        ({"hidden_size": 1.5}, "hidden_size must be"),
         ({"layer": 3}, "Did you mean layers"), ({"zzz": 3}, "Known: layers"), ({"layers": 2000}, "lower layers"),
         ({"heads": 8, "kv_heads": 16}, "lower kv_heads"), ({"max_context": float("nan")}, "max_context must be"),
     ],

@@ -1,7 +1,8 @@
-"""From typed names to catalogue entries: every name of the evidence file, common checkpoints, and never another size."""
+"""From typed names to catalogue entries: every name of the evidence, common checkpoints, and never another size."""
 
 from __future__ import annotations
 
+import contextlib
 import re
 
 import pytest
@@ -113,10 +114,8 @@ def test_an_unknown_name_offers_the_nearest_ones():
 @given(st.text(max_size=60))
 def test_any_text_resolves_or_is_unknown(name):
     for resolve in (resolve_model, resolve_gpu):
-        try:
+        with contextlib.suppress(UnknownName):
             resolve(name)
-        except UnknownName as error:
-            assert str(error)
 
 
 @pytest.mark.parametrize(
@@ -125,7 +124,8 @@ def test_any_text_resolves_or_is_unknown(name):
         ("H100", "h100_sxm"), ("h100 sxm", "h100_sxm"), ("NVIDIA H100 80GB HBM3", "h100_sxm"),
         ("NVIDIA H100 PCIe", "h100_pcie"), ("NVIDIA H100 NVL", "h100_nvl"), ("NVIDIA A100-SXM4-40GB", "a100_sxm_40g"),
         ("NVIDIA A100 80GB PCIe", "a100_pcie_80g"), ("NVIDIA L40S", "l40s"), ("NVIDIA GH200 480GB", "gh200"),
-        ("AMD Instinct MI300X OAM", "mi300x"), ("Tesla V100-SXM2-32GB", "v100_sxm"), ("RTX PRO 6000", "rtx_pro_6000_server"),
+        ("AMD Instinct MI300X OAM", "mi300x"), ("Tesla V100-SXM2-32GB", "v100_sxm"),
+        ("RTX PRO 6000", "rtx_pro_6000_server"),
         ("mi250", "mi250x"), ("Trainium2", "trn2"),
     ],
 )  # fmt: skip
