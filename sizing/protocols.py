@@ -64,8 +64,16 @@ def static_batch(times: StepTimes, lengths: Lengths, batch: Floats, fits: Floats
 
 
 def work_conserving_itl_s(times: StepTimes, lengths: Lengths, concurrency: Floats) -> Floats:
-    """ITL with B sequences in flight, each replaced when it ends: decode(B) + B x work / OSL (work conservation)."""
-    return np.asarray(times.decode_s + concurrency * times.prefill_work_s[:, None] / lengths.output, dtype=np.float64)
+    """ITL with B sequences in flight, each replaced when it ends: decode(B) + B x work / OSL + share of prompt steps x
+    their fixed time (work conservation)."""
+    shared = prompt_steps_share(lengths, concurrency) * np.reshape(times.prompt_step_s, (-1, 1))
+    return times.decode_s + concurrency * times.prefill_work_s[:, None] / lengths.output + shared
+
+
+def prompt_steps_share(lengths: Lengths, concurrency: Floats) -> Floats:
+    """Share of steps that carry prompt tokens: 1 - exp(-a), with a = B / OSL x chunks per prompt prompts per step."""
+    chunks = np.maximum(lengths.new / lengths.budget, 1.0)
+    return -np.expm1(-concurrency / lengths.output * chunks)
 
 
 def fixed_concurrency(times: StepTimes, lengths: Lengths, concurrency: Floats, fits: Floats) -> Expected:

@@ -61,7 +61,7 @@ def fitted() -> Section:
         tables.append(Table(title="Fixed times and factors", columns=("Name", "Value"), rows=single))
     return Section(
         slug="efficiencies",
-        title="Efficiencies of the roofline",
+        title="Efficiencies",
         intro="Share of the datasheet rates that real kernels reach, and fixed times in seconds. "
         f"Fit: {said or 'none'}.",
         tables=tuple(tables),
@@ -80,7 +80,7 @@ def engines_and_formats() -> Section:
     formats = tuple((p.label, p.bytes, p.compute, p.accuracy, p.needs) for p in precisions().values())
     return Section(
         slug="engines",
-        title="Engines and number formats",
+        title="Engines and formats",
         intro="Budgets and sequences are given for GPUs below and from 70 GiB of memory, where engines switch their "
         "defaults. Bytes per parameter include scales.",
         tables=(
@@ -102,7 +102,7 @@ def accuracy() -> Section | None:
     content: Mapping[str, Any] = read_yaml("accuracy.json")
     said = [f"{key.replace('_', ' ').capitalize()}: {value}." for key, value in content.items() if _is_plain(value)]
     tables = tuple(_records(key, value) for key, value in content.items() if isinstance(value, list) and value)
-    return Section(slug="accuracy", title="Measured accuracy", intro=" ".join(said), tables=tables)
+    return Section(slug="accuracy", title="Accuracy", intro=" ".join(said), tables=tables)
 
 
 def _sizes(pair: tuple[int, int]) -> str:

@@ -1,6 +1,7 @@
 """Workload, limits, hardware, assumptions: what is asked first, and what is one click away.
 
-A link fills a widget in when it is drawn. So what decides about other fields is drawn before them, into its place below.
+A link fills a widget in when it is drawn. So what decides about other fields is drawn before them, into its place
+below.
 """
 
 from __future__ import annotations
