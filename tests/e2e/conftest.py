@@ -6,7 +6,8 @@ A journey asks for ``open_page``::
         page = open_page("size?isl=3500", width=390, scheme="dark")
         assert ...
 
-and fails at its end when a page it opened shows an exception, logged an error, missed a resource or called another host.
+and fails at its end when a page it opened shows an exception, logged an error, missed a resource or called another
+host.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ _PROBLEM = "config_problem"
 def draw_model() -> None:
     """The model question; what it needs depends on where the model comes from."""
     segments("model_by", labelled=False)
-    match state.values()["model_by"]:
+    match state.value("model_by"):
         case "size":
             text("size_name", "size_b")
         case "config":
