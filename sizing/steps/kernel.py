@@ -13,7 +13,7 @@ import logging
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from itertools import pairwise
 from math import ceil
@@ -30,7 +30,7 @@ from sizing.steps.times import StepTimes, Traffic
 
 MS = 1e-3  # seconds per millisecond, the unit of the tables
 VERSION_SLOT = "current"  # the newest complete collection of each engine; the package rejects plain version numbers
-MAX_ENGINES = 256  # compiled configurations kept; one takes some hundred kB
+MAX_ENGINES = 4096  # compiled configurations kept; one takes about 10 kB beside the shared tables
 SHARED_SEQUENCES = 32  # decoding sequences per rank beside which a prompt's work is measured, see ``_work_s``
 PROBE_TOKENS = 64
 KNOTS = np.array([1, 2, 3, *(k * 2**n for n in range(2, 11) for k in (1, 1.5)), 2048, 4096], dtype=np.float64)
@@ -39,6 +39,8 @@ KNOTS = np.array([1, 2, 3, *(k * 2**n for n in range(2, 11) for k in (1, 1.5)), 
 _LOADING = Lock()  # the package keeps process-wide caches; one compilation at a time
 _EXPECTED = (ValueError, RuntimeError, LookupError, AssertionError, TypeError, AttributeError, ArithmeticError, OSError)
 """What the package raises for a configuration it does not cover; it has no common base class."""
+_WITHOUT_MODEL = ("GEMM perf data missing for quant", "missing system flops")
+"""Start of messages that hold for every model and parallelism of a GPU, engine and GEMM format."""
 
 
 class StepTable(Protocol):
@@ -59,18 +61,21 @@ class StepTable(Protocol):
 
 @dataclass
 class _Engine:
-    """A compiled configuration, or why there is none."""
+    """A compiled configuration, or why there is none; ``reason`` may also tell why it did not answer last time."""
 
     table: StepTable | None
     reason: str = ""
 
 
+_ENGINES: OrderedDict[tuple[object, ...], _Engine] = OrderedDict()  # compiled once per process, guarded by _LOADING
+_ABSENT: dict[tuple[str, str, str], str] = {}  # (system, backend, GEMM format) without tables -> the package's message
+
+
 @dataclass(frozen=True)
 class KernelTables:
-    """Measured kernels as a source of step times; keeps the engines it compiled (thread-safe)."""
+    """Measured kernels as a source of step times. Compiled engines are shared by the process; thread-safe."""
 
     name: ClassVar[str] = "kernel"
-    _engines: OrderedDict[tuple[object, ...], _Engine] = field(default_factory=OrderedDict, repr=False, compare=False)
 
     def available(self) -> bool:
         """Whether the package can be imported on this platform (takes about 0.3 s the first time)."""
@@ -96,6 +101,7 @@ class KernelTables:
             except _EXPECTED as error:
                 engine.reason = _sentence(error)
                 continue
+            engine.reason = ""
             decode[i], prefill[i], work[i] = times
         source = self._source(model, candidates)
         return StepTimes(decode_s=decode, prefill_s=prefill, prefill_work_s=work, source=source)
@@ -111,45 +117,56 @@ class KernelTables:
 
     def _engine(self, model: Model, configuration: Configuration) -> _Engine:
         """The compiled engine, from the cache or freshly compiled; the least recently used one makes room."""
+        if not self.available():
+            return _Engine(None, "kernel tables are not installed on this platform")
         c = configuration
         key = (model, c.gpu.id, c.gpu.custom, c.engine.id, c.precision.id, c.kv_precision, c.tp, c.pp, c.ep, c.dp)
         with _LOADING:
-            engine = self._engines.pop(key, None) or self._build(model, configuration)
-            self._engines[key] = engine
-            if len(self._engines) > MAX_ENGINES:
-                self._engines.popitem(last=False)
+            engine = _ENGINES.pop(key, None) or _build(model, configuration)
+            _ENGINES[key] = engine
+            if len(_ENGINES) > MAX_ENGINES:
+                _ENGINES.popitem(last=False)
         return engine
 
-    def _build(self, model: Model, configuration: Configuration) -> _Engine:
-        """Compile with the first formats that the tables hold."""
-        if not self.available():
-            return _Engine(None, "kernel tables are not installed on this platform")
-        reason = missing(configuration)
-        if reason:
-            return _Engine(None, reason)
-        found = checkpoint(model, configuration.precision.id)
-        if found is None:
-            return _Engine(None, f"architecture of {model.id} is not in the kernel tables")
-        return _compile_first(model, configuration, found)
+
+def _build(model: Model, configuration: Configuration) -> _Engine:
+    """Compile, or say what is not in the tables: GPU and engine, architecture, or number formats."""
+    reason = missing(configuration)
+    if reason:
+        return _Engine(None, reason)
+    found = checkpoint(model, configuration.precision.id)
+    if found is None:
+        return _Engine(None, f"architecture of {model.id} is not in the kernel tables")
+    return _compile_first(model, configuration, found)
 
 
 def _compile_first(model: Model, configuration: Configuration, found: Checkpoint) -> _Engine:
     """The first of the possible number formats that compiles and answers, else the reason of the first."""
-    reason = ""
+    reasons: list[str] = []
     for formats in modes(model, configuration, nvfp4_checkpoint=found.is_nvfp4):
-        try:
-            with _quiet():
-                table = _compile(found.folder, configuration, formats, is_moe=model.is_moe)
-                _probe(table)
-        except _EXPECTED as error:
-            reason = reason or _sentence(error)
-        else:
+        table = _try(found.folder, configuration, formats, is_moe=model.is_moe)
+        if not isinstance(table, str):
             return _Engine(table)
-    kv = configuration.kv_precision.upper()
-    return _Engine(
-        None, f"precision {configuration.precision.label} with {kv} KV cache is not in the kernel tables"
-        + (f": {reason}" if reason else "")
-    )
+        reasons.append(table)
+    asked = f"precision {configuration.precision.label} with {configuration.kv_precision.upper()} KV cache"
+    return _Engine(None, ": ".join((f"{asked} is not in the kernel tables", *reasons[:1])))
+
+
+def _try(folder: str, configuration: Configuration, formats: Modes, *, is_moe: bool) -> StepTable | str:
+    """The engine in these formats, or why the tables do not have it."""
+    place = (SYSTEMS[configuration.gpu.id], BACKENDS[configuration.engine.id], formats.gemm or "")
+    if place in _ABSENT:
+        return _ABSENT[place]
+    try:
+        with _quiet():
+            table = _compile(folder, configuration, formats, is_moe=is_moe)
+            _probe(table)
+    except _EXPECTED as error:
+        reason = _sentence(error)
+        if formats.gemm and reason.startswith(_WITHOUT_MODEL):
+            _ABSENT[place] = reason
+        return reason
+    return table
 
 
 def _compile(folder: str, configuration: Configuration, formats: Modes, *, is_moe: bool) -> StepTable:
