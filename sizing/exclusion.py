@@ -55,11 +55,13 @@ def excluded(question: Question, evaluated: Evaluated, rows: Sequence[Configurat
 
 def _checked(question: Question, found: Sequence[Excluded]) -> tuple[Excluded, ...]:
     """The entries, without the fixes that would not let their GPU serve the scenario after all."""
-    eased: dict[Question, list[Excluded]] = {}
+    alike: dict[str, list[Excluded]] = {}
     for entry in found:
         if entry.fix is not None and not entry.fix.key.startswith("limits."):
-            eased.setdefault(_eased(question, entry.fix), []).append(entry)
-    fails = {e.gpu for changed, entries in eased.items() for e in entries if e.gpu not in _serving(changed, entries)}
+            alike.setdefault(f"{entry.fix.key} {entry.fix.value}", []).append(entry)
+    fails: set[str] = set()
+    for entries in alike.values():
+        fails |= {e.gpu for e in entries} - _serving(_eased(question, entries[0].fix), entries)
     return tuple(
         e.model_copy(update={"fix": None, "relaxation": f"{e.relaxation} That alone is not enough: a limit or the memory "
                              "would still be exceeded."}) if e.gpu in fails else e
@@ -67,8 +69,10 @@ def _checked(question: Question, found: Sequence[Excluded]) -> tuple[Excluded, .
     )
 
 
-def _eased(question: Question, fix: Fix) -> Question:
+def _eased(question: Question, fix: Fix | None) -> Question:
     """The question with one restriction lifted, or with a shorter prompt."""
+    if fix is None:
+        return question
     if fix.key == "workload.input_tokens" and isinstance(fix.value, int):
         return replace(question, traffic=replace(question.traffic, input_tokens=float(fix.value)))
     value = tuple(fix.value) if isinstance(fix.value, list) else ()

@@ -40,15 +40,17 @@ class _Loader(yaml.SafeLoader):
 def load_scenario(path: Path) -> Scenario:
     """The scenario in a file. Raises InvalidScenario when it cannot be read, with one sentence per problem."""
     try:
-        if path.stat().st_size > MAX_FILE_BYTES:
-            raise InvalidScenario(
-                [f"{path.name} is larger than {MAX_FILE_BYTES // 1_000_000} MB: that is not a scenario."]
-            )
-        text = path.read_text(encoding="utf-8")
+        with path.open("rb") as file:  # never more than the limit: the size of a pipe or device is not known beforehand
+            raw_text = file.read(MAX_FILE_BYTES + 1)
+        text = raw_text.decode("utf-8-sig")
     except FileNotFoundError:
         raise InvalidScenario([f"There is no file {path}."]) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidScenario([f"{path} cannot be read as text: {error}."]) from None
+    except OSError as error:
+        raise InvalidScenario([f"{path} cannot be read: {error.strerror}."]) from None
+    except UnicodeDecodeError:
+        raise InvalidScenario([f"{path.name} is not a text file in UTF-8."]) from None
+    if len(raw_text) > MAX_FILE_BYTES:
+        raise InvalidScenario([f"{path.name} is larger than {MAX_FILE_BYTES // 1_000_000} MB: that is not a scenario."])
     raw = parse(text, path.name)
     model = raw.get("model")
     if isinstance(model, dict) and isinstance(model.get("config"), str):
