@@ -15,7 +15,7 @@ import numpy as np
 from scipy.optimize import least_squares
 
 from bench.fit_parameters import Parameters, parameters, record_fields
-from bench.fit_targets import FITTED, Targets, targets
+from bench.fit_targets import FIRST_TOKEN, FITTED, Targets, targets
 from sizing.candidates import Floats
 from sizing.catalog.files import DATA_DATE, DATA_DIR
 from sizing.steps.efficiency import Efficiencies, efficiencies
@@ -87,20 +87,40 @@ def solve(
     tables: Sequence[Targets], start: Fit, *, keep: dict[str, np.ndarray] | None = None, evaluations: int = EVALUATIONS
 ) -> Fit:
     """Robust least squares of log errors plus the priors. ``keep`` masks points by mode (cross-validation)."""
-    fitted = [(t, m, row_weights(t, m)) for t in tables for m in FITTED[t.mode]]
+    first = start.parameters.first_token
+    steps = _solve(tables, start, FITTED, ~first, keep, evaluations)
+    return _solve(tables, steps, FIRST_TOKEN, first, keep, evaluations)
+
+
+def _solve(
+    tables: Sequence[Targets],
+    start: Fit,
+    metrics: dict[str, tuple[str, ...]],
+    free: np.ndarray,
+    keep: dict[str, np.ndarray] | None,
+    evaluations: int,
+) -> Fit:
+    """Least squares over the slots in ``free`` and the given metrics by mode; the other slots stay as they are."""
+    tables = [t for t in tables if t.mode in metrics]
+    fitted = [(t, m, row_weights(t, m)) for t in tables for m in metrics[t.mode]]
     masks = {t.mode: np.ones(len(t.points), bool) if keep is None else keep[t.mode] for t in tables}
 
-    def objective(vector: Floats) -> Floats:
-        errors = residuals(tables, start.parameters.efficiencies(vector))
+    def whole(part: Floats) -> Floats:
+        vector = start.vector.copy()
+        vector[free] = part
+        return vector
+
+    def objective(part: Floats) -> Floats:
+        errors = residuals(tables, start.parameters.efficiencies(whole(part)))
         parts = []
         for table, metric, weight in fitted:
             error = errors[table.mode, metric]
             used = np.isfinite(error) & masks[table.mode]
             parts.append(error[used] * weight[used] / SCATTER)
-        return np.concatenate([_robust(np.concatenate(parts)), vector])
+        return np.concatenate([_robust(np.concatenate(parts)), part])
 
-    found = least_squares(objective, start.vector, max_nfev=evaluations, xtol=1e-4, ftol=1e-4)
-    return Fit(start.parameters, found.x)
+    found = least_squares(objective, start.vector[free], max_nfev=evaluations, xtol=1e-4, ftol=1e-4)
+    return Fit(start.parameters, whole(found.x))
 
 
 def _robust(error: Floats) -> Floats:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields
 from types import MappingProxyType
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sizing.candidates import Floats
 from sizing.steps.efficiency import CommonEfficiency, DeviceEfficiency, Efficiencies, EngineOverhead, PlatformFactor
@@ -53,6 +54,7 @@ ENGINE_PRIORS = {
     "prompt_layer_s": Prior(centre=0.000030, spread=1.0, between=0.5),
     "collective": Prior(centre=1.0, spread=1e-3, between=0.3),
     "sequence_s": Prior(centre=0.000010, spread=1.0, between=0.5),
+    "request_s": Prior(centre=0.020, spread=0.7, between=0.5),
     "ageing": Prior(centre=0.10, spread=0.1, between=0.1, linear=True),
     "host_ageing": Prior(centre=0.4, spread=0.3, between=0.2, linear=True),
 }
@@ -65,6 +67,10 @@ COMMON_PRIORS = {
     "expert_memory": Prior(centre=0.8, spread=0.2, between=0.0),
     "imbalance": Prior(centre=1.2, spread=0.15, between=0.0),
     "coverage": Prior(centre=0.8, spread=0.2, between=0.0),
+    "prompt_token_s": Prior(centre=0.000005, spread=0.7, between=0.0),
+    "first_token_steps": Prior(centre=2.0, spread=0.5, between=0.0),
+    "cohort": Prior(centre=0.2, spread=0.7, between=0.0),
+    "burst": Prior(centre=0.1, spread=0.3, between=0.0),
 }
 PLATFORM_PRIORS = {
     "device": Prior(centre=1.0, spread=1e-3, between=0.1),
@@ -82,6 +88,10 @@ class Slot:
     spread: float
 
 
+FIRST_TOKEN_FIELDS = frozenset({"request_s", "prompt_token_s", "first_token_steps", "cohort", "burst"})
+"""Fields that only closed-loop TTFT depends on; fitted after the others, so that they cannot bend the step times."""
+
+
 @dataclass(frozen=True)
 class Parameters:
     """The layout of the parameter vector for the families and engines that have evidence."""
@@ -90,6 +100,11 @@ class Parameters:
     families: tuple[str, ...]
     engines: tuple[str, ...]
     platforms: tuple[str, ...]
+
+    @property
+    def first_token(self) -> NDArray[np.bool_]:
+        """Which slots only closed-loop TTFT depends on."""
+        return np.array([s.field in FIRST_TOKEN_FIELDS for s in self.slots])
 
     def efficiencies(self, vector: Floats, note: str = "being fitted") -> Efficiencies:
         """The efficiencies of a vector; all zeros are the priors' centres."""

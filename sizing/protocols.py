@@ -13,10 +13,6 @@ import numpy as np
 from sizing.candidates import Floats
 from sizing.steps.times import StepTimes
 
-CLOSED_LOOP_ROUNDS = 10.0
-"""Requests per slot in a published closed loop (InferenceMAX sends 10 x concurrency), of which one is the start
-burst."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class Lengths:
@@ -30,6 +26,18 @@ class Lengths:
     def gaps(self) -> Floats:
         """Gaps between output tokens, OSL - 1; a hair above 0 for one token, whose ITL is then the decode step."""
         return np.maximum(self.output - 1.0, 1e-6)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FirstToken:
+    """What delays the first token of a closed loop beside its prefill: see ``sizing.steps.efficiency`` for the
+    names."""
+
+    request_s: Floats
+    prompt_token_s: float
+    first_token_steps: float
+    cohort: float
+    burst: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,22 +87,23 @@ def prompt_steps_share(lengths: Lengths, concurrency: Floats) -> Floats:
     return -np.expm1(-concurrency / lengths.output * chunks)
 
 
-def fixed_concurrency(times: StepTimes, lengths: Lengths, concurrency: Floats, fits: Floats) -> Expected:
+def fixed_concurrency(
+    times: StepTimes, lengths: Lengths, concurrency: Floats, fits: Floats, first: FirstToken
+) -> Expected:
     """Closed loop: B requests always in flight, all starting together; mean TTFT over all rounds.
 
-    ITL by work conservation. TTFT: own prefill, sharing its steps with decoding; in the first of ten rounds the
-    prompts of the whole cohort queue ((B - 1)/2 x work each on average); later rounds are spread by the random lengths
-    and by that very queue. E2E = TTFT + (OSL - 1) x ITL; rate = B / E2E.
+    ITL by work conservation. TTFT = request + prompt tokens x host time + prefill + steps x decode + work x (cohort x
+    ln B + burst x (B - 1)): requests that end in one step start the next round together (cohort), and the first round
+    queues as a whole (burst; InferenceMAX sends 10 x B requests, so a tenth). E2E = TTFT + (OSL - 1) x ITL; rate =
+    B / E2E. What does not fit in memory waits for a whole stay.
     """
     active = np.minimum(concurrency, fits)
-    work = times.prefill_work_s[:, None]
     itl = work_conserving_itl_s(times, lengths, active)
-    chunks = np.maximum(lengths.new / lengths.budget, 1.0)
-    own = times.prefill_s[:, None] + chunks * itl / 2.0
-    burst = (active - 1.0) / 2.0 * work
-    ttft = own + burst / CLOSED_LOOP_ROUNDS
-    service = ttft + lengths.gaps * itl
-    ttft = ttft + (concurrency / active - 1.0) * service
+    queued = first.cohort * np.log(active) + first.burst * (active - 1.0)
+    host = first.request_s + first.prompt_token_s * lengths.new
+    ttft = host + times.prefill_s[:, None] + first.first_token_steps * times.decode_s
+    ttft = ttft + queued * times.prefill_work_s[:, None]
+    ttft = ttft + (concurrency / active - 1.0) * (ttft + lengths.gaps * itl)
     e2e = ttft + lengths.gaps * itl
     return _expected(ttft, itl, e2e, concurrency / e2e)
 

@@ -82,7 +82,7 @@ def question(scenario: Scenario) -> str:
     """Model, lengths and load of a scenario in one line."""
     filled = from_scenario(scenario)
     model = filled["model"].rpartition("/")[2] or filled["size_name"]
-    return f"{model}, {filled['isl']} in, {filled['osl']} out, {filled['rps']} requests/s"
+    return f"{model}: {int(filled['isl']):,} tokens in, {int(filled['osl']):,} out, {filled['rps']} requests/s"
 
 
 def load_preset(preset_id: str) -> None:
@@ -124,6 +124,14 @@ def parameters() -> dict[str, str | list[str]]:
 def link() -> str:
     """Address of the Size page that fills in these inputs."""
     return f"{(st.context.url or '').split('?')[0]}?{urlencode(parameters(), doseq=True)}"
+
+
+def link_note() -> str:
+    """What to say about a link whose left-out inputs mean something else now; "" for one of this version."""
+    version = st.query_params.get("v", LINK_VERSION)
+    return "" if version == LINK_VERSION else (
+        f"This link was made for version {version[:20]} of the form, this is version {LINK_VERSION}: check the inputs "
+        "that it does not name.")
 
 
 def mark_link() -> None:

@@ -41,16 +41,17 @@ def load_scenario(path: Path) -> Scenario:
     """The scenario in a file. Raises InvalidScenario when it cannot be read, with one sentence per problem."""
     try:
         with path.open("rb") as file:  # never more than the limit: the size of a pipe or device is not known beforehand
-            raw_text = file.read(MAX_FILE_BYTES + 1)
-        text = raw_text.decode("utf-8-sig")
+            content = file.read(MAX_FILE_BYTES + 1)
     except FileNotFoundError:
         raise InvalidScenario([f"There is no file {path}."]) from None
     except OSError as error:
         raise InvalidScenario([f"{path} cannot be read: {error.strerror}."]) from None
+    if len(content) > MAX_FILE_BYTES:
+        raise InvalidScenario([f"{path.name} is larger than {MAX_FILE_BYTES // 1_000_000} MB: that is not a scenario."])
+    try:
+        text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise InvalidScenario([f"{path.name} is not a text file in UTF-8."]) from None
-    if len(raw_text) > MAX_FILE_BYTES:
-        raise InvalidScenario([f"{path.name} is larger than {MAX_FILE_BYTES // 1_000_000} MB: that is not a scenario."])
     raw = parse(text, path.name)
     model = raw.get("model")
     if isinstance(model, dict) and isinstance(model.get("config"), str):

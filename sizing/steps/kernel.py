@@ -77,9 +77,10 @@ def _row(table: StepTable, row: Configuration, traffic: Traffic, concurrency: Fl
     """
     ways = row.pp * row.dp
     decode = _decode_s(table, concurrency / ways, traffic.decode_context)
-    chunks = _chunks(traffic, row.engine.budget(row.gpu))
+    budget = row.engine.budget(row.gpu)
+    chunks = _chunks(traffic, budget)
     alone = sum(table.predict_prefill_latency(1, before + n, before) for n, before in chunks) * MS
-    return decode, alone, _work_s(table, chunks) / ways
+    return decode, alone, _work_s(table, chunks, budget) / ways
 
 
 def _decode_s(table: StepTable, sequences: Floats, context: float) -> Floats:
@@ -103,18 +104,20 @@ def _chunks(traffic: Traffic, budget: int) -> list[tuple[int, int]]:
     return [(end - start, cached + start) for start, end in pairwise(ends)]
 
 
-def _work_s(table: StepTable, chunks: list[tuple[int, int]]) -> float:
+def _work_s(table: StepTable, chunks: list[tuple[int, int]], budget: int) -> float:
     """Engine time in seconds that one prompt adds to steps that decode anyway, before dividing by PP x DP.
 
     Per chunk: mixed step with ``SHARED_SEQUENCES`` decoding sequences - the same step without the chunk, plus attention
     to the tokens before it (prefill with them cached - prefill without). 32 sequences are the middle of the usual load:
     from 8 to 128 the work of 2,000 tokens changes by 5 % for dense models and 20 % for MoE, whose experts a larger
-    batch has read already. Never below zero.
+    batch has read already. The two steps are read from different tables, so a few tokens may come out below zero: they
+    cost at least their share of the step's token budget.
     """
-    b = SHARED_SEQUENCES
     work = 0.0
     for n, before in chunks:
-        work += table.mixed_step_latency(n, b, n, 1) - table.decode_step_latency(b, n, 1)
+        step = table.decode_step_latency(SHARED_SEQUENCES, n, 1)
+        added = table.mixed_step_latency(n, SHARED_SEQUENCES, n, 1) - step
         if before:
-            work += table.predict_prefill_latency(1, before + n, before) - table.predict_prefill_latency(1, n)
-    return max(work, 0.0) * MS
+            added += table.predict_prefill_latency(1, before + n, before) - table.predict_prefill_latency(1, n)
+        work += max(added, step * n / budget)
+    return work * MS

@@ -92,7 +92,7 @@ def _compile_first(model: Model, configuration: Configuration, found: Checkpoint
     """The first of the possible number formats that compiles and answers, else what is missing."""
     reasons: list[str] = []
     for formats in modes(model, configuration, nvfp4_checkpoint=found.is_nvfp4):
-        table = _try(found.folder, configuration, formats, is_moe=model.is_moe)
+        table = _try(found.folder, configuration, formats)
         if not isinstance(table, str):
             return Engine(table)
         reasons.append(table)
@@ -102,14 +102,14 @@ def _compile_first(model: Model, configuration: Configuration, found: Checkpoint
     return Engine(None, f"this model and parallelism are not in the kernel tables: {reasons[0]}")
 
 
-def _try(folder: str, configuration: Configuration, formats: Modes, *, is_moe: bool) -> StepTable | str:
+def _try(folder: str, configuration: Configuration, formats: Modes) -> StepTable | str:
     """The engine in these formats, or why the tables do not have it."""
     place = (SYSTEMS[configuration.gpu.id], BACKENDS[configuration.engine.id], formats.gemm or "")
     if place in _ABSENT:
         return _ABSENT[place]
     try:
         with _quiet():
-            table = _compile(folder, configuration, formats, is_moe=is_moe)
+            table = _compile(folder, configuration, formats)
             _probe(table)
     except EXPECTED as error:
         reason = sentence(error)
@@ -119,16 +119,15 @@ def _try(folder: str, configuration: Configuration, formats: Modes, *, is_moe: b
     return table
 
 
-def _compile(folder: str, configuration: Configuration, formats: Modes, *, is_moe: bool) -> StepTable:
-    """One engine; the experts' TP x EP must equal the attention's TP x DP."""
+def _compile(folder: str, configuration: Configuration, formats: Modes) -> StepTable:
+    """One engine; the experts' TP x EP must equal the attention's TP x DP (also where a dense model has no experts)."""
     from aiconfigurator_core.sdk import EngineHandle
 
     c = configuration
-    experts = {"moe_ep_size": c.ep, "moe_tp_size": c.tp * c.dp // c.ep} if is_moe else {}
     table: StepTable = EngineHandle.compile(
         folder, SYSTEMS[c.gpu.id], BACKENDS[c.engine.id], backend_version=VERSION_SLOT, tp_size=c.tp, pp_size=c.pp,
-        attention_dp_size=c.dp, **experts, gemm_quant_mode=formats.gemm, moe_quant_mode=formats.moe,
-        kvcache_quant_mode=formats.kvcache, fmha_quant_mode=formats.fmha,
+        attention_dp_size=c.dp, moe_ep_size=c.ep, moe_tp_size=c.tp * c.dp // c.ep, gemm_quant_mode=formats.gemm,
+        moe_quant_mode=formats.moe, kvcache_quant_mode=formats.kvcache, fmha_quant_mode=formats.fmha,
     )
     return table
 

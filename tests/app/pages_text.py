@@ -12,8 +12,8 @@ PREVIOUS = "previous inputs"
 
 def answer(app: AppTest) -> str:
     """The answer sentence, without Markdown's escapes; "" when there is none."""
-    found = [m.value for m in app.markdown if m.value.startswith("#### ")]
-    return re.sub(r"\\(.)", r"\1", found[0].removeprefix("#### ")) if found else ""
+    found = [m.value for m in app.markdown if m.value.startswith("## ")]
+    return re.sub(r"\\(.)", r"\1", found[0].removeprefix("## ")) if found else ""
 
 
 def figure(app: AppTest, label: str) -> str:

@@ -51,6 +51,11 @@ def test_version_of_the_defaults_is_in_the_address(size: AppTest) -> None:
     assert size.query_params["v"] == LINK_VERSION
 
 
+def test_link_of_another_version_says_so(open_link: OpenLink) -> None:
+    assert not any("of the form" in w.value for w in open_link(v=LINK_VERSION).warning)
+    assert "version 7 of the form" in open_link(v="7").warning[0].value
+
+
 def test_defaults_that_links_leave_out_are_those_of_this_link_version() -> None:
     """A changed default changes what old links mean: raise LINK_VERSION, and migrate, before changing this."""
     assert LINK_VERSION == "1"

@@ -200,7 +200,7 @@ def pick(page: Page, option: str) -> None:
 
 def answer(page: Page) -> str:
     """The answer sentence; "" when there is none."""
-    found = page.get_by_test_id("stMain").locator("h4")
+    found = page.get_by_test_id("stMain").locator("h2")
     return found.first.inner_text() if found.count() else ""
 
 

@@ -26,7 +26,7 @@ def to_scenario(values: Values, *, config: Mapping[str, Any] | None = None) -> d
         "name": str(values["name"]).strip() or "Untitled scenario",
         "model": _model(values, config),
         "workload": _workload(values),
-        "limits": _numbers(values, "ttft", "itl", "e2e") | {"percentile": _needed(values, "pct")},
+        "limits": _limits(values),
         "deployment": _deployment(values),
         "measured": _measured(values) if values["meas"] else None,
         "prices": _numbers(values, "usd_system", "usd_hour") | {"depreciation_years": _needed(values, "years")},
@@ -118,6 +118,13 @@ def _cached(values: Values, isl: float) -> float:
                            f"{text} was entered.")
         return isl * share / 100
     return _optional(values, "cached") or 0.0
+
+
+def _limits(values: Values) -> dict[str, Any]:
+    """The limits that count: all of them while streaming, E2E when the reader waits for the end, none offline."""
+    counted = {"streaming": ("ttft", "itl", "e2e"), "sequential": ("e2e",), "offline": ()}[values["mode"]]
+    unlimited = {"ttft_ms": None, "itl_ms": None, "e2e_ms": None}
+    return unlimited | _numbers(values, *counted) | {"percentile": _needed(values, "pct")}
 
 
 def _deployment(values: Values) -> dict[str, Any]:

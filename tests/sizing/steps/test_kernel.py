@@ -170,6 +170,14 @@ def test_a_cached_prefix_saves_prefill_but_its_attention_remains() -> None:
 
 
 @pytest.mark.usefixtures("tables")
+@pytest.mark.parametrize(("model", "row"), COVERED, ids=lambda value: getattr(value, "label", value))
+def test_even_a_single_prompt_token_costs_something(model: str, row: Configuration) -> None:
+    for cached in (0.0, 99.0):
+        result = times(model, row, Traffic(input_tokens=cached + 1, output_tokens=1, cached_tokens=cached))
+        assert 0 < result.prefill_work_s[0] < result.prefill_s[0]
+
+
+@pytest.mark.usefixtures("tables")
 def test_a_prompt_beyond_the_token_budget_is_prefilled_in_chunks() -> None:
     row = configuration("l40s", "vllm")  # 2,048 tokens per step below 70 GiB
     one, four = (times(LLAMA_8B, row, Traffic(input_tokens=n, output_tokens=500)) for n in (2000, 8000))
@@ -214,6 +222,14 @@ def test_experts_without_measurements_are_named_as_the_reason(tables: KernelTabl
     model, row = models()["openai/gpt-oss-120b"], configuration(precision="mxfp4")
     reason = "this model and parallelism are not in the kernel tables: MoE data missing"
     assert tables.reason(model, row).startswith(reason)
+
+
+def test_vllm_s_block_scaled_gemm_whose_measurement_holds_the_kernel_launch_is_not_used(tables: KernelTables) -> None:
+    """MiniMax M2.5 on 4 B300, 4 in flight: 7.9 ms per token measured (InferenceX, 2026); block-scaled GEMM: 39 ms."""
+    row = configuration("b300_sxm", "vllm", "fp8", "fp8", tp=4)
+    assert 4e-3 < times("MiniMaxAI/MiniMax-M2.5", row, batches=(4.0,)).decode_s[0, 0] < 12e-3
+    deepseek = configuration("b200_sxm", "vllm", "fp8", "fp8", tp=8)
+    assert tables.reason(models()["deepseek-ai/DeepSeek-R1"], deepseek).startswith("precision FP8 (W8A8) is not in")
 
 
 @pytest.mark.usefixtures("tables")
@@ -311,3 +327,14 @@ def test_kernels_and_roofline_agree_within_a_factor_of_two_on_a_dense_model(batc
         computed = roofline().times(model, table([row]), TRAFFIC, at)
         assert computed.decode_s == pytest.approx(measured.decode_s, rel=1.0)
         assert computed.prefill_s == pytest.approx(measured.prefill_s, rel=1.0)
+
+
+@pytest.mark.usefixtures("tables")
+def test_a_mixture_of_experts_with_another_vocabulary_keeps_its_times() -> None:
+    packaged = models()["Qwen/Qwen3-30B-A3B"]
+    written = replace(packaged, id="example/own", vocab_size=packaged.vocab_size + 1)
+    row = configuration("h100_sxm", "vllm", tp=2)
+    ours, theirs = times(written, row), times(packaged, row)
+    assert ours.source.endswith(", relabelled as Mixtral")
+    assert ours.decode_s == pytest.approx(theirs.decode_s, rel=0.05)
+    assert ours.prefill_s == pytest.approx(theirs.prefill_s, rel=0.05)
