@@ -11,8 +11,9 @@ import pandas as pd
 
 from bench.accuracy_notes import CLOSING, INTRODUCTION, reason
 from bench.crossvalidate import SCHEMES, summary
+from bench.fit_efficiency import FITTED_ON
 from bench.fit_targets import Targets
-from sizing.catalog.files import DATA_DATE, DATA_DIR
+from sizing.catalog.files import DATA_DIR
 from sizing.uncertainty import WIDENING, stratum_keys
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -36,7 +37,7 @@ def write_report(tables: Sequence[Targets], errors: pd.DataFrame, rows: int) -> 
     strata = conformal_strata(errors)
     families = sorted({f for t in tables for f in t.labels["family"]})
     (DATA_DIR / "intervals.yaml").write_text(intervals_yaml(strata, families), encoding="utf-8")
-    figures = {"date": DATA_DATE, "rows": rows, "errors": accuracy(errors), "coverage": coverage(errors, strata)}
+    figures = {"date": FITTED_ON, "rows": rows, "errors": accuracy(errors), "coverage": coverage(errors, strata)}
     (DATA_DIR / "accuracy.json").write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
     REPORT.write_text(markdown(tables, errors, strata, rows), encoding="utf-8")
 
@@ -128,7 +129,7 @@ def markdown(
 ) -> str:
     """The report."""
     parts = [
-        "# Accuracy", "", INTRODUCTION.format(rows=rows, date=DATA_DATE, widening=WIDENING), "",
+        "# Accuracy", "", INTRODUCTION.format(rows=rows, date=FITTED_ON, widening=WIDENING), "",
         "## Errors by protocol", "",
         "Median and 90th percentile of the absolute percentage error, and the median bias, in per cent.", "",
         *_protocol_table(errors), "", "## Errors by engine, GPU family and kind of model", "",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ import pandas as pd
 from bench.fit_efficiency import WARM_EVALUATIONS, Fit, Progress, residuals, solve
 from bench.fit_targets import METRICS, Targets
 
+PROCESSES = 2
 SCHEMES = ("fit", "model", "gpu", "configuration", "source")
 FOLDS = 10
 """The 90-odd configurations are held out in this many folds of whole configurations (an approximation that saves an
@@ -34,24 +36,51 @@ def _fold(name: str) -> str:
     return str(sum(ord(c) * (i + 1) for i, c in enumerate(name)) % FOLDS)
 
 
+Errors = dict[tuple[str, str], np.ndarray]
+
+
 def crossvalidate(tables: Sequence[Targets], fit: Fit, say: Progress) -> pd.DataFrame:
     """Long table: scheme, labels of the point, metric, error = log(predicted / measured)."""
-    parts = [_long(tables, residuals(tables, fit.efficiencies), "fit")]
-    for scheme in SCHEMES[1:]:
-        groups = {t.mode: group_of(t, scheme).to_numpy() for t in tables}
-        errors = {key: np.full_like(value, np.nan) for key, value in residuals(tables, fit.efficiencies).items()}
-        for name in sorted({str(g) for values in groups.values() for g in values}):
-            keep = {mode: values != name for mode, values in groups.items()}
-            without = solve(tables, fit, keep=keep, evaluations=WARM_EVALUATIONS)
-            for key, value in residuals(tables, without.efficiencies).items():
-                held = ~keep[key[0]]
-                errors[key][held] = value[held]
-        parts.append(_long(tables, errors, scheme))
-        say(f"cross-validated: leave one {scheme} out")
+    seen = residuals(tables, fit.efficiencies)
+    parts = [_long(tables, seen, "fit")]
+    with ProcessPoolExecutor(PROCESSES, initializer=_start, initargs=(tables, fit)) as pool:
+        for scheme in SCHEMES[1:]:
+            groups = {t.mode: group_of(t, scheme).to_numpy() for t in tables}
+            names = sorted({str(g) for values in groups.values() for g in values})
+            errors = {key: np.full_like(value, np.nan) for key, value in seen.items()}
+            keeps = [{mode: values != name for mode, values in groups.items()} for name in names]
+            for keep, found in zip(keeps, pool.map(_fold_errors, keeps), strict=True):
+                for key, value in found.items():
+                    errors[key][~keep[key[0]]] = value[~keep[key[0]]]
+            parts.append(_long(tables, errors, scheme))
+            say(f"cross-validated: leave one {scheme} out, {len(names)} folds")
     return pd.concat(parts, ignore_index=True)
 
 
-def _long(tables: Sequence[Targets], errors: dict[tuple[str, str], np.ndarray], scheme: str) -> pd.DataFrame:
+_SHARED: dict[str, tuple[Sequence[Targets], Fit]] = {}
+"""What a worker process keeps between folds."""
+
+
+def _start(tables: Sequence[Targets], fit: Fit) -> None:
+    _SHARED["now"] = (tables, fit)
+
+
+def _fold_errors(keep: dict[str, np.ndarray]) -> Errors:
+    """Errors of all points under a fit to the points in ``keep``."""
+    tables, fit = _SHARED["now"]
+    without = solve(tables, forgotten(tables, fit, keep), keep=keep, evaluations=WARM_EVALUATIONS)
+    return residuals(tables, without.efficiencies)
+
+
+def forgotten(tables: Sequence[Targets], fit: Fit, keep: dict[str, np.ndarray]) -> Fit:
+    """The fit with every departure of a family, engine or pair at 0 that has no points left: nothing of it is known."""
+    labels = pd.concat([t.labels[keep[t.mode]] for t in tables])
+    left = {*labels["family"], *labels["engine"], *(labels["engine"] + " on " + labels["family"]), "default"}
+    vector = [v if s.member in left else 0.0 for s, v in zip(fit.parameters.slots, fit.vector, strict=True)]
+    return Fit(fit.parameters, np.array(vector))
+
+
+def _long(tables: Sequence[Targets], errors: Errors, scheme: str) -> pd.DataFrame:
     parts = []
     for table in tables:
         for metric in METRICS:

@@ -34,13 +34,20 @@ def limited_by(evaluated: Evaluated, index: int) -> str:
 
 
 def replicas(row: Configuration, deployed: Deployed) -> str:
-    """ "4 replicas of TP2 on 1 x DGX H100"."""
+    """4 replicas of TP2 on one DGX H100"."""
     ways = (
         " ".join(f"{n}{v}" for n, v in (("TP", row.tp), ("PP", row.pp), ("EP", row.ep), ("DP", row.dp)) if v > 1)
         or "one GPU"
     )
     plural = "replica" if deployed.instances == 1 else "replicas"
-    return f"{count(deployed.instances)} {plural} of {ways} on {count(deployed.systems)} x {deployed.system}"
+    return f"{count(deployed.instances)} {plural} of {ways} on {systems_named(deployed.systems, deployed.system)}"
+
+
+def systems_named(number: int, name: str) -> str:
+    """"one DGX H100", "13 x DGX H100", "3 systems of 4x L40S PCIe server"."""
+    if number == 1:
+        return f"one {name}"
+    return f"{count(number)} systems of {name}" if name[0].isdigit() else f"{count(number)} x {name}"
 
 
 def sentence(

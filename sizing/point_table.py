@@ -19,6 +19,13 @@ from sizing.steps.shape import Shape, shapes_of
 from sizing.steps.times import StepSource, StepTimes, Traffic
 
 
+BENCHMARK_MEMORY_SHARE = 0.95
+"""Share of memory that published runs use ("KV mem 0.95 mostly", TensorRT-LLM performance overview 0.17)."""
+
+BENCHMARK_ACTIVATION_SHARE = 0.3
+"""Activations of a tuned run relative to the upper estimate of ``sizing.memory``; chosen on offline and static rows."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class PointTable:
     """Points as columns (C, 1) beside their candidates; ``fits`` is how many sequences one instance's memory holds.
@@ -75,13 +82,18 @@ def point_table(points: Sequence[Point]) -> PointTable:
 
 
 def _fits(points: Sequence[Point], candidates: Candidates) -> Floats:
-    """Sequences of full length that fit in memory, at least 1: what has been measured must have run."""
+    """Sequences of full length that fit in memory, at least 1: what has been measured must have run.
+
+    A benchmark uses more of the memory than an engine's defaults, which keep the margin that a plan needs.
+    """
     keys = pd.Series([(p.model.id, p.input_tokens + p.output_tokens) for p in points])
     held = np.ones(len(points))
     for (_, tokens), index in keys.groupby(keys).indices.items():
         some = candidates.take(index)
         memory = memory_fit(points[index[0]].model, some, float(tokens))
-        held[index] = np.floor(memory.kv_available / np.maximum(memory.kv_per_sequence, 1.0)) * some.dp
+        tuned = BENCHMARK_MEMORY_SHARE * memory.capacity - BENCHMARK_ACTIVATION_SHARE * memory.activations
+        available = np.maximum(tuned - memory.weights - memory.overhead, 0.0)
+        held[index] = np.floor(available / np.maximum(memory.kv_per_sequence, 1.0)) * some.dp
     return np.maximum(held, 1.0)[:, None]
 
 

@@ -197,7 +197,7 @@ class CustomGpu(Part):
     int8_tops: Annotated[float, Field(gt=0, le=1_000_000, allow_inf_nan=False)] | None = None
     fp4_tflops: Annotated[float, Field(gt=0, le=1_000_000, allow_inf_nan=False)] | None = None
     link_gbs: Annotated[float, Field(gt=0, le=1_000_000, allow_inf_nan=False)] | None = None
-    domain_gpus: int = Field(default=8, ge=1, le=1024)
+    domain_gpus: int | None = Field(default=None, ge=1, le=1024)
     tdp_watts: Annotated[float, Field(gt=0, le=100_000, allow_inf_nan=False)] | None = None
     price_usd: Usd | None = None
 

@@ -59,7 +59,7 @@ def test_warnings_come_once_and_the_worst_first(asked):
     order = ["error", "warning", "info"]
     severities = [order.index(w.severity) for w in found.warnings]
     assert severities == sorted(severities)
-    assert all(w.message.endswith(".") and w.message[0].isupper() for w in found.warnings)
+    assert all(w.message.endswith(".") and w.source for w in found.warnings)
 
 
 def test_prompt_beyond_the_context_window_is_an_error():
