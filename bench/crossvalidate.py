@@ -94,7 +94,8 @@ def summary(errors: pd.DataFrame) -> dict[str, float]:
     """Rows, median and 90th percentile of the absolute percentage error, and the median bias in per cent."""
     ape = np.abs(np.expm1(errors["error"].to_numpy()))
     return {
-        "rows": len(ape), "median_pct": round(float(np.median(ape)) * 100, 1),
+        "rows": len(ape),
+        "median_pct": round(float(np.median(ape)) * 100, 1),
         "p90_pct": round(float(np.quantile(ape, 0.9)) * 100, 1),
         "bias_pct": round(float(np.expm1(np.median(errors["error"]))) * 100, 1),
     }

@@ -7,9 +7,8 @@ Writes ``sizing/data/efficiency.yaml`` (parameters), ``sizing/data/intervals.yam
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from scipy.optimize import least_squares
@@ -19,9 +18,6 @@ from bench.fit_targets import FIRST_TOKEN, FITTED, Targets, targets
 from sizing.candidates import Floats
 from sizing.catalog.files import DATA_DIR
 from sizing.steps.efficiency import Efficiencies, efficiencies
-
-NOISE = 0.08
-"""Median relative difference between two runs of the same benchmark (SOURCES.md, InferenceMAX re-runs)."""
 
 SCATTER = 0.30
 """Scale of an error in the objective: model error and noise together; chosen by leave-one-model-out score."""
@@ -36,12 +32,8 @@ FITTED_ON = "2026-11-21"
 """Day of the fit; a constant, so that the same evidence gives the same files."""
 
 
-class Progress(Protocol):
-    """Called with one line of text after each step."""
-
-    def __call__(self, line: str) -> None:
-        """Report ``line``."""
-        ...
+Progress = Callable[[str], None]
+"""Called with one line of text after each step."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +91,7 @@ def solve(
 def _solve(
     tables: Sequence[Targets],
     start: Fit,
-    metrics: dict[str, tuple[str, ...]],
+    metrics: Mapping[str, tuple[str, ...]],
     free: np.ndarray,
     keep: dict[str, np.ndarray] | None,
     evaluations: int,
@@ -128,7 +120,7 @@ def _solve(
 
 
 def _robust(error: Floats) -> Floats:
-    """Residuals whose squares are the soft-L1 loss 2 (sqrt(1 + e^2) - 1): outliers count linearly, priors stay square."""
+    """Residuals whose squares are the soft-L1 loss 2 (sqrt(1 + e^2) - 1): outliers count linearly."""
     return np.asarray(np.sign(error) * np.sqrt(2.0 * (np.sqrt(1.0 + error**2) - 1.0)))
 
 

@@ -117,18 +117,23 @@ class Parameters:
             }
 
         return Efficiencies(
-            families=MappingProxyType({
-                f: DeviceEfficiency(**record("families", f if f != "default" else "", FAMILY_PRIORS))
-                for f in ("default", *self.families)
-            }),
-            engines=MappingProxyType({
-                e: EngineOverhead(**record("engines", e if e != "default" else "", ENGINE_PRIORS))
-                for e in ("default", *self.engines)
-            }),
+            families=MappingProxyType(
+                {
+                    f: DeviceEfficiency(**record("families", f if f != "default" else "", FAMILY_PRIORS))
+                    for f in ("default", *self.families)
+                }
+            ),
+            engines=MappingProxyType(
+                {
+                    e: EngineOverhead(**record("engines", e if e != "default" else "", ENGINE_PRIORS))
+                    for e in ("default", *self.engines)
+                }
+            ),
             platforms=MappingProxyType(
                 {p: PlatformFactor(**record("platforms", p, PLATFORM_PRIORS)) for p in self.platforms}
             ),
-            common=CommonEfficiency(**record("common", "", COMMON_PRIORS)), note=note,
+            common=CommonEfficiency(**record("common", "", COMMON_PRIORS)),
+            note=note,
         )
 
 
@@ -140,8 +145,10 @@ def parameters(families: Sequence[str], engines: Sequence[str], platforms: Seque
     """A slot for every default and for every departure of a family or engine with evidence."""
     slots: list[Slot] = []
     for group, members, priors in (
-        ("families", families, FAMILY_PRIORS), ("engines", engines, ENGINE_PRIORS),
-        ("platforms", platforms, PLATFORM_PRIORS), ("common", (), COMMON_PRIORS),
+        ("families", families, FAMILY_PRIORS),
+        ("engines", engines, ENGINE_PRIORS),
+        ("platforms", platforms, PLATFORM_PRIORS),
+        ("common", (), COMMON_PRIORS),
     ):
         slots += [Slot(group, "default", name, p.spread) for name, p in priors.items() if p.spread > 0.002]
         slots += [Slot(group, m, name, p.between) for m in members for name, p in priors.items() if p.between > 0]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sizing.candidates import Floats
 from sizing.evidence import evidence_frame
 from sizing.point_answers import expected
-from sizing.point_rows import MODES, Point, read_points
+from sizing.point_rows import MODES, Point, points_of
 from sizing.point_table import PointTable, point_table
 from sizing.points import best_layouts
 from sizing.steps.efficiency import Efficiencies
@@ -21,13 +21,18 @@ from sizing.steps.roofline import Roofline
 
 METRICS = ("ttft", "itl", "e2e", "throughput", "ttft_p99", "itl_p99")
 OBSERVED = {
-    "ttft": ("ttft_ms_mean", "ttft_ms_p50"), "itl": ("itl_ms_mean", "itl_ms_p50"), "e2e": ("e2e_ms_mean",),
-    "throughput": ("output_tokens_per_s",), "ttft_p99": ("ttft_ms_p99",), "itl_p99": ("itl_ms_p99",),
+    "ttft": ("ttft_ms_mean", "ttft_ms_p50"),
+    "itl": ("itl_ms_mean", "itl_ms_p50"),
+    "e2e": ("e2e_ms_mean",),
+    "throughput": ("output_tokens_per_s",),
+    "ttft_p99": ("ttft_ms_p99",),
+    "itl_p99": ("itl_ms_p99",),
 }
 """Columns of the library by metric, the first that is filled counts; open-loop TTFT takes the median first."""
 
 FITTED = {
-    "fixed_concurrency": ("itl",), "static_batch": ("ttft", "itl", "e2e", "throughput"),
+    "fixed_concurrency": ("itl",),
+    "static_batch": ("ttft", "itl", "e2e", "throughput"),
     "offline_max_throughput": ("throughput",),
 }
 """Metrics whose errors are minimised over the step times. Open-loop latency is not: near the capacity, where such runs
@@ -50,16 +55,21 @@ class Targets:
     def labels(self) -> pd.DataFrame:
         """What cross-validation groups and reports by: one row per point."""
         rows = self.points.points
-        return pd.DataFrame({
-            "row": [p.row for p in rows], "mode": self.mode,
-            "architecture": [f"{p.model.params_total / 1e9:.0f}B, {p.model.layers} layers" for p in rows],
-            "model": [p.model.id for p in rows], "gpu": [p.configuration.gpu.id for p in rows],
-            "family": [p.configuration.gpu.family for p in rows],
-            "engine": [p.configuration.engine.runs_as for p in rows],
-            "precision": [p.configuration.precision.id for p in rows],
-            "kind": ["MoE" if p.model.is_moe else "dense" for p in rows],
-            "quality": self.cells["quality"].to_numpy(), "source": self.cells["source"].to_numpy(),
-        })
+        return pd.DataFrame(
+            {
+                "row": [p.row for p in rows],
+                "mode": self.mode,
+                "architecture": [f"{p.model.params_total / 1e9:.0f}B, {p.model.layers} layers" for p in rows],
+                "model": [p.model.id for p in rows],
+                "gpu": [p.configuration.gpu.id for p in rows],
+                "family": [p.configuration.gpu.family for p in rows],
+                "engine": [p.configuration.engine.runs_as for p in rows],
+                "precision": [p.configuration.precision.id for p in rows],
+                "kind": ["MoE" if p.model.is_moe else "dense" for p in rows],
+                "quality": self.cells["quality"].to_numpy(),
+                "source": self.cells["source"].to_numpy(),
+            }
+        )
 
     def predicted(self, fit: Efficiencies) -> dict[str, Floats]:
         """Logarithms of the predicted metrics under a fit."""
@@ -67,8 +77,12 @@ class Targets:
         with np.errstate(invalid="ignore", divide="ignore"):
             tokens = found.rps * self.points.output * self.points.instances
             logs = {
-                "ttft": found.ttft_s, "itl": found.itl_s, "e2e": found.e2e_s, "throughput": tokens,
-                "ttft_p99": found.ttft_p99_s, "itl_p99": found.itl_p99_s,
+                "ttft": found.ttft_s,
+                "itl": found.itl_s,
+                "e2e": found.e2e_s,
+                "throughput": tokens,
+                "ttft_p99": found.ttft_p99_s,
+                "itl_p99": found.itl_p99_s,
             }
             return {name: np.log(values[:, 0]) for name, values in logs.items()}
 
@@ -76,7 +90,7 @@ class Targets:
 def targets(fit: Efficiencies, rows: NDArray[np.intp] | None = None) -> tuple[Targets, ...]:
     """The library by mode. ``fit`` chooses among layouts a row leaves open; ``rows`` restricts it (tests)."""
     frame = evidence_frame() if rows is None else evidence_frame().iloc[rows].reset_index(drop=True)
-    points = _comparable(frame, read_points(frame)[0], fit)
+    points = _comparable(frame, points_of(frame)[0], fit)
     found = []
     for mode in MODES:
         chosen = [p for p in points if p.mode == mode]

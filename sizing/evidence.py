@@ -1,6 +1,6 @@
 """The evidence library: published measurements that ship with the product, and the ones nearest to a configuration.
 
-``data/evidence.csv.gz`` holds 6,777 rows, each with its source (see ``docs/ACCURACY.md`` for licences and traps). Lengths
+``data/evidence.csv.gz`` holds 6,777 rows, each with its source (licences and traps: ``docs/ACCURACY.md``). Lengths
 are the mean lengths actually sent: 0.9 x nominal where a source draws them from [0.8, 1] x nominal.
 """
 
@@ -18,7 +18,7 @@ import pandas as pd
 from sizing.candidates import Configuration, Floats
 from sizing.catalog import Gpu, Model
 from sizing.catalog.files import DATA_DIR
-from sizing.point_rows import Point, read_points
+from sizing.point_rows import Point, points_of
 
 EVIDENCE_FILE = "evidence.csv.gz"
 RANDOM_LENGTH_SOURCES = ("inferencemax", "aic_silicon_inferencex", "inferencex_snapshot")
@@ -80,14 +80,15 @@ def evidence_frame() -> pd.DataFrame:
 
 @cache
 def evidence() -> tuple[Measurement, ...]:
-    """Every measurement whose configuration can be resolved, in file order; rows without a prompt length are left out."""
+    """Every measurement that can be resolved, in file order; rows without a prompt length are left out."""
     frame = evidence_frame()
-    points, _ = read_points(frame)
+    points, _ = points_of(frame)
     first: dict[int, Point] = {}
     for point in points:
         first.setdefault(point.row, point)
-    rows = frame.to_dict("records")
-    return tuple(_measurement(index, point, rows[index]) for index, point in first.items())
+    names = [str(c) for c in frame.columns]
+    cells = list(frame.itertuples(index=False, name=None))
+    return tuple(_measurement(i, point, dict(zip(names, cells[i], strict=True))) for i, point in first.items())
 
 
 def _measurement(index: int, point: Point, cells: Mapping[str, object]) -> Measurement:
@@ -100,15 +101,31 @@ def _measurement(index: int, point: Point, cells: Mapping[str, object]) -> Measu
         return "" if isinstance(value, float) and math.isnan(value) else str(value)
 
     return Measurement(
-        row=index, quality=text("quality"), source=text("source"), source_link=text("source_url_or_repo_path"),
-        source_date=text("source_date_or_version"), model=point.model, configuration=point.configuration,
-        software_year=point.software_year, engine_version=text("engine_version"), gpus=int(str(cells["gpus"])),
-        input_tokens=point.input_tokens, output_tokens=point.output_tokens, mode=point.mode,
-        concurrency=number("concurrency_or_batch"), rate_rps=number("request_rate_rps"),
-        ttft_ms=number("ttft_ms_mean"), ttft_ms_p50=number("ttft_ms_p50"), ttft_ms_p99=number("ttft_ms_p99"),
-        itl_ms=number("itl_ms_mean"), itl_ms_p50=number("itl_ms_p50"), itl_ms_p99=number("itl_ms_p99"),
-        e2e_ms=number("e2e_ms_mean"), output_tokens_per_s=number("output_tokens_per_s"),
-        requests_per_s=number("requests_per_s"), notes=text("notes"),
+        row=index,
+        quality=text("quality"),
+        source=text("source"),
+        source_link=text("source_url_or_repo_path"),
+        source_date=text("source_date_or_version"),
+        model=point.model,
+        configuration=point.configuration,
+        software_year=point.software_year,
+        engine_version=text("engine_version"),
+        gpus=int(str(cells["gpus"])),
+        input_tokens=point.input_tokens,
+        output_tokens=point.output_tokens,
+        mode=point.mode,
+        concurrency=number("concurrency_or_batch"),
+        rate_rps=number("request_rate_rps"),
+        ttft_ms=number("ttft_ms_mean"),
+        ttft_ms_p50=number("ttft_ms_p50"),
+        ttft_ms_p99=number("ttft_ms_p99"),
+        itl_ms=number("itl_ms_mean"),
+        itl_ms_p50=number("itl_ms_p50"),
+        itl_ms_p99=number("itl_ms_p99"),
+        e2e_ms=number("e2e_ms_mean"),
+        output_tokens_per_s=number("output_tokens_per_s"),
+        requests_per_s=number("requests_per_s"),
+        notes=text("notes"),
     )
 
 
@@ -133,14 +150,14 @@ class _Axes:
 @cache
 def _axes() -> _Axes:
     rows = evidence()
-    numbers = [
-        _numbers(m.model, m.configuration, m.concurrency, m.input_tokens, m.output_tokens) for m in rows
-    ]
+    numbers = [_numbers(m.model, m.configuration, m.concurrency, m.input_tokens, m.output_tokens) for m in rows]
     return _Axes(
-        numbers=np.array(numbers), gpu=np.array([m.configuration.gpu.id for m in rows]),
+        numbers=np.array(numbers),
+        gpu=np.array([m.configuration.gpu.id for m in rows]),
         family=np.array([m.configuration.gpu.family for m in rows]),
         engine=np.array([m.configuration.engine.runs_as for m in rows]),
-        moe=np.array([m.model.is_moe for m in rows]), caution=np.array([m.quality != "good" for m in rows]),
+        moe=np.array([m.model.is_moe for m in rows]),
+        caution=np.array([m.quality != "good" for m in rows]),
     )
 
 
@@ -148,15 +165,25 @@ def _numbers(
     model: Model, configuration: Configuration, concurrency: float | None, isl: float | None, osl: float | None
 ) -> Sequence[float]:
     values = (
-        model.params_total, model.params_active, configuration.precision.bytes, float(configuration.gpus),
-        concurrency, isl, osl,
+        model.params_total,
+        model.params_active,
+        configuration.precision.bytes,
+        float(configuration.gpus),
+        concurrency,
+        isl,
+        osl,
     )
     return [math.nan if v is None else math.log2(max(v, 1e-9)) for v in values]
 
 
 def nearest(
-    model: Model, configuration: Configuration, *, concurrency: float | None = None, input_tokens: float | None = None,
-    output_tokens: float | None = None, count: int = 5,
+    model: Model,
+    configuration: Configuration,
+    *,
+    concurrency: float | None = None,
+    input_tokens: float | None = None,
+    output_tokens: float | None = None,
+    count: int = 5,
 ) -> tuple[Near, ...]:
     """The measured rows nearest to a configuration, nearest first; lengths and concurrency count where they are given.
 

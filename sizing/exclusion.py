@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -29,6 +30,7 @@ RESTRICTIONS = (
     ("precisions", "weight precision", "its engines do not run it"),
     ("engines", "engine", "it does not run there"),
 )
+NOT_ENOUGH = "That alone is not enough: a limit or the memory would still be exceeded."
 SHORTEST_PROMPT = 0.1  # a prompt cut to less than this share is another task, not a relaxation
 RELAXED_BY = 1.02  # room above the unloaded latency, so that the relaxed limit leaves some capacity
 
@@ -63,8 +65,7 @@ def _checked(question: Question, found: Sequence[Excluded]) -> tuple[Excluded, .
     for entries in alike.values():
         fails |= {e.gpu for e in entries} - _serving(_eased(question, entries[0].fix), entries)
     return tuple(
-        e.model_copy(update={"fix": None, "relaxation": f"{e.relaxation} That alone is not enough: a limit or the memory "
-                             "would still be exceeded."}) if e.gpu in fails else e
+        e.model_copy(update={"fix": None, "relaxation": f"{e.relaxation} {NOT_ENOUGH}"}) if e.gpu in fails else e
         for e in found
     )
 
@@ -75,7 +76,7 @@ def _eased(question: Question, fix: Fix | None) -> Question:
         return question
     if fix.key == "workload.input_tokens" and isinstance(fix.value, int):
         return replace(question, traffic=replace(question.traffic, input_tokens=float(fix.value)))
-    value = tuple(fix.value) if isinstance(fix.value, list) else ()
+    value: Any = tuple(fix.value) if isinstance(fix.value, list) else ()
     return replace(question, allowed=replace(question.allowed, **{fix.key.removeprefix("deployment."): value}))
 
 
@@ -128,14 +129,15 @@ def _unsupported(question: Question, gpu: Gpu) -> Excluded:
             return Excluded(
                 gpu=gpu.id,
                 closest="",
-                reason=f"The chosen {what} does not go with this model on it: {why.format(heads=question.model.heads)}.",
+                reason=f"The chosen {what} does not go with this model on it: "
+                f"{why.format(heads=question.model.heads)}.",
                 relaxation=f"Leave {what} open.",
                 fix=Fix(key=f"deployment.{name}", value=[], label=f"Consider every {what}"),
             )
     return Excluded(
         gpu=gpu.id,
         closest="",
-        reason="No configuration of this model on it agrees with all the restrictions on engine, precision and parallelism.",
+        reason="No configuration of this model on it agrees with the restrictions on engine, precision, parallelism.",
         relaxation="Leave engine, precision, KV precision, TP, PP and EP open.",
     )
 

@@ -18,6 +18,7 @@ from scipy.special import ndtri
 from sizing.candidates import Floats
 from sizing.steps.times import StepTimes, Traffic
 
+
 @dataclass(frozen=True, kw_only=True)
 class Variability:
     """Squared coefficients of variation: of the gaps between arrivals, of the prompt length and of the output
@@ -77,10 +78,10 @@ def steady_state(
 ) -> SteadyState:
     """Steady state at each concurrency of the grid.
 
-    rate(B) = B / (P + D x decode(B) + max(B - 1, 0) x W): a request holds its place for its own prefill P, for D = OSL - 1
-    decode steps, and while the engine works W on the prompts of each of the others (Little's law, work conservation).
-    ITL(B) = decode(B) + B x W / D; an answer of one token has no gap that a prompt could interrupt. TTFT = rest of the running step + prompt queue + slot
-    queue +
+    rate(B) = B / (P + D x decode(B) + max(B - 1, 0) x W): a request holds its place for its own prefill P, for
+    D = OSL - 1 decode steps, and while the engine works W on the prompt of each of the others (Little's law, work
+    conservation). ITL(B) = decode(B) + B x W / D; an answer of one token has no gap that a prompt could interrupt.
+    TTFT = rest of the running step + prompt queue + slot queue +
     own prefill, in which each chunk shares its step with the decoding sequences.
     """
     work = times.prefill_work_s[:, None]

@@ -13,8 +13,8 @@ from sizing.compose import GB, MS, deployment
 from sizing.constants import constant
 from sizing.cost import cost_of
 from sizing.engines import engines
-from sizing.exclusion import article
 from sizing.errors import InvalidScenario, UnknownName
+from sizing.exclusion import article
 from sizing.explain import explain_money
 from sizing.format import count, ms, requests_per_s, significant, usd
 from sizing.hardware import HardwareOption, options

@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import fields
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from sizing.candidates import Floats
 from sizing.load import SteadyState, Variability, concurrency_grid, steady_state
-from sizing.point_table import PointTable, select, step_times
+from sizing.point_table import PointTable, alike, select, step_times, traffic_of
 from sizing.protocols import (
     Expected,
     FirstToken,
@@ -21,7 +20,7 @@ from sizing.protocols import (
 )
 from sizing.steps.efficiency import efficiencies
 from sizing.steps.roofline import Roofline
-from sizing.steps.times import StepSource, StepTimes, Traffic
+from sizing.steps.times import StepSource, StepTimes
 
 BENCHMARK_SPREAD = Variability(arrivals=1.0, prompt=0.5, output=0.5)
 """Poisson arrivals; squared coefficients of variation of 0.5 for both lengths, as in the MLPerf and ShareGPT sets."""
@@ -89,14 +88,9 @@ def _fixed_rate(points: PointTable, fits: Floats, source: StepSource) -> Expecte
     """
     grid = concurrency_grid(fits[:, 0])
     times = step_times(points, grid, source)
-    keys = pd.Series(list(zip(points.prompt[:, 0], points.output[:, 0], points.cached[:, 0], strict=True)))
     out = {f.name: np.full((len(points), 1), np.nan) for f in fields(Expected)}
-    for _, members in keys.groupby(keys):
-        index = np.asarray(members.index, dtype=np.intp)
-        first = points.points[index[0]]
-        traffic = Traffic(
-            input_tokens=first.input_tokens, output_tokens=first.output_tokens, cached_tokens=first.cached_tokens
-        )
+    for index in alike([traffic_of(p) for p in points.points]):
+        traffic = traffic_of(points.points[index[0]])
         some, budget = _rows(times, index), points.facts.budget[index, 0]
         state = steady_state(some, grid[index], np.full(len(index), NO_SLOT_LIMIT), budget, traffic, BENCHMARK_SPREAD)
         for name, values in vars(_at_rate(state, points.rate_rps[index])).items():
@@ -107,8 +101,11 @@ def _fixed_rate(points: PointTable, fits: Floats, source: StepSource) -> Expecte
 def _rows(times: StepTimes, index: NDArray[np.intp]) -> StepTimes:
     fixed = np.broadcast_to(np.asarray(times.prompt_step_s), times.prefill_s.shape)
     return StepTimes(
-        decode_s=times.decode_s[index], prefill_s=times.prefill_s[index], prefill_work_s=times.prefill_work_s[index],
-        source=times.source, prompt_step_s=fixed[index],
+        decode_s=times.decode_s[index],
+        prefill_s=times.prefill_s[index],
+        prefill_work_s=times.prefill_work_s[index],
+        source=times.source,
+        prompt_step_s=fixed[index],
     )
 
 
@@ -116,7 +113,7 @@ def share_weights(predicted: Floats, shares: Floats) -> Floats:
     """Probability (C, S) of each true share of the capacity given the predicted ones (C, 1), by Bayes' rule.
 
     Prior: :data:`PUBLISHED_WEIGHT` normal in log share round :data:`PUBLISHED_SHARE`, the rest even in log share.
-    Likelihood: log(predicted / true) normal with :data:`CAPACITY_ERROR`. An unknown share (NaN) leaves the prior's peak.
+    Likelihood: log(predicted / true) normal with :data:`CAPACITY_ERROR`. An unknown share is the prior's peak.
     """
     peak = np.exp(-0.5 * (np.log(shares / PUBLISHED_SHARE) / PUBLISHED_SPREAD) ** 2) / PUBLISHED_SPREAD
     even = np.sqrt(2.0 * np.pi) / np.log(HIGHEST_SHARE / LOWEST_SHARE)
@@ -147,7 +144,10 @@ def _at_rate(state: SteadyState, asked: Floats) -> Expected:
     over = wanted > PREDICTION_SLACK * capacity
     median, last = (np.where(over, queue_growth_s(wanted, capacity, share), 0.0) for share in (0.5, 0.99))
     return Expected(
-        ttft_s=read(state.ttft_s(50.0)) + median, itl_s=read(state.itl_mean_s), e2e_s=read(state.e2e_mean_s) + median,
-        rps=np.where(over, capacity, wanted), ttft_p99_s=read(state.ttft_s(99.0)) + last,
+        ttft_s=read(state.ttft_s(50.0)) + median,
+        itl_s=read(state.itl_mean_s),
+        e2e_s=read(state.e2e_mean_s) + median,
+        rps=np.where(over, capacity, wanted),
+        ttft_p99_s=read(state.ttft_s(99.0)) + last,
         itl_p99_s=read(state.itl_s(99.0)),
     )

@@ -54,7 +54,7 @@ class _BadCell(SizingError):
     """One cell that cannot be used; the message is the row's ``error``."""
 
 
-def read_points(frame: pd.DataFrame) -> tuple[list[Point], dict[int, str]]:
+def points_of(frame: pd.DataFrame) -> tuple[list[Point], dict[int, str]]:
     """Points (several per row where the best layout is sought) and the error of every row that has none.
 
     Raises InvalidPoints when the table lacks a required column.
@@ -79,7 +79,9 @@ def _rows(frame: pd.DataFrame) -> Iterator[Mapping[str, object]]:
 
 
 def _empty(value: object) -> bool:
-    return value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value)) or str(value).strip() == ""
+    return (
+        value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value)) or str(value).strip() == ""
+    )
 
 
 def _text(cells: Mapping[str, object], name: str) -> str:
@@ -138,8 +140,16 @@ def _points(row: int, cells: Mapping[str, object]) -> list[Point]:
     concurrency, rate = _load(cells, mode)
     return [
         Point(
-            row=row, model=model, configuration=layout, instances=instances, input_tokens=isl, output_tokens=osl,
-            cached_tokens=cached, mode=mode, concurrency=concurrency, rate_rps=rate,
+            row=row,
+            model=model,
+            configuration=layout,
+            instances=instances,
+            input_tokens=isl,
+            output_tokens=osl,
+            cached_tokens=cached,
+            mode=mode,
+            concurrency=concurrency,
+            rate_rps=rate,
             software_year=REFERENCE_YEAR if year is None else year,
         )
         for layout, instances in _layouts(cells, mode, model, base)
@@ -205,7 +215,7 @@ def _precision(name: str, model_name: str, native: str) -> Precision:
 
 
 def _submission(cells: Mapping[str, object], mode: str) -> bool:
-    """Whether the row is a whole system tuned for throughput (MLPerf): no layout stated, everything queued or offered."""
+    """Whether the row is a whole system tuned for throughput (MLPerf): all is queued or offered, no layout stated."""
     return mode in WHOLE_RUN_MODES and _empty(cells.get("tp"))
 
 
@@ -269,6 +279,4 @@ def _open_layouts(
     if mode not in WHOLE_RUN_MODES:
         whole = [t for t in fitting if t * pp == gpus]
         fitting = whole or fitting[:1]
-    return [
-        (replace(base, tp=t, pp=pp, ep=min(ep, t) if model.is_moe else 1), gpus / (t * pp)) for t in fitting
-    ]
+    return [(replace(base, tp=t, pp=pp, ep=min(ep, t) if model.is_moe else 1), gpus / (t * pp)) for t in fitting]

@@ -7,14 +7,16 @@ Rates are those of all GPUs of the row. Measured columns of the input are ignore
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from sizing.candidates import Floats
+from sizing.errors import InvalidPoints
 from sizing.point_answers import expected
-from sizing.point_rows import read_points
+from sizing.point_rows import points_of
 from sizing.point_table import PointTable, point_table, step_times
 from sizing.protocols import Expected
 from sizing.steps.roofline import roofline
@@ -23,7 +25,11 @@ from sizing.uncertainty import point_intervals
 
 METRICS = ("ttft_ms", "itl_ms", "e2e_ms", "output_tokens_per_s", "requests_per_s")
 COLUMNS = (
-    *(name + end for name in METRICS for end in ("", "_low", "_high")), "ttft_ms_p99", "itl_ms_p99", "source", "error",
+    *(name + end for name in METRICS for end in ("", "_low", "_high")),
+    "ttft_ms_p99",
+    "itl_ms_p99",
+    "source",
+    "error",
 )
 MS = 1e3
 
@@ -38,13 +44,27 @@ class Answers:
     source: str
 
 
+def read_points(path: Path) -> pd.DataFrame:
+    """The table of a CSV file, every cell as text. Raises InvalidPoints for what is not one, OSError as usual."""
+    try:
+        return pd.read_csv(path, dtype=str)
+    except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
+        reason = " ".join(str(error).split())
+        raise InvalidPoints(f"{path.name} is not a CSV table: {reason}") from None
+
+
+def write_points(answers: pd.DataFrame, path: Path) -> None:
+    """Write the answers as CSV, numbers with six significant digits."""
+    answers.to_csv(path, index=False, float_format="%.6g")
+
+
 def predict_points(frame: pd.DataFrame, source: StepSource | None = None) -> pd.DataFrame:
     """Predicted measurements of every row of ``frame``; see the module docstring and :data:`COLUMNS`.
 
     A row with a bad cell has its reason in ``error`` and nothing else. Raises InvalidPoints for a table that lacks a
     required column. ``source`` is where step times come from, the roofline unless given.
     """
-    points, errors = read_points(frame)
+    points, errors = points_of(frame)
     table: dict[str, NDArray[np.float64] | NDArray[np.object_]] = {
         name: np.full(len(frame), np.nan) for name in COLUMNS[:-2]
     }

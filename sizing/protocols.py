@@ -74,11 +74,12 @@ def static_batch(times: StepTimes, lengths: Lengths, batch: Floats, fits: Floats
 
 
 def work_conserving_itl_s(times: StepTimes, lengths: Lengths, concurrency: Floats) -> Floats:
-    """ITL with B sequences in flight, each replaced when it ends: decode(B) + (B - 1) x work / OSL + share of prompt steps x
-    their fixed time (work conservation)."""
+    """ITL with B sequences in flight, each replaced when it ends: decode(B) + (B - 1) x work / OSL + share of prompt
+    steps x their fixed time (work conservation)."""
     shared = prompt_steps_share(lengths, concurrency) * np.reshape(times.prompt_step_s, (-1, 1))
     others = np.maximum(concurrency - 1.0, 0.0)
-    return times.decode_s + others * times.prefill_work_s[:, None] / lengths.output + shared
+    itl: Floats = times.decode_s + others * times.prefill_work_s[:, None] / lengths.output + shared
+    return itl
 
 
 def prompt_steps_share(lengths: Lengths, concurrency: Floats) -> Floats:

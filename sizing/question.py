@@ -113,10 +113,8 @@ def _gpus(scenario: Scenario, problems: _Problems) -> tuple[Gpu, ...]:
 
 
 def _datasheet(asked: CustomGpu) -> dict[str, Any]:
-    """A custom accelerator in the words of the catalogue; without a link there is no scale-up domain to assume."""
+    """A custom accelerator in the words of the catalogue."""
     spec = asked.model_dump(exclude_none=True, exclude={"int8_tops"})
-    if asked.link_gbs is None and "domain_gpus" not in asked.model_fields_set:
-        spec.pop("domain_gpus", None)
     return spec if asked.int8_tops is None else {**spec, "int8_tflops": asked.int8_tops}
 
 

@@ -46,7 +46,7 @@ def _at_end(
     question: Question, evaluated: Evaluated, sized: Sized, rows: NDArray[np.intp],
     decode: NDArray[np.float64], prefill: NDArray[np.float64],
 ) -> tuple[NDArray[np.float64], list[NDArray[np.float64]]]:
-    """GPUs needed and the three latencies at the planned load; step times are ``decode`` and ``prefill`` times as long."""
+    """GPUs needed and the latencies at the planned load if step times are ``decode`` and ``prefill`` times as long."""
     index = sized.index[rows]
     times = evaluated.times.take(index)
     prompts = times.scaled(prefill)

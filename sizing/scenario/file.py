@@ -29,19 +29,20 @@ class _Loader(yaml.SafeLoader):
         """The mapping of a node."""
         seen: set[str] = set()
         for key, _ in node.value:
-            if key.value in seen and key.tag != MERGE:
+            if not isinstance(key, yaml.ScalarNode) or key.tag == MERGE:
+                continue
+            if key.value in seen:
                 line = key.start_mark.line + 1
-                raise InvalidScenario([f"The key {key.value!s:.40} stands twice, again at line {line}: keep one of them."])
-            if isinstance(key, yaml.ScalarNode):
-                seen.add(key.value)
+                said = f"The key {key.value:.40} stands twice, again at line {line}: keep one of them."
+                raise InvalidScenario([said])
+            seen.add(key.value)
         return super().construct_mapping(node, deep)
 
 
 def load_scenario(path: Path) -> Scenario:
     """The scenario in a file. Raises InvalidScenario when it cannot be read, with one sentence per problem."""
     try:
-        with path.open("rb") as file:  # never more than the limit: the size of a pipe or device is not known beforehand
-            content = file.read(MAX_FILE_BYTES + 1)
+        content = _start_of(path)
     except FileNotFoundError:
         raise InvalidScenario([f"There is no file {path}."]) from None
     except OSError as error:
@@ -57,6 +58,12 @@ def load_scenario(path: Path) -> Scenario:
     if isinstance(model, dict) and isinstance(model.get("config"), str):
         raw = {**raw, "model": {**model, "config": _config_beside(path, model["config"])}}
     return scenario_from(raw)
+
+
+def _start_of(path: Path) -> bytes:
+    """The file, or one byte more than is allowed: the size of a pipe or device is not known beforehand."""
+    with path.open("rb") as file:
+        return file.read(MAX_FILE_BYTES + 1)
 
 
 def parse(text: str, name: str = "scenario") -> dict[str, Any]:
@@ -104,12 +111,14 @@ def _config_beside(scenario: Path, name: str) -> dict[str, Any]:
     """The config.json a scenario file points to, relative to the scenario."""
     path = scenario.parent / name
     try:
-        if path.stat().st_size > MAX_FILE_BYTES:
-            raise InvalidScenario([f"model.config: {name} is larger than a config.json can be."])
-        config = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError):
+        content = _start_of(path)
+    except OSError:
         raise InvalidScenario([f"model.config: there is no readable file {name} beside the scenario."]) from None
-    except (json.JSONDecodeError, RecursionError):
+    if len(content) > MAX_FILE_BYTES:
+        raise InvalidScenario([f"model.config: {name} is larger than a config.json can be."])
+    try:
+        config = json.loads(content)
+    except (ValueError, RecursionError):
         raise InvalidScenario([f"model.config: {name} is not valid JSON."]) from None
     if not isinstance(config, dict):
         raise InvalidScenario([f"model.config: {name} must be a JSON object."])

@@ -133,7 +133,9 @@ def _arrivals_form(value: object) -> str | None:
 
 
 Arrivals = Annotated[
-    Annotated[Literal["poisson"], Tag("[word]")] | Annotated[Gamma, Tag("[gamma]")] | Annotated[Profile, Tag("[profile]")],
+    Annotated[Literal["poisson"], Tag("[word]")]
+    | Annotated[Gamma, Tag("[gamma]")]
+    | Annotated[Profile, Tag("[profile]")],
     Discriminator(
         _arrivals_form, custom_error_type="unknown_form",
         custom_error_message="must be poisson, {gamma: {cv: 2}} or {profile: [24 hourly values]}",

@@ -73,8 +73,8 @@ class CommonEfficiency:
     relative to dense ones; ``imbalance``: load of the busiest expert group relative to the mean; ``coverage``: tokens
     that choose experts as if independently, relative to tokens in the step (routing is correlated).
 
-    Closed-loop TTFT alone: ``prompt_token_s``: host time per prompt token; ``first_token_steps``: decode steps that pass
-    before the first token is seen; ``cohort``: prompts that queue together in the steady rounds, per e-fold of
+    Closed-loop TTFT alone: ``prompt_token_s``: host time per prompt token; ``first_token_steps``: decode steps that
+    pass before the first token is seen; ``cohort``: prompts that queue together in the steady rounds, per e-fold of
     concurrency; ``burst``: share of requests that belong to the starting burst.
     """
 

@@ -17,7 +17,7 @@ ALL = 1000
 
 
 def raw(model: Any = LLAMA_8B, **sections: Any) -> dict[str, Any]:
-    """The keys of a scenario: 3500 tokens in, 500 out, 31 requests/s; ``sections`` add to or replace keys of a section."""
+    """The keys of a scenario: 3500 tokens in, 500 out, 31 requests/s, plus or replaced by those of ``sections``."""
     workload = {"input_tokens": 3500, "output_tokens": 500, "peak_rps": 31, **sections.pop("workload", {})}
     return {"model": model, "workload": {k: v for k, v in workload.items() if v is not None}, **sections}
 
@@ -54,10 +54,27 @@ def model_named(name: str) -> Model:
 def a_gpu(**facts: Any) -> Gpu:
     """A custom accelerator like an H100 unless said otherwise."""
     values: dict[str, Any] = {
-        "id": "test_gpu", "name": "Test GPU", "vendor": "custom", "architecture": "custom", "family": "custom",
-        "memory_bytes": 80e9, "memory_bandwidth": 3.35e12, "fp16_flops": 989e12, "bf16_flops": 989e12,
-        "fp8_flops": 1979e12, "int8_ops": 1979e12, "fp4_flops": None, "link_name": "link", "link_bytes_per_s": 450e9,
-        "domain_gpus": 8, "pcie_bytes_per_s": 64e9, "tdp_w": 700.0, "supports_bf16": True, "supports_fp8": True,
-        "supports_int8": True, "supports_fp4": False, "custom": True,
+        "id": "test_gpu",
+        "name": "Test GPU",
+        "vendor": "custom",
+        "architecture": "custom",
+        "family": "custom",
+        "memory_bytes": 80e9,
+        "memory_bandwidth": 3.35e12,
+        "fp16_flops": 989e12,
+        "bf16_flops": 989e12,
+        "fp8_flops": 1979e12,
+        "int8_ops": 1979e12,
+        "fp4_flops": None,
+        "link_name": "link",
+        "link_bytes_per_s": 450e9,
+        "domain_gpus": 8,
+        "pcie_bytes_per_s": 64e9,
+        "tdp_w": 700.0,
+        "supports_bf16": True,
+        "supports_fp8": True,
+        "supports_int8": True,
+        "supports_fp4": False,
+        "custom": True,
     }
     return Gpu(**{**values, **facts})

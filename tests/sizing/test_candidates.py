@@ -76,14 +76,22 @@ def test_formats_wider_than_the_checkpoint_are_not_offered_unasked():
 
 
 def test_kv_cache_is_fp8_beside_fp8_weights_unless_asked_otherwise():
-    assert {(r.precision.id, r.kv_precision) for r in rows(precisions=("bf16", "fp8"))} == {("bf16", "fp16"), ("fp8", "fp8")}
+    assert {(r.precision.id, r.kv_precision) for r in rows(precisions=("bf16", "fp8"))} == {
+        ("bf16", "fp16"),
+        ("fp8", "fp8"),
+    }
     assert {r.kv_precision for r in rows(kv_precisions=("fp16",))} == {"fp16"}
     assert rows(gpu="a100_sxm_80g", kv_precisions=("fp8",)) == ()
 
 
 @pytest.mark.parametrize(
     ("allowed", "of"),
-    [({"engines": ("vllm",)}, "engine"), ({"tp": (2, 4)}, "tp"), ({"pp": (1,)}, "pp"), ({"precisions": ("fp8",)}, "precision")],
+    [
+        ({"engines": ("vllm",)}, "engine"),
+        ({"tp": (2, 4)}, "tp"),
+        ({"pp": (1,)}, "pp"),
+        ({"precisions": ("fp8",)}, "precision"),
+    ],
 )
 def test_restrictions_hold(allowed, of):
     wanted = next(iter(allowed.values()))

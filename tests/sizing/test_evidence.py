@@ -12,7 +12,10 @@ from sizing.precision import resolve_precision
 
 def asked(model="openai/gpt-oss-120b", gpu="h100_sxm", engine="vllm", precision="mxfp4", tp=4):
     return resolve_model(model)[0], Configuration(
-        gpu=resolve_gpu(gpu), engine=resolve_engine(engine), precision=resolve_precision(precision), kv_precision="fp16",
+        gpu=resolve_gpu(gpu),
+        engine=resolve_engine(engine),
+        precision=resolve_precision(precision),
+        kv_precision="fp16",
         tp=tp,
     )
 

@@ -11,7 +11,9 @@ from tests.sizing.asking import ALL, LLAMA_8B, LLAMA_70B, answer, ask, changed, 
 ASKED = {
     "nothing restricted": raw(),
     "70B at 16 bit": raw(LLAMA_70B, workload={"peak_rps": 5}, deployment={"precisions": ["bf16"]}),
-    "70B at 16 bit on one GPU": raw(LLAMA_70B, workload={"peak_rps": 5}, deployment={"precisions": ["bf16"], "tp": [1]}),
+    "70B at 16 bit on one GPU": raw(
+        LLAMA_70B, workload={"peak_rps": 5}, deployment={"precisions": ["bf16"], "tp": [1]}
+    ),
     "671B MoE": raw("deepseek-ai/DeepSeek-V3", workload={"peak_rps": 2}),
     "long prompt": raw("meta-llama/Llama-3.1-8B-Instruct", workload={"input_tokens": 100_000, "peak_rps": 1}),
     "tight TTFT": raw(limits={"ttft_ms": 50}),
@@ -94,7 +96,9 @@ def test_a_prompt_is_not_cut_to_nothing():
         assert entry.fix is None or entry.fix.key != "workload.input_tokens"
 
 
-@pytest.mark.parametrize(("value", "up"), [(123.0, 130), (120.0, 120), (0.0123, 0.013), (9.91, 10), (100_001.0, 110_000)])
+@pytest.mark.parametrize(
+    ("value", "up"), [(123.0, 130), (120.0, 120), (0.0123, 0.013), (9.91, 10), (100_001.0, 110_000)]
+)
 def test_a_relaxed_limit_is_one_a_person_would_write(value, up):
     assert two_digits_up(value) == pytest.approx(up)
     assert two_digits_up(value) >= value * (1 - 1e-9)

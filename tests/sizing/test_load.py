@@ -29,7 +29,9 @@ def at(concurrency):
 def toy(grid, decode_s=0.01, prefill_s=0.1, work_s=0.08, per_sequence=0.0):
     """One candidate whose decode step takes decode_s + per_sequence x B."""
     return StepTimes(
-        decode_s=decode_s + per_sequence * grid, prefill_s=np.array([prefill_s]), prefill_work_s=np.array([work_s]),
+        decode_s=decode_s + per_sequence * grid,
+        prefill_s=np.array([prefill_s]),
+        prefill_work_s=np.array([work_s]),
         source="toy",
     )
 
@@ -40,7 +42,7 @@ def under(times, grid, traffic, variability=POISSON, slots=1024.0, budget=BUDGET
 
 @pytest.mark.parametrize("load", [0.1, 0.5, 0.9, 0.99])
 def test_prompt_queue_is_m_d_1(load):
-    """Pollaczek-Khinchine: mean wait rho S / (2 (1 - rho)); variance of the wait rho S^2 (4 - rho) / (12 (1 - rho)^2)."""
+    """Pollaczek-Khinchine: wait of mean rho S / (2 (1 - rho)) and variance rho S^2 (4 - rho) / (12 (1 - rho)^2)."""
     service = 0.2
     mean, var = prompt_queue(column(service), column(load), column(load / service), POISSON)
     assert mean[0, 0] == pytest.approx(load * service / (2 * (1 - load)))
@@ -104,7 +106,10 @@ def test_gamma_quantile_of_something_certain_is_its_mean():
 @given(mean=st.floats(1e-4, 100), cv=st.floats(0, 5), low=st.floats(50, 99), more=st.floats(0, 0.9))
 def test_gamma_quantile_grows_with_the_percentile(mean, cv, low, more):
     variance = np.array([(cv * mean) ** 2])
-    assert gamma_quantile(np.array([mean]), variance, low) <= gamma_quantile(np.array([mean]), variance, low + more) + 1e-12
+    assert (
+        gamma_quantile(np.array([mean]), variance, low)
+        <= gamma_quantile(np.array([mean]), variance, low + more) + 1e-12
+    )
 
 
 def test_one_request_in_flight_by_hand():
@@ -180,9 +185,16 @@ def test_mean_e2e_is_ttft_plus_gaps_times_itl():
 
 
 @given(
-    decode=st.floats(1e-4, 0.2), per_sequence=st.floats(0, 1e-3), prefill=st.floats(1e-4, 20), share=st.floats(0.1, 1),
-    isl=st.floats(1, 200_000), osl=st.floats(1, 20_000), slots=st.integers(1, 4096), cv2=st.floats(0, 16),
-    prompt=st.floats(0, 4), output=st.floats(0, 4),
+    decode=st.floats(1e-4, 0.2),
+    per_sequence=st.floats(0, 1e-3),
+    prefill=st.floats(1e-4, 20),
+    share=st.floats(0.1, 1),
+    isl=st.floats(1, 200_000),
+    osl=st.floats(1, 20_000),
+    slots=st.integers(1, 4096),
+    cv2=st.floats(0, 16),
+    prompt=st.floats(0, 4),
+    output=st.floats(0, 4),
 )
 def test_any_system_is_stable_finite_and_ordered(
     decode, per_sequence, prefill, share, isl, osl, slots, cv2, prompt, output
@@ -190,8 +202,11 @@ def test_any_system_is_stable_finite_and_ordered(
     grid = concurrency_grid(np.array([float(slots)]))
     times = toy(grid, decode, prefill, prefill * share, per_sequence)
     state = under(
-        times, grid, Traffic(input_tokens=isl, output_tokens=osl),
-        Variability(arrivals=cv2, prompt=prompt, output=output), float(slots),
+        times,
+        grid,
+        Traffic(input_tokens=isl, output_tokens=osl),
+        Variability(arrivals=cv2, prompt=prompt, output=output),
+        float(slots),
     )
     assert (np.diff(state.rps[0]) > -1e-9 * state.rps[0, -1]).all()
     assert (state.rps * times.prefill_work_s[:, None] <= 1 + 1e-9).all()

@@ -22,7 +22,9 @@ ONE_TOKEN = np.array([1.0])
 
 def configuration(gpu="h100_sxm", precision="bf16", kv="fp16", engine="vllm", **ways):
     known = gpus()[gpu] if isinstance(gpu, str) else gpu
-    return Configuration(gpu=known, engine=engines()[engine], precision=precisions()[precision], kv_precision=kv, **ways)
+    return Configuration(
+        gpu=known, engine=engines()[engine], precision=precisions()[precision], kv_precision=kv, **ways
+    )
 
 
 def fit(model, *rows, tokens=4000.0):
@@ -157,9 +159,12 @@ def test_weights_beyond_the_memory_hold_no_sequence():
 
 
 @given(
-    small=st.floats(16e9, 200e9), more=st.floats(0, 100e9), tokens=st.floats(1, 200_000),
+    small=st.floats(16e9, 200e9),
+    more=st.floats(0, 100e9),
+    tokens=st.floats(1, 200_000),
     model=st.sampled_from([LLAMA_8B, "google/gemma-3-27b-it", "Qwen/Qwen3-30B-A3B"]),
-    engine=st.sampled_from(["vllm", "trtllm", "sglang", "tgi"]), tp=st.sampled_from([1, 2, 4]),
+    engine=st.sampled_from(["vllm", "trtllm", "sglang", "tgi"]),
+    tp=st.sampled_from([1, 2, 4]),
 )
 @example(small=75.1e9, more=0.1e9, tokens=4000.0, model=LLAMA_8B, engine="vllm", tp=1)  # engines take larger steps
 @example(small=75.1e9, more=0.1e9, tokens=4000.0, model="google/gemma-3-27b-it", engine="sglang", tp=1)

@@ -15,8 +15,15 @@ from tests.sizing.asking import ALL, LLAMA_8B, LLAMA_70B, ask, raw
 H100 = {"gpus": ["h100_sxm"]}
 PCIE_CARD = {"id": "my_card", "memory_gb": 48, "bandwidth_gbs": 900, "fp16_tflops": 180}
 LINKED_CARD = {
-    "id": "my_card", "memory_gb": 128, "bandwidth_gbs": 4000, "fp16_tflops": 900, "fp8_tflops": 1800, "int8_tops": 1800,
-    "link_gbs": 900, "tdp_watts": 900, "price_usd": 20_000,
+    "id": "my_card",
+    "memory_gb": 128,
+    "bandwidth_gbs": 4000,
+    "fp16_tflops": 900,
+    "fp8_tflops": 1800,
+    "int8_tops": 1800,
+    "link_gbs": 900,
+    "tdp_watts": 900,
+    "price_usd": 20_000,
 }
 
 
@@ -55,8 +62,22 @@ def test_every_figure_is_explained_with_its_source():
     found = ask(deployment=H100)
     names = {e.name for e in found.explained}
     assert names >= {
-        "peak_rps", "instances", "gpus", "systems", "max_rps", "weights_gb", "kv_gb", "max_concurrency", "ttft_ms",
-        "itl_ms", "e2e_ms", "decode_step_ms", "prefill_ms", "usd_per_month", "power_kw", "requests_per_day",
+        "peak_rps",
+        "instances",
+        "gpus",
+        "systems",
+        "max_rps",
+        "weights_gb",
+        "kv_gb",
+        "max_concurrency",
+        "ttft_ms",
+        "itl_ms",
+        "e2e_ms",
+        "decode_step_ms",
+        "prefill_ms",
+        "usd_per_month",
+        "power_kw",
+        "requests_per_day",
     }
     assert all(e.value and e.formula and e.source for e in found.explained)
 
@@ -153,7 +174,8 @@ def test_lengths_that_vary_are_stated_and_cost_capacity():
 def test_a_spread_of_nothing_is_the_number():
     one = ask(deployment=H100)
     same = ask(
-        workload={"input_tokens": {"p50": 3500, "p95": 3500}, "output_tokens": {"p50": 500, "p95": 500}}, deployment=H100
+        workload={"input_tokens": {"p50": 3500, "p95": 3500}, "output_tokens": {"p50": 500, "p95": 500}},
+        deployment=H100,
     )
     assert one.deployment == same.deployment
     assert one.latency == same.latency

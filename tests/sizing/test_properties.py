@@ -19,10 +19,16 @@ ROOT = Path(__file__).resolve().parents[2]
 SOME = settings(max_examples=40)
 FEW = settings(max_examples=20)
 
-MODELS = st.sampled_from([
-    LLAMA_8B, LLAMA_70B, "google/gemma-3-27b-it", "mistralai/Mixtral-8x7B-Instruct-v0.1", "openai/gpt-oss-120b",
-    "Qwen/Qwen3-30B-A3B",
-])
+MODELS = st.sampled_from(
+    [
+        LLAMA_8B,
+        LLAMA_70B,
+        "google/gemma-3-27b-it",
+        "mistralai/Mixtral-8x7B-Instruct-v0.1",
+        "openai/gpt-oss-120b",
+        "Qwen/Qwen3-30B-A3B",
+    ]
+)
 HARDWARE = st.sampled_from(["h100_sxm", "a100_sxm_80g", "b200_sxm", "mi300x", "l40s", "h200_sxm"])
 RATES = st.floats(0.01, 500)
 PROMPTS, OUTPUTS = st.integers(10, 7000), st.integers(1, 1500)
@@ -34,16 +40,22 @@ MODES = st.sampled_from(["streaming", "streaming", "sequential", "offline"])
 def scenarios(draw, **fixed):
     """The keys of a realistic scenario on one or two GPU types."""
     workload = {
-        "input_tokens": draw(PROMPTS), "output_tokens": draw(OUTPUTS), "peak_rps": draw(RATES), "mode": draw(MODES),
+        "input_tokens": draw(PROMPTS),
+        "output_tokens": draw(OUTPUTS),
+        "peak_rps": draw(RATES),
+        "mode": draw(MODES),
         "arrivals": {"gamma": {"cv": draw(st.sampled_from([0.5, 1.0, 2.0]))}},
     }
     limits = {
-        "ttft_ms": draw(TTFT), "itl_ms": draw(ITL), "e2e_ms": draw(st.none() | st.floats(500, 120_000)),
+        "ttft_ms": draw(TTFT),
+        "itl_ms": draw(ITL),
+        "e2e_ms": draw(st.none() | st.floats(500, 120_000)),
         "percentile": draw(st.sampled_from([50, 90, 95, 99])),
     }
     deployment = {
         "gpus": draw(st.lists(HARDWARE, min_size=1, max_size=2, unique=True)),
-        "spare_instances": draw(st.integers(0, 2)), "max_utilization": draw(st.sampled_from([0.6, 0.9, 1.0])),
+        "spare_instances": draw(st.integers(0, 2)),
+        "max_utilization": draw(st.sampled_from([0.6, 0.9, 1.0])),
         "location": draw(st.sampled_from(["on_prem", "cloud"])),
     }
     return raw(draw(MODELS), workload=workload, limits=limits, deployment={**deployment, **fixed})
@@ -218,6 +230,11 @@ def test_a_fresh_process_gives_the_same_bytes(tmp_path, seed):
     (tmp_path / "asked.json").write_text(json.dumps(keys))
     run = subprocess.run(
         [sys.executable, "-m", "sizing", "plan", str(tmp_path / "asked.json"), "--json", "--alternatives", "10"],
-        cwd=ROOT, env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True, timeout=120,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONHASHSEED": seed},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
     )
     assert run.stdout.strip() == answer(keys, 10).model_dump_json(indent=2)

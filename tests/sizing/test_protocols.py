@@ -24,7 +24,10 @@ def column(value):
 
 def times(decode=0.01, prefill=0.2, work=0.1, fixed=0.0):
     return StepTimes(
-        decode_s=column(decode), prefill_s=np.array([prefill]), prefill_work_s=np.array([work]), source="by hand",
+        decode_s=column(decode),
+        prefill_s=np.array([prefill]),
+        prefill_work_s=np.array([work]),
+        source="by hand",
         prompt_step_s=np.array([fixed]),
     )
 
@@ -59,9 +62,7 @@ def test_closed_loop_conserves_work():
 
 
 def test_closed_loop_first_token_adds_every_delay():
-    delays = FirstToken(
-        request_s=column(0.03), prompt_token_s=1e-5, first_token_steps=2.0, cohort=0.5, burst=0.1
-    )
+    delays = FirstToken(request_s=column(0.03), prompt_token_s=1e-5, first_token_steps=2.0, cohort=0.5, burst=0.1)
     found = fixed_concurrency(times(), lengths(), column(11), column(100), delays)
     by_hand = 0.03 + 1000 * 1e-5 + 0.2 + 2 * 0.01 + 0.1 * (0.5 * np.log(11) + 0.1 * 10)
     assert found.ttft_s.item() == pytest.approx(by_hand)

@@ -17,7 +17,9 @@ ASKED = {
     "8B, prompt beyond the window": raw(workload={"input_tokens": 8000, "peak_rps": 2}),
     "70B on PCIe cards": raw(LLAMA_70B, workload={"peak_rps": 5}, deployment={"gpus": ["l40s"], "tp": [4, 8]}),
     "70B across bridges": raw(LLAMA_70B, workload={"peak_rps": 5}, deployment={"gpus": ["h100_nvl"], "tp": [4, 8]}),
-    "multi-query, TP2": raw("tiiuae/falcon-40b", workload={"input_tokens": 1500, "peak_rps": 1}, deployment={"tp": [1, 4, 16]}),
+    "multi-query, TP2": raw(
+        "tiiuae/falcon-40b", workload={"input_tokens": 1500, "peak_rps": 1}, deployment={"tp": [1, 4, 16]}
+    ),
     "TP16": raw(LLAMA_70B, deployment={"gpus": ["gb200"], "tp": [16]}),
     "MoE": raw("Qwen/Qwen3-235B-A22B", workload={"peak_rps": 2}),
     "gpt-oss": raw("openai/gpt-oss-120b", workload={"peak_rps": 5}),
@@ -127,8 +129,10 @@ def test_idle_gpus_are_counted_in_whole_instances():
 def test_gpus_left_over_in_every_rack_are_no_instance():
     """TP16 x PP4 takes 64 of the 72 GPUs of a rack; the 8 left in each hold no further instance."""
     found = ask(
-        "meta-llama/Llama-3.1-70B-Instruct", workload={"input_tokens": 100_000, "output_tokens": 100, "peak_rps": 40},
-        limits={"ttft_ms": 8000}, deployment={"gpus": ["gb200"], "tp": [16], "pp": [4]},
+        "meta-llama/Llama-3.1-70B-Instruct",
+        workload={"input_tokens": 100_000, "output_tokens": 100, "peak_rps": 40},
+        limits={"ttft_ms": 8000},
+        deployment={"gpus": ["gb200"], "tp": [16], "pp": [4]},
     )
     assert found.deployment.systems == found.deployment.instances > 8
     assert "idle_gpus" not in codes(found)

@@ -1,7 +1,8 @@
-"""Every worked example of the NVIDIA decks that the product must reproduce (../shared/data/seed_facts.md), by its row."""
+"""The worked examples of the NVIDIA decks that the product must reproduce (../shared/data/seed_facts.md), by row."""
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from sizing import Scenario
@@ -59,8 +60,10 @@ def test_rows_2_and_3_poisson_peak_at_the_95th_percentile(row, mean, peak, above
 
 def test_row_4_requests_and_users_a_day_from_the_measured_record():
     found = ask(
-        LLAMA_8B, workload={"input_tokens": 2000, "output_tokens": 200, "peak_rps": 70.7},
-        limits={"ttft_ms": 500, "itl_ms": 200}, measured=LLAMA_RECORD,
+        LLAMA_8B,
+        workload={"input_tokens": 2000, "output_tokens": 200, "peak_rps": 70.7},
+        limits={"ttft_ms": 500, "itl_ms": 200},
+        measured=LLAMA_RECORD,
     )
     assert found.feasible
     assert found.deployment.systems == 1
@@ -78,7 +81,8 @@ def llama_70b_tp4_batch_8():
     )
     one = table([row])
     traffic = Traffic(input_tokens=3500, output_tokens=2)
-    times = Roofline(efficiencies(), software_year=2024.0).times(model_named(LLAMA_70B), one, traffic, one.tp[:, None] * 0 + 8.0)
+    roofline = Roofline(efficiencies(), software_year=2024.0)
+    times = roofline.times(model_named(LLAMA_70B), one, traffic, np.array([[8.0]]))
     return float(times.prefill_s[0] + 7 * times.prefill_work_s[0]), float(times.decode_s[0, 0])
 
 
@@ -90,7 +94,6 @@ def test_row_5_the_roofline_is_near_the_measured_70b():
 
 def test_row_5_a_prompt_of_3500_tokens_costs_about_99_generated_ones():
     prefill, decode = llama_70b_tp4_batch_8()
-    assert 2.6 / 26.8e-3 == pytest.approx(99, rel=0.03)  # the deck's own figures
     assert prefill / decode == pytest.approx(99, rel=0.35)
 
 
@@ -100,7 +103,8 @@ def test_row_6_instances_times_tp_fill_an_8_gpu_server(tp, instances):
     assert pack(instances + 1, tp, 8).systems == 2
     found = ask(LLAMA_8B, deployment={"gpus": ["h100_sxm"], "tp": [tp], "pp": [1]}, workload={"peak_rps": 0.1})
     spares = ask(
-        LLAMA_8B, workload={"peak_rps": 0.1},
+        LLAMA_8B,
+        workload={"peak_rps": 0.1},
         deployment={"gpus": ["h100_sxm"], "tp": [tp], "pp": [1], "spare_instances": instances - 1},
     )
     assert found.deployment.systems == spares.deployment.systems == 1

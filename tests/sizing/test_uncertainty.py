@@ -12,7 +12,11 @@ LLAMA = resolve_model("meta-llama/Llama-3.3-70B-Instruct")[0]
 
 def on(gpu, engine="vllm"):
     return Configuration(
-        gpu=resolve_gpu(gpu), engine=resolve_engine(engine), precision=resolve_precision("bf16"), kv_precision="fp16", tp=8
+        gpu=resolve_gpu(gpu),
+        engine=resolve_engine(engine),
+        precision=resolve_precision("bf16"),
+        kv_precision="fp16",
+        tp=8,
     )
 
 
