@@ -90,6 +90,7 @@ def _feasible(
     low, high = _gpu_range(around, 0)
     bound = answer.limited_by(evaluated, index)
     better = frontier(question, evaluated, sized, winner)
+    around_better = spread(question, evaluated, better, np.arange(len(better.index)))
     interval = around.basis[0]
     return Plan(
         answer=answer.sentence(question, row, deployed, latency, cost, bound, low, high),
@@ -110,7 +111,10 @@ def _feasible(
         alternatives=tuple(
             candidate_of(question, evaluated, sized, k, *_gpu_range(around, n)) for n, k in enumerate(chosen) if n
         ),
-        trade_off=tuple(candidate_of(question, evaluated, better, k, low, high) for k in range(len(better.index))),
+        trade_off=tuple(
+            candidate_of(question, evaluated, better, k, *_gpu_range(around_better, k))
+            for k in range(len(better.index))
+        ),
         excluded=out,
         load_curve=load_curve_of(question, evaluated, index),
         explained=explain(question, row, deployed, one, latency, cost, business, evaluated.sources[index]),
@@ -134,7 +138,7 @@ def _warnings(
     deployed = deployed_as(question, evaluated, sized, winner)
     found = [
         *rules.about_model(question),
-        *rules.about_hardware(question, row),
+        *rules.about_hardware(question, row, sized.options[winner]),
         *rules.about_latency(question, itl_ms),
         *rules.about_evidence(around.basis[0]),
         *rules.about_accuracy(question, row),

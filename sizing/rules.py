@@ -19,6 +19,7 @@ from sizing.uncertainty import Interval
 FAST_READING_MS = constant("fast_reading_ms_per_token")
 AVERAGE_READING_MS = constant("average_reading_ms_per_token")
 NVLINK_TP = constant("nvlink_preferred_tp")
+SERVER_GPUS = 8  # the most GPUs one server holds; a larger scale-up domain is a rack
 NVLINK_PARAMS = constant("nvlink_preferred_params_b") * 1e9
 
 
@@ -47,7 +48,7 @@ def about_model(question: Question) -> Iterator[PlanWarning]:
         )
 
 
-def about_hardware(question: Question, row: Configuration) -> Iterator[PlanWarning]:
+def about_hardware(question: Question, row: Configuration, option: HardwareOption) -> Iterator[PlanWarning]:
     """Rules on parallelism and links."""
     gpu, model = row.gpu, question.model
     if row.tp > NVLINK_TP and not gpu.has_fast_link:
@@ -84,7 +85,8 @@ def about_hardware(question: Question, row: Configuration) -> Iterator[PlanWarni
                     f"is wasted.",
             fix=_dividing_tp(question),
         )
-    if row.gpus > max(8, gpu.domain_gpus):
+    in_one_rack = row.gpus <= gpu.domain_gpus and gpu.domain_gpus > SERVER_GPUS
+    if row.gpus > option.gpus and not in_one_rack:
         yield PlanWarning(
             code="instance_spans_servers",
             severity="warning",
