@@ -23,6 +23,7 @@ from sizing.load import Variability
 from sizing.precision import resolve_kv_precision, resolve_precision
 from sizing.scenario.schema import CustomGpu, Gamma, Length, ModelConfig, ModelSize, Scenario
 from sizing.steps.times import Traffic
+from sizing.uncertainty import measured_gpus
 
 T = TypeVar("T")
 
@@ -37,6 +38,8 @@ class Question:
     model: Model
     demand: Demand
     traffic: Traffic
+    longest_tokens: float
+    """Prompt and output at their 95th percentile; the mean where lengths do not vary."""
     variability: Variability
     limits: AskedLimits
     gpus: tuple[Gpu, ...]
@@ -63,6 +66,7 @@ def understand(scenario: Scenario) -> Question:
         model=model,
         demand=demand,
         traffic=traffic,
+        longest_tokens=sum(x if isinstance(x, float) else x.p95 for x in _lengths(scenario)),
         variability=variability,
         limits=limits,
         gpus=chosen,
@@ -107,9 +111,14 @@ def _gpus(scenario: Scenario, problems: _Problems) -> tuple[Gpu, ...]:
     """The accelerators considered: those named, plus every custom one; all of the catalogue when none is named."""
     asked = map(_datasheet, scenario.deployment.custom_gpus)
     custom = {g.id: g for spec in asked if (g := problems.collect(partial(gpu_from_spec, spec))) is not None}
-    named = scenario.deployment.gpus or ([] if custom else list(gpus()))
+    named = scenario.deployment.gpus or ([] if custom else _unnamed(scenario))
     found = [custom.get(name) or problems.collect(partial(resolve_gpu, name)) for name in named]
     return tuple(dict.fromkeys([g for g in found if g is not None] + list(custom.values())))
+
+
+def _unnamed(scenario: Scenario) -> list[str]:
+    """What is considered when no accelerator is named: the catalogue, or what benchmarks were published of."""
+    return [g for g in gpus() if g in measured_gpus() or not scenario.deployment.measured_gpus_only]
 
 
 def _datasheet(asked: CustomGpu) -> dict[str, Any]:
@@ -136,11 +145,15 @@ def _allowed(scenario: Scenario, problems: _Problems) -> Allowed:
     )
 
 
+def _lengths(scenario: Scenario) -> tuple[Length, Length]:
+    """Prompt and output length as asked."""
+    return scenario.workload.input_tokens, scenario.workload.output_tokens
+
+
 def _traffic(scenario: Scenario) -> tuple[Traffic, Variability, tuple[str, ...]]:
     """Mean lengths and variabilities of the workload, and what was assumed about them."""
     workload = scenario.workload
-    prompt, prompt_var = lognormal(workload.input_tokens)
-    output, output_var = lognormal(workload.output_tokens)
+    (prompt, prompt_var), (output, output_var) = (lognormal(length) for length in _lengths(scenario))
     arrivals = workload.arrivals.gamma.cv**2 if isinstance(workload.arrivals, Gamma) else 1.0
     about = []
     if prompt_var == 0.0 and output_var == 0.0:

@@ -60,7 +60,12 @@ class Sized:
 
 def all_configurations(question: Question) -> Candidates:
     """Every configuration of the considered GPUs, whether it fits or not."""
-    return _configurations(question.model, question.gpus, question.allowed)
+    return _configurations(question.model, tuple(g for g in question.gpus if offered(question, g)), question.allowed)
+
+
+def offered(question: Question, gpu: Gpu) -> bool:
+    """Whether the accelerator can be had where the scenario wants it: some are only rented."""
+    return question.scenario.deployment.location == "cloud" or not gpu.rented_only
 
 
 @lru_cache(maxsize=32)

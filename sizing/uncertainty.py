@@ -12,14 +12,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from sizing.candidates import Configuration, Floats
 from sizing.catalog import Model
 from sizing.catalog.files import read_yaml
-from sizing.point_table import PointTable
+
+if TYPE_CHECKING:  # pandas, which it needs, would slow down every start
+    from sizing.point_table import PointTable
 
 Metric = Literal["ttft", "itl", "e2e", "throughput"]
 Level = Literal[80, 95]
@@ -93,7 +95,7 @@ def stratum_interval(metric: str, mode: str, kind: str, engine: str, family: str
     known = strata()
     keys = stratum_keys(metric, mode, kind, engine, family)
     found = next(key for key in keys if key in known)
-    measured = family in read_yaml_families()
+    measured = family in measured_families()
     basis = f"cross-validated errors of {known[found].rows:,} measurements ({found})"
     if measured:
         return known[found].interval(basis, level)
@@ -101,9 +103,15 @@ def stratum_interval(metric: str, mode: str, kind: str, engine: str, family: str
 
 
 @cache
-def read_yaml_families() -> frozenset[str]:
-    """GPU families with measurements."""
+def measured_families() -> frozenset[str]:
+    """GPU families with published measurements."""
     return frozenset(read_yaml("intervals.yaml")["families"])
+
+
+@cache
+def measured_gpus() -> frozenset[str]:
+    """GPU types with published measurements, by catalogue id."""
+    return frozenset(read_yaml("intervals.yaml")["gpus"])
 
 
 def interval(metric: str, configuration: Configuration, model: Model, level: Level = 80) -> Interval:

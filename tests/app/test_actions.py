@@ -13,10 +13,16 @@ from ui.form.write import changed, from_scenario, with_change
 def test_fix_changes_the_form_and_the_answer(size: AppTest) -> None:
     fixes = [b for b in size.button if (b.key or "").startswith("fix_")]
     assert fixes, "the default scenario has a warning with a fix"
-    before = {t.key: t.value for t in size.text_input}
+    before, said = values_of(size), answer(size)
     fixes[0].click().run()
     assert not size.exception
-    assert {t.key: t.value for t in size.text_input} != before
+    assert values_of(size) != before
+    assert answer(size) != said
+
+
+def values_of(size: AppTest) -> dict[str | None, object]:
+    """What every field of the form holds."""
+    return {w.key: w.value for kind in ("text_input", "multiselect", "toggle") for w in size.get(kind)}
 
 
 def test_use_this_restricts_the_form_and_consider_all_takes_it_back(size: AppTest) -> None:
