@@ -86,6 +86,9 @@ def _eased(question: Question, fix: Fix | None) -> Question:
     """The question with one restriction lifted, or with a shorter prompt."""
     if fix is None:
         return question
+    if fix.key == "deployment.location":
+        deployment = question.scenario.deployment.model_copy(update={"location": fix.value})
+        return replace(question, scenario=question.scenario.model_copy(update={"deployment": deployment}))
     if fix.key == "workload.input_tokens" and isinstance(fix.value, int):
         return replace(question, traffic=replace(question.traffic, input_tokens=float(fix.value)))
     value: Any = tuple(fix.value) if isinstance(fix.value, list) else ()
