@@ -13,7 +13,7 @@ st.set_page_config(
 )
 
 PAGES = {
-    "home": st.Page("pages/home.py", title="Home", icon=":material/home:", default=True,
+    "home": st.Page("pages/home.py", title="Home", icon=":material/home:",
                     help="What a plan answers, and starting points for common workloads."),
     "size": st.Page("pages/size.py", title="Size", icon=":material/straighten:",
                     help="Six questions to an answer: GPUs, systems, latency, cost, and why."),
@@ -21,7 +21,15 @@ PAGES = {
                            help="Every formula, assumption and source behind the answers."),
 }
 
-page = st.navigation({"Plan": [PAGES["home"], PAGES["size"]], "Library": [PAGES["methodology"]]})
+
+
+def enter() -> None:
+    """The bare address leads to Home; a default page would answer there only, and /home would not exist."""
+    st.switch_page(PAGES["home"], query_params=shell.parameters())
+
+
+entrance = st.Page(enter, title="Inference sizing", default=True, visibility="hidden")
+page = st.navigation({"Plan": [entrance, PAGES["home"], PAGES["size"]], "Library": [PAGES["methodology"]]})
 cached.warm_up()
 
 if shell.GOTO in st.query_params:
