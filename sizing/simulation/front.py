@@ -1,0 +1,251 @@
+"""Compiled: the front end. Routes arrivals to replicas, takes failed replicas out, and runs a chunk of arrivals."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from sizing.simulation.kernel import advance, enqueue, heap_remove, held_tokens
+from sizing.simulation.layout import (
+    ARRIVED, LEAST_TOKENS, NONE, PREFILL_ONLY, PREFIX_AWARE, REJECTED, ROUND_ROBIN, WEIGHTED, World,
+)  # fmt: skip
+from sizing.simulation.recording import count_at, release
+
+BALANCE_ABSOLUTE, BALANCE_RELATIVE = 64, 1.5
+"""Prefix-aware routing gives way to the shortest queue when loads differ by more than this (SGLang router defaults)."""
+
+Floats = NDArray[np.float64]
+
+
+@njit
+def load_of(world: World, r: int) -> float:
+    """Outstanding work of a replica: requests, or tokens where the policy counts those."""
+    replica = world.replicas[r]
+    if world.parameters[0].policy == LEAST_TOKENS:
+        return replica.load_tokens  # type: ignore[no-any-return]
+    return replica.in_flight  # type: ignore[no-any-return]
+
+
+@njit
+def catch_up(world: World, time: float) -> None:
+    """Advance every replica in which a request may have ended by ``time``."""
+    for r in range(world.replicas.shape[0]):
+        if world.replicas[r].hold < time:
+            advance(world, r, time)
+
+
+@njit
+def least_loaded(world: World) -> int:
+    """The replica with the least outstanding work relative to its weight; in turn among equals."""
+    count = world.replicas.shape[0]
+    start, best, least = world.totals[0].turn % count, NONE, math.inf
+    world.totals[0].turn += 1
+    for i in range(count):
+        r = (start + i) % count
+        if world.replicas[r].up == 1:
+            load = load_of(world, r) / world.replicas[r].weight
+            if load < least:
+                best, least = r, load
+    return best
+
+
+@njit
+def in_turn(world: World, weighted: bool) -> int:
+    """Smooth weighted round robin (as in nginx): the replica with the most credit; equal weights make it plain."""
+    best, total = NONE, 0.0
+    for r in range(world.replicas.shape[0]):
+        replica = world.replicas[r]
+        if replica.up == 1:
+            weight = replica.weight if weighted else 1.0
+            replica.credit += weight
+            total += weight
+            if best == NONE or replica.credit > world.replicas[best].credit + 1e-9:
+                best = r
+    if best != NONE:
+        world.replicas[best].credit -= total
+    return best
+
+
+@njit
+def with_prefix(world: World, group: int, time: float) -> int:
+    """The least loaded replica that still caches the prefix, unless it is far busier than the least loaded of all."""
+    best = least_loaded(world)
+    if group == NONE or best == NONE:
+        return best
+    warm = NONE
+    for r in range(world.replicas.shape[0]):
+        cached = time - world.seen[r, group % world.seen.shape[1]] < world.parameters[0].prefix_life_s
+        if world.replicas[r].up == 1 and cached and (warm == NONE or load_of(world, r) < load_of(world, warm)):
+            warm = r
+    if warm == NONE:
+        return best
+    high, low = load_of(world, warm), load_of(world, best)
+    return best if high > low + BALANCE_ABSOLUTE and high > BALANCE_RELATIVE * low else warm
+
+
+@njit
+def route(world: World, group: int, time: float) -> int:
+    """The replica for a request; when none is up, the one that returns first (its queue waits)."""
+    policy = world.parameters[0].policy
+    if policy == ROUND_ROBIN or policy == WEIGHTED:
+        chosen = in_turn(world, policy == WEIGHTED)
+    else:
+        catch_up(world, time)
+        chosen = with_prefix(world, group, time) if policy == PREFIX_AWARE else least_loaded(world)
+    if chosen == NONE:
+        chosen = 0
+        for r in range(world.replicas.shape[0]):
+            if world.replicas[r].back < world.replicas[chosen].back:
+                chosen = r
+    advance(world, chosen, time)
+    return chosen
+
+
+@njit
+def submit(world: World, row: int, time: float) -> bool:
+    """Send a request to a replica; False when it is turned away: too long for the KV cache, or the queue is full."""
+    request = world.requests[row]
+    r = route(world, request.group, time)
+    replica = world.replicas[r]
+    kind = world.kinds[replica.kind]
+    kept = 1.0 if kind.role == PREFILL_ONLY else request.output
+    if request.prompt + kept + kind.tokens_per_step + kind.waste_tokens > kind.kv_tokens:
+        world.totals[0].too_long += 1
+        return False
+    if replica.waiting >= kind.queue_limit:
+        world.totals[0].rejected += 1
+        return False
+    if request.group != NONE:
+        slot = request.group % world.seen.shape[1]
+        if time - world.seen[r, slot] >= world.parameters[0].prefix_life_s:
+            request.cached = 0.0
+            if request.computed < request.target:
+                request.computed = 0.0
+        world.seen[r, slot] = time
+    request.replica = r
+    replica.in_flight += 1
+    replica.load_tokens += request.prompt - request.cached + request.output
+    if replica.now < time:
+        replica.now = time
+    replica.hold = min(replica.hold, replica.now)
+    enqueue(world, r, row, False)
+    return True
+
+
+@njit
+def _restart(world: World, row: int, time: float) -> None:
+    """A request whose replica failed starts again elsewhere: its answer so far is lost."""
+    request = world.requests[row]
+    world.totals[0].failed_over += 1
+    request.done, request.computed, request.target, request.first = 0.0, request.cached, request.prompt, -1.0
+    if not submit(world, row, time):
+        release(world, row)
+
+
+@njit
+def fail(world: World, r: int, time: float, back: float) -> None:
+    """A replica stops after its running step; everything on it is sent elsewhere."""
+    advance(world, r, time)
+    replica = world.replicas[r]
+    totals = world.totals[0]
+    replica.up, replica.back, replica.in_flight, replica.load_tokens = 0, back, 0, 0.0
+    while replica.alive > 0:
+        row = heap_remove(world, r, 0)
+        totals.lost += world.requests[row].done + held_tokens(world, r, row) - world.requests[row].target
+        totals.recomputed += world.requests[row].target - world.requests[row].cached
+        _restart(world, row, time)
+    row, following, count = replica.partial, replica.head, replica.waiting
+    replica.partial, replica.waiting, replica.running, replica.context, replica.kv = NONE, 0, 0, 0.0, 0.0
+    for g in range(world.seen.shape[1]):
+        world.seen[r, g] = -math.inf
+    if row != NONE:
+        totals.recomputed += world.requests[row].computed - world.requests[row].cached
+        _restart(world, row, time)
+    for _ in range(count):
+        row, following = following, world.requests[following].after
+        totals.lost += world.requests[row].done
+        _restart(world, row, time)
+
+
+@njit
+def outages_until(world: World, time: float) -> None:
+    """Failures and returns up to ``time``, in order."""
+    while world.totals[0].outage < world.outages.shape[0]:
+        event = world.outages[world.totals[0].outage]
+        if event.time > time:
+            return
+        world.totals[0].outage += 1
+        if event.up == 0:
+            fail(world, event.replica, event.time, event.back)
+        else:
+            replica = world.replicas[event.replica]
+            replica.up, replica.now, replica.back = 1, max(replica.now, event.time), math.inf
+            replica.hold = replica.now
+
+
+@njit
+def _new_request(world: World, row: int, chunk: Floats, i: int) -> None:
+    """Fill a request's row from column ``i`` of a chunk."""
+    request = world.requests[row]
+    request.id, request.arrived = world.totals[0].arrived, chunk[1, i]
+    request.prompt, request.output, request.cached = chunk[2, i], chunk[3, i], min(chunk[4, i], chunk[2, i])
+    request.group, request.started, request.first, request.lag = int(chunk[5, i]), chunk[6, i], chunk[7, i], 0.0
+    request.done = 0.0 if request.first < 0.0 else 1.0
+    # A request that comes with a first token brings its KV cache: its prompt is computed.
+    request.computed, request.target = request.cached, request.prompt
+    if request.first >= 0.0:
+        request.computed = request.prompt
+        request.id = int(chunk[8, i])
+    request.preempted = 0
+
+
+@njit
+def _run(world: World, chunk: Floats, until: float) -> None:
+    """Serve a chunk of arrivals, then run every replica up to ``until``."""
+    totals = world.totals[0]
+    for i in range(chunk.shape[1]):
+        time = chunk[0, i]
+        outages_until(world, time)
+        row = totals.free
+        totals.free = world.requests[row].after
+        _new_request(world, row, chunk, i)
+        totals.arrived += 1
+        totals.last = time
+        count_at(world, time, ARRIVED, 1.0)
+        if not submit(world, row, time):
+            count_at(world, time, REJECTED, 1.0)
+            release(world, row)
+    outages_until(world, until)
+    for r in range(world.replicas.shape[0]):
+        advance(world, r, until)
+
+
+def _sources() -> str:
+    """Digest of all compiled modules: numba notices a change in the file of the entry only, not in what it calls."""
+    digest = hashlib.sha256()
+    for name in ("layout", "recording", "step_time", "kernel", "front"):
+        digest.update(Path(__file__).with_name(f"{name}.py").read_bytes())
+    return digest.hexdigest()
+
+
+def _entry(sources: str) -> Callable[[World, Floats, float], None]:
+    """The compiled entry, cached on disk under a key that holds ``sources`` (numba hashes the closure)."""
+
+    @njit(cache=True, nogil=True)
+    def run_chunk(world: World, chunk: Floats, until: float) -> None:
+        if len(sources) > 0:
+            _run(world, chunk, until)
+
+    return run_chunk  # type: ignore[no-any-return]
+
+
+run_chunk: Any = _entry(_sources())
+"""``run_chunk(world, chunk, until)``: columns of ``chunk`` (9, M) are time, arrived, prompt, output, cached, group,
+started, first and id; times in seconds, -1 where not known yet."""

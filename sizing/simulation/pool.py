@@ -1,0 +1,164 @@
+"""One fleet in the compiled simulator's memory: building the arrays, keeping room in them, feeding them chunks."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sizing.candidates import Floats
+from sizing.simulation import layout
+from sizing.simulation.fleet import POLICIES, Fleet, Replica
+from sizing.simulation.front import run_chunk
+from sizing.simulation.layout import BATCHES, BINS, METRICS, NONE, World
+
+UNLIMITED = 2**62
+HUGE_TOKENS = 1e15  # a KV cache without limit, small enough that shares of it are numbers
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measurement:
+    """What is measured: over ``expected`` requests of which the first ``warm_up`` do not count, in a series of ``bins``
+    over ``horizon_s``. Limits in seconds decide what is good. ``keep_records`` keeps one record per request."""
+
+    expected: int
+    horizon_s: float
+    warm_up: int = 0
+    bins: int = 1
+    ttft_limit_s: float = math.inf
+    itl_limit_s: float = math.inf
+    e2e_limit_s: float = math.inf
+    keep_records: bool = False
+
+    @property
+    def bin_s(self) -> float:
+        """Width of a bin of the series."""
+        return max(self.horizon_s / self.bins, 1e-9)
+
+
+class Pool:
+    """A fleet being simulated. Feed chunks in order of time; memory grows with the requests in the system only."""
+
+    def __init__(self, fleet: Fleet, measurement: Measurement, *, prefill_only: bool = False) -> None:
+        self.handing_over = prefill_only
+        self.world = _world(fleet, measurement, layout.PREFILL_ONLY if prefill_only else layout.WHOLE)
+
+    @property
+    def totals(self) -> Any:
+        """Counters, by the names of :data:`layout.TOTALS`."""
+        return self.world.totals[0]
+
+    @property
+    def in_system(self) -> int:
+        """Requests waiting or in flight."""
+        t = self.totals
+        return int(t["arrived"] - t["finished"] - t["handed"] - t["rejected"] - t["too_long"])
+
+    @property
+    def waiting(self) -> int:
+        """Requests in the queues of all replicas."""
+        return int(self.world.replicas["waiting"].sum())
+
+    def run(self, chunk: Floats, until: float) -> NDArray[Any]:
+        """Serve a chunk (see :func:`front.run_chunk`) and run up to ``until``; the records of what ended or moved on."""
+        arriving = chunk.shape[1]
+        self._make_room(arriving)
+        if self.handing_over or self.world.parameters["keep_records"][0]:
+            self.world = self.world._replace(records=np.zeros(self.in_system + arriving, layout.RECORD))
+            self.world.totals["records"] = 0
+        run_chunk(self.world, np.ascontiguousarray(chunk, dtype=np.float64), until)
+        return self.world.records[: int(self.totals["records"])]
+
+    def _make_room(self, arriving: int) -> None:
+        """Rows for every arrival of the chunk: the pool of rows at least doubles when it must grow."""
+        old = self.world.requests
+        needed = self.in_system + arriving
+        if needed <= len(old):
+            return
+        rows = np.zeros(max(needed, 2 * len(old)), layout.REQUEST)
+        rows[: len(old)] = old
+        rows["after"][len(old) :] = np.arange(len(old) + 1, len(rows) + 1)
+        rows["after"][-1] = self.totals["free"]
+        self.world.totals["free"] = len(old)
+        self.world = self.world._replace(requests=rows)
+
+
+def _world(fleet: Fleet, measurement: Measurement, role: int) -> World:
+    """Arrays for a fleet; replicas that share a specification share its tables."""
+    kinds: list[Replica] = list(dict.fromkeys(fleet.replicas))
+    most = max(k.max_sequences for k in kinds)
+    count = len(fleet.replicas)
+    replicas = np.zeros(count, layout.REPLICA)
+    replicas["kind"] = [kinds.index(r) for r in fleet.replicas]
+    replicas["weight"] = [r.weight for r in fleet.replicas]
+    replicas["up"], replicas["partial"], replicas["head"], replicas["tail"] = 1, NONE, NONE, NONE
+    replicas["back"] = np.inf
+    totals = np.zeros(1, layout.TOTALS)
+    totals["free"] = NONE
+    return World(
+        requests=np.zeros(0, layout.REQUEST), replicas=replicas, kinds=_kinds(kinds, role), totals=totals,
+        parameters=_parameters(fleet, measurement), decode=_decode(kinds, most),
+        knots=_padded([k.grid.knots for k in kinds]), row_knots=np.stack([k.grid.row_knots for k in kinds]),
+        row_s=np.stack([k.grid.row_s for k in kinds]), lag_s=np.stack([k.grid.lag_s for k in kinds]),
+        heap_key=np.zeros((count, most + 1), np.int64), heap_row=np.zeros((count, most + 1), np.int64),
+        scratch=np.zeros(most + 1, np.int64),
+        seen=np.full((count, fleet.prefix_groups if fleet.routing == "prefix_aware" or count > 1 else 1), -np.inf),
+        histogram=np.zeros((BATCHES, METRICS, BINS), np.uint32), sums=np.zeros((BATCHES, 2 + 2 * METRICS)),
+        series=np.zeros((measurement.bins + 1, len(layout.SERIES))), records=np.zeros(0, layout.RECORD),
+        outages=_outages(fleet),
+    )
+
+
+def _kinds(kinds: list[Replica], role: int) -> NDArray[Any]:
+    rows = np.zeros(len(kinds), layout.KIND)
+    for row, k in zip(rows, kinds, strict=True):
+        grid = k.grid
+        row["max_sequences"], row["budget"], row["role"] = k.max_sequences, k.token_budget, role
+        row["kv_tokens"], row["waste_tokens"] = min(k.kv_tokens, HUGE_TOKENS), k.waste_tokens
+        row["tokens_per_step"], row["rows_per_sequence"] = k.speculation.tokens_per_step, k.rows_per_sequence
+        row["prompt_step_s"], row["pair_lag"] = grid.prompt_step_s, grid.pair_lag
+        row["full_pair_s"], row["sliding_pair_s"], row["window"] = grid.full_pair_s, grid.sliding_pair_s, grid.window
+        row["static"], row["queue_limit"] = k.static_batching, UNLIMITED if k.queue_limit is None else k.queue_limit
+        if k.static_batching:
+            row["budget"] = np.inf
+    return rows
+
+
+def _parameters(fleet: Fleet, measurement: Measurement) -> NDArray[Any]:
+    row = np.zeros(1, layout.PARAMETERS)
+    row["policy"], row["prefix_life_s"] = POLICIES[fleet.routing], fleet.prefix_life_s
+    row["warm_up"], row["bin_s"] = measurement.warm_up, measurement.bin_s
+    row["expected"] = max(measurement.expected - measurement.warm_up, 1)
+    row["ttft_limit"], row["itl_limit"] = measurement.ttft_limit_s, measurement.itl_limit_s
+    row["e2e_limit"], row["keep_records"] = measurement.e2e_limit_s, measurement.keep_records
+    return row
+
+
+def _padded(knots: list[Floats]) -> Floats:
+    """Knots of all kinds as one table; shorter rows go on doubling, where the last slope holds."""
+    most = max(len(k) for k in knots)
+    return np.stack([np.concatenate([k, k[-1] * 2.0 ** np.arange(1, most - len(k) + 1)]) for k in knots])
+
+
+def _decode(kinds: list[Replica], most: int) -> Floats:
+    """Decode tables of all kinds (kinds, S + 1, K), continued along the last slope where knots were added."""
+    knots = _padded([k.grid.knots for k in kinds])
+    table = np.zeros((len(kinds), most + 1, knots.shape[1]))
+    for i, kind in enumerate(kinds):
+        grid, sequences = kind.grid, kind.max_sequences + 1
+        known = len(grid.knots)
+        table[i, :sequences, :known] = grid.decode_s[:sequences]
+        slope = (grid.decode_s[:, -1] - grid.decode_s[:, -2]) / (grid.knots[-1] - grid.knots[-2])
+        beyond = (knots[i, known:] - grid.knots[-1])[None, :] * slope[:sequences, None]
+        table[i, :sequences, known:] = grid.decode_s[:sequences, -1:] + beyond
+    return table
+
+
+def _outages(fleet: Fleet) -> NDArray[Any]:
+    """Failures and returns in order of time."""
+    events = [(o.start_s, o.replica, 0, o.end_s) for o in fleet.outages]
+    events += [(o.end_s, o.replica, 1, np.inf) for o in fleet.outages if math.isfinite(o.end_s)]
+    return np.array(sorted(events), layout.OUTAGE)
