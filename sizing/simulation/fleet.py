@@ -68,13 +68,17 @@ class Outage:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Fleet:
-    """Replicas behind one front end. ``prefix_life_s``: how long a prefix stays in the cache of a replica."""
+    """Replicas behind one front end.
+
+    ``prefix_life_s``: how long a prefix stays in the cache of a replica; ``prefix_groups``: how many different prefixes
+    are told apart (more share a place).
+    """
 
     replicas: Sequence[Replica]
     routing: Routing = "round_robin"
     outages: Sequence[Outage] = ()
     prefix_life_s: float = math.inf
-    prefix_groups: int = 65_536
+    prefix_groups: int = 1
 
     def __post_init__(self) -> None:
         if not self.replicas:

@@ -28,7 +28,7 @@ Floats = NDArray[np.float64]
 def load_of(world: World, r: int) -> float:
     """Outstanding work of a replica: requests, or tokens where the policy counts those."""
     replica = world.replicas[r]
-    if world.parameters[0].policy == LEAST_TOKENS:
+    if world.state[0].policy == LEAST_TOKENS:
         return replica.load_tokens  # type: ignore[no-any-return]
     return replica.in_flight  # type: ignore[no-any-return]
 
@@ -45,8 +45,8 @@ def catch_up(world: World, time: float) -> None:
 def least_loaded(world: World) -> int:
     """The replica with the least outstanding work relative to its weight; in turn among equals."""
     count = world.replicas.shape[0]
-    start, best, least = world.totals[0].turn % count, NONE, math.inf
-    world.totals[0].turn += 1
+    start, best, least = world.state[0].turn % count, NONE, math.inf
+    world.state[0].turn += 1
     for i in range(count):
         r = (start + i) % count
         if world.replicas[r].up == 1:
@@ -81,7 +81,7 @@ def with_prefix(world: World, group: int, time: float) -> int:
         return best
     warm = NONE
     for r in range(world.replicas.shape[0]):
-        cached = time - world.seen[r, group % world.seen.shape[1]] < world.parameters[0].prefix_life_s
+        cached = time - world.seen[r, group % world.seen.shape[1]] < world.state[0].prefix_life_s
         if world.replicas[r].up == 1 and cached and (warm == NONE or load_of(world, r) < load_of(world, warm)):
             warm = r
     if warm == NONE:
@@ -93,7 +93,7 @@ def with_prefix(world: World, group: int, time: float) -> int:
 @njit
 def route(world: World, group: int, time: float) -> int:
     """The replica for a request; when none is up, the one that returns first (its queue waits)."""
-    policy = world.parameters[0].policy
+    policy = world.state[0].policy
     if policy == ROUND_ROBIN or policy == WEIGHTED:
         chosen = in_turn(world, policy == WEIGHTED)
     else:
@@ -114,17 +114,16 @@ def submit(world: World, row: int, time: float) -> bool:
     request = world.requests[row]
     r = route(world, request.group, time)
     replica = world.replicas[r]
-    kind = world.kinds[replica.kind]
-    kept = 1.0 if kind.role == PREFILL_ONLY else request.output
-    if request.prompt + kept + kind.tokens_per_step + kind.waste_tokens > kind.kv_tokens:
-        world.totals[0].too_long += 1
+    kept = 1.0 if replica.role == PREFILL_ONLY else request.output
+    if request.prompt + kept + replica.tokens_per_step + replica.waste_tokens > replica.kv_tokens:
+        world.state[0].too_long += 1
         return False
-    if replica.waiting >= kind.queue_limit:
-        world.totals[0].rejected += 1
+    if replica.waiting >= replica.queue_limit:
+        world.state[0].rejected += 1
         return False
     if request.group != NONE:
         slot = request.group % world.seen.shape[1]
-        if time - world.seen[r, slot] >= world.parameters[0].prefix_life_s:
+        if time - world.seen[r, slot] >= world.state[0].prefix_life_s:
             request.cached = 0.0
             if request.computed < request.target:
                 request.computed = 0.0
@@ -135,7 +134,7 @@ def submit(world: World, row: int, time: float) -> bool:
     if replica.now < time:
         replica.now = time
     replica.hold = min(replica.hold, replica.now)
-    enqueue(world, r, row, False)
+    enqueue(world.requests, replica, row, False)
     return True
 
 
@@ -143,10 +142,10 @@ def submit(world: World, row: int, time: float) -> bool:
 def _restart(world: World, row: int, time: float) -> None:
     """A request whose replica failed starts again elsewhere: its answer so far is lost."""
     request = world.requests[row]
-    world.totals[0].failed_over += 1
+    world.state[0].failed_over += 1
     request.done, request.computed, request.target, request.first = 0.0, request.cached, request.prompt, -1.0
     if not submit(world, row, time):
-        release(world, row)
+        release(world.requests, world.state[0], row)
 
 
 @njit
@@ -154,34 +153,35 @@ def fail(world: World, r: int, time: float, back: float) -> None:
     """A replica stops after its running step; everything on it is sent elsewhere."""
     advance(world, r, time)
     replica = world.replicas[r]
-    totals = world.totals[0]
+    state = world.state[0]
     replica.up, replica.back, replica.in_flight, replica.load_tokens = 0, back, 0, 0.0
     while replica.alive > 0:
-        row = heap_remove(world, r, 0)
-        totals.lost += world.requests[row].done + held_tokens(world, r, row) - world.requests[row].target
-        totals.recomputed += world.requests[row].target - world.requests[row].cached
+        row = heap_remove(world.heap[r], replica, 0)
+        request = world.requests[row]
+        state.lost += request.done + held_tokens(replica, request) - request.target
+        state.recomputed += request.target - request.cached
         _restart(world, row, time)
     row, following, count = replica.partial, replica.head, replica.waiting
     replica.partial, replica.waiting, replica.running, replica.context, replica.kv = NONE, 0, 0, 0.0, 0.0
     for g in range(world.seen.shape[1]):
         world.seen[r, g] = -math.inf
     if row != NONE:
-        totals.recomputed += world.requests[row].computed - world.requests[row].cached
+        state.recomputed += world.requests[row].computed - world.requests[row].cached
         _restart(world, row, time)
     for _ in range(count):
         row, following = following, world.requests[following].after
-        totals.lost += world.requests[row].done
+        state.lost += world.requests[row].done
         _restart(world, row, time)
 
 
 @njit
 def outages_until(world: World, time: float) -> None:
     """Failures and returns up to ``time``, in order."""
-    while world.totals[0].outage < world.outages.shape[0]:
-        event = world.outages[world.totals[0].outage]
+    while world.state[0].outage < world.outages.shape[0]:
+        event = world.outages[world.state[0].outage]
         if event.time > time:
             return
-        world.totals[0].outage += 1
+        world.state[0].outage += 1
         if event.up == 0:
             fail(world, event.replica, event.time, event.back)
         else:
@@ -194,7 +194,7 @@ def outages_until(world: World, time: float) -> None:
 def _new_request(world: World, row: int, chunk: Floats, i: int) -> None:
     """Fill a request's row from column ``i`` of a chunk."""
     request = world.requests[row]
-    request.id, request.arrived = world.totals[0].arrived, chunk[1, i]
+    request.id, request.arrived = world.state[0].arrived, chunk[1, i]
     request.prompt, request.output, request.cached = chunk[2, i], chunk[3, i], min(chunk[4, i], chunk[2, i])
     request.group, request.started, request.first, request.lag = int(chunk[5, i]), chunk[6, i], chunk[7, i], 0.0
     request.done = 0.0 if request.first < 0.0 else 1.0
@@ -209,19 +209,19 @@ def _new_request(world: World, row: int, chunk: Floats, i: int) -> None:
 @njit
 def _run(world: World, chunk: Floats, until: float) -> None:
     """Serve a chunk of arrivals, then run every replica up to ``until``."""
-    totals = world.totals[0]
+    state = world.state[0]
     for i in range(chunk.shape[1]):
         time = chunk[0, i]
         outages_until(world, time)
-        row = totals.free
-        totals.free = world.requests[row].after
+        row = state.free
+        state.free = world.requests[row].after
         _new_request(world, row, chunk, i)
-        totals.arrived += 1
-        totals.last = time
-        count_at(world, time, ARRIVED, 1.0)
+        state.arrived += 1
+        state.last = time
+        count_at(world.series, state.bin_s, time, ARRIVED, 1.0)
         if not submit(world, row, time):
-            count_at(world, time, REJECTED, 1.0)
-            release(world, row)
+            count_at(world.series, state.bin_s, time, REJECTED, 1.0)
+            release(world.requests, state, row)
     outages_until(world, until)
     for r in range(world.replicas.shape[0]):
         advance(world, r, until)

@@ -10,20 +10,30 @@ tokens of a step, and step times are linear in it: k steps take k T + s k (k - 1
 from __future__ import annotations
 
 import math
+from typing import Any
 
+import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from sizing.simulation.layout import NONE, PREFILL_ONLY, World
 from sizing.simulation.recording import record_finish, record_row, record_time, release, settle
 from sizing.simulation.step_time import decode_time, pair_time, pipeline_lag, prompt_time
 
 
+Heap = NDArray[np.int64]
+"""One replica's (3, S + 1): steps in which sequences finish, their rows, and scratch."""
+
+SCRATCH = 2
+ROUNDING = 1e-9  # tokens: what float arithmetic may leave of an answer that is complete
+
+
 @njit
-def heap_push(world: World, r: int, key: int, row: int) -> None:
+def heap_push(heap: Heap, replica: Any, key: int, row: int) -> None:
     """Add a decoding sequence that finishes in step ``key``."""
-    keys, rows = world.heap_key[r], world.heap_row[r]
-    i = world.replicas[r].alive
-    world.replicas[r].alive += 1
+    keys, rows = heap[0], heap[1]
+    i = replica.alive
+    replica.alive += 1
     while i > 0 and keys[(i - 1) >> 1] > key:
         keys[i], rows[i] = keys[(i - 1) >> 1], rows[(i - 1) >> 1]
         i = (i - 1) >> 1
@@ -31,11 +41,11 @@ def heap_push(world: World, r: int, key: int, row: int) -> None:
 
 
 @njit
-def heap_remove(world: World, r: int, i: int) -> int:
+def heap_remove(heap: Heap, replica: Any, i: int) -> int:
     """Take the sequence at place ``i`` out of the heap; returns its row. Place 0 finishes first."""
-    keys, rows = world.heap_key[r], world.heap_row[r]
-    world.replicas[r].alive -= 1
-    size, taken = world.replicas[r].alive, rows[i]
+    keys, rows = heap[0], heap[1]
+    replica.alive -= 1
+    size, taken = replica.alive, rows[i]
     key, row = keys[size], rows[size]
     while i > 0 and keys[(i - 1) >> 1] > key:
         keys[i], rows[i] = keys[(i - 1) >> 1], rows[(i - 1) >> 1]
@@ -53,128 +63,120 @@ def heap_remove(world: World, r: int, i: int) -> int:
 
 
 @njit
-def enqueue(world: World, r: int, row: int, in_front: bool) -> None:
+def enqueue(requests: Any, replica: Any, row: int, in_front: bool) -> None:
     """Put a request at the end of a replica's queue, or in front of it (an evicted one)."""
-    replica = world.replicas[r]
-    world.requests[row].after = replica.head if in_front else NONE
+    requests[row].after = replica.head if in_front else NONE
     if replica.waiting == 0:
         replica.head = replica.tail = row
     elif in_front:
         replica.head = row
     else:
-        world.requests[replica.tail].after = row
+        requests[replica.tail].after = row
         replica.tail = row
     replica.waiting += 1
 
 
 @njit
-def dequeue(world: World, r: int) -> int:
+def dequeue(requests: Any, replica: Any) -> int:
     """Take the first waiting request."""
-    replica = world.replicas[r]
     row = replica.head
-    replica.head = world.requests[row].after
+    replica.head = requests[row].after
     replica.waiting -= 1
     return row  # type: ignore[no-any-return]
 
 
 @njit
-def held_tokens(world: World, r: int, row: int) -> float:
+def held_tokens(replica: Any, request: Any) -> float:
     """Tokens a decoding sequence has in the KV cache: all it knew when it joined, and one per token since."""
-    request, replica = world.requests[row], world.replicas[r]
-    per_step = world.kinds[replica.kind].tokens_per_step
-    return request.target + per_step * (replica.step - request.joined_step)  # type: ignore[no-any-return]
+    return request.target + replica.tokens_per_step * (replica.step - request.joined_step)  # type: ignore[no-any-return]
 
 
 @njit
-def join(world: World, r: int, row: int) -> None:
+def join(requests: Any, heap: Heap, replica: Any, row: int) -> None:
     """A sequence whose prompt is computed starts decoding in the next step."""
-    request, replica = world.requests[row], world.replicas[r]
-    per_step = world.kinds[replica.kind].tokens_per_step
+    request = requests[row]
     request.joined_step = replica.step
     replica.running += 1
     replica.context += request.target
-    heap_push(world, r, replica.step + math.ceil((request.output - request.done) / per_step - 1e-9), row)
+    steps = math.ceil((request.output - request.done) / replica.tokens_per_step - ROUNDING)
+    heap_push(heap, replica, replica.step + steps, row)
 
 
 @njit
-def leave(world: World, r: int, row: int) -> None:
+def leave(requests: Any, state: Any, replica: Any, row: int) -> None:
     """A request is through with this replica: load and row are given back."""
-    request, replica = world.requests[row], world.replicas[r]
+    request = requests[row]
     replica.in_flight -= 1
     replica.load_tokens -= request.prompt - request.cached + request.output
-    release(world, row)
+    release(requests, state, row)
 
 
 @njit
 def finish_due(world: World, r: int) -> None:
     """Every sequence whose last token came with the step just done. A static batch keeps their places until it ends."""
-    replica = world.replicas[r]
-    kind = world.kinds[replica.kind]
-    while replica.alive > 0 and world.heap_key[r, 0] <= replica.step:
-        row = heap_remove(world, r, 0)
-        if kind.static == 0:
-            held = held_tokens(world, r, row)
+    replica, heap, requests = world.replicas[r], world.heap[r], world.requests
+    while replica.alive > 0 and heap[0, 0] <= replica.step:
+        row = heap_remove(heap, replica, 0)
+        if replica.static == 0:
+            held = held_tokens(replica, requests[row])
             replica.running -= 1
             replica.context -= held
-            replica.kv -= held + kind.waste_tokens
-        record_finish(world, row, replica.now + world.requests[row].lag)
-        leave(world, r, row)
-    if kind.static == 1 and replica.alive == 0:
+            replica.kv -= held + replica.waste_tokens
+        record_finish(world, row, replica.now + requests[row].lag)
+        leave(requests, world.state[0], replica, row)
+    if replica.static == 1 and replica.alive == 0:
         replica.running = 0
 
 
 @njit
-def evict_last(world: World, r: int) -> None:
+def evict_last(requests: Any, heap: Heap, state: Any, replica: Any) -> None:
     """Free the KV cache of the sequence admitted last; it goes to the front of the queue, to be recomputed."""
-    replica = world.replicas[r]
-    kind, row = world.kinds[replica.kind], replica.partial
+    row = replica.partial
     if row == NONE:
         last = 0
         for i in range(1, replica.alive):
-            if world.requests[world.heap_row[r, i]].order > world.requests[world.heap_row[r, last]].order:
+            if requests[heap[1, i]].order > requests[heap[1, last]].order:
                 last = i
-        row = heap_remove(world, r, last)
-        request, held = world.requests[row], held_tokens(world, r, row)
+        row = heap_remove(heap, replica, last)
+        request, held = requests[row], held_tokens(replica, requests[row])
         replica.running -= 1
         replica.context -= held
         request.done += held - request.target
-        world.totals[0].recomputed += request.prompt + request.done - request.cached
+        state.recomputed += request.prompt + request.done - request.cached
     else:
-        request, held = world.requests[row], world.requests[row].target
-        world.totals[0].recomputed += request.computed - request.cached
+        request, held = requests[row], requests[row].target
+        state.recomputed += request.computed - request.cached
         replica.partial = NONE
-    replica.kv -= held + kind.waste_tokens
+    replica.kv -= held + replica.waste_tokens
     request.target = request.prompt + request.done
     request.computed = request.cached
     request.preempted += 1
-    world.totals[0].preempted += 1
-    enqueue(world, r, row, True)
+    state.preempted += 1
+    enqueue(requests, replica, row, True)
 
 
 @njit
-def make_room(world: World, r: int) -> bool:
+def make_room(requests: Any, heap: Heap, state: Any, replica: Any) -> bool:
     """Evict until the next token of every decoding sequence fits; whether anything was evicted."""
-    replica = world.replicas[r]
-    kind, evicted = world.kinds[replica.kind], False
-    if kind.static == 1:
+    evicted = False
+    if replica.static == 1:
         return False
-    while replica.running > 0 and replica.kv + replica.running * kind.tokens_per_step > kind.kv_tokens:
-        evict_last(world, r)
+    while replica.running > 0 and replica.kv + replica.running * replica.tokens_per_step > replica.kv_tokens:
+        evict_last(requests, heap, state, replica)
         evicted = True
     return evicted
 
 
 @njit
-def admit(world: World, r: int) -> int:
+def admit(requests: Any, replica: Any) -> int:
     """The first waiting request, if a place and KV cache for all it knows are free; else NONE."""
-    replica = world.replicas[r]
-    kind, request = world.kinds[replica.kind], world.requests[replica.head]
-    need = request.target + kind.waste_tokens
-    if kind.static == 1:  # a static batch reserves the cache of the whole answer
+    request = requests[replica.head]
+    need = request.target + replica.waste_tokens
+    if replica.static == 1:  # a static batch reserves the cache of the whole answer
         need += request.output - request.done
-    if replica.kv + need + (replica.running + 1) * kind.tokens_per_step > kind.kv_tokens:
+    if replica.kv + need + (replica.running + 1) * replica.tokens_per_step > replica.kv_tokens:
         return NONE
-    row = dequeue(world, r)
+    row = dequeue(requests, replica)
     replica.kv += need
     request.order = replica.order
     replica.order += 1
@@ -184,97 +186,92 @@ def admit(world: World, r: int) -> int:
 
 
 @njit
-def take_chunk(world: World, r: int, row: int, budget: float) -> tuple[float, float]:
+def take_chunk(rows: NDArray[np.float64], replica: Any, request: Any, budget: float) -> tuple[float, float]:
     """Process as much of a prompt as the budget allows: tokens, and seconds for their attention. Sets the lag."""
-    request, kind = world.requests[row], world.replicas[r].kind
     left = request.target - request.computed
     chunk = min(left, budget)
-    pair_s = pair_time(world, kind, chunk, request.computed)
+    pair_s = pair_time(replica, chunk, request.computed)
     request.computed = request.target if chunk == left else request.computed + chunk
-    world.totals[0].prefilled += chunk
-    request.lag = pipeline_lag(world, kind, chunk, pair_s)
+    request.lag = pipeline_lag(rows, replica, chunk, pair_s)
     return chunk, pair_s
 
 
 @njit
 def plan_prompts(world: World, r: int, may_admit: bool) -> tuple[float, float, int]:
     """Prompt tokens of the next step, seconds of their attention, and how many prompts end in it (rows in scratch)."""
-    replica = world.replicas[r]
-    kind = world.kinds[replica.kind]
-    budget, ended, tokens, pair_s = kind.budget - replica.running * kind.rows_per_sequence, 0, 0.0, 0.0
+    replica, heap, requests, rows = world.replicas[r], world.heap[r], world.requests, world.rows[world.replicas[r].kind]
+    budget, ended, tokens, pair_s = replica.budget - replica.running * replica.rows_per_sequence, 0, 0.0, 0.0
     row = replica.partial
-    may_admit = may_admit and (kind.static == 0 or replica.running == 0)
+    may_admit = may_admit and (replica.static == 0 or replica.running == 0)
     while budget > 0.0:
         if row == NONE:
-            if not may_admit or replica.waiting == 0 or replica.running + ended >= kind.max_sequences:
+            if not may_admit or replica.waiting == 0 or replica.running + ended >= replica.max_sequences:
                 break
-            row = admit(world, r)
+            row = admit(requests, replica)
             if row == NONE:
                 break
-            if world.requests[row].computed >= world.requests[row].target:  # prefilled elsewhere, KV cache handed over
-                join(world, r, row)
-                budget -= kind.rows_per_sequence
+            if requests[row].computed >= requests[row].target:  # prefilled elsewhere, KV cache handed over
+                join(requests, heap, replica, row)
+                budget -= replica.rows_per_sequence
                 row = NONE
                 continue
-        chunk, seconds = take_chunk(world, r, row, budget)
+        chunk, seconds = take_chunk(rows, replica, requests[row], budget)
         budget, tokens, pair_s = budget - chunk, tokens + chunk, pair_s + seconds
-        if world.requests[row].computed < world.requests[row].target:
+        if requests[row].computed < requests[row].target:
             break
-        world.scratch[ended] = row
+        heap[SCRATCH, ended] = row
         ended += 1
         row = NONE
     replica.partial = row
+    world.state[0].prefilled += tokens
     return tokens, pair_s, ended
 
 
 @njit
 def first_token(world: World, r: int, row: int) -> None:
     """The last chunk of a prompt is done: one more token is out, and decoding starts, or the request ends or moves."""
-    replica, request = world.replicas[r], world.requests[row]
-    kind = world.kinds[replica.kind]
+    replica, request, state = world.replicas[r], world.requests[row], world.state[0]
     if request.first < 0.0:
         request.first = replica.now + request.lag
     request.done += 1.0
-    if kind.role == PREFILL_ONLY and request.done < request.output:
-        record_row(world, row, request.first)
-        world.totals[0].handed += 1
-    elif request.done >= request.output - 1e-9:
+    if replica.role == PREFILL_ONLY and request.done < request.output:
+        record_row(world.records, state, request, request.first)
+        state.handed += 1
+    elif request.done >= request.output - ROUNDING:
         record_finish(world, row, replica.now + request.lag)
     else:
-        join(world, r, row)
+        join(world.requests, world.heap[r], replica, row)
         return
-    if kind.static == 0:
-        replica.kv -= request.target + kind.waste_tokens
-    leave(world, r, row)
+    if replica.static == 0:
+        replica.kv -= request.target + replica.waste_tokens
+    leave(world.requests, state, replica, row)
 
 
 @njit
 def mixed_step(world: World, r: int, tokens: float, pair_s: float, ended: int) -> None:
     """One step with prompt tokens: decoding sequences advance by a token, ended prompts emit their first."""
     replica = world.replicas[r]
-    kind, running = world.kinds[replica.kind], replica.running
+    running = replica.running
     mean = replica.context / running if running > 0 else 0.0
-    seconds = decode_time(world, replica.kind, running, mean)[0]
-    seconds += prompt_time(world, replica.kind, running, tokens, pair_s)
-    pass_time(world, r, seconds)
-    grown = running * kind.tokens_per_step
+    seconds = decode_time(world.decode[replica.kind], running, mean)[0]
+    seconds += prompt_time(world.rows[replica.kind], replica, tokens, pair_s)
+    pass_time(world, replica, seconds)
+    grown = running * replica.tokens_per_step
     replica.step += 1
     replica.steps += 1
     replica.context += grown
-    replica.kv += grown * (1 - kind.static)
+    replica.kv += grown * (1 - replica.static)
     finish_due(world, r)
     for i in range(ended):
-        first_token(world, r, world.scratch[i])
-    settle(world, r)
+        first_token(world, r, world.heap[r, SCRATCH, i])
+    settle(replica)
     replica.hold = replica.now
 
 
 @njit
-def pass_time(world: World, r: int, seconds: float) -> None:
+def pass_time(world: World, replica: Any, seconds: float) -> None:
     """The engine is busy for a while."""
-    replica = world.replicas[r]
-    share = replica.kv / world.kinds[replica.kind].kv_tokens
-    record_time(world, replica.now, seconds, replica.running, replica.waiting, share)
+    record_time(world.series, world.state[0].bin_s, replica, seconds)
     replica.now += seconds
     replica.busy_s += seconds
 
@@ -301,26 +298,25 @@ def steps_until(base: float, slope: float, target: float, most: int) -> int:
 def leap(world: World, r: int, until: float) -> None:
     """Decode steps up to the next event: a sequence ends, ``until`` is reached, the cache is full, the slope changes."""
     replica = world.replicas[r]
-    kind, running = world.kinds[replica.kind], replica.running
-    grown = kind.tokens_per_step
+    running, grown = replica.running, replica.tokens_per_step
     mean = replica.context / running
-    base, slope, knot = decode_time(world, replica.kind, running, mean)
-    most = world.heap_key[r, 0] - replica.step
+    base, slope, knot = decode_time(world.decode[replica.kind], running, mean)
+    most = world.heap[r, 0, 0] - replica.step
     # Nothing else can end earlier: later arrivals only slow the steps down.
     replica.hold = replica.now + most * base if replica.waiting == 0 else replica.now
     if knot - mean < most * grown:
         most = min(most, max(math.ceil((knot - mean) / grown), 1))
-    if kind.static == 0 and replica.kv + most * running * grown > kind.kv_tokens:
-        most = max(math.floor((kind.kv_tokens - replica.kv) / (running * grown)), 1)
+    if replica.static == 0 and replica.kv + most * running * grown > replica.kv_tokens:
+        most = max(math.floor((replica.kv_tokens - replica.kv) / (running * grown)), 1)
     steps = steps_until(base, slope * grown, until - replica.now, most)
     seconds = steps * base + slope * grown * steps * (steps - 1) / 2.0
     replica.step += steps
     replica.steps += steps
-    pass_time(world, r, seconds)
+    pass_time(world, replica, seconds)
     replica.context += steps * running * grown
-    replica.kv += steps * running * grown * (1 - kind.static)
+    replica.kv += steps * running * grown * (1 - replica.static)
     finish_due(world, r)
-    settle(world, r)
+    settle(replica)
 
 
 @njit
@@ -330,7 +326,7 @@ def advance(world: World, r: int, until: float) -> None:
     while replica.up == 1 and replica.now < until:
         if replica.running == 0 and replica.partial == NONE and replica.waiting == 0:
             return
-        evicted = make_room(world, r)
+        evicted = make_room(world.requests, world.heap[r], world.state[0], replica)
         tokens, pair_s, ended = 0.0, 0.0, 0
         if replica.partial != NONE or replica.waiting > 0:
             tokens, pair_s, ended = plan_prompts(world, r, not evicted)

@@ -48,24 +48,20 @@ REPLICA = np.dtype([
     ("partial", np.int64), ("head", np.int64), ("tail", np.int64), ("waiting", np.int64), ("order", np.int64),
     ("in_flight", np.int64), ("load_tokens", np.float64), ("weight", np.float64), ("credit", np.float64),
     ("hold", np.float64), ("back", np.float64), ("busy_s", np.float64), ("steps", np.int64),
-])
-
-KIND = np.dtype([
+    # Settings of its kind.
     ("max_sequences", np.int64), ("budget", np.float64), ("kv_tokens", np.float64), ("waste_tokens", np.float64),
     ("tokens_per_step", np.float64), ("rows_per_sequence", np.float64), ("prompt_step_s", np.float64),
     ("full_pair_s", np.float64), ("sliding_pair_s", np.float64), ("window", np.float64), ("pair_lag", np.float64),
     ("static", np.int64), ("queue_limit", np.int64), ("role", np.int64),
 ])
 
-TOTALS = np.dtype([
+STATE = np.dtype([
     ("arrived", np.int64), ("finished", np.int64), ("handed", np.int64), ("rejected", np.int64), ("too_long", np.int64),
-    ("preempted", np.int64), ("failed_over", np.int64), ("good", np.int64), ("measured", np.int64),
+    ("preempted", np.int64), ("failed_over", np.int64),
     ("prefilled", np.float64), ("recomputed", np.float64), ("generated", np.float64), ("lost", np.float64),
     ("cached", np.float64), ("free", np.int64), ("turn", np.int64), ("records", np.int64), ("outage", np.int64),
     ("last", np.float64),
-])
-
-PARAMETERS = np.dtype([
+    # What is measured, and how requests are routed.
     ("policy", np.int64), ("expected", np.float64), ("warm_up", np.int64), ("ttft_limit", np.float64),
     ("itl_limit", np.float64), ("e2e_limit", np.float64), ("bin_s", np.float64), ("prefix_life_s", np.float64),
     ("keep_records", np.int64),
@@ -93,25 +89,18 @@ SERIES = (
 class World(NamedTuple):
     """Everything the compiled code reads and writes, for N replicas of some kinds.
 
-    ``decode`` (kinds, S + 1, K): step time by sequences and context ``knots`` (kinds, K); ``row_s`` and ``lag_s``
-    (kinds, M): matrix time and pipeline lag at ``row_knots`` rows; ``heap_key``/``heap_row`` (N, S): decoding sequences
-    by the step in which they finish; ``scratch`` (S,): prompts that end in this step; ``seen`` (N, groups): when a
-    replica last served a prefix; ``histogram`` (batches, metrics, bins); ``sums`` (batches, 2 + 2 x metrics).
+    ``decode`` (kinds, S + 2, K): knots of the context, then step times by sequences 0..S; ``rows`` (kinds, 3, M): knots
+    of rows, matrix times, pipeline lags; ``heap`` (N, 3, S + 1): decoding sequences by the step in which they finish
+    (key, row), and scratch for prompts that end in the running step; ``seen`` (N, groups): when a replica last served a
+    prefix; ``histogram`` (batches, metrics, bins); ``sums`` (batches, 2 + 2 x metrics); ``series`` (bins + 1, columns).
     """
 
     requests: NDArray[Any]
     replicas: NDArray[Any]
-    kinds: NDArray[Any]
-    totals: NDArray[Any]
-    parameters: NDArray[Any]
+    state: NDArray[Any]
     decode: NDArray[np.float64]
-    knots: NDArray[np.float64]
-    row_knots: NDArray[np.float64]
-    row_s: NDArray[np.float64]
-    lag_s: NDArray[np.float64]
-    heap_key: NDArray[np.int64]
-    heap_row: NDArray[np.int64]
-    scratch: NDArray[np.int64]
+    rows: NDArray[np.float64]
+    heap: NDArray[np.int64]
     seen: NDArray[np.float64]
     histogram: NDArray[np.uint32]
     sums: NDArray[np.float64]

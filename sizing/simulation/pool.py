@@ -48,8 +48,8 @@ class Pool:
 
     @property
     def totals(self) -> Any:
-        """Counters, by the names of :data:`layout.TOTALS`."""
-        return self.world.totals[0]
+        """Counters, by the names of :data:`layout.STATE`."""
+        return self.world.state[0]
 
     @property
     def in_system(self) -> int:
@@ -66,9 +66,9 @@ class Pool:
         """Serve a chunk (see :func:`front.run_chunk`) and run up to ``until``; the records of what ended or moved on."""
         arriving = chunk.shape[1]
         self._make_room(arriving)
-        if self.handing_over or self.world.parameters["keep_records"][0]:
+        if self.handing_over or self.world.state["keep_records"][0]:
             self.world = self.world._replace(records=np.zeros(self.in_system + arriving, layout.RECORD))
-            self.world.totals["records"] = 0
+            self.world.state["records"] = 0
         run_chunk(self.world, np.ascontiguousarray(chunk, dtype=np.float64), until)
         return self.world.records[: int(self.totals["records"])]
 
@@ -82,59 +82,54 @@ class Pool:
         rows[: len(old)] = old
         rows["after"][len(old) :] = np.arange(len(old) + 1, len(rows) + 1)
         rows["after"][-1] = self.totals["free"]
-        self.world.totals["free"] = len(old)
+        self.world.state["free"] = len(old)
         self.world = self.world._replace(requests=rows)
 
 
 def _world(fleet: Fleet, measurement: Measurement, role: int) -> World:
     """Arrays for a fleet; replicas that share a specification share its tables."""
     kinds: list[Replica] = list(dict.fromkeys(fleet.replicas))
-    most = max(k.max_sequences for k in kinds)
-    count = len(fleet.replicas)
-    replicas = np.zeros(count, layout.REPLICA)
-    replicas["kind"] = [kinds.index(r) for r in fleet.replicas]
-    replicas["weight"] = [r.weight for r in fleet.replicas]
-    replicas["up"], replicas["partial"], replicas["head"], replicas["tail"] = 1, NONE, NONE, NONE
-    replicas["back"] = np.inf
-    totals = np.zeros(1, layout.TOTALS)
-    totals["free"] = NONE
+    most, count = max(k.max_sequences for k in kinds), len(fleet.replicas)
     return World(
-        requests=np.zeros(0, layout.REQUEST), replicas=replicas, kinds=_kinds(kinds, role), totals=totals,
-        parameters=_parameters(fleet, measurement), decode=_decode(kinds, most),
-        knots=_padded([k.grid.knots for k in kinds]), row_knots=np.stack([k.grid.row_knots for k in kinds]),
-        row_s=np.stack([k.grid.row_s for k in kinds]), lag_s=np.stack([k.grid.lag_s for k in kinds]),
-        heap_key=np.zeros((count, most + 1), np.int64), heap_row=np.zeros((count, most + 1), np.int64),
-        scratch=np.zeros(most + 1, np.int64),
-        seen=np.full((count, fleet.prefix_groups if fleet.routing == "prefix_aware" or count > 1 else 1), -np.inf),
-        histogram=np.zeros((BATCHES, METRICS, BINS), np.uint32), sums=np.zeros((BATCHES, 2 + 2 * METRICS)),
-        series=np.zeros((measurement.bins + 1, len(layout.SERIES))), records=np.zeros(0, layout.RECORD),
-        outages=_outages(fleet),
+        requests=np.zeros(0, layout.REQUEST), replicas=_replicas(fleet, kinds, role), state=_state(fleet, measurement),
+        decode=_decode(kinds, most), rows=_rows(kinds), heap=np.zeros((count, 3, most + 1), np.int64),
+        seen=np.full((count, fleet.prefix_groups), -np.inf), histogram=np.zeros((BATCHES, METRICS, BINS), np.uint32),
+        sums=np.zeros((BATCHES, 2 + 2 * METRICS)), series=np.zeros((measurement.bins + 1, len(layout.SERIES))),
+        records=np.zeros(0, layout.RECORD), outages=_outages(fleet),
     )
 
 
-def _kinds(kinds: list[Replica], role: int) -> NDArray[Any]:
-    rows = np.zeros(len(kinds), layout.KIND)
-    for row, k in zip(rows, kinds, strict=True):
-        grid = k.grid
-        row["max_sequences"], row["budget"], row["role"] = k.max_sequences, k.token_budget, role
-        row["kv_tokens"], row["waste_tokens"] = min(k.kv_tokens, HUGE_TOKENS), k.waste_tokens
-        row["tokens_per_step"], row["rows_per_sequence"] = k.speculation.tokens_per_step, k.rows_per_sequence
+def _replicas(fleet: Fleet, kinds: list[Replica], role: int) -> NDArray[Any]:
+    rows = np.zeros(len(fleet.replicas), layout.REPLICA)
+    rows["up"], rows["back"] = 1, np.inf
+    rows["partial"] = rows["head"] = rows["tail"] = NONE
+    for row, one in zip(rows, fleet.replicas, strict=True):
+        grid, speculation = one.grid, one.speculation
+        row["kind"], row["weight"], row["role"] = kinds.index(one), one.weight, role
+        row["max_sequences"], row["static"] = one.max_sequences, one.static_batching
+        row["budget"] = np.inf if one.static_batching else one.token_budget
+        row["kv_tokens"], row["waste_tokens"] = min(one.kv_tokens, HUGE_TOKENS), one.waste_tokens
+        row["tokens_per_step"], row["rows_per_sequence"] = speculation.tokens_per_step, one.rows_per_sequence
         row["prompt_step_s"], row["pair_lag"] = grid.prompt_step_s, grid.pair_lag
         row["full_pair_s"], row["sliding_pair_s"], row["window"] = grid.full_pair_s, grid.sliding_pair_s, grid.window
-        row["static"], row["queue_limit"] = k.static_batching, UNLIMITED if k.queue_limit is None else k.queue_limit
-        if k.static_batching:
-            row["budget"] = np.inf
+        row["queue_limit"] = UNLIMITED if one.queue_limit is None else one.queue_limit
     return rows
 
 
-def _parameters(fleet: Fleet, measurement: Measurement) -> NDArray[Any]:
-    row = np.zeros(1, layout.PARAMETERS)
+def _state(fleet: Fleet, measurement: Measurement) -> NDArray[Any]:
+    row = np.zeros(1, layout.STATE)
+    row["free"] = NONE
     row["policy"], row["prefix_life_s"] = POLICIES[fleet.routing], fleet.prefix_life_s
     row["warm_up"], row["bin_s"] = measurement.warm_up, measurement.bin_s
     row["expected"] = max(measurement.expected - measurement.warm_up, 1)
     row["ttft_limit"], row["itl_limit"] = measurement.ttft_limit_s, measurement.itl_limit_s
     row["e2e_limit"], row["keep_records"] = measurement.e2e_limit_s, measurement.keep_records
     return row
+
+
+def _rows(kinds: list[Replica]) -> Floats:
+    """Knots of rows, matrix times and pipeline lags of all kinds (kinds, 3, M)."""
+    return np.stack([np.stack([k.grid.row_knots, k.grid.row_s, k.grid.lag_s]) for k in kinds])
 
 
 def _padded(knots: list[Floats]) -> Floats:
@@ -144,16 +139,17 @@ def _padded(knots: list[Floats]) -> Floats:
 
 
 def _decode(kinds: list[Replica], most: int) -> Floats:
-    """Decode tables of all kinds (kinds, S + 1, K), continued along the last slope where knots were added."""
+    """Knots and decode tables of all kinds (kinds, S + 2, K), continued along the last slope where knots were added."""
     knots = _padded([k.grid.knots for k in kinds])
-    table = np.zeros((len(kinds), most + 1, knots.shape[1]))
+    table = np.zeros((len(kinds), most + 2, knots.shape[1]))
+    table[:, 0] = knots
     for i, kind in enumerate(kinds):
-        grid, sequences = kind.grid, kind.max_sequences + 1
+        grid, rows = kind.grid, kind.max_sequences + 1
         known = len(grid.knots)
-        table[i, :sequences, :known] = grid.decode_s[:sequences]
-        slope = (grid.decode_s[:, -1] - grid.decode_s[:, -2]) / (grid.knots[-1] - grid.knots[-2])
-        beyond = (knots[i, known:] - grid.knots[-1])[None, :] * slope[:sequences, None]
-        table[i, :sequences, known:] = grid.decode_s[:sequences, -1:] + beyond
+        slope = (grid.decode_s[:rows, -1] - grid.decode_s[:rows, -2]) / (grid.knots[-1] - grid.knots[-2])
+        beyond = (knots[i, known:] - grid.knots[-1])[None, :] * slope[:, None]
+        table[i, 1 : rows + 1, :known] = grid.decode_s[:rows]
+        table[i, 1 : rows + 1, known:] = grid.decode_s[:rows, -1:] + beyond
     return table
 
 

@@ -1,18 +1,26 @@
-"""Compiled: what is written down when time passes and when a request ends. Fixed memory, whatever the number."""
+"""Compiled: what is written down when time passes and when a request ends. Fixed memory, whatever the number.
+
+The compiled leaves take the arrays and records they touch, not the whole world: that halves the time to compile.
+"""
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
+import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from sizing.simulation import layout
 from sizing.simulation.layout import (
-    BATCHES, BINS, BUSY_S, E2E, FINISHED, FIRST_TOKENS, ITL, KV_S, METRICS, NONE, OUTPUT_TOKENS, QUEUE, RUNNING_S, SMALLEST_S, TTFT,
-    TTFT_SUM, WAITING_S, World,
+    BATCHES, BINS, BUSY_S, E2E, FINISHED, FIRST_TOKENS, ITL, KV_S, METRICS, NONE, OUTPUT_TOKENS, QUEUE, RUNNING_S,
+    SMALLEST_S, TTFT, TTFT_SUM, WAITING_S, World,
 )  # fmt: skip
 
 BINS_PER_E_FOLD = 1.0 / math.log(layout.BIN_RATIO)
+
+Array = NDArray[np.float64]
 
 
 @njit
@@ -24,18 +32,17 @@ def bin_of(seconds: float) -> int:
 
 
 @njit
-def record_time(world: World, start: float, seconds: float, running: int, waiting: int, kv_share: float) -> None:
-    """Add a stretch of engine time to the series, split over the bins it covers."""
-    series, width = world.series, world.parameters[0].bin_s
+def record_time(series: Array, width: float, replica: Any, seconds: float) -> None:
+    """Add a stretch of a replica's time to the series, split over the bins it covers."""
     last = series.shape[0] - 1
-    at, left = start, seconds
+    at, left, kv_share = replica.now, seconds, replica.kv / replica.kv_tokens
     while left > 0.0:
         k = min(int(at / width), last)
         part = left if k == last else min(left, (k + 1) * width - at)
         if part <= 0.0:  # rounding put us on the edge of the bin
             k, part = min(k + 1, last), min(left, width)
-        series[k, RUNNING_S] += running * part
-        series[k, WAITING_S] += waiting * part
+        series[k, RUNNING_S] += replica.running * part
+        series[k, WAITING_S] += replica.waiting * part
         series[k, KV_S] += kv_share * part
         series[k, BUSY_S] += part
         at += part
@@ -43,74 +50,68 @@ def record_time(world: World, start: float, seconds: float, running: int, waitin
 
 
 @njit
-def count_at(world: World, time: float, column: int, amount: float) -> None:
+def count_at(series: Array, width: float, time: float, column: int, amount: float) -> None:
     """Add to a count of the series."""
-    k = min(int(time / world.parameters[0].bin_s), world.series.shape[0] - 1)
-    world.series[k, column] += amount
+    series[min(int(time / width), series.shape[0] - 1), column] += amount
 
 
 @njit
-def _tally(world: World, batch: int, metric: int, seconds: float) -> None:
-    world.histogram[batch, metric, bin_of(seconds)] += 1
-    world.sums[batch, 2 + metric] += seconds
-    world.sums[batch, 2 + METRICS + metric] += 1.0
+def _tally(histogram: NDArray[np.uint32], sums: Array, metric: int, seconds: float) -> None:
+    histogram[metric, bin_of(seconds)] += 1
+    sums[2 + metric] += seconds
+    sums[2 + METRICS + metric] += 1.0
 
 
 @njit
 def record_finish(world: World, row: int, finish: float) -> None:
     """A request ended: latencies into its batch, goodput, series, and its own record where they are kept."""
-    request, parameters, totals = world.requests[row], world.parameters[0], world.totals[0]
+    request, state, series = world.requests[row], world.state[0], world.series
     ttft, e2e = request.first - request.arrived, finish - request.arrived
     itl = (finish - request.first) / (request.output - 1.0) if request.output > 1.0 else 0.0
-    count_at(world, finish, FINISHED, 1.0)
-    count_at(world, finish, OUTPUT_TOKENS, request.output)
-    count_at(world, request.first, FIRST_TOKENS, 1.0)
-    count_at(world, request.first, TTFT_SUM, ttft)
-    totals.finished += 1
-    totals.generated += request.output
-    if parameters.keep_records:
-        record_row(world, row, finish)
-    if request.id < parameters.warm_up:
+    count_at(series, state.bin_s, finish, FINISHED, 1.0)
+    count_at(series, state.bin_s, finish, OUTPUT_TOKENS, request.output)
+    count_at(series, state.bin_s, request.first, FIRST_TOKENS, 1.0)
+    count_at(series, state.bin_s, request.first, TTFT_SUM, ttft)
+    state.finished += 1
+    state.generated += request.output
+    if state.keep_records:
+        record_row(world.records, state, request, finish)
+    if request.id < state.warm_up:
         return
-    batch = min(int((request.id - parameters.warm_up) * BATCHES / parameters.expected), BATCHES - 1)
-    _tally(world, batch, TTFT, ttft)
-    _tally(world, batch, E2E, e2e)
-    _tally(world, batch, QUEUE, request.started - request.arrived)
+    batch = min(int((request.id - state.warm_up) * BATCHES / state.expected), BATCHES - 1)
+    histogram, sums = world.histogram[batch], world.sums[batch]
+    _tally(histogram, sums, TTFT, ttft)
+    _tally(histogram, sums, E2E, e2e)
+    _tally(histogram, sums, QUEUE, request.started - request.arrived)
     if request.output > 1.0:
-        _tally(world, batch, ITL, itl)
-    totals.measured += 1
-    world.sums[batch, 0] += 1.0
-    if ttft <= parameters.ttft_limit and itl <= parameters.itl_limit and e2e <= parameters.e2e_limit:
-        totals.good += 1
-        world.sums[batch, 1] += 1.0
+        _tally(histogram, sums, ITL, itl)
+    sums[0] += 1.0
+    if ttft <= state.ttft_limit and itl <= state.itl_limit and e2e <= state.e2e_limit:
+        sums[1] += 1.0
 
 
 @njit
-def record_row(world: World, row: int, finish: float) -> None:
+def record_row(records: Any, state: Any, request: Any, finish: float) -> None:
     """The request's own record; the caller has made room."""
-    request = world.requests[row]
-    record = world.records[world.totals[0].records]
+    record = records[state.records]
     record.id, record.arrived, record.started = request.id, request.arrived, request.started
     record.first, record.finished, record.prompt = request.first, finish, request.prompt
     record.cached, record.output, record.group = request.cached, request.output, request.group
     record.preempted, record.replica = request.preempted, request.replica
-    world.totals[0].records += 1
+    state.records += 1
 
 
 @njit
-def release(world: World, row: int) -> None:
+def release(requests: Any, state: Any, row: int) -> None:
     """Give the row of a request back."""
-    world.requests[row].after = world.totals[0].free
-    world.totals[0].free = row
+    requests[row].after = state.free
+    state.free = row
 
 
 @njit
-def settle(world: World, r: int) -> None:
+def settle(replica: Any) -> None:
     """An engine without sequences holds nothing; rounding must not accumulate over millions of requests."""
-    replica = world.replicas[r]
     if replica.running == 0:
         replica.context = 0.0
         if replica.partial == NONE:
             replica.kv = 0.0
-
-

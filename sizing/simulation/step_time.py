@@ -3,69 +3,74 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
+import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
-from sizing.simulation.layout import World
+Array = NDArray[np.float64]
 
 
 @njit
-def decode_time(world: World, kind: int, sequences: int, context: float) -> tuple[float, float, float]:
-    """Decode step of ``sequences`` at a mean ``context``: seconds, slope per token of context, and next knot.
-
-    Piecewise linear in the context: exact for full attention, whose KV read grows in proportion. Beyond the last knot
-    the last slope goes on.
-    """
-    knots, times = world.knots[kind], world.decode[kind, sequences]
+def segment(knots: Array, at: float) -> int:
+    """The interval of ``knots`` that holds ``at``, or the first or last one."""
     low, high = 0, knots.shape[0] - 1
-    while high - low > 1:
-        middle = (low + high) >> 1
-        if knots[middle] <= context:
-            low = middle
-        else:
-            high = middle
-    slope = (times[high] - times[low]) / (knots[high] - knots[low])
-    following = knots[high] if high < knots.shape[0] - 1 else math.inf
-    return times[low] + (context - knots[low]) * slope, slope, following
-
-
-@njit
-def _interpolated(knots: list[float], values: list[float], at: float) -> float:
-    low, high = 0, knots.shape[0] - 1  # type: ignore[attr-defined]
     while high - low > 1:
         middle = (low + high) >> 1
         if knots[middle] <= at:
             low = middle
         else:
             high = middle
-    return values[low] + (at - knots[low]) * (values[high] - values[low]) / (knots[high] - knots[low])
+    return low
 
 
 @njit
-def prompt_time(world: World, kind: int, sequences: int, tokens: float, pair_s: float) -> float:
-    """What ``tokens`` prompt tokens add to a step that decodes ``sequences``: matrices, launches, attention pairs.
+def decode_time(table: Array, sequences: int, context: float) -> tuple[float, float, float]:
+    """Decode step of ``sequences`` at a mean ``context``: seconds, slope per token of context, and next knot.
+
+    ``table`` (S + 2, K) holds the knots, then a row for each number of sequences. Piecewise linear in the context: exact
+    for full attention, whose KV read grows in proportion. Beyond the last knot the last slope goes on.
+    """
+    low = segment(table[0], context)
+    start, end = table[0, low], table[0, low + 1]
+    base, next_base = table[sequences + 1, low], table[sequences + 1, low + 1]
+    slope = (next_base - base) / (end - start)
+    following = end if low + 2 < table.shape[1] else math.inf
+    return base + (context - start) * slope, slope, following
+
+
+@njit
+def interpolated(rows: Array, line: int, at: float) -> float:
+    """Line ``line`` of ``rows`` (3, M) over the knots in its line 0."""
+    low = segment(rows[0], at)
+    start, end = rows[0, low], rows[0, low + 1]
+    share = (at - start) / (end - start)
+    return rows[line, low] + share * (rows[line, low + 1] - rows[line, low])  # type: ignore[no-any-return]
+
+
+@njit
+def prompt_time(rows: Array, replica: Any, tokens: float, pair_s: float) -> float:
+    """What ``tokens`` prompt tokens add to a step: matrices, launches, attention pairs.
 
     G(rows of decode + tokens) - G(rows of decode) + launches + pairs, with G the time of all matrices and collectives.
     """
-    facts = world.kinds[kind]
-    rows = sequences * facts.rows_per_sequence
-    knots, times = world.row_knots[kind], world.row_s[kind]
-    return _interpolated(knots, times, rows + tokens) - _interpolated(knots, times, rows) + facts.prompt_step_s + pair_s
+    decoding = replica.running * replica.rows_per_sequence
+    matrices = interpolated(rows, 1, decoding + tokens) - interpolated(rows, 1, decoding)
+    return matrices + replica.prompt_step_s + pair_s  # type: ignore[no-any-return]
 
 
 @njit
-def pair_time(world: World, kind: int, new: float, before: float) -> float:
+def pair_time(replica: Any, new: float, before: float) -> float:
     """Attention of a chunk of ``new`` tokens behind ``before``: new x (before + new / 2) pairs, sliding layers at most
     new x window."""
-    facts = world.kinds[kind]
     full = new * (before + new / 2.0)
-    return facts.full_pair_s * full + facts.sliding_pair_s * min(full, new * facts.window)
+    return replica.full_pair_s * full + replica.sliding_pair_s * min(full, new * replica.window)  # type: ignore[no-any-return]
 
 
 @njit
-def pipeline_lag(world: World, kind: int, tokens: float, pair_s: float) -> float:
+def pipeline_lag(rows: Array, replica: Any, tokens: float, pair_s: float) -> float:
     """Time from the end of a step until the prompt's last stage is through; 0 without pipeline stages or DP ranks."""
-    facts = world.kinds[kind]
-    if facts.pair_lag == 0.0:
+    if replica.pair_lag == 0.0:
         return 0.0
-    return _interpolated(world.row_knots[kind], world.lag_s[kind], tokens) + facts.pair_lag * pair_s
+    return interpolated(rows, 2, tokens) + replica.pair_lag * pair_s  # type: ignore[no-any-return]
