@@ -12,6 +12,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from sizing.simulation.compiled import compiled
 from sizing.simulation.kernel import advance, enqueue, heap_remove, held_tokens
 from sizing.simulation.layout import (
     ARRIVED, LEAST_TOKENS, NONE, PREFILL_ONLY, PREFIX_AWARE, REJECTED, ROUND_ROBIN, WEIGHTED, World,
@@ -24,7 +25,7 @@ BALANCE_ABSOLUTE, BALANCE_RELATIVE = 64, 1.5
 Floats = NDArray[np.float64]
 
 
-@njit
+@compiled
 def load_of(world: World, r: int) -> float:
     """Outstanding work of a replica: requests, or tokens where the policy counts those."""
     replica = world.replicas[r]
@@ -33,7 +34,7 @@ def load_of(world: World, r: int) -> float:
     return replica.in_flight  # type: ignore[no-any-return]
 
 
-@njit
+@compiled
 def catch_up(world: World, time: float) -> None:
     """Advance every replica in which a request may have ended by ``time``."""
     for r in range(world.replicas.shape[0]):
@@ -41,7 +42,7 @@ def catch_up(world: World, time: float) -> None:
             advance(world, r, time)
 
 
-@njit
+@compiled
 def least_loaded(world: World) -> int:
     """The replica with the least outstanding work relative to its weight; in turn among equals."""
     count = world.replicas.shape[0]
@@ -56,7 +57,7 @@ def least_loaded(world: World) -> int:
     return best
 
 
-@njit
+@compiled
 def in_turn(world: World, weighted: bool) -> int:
     """Smooth weighted round robin (as in nginx): the replica with the most credit; equal weights make it plain."""
     best, total = NONE, 0.0
@@ -73,7 +74,7 @@ def in_turn(world: World, weighted: bool) -> int:
     return best
 
 
-@njit
+@compiled
 def with_prefix(world: World, group: int, time: float) -> int:
     """The least loaded replica that still caches the prefix, unless it is far busier than the least loaded of all."""
     best = least_loaded(world)
@@ -90,7 +91,7 @@ def with_prefix(world: World, group: int, time: float) -> int:
     return best if high > low + BALANCE_ABSOLUTE and high > BALANCE_RELATIVE * low else warm
 
 
-@njit
+@compiled
 def route(world: World, group: int, time: float) -> int:
     """The replica for a request; when none is up, the one that returns first (its queue waits)."""
     policy = world.state[0].policy
@@ -108,7 +109,7 @@ def route(world: World, group: int, time: float) -> int:
     return chosen
 
 
-@njit
+@compiled
 def submit(world: World, row: int, time: float) -> bool:
     """Send a request to a replica; False when it is turned away: too long for the KV cache, or the queue is full."""
     request = world.requests[row]
@@ -138,7 +139,7 @@ def submit(world: World, row: int, time: float) -> bool:
     return True
 
 
-@njit
+@compiled
 def _restart(world: World, row: int, time: float) -> None:
     """A request whose replica failed starts again elsewhere: its answer so far is lost."""
     request = world.requests[row]
@@ -148,7 +149,7 @@ def _restart(world: World, row: int, time: float) -> None:
         release(world.requests, world.state[0], row)
 
 
-@njit
+@compiled
 def fail(world: World, r: int, time: float, back: float) -> None:
     """A replica stops after its running step; everything on it is sent elsewhere."""
     advance(world, r, time)
@@ -174,7 +175,7 @@ def fail(world: World, r: int, time: float, back: float) -> None:
         _restart(world, row, time)
 
 
-@njit
+@compiled
 def outages_until(world: World, time: float) -> None:
     """Failures and returns up to ``time``, in order."""
     while world.state[0].outage < world.outages.shape[0]:
@@ -190,7 +191,7 @@ def outages_until(world: World, time: float) -> None:
             replica.hold = replica.now
 
 
-@njit
+@compiled
 def _new_request(world: World, row: int, chunk: Floats, i: int) -> None:
     """Fill a request's row from column ``i`` of a chunk."""
     request = world.requests[row]
@@ -206,7 +207,7 @@ def _new_request(world: World, row: int, chunk: Floats, i: int) -> None:
     request.preempted = 0
 
 
-@njit
+@compiled
 def _run(world: World, chunk: Floats, until: float) -> None:
     """Serve a chunk of arrivals, then run every replica up to ``until``."""
     state = world.state[0]
@@ -230,7 +231,7 @@ def _run(world: World, chunk: Floats, until: float) -> None:
 def _sources() -> str:
     """Digest of all compiled modules: numba notices a change in the file of the entry only, not in what it calls."""
     digest = hashlib.sha256()
-    for name in ("layout", "recording", "step_time", "kernel", "front"):
+    for name in ("compiled", "layout", "recording", "step_time", "kernel", "front"):
         digest.update(Path(__file__).with_name(f"{name}.py").read_bytes())
     return digest.hexdigest()
 
@@ -238,7 +239,7 @@ def _sources() -> str:
 def _entry(sources: str) -> Callable[[World, Floats, float], None]:
     """The compiled entry, cached on disk under a key that holds ``sources`` (numba hashes the closure)."""
 
-    @njit(cache=True, nogil=True)
+    @njit(cache=True, nogil=True, error_model="numpy")
     def run_chunk(world: World, chunk: Floats, until: float) -> None:
         if len(sources) > 0:
             _run(world, chunk, until)

@@ -13,9 +13,9 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sizing.simulation.compiled import compiled
 from sizing.simulation.layout import NONE, PREFILL_ONLY, World
 from sizing.simulation.recording import record_finish, record_row, record_time, release, settle
 from sizing.simulation.step_time import decode_time, pair_time, pipeline_lag, prompt_time
@@ -28,7 +28,7 @@ SCRATCH = 2
 ROUNDING = 1e-9  # tokens: what float arithmetic may leave of an answer that is complete
 
 
-@njit
+@compiled
 def heap_push(heap: Heap, replica: Any, key: int, row: int) -> None:
     """Add a decoding sequence that finishes in step ``key``."""
     keys, rows = heap[0], heap[1]
@@ -40,7 +40,7 @@ def heap_push(heap: Heap, replica: Any, key: int, row: int) -> None:
     keys[i], rows[i] = key, row
 
 
-@njit
+@compiled
 def heap_remove(heap: Heap, replica: Any, i: int) -> int:
     """Take the sequence at place ``i`` out of the heap; returns its row. Place 0 finishes first."""
     keys, rows = heap[0], heap[1]
@@ -62,7 +62,7 @@ def heap_remove(heap: Heap, replica: Any, i: int) -> int:
     return taken  # type: ignore[no-any-return]
 
 
-@njit
+@compiled
 def enqueue(requests: Any, replica: Any, row: int, in_front: bool) -> None:
     """Put a request at the end of a replica's queue, or in front of it (an evicted one)."""
     requests[row].after = replica.head if in_front else NONE
@@ -76,7 +76,7 @@ def enqueue(requests: Any, replica: Any, row: int, in_front: bool) -> None:
     replica.waiting += 1
 
 
-@njit
+@compiled
 def dequeue(requests: Any, replica: Any) -> int:
     """Take the first waiting request."""
     row = replica.head
@@ -85,13 +85,13 @@ def dequeue(requests: Any, replica: Any) -> int:
     return row  # type: ignore[no-any-return]
 
 
-@njit
+@compiled
 def held_tokens(replica: Any, request: Any) -> float:
     """Tokens a decoding sequence has in the KV cache: all it knew when it joined, and one per token since."""
     return request.target + replica.tokens_per_step * (replica.step - request.joined_step)  # type: ignore[no-any-return]
 
 
-@njit
+@compiled
 def join(requests: Any, heap: Heap, replica: Any, row: int) -> None:
     """A sequence whose prompt is computed starts decoding in the next step."""
     request = requests[row]
@@ -102,7 +102,7 @@ def join(requests: Any, heap: Heap, replica: Any, row: int) -> None:
     heap_push(heap, replica, replica.step + steps, row)
 
 
-@njit
+@compiled
 def leave(requests: Any, state: Any, replica: Any, row: int) -> None:
     """A request is through with this replica: load and row are given back."""
     request = requests[row]
@@ -111,7 +111,7 @@ def leave(requests: Any, state: Any, replica: Any, row: int) -> None:
     release(requests, state, row)
 
 
-@njit
+@compiled
 def finish_due(world: World, r: int) -> None:
     """Every sequence whose last token came with the step just done. A static batch keeps their places until it ends."""
     replica, heap, requests = world.replicas[r], world.heap[r], world.requests
@@ -128,7 +128,7 @@ def finish_due(world: World, r: int) -> None:
         replica.running = 0
 
 
-@njit
+@compiled
 def evict_last(requests: Any, heap: Heap, state: Any, replica: Any) -> None:
     """Free the KV cache of the sequence admitted last; it goes to the front of the queue, to be recomputed."""
     row = replica.partial
@@ -155,7 +155,7 @@ def evict_last(requests: Any, heap: Heap, state: Any, replica: Any) -> None:
     enqueue(requests, replica, row, True)
 
 
-@njit
+@compiled
 def make_room(requests: Any, heap: Heap, state: Any, replica: Any) -> bool:
     """Evict until the next token of every decoding sequence fits; whether anything was evicted."""
     evicted = False
@@ -167,7 +167,7 @@ def make_room(requests: Any, heap: Heap, state: Any, replica: Any) -> bool:
     return evicted
 
 
-@njit
+@compiled
 def admit(requests: Any, replica: Any) -> int:
     """The first waiting request, if a place and KV cache for all it knows are free; else NONE."""
     request = requests[replica.head]
@@ -185,7 +185,7 @@ def admit(requests: Any, replica: Any) -> int:
     return row
 
 
-@njit
+@compiled
 def take_chunk(rows: NDArray[np.float64], replica: Any, request: Any, budget: float) -> tuple[float, float]:
     """Process as much of a prompt as the budget allows: tokens, and seconds for their attention. Sets the lag."""
     left = request.target - request.computed
@@ -196,7 +196,7 @@ def take_chunk(rows: NDArray[np.float64], replica: Any, request: Any, budget: fl
     return chunk, pair_s
 
 
-@njit
+@compiled
 def plan_prompts(world: World, r: int, may_admit: bool) -> tuple[float, float, int]:
     """Prompt tokens of the next step, seconds of their attention, and how many prompts end in it (rows in scratch)."""
     replica, heap, requests, rows = world.replicas[r], world.heap[r], world.requests, world.rows[world.replicas[r].kind]
@@ -227,7 +227,7 @@ def plan_prompts(world: World, r: int, may_admit: bool) -> tuple[float, float, i
     return tokens, pair_s, ended
 
 
-@njit
+@compiled
 def first_token(world: World, r: int, row: int) -> None:
     """The last chunk of a prompt is done: one more token is out, and decoding starts, or the request ends or moves."""
     replica, request, state = world.replicas[r], world.requests[row], world.state[0]
@@ -247,7 +247,7 @@ def first_token(world: World, r: int, row: int) -> None:
     leave(world.requests, state, replica, row)
 
 
-@njit
+@compiled
 def mixed_step(world: World, r: int, tokens: float, pair_s: float, ended: int) -> None:
     """One step with prompt tokens: decoding sequences advance by a token, ended prompts emit their first."""
     replica = world.replicas[r]
@@ -268,7 +268,7 @@ def mixed_step(world: World, r: int, tokens: float, pair_s: float, ended: int) -
     replica.hold = replica.now
 
 
-@njit
+@compiled
 def pass_time(world: World, replica: Any, seconds: float) -> None:
     """The engine is busy for a while."""
     record_time(world.series, world.state[0].bin_s, replica, seconds)
@@ -276,7 +276,7 @@ def pass_time(world: World, replica: Any, seconds: float) -> None:
     replica.busy_s += seconds
 
 
-@njit
+@compiled
 def steps_until(base: float, slope: float, target: float, most: int) -> int:
     """Smallest k >= 1 with k T + s k (k - 1) / 2 >= target, at most ``most``: root of the quadratic, then made exact."""
     if most * base + slope * most * (most - 1) / 2.0 < target:
@@ -294,7 +294,7 @@ def steps_until(base: float, slope: float, target: float, most: int) -> int:
     return steps
 
 
-@njit
+@compiled
 def leap(world: World, r: int, until: float) -> None:
     """Decode steps up to the next event: a sequence ends, ``until`` is reached, the cache is full, the slope changes."""
     replica = world.replicas[r]
@@ -319,7 +319,7 @@ def leap(world: World, r: int, until: float) -> None:
     settle(replica)
 
 
-@njit
+@compiled
 def advance(world: World, r: int, until: float) -> None:
     """Run a replica until its next step would start at ``until`` or later, or nothing is left to do."""
     replica = world.replicas[r]

@@ -9,10 +9,10 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from sizing.simulation import layout
+from sizing.simulation.compiled import compiled
 from sizing.simulation.layout import (
     BATCHES, BINS, BUSY_S, E2E, FINISHED, FIRST_TOKENS, ITL, KV_S, METRICS, NONE, OUTPUT_TOKENS, QUEUE, RUNNING_S,
     SMALLEST_S, TTFT, TTFT_SUM, WAITING_S, World,
@@ -23,7 +23,7 @@ BINS_PER_E_FOLD = 1.0 / math.log(layout.BIN_RATIO)
 Array = NDArray[np.float64]
 
 
-@njit
+@compiled
 def bin_of(seconds: float) -> int:
     """Histogram bin of a duration: 0 below the smallest, logarithmic above."""
     if seconds < SMALLEST_S:
@@ -31,7 +31,7 @@ def bin_of(seconds: float) -> int:
     return min(1 + int(math.log(seconds / SMALLEST_S) * BINS_PER_E_FOLD), BINS - 1)
 
 
-@njit
+@compiled
 def record_time(series: Array, width: float, replica: Any, seconds: float) -> None:
     """Add a stretch of a replica's time to the series, split over the bins it covers."""
     last = series.shape[0] - 1
@@ -49,20 +49,20 @@ def record_time(series: Array, width: float, replica: Any, seconds: float) -> No
         left -= part
 
 
-@njit
+@compiled
 def count_at(series: Array, width: float, time: float, column: int, amount: float) -> None:
     """Add to a count of the series."""
     series[min(int(time / width), series.shape[0] - 1), column] += amount
 
 
-@njit
+@compiled
 def _tally(histogram: NDArray[np.uint32], sums: Array, metric: int, seconds: float) -> None:
     histogram[metric, bin_of(seconds)] += 1
     sums[2 + metric] += seconds
     sums[2 + METRICS + metric] += 1.0
 
 
-@njit
+@compiled
 def record_finish(world: World, row: int, finish: float) -> None:
     """A request ended: latencies into its batch, goodput, series, and its own record where they are kept."""
     request, state, series = world.requests[row], world.state[0], world.series
@@ -90,7 +90,7 @@ def record_finish(world: World, row: int, finish: float) -> None:
         sums[1] += 1.0
 
 
-@njit
+@compiled
 def record_row(records: Any, state: Any, request: Any, finish: float) -> None:
     """The request's own record; the caller has made room."""
     record = records[state.records]
@@ -101,14 +101,14 @@ def record_row(records: Any, state: Any, request: Any, finish: float) -> None:
     state.records += 1
 
 
-@njit
+@compiled
 def release(requests: Any, state: Any, row: int) -> None:
     """Give the row of a request back."""
     requests[row].after = state.free
     state.free = row
 
 
-@njit
+@compiled
 def settle(replica: Any) -> None:
     """An engine without sequences holds nothing; rounding must not accumulate over millions of requests."""
     if replica.running == 0:

@@ -6,13 +6,14 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from sizing.simulation.compiled import compiled
 
 Array = NDArray[np.float64]
 
 
-@njit
+@compiled
 def segment(knots: Array, at: float) -> int:
     """The interval of ``knots`` that holds ``at``, or the first or last one."""
     low, high = 0, knots.shape[0] - 1
@@ -25,7 +26,7 @@ def segment(knots: Array, at: float) -> int:
     return low
 
 
-@njit
+@compiled
 def decode_time(table: Array, sequences: int, context: float) -> tuple[float, float, float]:
     """Decode step of ``sequences`` at a mean ``context``: seconds, slope per token of context, and next knot.
 
@@ -40,7 +41,7 @@ def decode_time(table: Array, sequences: int, context: float) -> tuple[float, fl
     return base + (context - start) * slope, slope, following
 
 
-@njit
+@compiled
 def interpolated(rows: Array, line: int, at: float) -> float:
     """Line ``line`` of ``rows`` (3, M) over the knots in its line 0."""
     low = segment(rows[0], at)
@@ -49,7 +50,7 @@ def interpolated(rows: Array, line: int, at: float) -> float:
     return rows[line, low] + share * (rows[line, low + 1] - rows[line, low])  # type: ignore[no-any-return]
 
 
-@njit
+@compiled
 def prompt_time(rows: Array, replica: Any, tokens: float, pair_s: float) -> float:
     """What ``tokens`` prompt tokens add to a step: matrices, launches, attention pairs.
 
@@ -60,7 +61,7 @@ def prompt_time(rows: Array, replica: Any, tokens: float, pair_s: float) -> floa
     return matrices + replica.prompt_step_s + pair_s  # type: ignore[no-any-return]
 
 
-@njit
+@compiled
 def pair_time(replica: Any, new: float, before: float) -> float:
     """Attention of a chunk of ``new`` tokens behind ``before``: new x (before + new / 2) pairs, sliding layers at most
     new x window."""
@@ -68,7 +69,7 @@ def pair_time(replica: Any, new: float, before: float) -> float:
     return replica.full_pair_s * full + replica.sliding_pair_s * min(full, new * replica.window)  # type: ignore[no-any-return]
 
 
-@njit
+@compiled
 def pipeline_lag(rows: Array, replica: Any, tokens: float, pair_s: float) -> float:
     """Time from the end of a step until the prompt's last stage is through; 0 without pipeline stages or DP ranks."""
     if replica.pair_lag == 0.0:
