@@ -47,14 +47,14 @@ class Pool:
         self.world = _world(fleet, measurement, layout.PREFILL_ONLY if prefill_only else layout.WHOLE)
 
     @property
-    def totals(self) -> Any:
+    def state(self) -> Any:
         """Counters, by the names of :data:`layout.STATE`."""
         return self.world.state[0]
 
     @property
     def in_system(self) -> int:
         """Requests waiting or in flight."""
-        t = self.totals
+        t = self.state
         return int(t["arrived"] - t["finished"] - t["handed"] - t["rejected"] - t["too_long"])
 
     @property
@@ -70,7 +70,7 @@ class Pool:
             self.world = self.world._replace(records=np.zeros(self.in_system + arriving, layout.RECORD))
             self.world.state["records"] = 0
         run_chunk(self.world, np.ascontiguousarray(chunk, dtype=np.float64), until)
-        return self.world.records[: int(self.totals["records"])]
+        return self.world.records[: int(self.state["records"])]
 
     def _make_room(self, arriving: int) -> None:
         """Rows for every arrival of the chunk: the pool of rows at least doubles when it must grow."""
@@ -81,7 +81,7 @@ class Pool:
         rows = np.zeros(max(needed, 2 * len(old)), layout.REQUEST)
         rows[: len(old)] = old
         rows["after"][len(old) :] = np.arange(len(old) + 1, len(rows) + 1)
-        rows["after"][-1] = self.totals["free"]
+        rows["after"][-1] = self.state["free"]
         self.world.state["free"] = len(old)
         self.world = self.world._replace(requests=rows)
 
