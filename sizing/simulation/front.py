@@ -15,7 +15,15 @@ from numpy.typing import NDArray
 from sizing.simulation.compiled import compiled
 from sizing.simulation.kernel import advance, enqueue, heap_remove, held_tokens
 from sizing.simulation.layout import (
-    ARRIVED, LEAST_TOKENS, NONE, PREFILL_ONLY, PREFIX_AWARE, REJECTED, ROUND_ROBIN, WEIGHTED, World,
+    ARRIVED,
+    LEAST_TOKENS,
+    NONE,
+    PREFILL_ONLY,
+    PREFIX_AWARE,
+    REJECTED,
+    ROUND_ROBIN,
+    WEIGHTED,
+    World,
 )  # fmt: skip
 from sizing.simulation.recording import count_at, release
 
@@ -75,7 +83,7 @@ def in_turn(world: World, weighted: bool) -> int:
 
 
 @compiled
-def with_prefix(world: World, group: int, time: float) -> int:
+def with_prefix(world: World, group: int, time: float) -> Any:
     """The least loaded replica that still caches the prefix, unless it is far busier than the least loaded of all."""
     best = least_loaded(world)
     if group == NONE or best == NONE:
@@ -92,7 +100,7 @@ def with_prefix(world: World, group: int, time: float) -> int:
 
 
 @compiled
-def route(world: World, group: int, time: float) -> int:
+def route(world: World, group: int, time: float) -> Any:
     """The replica for a request; when none is up, the one that returns first (its queue waits)."""
     policy = world.state[0].policy
     if policy == ROUND_ROBIN or policy == WEIGHTED:
@@ -244,7 +252,7 @@ def _entry(sources: str) -> Callable[[World, Floats, float], None]:
         if len(sources) > 0:
             _run(world, chunk, until)
 
-    return run_chunk  # type: ignore[no-any-return]
+    return run_chunk
 
 
 run_chunk: Any = _entry(_sources())

@@ -20,7 +20,6 @@ from sizing.simulation.layout import NONE, PREFILL_ONLY, World
 from sizing.simulation.recording import record_finish, record_row, record_time, release, settle
 from sizing.simulation.step_time import decode_time, pair_time, pipeline_lag, prompt_time
 
-
 Heap = NDArray[np.int64]
 """One replica's (3, S + 1): steps in which sequences finish, their rows, and scratch."""
 
@@ -176,7 +175,7 @@ def admit(requests: Any, replica: Any) -> int:
         need += request.output - request.done
     if replica.kv + need + (replica.running + 1) * replica.tokens_per_step > replica.kv_tokens:
         return NONE
-    row = dequeue(requests, replica)
+    row: int = dequeue(requests, replica)
     replica.kv += need
     request.order = replica.order
     replica.order += 1

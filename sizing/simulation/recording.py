@@ -14,8 +14,24 @@ from numpy.typing import NDArray
 from sizing.simulation import layout
 from sizing.simulation.compiled import compiled
 from sizing.simulation.layout import (
-    BATCHES, BINS, BUSY_S, E2E, FINISHED, FIRST_TOKENS, ITL, KV_S, METRICS, NONE, OUTPUT_TOKENS, QUEUE, RUNNING_S,
-    SMALLEST_S, TTFT, TTFT_SUM, WAITING_S, World,
+    BATCHES,
+    BINS,
+    BUSY_S,
+    E2E,
+    FINISHED,
+    FIRST_TOKENS,
+    ITL,
+    KV_S,
+    METRICS,
+    NONE,
+    OUTPUT_TOKENS,
+    QUEUE,
+    RUNNING_S,
+    SMALLEST_S,
+    TTFT,
+    TTFT_SUM,
+    WAITING_S,
+    World,
 )  # fmt: skip
 
 BINS_PER_E_FOLD = 1.0 / math.log(layout.BIN_RATIO)

@@ -8,16 +8,20 @@ Own format: ``timestamp`` (seconds, or date and time), ``input_tokens``, ``outpu
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from sizing.candidates import Floats
 from sizing.errors import InvalidTrace
 from sizing.lengths import MAX_TOKENS
 from sizing.simulation.arrivals import CHUNK, requests
+
+Counts = NDArray[np.int32]
+"""Rows prompt, output and cached tokens of requests, shape (3, n)."""
 
 ROWS_AT_ONCE = 200_000
 MAX_ROWS = 10_000_000
@@ -44,7 +48,7 @@ class Trace:
 
     name: str
     time_s: Floats
-    tokens: np.ndarray[tuple[int, int], np.dtype[np.int32]]
+    tokens: Counts
     notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
@@ -60,6 +64,11 @@ class Trace:
         """Mean rate over the trace."""
         return len(self) / max(self.duration_s, 1e-9)
 
+    def until(self, seconds: float) -> Trace:
+        """The requests of the first ``seconds``; at least the first one."""
+        kept = max(int(np.searchsorted(self.time_s, seconds, side="right")), 1)
+        return replace(self, time_s=self.time_s[:kept], tokens=self.tokens[:, :kept])
+
     def stream(self) -> Iterator[Floats]:
         """Chunks (9, M) of requests."""
         for start in range(0, len(self), CHUNK):
@@ -68,19 +77,20 @@ class Trace:
             yield requests(self.time_s[start:end], lengths)
 
 
-def read_trace(path: Path, *, max_tokens: float = MAX_TOKENS) -> Trace:
+def read_trace(path: Path, *, max_tokens: float | None = None) -> Trace:
     """The trace in a file. Raises InvalidTrace with one sentence per faulty row (the first few, then how many more).
 
     ``max_tokens``: longest prompt plus output that can be served, such as the model's context.
     """
+    longest = min(max_tokens or MAX_TOKENS, MAX_TOKENS)
     times: list[Floats] = []
-    tokens: list[np.ndarray[tuple[int, int], np.dtype[np.int32]]] = []
+    tokens: list[Counts] = []
     problems = _Problems(path.name)
     rows = 0
     for frame, milliseconds in _frames(path):
         if rows + len(frame) > MAX_ROWS:
             raise InvalidTrace([f"{path.name} has more than {MAX_ROWS:,} rows: cut it into shorter traces."])
-        time, counted = _checked(frame, milliseconds, rows, max_tokens, problems)
+        time, counted = _checked(frame, milliseconds, rows, longest, problems)
         times.append(time)
         tokens.append(counted)
         rows += len(frame)
@@ -96,7 +106,7 @@ class _Problems:
     def __init__(self, name: str) -> None:
         self.name, self.found, self.count = name, list[tuple[int, str]](), 0
 
-    def note(self, faulty: np.ndarray[tuple[int], np.dtype[np.bool_]], first_row: int, said: pd.Series, why: str) -> None:
+    def note(self, faulty: NDArray[np.bool_], first_row: int, said: pd.Series, why: str) -> None:
         """Every faulty row of a chunk; the header is row 1."""
         self.count += int(faulty.sum())
         for i in np.flatnonzero(faulty)[:SHOWN_PROBLEMS]:
@@ -149,7 +159,7 @@ def _raw_frames(path: Path) -> Iterator[pd.DataFrame]:
 
 def _checked(
     frame: pd.DataFrame, milliseconds: bool, first_row: int, max_tokens: float, problems: _Problems
-) -> tuple[Floats, np.ndarray[tuple[int, int], np.dtype[np.int32]]]:
+) -> tuple[Floats, Counts]:
     """Times in seconds and rows prompt, output, cached of a chunk; what is wrong goes to ``problems``."""
     said = frame["timestamp"]
     time = _seconds(said) / (MS_PER_S if milliseconds else 1.0)
@@ -181,10 +191,10 @@ def _seconds(said: pd.Series) -> Floats:
         return numbers.to_numpy(dtype=np.float64, na_value=np.nan)
     dates = pd.to_datetime(said, errors="coerce", utc=True, format="ISO8601")
     seconds = (dates - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(seconds=1)
-    return seconds.to_numpy(dtype=np.float64, na_value=np.nan)
+    return np.asarray(seconds.to_numpy(dtype=np.float64, na_value=np.nan))
 
 
-def _in_order(name: str, time: Floats, tokens: np.ndarray[tuple[int, int], np.dtype[np.int32]]) -> Trace:
+def _in_order(name: str, time: Floats, tokens: Counts) -> Trace:
     """Sorted by time, counted from the first request, with notes on disorder and long gaps."""
     notes = []
     backwards = int((np.diff(time) < 0).sum())
