@@ -1,4 +1,4 @@
-"""Command line: ``python -m sizing plan | simulate | predict | catalog``. Exit code 0 on success, 2 on invalid input."""
+"""Command line: ``python -m sizing plan | simulate | predict | catalog``. Exit code 0 on success, 2 on bad input."""
 
 from __future__ import annotations
 

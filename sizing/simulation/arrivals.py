@@ -24,7 +24,7 @@ CHUNK_ROWS = 9
 
 @dataclass(frozen=True, kw_only=True)
 class Bursts:
-    """On and off periods of exponential length (means in seconds); ``share_on`` of all requests come in the on periods."""
+    """On and off periods of exponential length (means in s); ``share_on`` of all requests come in the on periods."""
 
     on_s: float
     off_s: float

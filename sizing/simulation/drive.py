@@ -16,6 +16,9 @@ from sizing.simulation.fleet import Deployment, Disaggregated, Fleet
 from sizing.simulation.layout import RECORD, SERIES
 from sizing.simulation.pool import Measurement, Pool
 
+CARRIED = ((1, "arrived"), (2, "prompt"), (3, "output"), (4, "cached"), (6, "started"), (7, "first"), (8, "id"))
+"""Rows of a chunk that a request keeps when it moves from the prefill to the decode pool."""
+
 MAX_WAITING = 1_000_000
 """Waiting requests at which a simulation gives up: the queue grows, and memory with it."""
 
@@ -68,7 +71,8 @@ class _Line:
         if isinstance(deployment, Fleet):
             self.pools = [Pool(deployment, measurement)]
         else:
-            self.pools = [Pool(deployment.prefill, measurement, prefill_only=True), Pool(deployment.decode, measurement)]
+            first = Pool(deployment.prefill, measurement, prefill_only=True)
+            self.pools = [first, Pool(deployment.decode, measurement)]
         self.moving = np.zeros((CHUNK_ROWS, 0))
         self.records: list[NDArray[Any]] = []
 
@@ -93,7 +97,7 @@ class _Line:
         columns = np.full((CHUNK_ROWS, len(moved)), -1.0)
         transfer = between.transfer_latency_s + moved["prompt"] * between.transfer_s_per_token
         columns[0] = moved["first"] + transfer
-        for row, name in ((1, "arrived"), (2, "prompt"), (3, "output"), (4, "cached"), (6, "started"), (7, "first"), (8, "id")):
+        for row, name in CARRIED:
             columns[row] = moved[name]
         waiting = np.hstack([self.moving, columns])
         self.moving = waiting[:, np.argsort(waiting[0], kind="stable")]

@@ -23,9 +23,9 @@ class Replica:
     """One copy of the model: step times and scheduler settings.
 
     ``token_budget`` tokens per step, ``max_sequences`` in flight, ``kv_tokens`` of KV cache in blocks of
-    ``block_tokens``. ``queue_limit``: requests beyond so many waiting are rejected. ``static_batching``: a batch runs to
-    the end of its longest answer before the next one starts. ``weight``: share of the load under weighted routing, and
-    speed relative to others under least-loaded routing.
+    ``block_tokens``. ``queue_limit``: requests beyond so many waiting are rejected. ``static_batching``: a batch runs
+    to the end of its longest answer before the next one starts. ``weight``: share of the load under weighted routing,
+    and speed relative to others under least-loaded routing.
     """
 
     grid: StepGrid

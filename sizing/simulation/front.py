@@ -34,12 +34,15 @@ Floats = NDArray[np.float64]
 
 
 @compiled
-def load_of(world: World, r: int) -> float:
-    """Outstanding work of a replica: requests, or tokens where the policy counts those."""
+def load_of(world: World, r: int, time: float) -> float:
+    """Outstanding work of a replica at ``time``: requests, or tokens where the policy counts those.
+
+    The step that runs at ``time`` has been simulated to its end; what ends with it is still outstanding.
+    """
     replica = world.replicas[r]
     if world.state[0].policy == LEAST_TOKENS:
-        return replica.load_tokens  # type: ignore[no-any-return]
-    return replica.in_flight  # type: ignore[no-any-return]
+        return replica.load_tokens + (replica.ending_tokens if replica.now > time else 0.0)  # type: ignore[no-any-return]
+    return replica.in_flight + (replica.ending if replica.now > time else 0)  # type: ignore[no-any-return]
 
 
 @compiled
@@ -51,7 +54,7 @@ def catch_up(world: World, time: float) -> None:
 
 
 @compiled
-def least_loaded(world: World) -> int:
+def least_loaded(world: World, time: float) -> int:
     """The replica with the least outstanding work relative to its weight; in turn among equals."""
     count = world.replicas.shape[0]
     start, best, least = world.state[0].turn % count, NONE, math.inf
@@ -59,7 +62,7 @@ def least_loaded(world: World) -> int:
     for i in range(count):
         r = (start + i) % count
         if world.replicas[r].up == 1:
-            load = load_of(world, r) / world.replicas[r].weight
+            load = load_of(world, r, time) / world.replicas[r].weight
             if load < least:
                 best, least = r, load
     return best
@@ -85,17 +88,17 @@ def in_turn(world: World, weighted: bool) -> int:
 @compiled
 def with_prefix(world: World, group: int, time: float) -> Any:
     """The least loaded replica that still caches the prefix, unless it is far busier than the least loaded of all."""
-    best = least_loaded(world)
+    best = least_loaded(world, time)
     if group == NONE or best == NONE:
         return best
     warm = NONE
     for r in range(world.replicas.shape[0]):
         cached = time - world.seen[r, group % world.seen.shape[1]] < world.state[0].prefix_life_s
-        if world.replicas[r].up == 1 and cached and (warm == NONE or load_of(world, r) < load_of(world, warm)):
+        if world.replicas[r].up == 1 and cached and (warm == NONE or load_of(world, r, time) < load_of(world, warm, time)):
             warm = r
     if warm == NONE:
         return best
-    high, low = load_of(world, warm), load_of(world, best)
+    high, low = load_of(world, warm, time), load_of(world, best, time)
     return best if high > low + BALANCE_ABSOLUTE and high > BALANCE_RELATIVE * low else warm
 
 
@@ -103,11 +106,11 @@ def with_prefix(world: World, group: int, time: float) -> Any:
 def route(world: World, group: int, time: float) -> Any:
     """The replica for a request; when none is up, the one that returns first (its queue waits)."""
     policy = world.state[0].policy
-    if policy == ROUND_ROBIN or policy == WEIGHTED:
+    if policy in (ROUND_ROBIN, WEIGHTED):
         chosen = in_turn(world, policy == WEIGHTED)
     else:
         catch_up(world, time)
-        chosen = with_prefix(world, group, time) if policy == PREFIX_AWARE else least_loaded(world)
+        chosen = with_prefix(world, group, time) if policy == PREFIX_AWARE else least_loaded(world, time)
     if chosen == NONE:
         chosen = 0
         for r in range(world.replicas.shape[0]):
@@ -164,11 +167,12 @@ def fail(world: World, r: int, time: float, back: float) -> None:
     replica = world.replicas[r]
     state = world.state[0]
     replica.up, replica.back, replica.in_flight, replica.load_tokens = 0, back, 0, 0.0
+    replica.ending, replica.ending_tokens = 0, 0.0
     while replica.alive > 0:
         row = heap_remove(world.heap[r], replica, 0)
         request = world.requests[row]
         state.lost += request.done + held_tokens(replica, request) - request.target
-        state.recomputed += request.target - request.cached
+        state.recomputed += request.prompt - request.cached
         _restart(world, row, time)
     row, following, count = replica.partial, replica.head, replica.waiting
     replica.partial, replica.waiting, replica.running, replica.context, replica.kv = NONE, 0, 0, 0.0, 0.0
@@ -176,11 +180,19 @@ def fail(world: World, r: int, time: float, back: float) -> None:
         world.seen[r, g] = -math.inf
     if row != NONE:
         state.recomputed += world.requests[row].computed - world.requests[row].cached
+        _drop_tokens(world, row)
         _restart(world, row, time)
     for _ in range(count):
         row, following = following, world.requests[following].after
-        state.lost += world.requests[row].done
+        _drop_tokens(world, row)
         _restart(world, row, time)
+
+
+@compiled
+def _drop_tokens(world: World, row: int) -> None:
+    """Tokens that an evicted request had emitted are lost, and so need not be recomputed as was expected."""
+    world.state[0].lost += world.requests[row].done
+    world.state[0].recomputed -= world.requests[row].done
 
 
 @compiled

@@ -1,10 +1,11 @@
 """Compiled: the engine of one replica, leaping from event to event.
 
-In-flight batching as in vLLM's scheduler (v1): decoding sequences first, then the rest of a partial prompt, then waiting
-requests in order of arrival, within a token budget per step (chunked prefill after Agrawal et al., Sarathi-Serve, OSDI
-2024). When the KV cache is full, the sequence admitted last is evicted and recomputed later. Between two events (a
-sequence ends, a request arrives, the cache fills up) the decoding batch does not change, its mean context grows by the
-tokens of a step, and step times are linear in it: k steps take k T + s k (k - 1) / 2, so they are one event.
+In-flight batching as in vLLM's scheduler (v1): decoding sequences first, then the rest of a partial prompt, then
+waiting requests in order of arrival, within a token budget per step (chunked prefill after Agrawal et al.,
+Sarathi-Serve, OSDI 2024). When the KV cache is full, the sequence admitted last is evicted and recomputed later.
+Between two events (a sequence ends, a request arrives, the cache fills up) the decoding batch does not change, its mean
+context grows by the tokens of a step, and step times are linear in it: k steps take k T + s k (k - 1) / 2, so they are
+one event.
 """
 
 from __future__ import annotations
@@ -105,8 +106,11 @@ def join(requests: Any, heap: Heap, replica: Any, row: int) -> None:
 def leave(requests: Any, state: Any, replica: Any, row: int) -> None:
     """A request is through with this replica: load and row are given back."""
     request = requests[row]
+    tokens = request.prompt - request.cached + request.output
     replica.in_flight -= 1
-    replica.load_tokens -= request.prompt - request.cached + request.output
+    replica.load_tokens -= tokens
+    replica.ending += 1
+    replica.ending_tokens += tokens
     release(requests, state, row)
 
 
@@ -272,12 +276,13 @@ def pass_time(world: World, replica: Any, seconds: float) -> None:
     """The engine is busy for a while."""
     record_time(world.series, world.state[0].bin_s, replica, seconds)
     replica.now += seconds
+    replica.ending, replica.ending_tokens = 0, 0.0
     replica.busy_s += seconds
 
 
 @compiled
 def steps_until(base: float, slope: float, target: float, most: int) -> int:
-    """Smallest k >= 1 with k T + s k (k - 1) / 2 >= target, at most ``most``: root of the quadratic, then made exact."""
+    """Smallest k >= 1 with k T + s k (k - 1) / 2 >= target, at most ``most``: the quadratic's root, then made exact."""
     if most * base + slope * most * (most - 1) / 2.0 < target:
         return most
     if slope * most < 1e-12 * base:
@@ -295,7 +300,7 @@ def steps_until(base: float, slope: float, target: float, most: int) -> int:
 
 @compiled
 def leap(world: World, r: int, until: float) -> None:
-    """Decode steps up to the next event: a sequence ends, ``until`` is reached, the cache is full, the slope changes."""
+    """Decode steps up to the next event: a sequence ends, ``until`` is reached, the cache is full, another slope."""
     replica = world.replicas[r]
     running, grown = replica.running, replica.tokens_per_step
     mean = replica.context / running

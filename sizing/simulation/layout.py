@@ -46,7 +46,9 @@ REPLICA = np.dtype([
     # Decoding sequences (with the padding of a static batch), those of them still alive, their cached tokens.
     ("running", np.int64), ("alive", np.int64), ("context", np.float64), ("kv", np.float64),
     ("partial", np.int64), ("head", np.int64), ("tail", np.int64), ("waiting", np.int64), ("order", np.int64),
-    ("in_flight", np.int64), ("load_tokens", np.float64), ("weight", np.float64), ("credit", np.float64),
+    ("in_flight", np.int64), ("load_tokens", np.float64),
+    # Of the requests just counted out, those that end at ``now``, which the front end may not know yet.
+    ("ending", np.int64), ("ending_tokens", np.float64), ("weight", np.float64), ("credit", np.float64),
     ("hold", np.float64), ("back", np.float64), ("busy_s", np.float64), ("steps", np.int64),
     # Settings of its kind.
     ("max_sequences", np.int64), ("budget", np.float64), ("kv_tokens", np.float64), ("waste_tokens", np.float64),

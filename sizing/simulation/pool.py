@@ -63,7 +63,7 @@ class Pool:
         return int(self.world.replicas["waiting"].sum())
 
     def run(self, chunk: Floats, until: float) -> NDArray[Any]:
-        """Serve a chunk (see :func:`front.run_chunk`) and run up to ``until``; the records of what ended or moved on."""
+        """Serve a chunk (rows as in :func:`front.run_chunk`) up to ``until``; the records of what ended or moved on."""
         arriving = chunk.shape[1]
         self._make_room(arriving)
         if self.handing_over or self.world.state["keep_records"][0]:

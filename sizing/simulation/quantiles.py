@@ -28,7 +28,7 @@ class Sampled:
 
 
 def quantile(counts: NDArray[np.integer], share: float) -> float:
-    """Duration in seconds below which ``share`` of the histogram lies: geometric within a bin, relative error < 0.5 %."""
+    """Duration in s below which ``share`` of the histogram lies: geometric within a bin, relative error < 0.5 %."""
     total = counts.sum()
     if total == 0:
         return float("nan")

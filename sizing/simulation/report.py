@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from sizing.simulation.run import Load
 
 MS = 1e3
+POINTS = ("mean", "p50", "p90", "p95", "p99", "p999")
 SHOWN_BINS = 600
 """Bins of the series in the result; finer ones are merged."""
 
@@ -48,8 +49,8 @@ def source_of(deployment: Deployment) -> str:
 def infeasible(question: Question, load: Load, seed: int) -> SimulationResult:
     """Nothing meets the limits, so there is nothing to simulate."""
     return SimulationResult(**{
-        **NOTHING, "answer": "Nothing considered meets the limits, so there is no deployment to simulate; the plan says "
-        "what to relax.", "verdict": "infeasible", "deployment": "", "instances": 0, "offered_rps": load.rps,
+        **NOTHING, "answer": "Nothing considered meets the limits, so there is nothing to simulate; the plan says what "
+        "to relax.", "verdict": "infeasible", "deployment": "", "instances": 0, "offered_rps": load.rps,
         "largest_stable_rps": None, "simulated_s": 0.0, "requests": 0, "notes": load.notes, "source": "", "seed": seed,
         "engine_version": ENGINE_VERSION,
     })  # fmt: skip
@@ -119,10 +120,8 @@ def _meets(found: dict[int, Distribution | None], limits: AskedLimits) -> bool:
 def _sentence(
     name: str, load: Load, limits: AskedLimits, found: dict[int, Distribution | None], met: bool, outcome: Outcome
 ) -> str:
-    said = [
-        f"{label} {ms(one.asked.value)}" for label, m in (("TTFT", TTFT), ("ITL", ITL), ("E2E", E2E)) for one in [found[m]]
-        if one is not None
-    ]
+    labels = (("TTFT", found[TTFT]), ("ITL", found[ITL]), ("E2E", found[E2E]))
+    said = [f"{label} {ms(one.asked.value)}" for label, one in labels if one is not None]
     within = "every limit is met" if met else "a limit is broken"
     part = "" if outcome.stopped_at is None else f" (stopped after {outcome.stopped_at:.0%})"
     return (
@@ -138,7 +137,8 @@ def _overloads(outcome: Outcome, load: Load, stable_rps: float) -> list[str]:
     over = float((minutes / width > stable_rps).sum() * width)
     if load.stationary or over == 0.0:
         return []
-    return [f"For {over / 60.0:,.0f} minutes the load was above the {requests_per_s(stable_rps)} that can be carried for ever."]
+    limit = requests_per_s(stable_rps)
+    return [f"For {over / 60.0:,.0f} minutes the load was above the {limit} that can be carried for ever."]
 
 
 def _turned_away(outcome: Outcome) -> list[str]:
@@ -175,10 +175,12 @@ def merged(column: Floats, factor: int) -> Floats:
 def as_text(result: SimulationResult) -> str:
     """The result for a terminal."""
     lines = [result.answer, ""]
-    for label, one in (("TTFT", result.ttft_ms), ("ITL", result.itl_ms), ("E2E", result.e2e_ms), ("Queue", result.queue_ms)):
+    for label, one in (
+        ("TTFT", result.ttft_ms), ("ITL", result.itl_ms), ("E2E", result.e2e_ms), ("Queue", result.queue_ms),
+    ):
         if one is not None:
-            points = (("mean", one.mean), ("p50", one.p50), ("p90", one.p90), ("p95", one.p95), ("p99", one.p99), ("p99.9", one.p999))
-            lines.append(f"{label:13} {', '.join(f'{name} {ms(v.value)}' for name, v in points)}")
+            points = zip(("mean", "p50", "p90", "p95", "p99", "p99.9"), POINTS, strict=True)
+            lines.append(f"{label:13} {', '.join(f'{name} {ms(getattr(one, p).value)}' for name, p in points)}")
     if result.goodput_rps is not None and result.busy_share is not None and result.kv_use is not None:
         lines += [
             f"Goodput       {requests_per_s(result.goodput_rps)} of {requests_per_s(result.offered_rps)}",

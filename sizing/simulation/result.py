@@ -53,7 +53,7 @@ class Series(Result):
     running: tuple[float, ...] = quantity("Decoding sequences", "requests", "time average", "All replicas together.")
     waiting: tuple[float, ...] = quantity("Waiting", "requests", "time average", "All queues together.")
     kv_use: tuple[float, ...] = quantity("KV use", "fraction", "time average over replicas", "Share of the KV cache.")
-    busy: tuple[float, ...] = quantity("Busy share", "fraction", "time average over replicas", "Share of time in steps.")
+    busy: tuple[float, ...] = quantity("Busy share", "fraction", "time average over replicas", "Time in steps.")
 
 
 class SimulationResult(Result):
@@ -63,7 +63,7 @@ class SimulationResult(Result):
     verdict: Verdict = quantity("Verdict", help="stable, unstable (the queue grows), stopped, or infeasible.")
     deployment: str = quantity("Deployment", help="What was simulated.")
     instances: int = quantity("Instances", "instances", "planned instances without spares", "Replicas that serve.")
-    offered_rps: float = quantity("Offered load", "requests/s", "requests / simulated time", "Mean over the simulation.")
+    offered_rps: float = quantity("Offered load", "requests/s", "requests / simulated time", "Mean over the run.")
     largest_stable_rps: float | None = quantity(
         "Largest stable load", "requests/s", "rate with the queue never empty, simulated",
         "Beyond this the queue grows for ever.",
@@ -72,7 +72,7 @@ class SimulationResult(Result):
     requests: int = quantity("Requests", "requests", "counted", "Requests that arrived.")
     finished: int = quantity("Finished", "requests", "counted", "Requests answered in full.")
     rejected: int = quantity("Rejected", "requests", "counted", "Turned away because the queue was full.")
-    too_long: int = quantity("Too long", "requests", "prompt + output > KV cache of a replica", "Turned away as too long.")
+    too_long: int = quantity("Too long", "requests", "prompt + output > KV cache", "Turned away as too long.")
     unfinished: int = quantity("Unfinished", "requests", "arrived - finished - turned away", "Still there at the end.")
     preempted: int = quantity("Preemptions", "evictions", "counted", "Sequences evicted from a full KV cache.")
     failed_over: int = quantity("Started again", "requests", "counted", "Requests of a replica that failed.")

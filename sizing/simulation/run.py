@@ -65,7 +65,9 @@ def simulate(
     """
     question = understand(scenario)
     if scenario.measured is not None:
-        raise InvalidScenario(["measured: a measured operating point says nothing about single steps; leave it out to simulate."])
+        raise InvalidScenario([
+            "measured: a measured operating point says nothing about single steps; leave it out to simulate."
+        ])
     load = load_of_trace(trace, hours) if trace is not None else load_of(question, hours, seed)
     chosen = planned(question)
     if chosen is None:
@@ -111,7 +113,7 @@ def load_of(question: Question, hours: float | None, seed: int) -> Load:
     expected = arrivals.expected(duration)
     if expected > MOST_REQUESTS:
         raise InvalidScenario([
-            f"{expected:,.0f} requests are more than the {MOST_REQUESTS:,} that are simulated at once: ask for fewer hours."
+            f"{expected:,.0f} requests are more than the {MOST_REQUESTS:,} simulated at once: ask for fewer hours."
         ])
     return Load(
         stream=arrivals.stream(lengths, duration, seed), expected=max(round(expected), 1), duration_s=duration,

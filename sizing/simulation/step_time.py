@@ -30,8 +30,8 @@ def segment(knots: Array, at: float) -> int:
 def decode_time(table: Array, sequences: int, context: float) -> tuple[float, float, float]:
     """Decode step of ``sequences`` at a mean ``context``: seconds, slope per token of context, and next knot.
 
-    ``table`` (S + 2, K) holds the knots, then a row for each number of sequences. Piecewise linear in the context: exact
-    for full attention, whose KV read grows in proportion. Beyond the last knot the last slope goes on.
+    ``table`` (S + 2, K) holds the knots, then a row for each number of sequences. Piecewise linear in the context:
+    exact for full attention, whose KV read grows in proportion. Beyond the last knot the last slope goes on.
     """
     low = segment(table[0], context)
     start, end = table[0, low], table[0, low + 1]

@@ -1,8 +1,8 @@
 """Reading traces of real traffic: CSV (also compressed) or Parquet, in chunks, every row checked.
 
 Own format: ``timestamp`` (seconds, or date and time), ``input_tokens``, ``output_tokens`` and, optionally,
-``cached_tokens``. Also read: Azure LLM inference traces 2023 (``TIMESTAMP, ContextTokens, GeneratedTokens``) and Mooncake
-(``timestamp_ms`` or ``timestamp`` in milliseconds, ``input_length``, ``output_length``, ``prefix_tokens_seen_before``).
+``cached_tokens``. Also read: Azure LLM inference traces 2023 (``TIMESTAMP, ContextTokens, GeneratedTokens``) and
+Mooncake (``timestamp_ms`` or ``timestamp`` in ms, ``input_length``, ``output_length``, ``prefix_tokens_seen_before``).
 """
 
 from __future__ import annotations
@@ -174,7 +174,7 @@ def _checked(
         problems.note(~np.isfinite(values), first_row, frame[name], name + " is not a number: “{}”")
         problems.note(values < least, first_row, frame[name], f"{name} must be at least {least:g}, not {{}}")
         columns.append(values)
-    total = columns[0] + columns[1]
+    total = np.nan_to_num(columns[0] + columns[1], posinf=0.0)
     problems.note(
         total > max_tokens, first_row, pd.Series(total).map(lambda t: f"{t:,.0f}"),
         f"{{}} tokens (prompt and output) are more than the {max_tokens:,.0f} that fit",

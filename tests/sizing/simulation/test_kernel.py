@@ -104,7 +104,6 @@ def test_the_sequence_admitted_last_is_evicted_when_the_cache_is_full() -> None:
 def test_a_slower_engine_never_answers_sooner_on_average(seed: int, factor: float) -> None:
     rng = np.random.default_rng(seed)
     chunk = columns(np.cumsum(rng.exponential(0.1, 400)), rng.integers(1, 300, 400), rng.integers(1, 60, 400))
-    one, other = (
-        simulate_all(Replica(grid=g, max_sequences=8, token_budget=256), chunk)[1] for g in (STEPS, STEPS.scaled(factor))
-    )
+    engines = [Replica(grid=g, max_sequences=8, token_budget=256) for g in (STEPS, STEPS.scaled(factor))]
+    one, other = (simulate_all(engine, chunk)[1] for engine in engines)
     assert (other["finished"] - other["arrived"]).mean() > (one["finished"] - one["arrived"]).mean()
