@@ -1,4 +1,4 @@
-"""Compiled: the front end. Routes arrivals to replicas, takes failed replicas out, and runs a chunk of arrivals."""
+"""Compiled: the front end. Routes arrivals to replicas and runs a chunk of arrivals."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from sizing.simulation.compiled import compiled
-from sizing.simulation.kernel import advance, enqueue, heap_remove, held_tokens
+from sizing.simulation.kernel import advance, enqueue
 from sizing.simulation.layout import (
     ARRIVED,
     LEAST_TOKENS,
@@ -40,9 +40,10 @@ def load_of(world: World, r: int, time: float) -> float:
     The step that runs at ``time`` has been simulated to its end; what ends with it is still outstanding.
     """
     replica = world.replicas[r]
+    running = replica.now > time
     if world.state[0].policy == LEAST_TOKENS:
-        return replica.load_tokens + (replica.ending_tokens if replica.now > time else 0.0)  # type: ignore[no-any-return]
-    return replica.in_flight + (replica.ending if replica.now > time else 0)  # type: ignore[no-any-return]
+        return replica.load_tokens + (replica.ending_tokens if running else 0.0)  # type: ignore[no-any-return]
+    return replica.in_flight + (replica.ending if running else 0)  # type: ignore[no-any-return]
 
 
 @compiled
@@ -151,101 +152,21 @@ def submit(world: World, row: int, time: float) -> bool:
 
 
 @compiled
-def _restart(world: World, row: int, time: float) -> None:
-    """A request whose replica failed starts again elsewhere: its answer so far is lost."""
-    request = world.requests[row]
-    world.state[0].failed_over += 1
-    request.done, request.computed, request.target, request.first = 0.0, request.cached, request.prompt, -1.0
-    if not submit(world, row, time):
-        release(world.requests, world.state[0], row)
-
-
-@compiled
-def fail(world: World, r: int, time: float, back: float) -> None:
-    """A replica stops after its running step; everything on it is sent elsewhere."""
-    advance(world, r, time)
-    replica = world.replicas[r]
-    state = world.state[0]
-    replica.up, replica.back, replica.in_flight, replica.load_tokens = 0, back, 0, 0.0
-    replica.ending, replica.ending_tokens = 0, 0.0
-    while replica.alive > 0:
-        row = heap_remove(world.heap[r], replica, 0)
-        request = world.requests[row]
-        state.lost += request.done + held_tokens(replica, request) - request.target
-        state.recomputed += request.prompt - request.cached
-        _restart(world, row, time)
-    row, following, count = replica.partial, replica.head, replica.waiting
-    replica.partial, replica.waiting, replica.running, replica.context, replica.kv = NONE, 0, 0, 0.0, 0.0
-    for g in range(world.seen.shape[1]):
-        world.seen[r, g] = -math.inf
-    if row != NONE:
-        state.recomputed += world.requests[row].computed - world.requests[row].cached
-        _drop_tokens(world, row)
-        _restart(world, row, time)
-    for _ in range(count):
-        row, following = following, world.requests[following].after
-        _drop_tokens(world, row)
-        _restart(world, row, time)
-
-
-@compiled
-def _drop_tokens(world: World, row: int) -> None:
-    """Tokens that an evicted request had emitted are lost, and so need not be recomputed as was expected."""
-    world.state[0].lost += world.requests[row].done
-    world.state[0].recomputed -= world.requests[row].done
-
-
-@compiled
-def outages_until(world: World, time: float) -> None:
-    """Failures and returns up to ``time``, in order."""
-    while world.state[0].outage < world.outages.shape[0]:
-        event = world.outages[world.state[0].outage]
-        if event.time > time:
-            return
-        world.state[0].outage += 1
-        if event.up == 0:
-            fail(world, event.replica, event.time, event.back)
-        else:
-            replica = world.replicas[event.replica]
-            replica.up, replica.now, replica.back = 1, max(replica.now, event.time), math.inf
-            replica.hold = replica.now
-
-
-@compiled
-def _new_request(world: World, row: int, chunk: Floats, i: int) -> None:
-    """Fill a request's row from column ``i`` of a chunk."""
-    request = world.requests[row]
-    request.id, request.arrived = world.state[0].arrived, chunk[1, i]
+def fill(requests: Any, state: Any, row: int, chunk: Floats, i: int) -> None:
+    """Fill a request's row from column ``i`` of a chunk. One without an id is new, and gets the next."""
+    request = requests[row]
+    request.id, request.arrived = int(chunk[8, i]), chunk[1, i]
     request.prompt, request.output, request.cached = chunk[2, i], chunk[3, i], min(chunk[4, i], chunk[2, i])
     request.group, request.started, request.first, request.lag = int(chunk[5, i]), chunk[6, i], chunk[7, i], 0.0
-    request.done = 0.0 if request.first < 0.0 else 1.0
     # A request that comes with a first token brings its KV cache: its prompt is computed.
-    request.computed, request.target = request.cached, request.prompt
-    if request.first >= 0.0:
-        request.computed = request.prompt
-        request.id = int(chunk[8, i])
+    handed = request.first >= 0.0
+    request.done = 1.0 if handed else 0.0
+    request.computed, request.target = request.prompt if handed else request.cached, request.prompt
     request.preempted = 0
-
-
-@compiled
-def _run(world: World, chunk: Floats, until: float) -> None:
-    """Serve a chunk of arrivals, then run every replica up to ``until``."""
-    state = world.state[0]
-    for i in range(chunk.shape[1]):
-        time = chunk[0, i]
-        outages_until(world, time)
-        row = state.free
-        state.free = world.requests[row].after
-        _new_request(world, row, chunk, i)
+    if request.id < 0:
+        request.id = state.arrived
+    if handed or chunk[8, i] < 0.0:
         state.arrived += 1
-        state.last = time
-        count_at(world.series, state.bin_s, time, ARRIVED, 1.0)
-        if not submit(world, row, time):
-            count_at(world.series, state.bin_s, time, REJECTED, 1.0)
-            release(world.requests, state, row)
-    outages_until(world, until)
-    for r in range(world.replicas.shape[0]):
-        advance(world, r, until)
 
 
 def _sources() -> str:
@@ -261,12 +182,25 @@ def _entry(sources: str) -> Callable[[World, Floats, float], None]:
 
     @njit(cache=True, nogil=True, error_model="numpy")
     def run_chunk(world: World, chunk: Floats, until: float) -> None:
-        if len(sources) > 0:
-            _run(world, chunk, until)
+        state = world.state[0]
+        for i in range(chunk.shape[1] if len(sources) > 0 else 0):
+            time, row = chunk[0, i], state.free
+            state.free = world.requests[row].after
+            fill(world.requests, state, row, chunk, i)
+            if chunk[8, i] < 0.0:
+                count_at(world.series, state.bin_s, time, ARRIVED, 1.0)
+            if not submit(world, row, time):
+                count_at(world.series, state.bin_s, time, REJECTED, 1.0)
+                release(world.requests, state, row)
+        for r in range(world.replicas.shape[0]):
+            advance(world, r, until)
 
     return run_chunk
 
 
 run_chunk: Any = _entry(_sources())
-"""``run_chunk(world, chunk, until)``: columns of ``chunk`` (9, M) are time, arrived, prompt, output, cached, group,
-started, first and id; times in seconds, -1 where not known yet."""
+"""``run_chunk(world, chunk, until)``: serve a chunk of arrivals, then run every replica up to ``until``.
+
+Columns of ``chunk`` (9, M) are time, arrived, prompt, output, cached, group, started, first and id; times in seconds,
+-1 where not known yet. A request with an id comes back (its replica failed) or comes from another pool.
+"""

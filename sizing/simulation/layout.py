@@ -61,8 +61,7 @@ STATE = np.dtype([
     ("arrived", np.int64), ("finished", np.int64), ("handed", np.int64), ("rejected", np.int64), ("too_long", np.int64),
     ("preempted", np.int64), ("failed_over", np.int64),
     ("prefilled", np.float64), ("recomputed", np.float64), ("generated", np.float64), ("lost", np.float64),
-    ("cached", np.float64), ("free", np.int64), ("turn", np.int64), ("records", np.int64), ("outage", np.int64),
-    ("last", np.float64),
+    ("cached", np.float64), ("free", np.int64), ("turn", np.int64), ("records", np.int64),
     # What is measured, and how requests are routed.
     ("policy", np.int64), ("expected", np.float64), ("warm_up", np.int64), ("ttft_limit", np.float64),
     ("itl_limit", np.float64), ("e2e_limit", np.float64), ("bin_s", np.float64), ("prefix_life_s", np.float64),
@@ -74,8 +73,6 @@ RECORD = np.dtype([
     ("finished", np.float64), ("prompt", np.float64), ("cached", np.float64), ("output", np.float64),
     ("group", np.int64), ("preempted", np.int64), ("replica", np.int64),
 ])
-
-OUTAGE = np.dtype([("time", np.float64), ("replica", np.int64), ("up", np.int64), ("back", np.float64)])
 
 SERIES = (
     "arrived", "finished", "rejected", "output_tokens", "first_tokens", "ttft_sum", "running_s", "waiting_s", "kv_s",
@@ -108,4 +105,3 @@ class World(NamedTuple):
     sums: NDArray[np.float64]
     series: NDArray[np.float64]
     records: NDArray[Any]
-    outages: NDArray[Any]

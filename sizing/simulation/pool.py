@@ -14,6 +14,7 @@ from sizing.simulation import layout
 from sizing.simulation.fleet import POLICIES, Fleet, Replica
 from sizing.simulation.front import run_chunk
 from sizing.simulation.layout import BATCHES, BINS, METRICS, NONE, World
+from sizing.simulation.outages import bring_back, events_of, take_down
 
 UNLIMITED = 2**62
 HUGE_TOKENS = 1e15  # a KV cache without limit, small enough that shares of it are numbers
@@ -44,6 +45,7 @@ class Pool:
 
     def __init__(self, fleet: Fleet, measurement: Measurement, *, prefill_only: bool = False) -> None:
         self.handing_over = prefill_only
+        self.outages = events_of(fleet)
         self.world = _world(fleet, measurement, layout.PREFILL_ONLY if prefill_only else layout.WHOLE)
 
     @property
@@ -69,8 +71,21 @@ class Pool:
         if self.handing_over or self.world.state["keep_records"][0]:
             self.world = self.world._replace(records=np.zeros(self.in_system + arriving, layout.RECORD))
             self.world.state["records"] = 0
-        run_chunk(self.world, np.ascontiguousarray(chunk, dtype=np.float64), until)
+        served = 0
+        while self.outages and self.outages[0].time <= until:
+            event = self.outages.pop(0)
+            before = int(np.searchsorted(chunk[0], event.time))
+            self._serve(chunk[:, served:before], event.time)
+            served = before
+            if event.up:
+                bring_back(self.world, event)
+            else:
+                self._serve(take_down(self.world, event), event.time)
+        self._serve(chunk[:, served:], until)
         return self.world.records[: int(self.state["records"])]
+
+    def _serve(self, chunk: Floats, until: float) -> None:
+        run_chunk(self.world, np.ascontiguousarray(chunk, dtype=np.float64), until)
 
     def _make_room(self, arriving: int) -> None:
         """Rows for every arrival of the chunk: the pool of rows at least doubles when it must grow."""
@@ -95,7 +110,7 @@ def _world(fleet: Fleet, measurement: Measurement, role: int) -> World:
         decode=_decode(kinds, most), rows=_rows(kinds), heap=np.zeros((count, 3, most + 1), np.int64),
         seen=np.full((count, fleet.prefix_groups), -np.inf), histogram=np.zeros((BATCHES, METRICS, BINS), np.uint32),
         sums=np.zeros((BATCHES, 2 + 2 * METRICS)), series=np.zeros((measurement.bins + 1, len(layout.SERIES))),
-        records=np.zeros(0, layout.RECORD), outages=_outages(fleet),
+        records=np.zeros(0, layout.RECORD),
     )
 
 
@@ -151,10 +166,3 @@ def _decode(kinds: list[Replica], most: int) -> Floats:
         table[i, 1 : rows + 1, :known] = grid.decode_s[:rows]
         table[i, 1 : rows + 1, known:] = grid.decode_s[:rows, -1:] + beyond
     return table
-
-
-def _outages(fleet: Fleet) -> NDArray[Any]:
-    """Failures and returns in order of time."""
-    events = [(o.start_s, o.replica, 0, o.end_s) for o in fleet.outages]
-    events += [(o.end_s, o.replica, 1, np.inf) for o in fleet.outages if math.isfinite(o.end_s)]
-    return np.array(sorted(events), layout.OUTAGE)

