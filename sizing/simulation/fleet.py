@@ -23,9 +23,10 @@ class Replica:
     """One copy of the model: step times and scheduler settings.
 
     ``token_budget`` tokens per step, ``max_sequences`` in flight, ``kv_tokens`` of KV cache in blocks of
-    ``block_tokens``. ``queue_limit``: requests beyond so many waiting are rejected. ``static_batching``: a batch runs
-    to the end of its longest answer before the next one starts. ``weight``: share of the load under weighted routing,
-    and speed relative to others under least-loaded routing.
+    ``block_tokens``. ``queue_limit``: requests beyond so many waiting are rejected. ``reserve_output``: a request is
+    admitted when its whole answer fits in the KV cache, and never evicted. ``static_batching``: a batch runs to the end
+    of its longest answer before the next one starts. ``weight``: share of the load under weighted routing, and speed
+    relative to others under least-loaded routing.
     """
 
     grid: StepGrid
@@ -34,6 +35,7 @@ class Replica:
     kv_tokens: float = math.inf
     block_tokens: float = 1.0
     speculation: Speculation = field(default_factory=Speculation)
+    reserve_output: bool = False
     static_batching: bool = False
     queue_limit: int | None = None
     weight: float = 1.0

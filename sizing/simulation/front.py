@@ -95,7 +95,8 @@ def with_prefix(world: World, group: int, time: float) -> Any:
     warm = NONE
     for r in range(world.replicas.shape[0]):
         cached = time - world.seen[r, group % world.seen.shape[1]] < world.state[0].prefix_life_s
-        if world.replicas[r].up == 1 and cached and (warm == NONE or load_of(world, r, time) < load_of(world, warm, time)):
+        less = warm == NONE or load_of(world, r, time) < load_of(world, warm, time)
+        if world.replicas[r].up == 1 and cached and less:
             warm = r
     if warm == NONE:
         return best

@@ -2,7 +2,8 @@
 
 In-flight batching as in vLLM's scheduler (v1): decoding sequences first, then the rest of a partial prompt, then
 waiting requests in order of arrival, within a token budget per step (chunked prefill after Agrawal et al.,
-Sarathi-Serve, OSDI 2024). When the KV cache is full, the sequence admitted last is evicted and recomputed later.
+Sarathi-Serve, OSDI 2024). When the KV cache is full, the sequence admitted last is evicted and recomputed later, unless
+the engine reserves the cache of the whole answer at admission (TensorRT-LLM's default, guaranteed no evict).
 Between two events (a sequence ends, a request arrives, the cache fills up) the decoding batch does not change, its mean
 context grows by the tokens of a step, and step times are linear in it: k steps take k T + s k (k - 1) / 2, so they are
 one event.
@@ -92,6 +93,14 @@ def held_tokens(replica: Any, request: Any) -> float:
 
 
 @compiled
+def cache_tokens(replica: Any, request: Any) -> float:
+    """KV cache that a decoding sequence occupies: what was reserved for it, or its tokens; and the rest of a block."""
+    if replica.reserve == 1:
+        return request.prompt + request.output + replica.waste_tokens  # type: ignore[no-any-return]
+    return held_tokens(replica, request) + replica.waste_tokens  # type: ignore[no-any-return]
+
+
+@compiled
 def join(requests: Any, heap: Heap, replica: Any, row: int) -> None:
     """A sequence whose prompt is computed starts decoding in the next step."""
     request = requests[row]
@@ -121,10 +130,9 @@ def finish_due(world: World, r: int) -> None:
     while replica.alive > 0 and heap[0, 0] <= replica.step:
         row = heap_remove(heap, replica, 0)
         if replica.static == 0:
-            held = held_tokens(replica, requests[row])
             replica.running -= 1
-            replica.context -= held
-            replica.kv -= held + replica.waste_tokens
+            replica.context -= held_tokens(replica, requests[row])
+            replica.kv -= cache_tokens(replica, requests[row])
         record_finish(world, row, replica.now + requests[row].lag)
         leave(requests, world.state[0], replica, row)
     if replica.static == 1 and replica.alive == 0:
@@ -162,7 +170,7 @@ def evict_last(requests: Any, heap: Heap, state: Any, replica: Any) -> None:
 def make_room(requests: Any, heap: Heap, state: Any, replica: Any) -> bool:
     """Evict until the next token of every decoding sequence fits; whether anything was evicted."""
     evicted = False
-    if replica.static == 1:
+    if replica.reserve == 1:
         return False
     while replica.running > 0 and replica.kv + replica.running * replica.tokens_per_step > replica.kv_tokens:
         evict_last(requests, heap, state, replica)
@@ -175,7 +183,7 @@ def admit(requests: Any, replica: Any) -> int:
     """The first waiting request, if a place and KV cache for all it knows are free; else NONE."""
     request = requests[replica.head]
     need = request.target + replica.waste_tokens
-    if replica.static == 1:  # a static batch reserves the cache of the whole answer
+    if replica.reserve == 1:
         need += request.output - request.done
     if replica.kv + need + (replica.running + 1) * replica.tokens_per_step > replica.kv_tokens:
         return NONE
@@ -246,7 +254,8 @@ def first_token(world: World, r: int, row: int) -> None:
         join(world.requests, world.heap[r], replica, row)
         return
     if replica.static == 0:
-        replica.kv -= request.target + replica.waste_tokens
+        reserved = replica.reserve * (request.prompt + request.output - request.target)
+        replica.kv -= request.target + reserved + replica.waste_tokens
     leave(world.requests, state, replica, row)
 
 
@@ -263,7 +272,7 @@ def mixed_step(world: World, r: int, tokens: float, pair_s: float, ended: int) -
     replica.step += 1
     replica.steps += 1
     replica.context += grown
-    replica.kv += grown * (1 - replica.static)
+    replica.kv += grown * (1 - replica.reserve)
     finish_due(world, r)
     for i in range(ended):
         first_token(world, r, world.heap[r, SCRATCH, i])
@@ -310,7 +319,7 @@ def leap(world: World, r: int, until: float) -> None:
     replica.hold = replica.now + most * base if replica.waiting == 0 else replica.now
     if knot - mean < most * grown:
         most = min(most, max(math.ceil((knot - mean) / grown), 1))
-    if replica.static == 0 and replica.kv + most * running * grown > replica.kv_tokens:
+    if replica.reserve == 0 and replica.kv + most * running * grown > replica.kv_tokens:
         most = max(math.floor((replica.kv_tokens - replica.kv) / (running * grown)), 1)
     steps = steps_until(base, slope * grown, until - replica.now, most)
     seconds = steps * base + slope * grown * steps * (steps - 1) / 2.0
@@ -318,7 +327,7 @@ def leap(world: World, r: int, until: float) -> None:
     replica.steps += steps
     pass_time(world, replica, seconds)
     replica.context += steps * running * grown
-    replica.kv += steps * running * grown * (1 - replica.static)
+    replica.kv += steps * running * grown * (1 - replica.reserve)
     finish_due(world, r)
     settle(replica)
 

@@ -54,7 +54,7 @@ REPLICA = np.dtype([
     ("max_sequences", np.int64), ("budget", np.float64), ("kv_tokens", np.float64), ("waste_tokens", np.float64),
     ("tokens_per_step", np.float64), ("rows_per_sequence", np.float64), ("prompt_step_s", np.float64),
     ("full_pair_s", np.float64), ("sliding_pair_s", np.float64), ("window", np.float64), ("pair_lag", np.float64),
-    ("static", np.int64), ("queue_limit", np.int64), ("role", np.int64),
+    ("static", np.int64), ("reserve", np.int64), ("queue_limit", np.int64), ("role", np.int64),
 ])
 
 STATE = np.dtype([

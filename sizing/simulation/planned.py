@@ -20,6 +20,9 @@ from sizing.simulation.grid import Speculation, roofline_grid
 from sizing.simulation.request_lengths import DrawnLengths, FixedLength, Length, LognormalLength
 from sizing.steps.roofline import roofline
 
+NO_EVICTION = ("trtllm",)
+"""Engines that admit only what they can finish (TensorRT-LLM docs: default capacity scheduler GUARANTEED_NO_EVICT)."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Planned:
@@ -75,6 +78,7 @@ def replica_of(question: Question, row: Configuration, *, speculation: Speculati
         grid=roofline_grid(question.model, row, sequences, speculation=speculation), max_sequences=sequences,
         token_budget=max(float(engine.budget(row.gpu) * row.pp * row.dp), sequences * (speculation.draft_tokens + 1.0)),
         kv_tokens=max(per_rank * held * row.dp, block), block_tokens=block, speculation=speculation,
+        reserve_output=engine.runs_as in NO_EVICTION,
     )
 
 

@@ -122,6 +122,7 @@ def _replicas(fleet: Fleet, kinds: list[Replica], role: int) -> NDArray[Any]:
         grid, speculation = one.grid, one.speculation
         row["kind"], row["weight"], row["role"] = kinds.index(one), one.weight, role
         row["max_sequences"], row["static"] = one.max_sequences, one.static_batching
+        row["reserve"] = (one.reserve_output or one.static_batching) and role == layout.WHOLE
         row["budget"] = np.inf if one.static_batching else one.token_budget
         row["kv_tokens"], row["waste_tokens"] = min(one.kv_tokens, HUGE_TOKENS), one.waste_tokens
         row["tokens_per_step"], row["rows_per_sequence"] = speculation.tokens_per_step, one.rows_per_sequence

@@ -48,13 +48,14 @@ class SlowEngine:
         self.processed = 0.0
 
     def kv(self) -> float:
-        return sum(s.cache + self.replica.waste_tokens for s in self.running)
+        reserved = self.replica.reserve_output
+        return sum((s.prompt + s.output if reserved else s.cache) + self.replica.waste_tokens for s in self.running)
 
     def step(self) -> None:
         """One engine step; the caller makes sure that there is something to do."""
         replica, per_step = self.replica, self.replica.speculation.tokens_per_step
         evicted = False
-        while any(s.decoding for s in self.running):
+        while any(s.decoding for s in self.running) and not replica.reserve_output:
             decoding = [s for s in self.running if s.decoding]
             if self.kv() + len(decoding) * per_step <= replica.kv_tokens:
                 break
@@ -76,6 +77,8 @@ class SlowEngine:
             elif not evicted and self.queue and len(self.running) < replica.max_sequences:
                 sequence = self.queue[0]
                 need = sequence.target + replica.waste_tokens + (len(decoding) + 1) * per_step
+                if replica.reserve_output:
+                    need += sequence.output - sequence.emitted
                 if self.kv() + need > replica.kv_tokens:
                     break
                 self.running.append(self.queue.pop(0))

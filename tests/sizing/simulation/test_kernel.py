@@ -27,6 +27,7 @@ def cases(draw: st.DrawFn) -> tuple[Replica, list[tuple[float, float, float, flo
     replica = Replica(
         grid=STEPS, max_sequences=sequences, token_budget=draw(st.integers(16 * (draft + 1), 400)),
         kv_tokens=draw(st.sampled_from([math.inf, 900.0, 1500.0])), block_tokens=draw(st.sampled_from([1.0, 16.0])),
+        reserve_output=draw(st.booleans()),
         speculation=Speculation(draft_tokens=draft, acceptance=0.7 if draft else 0.0),
     )
     gaps = st.floats(0.0, 1.0).map(lambda x: round(x, 3) * math.sqrt(2.0))  # never a whole number of steps
@@ -97,6 +98,13 @@ def test_the_sequence_admitted_last_is_evicted_when_the_cache_is_full() -> None:
     pool, found = simulate_all(replica, columns([0.0, 0.001], 100.0, [100.0, 100.0]))
     assert found["preempted"].tolist() == [0, 1]
     assert pool.state["recomputed"] > 100
+
+
+def test_nothing_is_evicted_where_the_answer_is_reserved() -> None:
+    replica = Replica(grid=grid(4), max_sequences=4, token_budget=1000, kv_tokens=250.0, reserve_output=True)
+    pool, found = simulate_all(replica, columns([0.0, 0.001], 100.0, [100.0, 100.0]))
+    assert pool.state["preempted"] == 0
+    assert found["started"][1] == pytest.approx(found["finished"][0])
 
 
 @settings(max_examples=25)
