@@ -1,4 +1,4 @@
-"""Command line: ``python -m sizing plan | predict | catalog``. Exit code 0 on success, 2 on invalid input."""
+"""Command line: ``python -m sizing plan | simulate | predict | catalog``. Exit code 0 on success, 2 on bad input."""
 
 from __future__ import annotations
 
@@ -40,6 +40,13 @@ def _parser() -> argparse.ArgumentParser:
     plan.add_argument("--alternatives", type=_count, default=10, metavar="N", help="ranked alternatives (default 10)")
     plan.add_argument("--second-opinion", action="store_true", help="check against NVIDIA's kernel tables")
     plan.set_defaults(run=_plan)
+    simulate = commands.add_parser("simulate", help="simulate the planned deployment of a scenario under its traffic")
+    simulate.add_argument("scenario", type=Path, help="scenario in YAML or JSON")
+    simulate.add_argument("--trace", type=Path, metavar="TRACE", help="CSV or Parquet trace that replaces the traffic")
+    simulate.add_argument("--json", action="store_true", help="print the whole result as JSON")
+    simulate.add_argument("--hours", type=_hours, help="simulated time (default: one hour, or the whole trace)")
+    simulate.add_argument("--seed", type=int, default=0, help="same seed, same requests (default 0)")
+    simulate.set_defaults(run=_simulate)
     predict = commands.add_parser("predict", help="predict measured configurations from a CSV table")
     predict.add_argument("points", type=Path, help="CSV with the columns of the evidence library")
     predict.add_argument("--out", type=Path, required=True, help="CSV to write")
@@ -55,6 +62,17 @@ def _count(text: str) -> int:
     if not text.isdecimal() or int(text) > 1000:
         raise argparse.ArgumentTypeError("must be a whole number from 0 to 1000")
     return int(text)
+
+
+def _hours(text: str) -> float:
+    """A duration above 0 and up to a year."""
+    try:
+        hours = float(text)
+    except ValueError:
+        hours = 0.0
+    if not 0.0 < hours <= 8760.0:
+        raise argparse.ArgumentTypeError("must be a number of hours above 0 and up to 8760")
+    return hours
 
 
 def _plan(asked: argparse.Namespace) -> int:
@@ -106,6 +124,22 @@ def as_text(plan: Plan) -> str:
         lines += ["", "Excluded"]
         lines += [f"  {e.gpu:20} {e.reason} Relax: {e.relaxation}" for e in plan.excluded]
     return "\n".join(lines)
+
+
+def _simulate(asked: argparse.Namespace) -> int:
+    from sizing.question import understand
+    from sizing.scenario.file import load_scenario
+    from sizing.simulation.report import as_text
+    from sizing.simulation.run import simulate
+    from sizing.simulation.trace import read_trace
+
+    scenario = load_scenario(asked.scenario)
+    trace = None
+    if asked.trace is not None:
+        trace = read_trace(asked.trace, max_tokens=understand(scenario).model.max_context)
+    result = simulate(scenario, trace=trace, hours=asked.hours, seed=asked.seed)
+    print(result.model_dump_json(indent=2) if asked.json else as_text(result))
+    return 0
 
 
 def _predict(asked: argparse.Namespace) -> int:
