@@ -160,7 +160,8 @@ def _traffic(scenario: Scenario) -> tuple[Traffic, Variability, tuple[str, ...]]
         about.append("Every request has the mean prompt and output length; give p50 and p95 to let them vary.")
     if not isinstance(workload.arrivals, Gamma):
         about.append("Requests arrive at random and independently of each other (Poisson).")
-    traffic = Traffic(input_tokens=prompt, output_tokens=output, cached_tokens=workload.prefix_cached_tokens)
+    traffic = Traffic(input_tokens=prompt, output_tokens=output, cached_tokens=workload.prefix_cached_tokens,
+        output_variation=output_var)
     return traffic, Variability(arrivals=arrivals, prompt=prompt_var, output=output_var), tuple(about)
 
 

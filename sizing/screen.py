@@ -76,7 +76,7 @@ def _configurations(model: Model, chosen: tuple[Gpu, ...], allowed: Allowed) -> 
 def evaluate(question: Question, everything: Candidates, choice: StepChoice | None = None) -> Evaluated:
     """Everything about the candidates that fit in memory, at the lengths and limits of the question."""
     traffic = question.traffic
-    fit = memory_fit(question.model, everything, traffic.input_tokens + traffic.output_tokens)
+    fit = memory_fit(question.model, everything, traffic.held_tokens)
     kept = np.flatnonzero(fit.fits)
     candidates = everything if len(kept) == len(everything) else everything.take(kept)
     memory = fit.take(kept)

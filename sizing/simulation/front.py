@@ -181,7 +181,7 @@ def _sources() -> str:
 def _entry(sources: str) -> Callable[[World, Floats, float], None]:
     """The compiled entry, cached on disk under a key that holds ``sources`` (numba hashes the closure)."""
 
-    @njit(cache=True, nogil=True, error_model="numpy", _nrt=False)
+    @njit(cache=True, nogil=True, error_model="numpy", _nrt=False)  # type: ignore[call-overload]
     def run_chunk(world: World, chunk: Floats, until: float) -> None:
         state = world.state[0]
         for i in range(chunk.shape[1] if len(sources) > 0 else 0):
@@ -196,7 +196,7 @@ def _entry(sources: str) -> Callable[[World, Floats, float], None]:
         for r in range(world.replicas.shape[0]):
             advance(world, r, until)
 
-    return run_chunk
+    return run_chunk  # type: ignore[no-any-return]
 
 
 run_chunk: Any = _entry(_sources())
