@@ -102,7 +102,9 @@ def steady_state(
     step_mean, step_var = residual_step(decode * past_prompt, work / chunks, itl, gaps, variability)
     queue_mean, queue_var = prompt_queue(service, load, rps, variability)
     crowd = in_flight_variance(concurrency, rps, variability)
-    slot_mean, slot_var = slot_queue(concurrency, crowd, max_concurrency[:, None], rps, variability)
+    slot_mean, slot_var = slot_queue(
+        concurrency, crowd, max_concurrency[:, None], rps, np.max(rps, axis=1, keepdims=True), variability
+    )
     ttft_mean = floor + step_mean + queue_mean + slot_mean
     ttft_var = step_var + queue_var + slot_var + variability.prompt * floor**2
     interruption = work / max(gaps, 1.0) * np.sqrt((1.0 + variability.prompt) * (1.0 + variability.output))
@@ -180,18 +182,22 @@ def prompt_queue(service: Floats, load: Floats, rps: Floats, variability: Variab
 
 
 def slot_queue(
-    concurrency: Floats, crowd: Floats, slots: Floats, rps: Floats, variability: Variability
+    concurrency: Floats, crowd: Floats, slots: Floats, rps: Floats, full_rps: Floats, variability: Variability
 ) -> tuple[Floats, Floats]:
     """Mean and variance of the wait for a free sequence slot, in s and s^2.
 
-    P(wait) = P(normal(B, variance in flight) > slots); the wait given that, exponential with mean 1 / (rate at all
-    slots -
-    rate) x (ca^2 + cs^2) / 2: beyond the last slot requests leave at the full rate (birth-death process, Kleinrock
-    1975).
+    Below the last slot the number in flight is normal with variance ``crowd``; beyond it requests leave at the full
+    rate,
+    so that the tail is geometric with ratio r = rate / full rate: P(wait) = t / (body + t), body = P(normal < slots),
+    t = density at slots / (1 - r). The wait given that is exponential with mean (ca^2 + co^2) / 2 / (full rate - rate).
+    Source: birth-death process, Halfin and Whitt (1981); equals Erlang C within a few per cent.
     """
-    waits = ndtr((concurrency - slots) / np.sqrt(crowd))
-    spare = np.maximum(rps[:, -1:] - rps, 1e-3 * rps[:, -1:])
-    given = (variability.arrivals + 1.0 + variability.output) / 2.0 / spare
+    deviation = np.sqrt(crowd)
+    z = (slots - concurrency) / deviation
+    ratio = np.minimum(rps / full_rps, 0.999)
+    tail = np.exp(-(z**2) / 2.0) / (np.sqrt(2.0 * np.pi) * deviation * (1.0 - ratio))
+    waits = tail / (ndtr(z) + tail)
+    given = (variability.arrivals + variability.output) / 2.0 / (full_rps * (1.0 - ratio))
     mean = waits * given
     return mean, 2.0 * waits * given**2 - mean**2
 
