@@ -1,0 +1,29 @@
+"""A Dask cluster behind the ``concurrent.futures`` interface, when ``requirements-scale.txt`` is installed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Executor
+from typing import Any
+
+from sizing.errors import SizingError
+
+CONNECT_S = 10
+RETRIES = 3
+"""Times Dask runs a task again whose worker died."""
+
+
+def dask_executor(address: str) -> Callable[[], Executor]:
+    """Executors on the Dask scheduler at ``address`` (tcp://host:port).
+
+    Raises SizingError when Dask is not installed or the scheduler does not answer.
+    """
+    try:
+        from distributed import Client
+    except ImportError:
+        raise SizingError("A scheduler address needs Dask: pip install -r requirements-scale.txt.") from None
+    try:
+        client: Any = Client(address, timeout=CONNECT_S)
+    except (OSError, ValueError, TimeoutError):
+        raise SizingError(f"No Dask scheduler answers at {address}: check the address, such as tcp://host:8786.") from None
+    return lambda: client.get_executor(retries=RETRIES, pure=False)
