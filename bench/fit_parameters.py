@@ -13,9 +13,9 @@ from types import MappingProxyType
 import numpy as np
 
 from sizing.candidates import Floats
-from sizing.steps.efficiency import CommonEfficiency, DeviceEfficiency, Efficiencies, EngineOverhead
+from sizing.steps.efficiency import CommonEfficiency, DeviceEfficiency, Efficiencies, EngineOverhead, PlatformFactor
 
-Record = DeviceEfficiency | EngineOverhead | CommonEfficiency
+Record = DeviceEfficiency | EngineOverhead | PlatformFactor | CommonEfficiency
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +35,9 @@ FAMILY_PRIORS = {
     "matrix_16": Prior(centre=0.60, spread=0.3, between=0.2),
     "matrix_8": Prior(centre=0.50, spread=0.3, between=0.2),
     "matrix_4": Prior(centre=0.35, spread=0.3, between=0.2),
-    "memory": Prior(centre=0.80, spread=0.05, between=0.05),
+    "memory_16": Prior(centre=0.82, spread=0.05, between=0.05),
+    "memory_8": Prior(centre=0.80, spread=0.1, between=0.1),
+    "memory_4": Prior(centre=0.70, spread=0.2, between=0.15),
     "kv": Prior(centre=0.60, spread=0.3, between=0.2),
     "attention": Prior(centre=0.35, spread=0.4, between=0.2),
     "link": Prior(centre=0.50, spread=0.4, between=0.2),
@@ -47,7 +49,9 @@ ENGINE_PRIORS = {
     "step_s": Prior(centre=0.0010, spread=1.0, between=0.5),
     "layer_s": Prior(centre=0.000025, spread=0.5, between=0.3),
     "routing_s": Prior(centre=0.000020, spread=0.7, between=0.3),
+    "latent_s": Prior(centre=0.000020, spread=0.7, between=0.3),
     "prompt_layer_s": Prior(centre=0.000030, spread=1.0, between=0.5),
+    "collective": Prior(centre=1.0, spread=1e-3, between=0.3),
     "sequence_s": Prior(centre=0.000010, spread=1.0, between=0.5),
     "ageing": Prior(centre=0.10, spread=0.1, between=0.1, linear=True),
     "host_ageing": Prior(centre=0.4, spread=0.3, between=0.2, linear=True),
@@ -55,10 +59,16 @@ ENGINE_PRIORS = {
 COMMON_PRIORS = {
     "collective_s": Prior(centre=0.000008, spread=0.5, between=0.0),
     "pcie_collective_s": Prior(centre=0.000030, spread=0.5, between=0.0),
+    "collective_growth": Prior(centre=0.3, spread=0.2, between=0.0, linear=True),
     "weight_only": Prior(centre=0.7, spread=0.3, between=0.0),
     "expert_matrix": Prior(centre=0.6, spread=0.4, between=0.0),
     "expert_memory": Prior(centre=0.8, spread=0.2, between=0.0),
     "imbalance": Prior(centre=1.2, spread=0.15, between=0.0),
+    "coverage": Prior(centre=0.8, spread=0.2, between=0.0),
+}
+PLATFORM_PRIORS = {
+    "device": Prior(centre=1.0, spread=1e-3, between=0.1),
+    "fixed": Prior(centre=1.0, spread=1e-3, between=0.25),
 }
 
 
@@ -79,6 +89,7 @@ class Parameters:
     slots: tuple[Slot, ...]
     families: tuple[str, ...]
     engines: tuple[str, ...]
+    platforms: tuple[str, ...]
 
     def efficiencies(self, vector: Floats, note: str = "being fitted") -> Efficiencies:
         """The efficiencies of a vector; all zeros are the priors' centres."""
@@ -99,6 +110,9 @@ class Parameters:
                 e: EngineOverhead(**record("engines", e if e != "default" else "", ENGINE_PRIORS))
                 for e in ("default", *self.engines)
             }),
+            platforms=MappingProxyType(
+                {p: PlatformFactor(**record("platforms", p, PLATFORM_PRIORS)) for p in self.platforms}
+            ),
             common=CommonEfficiency(**record("common", "", COMMON_PRIORS)), note=note,
         )
 
@@ -107,15 +121,16 @@ def _value(prior: Prior, moved: float) -> float:
     return prior.centre + moved if prior.linear else prior.centre * float(np.exp(moved))
 
 
-def parameters(families: Sequence[str], engines: Sequence[str]) -> Parameters:
+def parameters(families: Sequence[str], engines: Sequence[str], platforms: Sequence[str]) -> Parameters:
     """A slot for every default and for every departure of a family or engine with evidence."""
     slots: list[Slot] = []
     for group, members, priors in (
-        ("families", families, FAMILY_PRIORS), ("engines", engines, ENGINE_PRIORS), ("common", (), COMMON_PRIORS),
+        ("families", families, FAMILY_PRIORS), ("engines", engines, ENGINE_PRIORS),
+        ("platforms", platforms, PLATFORM_PRIORS), ("common", (), COMMON_PRIORS),
     ):
         slots += [Slot(group, "default", name, p.spread) for name, p in priors.items() if p.spread > 0.002]
         slots += [Slot(group, m, name, p.between) for m in members for name, p in priors.items() if p.between > 0]
-    return Parameters(tuple(slots), tuple(families), tuple(engines))
+    return Parameters(tuple(slots), tuple(families), tuple(engines), tuple(platforms))
 
 
 def record_fields(record: Record) -> dict[str, float]:

@@ -26,15 +26,18 @@ plan(Scenario.model_validate({scenario}))
 print(1000 * (time.perf_counter() - start))
 """
 
-SCENARIOS = {
+SCENARIOS: dict[str, dict[str, object]] = {
     "dense 8B, 2000/200": {
-        "model": "meta-llama/Meta-Llama-3-8B", "workload": {"input_tokens": 2000, "output_tokens": 200, "peak_rps": 70},
+        "model": "meta-llama/Meta-Llama-3-8B",
+        "workload": {"input_tokens": 2000, "output_tokens": 200, "peak_rps": 70},
     },
     "dense 70B, 3500/500": {
-        "model": "meta-llama/Meta-Llama-3-70B", "workload": {"input_tokens": 3500, "output_tokens": 500, "peak_rps": 31},
+        "model": "meta-llama/Meta-Llama-3-70B",
+        "workload": {"input_tokens": 3500, "output_tokens": 500, "peak_rps": 31},
     },
     "MoE 671B, 1024/1024": {
-        "model": "deepseek-ai/DeepSeek-R1", "workload": {"input_tokens": 1024, "output_tokens": 1024, "peak_rps": 20},
+        "model": "deepseek-ai/DeepSeek-R1",
+        "workload": {"input_tokens": 1024, "output_tokens": 1024, "peak_rps": 20},
     },
 }
 

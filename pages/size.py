@@ -19,7 +19,7 @@ form, results = st.columns([1, 2], gap="medium")
 with form:
     inputs.draw()
 with top:
-    shell.chip(state.values()["name"])
+    shell.chip(state.value("name"))
     inputs.draw_presets()
 
 with results:

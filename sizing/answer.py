@@ -31,16 +31,24 @@ def limited_by(evaluated: Evaluated, index: int) -> str:
 
 
 def replicas(row: Configuration, deployed: Deployed) -> str:
-    """"4 replicas of TP2 on 1 x DGX H100"."""
-    ways = " ".join(f"{n}{v}" for n, v in (("TP", row.tp), ("PP", row.pp), ("EP", row.ep), ("DP", row.dp))
-                    if v > 1) or "one GPU"
+    """ "4 replicas of TP2 on 1 x DGX H100"."""
+    ways = (
+        " ".join(f"{n}{v}" for n, v in (("TP", row.tp), ("PP", row.pp), ("EP", row.ep), ("DP", row.dp)) if v > 1)
+        or "one GPU"
+    )
     plural = "replica" if deployed.instances == 1 else "replicas"
     return f"{count(deployed.instances)} {plural} of {ways} on {count(deployed.systems)} x {deployed.system}"
 
 
 def sentence(
-    question: Question, row: Configuration, deployed: Deployed, latency: Latencies, cost: Cost, bound: str,
-    gpus_low: int, gpus_high: int | None,
+    question: Question,
+    row: Configuration,
+    deployed: Deployed,
+    latency: Latencies,
+    cost: Cost,
+    bound: str,
+    gpus_low: int,
+    gpus_high: int | None,
 ) -> str:
     """The north-star sentence: GPUs, load, latency against its limit, cost, what limits, how sure."""
     price = f", for {usd(cost.usd_per_month)} a month" if cost.usd_per_month is not None else ", list price unknown"
@@ -64,7 +72,7 @@ def key_latency(question: Question, latency: Latencies) -> str:
 
 
 def sure(low: int, high: int | None) -> str:
-    """"80 % sure that 7 to 9 GPUs suffice"."""
+    """ "80 % sure that 7 to 9 GPUs suffice"."""
     if high is None:
         return f"at least {low} GPUs; if the engine is slower than estimated, a limit can no longer be met"
     if low == high:
@@ -94,6 +102,7 @@ def _relaxed(entry: Excluded) -> float:
 def confidence(basis: str, low: float, high: float) -> str:
     """How sure, in one sentence."""
     return (
-        f"80 % interval of the step times: {significant((low - 1) * 100, 2)} % to +{significant((high - 1) * 100, 2)} %, "
+        f"80 % interval of the step times: {significant((low - 1) * 100, 2)} % to "
+        f"+{significant((high - 1) * 100, 2)} %, "
         f"from {basis}."
     )

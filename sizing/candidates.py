@@ -50,7 +50,8 @@ class Configuration:
     def label(self) -> str:
         """Short name for tables: GPU, engine, precision, parallelism."""
         ways = "".join(
-            f" {n}{v}" for n, v in (("TP", self.tp), ("PP", self.pp), ("EP", self.ep), ("DP", self.dp))
+            f" {n}{v}"
+            for n, v in (("TP", self.tp), ("PP", self.pp), ("EP", self.ep), ("DP", self.dp))
             if v > 1 or n == "TP"
         )
         return f"{self.gpu.name}, {self.engine.label}, {self.precision.label},{ways}"
@@ -102,7 +103,8 @@ def table(rows: Sequence[Configuration]) -> Candidates:
         unit[i] = number.setdefault((row.gpu.id, row.engine.id, row.precision.id, row.kv_precision), len(units))
         if unit[i] == len(units):
             units.append(row)
-    return Candidates(tuple(rows), *(np.ascontiguousarray(ways[:, i]) for i in range(4)), tuple(units), unit)
+    tp, pp, ep, dp = (np.ascontiguousarray(ways[:, i]) for i in range(4))
+    return Candidates(tuple(rows), tp, pp, ep, dp, tuple(units), unit)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,7 +121,8 @@ class Allowed:
 
 @lru_cache(maxsize=256)
 def enumerate_for(model: Model, gpu: Gpu, allowed: Allowed) -> tuple[Configuration, ...]:
-    """All configurations of ``model`` on ``gpu`` that hardware, engine and architecture support and ``allowed`` lets."""
+    """All configurations of ``model`` on ``gpu`` that hardware, engine and architecture support and ``allowed``
+    lets."""
     ways = tuple(_parallelism(model, gpu, allowed))
     return tuple(
         Configuration(gpu=gpu, engine=engine, precision=precision, kv_precision=kv, tp=tp, pp=pp, ep=ep, dp=dp)
@@ -132,7 +135,8 @@ def enumerate_for(model: Model, gpu: Gpu, allowed: Allowed) -> tuple[Configurati
 
 
 def _formats(model: Model, gpu: Gpu, engine: Engine, allowed: Allowed) -> Iterator[Precision]:
-    """Formats the engine runs on the GPU. Unless asked for, none wider than the checkpoint, and FP16 only without BF16."""
+    """Formats the engine runs on the GPU. Unless asked for, none wider than the checkpoint, and FP16 only without
+    BF16."""
     native = precisions().get(model.native_precision, precisions()["bf16"])
     for name in engine.families.get(gpu.family, ()):
         precision = precisions()[name]

@@ -89,13 +89,22 @@ def as_text(plan: Plan) -> str:
     if plan.deployment and plan.latency and plan.per_instance:
         d = plan.deployment
         lines += [
-            f"Deployment    {d.instances} x {d.gpu} {d.engine} {d.weight_precision} TP{d.tp} PP{d.pp} EP{d.ep} DP{d.dp} on "
+            f"Deployment    {d.instances} x {d.gpu} {d.engine} {d.weight_precision} TP{d.tp} PP{d.pp} EP{d.ep} "
+            f"DP{d.dp} on "
             f"{d.systems} x {d.system}",
             f"Capacity      {requests_per_s(plan.per_instance.max_rps)} per instance; limited by {plan.limited_by}",
-            *(f"{name:13} p50 {ms(v.p50)}, p95 {ms(v.p95)}, p99 {ms(v.p99)}" for name, v in (
-                ("TTFT", plan.latency.ttft_ms), ("ITL", plan.latency.itl_ms), ("E2E", plan.latency.e2e_ms))),
+            *(
+                f"{name:13} p50 {ms(v.p50)}, p95 {ms(v.p95)}, p99 {ms(v.p99)}"
+                for name, v in (
+                    ("TTFT", plan.latency.ttft_ms),
+                    ("ITL", plan.latency.itl_ms),
+                    ("E2E", plan.latency.e2e_ms),
+                )
+            ),
             f"Cost          {usd(plan.cost.usd_per_month) if plan.cost else 'unknown'} a month",
-            f"How sure      {plan.confidence}", f"Source        {plan.source}", "",
+            f"How sure      {plan.confidence}",
+            f"Source        {plan.source}",
+            "",
         ]
     lines += [f"{w.severity.capitalize()}: {w.message}" for w in plan.warnings]
     if plan.alternatives:

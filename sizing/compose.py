@@ -21,17 +21,31 @@ MS = 1e3
 def deployment(row: Configuration, option: HardwareOption, instances: int, spares: int, systems: int) -> Deployed:
     """What to deploy, from one configuration and what it runs in."""
     return Deployed(
-        gpu=row.gpu.id, engine=row.engine.id, weight_precision=row.precision.id, kv_precision=row.kv_precision,
-        tp=row.tp, pp=row.pp, ep=row.ep, dp=row.dp, instances=instances, spare_instances=spares,
-        gpus=instances * row.gpus, system=option.name, systems=systems, gpus_bought=systems * option.gpus,
+        gpu=row.gpu.id,
+        engine=row.engine.id,
+        weight_precision=row.precision.id,
+        kv_precision=row.kv_precision,
+        tp=row.tp,
+        pp=row.pp,
+        ep=row.ep,
+        dp=row.dp,
+        instances=instances,
+        spare_instances=spares,
+        gpus=instances * row.gpus,
+        system=option.name,
+        systems=systems,
+        gpus_bought=systems * option.gpus,
     )
 
 
 def deployed_as(question: Question, evaluated: Evaluated, sized: Sized, k: int) -> Deployed:
     """What to deploy for row ``k`` of ``sized``."""
     return deployment(
-        evaluated.candidates.rows[sized.index[k]], sized.options[k], int(sized.instances[k]),
-        question.scenario.deployment.spare_instances, int(sized.systems[k]),
+        evaluated.candidates.rows[sized.index[k]],
+        sized.options[k],
+        int(sized.instances[k]),
+        question.scenario.deployment.spare_instances,
+        int(sized.systems[k]),
     )
 
 
@@ -47,11 +61,18 @@ def candidate_of(
     index = int(sized.index[k])
     cost = cost_in(sized, k, question.demand.peak_rps * question.traffic.output_tokens)
     return Candidate(
-        deployment=deployed_as(question, evaluated, sized, k), max_rps=float(evaluated.capacity.rps[index]),
-        ttft_ms=float(sized.ttft_s[k]) * MS, itl_ms=float(sized.itl_s[k]) * MS, e2e_ms=float(sized.e2e_s[k]) * MS,
+        deployment=deployed_as(question, evaluated, sized, k),
+        max_rps=float(evaluated.capacity.rps[index]),
+        ttft_ms=float(sized.ttft_s[k]) * MS,
+        itl_ms=float(sized.itl_s[k]) * MS,
+        e2e_ms=float(sized.e2e_s[k]) * MS,
         output_tokens_per_s_per_gpu=_tokens_per_gpu(question, evaluated, sized, k),
-        gpus_low=gpus_low, gpus_high=gpus_high, usd_per_month=cost.usd_per_month, power_kw=cost.power_kw,
-        limited_by=limited_by(evaluated, index), source=evaluated.sources[index],
+        gpus_low=gpus_low,
+        gpus_high=gpus_high,
+        usd_per_month=cost.usd_per_month,
+        power_kw=cost.power_kw,
+        limited_by=limited_by(evaluated, index),
+        source=evaluated.sources[index],
     )
 
 
@@ -75,12 +96,20 @@ def per_instance_of(question: Question, evaluated: Evaluated, sized: Sized, k: i
     kv = float(memory.kv_available[i]) * whole
     tokens_per_s = float(sized.rps[k]) * question.traffic.output_tokens
     return PerInstance(
-        max_rps=float(evaluated.capacity.rps[i]), stable_rps=float(evaluated.capacity.stable_rps[i]),
-        rps=float(sized.rps[k]), concurrency=concurrency, max_concurrency=int(memory.max_concurrency[i]),
-        memory_per_gpu_gb=row.gpu.memory_bytes / GB, weights_gb=float(memory.weights[i]) * whole, kv_gb=kv,
-        kv_per_sequence_gb=per_sequence, activations_gb=float(memory.activations[i]) * whole,
-        overhead_gb=float(memory.overhead[i]) * whole, kv_used_gb=min(concurrency * per_sequence, kv),
-        free_gb=max(kv - concurrency * per_sequence, 0.0), output_tokens_per_s=tokens_per_s,
+        max_rps=float(evaluated.capacity.rps[i]),
+        stable_rps=float(evaluated.capacity.stable_rps[i]),
+        rps=float(sized.rps[k]),
+        concurrency=concurrency,
+        max_concurrency=int(memory.max_concurrency[i]),
+        memory_per_gpu_gb=row.gpu.memory_bytes / GB,
+        weights_gb=float(memory.weights[i]) * whole,
+        kv_gb=kv,
+        kv_per_sequence_gb=per_sequence,
+        activations_gb=float(memory.activations[i]) * whole,
+        overhead_gb=float(memory.overhead[i]) * whole,
+        kv_used_gb=min(concurrency * per_sequence, kv),
+        free_gb=max(kv - concurrency * per_sequence, 0.0),
+        output_tokens_per_s=tokens_per_s,
         output_tokens_per_s_per_gpu=tokens_per_s / row.gpus,
         prefill_share=float(at.of(state.prefill_load[[i]])[0]),
         decode_step_ms=float(at.of(evaluated.times.decode_s[[i]])[0]) * MS,
@@ -89,7 +118,8 @@ def per_instance_of(question: Question, evaluated: Evaluated, sized: Sized, k: i
 
 
 def latencies_of(question: Question, evaluated: Evaluated, sized: Sized, k: int, around: Spread) -> Latencies:
-    """Percentiles at the planned load; the interval is that of the asked percentile. ``around`` starts with row ``k``."""
+    """Percentiles at the planned load; the interval is that of the asked percentile. ``around`` starts with row
+    ``k``."""
     state = evaluated.state.take(np.array([sized.index[k]]))
     at = _position(sized, k)
     asked = question.limits.percentile
@@ -99,11 +129,18 @@ def latencies_of(question: Question, evaluated: Evaluated, sized: Sized, k: int,
             float(at.of(np.maximum.accumulate(getattr(state, name)(p), axis=1))[0]) * MS for p in (50, 95, 99, asked)
         )
         low, high = float(ends[0, 0]) * MS, float(ends[1, 0]) * MS
-        return Latency(p50=p50, p95=p95, p99=p99, low=min(low, value), asked=value,
-                       high=max(high, value) if np.isfinite(high) else None)
+        return Latency(
+            p50=p50,
+            p95=p95,
+            p99=p99,
+            low=min(low, value),
+            asked=value,
+            high=max(high, value) if np.isfinite(high) else None,
+        )
 
     return Latencies(
-        ttft_ms=latency("ttft_s", around.ttft_s), itl_ms=latency("itl_s", around.itl_s),
+        ttft_ms=latency("ttft_s", around.ttft_s),
+        itl_ms=latency("itl_s", around.itl_s),
         e2e_ms=latency("e2e_s", around.e2e_s),
     )
 
@@ -115,8 +152,10 @@ def load_curve_of(question: Question, evaluated: Evaluated, index: int) -> tuple
     rates = np.maximum.accumulate(state.rps[index])
     return tuple(
         LoadPoint(
-            rps=float(rates[k]), concurrency=float(state.concurrency[index, k]),
-            ttft_ms=float(latencies.ttft_s[index, k]) * MS, itl_ms=float(latencies.itl_s[index, k]) * MS,
+            rps=float(rates[k]),
+            concurrency=float(state.concurrency[index, k]),
+            ttft_ms=float(latencies.ttft_s[index, k]) * MS,
+            itl_ms=float(latencies.itl_s[index, k]) * MS,
             e2e_ms=float(latencies.e2e_s[index, k]) * MS,
             output_tokens_per_s_per_gpu=float(rates[k]) * question.traffic.output_tokens / gpus,
         )

@@ -88,6 +88,11 @@ CONSTANTS: Mapping[str, Constant] = _by_name(
             source="own estimate: 1,024 sequences x 128,000 vocabulary entries x 4 bytes", date="2026-11-21",
         ),
         Constant(
+            name="recurrent_state_bytes", value=4.0, unit="bytes",
+            meaning="Bytes of one value of the recurrent state of Mamba and linear-attention layers (float32).",
+            source="vLLM and transformers keep the state in float32 (mamba_ssm_cache_dtype)", date="2026-11",
+        ),
+        Constant(
             name="measurement_repeatability", value=0.08, unit="fraction",
             meaning="Median spread of the same benchmark run again: the interval around a measured record.",
             source="InferenceMAX artifacts, same configuration run up to 8 times (evidence library)", date="2026-11-20",

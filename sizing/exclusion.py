@@ -15,7 +15,11 @@ from sizing.question import Question
 from sizing.result import Excluded, Fix
 from sizing.screen import Evaluated
 
-LIMIT_NAMES = (("ttft_s", "TTFT", "limits.ttft_ms"), ("itl_s", "ITL", "limits.itl_ms"), ("e2e_s", "E2E", "limits.e2e_ms"))
+LIMIT_NAMES = (
+    ("ttft_s", "TTFT", "limits.ttft_ms"),
+    ("itl_s", "ITL", "limits.itl_ms"),
+    ("e2e_s", "E2E", "limits.e2e_ms"),
+)
 RELAXED_BY = 1.02  # room above the unloaded latency, so that the relaxed limit leaves some capacity
 
 
@@ -41,7 +45,9 @@ def excluded(question: Question, evaluated: Evaluated, rows: Sequence[Configurat
 
 def _unknown(gpu: Gpu) -> Excluded:
     return Excluded(
-        gpu=gpu.id, closest="", reason="Its datasheet rate, bandwidth or memory is not known, so nothing is estimated.",
+        gpu=gpu.id,
+        closest="",
+        reason="Its datasheet rate, bandwidth or memory is not known, so nothing is estimated.",
         relaxation="Describe it as a custom accelerator with memory, bandwidth and 16-bit TFLOPS.",
     )
 
@@ -52,7 +58,9 @@ def _unsupported(question: Question, gpu: Gpu) -> Excluded:
     possible = enumerate_for(question.model, gpu, free)
     if not possible:
         return Excluded(
-            gpu=gpu.id, closest="", reason="No engine of the catalogue runs this model on it.",
+            gpu=gpu.id,
+            closest="",
+            reason="No engine of the catalogue runs this model on it.",
             relaxation="Choose another GPU.",
         )
     allowed = question.allowed
@@ -63,11 +71,14 @@ def _unsupported(question: Question, gpu: Gpu) -> Excluded:
         usable = enumerate_for(question.model, gpu, Allowed(engines=allowed.engines))
         formats = sorted({r.precision.id for r in usable})
         if formats and not set(formats) & set(allowed.precisions):
-            return _choice(gpu, "None of the chosen precisions runs on it.", "deployment.precisions", formats, "precision")
+            return _choice(
+                gpu, "None of the chosen precisions runs on it.", "deployment.precisions", formats, "precision"
+            )
     return Excluded(
-        gpu=gpu.id, closest=possible[0].label,
+        gpu=gpu.id,
+        closest=possible[0].label,
         reason="The chosen parallelism, KV precision or engine does not go with this model on it "
-               f"(TP must divide {question.model.heads} attention heads).",
+        f"(TP must divide {question.model.heads} attention heads).",
         relaxation="Leave TP, PP, EP and KV precision open.",
         fix=Fix(key="deployment.tp", value=[], label="Consider every TP size") if allowed.tp else None,
     )
@@ -75,7 +86,10 @@ def _unsupported(question: Question, gpu: Gpu) -> Excluded:
 
 def _choice(gpu: Gpu, reason: str, key: str, names: list[str], what: str) -> Excluded:
     return Excluded(
-        gpu=gpu.id, closest="", reason=reason, relaxation=f"Allow {what} {' or '.join(names)}.",
+        gpu=gpu.id,
+        closest="",
+        reason=reason,
+        relaxation=f"Allow {what} {' or '.join(names)}.",
         fix=Fix(key=key, value=names, label=f"Allow {', '.join(names)}"),
     )
 
@@ -94,11 +108,16 @@ def _too_small(question: Question, rows: Sequence[Configuration]) -> Excluded:
     )
     tight = fit.weights + fit.activations + fit.overhead < fit.usable
     if tight.any():
-        longest = int(max_tokens(question, fit.usable - fit.weights - fit.activations - fit.overhead, fit.kv_per_sequence))
+        longest = int(
+            max_tokens(question, fit.usable - fit.weights - fit.activations - fit.overhead, fit.kv_per_sequence)
+        )
         prompt = math.floor((longest - traffic.output_tokens) * 0.95)
         if prompt > traffic.cached_tokens:
             return Excluded(
-                gpu=gpu.id, closest=row.label, reason=reason, relaxation=f"Prompts of at most {prompt:,} tokens.",
+                gpu=gpu.id,
+                closest=row.label,
+                reason=reason,
+                relaxation=f"Prompts of at most {prompt:,} tokens.",
                 fix=Fix(key="workload.input_tokens", value=prompt, label=f"Shorten the prompt to {prompt:,} tokens"),
             )
     return _narrower(question, row, reason)
@@ -120,12 +139,22 @@ def _narrower(question: Question, row: Configuration, reason: str) -> Excluded:
         names = list(dict.fromkeys(o.precision.id for o, ok in zip(others, fits, strict=True) if ok))
         if names:
             return Excluded(
-                gpu=row.gpu.id, closest=row.label, reason=reason, relaxation=f"Allow precision {names[0]} and every TP size.",
-                fix=Fix(key="deployment.precisions", value=[*question.allowed.precisions, names[0]],
-                        label=f"Allow {names[0]}") if question.allowed.precisions else None,
+                gpu=row.gpu.id,
+                closest=row.label,
+                reason=reason,
+                relaxation=f"Allow precision {names[0]} and every TP size.",
+                fix=Fix(
+                    key="deployment.precisions",
+                    value=[*question.allowed.precisions, names[0]],
+                    label=f"Allow {names[0]}",
+                )
+                if question.allowed.precisions
+                else None,
             )
     return Excluded(
-        gpu=row.gpu.id, closest=row.label, reason=reason,
+        gpu=row.gpu.id,
+        closest=row.label,
+        reason=reason,
         relaxation="Choose a GPU with more memory, or spread the model over more servers than are considered.",
     )
 

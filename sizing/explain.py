@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sizing.candidates import Configuration
-from sizing.format import count, gigabytes, large, ms, requests_per_s, significant, usd
+from sizing.format import count, gigabytes, large, ms, percent, requests_per_s, significant, usd
 from sizing.question import Question
 from sizing.result import Business, Cost, Deployed, Explained, Latencies, PerInstance
 
@@ -18,8 +18,14 @@ def _e(name: str, value: str, formula: str, numbers: str, source: str) -> Explai
 
 
 def explain(
-    question: Question, row: Configuration, deployed: Deployed, one: PerInstance, latency: Latencies, cost: Cost,
-    business: Business, times_from: str,
+    question: Question,
+    row: Configuration,
+    deployed: Deployed,
+    one: PerInstance,
+    latency: Latencies,
+    cost: Cost,
+    business: Business,
+    times_from: str,
 ) -> tuple[Explained, ...]:
     """Every public figure of a predicted plan."""
     return (
@@ -31,28 +37,41 @@ def explain(
     )
 
 
-def _demand_and_count(question: Question, row: Configuration, deployed: Deployed, one: PerInstance) -> Iterator[Explained]:
+def _demand_and_count(
+    question: Question, row: Configuration, deployed: Deployed, one: PerInstance
+) -> Iterator[Explained]:
     peak = question.demand.peak_rps
     working = deployed.instances - deployed.spare_instances
     yield _e("peak_rps", requests_per_s(peak), "as asked; see demand", question.demand.how, "module sizing.demand")
     yield _e(
-        "instances", count(deployed.instances), "ceil(peak / requests/s per instance) + spares",
+        "instances",
+        count(deployed.instances),
+        "ceil(peak / requests/s per instance) + spares",
         f"ceil({significant(peak)} / {significant(one.max_rps)}) + {deployed.spare_instances} = {deployed.instances}",
         "module sizing.screen",
     )
     yield _e(
-        "gpus", count(deployed.gpus), "instances x TP x PP x DP",
-        f"{deployed.instances} x {row.tp} x {row.pp} x {row.dp} = {deployed.gpus}", "definition",
+        "gpus",
+        count(deployed.gpus),
+        "instances x TP x PP x DP",
+        f"{deployed.instances} x {row.tp} x {row.pp} x {row.dp} = {deployed.gpus}",
+        "definition",
     )
     yield _e(
-        "systems", count(deployed.systems), "ceil(instances / instances per system), whole systems",
+        "systems",
+        count(deployed.systems),
+        "ceil(instances / instances per system), whole systems",
         f"{deployed.instances} instances of {row.gpus} GPUs on {deployed.system}: {deployed.systems} systems, "
-        f"{deployed.gpus_bought} GPUs", "module sizing.packing; instances x TP = 8 on an 8-GPU server",
+        f"{deployed.gpus_bought} GPUs",
+        "module sizing.packing; instances x TP = 8 on an 8-GPU server",
     )
     yield _e(
-        "max_rps", requests_per_s(one.max_rps), "largest rate at which every limit holds, x utilisation cap",
+        "max_rps",
+        requests_per_s(one.max_rps),
+        "largest rate at which every limit holds, x utilisation cap",
         f"{significant(working * one.max_rps)} requests/s over {working} instances; load per instance "
-        f"{significant(one.rps)}; stability limit {significant(one.stable_rps)}", LOAD_SOURCE,
+        f"{significant(one.rps)}; stability limit {significant(one.stable_rps)}",
+        LOAD_SOURCE,
     )
 
 
@@ -60,65 +79,94 @@ def _memory(question: Question, row: Configuration, one: PerInstance) -> Iterato
     model, traffic = question.model, question.traffic
     tokens = traffic.input_tokens + traffic.output_tokens
     yield _e(
-        "weights_gb", gigabytes(one.weights_gb), "parameters x bytes per parameter; embeddings and head at 16 bit",
+        "weights_gb",
+        gigabytes(one.weights_gb),
+        "parameters x bytes per parameter; embeddings and head at 16 bit",
         f"{model.params_total / 1e9:.4g} billion x {row.precision.bytes:g} byte = {gigabytes(one.weights_gb)} over "
-        f"{row.gpus} GPU{'s' if row.gpus > 1 else ''}", f"{model.source}; {MEMORY_SOURCE}",
-    )
-    yield _e(
-        "kv_per_sequence_gb", gigabytes(one.kv_per_sequence_gb),
-        "KV values per token x bytes x tokens, rounded up to blocks",
-        f"{count(model.kv_elements_full)} values x {count(tokens)} tokens at {row.kv_precision}"
-        + (f" + {count(model.kv_elements_sliding)} values x window {model.sliding_window}" if model.sliding_layers else ""),
+        f"{row.gpus} GPU{'s' if row.gpus > 1 else ''}",
         f"{model.source}; {MEMORY_SOURCE}",
     )
     yield _e(
-        "max_concurrency", count(one.max_concurrency), "floor(KV memory / KV per sequence), at most the engine's limit",
-        f"{gigabytes(one.kv_gb)} / {gigabytes(one.kv_per_sequence_gb)}; engine limit "
-        f"{row.engine.sequences(row.gpu) * row.dp}", f"{MEMORY_SOURCE}; {row.engine.source}",
+        "kv_per_sequence_gb",
+        gigabytes(one.kv_per_sequence_gb),
+        "KV values per token x bytes x tokens, rounded up to blocks",
+        f"{count(model.kv_elements_full)} values x {count(tokens)} tokens at {row.kv_precision}"
+        + (
+            f" + {count(model.kv_elements_sliding)} values x window {model.sliding_window}"
+            if model.sliding_layers
+            else ""
+        ),
+        f"{model.source}; {MEMORY_SOURCE}",
     )
     yield _e(
-        "kv_gb", gigabytes(one.kv_gb), "usable memory - weights - activations - overhead",
-        f"{row.gpus} x {gigabytes(one.memory_per_gpu_gb)} x {row.engine.memory_fraction:g} - {gigabytes(one.weights_gb)} - "
-        f"{gigabytes(one.activations_gb)} - {gigabytes(one.overhead_gb)}", f"{row.gpu.source}; {row.engine.source}",
+        "max_concurrency",
+        count(one.max_concurrency),
+        "floor(KV memory / KV per sequence), at most the engine's limit",
+        f"{gigabytes(one.kv_gb)} / {gigabytes(one.kv_per_sequence_gb)}; engine limit "
+        f"{row.engine.sequences(row.gpu) * row.dp}",
+        f"{MEMORY_SOURCE}; {row.engine.source}",
+    )
+    yield _e(
+        "kv_gb",
+        gigabytes(one.kv_gb),
+        "usable memory - weights - activations - overhead",
+        f"{row.gpus} x {gigabytes(one.memory_per_gpu_gb)} x {row.engine.memory_fraction:g} - "
+        f"{gigabytes(one.weights_gb)} - "
+        f"{gigabytes(one.activations_gb)} - {gigabytes(one.overhead_gb)}",
+        f"{row.gpu.source}; {row.engine.source}",
     )
 
 
 def _speed(question: Question, row: Configuration, one: PerInstance, times_from: str) -> Iterator[Explained]:
     traffic = question.traffic
     yield _e(
-        "decode_step_ms", ms(one.decode_step_ms),
+        "decode_step_ms",
+        ms(one.decode_step_ms),
         "sum over operators of max(FLOP / rate, bytes / bandwidth) + collectives + fixed times",
         f"{significant(one.concurrency)} sequences at {count(traffic.decode_context)} tokens of context on {row.label}",
         times_from,
     )
     yield _e(
-        "prefill_ms", ms(one.prefill_ms), "2 x active parameters x prompt tokens / matrix rate + attention + collectives",
-        f"{count(traffic.new_tokens)} prompt tokens ({count(traffic.cached_tokens)} more from the prefix cache)", times_from,
+        "prefill_ms",
+        ms(one.prefill_ms),
+        "2 x active parameters x prompt tokens / matrix rate + attention + collectives",
+        f"{count(traffic.new_tokens)} prompt tokens ({count(traffic.cached_tokens)} more from the prefix cache)",
+        times_from,
     )
     yield _e(
-        "output_tokens_per_s_per_gpu", f"{significant(one.output_tokens_per_s_per_gpu)} tokens/s",
+        "output_tokens_per_s_per_gpu",
+        f"{significant(one.output_tokens_per_s_per_gpu)} tokens/s",
         "requests/s per instance x OSL / GPUs per instance",
-        f"{significant(one.rps)} x {count(traffic.output_tokens)} / {row.gpus}", "definition",
+        f"{significant(one.rps)} x {count(traffic.output_tokens)} / {row.gpus}",
+        "definition",
     )
 
 
 def _latency(question: Question, one: PerInstance, latency: Latencies) -> Iterator[Explained]:
     p = f"p{question.limits.percentile:g}"
     yield _e(
-        "ttft_ms", f"{p} {ms(latency.ttft_ms.asked)}",
+        "ttft_ms",
+        f"{p} {ms(latency.ttft_ms.asked)}",
         "rest of the running step + prompt queue + slot queue + prefill shared with decoding",
         f"prefill {ms(one.prefill_ms)}, decode step {ms(one.decode_step_ms)}, engine busy with prompts "
-        f"{significant(one.prefill_share * 100, 2)} % of the time; p50 {ms(latency.ttft_ms.p50)}", LOAD_SOURCE,
+        f"{percent(one.prefill_share)} of the time; p50 {ms(latency.ttft_ms.p50)}",
+        LOAD_SOURCE,
     )
     gaps = max(question.traffic.output_tokens - 1, 0)
     yield _e(
-        "itl_ms", f"{p} {ms(latency.itl_ms.asked)}", "decode step + concurrency x prefill work / (OSL - 1)",
+        "itl_ms",
+        f"{p} {ms(latency.itl_ms.asked)}",
+        "decode step + concurrency x prefill work / (OSL - 1)",
         f"{ms(one.decode_step_ms)} + {significant(one.concurrency)} x prefill work / {count(gaps)}; "
-        f"p50 {ms(latency.itl_ms.p50)}", LOAD_SOURCE,
+        f"p50 {ms(latency.itl_ms.p50)}",
+        LOAD_SOURCE,
     )
     yield _e(
-        "e2e_ms", f"{p} {ms(latency.e2e_ms.asked)}", "TTFT + (OSL - 1) x ITL",
-        f"p50: {ms(latency.ttft_ms.p50)} + {count(gaps)} x {ms(latency.itl_ms.p50)}", LOAD_SOURCE,
+        "e2e_ms",
+        f"{p} {ms(latency.e2e_ms.asked)}",
+        "TTFT + (OSL - 1) x ITL",
+        f"p50: {ms(latency.ttft_ms.p50)} + {count(gaps)} x {ms(latency.itl_ms.p50)}",
+        LOAD_SOURCE,
     )
 
 
@@ -126,20 +174,33 @@ def explain_money(question: Question, deployed: Deployed, cost: Cost, business: 
     """Cost, power and business terms; the same for predicted and measured plans."""
     hourly = "systems x USD per hour x 730 h"
     yield _e(
-        "usd_per_month", usd(cost.usd_per_month), hourly,
-        f"{deployed.systems} x {usd(None if cost.usd_per_hour is None else cost.usd_per_hour / deployed.systems)}/h x 730; "
-        f"{cost.basis}", cost.source,
+        "usd_per_month",
+        usd(cost.usd_per_month),
+        hourly,
+        f"{deployed.systems} x "
+        f"{usd(None if cost.usd_per_hour is None else cost.usd_per_hour / deployed.systems)}/h x 730; "
+        f"{cost.basis}",
+        cost.source,
     )
     yield _e(
-        "power_kw", f"{significant(cost.power_kw)} kW" if cost.power_kw is not None else "unknown",
-        "systems x maximum power, or GPUs x TDP", f"{deployed.systems} systems; {cost.basis}", cost.source,
+        "power_kw",
+        f"{significant(cost.power_kw)} kW" if cost.power_kw is not None else "unknown",
+        "systems x maximum power, or GPUs x TDP",
+        f"{deployed.systems} systems; {cost.basis}",
+        cost.source,
     )
     yield _e(
-        "requests_per_day", large(business.requests_per_day), "peak requests/s x mean-to-peak x 3600 x hours",
+        "requests_per_day",
+        large(business.requests_per_day),
+        "peak requests/s x mean-to-peak x 3600 x hours",
         f"{significant(question.demand.peak_rps)} x {significant(question.demand.mean_to_peak)} x 3600 x "
-        f"{significant(business.hours)} h = {large(business.requests_per_day)}", "module sizing.business",
+        f"{significant(business.hours)} h = {large(business.requests_per_day)}",
+        "module sizing.business",
     )
     yield _e(
-        "daily_users", large(business.daily_users), "requests a day / requests per user",
-        f"{large(business.requests_per_day)} / {significant(business.requests_per_user)}", "module sizing.business",
+        "daily_users",
+        large(business.daily_users),
+        "requests a day / requests per user",
+        f"{large(business.requests_per_day)} / {significant(business.requests_per_user)}",
+        "module sizing.business",
     )

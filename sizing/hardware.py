@@ -106,10 +106,19 @@ def _on_prem(
     base = " Hybrid: priced as on-premises base; cloud bursts are not priced yet." if location == "hybrid" else ""
     assumed = " Assumed 8-GPU server: none with this GPU is in the catalogue." if system.assumed else ""
     return HardwareOption(
-        id=system.id, name=system.name, gpu_id=gpu.id, gpus=system.gpus, domain_gpus=system.domain_gpus,
-        usd_per_hour=None if usd is None else usd / (years * HOURS_PER_YEAR), system_usd=usd, power_kw=power,
-        basis=f"{basis}{spread}. {power_basis}{assumed}{base}", source=source or system.source,
-        assumed=system.assumed, kind="system", price_covers=covers,
+        id=system.id,
+        name=system.name,
+        gpu_id=gpu.id,
+        gpus=system.gpus,
+        domain_gpus=system.domain_gpus,
+        usd_per_hour=None if usd is None else usd / (years * HOURS_PER_YEAR),
+        system_usd=usd,
+        power_kw=power,
+        basis=f"{basis}{spread}. {power_basis}{assumed}{base}",
+        source=source or system.source,
+        assumed=system.assumed,
+        kind="system",
+        price_covers=covers,
     )
 
 
@@ -137,13 +146,16 @@ def _system_price(system: System, prices: Prices, custom_price_usd: float | None
 def street_price(gpu_id: str) -> tuple[float | None, str, str]:
     """Price of one accelerator in USD (middle of the range of all price points), its kinds, its sources.
 
-    ``(lowest + highest) / 2``; a price per superchip counts for two GPUs, a price of used cards for none: it is not what
+    ``(lowest + highest) / 2``; a price per superchip counts for two GPUs, a price of used cards for none: it is not
+    what
     a new deployment pays. (None, "", "") when nothing is known. Source: gpu_street_prices.csv.
     """
     rows = [row for row in street_prices() if row.gpu_id == gpu_id and row.kind != "used"]
     points = [
         price / (GPUS_PER_SUPERCHIP if "superchip" in row.kind else 1)
-        for row in rows for price in (row.price_usd_low, row.price_usd_high) if price is not None
+        for row in rows
+        for price in (row.price_usd_low, row.price_usd_high)
+        if price is not None
     ]
     kinds = ", ".join(dict.fromkeys(row.kind for row in rows))
     return _middle(points), kinds, "; ".join(dict.fromkeys(f"{row.source} ({row.date})" for row in rows))
@@ -170,10 +182,20 @@ def _instance(row: CloudInstance, gpu: Gpu, prices: Prices) -> HardwareOption:
         basis, source = f"On-demand list price in {row.region}: {usd:,.2f} USD per hour", f"{row.source} ({row.date})"
     power, power_basis = _power(None, gpu, row.gpus)
     return HardwareOption(
-        id=f"{row.provider}:{row.instance_type}", name=f"{row.provider} {row.instance_type}", gpu_id=gpu.id,
-        gpus=row.gpus, domain_gpus=min(gpu.domain_gpus, row.gpus), usd_per_hour=usd, system_usd=None, power_kw=power,
-        basis=f"{basis}. {power_basis}", source=source, assumed=False, kind="instance",
-        price_covers="unknown" if usd is None else "complete", region=row.region,
+        id=f"{row.provider}:{row.instance_type}",
+        name=f"{row.provider} {row.instance_type}",
+        gpu_id=gpu.id,
+        gpus=row.gpus,
+        domain_gpus=min(gpu.domain_gpus, row.gpus),
+        usd_per_hour=usd,
+        system_usd=None,
+        power_kw=power,
+        basis=f"{basis}. {power_basis}",
+        source=source,
+        assumed=False,
+        kind="instance",
+        price_covers="unknown" if usd is None else "complete",
+        region=row.region,
     )
 
 
@@ -184,10 +206,18 @@ def _generic_instance(gpu: Gpu, prices: Prices) -> HardwareOption:
     power, power_basis = _power(None, gpu, system.gpus)
     basis = "No cloud price known" if each is None else f"{system.gpus} x {each:g} USD per GPU and hour as asked"
     return HardwareOption(
-        id=f"instance_8x_{gpu.id}", name=f"8x {gpu.name} instance (assumed)", gpu_id=gpu.id, gpus=system.gpus,
-        domain_gpus=system.domain_gpus, usd_per_hour=None if each is None else system.gpus * each, system_usd=None,
-        power_kw=power, basis=f"{basis}. {power_basis} Assumed: no provider in the catalogue offers this GPU.",
-        source=system.source if each is None else "scenario: prices.gpu_hour_usd", assumed=True, kind="instance",
+        id=f"instance_8x_{gpu.id}",
+        name=f"8x {gpu.name} instance (assumed)",
+        gpu_id=gpu.id,
+        gpus=system.gpus,
+        domain_gpus=system.domain_gpus,
+        usd_per_hour=None if each is None else system.gpus * each,
+        system_usd=None,
+        power_kw=power,
+        basis=f"{basis}. {power_basis} Assumed: no provider in the catalogue offers this GPU.",
+        source=system.source if each is None else "scenario: prices.gpu_hour_usd",
+        assumed=True,
+        kind="instance",
         price_covers="unknown" if each is None else "complete",
     )
 

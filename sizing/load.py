@@ -23,7 +23,8 @@ MIN_GAP_TOKENS = 1e-6  # an answer of one token has no gaps between tokens; keep
 
 @dataclass(frozen=True, kw_only=True)
 class Variability:
-    """Squared coefficients of variation: of the gaps between arrivals, of the prompt length and of the output length."""
+    """Squared coefficients of variation: of the gaps between arrivals, of the prompt length and of the output
+    length."""
 
     arrivals: float = 1.0
     prompt: float = 0.0
@@ -64,18 +65,24 @@ class SteadyState:
 
 
 def concurrency_grid(max_concurrency: Floats, points: int = 28) -> Floats:
-    """Concurrencies from nearly idle to the maximum, geometric, shape (C, K); the last point is just below the limit."""
+    """Concurrencies from nearly idle to the maximum, geometric, shape (C, K); the last point is just below the
+    limit."""
     return np.geomspace(0.05, np.maximum(max_concurrency, 1.0) * 0.999, points, axis=1)
 
 
 def steady_state(
-    times: StepTimes, concurrency: Floats, max_concurrency: Floats, budget: Floats, traffic: Traffic,
+    times: StepTimes,
+    concurrency: Floats,
+    max_concurrency: Floats,
+    budget: Floats,
+    traffic: Traffic,
     variability: Variability,
 ) -> SteadyState:
     """Steady state at each concurrency of the grid.
 
     ITL(B) = decode(B) + B x W / D and rate(B) = B / (D x ITL(B)) = B / (D x decode(B) + B x W), with W the prefill work
-    of one prompt and D = OSL - 1 gaps (work conservation). TTFT = rest of the running step + prompt queue + slot queue +
+    of one prompt and D = OSL - 1 gaps (work conservation). TTFT = rest of the running step + prompt queue + slot
+    queue +
     own prefill, in which each chunk shares its step with the decoding sequences.
     """
     work = times.prefill_work_s[:, None]
@@ -91,15 +98,24 @@ def steady_state(
     load = np.minimum(rps * service, 1.0 - 1e-9)
     step = np.minimum(itl, gaps * itl)  # with one output token no decoding step runs that a prompt could wait for
     queue_mean, queue_var = prompt_queue(service, load, rps, variability)
-    slot_mean, slot_var = slot_queue(residence, concurrency / max_concurrency[:, None], max_concurrency[:, None], variability)
+    slot_mean, slot_var = slot_queue(
+        residence, concurrency / max_concurrency[:, None], max_concurrency[:, None], variability
+    )
     ttft_mean = floor + step / 2.0 + queue_mean + slot_mean
     ttft_var = step**2 / 12.0 + queue_var + slot_var + variability.prompt * times.prefill_s[:, None] ** 2
     itl_var = _itl_variance(decode, concurrency, work, gaps)
     e2e_var = ttft_var + gaps**2 * (itl_var + variability.output * itl**2)
     return SteadyState(
-        concurrency=concurrency, rps=rps, prefill_load=np.minimum(rps * work, 1.0), ttft_mean_s=ttft_mean,
-        ttft_floor_s=floor, ttft_var=ttft_var, itl_mean_s=itl, itl_var=itl_var,
-        e2e_mean_s=ttft_mean + residence, e2e_var=e2e_var,
+        concurrency=concurrency,
+        rps=rps,
+        prefill_load=np.minimum(rps * work, 1.0),
+        ttft_mean_s=ttft_mean,
+        ttft_floor_s=floor,
+        ttft_var=ttft_var,
+        itl_mean_s=itl,
+        itl_var=itl_var,
+        e2e_mean_s=ttft_mean + residence,
+        e2e_var=e2e_var,
     )
 
 
@@ -145,4 +161,4 @@ def gamma_quantile(mean: Floats, variance: Floats, percentile: float) -> Floats:
     z = float(ndtri(percentile / 100.0))
     ninth = np.divide(variance, 9.0 * mean**2, out=np.zeros_like(mean), where=mean > 0)
     ninth = np.minimum(ninth, 2.0 / 9.0)
-    return mean * np.maximum(1.0 - ninth + z * np.sqrt(ninth), 0.0) ** 3
+    return np.asarray(mean * np.maximum(1.0 - ninth + z * np.sqrt(ninth), 0.0) ** 3, dtype=np.float64)

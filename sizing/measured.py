@@ -52,18 +52,38 @@ def measured_plan(question: Question) -> Plan:
     one = _per_instance(question, record, row, deployed, needed)
     return Plan(
         answer=_sentence(question, option, needed, latency, usd(cost.usd_per_month), missed, low, high),
-        feasible=not missed, peak_rps=question.demand.peak_rps, deployment=deployed, per_instance=one, latency=latency,
-        gpus_low=low * option.gpus, gpus_high=high * option.gpus, cost=cost, business=business,
-        limited_by="the measured rate per system", warnings=_warnings(question, missed, deployed, option),
-        assumptions=(*question.assumptions, split, "Measured latencies hold at the measured rate or below; the record "
-                     "gives one value, shown for every percentile."),
+        feasible=not missed,
+        peak_rps=question.demand.peak_rps,
+        deployment=deployed,
+        per_instance=one,
+        latency=latency,
+        gpus_low=low * option.gpus,
+        gpus_high=high * option.gpus,
+        cost=cost,
+        business=business,
+        limited_by="the measured rate per system",
+        warnings=_warnings(question, missed, deployed, option),
+        assumptions=(
+            *question.assumptions,
+            split,
+            "Measured latencies hold at the measured rate or below; the record "
+            "gives one value, shown for every percentile.",
+        ),
         source=source,
-        confidence=f"Repeating a benchmark gives rates within {significant(REPEATABILITY * 100, 2)} % (median of repeated "
-                   "public runs).",
-        alternatives=(), trade_off=(), excluded=_excluded(gpu, missed), load_curve=(),
-        explained=(*_explained(question, record, needed, option, source, latency),
-                   *explain_money(question, deployed, cost, business)),
-        cross_check=None, engine_version=ENGINE_VERSION, data_version=data_version(),
+        confidence=f"Repeating a benchmark gives rates within {significant(REPEATABILITY * 100, 2)} % (median "
+                   f"of repeated "
+        "public runs).",
+        alternatives=(),
+        trade_off=(),
+        excluded=_excluded(gpu, missed),
+        load_curve=(),
+        explained=(
+            *_explained(question, record, needed, option, source, latency),
+            *explain_money(question, deployed, cost, business),
+        ),
+        cross_check=None,
+        engine_version=ENGINE_VERSION,
+        data_version=data_version(),
     )
 
 
@@ -94,20 +114,22 @@ def _system(question: Question, record: Measured) -> tuple[HardwareOption, Gpu]:
     return option, gpu
 
 
-def _configuration(
-    question: Question, gpu: Gpu, option: HardwareOption, needed: int
-) -> tuple[Configuration, int, str]:
+def _configuration(question: Question, gpu: Gpu, option: HardwareOption, needed: int) -> tuple[Configuration, int, str]:
     """The configuration behind the record as far as the scenario says; an instance per system otherwise."""
     asked = question.scenario.deployment
     tp = asked.tp[0] if asked.tp and option.gpus % asked.tp[0] == 0 else option.gpus
     possible = enumerate_for(question.model, gpu, question.allowed)
     first = next((r for r in possible if r.tp == tp and r.gpus == tp), None)
     row = first or Configuration(
-        gpu=gpu, engine=engines()["trtllm"], precision=precisions()["bf16" if gpu.supports_bf16 else "fp16"],
-        kv_precision="fp16", tp=tp,
+        gpu=gpu,
+        engine=engines()["trtllm"],
+        precision=precisions()["bf16" if gpu.supports_bf16 else "fp16"],
+        kv_precision="fp16",
+        tp=tp,
     )
     split = (
-        f"Each system runs {option.gpus // tp} instances of TP{tp}." if asked.tp and tp == asked.tp[0]
+        f"Each system runs {option.gpus // tp} instances of TP{tp}."
+        if asked.tp and tp == asked.tp[0]
         else "The record does not say how a system is split into instances: shown as one instance per system."
     )
     return row, needed * (option.gpus // tp), f"{split} Engine and number format shown are not part of the record."
@@ -125,33 +147,48 @@ def _one(value: float | None) -> Latency:
     """One measured value for every percentile; NaN-free: a value that was not measured is 0 with an open end."""
     if value is None:
         return Latency(p50=None, p95=None, p99=None, low=None, high=None, asked=None)
-    return Latency(p50=value, p95=value, p99=value, asked=value,
-                   low=value * (1 - REPEATABILITY), high=value * (1 + REPEATABILITY))
+    return Latency(
+        p50=value, p95=value, p99=value, asked=value, low=value * (1 - REPEATABILITY), high=value * (1 + REPEATABILITY)
+    )
 
 
 def _missed(question: Question, latency: Latencies) -> list[tuple[str, float, float]]:
     """(name, measured ms, limit ms) of every limit the record does not meet."""
     limits = question.limits
-    pairs = (("TTFT", latency.ttft_ms.asked, limits.ttft_s), ("ITL", latency.itl_ms.asked, limits.itl_s),
-             ("E2E", latency.e2e_ms.asked, limits.e2e_s))
+    pairs = (
+        ("TTFT", latency.ttft_ms.asked, limits.ttft_s),
+        ("ITL", latency.itl_ms.asked, limits.itl_s),
+        ("E2E", latency.e2e_ms.asked, limits.e2e_s),
+    )
     return [(n, v, limit * MS) for n, v, limit in pairs if v is not None and v > limit * MS]
 
 
 def _sentence(
-    question: Question, option: HardwareOption, needed: int, latency: Latencies, monthly: str,
-    missed: list[tuple[str, float, float]], low: int, high: int,
+    question: Question,
+    option: HardwareOption,
+    needed: int,
+    latency: Latencies,
+    monthly: str,
+    missed: list[tuple[str, float, float]],
+    low: int,
+    high: int,
 ) -> str:
     name = f"{count(needed)} x {option.name}"
     if missed:
         n, value, limit = missed[0]
-        return (f"The measured record does not meet the {n} limit ({ms(value)}, limit {ms(limit)}): at its rate, "
-                f"{name} would carry {requests_per_s(question.demand.peak_rps)}. Relax the limit or measure at a lower rate.")
+        return (
+            f"The measured record does not meet the {n} limit ({ms(value)}, limit {ms(limit)}): at its rate, "
+            f"{name} would carry {requests_per_s(question.demand.peak_rps)}. Relax the limit or measure at a "
+            f"lower rate."
+        )
     ttft = f" with TTFT {ms(latency.ttft_ms.asked)}" if latency.ttft_ms.asked is not None else ""
     e2e = f", E2E {ms(latency.e2e_ms.asked)}" if latency.e2e_ms.asked is not None else ""
     price = f", for {monthly} a month" if monthly != "unknown" else ", list price unknown"
     sure = f"{low} to {high} systems" if low != high else f"{high} systems"
-    return (f"{name} ({count(needed * option.gpus)} GPUs) serve {requests_per_s(question.demand.peak_rps)}{ttft}{e2e}, as "
-            f"measured{price}; {sure} if the measurement repeats within {significant(REPEATABILITY * 100, 2)} %.")
+    return (
+        f"{name} ({count(needed * option.gpus)} GPUs) serve {requests_per_s(question.demand.peak_rps)}{ttft}{e2e}, as "
+        f"measured{price}; {sure} if the measurement repeats within {significant(REPEATABILITY * 100, 2)} %."
+    )
 
 
 def _per_instance(
@@ -170,12 +207,22 @@ def _per_instance(
     out = rps * question.traffic.output_tokens
     return PerInstance(
         max_rps=record.rps_per_system * each * question.scenario.deployment.max_utilization,
-        stable_rps=record.rps_per_system * each, rps=rps, concurrency=concurrency,
-        max_concurrency=int(fit.max_concurrency[0]), memory_per_gpu_gb=row.gpu.memory_bytes / GB,
-        weights_gb=float(fit.weights[0]) * whole, kv_gb=kv, kv_per_sequence_gb=per_sequence,
-        activations_gb=float(fit.activations[0]) * whole, overhead_gb=float(fit.overhead[0]) * whole,
-        kv_used_gb=min(concurrency * per_sequence, kv), free_gb=max(kv - concurrency * per_sequence, 0.0),
-        output_tokens_per_s=out, output_tokens_per_s_per_gpu=out / row.gpus, prefill_share=None, decode_step_ms=record.itl_ms,
+        stable_rps=record.rps_per_system * each,
+        rps=rps,
+        concurrency=concurrency,
+        max_concurrency=int(fit.max_concurrency[0]),
+        memory_per_gpu_gb=row.gpu.memory_bytes / GB,
+        weights_gb=float(fit.weights[0]) * whole,
+        kv_gb=kv,
+        kv_per_sequence_gb=per_sequence,
+        activations_gb=float(fit.activations[0]) * whole,
+        overhead_gb=float(fit.overhead[0]) * whole,
+        kv_used_gb=min(concurrency * per_sequence, kv),
+        free_gb=max(kv - concurrency * per_sequence, 0.0),
+        output_tokens_per_s=out,
+        output_tokens_per_s_per_gpu=out / row.gpus,
+        prefill_share=None,
+        decode_step_ms=record.itl_ms,
         prefill_ms=None,
     )
 
@@ -184,8 +231,12 @@ def _warnings(
     question: Question, missed: list[tuple[str, float, float]], deployed: Deployed, option: HardwareOption
 ) -> tuple[PlanWarning, ...]:
     out = [
-        PlanWarning(code="measured_misses_limit", severity="error", source="measured record",
-                    message=f"Measured {n} {ms(v)} is above the limit of {ms(limit)}.")
+        PlanWarning(
+            code="measured_misses_limit",
+            severity="error",
+            source="measured record",
+            message=f"Measured {n} {ms(v)} is above the limit of {ms(limit)}.",
+        )
         for n, v, limit in missed
     ]
     purchase = (w for w in rules.about_purchase(question, deployed, option) if w.code != "idle_gpus")
@@ -194,8 +245,12 @@ def _warnings(
 
 def _excluded(gpu: Gpu, missed: list[tuple[str, float, float]]) -> tuple[Excluded, ...]:
     return tuple(
-        Excluded(gpu=gpu.id, closest="measured record", reason=f"Measured {n} {ms(v)} (limit {ms(limit)}).",
-                 relaxation=f"A {n} limit of {ms(v)}.")
+        Excluded(
+            gpu=gpu.id,
+            closest="measured record",
+            reason=f"Measured {n} {ms(v)} (limit {ms(limit)}).",
+            relaxation=f"A {n} limit of {ms(v)}.",
+        )
         for n, v, limit in missed
     )
 
@@ -207,14 +262,29 @@ def _explained(
     spares, cap = question.scenario.deployment.spare_instances, question.scenario.deployment.max_utilization
     lines = [
         ("peak_rps", requests_per_s(peak), "as asked; see demand", question.demand.how, "module sizing.demand"),
-        ("systems", count(needed), "ceil(peak / (measured requests/s per system x utilisation cap)) + spares",
-         f"ceil({significant(peak)} / ({significant(record.rps_per_system)} x {cap:g})) + {spares} = {needed}", source),
-        ("gpus", count(needed * option.gpus), "systems x GPUs per system",
-         f"{needed} x {option.gpus} = {needed * option.gpus}", "catalogue: systems.csv"),
+        (
+            "systems",
+            count(needed),
+            "ceil(peak / (measured requests/s per system x utilisation cap)) + spares",
+            f"ceil({significant(peak)} / ({significant(record.rps_per_system)} x {cap:g})) + {spares} = {needed}",
+            source,
+        ),
+        (
+            "gpus",
+            count(needed * option.gpus),
+            "systems x GPUs per system",
+            f"{needed} x {option.gpus} = {needed * option.gpus}",
+            "catalogue: systems.csv",
+        ),
         ("max_rps", requests_per_s(record.rps_per_system), "measured, per system", "", source),
         ("ttft_ms", ms(latency.ttft_ms.asked), "measured", "", source),
         ("itl_ms", ms(latency.itl_ms.asked), "measured", "", source),
-        ("e2e_ms", ms(latency.e2e_ms.asked), "TTFT + (OSL - 1) x ITL",
-         f"{ms(record.ttft_ms)} + {count(gaps)} x {ms(record.itl_ms)}", "definition; inputs measured"),
+        (
+            "e2e_ms",
+            ms(latency.e2e_ms.asked),
+            "TTFT + (OSL - 1) x ITL",
+            f"{ms(record.ttft_ms)} + {count(gaps)} x {ms(record.itl_ms)}",
+            "definition; inputs measured",
+        ),
     ]
     return tuple(Explained(name=n, value=v, formula=f, numbers=s, source=o) for n, v, f, s, o in lines)

@@ -17,6 +17,7 @@ from sizing.precision import KV_BYTES, WIDE_BYTES
 
 RUNTIME_BYTES = constant("runtime_bytes")
 COMMUNICATION_BYTES = constant("communication_bytes")
+STATE_BYTES = constant("recurrent_state_bytes")
 ACTIVATION_COPIES = constant("activation_copies")
 ACTIVATION_FLOOR_BYTES = constant("activation_floor_bytes")
 
@@ -62,18 +63,20 @@ def embedding_parameters(model: Model) -> float:
 def kv_bytes_per_sequence(model: Model, tokens: float, kv_bytes: float | Floats, block_tokens: Floats) -> Floats:
     """KV cache of one sequence in bytes, before splitting over GPUs.
 
-    KV = b x (E_full x ceil_block(n) + E_sliding x min(ceil_block(n), window)) + 2 x state, where E counts cached
-    values per token over all layers of a kind and n the tokens. Source: definition of the KV cache; block granularity
+    KV = b x (E_full x ceil_block(n) + E_sliding x min(ceil_block(n), window)) + 4 x state, where E counts cached
+    values per token over all layers of a kind, n the tokens, and recurrent state is kept in float32. Source:
+    definition of the KV cache; block granularity
     from PagedAttention (Kwon et al., SOSP 2023).
     """
     held = np.ceil(tokens / block_tokens) * block_tokens
     sliding = np.minimum(held, model.sliding_window or np.inf) if model.sliding_layers else 0.0
     growing = np.asarray(kv_bytes) * (model.kv_elements_full * held + model.kv_elements_sliding * sliding)
-    return np.asarray(growing + WIDE_BYTES * model.state_elements, dtype=np.float64)
+    return np.asarray(growing + STATE_BYTES * model.state_elements, dtype=np.float64)
 
 
 def kv_share(model: Model, tp: Floats) -> Floats:
-    """Share of the KV cache each GPU of a TP group holds: ceil(heads / TP) / heads; all of it for MLA's latent vector."""
+    """Share of the KV cache each GPU of a TP group holds: ceil(heads / TP) / heads; all of it for MLA's latent
+    vector."""
     if model.attention == "mla":
         return np.ones_like(tp)
     return np.ceil(model.kv_heads / tp) / model.kv_heads
@@ -120,7 +123,12 @@ def memory_fit(model: Model, candidates: Candidates, tokens: float) -> MemoryFit
     scheduled = candidates.column(lambda r: r.engine.sequences(r.gpu))
     held = np.floor(available / np.maximum(per_sequence, 1.0)) * candidates.dp
     return MemoryFit(
-        capacity=capacity, usable=usable, weights=weights, activations=activations, overhead=overhead,
-        kv_available=available, kv_per_sequence=per_sequence,
+        capacity=capacity,
+        usable=usable,
+        weights=weights,
+        activations=activations,
+        overhead=overhead,
+        kv_available=available,
+        kv_per_sequence=per_sequence,
         max_concurrency=np.minimum(held, scheduled * candidates.dp),
     )

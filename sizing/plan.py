@@ -47,16 +47,35 @@ def _infeasible(question: Question, out: tuple[Excluded, ...]) -> Plan:
     """Nothing meets the limits: the reasons and the nearest way out."""
     demand, traffic = question.demand, question.traffic
     return Plan(
-        answer=answer.infeasible(question, out), feasible=False, peak_rps=demand.peak_rps, deployment=None,
-        per_instance=None, latency=None, gpus_low=None, gpus_high=None, cost=None,
+        answer=answer.infeasible(question, out),
+        feasible=False,
+        peak_rps=demand.peak_rps,
+        deployment=None,
+        per_instance=None,
+        latency=None,
+        gpus_low=None,
+        gpus_high=None,
+        cost=None,
         business=in_business_terms(demand.peak_rps, traffic.input_tokens, traffic.output_tokens, demand),
-        limited_by="", warnings=tuple(rules.about_model(question)), assumptions=question.assumptions, source="",
-        confidence="", alternatives=(), trade_off=(), excluded=out, load_curve=(), explained=(), cross_check=None,
-        engine_version=ENGINE_VERSION, data_version=data_version(),
+        limited_by="",
+        warnings=tuple(rules.about_model(question)),
+        assumptions=question.assumptions,
+        source="",
+        confidence="",
+        alternatives=(),
+        trade_off=(),
+        excluded=out,
+        load_curve=(),
+        explained=(),
+        cross_check=None,
+        engine_version=ENGINE_VERSION,
+        data_version=data_version(),
     )
 
 
-def _feasible(question: Question, evaluated: Evaluated, sized: Sized, chosen: list[int], out: tuple[Excluded, ...]) -> Plan:
+def _feasible(
+    question: Question, evaluated: Evaluated, sized: Sized, chosen: list[int], out: tuple[Excluded, ...]
+) -> Plan:
     rows = np.array(chosen)
     around = spread(question, evaluated, sized, rows)
     winner, index = chosen[0], int(sized.index[chosen[0]])
@@ -73,19 +92,31 @@ def _feasible(question: Question, evaluated: Evaluated, sized: Sized, chosen: li
     better = frontier(question, evaluated, sized, winner)
     interval = around.basis[0]
     return Plan(
-        answer=answer.sentence(question, row, deployed, latency, cost, bound, low, high), feasible=True,
-        peak_rps=question.demand.peak_rps, deployment=deployed, per_instance=one, latency=latency, gpus_low=low,
-        gpus_high=high, cost=cost, business=business, limited_by=bound,
+        answer=answer.sentence(question, row, deployed, latency, cost, bound, low, high),
+        feasible=True,
+        peak_rps=question.demand.peak_rps,
+        deployment=deployed,
+        per_instance=one,
+        latency=latency,
+        gpus_low=low,
+        gpus_high=high,
+        cost=cost,
+        business=business,
+        limited_by=bound,
         warnings=_warnings(question, evaluated, sized, winner, latency.itl_ms.asked, around),
-        assumptions=(*question.assumptions, *_assumed(question, evaluated, index)), source=evaluated.sources[index],
+        assumptions=(*question.assumptions, *_assumed(question, evaluated, index)),
+        source=evaluated.sources[index],
         confidence=answer.confidence(interval.basis, interval.low_factor, interval.high_factor),
         alternatives=tuple(
             candidate_of(question, evaluated, sized, k, *_gpu_range(around, n)) for n, k in enumerate(chosen) if n
         ),
         trade_off=tuple(candidate_of(question, evaluated, better, k, low, high) for k in range(len(better.index))),
-        excluded=out, load_curve=load_curve_of(question, evaluated, index),
+        excluded=out,
+        load_curve=load_curve_of(question, evaluated, index),
         explained=explain(question, row, deployed, one, latency, cost, business, evaluated.sources[index]),
-        cross_check=None, engine_version=ENGINE_VERSION, data_version=data_version(),
+        cross_check=None,
+        engine_version=ENGINE_VERSION,
+        data_version=data_version(),
     )
 
 
@@ -96,14 +127,17 @@ def _gpu_range(around: Spread, n: int) -> tuple[int, int | None]:
 
 
 def _warnings(
-    question: Question, evaluated: Evaluated, sized: Sized, winner: int, itl_ms: float, around: Spread
+    question: Question, evaluated: Evaluated, sized: Sized, winner: int, itl_ms: float | None, around: Spread
 ) -> tuple[PlanWarning, ...]:
     """All rules, errors first."""
     row = evaluated.candidates.rows[sized.index[winner]]
     deployed = deployed_as(question, evaluated, sized, winner)
     found = [
-        *rules.about_model(question), *rules.about_hardware(question, row), *rules.about_latency(question, itl_ms),
-        *rules.about_evidence(around.basis[0]), *rules.about_accuracy(row),
+        *rules.about_model(question),
+        *rules.about_hardware(question, row),
+        *rules.about_latency(question, itl_ms),
+        *rules.about_evidence(around.basis[0]),
+        *rules.about_accuracy(row),
         *rules.about_purchase(question, deployed, sized.options[winner]),
         *rules.about_ranking(question, sized, sized.options[winner]),
     ]
@@ -115,7 +149,8 @@ def _assumed(question: Question, evaluated: Evaluated, index: int) -> tuple[str,
     """Engine settings the answer rests on."""
     row = evaluated.candidates.rows[index]
     notes = [
-        f"{row.engine.label}: {row.engine.budget(row.gpu):,} tokens per step, at most {row.engine.sequences(row.gpu):,} "
+        f"{row.engine.label}: {row.engine.budget(row.gpu):,} tokens per step, at most "
+        f"{row.engine.sequences(row.gpu):,} "
         f"sequences, {row.engine.memory_fraction:.0%} of GPU memory, chunked prefill.",
         f"KV cache in {'FP8' if row.kv_precision == 'fp8' else '16 bit'}.",
         "Percentiles come from the analytic load model: stationary load, first come first served, replicas share the "

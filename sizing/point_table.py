@@ -14,7 +14,7 @@ from sizing.memory import memory_fit
 from sizing.point_rows import Point
 from sizing.protocols import Lengths
 from sizing.steps.rates import Hardware, hardware, rates
-from sizing.steps.roofline import Roofline, decode_step_s, prefill_s, prefill_work_s
+from sizing.steps.roofline import Roofline, decode_step_s, prefill_s, prefill_work_s, prompt_step_s
 from sizing.steps.shape import Shape, shapes_of
 from sizing.steps.times import StepSource, StepTimes, Traffic
 
@@ -116,7 +116,7 @@ def roofline_times(points: PointTable, concurrency: Floats, source: Roofline) ->
         decode_s=decode_step_s(points.shape, speed, concurrency, points.context),
         prefill_s=prefill_s(points.shape, speed, new, points.cached)[:, 0],
         prefill_work_s=prefill_work_s(points.shape, speed, new, points.cached)[:, 0] / ways,
-        source=source.source,
+        source=source.source, prompt_step_s=prompt_step_s(points.shape, speed)[:, 0],
     )
 
 

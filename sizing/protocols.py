@@ -14,7 +14,8 @@ from sizing.candidates import Floats
 from sizing.steps.times import StepTimes
 
 CLOSED_LOOP_ROUNDS = 10.0
-"""Requests per slot in a published closed loop (InferenceMAX sends 10 x concurrency), of which one is the start burst."""
+"""Requests per slot in a published closed loop (InferenceMAX sends 10 x concurrency), of which one is the start
+burst."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +34,8 @@ class Lengths:
 
 @dataclass(frozen=True, kw_only=True)
 class Expected:
-    """Mean times in seconds and rates per second of one instance, columns (C, 1); NaN where a mode has no such value."""
+    """Mean times in seconds and rates per second of one instance, columns (C, 1); NaN where a mode has no such
+    value."""
 
     ttft_s: Floats
     itl_s: Floats
@@ -64,8 +66,17 @@ def static_batch(times: StepTimes, lengths: Lengths, batch: Floats, fits: Floats
 
 
 def work_conserving_itl_s(times: StepTimes, lengths: Lengths, concurrency: Floats) -> Floats:
-    """ITL with B sequences in flight, each replaced when it ends: decode(B) + B x work / OSL (work conservation)."""
-    return np.asarray(times.decode_s + concurrency * times.prefill_work_s[:, None] / lengths.output, dtype=np.float64)
+    """ITL with B sequences in flight, each replaced when it ends: decode(B) + (B - 1) x work / OSL + share of prompt steps x
+    their fixed time (work conservation)."""
+    shared = prompt_steps_share(lengths, concurrency) * np.reshape(times.prompt_step_s, (-1, 1))
+    others = np.maximum(concurrency - 1.0, 0.0)
+    return times.decode_s + others * times.prefill_work_s[:, None] / lengths.output + shared
+
+
+def prompt_steps_share(lengths: Lengths, concurrency: Floats) -> Floats:
+    """Share of steps that carry prompt tokens: 1 - exp(-a), with a = B / OSL x chunks per prompt prompts per step."""
+    chunks = np.maximum(lengths.new / lengths.budget, 1.0)
+    return -np.expm1(-concurrency / lengths.output * chunks)
 
 
 def fixed_concurrency(times: StepTimes, lengths: Lengths, concurrency: Floats, fits: Floats) -> Expected:
@@ -89,7 +100,8 @@ def fixed_concurrency(times: StepTimes, lengths: Lengths, concurrency: Floats, f
 
 
 def offline_max_throughput(times: StepTimes, lengths: Lengths, fits: Floats) -> Expected:
-    """All requests queued: as many in flight as memory and engine hold; then work conservation. TTFT excludes the queue.
+    """All requests queued: as many in flight as memory and engine hold; then work conservation. TTFT excludes the
+    queue.
 
     rate = B / (OSL x decode(B) + B x work).
     """

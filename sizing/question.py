@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeVar
 
 from sizing.candidates import Allowed
@@ -55,8 +56,14 @@ def understand(scenario: Scenario) -> Question:
         raise InvalidScenario(problems.found)
     traffic, variability, about_lengths = _traffic(scenario)
     return Question(
-        scenario=scenario, model=model, demand=demand, traffic=traffic, variability=variability,
-        limits=AskedLimits.of(scenario.limits, scenario.workload.mode), gpus=chosen, allowed=allowed,
+        scenario=scenario,
+        model=model,
+        demand=demand,
+        traffic=traffic,
+        variability=variability,
+        limits=AskedLimits.of(scenario.limits, scenario.workload.mode),
+        gpus=chosen,
+        allowed=allowed,
         gpu_prices={g.id: g.price_usd for g in scenario.deployment.custom_gpus if g.price_usd is not None},
         assumptions=(*about_model, demand.how, *about_lengths),
     )
@@ -95,11 +102,10 @@ def _model(scenario: Scenario) -> tuple[Model, tuple[str, ...]]:
 
 def _gpus(scenario: Scenario, problems: _Problems) -> tuple[Gpu, ...]:
     """The accelerators considered: those named, plus every custom one; all of the catalogue when none is named."""
-    specs = (problems.collect(lambda g=g: gpu_from_spec(g.model_dump(exclude_none=True)))  # type: ignore[misc]
-             for g in scenario.deployment.custom_gpus)
-    custom = {g.id: g for g in specs if g is not None}
+    asked = (g.model_dump(exclude_none=True) for g in scenario.deployment.custom_gpus)
+    custom = {g.id: g for spec in asked if (g := problems.collect(partial(gpu_from_spec, spec))) is not None}
     named = scenario.deployment.gpus or ([] if custom else list(gpus()))
-    found = [custom.get(n) or problems.collect(lambda n=n: resolve_gpu(n)) for n in named]  # type: ignore[misc]
+    found = [custom.get(name) or problems.collect(partial(resolve_gpu, name)) for name in named]
     return tuple(dict.fromkeys([g for g in found if g is not None] + list(custom.values())))
 
 
@@ -108,13 +114,16 @@ def _allowed(scenario: Scenario, problems: _Problems) -> Allowed:
     asked = scenario.deployment
 
     def ids(names: list[str], resolve: Callable[[str], str]) -> tuple[str, ...]:
-        return tuple(i for n in names if (i := problems.collect(lambda: resolve(n))) is not None)
+        found = (problems.collect(partial(resolve, name)) for name in names)
+        return tuple(i for i in found if i is not None)
 
     return Allowed(
         engines=ids(asked.engines, lambda n: resolve_engine(n).id),
         precisions=ids(asked.precisions, lambda n: resolve_precision(n).id),
         kv_precisions=ids(asked.kv_precisions, resolve_kv_precision),
-        tp=tuple(asked.tp), pp=tuple(asked.pp), ep=tuple(asked.ep),
+        tp=tuple(asked.tp),
+        pp=tuple(asked.pp),
+        ep=tuple(asked.ep),
     )
 
 
@@ -123,7 +132,7 @@ def _traffic(scenario: Scenario) -> tuple[Traffic, Variability, tuple[str, ...]]
     workload = scenario.workload
     prompt, prompt_var = lognormal(workload.input_tokens)
     output, output_var = lognormal(workload.output_tokens)
-    arrivals = workload.arrivals.gamma.cv ** 2 if isinstance(workload.arrivals, Gamma) else 1.0
+    arrivals = workload.arrivals.gamma.cv**2 if isinstance(workload.arrivals, Gamma) else 1.0
     about = []
     if prompt_var == 0.0 and output_var == 0.0:
         about.append("Every request has the mean prompt and output length; give p50 and p95 to let them vary.")

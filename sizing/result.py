@@ -92,8 +92,10 @@ class PerInstance(Result):
                                                   "Generated tokens per second and GPU at the peak load.")
     prefill_share: float | None = quantity("Time spent on prefill", "fraction", "rate x prefill time",
                                     "Share of engine time taken by prompts.")
-    decode_step_ms: float | None = quantity("Decode step", "ms", "see L1 step time", "One decode step at this concurrency.")
-    prefill_ms: float | None = quantity("Prefill of one prompt", "ms", "see L1 step time", "Engine time for one mean prompt.")
+    decode_step_ms: float | None = quantity("Decode step", "ms", "see L1 step time", "One decode step at this "
+                                                                                     "concurrency.")
+    prefill_ms: float | None = quantity("Prefill of one prompt", "ms", "see L1 step time", "Engine time for one "
+                                                                                           "mean prompt.")
 
 
 class Latency(Result):

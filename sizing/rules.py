@@ -26,17 +26,22 @@ def about_model(question: Question) -> Iterator[PlanWarning]:
     tokens = traffic.input_tokens + traffic.output_tokens
     if model.max_context is None:
         yield PlanWarning(
-            code="context_unknown", severity="info", source="catalogue",
+            code="context_unknown",
+            severity="info",
+            source="catalogue",
             message=f"The context window of {model.id} is not known: check that it holds {count(tokens)} tokens.",
         )
     elif tokens > model.max_context:
         room = int(model.max_context - traffic.output_tokens)
         yield PlanWarning(
-            code="context_exceeded", severity="error", source=model.source,
+            code="context_exceeded",
+            severity="error",
+            source=model.source,
             message=f"Prompt and output need {count(tokens)} tokens, the context window of {model.id} holds "
-                    f"{count(model.max_context)}: the model cannot serve this.",
+            f"{count(model.max_context)}: the model cannot serve this.",
             fix=Fix(key="workload.input_tokens", value=room, label=f"Shorten the prompt to {count(room)} tokens")
-            if room > traffic.cached_tokens else None,
+            if room > traffic.cached_tokens
+            else None,
         )
 
 
@@ -45,33 +50,45 @@ def about_hardware(question: Question, row: Configuration) -> Iterator[PlanWarni
     gpu, model = row.gpu, question.model
     if row.tp > NVLINK_TP and not gpu.has_fast_link:
         yield PlanWarning(
-            code="tp_without_nvlink", severity="warning", source=DECK,
+            code="tp_without_nvlink",
+            severity="warning",
+            source=DECK,
             message=f"TP{row.tp} over PCIe: with more than TP2, GPUs with NVLink (HGX, DGX) are strongly preferred.",
             fix=Fix(key="deployment.tp", value=[1, 2], label="Consider only TP1 and TP2"),
         )
     elif row.tp > max(gpu.domain_gpus, NVLINK_TP):
         yield PlanWarning(
-            code="tp_beyond_bridge", severity="warning", source=DECK,
+            code="tp_beyond_bridge",
+            severity="warning",
+            source=DECK,
             message=f"TP{row.tp} leaves the NVLink bridge of {gpu.domain_gpus} GPUs: collectives cross PCIe.",
             fix=Fix(key="deployment.tp", value=[1, gpu.domain_gpus], label=f"Stay within {gpu.domain_gpus} GPUs"),
         )
     if model.params_total > NVLINK_PARAMS and not gpu.has_fast_link:
         yield PlanWarning(
-            code="large_model_on_pcie", severity="warning", source=DECK,
-            message=f"{model.id} has {model.params_total / 1e9:.3g} billion parameters: above 13 billion, GPUs with NVLink "
-                    "are preferred to PCIe cards.",
+            code="large_model_on_pcie",
+            severity="warning",
+            source=DECK,
+            message=f"{model.id} has {model.params_total / 1e9:.3g} billion parameters: above 13 billion, GPUs "
+                    f"with NVLink "
+            "are preferred to PCIe cards.",
         )
     if model.attention != "mla" and model.kv_heads % row.tp:
         yield PlanWarning(
-            code="tp_not_dividing_kv_heads", severity="warning",
+            code="tp_not_dividing_kv_heads",
+            severity="warning",
             source="vLLM and TensorRT-LLM replicate KV heads when TP exceeds them",
-            message=f"TP{row.tp} does not divide the {model.kv_heads} KV heads: heads are copied and KV memory is wasted.",
+            message=f"TP{row.tp} does not divide the {model.kv_heads} KV heads: heads are copied and KV memory "
+                    f"is wasted.",
             fix=_dividing_tp(question),
         )
     if row.gpus > max(8, gpu.domain_gpus):
         yield PlanWarning(
-            code="instance_spans_servers", severity="warning", source=DECK,
-            message=f"One instance needs {row.gpus} GPUs and spans several servers: it depends on the network between them.",
+            code="instance_spans_servers",
+            severity="warning",
+            source=DECK,
+            message=f"One instance needs {row.gpus} GPUs and spans several servers: it depends on the network "
+                    f"between them.",
         )
 
 
@@ -81,20 +98,24 @@ def _dividing_tp(question: Question) -> Fix | None:
     return Fix(key="deployment.tp", value=list(sizes), label=f"Consider only TP {', '.join(map(str, sizes))}")
 
 
-def about_latency(question: Question, itl_ms: float) -> Iterator[PlanWarning]:
+def about_latency(question: Question, itl_ms: float | None) -> Iterator[PlanWarning]:
     """Streaming output slower than people read."""
-    if question.scenario.workload.mode != "streaming" or question.traffic.output_tokens < 2:
+    if question.scenario.workload.mode != "streaming" or question.traffic.output_tokens < 2 or itl_ms is None:
         return
     p = f"p{question.limits.percentile:g}"
     if itl_ms > AVERAGE_READING_MS:
         yield PlanWarning(
-            code="slower_than_reading", severity="warning", source=DECK,
+            code="slower_than_reading",
+            severity="warning",
+            source=DECK,
             message=f"{p} ITL {ms(itl_ms)} is slower than an average reader ({ms(AVERAGE_READING_MS)} per token).",
             fix=Fix(key="limits.itl_ms", value=AVERAGE_READING_MS, label=f"Limit ITL to {ms(AVERAGE_READING_MS)}"),
         )
     elif itl_ms > FAST_READING_MS:
         yield PlanWarning(
-            code="slower_than_fast_reading", severity="info", source=DECK,
+            code="slower_than_fast_reading",
+            severity="info",
+            source=DECK,
             message=f"{p} ITL {ms(itl_ms)} is slower than a fast reader ({ms(FAST_READING_MS)} per token).",
             fix=Fix(key="limits.itl_ms", value=FAST_READING_MS, label=f"Limit ITL to {ms(FAST_READING_MS)}"),
         )
@@ -108,8 +129,11 @@ def about_accuracy(row: Configuration) -> Iterator[PlanWarning]:
     facts = [q for q in quantization() if q.record_type == "accuracy" and method in q.method and q.loss]
     seen = f" Published: {facts[0].model} {facts[0].metric} {facts[0].loss} ({facts[0].source})." if facts else ""
     yield PlanWarning(
-        code="quantized_weights", severity="info", source="catalogue: quantization.csv",
-        message=f"{row.precision.label} weights: {row.precision.accuracy} of answer quality; test it on your task.{seen}",
+        code="quantized_weights",
+        severity="info",
+        source="catalogue: quantization.csv",
+        message=f"{row.precision.label} weights: {row.precision.accuracy} of answer quality; test it on your "
+                f"task.{seen}",
         fix=Fix(key="deployment.precisions", value=["bf16", "fp8"], label="Consider only BF16 and FP8"),
     )
 
@@ -118,31 +142,44 @@ def about_purchase(question: Question, deployed: Deployed, option: HardwareOptio
     """Price, spares and idle GPUs."""
     if option.price_covers == "unknown":
         yield PlanWarning(
-            code="price_unknown", severity="warning", source=option.source,
+            code="price_unknown",
+            severity="warning",
+            source=option.source,
             message=f"No list price is known for {option.name}: enter one to see cost and to rank it by cost.",
         )
     elif option.price_covers == "gpus_only":
         yield PlanWarning(
-            code="price_gpus_only", severity="info", source=option.source,
+            code="price_gpus_only",
+            severity="info",
+            source=option.source,
             message=f"The price of {option.name} covers the GPUs only: chassis, CPUs and network come on top.",
         )
     if option.assumed:
         yield PlanWarning(
-            code="system_assumed", severity="info", source=DECK,
+            code="system_assumed",
+            severity="info",
+            source=DECK,
             message=f"No server with {deployed.gpu} is in the catalogue: results are for an assumed 8-GPU server.",
         )
     idle = (deployed.gpus_bought - deployed.gpus) // (deployed.tp * deployed.pp * deployed.dp)
     if idle >= 1:
         yield PlanWarning(
-            code="idle_gpus", severity="info", source="arithmetic",
+            code="idle_gpus",
+            severity="info",
+            source="arithmetic",
             message=f"The systems hold {deployed.gpus_bought} GPUs, {deployed.gpus} are used: {idle} more "
-                    f"instance{'s' if idle > 1 else ''} would cost nothing extra.",
-            fix=Fix(key="deployment.spare_instances", value=question.scenario.deployment.spare_instances + idle,
-                    label=f"Use {'them' if idle > 1 else 'it'} as spare"),
+            f"instance{'s' if idle > 1 else ''} would cost nothing extra.",
+            fix=Fix(
+                key="deployment.spare_instances",
+                value=question.scenario.deployment.spare_instances + idle,
+                label=f"Use {'them' if idle > 1 else 'it'} as spare",
+            ),
         )
     elif deployed.spare_instances == 0:
         yield PlanWarning(
-            code="no_spare", severity="info", source="arithmetic",
+            code="no_spare",
+            severity="info",
+            source="arithmetic",
             message="No spare instance: while one is down, the peak no longer fits within the limits.",
             fix=Fix(key="deployment.spare_instances", value=1, label="Add one spare instance"),
         )
@@ -154,9 +191,12 @@ def about_ranking(question: Question, sized: Sized, option: HardwareOption) -> I
         return
     if len({o.price_covers for o in sized.options} - {"unknown"}) > 1:
         yield PlanWarning(
-            code="price_bases_differ", severity="warning", source=option.source,
-            message="The ranking compares list prices of complete systems with prices of GPUs alone: enter the prices you "
-                    "are quoted before deciding between GPU types by cost.",
+            code="price_bases_differ",
+            severity="warning",
+            source=option.source,
+            message="The ranking compares list prices of complete systems with prices of GPUs alone: enter the "
+                    "prices you "
+            "are quoted before deciding between GPU types by cost.",
         )
 
 
@@ -164,6 +204,9 @@ def about_evidence(found: Interval) -> Iterator[PlanWarning]:
     """Predictions far from anything measured."""
     if found.rows == 0:
         yield PlanWarning(
-            code="no_evidence", severity="warning", source="evidence library",
-            message=f"Nothing comparable was ever measured in the evidence library: {found.basis}. Benchmark before buying.",
+            code="no_evidence",
+            severity="warning",
+            source="evidence library",
+            message=f"Nothing comparable was ever measured in the evidence library: {found.basis}. Benchmark "
+                    f"before buying.",
         )

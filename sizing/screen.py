@@ -83,7 +83,11 @@ def evaluate(question: Question, everything: Candidates, choice: StepChoice | No
 
 
 def under_load(
-    question: Question, candidates: Candidates, memory: MemoryFit, times: StepTimes, sources: tuple[str, ...],
+    question: Question,
+    candidates: Candidates,
+    memory: MemoryFit,
+    times: StepTimes,
+    sources: tuple[str, ...],
     grid: Floats,
 ) -> Evaluated:
     """Steady state and capacity from given step times (also used with times at the ends of their interval)."""
@@ -92,7 +96,12 @@ def under_load(
     latencies = at_percentile(state, question.limits.percentile)
     held = capacity(state, latencies, question.limits, question.scenario.deployment.max_utilization)
     return Evaluated(
-        candidates=candidates, memory=memory, times=times, sources=sources, state=state, latencies=latencies,
+        candidates=candidates,
+        memory=memory,
+        times=times,
+        sources=sources,
+        state=state,
+        latencies=latencies,
         capacity=held,
     )
 
@@ -103,7 +112,9 @@ def instances_needed(peak_rps: float, rps: Floats) -> NDArray[np.int64]:
 
 
 def size(
-    question: Question, evaluated: Evaluated, index: NDArray[np.intp] | None = None,
+    question: Question,
+    evaluated: Evaluated,
+    index: NDArray[np.intp] | None = None,
     needed: NDArray[np.int64] | None = None,
 ) -> Sized:
     """Instances, systems and list cost of every candidate with any capacity within the limits.
@@ -122,11 +133,18 @@ def size(
     offers = all_offers(question)
     chosen = cheapest_option(total, each, gpu_index, offers)
     return Sized(
-        index=able, instances=total, rps=load, position=position,
-        ttft_s=position.of(evaluated.latencies.ttft_s[able]), itl_s=position.of(evaluated.latencies.itl_s[able]),
-        e2e_s=position.of(evaluated.latencies.e2e_s[able]), gpus=total * each,
+        index=able,
+        instances=total,
+        rps=load,
+        position=position,
+        ttft_s=position.of(evaluated.latencies.ttft_s[able]),
+        itl_s=position.of(evaluated.latencies.itl_s[able]),
+        e2e_s=position.of(evaluated.latencies.e2e_s[able]),
+        gpus=total * each,
         options=tuple(offers[g][o] for g, o in zip(gpu_index, chosen.option_index, strict=True)),
-        systems=chosen.systems, gpus_bought=chosen.gpus_bought, usd_per_hour=chosen.usd_per_hour,
+        systems=chosen.systems,
+        gpus_bought=chosen.gpus_bought,
+        usd_per_hour=chosen.usd_per_hour,
         power_kw=chosen.power_kw,
     )
 
@@ -134,7 +152,8 @@ def size(
 def all_offers(question: Question) -> list[tuple[HardwareOption, ...]]:
     """What each considered GPU can be bought or rented in, at the location and prices of the scenario.
 
-    When some considered GPU is priced without chassis only, every GPU is priced so where such a price exists: a complete
+    When some considered GPU is priced without chassis only, every GPU is priced so where such a price exists: a
+    complete
     system is not compared with bare GPUs.
     """
     found = [_offers(question, gpu) for gpu in question.gpus]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sizing.candidates import Configuration, table
+from sizing.capacity import at_rate
 from sizing.catalog import gpus
 from sizing.compose import MS
 from sizing.engines import engines
@@ -14,7 +15,6 @@ from sizing.question import Question, understand
 from sizing.result import CrossCheck, Plan
 from sizing.scenario.schema import Scenario
 from sizing.screen import evaluate, instances_needed
-from sizing.capacity import at_rate
 from sizing.steps.kernel import KernelTables
 
 AGREES = 0.15  # differences below this are within the error of either source
@@ -45,8 +45,11 @@ def second_opinion(scenario: Scenario, plan: Plan) -> CrossCheck:
     assert plan.per_instance is not None
     at = at_rate(checked.state.rps, np.array([plan.per_instance.rps]))
     return CrossCheck(
-        source=checked.sources[0], max_rps=rps, instances=instances,
-        decode_step_ms=float(at.of(checked.times.decode_s)[0]) * MS, prefill_ms=float(checked.times.prefill_s[0]) * MS,
+        source=checked.sources[0],
+        max_rps=rps,
+        instances=instances,
+        decode_step_ms=float(at.of(checked.times.decode_s)[0]) * MS,
+        prefill_ms=float(checked.times.prefill_s[0]) * MS,
         message=_finding(rps / plan.per_instance.max_rps - 1, instances, plan.deployment.instances, rps),
     )
 
@@ -57,8 +60,14 @@ def _row(question: Question, plan: Plan) -> Configuration:
     assert d is not None
     gpu = next((g for g in question.gpus if g.id == d.gpu), None) or gpus()[d.gpu]
     return Configuration(
-        gpu=gpu, engine=engines()[d.engine], precision=precisions()[d.weight_precision], kv_precision=d.kv_precision,
-        tp=d.tp, pp=d.pp, ep=d.ep, dp=d.dp,
+        gpu=gpu,
+        engine=engines()[d.engine],
+        precision=precisions()[d.weight_precision],
+        kv_precision=d.kv_precision,
+        tp=d.tp,
+        pp=d.pp,
+        ep=d.ep,
+        dp=d.dp,
     )
 
 
@@ -75,6 +84,10 @@ def _finding(difference: float, instances: int, planned: int, rps: float) -> str
 
 def _none(message: str, sources: tuple[str, ...] = ()) -> CrossCheck:
     return CrossCheck(
-        source=sources[0] if sources else "kernel tables", max_rps=None, instances=None, decode_step_ms=None,
-        prefill_ms=None, message=message,
+        source=sources[0] if sources else "kernel tables",
+        max_rps=None,
+        instances=None,
+        decode_step_ms=None,
+        prefill_ms=None,
+        message=message,
     )

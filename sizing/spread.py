@@ -48,8 +48,12 @@ def _at_end(
     index = sized.index[rows]
     candidates = evaluated.candidates.take(index)
     scaled = under_load(
-        question, candidates, evaluated.memory.take(index), evaluated.times.take(index).scaled(factor),
-        tuple(evaluated.sources[i] for i in index), evaluated.state.concurrency[index],
+        question,
+        candidates,
+        evaluated.memory.take(index),
+        evaluated.times.take(index).scaled(factor),
+        tuple(evaluated.sources[i] for i in index),
+        evaluated.state.concurrency[index],
     )
     rps = scaled.capacity.rps
     with np.errstate(divide="ignore"):

@@ -14,18 +14,18 @@ from sizing.methodology.markdown import entry as entry_markdown
 from ui.format import as_markdown, count
 
 _LONG = 60
-_ONE_LINE, _TWO_LINES, _TALLEST = 35, 56, 640
+_ONE_LINE, _TWO_LINES, _TALLEST = 35, 70, 640
 """Heights of table rows and of the tallest table, in pixels."""
 
 
 def draw() -> None:
     """The page below its title: a search over everything, and the contents with one chapter open."""
-    query, slug = _choices()
+    query, title = _choices()
     if query:
         found = search(sections(), query)
         _say_how_many(found, query)
     else:
-        found = tuple(section for section in sections() if section.slug == slug)
+        found = tuple(section for section in sections() if section.title == title)
     for section in found:
         draw_section(section)
 
@@ -43,15 +43,14 @@ def draw_section(section: Section) -> None:
 
 def _choices() -> tuple[str, str]:
     """The words to look for and the open chapter, both part of the link."""
-    titles = {section.slug: section.title for section in sections()}
+    titles = [section.title for section in sections()]
     query = st.text_input(
         "Search all chapters", key="term", bind="query-params", type="search", icon=":material/search:",
         placeholder="Term, formula, constant, GPU, source",
         help="Finds entries and table rows that hold every word. The link in the address bar keeps the search.",
     )  # fmt: skip
     chapter = st.pills(
-        "Contents", list(titles), format_func=titles.__getitem__, key="chapter", bind="query-params",
-        default=next(iter(titles)), required=True, wrap=True,
+        "Contents", titles, default=titles[0], required=True, wrap=True, key="chapter", bind="query-params",
         help="The chapter that is open. The link in the address bar keeps the choice.",
     )  # fmt: skip
     return (query or "").strip(), str(chapter)
@@ -75,11 +74,13 @@ def _draw_table(section: Section, table: Table) -> None:
     if table.note:
         st.caption(table.note)
     long = _long_columns(table)
-    row = _TWO_LINES if long else _ONE_LINE
+    row = _TWO_LINES if long and table.in_document else _ONE_LINE
+    columns = {name: st.column_config.TextColumn(width="large") for name in long}
+    frame = _frame(table)
+    columns |= {name: st.column_config.NumberColumn(format="localized") for name in frame.select_dtypes("number")}
     st.dataframe(
-        _frame(table), hide_index=True, key=f"{section.slug}_{table.title}", row_height=row,
-        height="content" if len(table.rows) * row <= _TALLEST else _TALLEST,
-        column_config={name: st.column_config.TextColumn(width="large") for name in long},
+        frame, hide_index=True, placeholder="", column_config=columns, key=f"{section.slug}_{table.title}",
+        row_height=row, height="content" if len(table.rows) * row <= _TALLEST else _TALLEST,
         alt=f"{table.title}: {', '.join(table.columns)}",
     )  # fmt: skip
 

@@ -39,7 +39,7 @@ def header(title: str) -> DeltaGenerator:
 
 def chip(scenario: str) -> None:
     """The name of the scenario that the page is about."""
-    st.badge(as_markdown(scenario) or "Untitled", icon=":material/topic:", color="blue", help="The scenario on this page.")
+    st.badge(as_markdown(scenario) or "Untitled", icon=":material/topic:", help="The scenario on this page.")
 
 
 def footer() -> None:

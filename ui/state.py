@@ -55,7 +55,14 @@ def defaults() -> dict[str, Any]:
 
 def values() -> dict[str, Any]:
     """The value of every field now."""
-    return {key: _value(key, default) for key, default in defaults().items()}
+    return {key: value(key) for key in FIELDS}
+
+
+def value(key: str) -> Any:
+    """The value of one field now; a link or a cleared choice may have left it empty."""
+    default = defaults()[key]
+    now = st.session_state.get(key, default)
+    return default if now is None and FIELDS[key].kind == "choice" and key not in ("model", "m_sys") else now
 
 
 def outcome() -> Outcome:
@@ -104,7 +111,7 @@ def consider_all() -> None:
 
 def restricted() -> bool:
     """Whether engine, precision or parallelism are restricted to a choice."""
-    return any(_value(key, []) for key in ("engine", "prec", "kv", "tp", "pp", "ep"))
+    return any(value(key) for key in ("engine", "prec", "kv", "tp", "pp", "ep"))
 
 
 def link() -> str:
@@ -135,11 +142,6 @@ def _apply(scenario: Scenario, changes: tuple[tuple[str, Any], ...]) -> None:
 def _write(update: dict[str, Any]) -> None:
     for key, value in update.items():
         st.session_state[key] = value
-
-
-def _value(key: str, default: Any) -> Any:
-    value = st.session_state.get(key, default)
-    return default if value is None and FIELDS[key].kind == "choice" and key != "model" else value
 
 
 def _in_link(key: str, value: Any) -> str | list[str]:

@@ -45,7 +45,7 @@ def sources() -> Section:
     named = tuple((name, *row) for name in files for row in _named(rows[name]))
     return Section(
         slug="sources",
-        title="Sources and dates",
+        title="Sources",
         intro=f"Data version {catalog.data_version()}. Facts are rows with a source and a date of their own; a cell "
         "that no source fills stays empty, and what needs it is not computed.",
         tables=(
@@ -61,9 +61,9 @@ def quantization_losses() -> Section:
     rows = tuple((f.method, f.model, f.metric, f.baseline, f.quantized, f.loss, f.source, f.date) for f in facts)
     return Section(
         slug="quantisation",
-        title="Accuracy lost to quantisation",
-        intro="Published measurements. They hold for the model and benchmark named; measure your own task before you "
-        "decide on a format.",
+        title="Quantisation",
+        intro="Accuracy lost to number formats, as published. Figures hold for the model and benchmark named; measure "
+        "your own task before you decide on a format.",
         tables=(
             Table(title="Published losses", rows=rows,
                   columns=("Format", "Model", "Benchmark", "Before", "After", "Loss", "Source", "Date")),
@@ -86,8 +86,8 @@ def _gpus() -> Table:
     columns = ("GPU", "Id", "Family", "Memory (GB)", "Bandwidth (GB/s)", "FP16/BF16 (TFLOPS)", "FP8 (TFLOPS)",
                "INT8 (TOPS)", "FP4 (TFLOPS)", "Link (GB/s)", "GPUs in domain", "TDP (W)", "Source", "Date")  # fmt: skip
     rows = tuple(
-        (g.name, g.id, g.family, g.memory_bytes / 1e9, g.memory_bandwidth / 1e9, _tera(g.bf16_flops or g.fp16_flops),
-         _tera(g.fp8_flops), _tera(g.int8_ops), _tera(g.fp4_flops),
+        (g.name, g.id, g.family, round(g.memory_bytes / 1e9, 1), g.memory_bandwidth / 1e9,
+         _tera(g.bf16_flops or g.fp16_flops), _tera(g.fp8_flops), _tera(g.int8_ops), _tera(g.fp4_flops),
          None if g.link_bytes_per_s is None else g.link_bytes_per_s / 1e9, g.domain_gpus, g.tdp_w, g.source,
          g.source_date)
         for g in catalog.gpus().values()

@@ -29,9 +29,8 @@ def results() -> Section:
     """Every public field of an answer, from the metadata that tooltips and exports use."""
     rows = tuple((e.result, e.name, e.label, e.unit, e.formula, e.help) for e in fields())
     table = Table(title="Fields", columns=("Result", "Field", "Label", "Unit", "Formula", "Meaning"), rows=rows)
-    return Section(slug="results", title="What an answer contains",
-                   intro="Names as in the JSON answer of python -m sizing plan; units are those of the values.",
-                   tables=(table,))  # fmt: skip
+    intro = "What an answer contains. Names as in the JSON of python -m sizing plan; units are those of the values."
+    return Section(slug="results", title="Result fields", intro=intro, tables=(table,))
 
 
 def terms() -> Section:

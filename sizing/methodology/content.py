@@ -37,7 +37,7 @@ class Table:
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """One chapter; ``slug`` is its anchor and its value in a link."""
+    """One chapter; ``slug`` is its anchor, ``title`` its value in a link, so both stay as they are."""
 
     slug: str
     title: str

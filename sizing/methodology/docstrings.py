@@ -87,10 +87,10 @@ def _parts(docstring: str) -> tuple[str, str, dict[str, str]]:
     """Summary, remaining text, and the keyed parts of a docstring; markup removed, lines joined."""
     summary, text, keys = "", [], {}
     for number, paragraph in enumerate(plain_text(docstring).split("\n\n")):
-        head, *keyed = _KEY.split(" ".join(paragraph.split()))
+        head, *keyed = _KEY.split(_RAISES.sub("", " ".join(paragraph.split())))
         for key, value in zip(keyed[::2], keyed[1::2], strict=True):
             keys[key.rstrip("s")] = value.strip()
-        head = _RAISES.sub("", head).strip()
+        head = head.strip()
         if number == 0:
             summary = head
         elif head:

@@ -15,7 +15,8 @@ FLOW = (
 )  # fmt: skip
 """The order in which a question runs through the engine. A package stands for its modules; others come last."""
 
-NOT_ENGINE = ("methodology", "scenario", "format", "glossary", "terms", "quantity", "errors", "checks", "constants")
+NOT_ENGINE = ("methodology", "scenario", "format", "glossary", "terms", "quantity", "errors", "checks", "constants",
+              "answer", "explain", "version")
 
 
 _SPELLED = {
@@ -37,10 +38,10 @@ def overview() -> Section:
     rows = tuple((module.name, module.summary, module.source) for module in modules() if module.formulas)
     return Section(
         slug="overview",
-        title="From question to answer",
+        title="Overview",
         intro="A scenario says what is asked. The demand at the peak, the candidates, their memory, their step times "
         "and their behaviour under load follow from it, then instances, systems and cost. Each line is one module of "
-        "the engine, in the order in which a question passes it; its formulas are below.",
+        "the engine, in the order in which a question passes it.",
         tables=(Table(title="Modules in the order of use", columns=("Module", "What it does", "Source"), rows=rows),),
     )
 

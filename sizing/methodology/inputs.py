@@ -29,8 +29,9 @@ def inputs() -> Section:
     """Every scenario key with type, default and accepted range, from the schema itself."""
     return Section(
         slug="inputs",
-        title="Inputs, defaults and accepted ranges",
-        intro="What a scenario file may say. A key left out has its default; a key not listed is refused.",
+        title="Inputs",
+        intro="What a scenario file may say, with defaults and accepted ranges. A key left out has its default; a key "
+        "not listed is refused.",
         tables=(
             Table(title="Scenario keys", columns=("Key", "Type", "Default", "Accepts"), rows=tuple(keys(Scenario))),
         ),

@@ -61,7 +61,7 @@ def fitted() -> Section:
         tables.append(Table(title="Fixed times and factors", columns=("Name", "Value"), rows=single))
     return Section(
         slug="efficiencies",
-        title="Efficiencies of the roofline",
+        title="Efficiencies",
         intro="Share of the datasheet rates that real kernels reach, and fixed times in seconds. "
         f"Fit: {said or 'none'}.",
         tables=tuple(tables),
@@ -80,7 +80,7 @@ def engines_and_formats() -> Section:
     formats = tuple((p.label, p.bytes, p.compute, p.accuracy, p.needs) for p in precisions().values())
     return Section(
         slug="engines",
-        title="Engines and number formats",
+        title="Engines and formats",
         intro="Budgets and sequences are given for GPUs below and from 70 GiB of memory, where engines switch their "
         "defaults. Bytes per parameter include scales.",
         tables=(
@@ -95,14 +95,16 @@ def engines_and_formats() -> Section:
 def accuracy() -> Section | None:
     """Measured accuracy by stratum, from ``sizing/data/accuracy.json``; None until there is such a file.
 
-    The file maps titles to lists of flat records, which become tables, and names to plain values, which are said above.
+    The file maps titles to flat records, as a list or by name, which become tables, and names to plain values, which
+    are said above them.
     """
     if not (DATA_DIR / "accuracy.json").exists():
         return None
     content: Mapping[str, Any] = read_yaml("accuracy.json")
     said = [f"{key.replace('_', ' ').capitalize()}: {value}." for key, value in content.items() if _is_plain(value)]
-    tables = tuple(_records(key, value) for key, value in content.items() if isinstance(value, list) and value)
-    return Section(slug="accuracy", title="Measured accuracy", intro=" ".join(said), tables=tables)
+    tables = [_records(key, value) for key, value in content.items() if isinstance(value, list) and value]
+    tables += [_nested(key, value) for key, value in content.items() if _is_nested(value)]
+    return Section(slug="accuracy", title="Accuracy", intro=" ".join(said), tables=tuple(tables))
 
 
 def _sizes(pair: tuple[int, int]) -> str:
@@ -120,7 +122,7 @@ def _is_nested(value: Any) -> bool:
 def _nested(name: str, rows: Mapping[str, Mapping[str, Any]]) -> Table:
     keys = list(dict.fromkeys(key for row in rows.values() for key in row))
     cells = tuple((str(name), *(row.get(key) for key in keys)) for name, row in rows.items())
-    return Table(title=name.capitalize(), columns=("For", *keys), rows=cells)
+    return Table(title=name.replace("_", " ").capitalize(), columns=("For", *keys), rows=cells)
 
 
 def _records(name: str, records: list[Mapping[str, Any]]) -> Table:

@@ -12,7 +12,8 @@ from sizing.methodology.content import Entry, Section, Table
 def search(sections: Iterable[Section], query: str) -> tuple[Section, ...]:
     """The sections reduced to entries and rows that hold every word of the query, in any case; empty ones left out.
 
-    An entry whose name or other name is the query comes first, and its section before others. A blank query finds everything.
+    An entry whose name or other name is the query comes first, and its section before others. A blank query
+    finds everything.
     """
     words = query.casefold().split()
     if not words:

@@ -21,7 +21,9 @@ def load_scenario(path: Path) -> Scenario:
     """The scenario in a file. Raises InvalidScenario when it cannot be read, with one sentence per problem."""
     try:
         if path.stat().st_size > MAX_FILE_BYTES:
-            raise InvalidScenario([f"{path.name} is larger than {MAX_FILE_BYTES // 1_000_000} MB: that is not a scenario."])
+            raise InvalidScenario(
+                [f"{path.name} is larger than {MAX_FILE_BYTES // 1_000_000} MB: that is not a scenario."]
+            )
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise InvalidScenario([f"There is no file {path}."]) from None
@@ -61,11 +63,13 @@ def migrated(raw: Mapping[str, Any]) -> Mapping[str, Any]:
     """The keys in today's schema version. Version 1 is the first, so there is nothing older to migrate yet."""
     version = raw.get("schema_version", SCHEMA_VERSION)
     if isinstance(version, bool) or not isinstance(version, int) or version < 1:
-        raise InvalidScenario([f"schema_version must be a whole number from 1 to {SCHEMA_VERSION}, not {str(version)[:40]!r}."])
+        raise InvalidScenario(
+            [f"schema_version must be a whole number from 1 to {SCHEMA_VERSION}, not {str(version)[:40]!r}."]
+        )
     if version > SCHEMA_VERSION:
-        raise InvalidScenario([
-            f"schema_version {version} is newer than this engine knows ({SCHEMA_VERSION}): update the engine."
-        ])
+        raise InvalidScenario(
+            [f"schema_version {version} is newer than this engine knows ({SCHEMA_VERSION}): update the engine."]
+        )
     return raw
 
 

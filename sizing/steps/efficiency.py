@@ -21,16 +21,18 @@ REFERENCE_YEAR = 2026.0
 class DeviceEfficiency:
     """Shares of datasheet rates reached by kernels of one GPU family, and how its software aged.
 
-    ``matrix_16``, ``matrix_8``, ``matrix_4``: share of the dense matrix rate at 16, 8 and 4 bit; ``memory``: share of
-    bandwidth for weights; ``kv``: for the KV cache; ``attention``: share of the 16-bit rate in attention; ``link``:
-    share of link bandwidth in collectives; ``layer``: factor on fixed times; ``ageing``: growth of device time per year
-    before :data:`REFERENCE_YEAR`, on top of the engine's.
+    ``matrix_16``, ``matrix_8``, ``matrix_4``: share of the dense matrix rate at 16, 8 and 4 bit; ``memory_16``,
+    ``memory_8``, ``memory_4``: share of bandwidth for weights of that width; ``kv``: for the KV cache; ``attention``:
+    share of the 16-bit rate in attention; ``link``: share of link bandwidth in collectives; ``layer``: factor on fixed
+    times; ``ageing``: growth of device time per year before :data:`REFERENCE_YEAR`, on top of the engine's.
     """
 
     matrix_16: float
     matrix_8: float
     matrix_4: float
-    memory: float
+    memory_16: float
+    memory_8: float
+    memory_4: float
     kv: float
     attention: float
     link: float
@@ -42,15 +44,18 @@ class DeviceEfficiency:
 class EngineOverhead:
     """Fixed times of one engine in seconds, the factor on device times, and growth per year before the reference.
 
-    ``layer_s``: per layer and step; ``routing_s``: more for a layer with experts; ``prompt_layer_s``: more per layer in
-    a step that carries prompt tokens; ``step_s``: host, per step; ``sequence_s``: host, per sequence and step.
+    ``layer_s``: per layer and step; ``routing_s``: more for a layer with experts; ``latent_s``: more for a layer with
+    latent attention (MLA); ``prompt_layer_s``: more per layer in a step that carries prompt tokens; ``collective``:
+    factor on the latency of a collective; ``step_s``: host, per step; ``sequence_s``: host, per sequence and step.
     """
 
     scale: float
     step_s: float
     layer_s: float
     routing_s: float
+    latent_s: float
     prompt_layer_s: float
+    collective: float
     sequence_s: float
     ageing: float
     host_ageing: float
@@ -60,17 +65,29 @@ class EngineOverhead:
 class CommonEfficiency:
     """What is fitted once for all families and engines.
 
-    ``collective_s`` and ``pcie_collective_s``: latency of a collective; ``weight_only``: matrix rate of weight-only
+    ``collective_s`` and ``pcie_collective_s``: latency of a collective over two GPUs, growing with the
+    ``collective_growth`` power of their number; ``weight_only``: matrix rate of weight-only
     formats relative to 16 bit (dequantisation); ``expert_matrix`` and ``expert_memory``: rates of expert matrices
-    relative to dense ones; ``imbalance``: load of the busiest expert group relative to the mean.
+    relative to dense ones; ``imbalance``: load of the busiest expert group relative to the mean; ``coverage``: tokens
+    that choose experts as if independently, relative to tokens in the step (routing is correlated).
     """
 
     collective_s: float
     pcie_collective_s: float
+    collective_growth: float
     weight_only: float
     expert_matrix: float
     expert_memory: float
     imbalance: float
+    coverage: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlatformFactor:
+    """How one engine differs on one GPU family from engine and family alone: factors on device and on fixed times."""
+
+    device: float = 1.0
+    fixed: float = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,6 +96,7 @@ class Efficiencies:
 
     families: Mapping[str, DeviceEfficiency]
     engines: Mapping[str, EngineOverhead]
+    platforms: Mapping[str, PlatformFactor]
     common: CommonEfficiency
     note: str
 
@@ -89,6 +107,13 @@ class Efficiencies:
     def overhead(self, engine: str) -> EngineOverhead:
         """Overhead of an engine; engines without measurements use the default."""
         return self.engines.get(engine, self.engines["default"])
+
+    def platform(self, engine: str, family: str) -> PlatformFactor:
+        """Factors of an engine on a family; 1 where that pair has not been measured."""
+        return self.platforms.get(f"{engine} on {family}", NO_FACTOR)
+
+
+NO_FACTOR = PlatformFactor()
 
 
 @cache
@@ -103,6 +128,7 @@ def from_mapping(raw: Mapping[str, dict[str, dict[str, float]]]) -> Efficiencies
     return Efficiencies(
         families=MappingProxyType({k: DeviceEfficiency(**{**families["default"], **v}) for k, v in families.items()}),
         engines=MappingProxyType({k: EngineOverhead(**{**engines["default"], **v}) for k, v in engines.items()}),
+        platforms=MappingProxyType({k: PlatformFactor(**v) for k, v in raw["platforms"].items()}),
         common=CommonEfficiency(**raw["common"]),  # type: ignore[arg-type]
         note=str(raw["fitted"]["note"]),
     )

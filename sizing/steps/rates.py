@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sizing.candidates import Candidates, Configuration, Floats
 from sizing.precision import KV_BYTES, WIDE_BYTES, compute_flops, wide_flops
-from sizing.steps.efficiency import REFERENCE_YEAR, DeviceEfficiency, Efficiencies, EngineOverhead
+from sizing.steps.efficiency import REFERENCE_YEAR, DeviceEfficiency, Efficiencies, EngineOverhead, PlatformFactor
 
 _CLASS_OF = {"wide": 0, "fp8": 1, "int8": 1, "fp4": 2, "mxfp4": 1}
 
@@ -28,6 +28,7 @@ class Hardware:
     kv_bytes: Floats
     budget: Floats
     number_class: NDArray[np.intp]
+    width_class: NDArray[np.intp]
     weight_only: NDArray[np.bool_]
     families: tuple[str, ...]
     family: NDArray[np.intp]
@@ -45,18 +46,22 @@ class Rates:
     attention: Floats
     memory: Floats
     expert_memory: Floats
+    wide_memory: Floats
     kv_memory: Floats
     link: Floats
     collective_s: Floats
-    weight_bytes: Floats
+    expert_bytes: Floats
+    narrow: NDArray[np.bool_]
     kv_bytes: Floats
     layer_s: Floats
     routing_s: Floats
+    latent_s: Floats
     prompt_layer_s: Floats
     step_s: Floats
     sequence_s: Floats
     scale: Floats
     imbalance: float
+    coverage: float
     budget: Floats
     tp: Floats
     pp: Floats
@@ -95,6 +100,7 @@ def hardware(candidates: Candidates) -> Hardware:
         link=np.where(fast[:, None], fast_link, slow_link), fast=fast[:, None],
         weight_bytes=col(lambda k: k.precision.bytes), kv_bytes=col(lambda k: KV_BYTES[k.kv_precision]),
         budget=col(lambda k: float(k.engine.budget(k.gpu))), number_class=code(_number_class),
+        width_class=code(lambda k: int(k.precision.bytes < WIDE_BYTES) + int(k.precision.bytes < 1.0)),
         weight_only=code(_is_weight_only).astype(bool), families=families,
         family=code(lambda k: families.index(k.gpu.family)), engines=engines,
         engine=code(lambda k: engines.index(k.engine.runs_as)),
@@ -114,8 +120,8 @@ def _is_weight_only(row: Configuration) -> int:
 
 def rates(candidates: Candidates, facts: Hardware, fit: Efficiencies, software_year: Floats | float) -> Rates:
     """Hardware times efficiencies; ``software_year`` (C, 1) or one number slows older software."""
-    devices = [fit.device(f) for f in facts.families]
-    overheads = [fit.overhead(e) for e in facts.engines]
+    devices, overheads = [fit.device(f) for f in facts.families], [fit.overhead(e) for e in facts.engines]
+    pairs = [[fit.platform(e, f) for f in facts.families] for e in facts.engines]
     age = np.maximum(REFERENCE_YEAR - np.asarray(software_year, dtype=np.float64), 0.0)
 
     def device(value: Callable[[DeviceEfficiency], float]) -> Floats:
@@ -124,24 +130,33 @@ def rates(candidates: Candidates, facts: Hardware, fit: Efficiencies, software_y
     def engine(value: Callable[[EngineOverhead], float]) -> Floats:
         return np.array([value(o) for o in overheads])[facts.engine][:, None]
 
-    by_class = np.array([[d.matrix_16, d.matrix_8, d.matrix_4] for d in devices])
-    share = by_class[facts.family, facts.number_class][:, None]
-    common = fit.common
-    matrix = facts.matrix * share * np.where(facts.weight_only[:, None], common.weight_only, 1.0)
-    memory = facts.memory * device(lambda d: d.memory)
+    def pair(value: Callable[[PlatformFactor], float]) -> Floats:
+        return np.array([[value(p) for p in row] for row in pairs])[facts.engine, facts.family][:, None]
+
+    def by_class(values: list[tuple[float, float, float]], column: NDArray[np.intp]) -> Floats:
+        return np.array(values)[facts.family, column][:, None]
+
+    common, tp = fit.common, candidates.tp[:, None]
+    matrix = facts.matrix * by_class([(d.matrix_16, d.matrix_8, d.matrix_4) for d in devices], facts.number_class)
+    matrix = matrix * np.where(facts.weight_only[:, None], common.weight_only, 1.0)
+    memory = facts.memory * by_class([(d.memory_16, d.memory_8, d.memory_4) for d in devices], facts.width_class)
     host = np.exp(engine(lambda o: o.host_ageing) * age)
-    fixed = device(lambda d: d.layer)
+    fixed = device(lambda d: d.layer) * pair(lambda p: p.fixed)
+    latency = np.where(facts.fast, common.collective_s, common.pcie_collective_s) * engine(lambda o: o.collective)
     return Rates(
         matrix=matrix, wide_matrix=facts.wide * device(lambda d: d.matrix_16),
         expert_matrix=matrix * common.expert_matrix, attention=facts.wide * device(lambda d: d.attention),
         memory=memory, expert_memory=memory * common.expert_memory,
+        wide_memory=facts.memory * device(lambda d: d.memory_16),
         kv_memory=facts.memory * device(lambda d: d.kv), link=facts.link * device(lambda d: d.link),
-        collective_s=np.where(facts.fast, common.collective_s, common.pcie_collective_s),
-        weight_bytes=facts.weight_bytes, kv_bytes=facts.kv_bytes,
+        collective_s=latency * (np.maximum(tp, 2.0) / 2.0) ** common.collective_growth,
+        expert_bytes=facts.weight_bytes, narrow=(facts.width_class == 2)[:, None], kv_bytes=facts.kv_bytes,
         layer_s=engine(lambda o: o.layer_s) * fixed, routing_s=engine(lambda o: o.routing_s) * fixed,
+        latent_s=engine(lambda o: o.latent_s) * fixed,
         prompt_layer_s=engine(lambda o: o.prompt_layer_s) * fixed * host,
         step_s=engine(lambda o: o.step_s) * host, sequence_s=engine(lambda o: o.sequence_s) * host,
-        scale=engine(lambda o: o.scale) * np.exp((engine(lambda o: o.ageing) + device(lambda d: d.ageing)) * age),
-        imbalance=common.imbalance, budget=facts.budget,
-        tp=candidates.tp[:, None], pp=candidates.pp[:, None], ep=candidates.ep[:, None], dp=candidates.dp[:, None],
+        scale=engine(lambda o: o.scale) * pair(lambda p: p.device)
+        * np.exp((engine(lambda o: o.ageing) + device(lambda d: d.ageing)) * age),
+        imbalance=common.imbalance, coverage=common.coverage, budget=facts.budget,
+        tp=tp, pp=candidates.pp[:, None], ep=candidates.ep[:, None], dp=candidates.dp[:, None],
     )

@@ -45,6 +45,7 @@ class Roofline:
             decode_s=decode_step_s(shape, speed, concurrency, traffic.decode_context),
             prefill_s=prefill_s(shape, speed, new, cached)[:, 0],
             prefill_work_s=prefill_work_s(shape, speed, new, cached)[:, 0] / (candidates.pp * candidates.dp),
+            prompt_step_s=prompt_step_s(shape, speed)[:, 0],
             source=self.source,
         )
 
@@ -86,7 +87,7 @@ def all_reduce_s(speed: Rates, payload_bytes: Floats) -> Floats:
     Source: Thakur, Rabenseifner, Gropp (2005); latency fitted.
     """
     ways = speed.tp
-    latency = np.where(ways > 1, speed.collective_s * np.log2(ways + 1.0), 0.0)
+    latency = np.where(ways > 1, speed.collective_s, 0.0)
     return (2.0 * (ways - 1.0) / ways / speed.link) * payload_bytes + latency
 
 
@@ -117,13 +118,16 @@ def _matrix_flop_s(shape: Shape, speed: Rates) -> tuple[Floats, Floats]:
 def matrices_s(shape: Shape, speed: Rates, tokens: Floats) -> Floats:
     """All matrix products of one step over ``tokens`` rows: weights are streamed once, experts as far as touched."""
     dense_flop, expert_flop = _matrix_flop_s(shape, speed)
-    dense_byte = shape.dense * speed.weight_bytes / speed.tp / speed.memory
-    expert_byte = shape.experts * speed.weight_bytes / (speed.tp * speed.dp) / speed.expert_memory
+    unquantised = speed.narrow & (np.asarray(shape.dense_bytes) > 0)  # 4-bit experts, the rest at its native width
+    width = np.where(unquantised, shape.dense_bytes, speed.expert_bytes)
+    memory = np.where(unquantised, speed.wide_memory, speed.memory)
+    dense_byte = shape.dense * width / speed.tp / memory
+    expert_byte = shape.experts * speed.expert_bytes / (speed.tp * speed.dp) / speed.expert_memory
     head_flop = 2.0 * shape.head / (speed.tp * speed.dp * speed.wide_matrix)
-    head_byte = shape.head * WIDE_BYTES / speed.tp / speed.memory
+    head_byte = shape.head * WIDE_BYTES / speed.tp / speed.wide_memory
     total = _bound(dense_flop * tokens, dense_byte) + _bound(head_flop * tokens, head_byte)
     if np.any(np.asarray(shape.routed) > 0):
-        total = total + _bound(expert_flop * tokens, expert_byte * expert_coverage(shape, tokens))
+        total = total + _bound(expert_flop * tokens, expert_byte * expert_coverage(shape, tokens * speed.coverage))
     return total
 
 
@@ -137,8 +141,9 @@ def communication_s(shape: Shape, speed: Rates, tokens: Floats) -> Floats:
 
 
 def fixed_s(shape: Shape, speed: Rates) -> Floats:
-    """Fixed device time of one pass through all layers: kernel launches, and routing in layers with experts."""
-    return np.asarray(shape.layers * speed.layer_s + shape.moe_layers * speed.routing_s)
+    """Fixed device time of one pass through all layers: kernel launches, routing, latent projections."""
+    more = shape.moe_layers * speed.routing_s + shape.latent_layers * speed.latent_s
+    return np.asarray(shape.layers * speed.layer_s + more)
 
 
 def decode_step_s(shape: Shape, speed: Rates, concurrency: Floats, context: Number) -> Floats:
@@ -176,8 +181,8 @@ def prefill_s(shape: Shape, speed: Rates, new: Number, cached: Number, batch: Nu
 def prefill_work_s(shape: Shape, speed: Rates, new: Number, cached: Number) -> Floats:
     """Engine time one prompt takes from decoding sequences it shares steps with, shape (C, 1), on its own rank.
 
-    The running steps have paid for streaming the weights, so only arithmetic, collectives and the launches that a
-    step with prompt tokens cannot replay from a captured graph count.
+    The running steps have paid for streaming the weights, so only arithmetic and collectives count; what each such
+    step costs beyond that is :func:`prompt_step_s`.
     """
     tokens = np.asarray(new) * np.ones_like(speed.tp)
     chunks = tokens / speed.budget  # prompts shorter than the budget share a step
@@ -185,4 +190,9 @@ def prefill_work_s(shape: Shape, speed: Rates, new: Number, cached: Number) -> F
     matrices = (dense_flop + expert_flop) * tokens * speed.dp
     score = attention_pairs(shape, new, cached) * shape.pair_flop / speed.tp / speed.attention
     moved = chunks * communication_s(shape, speed, tokens * speed.dp / chunks)
-    return np.asarray(speed.scale * (matrices + score + moved + chunks * shape.layers * speed.prompt_layer_s))
+    return np.asarray(speed.scale * (matrices + score + moved))
+
+
+def prompt_step_s(shape: Shape, speed: Rates) -> Floats:
+    """Fixed time of a step that carries prompt tokens, shape (C, 1): launches no captured graph replays."""
+    return np.asarray(speed.scale * shape.layers * speed.prompt_layer_s)

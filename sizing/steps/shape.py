@@ -29,6 +29,7 @@ class Shape:
     head: Number
     experts: Number
     routed: Number
+    dense_bytes: Number
     experts_per_token: Number
     full_layers: Number
     sliding_layers: Number
@@ -38,6 +39,7 @@ class Shape:
     state_bytes: Number
     pair_flop: Number
     latent: Number
+    latent_layers: Number
     kv_heads: Number
     replicated_kv: Number
 
@@ -48,11 +50,13 @@ def shape_of(model: Model) -> Shape:
     return Shape(
         layers=float(model.layers), moe_layers=float(model.moe_layers), hidden=float(model.hidden_size),
         dense=dense, head=head, experts=model.params_experts, routed=routed_share(model),
+        dense_bytes=dense_bytes(model),
         experts_per_token=float(model.experts_per_token), full_layers=float(model.full_layers),
         sliding_layers=float(model.sliding_layers), window=float(model.sliding_window or np.inf),
         kv_full=model.kv_elements_full, kv_sliding=model.kv_elements_sliding,
         state_bytes=2.0 * WIDE_BYTES * model.state_elements, pair_flop=flop_per_pair(model),
-        latent=latent_factor(model), kv_heads=float(model.kv_heads), replicated_kv=float(model.attention == "mla"),
+        latent=latent_factor(model),
+        latent_layers=float(model.full_layers if model.attention == "mla" else 0), kv_heads=float(model.kv_heads), replicated_kv=float(model.attention == "mla"),
     )
 
 
@@ -68,6 +72,17 @@ def linear_parameters(model: Model) -> tuple[float, float]:
     head = float(model.vocab_size * model.hidden_size)
     inside = model.params_total - model.params_experts - head - model.params_embedding
     return max(inside, 0.0), head
+
+
+def dense_bytes(model: Model) -> float:
+    """Bytes per parameter outside the experts when experts are 4 bit: the native width (16 bit, or FP8 for a model
+    trained in FP8); 0 for a dense model, which is quantised throughout.
+
+    Source: the published MXFP4, NVFP4 and INT4 checkpoints of gpt-oss, DeepSeek-R1, Kimi-K2 quantise experts alone.
+    """
+    if not model.is_moe:
+        return 0.0
+    return 1.0 if model.native_precision == "fp8" else WIDE_BYTES
 
 
 def routed_share(model: Model) -> float:

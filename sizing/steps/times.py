@@ -38,19 +38,22 @@ class StepTimes:
     ``decode_s`` (C, K): one token for every sequence, at the concurrencies of the grid (C, K) that was asked.
     ``prefill_s`` (C,): one prompt alone, first to last layer. ``prefill_work_s`` (C,): engine time the prompt takes
     from everything else when it shares steps with decoding sequences; smaller than ``prefill_s`` where pipeline stages
-    or attention-DP ranks work in parallel.
+    or attention-DP ranks work in parallel. ``prompt_step_s`` (C,): fixed time by which a step that carries prompt
+    tokens is longer than one that only decodes, however few they are (launches that no captured graph replays).
     """
 
     decode_s: Floats
     prefill_s: Floats
     prefill_work_s: Floats
     source: str
+    prompt_step_s: Floats | float = 0.0
 
     def scaled(self, factor: Floats) -> StepTimes:
         """All durations of each candidate times its ``factor`` (C,): the ends of an interval."""
         return StepTimes(
             decode_s=self.decode_s * factor[:, None], prefill_s=self.prefill_s * factor,
             prefill_work_s=self.prefill_work_s * factor, source=self.source,
+            prompt_step_s=self.prompt_step_s * factor,
         )
 
     def take(self, index: NDArray[np.intp]) -> StepTimes:

@@ -6,7 +6,8 @@ A journey asks for ``open_page``::
         page = open_page("size?isl=3500", width=390, scheme="dark")
         assert ...
 
-and fails at its end when a page it opened logged an error, missed a resource or called another host.
+and fails at its end when a page it opened shows an exception, logged an error, missed a resource or called another
+host.
 """
 
 from __future__ import annotations
@@ -78,6 +79,8 @@ def open_page(dashboard: Dashboard, browser: Browser) -> Iterator[OpenPage]:
 
     yield open_path
     for page in pages:
+        for box in page.get_by_test_id("stException").all():
+            watch.complaints.append(f"exception on the page: {box.inner_text()[:300]}")
         page.context.close()
     assert not watch.complaints, "The browser complained:\n" + "\n".join(watch.complaints)
 

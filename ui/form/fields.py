@@ -97,13 +97,13 @@ _WORKLOAD = (
             "workload.average_rps"),
     _number("avg_pct", "Peak percentile", "%", "95", "The peak that is sized for: this percentile of the requests in "
             "one second.", "workload.peak_percentile"),
-    _number("users", "Daily users", "users", "50000", "People who use it on a working day.",
+    _number("users", "Daily users", "people", "50000", "People who use it on a working day.",
             "workload.users.daily_users"),
     _number("per_user", "Requests per user", "a day", "3", "Mean requests of one user a day.",
-            "workload.users.requests_per_user"),
+            "workload.users.requests_per_user", short="Requests each"),
     _number("hours", "Working day", "h", "8", "Hours over which the requests arrive.", "workload.users.hours"),
     _number("p2m", "Peak to mean", "ratio", "2", "How much busier the busiest time is than the mean.",
-            "workload.users.peak_to_mean"),
+            "workload.users.peak_to_mean", short="Peak/mean"),
     _number("growth", "Growth", "%", "20", "Extra demand the plan keeps room for.", "workload.growth_percent"),
     _choice("mode", "Answers are", "Streamed: TTFT and ITL count. Whole: the reader waits for the last token, so E2E "
             "counts. Offline: no latency limit, maximum throughput.", "workload.mode"),

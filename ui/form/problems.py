@@ -17,7 +17,7 @@ _BOUNDS = {
     "less_than": ("lt", "must be less than {}"),
     "less_than_equal": ("le", "must be at most {}"),
 }
-_COUNTED = {"tokens", "users", "instances", "documents", "turns", "years"}
+_COUNTED = {"tokens", "people", "instances", "documents", "turns", "years"}
 _TEXTS = {"string_too_long": "is too long: shorten it to {max_length} characters", "string_too_short": "is empty"}
 _RULES = {
     "prefix_cached_tokens must be smaller": "The part of the prompt found in the prefix cache must be shorter than the "

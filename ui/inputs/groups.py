@@ -1,6 +1,7 @@
 """Workload, limits, hardware, assumptions: what is asked first, and what is one click away.
 
-A link fills a widget in when it is drawn. So what decides about other fields is drawn before them, into its place below.
+A link fills a widget in when it is drawn. So what decides about other fields is drawn before them, into its place
+below.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def _workload() -> None:
     with st.expander("More on the workload", type="compact"):
         text("growth", "cv")
         dropdown("unit")
-        unit = label("unit", state.values()["unit"]).lower()
+        unit = label("unit", state.value("unit")).lower()
         if unit != "tokens":
             dropdown("lang")
             text("ratio")
@@ -69,11 +70,11 @@ def _workload() -> None:
 
 def _first_of_workload(unit: str) -> None:
     draw_model()
-    text(*(("osl",) if state.values()["compose"] else ("isl", "osl")), unit=unit)
+    text(*(("osl",) if state.value("compose") else ("isl", "osl")), unit=unit)
     _in_tokens()
     segments("load", labelled=False)
-    text(*_LOADS[state.values()["load"]])
-    if state.values()["load"] == "users":
+    text(*_LOADS[state.value("load")])
+    if state.value("load") == "users":
         text("hours", "p2m")
 
 
@@ -96,7 +97,7 @@ def _limits() -> None:
         segments("mode")
         text("e2e", "pct")
     with first:
-        if note := _NOT_HELD.get(state.values()["mode"]):
+        if note := _NOT_HELD.get(state.value("mode")):
             st.caption(note)
         text("ttft", "itl")
 

@@ -43,8 +43,10 @@ def segments(key: str, *, labelled: bool = True) -> None:
 
 def dropdown(key: str, **more: Any) -> None:
     """A choice of many options."""
-    field, options = FIELDS[key], list(labels(key))
-    default = defaults()[key]
+    field, options, default = FIELDS[key], list(labels(key)), defaults()[key]
+    typed = st.session_state.get(key)
+    if typed and typed not in options:
+        options.append(typed)
     st.selectbox(field.title, options, index=options.index(default) if default in options else None, key=key,
                  help=field.help, format_func=lambda option: label(key, option), **_kept(field), **more)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import streamlit as st
 
 from sizing.result import Excluded, Fix, Plan, Severity
@@ -47,15 +49,22 @@ def _sentence(plan: Plan, *, previous: bool = False) -> None:
 def _infeasible(answer: Answer) -> None:
     with st.container(border=True):
         st.error(as_markdown(answer.plan.answer), icon=":material/block:")
-        nearest = [e for e in answer.plan.excluded if e.fix][:_RELAXATIONS]
+        nearest = sorted((e for e in answer.plan.excluded if e.fix), key=_how_much)[:_RELAXATIONS]
         if nearest:
             st.markdown("**Smallest changes that would make it fit**")
         for number, excluded in enumerate(nearest):
             _relaxation(excluded, answer, key=f"relax_{number}")
 
 
+def _how_much(excluded: Excluded) -> tuple[str, float]:
+    """Order of the relaxations: those of one key by their number, because a limit is only ever raised."""
+    assert excluded.fix
+    value = excluded.fix.value
+    return excluded.fix.key, float(value) if isinstance(value, int | float) else math.inf
+
+
 def _relaxation(excluded: Excluded, answer: Answer, *, key: str) -> None:
-    words, remedy = st.columns([3, 1], vertical_alignment="center")
+    words, remedy = st.columns([5, 2], vertical_alignment="center")
     words.markdown(f"{label('gpu', excluded.gpu)}: {as_markdown(excluded.relaxation)}")
     with remedy:
         fix_button(excluded.fix, answer.scenario, key=key)
@@ -65,7 +74,7 @@ def draw_warnings(answer: Answer, *severities: Severity) -> None:
     """The warnings of these severities, in that order, each with its one-click fix."""
     for severity in severities:
         for warning in (w for w in answer.plan.warnings if w.severity == severity):
-            message, remedy = st.columns([3, 1], vertical_alignment="center") if warning.fix else (st.container(), None)
+            message, remedy = st.columns([5, 2], vertical_alignment="center") if warning.fix else (st.container(), None)
             show, icon = _LOOKS[severity]
             with message:
                 show(f"{icon} {as_markdown(warning.message)}")
@@ -78,7 +87,7 @@ def fix_button(fix: Fix | None, scenario: Scenario, *, key: str) -> None:
     """The one-click remedy, when there is one."""
     if fix:
         st.button(fix.label, key=key, on_click=state.apply_fix, args=(fix, scenario), icon=":material/build:",
-                  help=f"Changes {fix.key} in the form.", width="stretch")
+                  help=f"Changes {fix.key} in the form.", width="stretch", wrap=True)
 
 
 def _inputs(scenario: Scenario) -> str:

@@ -30,7 +30,7 @@ class Figure(NamedTuple):
 def draw_key_figures(plan: Plan, scenario: Scenario) -> None:
     """GPUs, systems, latency against its limit, output tokens/s per GPU, cost and power."""
     figures = list(key_figures(plan, scenario))
-    grid = st.grid(_PER_ROW, min_column_width=_NARROWEST, gap="small")
+    grid = st.grid(_PER_ROW, min_column_width=_NARROWEST, gap="small", border=True)
     for number, figure in enumerate(figures, start=1):
         fills_the_row = number == len(figures) and number % _PER_ROW == _PER_ROW - 1
         with grid.cell(column_span=2 if fills_the_row else 1):
@@ -65,7 +65,7 @@ def gpu_range(low: int | None, high: int | None) -> str:
 
 def _draw(figure: Figure, plan: Plan) -> None:
     colour = {True: ":green[{}]", False: ":red[{}]", None: "{}"}[figure.within]
-    with st.container(border=True, gap=None, height="stretch"):
+    with st.container(gap=None):
         st.caption(figure.label, help=as_markdown(figure.help))
         st.metric(figure.label, figure.value, label_visibility="collapsed")
         if figure.note:

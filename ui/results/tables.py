@@ -8,14 +8,12 @@ import streamlit as st
 from sizing.result import Candidate
 from ui import state
 from ui.choices import label
-from ui.format import as_markdown
-from ui.results.answer import fix_button
 from ui.results.key_figures import gpu_range
 from ui.results.trade_off import describe
 from ui.state import Answer
 
 USE = "Use"
-_CLICK = "use_alternative"
+_CLICK, _LET_IN = "use_alternative", "let_in"
 
 
 def draw_alternatives(answer: Answer) -> None:
@@ -58,15 +56,31 @@ def alternatives_table(candidates: tuple[Candidate, ...]) -> pd.DataFrame:
 
 def draw_excluded(answer: Answer) -> None:
     """GPUs that cannot serve the scenario: why, and what would change it."""
-    if answer.plan.excluded:
-        st.markdown("**Excluded, and the smallest change that would let them in**")
-    for number, excluded in enumerate(answer.plan.excluded):
-        words, remedy = st.columns([3, 1], vertical_alignment="center")
-        closest = f" ({as_markdown(excluded.closest)})" if excluded.closest else ""
-        words.markdown(f"**{label('gpu', excluded.gpu)}**{closest}: {as_markdown(excluded.reason)} "
-                       f"{as_markdown(excluded.relaxation)}")
-        with remedy:
-            fix_button(excluded.fix, answer.scenario, key=f"let_in_{number}")
+    shown = answer.plan.excluded
+    if not shown:
+        return
+    st.markdown("**Excluded, and the smallest change that would let them in**")
+    st.dataframe(
+        pd.DataFrame([{
+            "gpu": label("gpu", e.gpu), "reason": e.reason, "fix": e.fix.label if e.fix else None,
+            "relaxation": e.relaxation, "closest": e.closest,
+        } for e in shown]),
+        hide_index=True,
+        key="excluded",
+        alt="Excluded GPUs with the reason and the smallest relaxation",
+        column_config={
+            "gpu": st.column_config.TextColumn("GPU", pinned=True),
+            "reason": st.column_config.TextColumn("Reason", width=260),
+            "fix": st.column_config.ButtonColumn("Change", key=_LET_IN, on_click=_let_in, args=(answer,)),
+            "relaxation": "Smallest relaxation", "closest": "Closest configuration",
+        },
+    )
+
+
+def _let_in(answer: Answer) -> None:
+    fix = answer.plan.excluded[st.session_state[_LET_IN].row].fix
+    if fix:
+        state.apply_fix(fix, answer.scenario)
 
 
 def _short(value: float | None) -> float | None:

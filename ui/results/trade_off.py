@@ -48,7 +48,7 @@ def _selected(chosen: Candidate, answer: Answer) -> None:
         f"{at} ITL {ms(chosen.itl_ms)}, {significant(chosen.output_tokens_per_s_per_gpu)} output tokens/s per GPU, "
         f"{usd(chosen.usd_per_month)} a month."
     ).replace("$", r"\$")
-    words, action = st.columns([3, 1], vertical_alignment="center")
+    words, action = st.columns([5, 2], vertical_alignment="center")
     words.markdown(facts)
     action.button("Use this", key="use_trade", on_click=state.use_candidate, args=(chosen, answer.scenario),
                   icon=":material/check:", help="Restricts the form to this deployment.", width="stretch")

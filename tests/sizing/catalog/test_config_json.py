@@ -104,7 +104,8 @@ def test_real_configurations_give_the_parameters_and_kv_cache_of_the_catalogue(p
         ({"model_type": "gpt_bigcode", "n_embd": 6144, "n_layer": 40, "n_head": 48, "n_inner": 24576,
           "multi_query": True, "n_positions": 8192, "vocab_size": 49152}, "bigcode/starcoder"),
         ({"model_type": "mpt", "d_model": 4096, "n_layers": 32, "n_heads": 32, "expansion_ratio": 4,
-          "max_seq_len": 2048, "attn_config": {"attn_type": "multihead_attention"}, "vocab_size": 50432}, "mosaicml/mpt-7b"),
+          "max_seq_len": 2048, "attn_config": {"attn_type": "multihead_attention"}, "vocab_size": 50432},
+         "mosaicml/mpt-7b"),
         ({"model_type": "dbrx", "d_model": 6144, "n_layers": 40, "n_heads": 48, "attn_config": {"kv_n_heads": 8},
           "ffn_config": {"ffn_hidden_size": 10752, "moe_num_experts": 16, "moe_top_k": 4}, "max_seq_len": 32768,
           "vocab_size": 100352, "tie_word_embeddings": False}, "databricks/dbrx-instruct"),
@@ -273,8 +274,9 @@ KEYS = sorted(
     | {
         "layer_types", "hybrid_override_pattern", "block_configs", "compress_ratios", "linear_attn_config",
         "kv_lora_rank", "q_lora_rank", "quantization_config", "text_config", "ffn_config", "attn_config",
-        "moe_layer_freq", "model_type", "sparse_attention_config", "sliding_window_pattern", "full_attention_interval", "attn_layer_period", "mlp_only_layers", "index_head_dim",
-        "attn_type_list", "hybrid_layer_pattern", "layers_block_type", "first_k_dense_replace", "mamba_d_state",
+        "moe_layer_freq", "model_type", "sparse_attention_config", "sliding_window_pattern", "full_attention_interval",
+        "attn_layer_period", "mlp_only_layers", "index_head_dim", "attn_type_list", "hybrid_layer_pattern",
+        "layers_block_type", "first_k_dense_replace", "mamba_d_state",
     }
 )  # fmt: skip
 
