@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable
 from concurrent.futures import Executor
 from typing import Any
+from urllib.parse import urlsplit
 
 from sizing.errors import SizingError
 
@@ -23,6 +25,9 @@ def dask_executor(address: str) -> Callable[[], Executor]:
     except ImportError:
         raise SizingError("A scheduler address needs Dask: pip install -r requirements-scale.txt.") from None
     try:
+        host, port = urlsplit(address).hostname, urlsplit(address).port
+        # Dask's own client retries in the background and logs it; a plain connection answers at once.
+        socket.create_connection((host or "", port or 0), timeout=CONNECT_S).close()
         client: Any = Client(address, timeout=CONNECT_S)
     except (OSError, ValueError, TimeoutError):
         raise SizingError(f"No Dask scheduler answers at {address}: check the address, such as tcp://host:8786.") from None

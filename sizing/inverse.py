@@ -161,10 +161,10 @@ def _from_budget(question: Question, evaluated: Evaluated, budget: float) -> _Fl
     best, systems = np.zeros_like(each), np.zeros_like(each)
     for g, offers in enumerate(all_offers(question)):
         rows = np.flatnonzero(index == g)
-        for offer in offers if len(rows) else ():
-            if not offer.usd_per_hour:
-                continue
-            bought = int(budget / (offer.usd_per_hour * HOURS_PER_MONTH) + 1e-9)
+        priced = [o for o in offers if o.usd_per_hour] if len(rows) else []
+        surest = min((o.price_rank for o in priced), default=0)  # a complete system before the price of its GPUs alone
+        for offer in (o for o in priced if o.price_rank == surest):
+            bought = int(budget / ((offer.usd_per_hour or np.inf) * HOURS_PER_MONTH) + 1e-9)
             per_system, spans = offer.gpus // each[rows], -(-each[rows] // offer.gpus)
             held = np.where(per_system > 0, bought * per_system, bought // spans)
             more = held > best[rows]
