@@ -137,18 +137,20 @@ def _catalog(asked: argparse.Namespace) -> int:
 
 def _sweep(asked: argparse.Namespace) -> int:
     import os
+    from contextlib import nullcontext
 
-    from sizing.cluster import dask_executor
+    from sizing.cluster import dask_executors
     from sizing.sweep import processes, read_sweep, sweep
 
     base, axes = read_sweep(asked.sweep)
-    executors = dask_executor(asked.scheduler) if asked.scheduler else processes(asked.workers or os.cpu_count() or 1)
+    local = processes(asked.workers or os.cpu_count() or 1)
 
     def progress(done: int, total: int) -> None:
         if sys.stderr.isatty():
             print(f"\r{done:,} of {total:,}", end="", file=sys.stderr, flush=True)
 
-    table = sweep(base, axes, executors, progress)
+    with dask_executors(asked.scheduler) if asked.scheduler else nullcontext(local) as executors:
+        table = sweep(base, axes, executors, progress)
     table.to_csv(asked.out, index=False)
     failed = int((table["error"] != "").sum())
     print(f"{len(table):,} scenarios answered, {failed:,} without an answer (column error): {asked.out}")

@@ -37,8 +37,12 @@ PROMPT_TOLERANCE = 0.01
 class Served(Result):
     """What given hardware serves within the limits, with its best deployment."""
 
-    requests_per_s: float = quantity("Requests/s", "requests/s", "instances x requests/s per instance",
-                                     "Load within every limit, spares not counted.")
+    requests_per_s: float = quantity(
+        "Requests/s",
+        "requests/s",
+        "instances x requests/s per instance",
+        "Load within every limit, spares not counted.",
+    )
     configuration: str = quantity("Deployment", help="GPU, engine, precision and parallelism of one instance.")
     instances: int = quantity("Instances", "instances", "floor(GPUs / GPUs per instance)", "Copies of the model.")
     gpus: int = quantity("GPUs", "GPUs", "instances x GPUs per instance", "GPUs in use.")
@@ -50,8 +54,11 @@ class Served(Result):
 class Pushed(Result):
     """How far one input can be pushed before nothing fits any more."""
 
-    value: float | None = quantity("Value", formula="bisection or minimum over candidates",
-                                   help="Largest or smallest feasible value; none when nothing fits.")
+    value: float | None = quantity(
+        "Value",
+        formula="bisection or minimum over candidates",
+        help="Largest or smallest feasible value; none when nothing fits.",
+    )
     unit: str = quantity("Unit", help="Unit of the value.")
     configuration: str = quantity("Deployment", help="The deployment that reaches it.")
     message: str = quantity("Finding", help="The answer in one sentence.")
@@ -107,11 +114,19 @@ def longest_prompt(scenario: Scenario, gpus: int) -> Pushed:
     shortest = question.traffic.cached_tokens + 1.0
     low, label = _bisect(best_at, shortest, top)
     if low is None:
-        return Pushed(value=None, unit="tokens", configuration="",
-                      message=f"{held:,} GPUs cannot carry the peak at any prompt length.")
+        return Pushed(
+            value=None,
+            unit="tokens",
+            configuration="",
+            message=f"{held:,} GPUs cannot carry the peak at any prompt length.",
+        )
     limited = " (the context window)" if low >= top * (1 - PROMPT_TOLERANCE) else ""
-    return Pushed(value=float(int(low)), unit="tokens", configuration=label,
-                  message=f"{held:,} GPUs carry the peak with prompts of up to {int(low):,} tokens{limited}.")
+    return Pushed(
+        value=float(int(low)),
+        unit="tokens",
+        configuration=label,
+        message=f"{held:,} GPUs carry the peak with prompts of up to {int(low):,} tokens{limited}.",
+    )
 
 
 def tightest_limit(scenario: Scenario, limit: LimitName, gpus: int) -> Pushed:
@@ -127,14 +142,22 @@ def tightest_limit(scenario: Scenario, limit: LimitName, gpus: int) -> Pushed:
     able = np.flatnonzero((_rates(evaluated, fleet) >= question.demand.peak_rps) & (fleet.instances > 0))
     name = limit.removesuffix("_ms").upper()
     if not len(able):
-        return Pushed(value=None, unit="ms", configuration="",
-                      message=f"{held:,} GPUs cannot carry the peak, however loose the {name} limit.")
+        return Pushed(
+            value=None,
+            unit="ms",
+            configuration="",
+            message=f"{held:,} GPUs cannot carry the peak, however loose the {name} limit.",
+        )
     at = at_rate(evaluated.state.rps[able], question.demand.peak_rps / fleet.instances[able])
     values = at.of(getattr(evaluated.latencies, attribute)[able]) * 1e3
     best = int(values.argmin())
     p = f"p{question.limits.percentile:g}"
-    return Pushed(value=float(values[best]), unit="ms", configuration=evaluated.candidates.rows[able[best]].label,
-                  message=f"{held:,} GPUs carry the peak with {p} {name} down to {ms(float(values[best]))}.")
+    return Pushed(
+        value=float(values[best]),
+        unit="ms",
+        configuration=evaluated.candidates.rows[able[best]].label,
+        message=f"{held:,} GPUs carry the peak with {p} {name} down to {ms(float(values[best]))}.",
+    )
 
 
 def _evaluated(scenario: Scenario) -> tuple[Question, Evaluated]:
@@ -175,22 +198,34 @@ def _from_budget(question: Question, evaluated: Evaluated, budget: float) -> _Fl
 def _best(question: Question, evaluated: Evaluated, fleet: _Fleet, what: str) -> Served:
     rates = _rates(evaluated, fleet)
     if not len(rates) or rates.max() <= 0:
-        return Served(requests_per_s=0.0, configuration="", instances=0, gpus=0, systems=0, business=None,
-                      message=f"{what} cannot serve this scenario: one instance does not fit, or a limit is out of reach.")
+        return Served(
+            requests_per_s=0.0,
+            configuration="",
+            instances=0,
+            gpus=0,
+            systems=0,
+            business=None,
+            message=f"{what} cannot serve this scenario: one instance does not fit, or a limit is out of reach.",
+        )
     i = int(np.lexsort((evaluated.candidates.gpus, -rates))[0])
     rps, row = float(rates[i]), evaluated.candidates.rows[i]
     instances = int(fleet.instances[i])
     traffic = question.traffic
     business = in_business_terms(rps, traffic.input_tokens, traffic.output_tokens, question.demand)
     return Served(
-        requests_per_s=rps, configuration=row.label, instances=instances, gpus=instances * row.gpus,
-        systems=int(fleet.systems[i]), business=business,
+        requests_per_s=rps,
+        configuration=row.label,
+        instances=instances,
+        gpus=instances * row.gpus,
+        systems=int(fleet.systems[i]),
+        business=business,
         message=f"{what} serve up to {requests_per_s(rps)} within the limits: {instances} x {row.label}.",
     )
 
 
 def _bisect(fits: Callable[[float], tuple[bool, str]], low: float, high: float) -> tuple[float | None, str]:
-    """Largest value in [low, high] that fits (relative tolerance PROMPT_TOLERANCE) and its label; None if ``low`` fails."""
+    """Largest value in [low, high] that fits (relative tolerance PROMPT_TOLERANCE) and its label; None if ``low``
+    fails."""
     ok, label = fits(low)
     if high < low or not ok:
         return None, ""
@@ -202,4 +237,3 @@ def _bisect(fits: Callable[[float], tuple[bool, str]], low: float, high: float) 
         ok, found = fits(middle)
         low, high, label = (middle, high, found) if ok else (low, middle, label)
     return low, label
-

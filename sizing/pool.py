@@ -1,6 +1,7 @@
 """Several models on one pool of shared systems: which hardware each runs on, so that the whole systems cost least.
 
-Each workload is sized on its own (limits, spares); its instances then share systems with those of the others. An integer
+Each workload is sized on its own (limits, spares); its instances then share systems with those of the others. An
+integer
 programme chooses one kind of system for each workload and the number of systems of each kind (``scipy.optimize.milp``,
 HiGHS).
 """
@@ -58,10 +59,15 @@ class Pool(Result):
     feasible: bool = quantity("Feasible", help="Whether every workload can be served.")
     placed: tuple[Placed, ...] = quantity("Workloads", help="What serves each workload.")
     systems: tuple[PoolSystem, ...] = quantity("Systems", help="What to buy or rent.")
-    usd_per_month: float | None = quantity("Cost per month", "USD/month", "sum over systems",
-                                           "List cost; none when a price is unknown.")
-    separate_systems: int = quantity("Systems without sharing", "systems", "each workload on systems of its own",
-                                     "What the same workloads need apart, on the same hardware.")
+    usd_per_month: float | None = quantity(
+        "Cost per month", "USD/month", "sum over systems", "List cost; none when a price is unknown."
+    )
+    separate_systems: int = quantity(
+        "Systems without sharing",
+        "systems",
+        "each workload on systems of its own",
+        "What the same workloads need apart, on the same hardware.",
+    )
     unserved: tuple[str, ...] = quantity("Not served", help="Workloads nothing in the catalogue serves, and why.")
 
 
@@ -86,18 +92,24 @@ class _Workload:
 def place(scenarios: Sequence[Scenario], objective: PoolObjective = "cost") -> Pool:
     """The cheapest (or smallest) pool of whole systems that serves all scenarios, each within its own limits.
 
-    minimise sum_s cost_s y_s subject to sum_s x_ws = 1 and sum_w gpus_ws x_ws <= GPUs_s y_s, x binary, y integer. Raises
+    minimise sum_s cost_s y_s subject to sum_s x_ws = 1 and sum_w gpus_ws x_ws <= GPUs_s y_s, x binary, y integer.
+    Raises
     InvalidScenario for no or more than 50 workloads.
     """
     if not 1 <= len(scenarios) <= MAX_WORKLOADS:
         raise InvalidScenario([f"A pool holds 1 to {MAX_WORKLOADS} workloads, not {len(scenarios)}."])
     workloads = [_sized(s) for s in scenarios]
-    unserved = tuple(
-        f"{w.scenario.name}: nothing within its limits" for w in workloads if not len(w.sized.index)
-    )
+    unserved = tuple(f"{w.scenario.name}: nothing within its limits" for w in workloads if not len(w.sized.index))
     if unserved:
-        return Pool(answer="Not every workload can be served: " + "; ".join(unserved) + ".", feasible=False, placed=(),
-                    systems=(), usd_per_month=None, separate_systems=0, unserved=unserved)
+        return Pool(
+            answer="Not every workload can be served: " + "; ".join(unserved) + ".",
+            feasible=False,
+            placed=(),
+            systems=(),
+            usd_per_month=None,
+            separate_systems=0,
+            unserved=unserved,
+        )
     kinds, choices = _choices(workloads, objective)
     chosen, systems = _solve(len(workloads), kinds, choices, objective)
     return _pool(workloads, kinds, chosen, systems)
@@ -109,9 +121,7 @@ def _sized(scenario: Scenario) -> _Workload:
     return _Workload(scenario, question, evaluated, size(question, evaluated))
 
 
-def _choices(
-    workloads: Sequence[_Workload], objective: PoolObjective
-) -> tuple[list[HardwareOption], list[_Choice]]:
+def _choices(workloads: Sequence[_Workload], objective: PoolObjective) -> tuple[list[HardwareOption], list[_Choice]]:
     """Kinds of systems on offer and, for each workload and kind, its smallest deployment."""
     kinds: list[HardwareOption] = []
     number: dict[str, int] = {}
@@ -149,8 +159,12 @@ def _solve(
     """The integer programme; variables are x (choices) then y (systems of each kind)."""
     missing = set(range(workloads)) - {c.workload for c in choices}
     if missing:
-        raise InvalidScenario([f"No price is known for any hardware that serves workload {min(missing) + 1}: enter a price "
-                               "or minimise systems instead of cost."])
+        raise InvalidScenario(
+            [
+                f"No price is known for any hardware that serves workload {min(missing) + 1}: enter a price "
+                "or minimise systems instead of cost."
+            ]
+        )
     n, m = len(choices), len(kinds)
     price = [k.usd_per_hour or 0.0 for k in kinds] if objective == "cost" else [1.0] * m
     scale = max(price) or 1.0
@@ -164,7 +178,9 @@ def _solve(
         room[s, n + s] = -float(kind.gpus)
     upper = np.array([1.0] * n + [np.inf] * m)
     found = milp(
-        weights, integrality=np.ones(n + m), bounds=Bounds(np.zeros(n + m), upper),
+        weights,
+        integrality=np.ones(n + m, dtype=np.int64),
+        bounds=Bounds(np.zeros(n + m), upper),
         constraints=[LinearConstraint(one, 1.0, 1.0), LinearConstraint(room, -np.inf, 1e-7)],
     )
     assert found.x is not None, found.message
@@ -185,14 +201,24 @@ def _pool(
         instances = int(work.sized.instances[c.row])
         used[c.kind] += instances * row.gpus
         spares = work.scenario.deployment.spare_instances
-        placed.append(Placed(
-            scenario=work.scenario.name, deployment=deployment(row, kinds[c.kind], instances, spares, own),
-            configuration=row.label, gpus=instances * row.gpus,
-        ))
+        placed.append(
+            Placed(
+                scenario=work.scenario.name,
+                deployment=deployment(row, kinds[c.kind], instances, spares, own),
+                configuration=row.label,
+                gpus=instances * row.gpus,
+            )
+        )
     systems = tuple(
-        PoolSystem(system=k.name, systems=n, gpus=n * k.gpus, gpus_used=used[s],
-                   usd_per_month=None if k.usd_per_hour is None else n * k.usd_per_hour * HOURS_PER_MONTH)
-        for s, (k, n) in enumerate(zip(kinds, counts, strict=True)) if n
+        PoolSystem(
+            system=k.name,
+            systems=n,
+            gpus=n * k.gpus,
+            gpus_used=used[s],
+            usd_per_month=None if k.usd_per_hour is None else n * k.usd_per_hour * HOURS_PER_MONTH,
+        )
+        for s, (k, n) in enumerate(zip(kinds, counts, strict=True))
+        if n
     )
     costs = [s.usd_per_month for s in systems]
     total = None if any(c is None for c in costs) else sum(c for c in costs if c is not None)
@@ -200,5 +226,10 @@ def _pool(
     price = f", for {usd(total)} a month" if total is not None else ""
     return Pool(
         answer=f"{parts} serve all {len(placed)} workloads together{price}; apart they would need {apart} systems.",
-        feasible=True, placed=tuple(placed), systems=systems, usd_per_month=total, separate_systems=apart, unserved=(),
+        feasible=True,
+        placed=tuple(placed),
+        systems=systems,
+        usd_per_month=total,
+        separate_systems=apart,
+        unserved=(),
     )

@@ -66,7 +66,8 @@ def static_batch(times: StepTimes, lengths: Lengths, batch: Floats, fits: Floats
 
 
 def work_conserving_itl_s(times: StepTimes, lengths: Lengths, concurrency: Floats) -> Floats:
-    """ITL with B sequences in flight, each replaced when it ends: decode(B) + (B - 1) x work / OSL + share of prompt steps x
+    """ITL with B sequences in flight, each replaced when it ends: decode(B) + (B - 1) x work / OSL + share of prompt
+    steps x
     their fixed time (work conservation)."""
     shared = prompt_steps_share(lengths, concurrency) * np.reshape(times.prompt_step_s, (-1, 1))
     others = np.maximum(concurrency - 1.0, 0.0)

@@ -39,10 +39,17 @@ def read_sweep(path: Path) -> tuple[dict[str, Any], dict[str, list[Any]]]:
         raise InvalidScenario([f"There is no readable sweep file {path}."]) from None
     axes = raw.pop("axes", None)
     if not isinstance(axes, dict) or not axes:
-        raise InvalidScenario(["axes: is required: a mapping from scenario keys to lists of values, such as "
-                               "{workload.peak_rps: [10, 20]}."])
-    wrong = [f"axes.{k}: must be a list with at least one value." for k, v in axes.items()
-             if not isinstance(v, list) or not v]
+        raise InvalidScenario(
+            [
+                "axes: is required: a mapping from scenario keys to lists of values, such as "
+                "{workload.peak_rps: [10, 20]}."
+            ]
+        )
+    wrong = [
+        f"axes.{k}: must be a list with at least one value."
+        for k, v in axes.items()
+        if not isinstance(v, list) or not v
+    ]
     if wrong:
         raise InvalidScenario(wrong)
     return raw, {str(k): list(v) for k, v in axes.items()}
@@ -59,7 +66,9 @@ def points(axes: Mapping[str, Sequence[Any]]) -> list[Point]:
 
 
 def sweep(
-    base: Mapping[str, Any], axes: Mapping[str, Sequence[Any]], executor_of: Callable[[], Executor],
+    base: Mapping[str, Any],
+    axes: Mapping[str, Sequence[Any]],
+    executor_of: Callable[[], Executor],
     progress: Progress | None = None,
 ) -> pd.DataFrame:
     """One row per combination, in order: the axes' values, the answer's figures, and ``error`` where there is none.
@@ -80,7 +89,9 @@ def sweep(
                 done[start] = rows
                 if progress is not None:
                     progress(sum(map(len, done.values())), len(asked))
-    lost = [dict(p) | {"error": "its worker process died repeatedly"} for i, c in chunks.items() if i not in done for p in c]
+    lost = [
+        dict(p) | {"error": "its worker process died repeatedly"} for i, c in chunks.items() if i not in done for p in c
+    ]
     return pd.DataFrame([row for i in sorted(done) for row in done[i]] + lost)
 
 

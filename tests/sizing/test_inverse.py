@@ -27,7 +27,8 @@ def test_gpus_serve_a_load_that_a_plan_needs_exactly_them_for(gpus: int) -> None
     served = served_by_gpus(scenario(), gpus)
     at_it = plan(with_peak(served.requests_per_s * 0.999)).deployment
     beyond = plan(with_peak(served.requests_per_s * 1.01)).deployment
-    assert at_it is not None and beyond is not None
+    assert at_it is not None
+    assert beyond is not None
     assert at_it.gpus <= gpus < beyond.gpus
 
 
@@ -37,7 +38,9 @@ def test_more_gpus_never_serve_less() -> None:
 
 
 def test_spares_are_taken_off_what_gpus_serve() -> None:
-    spared = scenario(deployment={"gpus": ["h100_sxm"], "precisions": ["fp8"], "tp": [1], "pp": [1], "spare_instances": 1})
+    spared = scenario(
+        deployment={"gpus": ["h100_sxm"], "precisions": ["fp8"], "tp": [1], "pp": [1], "spare_instances": 1}
+    )
     plain = scenario(deployment={"gpus": ["h100_sxm"], "precisions": ["fp8"], "tp": [1], "pp": [1]})
     assert served_by_gpus(spared, 4).requests_per_s == pytest.approx(served_by_gpus(plain, 3).requests_per_s)
 

@@ -117,7 +117,8 @@ def test_accuracy_is_left_out_until_it_was_measured(tmp_path: Path, monkeypatch:
 
 
 def test_a_docstring_is_taken_apart() -> None:
-    found = document("sizing.m", "f", "One sentence.\n\nEquation: y = a x\nin words\nValid: x > 0\nSource: Me (2026).\n\n"
+    found = document("sizing.m", "f", "One sentence.\n\nEquation: y = a x\nin words\nValid: x > 0\nSource: Me "
+                                      "(2026).\n\n"
                      "More ``code``. Raises SizingError for 0.1 and less.")  # fmt: skip
     assert (found.summary, found.equation, found.valid, found.source) == (
         "One sentence.", "y = a x in words", "x > 0", "Me (2026).",

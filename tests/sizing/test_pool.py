@@ -14,10 +14,14 @@ from sizing.pool import place
 
 def workload(model: str, rps: float, name: str = "", **deployment: object) -> Scenario:
     chosen = {"gpus": ["h100_sxm", "l40s"], "precisions": ["bf16", "fp8"], **deployment}
-    return Scenario.model_validate({
-        "name": name or model, "model": model, "deployment": chosen,
-        "workload": {"input_tokens": 1000, "output_tokens": 200, "peak_rps": rps},
-    })
+    return Scenario.model_validate(
+        {
+            "name": name or model,
+            "model": model,
+            "deployment": chosen,
+            "workload": {"input_tokens": 1000, "output_tokens": 200, "peak_rps": rps},
+        }
+    )
 
 
 SMALL = workload("meta-llama/Meta-Llama-3-8B", 3)
@@ -44,7 +48,9 @@ def test_the_pool_is_never_larger_than_the_workloads_apart() -> None:
 def test_the_integer_programme_matches_brute_force() -> None:
     loads = (3, 9, 14)
     pool = place([workload("meta-llama/Meta-Llama-3-8B", r, f"w{r}", gpus=["h100_sxm"]) for r in loads], "systems")
-    alone = [place([workload("meta-llama/Meta-Llama-3-8B", r, gpus=["h100_sxm"])], "systems").placed[0].gpus for r in loads]
+    alone = [
+        place([workload("meta-llama/Meta-Llama-3-8B", r, gpus=["h100_sxm"])], "systems").placed[0].gpus for r in loads
+    ]
     assert sum(s.systems for s in pool.systems) == ceil(sum(alone) / 8)
 
 
@@ -56,7 +62,9 @@ def test_spares_of_each_workload_are_kept() -> None:
 
 
 def test_a_workload_nothing_serves_is_named() -> None:
-    hopeless = SMALL.model_copy(update={"name": "hopeless", "limits": SMALL.limits.model_copy(update={"ttft_ms": 0.001})})
+    hopeless = SMALL.model_copy(
+        update={"name": "hopeless", "limits": SMALL.limits.model_copy(update={"ttft_ms": 0.001})}
+    )
     pool = place([LARGE, hopeless])
     assert not pool.feasible
     assert "hopeless" in pool.answer

@@ -22,7 +22,8 @@ from sizing.sweep import points, processes, read_sweep, sweep, with_values
 
 ROOT = Path(__file__).parents[2]
 BASE: dict[str, Any] = {
-    "model": "meta-llama/Meta-Llama-3-8B", "workload": {"input_tokens": 1000, "output_tokens": 100, "peak_rps": 1},
+    "model": "meta-llama/Meta-Llama-3-8B",
+    "workload": {"input_tokens": 1000, "output_tokens": 100, "peak_rps": 1},
     "deployment": {"gpus": ["h100_sxm"], "engines": ["vllm"]},
 }
 AXES: dict[str, list[Any]] = {"workload.peak_rps": list(range(1, 41)), "workload.input_tokens": [500, 2000]}
@@ -101,7 +102,10 @@ def test_command_line_writes_the_table(tmp_path: Path) -> None:
     path.write_text(f"{BASE | {'axes': {'workload.peak_rps': [1, 2]}}}".replace("'", '"'))
     done = subprocess.run(
         [sys.executable, "-m", "sizing", "sweep", str(path), "--out", str(out), "--workers", "1"],
-        cwd=ROOT, capture_output=True, text=True, check=False,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert len(pd.read_csv(out)) == 2
@@ -116,15 +120,16 @@ def cluster() -> Iterator[Any]:
 
 
 def test_a_dask_cluster_answers_the_same(cluster: Any) -> None:
-    from sizing.cluster import dask_executor
+    from sizing.cluster import dask_executors
 
-    found = sweep(BASE, AXES, dask_executor(cluster.scheduler_address))
+    with dask_executors(cluster.scheduler_address) as executors:
+        found = sweep(BASE, AXES, executors)
     pd.testing.assert_frame_equal(found, sweep(BASE, AXES, processes(1)))
 
 
 def test_an_address_without_scheduler_is_one_sentence() -> None:
     pytest.importorskip("distributed", reason="needs requirements-scale.txt")
-    from sizing.cluster import dask_executor
+    from sizing.cluster import dask_executors
 
-    with pytest.raises(SizingError, match="No Dask scheduler"):
-        dask_executor("tcp://127.0.0.1:9")
+    with pytest.raises(SizingError, match="No Dask scheduler"), dask_executors("tcp://127.0.0.1:9"):
+        pass
