@@ -24,7 +24,7 @@ for kind, title in SECTIONS.items():
                 st.space("stretch")
                 if st.button("Size this", key=f"open_{preset.id}", on_click=state.load_preset, args=(preset.id,),
                              help=preset.evidence, width="stretch"):
-                    st.switch_page("pages/size.py")
+                    st.switch_page("pages/size.py", query_params=state.parameters())
 
 st.subheader("What a plan answers", anchor=False)
 st.markdown(

@@ -26,6 +26,9 @@ def limited_by(evaluated: Evaluated, index: int) -> str:
     rates, grid = evaluated.state.rps[index], evaluated.state.concurrency[index]
     half = int((grid <= grid[-1] / 2).sum()) - 1
     if rates[-1] > STILL_GROWING * rates[half]:
+        row = evaluated.candidates.rows[index]
+        if evaluated.memory.max_concurrency[index] >= row.engine.sequences(row.gpu) * row.dp:
+            return "the engine's default limit on sequences in flight"
         return "memory for the KV cache"
     return "matrix rate (prefill)" if evaluated.state.prefill_load[index, -1] > 0.5 else "memory bandwidth (decode)"
 
@@ -74,10 +77,15 @@ def key_latency(question: Question, latency: Latencies) -> str:
 def sure(low: int, high: int | None) -> str:
     """ "80 % sure that 7 to 9 GPUs suffice"."""
     if high is None:
-        return f"at least {low} GPUs; if the engine is slower than estimated, a limit can no longer be met"
+        return f"at least {_gpus(low)}; if the engine is slower than estimated, a limit can no longer be met"
     if low == high:
-        return f"80 % sure that {high} GPUs suffice"
-    return f"80 % sure that {low} to {high} GPUs suffice"
+        return f"80 % sure that {_gpus(high)} suffice{'s' if high == 1 else ''}"
+    return f"80 % sure that {count(low)} to {_gpus(high)} suffice"
+
+
+def _gpus(number: int) -> str:
+    """"1 GPU", "8 GPUs"."""
+    return f"{count(number)} GPU{'s' if number != 1 else ''}"
 
 
 def infeasible(question: Question, excluded: tuple[Excluded, ...]) -> str:

@@ -65,7 +65,7 @@ def _workers(text: str) -> int:
 
 def _count(text: str) -> int:
     """A whole number from 0 to 1000."""
-    if not text.isdigit() or int(text) > 1000:
+    if not text.isdecimal() or int(text) > 1000:
         raise argparse.ArgumentTypeError("must be a whole number from 0 to 1000")
     return int(text)
 

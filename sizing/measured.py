@@ -13,6 +13,7 @@ from sizing.compose import GB, MS, deployment
 from sizing.constants import constant
 from sizing.cost import cost_of
 from sizing.engines import engines
+from sizing.exclusion import article
 from sizing.errors import InvalidScenario, UnknownName
 from sizing.explain import explain_money
 from sizing.format import count, ms, requests_per_s, significant, usd
@@ -249,7 +250,7 @@ def _excluded(gpu: Gpu, missed: list[tuple[str, float, float]]) -> tuple[Exclude
             gpu=gpu.id,
             closest="measured record",
             reason=f"Measured {n} {ms(v)} (limit {ms(limit)}).",
-            relaxation=f"A {n} limit of {ms(v)}.",
+            relaxation=f"{article(n)} {n} limit of {ms(v)}.",
         )
         for n, v, limit in missed
     )

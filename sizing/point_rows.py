@@ -14,7 +14,7 @@ from sizing.catalog import Gpu, Model, resolve_gpu, resolve_model
 from sizing.engines import Engine, engines, resolve_engine
 from sizing.errors import InvalidPoints, SizingError, UnknownName, nearest_names
 from sizing.memory import weight_bytes
-from sizing.precision import Precision, precisions, resolve_kv_precision, resolve_precision
+from sizing.precision import Precision, gpu_supports, precisions, resolve_kv_precision, resolve_precision
 from sizing.steps.efficiency import REFERENCE_YEAR
 
 MODES = ("static_batch", "fixed_concurrency", "offline_max_throughput", "fixed_rate")
@@ -128,7 +128,7 @@ def _points(row: int, cells: Mapping[str, object]) -> list[Point]:
         raise _BadCell("model is empty")
     model = _model(name)
     engine = _engine(_text(cells, "engine"))
-    precision = _precision(_text(cells, "weight_precision"), name, model.native_precision)
+    precision = _weight_format(_text(cells, "weight_precision"), name, model, gpu, _submission(cells, mode))
     isl = _needed(cells, "isl", at_least=1.0)
     osl = _output_tokens(cells, mode)
     cached = min(_number(cells, "prefix_cached_tokens") or 0.0, isl - 1.0)
@@ -202,6 +202,21 @@ def _precision(name: str, model_name: str, native: str) -> Precision:
         if mark in lower.replace("mxfp4", ""):
             return precisions()[own]
     return precisions().get(native, precisions()["bf16"])
+
+
+def _submission(cells: Mapping[str, object], mode: str) -> bool:
+    """Whether the row is a whole system tuned for throughput (MLPerf): no layout stated, everything queued or offered."""
+    return mode in WHOLE_RUN_MODES and _empty(cells.get("tp"))
+
+
+def _weight_format(name: str, model_name: str, model: Model, gpu: Gpu, submission: bool) -> Precision:
+    """The stated format; empty: the checkpoint's own, or FP8 where a 16-bit model was tuned for throughput.
+
+    MLPerf result tables name no format, yet their configurations quantise to FP8 wherever the GPU has it.
+    """
+    own = _precision(name, model_name, model.native_precision)
+    fp8 = precisions()["fp8"]
+    return fp8 if submission and not name and own.bytes > fp8.bytes and gpu_supports(gpu, fp8) else own
 
 
 def _kv_precision(name: str, engine: Engine, precision: Precision, gpu: Gpu) -> str:

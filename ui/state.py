@@ -114,12 +114,16 @@ def restricted() -> bool:
     return any(value(key) for key in ("engine", "prec", "kv", "tp", "pp", "ep"))
 
 
-def link() -> str:
-    """Address of the Size page that fills in these inputs. Prices and a config.json are never part of it."""
+def parameters() -> dict[str, str | list[str]]:
+    """What a link to these inputs carries. Prices and a config.json are never part of it."""
     now, default = values(), defaults()
     shown = {key: now[key] for key in FIELDS if now[key] != default[key] and not FIELDS[key].private}
-    parameters = {"v": LINK_VERSION} | {key: _in_link(key, value) for key, value in shown.items()}
-    return f"{(st.context.url or '').split('?')[0]}?{urlencode(parameters, doseq=True)}"
+    return {"v": LINK_VERSION} | {key: _in_link(key, held) for key, held in shown.items()}
+
+
+def link() -> str:
+    """Address of the Size page that fills in these inputs."""
+    return f"{(st.context.url or '').split('?')[0]}?{urlencode(parameters(), doseq=True)}"
 
 
 def mark_link() -> None:

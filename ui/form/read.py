@@ -136,8 +136,8 @@ def _own_gpu(values: Values) -> dict[str, Any]:
     needed = {key: _needed(values, key) for key in ("own_mem", "own_bw", "own_fp16")}
     optional = {key: _optional(values, key) for key in ("own_fp8", "own_link", "own_watts", "own_usd")}
     named = {FIELDS[key].path.rpartition(".")[2]: number for key, number in (needed | optional).items()}
-    return {"id": OWN_GPU, "name": str(values["own_name"]).strip() or "Own accelerator",
-            "domain_gpus": _whole(values, "own_domain", default=8), **named}
+    linked = _whole(values, "own_domain", default=8) if optional["own_link"] else 1
+    return {"id": OWN_GPU, "name": str(values["own_name"]).strip() or "Own accelerator", "domain_gpus": linked, **named}
 
 
 def _measured(values: Values) -> dict[str, Any]:
