@@ -42,28 +42,34 @@ def spread(question: Question, evaluated: Evaluated, sized: Sized, rows: NDArray
     return Spread(gpus_low=gpus_low, gpus_high=gpus_high, ttft_s=ttft, itl_s=itl, e2e_s=e2e, basis=found)
 
 
-def _at_end(
-    question: Question, evaluated: Evaluated, sized: Sized, rows: NDArray[np.intp],
-    decode: NDArray[np.float64], prefill: NDArray[np.float64],
-) -> tuple[NDArray[np.float64], list[NDArray[np.float64]]]:
-    """GPUs needed and the three latencies at the planned load; step times are ``decode`` and ``prefill`` times as long."""
-    index = sized.index[rows]
+def with_slower_steps(
+    question: Question, evaluated: Evaluated, index: NDArray[np.intp], decode: NDArray[np.float64],
+    prefill: NDArray[np.float64],
+) -> Evaluated:
+    """The candidates at ``index`` under load when their step times are ``decode`` and ``prefill`` times as long."""
     times = evaluated.times.take(index)
     prompts = times.scaled(prefill)
     slower = replace(prompts, decode_s=times.scaled(decode).decode_s)
-    candidates = evaluated.candidates.take(index)
-    scaled = under_load(
+    return under_load(
         question,
-        candidates,
+        evaluated.candidates.take(index),
         evaluated.memory.take(index),
         slower,
         tuple(evaluated.sources[i] for i in index),
         evaluated.state.concurrency[index],
     )
+
+
+def _at_end(
+    question: Question, evaluated: Evaluated, sized: Sized, rows: NDArray[np.intp],
+    decode: NDArray[np.float64], prefill: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], list[NDArray[np.float64]]]:
+    """GPUs needed and the three latencies at the planned load; step times are ``decode`` and ``prefill`` times as long."""
+    scaled = with_slower_steps(question, evaluated, sized.index[rows], decode, prefill)
     rps = scaled.capacity.rps
     with np.errstate(divide="ignore"):
         needed = np.where(rps > 0, instances_needed(question.demand.peak_rps, np.maximum(rps, 1e-12)), np.inf)
-    gpus = (needed + question.scenario.deployment.spare_instances) * candidates.gpus
+    gpus = (needed + question.scenario.deployment.spare_instances) * scaled.candidates.gpus
     load = sized.rps[rows]
     position = at_rate(scaled.state.rps, load)
     stable = load <= scaled.capacity.stable_rps
