@@ -35,7 +35,7 @@ from sizing.screen import Evaluated, all_configurations, evaluate
 from sizing.spread import with_slower_steps
 from sizing.uncertainty import interval
 
-Split = Literal["none", "precision", "engine"]
+Split = Literal["none", "width", "engine"]
 SMALLEST_GAIN = 0.01
 """A gain below 1 % on an axis is not worth another point."""
 FAR_BEHIND = 50.0
@@ -48,7 +48,7 @@ class Curve(Result):
     """What one GPU can do at its best, from slow and cheap to fast and dear; ``points`` are within every limit."""
 
     gpu: str = quantity("GPU", help="Catalogue id of the accelerator.")
-    variant: str = quantity("Variant", help="Weight precision or engine it is held to; empty: the best.")
+    variant: str = quantity("Variant", help="Width of the weights or engine it is held to; empty: the best.")
     points: tuple[OperatingPoint, ...] = quantity("Points", help="Points within every limit, by growing x.")
     beyond: tuple[OperatingPoint, ...] = quantity("Beyond a limit", help="What would be better without the limits.")
 
@@ -95,8 +95,8 @@ def operating_points(
 ) -> OperatingPoints:
     """The frontier of each GPU, with the 80 % interval of every point.
 
-    ``gpus`` narrows the considered GPUs (all of them when empty); ``split`` draws one frontier per weight precision or
-    engine; ``planned`` is a deployment and the requests/s of one of its instances. Raises InvalidScenario.
+    ``gpus`` narrows the considered GPUs (all of them when empty); ``split`` draws one frontier per width of the weights
+    or engine; ``planned`` is a deployment and the requests/s of one of its instances. Raises InvalidScenario.
     """
     question = understand(scenario)
     shown = tuple(g for g in question.gpus if not gpus or g.id in gpus)
@@ -147,7 +147,7 @@ def _record(values: Floats, group: NDArray[np.int64]) -> NDArray[np.bool_]:
 def _groups(rows: Sequence[Configuration], split: Split) -> tuple[NDArray[np.int64], list[tuple[str, str]]]:
     """Which curve each row belongs to, and the curves as (GPU, variant)."""
     variant: Callable[[Configuration], str] = {
-        "none": lambda r: "", "precision": lambda r: r.precision.id, "engine": lambda r: r.engine.id
+        "none": lambda r: "", "width": lambda r: r.precision.width, "engine": lambda r: r.engine.id
     }[split]
     number: dict[tuple[str, str], int] = {}
     group = np.array([number.setdefault((r.gpu.id, variant(r)), len(number)) for r in rows], dtype=np.int64)

@@ -224,8 +224,9 @@ def _pool(
     total = None if any(c is None for c in costs) else sum(c for c in costs if c is not None)
     parts = " and ".join(f"{count(s.systems)} x {s.system}" for s in systems)
     price = f", for {usd(total)} a month" if total is not None else ""
+    verb = "serves" if sum(counts) == 1 else "serve"
     return Pool(
-        answer=f"{parts} serve all {len(placed)} workloads together{price}; apart they would need {apart} systems.",
+        answer=f"{parts} {verb} all {len(placed)} workloads together{price}; apart they would need {apart} systems.",
         feasible=True,
         placed=tuple(placed),
         systems=systems,

@@ -11,7 +11,8 @@ import streamlit as st
 from pydantic import ValidationError
 
 from sizing.errors import SizingError
-from sizing.result import Candidate, Fix, Plan
+from sizing.operating_point import OperatingPoint
+from sizing.result import Candidate, Deployed, Fix, Plan
 from sizing.scenario.schema import Scenario
 from ui.cached import plan_of
 from ui.choices import label
@@ -98,7 +99,11 @@ def apply_fix(fix: Fix, scenario: Scenario) -> None:
 
 def use_candidate(candidate: Candidate, scenario: Scenario) -> None:
     """Consider only this deployment (for callbacks)."""
-    chosen = candidate.deployment
+    use_deployment(candidate.deployment, scenario)
+
+
+def use_deployment(chosen: Deployed | OperatingPoint, scenario: Scenario) -> None:
+    """Consider only the GPU, engine, formats and parallelism of ``chosen`` (for callbacks)."""
     pinned = {"gpus": [chosen.gpu], "engines": [chosen.engine], "precisions": [chosen.weight_precision],
               "kv_precisions": [chosen.kv_precision], "tp": [chosen.tp], "pp": [chosen.pp], "ep": [chosen.ep]}
     _apply(scenario, tuple((f"deployment.{name}", value) for name, value in pinned.items()))
