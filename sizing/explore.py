@@ -118,19 +118,23 @@ def operating_points(
 def undominated(good_x: Floats, good_y: Floats, group: NDArray[np.int64]) -> Rows:
     """Points (N,) that no other of their group beats on both axes (more is better), by group and falling ``good_x``.
 
-    Points that gain less than 1 % over the last kept one are left out. Points that are not finite never count.
+    A point that gains less than 1 % upwards is left out; one that loses less than 1 % across takes the place of the last.
+    Points that are not finite never count.
     """
     usable = np.flatnonzero(np.isfinite(good_x) & np.isfinite(good_y))
     order = usable[np.lexsort((-good_y[usable], -good_x[usable], group[usable]))]
     kept: list[int] = []
-    last, best, ahead = -1, -np.inf, np.inf
+    last, best, anchor = -1, -np.inf, np.inf
     for i in order[_record(good_y[order], group[order])]:
         here = int(group[i])
-        gain = good_y[i] - best > SMALLEST_GAIN * abs(good_y[i])
-        apart = ahead - good_x[i] > SMALLEST_GAIN * abs(good_x[i])
-        if here != last or (gain and apart):
+        if here == last and good_y[i] - best <= SMALLEST_GAIN * abs(good_y[i]):
+            continue
+        if here == last and anchor - good_x[i] <= SMALLEST_GAIN * abs(anchor):
+            kept[-1] = int(i)
+        else:
             kept.append(int(i))
-            last, best, ahead = here, good_y[i], good_x[i]
+            anchor = good_x[i]
+        last, best = here, good_y[i]
     return np.array(kept, dtype=np.intp)
 
 
