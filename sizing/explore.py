@@ -118,8 +118,8 @@ def operating_points(
 def undominated(good_x: Floats, good_y: Floats, group: NDArray[np.int64]) -> Rows:
     """Points (N,) that no other of their group beats on both axes (more is better), by group and falling ``good_x``.
 
-    A point that gains less than 1 % upwards is left out; one that loses less than 1 % across takes the place of the last.
-    Points that are not finite never count.
+    A point that gains less than 1 % upwards is left out; one that loses less than 1 % across takes the place of the
+    last. Points that are not finite never count.
     """
     usable = np.flatnonzero(np.isfinite(good_x) & np.isfinite(good_y))
     order = usable[np.lexsort((-good_y[usable], -good_x[usable], group[usable]))]

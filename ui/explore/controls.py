@@ -46,12 +46,14 @@ def draw_controls(scenario: Scenario, plan: Plan) -> View:
         y = _choice("y", "Upwards", Y_LABELS, "Output tokens/s per GPU, USD per million output tokens, or output "
                     "tokens/s per kW. Cost and power are those of full systems.")
     kinds, split_by, ranged = st.columns([4, 3, 3], gap="medium")
-    unasked = leading_gpus(plan, scenario)
+    unasked, considered = leading_gpus(plan, scenario), _considered(scenario)
     with kinds:
         asked = st.multiselect(
-            "GPUs shown", _considered(scenario), key="shown", bind="query-params", wrap=True,
-            format_func=lambda gpu: label("gpu", gpu), placeholder="The best of each colour",
-            help="Empty: the best-ranked GPU of each colour. Colour stands for the family, the marker for the GPU.",
+            "GPUs shown", considered, key="shown", bind="query-params", wrap=True,
+            format_func=lambda gpu: label("gpu", gpu),
+            placeholder="All considered" if len(unasked) == len(considered) else "The best of each colour",
+            help="Empty: all where few are considered, else the best-ranked GPU of each colour. Colour stands for the "
+                 "family, the marker for the GPU.",
         )
     with split_by:
         split = _choice("lines", "Lines per GPU", SPLIT_LABELS, "One line for the best of all deployments, or one for "
