@@ -17,10 +17,11 @@ PAGES = {
                     help="What a plan answers, and starting points for common workloads."),
     "size": st.Page("pages/size.py", title="Size", icon=":material/straighten:",
                     help="Six questions to an answer: GPUs, systems, latency, cost, and why."),
+    "explore": st.Page("pages/explore.py", title="Explore", icon=":material/explore:",
+                       help="Latency against throughput, load, lengths, and what given hardware serves."),
     "methodology": st.Page("pages/methodology.py", title="Methodology", icon=":material/menu_book:",
                            help="Every formula, assumption and source behind the answers."),
 }
-
 
 
 def enter() -> None:
@@ -29,7 +30,8 @@ def enter() -> None:
 
 
 entrance = st.Page(enter, title="Inference sizing", default=True, visibility="hidden")
-page = st.navigation({"Plan": [entrance, PAGES["home"], PAGES["size"]], "Library": [PAGES["methodology"]]})
+plan = [entrance, PAGES["home"], PAGES["size"], PAGES["explore"]]
+page = st.navigation({"Plan": plan, "Library": [PAGES["methodology"]]})
 cached.warm_up()
 
 if shell.GOTO in st.query_params:

@@ -24,7 +24,7 @@ from sizing.scenario import Scenario
 from sizing.screen import evaluate
 from sizing.simulation.arrivals import Arrivals
 from sizing.simulation.fleet import Fleet
-from sizing.simulation.planned import lengths_of, replica_of
+from sizing.simulation.planned import as_replica, lengths_of
 from sizing.simulation.run import Load, simulate_deployment
 from sizing.simulation.stability import largest_stable_rps
 
@@ -85,7 +85,7 @@ def _case(case: tuple[str, str, str, str, int, int, int], varies: bool) -> Itera
     kv = "fp8" if chosen.compute in ("fp8", "fp4") else "fp16"
     row = Configuration(gpu=gpus()[gpu], engine=engines()[engine], precision=chosen, kv_precision=kv, tp=tp)
     evaluated = evaluate(question, table([row]))
-    fleet = Fleet(replicas=(replica_of(question, row),))
+    fleet = Fleet(replicas=(as_replica(question, row),))
     drawn = lengths_of(question)
     stable = (float(evaluated.capacity.stable_rps[0]), largest_stable_rps(fleet, drawn))
     for load in LOADS:

@@ -54,7 +54,20 @@ def _parser() -> argparse.ArgumentParser:
     catalog = commands.add_parser("catalog", help="print a table of the catalogue as CSV")
     catalog.add_argument("kind", choices=("models", "gpus", "systems", "prices"))
     catalog.set_defaults(run=_catalog)
+    sweep = commands.add_parser("sweep", help="answer every combination of a sweep file")
+    sweep.add_argument("sweep", type=Path, help="scenario with axes, in YAML or JSON")
+    sweep.add_argument("--out", type=Path, required=True, help="CSV to write")
+    sweep.add_argument("--workers", type=_workers, default=None, metavar="N", help="processes (default: one per core)")
+    sweep.add_argument("--scheduler", metavar="ADDRESS", help="Dask scheduler, such as tcp://host:8786")
+    sweep.set_defaults(run=_sweep)
     return parser
+
+
+def _workers(text: str) -> int:
+    """A whole number from 1 to 1000."""
+    if not text.isdigit() or not 1 <= int(text) <= 1000:
+        raise argparse.ArgumentTypeError("must be a whole number from 1 to 1000")
+    return int(text)
 
 
 def _count(text: str) -> int:
@@ -153,4 +166,26 @@ def _catalog(asked: argparse.Namespace) -> int:
     from sizing.catalog.tables import catalog_table
 
     catalog_table(asked.kind).to_csv(sys.stdout, index=False)
+    return 0
+
+
+def _sweep(asked: argparse.Namespace) -> int:
+    import os
+    from contextlib import nullcontext
+
+    from sizing.cluster import dask_executors
+    from sizing.sweep import processes, read_sweep, sweep
+
+    base, axes = read_sweep(asked.sweep)
+    local = processes(asked.workers or os.cpu_count() or 1)
+
+    def progress(done: int, total: int) -> None:
+        if sys.stderr.isatty():
+            print(f"\r{done:,} of {total:,}", end="", file=sys.stderr, flush=True)
+
+    with dask_executors(asked.scheduler) if asked.scheduler else nullcontext(local) as executors:
+        table = sweep(base, axes, executors, progress)
+    table.to_csv(asked.out, index=False)
+    failed = int((table["error"] != "").sum())
+    print(f"{len(table):,} scenarios answered, {failed:,} without an answer (column error): {asked.out}")
     return 0

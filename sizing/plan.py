@@ -91,7 +91,6 @@ def _feasible(
     bound = answer.limited_by(evaluated, index)
     better = frontier(question, evaluated, sized, winner)
     around_better = spread(question, evaluated, better, np.arange(len(better.index)))
-    interval = around.basis[0]
     return Plan(
         answer=answer.sentence(question, row, deployed, latency, cost, bound, low, high),
         feasible=True,
@@ -107,7 +106,7 @@ def _feasible(
         warnings=_warnings(question, evaluated, sized, winner, latency.itl_ms.asked, around),
         assumptions=(*question.assumptions, *_assumed(question, evaluated, index)),
         source=evaluated.sources[index],
-        confidence=answer.confidence(interval.basis, interval.low_factor, interval.high_factor),
+        confidence=answer.confidence(around.decode[0], around.prefill[0]),
         alternatives=tuple(
             candidate_of(question, evaluated, sized, k, *_gpu_range(around, n)) for n, k in enumerate(chosen) if n
         ),

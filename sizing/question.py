@@ -58,9 +58,6 @@ def understand(scenario: Scenario) -> Question:
     if problems.found or model is None or demand is None:
         raise InvalidScenario(problems.found)
     traffic, variability, about_lengths = _traffic(scenario)
-    limits = AskedLimits.of(scenario.limits, scenario.workload.mode)
-    if traffic.output_tokens <= 1:  # an answer of one token has no gap between tokens that a limit could hold for
-        limits = replace(limits, itl_s=math.inf)
     return Question(
         scenario=scenario,
         model=model,
@@ -68,12 +65,26 @@ def understand(scenario: Scenario) -> Question:
         traffic=traffic,
         longest_tokens=sum(x if isinstance(x, float) else x.p95 for x in _lengths(scenario)),
         variability=variability,
-        limits=limits,
+        limits=_limits(scenario, traffic),
         gpus=chosen,
         allowed=allowed,
         gpu_prices={g.id: g.price_usd for g in scenario.deployment.custom_gpus if g.price_usd is not None},
         assumptions=(*about_model, demand.how, *about_lengths),
     )
+
+
+def at_lengths(question: Question, input_tokens: float, output_tokens: float) -> Question:
+    """The question with other mean lengths; their spread and the cached share of the prompt stay as they are."""
+    asked = question.traffic
+    cached = asked.cached_tokens / asked.input_tokens * input_tokens
+    traffic = Traffic(input_tokens=input_tokens, output_tokens=output_tokens, cached_tokens=cached)
+    return replace(question, traffic=traffic, limits=_limits(question.scenario, traffic))
+
+
+def _limits(scenario: Scenario, traffic: Traffic) -> AskedLimits:
+    """The limits that apply; an answer of one token has no gap between tokens that a limit could hold for."""
+    limits = AskedLimits.of(scenario.limits, scenario.workload.mode)
+    return replace(limits, itl_s=math.inf) if traffic.output_tokens <= 1 else limits
 
 
 class _Problems:

@@ -34,6 +34,12 @@ MEASURES: Mapping[str, tuple[Metric, str]] = MappingProxyType(
 )
 """What the plan asks for, and the protocol whose errors answer: metric and mode."""
 
+METRIC_WORDS = {"ttft": "TTFT", "itl": "ITL", "e2e": "E2E"}
+MODE_WORDS = {
+    "fixed_concurrency": "closed-loop", "static_batch": "static-batch", "fixed_rate": "open-loop",
+    "offline_max_throughput": "offline",
+}
+
 WIDENING = 1.5
 """Factor on the log interval when the GPU family has no measurement: the median closed-loop ITL error with the
 GPU left out is 1.5 times that of the fit."""
@@ -96,10 +102,18 @@ def stratum_interval(metric: str, mode: str, kind: str, engine: str, family: str
     keys = stratum_keys(metric, mode, kind, engine, family)
     found = next(key for key in keys if key in known)
     measured = family in measured_families()
-    basis = f"cross-validated errors of {known[found].rows:,} measurements ({found})"
+    basis = f"cross-validated errors of {known[found].rows:,} measurements ({in_words(found)})"
     if measured:
         return known[found].interval(basis, level)
     return known[found].interval(f"{basis}, widened: no measurement on {family}", level, WIDENING)
+
+
+def in_words(key: str) -> str:
+    """A stratum as people call it: "closed-loop ITL, dense, vllm on hopper"."""
+    metric, _, rest = key.partition(", ")
+    mode, _, rest = rest.partition(", ")
+    named = f"{MODE_WORDS.get(mode, mode)} {METRIC_WORDS.get(metric, metric)}".strip()
+    return f"{named}, {rest}" if rest else named
 
 
 @cache

@@ -51,7 +51,7 @@ def planned(question: Question) -> Planned | None:
 def replica_at(question: Question, evaluated: Evaluated, index: int) -> Replica:
     """One evaluated candidate as a replica, with the step times it was evaluated with."""
     row = evaluated.candidates.rows[index]
-    replica = replica_of(question, row)
+    replica = as_replica(question, row)
     times = evaluated.times.take(np.array([index]))
     if evaluated.sources[index] == replica.grid.source:
         return replica
@@ -60,7 +60,7 @@ def replica_at(question: Question, evaluated: Evaluated, index: int) -> Replica:
     return replace(replica, grid=replica.grid.fitted_to(times, reference, concurrency[0]))
 
 
-def replica_of(question: Question, row: Configuration, *, speculation: Speculation | None = None) -> Replica:
+def as_replica(question: Question, row: Configuration, *, speculation: Speculation | None = None) -> Replica:
     """A configuration as a replica: engine defaults, KV cache that memory leaves, step times of the roofline.
 
     KV tokens = sequences of mean length that fit x their tokens in whole blocks, which is exact for full attention.

@@ -62,14 +62,14 @@ class StepTimes:
     source: str
     prompt_step_s: Floats | float = 0.0
 
-    def scaled(self, factor: Floats) -> StepTimes:
-        """All durations of each candidate times its ``factor`` (C,): the ends of an interval."""
+    def scaled(self, decode: Floats, prefill: Floats) -> StepTimes:
+        """Durations of each candidate times its factors (C,): the ends of an interval."""
         return StepTimes(
-            decode_s=self.decode_s * factor[:, None],
-            prefill_s=self.prefill_s * factor,
-            prefill_work_s=self.prefill_work_s * factor,
+            decode_s=self.decode_s * decode[:, None],
+            prefill_s=self.prefill_s * prefill,
+            prefill_work_s=self.prefill_work_s * prefill,
             source=self.source,
-            prompt_step_s=self.prompt_step_s * factor,
+            prompt_step_s=self.prompt_step_s * prefill,
         )
 
     def take(self, index: NDArray[np.intp]) -> StepTimes:

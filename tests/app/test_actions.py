@@ -71,7 +71,7 @@ def test_own_accelerator_is_sized(size: AppTest) -> None:
     for key, text in {"own_mem": "192", "own_bw": "8000", "own_fp16": "2250", "own_name": "NextGen"}.items():
         size.text_input(key=key).set_value(text)
     size.run()
-    size.multiselect(key="gpu").select("own_accelerator").run()
+    size.multiselect(key="gpu").set_value(["own_accelerator"]).run()
     assert not size.exception
     assert not problems(size)
     assert "NextGen" in answer(size)
