@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from typing import Any
-from urllib.parse import urlsplit
 
 from sizing.errors import SizingError
 
@@ -27,9 +25,6 @@ def dask_executors(address: str) -> Iterator[Callable[[], Executor]]:
     except ImportError:
         raise SizingError("A scheduler address needs Dask: pip install -r requirements-scale.txt.") from None
     try:
-        host, port = urlsplit(address).hostname, urlsplit(address).port
-        # Dask's own client retries in the background and logs it; a plain connection answers at once.
-        socket.create_connection((host or "", port or 0), timeout=CONNECT_S).close()
         client: Any = Client(address, timeout=CONNECT_S)  # type: ignore[no-untyped-call]
     except (OSError, ValueError, TimeoutError):
         raise SizingError(

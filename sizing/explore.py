@@ -224,7 +224,24 @@ def _ends(search: _Search, points: Rows) -> dict[int, tuple[Performance, Perform
         at_end.append(loads(search.question, there, share))
     place = {int(row): i for i, row in enumerate(index)}
     where = {int(i): (place[int(i) // each], int(i) % each) for i in points}
-    return {i: (at_end[0].performance(*at), at_end[1].performance(*at)) for i, at in where.items()}
+    return {
+        i: _ordered(search.found.performance(i // each, i % each), *(end.performance(*at) for end in at_end))
+        for i, at in where.items()
+    }
+
+
+def _ordered(expected: Performance, fast: Performance, slow: Performance) -> tuple[Performance, Performance]:
+    """Both ends, each figure no better (slow) and no worse (fast) than expected: at the same concurrency slower steps
+    carry a smaller rate, so that a prompt may even wait less."""
+    ends = []
+    for end, more, less in ((fast, max, min), (slow, min, max)):
+        figures = {
+            name: value if value is None else (less if name.endswith("_ms") or name.startswith("usd") else more)(
+                value, getattr(expected, name))
+            for name, value in end.model_dump().items()
+        }
+        ends.append(Performance(**figures))
+    return ends[0], ends[1]
 
 
 def _planned(question: Question, deployed: Deployed, rps: float) -> OperatingPoint | None:

@@ -60,7 +60,7 @@ def test_another_source_moves_the_level_of_the_grid() -> None:
     concurrency = np.array([[1.0, 16.0, 64.0]])
     reference = roofline().times(model, table([row]), Traffic(input_tokens=1000, output_tokens=100), concurrency)
     grid = roofline_grid(model, row, 64)
-    doubled = grid.fitted_to(reference.scaled(np.array([2.0])), reference, concurrency[0])
+    doubled = grid.fitted_to(reference.scaled(np.array([2.0]), np.array([2.0])), reference, concurrency[0])
     np.testing.assert_allclose(doubled.decode_s[1:], 2.0 * grid.decode_s[1:])
     np.testing.assert_allclose(doubled.row_s, 2.0 * grid.row_s)
 
