@@ -31,7 +31,7 @@ def scenario(**changes: object) -> Scenario:
     raw: dict[str, object] = {
         "model": "meta-llama/Meta-Llama-3-8B",
         "workload": {"input_tokens": 2000, "output_tokens": 200, "peak_rps": 20},
-        "deployment": {"gpus": ["h100_sxm", "a100_sxm_80g"]},
+        "deployment": {"gpus": ["h100_sxm", "h200_sxm"]},
     }
     return Scenario.model_validate({**raw, **changes})
 
@@ -76,7 +76,7 @@ def test_an_instance_larger_than_a_system_is_charged_whole_systems() -> None:
 @pytest.mark.parametrize(("x", "y"), AXES)
 def test_no_point_of_a_frontier_is_dominated(x: str, y: str) -> None:
     shown = operating_points(scenario(), x=x, y=y)
-    assert {c.gpu for c in shown.curves} == {"h100_sxm", "a100_sxm_80g"}
+    assert {c.gpu for c in shown.curves} == {"h100_sxm", "h200_sxm"}
     for curve in shown.curves:
         for one in curve.points:
             assert not any(beats(other.expected, one.expected, x, y) for other in curve.points)

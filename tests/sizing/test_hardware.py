@@ -3,7 +3,7 @@ import math
 
 import pytest
 
-from sizing.catalog import cloud_instances, gpus
+from sizing.catalog import cloud_instances, gpus, street_prices
 from sizing.errors import SizingError
 from sizing.hardware import options, preferred_onprem_order, street_price
 from sizing.scenario.schema import Prices
@@ -41,8 +41,16 @@ def test_a_system_without_list_price_is_priced_by_its_gpus_and_says_so():
     assert "8 x 33,500 USD" in h200.basis
 
 
-def test_a_superchip_price_counts_for_two_gpus():
-    assert street_price("gb200")[0] == (70_000 + 80_000) / 2 / 2
+def test_a_superchip_price_counts_for_two_gpus(monkeypatch):
+    chip = next(row for row in street_prices() if "superchip" in row.kind)
+    dated = dataclasses.replace(chip, date="2026-06")
+    monkeypatch.setattr("sizing.hardware.street_prices", lambda: (dated,))
+    assert street_price("gb200")[0] == (70000 + 80000) / 2 / 2
+
+
+def test_a_price_without_a_date_or_of_used_cards_is_no_list_price():
+    assert street_price("a100_sxm_80g")[0] is None
+    assert street_price("v100_sxm")[0] is None
 
 
 def test_the_price_of_a_kit_is_not_that_of_a_server():
