@@ -6,11 +6,12 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlparse
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, expect
 
 from tests.e2e.browser import Watch, new_page, settle
 from tests.e2e.conftest import OpenPage
 from tests.e2e.dashboard import running_dashboard
+from tests.e2e.test_journeys import answer
 
 LINK = "explore?isl=3500&osl=500&gpu=H100+SXM5+80GB&gpu=H200+SXM+141GB&name=Deep+link"
 POINTS = ".js-plotly-plot .scatterlayer .trace .points path.point"
@@ -88,8 +89,3 @@ def test_a_csv_of_the_frontier_can_be_downloaded(open_page: OpenPage) -> None:
     text = Path(download.value.path()).read_text(encoding="utf-8")
     assert text.startswith("GPU,Deployment of one instance,")
     assert "H200 SXM 141GB" in text
-
-
-def answer(page: Page) -> str:
-    """The answer sentence."""
-    return page.get_by_role("heading", level=4).first.inner_text()
