@@ -17,7 +17,7 @@ from streamlit.testing.v1 import AppTest
 
 from bench.table import Row
 
-NAME = "Page latency: page script after one changed input, warm"
+NAME = "Page latency: page script after one changed input, warm, every GPU type and format considered"
 
 ROOT = Path(__file__).parents[1]
 PAGE = "pages/size.py"
@@ -59,6 +59,9 @@ def run() -> list[Row]:
 
 def _after_changes(app: AppTest, index: int, preset: str) -> Row:
     _succeed(app.selectbox(key=PRESET_KEY).select_index(index).run())
+    for key in ("gpu", "prec"):  # nothing ruled out: every GPU type and format
+        app.multiselect(key=key).set_value([])
+    _succeed(app.toggle(key="proven").set_value(False).run())
     before = int(app.text_input(key=INPUT_KEY).value or 0)
     with page_durations() as durations:
         for step in range(1, CHANGES + 1):
