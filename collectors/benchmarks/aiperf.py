@@ -2,7 +2,8 @@
 
 Read from real exports of AIPerf 0.13 (schema 1.4); the older ``input_config.loadgen`` and ``records`` follow the public
 documentation and are unverified against a real file. The client counts output tokens by reading the text again unless
-told to use the server's; where both counts are there, the server's is used and TPOT and tokens/s are converted.
+told to use the server's; where both counts are there, the server's is used and TPOT and tokens/s are converted. Rates
+are over the time of the whole phase, which is 2 to 5 % longer than from the first to the last request of a short run.
 """
 
 from __future__ import annotations

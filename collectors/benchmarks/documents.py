@@ -102,11 +102,11 @@ def _json(name: str, text: str) -> Document:
         if lines is None:
             raise BenchmarkFileError(f"{name} is not valid JSON: {_reason(error)}.") from None
         return lines
-    if _deeper(value, MAX_DEPTH):
-        raise _too_deep(name)
     items = value if isinstance(value, list) else [value]
     if len(items) > MAX_ROWS:
         raise _too_many(name)
+    if _deeper(value, MAX_DEPTH):
+        raise _too_deep(name)
     return Document(name=name, kind="json", value=value, rows=tuple(enumerate(items, 1)))
 
 

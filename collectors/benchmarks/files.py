@@ -7,7 +7,7 @@ import re
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from pathlib import PurePosixPath
 
 from collectors.benchmarks import aiperf, guidellm, inference_perf, llmperf
@@ -24,6 +24,8 @@ from collectors.benchmarks.records import (
 
 MAX_FILES = 500
 MAX_UNPACKED_BYTES = 4 * MAX_BYTES
+LENGTH_TOLERANCE = 0.15
+"""Mean lengths of two runs of one sweep may differ by this share: they are drawn at random."""
 
 _SUFFIX = re.compile(r"(_summary|_individual_responses)$")
 
@@ -172,31 +174,34 @@ def _filled(best: BenchmarkPoint, other: BenchmarkPoint) -> BenchmarkPoint:
     return replace(best, **changes)  # type: ignore[arg-type]
 
 
-LENGTH_TOLERANCE = 0.15
-"""Mean lengths of two runs of one sweep may differ by this share: they are drawn at random."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Curve:
-    key: tuple[object, ...]
-    isl: float | None
-    osl: float | None
-
-
 def curves(points: Iterable[BenchmarkPoint]) -> tuple[tuple[BenchmarkPoint, ...], ...]:
-    """Points that differ only in load, each group in ascending order of load, groups in the order they first appear."""
-    groups: dict[_Curve, list[BenchmarkPoint]] = {}
+    """Points that differ only in load, each group in ascending order of load, groups in the order they first appear.
+
+    Mean lengths belong together when they are within LENGTH_TOLERANCE of the group's first point.
+    """
+    groups: list[list[BenchmarkPoint]] = []
+    by_system: dict[tuple[object, ...], list[list[BenchmarkPoint]]] = {}
     for point in points:
-        key = (
-            point.tool, point.model, point.engine, point.engine_version, point.weight_precision, point.kv_precision,
-            point.gpu, point.gpus, point.tp, point.pp, point.ep, point.dp, point.mode, point.prefix_cached_tokens,
-        )  # fmt: skip
-        curve = next(
-            (c for c in groups if c.key == key and _near(c.isl, point.isl_mean) and _near(c.osl, point.osl_mean)),
-            _Curve(key=key, isl=point.isl_mean, osl=point.osl_mean),
-        )
-        groups.setdefault(curve, []).append(point)
-    return tuple(tuple(sorted(group, key=_load)) for group in groups.values())
+        alike = by_system.setdefault(_system(point), [])
+        group = next((group for group in alike if _same_lengths(group[0], point)), None)
+        if group is None:
+            group = []
+            alike.append(group)
+            groups.append(group)
+        group.append(point)
+    return tuple(tuple(sorted(group, key=_load)) for group in groups)
+
+
+def _system(point: BenchmarkPoint) -> tuple[object, ...]:
+    """Everything but lengths and load that tells one curve from another."""
+    return (
+        point.tool, point.model, point.engine, point.engine_version, point.weight_precision, point.kv_precision,
+        point.gpu, point.gpus, point.tp, point.pp, point.ep, point.dp, point.mode, point.prefix_cached_tokens,
+    )  # fmt: skip
+
+
+def _same_lengths(first: BenchmarkPoint, second: BenchmarkPoint) -> bool:
+    return _near(first.isl_mean, second.isl_mean) and _near(first.osl_mean, second.osl_mean)
 
 
 def _near(first: float | None, second: float | None) -> bool:

@@ -54,7 +54,7 @@ def _point(file: str, row: int, fields: Fields) -> BenchmarkPoint:
         model=fields.text("model"),
         engine=_engine(framework),
         engine_version=_version(fields.text("image")),
-        weight_precision=fields.text("precision"),
+        weight_precision=_precision(fields),
         gpu=(fields.text("hw") or "").split("-")[0] or None,
         gpus=gpus,
         tp=None if split else tp,
@@ -80,6 +80,15 @@ def _engine(framework: str) -> str | None:
     orchestrated = lower.startswith("dynamo-")
     engine = engine_of(lower.removeprefix("dynamo-")) or lower.removeprefix("dynamo-") or None
     return f"dynamo-{engine}" if orchestrated and engine else engine
+
+
+def _precision(fields: Fields) -> str | None:
+    """"fp4" names no format: gpt-oss ships MXFP4, AMD runs MXFP4, NVIDIA quantises the others to NVFP4."""
+    stated = fields.text("precision")
+    if stated is None or stated.lower() != "fp4":
+        return stated
+    amd = (fields.text("hw") or "").lower().startswith("mi")
+    return "mxfp4" if amd or "gpt-oss" in (fields.text("model") or "").lower() else "nvfp4"
 
 
 def _version(image: str | None) -> str | None:

@@ -41,16 +41,14 @@ def point_of(file: str, row: int, tool: str, blocks: Fields) -> BenchmarkPoint:
     if total is None and output is not None and rate and isl:
         total = output + rate * isl
     tpot = _latency(blocks, "inter_token_latency")
-    notes: tuple[str, ...] = ()
+    duration = _average(blocks, "benchmark_duration", seconds=True)
+    notes = _duration_note(duration, completed, rate)
     if client and server and abs(client / server - 1) > TOKEN_COUNT_TOLERANCE:
         share = server / client
         output = None if output is None else output * share
         total = None if total is None or rate is None else total - rate * (client - server)
         tpot = _recounted(blocks, tpot, client, server)
-        notes = (_recount_note(client, server),)
-    duration = _average(blocks, "benchmark_duration", seconds=True)
-    if duration and completed and rate and abs(completed / rate / duration - 1) > DURATION_TOLERANCE:
-        notes += (f"rates are over {completed / rate:.4g} s, first to last request took {duration:.4g} s",)
+        notes = (_recount_note(client, server), *notes)
     return BenchmarkPoint(
         file=file,
         row=row,
@@ -140,6 +138,13 @@ def _scaled(stats: LatencyStats, factor: float) -> LatencyStats:
     return LatencyStats(
         mean=times(stats.mean), p50=times(stats.p50), p90=times(stats.p90), p95=times(stats.p95), p99=times(stats.p99)
     )
+
+
+def _duration_note(duration: float | None, completed: int | None, rate: float | None) -> tuple[str, ...]:
+    """Rates over another time than the one stated."""
+    if not (duration and completed and rate) or abs(completed / rate / duration - 1) <= DURATION_TOLERANCE:
+        return ()
+    return (f"rates are over {completed / rate:.4g} s, first to last request took {duration:.4g} s",)
 
 
 def _recount_note(client: float, server: float) -> str:

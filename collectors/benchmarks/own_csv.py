@@ -10,7 +10,7 @@ from difflib import get_close_matches
 
 from collectors.benchmarks.documents import Document
 from collectors.benchmarks.fields import Fields, latency_stats
-from collectors.benchmarks.load import moment
+from collectors.benchmarks.load import Load, moment
 from collectors.benchmarks.records import BadRow, BenchmarkFileError, BenchmarkPoint, Imported, LatencyStats, Mode
 from collectors.benchmarks.rows import read_rows
 
@@ -71,12 +71,7 @@ def _unknown_columns(names: list[str]) -> tuple[str, ...]:
 
 
 def _point(file: str, row: int, fields: Fields) -> BenchmarkPoint:
-    mode = _mode(fields)
-    concurrency, rate = fields.number("concurrency") or None, fields.number("request_rate_rps") or None
-    if mode == "fixed_concurrency" and concurrency is None:
-        raise BadRow("concurrency is empty, which fixed_concurrency needs")
-    if mode == "fixed_rate" and rate is None:
-        raise BadRow("request_rate_rps is empty, which fixed_rate needs")
+    load = _load(fields)
     isl, osl = (fields.number(name) for name in ("isl_tokens", "osl_tokens"))
     if not isl or not osl:
         raise BadRow(f"{'osl_tokens' if isl else 'isl_tokens'} is empty or zero")
@@ -98,9 +93,9 @@ def _point(file: str, row: int, fields: Fields) -> BenchmarkPoint:
         pp=fields.count("pp"),
         ep=fields.count("ep"),
         dp=fields.count("dp"),
-        mode=mode,
-        concurrency=concurrency,
-        request_rate_rps=rate,
+        mode=load.mode,
+        concurrency=load.concurrency,
+        request_rate_rps=load.rate_rps,
         isl_mean=isl,
         osl_mean=osl,
         prefix_cached_tokens=fields.number("prefix_cached_tokens"),
@@ -116,6 +111,17 @@ def _point(file: str, row: int, fields: Fields) -> BenchmarkPoint:
         total_tokens_per_s=fields.number("total_tokens_per_s"),
         notes=(note,) if note else (),
     )
+
+
+def _load(fields: Fields) -> Load:
+    """Mode and what it needs. Raises BadRow."""
+    mode = _mode(fields)
+    concurrency, rate = fields.number("concurrency") or None, fields.number("request_rate_rps") or None
+    if mode == "fixed_concurrency" and concurrency is None:
+        raise BadRow("concurrency is empty, which fixed_concurrency needs")
+    if mode == "fixed_rate" and rate is None:
+        raise BadRow("request_rate_rps is empty, which fixed_rate needs")
+    return Load(mode=mode, concurrency=concurrency, rate_rps=rate)
 
 
 def _mode(fields: Fields) -> Mode:

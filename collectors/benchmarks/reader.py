@@ -59,9 +59,12 @@ def read_benchmark(data: bytes, name: str) -> Imported:
     for tool in TOOLS:
         if tool.detect(document):
             try:
-                return tool.parse(document)
+                imported = tool.parse(document)
             except BadRow as error:
                 raise BenchmarkFileError(f"{name} cannot be read: {error}.") from None
+            if not (imported.points or imported.errors):
+                raise BenchmarkFileError(f"{name} is of the format {imported.format}, but holds no run.")
+            return imported
     raise NotAResultFile(
         f"{name} is not the result of a benchmark tool known here; convert it to the CSV of docs/BENCHMARK_CSV.md."
     )
