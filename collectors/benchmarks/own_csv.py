@@ -75,7 +75,6 @@ def _point(file: str, row: int, fields: Fields) -> BenchmarkPoint:
     isl, osl = (fields.number(name) for name in ("isl_tokens", "osl_tokens"))
     if not isl or not osl:
         raise BadRow(f"{'osl_tokens' if isl else 'isl_tokens'} is empty or zero")
-    note = fields.text("notes")
     return BenchmarkPoint(
         file=file,
         row=row,
@@ -109,7 +108,7 @@ def _point(file: str, row: int, fields: Fields) -> BenchmarkPoint:
         requests_per_s=fields.number("requests_per_s"),
         output_tokens_per_s=fields.number("output_tokens_per_s"),
         total_tokens_per_s=fields.number("total_tokens_per_s"),
-        notes=(note,) if note else (),
+        notes=tuple(filter(None, [fields.text("notes")])),
     )
 
 
