@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields
 from types import MappingProxyType
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sizing.candidates import Floats
 from sizing.steps.efficiency import CommonEfficiency, DeviceEfficiency, Efficiencies, EngineOverhead, PlatformFactor
@@ -35,24 +36,25 @@ FAMILY_PRIORS = {
     "matrix_16": Prior(centre=0.60, spread=0.3, between=0.2),
     "matrix_8": Prior(centre=0.50, spread=0.3, between=0.2),
     "matrix_4": Prior(centre=0.35, spread=0.3, between=0.2),
-    "memory_16": Prior(centre=0.82, spread=0.05, between=0.05),
-    "memory_8": Prior(centre=0.80, spread=0.1, between=0.1),
-    "memory_4": Prior(centre=0.70, spread=0.2, between=0.15),
-    "kv": Prior(centre=0.60, spread=0.3, between=0.2),
+    "memory_16": Prior(centre=0.82, spread=0.05, between=0.03),
+    "memory_8": Prior(centre=0.80, spread=0.1, between=0.06),
+    "memory_4": Prior(centre=0.70, spread=0.2, between=0.09),
+    "kv": Prior(centre=0.60, spread=0.3, between=0.12),
     "attention": Prior(centre=0.35, spread=0.4, between=0.2),
-    "link": Prior(centre=0.50, spread=0.4, between=0.2),
-    "layer": Prior(centre=1.0, spread=1e-3, between=0.3),
+    "link": Prior(centre=0.50, spread=0.4, between=0.12),
+    "layer": Prior(centre=1.0, spread=1e-3, between=0.18),
     "ageing": Prior(centre=0.0, spread=1e-3, between=0.15, linear=True),
 }
 ENGINE_PRIORS = {
-    "scale": Prior(centre=1.0, spread=1e-3, between=0.15),
-    "step_s": Prior(centre=0.0010, spread=1.0, between=0.5),
-    "layer_s": Prior(centre=0.000025, spread=0.5, between=0.3),
-    "routing_s": Prior(centre=0.000020, spread=0.7, between=0.3),
-    "latent_s": Prior(centre=0.000020, spread=0.7, between=0.3),
-    "prompt_layer_s": Prior(centre=0.000030, spread=1.0, between=0.5),
-    "collective": Prior(centre=1.0, spread=1e-3, between=0.3),
-    "sequence_s": Prior(centre=0.000010, spread=1.0, between=0.5),
+    "scale": Prior(centre=1.0, spread=1e-3, between=0.09),
+    "step_s": Prior(centre=0.0010, spread=1.0, between=0.3),
+    "layer_s": Prior(centre=0.000025, spread=0.5, between=0.18),
+    "routing_s": Prior(centre=0.000020, spread=0.7, between=0.18),
+    "latent_s": Prior(centre=0.000020, spread=0.7, between=0.18),
+    "prompt_layer_s": Prior(centre=0.000030, spread=1.0, between=0.3),
+    "collective": Prior(centre=1.0, spread=1e-3, between=0.18),
+    "sequence_s": Prior(centre=0.000010, spread=1.0, between=0.3),
+    "request_s": Prior(centre=0.020, spread=0.7, between=0.5),
     "ageing": Prior(centre=0.10, spread=0.1, between=0.1, linear=True),
     "host_ageing": Prior(centre=0.4, spread=0.3, between=0.2, linear=True),
 }
@@ -65,10 +67,14 @@ COMMON_PRIORS = {
     "expert_memory": Prior(centre=0.8, spread=0.2, between=0.0),
     "imbalance": Prior(centre=1.2, spread=0.15, between=0.0),
     "coverage": Prior(centre=0.8, spread=0.2, between=0.0),
+    "prompt_token_s": Prior(centre=0.000005, spread=0.7, between=0.0),
+    "first_token_steps": Prior(centre=2.0, spread=0.5, between=0.0),
+    "cohort": Prior(centre=0.2, spread=0.7, between=0.0),
+    "burst": Prior(centre=0.1, spread=0.3, between=0.0),
 }
 PLATFORM_PRIORS = {
-    "device": Prior(centre=1.0, spread=1e-3, between=0.1),
-    "fixed": Prior(centre=1.0, spread=1e-3, between=0.25),
+    "device": Prior(centre=1.0, spread=1e-3, between=0.06),
+    "fixed": Prior(centre=1.0, spread=1e-3, between=0.15),
 }
 
 
@@ -82,6 +88,10 @@ class Slot:
     spread: float
 
 
+FIRST_TOKEN_FIELDS = frozenset({"request_s", "prompt_token_s", "first_token_steps", "cohort", "burst"})
+"""Fields that only closed-loop TTFT depends on; fitted after the others, so that they cannot bend the step times."""
+
+
 @dataclass(frozen=True)
 class Parameters:
     """The layout of the parameter vector for the families and engines that have evidence."""
@@ -90,6 +100,11 @@ class Parameters:
     families: tuple[str, ...]
     engines: tuple[str, ...]
     platforms: tuple[str, ...]
+
+    @property
+    def first_token(self) -> NDArray[np.bool_]:
+        """Which slots only closed-loop TTFT depends on."""
+        return np.array([s.field in FIRST_TOKEN_FIELDS for s in self.slots])
 
     def efficiencies(self, vector: Floats, note: str = "being fitted") -> Efficiencies:
         """The efficiencies of a vector; all zeros are the priors' centres."""
@@ -102,18 +117,23 @@ class Parameters:
             }
 
         return Efficiencies(
-            families=MappingProxyType({
-                f: DeviceEfficiency(**record("families", f if f != "default" else "", FAMILY_PRIORS))
-                for f in ("default", *self.families)
-            }),
-            engines=MappingProxyType({
-                e: EngineOverhead(**record("engines", e if e != "default" else "", ENGINE_PRIORS))
-                for e in ("default", *self.engines)
-            }),
+            families=MappingProxyType(
+                {
+                    f: DeviceEfficiency(**record("families", f if f != "default" else "", FAMILY_PRIORS))
+                    for f in ("default", *self.families)
+                }
+            ),
+            engines=MappingProxyType(
+                {
+                    e: EngineOverhead(**record("engines", e if e != "default" else "", ENGINE_PRIORS))
+                    for e in ("default", *self.engines)
+                }
+            ),
             platforms=MappingProxyType(
                 {p: PlatformFactor(**record("platforms", p, PLATFORM_PRIORS)) for p in self.platforms}
             ),
-            common=CommonEfficiency(**record("common", "", COMMON_PRIORS)), note=note,
+            common=CommonEfficiency(**record("common", "", COMMON_PRIORS)),
+            note=note,
         )
 
 
@@ -125,8 +145,10 @@ def parameters(families: Sequence[str], engines: Sequence[str], platforms: Seque
     """A slot for every default and for every departure of a family or engine with evidence."""
     slots: list[Slot] = []
     for group, members, priors in (
-        ("families", families, FAMILY_PRIORS), ("engines", engines, ENGINE_PRIORS),
-        ("platforms", platforms, PLATFORM_PRIORS), ("common", (), COMMON_PRIORS),
+        ("families", families, FAMILY_PRIORS),
+        ("engines", engines, ENGINE_PRIORS),
+        ("platforms", platforms, PLATFORM_PRIORS),
+        ("common", (), COMMON_PRIORS),
     ):
         slots += [Slot(group, "default", name, p.spread) for name, p in priors.items() if p.spread > 0.002]
         slots += [Slot(group, m, name, p.between) for m in members for name, p in priors.items() if p.between > 0]

@@ -9,7 +9,7 @@ shell.header("How many systems does this need?")
 st.markdown(
     "Answer six questions (model, prompt length, output length, peak load, latency limit, GPUs considered) and read "
     "how many GPUs and systems serve it, at which latency and cost, what limits it, how sure that is and why. Every "
-    "number can be followed to its formula and source; nothing leaves this machine."
+    "number can be followed to its formula and source, and no scenario is sent anywhere."
 )
 
 SECTIONS = {"use case": "Start from a use case", "worked example": "Or from a worked example with a benchmark"}
@@ -18,13 +18,13 @@ for kind, title in SECTIONS.items():
     with st.grid(4, min_column_width=220):
         for preset in (p for p in presets().values() if p.kind == kind):
             with st.container(border=True, height="stretch", gap="small"):
-                st.markdown(f"##### :material/{preset.icon}: {preset.title}")
+                st.markdown(f"#### :material/{preset.icon}: {preset.title}")
                 st.markdown(preset.summary)
                 st.caption(state.question(preset.scenario))
                 st.space("stretch")
                 if st.button("Size this", key=f"open_{preset.id}", on_click=state.load_preset, args=(preset.id,),
                              help=preset.evidence, width="stretch"):
-                    st.switch_page("pages/size.py")
+                    st.switch_page("pages/size.py", query_params=state.parameters())
 
 st.subheader("What a plan answers", anchor=False)
 st.markdown(

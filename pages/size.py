@@ -23,6 +23,8 @@ with top:
     inputs.draw_presets()
 
 with results:
+    if note := state.link_note():
+        st.warning(note, icon=":material/link:")
     answer = draw_outcome(state.outcome())
     if answer is not None:
         plan, limits = answer.plan, answer.scenario.limits

@@ -26,18 +26,28 @@ def limited_by(evaluated: Evaluated, index: int) -> str:
     rates, grid = evaluated.state.rps[index], evaluated.state.concurrency[index]
     half = int((grid <= grid[-1] / 2).sum()) - 1
     if rates[-1] > STILL_GROWING * rates[half]:
+        row = evaluated.candidates.rows[index]
+        if evaluated.memory.max_concurrency[index] >= row.engine.sequences(row.gpu) * row.dp:
+            return "the engine's default limit on sequences in flight"
         return "memory for the KV cache"
     return "matrix rate (prefill)" if evaluated.state.prefill_load[index, -1] > 0.5 else "memory bandwidth (decode)"
 
 
 def replicas(row: Configuration, deployed: Deployed) -> str:
-    """ "4 replicas of TP2 on 1 x DGX H100"."""
+    """4 replicas of TP2 on one DGX H100"."""
     ways = (
         " ".join(f"{n}{v}" for n, v in (("TP", row.tp), ("PP", row.pp), ("EP", row.ep), ("DP", row.dp)) if v > 1)
         or "one GPU"
     )
     plural = "replica" if deployed.instances == 1 else "replicas"
-    return f"{count(deployed.instances)} {plural} of {ways} on {count(deployed.systems)} x {deployed.system}"
+    return f"{count(deployed.instances)} {plural} of {ways} on {systems_named(deployed.systems, deployed.system)}"
+
+
+def systems_named(number: int, name: str) -> str:
+    """"one DGX H100", "13 x DGX H100", "3 systems of 4x L40S PCIe server"."""
+    if number == 1:
+        return f"one {name}"
+    return f"{count(number)} systems of {name}" if name[0].isdigit() else f"{count(number)} x {name}"
 
 
 def sentence(
@@ -74,10 +84,15 @@ def key_latency(question: Question, latency: Latencies) -> str:
 def sure(low: int, high: int | None) -> str:
     """ "80 % sure that 7 to 9 GPUs suffice"."""
     if high is None:
-        return f"at least {low} GPUs; if the engine is slower than estimated, a limit can no longer be met"
+        return f"at least {_gpus(low)}; if the engine is slower than estimated, a limit can no longer be met"
     if low == high:
-        return f"80 % sure that {high} GPUs suffice"
-    return f"80 % sure that {low} to {high} GPUs suffice"
+        return f"80 % sure that {_gpus(high)} suffice{'s' if high == 1 else ''}"
+    return f"80 % sure that {count(low)} to {_gpus(high)} suffice"
+
+
+def _gpus(number: int) -> str:
+    """"1 GPU", "8 GPUs"."""
+    return f"{count(number)} GPU{'s' if number != 1 else ''}"
 
 
 def infeasible(question: Question, excluded: tuple[Excluded, ...]) -> str:

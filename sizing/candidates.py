@@ -150,8 +150,8 @@ def _formats(model: Model, gpu: Gpu, engine: Engine, allowed: Allowed) -> Iterat
 
 
 def _trained_for(model: Model, precision: Precision) -> bool:
-    """MXFP4 comes from training (gpt-oss), not from a conversion one would offer unasked."""
-    return precision.id != "mxfp4" or model.native_precision == "mxfp4"
+    """MXFP4 comes from training (gpt-oss): no conversion to it, nor from it to another format, is offered unasked."""
+    return (precision.id == "mxfp4") == (model.native_precision == "mxfp4")
 
 
 def _kv_formats(gpu: Gpu, precision: Precision, allowed: Allowed) -> tuple[str, ...]:

@@ -52,7 +52,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _count(text: str) -> int:
     """A whole number from 0 to 1000."""
-    if not text.isdigit() or int(text) > 1000:
+    if not text.isdecimal() or int(text) > 1000:
         raise argparse.ArgumentTypeError("must be a whole number from 0 to 1000")
     return int(text)
 

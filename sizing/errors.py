@@ -21,10 +21,10 @@ class SizingError(ValueError):
 
 
 class InvalidScenario(SizingError):
-    """The scenario is malformed. ``problems`` holds one clear sentence per fault."""
+    """The scenario is malformed. ``problems`` holds one clear sentence per fault, each on one line."""
 
     def __init__(self, problems: Sequence[str]) -> None:
-        self.problems = tuple(problems)
+        self.problems = tuple(" ".join(problem.split()) for problem in problems)
         super().__init__("\n".join(self.problems))
 
 

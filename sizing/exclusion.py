@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -13,13 +15,23 @@ from sizing.format import gigabytes, ms
 from sizing.memory import memory_fit
 from sizing.question import Question
 from sizing.result import Excluded, Fix
-from sizing.screen import Evaluated
+from sizing.screen import Evaluated, evaluate
 
 LIMIT_NAMES = (
     ("ttft_s", "TTFT", "limits.ttft_ms"),
     ("itl_s", "ITL", "limits.itl_ms"),
     ("e2e_s", "E2E", "limits.e2e_ms"),
 )
+RESTRICTIONS = (
+    ("tp", "TP size", "TP must divide {heads} attention heads and stay within one scale-up domain or server"),
+    ("pp", "PP size", "an instance spans at most two servers and has no more stages than layers"),
+    ("ep", "EP size", "only experts are spread, over the GPUs of one instance"),
+    ("kv_precisions", "KV precision", "the GPU does not compute in it"),
+    ("precisions", "weight precision", "its engines do not run it"),
+    ("engines", "engine", "it does not run there"),
+)
+NOT_ENOUGH = "That alone is not enough: a limit or the memory would still be exceeded."
+SHORTEST_PROMPT = 0.1  # a prompt cut to less than this share is another task, not a relaxation
 RELAXED_BY = 1.02  # room above the unloaded latency, so that the relaxed limit leaves some capacity
 
 
@@ -40,7 +52,45 @@ def excluded(question: Question, evaluated: Evaluated, rows: Sequence[Configurat
             out.append(_too_small(question, [r for r in rows if r.gpu.id == gpu.id]))
         elif not (evaluated.capacity.rps[fits] > 0).any():
             out.append(_too_slow(question, evaluated, fits))
-    return tuple(out)
+    return _checked(question, out)
+
+
+def _checked(question: Question, found: Sequence[Excluded]) -> tuple[Excluded, ...]:
+    """The entries, without the fixes that would not let their GPU serve the scenario after all."""
+    alike: dict[str, list[Excluded]] = {}
+    for entry in found:
+        if entry.fix is not None and not entry.fix.key.startswith("limits."):
+            alike.setdefault(f"{entry.fix.key} {entry.fix.value}", []).append(entry)
+    fails: set[str] = set()
+    for entries in alike.values():
+        fails |= {e.gpu for e in entries} - _serving(_eased(question, entries[0].fix), entries)
+    return tuple(
+        e.model_copy(update={"fix": None, "relaxation": f"{e.relaxation} {NOT_ENOUGH}"}) if e.gpu in fails else e
+        for e in found
+    )
+
+
+def _eased(question: Question, fix: Fix | None) -> Question:
+    """The question with one restriction lifted, or with a shorter prompt."""
+    if fix is None:
+        return question
+    if fix.key == "workload.input_tokens" and isinstance(fix.value, int):
+        return replace(question, traffic=replace(question.traffic, input_tokens=float(fix.value)))
+    value: Any = tuple(fix.value) if isinstance(fix.value, list) else ()
+    return replace(question, allowed=replace(question.allowed, **{fix.key.removeprefix("deployment."): value}))
+
+
+def _serving(question: Question, entries: Sequence[Excluded]) -> set[str]:
+    """Which of the excluded GPUs have a configuration that meets the question."""
+    asked = {e.gpu for e in entries}
+    rows = [r for g in question.gpus if g.id in asked for r in enumerate_for(question.model, g, question.allowed)]
+    evaluated = evaluate(question, table(rows))
+    return {evaluated.candidates.rows[i].gpu.id for i in np.flatnonzero(evaluated.capacity.rps > 0)}
+
+
+def article(name: str) -> str:
+    """"A TTFT limit", "An ITL limit"."""
+    return "An" if name[0] in "EI" else "A"
 
 
 def _unknown(gpu: Gpu) -> Excluded:
@@ -74,13 +124,21 @@ def _unsupported(question: Question, gpu: Gpu) -> Excluded:
             return _choice(
                 gpu, "None of the chosen precisions runs on it.", "deployment.precisions", formats, "precision"
             )
+    for name, what, why in RESTRICTIONS:
+        if getattr(allowed, name) and enumerate_for(question.model, gpu, replace(allowed, **{name: ()})):
+            return Excluded(
+                gpu=gpu.id,
+                closest="",
+                reason=f"The chosen {what} does not go with this model on it: "
+                f"{why.format(heads=question.model.heads)}.",
+                relaxation=f"Leave {what} open.",
+                fix=Fix(key=f"deployment.{name}", value=[], label=f"Consider every {what}"),
+            )
     return Excluded(
         gpu=gpu.id,
-        closest=possible[0].label,
-        reason="The chosen parallelism, KV precision or engine does not go with this model on it "
-        f"(TP must divide {question.model.heads} attention heads).",
-        relaxation="Leave TP, PP, EP and KV precision open.",
-        fix=Fix(key="deployment.tp", value=[], label="Consider every TP size") if allowed.tp else None,
+        closest="",
+        reason="No configuration of this model on it agrees with the restrictions on engine, precision, parallelism.",
+        relaxation="Leave engine, precision, KV precision, TP, PP and EP open.",
     )
 
 
@@ -112,7 +170,7 @@ def _too_small(question: Question, rows: Sequence[Configuration]) -> Excluded:
             max_tokens(question, fit.usable - fit.weights - fit.activations - fit.overhead, fit.kv_per_sequence)
         )
         prompt = math.floor((longest - traffic.output_tokens) * 0.95)
-        if prompt > traffic.cached_tokens:
+        if prompt > max(traffic.cached_tokens, SHORTEST_PROMPT * traffic.input_tokens):
             return Excluded(
                 gpu=gpu.id,
                 closest=row.label,
@@ -130,33 +188,34 @@ def max_tokens(question: Question, free: Floats, per_sequence: Floats) -> float:
 
 
 def _narrower(question: Question, row: Configuration, reason: str) -> Excluded:
-    """Propose a narrower weight format if one would fit, else a GPU with more memory."""
-    allowed = Allowed(engines=question.allowed.engines)
-    others = enumerate_for(question.model, row.gpu, allowed)
-    if others:
-        tokens = question.traffic.input_tokens + question.traffic.output_tokens
-        fits = memory_fit(question.model, table(others), tokens).fits
-        names = list(dict.fromkeys(o.precision.id for o, ok in zip(others, fits, strict=True) if ok))
-        if names:
-            return Excluded(
-                gpu=row.gpu.id,
-                closest=row.label,
-                reason=reason,
-                relaxation=f"Allow precision {names[0]} and every TP size.",
-                fix=Fix(
-                    key="deployment.precisions",
-                    value=[*question.allowed.precisions, names[0]],
-                    label=f"Allow {names[0]}",
-                )
-                if question.allowed.precisions
-                else None,
-            )
+    """Propose to lift the one restriction without which it would fit, else all of them, else more memory."""
+    allowed = question.allowed
+    near = {"gpu": row.gpu.id, "closest": row.label, "reason": reason}
+    if allowed.precisions and (names := _fitting(question, row.gpu, replace(allowed, precisions=()))):
+        new = names[0].precision
+        return Excluded(**near, relaxation=f"Allow precision {new.id}.", fix=Fix(
+            key="deployment.precisions", value=[*allowed.precisions, new.id], label=f"Allow {new.label}",
+        ))
+    for name, what, _ in RESTRICTIONS:
+        if getattr(allowed, name) and _fitting(question, row.gpu, replace(allowed, **{name: ()})):
+            fix = Fix(key=f"deployment.{name}", value=[], label=f"Consider every {what}")
+            return Excluded(**near, relaxation=f"Leave {what} open.", fix=fix)
+    if _fitting(question, row.gpu, Allowed()):
+        return Excluded(**near, relaxation="Leave engine, precision, KV precision, TP, PP and EP open.")
     return Excluded(
         gpu=row.gpu.id,
         closest=row.label,
         reason=reason,
         relaxation="Choose a GPU with more memory, or spread the model over more servers than are considered.",
     )
+
+
+def _fitting(question: Question, gpu: Gpu, allowed: Allowed) -> list[Configuration]:
+    """Configurations that would fit in memory if ``allowed`` held."""
+    rows = enumerate_for(question.model, gpu, allowed)
+    tokens = question.traffic.input_tokens + question.traffic.output_tokens
+    fits = memory_fit(question.model, table(rows), tokens).fits
+    return [row for row, fit in zip(rows, fits, strict=True) if fit]
 
 
 def _too_slow(question: Question, evaluated: Evaluated, fits: Sequence[int]) -> Excluded:
@@ -176,7 +235,7 @@ def _too_slow(question: Question, evaluated: Evaluated, fits: Sequence[int]) -> 
     relaxed = [(n, k, two_digits_up(idle * RELAXED_BY)) for n, k, idle, _ in misses]
     words = " and ".join(f"{n} limit of {ms(v)}" for n, _, v in relaxed)
     fix = Fix(key=relaxed[0][1], value=relaxed[0][2], label=f"Relax to {words}") if len(relaxed) == 1 else None
-    return Excluded(gpu=row.gpu.id, closest=row.label, reason=reason, relaxation=f"A {words}.", fix=fix)
+    return Excluded(gpu=row.gpu.id, closest=row.label, reason=reason, relaxation=f"{article(words)} {words}.", fix=fix)
 
 
 def two_digits_up(value: float) -> float:

@@ -18,8 +18,6 @@ from scipy.special import ndtri
 from sizing.candidates import Floats
 from sizing.steps.times import StepTimes, Traffic
 
-MIN_GAP_TOKENS = 1e-6  # an answer of one token has no gaps between tokens; keeps 0/0 out of the arithmetic
-
 
 @dataclass(frozen=True, kw_only=True)
 class Variability:
@@ -80,21 +78,23 @@ def steady_state(
 ) -> SteadyState:
     """Steady state at each concurrency of the grid.
 
-    ITL(B) = decode(B) + B x W / D and rate(B) = B / (D x ITL(B)) = B / (D x decode(B) + B x W), with W the prefill work
-    of one prompt and D = OSL - 1 gaps (work conservation). TTFT = rest of the running step + prompt queue + slot
-    queue +
+    rate(B) = B / (P + D x decode(B) + max(B - 1, 0) x W): a request holds its place for its own prefill P, for
+    D = OSL - 1 decode steps, and while the engine works W on the prompt of each of the others (Little's law, work
+    conservation). ITL(B) = decode(B) + B x W / D; an answer of one token has no gap that a prompt could interrupt.
+    TTFT = rest of the running step + prompt queue + slot queue +
     own prefill, in which each chunk shares its step with the decoding sequences.
     """
     work = times.prefill_work_s[:, None]
-    gaps = max(traffic.output_tokens - 1.0, MIN_GAP_TOKENS)
+    gaps = max(traffic.output_tokens - 1.0, 0.0)
     decode = times.decode_s
-    itl = decode + concurrency * work / gaps
-    rps = concurrency / (gaps * decode + concurrency * work)
+    itl = decode + concurrency * work * min(gaps, 1.0) / max(gaps, 1.0)
+    rps = concurrency / (times.prefill_s[:, None] + gaps * decode + np.maximum(concurrency - 1.0, 0.0) * work)
     residence = gaps * itl
     chunks = np.ceil(traffic.new_tokens / budget)[:, None]
-    floor = times.prefill_s[:, None] + chunks * decode
+    shared = decode * (gaps * decode / (times.prefill_s[:, None] + gaps * decode))  # share of B that is past its prompt
+    floor = times.prefill_s[:, None] + chunks * shared
     # A prompt also waits for the decode part of the steps that its share of the token budget fills.
-    service = work + traffic.new_tokens / budget[:, None] * decode
+    service = work + traffic.new_tokens / budget[:, None] * shared
     load = np.minimum(rps * service, 1.0 - 1e-9)
     step = np.minimum(itl, gaps * itl)  # with one output token no decoding step runs that a prompt could wait for
     queue_mean, queue_var = prompt_queue(service, load, rps, variability)

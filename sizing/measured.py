@@ -14,6 +14,7 @@ from sizing.constants import constant
 from sizing.cost import cost_of
 from sizing.engines import engines
 from sizing.errors import InvalidScenario, UnknownName
+from sizing.exclusion import article
 from sizing.explain import explain_money
 from sizing.format import count, ms, requests_per_s, significant, usd
 from sizing.hardware import HardwareOption, options
@@ -249,7 +250,7 @@ def _excluded(gpu: Gpu, missed: list[tuple[str, float, float]]) -> tuple[Exclude
             gpu=gpu.id,
             closest="measured record",
             reason=f"Measured {n} {ms(v)} (limit {ms(limit)}).",
-            relaxation=f"A {n} limit of {ms(v)}.",
+            relaxation=f"{article(n)} {n} limit of {ms(v)}.",
         )
         for n, v, limit in missed
     )

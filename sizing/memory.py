@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sizing.candidates import Candidates, Floats
 from sizing.catalog.model import Model
 from sizing.constants import constant
+from sizing.engines import LARGE_MEMORY_BYTES
 from sizing.precision import KV_BYTES, WIDE_BYTES
 
 RUNTIME_BYTES = constant("runtime_bytes")
@@ -94,6 +95,18 @@ def activation_bytes(model: Model, budget: Floats, tp: Floats) -> Floats:
     return np.asarray(ACTIVATION_COPIES * budget * WIDE_BYTES * per_token + ACTIVATION_FLOOR_BYTES, dtype=np.float64)
 
 
+def reserved_activation_bytes(model: Model, candidates: Candidates, capacity: Floats, usable: Floats) -> Floats:
+    """Activations of the engine's step on each GPU.
+
+    From 70 GiB on engines take larger steps by default. Just above that size the larger step is taken only as far as
+    the memory gained holds it, as an operator would set it: more memory never holds fewer sequences.
+    """
+    whole = activation_bytes(model, candidates.column(lambda r: r.engine.budget(r.gpu)), candidates.tp)
+    small = activation_bytes(model, candidates.column(lambda r: r.engine.token_budget[0]), candidates.tp)
+    gained = usable * (1.0 - LARGE_MEMORY_BYTES / capacity)
+    return np.where(gained >= 0, np.minimum(whole, small + gained), whole)
+
+
 def weights_per_gpu(model: Model, candidates: Candidates) -> Floats:
     """Weights on the fullest GPU: experts over TP x DP, everything else over TP, layers over PP."""
     bytes_per = candidates.column(lambda r: r.precision.bytes)
@@ -113,7 +126,7 @@ def memory_fit(model: Model, candidates: Candidates, tokens: float) -> MemoryFit
     capacity = candidates.column(lambda r: r.gpu.memory_bytes)
     usable = capacity * candidates.column(lambda r: r.engine.memory_fraction)
     weights = weights_per_gpu(model, candidates)
-    activations = activation_bytes(model, candidates.column(lambda r: r.engine.budget(r.gpu)), candidates.tp)
+    activations = reserved_activation_bytes(model, candidates, capacity, usable)
     overhead = RUNTIME_BYTES + np.where(candidates.gpus > 1, COMMUNICATION_BYTES, 0.0)
     kv_bytes = candidates.column(lambda r: KV_BYTES[r.kv_precision])
     blocks = candidates.column(lambda r: r.engine.block_tokens)

@@ -137,10 +137,11 @@ def _warnings(
         *rules.about_hardware(question, row),
         *rules.about_latency(question, itl_ms),
         *rules.about_evidence(around.basis[0]),
-        *rules.about_accuracy(row),
+        *rules.about_accuracy(question, row),
         *rules.about_purchase(question, deployed, sized.options[winner]),
         *rules.about_ranking(question, sized, sized.options[winner]),
     ]
+    found = [w if rules.possible(w.fix, evaluated) else w.model_copy(update={"fix": None}) for w in found]
     severities = ("error", "warning", "info")
     return tuple(sorted(found, key=lambda w: severities.index(w.severity)))
 

@@ -14,7 +14,7 @@ from sizing.catalog import Gpu, Model, resolve_gpu, resolve_model
 from sizing.engines import Engine, engines, resolve_engine
 from sizing.errors import InvalidPoints, SizingError, UnknownName, nearest_names
 from sizing.memory import weight_bytes
-from sizing.precision import Precision, precisions, resolve_kv_precision, resolve_precision
+from sizing.precision import Precision, gpu_supports, precisions, resolve_kv_precision, resolve_precision
 from sizing.steps.efficiency import REFERENCE_YEAR
 
 MODES = ("static_batch", "fixed_concurrency", "offline_max_throughput", "fixed_rate")
@@ -54,7 +54,7 @@ class _BadCell(SizingError):
     """One cell that cannot be used; the message is the row's ``error``."""
 
 
-def read_points(frame: pd.DataFrame) -> tuple[list[Point], dict[int, str]]:
+def points_of(frame: pd.DataFrame) -> tuple[list[Point], dict[int, str]]:
     """Points (several per row where the best layout is sought) and the error of every row that has none.
 
     Raises InvalidPoints when the table lacks a required column.
@@ -79,7 +79,9 @@ def _rows(frame: pd.DataFrame) -> Iterator[Mapping[str, object]]:
 
 
 def _empty(value: object) -> bool:
-    return value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value)) or str(value).strip() == ""
+    return (
+        value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value)) or str(value).strip() == ""
+    )
 
 
 def _text(cells: Mapping[str, object], name: str) -> str:
@@ -128,7 +130,7 @@ def _points(row: int, cells: Mapping[str, object]) -> list[Point]:
         raise _BadCell("model is empty")
     model = _model(name)
     engine = _engine(_text(cells, "engine"))
-    precision = _precision(_text(cells, "weight_precision"), name, model.native_precision)
+    precision = _weight_format(_text(cells, "weight_precision"), name, model, gpu, _submission(cells, mode))
     isl = _needed(cells, "isl", at_least=1.0)
     osl = _output_tokens(cells, mode)
     cached = min(_number(cells, "prefix_cached_tokens") or 0.0, isl - 1.0)
@@ -138,8 +140,16 @@ def _points(row: int, cells: Mapping[str, object]) -> list[Point]:
     concurrency, rate = _load(cells, mode)
     return [
         Point(
-            row=row, model=model, configuration=layout, instances=instances, input_tokens=isl, output_tokens=osl,
-            cached_tokens=cached, mode=mode, concurrency=concurrency, rate_rps=rate,
+            row=row,
+            model=model,
+            configuration=layout,
+            instances=instances,
+            input_tokens=isl,
+            output_tokens=osl,
+            cached_tokens=cached,
+            mode=mode,
+            concurrency=concurrency,
+            rate_rps=rate,
             software_year=REFERENCE_YEAR if year is None else year,
         )
         for layout, instances in _layouts(cells, mode, model, base)
@@ -204,6 +214,21 @@ def _precision(name: str, model_name: str, native: str) -> Precision:
     return precisions().get(native, precisions()["bf16"])
 
 
+def _submission(cells: Mapping[str, object], mode: str) -> bool:
+    """Whether the row is a whole system tuned for throughput (MLPerf): all is queued or offered, no layout stated."""
+    return mode in WHOLE_RUN_MODES and _empty(cells.get("tp"))
+
+
+def _weight_format(name: str, model_name: str, model: Model, gpu: Gpu, submission: bool) -> Precision:
+    """The stated format; empty: the checkpoint's own, or FP8 where a 16-bit model was tuned for throughput.
+
+    MLPerf result tables name no format, yet their configurations quantise to FP8 wherever the GPU has it.
+    """
+    own = _precision(name, model_name, model.native_precision)
+    fp8 = precisions()["fp8"]
+    return fp8 if submission and not name and own.bytes > fp8.bytes and gpu_supports(gpu, fp8) else own
+
+
 def _kv_precision(name: str, engine: Engine, precision: Precision, gpu: Gpu) -> str:
     """KV-cache format; empty: TensorRT-LLM keeps FP8 beside 8- and 4-bit matrix formats, the others 16 bit."""
     if name:
@@ -254,6 +279,4 @@ def _open_layouts(
     if mode not in WHOLE_RUN_MODES:
         whole = [t for t in fitting if t * pp == gpus]
         fitting = whole or fitting[:1]
-    return [
-        (replace(base, tp=t, pp=pp, ep=min(ep, t) if model.is_moe else 1), gpus / (t * pp)) for t in fitting
-    ]
+    return [(replace(base, tp=t, pp=pp, ep=min(ep, t) if model.is_moe else 1), gpus / (t * pp)) for t in fitting]

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from sizing.candidates import Candidates, Floats, table
@@ -17,6 +16,12 @@ from sizing.steps.rates import Hardware, hardware, rates
 from sizing.steps.roofline import Roofline, decode_step_s, prefill_s, prefill_work_s, prompt_step_s
 from sizing.steps.shape import Shape, shapes_of
 from sizing.steps.times import StepSource, StepTimes, Traffic
+
+BENCHMARK_MEMORY_SHARE = 0.95
+"""Share of memory that published runs use ("KV mem 0.95 mostly", TensorRT-LLM performance overview 0.17)."""
+
+BENCHMARK_ACTIVATION_SHARE = 0.3
+"""Activations of a tuned run relative to the upper estimate of ``sizing.memory``; chosen on offline and static rows."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,25 +69,51 @@ def point_table(points: Sequence[Point]) -> PointTable:
 
     instances = col([p.instances for p in points])
     return PointTable(
-        points=tuple(points), candidates=candidates, facts=hardware(candidates),
-        shape=shapes_of([p.model for p in points]), prompt=col([p.input_tokens for p in points]),
-        cached=col([p.cached_tokens for p in points]), output=col([p.output_tokens for p in points]),
-        software_year=col([p.software_year for p in points]), instances=instances,
+        points=tuple(points),
+        candidates=candidates,
+        facts=hardware(candidates),
+        shape=shapes_of([p.model for p in points]),
+        prompt=col([p.input_tokens for p in points]),
+        cached=col([p.cached_tokens for p in points]),
+        output=col([p.output_tokens for p in points]),
+        software_year=col([p.software_year for p in points]),
+        instances=instances,
         concurrency=np.maximum(col([p.concurrency for p in points]) / instances, 1.0),
-        rate_rps=col([p.rate_rps for p in points]) / instances, fits=_fits(points, candidates),
+        rate_rps=col([p.rate_rps for p in points]) / instances,
+        fits=_fits(points, candidates),
         scheduled=col([float(r.engine.sequences(r.gpu) * r.dp) for r in rows]),
     )
 
 
 def _fits(points: Sequence[Point], candidates: Candidates) -> Floats:
-    """Sequences of full length that fit in memory, at least 1: what has been measured must have run."""
-    keys = pd.Series([(p.model.id, p.input_tokens + p.output_tokens) for p in points])
+    """Sequences of full length that fit in memory, at least 1: what has been measured must have run.
+
+    A benchmark uses more of the memory than an engine's defaults, which keep the margin that a plan needs.
+    """
     held = np.ones(len(points))
-    for (_, tokens), index in keys.groupby(keys).indices.items():
-        some = candidates.take(index)
-        memory = memory_fit(points[index[0]].model, some, float(tokens))
-        held[index] = np.floor(memory.kv_available / np.maximum(memory.kv_per_sequence, 1.0)) * some.dp
+    for index in alike([(p.model.id, p.input_tokens + p.output_tokens) for p in points]):
+        some, first = candidates.take(index), points[index[0]]
+        memory = memory_fit(first.model, some, first.input_tokens + first.output_tokens)
+        tuned = BENCHMARK_MEMORY_SHARE * memory.capacity - BENCHMARK_ACTIVATION_SHARE * memory.activations
+        available = np.maximum(tuned - memory.weights - memory.overhead, 0.0)
+        held[index] = np.floor(available / np.maximum(memory.kv_per_sequence, 1.0)) * some.dp
     return np.maximum(held, 1.0)[:, None]
+
+
+def alike(keys: Sequence[Hashable]) -> Iterator[NDArray[np.intp]]:
+    """Indices of equal keys, group by group in order of first appearance."""
+    groups: dict[Hashable, list[int]] = {}
+    for index, key in enumerate(keys):
+        groups.setdefault(key, []).append(index)
+    for members in groups.values():
+        yield np.array(members, dtype=np.intp)
+
+
+def traffic_of(point: Point) -> Traffic:
+    """The lengths of a point as other step sources and the load model take them."""
+    return Traffic(
+        input_tokens=point.input_tokens, output_tokens=point.output_tokens, cached_tokens=point.cached_tokens
+    )
 
 
 def select(whole: PointTable, index: NDArray[np.intp]) -> PointTable:
@@ -90,12 +121,15 @@ def select(whole: PointTable, index: NDArray[np.intp]) -> PointTable:
     facts = whole.facts
     one = {"families", "engines"}
     return replace(
-        whole, points=tuple(whole.points[i] for i in index), candidates=whole.candidates.take(index),
+        whole,
+        points=tuple(whole.points[i] for i in index),
+        candidates=whole.candidates.take(index),
         facts=replace(facts, **{f.name: getattr(facts, f.name)[index] for f in fields(Hardware) if f.name not in one}),
         shape=Shape(**{f.name: getattr(whole.shape, f.name)[index] for f in fields(Shape)}),
         **{
             f.name: getattr(whole, f.name)[index]
-            for f in fields(PointTable) if f.name not in {"points", "candidates", "facts", "shape"}
+            for f in fields(PointTable)
+            if f.name not in {"points", "candidates", "facts", "shape"}
         },
     )
 
@@ -116,18 +150,19 @@ def roofline_times(points: PointTable, concurrency: Floats, source: Roofline) ->
         decode_s=decode_step_s(points.shape, speed, concurrency, points.context),
         prefill_s=prefill_s(points.shape, speed, new, points.cached)[:, 0],
         prefill_work_s=prefill_work_s(points.shape, speed, new, points.cached)[:, 0] / ways,
-        source=source.source, prompt_step_s=prompt_step_s(points.shape, speed)[:, 0],
+        source=source.source,
+        prompt_step_s=prompt_step_s(points.shape, speed)[:, 0],
     )
 
 
 def _times_by_group(points: PointTable, concurrency: Floats, source: StepSource) -> StepTimes:
     """Any source: rows of the same model and lengths are one question."""
-    keys = pd.Series([(p.model.id, p.input_tokens, p.output_tokens, p.cached_tokens) for p in points.points])
+    keys = [(p.model.id, p.input_tokens, p.output_tokens, p.cached_tokens) for p in points.points]
     decode, prefill, work = np.empty_like(concurrency), np.empty(len(points)), np.empty(len(points))
     name = source.name
-    for (_, isl, osl, cached), index in keys.groupby(keys).indices.items():
-        traffic = Traffic(input_tokens=isl, output_tokens=osl, cached_tokens=cached)
-        found = source.times(points.points[index[0]].model, points.candidates.take(index), traffic, concurrency[index])
+    for index in alike(keys):
+        first = points.points[index[0]]
+        found = source.times(first.model, points.candidates.take(index), traffic_of(first), concurrency[index])
         decode[index], prefill[index], work[index] = found.decode_s, found.prefill_s, found.prefill_work_s
         name = found.source
     return StepTimes(decode_s=decode, prefill_s=prefill, prefill_work_s=work, source=name)

@@ -13,10 +13,6 @@ import numpy as np
 from sizing.candidates import Floats
 from sizing.steps.times import StepTimes
 
-CLOSED_LOOP_ROUNDS = 10.0
-"""Requests per slot in a published closed loop (InferenceMAX sends 10 x concurrency), of which one is the start
-burst."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class Lengths:
@@ -30,6 +26,18 @@ class Lengths:
     def gaps(self) -> Floats:
         """Gaps between output tokens, OSL - 1; a hair above 0 for one token, whose ITL is then the decode step."""
         return np.maximum(self.output - 1.0, 1e-6)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FirstToken:
+    """What delays the first token of a closed loop beside its prefill: see ``sizing.steps.efficiency`` for the
+    names."""
+
+    request_s: Floats
+    prompt_token_s: float
+    first_token_steps: float
+    cohort: float
+    burst: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,11 +74,12 @@ def static_batch(times: StepTimes, lengths: Lengths, batch: Floats, fits: Floats
 
 
 def work_conserving_itl_s(times: StepTimes, lengths: Lengths, concurrency: Floats) -> Floats:
-    """ITL with B sequences in flight, each replaced when it ends: decode(B) + (B - 1) x work / OSL + share of prompt steps x
-    their fixed time (work conservation)."""
+    """ITL with B sequences in flight, each replaced when it ends: decode(B) + (B - 1) x work / OSL + share of prompt
+    steps x their fixed time (work conservation)."""
     shared = prompt_steps_share(lengths, concurrency) * np.reshape(times.prompt_step_s, (-1, 1))
     others = np.maximum(concurrency - 1.0, 0.0)
-    return times.decode_s + others * times.prefill_work_s[:, None] / lengths.output + shared
+    itl: Floats = times.decode_s + others * times.prefill_work_s[:, None] / lengths.output + shared
+    return itl
 
 
 def prompt_steps_share(lengths: Lengths, concurrency: Floats) -> Floats:
@@ -79,22 +88,23 @@ def prompt_steps_share(lengths: Lengths, concurrency: Floats) -> Floats:
     return -np.expm1(-concurrency / lengths.output * chunks)
 
 
-def fixed_concurrency(times: StepTimes, lengths: Lengths, concurrency: Floats, fits: Floats) -> Expected:
+def fixed_concurrency(
+    times: StepTimes, lengths: Lengths, concurrency: Floats, fits: Floats, first: FirstToken
+) -> Expected:
     """Closed loop: B requests always in flight, all starting together; mean TTFT over all rounds.
 
-    ITL by work conservation. TTFT: own prefill, sharing its steps with decoding; in the first of ten rounds the
-    prompts of the whole cohort queue ((B - 1)/2 x work each on average); later rounds are spread by the random lengths
-    and by that very queue. E2E = TTFT + (OSL - 1) x ITL; rate = B / E2E.
+    ITL by work conservation. TTFT = request + prompt tokens x host time + prefill + steps x decode + work x (cohort x
+    ln B + burst x (B - 1)): requests that end in one step start the next round together (cohort), and the first round
+    queues as a whole (burst; InferenceMAX sends 10 x B requests, so a tenth). E2E = TTFT + (OSL - 1) x ITL; rate =
+    B / E2E. What does not fit in memory waits for a whole stay.
     """
     active = np.minimum(concurrency, fits)
-    work = times.prefill_work_s[:, None]
     itl = work_conserving_itl_s(times, lengths, active)
-    chunks = np.maximum(lengths.new / lengths.budget, 1.0)
-    own = times.prefill_s[:, None] + chunks * itl / 2.0
-    burst = (active - 1.0) / 2.0 * work
-    ttft = own + burst / CLOSED_LOOP_ROUNDS
-    service = ttft + lengths.gaps * itl
-    ttft = ttft + (concurrency / active - 1.0) * service
+    queued = first.cohort * np.log(active) + first.burst * (active - 1.0)
+    host = first.request_s + first.prompt_token_s * lengths.new
+    ttft = host + times.prefill_s[:, None] + first.first_token_steps * times.decode_s
+    ttft = ttft + queued * times.prefill_work_s[:, None]
+    ttft = ttft + (concurrency / active - 1.0) * (ttft + lengths.gaps * itl)
     e2e = ttft + lengths.gaps * itl
     return _expected(ttft, itl, e2e, concurrency / e2e)
 
@@ -108,3 +118,13 @@ def offline_max_throughput(times: StepTimes, lengths: Lengths, fits: Floats) -> 
     itl = work_conserving_itl_s(times, lengths, fits)
     e2e = lengths.output * itl
     return _expected(times.prefill_s[:, None] + itl, itl, e2e, fits / e2e)
+
+
+OVERLOADED_RUN_REQUESTS = 300.0
+"""Requests of a run whose rate exceeds the capacity; its queue grows to the end, so that latency depends on its length.
+An assumption: published overloaded runs send some hundred to some thousand requests and do not say how many."""
+
+
+def queue_growth_s(rate: Floats, capacity: Floats, share: float) -> Floats:
+    """Wait of the request at ``share`` of an overloaded run: share x N x (1 / capacity - 1 / rate)."""
+    return np.asarray(share * OVERLOADED_RUN_REQUESTS * (1.0 / capacity - 1.0 / rate), dtype=np.float64)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from sizing.candidates import Allowed
 from sizing.capacity import AskedLimits
@@ -21,7 +21,7 @@ from sizing.engines import resolve_engine
 from sizing.errors import InvalidScenario, SizingError
 from sizing.load import Variability
 from sizing.precision import resolve_kv_precision, resolve_precision
-from sizing.scenario.schema import Gamma, Length, ModelConfig, ModelSize, Scenario
+from sizing.scenario.schema import CustomGpu, Gamma, Length, ModelConfig, ModelSize, Scenario
 from sizing.steps.times import Traffic
 
 T = TypeVar("T")
@@ -55,13 +55,16 @@ def understand(scenario: Scenario) -> Question:
     if problems.found or model is None or demand is None:
         raise InvalidScenario(problems.found)
     traffic, variability, about_lengths = _traffic(scenario)
+    limits = AskedLimits.of(scenario.limits, scenario.workload.mode)
+    if traffic.output_tokens <= 1:  # an answer of one token has no gap between tokens that a limit could hold for
+        limits = replace(limits, itl_s=math.inf)
     return Question(
         scenario=scenario,
         model=model,
         demand=demand,
         traffic=traffic,
         variability=variability,
-        limits=AskedLimits.of(scenario.limits, scenario.workload.mode),
+        limits=limits,
         gpus=chosen,
         allowed=allowed,
         gpu_prices={g.id: g.price_usd for g in scenario.deployment.custom_gpus if g.price_usd is not None},
@@ -102,11 +105,17 @@ def _model(scenario: Scenario) -> tuple[Model, tuple[str, ...]]:
 
 def _gpus(scenario: Scenario, problems: _Problems) -> tuple[Gpu, ...]:
     """The accelerators considered: those named, plus every custom one; all of the catalogue when none is named."""
-    asked = (g.model_dump(exclude_none=True) for g in scenario.deployment.custom_gpus)
+    asked = map(_datasheet, scenario.deployment.custom_gpus)
     custom = {g.id: g for spec in asked if (g := problems.collect(partial(gpu_from_spec, spec))) is not None}
     named = scenario.deployment.gpus or ([] if custom else list(gpus()))
     found = [custom.get(name) or problems.collect(partial(resolve_gpu, name)) for name in named]
     return tuple(dict.fromkeys([g for g in found if g is not None] + list(custom.values())))
+
+
+def _datasheet(asked: CustomGpu) -> dict[str, Any]:
+    """A custom accelerator in the words of the catalogue."""
+    spec = asked.model_dump(exclude_none=True, exclude={"int8_tops"})
+    return spec if asked.int8_tops is None else {**spec, "int8_tflops": asked.int8_tops}
 
 
 def _allowed(scenario: Scenario, problems: _Problems) -> Allowed:

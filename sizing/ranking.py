@@ -30,28 +30,25 @@ def order(sized: Sized, evaluated: Evaluated, objective: Objective) -> NDArray[n
 
 
 def shortlist(sized: Sized, evaluated: Evaluated, ranked: NDArray[np.intp], count: int) -> list[int]:
-    """The winner, then the best of every other GPU and the other engines, formats and TP sizes on the winner's GPU.
+    """The winner, the best of every other GPU, then the other engines, formats and parallelism on the winner's GPU.
 
-    Returns rows of ``sized`` in ranked order, at most ``count`` beyond the winner.
+    Returns rows of ``sized``, at most ``count`` beyond the winner; each of the two groups in ranked order.
     """
     if not len(ranked):
         return []
     candidates = evaluated.candidates
-    winner = candidates.rows[sized.index[ranked[0]]]
     gpu_of: dict[str, int] = {}
     gpu = candidates.column(lambda r: gpu_of.setdefault(r.gpu.id, len(gpu_of)))[sized.index[ranked]]
-    first_of_gpu = np.unique(gpu, return_index=True)[1]
-    own = [int(k) for k in np.flatnonzero(gpu == gpu_of[winner.gpu.id])]
+    best_of_gpu = sorted(int(k) for k in np.unique(gpu, return_index=True)[1])
     seen: set[object] = set()
     variants = []
-    for k in own:
+    for k in np.flatnonzero(gpu == gpu[0]):
         row = candidates.rows[sized.index[ranked[k]]]
-        traits = {row.engine.id, row.precision.id, (row.tp, row.pp, row.dp)}
-        if traits - seen:
-            variants.append(k)
+        traits = {row.engine.runs_as, row.precision.id, (row.tp, row.pp, row.dp)}
+        if traits - seen and k:
+            variants.append(int(k))
         seen |= traits
-    chosen = sorted({0, *sorted(first_of_gpu)[: count + 1], *variants})
-    return [int(ranked[k]) for k in chosen[: count + 1]]
+    return [int(ranked[k]) for k in [*best_of_gpu, *variants][: count + 1]]
 
 
 def frontier(question: Question, evaluated: Evaluated, sized: Sized, winner: int) -> Sized:

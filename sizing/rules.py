@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from sizing.candidates import Configuration
 from sizing.catalog import quantization
 from sizing.constants import DECK, constant
@@ -11,7 +13,7 @@ from sizing.format import count, ms
 from sizing.hardware import HardwareOption
 from sizing.question import Question
 from sizing.result import Deployed, Fix, PlanWarning
-from sizing.screen import Sized
+from sizing.screen import Evaluated, Sized
 from sizing.uncertainty import Interval
 
 FAST_READING_MS = constant("fast_reading_ms_per_token")
@@ -92,6 +94,21 @@ def about_hardware(question: Question, row: Configuration) -> Iterator[PlanWarni
         )
 
 
+def possible(fix: Fix | None, evaluated: Evaluated) -> bool:
+    """Whether some evaluated candidate still serves once ``fix`` narrows the choice; other fixes always can be made."""
+    able = np.flatnonzero(evaluated.capacity.rps > 0)
+    rows = (evaluated.candidates.rows[i] for i in able)
+    match fix:
+        case Fix(key="deployment.tp", value=[_, *_] as sizes):
+            return any(row.tp in sizes for row in rows)
+        case Fix(key="deployment.precisions", value=[_, *_] as names):
+            return any(row.precision.id in names for row in rows)
+        case Fix(key="limits.itl_ms", value=float() as limit):
+            return bool((evaluated.latencies.itl_s[able, 0] * 1e3 <= limit).any())
+        case _:
+            return True
+
+
 def _dividing_tp(question: Question) -> Fix | None:
     """Restrict TP to the sizes that divide the KV heads."""
     sizes = [t for t in (1, 2, 4, 8, 16) if question.model.kv_heads % t == 0]
@@ -121,9 +138,9 @@ def about_latency(question: Question, itl_ms: float | None) -> Iterator[PlanWarn
         )
 
 
-def about_accuracy(row: Configuration) -> Iterator[PlanWarning]:
+def about_accuracy(question: Question, row: Configuration) -> Iterator[PlanWarning]:
     """What quantised weights cost in answer quality, from the catalogue."""
-    if row.precision.accuracy in ("reference", "very low loss"):
+    if row.precision.accuracy in ("reference", "very low loss") or row.precision.id == question.model.native_precision:
         return
     method = row.precision.label.split(" (")[0]
     facts = [q for q in quantization() if q.record_type == "accuracy" and method in q.method and q.loss]
@@ -134,7 +151,7 @@ def about_accuracy(row: Configuration) -> Iterator[PlanWarning]:
         source="catalogue: quantization.csv",
         message=f"{row.precision.label} weights: {row.precision.accuracy} of answer quality; test it on your "
                 f"task.{seen}",
-        fix=Fix(key="deployment.precisions", value=["bf16", "fp8"], label="Consider only BF16 and FP8"),
+        fix=Fix(key="deployment.precisions", value=["bf16", "fp16", "fp8"], label="Consider only 16 bit and FP8"),
     )
 
 
@@ -161,7 +178,8 @@ def about_purchase(question: Question, deployed: Deployed, option: HardwareOptio
             source=DECK,
             message=f"No server with {deployed.gpu} is in the catalogue: results are for an assumed 8-GPU server.",
         )
-    idle = (deployed.gpus_bought - deployed.gpus) // (deployed.tp * deployed.pp * deployed.dp)
+    each = deployed.tp * deployed.pp * deployed.dp
+    idle = deployed.systems * (option.gpus // each) - deployed.instances
     if idle >= 1:
         yield PlanWarning(
             code="idle_gpus",

@@ -76,6 +76,9 @@ def evaluate(question: Question, everything: Candidates, choice: StepChoice | No
     candidates = everything if len(kept) == len(everything) else everything.take(kept)
     memory = fit.take(kept)
     grid = concurrency_grid(memory.max_concurrency)
+    if not len(candidates):
+        nothing = StepTimes(decode_s=grid, prefill_s=grid[:, 0], prefill_work_s=grid[:, 0], source="")
+        return under_load(question, candidates, memory, nothing, (), grid)
     times, sources = step_times(
         choice or question.scenario.deployment.step_times, question.model, candidates, traffic, grid
     )

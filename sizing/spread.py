@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,9 +31,10 @@ def spread(question: Question, evaluated: Evaluated, sized: Sized, rows: NDArray
     Latency arrays have shape (2, N): low and high end at the planned load (inf when the load would be unstable).
     """
     index = sized.index[rows]
-    found = tuple(interval("step", evaluated.candidates.rows[i], question.model) for i in index)
+    found = tuple(interval("decode", evaluated.candidates.rows[i], question.model) for i in index)
+    prompt = tuple(interval("prefill", evaluated.candidates.rows[i], question.model) for i in index)
     ends = [
-        _at_end(question, evaluated, sized, rows, np.array([getattr(f, end) for f in found]))
+        _at_end(question, evaluated, sized, rows, *(np.array([getattr(f, end) for f in fs]) for fs in (found, prompt)))
         for end in ("low_factor", "high_factor")
     ]
     (gpus_low, low), (gpus_high, high) = ends
@@ -42,16 +43,20 @@ def spread(question: Question, evaluated: Evaluated, sized: Sized, rows: NDArray
 
 
 def _at_end(
-    question: Question, evaluated: Evaluated, sized: Sized, rows: NDArray[np.intp], factor: NDArray[np.float64]
+    question: Question, evaluated: Evaluated, sized: Sized, rows: NDArray[np.intp],
+    decode: NDArray[np.float64], prefill: NDArray[np.float64],
 ) -> tuple[NDArray[np.float64], list[NDArray[np.float64]]]:
-    """GPUs needed and the three latencies at the planned load when all step times are ``factor`` times as long."""
+    """GPUs needed and the latencies at the planned load if step times are ``decode`` and ``prefill`` times as long."""
     index = sized.index[rows]
+    times = evaluated.times.take(index)
+    prompts = times.scaled(prefill)
+    slower = replace(prompts, decode_s=times.scaled(decode).decode_s)
     candidates = evaluated.candidates.take(index)
     scaled = under_load(
         question,
         candidates,
         evaluated.memory.take(index),
-        evaluated.times.take(index).scaled(factor),
+        slower,
         tuple(evaluated.sources[i] for i in index),
         evaluated.state.concurrency[index],
     )

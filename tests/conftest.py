@@ -15,6 +15,17 @@ IN_CI = os.environ.get("CI") == "true"
 hypothesis.settings.load_profile("ci" if IN_CI else "dev")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--renew-golden", action="store_true", help="write today's answers to the golden files instead of comparing"
+    )
+
+
+@pytest.fixture
+def renew_golden(request: pytest.FixtureRequest) -> bool:
+    return bool(request.config.getoption("--renew-golden"))
+
+
 def skipped_tests(config: pytest.Config) -> list[tuple[str, str]]:
     """Each skipped test, or module, with its reason."""
     reporter = config.pluginmanager.get_plugin("terminalreporter")

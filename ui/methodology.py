@@ -71,8 +71,6 @@ def _group_markdown(group: str, entries: tuple[Entry, ...]) -> str:
 
 def _draw_table(section: Section, table: Table) -> None:
     st.markdown(f"##### {as_markdown(table.title)}", anchors=False)
-    if table.note:
-        st.caption(table.note)
     long = _long_columns(table)
     row = _TWO_LINES if long and table.in_document else _ONE_LINE
     columns = {name: st.column_config.TextColumn(width="large") for name in long}

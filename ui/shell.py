@@ -33,7 +33,7 @@ def parameters() -> dict[str, list[str]]:
 def header(title: str) -> DeltaGenerator:
     """Title of the page; returns its row, so that a page can add to it."""
     row = st.container(horizontal=True, vertical_alignment="center", gap="small")
-    row.header(title, width="content", anchor=False)
+    row.title(title, width="content", anchor=False)
     return row
 
 

@@ -82,7 +82,7 @@ def question(scenario: Scenario) -> str:
     """Model, lengths and load of a scenario in one line."""
     filled = from_scenario(scenario)
     model = filled["model"].rpartition("/")[2] or filled["size_name"]
-    return f"{model}, {filled['isl']} in, {filled['osl']} out, {filled['rps']} requests/s"
+    return f"{model}: {int(filled['isl']):,} tokens in, {int(filled['osl']):,} out, {filled['rps']} requests/s"
 
 
 def load_preset(preset_id: str) -> None:
@@ -114,12 +114,24 @@ def restricted() -> bool:
     return any(value(key) for key in ("engine", "prec", "kv", "tp", "pp", "ep"))
 
 
-def link() -> str:
-    """Address of the Size page that fills in these inputs. Prices and a config.json are never part of it."""
+def parameters() -> dict[str, str | list[str]]:
+    """What a link to these inputs carries. Prices and a config.json are never part of it."""
     now, default = values(), defaults()
     shown = {key: now[key] for key in FIELDS if now[key] != default[key] and not FIELDS[key].private}
-    parameters = {"v": LINK_VERSION} | {key: _in_link(key, value) for key, value in shown.items()}
-    return f"{(st.context.url or '').split('?')[0]}?{urlencode(parameters, doseq=True)}"
+    return {"v": LINK_VERSION} | {key: _in_link(key, held) for key, held in shown.items()}
+
+
+def link() -> str:
+    """Address of the Size page that fills in these inputs."""
+    return f"{(st.context.url or '').split('?')[0]}?{urlencode(parameters(), doseq=True)}"
+
+
+def link_note() -> str:
+    """What to say about a link whose left-out inputs mean something else now; "" for one of this version."""
+    version = st.query_params.get("v", LINK_VERSION)
+    return "" if version == LINK_VERSION else (
+        f"This link was made for version {version[:20]} of the form, this is version {LINK_VERSION}: check the inputs "
+        "that it does not name.")
 
 
 def mark_link() -> None:

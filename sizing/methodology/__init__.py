@@ -4,7 +4,7 @@
 """
 
 from sizing.methodology.chapters import sections
-from sizing.methodology.content import Entry, Section, Table, anchor
+from sizing.methodology.content import Entry, Section, Table
 from sizing.methodology.search import search
 
-__all__ = ["Entry", "Section", "Table", "anchor", "search", "sections"]
+__all__ = ["Entry", "Section", "Table", "search", "sections"]

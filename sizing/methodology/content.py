@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 Cell = str | float | int | bool | None
@@ -31,7 +30,6 @@ class Table:
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
-    note: str = ""
     in_document: bool = True
 
 
@@ -45,8 +43,3 @@ class Section:
     entries: tuple[Entry, ...] = ()
     tables: tuple[Table, ...] = ()
     in_document: bool = True
-
-
-def anchor(text: str) -> str:
-    """A heading as an anchor: lower case, words joined by hyphens."""
-    return re.sub(r"[^a-z0-9]+", "-", text.casefold()).strip("-")

@@ -67,8 +67,6 @@ def _section(section: Section) -> Iterator[str]:
 
 def _table(table: Table) -> Iterator[str]:
     yield f"### {table.title}"
-    if table.note:
-        yield table.note
     head = [f"| {' | '.join(table.columns)} |", "|" + "---|" * len(table.columns)]
     yield "\n".join([*head, *(f"| {' | '.join(map(_cell, row))} |" for row in table.rows)])
 

@@ -13,22 +13,46 @@ from pydantic import BaseModel, ValidationError
 from sizing.errors import InvalidScenario, nearest_names
 from sizing.scenario.schema import SCHEMA_VERSION, Scenario
 
-MAX_FILE_BYTES = 2_000_000
+MAX_FILE_BYTES = 1_000_000
 """A scenario is a page of text; with an inline config.json still far below this."""
+
+MERGE = "tag:yaml.org,2002:merge"
+
+
+class _Loader(yaml.SafeLoader):
+    """Safe YAML in which a key that stands twice is an error: which of two rates was meant cannot be guessed.
+
+    Not the faster C parser: deep nesting overflows its stack.
+    """
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        """The mapping of a node."""
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode) or key.tag == MERGE:
+                continue
+            if key.value in seen:
+                line = key.start_mark.line + 1
+                said = f"The key {key.value:.40} stands twice, again at line {line}: keep one of them."
+                raise InvalidScenario([said])
+            seen.add(key.value)
+        return super().construct_mapping(node, deep)
 
 
 def load_scenario(path: Path) -> Scenario:
     """The scenario in a file. Raises InvalidScenario when it cannot be read, with one sentence per problem."""
     try:
-        if path.stat().st_size > MAX_FILE_BYTES:
-            raise InvalidScenario(
-                [f"{path.name} is larger than {MAX_FILE_BYTES // 1_000_000} MB: that is not a scenario."]
-            )
-        text = path.read_text(encoding="utf-8")
+        content = _start_of(path)
     except FileNotFoundError:
         raise InvalidScenario([f"There is no file {path}."]) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidScenario([f"{path} cannot be read as text: {error}."]) from None
+    except OSError as error:
+        raise InvalidScenario([f"{path} cannot be read: {error.strerror}."]) from None
+    if len(content) > MAX_FILE_BYTES:
+        raise InvalidScenario([f"{path.name} is larger than {MAX_FILE_BYTES // 1_000_000} MB: that is not a scenario."])
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise InvalidScenario([f"{path.name} is not a text file in UTF-8."]) from None
     raw = parse(text, path.name)
     model = raw.get("model")
     if isinstance(model, dict) and isinstance(model.get("config"), str):
@@ -36,14 +60,24 @@ def load_scenario(path: Path) -> Scenario:
     return scenario_from(raw)
 
 
+def _start_of(path: Path) -> bytes:
+    """The file, or one byte more than is allowed: the size of a pipe or device is not known beforehand."""
+    with path.open("rb") as file:
+        return file.read(MAX_FILE_BYTES + 1)
+
+
 def parse(text: str, name: str = "scenario") -> dict[str, Any]:
     """YAML or JSON text as a mapping. Raises InvalidScenario."""
     try:
-        raw = yaml.safe_load(text)
+        raw = yaml.load(text, Loader=_Loader)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f" at line {mark.line + 1}" if mark is not None else ""
         raise InvalidScenario([f"{name} is not valid YAML or JSON{where}."]) from None
+    except InvalidScenario:
+        raise
+    except ValueError as error:  # a date that does not exist, a number of thousands of digits
+        raise InvalidScenario([f"{name} holds a value that cannot be read: {str(error).split(';')[0]}."]) from None
     except RecursionError:
         raise InvalidScenario([f"{name} is nested too deeply to be a scenario."]) from None
     if not isinstance(raw, dict):
@@ -77,12 +111,14 @@ def _config_beside(scenario: Path, name: str) -> dict[str, Any]:
     """The config.json a scenario file points to, relative to the scenario."""
     path = scenario.parent / name
     try:
-        if path.stat().st_size > MAX_FILE_BYTES:
-            raise InvalidScenario([f"model.config: {name} is larger than a config.json can be."])
-        config = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError):
+        content = _start_of(path)
+    except OSError:
         raise InvalidScenario([f"model.config: there is no readable file {name} beside the scenario."]) from None
-    except (json.JSONDecodeError, RecursionError):
+    if len(content) > MAX_FILE_BYTES:
+        raise InvalidScenario([f"model.config: {name} is larger than a config.json can be."])
+    try:
+        config = json.loads(content)
+    except (ValueError, RecursionError):
         raise InvalidScenario([f"model.config: {name} is not valid JSON."]) from None
     if not isinstance(config, dict):
         raise InvalidScenario([f"model.config: {name} must be a JSON object."])
@@ -102,13 +138,9 @@ def problems_of(error: ValidationError) -> list[str]:
     return list(out.values())
 
 
-BRANCHES = {"str", "float", "int", "LengthSpread", "ModelSize", "ModelConfig", "Gamma", "Profile", "constrained-str"}
-
-
 def _is_branch(part: object) -> bool:
-    """Whether a part of an error's path is a branch of a union and not a key."""
-    text = str(part)
-    return text in BRANCHES or "[" in text or text.startswith(("literal", "constrained"))
+    """Whether a part of an error's path is the tag of a form (see the schema) or pydantic's mark of a bad key."""
+    return isinstance(part, str) and part.startswith("[")
 
 
 def _sentence(fault: Any) -> str:
@@ -132,8 +164,14 @@ def _sentence(fault: Any) -> str:
             return f"must be a number{shown}."
         case "literal_error":
             return f"must be {context['expected']}{shown}."
+        case "string_type":
+            return f"must be text{shown}."
+        case "list_type":
+            return f"must be a list, in brackets{shown}."
+        case "dict_type" | "model_type":
+            return f"must be a group of keys{shown}."
         case "value_error":
-            return f"{context['error']}."
+            return f"{context.get('error', fault['msg'])}."
         case _:
             return f"{fault['msg'][0].lower()}{fault['msg'][1:]}{shown}."
 

@@ -6,9 +6,10 @@ seconds and bytes happens where the engine reads them.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, field_validator, model_validator
 
 SCHEMA_VERSION = 1
 
@@ -29,6 +30,14 @@ class Part(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    @field_validator("*", mode="before")
+    @classmethod
+    def _no_truth_value(cls, value: object) -> object:
+        """YAML reads a bare yes or no as true or false, which would pass as the number 1 or 0."""
+        if any(isinstance(v, bool) for v in (value if isinstance(value, list) else [value])):
+            raise ValueError("must be a number or text, not true or false (yes and no count as such)")
+        return value
+
 
 class LengthSpread(Part):
     """A length that varies between requests, given by two percentiles; read as lognormal."""
@@ -43,7 +52,14 @@ class LengthSpread(Part):
         return self
 
 
-Length = Tokens | LengthSpread
+def _length_form(value: object) -> str:
+    return "[spread]" if isinstance(value, Mapping | LengthSpread) else "[tokens]"
+
+
+# A tag per form, chosen by looking at the value: an error then speaks of the form that was meant, and only of that.
+Length = Annotated[
+    Annotated[Tokens, Tag("[tokens]")] | Annotated[LengthSpread, Tag("[spread]")], Discriminator(_length_form)
+]
 
 
 class ModelSize(Part):
@@ -64,6 +80,23 @@ class ModelConfig(Part):
 
     config: dict[str, Any]
     name: str = Field(default="custom model", max_length=120)
+
+
+def _model_form(value: object) -> str | None:
+    if isinstance(value, str):
+        return "[name]"
+    if isinstance(value, ModelConfig) or (isinstance(value, Mapping) and "config" in value):
+        return "[config]"
+    return "[size]" if isinstance(value, Mapping | ModelSize) else None
+
+
+ModelAsked = Annotated[
+    Annotated[str, Tag("[name]")] | Annotated[ModelSize, Tag("[size]")] | Annotated[ModelConfig, Tag("[config]")],
+    Discriminator(
+        _model_form, custom_error_type="unknown_form",
+        custom_error_message="must be a model name, {name: ..., params_b: ...} or {config: ...}",
+    ),
+]
 
 
 class GammaArrivals(Part):
@@ -90,6 +123,26 @@ class Profile(Part):
         return self
 
 
+def _arrivals_form(value: object) -> str | None:
+    if isinstance(value, str):
+        return "[word]"
+    for key, kind in (("gamma", Gamma), ("profile", Profile)):
+        if isinstance(value, kind) or (isinstance(value, Mapping) and key in value):
+            return f"[{key}]"
+    return None
+
+
+Arrivals = Annotated[
+    Annotated[Literal["poisson"], Tag("[word]")]
+    | Annotated[Gamma, Tag("[gamma]")]
+    | Annotated[Profile, Tag("[profile]")],
+    Discriminator(
+        _arrivals_form, custom_error_type="unknown_form",
+        custom_error_message="must be poisson, {gamma: {cv: 2}} or {profile: [24 hourly values]}",
+    ),
+]
+
+
 class Users(Part):
     """Demand from people: users x requests each, spread over working hours, with a peak factor."""
 
@@ -110,7 +163,7 @@ class Workload(Part):
     users: Users | None = None
     growth_percent: Annotated[float, Field(ge=0, le=10_000, allow_inf_nan=False)] = 0.0
     prefix_cached_tokens: Annotated[float, Field(ge=0, le=10_000_000, allow_inf_nan=False)] = 0.0
-    arrivals: Literal["poisson"] | Gamma | Profile = "poisson"
+    arrivals: Arrivals = "poisson"
     mode: Mode = "streaming"
 
     @model_validator(mode="after")
@@ -146,7 +199,7 @@ class CustomGpu(Part):
     int8_tops: Annotated[float, Field(gt=0, le=1_000_000, allow_inf_nan=False)] | None = None
     fp4_tflops: Annotated[float, Field(gt=0, le=1_000_000, allow_inf_nan=False)] | None = None
     link_gbs: Annotated[float, Field(gt=0, le=1_000_000, allow_inf_nan=False)] | None = None
-    domain_gpus: int = Field(default=8, ge=1, le=1024)
+    domain_gpus: int | None = Field(default=None, ge=1, le=1024)
     tdp_watts: Annotated[float, Field(gt=0, le=100_000, allow_inf_nan=False)] | None = None
     price_usd: Usd | None = None
 
@@ -192,7 +245,7 @@ class Scenario(Part):
 
     schema_version: Literal[1] = 1
     name: str = Field(default="Untitled scenario", max_length=200)
-    model: str | ModelSize | ModelConfig
+    model: ModelAsked
     workload: Workload
     limits: Limits = Limits()
     deployment: Deployment = Deployment()

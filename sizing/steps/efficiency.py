@@ -46,7 +46,8 @@ class EngineOverhead:
 
     ``layer_s``: per layer and step; ``routing_s``: more for a layer with experts; ``latent_s``: more for a layer with
     latent attention (MLA); ``prompt_layer_s``: more per layer in a step that carries prompt tokens; ``collective``:
-    factor on the latency of a collective; ``step_s``: host, per step; ``sequence_s``: host, per sequence and step.
+    factor on the latency of a collective; ``step_s``: host, per step; ``sequence_s``: host, per sequence and step;
+    ``request_s``: server and client time before the first token, outside the engine's steps.
     """
 
     scale: float
@@ -57,6 +58,7 @@ class EngineOverhead:
     prompt_layer_s: float
     collective: float
     sequence_s: float
+    request_s: float
     ageing: float
     host_ageing: float
 
@@ -70,6 +72,10 @@ class CommonEfficiency:
     formats relative to 16 bit (dequantisation); ``expert_matrix`` and ``expert_memory``: rates of expert matrices
     relative to dense ones; ``imbalance``: load of the busiest expert group relative to the mean; ``coverage``: tokens
     that choose experts as if independently, relative to tokens in the step (routing is correlated).
+
+    Closed-loop TTFT alone: ``prompt_token_s``: host time per prompt token; ``first_token_steps``: decode steps that
+    pass before the first token is seen; ``cohort``: prompts that queue together in the steady rounds, per e-fold of
+    concurrency; ``burst``: share of requests that belong to the starting burst.
     """
 
     collective_s: float
@@ -80,6 +86,10 @@ class CommonEfficiency:
     expert_memory: float
     imbalance: float
     coverage: float
+    prompt_token_s: float
+    first_token_steps: float
+    cohort: float
+    burst: float
 
 
 @dataclass(frozen=True, kw_only=True)

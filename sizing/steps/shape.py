@@ -48,15 +48,26 @@ def shape_of(model: Model) -> Shape:
     """The shape of one model as plain numbers."""
     dense, head = linear_parameters(model)
     return Shape(
-        layers=float(model.layers), moe_layers=float(model.moe_layers), hidden=float(model.hidden_size),
-        dense=dense, head=head, experts=model.params_experts, routed=routed_share(model),
+        layers=float(model.layers),
+        moe_layers=float(model.moe_layers),
+        hidden=float(model.hidden_size),
+        dense=dense,
+        head=head,
+        experts=model.params_experts,
+        routed=routed_share(model),
         dense_bytes=dense_bytes(model),
-        experts_per_token=float(model.experts_per_token), full_layers=float(model.full_layers),
-        sliding_layers=float(model.sliding_layers), window=float(model.sliding_window or np.inf),
-        kv_full=model.kv_elements_full, kv_sliding=model.kv_elements_sliding,
-        state_bytes=2.0 * WIDE_BYTES * model.state_elements, pair_flop=flop_per_pair(model),
+        experts_per_token=float(model.experts_per_token),
+        full_layers=float(model.full_layers),
+        sliding_layers=float(model.sliding_layers),
+        window=float(model.sliding_window or np.inf),
+        kv_full=model.kv_elements_full,
+        kv_sliding=model.kv_elements_sliding,
+        state_bytes=2.0 * WIDE_BYTES * model.state_elements,
+        pair_flop=flop_per_pair(model),
         latent=latent_factor(model),
-        latent_layers=float(model.full_layers if model.attention == "mla" else 0), kv_heads=float(model.kv_heads), replicated_kv=float(model.attention == "mla"),
+        latent_layers=float(model.full_layers if model.attention == "mla" else 0),
+        kv_heads=float(model.kv_heads),
+        replicated_kv=float(model.attention == "mla"),
     )
 
 

@@ -51,23 +51,30 @@ class StepTimes:
     def scaled(self, factor: Floats) -> StepTimes:
         """All durations of each candidate times its ``factor`` (C,): the ends of an interval."""
         return StepTimes(
-            decode_s=self.decode_s * factor[:, None], prefill_s=self.prefill_s * factor,
-            prefill_work_s=self.prefill_work_s * factor, source=self.source,
+            decode_s=self.decode_s * factor[:, None],
+            prefill_s=self.prefill_s * factor,
+            prefill_work_s=self.prefill_work_s * factor,
+            source=self.source,
             prompt_step_s=self.prompt_step_s * factor,
         )
 
     def take(self, index: NDArray[np.intp]) -> StepTimes:
         """The candidates at ``index``."""
         return StepTimes(
-            decode_s=self.decode_s[index], prefill_s=self.prefill_s[index],
-            prefill_work_s=self.prefill_work_s[index], source=self.source,
+            decode_s=self.decode_s[index],
+            prefill_s=self.prefill_s[index],
+            prefill_work_s=self.prefill_work_s[index],
+            source=self.source,
         )
 
 
 class StepSource(Protocol):
     """A source of step times: measured, kernel tables or roofline."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """Short name of the source."""
+        ...
 
     def times(self, model: Model, candidates: Candidates, traffic: Traffic, concurrency: Floats) -> StepTimes:
         """Step times of all candidates at the given concurrencies, shape (C, K)."""

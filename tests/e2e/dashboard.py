@@ -35,10 +35,11 @@ class Dashboard:
 
 @contextlib.contextmanager
 def running_dashboard(
-    home: Path, *, root: Path = ROOT, environment: Mapping[str, str] | None = None
+    home: Path, *, root: Path = ROOT, environment: Mapping[str, str] | None = None, cold: bool = False
 ) -> Iterator[Dashboard]:
     """Start ``app.py`` of ``root``, wait until a run of it has succeeded, and stop it at the end.
 
+    With ``cold`` no page has run yet: the first one that is opened meets a server that has never run ``app.py``.
     ``home`` becomes the process's home, so that no setting or secret of the user's own Streamlit takes part.
     """
     with socket.socket() as probe:
@@ -56,7 +57,7 @@ def running_dashboard(
             stderr=subprocess.STDOUT,
         )
     try:
-        _wait_until_it_answers(dashboard, process)
+        _wait_until_it_answers(dashboard, process, "health" if cold else "script-health-check")
         yield dashboard
     finally:
         process.terminate()
@@ -67,12 +68,12 @@ def running_dashboard(
             process.wait()
 
 
-def _wait_until_it_answers(dashboard: Dashboard, process: subprocess.Popen[bytes]) -> None:
+def _wait_until_it_answers(dashboard: Dashboard, process: subprocess.Popen[bytes], check: str) -> None:
     deadline = time.monotonic() + START_LIMIT_S
     answer = "no answer yet"
     while time.monotonic() < deadline and process.poll() is None:
         try:
-            response = requests.get(f"{dashboard.url}/_stcore/script-health-check", timeout=START_LIMIT_S)
+            response = requests.get(f"{dashboard.url}/_stcore/{check}", timeout=START_LIMIT_S)
         except requests.ConnectionError:
             time.sleep(0.1)
             continue

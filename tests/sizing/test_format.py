@@ -36,8 +36,9 @@ def test_dollars(x: float, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("x", "text"), [(2_036_160, "2.04M"), (678_720, "679k"), (4.07e9, "4.07B"), (9_500, "9,500"), (9_999, "10k"), (7, "7")]
-)
+    ("x", "text"),
+    [(2_036_160, "2.04M"), (678_720, "679k"), (4.07e9, "4.07B"), (9_500, "9,500"), (9_999, "10k"), (7, "7")],
+)  # fmt: skip
 def test_large_estimates_are_abbreviated(x: float, text: str) -> None:
     assert shown.large(x) == text
 

@@ -62,7 +62,8 @@ def test_every_term_is_explained_in_a_sentence(entry: object) -> None:
     ["TTFT", "ITL", "TPOT", "E2E", "ISL", "OSL", "prefill", "decode", "in-flight batching", "chunked prefill",
      "KV cache", "block", "TP", "PP", "EP", "DP", "instance", "replica", "system", "concurrency", "goodput", "dense",
      "sparse", "percentile", "utilisation", "knee", "MoE", "MLA", "GQA", "sliding window", "BF16", "FP8",
-     "INT8 SmoothQuant", "AWQ", "GPTQ", "W4A8", "NVFP4", "MXFP4", "prefix cache", "conformal interval", "Poisson peak", "streaming",
+     "INT8 SmoothQuant", "AWQ", "GPTQ", "W4A8", "NVFP4", "MXFP4", "prefix cache", "conformal interval",
+     "Poisson peak", "streaming",
      "sequential", "offline"],
 )  # fmt: skip
 def test_the_words_of_the_product_are_in_the_glossary(word: str) -> None:

@@ -68,7 +68,7 @@ def test_every_scenario_key_is_listed_with_its_default() -> None:
     assert rows["deployment.gpus"].default == "all"
     assert rows["deployment.custom_gpus[].memory_gb"].accepts == "above 0, at most 10,000"
     assert rows["workload.arrivals.profile"].accepts == "24 entries"
-    assert {name for name in Scenario.model_fields} <= set(rows)
+    assert set(Scenario.model_fields) <= set(rows)
 
 
 def test_every_data_file_is_described_with_its_rows() -> None:
@@ -95,7 +95,9 @@ def test_every_result_field_and_term_is_shown() -> None:
 def test_numbers_beside_the_code_are_shown_with_their_comment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(numbers_chapter, "module_name", lambda path: "sizing.sample")
     source = tmp_path / "sample.py"
-    source.write_text('A = 2 * 3.0\n"""Why ``A`` is six."""\nB = 70 * 2**30  # large\nC = 1\n_D = 4  # own\nE = "x"  # text\n')
+    source.write_text(
+        'A = 2 * 3.0\n"""Why ``A`` is six."""\nB = 70 * 2**30  # large\nC = 1\n_D = 4  # own\nE = "x"  # text\n'
+    )
     assert list(module_constants(source)) == [
         ("A", 6.0, "Why `A` is six.", "sizing.sample"), ("B", 70 * 2**30, "large", "sizing.sample"),
     ]  # fmt: skip
@@ -117,7 +119,7 @@ def test_accuracy_is_left_out_until_it_was_measured(tmp_path: Path, monkeypatch:
 
 
 def test_a_docstring_is_taken_apart() -> None:
-    found = document("sizing.m", "f", "One sentence.\n\nEquation: y = a x\nin words\nValid: x > 0\nSource: Me (2026).\n\n"
+    found = document("m", "f", "One sentence.\n\nEquation: y = a x\nin words\nValid: x > 0\nSource: Me (2026).\n\n"
                      "More ``code``. Raises SizingError for 0.1 and less.")  # fmt: skip
     assert (found.summary, found.equation, found.valid, found.source) == (
         "One sentence.", "y = a x in words", "x > 0", "Me (2026).",

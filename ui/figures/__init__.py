@@ -2,7 +2,7 @@
 
 from ui.figures.load_curve import build_load_curve, load_curve_alt_text, load_curve_table
 from ui.figures.memory import build_memory_bar, memory_alt_text, memory_table
-from ui.figures.template import hardware_look, palette, template
+from ui.figures.template import hardware_look
 from ui.figures.trade_off import build_trade_off, trade_off_alt_text, trade_off_table
 
 __all__ = [
@@ -14,8 +14,6 @@ __all__ = [
     "load_curve_table",
     "memory_alt_text",
     "memory_table",
-    "palette",
-    "template",
     "trade_off_alt_text",
     "trade_off_table",
 ]

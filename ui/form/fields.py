@@ -135,19 +135,22 @@ _HARDWARE = (
     _switch("own", "Add an accelerator of your own", "Sized from its datasheet like every other."),
     Field(key="own_name", kind="text", label="Accelerator name", help="Any name; it appears in the answer.",
           example="NextGen 200"),
-    _number("own_mem", "Memory", "GB", "192", "Memory of one accelerator.", "deployment.custom_gpus.memory_gb"),
-    _number("own_bw", "Memory bandwidth", "GB/s", "8000", "From the datasheet.",
-            "deployment.custom_gpus.bandwidth_gbs"),
-    _number("own_fp16", "FP16 rate", "TFLOPS, dense", "2250", "Dense, never with sparsity.",
-            "deployment.custom_gpus.fp16_tflops"),
-    _number("own_fp8", "FP8 rate", "TFLOPS, dense", "4500", "Empty: no FP8.", "deployment.custom_gpus.fp8_tflops"),
-    _number("own_link", "Link", "GB/s, both ways", "1800", "GPU-to-GPU link such as NVLink. Empty: PCIe.",
-            "deployment.custom_gpus.link_gbs"),
-    _number("own_domain", "Linked together", "accelerators", "8", "Accelerators in one server or rack that share the "
-            "link.", "deployment.custom_gpus.domain_gpus"),
-    _number("own_watts", "Power", "W", "1000", "TDP of one accelerator.", "deployment.custom_gpus.tdp_watts"),
-    _number("own_usd", "Price", "USD", "40000", "Price of one accelerator.", "deployment.custom_gpus.price_usd",
-            private=True),
+    _number("own_mem", "Memory of the accelerator", "GB", "192", "From the datasheet.",
+            "deployment.custom_gpus.memory_gb", short="Memory"),
+    _number("own_bw", "Memory bandwidth of the accelerator", "GB/s", "8000", "From the datasheet.",
+            "deployment.custom_gpus.bandwidth_gbs", short="Bandwidth"),
+    _number("own_fp16", "FP16 rate of the accelerator", "TFLOPS", "2250", "Dense, never with sparsity.",
+            "deployment.custom_gpus.fp16_tflops", short="FP16"),
+    _number("own_fp8", "FP8 rate of the accelerator", "TFLOPS", "4500", "Dense. Empty: no FP8.",
+            "deployment.custom_gpus.fp8_tflops", short="FP8"),
+    _number("own_link", "Link of the accelerator", "GB/s", "1800", "GPU-to-GPU link such as NVLink, both directions "
+            "together. Empty: PCIe.", "deployment.custom_gpus.link_gbs", short="Link"),
+    _number("own_domain", "Accelerators linked together", "count", "8", "Accelerators in one server or rack that "
+            "share the link.", "deployment.custom_gpus.domain_gpus", short="Linked"),
+    _number("own_watts", "Power of the accelerator", "W", "1000", "TDP of one accelerator.",
+            "deployment.custom_gpus.tdp_watts", short="Power"),
+    _number("own_usd", "Price of the accelerator", "USD", "40000", "Without the server around it.",
+            "deployment.custom_gpus.price_usd", private=True, short="Price"),
 )
 
 _ASSUMPTIONS = (

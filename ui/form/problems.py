@@ -49,8 +49,9 @@ def sentence(error: Exception) -> str:
 
 
 def _of_validation(error: ValidationError) -> str:
-    faults = [f for f in error.errors(include_url=False) if f["type"] not in ("model_type", "dict_type")]
-    fault: Mapping[str, Any] = (faults or error.errors(include_url=False))[0]
+    faults: list[Any] = error.errors(include_url=False)
+    # A value that may have two shapes is complained about in both: what counts is the shape that was given.
+    fault: Mapping[str, Any] = next((f for f in faults if not f["type"].endswith("_type")), faults[0])
     for start, text in _RULES.items():
         if start in fault["msg"]:
             return text
@@ -71,12 +72,10 @@ def _of_validation(error: ValidationError) -> str:
 
 def _field_of(loc: tuple[int | str, ...]) -> Field | None:
     """The field whose scenario key is the longest start of ``loc``, leaving out list positions and type names."""
-    parts = [str(part) for part in loc if isinstance(part, str)]
-    for dropped in (None, "LengthSpread", "ModelSize", "Gamma"):
-        names = [p for p in parts if p != dropped]
-        for end in range(len(names), 0, -1):
-            if field := BY_PATH.get(".".join(names[:end])):
-                return field
+    names = [str(part) for part in loc if isinstance(part, str) and not part.startswith("[")]
+    for end in range(len(names), 0, -1):
+        if field := BY_PATH.get(".".join(names[:end])):
+            return field
     return None
 
 

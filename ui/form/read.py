@@ -26,7 +26,7 @@ def to_scenario(values: Values, *, config: Mapping[str, Any] | None = None) -> d
         "name": str(values["name"]).strip() or "Untitled scenario",
         "model": _model(values, config),
         "workload": _workload(values),
-        "limits": _numbers(values, "ttft", "itl", "e2e") | {"percentile": _needed(values, "pct")},
+        "limits": _limits(values),
         "deployment": _deployment(values),
         "measured": _measured(values) if values["meas"] else None,
         "prices": _numbers(values, "usd_system", "usd_hour") | {"depreciation_years": _needed(values, "years")},
@@ -120,6 +120,13 @@ def _cached(values: Values, isl: float) -> float:
     return _optional(values, "cached") or 0.0
 
 
+def _limits(values: Values) -> dict[str, Any]:
+    """The limits that count: all of them while streaming, E2E when the reader waits for the end, none offline."""
+    counted = {"streaming": ("ttft", "itl", "e2e"), "sequential": ("e2e",), "offline": ()}[values["mode"]]
+    unlimited = {"ttft_ms": None, "itl_ms": None, "e2e_ms": None}
+    return unlimited | _numbers(values, *counted) | {"percentile": _needed(values, "pct")}
+
+
 def _deployment(values: Values) -> dict[str, Any]:
     own = [_own_gpu(values)] if values["own"] else []
     chosen = [gpu for gpu in values["gpu"] if gpu != OWN_GPU or own]
@@ -136,8 +143,8 @@ def _own_gpu(values: Values) -> dict[str, Any]:
     needed = {key: _needed(values, key) for key in ("own_mem", "own_bw", "own_fp16")}
     optional = {key: _optional(values, key) for key in ("own_fp8", "own_link", "own_watts", "own_usd")}
     named = {FIELDS[key].path.rpartition(".")[2]: number for key, number in (needed | optional).items()}
-    return {"id": OWN_GPU, "name": str(values["own_name"]).strip() or "Own accelerator",
-            "domain_gpus": _whole(values, "own_domain", default=8), **named}
+    linked = _whole(values, "own_domain", default=8) if optional["own_link"] else 1
+    return {"id": OWN_GPU, "name": str(values["own_name"]).strip() or "Own accelerator", "domain_gpus": linked, **named}
 
 
 def _measured(values: Values) -> dict[str, Any]:

@@ -17,10 +17,6 @@ from ui.inputs.model import draw_model
 from ui.inputs.widgets import dropdown, segments, several, switch, text
 from ui.presets import presets
 
-_NOT_HELD = {"offline": "Offline: no latency limit, maximum throughput.",
-             "sequential": "Whole answers: only the E2E limit below counts."}
-"""What to say beside TTFT and ITL where they do not count."""
-
 _LOADS = {"rps": ("rps",), "average": ("avg", "avg_pct"), "users": ("users", "per_user")}
 
 
@@ -95,11 +91,18 @@ def _limits() -> None:
     first = st.container(gap="xsmall")
     with st.expander("More limits", type="compact"):
         segments("mode")
-        text("e2e", "pct")
+        mode = state.value("mode")
+        if mode == "streaming":
+            text("e2e")
+        text("pct")
     with first:
-        if note := _NOT_HELD.get(state.value("mode")):
-            st.caption(note)
-        text("ttft", "itl")
+        match mode:
+            case "streaming":
+                text("ttft", "itl")
+            case "sequential":
+                text("e2e")
+            case _:
+                st.caption("Offline: no latency limit, maximum throughput.")
 
 
 def _hardware() -> None:

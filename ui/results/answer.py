@@ -42,7 +42,7 @@ def _sentence(plan: Plan, *, previous: bool = False) -> None:
     with st.container(border=True, gap="small"):
         if previous:
             st.badge("Previous inputs", icon=":material/history:", color="orange")
-        st.markdown(f"#### {as_markdown(plan.answer)}")
+        st.markdown(f"## {as_markdown(plan.answer)}")
         st.caption(as_markdown(plan.confidence))
 
 

@@ -63,6 +63,12 @@ def gpu_range(low: int | None, high: int | None) -> str:
     return f"{count(low)} or more (80 %)" if high is None else f"{interval(low, high)} (80 %)"
 
 
+def parallelism(deployed: Deployed) -> str:
+    """How one instance is spread over its GPUs: "TP4 PP2"."""
+    parts = (("TP", deployed.tp), ("PP", deployed.pp), ("EP", deployed.ep), ("DP", deployed.dp))
+    return " ".join(f"{name}{n}" for name, n in parts if n > 1) or "one GPU"
+
+
 def _draw(figure: Figure, plan: Plan) -> None:
     colour = {True: ":green[{}]", False: ":red[{}]", None: "{}"}[figure.within]
     with st.container(gap=None):
@@ -74,8 +80,8 @@ def _draw(figure: Figure, plan: Plan) -> None:
 
 
 def _instances(deployed: Deployed) -> str:
-    return f"{count(deployed.instances)} instances of TP{deployed.tp}" if deployed.instances != 1 else (
-        f"1 instance of TP{deployed.tp}")
+    noun = "instance" if deployed.instances == 1 else "instances"
+    return f"{count(deployed.instances)} {noun} of {parallelism(deployed)}"
 
 
 def _rate(one: PerInstance) -> Figure:
@@ -86,15 +92,14 @@ def _rate(one: PerInstance) -> Figure:
 
 
 def _latencies(plan: Plan, scenario: Scenario) -> Iterator[Figure]:
-    """TTFT and ITL, and E2E where it is limited or the reader waits for it; limits that do not hold are left out."""
+    """TTFT and ITL, and E2E where it is limited or the reader waits for it."""
     if plan.latency is None:
         return
     limits = scenario.limits
-    streamed, offline = scenario.workload.mode == "streaming", scenario.workload.mode == "offline"
-    wanted = [("ttft_ms", "TTFT", plan.latency.ttft_ms, limits.ttft_ms if streamed else None),
-              ("itl_ms", "ITL", plan.latency.itl_ms, limits.itl_ms if streamed else None)]
-    if limits.e2e_ms is not None or not streamed:
-        wanted.append(("e2e_ms", "E2E", plan.latency.e2e_ms, None if offline else limits.e2e_ms))
+    wanted = [("ttft_ms", "TTFT", plan.latency.ttft_ms, limits.ttft_ms),
+              ("itl_ms", "ITL", plan.latency.itl_ms, limits.itl_ms)]
+    if limits.e2e_ms is not None or scenario.workload.mode != "streaming":
+        wanted.append(("e2e_ms", "E2E", plan.latency.e2e_ms, limits.e2e_ms))
     for name, words, value, limit in wanted:
         label = f"p{limits.percentile:g} {words}"
         if value.asked is None and value.p50 is not None:

@@ -9,16 +9,15 @@ from sizing.result import Candidate
 from ui import state
 from ui.choices import label
 from ui.figures.trade_off import build_trade_off, trade_off_alt_text
-from ui.results.key_figures import gpu_range
+from ui.results.key_figures import gpu_range, parallelism
 from ui.state import Answer
 
 
 def describe(candidate: Candidate) -> str:
     """A deployment in a few words: GPUs, engine, precision, parallelism."""
     chosen = candidate.deployment
-    layout = "".join(f" {name}{n}" for name, n in (("PP", chosen.pp), ("EP", chosen.ep), ("DP", chosen.dp)) if n > 1)
     return (f"{chosen.gpus} x {label('gpu', chosen.gpu)}, {label('engine', chosen.engine)}, "
-            f"{label('prec', chosen.weight_precision)}, TP{chosen.tp}{layout}")
+            f"{label('prec', chosen.weight_precision)}, {parallelism(chosen)}")
 
 
 def draw_trade_off(answer: Answer, *, dark: bool) -> None:

@@ -1,0 +1,173 @@
+"""``make calibrate``: fit the roofline's efficiencies to published measurements, and write what ships with the product.
+
+Writes ``sizing/data/efficiency.yaml`` (parameters), ``sizing/data/intervals.yaml`` (conformal intervals),
+``sizing/data/accuracy.json`` (cross-validated errors) and ``docs/ACCURACY.md`` (the report). Deterministic.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import least_squares
+
+from bench.fit_parameters import Parameters, parameters, record_fields
+from bench.fit_targets import FIRST_TOKEN, FITTED, Targets, targets
+from sizing.candidates import Floats
+from sizing.catalog.files import DATA_DIR
+from sizing.steps.efficiency import Efficiencies, efficiencies
+
+SCATTER = 0.30
+"""Scale of an error in the objective: model error and noise together; chosen by leave-one-model-out score."""
+
+CAUTION_WEIGHT = 0.4
+"""Weight of rows of quality ``caution`` relative to ``good`` ones."""
+
+EVALUATIONS, WARM_EVALUATIONS = 40, 8
+
+
+FITTED_ON = "2026-11-21"
+"""Day of the fit; a constant, so that the same evidence gives the same files."""
+
+
+Progress = Callable[[str], None]
+"""Called with one line of text after each step."""
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A fitted parameter vector and its layout."""
+
+    parameters: Parameters
+    vector: Floats
+
+    @property
+    def efficiencies(self) -> Efficiencies:
+        """The efficiencies this vector stands for."""
+        return self.parameters.efficiencies(self.vector)
+
+
+def layout(tables: Sequence[Targets]) -> Parameters:
+    """A parameter vector for the families, engines and pairs of them that the evidence holds."""
+    labels = [t.labels for t in tables]
+    families = sorted({f for x in labels for f in x["family"]})
+    engines = sorted({e for x in labels for e in x["engine"]} - {"default"})
+    pairs = sorted({f"{e} on {f}" for x in labels for e, f in zip(x["engine"], x["family"], strict=True)})
+    return parameters(families, engines, [p for p in pairs if not p.startswith("default")])
+
+
+def row_weights(table: Targets, metric: str) -> Floats:
+    """Square roots of weights: by quality, and 1 / sqrt(rows) within a group, so that no sweep outvotes the others."""
+    labels = table.labels
+    group = labels["source"] + labels["architecture"] + labels["gpu"] + labels["engine"] + labels["precision"]
+    seen = np.isfinite(table.observed[metric])
+    count = group[seen].value_counts()
+    size = group.map(count).fillna(1.0).to_numpy(dtype=np.float64)
+    quality = np.where(labels["quality"] == "good", 1.0, CAUTION_WEIGHT)
+    return np.sqrt(quality / np.sqrt(size))
+
+
+def residuals(tables: Sequence[Targets], fit: Efficiencies) -> dict[tuple[str, str], Floats]:
+    """log(predicted / measured) by (mode, metric), one value per point, NaN where there is no measurement."""
+    out = {}
+    for table in tables:
+        predicted = table.predicted(fit)
+        for metric, observed in table.observed.items():
+            out[table.mode, metric] = predicted[metric] - observed
+    return out
+
+
+def solve(
+    tables: Sequence[Targets], start: Fit, *, keep: dict[str, np.ndarray] | None = None, evaluations: int = EVALUATIONS
+) -> Fit:
+    """Robust least squares of log errors plus the priors. ``keep`` masks points by mode (cross-validation)."""
+    first = start.parameters.first_token
+    steps = _solve(tables, start, FITTED, ~first, keep, evaluations)
+    return _solve(tables, steps, FIRST_TOKEN, first, keep, evaluations)
+
+
+def _solve(
+    tables: Sequence[Targets],
+    start: Fit,
+    metrics: Mapping[str, tuple[str, ...]],
+    free: np.ndarray,
+    keep: dict[str, np.ndarray] | None,
+    evaluations: int,
+) -> Fit:
+    """Least squares over the slots in ``free`` and the given metrics by mode; the other slots stay as they are."""
+    tables = [t for t in tables if t.mode in metrics]
+    fitted = [(t, m, row_weights(t, m)) for t in tables for m in metrics[t.mode]]
+    masks = {t.mode: np.ones(len(t.points), bool) if keep is None else keep[t.mode] for t in tables}
+
+    def whole(part: Floats) -> Floats:
+        vector = start.vector.copy()
+        vector[free] = part
+        return vector
+
+    def objective(part: Floats) -> Floats:
+        errors = residuals(tables, start.parameters.efficiencies(whole(part)))
+        parts = []
+        for table, metric, weight in fitted:
+            error = errors[table.mode, metric]
+            used = np.isfinite(error) & masks[table.mode]
+            parts.append(error[used] * weight[used] / SCATTER)
+        return np.concatenate([_robust(np.concatenate(parts)), part])
+
+    found = least_squares(objective, start.vector[free], max_nfev=evaluations, xtol=1e-4, ftol=1e-4)
+    return Fit(start.parameters, whole(found.x))
+
+
+def _robust(error: Floats) -> Floats:
+    """Residuals whose squares are the soft-L1 loss 2 (sqrt(1 + e^2) - 1): outliers count linearly."""
+    return np.asarray(np.sign(error) * np.sqrt(2.0 * (np.sqrt(1.0 + error**2) - 1.0)))
+
+
+def efficiency_yaml(fit: Efficiencies, rows: int) -> str:
+    """The file that ships: rounded to three digits, one line per family, engine or pair."""
+    note = f"fitted {FITTED_ON} on {rows:,} published measurements"
+    lines = [
+        "# Efficiencies of the roofline: what share of the datasheet rates real kernels reach, and fixed times.",
+        "# Written by `make calibrate` (bench/fit_efficiency.py); what each name means: sizing/steps/efficiency.py.",
+        f"fitted: {{date: {FITTED_ON}, rows: {rows}, note: '{note}'}}",
+    ]
+    for title, records in (("families", fit.families), ("engines", fit.engines), ("platforms", fit.platforms)):
+        lines.append(f"{title}:")
+        lines += [f"  {name}: {_inline(record_fields(record))}" for name, record in records.items()]
+    lines.append(f"common: {_inline(record_fields(fit.common))}")
+    return "\n".join(lines) + "\n"
+
+
+def _inline(values: dict[str, float]) -> str:
+    return "{" + ", ".join(f"{k}: {_rounded(v)}" for k, v in values.items()) + "}"
+
+
+def _rounded(value: float) -> str:
+    """Three significant digits without an exponent, which YAML 1.1 would read as text."""
+    text = f"{float(f'{value:.3g}'):.10f}".rstrip("0")
+    return text + "0" if text.endswith(".") else text
+
+
+def fit_all(tables: Sequence[Targets]) -> Fit:
+    """The fit on everything, from the priors' centres."""
+    names = layout(tables)
+    return solve(tables, Fit(names, np.zeros(len(names.slots))))
+
+
+def main(say: Progress = print) -> int:
+    """Fit, cross-validate, write. Exit code 0."""
+    from bench.accuracy_report import write_report
+    from bench.crossvalidate import crossvalidate
+
+    tables = targets(efficiencies())
+    fit = fit_all(tables)
+    rows = sum(len(t.points) for t in tables)
+    (DATA_DIR / "efficiency.yaml").write_text(efficiency_yaml(fit.efficiencies, rows), encoding="utf-8")
+    say(f"fitted {len(fit.vector)} parameters on {rows:,} rows")
+    write_report(tables, crossvalidate(tables, fit, say), rows)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

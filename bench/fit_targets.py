@@ -1,0 +1,122 @@
+"""What the fit is compared with: the published measurements, as tables of points by mode and observed logarithms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from sizing.candidates import Floats
+from sizing.evidence import evidence_frame
+from sizing.point_answers import expected
+from sizing.point_rows import MODES, Point, points_of
+from sizing.point_table import PointTable, point_table
+from sizing.points import best_layouts
+from sizing.steps.efficiency import Efficiencies
+from sizing.steps.roofline import Roofline
+
+METRICS = ("ttft", "itl", "e2e", "throughput", "ttft_p99", "itl_p99")
+OBSERVED = {
+    "ttft": ("ttft_ms_mean", "ttft_ms_p50"),
+    "itl": ("itl_ms_mean", "itl_ms_p50"),
+    "e2e": ("e2e_ms_mean",),
+    "throughput": ("output_tokens_per_s",),
+    "ttft_p99": ("ttft_ms_p99",),
+    "itl_p99": ("itl_ms_p99",),
+}
+"""Columns of the library by metric, the first that is filled counts; open-loop TTFT takes the median first."""
+
+FITTED = {
+    "fixed_concurrency": ("itl",),
+    "static_batch": ("ttft", "itl", "e2e", "throughput"),
+    "offline_max_throughput": ("throughput",),
+}
+"""Metrics whose errors are minimised over the step times. Open-loop latency is not: near the capacity, where such runs
+are published, it depends on the capacity rather than on step times."""
+
+FIRST_TOKEN = {"fixed_concurrency": ("ttft",)}
+"""Closed-loop TTFT is a cohort effect: only the delays of the first token are fitted to it, after the step times."""
+
+
+@dataclass(frozen=True)
+class Targets:
+    """The rows of one mode: their points, the cells they came from, and the logarithm of each metric (NaN: none)."""
+
+    mode: str
+    points: PointTable
+    cells: pd.DataFrame
+    observed: dict[str, Floats]
+
+    @cached_property
+    def labels(self) -> pd.DataFrame:
+        """What cross-validation groups and reports by: one row per point."""
+        rows = self.points.points
+        return pd.DataFrame(
+            {
+                "row": [p.row for p in rows],
+                "mode": self.mode,
+                "architecture": [f"{p.model.params_total / 1e9:.0f}B, {p.model.layers} layers" for p in rows],
+                "model": [p.model.id for p in rows],
+                "gpu": [p.configuration.gpu.id for p in rows],
+                "family": [p.configuration.gpu.family for p in rows],
+                "engine": [p.configuration.engine.runs_as for p in rows],
+                "precision": [p.configuration.precision.id for p in rows],
+                "kind": ["MoE" if p.model.is_moe else "dense" for p in rows],
+                "quality": self.cells["quality"].to_numpy(),
+                "source": self.cells["source"].to_numpy(),
+            }
+        )
+
+    def predicted(self, fit: Efficiencies) -> dict[str, Floats]:
+        """Logarithms of the predicted metrics under a fit."""
+        found = expected(self.points, Roofline(fit))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            tokens = found.rps * self.points.output * self.points.instances
+            logs = {
+                "ttft": found.ttft_s,
+                "itl": found.itl_s,
+                "e2e": found.e2e_s,
+                "throughput": tokens,
+                "ttft_p99": found.ttft_p99_s,
+                "itl_p99": found.itl_p99_s,
+            }
+            return {name: np.log(values[:, 0]) for name, values in logs.items()}
+
+
+def targets(fit: Efficiencies, rows: NDArray[np.intp] | None = None) -> tuple[Targets, ...]:
+    """The library by mode. ``fit`` chooses among layouts a row leaves open; ``rows`` restricts it (tests)."""
+    frame = evidence_frame() if rows is None else evidence_frame().iloc[rows].reset_index(drop=True)
+    points = _comparable(frame, points_of(frame)[0], fit)
+    found = []
+    for mode in MODES:
+        chosen = [p for p in points if p.mode == mode]
+        if chosen:
+            cells = frame.iloc[[p.row for p in chosen]].reset_index(drop=True)
+            found.append(Targets(mode, point_table(chosen), cells, _observed(cells, mode)))
+    return tuple(found)
+
+
+def _comparable(frame: pd.DataFrame, points: Sequence[Point], fit: Efficiencies) -> list[Point]:
+    """The best layout of each row, without disaggregated runs, whose split of GPUs the input does not state."""
+    table = point_table(points)
+    split = frame["notes"].str.contains("DISAGG").to_numpy()
+    best = best_layouts(table, Roofline(fit))
+    return [points[i] for i in best if not split[points[i].row]]
+
+
+def _observed(cells: pd.DataFrame, mode: str) -> dict[str, Floats]:
+    """Natural logarithms in seconds and tokens/s. The total rate of a static batch says no more than its E2E."""
+    out = {}
+    for metric, columns in OBSERVED.items():
+        order = columns[::-1] if metric == "ttft" and mode == "fixed_rate" else columns
+        values = cells[order[0]]
+        for column in order[1:]:
+            values = values.fillna(cells[column])
+        scale = 1.0 if metric == "throughput" else 1e-3
+        with np.errstate(invalid="ignore", divide="ignore"):
+            out[metric] = np.log(np.where(values > 0, values, np.nan).astype(np.float64) * scale)
+    return out

@@ -1,0 +1,132 @@
+"""``predict``: a table of configurations in, what each benchmark would measure out (DESIGN, section 5).
+
+One row per input row, in order. Latencies are means, but TTFT in ``fixed_rate``, which is the median of the run.
+Rates are those of all GPUs of the row. Measured columns of the input are ignored.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from sizing.candidates import Floats
+from sizing.errors import InvalidPoints
+from sizing.point_answers import expected
+from sizing.point_rows import points_of
+from sizing.point_table import PointTable, point_table, step_times
+from sizing.protocols import Expected
+from sizing.steps.roofline import roofline
+from sizing.steps.times import StepSource
+from sizing.uncertainty import point_intervals
+
+METRICS = ("ttft_ms", "itl_ms", "e2e_ms", "output_tokens_per_s", "requests_per_s")
+COLUMNS = (
+    *(name + end for name in METRICS for end in ("", "_low", "_high")),
+    "ttft_ms_p99",
+    "itl_ms_p99",
+    "source",
+    "error",
+)
+MS = 1e3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answers:
+    """Values of the output columns for the points of a table, each (C,); ``best`` are the points that answer a row."""
+
+    points: PointTable
+    values: dict[str, Floats]
+    best: NDArray[np.intp]
+    source: str
+
+
+def read_points(path: Path) -> pd.DataFrame:
+    """The table of a CSV file, every cell as text. Raises InvalidPoints for what is not one, OSError as usual."""
+    try:
+        return pd.read_csv(path, dtype=str)
+    except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
+        reason = " ".join(str(error).split())
+        raise InvalidPoints(f"{path.name} is not a CSV table: {reason}") from None
+
+
+def write_points(answers: pd.DataFrame, path: Path) -> None:
+    """Write the answers as CSV, numbers with six significant digits."""
+    answers.to_csv(path, index=False, float_format="%.6g")
+
+
+def predict_points(frame: pd.DataFrame, source: StepSource | None = None) -> pd.DataFrame:
+    """Predicted measurements of every row of ``frame``; see the module docstring and :data:`COLUMNS`.
+
+    A row with a bad cell has its reason in ``error`` and nothing else. Raises InvalidPoints for a table that lacks a
+    required column. ``source`` is where step times come from, the roofline unless given.
+    """
+    points, errors = points_of(frame)
+    table: dict[str, NDArray[np.float64] | NDArray[np.object_]] = {
+        name: np.full(len(frame), np.nan) for name in COLUMNS[:-2]
+    }
+    names, reasons = np.full(len(frame), "", dtype=object), np.full(len(frame), "", dtype=object)
+    for row, reason in errors.items():
+        reasons[row] = reason
+    if points:
+        answers = answer_points(point_table(points), source or roofline())
+        rows = np.array([answers.points.points[i].row for i in answers.best])
+        for name, values in answers.values.items():
+            table[name][rows] = values[answers.best]
+        names[rows] = answers.source
+    return pd.DataFrame({**table, "source": names, "error": reasons}, columns=list(COLUMNS), index=frame.index)
+
+
+def answer_points(points: PointTable, source: StepSource) -> Answers:
+    """Values with their ends for every point, and which point of each row has the layout with the highest rate."""
+    found = expected(points, source)
+    values = _columns(points, found)
+    for name, (low, high) in point_intervals(points).items():
+        values[f"{name}_low"], values[f"{name}_high"] = values[name] * low, values[name] * high
+    return Answers(points=points, values=values, best=best_layouts(points, source), source=_name(points, source))
+
+
+def _name(points: PointTable, source: StepSource) -> str:
+    """Name of the source as its step times give it."""
+    one = point_table(points.points[:1])
+    return step_times(one, np.ones((1, 1)), source).source
+
+
+def _columns(points: PointTable, found: Expected) -> dict[str, Floats]:
+    """Output columns in ms and 1/s over all instances of the row."""
+    rate = (found.rps * points.instances)[:, 0]
+    one_token = points.output[:, 0] <= 1.0
+    return {
+        "ttft_ms": found.ttft_s[:, 0] * MS,
+        "itl_ms": np.where(one_token, np.nan, found.itl_s[:, 0] * MS),
+        "e2e_ms": found.e2e_s[:, 0] * MS,
+        "output_tokens_per_s": rate * points.output[:, 0],
+        "requests_per_s": rate,
+        "ttft_ms_p99": found.ttft_p99_s[:, 0] * MS,
+        "itl_ms_p99": found.itl_p99_s[:, 0] * MS,
+    }
+
+
+def best_layouts(points: PointTable, source: StepSource) -> NDArray[np.intp]:
+    """For each row the index of its point; of several layouts the one that serves most when all is queued."""
+    rows = np.array([p.row for p in points.points])
+    _, first, count = np.unique(rows, return_index=True, return_counts=True)
+    if np.all(count == 1):
+        return np.asarray(first, dtype=np.intp)
+    open_rows = np.isin(rows, rows[first[count > 1]])
+    rate = np.zeros(len(rows))
+    some = np.flatnonzero(open_rows)
+    rate[some] = _capacity(points, some, source)
+    order = np.lexsort((-rate, rows))
+    _, leader = np.unique(rows[order], return_index=True)
+    return np.asarray(order[leader], dtype=np.intp)
+
+
+def _capacity(points: PointTable, index: NDArray[np.intp], source: StepSource) -> Floats:
+    """Requests per second over all instances when everything is queued, for the points at ``index``."""
+    queued = [replace(points.points[i], mode="offline_max_throughput") for i in index]
+    some = point_table(queued)
+    return np.asarray((expected(some, source).rps * some.instances)[:, 0])

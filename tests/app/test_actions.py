@@ -1,0 +1,94 @@
+"""One-click fixes, choosing a deployment, lengths in other units, and the way back."""
+
+from __future__ import annotations
+
+from streamlit.testing.v1 import AppTest
+
+from sizing.result import Fix
+from sizing.scenario import Scenario
+from tests.app.pages_text import answer, figure, problems
+from ui.form.write import changed, from_scenario, with_change
+
+
+def test_fix_changes_the_form_and_the_answer(size: AppTest) -> None:
+    fixes = [b for b in size.button if (b.key or "").startswith("fix_")]
+    assert fixes, "the default scenario has a warning with a fix"
+    before = {t.key: t.value for t in size.text_input}
+    fixes[0].click().run()
+    assert not size.exception
+    assert {t.key: t.value for t in size.text_input} != before
+
+
+def test_use_this_restricts_the_form_and_consider_all_takes_it_back(size: AppTest) -> None:
+    size.session_state["view"] = "Throughput or latency"
+    size.run()
+    size.session_state["trade_step"] = 1
+    size.run()
+    size.button(key="use_trade").click().run()
+    assert not size.exception
+    assert len(size.multiselect(key="gpu").value) == 1
+    assert len(size.multiselect(key="tp").value) == 1
+    size.button(key="all_hardware").click().run()
+    assert size.multiselect(key="gpu").value == []
+
+
+def test_words_are_converted_to_tokens(size: AppTest) -> None:
+    size.text_input(key="isl").set_value("750").run()
+    size.selectbox(key="unit").select("words").run()
+    assert any(c.value.startswith("1,000 tokens in") for c in size.caption)
+    assert not problems(size)
+
+
+def test_prompt_is_built_from_its_parts(size: AppTest) -> None:
+    size.toggle(key="compose").set_value(True).run()
+    size.text_input(key="docs").set_value("4").run()
+    assert any("4 documents x 600" in c.value for c in size.caption)
+    assert not problems(size)
+
+
+def test_average_load_is_raised_to_its_poisson_percentile(size: AppTest) -> None:
+    size.session_state["load"] = "average"
+    size.run()
+    size.text_input(key="avg").set_value("64").run()
+    assert "77 requests/s" in answer(size)
+
+
+def test_daily_users_give_a_peak(size: AppTest) -> None:
+    size.session_state["load"] = "users"
+    size.run()
+    size.text_input(key="users").set_value("48,000").run()
+    assert "10 requests/s" in answer(size)
+
+
+def test_own_accelerator_is_sized(size: AppTest) -> None:
+    size.toggle(key="own").set_value(True).run()
+    for key, text in {"own_mem": "192", "own_bw": "8000", "own_fp16": "2250", "own_name": "NextGen"}.items():
+        size.text_input(key=key).set_value(text)
+    size.run()
+    size.multiselect(key="gpu").select("own_accelerator").run()
+    assert not size.exception
+    assert not problems(size)
+    assert "NextGen" in answer(size)
+
+
+def test_name_is_on_the_chip(size: AppTest) -> None:
+    size.text_input(key="name").set_value("Bank of Elsewhere").run()
+    assert any("Bank of Elsewhere" in m.value for m in size.markdown)
+
+
+def test_fix_of_a_rate_replaces_the_other_ways_to_say_the_load() -> None:
+    scenario = Scenario.model_validate(
+        {"model": "m", "workload": {"input_tokens": 1, "output_tokens": 1, "users": {"daily_users": 100}}}
+    )
+    fix = Fix(key="workload.peak_rps", value=5.0, label="5 requests/s")
+    after = from_scenario(with_change(scenario, fix.key, fix.value))
+    assert changed(from_scenario(scenario), after)["rps"] == "5"
+    assert after["load"] == "rps"
+
+
+def test_limit_survives_a_visit_to_another_page(size: AppTest) -> None:
+    size.text_input(key="ttft").set_value("750").run()
+    size.switch_page("pages/methodology.py").run()
+    size.switch_page("pages/size.py").run()
+    assert size.text_input(key="ttft").value == "750"
+    assert figure(size, "GPUs")

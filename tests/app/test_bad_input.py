@@ -1,0 +1,111 @@
+"""Bad input gives one sentence that says what to change; the last good answer stays, marked as such."""
+
+from __future__ import annotations
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.app.conftest import OpenLink
+from tests.app.pages_text import answer, is_previous, problems
+
+BAD = [
+    ("isl", "", "Prompt length is empty: enter a number of tokens, for example 3500."),
+    ("isl", "abc", "Prompt length: “abc” is not a number; enter a number of tokens, for example 3500."),
+    ("isl", "nan", "Prompt length: “nan” is not a number; enter a number of tokens, for example 3500."),
+    ("isl", "inf", "Prompt length: “inf” is not a number; enter a number of tokens, for example 3500."),
+    ("isl", "-5", "Prompt length must be more than 0 tokens; -5 was entered."),
+    ("isl", "0", "Prompt length must be more than 0 tokens; 0 was entered."),
+    ("isl", "1e12", "Prompt length must be at most 10,000,000 tokens; 1,000,000,000,000 was entered."),
+    ("osl", "-1", "Output length must be more than 0 tokens; -1 was entered."),
+    ("rps", "", "Peak load is empty: enter a number in requests/s, for example 31."),
+    ("rps", "1e12", "Peak load must be at most 1,000,000 requests/s; 1,000,000,000,000 was entered."),
+    ("ttft", "0", "TTFT limit must be more than 0 ms; 0 was entered."),
+    ("ttft", "soon", "TTFT limit: “soon” is not a number; enter a number in ms, for example 2000."),
+    ("pct", "100", "Percentile of the limits must be at most 99.9 %; 100 was entered."),
+    ("util", "0", "Utilisation cap must be more than 0 %; 0 was entered."),
+    ("spare", "1.5", "Spare instances must be a whole number; 1.5 was entered."),
+    ("cached", "100%", "Prompt found in the prefix cache must be at least 0% and less than 100% of the prompt; 100% was"
+                       " entered."),
+    ("cached", "999999", "The part of the prompt found in the prefix cache must be shorter than the prompt itself: "
+                         "lower it, or enter a share such as 60%."),
+    ("isl95", "10", "The 95th percentile of a length must not be below its median: raise it or leave it empty."),
+    ("years", "0", "Depreciation must be more than 0 years; 0 was entered."),
+]
+
+
+@pytest.mark.parametrize(("field", "entered", "sentence"), BAD)
+def test_bad_number_is_answered_with_one_sentence(size: AppTest, field: str, entered: str, sentence: str) -> None:
+    before = answer(size)
+    size.text_input(key=field).set_value(entered).run()
+    assert problems(size) == [sentence]
+    assert answer(size) == before
+    assert is_previous(size)
+    assert not size.exception
+
+
+def test_unknown_model_offers_the_nearest_names(open_link: OpenLink) -> None:
+    app = open_link(model="meta-llama/Lama-3.3-70B-Instrukt")
+    assert len(problems(app)) == 1
+    assert "Did you mean meta-llama/Llama-3.3-70B-Instruct" in problems(app)[0]
+    assert not app.exception
+
+
+def test_a_limit_nothing_can_meet_says_why_and_offers_the_smallest_relaxation(size: AppTest) -> None:
+    before = answer(size)
+    size.text_input(key="ttft").set_value("1").run()
+    assert "within the limits" in problems(size)[0]
+    assert answer(size) == before
+    assert is_previous(size)
+    size.button(key="relax_0").click().run()
+    assert not problems(size)
+    assert not is_previous(size)
+
+
+def test_a_model_no_gpu_holds_is_answered(size: AppTest) -> None:
+    size.session_state["model_by"] = "size"
+    size.run()
+    size.text_input(key="size_b").set_value("20000").run()
+    assert not size.exception
+    assert answer(size)
+    assert len(problems(size)) == 1
+
+
+def test_bad_link_without_an_earlier_answer_shows_only_the_sentence(open_link: OpenLink) -> None:
+    app = open_link(isl="abc")
+    assert problems(app) == ["Prompt length: “abc” is not a number; enter a number of tokens, for example 3500."]
+    assert answer(app) == ""
+    assert not app.exception
+
+
+def test_missing_config_json_is_asked_for(size: AppTest) -> None:
+    size.session_state["model_by"] = "config"
+    size.run()
+    assert problems(size)[0].startswith("No config.json was given yet")
+
+
+@pytest.mark.parametrize("content", [b"{", b"[]", b"\xff\xfe", b"{}", b'{"model_type": "bert"}', b"x" * 50_000_000])
+def test_unusable_config_json_is_one_sentence(size: AppTest, content: bytes) -> None:
+    size.session_state["model_by"] = "config"
+    size.run()
+    size.file_uploader(key="config_file").upload("config.json", content).run()
+    assert not size.exception
+    assert len(problems(size)) == 2, "one for the file, one because no model is known yet"
+
+
+def test_config_json_is_sized(size: AppTest) -> None:
+    size.session_state["model_by"] = "config"
+    size.run()
+    config = b"""{"model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 4096,
+        "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8, "intermediate_size": 14336,
+        "vocab_size": 128256, "max_position_embeddings": 131072}"""
+    size.file_uploader(key="config_file").upload("config.json", config).run()
+    assert not problems(size)
+    assert answer(size)
+    assert not is_previous(size)
+
+
+def test_text_with_markdown_is_shown_as_text(size: AppTest) -> None:
+    size.text_input(key="name").set_value("**Bold** $x$ :red[y] <script>").run()
+    badge = next(m.value for m in size.markdown if "topic" in m.value)
+    assert r"\*\*Bold\*\*" in badge
+    assert r"\<script\>" in badge

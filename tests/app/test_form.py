@@ -1,0 +1,96 @@
+"""The form without Streamlit: numbers as people type them, and the way to a scenario and back."""
+
+from __future__ import annotations
+
+import contextlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sizing.catalog import use_cases
+from sizing.scenario import Scenario
+from ui.form.fields import FIELDS
+from ui.form.numbers import NotANumber, parse_number, show_number
+from ui.form.read import to_scenario
+from ui.form.write import from_scenario
+from ui.presets import presets
+
+
+@pytest.mark.parametrize(
+    ("text", "unit", "value"),
+    [
+        ("3500", "", 3500), ("3,500", "", 3500), (" 3 500 ", "", 3500), ("3.5k", "", 3500), ("1e6", "", 1e6),
+        ("1,234,567.5", "", 1234567.5), ("2,4", "", 2.4), ("3'500", "", 3500), (".5", "", 0.5), ("-5", "", -5),
+        ("3 s", "ms", 3000), ("480 ms", "ms", 480), ("80 %", "%", 80), ("43B", "billions", 43), ("2M", "", 2e6),
+        ("12 tokens", "tokens", 12),
+    ],
+)
+def test_number_is_read_as_typed(text: str, unit: str, value: float) -> None:
+    assert parse_number(text, unit=unit) == pytest.approx(value)
+
+
+@pytest.mark.parametrize("text", ["", "abc", "nan", "inf", "1e999", "--1", "1.2.3", "12 parsecs", "1,2,3", "3 s", "٣x"])
+def test_anything_else_is_refused(text: str) -> None:
+    with pytest.raises(NotANumber):
+        parse_number(text)
+
+
+@given(st.text(max_size=20))
+def test_any_text_is_a_number_or_refused(text: str) -> None:
+    with contextlib.suppress(NotANumber):
+        parse_number(text)
+
+
+@given(st.floats(min_value=0, max_value=1e12).map(lambda x: float(f"{x:.9g}")))
+def test_shown_number_reads_back(value: float) -> None:
+    assert parse_number(show_number(value)) == pytest.approx(value)
+
+
+SCENARIOS = [
+    {"model": {"name": "Mine", "params_b": 7}, "workload": {"input_tokens": {"p50": 100, "p95": 900},
+     "output_tokens": 10.5, "average_rps": 7, "peak_percentile": 90, "growth_percent": 20, "mode": "sequential",
+     "arrivals": {"gamma": {"cv": 2}}},
+     "limits": {"ttft_ms": None, "itl_ms": None, "e2e_ms": 9000, "percentile": 99.9}},
+    {"model": "a/b", "workload": {"input_tokens": 5, "output_tokens": 5, "users": {"daily_users": 1e6, "hours": 24}},
+     "deployment": {"gpus": ["own_accelerator"], "engines": ["vllm"],
+                    "custom_gpus": [{"id": "own_accelerator", "name": "Own", "memory_gb": 100, "bandwidth_gbs": 2000,
+                                     "fp16_tflops": 500, "link_gbs": 900, "price_usd": 9.5}], "tp": [2, 4],
+                    "pp": [1], "ep": [8], "kv_precisions": ["fp8"], "location": "cloud", "spare_instances": 2,
+                    "max_utilization": 0.85, "objective": "energy", "step_times": "kernel"},
+     "prices": {"system_usd": 1000, "gpu_hour_usd": 2.5, "depreciation_years": 3}},
+]
+
+
+ROUND_TRIPS = [*(p.scenario for p in presets().values()), *map(Scenario.model_validate, SCENARIOS)]
+
+
+@pytest.mark.parametrize("scenario", ROUND_TRIPS)
+def test_scenario_survives_the_form(scenario: Scenario) -> None:
+    assert Scenario.model_validate(to_scenario(from_scenario(scenario))) == scenario
+
+
+def test_every_path_of_a_field_is_a_key_of_the_scenario() -> None:
+    full = Scenario.model_validate(SCENARIOS[1]).model_dump() | {"measured": dict.fromkeys(
+        ("system", "rps_per_system", "ttft_ms", "itl_ms", "source"))}
+    full["deployment"]["custom_gpus"] = full["deployment"]["custom_gpus"][0]
+    full["workload"] |= {name: {"p95": 1} for name in ("input_tokens", "output_tokens")}
+    full["workload"]["arrivals"] = {"gamma": {"cv": 1}}
+    full["model"] = {"name": "", "params_b": 1}
+    for field in FIELDS.values():
+        part = full
+        for name in field.path.split(".") if field.path else ():
+            assert name in part, field.path
+            part = part[name]
+
+
+def test_every_field_has_help_and_numbers_an_example() -> None:
+    assert all(f.help for f in FIELDS.values())
+    assert all(f.example for f in FIELDS.values() if f.kind == "number")
+
+
+def test_presets_name_rows_of_the_use_case_data() -> None:
+    rows = {row.use_case for row in use_cases()}
+    for preset in presets().values():
+        assert {preset.lengths_from, preset.limits_from} - {""} <= rows
+        assert preset.evidence

@@ -1,0 +1,76 @@
+"""Links: short, stable, complete, and without prices."""
+
+from __future__ import annotations
+
+from urllib.parse import parse_qs, urlparse
+
+from streamlit.testing.v1 import AppTest
+
+from tests.app.conftest import OpenLink
+from tests.app.pages_text import figure
+from ui.choices import labels
+from ui.form.fields import FIELDS
+from ui.state import LINK_VERSION, defaults
+
+CASE_1 = {
+    "model_by": "Size", "size_name": "NeMo 43B GPT", "size_b": "43", "isl": "3500", "osl": "500", "rps": "31",
+    "ttft": "3000", "itl": "", "pct": "95", "gpu": ["H100 SXM5 80GB"], "meas": "true", "m_sys": "DGX H100",
+    "m_rps": "2.4", "m_ttft": "2606", "m_itl": "21.4", "name": "Case 1",
+}
+
+
+def test_link_fills_in_every_kind_of_field(open_link: OpenLink) -> None:
+    app = open_link(**CASE_1)
+    assert not app.exception
+    assert figure(app, "Systems") == "13"
+    assert app.multiselect(key="gpu").value == ["h100_sxm"]
+    assert app.text_input(key="itl").value == ""
+
+
+def test_link_of_the_page_gives_the_page(open_link: OpenLink) -> None:
+    shown = open_link(**CASE_1, view="Export")
+    link = parse_qs(urlparse(shown.code[0].value).query, keep_blank_values=True)
+    assert link == {key: value if isinstance(value, list) else [value] for key, value in (CASE_1 | {"v": "1"}).items()}
+
+
+def test_link_with_unknown_options_falls_back_to_the_defaults(open_link: OpenLink) -> None:
+    app = open_link(load="Nonsense", gpu=["Abacus"], view="Nowhere", mode="", unheard="of")
+    assert not app.exception
+    assert figure(app, "GPUs")
+
+
+def test_prices_are_never_in_a_link(size: AppTest) -> None:
+    size.text_input(key="usd_system").set_value("123456").run()
+    size.session_state["view"] = "Export"
+    size.run()
+    assert "123456" not in size.code[0].value
+    assert all(FIELDS[key].private for key in ("usd_system", "usd_hour", "own_usd"))
+
+
+def test_version_of_the_defaults_is_in_the_address(size: AppTest) -> None:
+    assert size.query_params["v"] == LINK_VERSION
+
+
+def test_link_of_another_version_says_so(open_link: OpenLink) -> None:
+    assert not any("of the form" in w.value for w in open_link(v=LINK_VERSION).warning)
+    assert "version 7 of the form" in open_link(v="7").warning[0].value
+
+
+def test_defaults_that_links_leave_out_are_those_of_this_link_version() -> None:
+    """A changed default changes what old links mean: raise LINK_VERSION, and migrate, before changing this."""
+    assert LINK_VERSION == "1"
+    told = {key: value for key, value in defaults().items() if value not in ("", [], False)}
+    assert told == {
+        "avg_pct": "95", "cached": "0", "doc": "600", "docs": "5", "growth": "0", "hours": "8", "isl": "1155",
+        "itl": "100", "lang": "English", "load": "rps", "mode": "streaming", "model_by": "catalogue", "name": "Chatbot",
+        "model": "meta-llama/Llama-3.3-70B-Instruct", "obj": "cost", "osl": "211", "own_domain": "8", "p2m": "2",
+        "pct": "99", "per_user": "3", "question": "50", "rps": "10", "spare": "0", "steps": "roofline",
+        "system": "300", "ttft": "2000", "turns": "0", "unit": "tokens", "util": "100",
+        "where": "on_prem", "years": "5",
+    }
+
+
+def test_labels_of_a_choice_are_distinct() -> None:
+    for key, field in FIELDS.items():
+        if field.kind in ("choice", "many"):
+            assert len(set(labels(key).values())) == len(labels(key)), key

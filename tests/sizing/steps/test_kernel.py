@@ -1,0 +1,340 @@
+"""Step times read from NVIDIA's measured kernels: what they cover, what they say, and what they must not touch."""
+
+from __future__ import annotations
+
+import json
+import logging
+import socket
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sizing.candidates import Configuration, table
+from sizing.catalog import Model, gpus, models
+from sizing.engines import engines
+from sizing.precision import precisions
+from sizing.steps import kernel_engines
+from sizing.steps.kernel import KernelTables
+from sizing.steps.kernel_configs import checkpoint
+from sizing.steps.roofline import roofline
+from sizing.steps.times import StepTimes, Traffic
+
+TRAFFIC = Traffic(input_tokens=2000, output_tokens=500)
+LLAMA_8B, LLAMA_70B = "meta-llama/Meta-Llama-3.1-8B", "meta-llama/Meta-Llama-3.1-70B"
+BATCHES = (1.0, 8.0, 32.0, 64.0, 256.0)
+
+
+def configuration(
+    gpu: str = "h100_sxm", engine: str = "trtllm", precision: str = "bf16", kv: str = "fp16", **ways: int
+) -> Configuration:
+    return Configuration(
+        gpu=gpus()[gpu], engine=engines()[engine], precision=precisions()[precision], kv_precision=kv, **ways
+    )
+
+
+def times(
+    model: str | Model, row: Configuration, traffic: Traffic = TRAFFIC, batches: tuple[float, ...] = BATCHES
+) -> StepTimes:
+    entry = models()[model] if isinstance(model, str) else model
+    return KernelTables().times(entry, table([row]), traffic, np.array([batches]))
+
+
+def mean_itl_s(result: StepTimes, index: int) -> float:
+    """Time per output token in a closed loop: the decode step and the prompts that arrive meanwhile."""
+    batch = BATCHES[index]
+    return float(result.decode_s[0, index] + batch * result.prefill_work_s[0] / (TRAFFIC.output_tokens - 1))
+
+
+@pytest.fixture
+def tables() -> KernelTables:
+    pytest.importorskip("aiconfigurator_core")
+    return KernelTables()
+
+
+@pytest.fixture
+def fresh_engines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compile again: nothing that another test left in the process is used."""
+    monkeypatch.setattr(kernel_engines, "_ENGINES", type(kernel_engines._ENGINES)())
+    monkeypatch.setattr(kernel_engines, "_ABSENT", {})
+
+
+COVERED = [
+    (LLAMA_8B, configuration()),
+    (LLAMA_8B, configuration("a100_sxm_80g", "vllm")),
+    (LLAMA_8B, configuration("l40s", "sglang", "fp8", "fp8")),
+    (LLAMA_8B, configuration("b60", "vllm")),
+    (LLAMA_70B, configuration("h100_sxm", "nim", "fp8", "fp8", tp=2)),
+    (LLAMA_70B, configuration("h200_sxm", "vllm", "fp8", "fp8", tp=4, pp=2)),
+    ("Qwen/Qwen3-32B", configuration("b200_sxm", "sglang", "nvfp4", "fp8")),
+    ("Qwen/Qwen3-30B-A3B", configuration("rtx_pro_6000_server", "vllm", "fp8", "fp8", tp=2)),
+    ("openai/gpt-oss-120b", configuration("h100_sxm", "vllm", "mxfp4")),
+    ("openai/gpt-oss-120b", configuration("gb200", "trtllm", "mxfp4")),
+    ("deepseek-ai/DeepSeek-R1", configuration("h200_sxm", "trtllm", "fp8", "fp8", tp=8, ep=8)),
+    ("deepseek-ai/DeepSeek-R1", configuration("b300_sxm", "sglang", "nvfp4", "fp8", tp=1, dp=8, ep=8)),
+    ("moonshotai/Kimi-K2.5", configuration("h200_sxm", "vllm", "int4_awq", tp=8)),
+]
+
+
+@pytest.mark.usefixtures("tables")
+@pytest.mark.parametrize(("model", "row"), COVERED, ids=lambda value: getattr(value, "label", value))
+def test_covered_configurations_answer_with_positive_times_that_grow_with_the_batch(
+    model: str, row: Configuration
+) -> None:
+    result = times(model, row)
+    assert KernelTables().reason(models()[model], row) == ""
+    assert np.all(np.isfinite(result.decode_s))
+    assert np.all(np.diff(result.decode_s) >= 0)
+    assert result.decode_s[0, 0] > 0
+    assert 0 < result.prefill_work_s[0] < result.prefill_s[0] * 1.01
+    assert result.source.startswith("kernel tables (aiconfigurator-core ")
+
+
+@pytest.mark.usefixtures("tables")
+@pytest.mark.parametrize(
+    ("model", "row", "tpot_ms"),
+    [
+        (LLAMA_70B, configuration("h100_sxm", "trtllm", "fp8", "fp8", tp=2), 27.3),
+        (LLAMA_70B, configuration("h100_sxm", "vllm", "fp8", "fp8", tp=2), 28.9),
+        (LLAMA_70B, configuration("h200_sxm", "trtllm", "fp8", "fp8", tp=2), 22.6),
+        (LLAMA_70B, configuration("h200_sxm", "vllm", "fp8", "fp8", tp=2), 26.0),
+        (LLAMA_8B, configuration("h100_sxm", "vllm", "fp8", "fp8"), 8.65),
+        (LLAMA_8B, configuration("h200_sxm", "vllm", "fp8", "fp8"), 7.70),
+    ],
+)
+def test_output_token_time_agrees_with_the_package_s_own_estimate(
+    model: str, row: Configuration, tpot_ms: float
+) -> None:
+    """AIConfigurator 0.12 at batch 32, ISL 2000, OSL 500; it composes the same steps by other rules."""
+    assert mean_itl_s(times(model, row), BATCHES.index(32.0)) * 1e3 == pytest.approx(tpot_ms, rel=0.07)
+
+
+@pytest.mark.usefixtures("tables")
+def test_decode_reads_the_table_at_the_mean_context_of_the_traffic() -> None:
+    row = configuration()
+    handle = kernel_engines.engine_for(models()[LLAMA_8B], row).table
+    assert handle is not None
+    expected = [handle.decode_step_latency(b, 2000, 500) * 1e-3 for b in (1, 8, 32, 64, 256)]
+    assert times(LLAMA_8B, row).decode_s[0] == pytest.approx(expected, rel=1e-3)
+
+
+@pytest.mark.usefixtures("tables")
+def test_llama_8b_in_bf16_on_h100_cannot_decode_faster_than_its_weights_can_be_read() -> None:
+    """16.06 GB of weights, less 1.05 GB of embeddings that are looked up, at 3.35 TB/s: 4.48 ms."""
+    decode = times(LLAMA_8B, configuration()).decode_s[0, 0]
+    assert 4.48e-3 < decode < 2 * 4.48e-3
+
+
+@pytest.mark.usefixtures("tables")
+def test_pipeline_stages_share_the_batch_and_a_token_passes_all_of_them() -> None:
+    one = times(LLAMA_70B, configuration("h100_sxm", "trtllm", "fp8", "fp8", tp=2), batches=(32.0,))
+    two = times(LLAMA_70B, configuration("h100_sxm", "trtllm", "fp8", "fp8", tp=2, pp=2), batches=(64.0,))
+    assert two.decode_s[0, 0] == pytest.approx(one.decode_s[0, 0], rel=0.01)
+    assert two.prefill_s[0] == pytest.approx(one.prefill_s[0], rel=0.01)
+    assert two.prefill_work_s[0] == pytest.approx(one.prefill_work_s[0] / 2, rel=0.01)
+
+
+@pytest.mark.usefixtures("tables")
+def test_attention_dp_ranks_share_the_batch() -> None:
+    row = configuration("h200_sxm", "trtllm", "fp8", "fp8", tp=1, dp=8, ep=8)
+    handle = kernel_engines.engine_for(models()["deepseek-ai/DeepSeek-R1"], row).table
+    assert handle is not None
+    asked = times("deepseek-ai/DeepSeek-R1", row, batches=(256.0,)).decode_s[0, 0]
+    assert asked == pytest.approx(handle.decode_step_latency(32, 2249, 1) * 1e-3)
+
+
+@pytest.mark.usefixtures("tables")
+def test_a_fraction_of_a_sequence_costs_as_much_as_one_and_fractions_interpolate() -> None:
+    decode = times(LLAMA_8B, configuration(), batches=(0.05, 1.0, 2.0, 2.5, 3.0)).decode_s[0]
+    assert decode[0] == decode[1]
+    assert decode[3] == pytest.approx((decode[2] + decode[4]) / 2)
+
+
+@pytest.mark.usefixtures("tables")
+def test_a_batch_beyond_the_tables_still_grows() -> None:
+    decode = times(LLAMA_8B, configuration(), batches=(4096.0, 8192.0)).decode_s[0]
+    assert decode[1] == pytest.approx(2 * decode[0], rel=0.2)
+
+
+@pytest.mark.usefixtures("tables")
+def test_a_cached_prefix_saves_prefill_but_its_attention_remains() -> None:
+    row = configuration()
+    whole = times(LLAMA_8B, row)
+    half = times(LLAMA_8B, row, Traffic(input_tokens=2000, output_tokens=500, cached_tokens=1000))
+    alone = times(LLAMA_8B, row, Traffic(input_tokens=1000, output_tokens=500))
+    for name in ("prefill_s", "prefill_work_s"):
+        assert getattr(alone, name)[0] < getattr(half, name)[0] < getattr(whole, name)[0]
+
+
+@pytest.mark.usefixtures("tables")
+@pytest.mark.parametrize(("model", "row"), COVERED, ids=lambda value: getattr(value, "label", value))
+def test_even_a_single_prompt_token_costs_something(model: str, row: Configuration) -> None:
+    for cached in (0.0, 99.0):
+        result = times(model, row, Traffic(input_tokens=cached + 1, output_tokens=1, cached_tokens=cached))
+        assert 0 < result.prefill_work_s[0] < result.prefill_s[0]
+
+
+@pytest.mark.usefixtures("tables")
+def test_a_prompt_beyond_the_token_budget_is_prefilled_in_chunks() -> None:
+    row = configuration("l40s", "vllm")  # 2,048 tokens per step below 70 GiB
+    one, four = (times(LLAMA_8B, row, Traffic(input_tokens=n, output_tokens=500)) for n in (2000, 8000))
+    assert four.prefill_s[0] > 4 * one.prefill_s[0]
+    assert four.prefill_work_s[0] > 4 * one.prefill_work_s[0]
+
+
+def test_without_a_kind_of_table_the_row_is_empty_and_the_reason_says_which(tables: KernelTables) -> None:
+    model = models()[LLAMA_8B]
+    cases = {
+        "no kernel tables for A10 24GB": configuration("a10", "vllm"),
+        "no kernel tables for Hugging Face TGI": configuration(engine="tgi"),
+        "no kernel tables for TensorRT-LLM on Arc Pro B60 24GB": configuration("b60", "trtllm"),
+        "precision INT4 AWQ (W4A16) is not in the kernel tables for this GPU, engine and kind of model": configuration(
+            precision="int4_awq"
+        ),
+    }
+    result = tables.times(model, table([*cases.values(), configuration()]), TRAFFIC, np.ones((5, 3)))
+    assert [tables.reason(model, row) for row in cases.values()] == list(cases)
+    assert np.isnan(result.decode_s[:4]).all()
+    assert np.isnan(result.prefill_s[:4]).all()
+    assert np.isnan(result.prefill_work_s[:4]).all()
+    assert np.isfinite(result.decode_s[4]).all()
+
+
+def test_a_custom_gpu_is_not_taken_for_the_one_whose_id_it_has(tables: KernelTables) -> None:
+    row = configuration()
+    row = replace(row, gpu=replace(row.gpu, custom=True))
+    assert tables.reason(models()[LLAMA_8B], row).startswith("no kernel tables for")
+
+
+@pytest.mark.parametrize(
+    "model", ["google/gemma-3-27b-it", "tiiuae/falcon-40b", "zai-org/GLM-4.5", "ai21labs/Jamba-v0.1"]
+)
+def test_architectures_of_another_shape_are_refused(tables: KernelTables, model: str) -> None:
+    row = configuration(tp=4)
+    assert tables.reason(models()[model], row) == f"architecture of {model} is not in the kernel tables"
+    assert np.isnan(times(model, row).decode_s).all()
+
+
+def test_experts_without_measurements_are_named_as_the_reason(tables: KernelTables) -> None:
+    model, row = models()["openai/gpt-oss-120b"], configuration(precision="mxfp4")
+    reason = "this model and parallelism are not in the kernel tables: MoE data missing"
+    assert tables.reason(model, row).startswith(reason)
+
+
+def test_vllm_s_block_scaled_gemm_whose_measurement_holds_the_kernel_launch_is_not_used(tables: KernelTables) -> None:
+    """MiniMax M2.5 on 4 B300, 4 in flight: 7.9 ms per token measured (InferenceX, 2026); block-scaled GEMM: 39 ms."""
+    row = configuration("b300_sxm", "vllm", "fp8", "fp8", tp=4)
+    assert 4e-3 < times("MiniMaxAI/MiniMax-M2.5", row, batches=(4.0,)).decode_s[0, 0] < 12e-3
+    deepseek = configuration("b200_sxm", "vllm", "fp8", "fp8", tp=8)
+    assert tables.reason(models()["deepseek-ai/DeepSeek-R1"], deepseek).startswith("precision FP8 (W8A8) is not in")
+
+
+@pytest.mark.usefixtures("tables")
+def test_a_llama_shaped_model_is_relabelled_and_the_source_says_so() -> None:
+    assert times("microsoft/phi-4", configuration()).source.endswith(", relabelled as Llama")
+    assert "relabelled" not in times(LLAMA_8B, configuration()).source
+    assert "relabelled" not in times("Qwen/Qwen2.5-7B-Instruct", configuration()).source
+
+
+@pytest.mark.usefixtures("tables")
+def test_a_configuration_written_from_our_numbers_gives_the_times_of_the_packaged_one() -> None:
+    packaged = models()[LLAMA_8B]
+    written = replace(packaged, id="example/own", family="Own", vocab_size=packaged.vocab_size + 1)
+    found = checkpoint(written, "bf16")
+    assert found is not None
+    assert found.relabelled == "Llama"
+    assert json.loads((Path(found.folder) / "config.json").read_text())["architectures"] == ["LlamaForCausalLM"]
+    ours, theirs = times(written, configuration()), times(packaged, configuration())
+    assert ours.decode_s == pytest.approx(theirs.decode_s, rel=1e-3)
+    assert ours.prefill_s == pytest.approx(theirs.prefill_s, rel=1e-3)
+
+
+@pytest.mark.usefixtures("tables")
+def test_the_packaged_configuration_has_the_layers_of_the_catalogue() -> None:
+    for model in models().values():
+        found = checkpoint(model, "bf16")
+        if found is None:
+            continue
+        config = json.loads((Path(found.folder) / "config.json").read_text().replace("Infinity", "0"))
+        config = {**config, **config.get("text_config", {})}
+        if "num_hidden_layers" in config:
+            assert config["num_hidden_layers"] == model.layers, model.id
+        assert config["hidden_size"] == model.hidden_size, model.id
+        assert config["num_attention_heads"] == model.heads, model.id
+
+
+@pytest.mark.usefixtures("tables", "fresh_engines")
+def test_threads_that_compile_at_once_get_the_same_bytes() -> None:
+    rows = [row for model, row in COVERED if model == LLAMA_70B] + [configuration("h100_sxm", "vllm", tp=4)]
+
+    def ask(index: int) -> bytes:
+        result = times(LLAMA_70B, rows[index % len(rows)])
+        return result.decode_s.tobytes() + result.prefill_s.tobytes() + result.prefill_work_s.tobytes()
+
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(ask, range(24)))
+    assert all(len(set(answers[i :: len(rows)])) == 1 for i in range(len(rows)))
+    assert answers[: len(rows)] == [ask(i) for i in range(len(rows))]
+
+
+@pytest.mark.usefixtures("tables", "fresh_engines")
+@pytest.mark.parametrize("model", ["mistralai/Mixtral-8x22B-v0.1", "moonshotai/Kimi-K2-Instruct", "microsoft/phi-4"])
+def test_nothing_is_downloaded(monkeypatch: pytest.MonkeyPatch, model: str) -> None:
+    """The package asks Hugging Face for these ids, although it ships two of them."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("the engine opened a connection")
+
+    monkeypatch.setattr(socket, "socket", refuse)
+    monkeypatch.setattr(socket, "create_connection", refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    row = configuration("h200_sxm", "vllm", "fp8", "fp8", tp=8)
+    assert np.isfinite(times(model, row).decode_s).all(), KernelTables().reason(models()[model], row)
+
+
+@pytest.mark.usefixtures("tables", "fresh_engines")
+def test_compiling_neither_logs_nor_leaves_the_logger_changed(
+    caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    logger = logging.getLogger("aiconfigurator_core")
+    level = logger.level
+    times("deepseek-ai/DeepSeek-R1", configuration("h200_sxm", "sglang", "fp8", "fp8", tp=8))
+    assert not caplog.records
+    assert capfd.readouterr() == ("", "")
+    assert logger.level == level
+
+
+def test_without_the_package_every_row_is_empty_with_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.split(".")[0] == "aiconfigurator_core"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "aiconfigurator_core", None)
+    tables = KernelTables()
+    assert not tables.available()
+    assert tables.reason(models()[LLAMA_8B], configuration()) == "kernel tables are not installed on this platform"
+    assert np.isnan(times(LLAMA_8B, configuration()).decode_s).all()
+
+
+@pytest.mark.usefixtures("tables")
+@pytest.mark.parametrize("batch", [1.0, 64.0])
+def test_kernels_and_roofline_agree_within_a_factor_of_two_on_a_dense_model(batch: float) -> None:
+    for gpu in ("h100_sxm", "h200_sxm", "b200_sxm"):
+        row, at = configuration(gpu, "vllm"), np.array([[batch]])
+        model = models()[LLAMA_8B]
+        measured = KernelTables().times(model, table([row]), TRAFFIC, at)
+        computed = roofline().times(model, table([row]), TRAFFIC, at)
+        assert computed.decode_s == pytest.approx(measured.decode_s, rel=1.0)
+        assert computed.prefill_s == pytest.approx(measured.prefill_s, rel=1.0)
+
+
+@pytest.mark.usefixtures("tables")
+def test_a_mixture_of_experts_with_another_vocabulary_keeps_its_times() -> None:
+    packaged = models()["Qwen/Qwen3-30B-A3B"]
+    written = replace(packaged, id="example/own", vocab_size=packaged.vocab_size + 1)
+    row = configuration("h100_sxm", "vllm", tp=2)
+    ours, theirs = times(written, row), times(packaged, row)
+    assert ours.source.endswith(", relabelled as Mixtral")
+    assert ours.decode_s == pytest.approx(theirs.decode_s, rel=0.05)
+    assert ours.prefill_s == pytest.approx(theirs.prefill_s, rel=0.05)

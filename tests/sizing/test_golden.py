@@ -1,0 +1,80 @@
+"""Whole plans, compared with those of the last release: a change of any figure is seen and has to be meant.
+
+After a change that is meant: ``pytest tests/sizing/test_golden.py --renew-golden``, and a line in CHANGELOG under
+"results changed".
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.sizing.asking import LLAMA_8B, LLAMA_70B, answer, raw
+
+FOLDER = Path(__file__).parent / "golden"
+PER_RELEASE = ("engine_version", "data_version")
+H100 = {"gpus": ["h100_sxm"]}
+
+ASKED: dict[str, dict[str, Any]] = {
+    "customer_43b_measured": raw(
+        {"name": "NeMo 43B GPT", "params_b": 43},
+        limits={"ttft_ms": 3000},
+        measured={"system": "dgx_h100", "rps_per_system": 2.4, "ttft_ms": 2606, "itl_ms": 21.4},
+    ),
+    "customer_43b_predicted": raw({"name": "NeMo 43B GPT", "params_b": 43}, limits={"ttft_ms": 3000}, deployment=H100),
+    "llama_8b_any_gpu": raw(LLAMA_8B, workload={"input_tokens": 2000, "output_tokens": 200}, limits={"ttft_ms": 500}),
+    "llama_70b_spares_and_bursts": raw(
+        LLAMA_70B,
+        workload={"peak_rps": 8, "arrivals": {"gamma": {"cv": 2}}},
+        deployment={"gpus": ["h100_sxm", "h200_sxm", "mi300x"], "spare_instances": 1, "max_utilization": 0.8},
+    ),
+    "deepseek_v3_cloud": raw(
+        "deepseek-ai/DeepSeek-V3",
+        workload={"peak_rps": 4, "prefix_cached_tokens": 1000},
+        deployment={"gpus": ["h200_sxm", "b200_sxm"], "location": "cloud"},
+    ),
+    "lengths_that_vary_sequential": raw(
+        "Qwen/Qwen3-30B-A3B",
+        limits={"e2e_ms": 20_000},
+        workload={
+            "input_tokens": {"p50": 1500, "p95": 6000},
+            "output_tokens": {"p50": 300, "p95": 900},
+            "peak_rps": None,
+            "average_rps": 12,
+            "mode": "sequential",
+        },
+        deployment={"gpus": ["h100_sxm", "l40s"]},
+    ),
+    "nothing_meets_the_limit": raw(LLAMA_70B, limits={"ttft_ms": 20}, deployment={"gpus": ["h100_sxm", "t4"]}),
+}
+
+
+def differences(old: Any, new: Any, path: str = "") -> list[str]:
+    """Where two plans differ; floats may differ in their last digits between platforms."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        keys = dict.fromkeys([*old, *new])
+        return [d for k in keys for d in differences(old.get(k, "missing"), new.get(k, "missing"), f"{path}.{k}")]
+    if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        return [d for i, (a, b) in enumerate(zip(old, new, strict=True)) for d in differences(a, b, f"{path}[{i}]")]
+    if isinstance(old, float) and isinstance(new, float) and math.isclose(old, new, rel_tol=1e-9):
+        return []
+    return [] if old == new else [f"{path[1:]}: {str(old)[:120]} -> {str(new)[:120]}"]
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_a_plan_is_that_of_the_last_release(name, renew_golden):
+    found = json.loads(answer(ASKED[name], alternatives=5).model_dump_json())
+    plan = {k: v for k, v in found.items() if k not in PER_RELEASE}
+    file = FOLDER / f"{name}.json"
+    if renew_golden:
+        file.write_text(json.dumps(plan, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    changed = differences(json.loads(file.read_text(encoding="utf-8")), plan)
+    assert not changed, "\n".join(["Meant? Then renew with --renew-golden.", *changed[:20]])
+
+
+def test_no_golden_file_is_left_over():
+    assert {f.stem for f in FOLDER.glob("*.json")} == set(ASKED)

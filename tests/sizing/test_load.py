@@ -1,0 +1,235 @@
+"""The analytic load model against queueing theory and against hand calculation."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from scipy import stats
+
+from sizing.load import Variability, concurrency_grid, gamma_quantile, prompt_queue, slot_queue, steady_state
+from sizing.steps.times import StepTimes, Traffic
+
+POISSON = Variability()
+BUDGET = np.array([8192.0])
+
+
+def column(*values):
+    return np.array(values, dtype=float)[:, None]
+
+
+def at(concurrency):
+    """A grid (1, 2) whose first point is ``concurrency``; slopes need a second."""
+    return np.array([[concurrency, 1.5 * concurrency]])
+
+
+def toy(grid, decode_s=0.01, prefill_s=0.1, work_s=0.08, per_sequence=0.0):
+    """One candidate whose decode step takes decode_s + per_sequence x B."""
+    return StepTimes(
+        decode_s=decode_s + per_sequence * grid,
+        prefill_s=np.array([prefill_s]),
+        prefill_work_s=np.array([work_s]),
+        source="toy",
+    )
+
+
+def under(times, grid, traffic, variability=POISSON, slots=1024.0, budget=BUDGET):
+    return steady_state(times, grid, np.array([slots]), budget, traffic, variability)
+
+
+@pytest.mark.parametrize("load", [0.1, 0.5, 0.9, 0.99])
+def test_prompt_queue_is_m_d_1(load):
+    """Pollaczek-Khinchine: wait of mean rho S / (2 (1 - rho)) and variance rho S^2 (4 - rho) / (12 (1 - rho)^2)."""
+    service = 0.2
+    mean, var = prompt_queue(column(service), column(load), column(load / service), POISSON)
+    assert mean[0, 0] == pytest.approx(load * service / (2 * (1 - load)))
+    assert var[0, 0] == pytest.approx(load * service**2 * (4 - load) / (12 * (1 - load) ** 2))
+
+
+@pytest.mark.parametrize("cs2", [0.25, 1.0, 4.0])
+def test_prompt_queue_is_m_g_1_for_lognormal_prompts(cs2):
+    load, service = 0.7, 0.3
+    rate = load / service
+    mean, var = prompt_queue(column(service), column(load), column(rate), Variability(prompt=cs2))
+    sigma2 = math.log(1 + cs2)
+    second, third = (service**n * math.exp(n * (n - 1) / 2 * sigma2) for n in (2, 3))
+    wait = rate * second / (2 * (1 - load))
+    assert mean[0, 0] == pytest.approx(wait)
+    assert var[0, 0] == pytest.approx(wait**2 + rate * third / (3 * (1 - load)))
+
+
+@pytest.mark.parametrize("cv2", [0.0, 0.5, 4.0])
+def test_prompt_queue_follows_kingman_for_other_arrivals(cv2):
+    mean, _ = prompt_queue(column(0.2), column(0.6), column(3.0), Variability(arrivals=cv2))
+    assert mean[0, 0] == pytest.approx(0.6 * 0.2 / (2 * 0.4) * cv2)
+
+
+def erlang_c_wait(servers, used, service):
+    """Mean wait of an M/M/c queue."""
+    offered = servers * used
+    terms = [offered**k / math.factorial(k) for k in range(servers)]
+    last = offered**servers / math.factorial(servers) / (1 - used)
+    return last / (sum(terms) + last) * service / (servers * (1 - used))
+
+
+@pytest.mark.parametrize("used", [0.3, 0.6, 0.9, 0.98])
+def test_slot_queue_is_m_m_1_for_one_slot(used):
+    mean, var = slot_queue(column(2.0), column(used), column(1.0), Variability(output=1.0))
+    assert mean[0, 0] == pytest.approx(used * 2.0 / (1 - used))
+    given_wait = 2.0 / (1 - used)
+    assert var[0, 0] == pytest.approx(2 * used * given_wait**2 - mean[0, 0] ** 2)
+
+
+@pytest.mark.parametrize("servers", [2, 8, 32])
+@pytest.mark.parametrize("used", [0.8, 0.9, 0.97])
+def test_slot_queue_is_near_erlang_c(servers, used):
+    mean, _ = slot_queue(column(2.0), column(used), column(float(servers)), Variability(output=1.0))
+    assert mean[0, 0] == pytest.approx(erlang_c_wait(servers, used, 2.0), rel=0.07, abs=0.01 * 2.0)
+
+
+@pytest.mark.parametrize("percentile", [50, 90, 95, 99, 99.9])
+@pytest.mark.parametrize("shape", [1.0, 2.0, 5.0, 50.0])
+def test_gamma_quantile_is_that_of_scipy(shape, percentile):
+    mean = 0.7
+    found = gamma_quantile(np.array([mean]), np.array([mean**2 / shape]), percentile)[0]
+    assert found == pytest.approx(stats.gamma.ppf(percentile / 100, shape, scale=mean / shape), rel=0.04)
+
+
+def test_gamma_quantile_of_something_certain_is_its_mean():
+    assert gamma_quantile(np.array([0.5]), np.array([0.0]), 99)[0] == pytest.approx(0.5)
+    assert gamma_quantile(np.array([0.0]), np.array([0.0]), 99)[0] == 0
+
+
+@given(mean=st.floats(1e-4, 100), cv=st.floats(0, 5), low=st.floats(50, 99), more=st.floats(0, 0.9))
+def test_gamma_quantile_grows_with_the_percentile(mean, cv, low, more):
+    variance = np.array([(cv * mean) ** 2])
+    assert (
+        gamma_quantile(np.array([mean]), variance, low)
+        <= gamma_quantile(np.array([mean]), variance, low + more) + 1e-12
+    )
+
+
+def test_one_request_in_flight_by_hand():
+    """A closed loop of one request: prefill 100 ms, then 10 gaps of 10 ms: 5 requests/s."""
+    one = at(1.0)
+    state = under(toy(one), one, Traffic(input_tokens=1000, output_tokens=11))
+    assert state.rps[0, 0] == pytest.approx(1 / (0.1 + 10 * 0.01))
+
+
+def test_little_s_law_holds_when_idle():
+    """Few requests in flight: rate = B / (prefill + gaps x decode step)."""
+    few = at(0.05)
+    state = under(toy(few), few, Traffic(input_tokens=1000, output_tokens=101))
+    assert state.rps[0, 0] * (0.1 + 100 * 0.01) == pytest.approx(0.05)
+
+
+def test_ttft_when_idle_is_the_prefill_and_the_decoding_it_shares_its_step_with():
+    few = at(0.001)
+    state = under(toy(few), few, Traffic(input_tokens=1000, output_tokens=501))
+    shared = 0.01 * 5.0 / 5.1  # a step of 10 ms, while 5 of 5.1 s are decoding
+    assert state.ttft_floor_s[0, 0] == pytest.approx(0.1 + shared)
+    assert state.ttft_mean_s[0, 0] == pytest.approx(0.1 + shared + 0.01 / 2, rel=0.01)  # and half a running step
+    assert state.itl_mean_s[0, 0] == pytest.approx(0.01, rel=0.01)
+
+
+def test_work_is_conserved_when_saturated():
+    """With B in flight every request costs its prefill work, and its share of decode steps."""
+    many = at(512.0)
+    state = under(toy(many, work_s=0.08, prefill_s=0.08), many, Traffic(input_tokens=1000, output_tokens=101))
+    per_request = 0.08 + 100 * 0.01 / 512
+    assert state.rps[0, 0] == pytest.approx(1 / per_request, rel=1e-9)
+    assert state.prefill_load[0, 0] + state.rps[0, 0] * 100 * 0.01 / 512 == pytest.approx(1.0)
+
+
+def test_offline_maximum_is_the_plateau_of_the_load_curve():
+    grid = concurrency_grid(np.array([256.0]))
+    state = under(toy(grid, per_sequence=1e-4), grid, Traffic(input_tokens=2000, output_tokens=200), slots=256.0)
+    b = grid[0, -1]
+    itl = 0.01 + 1e-4 * b + b * 0.08 / 199
+    assert state.rps[0, -1] == pytest.approx(b / (199 * itl), rel=0.01)
+    assert np.all(np.diff(state.rps[0]) > 0)
+    assert state.rps[0, -1] / state.rps[0, -2] < 1.1
+
+
+def test_prompts_alone_load_the_engine_like_an_m_d_1_queue():
+    """One output token: nothing decodes, so TTFT is the wait of an M/D/1 queue plus the prefill."""
+    grid = at(0.5)
+    state = under(toy(grid, prefill_s=0.1, work_s=0.1), grid, Traffic(input_tokens=1000, output_tokens=1))
+    load = state.rps[0, 0] * 0.1
+    assert load == pytest.approx(0.5)
+    assert state.ttft_mean_s[0, 0] == pytest.approx(0.1 + load * 0.1 / (2 * (1 - load)))
+    assert state.e2e_mean_s[0, 0] == pytest.approx(state.ttft_mean_s[0, 0])
+
+
+def test_an_answer_of_one_token_has_no_gap_to_interrupt():
+    grid = at(8.0)
+    state = under(toy(grid), grid, Traffic(input_tokens=1000, output_tokens=1))
+    assert state.itl_mean_s[0, 0] == pytest.approx(0.01)
+    assert np.isfinite(state.rps).all()
+
+
+def test_cached_prompt_tokens_need_no_budget():
+    grid = at(4.0)
+    plain = under(toy(grid), grid, Traffic(input_tokens=40_000, output_tokens=100))
+    cached = under(toy(grid), grid, Traffic(input_tokens=40_000, output_tokens=100, cached_tokens=39_000))
+    assert cached.ttft_floor_s[0, 0] < plain.ttft_floor_s[0, 0]
+
+
+def test_mean_e2e_is_ttft_plus_gaps_times_itl():
+    grid = concurrency_grid(np.array([64.0]))
+    state = under(toy(grid), grid, Traffic(input_tokens=1000, output_tokens=201), slots=64.0)
+    assert np.allclose(state.e2e_mean_s, state.ttft_mean_s + 200 * state.itl_mean_s)
+
+
+@given(
+    decode=st.floats(1e-4, 0.2),
+    per_sequence=st.floats(0, 1e-3),
+    prefill=st.floats(1e-4, 20),
+    share=st.floats(0.1, 1),
+    isl=st.floats(1, 200_000),
+    osl=st.floats(1, 20_000),
+    slots=st.integers(1, 4096),
+    cv2=st.floats(0, 16),
+    prompt=st.floats(0, 4),
+    output=st.floats(0, 4),
+)
+def test_any_system_is_stable_finite_and_ordered(
+    decode, per_sequence, prefill, share, isl, osl, slots, cv2, prompt, output
+):
+    grid = concurrency_grid(np.array([float(slots)]))
+    times = toy(grid, decode, prefill, prefill * share, per_sequence)
+    state = under(
+        times,
+        grid,
+        Traffic(input_tokens=isl, output_tokens=osl),
+        Variability(arrivals=cv2, prompt=prompt, output=output),
+        float(slots),
+    )
+    assert (np.diff(state.rps[0]) > -1e-9 * state.rps[0, -1]).all()
+    assert (state.rps * times.prefill_work_s[:, None] <= 1 + 1e-9).all()
+    for name in ("ttft_s", "itl_s", "e2e_s"):
+        p50, p95, p99 = (getattr(state, name)(p) for p in (50, 95, 99))
+        assert np.isfinite(p99).all()
+        assert (p50 <= p95 + 1e-12).all()
+        assert (p95 <= p99 + 1e-12).all()
+        assert (p50 >= 0).all()
+
+
+@given(few=st.floats(0.1, 30), more=st.floats(0.1, 30))
+def test_more_in_flight_is_never_faster(few, more):
+    assume(few + more < 60)
+    grid = np.array([[few, few + more]])
+    state = under(toy(grid, per_sequence=1e-4), grid, Traffic(input_tokens=1000, output_tokens=100), slots=64.0)
+    assert state.ttft_mean_s[0, 0] <= state.ttft_mean_s[0, 1] + 1e-12
+    assert state.itl_mean_s[0, 0] <= state.itl_mean_s[0, 1]
+
+
+def test_concurrency_grid_spans_idle_to_the_maximum():
+    grid = concurrency_grid(np.array([1.0, 500.0]))
+    assert grid.shape == (2, 28)
+    assert (np.diff(grid, axis=1) > 0).all()
+    assert grid[1, -1] == pytest.approx(500, rel=0.002)
+    assert (grid[:, 0] < 0.1).all()

@@ -1,0 +1,208 @@
+import io
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sizing.errors import InvalidPoints
+from sizing.evidence import evidence_frame
+from sizing.points import COLUMNS, METRICS, predict_points, read_points, write_points
+from sizing.steps.roofline import roofline
+
+HEADER = "engine,model,weight_precision,gpu,gpus,tp,isl,osl,mode,concurrency_or_batch,request_rate_rps"
+GOOD = {
+    "engine": "vllm",
+    "model": "meta-llama/Llama-3.1-8B-Instruct",
+    "weight_precision": "bf16",
+    "gpu": "h100_sxm",
+    "gpus": 1,
+    "tp": 1,
+    "isl": 1000,
+    "osl": 200,
+    "mode": "fixed_concurrency",
+    "concurrency_or_batch": 16,
+    "request_rate_rps": np.nan,
+}
+
+
+def row(**changes):
+    return {**GOOD, **changes}
+
+
+def predict(*rows):
+    return predict_points(pd.DataFrame(list(rows)))
+
+
+def test_columns_are_those_of_the_contract():
+    names = []
+    for metric in ("ttft_ms", "itl_ms", "e2e_ms", "output_tokens_per_s", "requests_per_s"):
+        names += [metric, f"{metric}_low", f"{metric}_high"]
+    assert list(predict(GOOD).columns) == [*names, "ttft_ms_p99", "itl_ms_p99", "source", "error"]
+    assert list(COLUMNS) == list(predict(GOOD).columns)
+
+
+def test_one_row_out_for_each_row_in_and_in_order():
+    sizes = [64, 1, 8, 256, 2]
+    found = predict(*(row(concurrency_or_batch=b) for b in sizes))
+    assert len(found) == len(sizes)
+    assert (np.argsort(found["output_tokens_per_s"]) == np.argsort(sizes)).all()
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"engine": "foo"}, "Unknown engine"),
+        ({"gpu": "H1000"}, "Unknown GPU"),
+        ({"gpu": ""}, "gpu is empty"),
+        ({"weight_precision": "fp3"}, "Unknown precision"),
+        ({"kv_precision": "fp3"}, "Unknown KV-cache precision"),
+        ({"model": "nobody/nothing"}, "Unknown model"),
+        ({"mode": "closed"}, "Unknown mode"),
+        ({"isl": "many"}, "isl is not a number"),
+        ({"isl": np.nan}, "isl is empty"),
+        ({"isl": -5}, "isl must be between"),
+        ({"isl": float("inf")}, "isl must be between"),
+        ({"osl": 0}, "osl must be between"),
+        ({"gpus": 2.5}, "gpus must be a whole number"),
+        ({"tp": 0}, "tp must be between"),
+        ({"concurrency_or_batch": np.nan}, "concurrency_or_batch is empty"),
+        ({"software_year": 26}, "software_year must be between"),
+    ],
+)
+def test_a_bad_cell_fails_its_row_only(changes, reason):
+    found = predict(GOOD, row(**changes), GOOD)
+    assert found["error"].tolist()[::2] == ["", ""]
+    assert reason in found["error"][1]
+    assert found.loc[1, list(COLUMNS[:-2])].isna().all()
+    assert found.loc[[0, 2], "ttft_ms"].notna().all()
+
+
+def test_a_table_without_a_required_column_is_refused_in_one_line():
+    with pytest.raises(InvalidPoints, match=r"^the table lacks the columns gpu, isl$"):
+        predict_points(pd.DataFrame([GOOD]).drop(columns=["gpu", "isl"]))
+
+
+@pytest.mark.parametrize("text", ["", "model,gpu\n1,2,3,4\n1,2\n1,2,3,4,5,6\n", "\xff\xfe\x00"])
+def test_a_malformed_file_is_refused_in_one_line(tmp_path, text):
+    path = tmp_path / "points.csv"
+    path.write_bytes(text.encode("latin-1"))
+    with pytest.raises(InvalidPoints) as refused:
+        predict_points(read_points(path))
+    assert "\n" not in str(refused.value)
+
+
+def test_a_file_is_read_and_written(tmp_path):
+    asked, answered = tmp_path / "points.csv", tmp_path / "answers.csv"
+    pd.DataFrame([GOOD, row(engine="foo")]).to_csv(asked, index=False)
+    write_points(predict_points(read_points(asked)), answered)
+    found = pd.read_csv(answered)
+    assert list(found.columns) == list(COLUMNS)
+    assert found["itl_ms"][0] == pytest.approx(predict(GOOD)["itl_ms"][0], rel=1e-5)
+    assert "Unknown engine" in found["error"][1]
+
+
+def test_an_empty_table_has_an_empty_answer():
+    found = predict_points(pd.read_csv(io.StringIO(HEADER)))
+    assert list(found.columns) == list(COLUMNS)
+    assert found.empty
+
+
+def test_optional_columns_may_be_missing():
+    few = {k: GOOD[k] for k in ("model", "gpu", "gpus", "isl", "osl", "mode", "concurrency_or_batch")}
+    assert predict_points(pd.DataFrame([few]))["error"].tolist() == [""]
+
+
+def test_measured_columns_are_ignored():
+    assert predict(row(ttft_ms_mean=1.0, notes="x")).equals(predict(GOOD))
+
+
+def test_an_empty_precision_is_the_checkpoints_own():
+    named = predict(row(model="meta-llama/Llama-3.1-405B-FP8", weight_precision="fp8", gpus=8, tp=8))
+    silent = predict(row(model="meta-llama/Llama-3.1-405B-FP8", weight_precision="", gpus=8, tp=8))
+    assert named.equals(silent)
+
+
+def test_an_empty_tp_is_all_gpus_of_the_node():
+    assert predict(row(gpus=4, tp=4)).equals(predict(row(gpus=4, tp=np.nan)))
+
+
+def test_replicas_share_the_concurrency():
+    one, two = predict(row(), row(gpus=2, dp=2, concurrency_or_batch=32)).to_dict("records")
+    assert two["itl_ms"] == pytest.approx(one["itl_ms"])
+    assert two["output_tokens_per_s"] == pytest.approx(2 * one["output_tokens_per_s"])
+
+
+def test_older_software_is_slower():
+    new, old = predict(row(), row(software_year=2024.0)).to_dict("records")
+    assert old["itl_ms"] > new["itl_ms"]
+
+
+def test_every_answer_lies_in_its_interval():
+    found = predict(*(row(mode=m, request_rate_rps=2) for m in ("static_batch", "fixed_concurrency", "fixed_rate")))
+    for name in METRICS:
+        assert (found[f"{name}_low"] <= found[name]).all()
+        assert (found[name] <= found[f"{name}_high"]).all()
+
+
+def test_open_loop_has_percentiles_and_serves_the_asked_rate():
+    found = predict(row(mode="fixed_rate", request_rate_rps=2.0)).iloc[0]
+    assert found["requests_per_s"] == pytest.approx(2.0)
+    assert found["ttft_ms_p99"] > found["ttft_ms"]
+    assert found["itl_ms_p99"] > found["itl_ms"]
+
+
+def test_open_loop_latency_grows_with_the_rate_and_overload_is_capped():
+    found = predict(*(row(mode="fixed_rate", request_rate_rps=r) for r in (1, 10, 1000)))
+    assert found["ttft_ms"].is_monotonic_increasing
+    assert found["requests_per_s"][2] < 1000
+    assert np.isfinite(found["ttft_ms"]).all()
+
+
+def test_e2e_is_ttft_and_the_gaps():
+    found = predict(GOOD).iloc[0]
+    assert found["e2e_ms"] == pytest.approx(found["ttft_ms"] + 199 * found["itl_ms"])
+
+
+def test_the_library_is_answered_quickly_and_whole():
+    frame = evidence_frame()
+    found = predict_points(frame)
+    assert len(found) == len(frame)
+    assert set(found["error"]) == {"", "isl is empty"}
+    answered = found[found["error"] == ""]
+    assert np.isfinite(answered[["ttft_ms", "e2e_ms", "output_tokens_per_s", "requests_per_s"]]).all().all()
+    assert (answered[["ttft_ms", "e2e_ms", "output_tokens_per_s"]] > 0).all().all()
+
+
+def test_golden_points():
+    """Answers of a small table: a change of the engine or the fit shows here.
+
+    Renew: python -m sizing predict tests/sizing/golden/points.csv --out tests/sizing/golden/points_answers.csv
+    """
+    folder = Path(__file__).parent / "golden"
+    asked = pd.read_csv(folder / "points.csv")
+    kept = pd.read_csv(folder / "points_answers.csv", keep_default_na=True)
+    found = predict_points(asked)
+    numbers = list(COLUMNS[:-2])
+    np.testing.assert_allclose(found[numbers].to_numpy(float), kept[numbers].to_numpy(float), rtol=1e-5)
+    assert found["error"].tolist() == kept["error"].fillna("").tolist()
+
+
+class OneQuestionAtATime:
+    """The roofline as any other source of step times: one model and one pair of lengths per call."""
+
+    name = "asked in groups"
+
+    def times(self, model, candidates, traffic, concurrency):
+        return roofline().times(model, candidates, traffic, concurrency)
+
+
+def test_any_source_can_be_asked_and_groups_answer_as_rows_do():
+    modes = ("static_batch", "fixed_concurrency", "offline_max_throughput", "fixed_rate")
+    rows = [
+        row(mode=m, request_rate_rps=2, isl=isl, tp=tp, gpus=tp) for m in modes for isl in (500, 3000) for tp in (1, 4)
+    ]
+    frame = pd.DataFrame([*rows, row(model="openai/gpt-oss-120b", weight_precision="mxfp4", ep=4, tp=4, gpus=4)])
+    whole, grouped = predict_points(frame), predict_points(frame, OneQuestionAtATime())
+    numbers = list(COLUMNS[:-2])
+    np.testing.assert_allclose(whole[numbers].to_numpy(float), grouped[numbers].to_numpy(float), rtol=1e-9)

@@ -1,0 +1,77 @@
+"""Ranking, shortlist and frontier on real plans."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.sizing.asking import ALL, LLAMA_8B, LLAMA_70B, ask
+
+MEASURE = {
+    "cost": lambda c: c.usd_per_month if c.usd_per_month is not None else float("inf"),
+    "gpus": lambda c: c.deployment.gpus,
+    "latency": lambda c: c.e2e_ms,
+    "energy": lambda c: c.power_kw if c.power_kw is not None else float("inf"),
+}
+
+
+def of_plan(found, objective):
+    if objective == "cost":
+        return found.cost.usd_per_month if found.cost.usd_per_month is not None else float("inf")
+    if objective == "energy":
+        return found.cost.power_kw
+    return found.deployment.gpus if objective == "gpus" else found.latency.e2e_ms.asked
+
+
+def blocks(found):
+    """The best of each other GPU type, then the variants on the GPU type of the deployment."""
+    others = [a for a in found.alternatives if a.deployment.gpu != found.deployment.gpu]
+    return others, list(found.alternatives[len(others) :])
+
+
+@pytest.mark.parametrize("objective", list(MEASURE))
+@pytest.mark.parametrize("location", ["on_prem", "cloud"])
+def test_alternatives_are_ordered_by_the_objective(objective, location):
+    found = ask(LLAMA_8B, alternatives=ALL, deployment={"objective": objective, "location": location})
+    for block in blocks(found):
+        values = [of_plan(found, objective), *map(MEASURE[objective], block)]
+        assert values == sorted(values)
+
+
+def test_the_best_of_every_other_gpu_comes_before_variants_on_the_same():
+    others, variants = blocks(ask(LLAMA_70B, alternatives=ALL, workload={"peak_rps": 5}))
+    assert len({a.deployment.gpu for a in others}) == len(others) > 15
+    assert variants
+
+
+def test_the_number_of_alternatives_is_as_asked():
+    for count in (0, 1, 7):
+        assert len(ask(alternatives=count).alternatives) == count
+
+
+def test_no_alternative_repeats_the_deployment():
+    found = ask(alternatives=ALL)
+    everything = [found.deployment, *(a.deployment for a in found.alternatives)]
+    assert len({d.model_dump_json() for d in everything}) == len(everything)
+
+
+def test_the_frontier_trades_gpus_for_latency():
+    found = ask(LLAMA_70B, workload={"peak_rps": 5}, deployment={"gpus": ["h100_sxm"]})
+    gpus = [c.deployment.gpus for c in found.trade_off]
+    latency = [c.e2e_ms for c in found.trade_off]
+    assert len(gpus) >= 2
+    assert gpus == sorted(set(gpus))
+    assert latency == sorted(latency, reverse=True)
+
+
+def test_the_frontier_keeps_gpu_engine_and_format():
+    found = ask(LLAMA_70B, workload={"peak_rps": 5}, deployment={"gpus": ["h100_sxm", "a100_sxm_80g"]})
+    d = found.deployment
+    assert {(c.deployment.gpu, c.deployment.engine, c.deployment.weight_precision) for c in found.trade_off} == {
+        (d.gpu, d.engine, d.weight_precision)
+    }
+
+
+def test_unknown_prices_rank_last_by_cost():
+    found = ask(alternatives=ALL)
+    unknown = [a.usd_per_month is None for a in blocks(found)[0]]
+    assert unknown == sorted(unknown)
