@@ -137,6 +137,7 @@ def _warnings(
         *rules.about_hardware(question, row),
         *rules.about_latency(question, itl_ms),
         *rules.about_evidence(around.basis[0]),
+        *rules.about_benchmark(question, row),
         *rules.about_accuracy(question, row),
         *rules.about_purchase(question, deployed, sized.options[winner]),
         *rules.about_ranking(question, sized, sized.options[winner]),

@@ -9,7 +9,7 @@ import numpy as np
 from sizing.candidates import Configuration
 from sizing.catalog import quantization
 from sizing.constants import DECK, constant
-from sizing.format import count, ms
+from sizing.format import count, ms, significant
 from sizing.hardware import HardwareOption
 from sizing.question import Question
 from sizing.result import Deployed, Fix, PlanWarning
@@ -20,6 +20,9 @@ FAST_READING_MS = constant("fast_reading_ms_per_token")
 AVERAGE_READING_MS = constant("average_reading_ms_per_token")
 NVLINK_TP = constant("nvlink_preferred_tp")
 NVLINK_PARAMS = constant("nvlink_preferred_params_b") * 1e9
+
+
+MEASURED_DIFFERS = 0.15  # below this a benchmark confirms the prediction: either is within its error
 
 
 def about_model(question: Question) -> Iterator[PlanWarning]:
@@ -228,3 +231,18 @@ def about_evidence(found: Interval) -> Iterator[PlanWarning]:
             message=f"Nothing comparable was ever measured in the evidence library: {found.basis}. Benchmark "
                     f"before buying.",
         )
+
+
+def about_benchmark(question: Question, row: Configuration) -> Iterator[PlanWarning]:
+    """An answer that is not the deployment the imported benchmark measured."""
+    anchored = question.anchored
+    if anchored is None or anchored.covers(row):
+        return
+    yield PlanWarning(
+        code="not_measured",
+        severity="warning" if abs(anchored.ratio - 1.0) > MEASURED_DIFFERS else "info",
+        source="imported benchmark",
+        message=f"The imported benchmark measured {anchored.configuration.label}, not this deployment, which keeps the "
+        f"prediction. What was measured took {significant(anchored.ratio, 2)} times as long as predicted: if the "
+        "reason holds here too, this answer is off by as much.",
+    )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from sizing.candidates import Configuration
 from sizing.capacity import at_rate
 from sizing.question import Question
 from sizing.screen import Evaluated, Sized, instances_needed, under_load
@@ -31,8 +32,11 @@ def spread(question: Question, evaluated: Evaluated, sized: Sized, rows: NDArray
     Latency arrays have shape (2, N): low and high end at the planned load (inf when the load would be unstable).
     """
     index = sized.index[rows]
-    found = tuple(interval("decode", evaluated.candidates.rows[i], question.model) for i in index)
-    prompt = tuple(interval("prefill", evaluated.candidates.rows[i], question.model) for i in index)
+    load = sized.position.of(evaluated.state.concurrency[sized.index])[rows]
+    found, prompt = (
+        tuple(_interval(question, metric, evaluated.candidates.rows[i], at) for i, at in zip(index, load, strict=True))
+        for metric in ("decode", "prefill")
+    )
     ends = [
         _at_end(question, evaluated, sized, rows, *(np.array([getattr(f, end) for f in fs]) for fs in (found, prompt)))
         for end in ("low_factor", "high_factor")
@@ -40,6 +44,13 @@ def spread(question: Question, evaluated: Evaluated, sized: Sized, rows: NDArray
     (gpus_low, low), (gpus_high, high) = ends
     ttft, itl, e2e = (np.stack([low[k], high[k]]) for k in range(3))
     return Spread(gpus_low=gpus_low, gpus_high=gpus_high, ttft_s=ttft, itl_s=itl, e2e_s=e2e, basis=found)
+
+
+def _interval(question: Question, metric: str, row: Configuration, concurrency: float) -> Interval:
+    """The posterior of a configuration that was measured, else the cross-validated interval of its stratum."""
+    if question.anchored is not None and question.anchored.covers(row):
+        return question.anchored.interval(metric, concurrency)
+    return interval(metric, row, question.model)
 
 
 def _at_end(
