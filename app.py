@@ -17,11 +17,15 @@ PAGES = {
                     help="What a plan answers, and starting points for common workloads."),
     "size": st.Page("pages/size.py", title="Size", icon=":material/straighten:",
                     help="Six questions to an answer: GPUs, systems, latency, cost, and why."),
+    "benchmarks": st.Page("pages/benchmarks.py", title="Benchmarks", icon=":material/speed:",
+                          help="Your own benchmark against the prediction, and the library of published measurements."),
     "methodology": st.Page("pages/methodology.py", title="Methodology", icon=":material/menu_book:",
                            help="Every formula, assumption and source behind the answers."),
 }
 
-page = st.navigation({"Plan": [PAGES["home"], PAGES["size"]], "Library": [PAGES["methodology"]]})
+page = st.navigation({
+    "Plan": [PAGES["home"], PAGES["size"]], "Observe": [PAGES["benchmarks"]], "Library": [PAGES["methodology"]],
+})
 cached.warm_up()
 
 if shell.GOTO in st.query_params:

@@ -44,6 +44,8 @@ Z80 = 1.2815515655446004  # half width of the central 80 % of a standard normal
 LOWEST, HIGHEST = np.array([-1.5, -1.5, -0.7]), np.array([2.5, 2.5, 4.0])
 """Bounds of (log d, log p, s / decode of one sequence): beyond them the points are of something else."""
 
+TOLERANCE = 1e-4  # relative; a hundredth of what repeating a benchmark changes
+
 LEAST_DECODE = 0.1
 """A calibrated decode step is at least this share of what it was, whatever a negative s takes away."""
 
@@ -55,6 +57,7 @@ FAR_OFF = 3.0
 class Anchored:
     """One configuration with its fitted factors; ``covariance`` (3, 3) is that of (log d, log p, s / decode(1)).
 
+    ``misfit`` is the mean square of log(measured / calibrated) in units of the noise; above 1 it widens the interval.
     ``lowest`` and ``highest`` are the loads of the anchors in requests in flight per instance; ``before`` and ``after``
     the median absolute error of the anchors' ITL (throughput where none was measured), ``ratio`` their median of
     measured / predicted before; ``surprise`` the largest factor in prior standard deviations.
@@ -69,6 +72,7 @@ class Anchored:
     step_s: float
     one_sequence_s: float
     covariance: tuple[tuple[float, ...], ...]
+    misfit: float
     lowest: float
     highest: float
     before: float
@@ -76,6 +80,11 @@ class Anchored:
     ratio: float
     surprise: float
     name: str
+
+    @property
+    def factors(self) -> Floats:
+        """(log d, log p, s / decode of one sequence)."""
+        return np.array([math.log(self.decode), math.log(self.prefill), self.step_s / self.one_sequence_s])
 
     @property
     def source(self) -> str:
@@ -107,12 +116,14 @@ class Anchored:
     def interval(self, metric: str, concurrency: float) -> Interval:
         """80 % interval of ``decode`` or ``prefill`` times after calibration, at ``concurrency`` per instance.
 
-        width = 1.28 x sqrt(posterior variance + left over^2 + (per doubling x doublings beyond the anchors)^2).
+        width = 1.28 x sqrt((posterior variance + left over^2) x max(misfit, 1) + (per doubling x doublings beyond the
+        anchors)^2): anchors that disagree by more than their noise leave more open (Birge 1932).
         """
         covariance = np.array(self.covariance)
         slope = np.array([0.0, 1.0, 0.0]) if metric == "prefill" else self._slope()
         beyond = max(math.log2(max(concurrency, 1e-3) / self.highest), math.log2(self.lowest / max(concurrency, 1e-3)))
-        variance = float(slope @ covariance @ slope) + LEFT_OVER**2 + (PER_DOUBLING * max(beyond, 0.0)) ** 2
+        variance = (float(slope @ covariance @ slope) + LEFT_OVER**2) * max(self.misfit, 1.0)
+        variance += (PER_DOUBLING * max(beyond, 0.0)) ** 2
         width = Z80 * math.sqrt(variance)
         basis = f"{counted(self.anchors, 'measured point')} of this very configuration ({self.name})"
         return Interval(low_factor=math.exp(-width), high_factor=math.exp(width), basis=basis, rows=self.anchors)
@@ -141,9 +152,14 @@ def calibrated(times: StepTimes, *, decode: float, prefill: float, step_s: float
 
 
 def fit_anchors(
-    anchors: Sequence[Anchor], *, name: str = "", any_kv: bool = True, source: Roofline | None = None
+    anchors: Sequence[Anchor],
+    *,
+    name: str = "",
+    any_kv: bool = True,
+    source: Roofline | None = None,
+    near: Anchored | None = None,
 ) -> Anchored:
-    """The factors that explain ``anchors``, one or more points of one configuration.
+    """The factors that explain ``anchors``, one or more points of one configuration; ``near`` is where to start from.
 
     Raises ValueError when there is none, or when they are of several configurations (a bug of the caller).
     """
@@ -159,7 +175,10 @@ def fit_anchors(
     def misfit(theta: Floats) -> Floats:
         return np.concatenate([*_misfits(prepared, anchors, theta, one_sequence), theta / widths])
 
-    found = least_squares(misfit, np.zeros(3), bounds=(LOWEST, HIGHEST), x_scale=widths)
+    start = np.zeros(3) if near is None else near.factors
+    found = least_squares(
+        misfit, start, bounds=(LOWEST, HIGHEST), x_scale=widths, ftol=TOLERANCE, xtol=TOLERANCE, gtol=TOLERANCE
+    )
     jacobian = np.asarray(found.jac, dtype=np.float64)
     before, after = (_deviations(prepared, anchors, theta, one_sequence) for theta in (np.zeros(3), found.x))
     loads = np.concatenate([p.in_flight() for p in prepared])
@@ -173,6 +192,7 @@ def fit_anchors(
         step_s=float(found.x[2] * one_sequence),
         one_sequence_s=one_sequence,
         covariance=tuple(tuple(map(float, row)) for row in np.linalg.inv(jacobian.T @ jacobian)),
+        misfit=float(np.mean((after / NOISE) ** 2)),
         lowest=float(loads.min()),
         highest=float(loads.max()),
         before=_median_error(before),
@@ -183,16 +203,29 @@ def fit_anchors(
     )
 
 
-def left_out_errors(anchors: Sequence[Anchor], source: Roofline | None = None) -> list[float]:
-    """Error of each anchor's ITL (throughput where none was measured) when predicted from all others, relative."""
+FOLDS = 5
+"""Left-out errors come from this many fits: each of few anchors alone, of many every fifth."""
+
+
+def left_out_errors(
+    anchors: Sequence[Anchor], source: Roofline | None = None, whole: Anchored | None = None
+) -> list[float]:
+    """Relative error of each anchor's ITL (throughput where none was measured) when predicted from the others.
+
+    ``whole`` is the fit to all of them, if known. NaN for an anchor with first tokens only. Raises ValueError for
+    fewer than two anchors.
+    """
     roof = source or roofline()
-    out = []
-    for i, anchor in enumerate(anchors):
-        fitted = fit_anchors([a for j, a in enumerate(anchors) if j != i], source=roof)
-        (prepared,) = prepare([anchor.point], roof)
-        found = prepared.expected(fitted.scaled(prepared.times))
-        off = deviations(prepared, [anchor], found)
-        out.append(float(np.expm1(-off[0])) if len(off) else math.nan)
+    folds = min(FOLDS, len(anchors))
+    start = whole or fit_anchors(anchors, source=roof)
+    out = [math.nan] * len(anchors)
+    for fold in range(folds):
+        held = range(fold, len(anchors), folds)
+        fitted = fit_anchors([a for i, a in enumerate(anchors) if i % folds != fold], source=roof, near=start)
+        for i in held:
+            (part,) = prepare([anchors[i].point], roof)
+            off = deviations(part, [anchors[i]], part.expected(fitted.scaled(part.times)))
+            out[i] = float(np.expm1(-off[0])) if len(off) else math.nan
     return out
 
 

@@ -80,6 +80,11 @@ def understand(scenario: Scenario) -> Question:
     )
 
 
+def model_of(scenario: Scenario) -> Model:
+    """The model alone. Raises SizingError for one that is not known."""
+    return _model(scenario)[0]
+
+
 class _Problems:
     """Collects the sentences of everything that could not be resolved, so that all are reported at once."""
 

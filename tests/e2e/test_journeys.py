@@ -72,7 +72,7 @@ def test_cold_deep_link_on_a_fresh_server_is_filled_in(
         picture(page, tmp_path / "cold-link.png")
         expect(page.get_by_label("Prompt (tokens)", exact=True)).to_have_value("3500")
         expect(page.get_by_label("ITL limit (ms)", exact=True)).to_have_value("")
-        expect(page.get_by_test_id("stSidebarNavLink")).to_have_count(3)
+        expect(page.get_by_test_id("stSidebarNavLink")).to_have_count(4)
         expect(page.get_by_test_id("stMultiSelect").first).to_contain_text("H200 SXM 141GB")
         assert "Deep link" in page.get_by_test_id("stMain").inner_text()
         assert answer(page)
@@ -129,7 +129,7 @@ def test_theme_follows_the_switch(open_page: OpenPage, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("path", ["", "size", "methodology"])
+@pytest.mark.parametrize("path", ["", "size", "benchmarks", "methodology"])
 def test_phone_shows_everything_without_sideways_scrolling(
     open_page: OpenPage, tmp_path: Path, path: str, scheme: str
 ) -> None:

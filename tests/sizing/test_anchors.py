@@ -103,9 +103,16 @@ def test_a_slower_curve_gives_slower_steps_shrunk_towards_the_prediction(factor)
 
 
 def test_more_anchors_shrink_less_and_are_surer():
-    curve = max(CURVES, key=lambda c: len(c.anchors)).anchors
-    one, many = fit_anchors(curve[:1]), fit_anchors(curve)
+    points = benchmark(1.2)["points"]
+    one, many = anchored(1.2, points=points[:1]), anchored(1.2)
+    assert abs(one.decode - 1.2) > abs(many.decode - 1.2)
     assert width(many) < width(one) < width_before(one)
+
+
+def test_anchors_that_disagree_leave_more_open():
+    points = benchmark()["points"]
+    rough = [p | {"itl_ms": p["itl_ms"] * factor} for p, factor in zip(points, (0.7, 1.5, 0.7), strict=True)]
+    assert width(anchored(points=rough)) > 1.5 * width(anchored())
 
 
 def width(found):
