@@ -3,6 +3,7 @@
 #   make run      the dashboard on http://localhost:8501    (PORT=8502, ADDRESS=0.0.0.0, PYTHON=python3.12)
 #   make test     everything that is checked                (PYTEST_ARGS="-k memory")
 #   make bench    how fast it is                            (BENCH=page_latency)
+#   make calibrate, make docs, make screens: rewrite the fit and its report, the methodology, the pictures of the pages
 
 VENV := .venv
 PORT ?= 8501
@@ -14,7 +15,7 @@ BENCH ?=
 ENSURE_VENV := VENV="$(VENV)" PYTHON="$(PYTHON)" .ci/ensure-venv
 IN_VENV := $(VENV)/bin/python -m
 
-.PHONY: run test lint bench screens clean
+.PHONY: run test lint bench calibrate docs screens clean
 
 # Streamlit opens the browser itself, and does without where there is no display.
 run:
@@ -40,6 +41,16 @@ lint:
 bench:
 	@$(ENSURE_VENV) requirements.txt
 	@$(IN_VENV) bench $(BENCH)
+
+# Fit the roofline and its intervals to the evidence library again; rewrites sizing/data and docs/ACCURACY.md.
+calibrate:
+	@$(ENSURE_VENV) requirements.txt
+	@$(IN_VENV) bench.fit_efficiency
+
+# docs/METHODOLOGY.md from the engine.
+docs:
+	@$(ENSURE_VENV) requirements.txt
+	@$(IN_VENV) sizing.methodology
 
 # Every page, light and dark, wide and narrow, into screens/.
 screens:

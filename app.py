@@ -13,19 +13,27 @@ st.set_page_config(
 )
 
 PAGES = {
-    "home": st.Page("pages/home.py", title="Home", icon=":material/home:", default=True,
+    "home": st.Page("pages/home.py", title="Home", icon=":material/home:",
                     help="What a plan answers, and starting points for common workloads."),
     "size": st.Page("pages/size.py", title="Size", icon=":material/straighten:",
                     help="Six questions to an answer: GPUs, systems, latency, cost, and why."),
+    "explore": st.Page("pages/explore.py", title="Explore", icon=":material/explore:",
+                       help="Latency against throughput, load, lengths, and what given hardware serves."),
     "benchmarks": st.Page("pages/benchmarks.py", title="Benchmarks", icon=":material/speed:",
                           help="Your own benchmark against the prediction, and the library of published measurements."),
     "methodology": st.Page("pages/methodology.py", title="Methodology", icon=":material/menu_book:",
                            help="Every formula, assumption and source behind the answers."),
 }
 
-page = st.navigation({
-    "Plan": [PAGES["home"], PAGES["size"]], "Observe": [PAGES["benchmarks"]], "Library": [PAGES["methodology"]],
-})
+
+def enter() -> None:
+    """The bare address leads to Home; a default page would answer there only, and /home would not exist."""
+    st.switch_page(PAGES["home"], query_params=shell.parameters())
+
+
+entrance = st.Page(enter, title="Inference sizing", default=True, visibility="hidden")
+plan = [entrance, PAGES["home"], PAGES["size"], PAGES["explore"]]
+page = st.navigation({"Plan": plan, "Observe": [PAGES["benchmarks"]], "Library": [PAGES["methodology"]]})
 cached.warm_up()
 
 if shell.GOTO in st.query_params:

@@ -17,12 +17,16 @@ def notes(**facts: object) -> tuple[str, str]:
 
 
 _REASONS = (
+    (
+        ("aic_silicon_inferencex", "gpt-oss", "h100", ""),
+        "TTFT of 20 to 460 s beside a short ITL: the server ran far fewer sequences than were sent",
+    ),
     (("dstack_r1", "", "", ""), "early-2025 DeepSeek support, 2 to 4 times slower than later software"),
     (("dstack_405b", "", "", ""), "untuned ROCm or overloaded run; the source's two scripts disagree"),
     (("aic_silicon_nvidia", "deepseek", "", ""), "attention-DP run whose arrival pattern is not published"),
     (("aic_silicon_nvidia", "Qwen3-32B", "b200", ""), "480 GPUs' worth of concurrency on 2 GPUs: probably replicas"),
     (("vultr", "", "", ""), "at most 50 prompts were sent: the stated concurrency was never reached"),
-    (("argonne", "", "gh200", ""), "outputs ended early or the row's throughput counts other tokens"),
+    (("argonne", "", "gh200", ""), "spread between neighbouring rows of the source"),
     (("argonne", "", "a100_sxm_40g", ""), "KV cache at the edge of 40 GB cards: waves of the batch decide"),
     (("argonne", "", "mi300x", ""), "untuned 2024 ROCm, large spread between neighbouring rows"),
     (("argonne", "", "", ""), "untuned 2024 software; neighbouring rows disagree"),

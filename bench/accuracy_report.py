@@ -42,8 +42,8 @@ SCHEME_NAMES = {
 def write_report(tables: Sequence[Targets], errors: pd.DataFrame, rows: int) -> None:
     """Write ``intervals.yaml``, ``accuracy.json`` and ``docs/ACCURACY.md``."""
     strata = conformal_strata(errors)
-    families = sorted({f for t in tables for f in t.labels["family"]})
-    (DATA_DIR / "intervals.yaml").write_text(intervals_yaml(strata, families), encoding="utf-8")
+    families, gpus = (sorted({f for t in tables for f in t.labels[kind]}) for kind in ("family", "gpu"))
+    (DATA_DIR / "intervals.yaml").write_text(intervals_yaml(strata, families, gpus), encoding="utf-8")
     figures = {"date": FITTED_ON, "rows": rows, "errors": accuracy(errors), "coverage": coverage(errors, strata)}
     (DATA_DIR / "accuracy.json").write_text(_one_line_each(figures), encoding="utf-8")
     REPORT.write_text(markdown(tables, errors, strata, rows), encoding="utf-8")
@@ -84,12 +84,13 @@ def _quantiles(values: np.ndarray) -> dict[str, float]:
     return out
 
 
-def intervals_yaml(strata: dict[str, dict[str, float]], families: Iterable[str]) -> str:
+def intervals_yaml(strata: dict[str, dict[str, float]], families: Iterable[str], gpus: Iterable[str]) -> str:
     """The file that ships: one line per stratum."""
     lines = [
         "# Quantiles of log(measured / predicted) of cross-validated errors by stratum, for 80 % and 95 % intervals.",
         "# Written by `make calibrate` (bench/accuracy_report.py); read by sizing/uncertainty.py.",
         f"families: [{', '.join(families)}]",
+        f"gpus: [{', '.join(gpus)}]",
         "strata:",
     ]
     for key, row in strata.items():

@@ -96,7 +96,8 @@ def targets(fit: Efficiencies, rows: NDArray[np.intp] | None = None) -> tuple[Ta
         chosen = [p for p in points if p.mode == mode]
         if chosen:
             cells = frame.iloc[[p.row for p in chosen]].reset_index(drop=True)
-            found.append(Targets(mode, point_table(chosen), cells, _observed(cells, mode)))
+            observed = _possible(_observed(cells, mode), chosen)
+            found.append(Targets(mode, point_table(chosen), cells, observed))
     return tuple(found)
 
 
@@ -120,3 +121,17 @@ def _observed(cells: pd.DataFrame, mode: str) -> dict[str, Floats]:
         with np.errstate(invalid="ignore", divide="ignore"):
             out[metric] = np.log(np.where(values > 0, values, np.nan).astype(np.float64) * scale)
     return out
+
+
+def _possible(observed: dict[str, Floats], points: Sequence[Point]) -> dict[str, Floats]:
+    """Without times that no hardware reaches: each token reads the active weights once, at datasheet bandwidth."""
+    token = np.array(
+        [
+            p.model.params_active * c.precision.bytes / (c.gpus * c.gpu.memory_bandwidth)
+            for p, c in ((p, p.configuration) for p in points)
+        ]
+    )
+    gaps = np.maximum(np.array([p.output_tokens for p in points]) - 1.0, 1e-9)
+    for metric, least in (("itl", token), ("e2e", gaps * token)):
+        observed[metric] = np.where(observed[metric] < np.log(least), np.nan, observed[metric])
+    return observed

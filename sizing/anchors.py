@@ -113,15 +113,16 @@ class Anchored:
         """Roofline times of the measured configuration, calibrated."""
         return calibrated(times, decode=self.decode, prefill=self.prefill, step_s=self.step_s, source=self.source)
 
-    def interval(self, metric: str, concurrency: float) -> Interval:
-        """80 % interval of ``decode`` or ``prefill`` times after calibration, at ``concurrency`` per instance.
+    def interval(self, metric: str, concurrency: float | None = None) -> Interval:
+        """80 % interval of ``decode`` or ``prefill`` times after calibration, at ``concurrency`` per instance if given.
 
         width = 1.28 x sqrt((posterior variance + left over^2) x max(misfit, 1) + (per doubling x doublings beyond the
         anchors)^2): anchors that disagree by more than their noise leave more open (Birge 1932).
         """
         covariance = np.array(self.covariance)
         slope = np.array([0.0, 1.0, 0.0]) if metric == "prefill" else self._slope()
-        beyond = max(math.log2(max(concurrency, 1e-3) / self.highest), math.log2(self.lowest / max(concurrency, 1e-3)))
+        load = self.highest if concurrency is None else max(concurrency, 1e-3)
+        beyond = max(math.log2(load / self.highest), math.log2(self.lowest / load))
         variance = (float(slope @ covariance @ slope) + LEFT_OVER**2) * max(self.misfit, 1.0)
         variance += (PER_DOUBLING * max(beyond, 0.0)) ** 2
         width = Z80 * math.sqrt(variance)

@@ -8,6 +8,7 @@ from sizing.format import count, ms, requests_per_s, significant, usd
 from sizing.question import Question
 from sizing.result import Cost, Deployed, Excluded, Latencies
 from sizing.screen import Evaluated
+from sizing.uncertainty import Interval
 
 STILL_GROWING = 1.10  # rate gained by the last doubling of concurrency, above which memory and not speed is the limit
 
@@ -114,10 +115,15 @@ def _relaxed(entry: Excluded) -> float:
     return float(value) if isinstance(value, (int, float)) else float("inf")
 
 
-def confidence(basis: str, low: float, high: float) -> str:
-    """How sure, in one sentence."""
+def confidence(decode: Interval, prefill: Interval) -> str:
+    """How sure, in two sentences: the 80 % intervals of the step times and whose errors they are."""
     return (
-        f"80 % interval of the step times: {significant((low - 1) * 100, 2)} % to "
-        f"+{significant((high - 1) * 100, 2)} %, "
-        f"from {basis}."
+        f"80 % interval of the decode step {_around(decode)}, of the prefill {_around(prefill)}. Decode: "
+        f"{decode.basis}; prefill: {prefill.basis}."
     )
+
+
+def _around(found: Interval) -> str:
+    """"-12 % to +20 %"."""
+    low, high = (significant(abs(factor - 1) * 100, 2) for factor in (found.low_factor, found.high_factor))
+    return f"-{low} % to +{high} %"

@@ -1,4 +1,4 @@
-"""Command line: ``python -m sizing plan | predict | catalog``. Exit code 0 on success, 2 on invalid input."""
+"""Command line: ``python -m sizing plan | simulate | predict | catalog``. Exit code 0 on success, 2 on bad input."""
 
 from __future__ import annotations
 
@@ -40,6 +40,13 @@ def _parser() -> argparse.ArgumentParser:
     plan.add_argument("--alternatives", type=_count, default=10, metavar="N", help="ranked alternatives (default 10)")
     plan.add_argument("--second-opinion", action="store_true", help="check against NVIDIA's kernel tables")
     plan.set_defaults(run=_plan)
+    simulate = commands.add_parser("simulate", help="simulate the planned deployment of a scenario under its traffic")
+    simulate.add_argument("scenario", type=Path, help="scenario in YAML or JSON")
+    simulate.add_argument("--trace", type=Path, metavar="TRACE", help="CSV or Parquet trace that replaces the traffic")
+    simulate.add_argument("--json", action="store_true", help="print the whole result as JSON")
+    simulate.add_argument("--hours", type=_hours, help="simulated time (default: one hour, or the whole trace)")
+    simulate.add_argument("--seed", type=int, default=0, help="same seed, same requests (default 0)")
+    simulate.set_defaults(run=_simulate)
     predict = commands.add_parser("predict", help="predict measured configurations from a CSV table")
     predict.add_argument("points", type=Path, help="CSV with the columns of the evidence library")
     predict.add_argument("--out", type=Path, required=True, help="CSV to write")
@@ -47,7 +54,20 @@ def _parser() -> argparse.ArgumentParser:
     catalog = commands.add_parser("catalog", help="print a table of the catalogue as CSV")
     catalog.add_argument("kind", choices=("models", "gpus", "systems", "prices"))
     catalog.set_defaults(run=_catalog)
+    sweep = commands.add_parser("sweep", help="answer every combination of a sweep file")
+    sweep.add_argument("sweep", type=Path, help="scenario with axes, in YAML or JSON")
+    sweep.add_argument("--out", type=Path, required=True, help="CSV to write")
+    sweep.add_argument("--workers", type=_workers, default=None, metavar="N", help="processes (default: one per core)")
+    sweep.add_argument("--scheduler", metavar="ADDRESS", help="Dask scheduler, such as tcp://host:8786")
+    sweep.set_defaults(run=_sweep)
     return parser
+
+
+def _workers(text: str) -> int:
+    """A whole number from 1 to 1000."""
+    if not text.isdigit() or not 1 <= int(text) <= 1000:
+        raise argparse.ArgumentTypeError("must be a whole number from 1 to 1000")
+    return int(text)
 
 
 def _count(text: str) -> int:
@@ -55,6 +75,17 @@ def _count(text: str) -> int:
     if not text.isdecimal() or int(text) > 1000:
         raise argparse.ArgumentTypeError("must be a whole number from 0 to 1000")
     return int(text)
+
+
+def _hours(text: str) -> float:
+    """A duration above 0 and up to a year."""
+    try:
+        hours = float(text)
+    except ValueError:
+        hours = 0.0
+    if not 0.0 < hours <= 8760.0:
+        raise argparse.ArgumentTypeError("must be a number of hours above 0 and up to 8760")
+    return hours
 
 
 def _plan(asked: argparse.Namespace) -> int:
@@ -108,6 +139,22 @@ def as_text(plan: Plan) -> str:
     return "\n".join(lines)
 
 
+def _simulate(asked: argparse.Namespace) -> int:
+    from sizing.question import understand
+    from sizing.scenario.file import load_scenario
+    from sizing.simulation.report import as_text
+    from sizing.simulation.run import simulate
+    from sizing.simulation.trace import read_trace
+
+    scenario = load_scenario(asked.scenario)
+    trace = None
+    if asked.trace is not None:
+        trace = read_trace(asked.trace, max_tokens=understand(scenario).model.max_context)
+    result = simulate(scenario, trace=trace, hours=asked.hours, seed=asked.seed)
+    print(result.model_dump_json(indent=2) if asked.json else as_text(result))
+    return 0
+
+
 def _predict(asked: argparse.Namespace) -> int:
     from sizing.points import predict_points, read_points, write_points
 
@@ -119,4 +166,26 @@ def _catalog(asked: argparse.Namespace) -> int:
     from sizing.catalog.tables import catalog_table
 
     catalog_table(asked.kind).to_csv(sys.stdout, index=False)
+    return 0
+
+
+def _sweep(asked: argparse.Namespace) -> int:
+    import os
+    from contextlib import nullcontext
+
+    from sizing.cluster import dask_executors
+    from sizing.sweep import processes, read_sweep, sweep
+
+    base, axes = read_sweep(asked.sweep)
+    local = processes(asked.workers or os.cpu_count() or 1)
+
+    def progress(done: int, total: int) -> None:
+        if sys.stderr.isatty():
+            print(f"\r{done:,} of {total:,}", end="", file=sys.stderr, flush=True)
+
+    with dask_executors(asked.scheduler) if asked.scheduler else nullcontext(local) as executors:
+        table = sweep(base, axes, executors, progress)
+    table.to_csv(asked.out, index=False)
+    failed = int((table["error"] != "").sum())
+    print(f"{len(table):,} scenarios answered, {failed:,} without an answer (column error): {asked.out}")
     return 0

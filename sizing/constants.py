@@ -93,6 +93,11 @@ CONSTANTS: Mapping[str, Constant] = _by_name(
             source="vLLM and transformers keep the state in float32 (mamba_ssm_cache_dtype)", date="2026-11",
         ),
         Constant(
+            name="pipeline_efficiency", value=0.9, unit="fraction",
+            meaning="Share of an even split that pipeline stages reach in serving.",
+            source="own assumption: no benchmark with pipeline stages is in the evidence library", date="2026-11-21",
+        ),
+        Constant(
             name="measurement_repeatability", value=0.08, unit="fraction",
             meaning="Median spread of the same benchmark run again: the interval around a measured record.",
             source="InferenceMAX artifacts, same configuration run up to 8 times (evidence library)", date="2026-11-20",

@@ -4,7 +4,8 @@ SizingError (ValueError)
 ├── InvalidScenario      the question itself is malformed; carries one problem per line
 ├── UnknownName          a model, GPU, engine or precision that is not in the catalogue
 ├── InvalidModelConfig   a config.json that does not describe a transformer we can size
-└── InvalidPoints        a table given to ``predict`` that cannot be read
+├── InvalidPoints        a table given to ``predict`` that cannot be read
+└── InvalidTrace         a trace of requests that cannot be read; carries one problem per line
 
 What can be expected to fail while sizing (a model that does not fit) is a value, not an exception:
 see :class:`sizing.result.Excluded`.
@@ -44,6 +45,14 @@ class InvalidModelConfig(SizingError):
 
 class InvalidPoints(SizingError):
     """The table given to ``predict`` cannot be read as measured configurations."""
+
+
+class InvalidTrace(SizingError):
+    """A trace of requests is malformed. ``problems`` holds one clear sentence per fault."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(self.problems))
 
 
 def nearest_names(name: str, known: Iterable[str], count: int = 2) -> list[str]:

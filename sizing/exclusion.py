@@ -15,7 +15,7 @@ from sizing.format import gigabytes, ms
 from sizing.memory import memory_fit
 from sizing.question import Question
 from sizing.result import Excluded, Fix
-from sizing.screen import Evaluated, evaluate
+from sizing.screen import Evaluated, evaluate, offered
 
 LIMIT_NAMES = (
     ("ttft_s", "TTFT", "limits.ttft_ms"),
@@ -44,7 +44,9 @@ def excluded(question: Question, evaluated: Evaluated, rows: Sequence[Configurat
     out = []
     for gpu in question.gpus:
         fits = fitting.get(gpu.id, [])
-        if not gpu.sizable:
+        if not offered(question, gpu):
+            out.append(_rented_only(gpu))
+        elif not gpu.sizable:
             out.append(_unknown(gpu))
         elif gpu.id not in enumerated:
             out.append(_unsupported(question, gpu))
@@ -52,7 +54,17 @@ def excluded(question: Question, evaluated: Evaluated, rows: Sequence[Configurat
             out.append(_too_small(question, [r for r in rows if r.gpu.id == gpu.id]))
         elif not (evaluated.capacity.rps[fits] > 0).any():
             out.append(_too_slow(question, evaluated, fits))
-    return _checked(question, out)
+    return tuple(sorted(_checked(question, out), key=lambda e: _distance(question, e)))
+
+
+def _distance(question: Question, entry: Excluded) -> tuple[int, float]:
+    """How far a GPU is from being usable: limits first, by the factor they would have to be relaxed; then choices."""
+    if entry.fix is None:
+        return 2, 0.0
+    section, _, name = entry.fix.key.partition(".")
+    if section != "limits" or not isinstance(entry.fix.value, (int, float)):
+        return 1, 0.0
+    return 0, float(entry.fix.value) / (getattr(question.scenario.limits, name) or 1.0)
 
 
 def _checked(question: Question, found: Sequence[Excluded]) -> tuple[Excluded, ...]:
@@ -74,6 +86,9 @@ def _eased(question: Question, fix: Fix | None) -> Question:
     """The question with one restriction lifted, or with a shorter prompt."""
     if fix is None:
         return question
+    if fix.key == "deployment.location":
+        deployment = question.scenario.deployment.model_copy(update={"location": fix.value})
+        return replace(question, scenario=question.scenario.model_copy(update={"deployment": deployment}))
     if fix.key == "workload.input_tokens" and isinstance(fix.value, int):
         return replace(question, traffic=replace(question.traffic, input_tokens=float(fix.value)))
     value: Any = tuple(fix.value) if isinstance(fix.value, list) else ()
@@ -91,6 +106,16 @@ def _serving(question: Question, entries: Sequence[Excluded]) -> set[str]:
 def article(name: str) -> str:
     """"A TTFT limit", "An ITL limit"."""
     return "An" if name[0] in "EI" else "A"
+
+
+def _rented_only(gpu: Gpu) -> Excluded:
+    return Excluded(
+        gpu=gpu.id,
+        closest="",
+        reason="It is not sold: it exists only in its provider's cloud.",
+        relaxation="Rent it: choose the cloud.",
+        fix=Fix(key="deployment.location", value="cloud", label="Run in the cloud"),
+    )
 
 
 def _unknown(gpu: Gpu) -> Excluded:
@@ -155,7 +180,7 @@ def _choice(gpu: Gpu, reason: str, key: str, names: list[str], what: str) -> Exc
 def _too_small(question: Question, rows: Sequence[Configuration]) -> Excluded:
     """The weights, or one sequence beside them, exceed the memory of every configuration."""
     traffic = question.traffic
-    tokens = traffic.input_tokens + traffic.output_tokens
+    tokens = traffic.held_tokens
     fit = memory_fit(question.model, table(rows), tokens)
     needed = fit.weights + fit.activations + fit.overhead + fit.kv_per_sequence
     best = int(np.argmin(needed - fit.usable))
@@ -183,7 +208,7 @@ def _too_small(question: Question, rows: Sequence[Configuration]) -> Excluded:
 
 def max_tokens(question: Question, free: Floats, per_sequence: Floats) -> float:
     """Tokens of one sequence that fit into the free memory of the roomiest configuration, in proportion."""
-    tokens = question.traffic.input_tokens + question.traffic.output_tokens
+    tokens = question.traffic.held_tokens
     return float(np.max(free / np.maximum(per_sequence, 1.0)) * tokens)
 
 
@@ -213,7 +238,7 @@ def _narrower(question: Question, row: Configuration, reason: str) -> Excluded:
 def _fitting(question: Question, gpu: Gpu, allowed: Allowed) -> list[Configuration]:
     """Configurations that would fit in memory if ``allowed`` held."""
     rows = enumerate_for(question.model, gpu, allowed)
-    tokens = question.traffic.input_tokens + question.traffic.output_tokens
+    tokens = question.traffic.held_tokens
     fits = memory_fit(question.model, table(rows), tokens).fits
     return [row for row, fit in zip(rows, fits, strict=True) if fit]
 

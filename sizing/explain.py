@@ -77,7 +77,7 @@ def _demand_and_count(
 
 def _memory(question: Question, row: Configuration, one: PerInstance) -> Iterator[Explained]:
     model, traffic = question.model, question.traffic
-    tokens = traffic.input_tokens + traffic.output_tokens
+    tokens = traffic.held_tokens
     yield _e(
         "weights_gb",
         gigabytes(one.weights_gb),

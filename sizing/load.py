@@ -2,8 +2,9 @@
 
 Prefill and decode share the engine. With B sequences decoding, a token takes the decode step plus its share of the
 prefill work that arrives meanwhile; Little's law ties B to the request rate. Every array is (C, K): C candidates, K
-points of growing concurrency. Sources: Little (1961); Pollaczek-Khinchine for the prompt queue; Sakasegawa (1977) for
-waiting on a free sequence slot; chunked prefill after Agrawal et al., "Sarathi-Serve" (OSDI 2024). This is the analytic
+points of growing concurrency. Sources: Little (1961); Pollaczek-Khinchine for the prompt queue; a birth-death
+process for waiting on a free sequence slot; chunked prefill after Agrawal et al., "Sarathi-Serve" (OSDI 2024). This
+is the analytic
 screen: it assumes stationary arrivals and first-come-first-served prompts.
 """
 
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
+from scipy.special import ndtr, ndtri
 
 from sizing.candidates import Floats
 from sizing.steps.times import StepTimes, Traffic
@@ -81,41 +82,90 @@ def steady_state(
     rate(B) = B / (P + D x decode(B) + max(B - 1, 0) x W): a request holds its place for its own prefill P, for
     D = OSL - 1 decode steps, and while the engine works W on the prompt of each of the others (Little's law, work
     conservation). ITL(B) = decode(B) + B x W / D; an answer of one token has no gap that a prompt could interrupt.
-    TTFT = rest of the running step + prompt queue + slot queue +
-    own prefill, in which each chunk shares its step with the decoding sequences.
+    TTFT =
+    rest of the running step + prompt queue + slot queue + own prefill, each chunk of which shares its step with the
+    decoding sequences. Validity: against the simulator, ``docs/LOAD_MODEL.md``.
     """
-    work = times.prefill_work_s[:, None]
+    alone = times.prefill_s[:, None]
     gaps = max(traffic.output_tokens - 1.0, 0.0)
     decode = times.decode_s
-    itl = decode + concurrency * work * min(gaps, 1.0) / max(gaps, 1.0)
-    rps = concurrency / (times.prefill_s[:, None] + gaps * decode + np.maximum(concurrency - 1.0, 0.0) * work)
-    residence = gaps * itl
     chunks = np.ceil(traffic.new_tokens / budget)[:, None]
-    shared = decode * (gaps * decode / (times.prefill_s[:, None] + gaps * decode))  # share of B that is past its prompt
-    floor = times.prefill_s[:, None] + chunks * shared
+    work = times.prefill_work_s[:, None] + chunks * _launches(times, concurrency, gaps)
+    itl = decode + concurrency * work * min(gaps, 1.0) / max(gaps, 1.0)
+    rps = concurrency / (alone + gaps * decode + np.maximum(concurrency - 1.0, 0.0) * work)
+    past_prompt = gaps * decode / (alone + gaps * decode)  # share of the B sequences that is decoding
+    # Prefill alone streams the weights once; a step shared with decoding has paid for that.
+    floor = alone + chunks * np.maximum(decode - decode[:, :1], 0.0) * past_prompt
     # A prompt also waits for the decode part of the steps that its share of the token budget fills.
-    service = work + traffic.new_tokens / budget[:, None] * shared
+    service = work + traffic.new_tokens / budget[:, None] * decode * past_prompt
     load = np.minimum(rps * service, 1.0 - 1e-9)
-    step = np.minimum(itl, gaps * itl)  # with one output token no decoding step runs that a prompt could wait for
+    step_mean, step_var = residual_step(decode * past_prompt, work / chunks, itl, gaps, variability)
     queue_mean, queue_var = prompt_queue(service, load, rps, variability)
+    crowd = in_flight_variance(concurrency, rps, variability)
     slot_mean, slot_var = slot_queue(
-        residence, concurrency / max_concurrency[:, None], max_concurrency[:, None], variability
+        concurrency, crowd, max_concurrency[:, None], rps, np.max(rps, axis=1, keepdims=True), variability
     )
-    ttft_mean = floor + step / 2.0 + queue_mean + slot_mean
-    ttft_var = step**2 / 12.0 + queue_var + slot_var + variability.prompt * times.prefill_s[:, None] ** 2
-    itl_var = _itl_variance(decode, concurrency, work, gaps)
-    e2e_var = ttft_var + gaps**2 * (itl_var + variability.output * itl**2)
+    ttft_mean = floor + step_mean + queue_mean + slot_mean
+    ttft_var = step_var + queue_var + slot_var + variability.prompt * floor**2
+    interruption = work / max(gaps, 1.0) * np.sqrt((1.0 + variability.prompt) * (1.0 + variability.output))
+    itl_var = _itl_variance(itl, concurrency, crowd, interruption)
     return SteadyState(
         concurrency=concurrency,
         rps=rps,
         prefill_load=np.minimum(rps * work, 1.0),
         ttft_mean_s=ttft_mean,
-        ttft_floor_s=floor,
+        ttft_floor_s=floor if variability.prompt == 0.0 else np.zeros_like(floor),
         ttft_var=ttft_var,
         itl_mean_s=itl,
         itl_var=itl_var,
-        e2e_mean_s=ttft_mean + residence,
-        e2e_var=e2e_var,
+        e2e_mean_s=ttft_mean + gaps * itl,
+        e2e_var=ttft_var + gaps**2 * (itl_var + variability.output * itl**2),
+    )
+
+
+def _launches(times: StepTimes, concurrency: Floats, gaps: float) -> Floats:
+    """Fixed time of prompt-carrying steps per chunk of one prompt (C, K): prompts that fall into one step share it.
+
+    f x (1 - e^-a) / a with a = B / D prompts a step (Poisson).
+    """
+    prompts = concurrency / max(gaps, 1.0)
+    fixed = np.broadcast_to(np.asarray(times.prompt_step_s, dtype=np.float64), times.prefill_s.shape)[:, None]
+    return np.asarray(fixed * -np.expm1(-prompts) / prompts)
+
+
+def residual_step(
+    decode: Floats, chunk: Floats, itl: Floats, gaps: float, variability: Variability
+) -> tuple[Floats, Floats]:
+    """Mean and variance of the rest of the step that runs when a request arrives, in s and s^2.
+
+    Steps last decode + N x chunk, N Poisson with mean a so that the mean is ITL: E[R] = E[T^2] / 2 E[T], E[R^2] =
+    E[T^3] /
+    3 E[T] (renewal theory; Cox 1962). Nothing runs between answers of one token.
+    """
+    if gaps < 1.0:
+        return np.zeros_like(itl), np.zeros_like(itl)
+    jump2 = chunk**2 * (1.0 + variability.prompt)
+    jump3 = chunk**3 * (1.0 + variability.prompt) ** 3
+    prompts = np.maximum(itl - decode, 0.0) / np.maximum(chunk, 1e-12)
+    second = itl**2 + prompts * jump2
+    third = itl**3 + 3.0 * itl * prompts * jump2 + prompts * jump3
+    mean = second / (2.0 * itl)
+    return mean, np.maximum(third / (3.0 * itl) - mean**2, 0.0)
+
+
+def in_flight_variance(concurrency: Floats, rps: Floats, variability: Variability) -> Floats:
+    """Variance of the number in flight (C, K): rate / (d rate / d B), scaled by the burstiness of arrivals.
+
+    The engine serves its sequences like processor sharing at a total rate mu(B); near its mode the stationary
+    distribution prod(lambda / mu(i)) is normal with this variance, whatever the lengths are (Kelly, "Reversibility and
+    stochastic networks", 1979). With mu proportional to B it is B (Poisson); where adding sequences no longer adds
+    rate it
+    grows without bound.
+    """
+    growth = np.gradient(rps, axis=1) / np.gradient(concurrency, axis=1)
+    spread = rps / np.maximum(growth, 1e-12)
+    return (
+        np.minimum(np.maximum(spread, concurrency), concurrency**2 + concurrency) * (1.0 + variability.arrivals) / 2.0
     )
 
 
@@ -131,26 +181,39 @@ def prompt_queue(service: Floats, load: Floats, rps: Floats, variability: Variab
     return mean, mean**2 + rps * third / (3.0 * (1.0 - load)) * variability.arrivals
 
 
-def slot_queue(residence: Floats, used: Floats, slots: Floats, variability: Variability) -> tuple[Floats, Floats]:
-    """Mean and variance of the wait for a free sequence slot when all are in use.
+def slot_queue(
+    concurrency: Floats, crowd: Floats, slots: Floats, rps: Floats, full_rps: Floats, variability: Variability
+) -> tuple[Floats, Floats]:
+    """Mean and variance of the wait for a free sequence slot, in s and s^2.
 
-    P(wait) = u^(sqrt(2 (c+1)) - 1); wait given wait: exponential with mean R / (c (1 - u)) x (ca^2 + cs^2) / 2
-    (Sakasegawa's M/M/c approximation, Allen-Cunneen factor).
+    Below the last slot the number in flight is normal with variance ``crowd``; beyond it requests leave at the full
+    rate,
+    so that the tail is geometric with ratio r = rate / full rate: P(wait) = t / (body + t), body = P(normal < slots),
+    t = density at slots / (1 - r). The wait given that is exponential with mean (ca^2 + co^2) / 2 / (full rate - rate).
+    Source: birth-death process, Halfin and Whitt (1981); equals Erlang C within a few per cent.
     """
-    waits = used ** (np.sqrt(2.0 * (slots + 1.0)) - 1.0)
-    given = residence / (slots * (1.0 - used)) * (variability.arrivals + variability.output) / 2.0
+    deviation = np.sqrt(crowd)
+    z = (slots - concurrency) / deviation
+    ratio = np.minimum(rps / full_rps, 0.999)
+    tail = np.exp(-(z**2) / 2.0) / (np.sqrt(2.0 * np.pi) * deviation * (1.0 - ratio))
+    waits = tail / (ndtr(z) + tail)
+    given = (variability.arrivals + variability.output) / 2.0 / (full_rps * (1.0 - ratio))
     mean = waits * given
     return mean, 2.0 * waits * given**2 - mean**2
 
 
-def _itl_variance(decode: Floats, concurrency: Floats, work: Floats, gaps: float) -> Floats:
-    """Variance over requests of the mean gap: Poisson number of prefill interruptions, and fluctuating concurrency.
+def _itl_variance(itl: Floats, concurrency: Floats, crowd: Floats, interruption: Floats) -> Floats:
+    """Variance over requests of the mean gap: number of prefill interruptions, and slow changes of the number in
+    flight.
 
-    Var = B x (W / D)^2 + slope^2 x B x 2/3; 2/3 is the variance of a window average of an M/G/infinity population
-    whose window equals the stay.
+    Var = B x (W / D)^2 x (1 + cs^2) (1 + co^2) + slope^2 x variance in flight x f(x), f(x) = 2 (x - 1 + e^-x) / x^2:
+    the window average over a stay
+    of an Ornstein-Uhlenbeck process with relaxation d rate / d B, x = relaxation x stay.
     """
-    slope = np.gradient(decode, axis=1) / np.gradient(concurrency, axis=1)
-    return np.asarray(concurrency * (work / max(gaps, 1.0)) ** 2 + slope**2 * concurrency * 2.0 / 3.0)
+    slope = np.gradient(itl, axis=1) / np.gradient(concurrency, axis=1)
+    x = np.clip(concurrency / np.maximum(crowd, 1e-12), 1e-6, 1.0)
+    window = 2.0 * (x - 1.0 + np.exp(-x)) / x**2
+    return np.asarray(concurrency * interruption**2 + slope**2 * crowd * window)
 
 
 def gamma_quantile(mean: Floats, variance: Floats, percentile: float) -> Floats:

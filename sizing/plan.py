@@ -90,7 +90,7 @@ def _feasible(
     low, high = _gpu_range(around, 0)
     bound = answer.limited_by(evaluated, index)
     better = frontier(question, evaluated, sized, winner)
-    interval = around.basis[0]
+    around_better = spread(question, evaluated, better, np.arange(len(better.index)))
     return Plan(
         answer=answer.sentence(question, row, deployed, latency, cost, bound, low, high),
         feasible=True,
@@ -106,11 +106,14 @@ def _feasible(
         warnings=_warnings(question, evaluated, sized, winner, latency.itl_ms.asked, around),
         assumptions=(*question.assumptions, *_assumed(question, evaluated, index)),
         source=evaluated.sources[index],
-        confidence=answer.confidence(interval.basis, interval.low_factor, interval.high_factor),
+        confidence=answer.confidence(around.decode[0], around.prefill[0]),
         alternatives=tuple(
             candidate_of(question, evaluated, sized, k, *_gpu_range(around, n)) for n, k in enumerate(chosen) if n
         ),
-        trade_off=tuple(candidate_of(question, evaluated, better, k, low, high) for k in range(len(better.index))),
+        trade_off=tuple(
+            candidate_of(question, evaluated, better, k, *_gpu_range(around_better, k))
+            for k in range(len(better.index))
+        ),
         excluded=out,
         load_curve=load_curve_of(question, evaluated, index),
         explained=explain(question, row, deployed, one, latency, cost, business, evaluated.sources[index]),
@@ -134,10 +137,11 @@ def _warnings(
     deployed = deployed_as(question, evaluated, sized, winner)
     found = [
         *rules.about_model(question),
-        *rules.about_hardware(question, row),
+        *rules.about_hardware(question, row, sized.options[winner]),
         *rules.about_latency(question, itl_ms),
-        *rules.about_evidence(around.basis[0]),
+        *rules.about_evidence(row),
         *rules.about_benchmark(question, row),
+        *rules.about_limits(question, evaluated, sized, winner),
         *rules.about_accuracy(question, row),
         *rules.about_purchase(question, deployed, sized.options[winner]),
         *rules.about_ranking(question, sized, sized.options[winner]),

@@ -30,6 +30,11 @@ class Precision:
     accuracy: str
     aliases: tuple[str, ...]
 
+    @property
+    def width(self) -> str:
+        """Nominal width of a weight: "16 bit", "8 bit" or "4 bit"."""
+        return f"{16 if self.bytes >= WIDE_BYTES else 8 if self.bytes >= 1 else 4} bit"
+
 
 @cache
 def precisions() -> Mapping[str, Precision]:

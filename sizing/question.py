@@ -25,6 +25,7 @@ from sizing.load import Variability
 from sizing.precision import resolve_kv_precision, resolve_precision
 from sizing.scenario.schema import CustomGpu, Gamma, Length, ModelConfig, ModelSize, Scenario
 from sizing.steps.times import Traffic
+from sizing.uncertainty import measured_gpus
 
 T = TypeVar("T")
 
@@ -42,6 +43,8 @@ class Question:
     model: Model
     demand: Demand
     traffic: Traffic
+    longest_tokens: float
+    """Prompt and output at their 95th percentile; the mean where lengths do not vary."""
     variability: Variability
     limits: AskedLimits
     gpus: tuple[Gpu, ...]
@@ -62,16 +65,14 @@ def understand(scenario: Scenario) -> Question:
     if problems.found or model is None or demand is None:
         raise InvalidScenario(problems.found)
     traffic, variability, about_lengths = _traffic(scenario)
-    limits = AskedLimits.of(scenario.limits, scenario.workload.mode)
-    if traffic.output_tokens <= 1:  # an answer of one token has no gap between tokens that a limit could hold for
-        limits = replace(limits, itl_s=math.inf)
     return Question(
         scenario=scenario,
         model=model,
         demand=demand,
         traffic=traffic,
+        longest_tokens=sum(x if isinstance(x, float) else x.p95 for x in _lengths(scenario)),
         variability=variability,
-        limits=limits,
+        limits=_limits(scenario, traffic),
         gpus=chosen,
         allowed=allowed,
         gpu_prices={g.id: g.price_usd for g in scenario.deployment.custom_gpus if g.price_usd is not None},
@@ -83,6 +84,20 @@ def understand(scenario: Scenario) -> Question:
 def model_of(scenario: Scenario) -> Model:
     """The model alone. Raises SizingError for one that is not known."""
     return _model(scenario)[0]
+
+
+def at_lengths(question: Question, input_tokens: float, output_tokens: float) -> Question:
+    """The question with other mean lengths; their spread and the cached share of the prompt stay as they are."""
+    asked = question.traffic
+    cached = asked.cached_tokens / asked.input_tokens * input_tokens
+    traffic = Traffic(input_tokens=input_tokens, output_tokens=output_tokens, cached_tokens=cached)
+    return replace(question, traffic=traffic, limits=_limits(question.scenario, traffic))
+
+
+def _limits(scenario: Scenario, traffic: Traffic) -> AskedLimits:
+    """The limits that apply; an answer of one token has no gap between tokens that a limit could hold for."""
+    limits = AskedLimits.of(scenario.limits, scenario.workload.mode)
+    return replace(limits, itl_s=math.inf) if traffic.output_tokens <= 1 else limits
 
 
 class _Problems:
@@ -127,9 +142,14 @@ def _gpus(scenario: Scenario, problems: _Problems) -> tuple[Gpu, ...]:
     """The accelerators considered: those named, plus every custom one; all of the catalogue when none is named."""
     asked = map(_datasheet, scenario.deployment.custom_gpus)
     custom = {g.id: g for spec in asked if (g := problems.collect(partial(gpu_from_spec, spec))) is not None}
-    named = scenario.deployment.gpus or ([] if custom else list(gpus()))
+    named = scenario.deployment.gpus or ([] if custom else _unnamed(scenario))
     found = [custom.get(name) or problems.collect(partial(resolve_gpu, name)) for name in named]
     return tuple(dict.fromkeys([g for g in found if g is not None] + list(custom.values())))
+
+
+def _unnamed(scenario: Scenario) -> list[str]:
+    """What is considered when no accelerator is named: the catalogue, or what benchmarks were published of."""
+    return [g for g in gpus() if g in measured_gpus() or not scenario.deployment.measured_gpus_only]
 
 
 def _datasheet(asked: CustomGpu) -> dict[str, Any]:
@@ -156,18 +176,23 @@ def _allowed(scenario: Scenario, problems: _Problems) -> Allowed:
     )
 
 
+def _lengths(scenario: Scenario) -> tuple[Length, Length]:
+    """Prompt and output length as asked."""
+    return scenario.workload.input_tokens, scenario.workload.output_tokens
+
+
 def _traffic(scenario: Scenario) -> tuple[Traffic, Variability, tuple[str, ...]]:
     """Mean lengths and variabilities of the workload, and what was assumed about them."""
     workload = scenario.workload
-    prompt, prompt_var = lognormal(workload.input_tokens)
-    output, output_var = lognormal(workload.output_tokens)
+    (prompt, prompt_var), (output, output_var) = (lognormal(length) for length in _lengths(scenario))
     arrivals = workload.arrivals.gamma.cv**2 if isinstance(workload.arrivals, Gamma) else 1.0
     about = []
     if prompt_var == 0.0 and output_var == 0.0:
         about.append("Every request has the mean prompt and output length; give p50 and p95 to let them vary.")
     if not isinstance(workload.arrivals, Gamma):
         about.append("Requests arrive at random and independently of each other (Poisson).")
-    traffic = Traffic(input_tokens=prompt, output_tokens=output, cached_tokens=workload.prefix_cached_tokens)
+    traffic = Traffic(input_tokens=prompt, output_tokens=output, cached_tokens=workload.prefix_cached_tokens,
+        output_variation=output_var)
     return traffic, Variability(arrivals=arrivals, prompt=prompt_var, output=output_var), tuple(about)
 
 

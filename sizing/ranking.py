@@ -13,13 +13,14 @@ MORE_INSTANCES = (1.0, 1.25, 1.5, 2.0, 3.0)  # how far beyond the smallest deplo
 
 
 def order(sized: Sized, evaluated: Evaluated, objective: Objective) -> NDArray[np.intp]:
-    """Rows of ``sized``, best first. Unknown prices and powers come last; ties go to fewer GPUs, then to the wider
-    weight format, then to the shorter E2E latency."""
+    """Rows of ``sized``, best first. Unknown prices and powers come last; ties go to fewer GPUs, then to an engine
+    with measurements of its own, then to the wider weight format, then to the shorter E2E latency."""
     cost = np.nan_to_num(sized.usd_per_hour, nan=np.inf)
     power = np.nan_to_num(sized.power_kw, nan=np.inf)
     bytes_per = evaluated.candidates.column(lambda r: r.precision.bytes)[sized.index]
     ways = evaluated.candidates.pp[sized.index] * evaluated.candidates.dp[sized.index]
-    ties = (ways, sized.e2e_s, -bytes_per)
+    borrowed = evaluated.candidates.column(lambda r: r.engine.runs_as != r.engine.id)[sized.index]
+    ties = (ways, sized.e2e_s, -bytes_per, borrowed)
     keys = {
         "cost": (*ties, sized.gpus, cost),
         "gpus": (*ties, cost, sized.gpus),

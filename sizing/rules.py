@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 
 import numpy as np
 
 from sizing.candidates import Configuration
+from sizing.capacity import Bound, Percentiles, capacity
 from sizing.catalog import quantization
 from sizing.constants import DECK, constant
-from sizing.format import count, ms, significant
+from sizing.format import count, ms, percent, significant
 from sizing.hardware import HardwareOption
 from sizing.question import Question
 from sizing.result import Deployed, Fix, PlanWarning
-from sizing.screen import Evaluated, Sized
-from sizing.uncertainty import Interval
+from sizing.screen import Evaluated, Sized, instances_needed
+from sizing.uncertainty import measured_families
 
 FAST_READING_MS = constant("fast_reading_ms_per_token")
 AVERAGE_READING_MS = constant("average_reading_ms_per_token")
 NVLINK_TP = constant("nvlink_preferred_tp")
+PIPELINE_EFFICIENCY = constant("pipeline_efficiency")
+SLACK = 1.25  # how much looser a limit is tried, to see whether it is a costly one
+WORTH_TELLING = 0.7  # share of the instances that a looser limit must leave for the customer to be told
+LIMITS = {
+    Bound.TTFT: ("ttft_s", "TTFT"),
+    Bound.ITL: ("itl_s", "ITL"),
+    Bound.E2E: ("e2e_s", "E2E"),
+}
+SERVER_GPUS = 8  # the most GPUs one server holds; a larger scale-up domain is a rack
 NVLINK_PARAMS = constant("nvlink_preferred_params_b") * 1e9
 
 
@@ -27,8 +38,7 @@ MEASURED_DIFFERS = 0.15  # below this a benchmark confirms the prediction: eithe
 
 def about_model(question: Question) -> Iterator[PlanWarning]:
     """Rules that hold whatever is deployed: the context window."""
-    model, traffic = question.model, question.traffic
-    tokens = traffic.input_tokens + traffic.output_tokens
+    model, tokens = question.model, question.longest_tokens
     if model.max_context is None:
         yield PlanWarning(
             code="context_unknown",
@@ -37,20 +47,28 @@ def about_model(question: Question) -> Iterator[PlanWarning]:
             message=f"The context window of {model.id} is not known: check that it holds {count(tokens)} tokens.",
         )
     elif tokens > model.max_context:
-        room = int(model.max_context - traffic.output_tokens)
+        varies = question.variability.prompt > 0 or question.variability.output > 0
         yield PlanWarning(
             code="context_exceeded",
             severity="error",
             source=model.source,
-            message=f"Prompt and output need {count(tokens)} tokens, the context window of {model.id} holds "
-            f"{count(model.max_context)}: the model cannot serve this.",
-            fix=Fix(key="workload.input_tokens", value=room, label=f"Shorten the prompt to {count(room)} tokens")
-            if room > traffic.cached_tokens
-            else None,
+            message=f"Prompt and output need {count(tokens)} tokens{' at their p95' if varies else ''}, the "
+                    f"context window "
+            f"of {model.id} holds {count(model.max_context)}: the model cannot serve "
+            f"{'the longest requests' if varies else 'this'}.",
+            fix=None if varies else _shorter_prompt(question, model.max_context),
         )
 
 
-def about_hardware(question: Question, row: Configuration) -> Iterator[PlanWarning]:
+def _shorter_prompt(question: Question, window: int) -> Fix | None:
+    """The longest prompt that leaves room for the output, if any."""
+    room = int(window - question.traffic.output_tokens)
+    if room <= question.traffic.cached_tokens:
+        return None
+    return Fix(key="workload.input_tokens", value=room, label=f"Shorten the prompt to {count(room)} tokens")
+
+
+def about_hardware(question: Question, row: Configuration, option: HardwareOption) -> Iterator[PlanWarning]:
     """Rules on parallelism and links."""
     gpu, model = row.gpu, question.model
     if row.tp > NVLINK_TP and not gpu.has_fast_link:
@@ -87,7 +105,8 @@ def about_hardware(question: Question, row: Configuration) -> Iterator[PlanWarni
                     f"is wasted.",
             fix=_dividing_tp(question),
         )
-    if row.gpus > max(8, gpu.domain_gpus):
+    in_one_rack = row.gpus <= gpu.domain_gpus and gpu.domain_gpus > SERVER_GPUS
+    if row.gpus > option.gpus and not in_one_rack:
         yield PlanWarning(
             code="instance_spans_servers",
             severity="warning",
@@ -221,15 +240,52 @@ def about_ranking(question: Question, sized: Sized, option: HardwareOption) -> I
         )
 
 
-def about_evidence(found: Interval) -> Iterator[PlanWarning]:
-    """Predictions far from anything measured."""
-    if found.rows == 0:
+def about_evidence(row: Configuration) -> Iterator[PlanWarning]:
+    """Deployments unlike anything that was measured."""
+    if row.gpu.family not in measured_families():
         yield PlanWarning(
             code="no_evidence",
             severity="warning",
             source="evidence library",
-            message=f"Nothing comparable was ever measured in the evidence library: {found.basis}. Benchmark "
-                    f"before buying.",
+            message=f"No benchmark of {row.gpu.name} or its family is in the evidence library: the interval is "
+                    f"widened. "
+            "Benchmark before buying.",
+        )
+    if row.pp > 1:
+        yield PlanWarning(
+            code="pipeline_unmeasured",
+            severity="info",
+            source="evidence library",
+            message="No benchmark with pipeline stages is in the evidence library: an assumed loss of "
+            f"{percent(1 - PIPELINE_EFFICIENCY)} stands for uneven stages.",
+        )
+
+
+def about_limits(question: Question, evaluated: Evaluated, sized: Sized, winner: int) -> Iterator[PlanWarning]:
+    """A limit so close to what an idle instance reaches that a little slack would save many GPUs."""
+    index = int(sized.index[winner])
+    bound = Bound(int(evaluated.capacity.bound[index]))
+    if bound not in LIMITS:
+        return
+    attribute, name = LIMITS[bound]
+    limit = float(getattr(question.limits, attribute))
+    slack = dataclasses.replace(question.limits, **{attribute: limit * SLACK})
+    only = np.array([index])
+    state, latencies = evaluated.state.take(only), evaluated.latencies
+    at = Percentiles(ttft_s=latencies.ttft_s[only], itl_s=latencies.itl_s[only], e2e_s=latencies.e2e_s[only])
+    eased = capacity(state, at, slack, question.scenario.deployment.max_utilization)
+    spares = question.scenario.deployment.spare_instances
+    now = int(sized.instances[winner])
+    then = int(instances_needed(question.demand.peak_rps, eased.rps)[0]) + spares
+    if then <= WORTH_TELLING * now:
+        relaxed = limit * SLACK * 1e3
+        gpus = evaluated.candidates.rows[index].gpus
+        yield PlanWarning(
+            code="tight_limit",
+            severity="warning",
+            source="load model",
+            message=f"The {name} limit is close to what an idle instance reaches: with {ms(relaxed)} instead of "
+            f"{ms(limit * 1e3)}, {count(then * gpus)} GPUs would do instead of {count(now * gpus)}.",
         )
 
 

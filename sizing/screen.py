@@ -60,7 +60,12 @@ class Sized:
 
 def all_configurations(question: Question) -> Candidates:
     """Every configuration of the considered GPUs, whether it fits or not."""
-    return _configurations(question.model, question.gpus, question.allowed)
+    return _configurations(question.model, tuple(g for g in question.gpus if offered(question, g)), question.allowed)
+
+
+def offered(question: Question, gpu: Gpu) -> bool:
+    """Whether the accelerator can be had where the scenario wants it: some are only rented."""
+    return question.scenario.deployment.location == "cloud" or not gpu.rented_only
 
 
 @lru_cache(maxsize=32)
@@ -71,7 +76,7 @@ def _configurations(model: Model, chosen: tuple[Gpu, ...], allowed: Allowed) -> 
 def evaluate(question: Question, everything: Candidates, choice: StepChoice | None = None) -> Evaluated:
     """Everything about the candidates that fit in memory, at the lengths and limits of the question."""
     traffic = question.traffic
-    fit = memory_fit(question.model, everything, traffic.input_tokens + traffic.output_tokens)
+    fit = memory_fit(question.model, everything, traffic.held_tokens)
     kept = np.flatnonzero(fit.fits)
     candidates = everything if len(kept) == len(everything) else everything.take(kept)
     memory = fit.take(kept)

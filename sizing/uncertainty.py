@@ -12,14 +12,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from sizing.candidates import Configuration, Floats
 from sizing.catalog import Model
 from sizing.catalog.files import read_yaml
-from sizing.point_table import PointTable
+
+if TYPE_CHECKING:  # pandas, which it needs, would slow down every start
+    from sizing.point_table import PointTable
 
 Metric = Literal["ttft", "itl", "e2e", "throughput"]
 Level = Literal[80, 95]
@@ -31,6 +33,12 @@ MEASURES: Mapping[str, tuple[Metric, str]] = MappingProxyType(
     }
 )
 """What the plan asks for, and the protocol whose errors answer: metric and mode."""
+
+METRIC_WORDS = {"ttft": "TTFT", "itl": "ITL", "e2e": "E2E"}
+MODE_WORDS = {
+    "fixed_concurrency": "closed-loop", "static_batch": "static-batch", "fixed_rate": "open-loop",
+    "offline_max_throughput": "offline",
+}
 
 WIDENING = 1.5
 """Factor on the log interval when the GPU family has no measurement: the median closed-loop ITL error with the
@@ -93,17 +101,31 @@ def stratum_interval(metric: str, mode: str, kind: str, engine: str, family: str
     known = strata()
     keys = stratum_keys(metric, mode, kind, engine, family)
     found = next(key for key in keys if key in known)
-    measured = family in read_yaml_families()
-    basis = f"cross-validated errors of {known[found].rows:,} measurements ({found})"
+    measured = family in measured_families()
+    basis = f"cross-validated errors of {known[found].rows:,} measurements ({in_words(found)})"
     if measured:
         return known[found].interval(basis, level)
     return known[found].interval(f"{basis}, widened: no measurement on {family}", level, WIDENING)
 
 
+def in_words(key: str) -> str:
+    """A stratum as people call it: "closed-loop ITL, dense, vllm on hopper"."""
+    metric, _, rest = key.partition(", ")
+    mode, _, rest = rest.partition(", ")
+    named = f"{MODE_WORDS.get(mode, mode)} {METRIC_WORDS.get(metric, metric)}".strip()
+    return f"{named}, {rest}" if rest else named
+
+
 @cache
-def read_yaml_families() -> frozenset[str]:
-    """GPU families with measurements."""
+def measured_families() -> frozenset[str]:
+    """GPU families with published measurements."""
     return frozenset(read_yaml("intervals.yaml")["families"])
+
+
+@cache
+def measured_gpus() -> frozenset[str]:
+    """GPU types with published measurements, by catalogue id."""
+    return frozenset(read_yaml("intervals.yaml")["gpus"])
 
 
 def interval(metric: str, configuration: Configuration, model: Model, level: Level = 80) -> Interval:

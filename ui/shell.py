@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from ui import state
 from ui.format import as_markdown
 
 ENTERED = "entered_through_app"
@@ -15,12 +16,13 @@ GOTO = "goto"
 
 
 def require(slug: str) -> None:
-    """First line of a page: send a link that skipped app.py through it, with all its parameters.
+    """First line of a page: send a link that skipped app.py through it, with its parameters; bring the inputs along.
 
     A fresh server runs ``/size`` as a script of its own, without navigation, page settings and login. A session
     has been through app.py once or not at all: the flag lives as long as the session.
     """
     if st.session_state.get(ENTERED):
+        state.carry_over(slug)
         return
     st.switch_page("app.py", query_params=parameters() | {GOTO: [slug]})
 

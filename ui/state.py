@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -9,10 +10,12 @@ from urllib.parse import urlencode
 
 import streamlit as st
 from pydantic import ValidationError
+from streamlit.errors import StreamlitAPIException
 
 from sizing.catalog.model import Model
 from sizing.errors import SizingError
-from sizing.result import Candidate, Fix, Plan
+from sizing.operating_point import OperatingPoint
+from sizing.result import Candidate, Deployed, Fix, Plan
 from sizing.scenario.schema import Scenario
 from ui.cached import plan_of
 from ui.choices import label
@@ -31,7 +34,10 @@ CONFIG = "own_config"
 BENCHMARK = "benchmark_in_use"
 """Session key of the imported benchmark that calibrates the scenario, as the keys of a scenario file."""
 
-_LAST = "last_answer"
+WITH_FORM = ("size", "explore")
+"""Pages that hold the form, and so the inputs in their address."""
+
+_LAST, _PAGE = "last_answer", "page_of_the_form"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,6 +89,22 @@ def outcome() -> Outcome:
     return Outcome(answer=answer, problem="", last=last)
 
 
+def carry_over(page: str) -> None:
+    """Take the inputs along to another page that has the form; before anything of it is drawn.
+
+    A widget of one page is another widget than that of the same key on the next page, and in its first run it would
+    start from its default. What the address of the next page says goes first; what it lacks is added.
+    """
+    if st.session_state.get(_PAGE, page) != page:
+        for key in (*FIELDS, "preset"):
+            if key in st.session_state:
+                st.session_state[key] = st.session_state[key]
+        if page in WITH_FORM:
+            with suppress(StreamlitAPIException):  # fields that are bound already write the address themselves
+                st.query_params.update({k: v for k, v in parameters().items() if k not in st.query_params})
+    st.session_state[_PAGE] = page
+
+
 def model() -> Model | None:
     """The model of the form; None where the form says none that can be read."""
     from sizing.question import model_of
@@ -112,7 +134,11 @@ def apply_fix(fix: Fix, scenario: Scenario) -> None:
 
 def use_candidate(candidate: Candidate, scenario: Scenario) -> None:
     """Consider only this deployment (for callbacks)."""
-    chosen = candidate.deployment
+    use_deployment(candidate.deployment, scenario)
+
+
+def use_deployment(chosen: Deployed | OperatingPoint, scenario: Scenario) -> None:
+    """Consider only the GPU, engine, formats and parallelism of ``chosen`` (for callbacks)."""
     pinned = {"gpus": [chosen.gpu], "engines": [chosen.engine], "precisions": [chosen.weight_precision],
               "kv_precisions": [chosen.kv_precision], "tp": [chosen.tp], "pp": [chosen.pp], "ep": [chosen.ep]}
     _apply(scenario, tuple((f"deployment.{name}", value) for name, value in pinned.items()))

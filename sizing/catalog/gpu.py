@@ -48,6 +48,11 @@ class Gpu:
         return bool(self.memory_bytes and self.memory_bandwidth and (self.fp16_flops or self.bf16_flops))
 
     @property
+    def rented_only(self) -> bool:
+        """Whether it exists only inside a cloud provider's data centres (TPU, Trainium, Inferentia, A10G)."""
+        return self.vendor in ("Google", "AWS") or "(AWS)" in self.name
+
+    @property
     def has_fast_link(self) -> bool:
         """NVLink, Infinity Fabric or a comparable scale-up link (not PCIe) to at least one neighbour."""
         return self.link_bytes_per_s is not None and self.domain_gpus > 1

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationInfo, field_validator, model_validator
 
 SCHEMA_VERSION = 1
 
@@ -32,9 +32,10 @@ class Part(BaseModel):
 
     @field_validator("*", mode="before")
     @classmethod
-    def _no_truth_value(cls, value: object) -> object:
+    def _no_truth_value(cls, value: object, about: ValidationInfo) -> object:
         """YAML reads a bare yes or no as true or false, which would pass as the number 1 or 0."""
-        if any(isinstance(v, bool) for v in (value if isinstance(value, list) else [value])):
+        asked = cls.model_fields[about.field_name or ""].annotation
+        if asked is not bool and any(isinstance(v, bool) for v in (value if isinstance(value, list) else [value])):
             raise ValueError("must be a number or text, not true or false (yes and no count as such)")
         return value
 
@@ -205,7 +206,10 @@ class CustomGpu(Part):
 
 
 class Deployment(Part):
-    """What may be bought or rented. Empty lists mean: consider all."""
+    """What may be bought or rented. Empty lists mean: consider all.
+
+    ``measured_gpus_only`` narrows an empty ``gpus`` to the types that published benchmarks were run on.
+    """
 
     gpus: list[str] = Field(default_factory=list, max_length=100)
     engines: list[str] = Field(default_factory=list, max_length=20)
@@ -215,6 +219,7 @@ class Deployment(Part):
     pp: list[Annotated[int, Field(ge=1, le=64)]] = Field(default_factory=list, max_length=16)
     ep: list[Annotated[int, Field(ge=1, le=128)]] = Field(default_factory=list, max_length=16)
     custom_gpus: list[CustomGpu] = Field(default_factory=list, max_length=20)
+    measured_gpus_only: bool = False
     location: Location = "on_prem"
     spare_instances: int = Field(default=0, ge=0, le=1000)
     max_utilization: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)] = 1.0

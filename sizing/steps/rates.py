@@ -71,17 +71,7 @@ class Rates:
 
 def hardware(candidates: Candidates) -> Hardware:
     """Datasheet columns; each distinct GPU, engine and format is looked up once."""
-    rows = candidates.rows
-    by_kind: dict[tuple[int, int, int, str], int] = {}
-    kinds: list[Configuration] = []
-    index = np.empty(len(rows), dtype=np.intp)
-    for i, r in enumerate(rows):
-        key = (id(r.gpu), id(r.engine), id(r.precision), r.kv_precision)
-        found = by_kind.get(key)
-        if found is None:
-            found = by_kind[key] = len(kinds)
-            kinds.append(r)
-        index[i] = found
+    kinds, index = candidates.units, candidates.unit
     families = tuple(sorted({k.gpu.family for k in kinds}))
     engines = tuple(sorted({k.engine.runs_as for k in kinds}))
 

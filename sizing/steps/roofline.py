@@ -14,12 +14,14 @@ import numpy as np
 
 from sizing.candidates import Candidates, Floats
 from sizing.catalog.model import Model
+from sizing.constants import constant
 from sizing.precision import WIDE_BYTES
 from sizing.steps.efficiency import REFERENCE_YEAR, Efficiencies, efficiencies
 from sizing.steps.rates import Rates, hardware, rates
 from sizing.steps.shape import Number, Shape, shape_of
 from sizing.steps.times import StepTimes, Traffic
 
+PIPELINE_EFFICIENCY = constant("pipeline_efficiency")
 ALLREDUCES_PER_LAYER = 2  # after attention and after the feed-forward block (Megatron-LM, Shoeybi et al. 2019)
 
 
@@ -44,10 +46,16 @@ class Roofline:
         return StepTimes(
             decode_s=decode_step_s(shape, speed, concurrency, traffic.decode_context),
             prefill_s=prefill_s(shape, speed, new, cached)[:, 0],
-            prefill_work_s=prefill_work_s(shape, speed, new, cached)[:, 0] / (candidates.pp * candidates.dp),
+            prefill_work_s=self._work_s(shape, speed, traffic),
             prompt_step_s=prompt_step_s(shape, speed)[:, 0],
             source=self.source,
         )
+
+
+    def _work_s(self, shape: Shape, speed: Rates, traffic: Traffic) -> Floats:
+        """Prefill work per prompt (C,): pipeline stages and attention-DP ranks take different prompts at once."""
+        work = prefill_work_s(shape, speed, traffic.new_tokens, traffic.cached_tokens) * pipeline_loss(shape, speed)
+        return np.asarray((work / (speed.pp * speed.dp))[:, 0])
 
 
 def roofline() -> Roofline:
@@ -158,7 +166,24 @@ def decode_step_s(shape: Shape, speed: Rates, concurrency: Floats, context: Numb
     score = pairs * shape.pair_flop * shape.latent / (speed.tp * speed.dp) / speed.attention
     attention = _bound(np.asarray(score), read) * rows
     device = matrices_s(shape, speed, rows) + attention + communication_s(shape, speed, rows) + fixed_s(shape, speed)
-    return speed.scale * device + speed.step_s + speed.sequence_s * concurrency
+    handed_on = stage_transfers_s(shape, speed, rows)
+    host = speed.step_s + speed.sequence_s * concurrency
+    return speed.scale * (device * pipeline_loss(shape, speed) + handed_on) + host
+
+
+def pipeline_loss(shape: Shape, speed: Rates) -> Floats:
+    """Factor by which pipeline stages fall short of an even split: ceil(L / PP) x PP / L / efficiency; 1 without PP.
+
+    The slowest stage sets the pace of all. Source: GPipe (Huang et al. 2019) for uneven stages; the efficiency is an
+    assumption, because no published benchmark in the evidence library uses pipeline stages.
+    """
+    uneven = np.ceil(shape.layers / speed.pp) * speed.pp / shape.layers
+    return np.where(speed.pp > 1, uneven / PIPELINE_EFFICIENCY, 1.0)
+
+
+def stage_transfers_s(shape: Shape, speed: Rates, tokens: Floats) -> Floats:
+    """Handing activations from stage to stage: (PP - 1) x (latency + tokens x h x 2 bytes / link); 0 without PP."""
+    return np.asarray((speed.pp - 1.0) * (speed.collective_s + tokens * shape.hidden * WIDE_BYTES / speed.link))
 
 
 def prefill_s(shape: Shape, speed: Rates, new: Number, cached: Number, batch: Number = 1.0) -> Floats:

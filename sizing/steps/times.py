@@ -14,11 +14,17 @@ from sizing.catalog.model import Model
 
 @dataclass(frozen=True, kw_only=True)
 class Traffic:
-    """Mean lengths in tokens: prompt, part of it found in the prefix cache, and output."""
+    """Mean lengths in tokens: prompt, part of it found in the prefix cache, and output.
+
+    ``output_variation`` is the squared coefficient of variation of the output: of the sequences in flight, more are
+    long
+    ones than of those that arrive, because they stay longer.
+    """
 
     input_tokens: float
     output_tokens: float
     cached_tokens: float = 0.0
+    output_variation: float = 0.0
 
     @property
     def new_tokens(self) -> float:
@@ -27,8 +33,16 @@ class Traffic:
 
     @property
     def decode_context(self) -> float:
-        """Mean tokens a decoding sequence attends to: the prompt and half of the output."""
-        return self.input_tokens + self.output_tokens / 2.0
+        """Mean tokens a decoding sequence attends to: the prompt and half of the output of those in flight.
+
+        ISL + OSL (1 + cv^2) / 2: the length-biased mean of an output is OSL (1 + cv^2) (inspection paradox; Cox 1962).
+        """
+        return self.input_tokens + self.output_tokens * (1.0 + self.output_variation) / 2.0
+
+    @property
+    def held_tokens(self) -> float:
+        """Mean full length of a sequence in flight: ISL + OSL (1 + cv^2)."""
+        return self.input_tokens + self.output_tokens * (1.0 + self.output_variation)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,14 +62,14 @@ class StepTimes:
     source: str
     prompt_step_s: Floats | float = 0.0
 
-    def scaled(self, factor: Floats) -> StepTimes:
-        """All durations of each candidate times its ``factor`` (C,): the ends of an interval."""
+    def scaled(self, decode: Floats, prefill: Floats) -> StepTimes:
+        """Durations of each candidate times its factors (C,): the ends of an interval."""
         return StepTimes(
-            decode_s=self.decode_s * factor[:, None],
-            prefill_s=self.prefill_s * factor,
-            prefill_work_s=self.prefill_work_s * factor,
+            decode_s=self.decode_s * decode[:, None],
+            prefill_s=self.prefill_s * prefill,
+            prefill_work_s=self.prefill_work_s * prefill,
             source=self.source,
-            prompt_step_s=self.prompt_step_s * factor,
+            prompt_step_s=self.prompt_step_s * prefill,
         )
 
     def take(self, index: NDArray[np.intp]) -> StepTimes:

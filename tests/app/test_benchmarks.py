@@ -128,6 +128,7 @@ def test_impossible_descriptions_are_one_sentence(page: AppTest) -> None:
 
 def test_used_benchmark_calibrates_the_scenario_until_it_is_removed(page: AppTest) -> None:
     drop(page, *VLLM)
+    page.selectbox(key="measured_gpu").set_value("h200_sxm").run()
     page.button(key="benchmark_use").click().run()
     assert "In use" in text(page)
     assert "A link does not carry it" in text(page)
@@ -135,7 +136,7 @@ def test_used_benchmark_calibrates_the_scenario_until_it_is_removed(page: AppTes
     assert not size.exception
     assert "Measured benchmark in use" in text(size)
     size.button(key="benchmark_only").click().run()
-    assert "A100 SXM4 80GB" in answer(size)
+    assert "H200 SXM 141GB" in answer(size)
     size.session_state["view"] = "Why"
     size.run()
     assert "measured benchmark vLLM bench serve of 2026-11-20" in text(size)

@@ -63,6 +63,15 @@ def test_the_frontier_trades_gpus_for_latency():
     assert latency == sorted(latency, reverse=True)
 
 
+def test_the_gpus_needed_are_those_of_each_point_of_the_frontier():
+    found = ask(LLAMA_70B, workload={"peak_rps": 50}, deployment={"gpus": ["h100_sxm"]})
+    for point in found.trade_off:
+        d = point.deployment
+        each = d.gpus // d.instances
+        assert point.gpus_low % each == 0
+        assert point.gpus_low <= d.gpus
+
+
 def test_the_frontier_keeps_gpu_engine_and_format():
     found = ask(LLAMA_70B, workload={"peak_rps": 5}, deployment={"gpus": ["h100_sxm", "a100_sxm_80g"]})
     d = found.deployment

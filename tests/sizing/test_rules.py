@@ -99,6 +99,14 @@ def test_an_instance_over_two_servers():
     assert "instance_spans_servers" not in codes(ask(LLAMA_70B, deployment={"gpus": ["gb200"], "tp": [16]}))
 
 
+def test_an_instance_over_several_rented_machines():
+    """GH200 is rented one GPU at a time."""
+    one_at_a_time = {"gpus": ["gh200"], "location": "cloud", "tp": [2], "pp": [1]}
+    found = ask(LLAMA_70B, workload={"peak_rps": 1}, deployment=one_at_a_time)
+    assert found.deployment.systems == found.deployment.gpus
+    assert "instance_spans_servers" in codes(found)
+
+
 @pytest.mark.parametrize("mode", ["sequential", "offline"])
 def test_nobody_reads_along_unless_streaming(mode):
     asked = changed(ASKED["8B, slow reader"], "workload.mode", mode)

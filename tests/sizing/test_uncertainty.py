@@ -5,7 +5,7 @@ from sizing.candidates import Configuration
 from sizing.catalog import resolve_gpu, resolve_model
 from sizing.engines import resolve_engine
 from sizing.precision import resolve_precision
-from sizing.uncertainty import MEASURES, interval, strata, stratum_interval, stratum_keys
+from sizing.uncertainty import MEASURES, in_words, interval, strata, stratum_interval, stratum_keys
 
 LLAMA = resolve_model("meta-llama/Llama-3.3-70B-Instruct")[0]
 
@@ -49,7 +49,8 @@ def test_the_narrowest_stratum_with_rows_is_taken():
     keys = stratum_keys("itl", "fixed_concurrency", "MoE", "vllm", "hopper")
     assert keys[0] in strata()
     found = stratum_interval("itl", "fixed_concurrency", "MoE", "vllm", "hopper")
-    assert keys[0] in found.basis
+    assert in_words(keys[0]) in found.basis
+    assert in_words(keys[0]) == "closed-loop ITL, MoE, vllm on hopper"
     assert found.rows == strata()[keys[0]].rows
 
 

@@ -10,7 +10,10 @@ import plotly.graph_objects as go
 from sizing.format import count
 from ui.figures.template import MAX_POINTS, axis, hardware_look, layout, message
 
-_NOTHING = "None of these measurements states both ITL and output tokens/s."
+_NOTHING = "Hardly any of these measurements states both ITL and output tokens/s."
+
+FEWEST = 3
+"""Points that make a chart."""
 
 
 def drawn(rows: pd.DataFrame) -> pd.DataFrame:
@@ -21,7 +24,7 @@ def drawn(rows: pd.DataFrame) -> pd.DataFrame:
 def build_evidence(rows: pd.DataFrame, *, dark: bool = False) -> go.Figure:
     """Measured points; both axes logarithmic, as the library spans three decades."""
     found = drawn(rows)
-    if found.empty:
+    if len(found) < FEWEST:
         return message(_NOTHING, dark=dark)
     found = found.iloc[:: -(-len(found) // MAX_POINTS)]
     data = [_gpu(gpu, part, dark=dark) for gpu, part in found.groupby("gpu_id", sort=True)]
@@ -38,7 +41,7 @@ def build_evidence(rows: pd.DataFrame, *, dark: bool = False) -> go.Figure:
 def evidence_alt_text(rows: pd.DataFrame) -> str:
     """The chart in one sentence, for those who do not see it."""
     found = drawn(rows)
-    if found.empty:
+    if len(found) < FEWEST:
         return _NOTHING
     itl, rate = found["itl_ms_mean"], found["per_gpu"]
     return (

@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 
 from sizing.format import ms, requests_per_s, rounded
 from sizing.knee import knee
+from sizing.load_band import LoadBand
 from sizing.result import LoadPoint, Plan
 from sizing.scenario.schema import Limits
 from ui.figures.template import INK, MAX_POINTS, NEUTRAL, Look, alpha, axis, hardware_look, layout, message
@@ -40,10 +41,13 @@ def percentile_name(limits: Limits | None) -> str:
     return f"p{limits.percentile:g}" if limits else "asked percentile of"
 
 
-def build_load_curve(plan: Plan, *, limits: Limits, dark: bool = False) -> go.Figure:
+def build_load_curve(
+    plan: Plan, *, limits: Limits, band: LoadBand | None = None, dark: bool = False
+) -> go.Figure:
     """TTFT, ITL and E2E at the asked percentile against requests/s of one instance, one panel each, limits dashed.
 
-    A dot marks the planned load, a dotted line the knee, and a tint the loads at which every limit holds.
+    A dot marks the planned load, a dotted line the knee, a tint the loads at which every limit holds, and ``band`` the
+    80 % range of the curve.
     """
     points = _drawn(plan.load_curve)
     if not points or plan.per_instance is None or plan.deployment is None:
@@ -51,12 +55,14 @@ def build_load_curve(plan: Plan, *, limits: Limits, dark: bool = False) -> go.Fi
     rates = [p.rps for p in points]
     look = hardware_look(plan.deployment.gpu, dark=dark)
     panels = _panels(plan, points, limits)
+    last = max(rates[-1], plan.per_instance.rps, *[p.rps for p in _drawn(band.fast if band else ())])
     data: list[dict[str, Any]] = []
     for place, panel in enumerate(panels):
+        data += _band(band, panel, place, look) if band else []
         data += _panel(panel, place, rates, plan.per_instance.rps, look, percentile_name(limits), dark=dark)
+        data += _limit(panel, place, last, percentile_name(limits), dark=dark)
     bend = knee(plan.load_curve)
-    last = max(rates[-1], plan.per_instance.rps)
-    data += _keys(plan, bend, dark=dark)
+    data += _keys(plan, bend, look if band else None, dark=dark)
     return go.Figure(data=data, layout=_layout(plan, panels, bend, last, limits, dark=dark))
 
 
@@ -120,7 +126,7 @@ def _scaled(name: str, values: Sequence[float], limit: float | None, planned: fl
 def _panel(
     panel: Panel, place: int, rates: Sequence[float], load: float, look: Look, at: str, *, dark: bool
 ) -> list[dict[str, Any]]:
-    """The traces of one panel: the curve, its limit, the planned load."""
+    """The traces of one panel: the curve and the planned load."""
     axis = "y" if place == 0 else f"y{place + 1}"
     common = {"type": "scatter", "xaxis": "x", "yaxis": axis, "showlegend": False}
     hover = f"%{{x:.3~g}} requests/s: {at} {panel.name} %{{y:,.3~r}} {panel.unit}<extra></extra>"
@@ -128,12 +134,6 @@ def _panel(
         {**common, "mode": "lines", "x": list(rates), "y": [v * panel.scale for v in panel.values],
          "line": {"color": look.colour, "width": 3}, "hovertemplate": hover}
     ]  # fmt: skip
-    if panel.limit is not None:
-        traces.append(
-            {**common, "mode": "lines", "x": [0, max(rates[-1], load)], "y": [panel.limit * panel.scale] * 2,
-             "line": {"color": INK[dark], "width": 2, "dash": "dash"},
-             "hovertemplate": f"{at} {panel.name} limit: {ms(panel.limit, 4)}<extra></extra>"}
-        )  # fmt: skip
     if panel.planned is not None and math.isfinite(panel.planned):
         traces.append(
             {**common, "mode": "markers", "x": [load], "y": [panel.planned * panel.scale], "cliponaxis": False,
@@ -144,7 +144,30 @@ def _panel(
     return traces
 
 
-def _keys(plan: Plan, bend: LoadPoint | None, *, dark: bool) -> list[dict[str, Any]]:
+def _limit(panel: Panel, place: int, last: float, at: str, *, dark: bool) -> list[dict[str, Any]]:
+    """The limit of a panel, where there is one."""
+    if panel.limit is None:
+        return []
+    return [
+        {"type": "scatter", "xaxis": "x", "yaxis": "y" if place == 0 else f"y{place + 1}", "showlegend": False,
+         "mode": "lines", "x": [0, last], "y": [panel.limit * panel.scale] * 2,
+         "line": {"color": INK[dark], "width": 2, "dash": "dash"},
+         "hovertemplate": f"{at} {panel.name} limit: {ms(panel.limit, 4)}<extra></extra>"}
+    ]  # fmt: skip
+
+
+def _band(band: LoadBand, panel: Panel, place: int, look: Look) -> list[dict[str, Any]]:
+    """The tint between the curve at the fast and at the slow end; both go on to where the queue grows without end."""
+    axis = "y" if place == 0 else f"y{place + 1}"
+    name = f"{panel.name.lower()}_ms"
+    common = {"type": "scatter", "xaxis": "x", "yaxis": axis, "showlegend": False, "hoverinfo": "skip",
+              "mode": "lines", "fill": "toself", "line": {"width": 0}, "fillcolor": alpha(look.colour, 0.18)}
+    fast, slow = ([(p.rps, getattr(p, name) * panel.scale) for p in _drawn(end)] for end in (band.fast, band.slow))
+    corner = (fast[-1][0], max(fast[-1][1], slow[-1][1]))  # from the last stable load straight up
+    return [{**common, **dict(zip("xy", map(list, zip(*fast, corner, *reversed(slow), strict=True)), strict=True))}]
+
+
+def _keys(plan: Plan, bend: LoadPoint | None, ranged: Look | None, *, dark: bool) -> list[dict[str, Any]]:
     """The legend, once for all panels: entries without points of their own."""
     one = plan.per_instance
     load, most = (one.rps, one.max_rps) if one else (0.0, 0.0)
@@ -156,6 +179,9 @@ def _keys(plan: Plan, bend: LoadPoint | None, *, dark: bool) -> list[dict[str, A
         {**none, "mode": "markers", "marker": ring, "name": f"Planned load, {requests_per_s(load)}"},
         {**none, "mode": "markers", "marker": tint, "name": f"Every limit holds, up to {requests_per_s(most)}"},
     ]
+    if ranged:
+        hue = alpha(ranged.colour, 0.35)
+        keys.append({**none, "mode": "markers", "marker": {**tint, "color": hue}, "name": "80 % range of the curve"})
     if bend:
         dotted = {"color": NEUTRAL[dark], "width": 2, "dash": "dot"}
         keys.append({**none, "mode": "lines", "line": dotted, "name": f"Knee, {requests_per_s(bend.rps)}"})

@@ -37,7 +37,8 @@ _SYMBOLS = (
     "circle", "square", "diamond", "triangle-up", "cross", "x", "star", "pentagon", "hexagon", "triangle-down",
     "star-diamond", "hourglass",
 )  # fmt: skip
-_DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
+DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
+"""Line dashes in order of use."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +73,7 @@ def hardware_look(gpu_id: str, *, dark: bool = False) -> Look:
     return Look(
         name=gpu.name if gpu else gpu_id,
         colour=palette(dark=dark)[colour],
-        dash=_DASHES[place % len(_DASHES)],
+        dash=DASHES[place % len(DASHES)],
         symbol=_SYMBOLS[place % len(_SYMBOLS)],
     )
 

@@ -124,6 +124,9 @@ _LIMITS = (
 
 _HARDWARE = (
     _many("gpu", "GPUs considered", "Accelerators the customer would buy or rent.", "deployment.gpus"),
+    Field(key="proven", kind="switch", label="Only GPU types with published benchmarks",
+          path="deployment.measured_gpus_only",
+          help="Off: every type of the catalogue is considered, also those that nobody has published measurements of."),
     _many("engine", "Engines", "Serving engines.", "deployment.engines"),
     _many("prec", "Weight precision", "Number formats of the weights.", "deployment.precisions"),
     _many("kv", "KV-cache precision", "Number formats of the KV cache.", "deployment.kv_precisions"),
@@ -146,7 +149,7 @@ _HARDWARE = (
     _number("own_link", "Link of the accelerator", "GB/s", "1800", "GPU-to-GPU link such as NVLink, both directions "
             "together. Empty: PCIe.", "deployment.custom_gpus.link_gbs", short="Link"),
     _number("own_domain", "Accelerators linked together", "count", "8", "Accelerators in one server or rack that "
-            "share the link.", "deployment.custom_gpus.domain_gpus", short="Linked"),
+            "share the link. Empty: 8.", "deployment.custom_gpus.domain_gpus", short="Linked"),
     _number("own_watts", "Power of the accelerator", "W", "1000", "TDP of one accelerator.",
             "deployment.custom_gpus.tdp_watts", short="Power"),
     _number("own_usd", "Price of the accelerator", "USD", "40000", "Without the server around it.",

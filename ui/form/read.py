@@ -136,7 +136,8 @@ def _deployment(values: Values) -> dict[str, Any]:
     return {
         "gpus": chosen, "engines": list(values["engine"]), "precisions": list(values["prec"]),
         "kv_precisions": list(values["kv"]), **{key: list(values[key]) for key in ("tp", "pp", "ep")},
-        "custom_gpus": own, "location": values["where"], "spare_instances": _whole(values, "spare"),
+        "custom_gpus": own, "measured_gpus_only": values["proven"], "location": values["where"],
+        "spare_instances": _whole(values, "spare"),
         "max_utilization": _needed(values, "util") * FIELDS["util"].scale, "objective": values["obj"],
         "step_times": values["steps"],
     }
@@ -146,8 +147,9 @@ def _own_gpu(values: Values) -> dict[str, Any]:
     needed = {key: _needed(values, key) for key in ("own_mem", "own_bw", "own_fp16")}
     optional = {key: _optional(values, key) for key in ("own_fp8", "own_link", "own_watts", "own_usd")}
     named = {FIELDS[key].path.rpartition(".")[2]: number for key, number in (needed | optional).items()}
-    linked = _whole(values, "own_domain", default=8) if optional["own_link"] else 1
-    return {"id": OWN_GPU, "name": str(values["own_name"]).strip() or "Own accelerator", "domain_gpus": linked, **named}
+    asked = optional["own_link"] and str(values["own_domain"]).strip()
+    linked = {"domain_gpus": _whole(values, "own_domain")} if asked else {}
+    return {"id": OWN_GPU, "name": str(values["own_name"]).strip() or "Own accelerator", **linked, **named}
 
 
 def _measured(values: Values) -> dict[str, Any]:

@@ -13,12 +13,12 @@ from ui.form.read import OWN_GPU
 _FIXED: dict[str, Any] = {
     "model_by": "catalogue", "unit": "tokens", "lang": "English", "load": "rps", "avg_pct": "95", "per_user": "3",
     "hours": "8", "p2m": "2", "docs": "5", "turns": "0", "system": "300", "doc": "600", "question": "50",
-    "own_domain": "8", "growth": "0", "cached": "0", "spare": "0",
+    "growth": "0", "cached": "0", "spare": "0",
 }
 """What a field holds when the scenario does not use it: good starting points rather than blanks."""
 
-_PLAIN = ("name", "ttft", "itl", "e2e", "pct", "mode", "engine", "prec", "kv", "tp", "pp", "ep", "where", "util",
-          "spare", "obj", "steps", "growth", "usd_system", "usd_hour", "years")
+_PLAIN = ("name", "ttft", "itl", "e2e", "pct", "mode", "engine", "prec", "kv", "tp", "pp", "ep", "where", "proven",
+          "util", "spare", "obj", "steps", "growth", "usd_system", "usd_hour", "years")
 """Fields that hold exactly the value of their scenario key."""
 
 

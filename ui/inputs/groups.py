@@ -120,6 +120,7 @@ def _hardware() -> None:
             text("own_watts", "own_usd")
     with first:
         several("gpu")
+        switch("proven")
         segments("where")
         if state.restricted():
             st.button("Consider all hardware again", on_click=state.consider_all, key="all_hardware", width="stretch",

@@ -49,11 +49,16 @@ def _sentence(plan: Plan, *, previous: bool = False) -> None:
 def _infeasible(answer: Answer) -> None:
     with st.container(border=True):
         st.error(as_markdown(answer.plan.answer), icon=":material/block:")
-        nearest = sorted((e for e in answer.plan.excluded if e.fix), key=_how_much)[:_RELAXATIONS]
+        nearest = nearest_to_fit(answer.plan)[:_RELAXATIONS]
         if nearest:
             st.markdown("**Smallest changes that would make it fit**")
         for number, excluded in enumerate(nearest):
             _relaxation(excluded, answer, key=f"relax_{number}")
+
+
+def nearest_to_fit(plan: Plan) -> list[Excluded]:
+    """What one change would let in, the smallest change first."""
+    return sorted((e for e in plan.excluded if e.fix), key=_how_much)
 
 
 def _how_much(excluded: Excluded) -> tuple[str, float]:

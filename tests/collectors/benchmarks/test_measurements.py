@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from collectors.benchmarks import Deployment, read_benchmarks, to_measurements
-from sizing.point_rows import read_points
+from sizing.point_rows import points_of
 
 # The header of the evidence library, in its order, without the columns that describe a source.
 CALIBRATION = [
@@ -23,7 +23,7 @@ def test_columns_are_those_of_the_evidence_library(read):
 
 def test_engine_accepts_what_the_file_states(read):
     rows = to_measurements((*read("inferencex_agg_bmk.json").points, *read("made_up/own.csv").points))
-    points, errors = read_points(pd.DataFrame(rows))
+    points, errors = points_of(pd.DataFrame(rows))
     assert errors == {}
     assert {point.mode for point in points} == {"fixed_concurrency", "offline_max_throughput"}
     assert points[0].configuration.gpu.id == "h100_sxm"
@@ -32,10 +32,10 @@ def test_engine_accepts_what_the_file_states(read):
 def test_what_the_user_states_fills_what_the_file_lacks(samples):
     files = [(f"{rate}.json", (samples / f"vllm/bench_rate{rate}.json").read_bytes()) for rate in (4, 2)]
     imported = read_benchmarks(files)
-    assert len(read_points(pd.DataFrame(to_measurements(imported.points)))[1]) == 2, "no GPU is stated"
+    assert len(points_of(pd.DataFrame(to_measurements(imported.points)))[1]) == 2, "no GPU is stated"
     stated = Deployment(model="meta-llama/Llama-3.1-8B-Instruct", engine="vllm", gpu="L40S", gpus=1, tp=1)
     rows = to_measurements(imported.points, stated)
-    points, errors = read_points(pd.DataFrame(rows))
+    points, errors = points_of(pd.DataFrame(rows))
     assert errors == {}
     assert [point.rate_rps for point in points] == [2.0, 4.0]
     assert [point.mode for point in points] == ["fixed_rate", "fixed_rate"]

@@ -1,0 +1,77 @@
+"""How long Explore takes: its page script after one changed input, by view, and the engine functions behind it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from streamlit.testing.v1 import AppTest
+from streamlit.testing.v1.element_tree import Element
+
+from bench.page_latency import CHANGES, INPUT_KEY, PRESET_KEY, ROOT, RUN_LIMIT_S, page_durations
+from bench.table import Row
+from sizing import Scenario
+from sizing.explore import operating_points
+from sizing.length_map import gpus_over_lengths
+
+NAME = "Explore: page script after one changed input, warm; frontier and length map in the engine"
+
+PAGE = "pages/explore.py"
+PAGE_LIMIT_MS = 150.0
+POINTS_LIMIT_MS = 40.0
+MAP_LIMIT_MS = 80.0
+RUNS = 9
+PRESETS = ("chatbot", "reasoning", "nemo")
+VIEWS = ("Latency against throughput", "Load curve", "Lengths", "What can this serve?", "Shared pool")
+SHOWN = ("h100_sxm", "b200_sxm", "a100_sxm_80g", "mi300x", "gaudi3")
+SCENARIO: dict[str, object] = {
+    "model": "meta-llama/Meta-Llama-3-70B",
+    "workload": {"input_tokens": 3500, "output_tokens": 500, "peak_rps": 31},
+}
+
+
+def run() -> list[Row]:
+    """One row per preset and view, then the engine functions."""
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=RUN_LIMIT_S).run()
+    app.switch_page(PAGE).run()
+    rows = [_view(app, preset, view) for preset in PRESETS for view in VIEWS]
+    return [*rows, *_engine()]
+
+
+def _view(app: AppTest, preset: str, view: str) -> Row:
+    _run(app.selectbox(key=PRESET_KEY).select(preset))
+    app.session_state["show"] = view
+    _run(app)
+    before = int(app.text_input(key=INPUT_KEY).value or 0)
+    with page_durations() as durations:
+        for step in range(1, CHANGES + 1):
+            # A value not seen before: what is measured is an answer, not a cache.
+            _run(app.text_input(key=INPUT_KEY).set_value(str(before + step)))
+    limit = None if view == "Shared pool" else PAGE_LIMIT_MS
+    return Row(what=f"{preset}, {view}", unit="ms", samples=tuple(durations), limit=limit)
+
+
+def _run(what: AppTest | Element) -> None:
+    app = what.run()
+    if app.exception:
+        raise RuntimeError(f"{PAGE} failed: {app.exception[0].value}")
+
+
+def _engine() -> list[Row]:
+    scenario = Scenario.model_validate(SCENARIO)
+    prompts, outputs = [256.0 * 2**k for k in range(8)], [32.0 * 2**k for k in range(8)]
+    return [
+        _timed("operating points, 5 GPU types", POINTS_LIMIT_MS, lambda: operating_points(scenario, gpus=SHOWN)),
+        _timed("operating points, all GPU types", None, lambda: operating_points(scenario)),
+        _timed("length map, 8 x 8", MAP_LIMIT_MS, lambda: gpus_over_lengths(scenario, "h100_sxm", prompts, outputs)),
+    ]
+
+
+def _timed(what: str, limit: float | None, call: Callable[[], object]) -> Row:
+    call()
+    samples = []
+    for _ in range(RUNS):
+        start = time.perf_counter()
+        call()
+        samples.append(1000 * (time.perf_counter() - start))
+    return Row(what=what, unit="ms", samples=tuple(samples), limit=limit)

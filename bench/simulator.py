@@ -1,0 +1,110 @@
+"""How fast the discrete-event simulator is: CPU time per request, a replayed week, memory, first start."""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from functools import cache
+
+import numpy as np
+
+from bench.table import Row
+from sizing.question import understand
+from sizing.scenario.schema import Scenario
+from sizing.simulation.arrivals import Arrivals
+from sizing.simulation.drive import Outcome, drive
+from sizing.simulation.fleet import Fleet, Routing
+from sizing.simulation.planned import lengths_of, planned
+from sizing.simulation.pool import Measurement
+
+NAME = "Simulator: Llama 3 8B on H100, 1000/200 tokens (p95 3000/600), about 64 sequences per replica"
+
+REQUESTS = 300_000
+RUNS = 5
+SEQUENCES = 64.0
+WEEK_S, WEEK_RPS, WEEK_LIMIT_S = 7 * 86_400.0, 10.0, 60.0
+US_LIMIT = 1e6 / 300_000
+FIRST_START_LIMIT_S = 10.0
+MB = 2**20
+
+SCENARIO = {
+    "model": "meta-llama/Meta-Llama-3-8B-Instruct",
+    "workload": {
+        "input_tokens": {"p50": 1000, "p95": 3000}, "output_tokens": {"p50": 200, "p95": 600}, "peak_rps": 5,
+    },
+    "deployment": {"gpus": ["h100_sxm"], "engines": ["vllm"], "precisions": ["bf16"], "tp": [1]},
+}  # fmt: skip
+
+FIRST_START = """
+import time; start = time.perf_counter()
+from bench import simulator
+simulator.simulated(1, "round_robin", 5.0, 100)
+print(time.perf_counter() - start)
+"""
+
+
+def run() -> list[Row]:
+    """CPU time per request by fleet, the week, memory, and the first start with an empty compiler cache."""
+    first = _first_start()
+    rate = busy_rate()
+    rows = [Row(what="first start, compilation included", unit="s", samples=(first,), limit=FIRST_START_LIMIT_S)]
+    fleets: tuple[tuple[int, Routing], ...] = ((1, "round_robin"), (4, "least_requests"), (32, "least_requests"))
+    for replicas, routing in fleets:
+        samples = tuple(_us_per_request(replicas, routing, rate) for _ in range(RUNS))
+        rows.append(Row(what=f"{replicas} x {routing}", unit="us/request", samples=samples, limit=US_LIMIT))
+        rate_k = 1e3 / float(np.median(samples))
+        rows.append(Row(what=f"{replicas} x {routing}, rate per core", unit="k requests/s", samples=(rate_k,)))
+    before = _peak_mb()
+    start = time.perf_counter()
+    outcome = simulated(2, "round_robin", WEEK_RPS, int(WEEK_RPS * WEEK_S))
+    week = time.perf_counter() - start
+    what = f"one week at {WEEK_RPS:g} requests/s ({outcome.finished:,} requests, 2 replicas)"
+    rows.append(Row(what=what, unit="s", samples=(week,), limit=WEEK_LIMIT_S))
+    return [*rows, Row(what="memory the week added", unit="MB", samples=(_peak_mb() - before,), limit=50.0)]
+
+
+@cache
+def busy_rate() -> float:
+    """Requests/s per replica at which 64 sequences decode on average, by bisection."""
+    low, high = 1.0, 60.0
+    for _ in range(12):
+        middle = (low + high) / 2.0
+        outcome = simulated(1, "round_robin", middle, 20_000)
+        running = outcome.column("running_s").sum() / outcome.horizon_s
+        low, high = (middle, high) if running < SEQUENCES else (low, middle)
+    return low
+
+
+def simulated(replicas: int, routing: Routing, rate_rps: float, requests: int) -> Outcome:
+    """So many requests through a fleet of the planned replica."""
+    question = understand(Scenario.model_validate(SCENARIO))
+    chosen = planned(question)
+    if chosen is None:
+        raise RuntimeError("the benchmark's scenario has no deployment")
+    horizon = requests / rate_rps
+    stream = Arrivals(rate_rps=rate_rps).stream(lengths_of(question), horizon, 0)
+    fleet = Fleet(replicas=(chosen.replica,) * replicas, routing=routing)
+    return drive(fleet, stream, Measurement(expected=requests, horizon_s=horizon, bins=min(int(horizon), 3600)))
+
+
+def _us_per_request(replicas: int, routing: Routing, rate: float) -> float:
+    start = time.process_time()
+    outcome = simulated(replicas, routing, rate * replicas, REQUESTS)
+    return (time.process_time() - start) * 1e6 / outcome.finished
+
+
+def _first_start() -> float:
+    """Seconds until the first simulation is done in a new process without compiled code on disk."""
+    with tempfile.TemporaryDirectory() as empty:
+        done = subprocess.run(
+            [sys.executable, "-c", FIRST_START], env={"NUMBA_CACHE_DIR": empty, "PATH": ""}, check=True,
+            capture_output=True, text=True,
+        )  # fmt: skip
+    return float(done.stdout)
+
+
+def _peak_mb() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / MB

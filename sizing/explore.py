@@ -1,0 +1,265 @@
+"""Latency against throughput: what each GPU can do at its best, over every deployment and load.
+
+A frontier holds the points that no other beats on both axes. Each GPU has one within the limits; where lifting the
+limits would let it do better on both axes, those points are kept apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sizing.candidates import Configuration, Floats, table
+from sizing.capacity import at_rate
+from sizing.operating_point import (
+    MORE_IS_BETTER,
+    Loads,
+    OperatingPoint,
+    Performance,
+    XAxis,
+    YAxis,
+    configuration_of,
+    loads,
+    operating_point,
+    share_of_systems,
+)
+from sizing.quantity import Result, quantity
+from sizing.question import Question, understand
+from sizing.result import Deployed
+from sizing.scenario.schema import Scenario
+from sizing.screen import Evaluated, all_configurations, evaluate
+from sizing.spread import interval_of, with_slower_steps
+
+Split = Literal["none", "width", "engine"]
+SMALLEST_GAIN = 0.01
+"""A gain below 1 % on an axis is not worth another point."""
+FAR_BEHIND = 50.0
+"""A point this many times worse than the best of its curve is left out: hardware that idles almost all the time."""
+
+Rows = NDArray[np.intp]
+
+
+class Curve(Result):
+    """What one GPU can do at its best, from slow and cheap to fast and dear; ``points`` are within every limit."""
+
+    gpu: str = quantity("GPU", help="Catalogue id of the accelerator.")
+    variant: str = quantity("Variant", help="Width of the weights or engine it is held to; empty: the best.")
+    points: tuple[OperatingPoint, ...] = quantity("Points", help="Points within every limit, by growing x.")
+    beyond: tuple[OperatingPoint, ...] = quantity("Beyond a limit", help="What would be better without the limits.")
+
+
+class OperatingPoints(Result):
+    """Latency against throughput of the GPUs asked for."""
+
+    x: XAxis = quantity("Across", help="What grows to the right.")
+    y: YAxis = quantity("Upwards", help="What grows upwards.")
+    percentile: float = quantity("Percentile", "%", "asked", "Percentile of every latency.")
+    x_limit: float | None = quantity(
+        "Limit on x", "unit of x", "the limit that was asked; 1000 / ITL limit for tokens/s per user",
+        "Where the allowed region ends; none without such a limit.",
+    )
+    curves: tuple[Curve, ...] = quantity("Curves", help="One per GPU and variant, in the order of the question.")
+    planned: OperatingPoint | None = quantity("Planned", help="The deployment of the plan at its load.")
+    missing: tuple[str, ...] = quantity("Missing", help="GPUs that do not fit, or without price or power.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Search:
+    """What is searched: candidates under load, and which way each axis is better."""
+
+    question: Question
+    evaluated: Evaluated
+    found: Loads
+    x: XAxis
+    y: YAxis
+
+    def good(self, axis: XAxis | YAxis) -> Floats:
+        """An axis turned so that more is better, (C, K)."""
+        values: Floats = getattr(self.found, axis)
+        return values if axis in MORE_IS_BETTER else -values
+
+
+def operating_points(
+    scenario: Scenario,
+    *,
+    x: XAxis = "tokens_per_s_per_user",
+    y: YAxis = "output_tokens_per_s_per_gpu",
+    gpus: Sequence[str] = (),
+    split: Split = "none",
+    planned: tuple[Deployed, float] | None = None,
+) -> OperatingPoints:
+    """The frontier of each GPU, with the 80 % interval of every point.
+
+    ``gpus`` narrows the considered GPUs (all of them when empty); ``split`` draws one frontier per width of the weights
+    or engine; ``planned`` is a deployment and the requests/s of one of its instances. Raises InvalidScenario.
+    """
+    question = understand(scenario)
+    shown = tuple(g for g in question.gpus if not gpus or g.id in gpus)
+    candidates = all_configurations(replace(question, gpus=shown))
+    evaluated = evaluate(question, candidates)
+    share = share_of_systems(question, evaluated.candidates)
+    search = _Search(question=question, evaluated=evaluated, found=loads(question, evaluated, share), x=x, y=y)
+    group, names = _groups(evaluated.candidates.rows, split)
+    within, beyond = _frontiers(search, group)
+    curves = _curves(search, group, names, within, beyond)
+    seen = {c.gpu for c in curves}
+    return OperatingPoints(
+        x=x, y=y, percentile=question.limits.percentile, x_limit=_x_limit(question, x), curves=curves,
+        planned=_planned(question, *planned) if planned else None,
+        missing=tuple(g.id for g in shown if g.id not in seen),
+    )
+
+
+def undominated(good_x: Floats, good_y: Floats, group: NDArray[np.int64]) -> Rows:
+    """Points (N,) that no other of their group beats on both axes (more is better), by group and falling ``good_x``.
+
+    A point that gains less than 1 % upwards is left out; one that loses less than 1 % across takes the place of the
+    last. Points that are not finite never count.
+    """
+    usable = np.flatnonzero(np.isfinite(good_x) & np.isfinite(good_y))
+    order = usable[np.lexsort((-good_y[usable], -good_x[usable], group[usable]))]
+    kept: list[int] = []
+    last, best, anchor = -1, -np.inf, np.inf
+    for i in order[_record(good_y[order], group[order])]:
+        here = int(group[i])
+        if here == last and good_y[i] - best <= SMALLEST_GAIN * abs(good_y[i]):
+            continue
+        if here == last and anchor - good_x[i] <= SMALLEST_GAIN * abs(anchor):
+            kept[-1] = int(i)
+        else:
+            kept.append(int(i))
+            anchor = good_x[i]
+        last, best = here, good_y[i]
+    return np.array(kept, dtype=np.intp)
+
+
+def _record(values: Floats, group: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which values exceed all earlier ones of their group; groups are in growing order."""
+    if not len(values):
+        return np.zeros(0, dtype=np.bool_)
+    low, high = values.min(), values.max()
+    raised = group + (values - low) / max(high - low, 1e-300) / 2.0  # no value of a group reaches into the next
+    before = np.concatenate([[-1.0], np.maximum.accumulate(raised)[:-1]])
+    return np.asarray(raised > before)
+
+
+def _groups(rows: Sequence[Configuration], split: Split) -> tuple[NDArray[np.int64], list[tuple[str, str]]]:
+    """Which curve each row belongs to, and the curves as (GPU, variant)."""
+    variant: Callable[[Configuration], str] = {
+        "none": lambda r: "", "width": lambda r: r.precision.width, "engine": lambda r: r.engine.id
+    }[split]
+    number: dict[tuple[str, str], int] = {}
+    group = np.array([number.setdefault((r.gpu.id, variant(r)), len(number)) for r in rows], dtype=np.int64)
+    return group, list(number)
+
+
+def _frontiers(search: _Search, group: NDArray[np.int64]) -> tuple[Rows, Rows]:
+    """Flat indices into (C, K): the frontier within the limits, and what beats it or goes beyond it without them."""
+    loads_each = search.found.rps.shape[1]
+    of_point = np.repeat(group, loads_each)
+    good_x, good_y = search.good(search.x).ravel(), search.good(search.y).ravel()
+    held = search.found.feasible.ravel() & np.isfinite(good_y)
+    within = undominated(np.where(held & _near_the_best(good_y, held, of_point), good_x, np.nan), good_y, of_point)
+    anywhere = np.isfinite(good_y)
+    free = undominated(np.where(_near_the_best(good_y, anywhere, of_point), good_x, np.nan), good_y, of_point)
+    return within, free[~held[free]]
+
+
+def _near_the_best(good_y: Floats, counted: NDArray[np.bool_], group: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which points are less than ``FAR_BEHIND`` times worse than the best counted point of their group."""
+    best = np.full(int(group.max(initial=-1)) + 1, -np.inf)
+    np.maximum.at(best, group[counted], good_y[counted])
+    factor = np.where(best > 0, 1.0 / FAR_BEHIND, FAR_BEHIND)  # where less is better, the values are negative
+    return np.asarray(good_y >= (best * factor)[group])
+
+
+def _curves(
+    search: _Search, group: NDArray[np.int64], names: Sequence[tuple[str, str]], within: Rows, beyond: Rows
+) -> tuple[Curve, ...]:
+    """One curve per group that has points, each by growing x."""
+    everyone = np.zeros(len(within), dtype=np.int64)
+    good_x, good_y = search.good(search.x).ravel()[within], search.good(search.y).ravel()[within]
+    best = set(within[undominated(good_x, good_y, everyone)].tolist())
+    found, each = search.found, search.found.rps.shape[1]
+    rows = search.evaluated.candidates.rows
+    ends = _ends(search, within)
+    inside: dict[int, list[OperatingPoint]] = {}
+    outside: dict[int, list[OperatingPoint]] = {}
+    for i in within.tolist():
+        fast, slow = ends[i]
+        point = operating_point(rows[i // each], found, divmod(i, each), best=i in best, fast=fast, slow=slow)
+        inside.setdefault(int(group[i // each]), []).append(point)
+    for i in beyond.tolist():
+        outside.setdefault(int(group[i // each]), []).append(operating_point(rows[i // each], found, divmod(i, each)))
+
+    def by_x(points: list[OperatingPoint]) -> tuple[OperatingPoint, ...]:
+        return tuple(sorted(points, key=lambda p: float(getattr(p.expected, search.x))))
+
+    return tuple(
+        Curve(gpu=gpu, variant=variant, points=by_x(inside.get(g, [])), beyond=by_x(outside.get(g, [])))
+        for g, (gpu, variant) in enumerate(names)
+        if g in inside or g in outside
+    )
+
+
+def _ends(search: _Search, points: Rows) -> dict[int, tuple[Performance, Performance]]:
+    """Each point with all step times at the fast and the slow end of their interval, at the same concurrency."""
+    each = search.found.rps.shape[1]
+    index = np.unique(points // each)
+    if not len(index):
+        return {}
+    candidates = search.evaluated.candidates.take(index)
+    share = share_of_systems(search.question, candidates)
+    spreads = [[interval_of(search.question, what, r) for r in candidates.rows] for what in ("decode", "prefill")]
+    at_end = []
+    for end in ("low_factor", "high_factor"):
+        decode, prefill = (np.array([getattr(s, end) for s in kind]) for kind in spreads)
+        there = with_slower_steps(search.question, search.evaluated, index, decode, prefill)
+        at_end.append(loads(search.question, there, share))
+    place = {int(row): i for i, row in enumerate(index)}
+    where = {int(i): (place[int(i) // each], int(i) % each) for i in points}
+    return {
+        i: _ordered(search.found.performance(i // each, i % each), *(end.performance(*at) for end in at_end))
+        for i, at in where.items()
+    }
+
+
+def _ordered(expected: Performance, fast: Performance, slow: Performance) -> tuple[Performance, Performance]:
+    """Both ends, each figure no better (slow) and no worse (fast) than expected: at the same concurrency slower steps
+    carry a smaller rate, so that a prompt may even wait less."""
+    ends = []
+    for end, more, less in ((fast, max, min), (slow, min, max)):
+        figures = {
+            name: value if value is None else (less if name.endswith("_ms") or name.startswith("usd") else more)(
+                value, getattr(expected, name))
+            for name, value in end.model_dump().items()
+        }
+        ends.append(Performance(**figures))
+    return ends[0], ends[1]
+
+
+def _planned(question: Question, deployed: Deployed, rps: float) -> OperatingPoint | None:
+    """The deployment of a plan at its load; None when it is not one of the considered ones."""
+    row = configuration_of(question, deployed)
+    evaluated = evaluate(question, table([row] if row else []))
+    if not len(evaluated):
+        return None
+    found = loads(question, evaluated, share_of_systems(question, evaluated.candidates))
+    position = at_rate(evaluated.state.rps, np.array([rps]))
+    there = {name: position.of(getattr(found, name))[:, None] for name in vars(found) if name != "feasible"}
+    there["usd_per_million_output_tokens"] *= there["rps"] / rps  # interpolated in a rate that is known exactly
+    at_plan = Loads(feasible=np.ones((1, 1), dtype=np.bool_), **there)
+    return operating_point(evaluated.candidates.rows[0], at_plan, (0, 0))
+
+
+def _x_limit(question: Question, x: XAxis) -> float | None:
+    """The limit in the unit of the axis; None without one."""
+    limits = question.limits
+    limit = {
+        "tokens_per_s_per_user": 1.0 / limits.itl_s, "ttft_ms": limits.ttft_s * 1e3, "e2e_ms": limits.e2e_s * 1e3
+    }[x]
+    return float(limit) if np.isfinite(limit) and limit > 0 else None

@@ -1,0 +1,1 @@
+"""Discrete-event simulation of a deployment under real traffic: percentiles, queues, goodput at the asked load."""

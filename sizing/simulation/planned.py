@@ -1,0 +1,105 @@
+"""The deployment a scenario's plan chooses, as a fleet that can be simulated; and its traffic."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from sizing.candidates import Configuration, table
+from sizing.memory import memory_fit
+from sizing.question import Question
+from sizing.ranking import order
+from sizing.scenario.schema import Gamma, LengthSpread, Profile
+from sizing.scenario.schema import Length as AskedLength
+from sizing.screen import Evaluated, all_configurations, evaluate, size
+from sizing.simulation.arrivals import Arrivals
+from sizing.simulation.fleet import Replica
+from sizing.simulation.grid import Speculation, roofline_grid
+from sizing.simulation.request_lengths import DrawnLengths, FixedLength, Length, LognormalLength
+from sizing.steps.roofline import roofline
+
+NO_EVICTION = ("trtllm",)
+"""Engines that admit only what they can finish (TensorRT-LLM docs: default capacity scheduler GUARANTEED_NO_EVICT)."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Planned:
+    """The best deployment of a plan: ``working`` instances (spares not counted) of ``row``."""
+
+    row: Configuration
+    working: int
+    replica: Replica
+
+
+def planned(question: Question) -> Planned | None:
+    """What the plan would choose; None when nothing meets the limits."""
+    evaluated = evaluate(question, all_configurations(question))
+    sized = size(question, evaluated)
+    ranked = order(sized, evaluated, question.scenario.deployment.objective)
+    if not len(ranked):
+        return None
+    best = int(ranked[0])
+    index = int(sized.index[best])
+    working = int(sized.instances[best]) - question.scenario.deployment.spare_instances
+    return Planned(
+        row=evaluated.candidates.rows[index], working=working, replica=replica_at(question, evaluated, index)
+    )
+
+
+def replica_at(question: Question, evaluated: Evaluated, index: int) -> Replica:
+    """One evaluated candidate as a replica, with the step times it was evaluated with."""
+    row = evaluated.candidates.rows[index]
+    replica = as_replica(question, row)
+    times = evaluated.times.take(np.array([index]))
+    if evaluated.sources[index] == replica.grid.source:
+        return replica
+    concurrency = evaluated.state.concurrency[[index]]
+    reference = roofline().times(question.model, table([row]), question.traffic, concurrency)
+    return replace(replica, grid=replica.grid.fitted_to(times, reference, concurrency[0]))
+
+
+def as_replica(question: Question, row: Configuration, *, speculation: Speculation | None = None) -> Replica:
+    """A configuration as a replica: engine defaults, KV cache that memory leaves, step times of the roofline.
+
+    KV tokens = sequences of mean length that fit x their tokens in whole blocks, which is exact for full attention.
+    Pipeline stages and attention-DP ranks take a token budget each; DP ranks a full set of sequences each.
+    """
+    speculation = speculation or Speculation()
+    traffic, engine = question.traffic, row.engine
+    tokens = traffic.input_tokens + traffic.output_tokens
+    memory = memory_fit(question.model, table([row]), tokens)
+    block = float(engine.block_tokens)
+    held = math.ceil(tokens / block) * block
+    per_rank = float(memory.kv_available[0] / max(float(memory.kv_per_sequence[0]), 1.0))
+    sequences = engine.sequences(row.gpu) * row.dp
+    return Replica(
+        grid=roofline_grid(question.model, row, sequences, speculation=speculation), max_sequences=sequences,
+        token_budget=max(float(engine.budget(row.gpu) * row.pp * row.dp), sequences * (speculation.draft_tokens + 1.0)),
+        kv_tokens=max(per_rank * held * row.dp, block), block_tokens=block, speculation=speculation,
+        reserve_output=engine.runs_as in NO_EVICTION,
+    )
+
+
+def lengths_of(question: Question) -> DrawnLengths:
+    """Lengths of the requests a scenario describes."""
+    workload = question.scenario.workload
+    return DrawnLengths(
+        prompt=_length(workload.input_tokens), output=_length(workload.output_tokens),
+        cached_tokens=workload.prefix_cached_tokens,
+    )
+
+
+def _length(asked: AskedLength) -> Length:
+    if isinstance(asked, LengthSpread):
+        return LognormalLength(p50=asked.p50, p95=asked.p95)
+    return FixedLength(tokens=asked)
+
+
+def arrivals_of(question: Question) -> Arrivals:
+    """Arrivals at the peak rate of a scenario; a daily profile peaks there in its busiest hour."""
+    asked, peak = question.scenario.workload.arrivals, question.demand.peak_rps
+    if isinstance(asked, Profile):
+        return Arrivals(rate_rps=peak, profile=tuple(asked.profile))
+    return Arrivals(rate_rps=peak, cv=asked.gamma.cv if isinstance(asked, Gamma) else 1.0)

@@ -1,0 +1,95 @@
+"""Explore in a real browser: a cold deep link, a click that becomes a deployment, themes and the phone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import parse_qs, urlparse
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.e2e.browser import Watch, new_page, settle
+from tests.e2e.conftest import OpenPage
+from tests.e2e.dashboard import running_dashboard
+
+LINK = "explore?isl=3500&osl=500&gpu=H100+SXM5+80GB&gpu=H200+SXM+141GB&name=Deep+link"
+POINTS = ".js-plotly-plot .scatterlayer .trace .points path.point"
+SIDEWAYS = "() => { const m = document.querySelector('[data-testid=stMain]'); return m.scrollWidth - m.clientWidth }"
+
+
+def test_cold_deep_link_opens_explore_with_its_inputs(browser: Browser, tmp_path: Path) -> None:
+    with running_dashboard(tmp_path, cold=True) as cold:
+        watch = Watch(host=urlparse(cold.url).hostname)
+        page = new_page(browser, watch, width=1440, height=900, scheme="light")
+        page.goto(f"{cold.url}/{LINK}", wait_until="load")
+        settle(page)
+        expect(page.get_by_test_id("stMain").get_by_text("Deep link").first).to_be_visible()
+        assert "H100 SXM5" in answer(page)
+        assert parse_qs(urlparse(page.url).query)["isl"] == ["3500"]
+        page.context.close()
+        assert not cold.bugs()
+        assert not watch.complaints
+
+
+def test_a_clicked_point_is_sized(open_page: OpenPage) -> None:
+    page = open_page(LINK, height=1100)
+    marks = page.locator(POINTS)
+    box = marks.nth(5).bounding_box()
+    assert box
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.wait_for_url("**/size?**")
+    settle(page)
+    link = parse_qs(urlparse(page.url).query)
+    assert link["gpu"][0] in ("H100 SXM5 80GB", "H200 SXM 141GB")
+    assert len(link["gpu"]) == len(link["engine"]) == len(link["prec"]) == len(link["tp"]) == 1
+    assert link["isl"] == ["3500"]
+    assert link["gpu"][0] in answer(page)
+    expect(page.get_by_role("button", name="Consider all hardware again")).to_be_visible()
+
+
+def test_inputs_go_along_from_size_to_explore_and_back(open_page: OpenPage) -> None:
+    page = open_page("size?osl=77&gpu=H100+SXM5+80GB")
+    there = answer(page)
+    page.get_by_test_id("stSidebarNavLink").filter(has_text="Explore").click()
+    settle(page)
+    assert answer(page) == there
+    page.get_by_role("button", name="Change inputs").click()
+    settle(page)
+    box = page.get_by_role("textbox", name="Output (tokens)", exact=True)
+    assert box.input_value() == "77"
+    box.fill("500")
+    box.press("Enter")
+    settle(page)
+    page.keyboard.press("Escape")
+    changed = answer(page)
+    page.get_by_test_id("stSidebarNavLink").filter(has_text="Size").click()
+    settle(page)
+    assert answer(page) == changed
+    assert parse_qs(urlparse(page.url).query)["osl"] == ["500"]
+
+
+@pytest.mark.parametrize("view", ["Latency against throughput", "Load curve", "Lengths"])
+@pytest.mark.parametrize(("width", "scheme"), [(1440, "dark"), (390, "light"), (390, "dark")])
+def test_charts_are_drawn_on_every_screen(
+    open_page: OpenPage, tmp_path: Path, view: str, width: int, scheme: str
+) -> None:
+    page = open_page(f"{LINK}&show={view.replace(' ', '+')}", width=width, scheme=scheme)  # type: ignore[arg-type]
+    expect(page.locator(".js-plotly-plot .main-svg").first).to_be_visible()
+    assert page.evaluate(SIDEWAYS) <= 1
+    page.screenshot(path=str(tmp_path / f"explore-{width}-{scheme}.png"), full_page=True)
+
+
+def test_a_csv_of_the_frontier_can_be_downloaded(open_page: OpenPage) -> None:
+    page = open_page(LINK, height=1300)
+    page.get_by_text("Latency against throughput: table and CSV").click()
+    settle(page)
+    with page.expect_download() as download:
+        page.get_by_role("button", name="CSV", exact=True).click()
+    text = Path(download.value.path()).read_text(encoding="utf-8")
+    assert text.startswith("GPU,Deployment of one instance,")
+    assert "H200 SXM 141GB" in text
+
+
+def answer(page: Page) -> str:
+    """The answer sentence."""
+    return page.get_by_role("heading", level=4).first.inner_text()

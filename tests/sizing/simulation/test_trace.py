@@ -1,0 +1,118 @@
+"""Traces in every format, and every way in which they can be wrong: a sentence per row."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sizing.errors import InvalidTrace
+from sizing.simulation import trace as module
+from sizing.simulation.trace import read_trace
+
+
+def written(folder: Path, text: str, name: str = "trace.csv") -> Path:
+    path = folder / name
+    path.write_text(text)
+    return path
+
+
+def problems(path: Path, **kwargs: float) -> tuple[str, ...]:
+    with pytest.raises(InvalidTrace) as caught:
+        read_trace(path, **kwargs)
+    return caught.value.problems
+
+
+def test_own_format_counts_from_the_first_request(tmp_path: Path) -> None:
+    text = "timestamp,input_tokens,output_tokens,cached_tokens\n100,10,5,0\n101.5,20,6,8\n"
+    found = read_trace(written(tmp_path, text))
+    assert found.time_s.tolist() == [0.0, 1.5]
+    assert found.tokens.tolist() == [[10, 20], [5, 6], [0, 8]]
+    assert found.notes == ()
+    chunk = next(found.stream())
+    assert chunk[:6].tolist() == [[0, 1.5], [0, 1.5], [10, 20], [5, 6], [0, 8], [-1, -1]]
+
+
+def test_azure_dates_are_read(tmp_path: Path) -> None:
+    rows = "2023-11-16 18:17:03.9799600,4808,10\n2023-11-16 18:17:04.0319600,3180,8\n"
+    text = "TIMESTAMP,ContextTokens,GeneratedTokens\n" + rows
+    assert read_trace(written(tmp_path, text)).time_s.tolist() == pytest.approx([0.0, 0.052])
+
+
+def test_mooncake_milliseconds_and_gzip_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "mooncake.csv.gz"
+    with gzip.open(path, "wt") as out:
+        out.write("timestamp_ms,input_length,output_length,prefix_tokens_seen_before\n0,6758,500,0\n3000,7322,490,512\n")
+    found = read_trace(path)
+    assert found.time_s.tolist() == [0.0, 3.0]
+    assert found.tokens[2].tolist() == [0, 512]
+
+
+def test_parquet_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "trace.parquet"
+    pd.DataFrame({"timestamp": [1.0, 2.0], "input_tokens": [5, 6], "output_tokens": [7, 8]}).to_parquet(path)
+    assert read_trace(path).tokens.tolist() == [[5, 6], [7, 8], [0, 0]]
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ("-1,10,5", "timestamp is negative: -1"),
+        ("nan,10,5", "timestamp is not a time: “nan”"),
+        ("soon,10,5", "timestamp is not a time: “soon”"),
+        ("1,,5", "input_tokens is not a number: “nan”"),
+        ("1,inf,5", "input_tokens is not a number: “inf”"),
+        ("1,ten,5", "input_tokens is not a number: “ten”"),
+        ("1,10,0", "output_tokens must be at least 1, not 0"),
+        ("1,-3,5", "input_tokens must be at least 1, not -3"),
+        ("1,1000000,5", "1,000,005 tokens (prompt and output) are more than the 131,072 that fit"),
+    ],
+)
+def test_a_faulty_row_is_named(tmp_path: Path, row: str, said: str) -> None:
+    path = written(tmp_path, f"timestamp,input_tokens,output_tokens\n0,10,5\n{row}\n2,10,5\n")
+    assert problems(path, max_tokens=131_072) == (f"trace.csv, row 3: {said}.",)
+
+
+def test_many_faults_are_counted_not_listed(tmp_path: Path) -> None:
+    path = written(tmp_path, "timestamp,input_tokens,output_tokens\n" + "0,0,5\n" * 1000)
+    found = problems(path)
+    assert len(found) == 6
+    assert found[-1] == "trace.csv: 995 more problems of this kind."
+
+
+def test_disorder_and_gaps_are_mended_and_mentioned(tmp_path: Path) -> None:
+    rows = [f"{t},10,5" for t in [5, 3, *range(10, 300), 2000]]
+    found = read_trace(written(tmp_path, "timestamp,input_tokens,output_tokens\n" + "\n".join(rows)))
+    assert np.all(np.diff(found.time_s) >= 0)
+    assert found.notes == (
+        "trace.csv was not in order of time (1 steps back): sorted.",
+        "trace.csv has no request for 1,701 s from 296 s on.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "trace.csv cannot be read as a table: No columns to parse from file."),
+        ("a,b\n1,2\n", "trace.csv lacks timestamp and input_tokens and output_tokens (found: a, b)."),
+        ("timestamp,input_tokens,output_tokens\n", "trace.csv holds no requests."),
+    ],
+)
+def test_a_file_that_is_no_trace_is_refused(tmp_path: Path, text: str, said: str) -> None:
+    assert problems(written(tmp_path, text)) == (said,)
+
+
+def test_a_missing_or_broken_file_is_refused(tmp_path: Path) -> None:
+    assert "There is no file" in problems(tmp_path / "none.csv")[0]
+    assert "cannot be read as a table" in problems(written(tmp_path, "not zipped", "trace.csv.gz"))[0]
+    assert "cannot be read as a table" in problems(written(tmp_path, "not parquet", "trace.parquet"))[0]
+
+
+def test_too_many_rows_are_refused_before_they_are_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_ROWS", 2_500)
+    monkeypatch.setattr(module, "ROWS_AT_ONCE", 1_000)
+    path = written(tmp_path, "timestamp,input_tokens,output_tokens\n" + "0,1,5\n" * 4000)
+    assert problems(path) == ("trace.csv has more than 2,500 rows: cut it into shorter traces.",)

@@ -1,0 +1,84 @@
+"""GPUs over prompt and output length: the same as a plan at every cell, and monotone where it must be."""
+
+from __future__ import annotations
+
+import pytest
+
+from sizing import Scenario, plan
+from sizing.errors import SizingError
+from sizing.length_map import around, gpus_over_lengths
+
+PROMPTS, OUTPUTS = (200.0, 1000.0, 4000.0), (50.0, 300.0, 1000.0)
+
+
+def scenario(**workload: object) -> Scenario:
+    return Scenario.model_validate({
+        "model": "meta-llama/Meta-Llama-3-8B-Instruct",
+        "workload": {"input_tokens": 1000, "output_tokens": 300, "peak_rps": 20, **workload},
+        "deployment": {"objective": "gpus"},
+    })
+
+
+def at(input_tokens: float, output_tokens: float, **workload: object) -> Scenario:
+    changed = scenario(**{**workload, "input_tokens": input_tokens, "output_tokens": output_tokens})
+    return changed.model_copy(update={"deployment": changed.deployment.model_copy(update={"gpus": ["h100_sxm"]})})
+
+
+def test_every_cell_is_the_plan_for_its_lengths() -> None:
+    found = gpus_over_lengths(scenario(), "h100_sxm", PROMPTS, OUTPUTS)
+    for row, prompt in zip(found.rows, PROMPTS, strict=True):
+        for cell, output in zip(row, OUTPUTS, strict=True):
+            deployed = plan(at(prompt, output), alternatives=0).deployment
+            assert deployed
+            assert (cell.gpus, cell.systems) == (deployed.gpus, deployed.systems)
+
+
+def test_the_cached_share_of_the_prompt_stays_as_it_is() -> None:
+    cached = scenario(prefix_cached_tokens=600)
+    ((cell,),) = gpus_over_lengths(cached, "h100_sxm", [4000], [300]).rows
+    deployed = plan(at(4000, 300, prefix_cached_tokens=2400), alternatives=0).deployment
+    assert deployed
+    assert cell.gpus == deployed.gpus
+
+
+def test_longer_prompts_never_need_fewer_gpus() -> None:
+    found = gpus_over_lengths(scenario(), "h100_sxm", [2.0**k for k in range(6, 13)], OUTPUTS)
+    for column in range(len(OUTPUTS)):
+        needed = [row[column].gpus or 10**9 for row in found.rows]
+        assert needed == sorted(needed)
+
+
+def test_what_cannot_be_served_says_why() -> None:
+    found = gpus_over_lengths(scenario(), "h100_sxm", [1000, 9000], [300])
+    assert found.rows[0][0].reason == ""
+    beyond = found.rows[1][0]
+    assert beyond.gpus is None
+    assert beyond.reason == "Beyond the context window of 8,192 tokens."
+    huge = scenario().model_dump() | {"model": {"name": "Huge", "params_b": 1000}}
+    ((cell,),) = gpus_over_lengths(Scenario.model_validate(huge), "l4", [1000], [300]).rows
+    assert cell.reason == "Does not fit in memory."
+
+
+def test_one_output_token_has_no_itl_to_limit() -> None:
+    ((cell,),) = gpus_over_lengths(scenario(), "h100_sxm", [1000], [1]).rows
+    assert cell.gpus
+
+
+def test_lengths_around_a_scenario_hold_its_own() -> None:
+    prompts, outputs = around(scenario())
+    assert (prompts[3], outputs[3]) == (1000, 300)
+    assert prompts == tuple(sorted(prompts))
+    assert all(n >= 1 for n in around(scenario(output_tokens=2))[1])
+
+
+@pytest.mark.parametrize("bad", [0, -5, float("nan"), float("inf"), 1e9, "many"])
+def test_a_length_that_is_none_is_refused(bad: object) -> None:
+    with pytest.raises(SizingError, match="Prompt length must be"):
+        gpus_over_lengths(scenario(), "h100_sxm", [bad], [100])  # type: ignore[list-item]
+
+
+def test_too_many_cells_and_a_gpu_that_is_not_considered_are_refused() -> None:
+    with pytest.raises(SizingError, match="at most 1,024 cells"):
+        gpus_over_lengths(scenario(), "h100_sxm", range(1, 50), range(1, 50))
+    with pytest.raises(SizingError, match="abacus is not among the GPUs considered"):
+        gpus_over_lengths(scenario(), "abacus", [100], [100])

@@ -1,0 +1,82 @@
+"""What Explore computes, once for everybody: keyed by the scenario, so that a control that only redraws costs nothing.
+
+Results are frozen, so sessions share them without a copy.
+"""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from sizing.explore import OperatingPoints, Split, operating_points
+from sizing.inverse import LimitName, Pushed, Served, longest_prompt, served_by_budget, served_by_gpus, tightest_limit
+from sizing.length_map import LengthMap, around, gpus_over_lengths, on_gpu
+from sizing.load_band import LoadBand, load_band
+from sizing.measured_points import MeasuredPoint, measured_points
+from sizing.operating_point import XAxis, YAxis
+from sizing.pool import Pool, PoolObjective, place
+from sizing.result import Plan
+from sizing.scenario.schema import Scenario
+from ui.cached import plan_of
+
+_KEPT = {"max_entries": 64, "ttl": "6h", "show_spinner": False}
+LIMITS: tuple[LimitName, ...] = ("ttft_ms", "itl_ms", "e2e_ms")
+
+
+def _scenario(scenario_json: str) -> Scenario:
+    return Scenario.model_validate_json(scenario_json)
+
+
+@st.cache_resource(**_KEPT)
+def points_of(scenario_json: str, x: XAxis, y: YAxis, gpus: tuple[str, ...], split: Split) -> OperatingPoints:
+    """Latency against throughput, with the plan's own deployment at its load."""
+    scenario, plan = _scenario(scenario_json), plan_of(scenario_json)
+    return operating_points(scenario, x=x, y=y, gpus=gpus, split=split, planned=_planned(scenario, plan))
+
+
+def _planned(scenario: Scenario, plan: Plan) -> tuple | None:
+    if scenario.measured is not None or plan.deployment is None or plan.per_instance is None:
+        return None
+    return plan.deployment, plan.per_instance.rps
+
+
+@st.cache_resource(**_KEPT)
+def measured_of(scenario_json: str, gpus: tuple[str, ...]) -> tuple[MeasuredPoint, ...]:
+    """The published measurements nearest to the scenario."""
+    return measured_points(_scenario(scenario_json), gpus)
+
+
+@st.cache_resource(**_KEPT)
+def band_of(scenario_json: str) -> LoadBand:
+    """The 80 % range of the load curve of the plan's deployment."""
+    deployed = plan_of(scenario_json).deployment
+    return load_band(_scenario(scenario_json), deployed) if deployed else LoadBand(fast=(), slow=())
+
+
+@st.cache_resource(**_KEPT)
+def lengths_of(scenario_json: str, gpu: str) -> LengthMap:
+    """GPUs needed over the lengths around those of the scenario."""
+    scenario = _scenario(scenario_json)
+    return gpus_over_lengths(scenario, gpu, *around(scenario))
+
+
+@st.cache_resource(**_KEPT)
+def served_of(scenario_json: str, gpu: str, gpus: int | None, usd_per_month: float | None) -> Served:
+    """What a number of GPUs of one kind, or a budget for them, serves. Raises SizingError."""
+    scenario = on_gpu(_scenario(scenario_json), gpu)
+    return served_by_gpus(scenario, gpus) if gpus is not None else served_by_budget(scenario, usd_per_month or 0.0)
+
+
+@st.cache_resource(**_KEPT)
+def pushed_of(scenario_json: str, gpu: str, gpus: int) -> tuple[Pushed, ...]:
+    """How far the prompt and each limit that holds can be pushed on these GPUs."""
+    scenario = on_gpu(_scenario(scenario_json), gpu)
+    held = [name for name in LIMITS if getattr(scenario.limits, name) is not None]
+    streamed = scenario.workload.mode == "streaming"
+    usable = held if streamed else [n for n in held if n == "e2e_ms" and scenario.workload.mode == "sequential"]
+    return (longest_prompt(scenario, gpus), *(tightest_limit(scenario, name, gpus) for name in usable))
+
+
+@st.cache_resource(**_KEPT)
+def pool_of(scenario_jsons: tuple[str, ...], objective: PoolObjective) -> Pool:
+    """The shared pool of several scenarios. Raises SizingError."""
+    return place([_scenario(one) for one in scenario_jsons], objective)

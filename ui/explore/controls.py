@@ -1,0 +1,104 @@
+"""The controls of the frontier, and which GPUs it shows unasked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from sizing.explore import Split
+from sizing.operating_point import XAxis, YAxis
+from sizing.result import Plan
+from sizing.scenario.schema import Scenario
+from ui import cached
+from ui.choices import label
+from ui.figures.template import hardware_look
+from ui.form.read import OWN_GPU
+from ui.results.answer import nearest_to_fit
+
+MOST_UNASKED = 5
+X_LABELS: dict[XAxis, str] = {"tokens_per_s_per_user": "Speed for a user", "ttft_ms": "TTFT", "e2e_ms": "E2E"}
+Y_LABELS: dict[YAxis, str] = {
+    "output_tokens_per_s_per_gpu": "Rate per GPU", "usd_per_million_output_tokens": "USD per million",
+    "output_tokens_per_s_per_kw": "Rate per kW",
+}
+SPLIT_LABELS: dict[Split, str] = {"none": "Best", "width": "Precision", "engine": "Engine"}
+RANGE_LABELS = {"plan": "Plan", "all": "All", "none": "None"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class View:
+    """What the frontier shows: axes, GPUs, lines per GPU, and the GPUs whose 80 % range is tinted."""
+
+    x: XAxis
+    y: YAxis
+    gpus: tuple[str, ...]
+    split: Split
+    ranges: tuple[str, ...]
+
+
+def draw_controls(scenario: Scenario, plan: Plan) -> View:
+    """Axes and lines in one row, the GPUs below."""
+    across, up = st.columns(2, gap="medium")
+    with across:
+        x = _choice("x", "Across", X_LABELS, "Speed for a user: output tokens/s of one answer, 1 / ITL.")
+    with up:
+        y = _choice("y", "Upwards", Y_LABELS, "Output tokens/s per GPU, USD per million output tokens, or output "
+                    "tokens/s per kW. Cost and power are those of full systems.")
+    kinds, split_by, ranged = st.columns([4, 3, 3], gap="medium")
+    unasked, considered = leading_gpus(plan, scenario), _considered(scenario)
+    with kinds:
+        asked = st.multiselect(
+            "GPUs shown", considered, key="shown", bind="query-params", wrap=True,
+            format_func=lambda gpu: label("gpu", gpu),
+            placeholder="All considered" if len(unasked) == len(considered) else "The best of each colour",
+            help="Empty: all where few are considered, else the best-ranked GPU of each colour. Colour stands for the "
+                 "family, the marker for the GPU.",
+        )
+    with split_by:
+        split = _choice("lines", "Lines per GPU", SPLIT_LABELS, "One line for the best of all deployments, or one for "
+                        "each width of the weights (16, 8, 4 bit) or engine, told apart by the dash.")
+    with ranged:
+        ranges = _choice("range", "80 % range of", RANGE_LABELS, "Where 80 % of such estimates lie, at the same "
+                         "number of requests in flight: for the GPU of the plan, or for all.")
+    gpus = tuple(asked or unasked)
+    own = plan.deployment.gpu if plan.deployment and plan.deployment.gpu in gpus else gpus[0] if gpus else ""
+    return View(x=x, y=y, gpus=gpus, split=split, ranges={"all": gpus, "plan": (own,), "none": ()}[ranges])
+
+
+def leading_gpus(plan: Plan, scenario: Scenario) -> list[str]:
+    """The best-ranked GPU of each colour, so that every line has one of its own; all where few are considered."""
+    considered = _considered(scenario)
+    if len(considered) <= MOST_UNASKED:
+        return considered
+    ranked = [plan.deployment.gpu] if plan.deployment else [e.gpu for e in nearest_to_fit(plan)]
+    ranked += [c.deployment.gpu for c in plan.alternatives]
+    best: dict[str, str] = {}
+    for gpu in [*ranked, *considered]:
+        best.setdefault(hardware_look(gpu).colour, gpu)
+    return list(best.values())[:MOST_UNASKED]
+
+
+def _considered(scenario: Scenario) -> list[str]:
+    """Ids of the GPUs of the question, those that can be sized."""
+    own = [gpu.id for gpu in scenario.deployment.custom_gpus]
+    named = scenario.deployment.gpus or ([] if own else list(cached.gpu_names()))
+    return list(dict.fromkeys([*(g for g in named if g != OWN_GPU), *own]))
+
+
+def _choice(key: str, title: str, options: dict, help: str):
+    return st.segmented_control(
+        title, list(options), default=next(iter(options)), required=True, key=key, bind="query-params", help=help,
+        format_func=options.__getitem__, width="stretch",
+    )
+
+
+def draw_gpu_choice(key: str, plan: Plan, scenario: Scenario) -> str:
+    """One of the considered GPUs; that of the plan unless another was chosen."""
+    options = _considered(scenario)
+    first = plan.deployment.gpu if plan.deployment else options[0]
+    held = st.session_state.get(key)
+    if held is not None and held not in options:
+        del st.session_state[key]
+    return st.selectbox("GPU", options, index=None, key=key, persist_state="session", placeholder=label("gpu", first),
+                        format_func=lambda gpu: label("gpu", gpu), help="Empty: the GPU of the plan.") or first

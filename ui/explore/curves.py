@@ -1,0 +1,46 @@
+"""The load curve of the plan's deployment with its range, and GPUs over prompt and output length."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from sizing.errors import SizingError
+from sizing.question import understand
+from ui.explore import computed
+from ui.explore.controls import draw_gpu_choice
+from ui.explore.tables import draw_table
+from ui.figures.heat_map import build_heat_map, heat_map_alt_text, heat_map_table
+from ui.figures.load_curve import build_load_curve, load_curve_alt_text, load_curve_table
+from ui.format import as_markdown
+from ui.state import Answer
+
+_PLAIN = {"config": {"displaylogo": False}}
+
+
+def draw_load(answer: Answer, *, dark: bool) -> None:
+    """Latency of one instance against its load, with the knee and the 80 % range."""
+    plan, limits = answer.plan, answer.scenario.limits
+    band = computed.band_of(answer.scenario.model_dump_json())
+    figure = build_load_curve(plan, limits=limits, band=band if band.fast else None, dark=dark)
+    st.plotly_chart(figure, key="explore_load", alt=load_curve_alt_text(plan, limits=limits), **_PLAIN)
+    st.caption("One instance of the plan. Beyond the knee latency grows faster than the load; where the curve ends, "
+               "the queue grows without end.")
+    draw_table(lambda: load_curve_table(plan, limits=limits), key="load", what="Load curve")
+
+
+def draw_lengths(answer: Answer, *, dark: bool) -> None:
+    """GPUs needed on one kind of GPU for prompts and outputs up to eight times shorter and longer."""
+    where, _ = st.columns([1, 2])
+    with where:
+        gpu = draw_gpu_choice("map_gpu", answer.plan, answer.scenario)
+    try:
+        found = computed.lengths_of(answer.scenario.model_dump_json(), gpu)
+    except SizingError as error:
+        st.error(as_markdown(str(error)), icon=":material/error:")
+        return
+    traffic = understand(answer.scenario).traffic
+    figure = build_heat_map(found, asked=(traffic.input_tokens, traffic.output_tokens), dark=dark)
+    st.plotly_chart(figure, key="length_map", alt=heat_map_alt_text(found), **_PLAIN)
+    st.caption("GPUs needed for the same load within the same limits; framed: the lengths of the scenario. "
+               "The share of the prompt found in the prefix cache stays as it is.")
+    draw_table(lambda: heat_map_table(found), key="lengths", what="GPUs over lengths")

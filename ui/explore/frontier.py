@@ -1,0 +1,102 @@
+"""Latency against throughput: draw it, and take a clicked point to Size."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from sizing.explore import OperatingPoints
+from sizing.operating_point import OperatingPoint
+from sizing.scenario.schema import Scenario
+from ui import state
+from ui.choices import label
+from ui.explore import computed
+from ui.explore.controls import draw_controls
+from ui.explore.tables import draw_table
+from ui.figures.frontier import build_frontier, frontier_alt_text, frontier_table, measured_table
+from ui.state import Answer
+
+_CHART, _TAKEN = "frontier", "frontier_point_taken"
+_PAUSE_S = 0.2
+"""Seconds until the timer runs the page again."""
+
+
+@dataclass(kw_only=True)
+class _Taken:
+    """A point that was clicked, the scenario it was clicked in, and how often the timer has run since."""
+
+    point: OperatingPoint
+    scenario: Scenario
+    timer_runs: int = 0
+
+
+def follow_click() -> bool:
+    """Whether a point was taken, and so the way leads to Size: nothing else may be drawn then.
+
+    Fields that are bound to the address hold on to it until a run without them has ended, and Streamlit switches to
+    no other page before that. So one run draws nothing but a timer, and the run that the timer starts switches.
+    """
+    taken: _Taken | None = st.session_state.get(_TAKEN)
+    if taken is None:
+        return False
+    if taken.timer_runs > 1:
+        del st.session_state[_TAKEN]
+        state.use_deployment(taken.point, taken.scenario)
+        st.switch_page("pages/size.py", query_params=state.parameters())
+    _run_again(taken)
+    return True
+
+
+@st.fragment(run_every=_PAUSE_S)
+def _run_again(taken: _Taken) -> None:
+    taken.timer_runs += 1
+    st.caption("Opening Size")
+    if taken.timer_runs > 1:
+        st.rerun()
+
+
+def draw_frontier(answer: Answer, *, dark: bool) -> None:
+    """Controls, chart, tables. A click pins the form to the point's deployment; see :func:`follow_click`."""
+    key = answer.scenario.model_dump_json()
+    view = draw_controls(answer.scenario, answer.plan)
+    shown = computed.points_of(key, view.x, view.y, view.gpus, view.split)
+    measured = computed.measured_of(key, view.gpus)
+    st.plotly_chart(
+        build_frontier(shown, ranges=view.ranges, measured=measured, dark=dark), key=_CHART,
+        on_select=lambda: _take(shown, answer.scenario), selection_mode="points", alt=frontier_alt_text(shown),
+        config={"displaylogo": False},
+    )
+    st.caption(" ".join(_notes(shown, answer, measured=bool(measured))))
+    draw_table(lambda: frontier_table(shown), key="frontier", what="Latency against throughput")
+    if measured:
+        draw_table(lambda: measured_table(measured), key="measured", what="Measurements nearby")
+
+
+def clicked(shown: OperatingPoints, selection: list[dict]) -> OperatingPoint | None:
+    """The point that was clicked; None for a mark that is no operating point."""
+    for point in selection:
+        place = point.get("customdata")
+        if isinstance(place, list | tuple) and len(place) == 3:
+            curve, kind, number = (int(n) for n in place)
+            return (shown.curves[curve].points, shown.curves[curve].beyond)[kind][number]
+    return None
+
+
+def _take(shown: OperatingPoints, scenario: Scenario) -> None:
+    point = clicked(shown, st.session_state[_CHART].selection.points)
+    if point:
+        st.session_state[_TAKEN] = _Taken(point=point, scenario=scenario)
+
+
+def _notes(shown: OperatingPoints, answer: Answer, *, measured: bool) -> list[str]:
+    notes = ["Click a point to size with its GPU, engine, precision and parallelism. One point is one deployment at "
+             "one load, from many requests in flight to few. Cost and power: systems full and busy all the time."]
+    if not measured:
+        notes.append("No published measurement is near enough to this scenario to be shown.")
+    if answer.scenario.measured is not None:
+        notes.append("Size answers with the measured record; this chart shows estimates.")
+    if shown.missing:
+        without = ", ".join(label("gpu", gpu) for gpu in shown.missing)
+        notes.append(f"Without a point, as it does not fit or no price or power is known: {without}.")
+    return notes

@@ -1,0 +1,55 @@
+"""The Explore page below its guard."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import streamlit as st
+
+from ui import inputs, shell, state
+from ui.explore.curves import draw_lengths, draw_load
+from ui.explore.frontier import draw_frontier
+from ui.explore.serves import draw_serves
+from ui.explore.shared_pool import draw_pool
+from ui.results.answer import draw_outcome
+from ui.state import Answer
+
+
+def draw() -> None:
+    """The scenario with its form behind a click, the answer, and the views of it."""
+    top = shell.header("Explore")
+    with top:
+        chip = st.container(width="content")
+        with st.popover("Change inputs", icon=":material/tune:", help="The same form as on Size."):
+            inputs.draw()
+        inputs.draw_presets()
+    with chip:
+        shell.chip(state.value("name"))
+    outcome = state.outcome()
+    # Inputs that nothing can serve are explored all the same: the charts show what is missing.
+    answer = draw_outcome(replace(outcome, last=None) if outcome.answer else outcome) or outcome.answer
+    if answer is not None:
+        _views(answer, dark=st.context.theme.type == "dark")
+    state.mark_link()
+
+
+def _views(answer: Answer, *, dark: bool) -> None:
+    frontier, load, lengths, serves, pool = st.tabs(
+        ["Latency against throughput", "Load curve", "Lengths", "What can this serve?", "Shared pool"],
+        key="show", on_change="rerun", bind="query-params",
+    )
+    if frontier.open:
+        with frontier:
+            draw_frontier(answer, dark=dark)
+    if load.open:
+        with load:
+            draw_load(answer, dark=dark)
+    if lengths.open:
+        with lengths:
+            draw_lengths(answer, dark=dark)
+    if serves.open:
+        with serves:
+            draw_serves(answer)
+    if pool.open:
+        with pool:
+            draw_pool(answer)

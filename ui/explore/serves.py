@@ -1,0 +1,84 @@
+"""What given hardware or a budget serves, and how far the question can be pushed on it."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from sizing.errors import SizingError
+from sizing.format import large, requests_per_s
+from sizing.inverse import MAX_BUDGET_USD, MAX_GPUS, Served
+from ui.explore import computed
+from ui.explore.controls import draw_gpu_choice
+from ui.form.numbers import NotANumber, parse_number
+from ui.format import as_markdown
+from ui.state import Answer
+
+_HAVE = {"gpus": "GPUs", "usd": "Monthly budget"}
+
+
+def draw_serves(answer: Answer) -> None:
+    """Hardware or budget in; requests/s, users, longest prompt and tightest limits out."""
+    have, amount, kind = st.columns([1, 1, 2], gap="medium", vertical_alignment="top")
+    with have:
+        what = st.segmented_control("You have", list(_HAVE), default="gpus", required=True, key="have",
+                                    bind="query-params", format_func=_HAVE.__getitem__, width="stretch",
+                                    help="A number of GPUs, or USD a month for whole systems at list price.")
+    with amount:
+        typed = _amount(what)
+    with kind:
+        gpu = draw_gpu_choice("serve_gpu", answer.plan, answer.scenario)
+    key = answer.scenario.model_dump_json()
+    try:
+        number = read_amount(typed, what)
+        served = computed.served_of(key, gpu, int(number) if what == "gpus" else None, number)
+        st.markdown(f"#### {as_markdown(served.message)}")
+        if served.business is None:
+            return
+        _figures(served)
+        pushed = computed.pushed_of(key, gpu, served.gpus)
+    except (BadAmount, SizingError) as error:
+        st.error(as_markdown(str(error).splitlines()[0]), icon=":material/error:")
+        return
+    st.markdown(f"**With the peak of {as_markdown(requests_per_s(answer.plan.peak_rps))} that was asked**")
+    st.markdown("\n".join(f"- {as_markdown(one.message)}" for one in pushed))
+
+
+class BadAmount(ValueError):
+    """What was typed is not an amount; the message says what to enter."""
+
+
+def read_amount(typed: str, what: str) -> float:
+    """The number of GPUs or the USD a month that was typed. Raises BadAmount with one sentence."""
+    name, most, example = (("GPUs", MAX_GPUS, "16") if what == "gpus" else ("Monthly budget", MAX_BUDGET_USD, "50,000"))
+    try:
+        number = parse_number(typed.replace("$", ""))
+    except NotANumber:
+        said = f"“{typed.strip()[:40]}” is not a number" if typed.strip() else "is empty"
+        raise BadAmount(f"{name}: {said}; enter a number, for example {example}.") from None
+    if what == "gpus" and number != int(number):
+        raise BadAmount(f"{name} must be a whole number; {typed.strip()[:40]} was entered.")
+    if not 0 < number <= most:
+        raise BadAmount(f"{name} must be more than 0 and at most {most:,.0f}; {typed.strip()[:40]} was entered.")
+    return number
+
+
+def _amount(what: str) -> str:
+    if what == "gpus":
+        return st.text_input("Number of GPUs", value="8", key="have_gpus", bind="query-params", max_chars=40,
+                             help="GPUs of the kind beside, spares included.")
+    return st.text_input("Budget (USD a month)", value="50,000", key="have_usd", persist_state="session", max_chars=40,
+                         help="Buys or rents whole systems. Never part of a link.")
+
+
+def _figures(served: Served) -> None:
+    business = served.business
+    if business is None:
+        return
+    shown = [("Requests/s", requests_per_s(served.requests_per_s).split()[0], "requests_per_s"),
+             ("Requests a day", large(business.requests_per_day), ""), ("Daily users", large(business.daily_users), ""),
+             ("Output tokens a day", large(business.output_tokens_per_day), "")]
+    with st.grid(4, min_column_width=130, gap="small", border=True):
+        for name, value, field in shown:
+            st.metric(name, value, help=type(served).model_fields[field].description if field else None)
+    st.caption(f"{served.gpus} GPUs in use; over a day of {business.hours:g} hours with "
+               f"{business.requests_per_user:g} requests per user.")

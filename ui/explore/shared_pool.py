@@ -1,0 +1,90 @@
+"""Several models on one pool of shared systems: choose workloads and their loads, read the pool."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from sizing.errors import SizingError
+from sizing.format import rounded
+from sizing.pool import Pool
+from sizing.scenario.schema import Scenario
+from ui.explore import computed
+from ui.form.numbers import NotANumber, parse_number, show_number
+from ui.format import as_markdown
+from ui.presets import presets
+from ui.state import Answer
+
+THIS = "this"
+MOST = 6
+_OBJECTIVES = {"cost": "Least cost", "systems": "Fewest systems"}
+
+
+def draw_pool(answer: Answer) -> None:
+    """The choice of workloads, one load each, and the pool that serves them all."""
+    known = {THIS: answer.scenario} | {p.id: p.scenario for p in presets().values() if p.scenario.measured is None}
+    which, by = st.columns([3, 1], gap="medium")
+    with which:
+        chosen = st.multiselect(
+            "Workloads", list(known), default=[THIS, "rag"], key="pool", max_selections=MOST, wrap=True,
+            persist_state="session", format_func=lambda one: _name(one, answer),
+            help="Two to six: the scenario of this page and examples, each within its own limits.",
+        )
+    with by:
+        objective = st.segmented_control("Pool with", list(_OBJECTIVES), default="cost", required=True, key="pool_by",
+                                         persist_state="session", format_func=_OBJECTIVES.__getitem__, width="stretch",
+                                         help="What is made smallest over all systems of the pool.")
+    with st.grid(3, min_column_width=220, gap="small"):
+        loads = {one: _load(one, known[one], answer) for one in chosen}
+    if len(chosen) < 2:
+        st.info("Choose two workloads or more.", icon=":material/info:")
+        return
+    try:
+        asked = tuple(_with_load(known[one], loads[one], _name(one, answer)) for one in chosen)
+        with st.spinner("Placing the workloads"):
+            found = computed.pool_of(tuple(s.model_dump_json() for s in asked), objective)
+    except (ValueError, SizingError) as error:
+        st.error(as_markdown(str(error).splitlines()[0]), icon=":material/error:")
+        return
+    _pool(found)
+
+
+def _name(one: str, answer: Answer) -> str:
+    return f"{answer.scenario.name} (this page)" if one == THIS else presets()[one].title
+
+
+def _load(one: str, scenario: Scenario, answer: Answer) -> str:
+    peak = answer.plan.peak_rps if one == THIS else scenario.workload.peak_rps
+    return st.text_input(f"{_name(one, answer)} (requests/s)", value=show_number(peak), key=f"pool_rps_{one}",
+                         persist_state="session", max_chars=40, help="Peak load of this workload.")
+
+
+def _with_load(scenario: Scenario, typed: str, name: str) -> Scenario:
+    """The scenario with that peak and nothing else that says the load. Raises ValueError with one sentence."""
+    try:
+        peak = parse_number(typed)
+    except NotANumber:
+        raise ValueError(f"{name}: “{typed[:40]}” is not a load; enter requests/s, for example 10.") from None
+    if not 0 < peak <= 1_000_000:
+        raise ValueError(f"{name}: the load must be more than 0 and at most 1,000,000 requests/s.")
+    only = {"peak_rps": peak, "average_rps": None, "users": None, "growth_percent": 0.0}
+    return scenario.model_copy(update={
+        "name": name, "measured": None, "workload": scenario.workload.model_copy(update=only),
+    })
+
+
+def _pool(found: Pool) -> None:
+    if not found.feasible:
+        st.error(as_markdown(found.answer), icon=":material/block:")
+        return
+    st.markdown(f"#### {as_markdown(found.answer)}")
+    st.dataframe(pd.DataFrame([{
+        "Workload": p.scenario, "Runs on": p.configuration, "Instances": p.deployment.instances, "GPUs": p.gpus,
+        "System": p.deployment.system,
+    } for p in found.placed]), hide_index=True, key="pool_placed", alt="What serves each workload of the pool")
+    st.dataframe(pd.DataFrame([{
+        "System": s.system, "Systems": s.systems, "GPUs": s.gpus, "GPUs used": s.gpus_used,
+        "USD a month": None if s.usd_per_month is None else rounded(s.usd_per_month),
+    } for s in found.systems]), hide_index=True, key="pool_systems", alt="Systems of the pool",
+        column_config={"USD a month": st.column_config.NumberColumn(format="localized", step=1)})
+    st.caption("Each workload is sized with its own limits and spares; its instances then share whole systems.")
