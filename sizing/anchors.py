@@ -126,7 +126,7 @@ class Anchored:
         variance = (float(slope @ covariance @ slope) + LEFT_OVER**2) * max(self.misfit, 1.0)
         variance += (PER_DOUBLING * max(beyond, 0.0)) ** 2
         width = Z80 * math.sqrt(variance)
-        basis = f"{counted(self.anchors, 'measured point')} of this very configuration ({self.name})"
+        basis = f"{counted(self.anchors, 'measured point')} of this very configuration"
         return Interval(low_factor=math.exp(-width), high_factor=math.exp(width), basis=basis, rows=self.anchors)
 
     def _slope(self) -> Floats:

@@ -31,7 +31,7 @@ def build_evidence(rows: pd.DataFrame, *, dark: bool = False) -> go.Figure:
     return go.Figure(
         data=data,
         layout=layout(
-            dark=dark, height=420,
+            dark=dark, height=520,
             xaxis=axis("Mean ITL (ms)", type="log", dtick="D2"),
             yaxis=axis("Output tokens/s per GPU (tokens/s)", type="log", dtick=1),
         ),
