@@ -52,7 +52,7 @@ with results:
                 draw_excluded(answer)
         if why.open:
             with why:
-                draw_evidence(plan)
+                draw_evidence(plan, answer.scenario)
         if export.open:
             with export:
                 draw_downloads(answer)

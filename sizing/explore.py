@@ -32,8 +32,7 @@ from sizing.question import Question, understand
 from sizing.result import Deployed
 from sizing.scenario.schema import Scenario
 from sizing.screen import Evaluated, all_configurations, evaluate
-from sizing.spread import with_slower_steps
-from sizing.uncertainty import interval
+from sizing.spread import interval_of, with_slower_steps
 
 Split = Literal["none", "width", "engine"]
 SMALLEST_GAIN = 0.01
@@ -215,8 +214,7 @@ def _ends(search: _Search, points: Rows) -> dict[int, tuple[Performance, Perform
         return {}
     candidates = search.evaluated.candidates.take(index)
     share = share_of_systems(search.question, candidates)
-    model = search.question.model
-    spreads = [[interval(what, r, model) for r in candidates.rows] for what in ("decode", "prefill")]
+    spreads = [[interval_of(search.question, what, r) for r in candidates.rows] for what in ("decode", "prefill")]
     at_end = []
     for end in ("low_factor", "high_factor"):
         decode, prefill = (np.array([getattr(s, end) for s in kind]) for kind in spreads)

@@ -12,8 +12,7 @@ from sizing.question import understand
 from sizing.result import Deployed, LoadPoint
 from sizing.scenario.schema import Scenario
 from sizing.screen import evaluate
-from sizing.spread import with_slower_steps
-from sizing.uncertainty import interval
+from sizing.spread import interval_of, with_slower_steps
 
 
 class LoadBand(Result):
@@ -31,7 +30,7 @@ def load_band(scenario: Scenario, deployed: Deployed) -> LoadBand:
     if row is None or not len(evaluated):
         return LoadBand(fast=(), slow=())
     first = np.zeros(1, dtype=np.intp)
-    decode, prefill = (interval(what, row, question.model) for what in ("decode", "prefill"))
+    decode, prefill = (interval_of(question, what, row) for what in ("decode", "prefill"))
     ends = (
         with_slower_steps(question, evaluated, first, np.array([d]), np.array([p]))
         for d, p in ((decode.low_factor, prefill.low_factor), (decode.high_factor, prefill.high_factor))

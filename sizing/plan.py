@@ -135,11 +135,13 @@ def _warnings(
     """All rules, errors first."""
     row = evaluated.candidates.rows[sized.index[winner]]
     deployed = deployed_as(question, evaluated, sized, winner)
+    measured = question.anchored is not None and question.anchored.covers(row)
     found = [
         *rules.about_model(question),
         *rules.about_hardware(question, row, sized.options[winner]),
         *rules.about_latency(question, itl_ms),
-        *rules.about_evidence(row),
+        *(() if measured else rules.about_evidence(row)),
+        *rules.about_benchmark(question, row),
         *rules.about_limits(question, evaluated, sized, winner),
         *rules.about_accuracy(question, row),
         *rules.about_purchase(question, deployed, sized.options[winner]),

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
 
+from sizing.anchors import Anchored
+from sizing.benchmark import Calibration, calibration
 from sizing.candidates import Allowed
 from sizing.capacity import AskedLimits
 from sizing.catalog import gpus, resolve_gpu, resolve_model
@@ -32,7 +34,10 @@ Z95 = 1.6448536269514722  # standard normal quantile at 95 %
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """What the engine works on. ``assumptions`` collects what was assumed because nobody said."""
+    """What the engine works on. ``assumptions`` collects what was assumed because nobody said.
+
+    ``anchored`` is the configuration that the scenario's benchmark calibrates, if any.
+    """
 
     scenario: Scenario
     model: Model
@@ -46,6 +51,7 @@ class Question:
     allowed: Allowed
     gpu_prices: dict[str, float]
     assumptions: tuple[str, ...]
+    anchored: Anchored | None = None
 
 
 def understand(scenario: Scenario) -> Question:
@@ -55,6 +61,7 @@ def understand(scenario: Scenario) -> Question:
     chosen = _gpus(scenario, problems)
     allowed = _allowed(scenario, problems)
     demand = problems.collect(lambda: peak_demand(scenario.workload))
+    measured = problems.collect(lambda: _calibration(scenario, model, chosen))
     if problems.found or model is None or demand is None:
         raise InvalidScenario(problems.found)
     traffic, variability, about_lengths = _traffic(scenario)
@@ -69,8 +76,14 @@ def understand(scenario: Scenario) -> Question:
         gpus=chosen,
         allowed=allowed,
         gpu_prices={g.id: g.price_usd for g in scenario.deployment.custom_gpus if g.price_usd is not None},
-        assumptions=(*about_model, demand.how, *about_lengths),
+        assumptions=(*about_model, demand.how, *about_lengths, *([measured.note] if measured else [])),
+        anchored=measured.anchored if measured else None,
     )
+
+
+def model_of(scenario: Scenario) -> Model:
+    """The model alone. Raises SizingError for one that is not known."""
+    return _model(scenario)[0]
 
 
 def at_lengths(question: Question, input_tokens: float, output_tokens: float) -> Question:
@@ -116,6 +129,13 @@ def _model(scenario: Scenario) -> tuple[Model, tuple[str, ...]]:
         model, note = resolve_model(asked)
         return model, (*([note] if note else []), *model.assumptions)
     return model, model.assumptions
+
+
+def _calibration(scenario: Scenario, model: Model | None, chosen: tuple[Gpu, ...]) -> Calibration | None:
+    """What the benchmark of the scenario gives; a measured record replaces the prediction, calibrated or not."""
+    if scenario.benchmark is None or scenario.measured is not None or model is None:
+        return None
+    return calibration(scenario.benchmark, model, chosen)
 
 
 def _gpus(scenario: Scenario, problems: _Problems) -> tuple[Gpu, ...]:

@@ -11,7 +11,7 @@ from sizing.candidates import Configuration
 from sizing.capacity import Bound, Percentiles, capacity
 from sizing.catalog import quantization
 from sizing.constants import DECK, constant
-from sizing.format import count, ms, percent
+from sizing.format import count, ms, percent, significant
 from sizing.hardware import HardwareOption
 from sizing.question import Question
 from sizing.result import Deployed, Fix, PlanWarning
@@ -31,6 +31,9 @@ LIMITS = {
 }
 SERVER_GPUS = 8  # the most GPUs one server holds; a larger scale-up domain is a rack
 NVLINK_PARAMS = constant("nvlink_preferred_params_b") * 1e9
+
+
+MEASURED_DIFFERS = 0.15  # below this a benchmark confirms the prediction: either is within its error
 
 
 def about_model(question: Question) -> Iterator[PlanWarning]:
@@ -284,3 +287,18 @@ def about_limits(question: Question, evaluated: Evaluated, sized: Sized, winner:
             message=f"The {name} limit is close to what an idle instance reaches: with {ms(relaxed)} instead of "
             f"{ms(limit * 1e3)}, {count(then * gpus)} GPUs would do instead of {count(now * gpus)}.",
         )
+
+
+def about_benchmark(question: Question, row: Configuration) -> Iterator[PlanWarning]:
+    """An answer that is not the deployment the imported benchmark measured."""
+    anchored = question.anchored
+    if anchored is None or anchored.covers(row):
+        return
+    yield PlanWarning(
+        code="not_measured",
+        severity="warning" if abs(anchored.ratio - 1.0) > MEASURED_DIFFERS else "info",
+        source="imported benchmark",
+        message=f"The imported benchmark measured {anchored.configuration.label}, not this deployment, which keeps the "
+        f"prediction. What was measured took {significant(anchored.ratio, 2)} times as long as predicted: if the "
+        "reason holds here too, this answer is off by as much.",
+    )

@@ -85,7 +85,7 @@ def evaluate(question: Question, everything: Candidates, choice: StepChoice | No
         nothing = StepTimes(decode_s=grid, prefill_s=grid[:, 0], prefill_work_s=grid[:, 0], source="")
         return under_load(question, candidates, memory, nothing, (), grid)
     times, sources = step_times(
-        choice or question.scenario.deployment.step_times, question.model, candidates, traffic, grid
+        choice or question.scenario.deployment.step_times, question.model, candidates, traffic, grid, question.anchored
     )
     return under_load(question, candidates, memory, times, sources, grid)
 

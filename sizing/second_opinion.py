@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from sizing.candidates import Configuration, table
@@ -32,7 +34,7 @@ def second_opinion(scenario: Scenario, plan: Plan) -> CrossCheck:
     """
     if plan.deployment is None or scenario.measured is not None:
         return _none("There is no predicted deployment to check.")
-    question = understand(scenario)
+    question = replace(understand(scenario), anchored=None)  # an opinion of its own, without the benchmark
     row = _row(question, plan)
     reason = KernelTables().reason(question.model, row)
     if reason:

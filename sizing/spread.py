@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sizing.candidates import Floats
+from sizing.candidates import Configuration, Floats
 from sizing.capacity import at_rate
 from sizing.question import Question
 from sizing.screen import Evaluated, Sized, instances_needed, under_load
@@ -34,9 +34,10 @@ class Spread:
 
 def spread(question: Question, evaluated: Evaluated, sized: Sized, rows: NDArray[np.intp]) -> Spread:
     """The same question with all step times at the ends of their interval; ``rows`` index into ``sized``."""
-    configurations = [evaluated.candidates.rows[i] for i in sized.index[rows]]
+    load = sized.position.of(evaluated.state.concurrency[sized.index])[rows]
+    planned = [(evaluated.candidates.rows[i], at) for i, at in zip(sized.index[rows], load, strict=True)]
     decode, prefill = (
-        tuple(interval(metric, c, question.model) for c in configurations) for metric in ("decode", "prefill")
+        tuple(interval_of(question, metric, row, at) for row, at in planned) for metric in ("decode", "prefill")
     )
     (gpus_low, low), (gpus_high, high) = (
         _at_end(question, evaluated, sized, rows, *(np.array([getattr(f, end) for f in m]) for m in (decode, prefill)))
@@ -46,6 +47,15 @@ def spread(question: Question, evaluated: Evaluated, sized: Sized, rows: NDArray
     return Spread(
         gpus_low=gpus_low, gpus_high=gpus_high, ttft_s=ttft, itl_s=itl, e2e_s=e2e, decode=decode, prefill=prefill
     )
+
+
+def interval_of(
+    question: Question, metric: str, row: Configuration, concurrency: float | None = None
+) -> Interval:
+    """The posterior of a configuration that was measured, else the cross-validated interval of its stratum."""
+    if question.anchored is not None and question.anchored.covers(row):
+        return question.anchored.interval(metric, concurrency)
+    return interval(metric, row, question.model)
 
 
 def with_slower_steps(

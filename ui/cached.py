@@ -24,13 +24,18 @@ def plan_of(scenario_json: str) -> Plan:
 
 @cache
 def warm_up() -> threading.Thread:
-    """Load what the first answer needs while the first page is being drawn."""
-    import sizing
-
-    first = next(iter(presets().values())).scenario
-    thread = threading.Thread(target=sizing.plan, args=(first,), name="warm-up", daemon=True)
+    """Load what the first answer and its evidence need while the first page is being drawn."""
+    thread = threading.Thread(target=_first_answer, name="warm-up", daemon=True)
     thread.start()
     return thread
+
+
+def _first_answer() -> None:
+    import sizing
+    from sizing.evidence import evidence
+
+    sizing.plan(next(iter(presets().values())).scenario)
+    evidence()
 
 
 @cache

@@ -12,6 +12,7 @@ import streamlit as st
 from pydantic import ValidationError
 from streamlit.errors import StreamlitAPIException
 
+from sizing.catalog.model import Model
 from sizing.errors import SizingError
 from sizing.operating_point import OperatingPoint
 from sizing.result import Candidate, Deployed, Fix, Plan
@@ -29,6 +30,9 @@ LINK_VERSION = "1"
 
 CONFIG = "own_config"
 """Session key of the config.json that was given: {"config": {...}, "name": ...}."""
+
+BENCHMARK = "benchmark_in_use"
+"""Session key of the imported benchmark that calibrates the scenario, as the keys of a scenario file."""
 
 WITH_FORM = ("size", "explore")
 """Pages that hold the form, and so the inputs in their address."""
@@ -74,7 +78,8 @@ def value(key: str) -> Any:
 def outcome() -> Outcome:
     """Read the form and answer it. What is wrong with the inputs is a sentence, never an exception."""
     try:
-        scenario = Scenario.model_validate(to_scenario(values(), config=st.session_state.get(CONFIG)))
+        scenario = Scenario.model_validate(to_scenario(
+            values(), config=st.session_state.get(CONFIG), benchmark=st.session_state.get(BENCHMARK)))
         answer = Answer(scenario=scenario, plan=plan_of(scenario.model_dump_json()))
     except (BadInput, SizingError, ValidationError) as error:
         return Outcome(answer=None, problem=sentence(error), last=st.session_state.get(_LAST))
@@ -98,6 +103,15 @@ def carry_over(page: str) -> None:
             with suppress(StreamlitAPIException):  # fields that are bound already write the address themselves
                 st.query_params.update({k: v for k, v in parameters().items() if k not in st.query_params})
     st.session_state[_PAGE] = page
+
+
+def model() -> Model | None:
+    """The model of the form; None where the form says none that can be read."""
+    from sizing.question import model_of
+
+    answered = outcome()
+    known = answered.answer or answered.last
+    return model_of(known.scenario) if known else None
 
 
 def question(scenario: Scenario) -> str:
@@ -130,6 +144,26 @@ def use_deployment(chosen: Deployed | OperatingPoint, scenario: Scenario) -> Non
     _apply(scenario, tuple((f"deployment.{name}", value) for name, value in pinned.items()))
 
 
+def choose_model(model_id: str) -> None:
+    """Ask for a model of the catalogue (for callbacks)."""
+    _write({"model_by": "catalogue", "model": model_id})
+
+
+def consider_only_measured() -> None:
+    """Restrict the hardware to the deployment that the benchmark in use measured (for callbacks)."""
+    from sizing.benchmark import configuration
+    from sizing.scenario.schema import Benchmark
+
+    row = configuration(Benchmark.model_validate(st.session_state[BENCHMARK]))
+    _write({"gpu": [row.gpu.id], "engine": [row.engine.id], "prec": [row.precision.id], "kv": [], "tp": [row.tp],
+            "pp": [row.pp], "ep": [row.ep]})
+
+
+def remove_benchmark() -> None:
+    """Size without the imported benchmark again (for callbacks)."""
+    st.session_state.pop(BENCHMARK, None)
+
+
 def consider_all() -> None:
     """Take back every restriction of the hardware (for callbacks)."""
     _write({key: [] for key in ("gpu", "engine", "prec", "kv", "tp", "pp", "ep")})
@@ -141,7 +175,7 @@ def restricted() -> bool:
 
 
 def parameters() -> dict[str, str | list[str]]:
-    """What a link to these inputs carries. Prices and a config.json are never part of it."""
+    """What a link to these inputs carries. Prices, a config.json and a benchmark are never part of it."""
     now, default = values(), defaults()
     shown = {key: now[key] for key in FIELDS if now[key] != default[key] and not FIELDS[key].private}
     return {"v": LINK_VERSION} | {key: _in_link(key, held) for key, held in shown.items()}

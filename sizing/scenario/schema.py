@@ -237,6 +237,55 @@ class Measured(Part):
     source: str = Field(default="", max_length=300)
 
 
+class BenchmarkPoint(Part):
+    """One run of a benchmark at one load: mean lengths, means of latencies, rates of everything that served it.
+
+    ``ttft_ms`` is the mean in a closed loop (``fixed_concurrency``) and the median in an open one (``fixed_rate``).
+    """
+
+    mode: Literal["fixed_concurrency", "fixed_rate", "offline"]
+    concurrency: Rate | None = None
+    request_rate_rps: Rate | None = None
+    input_tokens: Tokens
+    output_tokens: Tokens
+    prefix_cached_tokens: Annotated[float, Field(ge=0, le=10_000_000, allow_inf_nan=False)] = 0.0
+    ttft_ms: Milliseconds | None = None
+    itl_ms: Milliseconds | None = None
+    requests_per_s: Rate | None = None
+    output_tokens_per_s: Annotated[float, Field(gt=0, le=1e9, allow_inf_nan=False)] | None = None
+
+    @model_validator(mode="after")
+    def _complete(self) -> BenchmarkPoint:
+        needed = {"fixed_concurrency": "concurrency", "fixed_rate": "request_rate_rps"}.get(self.mode)
+        if needed and getattr(self, needed) is None:
+            raise ValueError(f"{needed} is required with mode {self.mode}")
+        measured = (self.ttft_ms, self.itl_ms, self.requests_per_s, self.output_tokens_per_s)
+        if all(value is None for value in measured):
+            raise ValueError("give ttft_ms, itl_ms, requests_per_s or output_tokens_per_s: nothing was measured")
+        return self
+
+
+class Benchmark(Part):
+    """A measured curve of one configuration: calibrates the step times of exactly that one (``sizing.anchors``).
+
+    ``model`` left out means the scenario's; ``gpus`` all that served the load, replicas together, one instance if
+    left out.
+    """
+
+    source: str = Field(default="", max_length=300)
+    model: str | None = Field(default=None, min_length=1, max_length=200)
+    gpu: str = Field(min_length=1, max_length=80)
+    engine: str = Field(min_length=1, max_length=80)
+    weight_precision: str = Field(min_length=1, max_length=80)
+    kv_precision: str | None = Field(default=None, min_length=1, max_length=80)
+    gpus: int | None = Field(default=None, ge=1, le=100_000)
+    tp: int = Field(default=1, ge=1, le=128)
+    pp: int = Field(default=1, ge=1, le=64)
+    ep: int = Field(default=1, ge=1, le=128)
+    dp: int = Field(default=1, ge=1, le=128)
+    points: list[BenchmarkPoint] = Field(min_length=1, max_length=200)
+
+
 class Prices(Part):
     """Overrides of list prices, in USD."""
 
@@ -255,4 +304,5 @@ class Scenario(Part):
     limits: Limits = Limits()
     deployment: Deployment = Deployment()
     measured: Measured | None = None
+    benchmark: Benchmark | None = None
     prices: Prices = Prices()

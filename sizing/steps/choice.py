@@ -6,6 +6,7 @@ from typing import Literal
 
 import numpy as np
 
+from sizing.anchors import Anchored
 from sizing.candidates import Candidates, Floats
 from sizing.catalog.model import Model
 from sizing.steps.kernel import KernelTables
@@ -16,9 +17,32 @@ StepChoice = Literal["roofline", "kernel"]
 
 
 def step_times(
-    choice: StepChoice, model: Model, candidates: Candidates, traffic: Traffic, concurrency: Floats
+    choice: StepChoice,
+    model: Model,
+    candidates: Candidates,
+    traffic: Traffic,
+    concurrency: Floats,
+    anchored: Anchored | None = None,
 ) -> tuple[StepTimes, tuple[str, ...]]:
     """Step times and, per candidate, the name of their source.
+
+    The configuration that was measured (``anchored``) has its calibrated times, whatever is chosen for the others.
+    """
+    times, sources = _predicted(choice, model, candidates, traffic, concurrency)
+    index = anchored.matching(candidates) if anchored else np.empty(0, dtype=np.intp)
+    if anchored is None or not len(index):
+        return times, sources
+    base = roofline().times(model, candidates.take(index), traffic, concurrency[index])
+    names = list(sources)
+    for i in index:
+        names[i] = anchored.source
+    return times.replaced(index, anchored.scaled(base)), tuple(names)
+
+
+def _predicted(
+    choice: StepChoice, model: Model, candidates: Candidates, traffic: Traffic, concurrency: Floats
+) -> tuple[StepTimes, tuple[str, ...]]:
+    """Step times that were not measured, and their source per candidate.
 
     ``roofline`` answers everything. ``kernel`` asks NVIDIA's kernel tables first and falls back to the roofline, row
     by row, where they do not cover a configuration; the source says so.

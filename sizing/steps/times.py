@@ -81,6 +81,15 @@ class StepTimes:
             source=self.source,
         )
 
+    def replaced(self, index: NDArray[np.intp], other: StepTimes) -> StepTimes:
+        """These times with those of ``other`` for the candidates at ``index``; the source stays."""
+        names = ("decode_s", "prefill_s", "prefill_work_s", "prompt_step_s")
+        columns = {name: np.array(getattr(self, name), dtype=np.float64) for name in names}
+        columns["prompt_step_s"] = np.broadcast_to(columns["prompt_step_s"], self.prefill_s.shape).copy()
+        for name, values in columns.items():
+            values[index] = getattr(other, name)
+        return StepTimes(source=self.source, **columns)
+
 
 class StepSource(Protocol):
     """A source of step times: measured, kernel tables or roofline."""

@@ -129,7 +129,7 @@ def test_theme_follows_the_switch(open_page: OpenPage, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("path", ["", "size", "methodology"])
+@pytest.mark.parametrize("path", ["", "size", "benchmarks", "methodology"])
 def test_phone_shows_everything_without_sideways_scrolling(
     open_page: OpenPage, tmp_path: Path, path: str, scheme: str
 ) -> None:

@@ -16,8 +16,10 @@ OWN_GPU = "own_accelerator"
 Values = Mapping[str, Any]
 
 
-def to_scenario(values: Values, *, config: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """The scenario that the form describes; ``config`` is the config.json that was given, if any.
+def to_scenario(
+    values: Values, *, config: Mapping[str, Any] | None = None, benchmark: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """The scenario that the form describes; ``config`` and ``benchmark`` are the files that were given, if any.
 
     Raises BadInput with one sentence for a field that cannot be read. Ranges are the scenario's business.
     """
@@ -29,6 +31,7 @@ def to_scenario(values: Values, *, config: Mapping[str, Any] | None = None) -> d
         "limits": _limits(values),
         "deployment": _deployment(values),
         "measured": _measured(values) if values["meas"] else None,
+        "benchmark": benchmark,
         "prices": _numbers(values, "usd_system", "usd_hour") | {"depreciation_years": _needed(values, "years")},
     }
 

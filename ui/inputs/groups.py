@@ -9,6 +9,7 @@ from __future__ import annotations
 import streamlit as st
 
 from ui import state
+from ui.benchmarks.in_use import draw_in_use
 from ui.choices import label
 from ui.form.problems import BadInput
 from ui.form.read import length_tokens, prompt
@@ -128,6 +129,7 @@ def _hardware() -> None:
 
 def _assumptions() -> None:
     st.markdown("**Assumptions**")
+    draw_in_use()
     if switch("meas"):
         dropdown("m_sys")
         text("m_rps")

@@ -6,6 +6,7 @@ import streamlit as st
 
 from sizing.format import count, large, ms, significant
 from sizing.result import Business, CrossCheck, Plan
+from sizing.scenario.schema import Scenario
 from ui.explain import explain_all
 from ui.format import as_markdown
 
@@ -25,16 +26,47 @@ def draw_business(business: Business) -> None:
                + (f", {business.growth:.0%} growth included." if business.growth else "."))
 
 
-def draw_evidence(plan: Plan) -> None:
-    """Assumptions, source of the step times, second opinion."""
+NEAREST = 5
+"""Published measurements shown beside a plan."""
+
+
+def draw_evidence(plan: Plan, scenario: Scenario) -> None:
+    """Source of the step times, the nearest measurements, second opinion, assumptions."""
     st.markdown(f"**Step times from** {as_markdown(plan.source)}. **Limited by** {as_markdown(plan.limited_by)}.")
     st.markdown(as_markdown(plan.confidence))
     if plan.cross_check:
         _second_opinion(plan, plan.cross_check)
+    _nearest(plan, scenario)
     st.markdown("**Assumed, because nobody said**")
     st.markdown("\n".join(f"- {as_markdown(text)}" for text in plan.assumptions) or "Nothing.")
     st.markdown("**Every figure, from formula to source**")
     explain_all(plan)
+
+
+def _nearest(plan: Plan, scenario: Scenario) -> None:
+    """The measured rows nearest to the planned deployment, with their source."""
+    from ui.benchmarks.nearest import nearest_rows, nearest_table
+
+    near = nearest_rows(scenario, plan, 8 * NEAREST)
+    found = tuple(n for n in near if n.measurement.itl_ms or n.measurement.output_tokens_per_s)[:NEAREST]
+    if not found:
+        return
+    one = plan.per_instance
+    st.markdown("**Nearest published measurements**")
+    if one is not None and plan.latency is not None:
+        st.caption(f"Beside this plan: {count(one.concurrency)} requests in flight per instance, median ITL "
+                   f"{ms(plan.latency.itl_ms.p50)}, {significant(one.output_tokens_per_s_per_gpu)} output tokens/s per "
+                   "GPU. Distance 0: the same configuration; 1: about one doubling of one quantity apart. TTFT of a "
+                   "closed loop comes from requests that start together and is not the TTFT at a request rate.")
+    numbers = ("Concurrency", "Input tokens", "Output tokens", "Mean ITL (ms)", "Mean TTFT (ms)",
+               "Output tokens/s per GPU")
+    st.dataframe(
+        nearest_table(found), hide_index=True, key="nearest", placeholder="",
+        alt="Published measurements nearest to this deployment",
+        column_config={"Model": st.column_config.TextColumn(pinned=True, width=180),
+                       **{name: st.column_config.NumberColumn(format="localized") for name in numbers},
+                       "Link": st.column_config.LinkColumn(display_text="open", help="Opens the source.")},
+    )
 
 
 def _second_opinion(plan: Plan, check: CrossCheck) -> None:

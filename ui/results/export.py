@@ -40,4 +40,5 @@ def draw_downloads(answer: Answer) -> None:
                                icon=f":material/{icon}:", help=help_text)
     st.markdown("**Link to these inputs**")
     st.code(state.link(), language=None, wrap_lines=True)
-    st.caption("Prices typed into the form and an uploaded config.json are not part of the link.")
+    st.caption("Prices typed into the form, an uploaded config.json and an imported benchmark are not part of the "
+               "link, but of the YAML file.")

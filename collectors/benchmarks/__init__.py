@@ -1,0 +1,27 @@
+"""Import of the user's own benchmarks: result files of the common tools as points with one set of words and units."""
+
+from collectors.benchmarks.files import curves, read_benchmarks
+from collectors.benchmarks.measurements import Deployment, to_measurements
+from collectors.benchmarks.reader import read_benchmark
+from collectors.benchmarks.records import (
+    BenchmarkFileError,
+    BenchmarkPoint,
+    Imported,
+    LatencyStats,
+    NotAResultFile,
+    RowError,
+)
+
+__all__ = [
+    "BenchmarkFileError",
+    "BenchmarkPoint",
+    "Deployment",
+    "Imported",
+    "LatencyStats",
+    "NotAResultFile",
+    "RowError",
+    "curves",
+    "read_benchmark",
+    "read_benchmarks",
+    "to_measurements",
+]

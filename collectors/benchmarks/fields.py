@@ -1,0 +1,168 @@
+"""Reading one object or table row field by field: a number is a finite number of at least zero, or the row is bad."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors.benchmarks.records import BadRow, LatencyStats
+
+Floats = NDArray[np.float64]
+
+_THOUSANDS = re.compile(r"\d{1,3}(,\d{3})+\.\d+")
+"""1,234.56 as NVIDIA's tools write it; 1,234 could as well be a decimal comma and is not a number here."""
+
+LARGEST = 1e12
+"""No quantity here is larger in its unit; beyond it a file is broken, and arithmetic would overflow."""
+MAX_TEXT = 200
+ORDER_TOLERANCE = 1e-6
+"""Percentiles may decrease by this share: rounding in the file, not disorder."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fields:
+    """One JSON object, or one row of a table, whose numbers are text (``cells``)."""
+
+    values: Mapping[str, object] = field(default_factory=dict)
+    path: str = ""
+    cells: bool = False
+
+    def _name(self, key: str) -> str:
+        return f"{self.path}{key}"
+
+    def _first(self, keys: tuple[str, ...]) -> tuple[str, object]:
+        """The first key that has a value, with it; an empty cell has none."""
+        for key in keys:
+            value = self.values.get(key)
+            if value is not None and not (self.cells and isinstance(value, str) and not value.strip()):
+                return key, value
+        return keys[0], None
+
+    def has(self, key: str) -> bool:
+        """Whether the field is there and not empty."""
+        return self._first((key,))[1] is not None
+
+    def number(self, *keys: str, scale: float = 1.0) -> float | None:
+        """The first of ``keys`` that is stated, times ``scale``; None when none is. Raises BadRow."""
+        key, value = self._first(keys)
+        return None if value is None else number(self._name(key), value, scale=scale, cells=self.cells)
+
+    def whole(self, *keys: str) -> int | None:
+        """Like ``number``, for counts: 3.0 is 3, 3.5 is an error."""
+        value = self.number(*keys)
+        if value is None:
+            return None
+        if value != int(value):
+            raise BadRow(f"{self._name(self._first(keys)[0])} must be a whole number, not {value:g}")
+        return int(value)
+
+    def count(self, *keys: str) -> int | None:
+        """Like ``whole``, for what starts at one: GPUs, TP."""
+        value = self.whole(*keys)
+        if value == 0:
+            raise BadRow(f"{self._name(self._first(keys)[0])} must be at least 1")
+        return value
+
+    def text(self, *keys: str) -> str | None:
+        """The first of ``keys`` that is stated, as text without surrounding space; None when none is."""
+        key, value = self._first(keys)
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            raise BadRow(f"{self._name(key)} is not text")
+        return str(value)[:MAX_TEXT].strip() or None
+
+    def child(self, *keys: str) -> Fields:
+        """The object under the first of ``keys`` that is stated; an empty one when none is."""
+        key, value = self._first(keys)
+        if value is None:
+            return Fields(path=f"{self._name(key)}.", cells=self.cells)
+        if not isinstance(value, Mapping):
+            raise BadRow(f"{self._name(key)} is not an object")
+        return Fields(values=value, path=f"{self._name(key)}.", cells=self.cells)
+
+    def items(self, key: str) -> list[object]:
+        """The list under ``key``, empty when there is none."""
+        value = self.values.get(key)
+        if value is None:
+            return []
+        if not isinstance(value, list):
+            raise BadRow(f"{self._name(key)} is not a list")
+        return value
+
+    def series(self, key: str) -> Floats | None:
+        """The list of numbers under ``key``, or None."""
+        return None if self.values.get(key) is None else _series(self._name(key), self.items(key))
+
+    def nested_series(self, key: str) -> list[Floats] | None:
+        """The list of lists of numbers under ``key``, or None."""
+        if self.values.get(key) is None:
+            return None
+        return [_series(f"{self._name(key)}[{i}]", item) for i, item in enumerate(self.items(key))]
+
+
+def number(name: str, value: object, *, scale: float = 1.0, cells: bool = False) -> float:
+    """``value`` times ``scale``, finite and at least zero; text is a number only in a table. Raises BadRow."""
+    shown = f"“{str(value)[:40]}”" if isinstance(value, str) else None
+    if cells and isinstance(value, str):
+        try:
+            value = float(value.replace(",", "") if _THOUSANDS.fullmatch(value.strip()) else value)
+        except ValueError:
+            raise BadRow(f"{name} is not a number: {shown}") from None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise BadRow(f"{name} is not a number: {shown or type(value).__name__}")
+    try:
+        result = float(value) * scale
+    except OverflowError:
+        raise BadRow(f"{name} is too large") from None
+    if not math.isfinite(result):
+        raise BadRow(f"{name} is not a finite number")
+    if result < 0:
+        raise BadRow(f"{name} is negative: {float(value):g}")
+    if result > LARGEST:
+        raise BadRow(f"{name} is too large: {float(value):g}")
+    return result
+
+
+def _series(name: str, value: object) -> Floats:
+    if not isinstance(value, list):
+        raise BadRow(f"{name} is not a list")
+    if not value:
+        return np.empty(0)
+    if not set(map(type, value)) <= {int, float}:
+        raise BadRow(f"{name} is not a list of numbers")
+    try:
+        result = np.array(value, dtype=np.float64)
+    except OverflowError:
+        raise BadRow(f"{name} holds a number that is too large") from None
+    if not np.isfinite(result).all() or result.min() < 0 or result.max() > LARGEST:
+        raise BadRow(f"{name} holds a number that is negative, not finite or too large")
+    return result
+
+
+def latency_stats(
+    name: str, *, mean: float | None, p50: float | None, p90: float | None, p95: float | None, p99: float | None
+) -> LatencyStats:
+    """The statistics, checked: percentiles never decrease. All zero means that the tool did not measure it."""
+    stated = {"p50": p50, "p90": p90, "p95": p95, "p99": p99}
+    steps = [(label, value) for label, value in stated.items() if value is not None]
+    for (low_label, low), (high_label, high) in pairwise(steps):
+        if high < low * (1 - ORDER_TOLERANCE):
+            raise BadRow(f"{name}: {high_label} ({high:g} ms) is below {low_label} ({low:g} ms)")
+    if not any((mean, p50, p90, p95, p99)):
+        return LatencyStats()
+    return LatencyStats(mean=mean, p50=p50, p90=p90, p95=p95, p99=p99)
+
+
+def sample_stats(values_ms: Floats) -> LatencyStats:
+    """The statistics of single measurements, percentiles interpolated linearly (as numpy, and so vLLM, does)."""
+    if values_ms.size == 0 or not values_ms.any():
+        return LatencyStats()
+    p50, p90, p95, p99 = (float(value) for value in np.percentile(values_ms, (50, 90, 95, 99)))
+    return LatencyStats(mean=float(values_ms.mean()), p50=p50, p90=p90, p95=p95, p99=p99)

@@ -1,0 +1,100 @@
+"""inference-perf (Kubernetes): stage_N_lifecycle_metrics.json and summary_lifecycle_metrics.json.
+
+Read from real files of a public run on H100 (KubeCon NA 2025); closed-loop stages (``load_summary.concurrency``) and
+``output_tokens`` follow the public source of 2026 and are unverified against a real file. All times in seconds. The
+*_prometheus_metrics.json beside them contradict the client (other request counts and lengths) and are refused.
+"""
+
+from __future__ import annotations
+
+from collectors.benchmarks.documents import Document
+from collectors.benchmarks.fields import Fields, latency_stats
+from collectors.benchmarks.load import Load
+from collectors.benchmarks.records import BenchmarkPoint, Imported, LatencyStats, NotAResultFile
+from collectors.benchmarks.rows import read_objects
+
+FORMAT = "inference-perf"
+
+NOTES = (
+    "TPOT is the mean per request, ITL the gap between two tokens as they arrive: within a chunk it is zero, "
+    "and the median can be far below the time per token.",
+    "Lengths are counted by the client.",
+    "The file names neither model nor engine nor GPUs: state them before comparing.",
+)
+SUMMARY_NOTE = "mixes the requests of all stages, and so of all rates: import the stages instead"
+LATE_S = 1.0
+RATE_TOLERANCE = 0.05
+
+
+def detect(document: Document) -> bool:
+    """Load, successes and failures side by side."""
+    return document.is_object and {"load_summary", "successes"} <= document.first.keys()
+
+
+def parse(document: Document) -> Imported:
+    """The one point of the stage. Raises NotAResultFile for the server's own metrics."""
+    successes = document.first.get("successes")
+    if isinstance(successes, dict) and "latency" not in successes:
+        raise NotAResultFile(
+            f"{document.name} holds what Prometheus saw, which inference-perf aggregates unreliably: import the "
+            "*_lifecycle_metrics.json beside it."
+        )
+    return read_objects(document, FORMAT, _point, notes=NOTES)
+
+
+def _point(file: str, row: int, fields: Fields) -> BenchmarkPoint:
+    offered, successes = fields.child("load_summary"), fields.child("successes")
+    latency, throughput = successes.child("latency"), successes.child("throughput")
+    load = _load(offered)
+    completed, rate = successes.whole("count"), throughput.number("requests_per_sec")
+    duration = fields.number("benchmark_time_seconds")
+    return BenchmarkPoint(
+        file=file,
+        row=row,
+        tool=FORMAT,
+        mode=load.mode,
+        concurrency=load.concurrency,
+        request_rate_rps=load.rate_rps,
+        isl_mean=successes.child("prompt_tokens").number("mean") or successes.child("prompt_len").number("mean"),
+        osl_mean=successes.child("output_tokens").number("mean") or successes.child("output_len").number("mean"),
+        duration_s=duration or (completed / rate if completed and rate else None),
+        requests_completed=completed,
+        requests_failed=fields.child("failures").whole("count"),
+        ttft_ms=_stats(latency, "time_to_first_token"),
+        tpot_ms=_stats(latency, "time_per_output_token"),
+        itl_ms=_stats(latency, "inter_token_latency"),
+        e2e_ms=_stats(latency, "request_latency"),
+        requests_per_s=rate,
+        output_tokens_per_s=throughput.number("output_tokens_per_sec"),
+        total_tokens_per_s=throughput.number("total_tokens_per_sec"),
+        notes=load.notes + _late(offered),
+    )
+
+
+def _load(offered: Fields) -> Load:
+    """A stage keeps a rate or a concurrency; the summary over all stages neither."""
+    concurrency = offered.number("concurrency")
+    if concurrency:
+        return Load(mode="fixed_concurrency", concurrency=concurrency)
+    asked, sent = offered.number("requested_rate"), offered.number("achieved_rate")
+    if not asked:
+        return Load(notes=(SUMMARY_NOTE,))
+    notes: tuple[str, ...] = ()
+    if sent is not None and abs(sent / asked - 1) > RATE_TOLERANCE:
+        notes = (f"{sent:.4g} requests/s were sent where {asked:.4g} were asked",)
+    return Load(mode="fixed_rate", rate_rps=asked, notes=notes)
+
+
+def _late(offered: Fields) -> tuple[str, ...]:
+    """A client that sends late offers another load than asked."""
+    # Requests may be sent a little early: the mean is then negative, which is no fault.
+    mean = offered.child("schedule_delay").values.get("mean")
+    if isinstance(mean, float) and mean > LATE_S:
+        return (f"the client sent requests {mean:.1f} s late on average: it could not keep up with the rate",)
+    return ()
+
+
+def _stats(latency: Fields, name: str) -> LatencyStats:
+    block = latency.child(name)
+    read = {key: block.number(key, scale=1e3) for key in ("mean", "median", "p90", "p95", "p99")}
+    return latency_stats(name, mean=read["mean"], p50=read["median"], p90=read["p90"], p95=read["p95"], p99=read["p99"])

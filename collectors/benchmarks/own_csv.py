@@ -1,0 +1,147 @@
+"""Our own CSV for results of any other tool: one run a row, units in the column names; docs/BENCHMARK_CSV.md.
+
+The names of the evidence library (``isl``, ``concurrency_or_batch``, ``offline_max_throughput``) are understood too.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from difflib import get_close_matches
+
+from collectors.benchmarks.documents import Document
+from collectors.benchmarks.fields import Fields, latency_stats
+from collectors.benchmarks.load import Load, moment
+from collectors.benchmarks.records import BadRow, BenchmarkFileError, BenchmarkPoint, Imported, LatencyStats, Mode
+from collectors.benchmarks.rows import read_rows
+
+FORMAT = "own CSV"
+
+MODES: dict[str, Mode] = {
+    "fixed_concurrency": "fixed_concurrency",
+    "fixed_rate": "fixed_rate",
+    "offline": "offline",
+    "offline_max_throughput": "offline",
+}
+STATISTICS = ("mean", "p50", "p90", "p95", "p99")
+LATENCIES = ("ttft", "tpot", "itl", "e2e")
+ALIASES = {"isl": "isl_tokens", "osl": "osl_tokens", "concurrency_or_batch": "concurrency"}
+COLUMNS = (
+    "model", "engine", "engine_version", "weight_precision", "kv_precision", "gpu", "gpus", "tp", "pp", "ep", "dp",
+    "isl_tokens", "osl_tokens", "prefix_cached_tokens", "mode", "concurrency", "request_rate_rps", "duration_s",
+    "requests_completed", "requests_failed",
+    *(f"{metric}_ms_{statistic}" for metric in LATENCIES for statistic in STATISTICS),
+    "output_tokens_per_s", "total_tokens_per_s", "requests_per_s", "tool", "tool_version", "when", "notes",
+)  # fmt: skip
+NEEDED = ("isl_tokens", "osl_tokens", "mode")
+# Columns of the evidence library that describe its source, not the run.
+IGNORED = ("quality", "source", "source_url_or_repo_path", "source_date_or_version", "software_year")
+
+
+def detect(document: Document) -> bool:
+    """A table whose header has a mode and a length."""
+    if document.kind != "text":
+        return False
+    head = document.text.lstrip()[:10_000].split("\n", 1)[0].lower()
+    return "mode" in head and "isl" in head and any(mark in head for mark in ",;\t")
+
+
+def parse(document: Document) -> Imported:
+    """One point a row. Raises BenchmarkFileError when a needed column is missing or one stands there twice."""
+    table = document.table
+    names = [ALIASES.get(name.lower(), name.lower()) for name in table[0][1]]
+    missing = [name for name in NEEDED if name not in names]
+    if missing:
+        raise BenchmarkFileError(f"{document.name} lacks the column {', '.join(missing)}: see docs/BENCHMARK_CSV.md.")
+    twice = sorted({name for name in names if name and names.count(name) > 1})
+    if twice:
+        raise BenchmarkFileError(f"{document.name} has the column {', '.join(twice)[:100]} twice.")
+    rows: list[tuple[int, object]] = [(line, dict(zip(names, cells, strict=False))) for line, cells in table[1:]]
+
+    return read_rows(document.name, FORMAT, rows, _point, notes=_unknown_columns(names), cells=True)
+
+
+def _unknown_columns(names: list[str]) -> tuple[str, ...]:
+    notes = []
+    for name in names:
+        if name and name not in COLUMNS and name not in IGNORED:
+            near = get_close_matches(name, COLUMNS, 1)
+            hint = f" Did you mean {near[0]}?" if near else ""
+            notes.append(f"The column {name[:40]} is not known and left out.{hint}")
+    return tuple(notes)
+
+
+def _point(file: str, row: int, fields: Fields) -> BenchmarkPoint:
+    load = _load(fields)
+    isl, osl = (fields.number(name) for name in ("isl_tokens", "osl_tokens"))
+    if not isl or not osl:
+        raise BadRow(f"{'osl_tokens' if isl else 'isl_tokens'} is empty or zero")
+    return BenchmarkPoint(
+        file=file,
+        row=row,
+        tool=fields.text("tool") or FORMAT,
+        tool_version=fields.text("tool_version"),
+        when=_when(fields),
+        model=fields.text("model"),
+        engine=fields.text("engine"),
+        engine_version=fields.text("engine_version"),
+        weight_precision=fields.text("weight_precision"),
+        kv_precision=fields.text("kv_precision"),
+        gpu=fields.text("gpu"),
+        gpus=fields.count("gpus"),
+        tp=fields.count("tp"),
+        pp=fields.count("pp"),
+        ep=fields.count("ep"),
+        dp=fields.count("dp"),
+        mode=load.mode,
+        concurrency=load.concurrency,
+        request_rate_rps=load.rate_rps,
+        isl_mean=isl,
+        osl_mean=osl,
+        prefix_cached_tokens=fields.number("prefix_cached_tokens"),
+        duration_s=fields.number("duration_s"),
+        requests_completed=fields.whole("requests_completed"),
+        requests_failed=fields.whole("requests_failed"),
+        ttft_ms=_stats(fields, "ttft"),
+        tpot_ms=_stats(fields, "tpot"),
+        itl_ms=_stats(fields, "itl"),
+        e2e_ms=_stats(fields, "e2e"),
+        requests_per_s=fields.number("requests_per_s"),
+        output_tokens_per_s=fields.number("output_tokens_per_s"),
+        total_tokens_per_s=fields.number("total_tokens_per_s"),
+        notes=tuple(filter(None, [fields.text("notes")])),
+    )
+
+
+def _load(fields: Fields) -> Load:
+    """Mode and what it needs. Raises BadRow."""
+    mode = _mode(fields)
+    concurrency, rate = fields.number("concurrency") or None, fields.number("request_rate_rps") or None
+    if mode == "fixed_concurrency" and concurrency is None:
+        raise BadRow("concurrency is empty, which fixed_concurrency needs")
+    if mode == "fixed_rate" and rate is None:
+        raise BadRow("request_rate_rps is empty, which fixed_rate needs")
+    return Load(mode=mode, concurrency=concurrency, rate_rps=rate)
+
+
+def _mode(fields: Fields) -> Mode:
+    text = (fields.text("mode") or "").lower()
+    if not text:
+        raise BadRow("mode is empty")
+    if text not in MODES:
+        raise BadRow(f"mode is not fixed_concurrency, fixed_rate or offline: “{text[:40]}”")
+    return MODES[text]
+
+
+def _when(fields: Fields) -> datetime | None:
+    text = fields.text("when")
+    if text is None:
+        return None
+    when = moment(text)
+    if when is None:
+        raise BadRow(f"when is not a date such as 2026-11-20 or 2026-11-20T23:30:00Z: “{text[:40]}”")
+    return when
+
+
+def _stats(fields: Fields, metric: str) -> LatencyStats:
+    mean, p50, p90, p95, p99 = (fields.number(f"{metric}_ms_{statistic}") for statistic in STATISTICS)
+    return latency_stats(metric, mean=mean, p50=p50, p90=p90, p95=p95, p99=p99)

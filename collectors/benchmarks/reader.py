@@ -1,0 +1,70 @@
+"""``read_benchmark``: which tool wrote this file, and what it says."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from collectors.benchmarks import (
+    aiperf,
+    aiperf_requests,
+    genai_perf,
+    guidellm,
+    guidellm_csv,
+    inference_perf,
+    inferencex,
+    llmperf,
+    own_csv,
+    sglang_serving,
+    trtllm_bench,
+    vllm_serve,
+)
+from collectors.benchmarks.documents import Document, open_document
+from collectors.benchmarks.records import BadRow, BenchmarkFileError, Imported, NotAResultFile
+
+
+class Tool(Protocol):
+    """One module per tool and form of file."""
+
+    def detect(self, document: Document) -> bool:
+        """Whether this tool wrote the document; never raises."""
+
+    def parse(self, document: Document) -> Imported:
+        """The runs in the document. Raises BenchmarkFileError; a bad row is an error in the result."""
+
+
+TOOLS: tuple[Tool, ...] = (
+    vllm_serve,
+    sglang_serving,
+    guidellm,
+    guidellm_csv,
+    aiperf,
+    aiperf_requests,
+    genai_perf,
+    inference_perf,
+    llmperf,
+    trtllm_bench,
+    inferencex,
+    own_csv,
+)
+"""In the order in which they are asked: the most particular first."""
+
+
+def read_benchmark(data: bytes, name: str) -> Imported:
+    """The runs in one result file, whatever tool wrote it; a bad row becomes an error and never loses the good ones.
+
+    ``name`` is the file's name, with its folders if known: some tools state the load only there. Raises
+    BenchmarkFileError with one sentence when nothing can be read, NotAResultFile when it is no result at all.
+    """
+    document = open_document(data, name)
+    for tool in TOOLS:
+        if tool.detect(document):
+            try:
+                imported = tool.parse(document)
+            except BadRow as error:
+                raise BenchmarkFileError(f"{name} cannot be read: {error}.") from None
+            if not (imported.points or imported.errors):
+                raise BenchmarkFileError(f"{name} is of the format {imported.format}, but holds no run.")
+            return imported
+    raise NotAResultFile(
+        f"{name} is not the result of a benchmark tool known here; convert it to the CSV of docs/BENCHMARK_CSV.md."
+    )

@@ -1,0 +1,48 @@
+"""Where the evidence library comes from: the name of each source, its licence, and a link to the very file."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+(?= )")
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvidenceSource:
+    """One publisher of measurements; full attributions stand in NOTICE."""
+
+    label: str
+    licence: str
+
+
+_INFERENCEX = EvidenceSource(label="InferenceX (SemiAnalysis)", licence="Apache-2.0")
+_DSTACK = EvidenceSource(label="dstack benchmarks", licence="Apache-2.0")
+_TRTLLM = EvidenceSource(label="TensorRT-LLM documentation (NVIDIA)", licence="Apache-2.0")
+
+SOURCES: dict[str, EvidenceSource] = {
+    "aic_silicon_inferencex": _INFERENCEX,
+    "aic_silicon_nvidia": EvidenceSource(label="aiconfigurator silicon samples (NVIDIA)", licence="Apache-2.0"),
+    "argonne_llm_inference_bench": EvidenceSource(label="LLM-Inference-Bench (Argonne)", licence="BSD-3-Clause"),
+    "dstack_405b": _DSTACK,
+    "dstack_pd_ratio": _DSTACK,
+    "dstack_r1": _DSTACK,
+    "inferencemax": _INFERENCEX,
+    "inferencex_snapshot": _INFERENCEX,
+    "mlperf_v4.1": EvidenceSource(label="MLPerf Inference v4.1 (MLCommons)", licence="Apache-2.0"),
+    "mlperf_v5.0": EvidenceSource(label="MLPerf Inference v5.0 (MLCommons)", licence="Apache-2.0"),
+    "splitwise_perf": EvidenceSource(label="Splitwise simulator (Microsoft)", licence="MIT"),
+    "trtllm_docs_ifb": _TRTLLM,
+    "trtllm_docs_static": _TRTLLM,
+    "vultr_b200_cookbook": EvidenceSource(label="Vultr documentation", licence="facts cited"),
+}
+"""Every source of the library by its id in the rows."""
+
+
+def source_url(place: str) -> str | None:
+    """Address of a source from ``source_url_or_repo_path``: its own, or that of the repository it starts with."""
+    first = place.split(" ")[0]
+    if first.startswith("https://"):
+        return first
+    found = _REPOSITORY.match(place)
+    return f"https://github.com/{found.group()}" if found else None

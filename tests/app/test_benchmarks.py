@@ -1,0 +1,255 @@
+"""Result files on the Benchmarks page: read, compared, used for the scenario; the evidence library."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from streamlit.testing.v1 import AppTest
+
+from sizing.scenario.file import parse, scenario_from
+from tests.app.conftest import OpenLink
+from tests.app.pages_text import answer, problems
+from ui import state
+
+SAMPLES = Path(__file__).parents[1] / "collectors" / "benchmarks" / "samples"
+VLLM = sorted((SAMPLES / "vllm").glob("bench_rate*.json"))
+PAGE = "pages/benchmarks.py"
+
+
+@pytest.fixture
+def page(app: AppTest) -> AppTest:
+    return app.switch_page(PAGE).run()
+
+
+def drop(page: AppTest, *files: Path | tuple[str, bytes]) -> AppTest:
+    """Drop files, given by path or as (name, content)."""
+    given = [(f.name, f.read_bytes()) if isinstance(f, Path) else f for f in files]
+    return page.file_uploader(key="benchmark_files").set_value([(*f, "application/octet-stream") for f in given]).run()
+
+
+def metric(page: AppTest, label: str) -> str:
+    return next(m.value for m in page.metric if m.label == label)
+
+
+def table(page: AppTest, column: str):
+    return next(d.value for d in page.dataframe if column in d.value.columns)
+
+
+def text(page: AppTest) -> str:
+    return "\n".join(e.value for e in [*page.markdown, *page.caption, *page.info, *page.success, *page.warning])
+
+
+def test_empty_page_says_what_can_be_dropped(page: AppTest) -> None:
+    assert not page.exception
+    assert "vLLM bench serve" in text(page)
+    assert "64 MB" in page.file_uploader(key="benchmark_files").label
+
+
+def test_real_vllm_files_are_previewed_and_compared(page: AppTest) -> None:
+    drop(page, *VLLM)
+    assert not page.exception
+    assert "Read 8 runs in 2 curves (vLLM bench serve)" in text(page)
+    preview = table(page, "p50 TTFT (ms)")
+    assert preview["Requests/s asked"].tolist() == [2, 4, 6, 8, 10, 12, 14]
+    compared = table(page, "Within the interval")
+    assert len(compared) == 7
+    assert {"Measured (ms)", "Predicted (ms)", "Error", "After calibration (ms)"} <= set(compared.columns)
+    assert page.selectbox(key="measured_engine").value == "vllm", "vLLM's own tool"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["sglang_bench_serving.jsonl", "inferencex_agg_bmk.json", "guidellm/guidellm_rate4.json",
+     "aiperf_server_tokens.json", "inference-perf/stage_3_lifecycle_metrics.json", "made_up/trtllm_report.json",
+     "llmperf_summary_excerpt.json",
+     "made_up/profile_export_genai_perf.json", "guidellm/guidellm_rate4.csv"],
+)  # fmt: skip
+def test_every_sample_is_shown_without_a_fault(page: AppTest, name: str) -> None:
+    drop(page, SAMPLES / name)
+    assert not page.exception
+    assert "Read " in text(page)
+
+
+def test_what_the_file_says_fills_the_form(page: AppTest) -> None:
+    drop(page, SAMPLES / "made_up" / "trtllm_report.json")
+    held = {key: page.selectbox(key=f"measured_{key}").value for key in ("model", "gpu", "engine", "prec", "kv")}
+    assert held == {"model": "meta-llama/Meta-Llama-3.1-8B", "gpu": "h100_sxm", "engine": "trtllm", "prec": "fp8",
+                    "kv": "fp8"}  # fmt: skip
+    assert page.number_input(key="measured_tp").value == 2
+
+
+def test_bad_rows_are_listed_and_the_good_ones_kept(page: AppTest) -> None:
+    drop(page, SAMPLES / "made_up" / "own.csv")
+    assert "Read 2 runs" in text(page)
+    listed = table(page, "Why")
+    assert listed["Row"].tolist() == [3, 5]
+    assert "request_rate_rps is not a number: “fast”" in listed["Why"].tolist()
+    assert not problems(page)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        ("empty.json", b"", "empty.json"),
+        ("broken.json", b'{"a": ', "broken.json"),
+        ("random.bin", bytes(range(256)) * 4, "random.bin"),
+        ("server.log", b"INFO started\n", "server.log is not the result of a benchmark tool known here"),
+        ("notes.csv", b"a,b\n1,2\n", "notes.csv is not the result of a benchmark tool known here"),
+        ("bad.zip", b"PK\x03\x04nonsense", "bad.zip is not a readable zip archive"),
+        ("big.json", b" " * ((64 << 20) + 1), "big.json is larger than 64 MB"),
+        ("odd.csv", b"mode,isl,osl\nburst,1,2\n", "mode is not fixed_concurrency"),
+    ],
+)
+def test_a_bad_file_is_one_sentence(page: AppTest, name: str, content: bytes, sentence: str) -> None:
+    drop(page, (name, content))
+    assert not page.exception
+    assert len(problems(page)) == 1
+    assert sentence in problems(page)[0]
+    assert "\n" not in problems(page)[0]
+
+
+def test_names_with_markup_are_shown_as_text(page: AppTest) -> None:
+    result = json.loads(VLLM[0].read_text())
+    drop(page, ("<b>*x*</b>.json", json.dumps(result | {"model_id": "**m** $x$ :red[y]"}).encode()))
+    assert not page.exception
+    assert r"\*\*m\*\* \$x\$" in text(page)
+
+
+def test_impossible_descriptions_are_one_sentence(page: AppTest) -> None:
+    drop(page, *VLLM)
+    page.selectbox(key="measured_gpu").set_value("a100_sxm_80g")
+    page.selectbox(key="measured_prec").set_value("fp8").run()
+    assert problems(page) == ["A100 SXM4 80GB does not run FP8 (W8A8)."]
+    assert not page.exception
+
+
+def test_used_benchmark_calibrates_the_scenario_until_it_is_removed(page: AppTest) -> None:
+    drop(page, *VLLM)
+    page.selectbox(key="measured_gpu").set_value("h200_sxm").run()
+    page.button(key="benchmark_use").click().run()
+    assert "In use" in text(page)
+    assert "A link does not carry it" in text(page)
+    size = page.switch_page("pages/size.py").run()
+    assert not size.exception
+    assert "Measured benchmark in use" in text(size)
+    size.button(key="benchmark_only").click().run()
+    assert "H200 SXM 141GB" in answer(size)
+    size.session_state["view"] = "Why"
+    size.run()
+    assert "measured benchmark vLLM bench serve of 2026-11-20" in text(size)
+    assert "measured points of this very configuration" in text(size)
+    before = answer(size)
+    size.button(key="benchmark_remove").click().run()
+    assert "Measured benchmark in use" not in text(size)
+    assert answer(size) != before or "measured benchmark" not in text(size)
+
+
+def test_the_scenario_file_carries_the_benchmark_and_the_link_does_not(page: AppTest) -> None:
+    from ui.results.export import scenario_yaml
+    from ui.state import Answer
+
+    drop(page, *VLLM)
+    page.button(key="benchmark_use").click().run()
+    held = page.session_state[state.BENCHMARK]
+    size = page.switch_page("pages/size.py").run()
+    last: Answer = size.session_state["last_answer"]
+    assert last.scenario.benchmark is not None
+    again = scenario_from(parse(scenario_yaml(last)))
+    assert again.benchmark == last.scenario.benchmark
+    assert yaml.safe_load(scenario_yaml(last))["benchmark"]["points"]
+    assert len(held["points"]) == 7
+    assert all("bench" not in code.value for code in size.code)
+
+
+def test_benchmark_of_another_model_can_bring_its_model(page: AppTest) -> None:
+    drop(page, SAMPLES / "made_up" / "own.csv")
+    assert "so this benchmark says nothing about it" in text(page)
+    page.button(key="benchmark_use_model").click().run()
+    assert "In use" in text(page)
+    size = page.switch_page("pages/size.py").run()
+    assert size.selectbox(key="model").value == "meta-llama/Meta-Llama-3.1-8B"
+    assert any("did not" in w or "not this deployment" in w for w in [text(size)])
+
+
+def test_closed_loop_ttft_is_said_to_be_a_cohort_effect(page: AppTest) -> None:
+    drop(page, SAMPLES / "made_up" / "own.csv")
+    page.session_state["benchmark_quantity"] = "ttft_ms"
+    page.run()
+    assert "never with the TTFT at a request rate" in text(page)
+
+
+def test_import_survives_a_visit_to_another_page(page: AppTest) -> None:
+    drop(page, *VLLM)
+    page.selectbox(key="measured_gpu").set_value("h200_sxm").run()
+    page.switch_page("pages/size.py").run()
+    back = page.switch_page(PAGE).run()
+    assert "Read 8 runs" in text(back)
+    assert back.selectbox(key="measured_gpu").value == "h200_sxm"
+
+
+def test_the_other_curve_can_be_chosen(page: AppTest) -> None:
+    drop(page, *VLLM)
+    page.selectbox(key="benchmark_curve").set_value(1).run()
+    assert not page.exception
+    assert metric(page, "In 80 % interval").endswith("of 1")
+    assert metric(page, "Error after") == "unknown"
+
+
+def test_model_by_size_is_compared_too(app: AppTest) -> None:
+    size = app.switch_page("pages/size.py").run()
+    size.session_state["model_by"] = "size"
+    size.run()
+    size.text_input(key="size_b").set_value("43").run()
+    page = drop(size.switch_page(PAGE).run(), *VLLM)
+    assert not page.exception
+    assert not problems(page)
+    page.button(key="benchmark_use").click().run()
+    assert "In use" in text(page)
+
+
+def test_library_is_searched_and_states_sources(page: AppTest) -> None:
+    page.session_state["bench"] = "Evidence library"
+    page.run()
+    assert "6,777 published measurements" in text(page)
+    page.multiselect(key="evidence_engine").set_value(["SGLang"]).run()
+    page.multiselect(key="evidence_gpu").set_value(["H200 SXM 141GB"]).run()
+    shown = table(page, "Licence")
+    assert set(shown["Engine"]) == {"SGLang"}
+    assert set(shown["GPU"]) == {"H200 SXM 141GB"}
+    assert shown["Link"].str.startswith("https://").all()
+    assert "it is not the TTFT of a customer at a request rate" in text(page)
+
+
+def test_a_search_without_a_match_says_so(page: AppTest) -> None:
+    page.session_state["bench"] = "Evidence library"
+    page.run()
+    page.multiselect(key="evidence_gpu").set_value(["L40S 48GB"])
+    page.multiselect(key="evidence_engine").set_value(["SGLang"]).run()
+    assert any("No measurement matches" in i.value for i in page.info)
+    assert not page.exception
+
+
+def test_nearest_measurements_follow_the_scenario(page: AppTest) -> None:
+    page.session_state["bench"] = "Evidence library"
+    page.session_state["evidence_show"] = "Nearest to this scenario"
+    page.run()
+    assert "nearest first" in text(page)
+    assert "100 measurements match" in text(page)
+
+
+def test_why_shows_the_nearest_measurements_with_their_source(size: AppTest) -> None:
+    size.session_state["view"] = "Why"
+    size.run()
+    near = table(size, "Distance")
+    assert len(near) == 5
+    assert near["Distance"].is_monotonic_increasing
+    assert near["Source"].notna().all()
+    assert near[["Mean ITL (ms)", "Output tokens/s per GPU"]].notna().any(axis=1).all()
+
+
+def test_cold_link_opens_the_library(open_link: OpenLink) -> None:
+    page = open_link(goto="benchmarks", bench="Evidence library")
+    assert not page.exception

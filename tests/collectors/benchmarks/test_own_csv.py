@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from collectors.benchmarks import read_benchmark
+from collectors.benchmarks.own_csv import COLUMNS
+
+DOCUMENT = Path(__file__).parents[3] / "docs" / "BENCHMARK_CSV.md"
+HEAD = "model,isl_tokens,osl_tokens,mode,concurrency,request_rate_rps,ttft_ms_mean"
+
+
+def test_rows_and_errors(read):
+    imported = read("made_up/own.csv")
+    assert [(p.row, p.mode, p.concurrency) for p in imported.points] == [
+        (2, "fixed_concurrency", 16.0),
+        (4, "offline", None),
+    ]
+    assert [(e.row, e.message) for e in imported.errors] == [
+        (3, "request_rate_rps is not a number: “fast”"),
+        (5, "ttft_ms_mean is negative: -1"),
+    ]
+    assert imported.notes == ("The column colour is not known and left out.",)
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_separators_byte_order_mark_and_line_ends(separator):
+    text = f"\ufeff{HEAD}\r\nm,100,20,offline,,,5.5\r\n".replace(",", separator)
+    run = read_benchmark(text.encode(), "a.csv").points[0]
+    assert (run.model, run.isl_mean, run.ttft_ms.mean) == ("m", 100.0, 5.5)
+
+
+def test_utf_16_of_a_spreadsheet_is_read():
+    text = f"{HEAD}\nm,100,20,offline,,,5.5\n".replace(",", "\t")
+    assert read_benchmark(text.encode("utf-16"), "a.txt").points[0].osl_mean == 20.0
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ("m,100,20,,,,5", "mode is empty"),
+        ("m,100,20,burst,,,5", "mode is not fixed_concurrency, fixed_rate or offline: “burst”"),
+        ("m,100,20,fixed_concurrency,,,5", "concurrency is empty, which fixed_concurrency needs"),
+        ("m,100,20,fixed_rate,,,5", "request_rate_rps is empty, which fixed_rate needs"),
+        ("m,,20,offline,,,5", "isl_tokens is empty or zero"),
+        ("m,100,20,offline,,,", "neither a latency nor a throughput is stated"),
+        ("m,100,20,offline,,,nan", "ttft_ms_mean is not a finite number"),
+        ('m,100,20,offline,,,"1,5"', "ttft_ms_mean is not a number: “1,5”"),
+        ("m,100,20,static_batch,8,,5", "mode is not fixed_concurrency, fixed_rate or offline: “static_batch”"),
+    ],
+)
+def test_row_errors(row, message):
+    imported = read_benchmark(f"{HEAD}\n{row}\n".encode(), "a.csv")
+    assert imported.points == ()
+    assert [(e.row, e.message) for e in imported.errors] == [(2, message)]
+
+
+def test_unknown_column_names_the_nearest():
+    imported = read_benchmark(f"{HEAD},ttft_ms_p9\nm,100,20,offline,,,5,1\n".encode(), "a.csv")
+    assert imported.notes == ("The column ttft_ms_p9 is not known and left out. Did you mean ttft_ms_p99?",)
+
+
+def test_names_of_the_evidence_library():
+    text = "model,isl,osl,mode,concurrency_or_batch,itl_ms_mean,source\nm,100,20,offline_max_throughput,,4,x\n"
+    imported = read_benchmark(text.encode(), "a.csv")
+    assert imported.notes == ()
+    assert (imported.points[0].mode, imported.points[0].itl_ms.mean) == ("offline", 4.0)
+
+
+def test_every_column_is_documented_and_the_example_is_read():
+    text = DOCUMENT.read_text()
+    assert [column for column in COLUMNS if f"`{column}`" not in text] == []
+    example = re.search(r"```csv\n(.*?)```", text, re.DOTALL)
+    imported = read_benchmark(example[1].encode(), "example.csv")
+    assert len(imported.points) == 2
+    assert (imported.errors, imported.notes) == ((), ())

@@ -1,0 +1,140 @@
+"""From imported runs to a benchmark of a scenario, and the figures of the Benchmarks page."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from collectors.benchmarks import BenchmarkPoint, Deployment, LatencyStats
+from sizing.benchmark_check import QUANTITIES, Check, check
+from sizing.catalog import resolve_model
+from sizing.scenario.schema import Benchmark
+from ui.benchmarks.comparison import comparison_table
+from ui.benchmarks.library import COLUMNS, library
+from ui.benchmarks.scenario import benchmark_of, source_of
+from ui.benchmarks.upload import preview_table
+from ui.figures.benchmark import benchmark_alt_text, build_benchmark
+from ui.figures.evidence import build_evidence, drawn, evidence_alt_text
+from ui.figures.template import MAX_POINTS
+
+MODEL = resolve_model("meta-llama/Llama-3.3-70B-Instruct")[0]
+STATED = Deployment(model=MODEL.id, gpu="h100_sxm", engine="vllm", weight_precision="fp8", tp=4, gpus=4)
+
+
+def run(load: float, itl: float, **more: object) -> BenchmarkPoint:
+    values: dict[str, object] = {
+        "file": "a/run.json", "row": 1, "tool": "vLLM bench serve", "mode": "fixed_concurrency",
+        "concurrency": load, "isl_mean": 1000.0, "osl_mean": 500.0, "tpot_ms": LatencyStats(mean=itl),
+        "ttft_ms": LatencyStats(mean=200.0, p50=150.0), "output_tokens_per_s": 1000.0,
+        "when": datetime(2026, 11, 20, tzinfo=UTC), **more,
+    }  # fmt: skip
+    return BenchmarkPoint(**values)  # type: ignore[arg-type]
+
+
+CURVE = (run(4, 15.0), run(32, 22.0), run(128, 40.0))
+
+
+@pytest.fixture(scope="module")
+def compared() -> tuple[Benchmark, Check]:
+    benchmark, left_out = benchmark_of(CURVE, STATED)
+    assert benchmark is not None
+    assert not left_out
+    return benchmark, check(benchmark, MODEL)
+
+
+def test_runs_become_points_of_a_benchmark() -> None:
+    benchmark, _ = benchmark_of(CURVE, STATED)
+    assert benchmark is not None
+    assert [p.concurrency for p in benchmark.points] == [4, 32, 128]
+    assert benchmark.points[0].ttft_ms == 200, "a closed loop's TTFT is its mean"
+    assert (benchmark.tp, benchmark.ep, benchmark.gpus, benchmark.model) == (4, 1, 4, MODEL.id)
+    assert benchmark.source == "vLLM bench serve of 2026-11-20 (run.json)"
+
+
+def test_ttft_of_an_open_loop_is_its_median() -> None:
+    open_loop = run(4, 15.0, mode="fixed_rate", concurrency=None, request_rate_rps=2.0)
+    benchmark, _ = benchmark_of([open_loop], STATED)
+    assert benchmark is not None
+    assert benchmark.points[0].ttft_ms == 150
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        ({"isl_mean": None}, "The file does not say the prompt length."),
+        ({"osl_mean": None}, "The file does not say the output length."),
+        ({"mode": None}, "The file does not say how the load was offered."),
+        ({"concurrency": None}, "concurrency is required with mode fixed_concurrency."),
+    ],
+)
+def test_a_run_that_says_too_little_is_named_and_the_others_are_kept(more: dict[str, object], sentence: str) -> None:
+    benchmark, left_out = benchmark_of([run(4, 15.0, **more), *CURVE], STATED)
+    assert benchmark is not None
+    assert len(benchmark.points) == 3
+    assert [e.message for e in left_out] == [sentence]
+
+
+def test_a_source_names_tool_day_and_files() -> None:
+    assert source_of([run(1, 1.0), run(2, 2.0, file="b.json")]).endswith("(run.json and 1 more)")
+    assert source_of([run(1, 1.0, when=None)]) == "vLLM bench serve (run.json)"
+
+
+def test_preview_leaves_out_what_no_run_says() -> None:
+    table = preview_table(CURVE)
+    assert "Requests/s asked" not in table.columns
+    assert table["Mean ITL (ms)"].tolist() == [15.0, 22.0, 40.0]
+
+
+def test_comparison_states_error_interval_and_calibration(compared: tuple[Benchmark, Check]) -> None:
+    benchmark, found = compared
+    table = comparison_table(benchmark, found, "itl_ms")
+    assert table["Measured (ms)"].tolist() == [15.0, 22.0, 40.0]
+    for row, error in zip(found.rows[::3], table["Error"], strict=True):
+        assert error == pytest.approx(row.predicted / row.measured - 1, rel=0.06)
+    assert set(table["Within the interval"]) <= {"yes", "no"}
+    assert found.anchored.after <= found.anchored.before
+    assert found.left_out_median is not None
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("quantity", QUANTITIES)
+def test_figure_names_statistic_and_unit(compared: tuple[Benchmark, Check], quantity: str, dark: bool) -> None:
+    benchmark, found = compared
+    figure = build_benchmark(benchmark.points, found.rows, quantity, dark=dark)  # type: ignore[arg-type]
+    title = figure.layout.yaxis.title.text
+    assert "(" in title
+    assert "Mean" in title or "tokens/s" in title
+    assert {t.name for t in figure.data} >= {"Predicted", "After calibration", "Measured"}
+    assert figure.to_json() == build_benchmark(benchmark.points, found.rows, quantity, dark=dark).to_json()  # type: ignore[arg-type]
+
+
+def test_a_single_point_has_its_interval_as_a_bar() -> None:
+    benchmark, _ = benchmark_of(CURVE[:1], STATED)
+    assert benchmark is not None
+    found = check(benchmark, MODEL)
+    figure = build_benchmark(benchmark.points, found.rows, "itl_ms")
+    assert any(trace.error_y.array for trace in figure.data)
+    assert found.left_out_median is None
+
+
+def test_a_quantity_nobody_measured_is_said(compared: tuple[Benchmark, Check]) -> None:
+    benchmark, found = compared
+    assert "Nothing" in build_benchmark(benchmark.points, (), "itl_ms").layout.annotations[0].text
+    assert benchmark_alt_text(benchmark.points, found.rows, "itl_ms").startswith("Measured and predicted mean ITL")
+
+
+def test_library_holds_every_measurement_with_source_and_licence() -> None:
+    rows = library()
+    assert len(rows) == 6777
+    assert rows[["source", "licence", "link", "place"]].notna().all().all()
+    assert set(COLUMNS) <= set(rows.columns)
+
+
+def test_evidence_figure_draws_what_states_both() -> None:
+    rows = library()
+    figure = build_evidence(rows)
+    assert sum(len(t.x) for t in figure.data) == len(drawn(rows)) <= MAX_POINTS
+    assert len({(t.marker.color, t.marker.symbol) for t in figure.data}) == len(figure.data)
+    assert evidence_alt_text(rows).startswith("1,143 measurements on")
+    assert "Hardly any" in build_evidence(rows.head(0)).layout.annotations[0].text

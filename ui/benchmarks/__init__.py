@@ -1,0 +1,1 @@
+"""The Benchmarks page: import of result files, predicted against measured, and the evidence library."""

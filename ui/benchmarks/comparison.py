@@ -1,0 +1,152 @@
+"""Predicted against measured: figures, chart, table, and what to do with the benchmark."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from collectors.benchmarks import BenchmarkPoint, Deployment
+from collectors.benchmarks.own_csv_writer import write_csv
+from sizing.benchmark_check import QUANTITIES, Check, Quantity, check
+from sizing.catalog import resolve_model
+from sizing.catalog.model import Model
+from sizing.errors import SizingError
+from sizing.format import rounded
+from sizing.scenario.schema import Benchmark
+from ui import state
+from ui.benchmarks.scenario import benchmark_of, use, use_with_model
+from ui.figures.benchmark import benchmark_alt_text, build_benchmark, load_of, load_title, words
+from ui.format import UNKNOWN, as_markdown, interval, percent, significant
+
+_SHORT = {"itl_ms": "ITL", "ttft_ms": "TTFT", "output_tokens_per_s": "Output tokens/s"}
+COHORT = (
+    "TTFT of a closed loop is an effect of its cohorts: requests start together and queue for prefill together. It is "
+    "compared with a prediction of the same protocol, and never with the TTFT at a request rate that Size plans for."
+)
+FAR_OFF = 3.0
+"""Prior standard deviations from which on the description is more likely wrong than the engine slow."""
+
+
+def draw_comparison(
+    curve: tuple[BenchmarkPoint, ...], stated: Deployment, scenario_model: Model, *, dark: bool
+) -> None:
+    """Everything below the description of what was measured."""
+    benchmark, left_out = benchmark_of(curve, stated)
+    for fault in left_out:
+        where = f"{as_markdown(fault.file)}, row {fault.row}"
+        st.warning(f"{where}: {as_markdown(fault.message)} This run is not compared.", icon=":material/warning:")
+    if benchmark is None:
+        st.error("No run of this curve says enough to be compared: it needs lengths, a load and something measured.",
+                 icon=":material/error:")
+        return
+    try:
+        same = stated.model == scenario_model.id
+        model = scenario_model if same else resolve_model(stated.model or "")[0]
+        found = check(benchmark, model)
+    except SizingError as error:
+        st.error(as_markdown(str(error).splitlines()[0].partition(": ")[2] or str(error)), icon=":material/error:")
+        return
+    st.subheader("Predicted against measured", anchor=False)
+    _figures(found)
+    _chart_and_table(benchmark, found, dark=dark)
+    _actions(curve, stated, benchmark, same_model=same, scenario_model=scenario_model)
+
+
+def _figures(found: Check) -> None:
+    anchored = found.anchored
+    itl = [r for r in found.rows if r.quantity == "itl_ms"] or [
+        r for r in found.rows if r.quantity == "output_tokens_per_s"
+    ]
+    inside = f"{sum(r.within for r in itl)} of {len(itl)}" if itl else UNKNOWN
+    others = found.left_out_median
+    now = anchored.interval("decode", anchored.highest)
+    figures = (
+        ("Error before", percent(anchored.before),
+         "Median error of ITL, predicted without this benchmark; of throughput where no ITL was measured."),
+        ("Error after", percent(others) if others is not None else UNKNOWN,
+         "Median error with each point predicted by a calibration on the other points: what to expect at a load that "
+         "was not measured. Needs two points."),
+        ("In 80 % interval", inside, "Measured points inside the interval of the uncalibrated prediction."),
+        ("Interval after", f"±{percent((now.high_factor / now.low_factor) ** 0.5 - 1)}",
+         "80 % interval of decode times of this deployment once it is calibrated, at the highest load measured."),
+    )
+    with st.grid(4, min_column_width=150, gap="small", border=True):
+        for title, value, help_text in figures:
+            st.metric(title, value, help=help_text)
+    st.caption(
+        f"Calibration on {anchored.anchors} point{'' if anchored.anchors == 1 else 's'}: decode step = "
+        f"{significant(anchored.decode)} x predicted {'-' if anchored.step_s < 0 else '+'} "
+        f"{significant(abs(anchored.step_s) * 1e3, 2)} ms, prompt = "
+        f"{significant(anchored.prefill)} x predicted; shrunk towards the prediction where the points cannot tell."
+    )
+    if anchored.surprise > FAR_OFF:
+        slow = anchored.ratio >= 1
+        times = significant(anchored.ratio if slow else 1 / anchored.ratio, 2)
+        st.warning(f"This ran {times} times as {'slow' if slow else 'fast'} as predicted, which is rare: check model, "
+                   "GPU, engine, precision and parallelism above before using it.", icon=":material/warning:")
+
+
+def _chart_and_table(benchmark: Benchmark, found: Check, *, dark: bool) -> None:
+    shown = [q for q in QUANTITIES if any(r.quantity == q for r in found.rows)]
+    if not shown:
+        return
+    quantity: Quantity = st.segmented_control(
+        "Quantity", shown, default=shown[0], required=True, key="benchmark_quantity", format_func=_SHORT.get,
+        label_visibility="collapsed", help="What is compared.",
+    )
+    if quantity not in shown:
+        quantity = shown[0]
+    points = benchmark.points
+    st.plotly_chart(build_benchmark(points, found.rows, quantity, dark=dark), key="benchmark_chart",
+                    alt=benchmark_alt_text(points, found.rows, quantity), config={"displaylogo": False})
+    if quantity == "ttft_ms" and any(p.mode == "fixed_concurrency" for p in points):
+        st.caption(f":material/info: {COHORT}")
+    st.dataframe(comparison_table(benchmark, found, quantity), hide_index=True, key="benchmark_compared",
+                 alt=f"Predicted and measured {words(quantity, points[0].mode).name} point by point",
+                 column_config={"Error": st.column_config.NumberColumn(format="percent"),
+                                "Error from the other points": st.column_config.NumberColumn(format="percent")},
+                 )
+
+
+def comparison_table(benchmark: Benchmark, found: Check, quantity: Quantity) -> pd.DataFrame:
+    """One point a row: measured, predicted with interval, error, whether within, and after calibration."""
+    unit = "tokens/s" if quantity == "output_tokens_per_s" else "ms"
+    rows = []
+    for r in (r for r in found.rows if r.quantity == quantity):
+        point = benchmark.points[r.point]
+        row = {
+            load_title(point.mode): rounded(load_of(point, r)), f"Measured ({unit})": rounded(r.measured),
+            f"Predicted ({unit})": rounded(r.predicted), f"80 % interval ({unit})": interval(r.low, r.high),
+            "Error": rounded(r.error, 2), "Within the interval": "yes" if r.within else "no",
+            f"After calibration ({unit})": rounded(r.calibrated),
+        }
+        if quantity == "itl_ms" and found.left_out:
+            row["Error from the other points"] = rounded(found.left_out[r.point], 2)
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def _actions(
+    curve: tuple[BenchmarkPoint, ...], stated: Deployment, benchmark: Benchmark, *, same_model: bool,
+    scenario_model: Model,
+) -> None:
+    in_use = st.session_state.get(state.BENCHMARK) == benchmark.model_dump(mode="json")
+    with st.container(horizontal=True):
+        if same_model:
+            st.button("Use for this scenario", key="benchmark_use", type="primary", icon=":material/check:",
+                      on_click=use, args=(benchmark,), disabled=in_use,
+                      help="Size then uses the calibrated step times for exactly this deployment.")
+        else:
+            st.button(f"Size {as_markdown(benchmark.model or '')} with it", key="benchmark_use_model", type="primary",
+                      icon=":material/check:", on_click=use_with_model, args=(benchmark,),
+                      help="Changes the scenario's model to the one that was measured, and uses the benchmark.")
+        st.download_button("Download as CSV", lambda: write_csv(curve, stated), "benchmark.csv", "text/csv",
+                           key="benchmark_csv", on_click="ignore", icon=":material/table:",
+                           help="One run a row, in the columns of docs/BENCHMARK_CSV.md, with what is stated above.")
+    if not same_model:
+        st.info(f"The scenario asks for {as_markdown(scenario_model.id)}, so this benchmark says nothing about it.",
+                icon=":material/info:")
+    elif in_use:
+        st.success("In use: Size calibrates exactly this deployment with it. A link does not carry it; the scenario "
+                   "file (Size, Export) does.", icon=":material/check_circle:")
+        st.page_link("pages/size.py", label="Back to Size", icon=":material/straighten:")

@@ -1,0 +1,139 @@
+"""The evidence library: search, table, chart and sources of the published measurements."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pandas as pd
+import streamlit as st
+
+from sizing.evidence import evidence_frame
+from sizing.evidence_sources import SOURCES, source_url
+from sizing.scenario.schema import Scenario
+from ui import state
+from ui.benchmarks.nearest import MODES, nearest_rows
+from ui.choices import label
+from ui.figures.evidence import build_evidence, drawn, evidence_alt_text
+from ui.format import count
+
+_ALL, _NEAR = "All", "Nearest to this scenario"
+_SHOWN = 500
+_NEAREST = 100
+_FILTERS = {
+    "model": ("Model", "Any"), "gpu": ("GPU", "Any"), "engine": ("Engine", "Any"),
+    "weight_precision": ("Precision", "Any"), "mode": ("Mode", "Any"), "source": ("Source", "Any"),
+}
+COLUMNS = {
+    "model": "Model", "gpu": "GPU", "gpus": "GPUs", "engine": "Engine", "weight_precision": "Precision",
+    "mode": "Mode", "concurrency_or_batch": "Concurrency or batch", "itl_ms_mean": "Mean ITL (ms)",
+    "per_gpu": "Output tokens/s per GPU", "isl": "Input tokens", "osl": "Output tokens",
+    "ttft_ms_mean": "Mean TTFT (ms)", "e2e_ms_mean": "Mean E2E (ms)", "request_rate_rps": "Requests/s asked",
+    "tp": "TP", "source": "Source", "licence": "Licence", "link": "Link", "place": "Place in the source",
+    "date": "Date", "quality": "Quality", "notes": "Notes",
+}
+
+
+@cache
+def library() -> pd.DataFrame:
+    """The library in the words of the page, newest software first; the index is the row of the source file."""
+    frame = evidence_frame()
+    sources = {name: source.label for name, source in SOURCES.items()}
+    out = pd.DataFrame({name: frame[name] for name in COLUMNS if name in frame.columns})
+    out["gpu_id"] = frame["gpu"]
+    out["gpu"] = frame["gpu"].map(lambda g: label("gpu", g))
+    out["engine"] = frame["engine"].fillna("not stated").map(lambda e: label("engine", e))
+    out["weight_precision"] = frame["weight_precision"].fillna("not stated").map(lambda p: label("prec", p))
+    out["mode"] = frame["mode"].map(MODES)
+    out["source"] = frame["source"].map(sources)
+    out["licence"] = frame["source"].map({name: source.licence for name, source in SOURCES.items()})
+    out["place"], out["date"] = frame["source_url_or_repo_path"], frame["source_date_or_version"]
+    out["link"] = out["place"].map({place: source_url(place) for place in out["place"].unique()})
+    out["per_gpu"] = frame["output_tokens_per_s"] / frame["gpus"]
+    newest = frame["software_year"].sort_values(ascending=False, kind="stable").index
+    return out.loc[newest, [*COLUMNS, "gpu_id"]]
+
+
+@cache
+def _options(name: str) -> list[str]:
+    return sorted(library()[name].dropna().unique(), key=str.lower)
+
+
+def draw_library(*, dark: bool) -> None:
+    """Filters, how many are left, chart, table and what to know."""
+    everything = library()
+    st.markdown(
+        f"{count(len(everything))} published measurements, each with its source. The prediction is fitted to them and "
+        "judged on them with their model, GPU, configuration or source left out (`docs/ACCURACY.md`)."
+    )
+    which = st.segmented_control("Show", [_ALL, _NEAR], default=_ALL, required=True, key="evidence_show",
+                                 label_visibility="collapsed", persist_state="session",
+                                 help="Nearest: in model size and kind, GPU, precision, engine, lengths and load, to "
+                                      "the deployment that Size plans now.")
+    found = _nearest(everything) if which == _NEAR else everything
+    found = _filtered(found)
+    if found.empty:
+        st.info("No measurement matches: take back a filter.", icon=":material/filter_alt_off:")
+        return
+    st.caption(f"{count(len(found))} measurements match; {count(len(drawn(found)))} of them state both ITL and output "
+               "tokens/s and are in the chart.")
+    st.plotly_chart(build_evidence(found, dark=dark), key="evidence_chart", alt=evidence_alt_text(found),
+                    config={"displaylogo": False})
+    _table(found)
+    st.caption(
+        ":material/info: TTFT in a closed loop is an effect of requests that start together: it is not the TTFT of a "
+        "customer at a request rate. ITL is TPOT for most sources. Rows of quality “caution” count less in the fit. "
+        "InferenceX data: attribution to InferenceX (SemiAnalysis). MLPerf is a trademark of MLCommons; figures are "
+        "not verified by it. All attributions: NOTICE."
+    )
+
+
+def _filtered(frame: pd.DataFrame) -> pd.DataFrame:
+    """The rows that every filter lets through; an empty filter lets everything through."""
+    kept = pd.Series(True, index=frame.index)
+    with st.grid(3, min_column_width=200, gap="small"):
+        for name, (title, empty) in _FILTERS.items():
+            chosen = st.multiselect(title, _options(name), key=f"evidence_{name}", placeholder=empty,
+                                    persist_state="session", help=f"Only these. Empty: {empty.lower()}.")
+            if chosen:
+                kept &= frame[name].isin(chosen)
+    if st.toggle("Only rows of good quality", key="evidence_good", persist_state="session",
+                 help="Leaves out rows to be taken with caution: old software, unclear protocol, derived values."):
+        kept &= frame["quality"] == "good"
+    return frame[kept]
+
+
+def _nearest(everything: pd.DataFrame) -> pd.DataFrame:
+    """The measurements nearest to the planned deployment, nearest first; all of them without a plan."""
+    outcome = state.outcome()
+    answer = outcome.answer if outcome.answer and outcome.answer.plan.deployment else outcome.last
+    found = nearest_rows(answer.scenario, answer.plan, _NEAREST) if answer else ()
+    if not found:
+        st.caption("Size has no deployment to compare with yet: all measurements are shown.")
+        return everything
+    st.caption(f"Nearest to {_planned(answer.scenario)}, nearest first.")
+    return everything.loc[[near.measurement.row for near in found]]
+
+
+def _planned(scenario: Scenario) -> str:
+    return f"the deployment planned for “{scenario.name}”".replace("$", r"\$")
+
+
+def _table(found: pd.DataFrame) -> None:
+    number = st.column_config.NumberColumn
+    numeric = [title for name, title in COLUMNS.items() if pd.api.types.is_numeric_dtype(found[name])]
+    shown = found.head(_SHOWN)[list(COLUMNS)].rename(columns=COLUMNS)
+    st.dataframe(
+        shown, hide_index=True, key="evidence_table", height=420, placeholder="", alt="Published measurements",
+        column_config={
+            "Model": st.column_config.TextColumn(pinned=True, width=220),
+            **{title: number(format="localized") for title in numeric},
+            "Link": st.column_config.LinkColumn(display_text="open", help="Opens the source in a new tab."),
+            "Notes": st.column_config.TextColumn(width="large"),
+        },
+    )
+    words = f"First {_SHOWN} of {count(len(found))} shown. " if len(found) > _SHOWN else ""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.download_button("Download these measurements (CSV)", lambda: found[list(COLUMNS)].to_csv(index=False),
+                           "measurements.csv", "text/csv", key="evidence_csv", on_click="ignore",
+                           icon=":material/table:", help="All that match, with source and licence.")
+        st.caption(words)

@@ -1,0 +1,60 @@
+"""The published measurements nearest to a planned deployment, for Benchmarks and for the reasons on Size."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from sizing.candidates import Configuration
+from sizing.catalog import gpus
+from sizing.engines import engines
+from sizing.evidence import Measurement, Near, nearest
+from sizing.evidence_sources import SOURCES, source_url
+from sizing.format import rounded
+from sizing.precision import precisions
+from sizing.question import understand
+from sizing.result import Plan
+from sizing.scenario.schema import Scenario
+from ui.choices import label
+
+MODES = {
+    "fixed_concurrency": "Closed loop", "fixed_rate": "Open loop", "offline_max_throughput": "Offline",
+    "static_batch": "Static batch",
+}
+
+
+def nearest_rows(scenario: Scenario, plan: Plan, number: int) -> tuple[Near, ...]:
+    """Measurements nearest to the deployment of a plan at its lengths and load; none without a deployment, or for an
+    accelerator outside the catalogue."""
+    if plan.deployment is None or plan.per_instance is None or plan.deployment.gpu not in gpus():
+        return ()
+    question, planned = understand(scenario), plan.deployment
+    row = Configuration(
+        gpu=gpus()[planned.gpu], engine=engines()[planned.engine], precision=precisions()[planned.weight_precision],
+        kv_precision=planned.kv_precision, tp=planned.tp, pp=planned.pp, ep=planned.ep, dp=planned.dp,
+    )
+    return nearest(question.model, row, concurrency=max(plan.per_instance.concurrency, 1.0), count=number,
+                   input_tokens=question.traffic.input_tokens, output_tokens=question.traffic.output_tokens)
+
+
+def nearest_table(found: tuple[Near, ...]) -> pd.DataFrame:
+    """Measured rows with what sets them apart, their values and their source; nearest first."""
+    return pd.DataFrame([_row(near.measurement, near.distance) for near in found])
+
+
+def _row(measured: Measurement, distance: float) -> dict[str, object]:
+    row, source = measured.configuration, SOURCES.get(measured.source)
+    rate = measured.output_tokens_per_s
+    return {
+        "Model": measured.model.id.rpartition("/")[2], "GPU": f"{measured.gpus} x {row.gpu.name}",
+        "Precision": label("prec", row.precision.id), "Mean ITL (ms)": _short(measured.itl_ms),
+        "Output tokens/s per GPU": _short(None if rate is None else rate / measured.gpus),
+        "Concurrency": measured.concurrency, "Mode": MODES[measured.mode], "Engine": row.engine.label,
+        "Input tokens": _short(measured.input_tokens), "Output tokens": _short(measured.output_tokens),
+        "Mean TTFT (ms)": _short(measured.ttft_ms), "Distance": rounded(distance, 2),
+        "Source": source.label if source else measured.source, "Link": source_url(measured.source_link),
+        "Date": measured.source_date,
+    }
+
+
+def _short(value: float | None) -> float | None:
+    return None if value is None else rounded(value)

@@ -1,0 +1,82 @@
+"""From an imported curve to the benchmark of a scenario, and into the session."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+from typing import Any
+
+import streamlit as st
+from pydantic import ValidationError
+
+from collectors.benchmarks import BenchmarkPoint, Deployment, RowError, to_measurements
+from sizing.scenario.schema import Benchmark
+from sizing.scenario.schema import BenchmarkPoint as Measured
+from ui import state
+
+_MODES = {"offline_max_throughput": "offline"}
+_MOST_POINTS = 200
+
+
+def benchmark_of(curve: Sequence[BenchmarkPoint], stated: Deployment) -> tuple[Benchmark | None, list[RowError]]:
+    """The benchmark that a scenario holds, and the runs that say too little for it."""
+    points, left_out = [], []
+    for point, row in zip(curve, to_measurements(curve, stated), strict=True):
+        try:
+            points.append(Measured.model_validate(_point(row)))
+        except ValidationError as error:
+            left_out.append(RowError(file=point.file, row=point.row, message=_why(error)))
+    if not points:
+        return None, left_out
+    named = {"gpu": stated.gpu, "engine": stated.engine, "weight_precision": stated.weight_precision,
+             "kv_precision": stated.kv_precision, "model": stated.model, "gpus": stated.gpus}
+    ways = {name: getattr(stated, name) or 1 for name in ("tp", "pp", "ep", "dp")}
+    return Benchmark.model_validate(
+        {**named, **ways, "source": source_of(curve), "points": points[:_MOST_POINTS]}
+    ), left_out
+
+
+def source_of(curve: Sequence[BenchmarkPoint]) -> str:
+    """Tool, date and first file of a curve."""
+    first = curve[0]
+    day = f" of {first.when:%Y-%m-%d}" if first.when else ""
+    files = list(dict.fromkeys(PurePosixPath(p.file).name for p in curve))
+    more = f" and {len(files) - 1} more" if len(files) > 1 else ""
+    return f"{first.tool}{day} ({files[0][:80]}{more})"
+
+
+def use(benchmark: Benchmark) -> None:
+    """Size the scenario with this benchmark from now on (for callbacks)."""
+    st.session_state[state.BENCHMARK] = benchmark.model_dump(mode="json")
+
+
+def use_with_model(benchmark: Benchmark) -> None:
+    """As :func:`use`, for a benchmark of another model of the catalogue: the scenario asks for that one now."""
+    use(benchmark)
+    state.choose_model(benchmark.model or "")
+
+
+def _point(row: dict[str, Any]) -> dict[str, Any]:
+    """Means, and medians where only they are stated; the TTFT of an open loop is its median."""
+    mode = _MODES.get(row["mode"], row["mode"])
+    first = ("ttft_ms_p50", "ttft_ms_mean") if mode == "fixed_rate" else ("ttft_ms_mean", "ttft_ms_p50")
+    return {
+        "mode": mode, "concurrency": row["concurrency_or_batch"] or None, "request_rate_rps": row["request_rate_rps"],
+        "input_tokens": row["isl"], "output_tokens": row["osl"],
+        "prefix_cached_tokens": row["prefix_cached_tokens"] or 0.0,
+        "ttft_ms": row[first[0]] or row[first[1]] or None, "itl_ms": row["itl_ms_mean"] or row["itl_ms_p50"] or None,
+        "requests_per_s": row["requests_per_s"] or None, "output_tokens_per_s": row["output_tokens_per_s"] or None,
+    }
+
+
+_NAMES = {"mode": "how the load was offered", "input_tokens": "the prompt length", "output_tokens": "the output length"}
+
+
+def _why(error: ValidationError) -> str:
+    """One sentence for the first thing that is missing or impossible."""
+    fault = error.errors(include_url=False)[0]
+    name = _NAMES.get(str(fault["loc"][0]) if fault["loc"] else "")
+    if name and fault["input"] is None:
+        return f"The file does not say {name}."
+    what = f"{fault['loc'][0]}: " if fault["loc"] else ""
+    return f"{what}{str(fault['msg']).removeprefix('Value error, ')}."

@@ -1,0 +1,141 @@
+"""Result files: read once when they are dropped, kept for the session, shown with what could not be read."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from collectors.benchmarks import BenchmarkFileError, BenchmarkPoint, Imported, curves, read_benchmarks
+from ui.benchmarks import measured
+from ui.format import as_markdown, count
+
+TOOLS = (
+    "vLLM bench serve, SGLang bench_serving, GuideLLM, AIPerf, GenAI-Perf, inference-perf, LLMPerf, trtllm-bench, "
+    "InferenceX"
+)
+MAX_MB = 64
+_FILES, _KEPT, _CURVE = "benchmark_files", "benchmark_import", "benchmark_curve"
+
+Curve = tuple[BenchmarkPoint, ...]
+
+
+def draw_upload() -> Curve | None:
+    """The drop area, what the files hold, and the curve that is looked at; None without a readable run."""
+    st.file_uploader(
+        f"Result files of a benchmark, or a zip of them (up to {MAX_MB} MB each)", key=_FILES, on_change=_read,
+        accept_multiple_files=True, help="Read on this server, sent nowhere.",
+    )
+    imported: Imported | None = st.session_state.get(_KEPT)
+    if imported is None:
+        st.markdown(
+            f"Read without conversion: {TOOLS}. Results of any other tool: as a CSV with one run a row, of which "
+            "`docs/BENCHMARK_CSV.md` lists the columns. Several files of one sweep belong together: drop them at once."
+        )
+        return None
+    _say_what_was_read(imported)
+    return _choice(imported)
+
+
+def _read() -> None:
+    """Read what was dropped; when all files are taken away, forget them."""
+    files = st.session_state[_FILES]
+    st.session_state.pop(_CURVE, None)
+    if not files:
+        st.session_state.pop(_KEPT, None)
+        return
+    try:
+        imported = read_benchmarks((file.name, file.getvalue()) for file in files)
+    except BenchmarkFileError as error:  # nothing to read at all; faults of single files are in the result
+        imported = Imported(format="none", notes=(str(error),))
+    st.session_state[_KEPT] = imported
+    found = curves(imported.points)
+    if found:
+        measured.prefill(found[0])
+
+
+def _say_what_was_read(imported: Imported) -> None:
+    found = curves(imported.points)
+    if imported.points:
+        runs, groups = _counted(len(imported.points), "run"), _counted(len(found), "curve")
+        st.markdown(f":material/check_circle: Read {runs} in {groups} ({as_markdown(imported.format)}).")
+    else:
+        first = imported.errors[0].message if imported.errors else "There is no run in these files."
+        st.error(as_markdown(first if len(imported.errors) == 1 else "None of these files holds a run that can be "
+                             "used; the reasons are listed below."), icon=":material/error:")
+    if imported.errors and (imported.points or len(imported.errors) > 1):
+        with st.expander(f"{_counted(len(imported.errors), 'row or file', 'rows or files')} left out", expanded=True,
+                         icon=":material/warning:"):
+            rows = [(e.file, e.row, e.message) for e in imported.errors]
+            st.dataframe(pd.DataFrame(rows, columns=["File", "Row", "Why"]), hide_index=True, key="benchmark_errors",
+                         placeholder="",
+                         alt="Rows and files that were left out, with the reason",
+                         column_config={"Row": st.column_config.NumberColumn(width="small"),
+                                        "Why": st.column_config.TextColumn(width="large")})
+    if imported.notes:
+        with st.expander("What to know about these files"):
+            st.markdown("\n".join(f"- {as_markdown(note)}" for note in imported.notes))
+
+
+def _choice(imported: Imported) -> Curve | None:
+    found = curves(imported.points)
+    if not found:
+        return None
+    number = 0
+    if len(found) > 1:
+        number = st.selectbox(
+            "Curve", range(len(found)), key=_CURVE, format_func=lambda i: _name(found[i]), persist_state="session",
+            on_change=lambda: measured.prefill(found[st.session_state[_CURVE] or 0]),
+            help="Runs that differ only in load make up one curve; one curve calibrates one deployment.",
+        )
+    curve = found[min(number, len(found) - 1)]
+    _preview(curve)
+    return curve
+
+
+def _name(curve: Curve) -> str:
+    """What tells one curve of an import from another."""
+    first = curve[0]
+    lengths = " / ".join("?" if v is None else f"{v:,.0f}" for v in (first.isl_mean, first.osl_mean))
+    ways = f", TP{first.tp}" if first.tp else ""
+    mode = {"fixed_concurrency": "closed loop", "fixed_rate": "open loop", "offline": "offline"}.get(first.mode or "")
+    where = ", ".join(filter(None, [first.model or first.tool, first.gpu, mode]))
+    return f"{where}{ways}: {_counted(len(curve), 'run')} of {lengths} tokens in / out"
+
+
+def _preview(curve: Curve) -> None:
+    """The runs as they were understood."""
+    number = st.column_config.NumberColumn
+    st.dataframe(
+        preview_table(curve), hide_index=True, key="benchmark_preview", placeholder="",
+        alt="The runs as they were read",
+        column_config={
+            "File": st.column_config.TextColumn(pinned=True),
+            **{name: number(format="localized") for name in _NUMBERS},
+            "Notes": st.column_config.TextColumn(width="large"),
+        },
+    )
+
+
+_NUMBERS = (
+    "Concurrency", "Requests/s asked", "Input tokens", "Output tokens", "Mean TTFT (ms)", "p50 TTFT (ms)",
+    "p99 TTFT (ms)", "Mean ITL (ms)", "p99 ITL (ms)", "Mean E2E (ms)", "Requests/s served", "Output tokens/s",
+)
+
+
+def preview_table(curve: Curve) -> pd.DataFrame:
+    """One run a row; columns in which no run says anything are left out. ITL is TPOT where the tool measured it."""
+    rows = []
+    for p in curve:
+        step = p.tpot_ms if p.tpot_ms.stated else p.itl_ms
+        values = (
+            p.concurrency, p.request_rate_rps, p.isl_mean, p.osl_mean, p.ttft_ms.mean, p.ttft_ms.p50, p.ttft_ms.p99,
+            step.mean, step.p99, p.e2e_ms.mean, p.requests_per_s, p.output_tokens_per_s,
+        )
+        short = [None if v is None else float(f"{v:.4g}") for v in values]
+        rows.append([p.file, p.row, *short, "; ".join(p.notes)])
+    table = pd.DataFrame(rows, columns=["File", "Row", *_NUMBERS, "Notes"])
+    return table.replace("", None).dropna(axis=1, how="all")
+
+
+def _counted(number: int, one: str, many: str = "") -> str:
+    return f"{count(number)} {one if number == 1 else many or one + 's'}"

@@ -1,0 +1,121 @@
+"""A measured curve over the prediction: points, line with its 80 % interval, and the calibrated line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import plotly.graph_objects as go
+
+from sizing.benchmark_check import Compared, Quantity
+from sizing.scenario.schema import BenchmarkPoint
+from ui.figures.template import INK, NEUTRAL, alpha, axis, layout, message, palette
+
+_NOTHING = "Nothing of this kind was measured."
+_LOG_FROM = 8.0
+"""Ratio of the largest value to the smallest from which on an axis is logarithmic."""
+
+
+class Words(NamedTuple):
+    """How a quantity is named: in a sentence, on the axis."""
+
+    name: str
+    title: str
+
+
+def words(quantity: Quantity, mode: str) -> Words:
+    """The name of a quantity with its statistic: an open loop's TTFT is the median of its run, all else a mean."""
+    match quantity:
+        case "itl_ms":
+            return Words("mean ITL", "Mean ITL (ms)")
+        case "ttft_ms":
+            return Words("p50 TTFT", "p50 TTFT (ms)") if mode == "fixed_rate" else Words("mean TTFT", "Mean TTFT (ms)")
+        case _:
+            return Words("output tokens/s", "Output tokens/s of all GPUs (tokens/s)")
+
+
+def load_of(point: BenchmarkPoint, row: Compared) -> float:
+    """The load that was asked; offline, the requests in flight that fit."""
+    return {"fixed_concurrency": point.concurrency, "fixed_rate": point.request_rate_rps}.get(point.mode) or row.load
+
+
+def load_title(mode: str) -> str:
+    """The load axis of a mode."""
+    return {
+        "fixed_concurrency": "Requests in flight (concurrency)", "fixed_rate": "Load asked for (requests/s)",
+    }.get(mode, "Requests in flight (predicted)")  # fmt: skip
+
+
+def build_benchmark(
+    points: Sequence[BenchmarkPoint], rows: Sequence[Compared], quantity: Quantity, *, dark: bool = False
+) -> go.Figure:
+    """One quantity against the load: measured points, predicted line with interval, calibrated line."""
+    shown = sorted((load_of(points[r.point], r), r.point, r) for r in rows if r.quantity == quantity)
+    if not shown:
+        return message(_NOTHING, dark=dark)
+    loads, found = [s[0] for s in shown], [s[2] for s in shown]
+    mode = points[found[0].point].mode
+    name, title = words(quantity, mode)
+    first, second = palette(dark=dark)[:2]
+    data = [
+        *_band(loads, found, first),
+        _line("Predicted", loads, [r.predicted for r in found], first, "solid"),
+        _line("After calibration", loads, [r.calibrated for r in found], second, "dash"),
+        {
+            "type": "scatter", "mode": "markers", "name": "Measured", "x": loads, "y": [r.measured for r in found],
+            "marker": {"color": INK[dark], "symbol": "diamond", "size": 11,
+                       "line": {"width": 1, "color": NEUTRAL[dark]}},
+            "hovertemplate": f"%{{x:,.4~g}}: measured {name} %{{y:,.3~r}}<extra></extra>",
+        },
+    ]  # fmt: skip
+    scale = _scale(loads)
+    if "type" in scale:
+        scale = {"type": "log", "tickvals": loads, "ticktext": [f"{x:g}" for x in loads]}
+    return go.Figure(
+        data=data,
+        layout=layout(dark=dark, height=360, xaxis=axis(load_title(mode), **scale),
+                      yaxis=axis(title, **_scale([v for r in found for v in (r.measured, r.predicted)]))),
+    )  # fmt: skip
+
+
+def benchmark_alt_text(points: Sequence[BenchmarkPoint], rows: Sequence[Compared], quantity: Quantity) -> str:
+    """The chart in one sentence, for those who do not see it."""
+    found = [r for r in rows if r.quantity == quantity]
+    if not found:
+        return _NOTHING
+    name = words(quantity, points[found[0].point].mode).name
+    inside = sum(r.within for r in found)
+    return f"Measured and predicted {name} at {len(found)} loads; {inside} of them within the 80 % interval."
+
+
+def _scale(values: Sequence[float]) -> dict[str, Any]:
+    """A linear axis from zero, or a logarithmic one where the values span much."""
+    if min(values) > 0 and max(values) / min(values) >= _LOG_FROM:
+        return {"type": "log", "dtick": "D2"}
+    return {"rangemode": "tozero"}
+
+
+def _line(name: str, x: list[float], y: list[float], colour: str, dash: str) -> dict[str, Any]:
+    return {
+        "type": "scatter", "mode": "lines+markers" if len(x) < 2 else "lines", "name": name, "x": x, "y": y,
+        "line": {"color": colour, "width": 3, "dash": dash}, "marker": {"color": colour, "size": 9},
+        "hovertemplate": f"%{{x:,.4~g}}: {name.lower()} %{{y:,.3~r}}<extra></extra>",
+    }  # fmt: skip
+
+
+def _band(x: list[float], rows: Sequence[Compared], colour: str) -> list[dict[str, Any]]:
+    """The interval as an area; as an error bar where there is one load only."""
+    if len(x) < 2:
+        one = rows[0]
+        return [{
+            "type": "scatter", "mode": "markers", "name": "80 % interval", "x": x, "y": [one.predicted],
+            "marker": {"color": colour, "size": 1}, "hoverinfo": "skip",
+            "error_y": {"type": "data", "array": [one.high - one.predicted], "arrayminus": [one.predicted - one.low],
+                        "color": colour},
+        }]  # fmt: skip
+    edges = {"type": "scatter", "mode": "lines", "line": {"width": 0}, "hoverinfo": "skip"}
+    return [
+        {**edges, "x": x, "y": [r.low for r in rows], "showlegend": False},
+        {**edges, "x": x, "y": [r.high for r in rows], "fill": "tonexty", "fillcolor": alpha(colour, 0.18),
+         "name": "80 % interval of the prediction"},
+    ]  # fmt: skip

@@ -1,0 +1,62 @@
+"""Published measurements: output tokens/s per GPU against ITL, one colour and marker per GPU."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from sizing.format import count
+from ui.figures.template import MAX_POINTS, axis, hardware_look, layout, message
+
+_NOTHING = "Hardly any of these measurements states both ITL and output tokens/s."
+
+FEWEST = 3
+"""Points that make a chart."""
+
+
+def drawn(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows that state both quantities."""
+    return rows[(rows["itl_ms_mean"] > 0) & (rows["per_gpu"] > 0)]
+
+
+def build_evidence(rows: pd.DataFrame, *, dark: bool = False) -> go.Figure:
+    """Measured points; both axes logarithmic, as the library spans three decades."""
+    found = drawn(rows)
+    if len(found) < FEWEST:
+        return message(_NOTHING, dark=dark)
+    found = found.iloc[:: -(-len(found) // MAX_POINTS)]
+    data = [_gpu(gpu, part, dark=dark) for gpu, part in found.groupby("gpu_id", sort=True)]
+    return go.Figure(
+        data=data,
+        layout=layout(
+            dark=dark, height=520,
+            xaxis=axis("Mean ITL (ms)", type="log", dtick="D2"),
+            yaxis=axis("Output tokens/s per GPU (tokens/s)", type="log", dtick=1),
+        ),
+    )  # fmt: skip
+
+
+def evidence_alt_text(rows: pd.DataFrame) -> str:
+    """The chart in one sentence, for those who do not see it."""
+    found = drawn(rows)
+    if len(found) < FEWEST:
+        return _NOTHING
+    itl, rate = found["itl_ms_mean"], found["per_gpu"]
+    return (
+        f"{count(len(found))} measurements on {found['gpu_id'].nunique()} GPUs: mean ITL from {itl.min():.3g} to "
+        f"{itl.max():,.3g} ms, output tokens/s per GPU from {rate.min():.3g} to {rate.max():,.5g}."
+    )
+
+
+def _gpu(gpu: str, rows: pd.DataFrame, *, dark: bool) -> dict[str, Any]:
+    look = hardware_look(gpu, dark=dark)
+    return {
+        "type": "scatter", "mode": "markers", "name": look.name, "x": rows["itl_ms_mean"].tolist(),
+        "y": rows["per_gpu"].tolist(),
+        "marker": {"color": look.colour, "symbol": look.symbol, "size": 7, "opacity": 0.7},
+        "customdata": rows[["model", "engine", "weight_precision", "mode", "source"]].to_numpy().tolist(),
+        "hovertemplate": "%{customdata[0]}<br>" + look.name + ", %{customdata[1]}, %{customdata[2]}<br>%{customdata[3]}"
+                         "<br>ITL %{x:,.3~r} ms, %{y:,.3~r} tokens/s per GPU<br>%{customdata[4]}<extra></extra>",
+    }  # fmt: skip
