@@ -38,6 +38,7 @@ def _parser() -> argparse.ArgumentParser:
     plan.add_argument("scenario", type=Path, help="scenario in YAML or JSON")
     plan.add_argument("--json", action="store_true", help="print the whole plan as JSON")
     plan.add_argument("--alternatives", type=_count, default=10, metavar="N", help="ranked alternatives (default 10)")
+    plan.add_argument("--analytic", action="store_true", help="analytic load model only, nothing simulated")
     plan.add_argument("--second-opinion", action="store_true", help="check against NVIDIA's kernel tables")
     plan.set_defaults(run=_plan)
     simulate = commands.add_parser("simulate", help="simulate the planned deployment of a scenario under its traffic")
@@ -77,11 +78,12 @@ def _hours(text: str) -> float:
 
 def _plan(asked: argparse.Namespace) -> int:
     from sizing.plan import plan
+    from sizing.refine import refined
     from sizing.scenario.file import load_scenario
     from sizing.second_opinion import with_second_opinion
 
     scenario = load_scenario(asked.scenario)
-    answer = plan(scenario, alternatives=asked.alternatives)
+    answer = (plan if asked.analytic else refined)(scenario, alternatives=asked.alternatives)
     if asked.second_opinion:
         answer = with_second_opinion(scenario, answer)
     print(answer.model_dump_json(indent=2) if asked.json else as_text(answer))
@@ -128,6 +130,7 @@ def as_text(plan: Plan) -> str:
 
 def _simulate(asked: argparse.Namespace) -> int:
     from sizing.question import understand
+    from sizing.refine import planned_by_simulation
     from sizing.scenario.file import load_scenario
     from sizing.simulation.report import as_text
     from sizing.simulation.run import simulate
@@ -137,7 +140,7 @@ def _simulate(asked: argparse.Namespace) -> int:
     trace = None
     if asked.trace is not None:
         trace = read_trace(asked.trace, max_tokens=understand(scenario).model.max_context)
-    result = simulate(scenario, trace=trace, hours=asked.hours, seed=asked.seed)
+    result = simulate(scenario, trace=trace, hours=asked.hours, seed=asked.seed, choose=planned_by_simulation)
     print(result.model_dump_json(indent=2) if asked.json else as_text(result))
     return 0
 
