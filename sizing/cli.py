@@ -132,14 +132,17 @@ def _simulate(asked: argparse.Namespace) -> int:
     from sizing.question import understand
     from sizing.refine import planned_by_simulation
     from sizing.scenario.file import load_scenario
+    from sizing.scenario.schema import TraceArrivals
     from sizing.simulation.report import as_text
     from sizing.simulation.run import simulate
     from sizing.simulation.trace import read_trace
 
     scenario = load_scenario(asked.scenario)
-    trace = None
-    if asked.trace is not None:
-        trace = read_trace(asked.trace, max_tokens=understand(scenario).model.max_context)
+    trace, arrivals = asked.trace, scenario.workload.arrivals
+    if trace is None and isinstance(arrivals, TraceArrivals):
+        trace = asked.scenario.parent / arrivals.trace
+    if trace is not None:
+        trace = read_trace(trace, max_tokens=understand(scenario).model.max_context)
     result = simulate(scenario, trace=trace, hours=asked.hours, seed=asked.seed, choose=planned_by_simulation)
     print(result.model_dump_json(indent=2) if asked.json else as_text(result))
     return 0

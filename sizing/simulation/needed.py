@@ -29,6 +29,9 @@ FIRST_REQUESTS, MOST_REQUESTS, GROWTH = 3_000, 12_000, 4
 IN_FLIGHT_ROUNDS = 20.0
 """Requests simulated at least per request in flight: an engine with 500 sequences needs longer to settle."""
 
+BURST_ROUNDS = 40.0
+"""On and off periods simulated at least, as far as :data:`MOST_SETTLING` requests reach."""
+
 MOST_SETTLING = 48_000
 WARM_UP_SHARE = 0.15
 FARTHEST = 4
@@ -118,7 +121,9 @@ def run(case: Case, instances: int, requests: int) -> Outcome:
 
 def decided(case: Case, instances: int) -> tuple[Outcome, bool]:
     """What was counted with so many instances, and whether every limit is met; what stays unclear is not met."""
-    settling = min(int(IN_FLIGHT_ROUNDS * case.in_flight), MOST_SETTLING)
+    bursts = case.arrivals.bursts
+    cycle = (bursts.on_s + bursts.off_s) * case.arrivals.rate_rps / instances if bursts else 0.0
+    settling = min(int(max(IN_FLIGHT_ROUNDS * case.in_flight, BURST_ROUNDS * cycle)), MOST_SETTLING)
     requests, most = max(FIRST_REQUESTS, settling), max(MOST_REQUESTS, settling)
     while True:
         outcome = run(case, instances, requests)
