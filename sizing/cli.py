@@ -1,4 +1,4 @@
-"""Command line: ``python -m sizing plan | simulate | predict | catalog``. Exit code 0 on success, 2 on bad input."""
+"""Command line: ``python -m sizing plan | simulate | day | predict | catalog``. Exit code 0, or 2 on bad input."""
 
 from __future__ import annotations
 
@@ -48,6 +48,11 @@ def _parser() -> argparse.ArgumentParser:
     simulate.add_argument("--hours", type=_hours, help="simulated time (default: one hour, or the whole trace)")
     simulate.add_argument("--seed", type=int, default=0, help="same seed, same requests (default 0)")
     simulate.set_defaults(run=_simulate)
+    day = commands.add_parser("day", help="instances over the day, from a profile or trace in the scenario")
+    day.add_argument("scenario", type=Path, help="scenario in YAML or JSON")
+    day.add_argument("--startup-s", type=float, default=180.0, metavar="S", help="start-up of an instance (180 s)")
+    day.add_argument("--json", action="store_true", help="print the whole result as JSON")
+    day.set_defaults(run=_day)
     predict = commands.add_parser("predict", help="predict measured configurations from a CSV table")
     predict.add_argument("points", type=Path, help="CSV with the columns of the evidence library")
     predict.add_argument("--out", type=Path, required=True, help="CSV to write")
@@ -145,6 +150,15 @@ def _simulate(asked: argparse.Namespace) -> int:
         trace = read_trace(trace, max_tokens=understand(scenario).model.max_context)
     result = simulate(scenario, trace=trace, hours=asked.hours, seed=asked.seed, choose=planned_by_simulation)
     print(result.model_dump_json(indent=2) if asked.json else as_text(result))
+    return 0
+
+
+def _day(asked: argparse.Namespace) -> int:
+    from sizing.day import as_text, day
+    from sizing.scenario.file import load_scenario
+
+    found = day(load_scenario(asked.scenario), startup_s=asked.startup_s)
+    print(found.model_dump_json(indent=2) if asked.json else as_text(found))
     return 0
 
 
