@@ -27,9 +27,8 @@ def build_simulated(result: SimulationResult, *, dark: bool = False) -> go.Figur
               ("Waiting (requests)", series.waiting))
     data: list[dict[str, Any]] = []
     axes: dict[str, Any] = {"xaxis": axis(f"Time ({unit})", range=[0, max(time[-1], 1e-9)], anchor="y3")}
-    dashes = ("solid", "dash", "dot")
     for place, (name, values) in enumerate(panels):
-        look = Look(name=name, colour=palette(dark=dark)[place], dash=dashes[place], symbol="circle")
+        look = Look(name=name, colour=palette(dark=dark)[place], dash="solid", symbol="circle")
         data.append({
             "type": "scatter", "mode": "lines", "x": time, "y": list(values), "xaxis": "x", "showlegend": False,
             "yaxis": "y" if place == 0 else f"y{place + 1}", "name": name,

@@ -79,8 +79,8 @@ def _finished(job: simulating.Job, answer: Answer, *, dark: bool) -> None:
     st.plotly_chart(build_simulated(found, dark=dark), key="simulated", alt=simulated_alt_text(found), **CHART)
     for note in found.notes:
         st.caption(as_markdown(note))
-    st.caption(f"{count(found.requests)} requests, {count(found.instances)} instances behind round-robin routing; "
-               f"engines busy {found.busy_share or 0.0:.0%} of the time. The intervals are of the simulation only.")
+    st.caption(f"{count(found.requests)} requests, {count(found.instances)} instances behind round-robin routing. "
+               "The intervals are of the simulation only, not of the step times.")
     st.download_button("Series as CSV", simulated_table(found).to_csv(index=False), "simulated.csv", "text/csv",
                        key="simulated_csv", icon=":material/download:")
 
@@ -99,10 +99,10 @@ def compared(found: SimulationResult, answer: Answer) -> pd.DataFrame:
 
 
 def _row(name: str, one: Distribution, limit: float | None, analytic: Latency | None, at: str) -> dict[str, object]:
-    high = one.asked.high
+    high = "unknown" if one.asked.high is None else f"{rounded(one.asked.high):g}"
     return {
-        "Latency": name, "Limit (ms)": limit, f"{at} simulated (ms)": rounded(one.asked.value),
-        f"{at} interval (ms)": f"{rounded(one.asked.low):g} to {'unknown' if high is None else f'{rounded(high):g}'}",
+        "Latency": name, "Limit (ms)": "none" if limit is None else f"{limit:g}",
+        f"{at} simulated (ms)": rounded(one.asked.value), "Interval (ms)": f"{rounded(one.asked.low):g} to {high}",
         f"{at} analytic (ms)": rounded(analytic.asked) if analytic and analytic.asked is not None else None,
-        "p50 (ms)": rounded(one.p50.value), "p95 (ms)": rounded(one.p95.value), "p99 (ms)": rounded(one.p99.value),
+        **{f"{p} (ms)": rounded(getattr(one, p).value) for p in ("p50", "p95", "p99") if p != at},
     }
