@@ -7,6 +7,7 @@ from ui.results.answer import draw_outcome, draw_warnings
 from ui.results.evidence import draw_business, draw_evidence
 from ui.results.export import draw_downloads
 from ui.results.key_figures import draw_key_figures
+from ui.results.simulate import draw_simulate
 from ui.results.tables import draw_alternatives, draw_excluded
 from ui.results.trade_off import draw_trade_off
 
@@ -30,8 +31,8 @@ with results:
         plan, limits = answer.plan, answer.scenario.limits
         draw_key_figures(plan, answer.scenario)
         draw_warnings(answer, "warning", "info")
-        memory, trade, load, ranked, why, export = st.tabs(
-            ["Memory", "Throughput or latency", "Load curve", "Alternatives", "Why", "Export"], key="view",
+        memory, trade, load, hour, ranked, why, export = st.tabs(
+            ["Memory", "Throughput or latency", "Load curve", "Simulate", "Alternatives", "Why", "Export"], key="view",
             on_change="rerun", bind="query-params",
         )
         if memory.open:
@@ -46,6 +47,9 @@ with results:
             with load:
                 st.plotly_chart(build_load_curve(plan, limits=limits, dark=dark), key="load_curve",
                                 alt=load_curve_alt_text(plan, limits=limits), **CHART)
+        if hour.open:
+            with hour:
+                draw_simulate(answer, dark=dark)
         if ranked.open:
             with ranked:
                 draw_alternatives(answer)

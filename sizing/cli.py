@@ -1,4 +1,4 @@
-"""Command line: ``python -m sizing plan | simulate | predict | catalog``. Exit code 0 on success, 2 on bad input."""
+"""Command line: ``python -m sizing plan | simulate | day | predict | catalog``. Exit code 0, or 2 on bad input."""
 
 from __future__ import annotations
 
@@ -38,6 +38,7 @@ def _parser() -> argparse.ArgumentParser:
     plan.add_argument("scenario", type=Path, help="scenario in YAML or JSON")
     plan.add_argument("--json", action="store_true", help="print the whole plan as JSON")
     plan.add_argument("--alternatives", type=_count, default=10, metavar="N", help="ranked alternatives (default 10)")
+    plan.add_argument("--analytic", action="store_true", help="analytic load model only, nothing simulated")
     plan.add_argument("--second-opinion", action="store_true", help="check against NVIDIA's kernel tables")
     plan.set_defaults(run=_plan)
     simulate = commands.add_parser("simulate", help="simulate the planned deployment of a scenario under its traffic")
@@ -47,6 +48,11 @@ def _parser() -> argparse.ArgumentParser:
     simulate.add_argument("--hours", type=_hours, help="simulated time (default: one hour, or the whole trace)")
     simulate.add_argument("--seed", type=int, default=0, help="same seed, same requests (default 0)")
     simulate.set_defaults(run=_simulate)
+    day = commands.add_parser("day", help="instances over the day, from a profile or trace in the scenario")
+    day.add_argument("scenario", type=Path, help="scenario in YAML or JSON")
+    day.add_argument("--startup-s", type=float, default=180.0, metavar="S", help="start-up of an instance (180 s)")
+    day.add_argument("--json", action="store_true", help="print the whole result as JSON")
+    day.set_defaults(run=_day)
     predict = commands.add_parser("predict", help="predict measured configurations from a CSV table")
     predict.add_argument("points", type=Path, help="CSV with the columns of the evidence library")
     predict.add_argument("--out", type=Path, required=True, help="CSV to write")
@@ -90,11 +96,12 @@ def _hours(text: str) -> float:
 
 def _plan(asked: argparse.Namespace) -> int:
     from sizing.plan import plan
+    from sizing.refine import refined
     from sizing.scenario.file import load_scenario
     from sizing.second_opinion import with_second_opinion
 
     scenario = load_scenario(asked.scenario)
-    answer = plan(scenario, alternatives=asked.alternatives)
+    answer = (plan if asked.analytic else refined)(scenario, alternatives=asked.alternatives)
     if asked.second_opinion:
         answer = with_second_opinion(scenario, answer)
     print(answer.model_dump_json(indent=2) if asked.json else as_text(answer))
@@ -141,17 +148,30 @@ def as_text(plan: Plan) -> str:
 
 def _simulate(asked: argparse.Namespace) -> int:
     from sizing.question import understand
+    from sizing.refine import planned_by_simulation
     from sizing.scenario.file import load_scenario
+    from sizing.scenario.schema import TraceArrivals
     from sizing.simulation.report import as_text
     from sizing.simulation.run import simulate
     from sizing.simulation.trace import read_trace
 
     scenario = load_scenario(asked.scenario)
-    trace = None
-    if asked.trace is not None:
-        trace = read_trace(asked.trace, max_tokens=understand(scenario).model.max_context)
-    result = simulate(scenario, trace=trace, hours=asked.hours, seed=asked.seed)
+    trace, arrivals = asked.trace, scenario.workload.arrivals
+    if trace is None and isinstance(arrivals, TraceArrivals):
+        trace = asked.scenario.parent / arrivals.trace
+    if trace is not None:
+        trace = read_trace(trace, max_tokens=understand(scenario).model.max_context)
+    result = simulate(scenario, trace=trace, hours=asked.hours, seed=asked.seed, choose=planned_by_simulation)
     print(result.model_dump_json(indent=2) if asked.json else as_text(result))
+    return 0
+
+
+def _day(asked: argparse.Namespace) -> int:
+    from sizing.day import as_text, day
+    from sizing.scenario.file import load_scenario
+
+    found = day(load_scenario(asked.scenario), startup_s=asked.startup_s)
+    print(found.model_dump_json(indent=2) if asked.json else as_text(found))
     return 0
 
 

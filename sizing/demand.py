@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from scipy.special import pdtr, pdtrik
 
 from sizing.errors import InvalidScenario
-from sizing.scenario.schema import Profile, Users, Workload
+from sizing.scenario.schema import Profile, TraceArrivals, Users, Workload
 
 SECONDS_PER_HOUR = 3600.0
 HOURS_PER_DAY = 24.0
@@ -55,17 +55,27 @@ def peak_demand(workload: Workload) -> Demand:
     "LLM inference sizing" (64 -> 77, 7 -> 12).
     """
     growth = 1.0 + workload.growth_percent / 100.0
-    profile = workload.arrivals.profile if isinstance(workload.arrivals, Profile) else None
+    profile = hourly(workload)
     if workload.users is not None:
         demand = _from_users(workload.users, growth, profile)
     elif workload.average_rps is not None:
         demand = _from_average(workload.average_rps, workload.peak_percentile, growth, profile)
+    elif isinstance(workload.arrivals, TraceArrivals) and workload.peak_rps is None:
+        demand = _from_trace(workload.arrivals, growth)
     else:
         demand = _from_peak(workload.peak_rps or 0.0, growth, profile)
     if not (math.isfinite(demand.peak_rps) and 0 < demand.peak_rps <= MAX_RPS):
         raise InvalidScenario([f"workload: the peak comes to {demand.peak_rps:,.6g} requests/s; "
                                f"it must be above 0 and at most {MAX_RPS:,.0f}. {demand.how}"])
     return demand
+
+
+def hourly(workload: Workload) -> Sequence[float] | None:
+    """The shape of the load over time, where one is given: the hours of a profile, or the windows of a trace."""
+    asked = workload.arrivals
+    if isinstance(asked, TraceArrivals):
+        return asked.rps
+    return asked.profile if isinstance(asked, Profile) else None
 
 
 def poisson_peak(average_rps: float, percentile: float) -> float:
@@ -99,6 +109,16 @@ def _from_peak(peak_rps: float, growth: float, profile: Sequence[float] | None) 
         peak_rps=peak, average_rps=peak * share if profile else None, mean_to_peak=share,
         hours=HOURS_PER_DAY if profile else WORKING_HOURS, requests_per_user=REQUESTS_PER_USER,
         growth_factor=growth, how=how,
+    )
+
+
+def _from_trace(trace: TraceArrivals, growth: float) -> Demand:
+    busiest, share = max(trace.rps), mean_to_peak_of(trace.rps)
+    how = (f"Busiest {trace.window_s:,.0f} s of {trace.trace}: {busiest:,.4g} requests/s{_growth_text(growth)}; the "
+           f"mean is {share:.0%} of it.")
+    return Demand(
+        peak_rps=busiest * growth, average_rps=busiest * growth * share, mean_to_peak=share, hours=HOURS_PER_DAY,
+        requests_per_user=REQUESTS_PER_USER, growth_factor=growth, how=how,
     )
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sizing import answer, rules
 from sizing.business import in_business_terms
@@ -15,13 +17,16 @@ from sizing.explain import explain
 from sizing.measured import measured_plan
 from sizing.question import Question, understand
 from sizing.ranking import frontier, order, shortlist
-from sizing.result import Excluded, Plan, PlanWarning
+from sizing.result import Excluded, Latencies, Plan, PlanWarning
 from sizing.scenario.schema import Scenario
 from sizing.screen import Evaluated, Sized, all_configurations, evaluate, size
 from sizing.spread import Spread, spread
 from sizing.version import ENGINE_VERSION
 
 ALTERNATIVES = 24
+
+SpreadOf = Callable[[Question, Evaluated, Sized, NDArray[np.intp]], Spread]
+LatenciesOf = Callable[[Question, Evaluated, Sized, int, Spread], Latencies]
 
 
 def plan(scenario: Scenario, *, alternatives: int = ALTERNATIVES) -> Plan:
@@ -39,11 +44,11 @@ def plan(scenario: Scenario, *, alternatives: int = ALTERNATIVES) -> Plan:
     ranked = order(sized, evaluated, scenario.deployment.objective)
     out = excluded(question, evaluated, everything.rows)
     if not len(ranked):
-        return _infeasible(question, out)
-    return _feasible(question, evaluated, sized, shortlist(sized, evaluated, ranked, alternatives), out)
+        return infeasible(question, out)
+    return composed(question, evaluated, sized, shortlist(sized, evaluated, ranked, alternatives), out)
 
 
-def _infeasible(question: Question, out: tuple[Excluded, ...]) -> Plan:
+def infeasible(question: Question, out: tuple[Excluded, ...]) -> Plan:
     """Nothing meets the limits: the reasons and the nearest way out."""
     demand, traffic = question.demand, question.traffic
     return Plan(
@@ -73,16 +78,21 @@ def _infeasible(question: Question, out: tuple[Excluded, ...]) -> Plan:
     )
 
 
-def _feasible(
-    question: Question, evaluated: Evaluated, sized: Sized, chosen: list[int], out: tuple[Excluded, ...]
+def composed(
+    question: Question, evaluated: Evaluated, sized: Sized, chosen: list[int], out: tuple[Excluded, ...], *,
+    spread_of: SpreadOf = spread, latencies: LatenciesOf = latencies_of,
 ) -> Plan:
+    """The plan whose deployment is row ``chosen[0]`` of ``sized`` and whose alternatives are the other rows.
+
+    ``spread_of`` and ``latencies`` may put simulated figures in the place of the analytic ones.
+    """
     rows = np.array(chosen)
-    around = spread(question, evaluated, sized, rows)
+    around = spread_of(question, evaluated, sized, rows)
     winner, index = chosen[0], int(sized.index[chosen[0]])
     row = evaluated.candidates.rows[index]
     deployed = deployed_as(question, evaluated, sized, winner)
     one = per_instance_of(question, evaluated, sized, winner)
-    latency = latencies_of(question, evaluated, sized, winner, around)
+    latency = latencies(question, evaluated, sized, winner, around)
     cost = cost_in(sized, winner, question.demand.peak_rps * question.traffic.output_tokens)
     business = in_business_terms(
         question.demand.peak_rps, question.traffic.input_tokens, question.traffic.output_tokens, question.demand
@@ -90,7 +100,7 @@ def _feasible(
     low, high = _gpu_range(around, 0)
     bound = answer.limited_by(evaluated, index)
     better = frontier(question, evaluated, sized, winner)
-    around_better = spread(question, evaluated, better, np.arange(len(better.index)))
+    around_better = spread_of(question, evaluated, better, np.arange(len(better.index)))
     return Plan(
         answer=answer.sentence(question, row, deployed, latency, cost, bound, low, high),
         feasible=True,

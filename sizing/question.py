@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from statistics import fmean, pvariance
 from typing import Any, TypeVar
 
 from sizing.anchors import Anchored
@@ -23,12 +24,24 @@ from sizing.engines import resolve_engine
 from sizing.errors import InvalidScenario, SizingError
 from sizing.load import Variability
 from sizing.precision import resolve_kv_precision, resolve_precision
-from sizing.scenario.schema import CustomGpu, Gamma, Length, ModelConfig, ModelSize, Scenario
+from sizing.scenario.schema import (
+    Burst,
+    CustomGpu,
+    Gamma,
+    Length,
+    LengthTrace,
+    ModelConfig,
+    ModelSize,
+    Scenario,
+    TraceArrivals,
+    Workload,
+)
 from sizing.steps.times import Traffic
 from sizing.uncertainty import measured_gpus
 
 T = TypeVar("T")
 
+MOST_DISPERSION = 400.0
 Z95 = 1.6448536269514722  # standard normal quantile at 95 %
 
 
@@ -185,23 +198,51 @@ def _traffic(scenario: Scenario) -> tuple[Traffic, Variability, tuple[str, ...]]
     """Mean lengths and variabilities of the workload, and what was assumed about them."""
     workload = scenario.workload
     (prompt, prompt_var), (output, output_var) = (lognormal(length) for length in _lengths(scenario))
-    arrivals = workload.arrivals.gamma.cv**2 if isinstance(workload.arrivals, Gamma) else 1.0
+    arrivals, about_arrivals = arrival_variability(workload)
     about = []
     if prompt_var == 0.0 and output_var == 0.0:
         about.append("Every request has the mean prompt and output length; give p50 and p95 to let them vary.")
-    if not isinstance(workload.arrivals, Gamma):
-        about.append("Requests arrive at random and independently of each other (Poisson).")
+    about.extend(about_arrivals)
     traffic = Traffic(input_tokens=prompt, output_tokens=output, cached_tokens=workload.prefix_cached_tokens,
         output_variation=output_var)
     return traffic, Variability(arrivals=arrivals, prompt=prompt_var, output=output_var), tuple(about)
 
 
+def arrival_variability(workload: Workload) -> tuple[float, tuple[str, ...]]:
+    """Squared coefficient of variation of the gaps between arrivals, and what was assumed about them.
+
+    On/off bursts count by their index of dispersion over long times: 1 + 2 p (1 - p) (r1 - r0)^2 t / r with p the share
+    of on time, r1, r0 and r the rates on, off and overall, t = on x off / (on + off) (Fischer and Meier-Hellstern, "The
+    MMPP cookbook", 1993); 400 at most, which is a coefficient of 20.
+    """
+    asked = workload.arrivals
+    if isinstance(asked, Gamma):
+        return asked.gamma.cv**2, ()
+    if isinstance(asked, TraceArrivals):
+        said = f"Gaps between arrivals vary as in {asked.trace}: coefficient of variation {asked.cv:.2g}."
+        return asked.cv**2, (said,)
+    if isinstance(asked, Burst):
+        bursts = asked.bursts
+        whole = bursts.on_s + bursts.off_s
+        share = bursts.on_s / whole
+        contrast = bursts.share_on / share - (1.0 - bursts.share_on) / (1.0 - share)
+        relaxation = bursts.on_s * bursts.off_s / whole
+        rate = peak_demand(workload).peak_rps
+        spread = 1.0 + 2.0 * share * (1.0 - share) * contrast**2 * relaxation * rate
+        return min(spread, MOST_DISPERSION), ("Every instance sees the bursts of the whole load.",)
+    return 1.0, ("Requests arrive at random and independently of each other (Poisson).",)
+
+
 def lognormal(length: Length) -> tuple[float, float]:
     """Mean and squared coefficient of variation of a length.
 
+    Of a trace: those of its groups.
     With p50 and p95: sigma = ln(p95/p50) / 1.645, mean = p50 exp(sigma^2 / 2), cv^2 = exp(sigma^2) - 1.
     """
     if isinstance(length, float):
         return length, 0.0
+    if isinstance(length, LengthTrace):
+        mean = fmean(length.groups)
+        return mean, pvariance(length.groups, mean) / mean**2
     sigma2 = (math.log(length.p95 / length.p50) / Z95) ** 2
     return length.p50 * math.exp(sigma2 / 2.0), math.expm1(sigma2)

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 
 from sizing.errors import InvalidScenario, nearest_names
 from sizing.scenario.schema import SCHEMA_VERSION, Scenario
+from sizing.scenario.traces import with_traces
 
 MAX_FILE_BYTES = 1_000_000
 """A scenario is a page of text; with an inline config.json still far below this."""
@@ -57,7 +58,7 @@ def load_scenario(path: Path) -> Scenario:
     model = raw.get("model")
     if isinstance(model, dict) and isinstance(model.get("config"), str):
         raw = {**raw, "model": {**model, "config": _config_beside(path, model["config"])}}
-    return scenario_from(raw)
+    return scenario_from(with_traces(raw, path.parent))
 
 
 def _start_of(path: Path) -> bytes:

@@ -53,13 +53,49 @@ class LengthSpread(Part):
         return self
 
 
+class LengthTrace(Part):
+    """Lengths of real requests: ``groups`` are the means of equally many requests each, shortest first.
+
+    The file loader fills them in from the trace; so a scenario needs no second file once it has been read.
+    """
+
+    trace: str = Field(min_length=1, max_length=300)
+    groups: list[Tokens] = Field(default_factory=list, max_length=1000)
+
+    @model_validator(mode="after")
+    def _was_read(self) -> LengthTrace:
+        if not self.groups:
+            raise ValueError("a trace is read from beside a scenario file; here give groups, or p50 and p95")
+        if self.groups != sorted(self.groups):
+            raise ValueError("groups must grow")
+        return self
+
+    def _at(self, share: float) -> float:
+        return self.groups[min(int(share * len(self.groups)), len(self.groups) - 1)]
+
+    @property
+    def p50(self) -> float:
+        """Half of the requests are shorter."""
+        return self._at(0.50)
+
+    @property
+    def p95(self) -> float:
+        """95 % of the requests are shorter."""
+        return self._at(0.95)
+
+
 def _length_form(value: object) -> str:
+    if isinstance(value, LengthTrace) or (isinstance(value, Mapping) and "trace" in value):
+        return "[trace]"
     return "[spread]" if isinstance(value, Mapping | LengthSpread) else "[tokens]"
 
 
 # A tag per form, chosen by looking at the value: an error then speaks of the form that was meant, and only of that.
 Length = Annotated[
-    Annotated[Tokens, Tag("[tokens]")] | Annotated[LengthSpread, Tag("[spread]")], Discriminator(_length_form)
+    Annotated[Tokens, Tag("[tokens]")]
+    | Annotated[LengthSpread, Tag("[spread]")]
+    | Annotated[LengthTrace, Tag("[trace]")],
+    Discriminator(_length_form),
 ]
 
 
@@ -124,10 +160,51 @@ class Profile(Part):
         return self
 
 
+class BurstArrivals(Part):
+    """On and off periods of random (exponential) length, means in s; ``share_on`` of all requests come in the on ones.
+
+    The rate asked for is the mean over both.
+    """
+
+    on_s: Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
+    off_s: Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
+    share_on: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)] = 1.0
+
+    @model_validator(mode="after")
+    def _really_bursts(self) -> BurstArrivals:
+        if self.share_on < self.on_s / (self.on_s + self.off_s):
+            raise ValueError("share_on must be at least on_s / (on_s + off_s): the on periods are the busy ones")
+        return self
+
+
+class Burst(Part):
+    """Wrapper so that the file reads ``arrivals: {bursts: {on_s: 30, off_s: 90}}``."""
+
+    bursts: BurstArrivals
+
+
+class TraceArrivals(Part):
+    """Arrivals of real requests: mean rate in consecutive windows, and the coefficient of variation of the gaps.
+
+    The file loader fills them in from the trace.
+    """
+
+    trace: str = Field(min_length=1, max_length=300)
+    window_s: Annotated[float, Field(gt=0, le=1e7, allow_inf_nan=False)] = 60.0
+    rps: list[Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]] = Field(default_factory=list, max_length=3000)
+    cv: Annotated[float, Field(ge=0, le=20, allow_inf_nan=False)] = 1.0
+
+    @model_validator(mode="after")
+    def _was_read(self) -> TraceArrivals:
+        if not self.rps or max(self.rps) <= 0:
+            raise ValueError("a trace is read from beside a scenario file; here give rps, the rate in each window")
+        return self
+
+
 def _arrivals_form(value: object) -> str | None:
     if isinstance(value, str):
         return "[word]"
-    for key, kind in (("gamma", Gamma), ("profile", Profile)):
+    for key, kind in (("gamma", Gamma), ("profile", Profile), ("bursts", Burst), ("trace", TraceArrivals)):
         if isinstance(value, kind) or (isinstance(value, Mapping) and key in value):
             return f"[{key}]"
     return None
@@ -136,10 +213,13 @@ def _arrivals_form(value: object) -> str | None:
 Arrivals = Annotated[
     Annotated[Literal["poisson"], Tag("[word]")]
     | Annotated[Gamma, Tag("[gamma]")]
-    | Annotated[Profile, Tag("[profile]")],
+    | Annotated[Profile, Tag("[profile]")]
+    | Annotated[Burst, Tag("[bursts]")]
+    | Annotated[TraceArrivals, Tag("[trace]")],
     Discriminator(
         _arrivals_form, custom_error_type="unknown_form",
-        custom_error_message="must be poisson, {gamma: {cv: 2}} or {profile: [24 hourly values]}",
+        custom_error_message="must be poisson, {gamma: {cv: 2}}, {profile: [24 hourly values]}, "
+        "{bursts: {on_s: 30, off_s: 90}} or {trace: file.csv}",
     ),
 ]
 
@@ -170,7 +250,7 @@ class Workload(Part):
     @model_validator(mode="after")
     def _one_rate(self) -> Workload:
         given = [n for n in ("peak_rps", "average_rps", "users") if getattr(self, n) is not None]
-        if len(given) != 1:
+        if len(given) != 1 and (given or not isinstance(self.arrivals, TraceArrivals)):
             what = " and ".join(given) if given else "none of them"
             raise ValueError(f"give exactly one of peak_rps, average_rps or users (found {what})")
         shortest = self.input_tokens if isinstance(self.input_tokens, float) else self.input_tokens.p50

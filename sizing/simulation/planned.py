@@ -11,13 +11,13 @@ from sizing.candidates import Configuration, table
 from sizing.memory import memory_fit
 from sizing.question import Question
 from sizing.ranking import order
-from sizing.scenario.schema import Gamma, LengthSpread, Profile
+from sizing.scenario.schema import Burst, Gamma, LengthSpread, LengthTrace, Profile, TraceArrivals
 from sizing.scenario.schema import Length as AskedLength
 from sizing.screen import Evaluated, all_configurations, evaluate, size
-from sizing.simulation.arrivals import Arrivals
+from sizing.simulation.arrivals import Arrivals, Bursts
 from sizing.simulation.fleet import Replica
 from sizing.simulation.grid import Speculation, roofline_grid
-from sizing.simulation.request_lengths import DrawnLengths, FixedLength, Length, LognormalLength
+from sizing.simulation.request_lengths import DrawnLengths, FixedLength, GroupedLength, Length, LognormalLength
 from sizing.steps.roofline import roofline
 
 NO_EVICTION = ("trtllm",)
@@ -94,7 +94,7 @@ def lengths_of(question: Question) -> DrawnLengths:
 def _length(asked: AskedLength) -> Length:
     if isinstance(asked, LengthSpread):
         return LognormalLength(p50=asked.p50, p95=asked.p95)
-    return FixedLength(tokens=asked)
+    return GroupedLength(groups=tuple(asked.groups)) if isinstance(asked, LengthTrace) else FixedLength(tokens=asked)
 
 
 def arrivals_of(question: Question) -> Arrivals:
@@ -102,4 +102,8 @@ def arrivals_of(question: Question) -> Arrivals:
     asked, peak = question.scenario.workload.arrivals, question.demand.peak_rps
     if isinstance(asked, Profile):
         return Arrivals(rate_rps=peak, profile=tuple(asked.profile))
+    if isinstance(asked, Burst):
+        return Arrivals(rate_rps=peak, bursts=Bursts(**asked.bursts.model_dump()))
+    if isinstance(asked, TraceArrivals):
+        return Arrivals(rate_rps=peak, cv=asked.cv)
     return Arrivals(rate_rps=peak, cv=asked.gamma.cv if isinstance(asked, Gamma) else 1.0)

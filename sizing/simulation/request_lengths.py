@@ -36,7 +36,19 @@ class LognormalLength:
         return np.clip(np.rint(self.p50 * np.exp(sigma * rng.standard_normal(count))), 1.0, MAX_TOKENS)
 
 
-Length = FixedLength | LognormalLength
+@dataclass(frozen=True, kw_only=True)
+class GroupedLength:
+    """Lengths of a trace: each of the ``groups``, means of equally many requests, is equally likely."""
+
+    groups: tuple[float, ...]
+
+    def sample(self, rng: np.random.Generator, count: int) -> Floats:
+        """``count`` lengths, whole tokens, at least 1."""
+        drawn: Floats = np.asarray(self.groups)[rng.integers(0, len(self.groups), count)]
+        return np.asarray(np.maximum(np.rint(drawn), 1.0), dtype=np.float64)
+
+
+Length = FixedLength | LognormalLength | GroupedLength
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from sizing.candidates import Floats
@@ -15,12 +15,15 @@ from sizing.scenario.schema import Scenario
 from sizing.simulation import report
 from sizing.simulation.drive import Outcome, Progress, drive
 from sizing.simulation.fleet import Deployment, Fleet, Routing
-from sizing.simulation.planned import arrivals_of, lengths_of, planned
+from sizing.simulation.planned import Planned, arrivals_of, lengths_of, planned
 from sizing.simulation.pool import Measurement
 from sizing.simulation.request_lengths import ObservedLengths, RequestLengths
 from sizing.simulation.result import SimulationResult
 from sizing.simulation.stability import largest_stable_rps
 from sizing.simulation.trace import Trace
+
+Choose = Callable[[Question], Planned | None]
+"""What is deployed for a question: the choice of the analytic screen, or one that was simulated."""
 
 FEWEST_REQUESTS = 20_000
 """Requests simulated at least, unless a duration is asked: about 20 beyond p99.9."""
@@ -55,9 +58,9 @@ class Load:
 
 def simulate(
     scenario: Scenario, *, trace: Trace | None = None, hours: float | None = None, seed: int = 0,
-    routing: Routing = "round_robin", progress: Progress | None = None,
+    routing: Routing = "round_robin", progress: Progress | None = None, choose: Choose = planned,
 ) -> SimulationResult:
-    """The planned deployment of a scenario under its own traffic, or under a trace.
+    """The planned deployment of a scenario under its own traffic, or under a trace; ``choose`` says which it is.
 
     ``hours`` of simulated time (default: an hour or 20,000 requests, whichever is longer; a day for a daily profile).
     The same ``seed`` gives the same requests at any rate. ``progress`` hears the share done and stops the run by
@@ -69,7 +72,7 @@ def simulate(
             "measured: a measured operating point says nothing about single steps; leave it out to simulate."
         ])
     load = load_of_trace(trace, hours) if trace is not None else load_of(question, hours, seed)
-    chosen = planned(question)
+    chosen = choose(question)
     if chosen is None:
         return report.infeasible(question, load, seed)
     fleet = Fleet(replicas=(chosen.replica,) * chosen.working, routing=routing)

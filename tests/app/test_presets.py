@@ -11,7 +11,7 @@ from ui.form.read import to_scenario
 from ui.presets import presets
 
 PAGES = ("pages/home.py", "pages/size.py", "pages/methodology.py")
-VIEWS = ("Memory", "Throughput or latency", "Load curve", "Alternatives", "Why", "Export")
+VIEWS = ("Memory", "Throughput or latency", "Load curve", "Simulate", "Alternatives", "Why", "Export")
 
 
 @pytest.mark.parametrize("preset", list(presets()))

@@ -141,7 +141,8 @@ def test_numbers_that_are_none(path, value, what):
         (
             "workload.arrivals",
             {"gama": 1},
-            "workload.arrivals: must be poisson, {gamma: {cv: 2}} or {profile: [24 hourly values]}.",
+            "workload.arrivals: must be poisson, {gamma: {cv: 2}}, {profile: [24 hourly values]}, "
+            "{bursts: {on_s: 30, off_s: 90}} or {trace: file.csv}.",
         ),
         ("workload.mode", "chat", "workload.mode: must be 'streaming', 'sequential' or 'offline' (found 'chat')."),
         (

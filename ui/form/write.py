@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sizing.scenario.schema import Gamma, Length, LengthSpread, ModelConfig, ModelSize, Scenario
+from sizing.scenario.schema import Gamma, Length, LengthSpread, LengthTrace, ModelConfig, ModelSize, Scenario
 from ui.form.fields import FIELDS
 from ui.form.numbers import show_number
 from ui.form.read import OWN_GPU
@@ -77,7 +77,7 @@ def _workload(scenario: Scenario) -> dict[str, Any]:
 
 
 def _length(key: str, length: Length) -> dict[str, str]:
-    if isinstance(length, LengthSpread):
+    if isinstance(length, LengthSpread | LengthTrace):
         return {key: show_number(length.p50), f"{key}95": show_number(length.p95)}
     return {key: show_number(length)}
 

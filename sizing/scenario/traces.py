@@ -1,0 +1,99 @@
+"""Traces that a scenario file names: read from beside it and put into the scenario as the figures a plan needs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sizing.errors import InvalidScenario, InvalidTrace
+
+if TYPE_CHECKING:  # pandas, which it needs, would slow down every start
+    from sizing.simulation.trace import Trace
+
+MAX_TRACE_BYTES = 512_000_000
+"""Largest trace file; ten million rows of numbers are about half of it."""
+
+GROUPS = 200
+"""Groups of equally many requests that stand for the lengths of a trace; their mean is that of the trace."""
+
+WINDOW_S, MOST_WINDOWS = 60.0, 2880
+"""A rate is counted over a minute; over longer windows where a trace would have more than two days of them."""
+
+FEWEST_GAPS = 30
+MOST_CV = 20.0
+
+
+def with_traces(raw: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
+    """The keys with every ``{trace: file}`` of the workload completed. Raises InvalidScenario, a sentence per fault."""
+    workload = raw.get("workload")
+    if not isinstance(workload, Mapping):
+        return raw
+    problems: list[str] = []
+    completed: dict[str, Any] = {}
+    for key, about in (("input_tokens", 0), ("output_tokens", 1), ("arrivals", None)):
+        asked = workload.get(key)
+        if not (isinstance(asked, Mapping) and set(asked) == {"trace"} and isinstance(asked["trace"], str)):
+            continue
+        try:
+            trace = beside(folder, asked["trace"])
+        except InvalidTrace as error:
+            problems += [p for p in (f"workload.{key}: {said}" for said in error.problems) if p not in problems]
+            continue
+        found = arrivals_in(trace) if about is None else {"groups": groups_of(trace.tokens[about])}
+        completed[key] = {"trace": asked["trace"], **found}
+    if problems:
+        raise InvalidScenario(problems)
+    return {**raw, "workload": {**workload, **completed}} if completed else raw
+
+
+def beside(folder: Path, name: str) -> Trace:
+    """The trace in a file beside the scenario. Raises InvalidTrace."""
+    path = folder / name
+    if not path.is_file():
+        raise InvalidTrace([f"there is no file {name} beside the scenario."])
+    about = path.stat()
+    if about.st_size > MAX_TRACE_BYTES:
+        raise InvalidTrace([f"{name} is larger than {MAX_TRACE_BYTES // 1_000_000} MB: cut it into shorter traces."])
+    return _read(path, about.st_mtime_ns)
+
+
+@lru_cache(maxsize=2)
+def _read(path: Path, _changed: int) -> Trace:
+    """One file often describes arrivals and both lengths."""
+    from sizing.simulation.trace import read_trace
+
+    return read_trace(path)
+
+
+def groups_of(tokens: NDArray[Any]) -> list[float]:
+    """Means of up to 200 groups of equally many lengths, shortest first."""
+    lengths = np.sort(tokens.astype(np.float64))
+    count = min(GROUPS, len(lengths))
+    ends = np.arange(count + 1) * (len(lengths) / count)  # a request may lie in two groups, a share in each
+    total = np.interp(ends, np.arange(len(lengths) + 1.0), np.concatenate([[0.0], np.cumsum(lengths)]))
+    means: list[float] = np.maximum.accumulate(np.diff(total) / np.diff(ends)).tolist()
+    return means
+
+
+def arrivals_in(trace: Trace) -> dict[str, Any]:
+    """Rate in consecutive windows, and the variation of the gaps in the busiest one (of all where it has few).
+
+    A last window that is not full counts with the one before it.
+    """
+    duration = max(trace.duration_s, 1e-3)
+    window = max(min(WINDOW_S, duration), duration / MOST_WINDOWS)
+    count = max(int(duration / window + 1e-9), 1)
+    index = np.minimum((trace.time_s / window).astype(np.int64), count - 1)
+    counts = np.bincount(index, minlength=count)
+    widths = np.full(count, window)
+    widths[-1] = duration - (count - 1) * window
+    rates = counts / widths
+    busiest = np.flatnonzero(index == int(rates.argmax()))
+    gaps = np.diff(trace.time_s[busiest] if len(busiest) > FEWEST_GAPS else trace.time_s)
+    cv = float(gaps.std() / gaps.mean()) if len(gaps) > FEWEST_GAPS and gaps.mean() > 0 else 1.0
+    return {"window_s": window, "rps": rates.tolist(), "cv": min(cv, MOST_CV)}

@@ -1,0 +1,202 @@
+"""How many instances a simulation says are needed: the fewest at which every limit holds at its percentile.
+
+Common random numbers: every count is tried with the same requests. A run stops growing once the Monte-Carlo interval of
+every asked percentile is clear of its limit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from sizing.capacity import AskedLimits
+from sizing.simulation.arrivals import Arrivals
+from sizing.simulation.drive import Outcome, drive
+from sizing.simulation.fleet import Fleet, Replica
+from sizing.simulation.layout import E2E, ITL, TTFT
+from sizing.simulation.pool import Measurement
+from sizing.simulation.quantiles import sampled_quantile
+from sizing.simulation.request_lengths import RequestLengths
+from sizing.simulation.stability import largest_stable_rps
+
+FIRST_REQUESTS, MOST_REQUESTS, GROWTH = 3_000, 12_000, 4
+"""Requests of the first run at a count, and how far it grows (each time by the factor) while the finding is unclear."""
+
+IN_FLIGHT_ROUNDS = 20.0
+"""Requests simulated at least per request in flight: an engine with 500 sequences needs longer to settle."""
+
+BURST_ROUNDS = 40.0
+"""On and off periods simulated at least, as far as :data:`MOST_SETTLING` requests reach."""
+
+MOST_SETTLING = 48_000
+WARM_UP_SHARE = 0.15
+FARTHEST = 4
+"""A count beyond so many times the first guess (plus 8) is not looked at: the limit is broken without load."""
+
+STEP_SHARE = 0.04
+"""First step away from the guess, as a share of it."""
+
+RESOLUTION = 0.01
+"""Share of a count below which no smaller one is looked for: less than the Monte-Carlo error in terms of load."""
+
+HEAVIEST = 0.97
+"""Share of the stability limit up to which a load is simulated: nearer, a queue takes very long to reach its
+percentiles, and the least growth in load makes it endless."""
+
+Finding = Literal["met", "broken", "unclear"]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Case:
+    """One candidate under the whole load: what is simulated and what it must meet.
+
+    ``in_flight`` is the expected number of requests in one instance, which decides how long it takes to settle.
+    """
+
+    replica: Replica
+    arrivals: Arrivals
+    lengths: RequestLengths
+    limits: AskedLimits
+    max_utilization: float
+    in_flight: float
+    seed: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Needed:
+    """The fewest instances that met every limit, with what was counted at that number.
+
+    ``broken_rps``: the smallest load of one instance that was found to break a limit, inf if none; ``stable_rps``: what
+    one instance carries for ever.
+    """
+
+    instances: int
+    met_rps: float
+    broken_rps: float
+    stable_rps: float
+    outcome: Outcome
+
+    @property
+    def requests(self) -> int:
+        """Requests simulated at the chosen count."""
+        return self.outcome.finished
+
+
+def share_of(arrivals: Arrivals, instances: int) -> Arrivals:
+    """The arrivals at one of so many instances when each request goes to any of them at random.
+
+    rate / n, and cv^2 = 1 + (cv^2 - 1) / n: a thinned renewal process tends to Poisson (exact for Poisson arrivals and
+    for bursts, which all instances see). Source: thinning of renewal processes (Renyi, 1956).
+    """
+    spread = max(1.0 + (arrivals.cv**2 - 1.0) / instances, 0.0)
+    return replace(arrivals, rate_rps=arrivals.rate_rps / instances, cv=math.sqrt(spread), profile=())
+
+
+def finding(outcome: Outcome, limits: AskedLimits) -> Finding:
+    """Whether the Monte-Carlo interval of every asked percentile lies within its limit, or one lies beyond it."""
+    found: Finding = "met"
+    for metric, limit in ((TTFT, limits.ttft_s), (ITL, limits.itl_s), (E2E, limits.e2e_s)):
+        if math.isinf(limit) or not outcome.histogram[:, metric].any():
+            continue
+        at = sampled_quantile(outcome, metric, limits.percentile)
+        if at.low > limit:
+            return "broken"
+        if at.high > limit:
+            found = "unclear"
+    return found
+
+
+def run(case: Case, instances: int, requests: int) -> Outcome:
+    """One of so many instances under its share of the load for about ``requests`` requests."""
+    arrivals = share_of(case.arrivals, instances)
+    duration = requests / arrivals.rate_rps
+    measurement = Measurement(expected=requests, horizon_s=duration, warm_up=int(WARM_UP_SHARE * requests))
+    stream = arrivals.stream(case.lengths, duration, case.seed)
+    return drive(Fleet(replicas=(case.replica,)), stream, measurement)
+
+
+def decided(case: Case, instances: int) -> tuple[Outcome, bool]:
+    """What was counted with so many instances, and whether every limit is met; what stays unclear is not met."""
+    bursts = case.arrivals.bursts
+    cycle = (bursts.on_s + bursts.off_s) * case.arrivals.rate_rps / instances if bursts else 0.0
+    settling = min(int(max(IN_FLIGHT_ROUNDS * case.in_flight, BURST_ROUNDS * cycle)), MOST_SETTLING)
+    requests, most = max(FIRST_REQUESTS, settling), max(MOST_REQUESTS, settling)
+    while True:
+        outcome = run(case, instances, requests)
+        found = finding(outcome, case.limits)
+        if found != "unclear" or requests >= most:
+            return outcome, found == "met"
+        requests = min(requests * GROWTH, most)
+
+
+def needed(case: Case, guess: int) -> Needed | None:
+    """The fewest instances that meet every limit, searched from ``guess``; None when even many do not.
+
+    Never fewer than the stability limit times the utilisation cap (:data:`HEAVIEST` at most) asks for.
+    """
+    rate = case.arrivals.rate_rps
+    stable = largest_stable_rps(Fleet(replicas=(case.replica,)), case.lengths, case.seed)
+    if stable <= 0.0:
+        return None
+    highest = stable * min(case.max_utilization, HEAVIEST)
+    tried: dict[int, tuple[Outcome, bool]] = {}
+
+    def met(instances: int) -> bool:
+        if instances not in tried:
+            tried[instances] = decided(case, instances)
+        return tried[instances][1]
+
+    found = fewest(met, least=max(math.ceil(rate / highest - 1e-9), 1), guess=guess)
+    if found is None:
+        return None
+    broken = [rate / n for n, (_, good) in tried.items() if not good]
+    return Needed(
+        instances=found, met_rps=rate / found, broken_rps=min([*broken, highest]), stable_rps=stable,
+        outcome=tried[found][0],
+    )
+
+
+def fewest(met: Callable[[int], bool], *, least: int, guess: int) -> int | None:
+    """The smallest count from ``least`` on for which ``met`` holds: growing steps from ``guess``, then bisection.
+
+    ``met`` must hold for every larger count once it holds. None when it does not hold up to 4 x guess + 8.
+    """
+    guess = max(guess, least)
+    most = FARTHEST * guess + 8
+    step = max(round(STEP_SHARE * guess), 1)
+    if met(guess):
+        good, bad = guess, least - 1
+        while good > least:
+            trial = max(good - step, least)
+            if not met(trial):
+                bad = trial
+                break
+            good, step = trial, step * 2
+    else:
+        bad, good = guess, 0
+        while not good:
+            if bad >= most:
+                return None
+            trial = min(bad + step, most)
+            if met(trial):
+                good = trial
+            else:
+                bad, step = trial, step * 2
+    while good - bad > max(1, int(RESOLUTION * good)):
+        middle = (good + bad) // 2
+        good, bad = (middle, bad) if met(middle) else (good, middle)
+    return good
+
+
+def settled(case: Case, found: Needed, requests: int) -> Outcome:
+    """The counts at the chosen number from at least ``requests`` requests: those of the search if they suffice."""
+    return found.outcome if found.requests >= requests else run(case, found.instances, requests)
+
+
+def in_flight_of(rps: float, e2e_s: float) -> float:
+    """Requests in one instance by Little's law; 1 at least."""
+    return max(float(np.nan_to_num(rps * e2e_s, nan=1.0, posinf=1e4)), 1.0)

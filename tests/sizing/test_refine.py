@@ -1,0 +1,137 @@
+"""The plan whose number of instances is decided by simulation."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sizing import Plan, Scenario, plan
+from sizing.cli import main
+from sizing.question import understand
+from sizing.refine import planned_by_simulation, refined
+from sizing.simulation.arrivals import Arrivals
+from sizing.simulation.needed import FARTHEST, RESOLUTION, fewest, share_of
+from sizing.simulation.run import simulate
+from tests.sizing.asking import LLAMA_8B, raw
+
+H100: dict[str, Any] = {"gpus": ["h100_sxm"], "engines": ["vllm"], "precisions": ["bf16"], "tp": [1]}
+VARY: dict[str, Any] = {"input_tokens": {"p50": 1500, "p95": 6000}, "output_tokens": {"p50": 200, "p95": 600}}
+
+
+def scenario(**sections: Any) -> Scenario:
+    return Scenario.model_validate(raw(LLAMA_8B, **{"deployment": H100, **sections}))
+
+
+def instances(answer: Plan) -> int:
+    assert answer.deployment
+    return answer.deployment.instances
+
+
+@given(true=st.integers(1, 500), guess=st.integers(1, 500), least=st.integers(1, 500))
+def test_the_search_finds_the_smallest_count_within_its_resolution(true: int, guess: int, least: int) -> None:
+    tried: list[int] = []
+
+    def met(n: int) -> bool:
+        tried.append(n)
+        return n >= true
+
+    found = fewest(met, least=least, guess=guess)
+    start = max(guess, least)
+    if true > FARTHEST * start + 8:
+        assert found is None
+        return
+    smallest = max(true, least)
+    assert found is not None
+    assert smallest <= found <= smallest + int(RESOLUTION * found)
+    assert len(tried) <= 2 + 2 * math.ceil(math.log2(FARTHEST * start + 8))
+
+
+def test_requests_that_go_anywhere_at_random_are_poisson_at_each_instance() -> None:
+    assert share_of(Arrivals(rate_rps=30.0), 3) == Arrivals(rate_rps=10.0)
+    bursty = share_of(Arrivals(rate_rps=30.0, cv=3.0), 4)
+    assert bursty.cv**2 == pytest.approx(3.0)
+    assert share_of(Arrivals(rate_rps=30.0, cv=0.0), 1).cv == 0.0
+
+
+def test_the_answer_is_simulated_and_meets_its_limits() -> None:
+    asked = scenario(workload={**VARY, "peak_rps": 40}, limits={"ttft_ms": 1000, "itl_ms": 40})
+    found = refined(asked)
+    assert found.latency
+    assert found.per_instance
+    assert "simulated" in found.source
+    assert "simulated" in found.confidence
+    for latency, limit in ((found.latency.ttft_ms, 1000.0), (found.latency.itl_ms, 40.0)):
+        assert latency.asked == pytest.approx(latency.p95)
+        assert latency.p50 < latency.p95 < latency.p99
+        assert latency.low <= latency.asked <= limit
+    assert found.per_instance.rps <= found.per_instance.max_rps
+    assert found.gpus_low <= found.deployment.gpus
+    assert found.gpus_high is None or found.gpus_high >= found.deployment.gpus
+    assert any("analytic load model" in a for a in plan(asked).assumptions)
+    assert not any("Percentiles come from the analytic" in a for a in found.assumptions)
+
+
+def test_one_instance_fewer_would_break_a_limit() -> None:
+    asked = scenario(workload={**VARY, "peak_rps": 40}, limits={"ttft_ms": 1000, "itl_ms": 40})
+    found = refined(asked)
+    most = found.per_instance.max_rps
+    assert 40 / instances(found) <= most < 40 / (instances(found) - 1)
+
+
+def test_a_long_simulation_of_the_plan_confirms_it() -> None:
+    asked = scenario(workload={**VARY, "peak_rps": 20}, limits={"ttft_ms": 1000, "itl_ms": 40})
+    result = simulate(asked, choose=planned_by_simulation, seed=7)
+    assert result.instances == instances(refined(asked))
+    assert result.meets_limits
+
+
+def test_the_same_question_gives_the_same_bytes() -> None:
+    asked = scenario(workload={"peak_rps": 12})
+    assert refined(asked).model_dump_json() == refined(asked).model_dump_json()
+
+
+@pytest.mark.parametrize("cv", [0.5, 1.0, 3.0])
+def test_more_load_never_needs_fewer_instances(cv: float) -> None:
+    counts = [
+        instances(refined(scenario(workload={"peak_rps": rate, "arrivals": {"gamma": {"cv": cv}}})))
+        for rate in (3, 9, 14, 27, 60)
+    ]
+    assert counts == sorted(counts)
+
+
+def test_spares_and_the_utilisation_cap_are_kept() -> None:
+    base = instances(refined(scenario(workload={"peak_rps": 30})))
+    spared = refined(scenario(workload={"peak_rps": 30}, deployment={**H100, "spare_instances": 2}))
+    assert instances(spared) == base + 2
+    capped = refined(scenario(workload={"peak_rps": 30}, deployment={**H100, "max_utilization": 0.3}))
+    assert capped.per_instance.rps <= 0.3 * capped.per_instance.stable_rps
+
+
+def test_what_cannot_be_simulated_is_answered_by_the_screen() -> None:
+    offline = scenario(workload={"mode": "offline"})
+    assert refined(offline) == plan(offline)
+    nothing = scenario(limits={"ttft_ms": 1})
+    assert not refined(nothing).feasible
+    measured = scenario(measured={"system": "dgx_h100", "rps_per_system": 2.4, "ttft_ms": 2606, "itl_ms": 21.4})
+    assert refined(measured) == plan(measured)
+    assert planned_by_simulation(understand(nothing)) is None
+
+
+def test_an_answer_of_one_token_has_no_gaps_to_simulate() -> None:
+    found = refined(scenario(workload={"output_tokens": 1, "peak_rps": 5}))
+    assert found.feasible
+    assert found.latency.itl_ms is not None
+
+
+def test_the_command_line_simulates_unless_told_not_to(tmp_path, capsys) -> None:
+    path = tmp_path / "case.yaml"
+    path.write_text(json.dumps(raw(LLAMA_8B, deployment=H100)))
+    assert main(["plan", str(path), "--json"]) == 0
+    assert "simulated" in json.loads(capsys.readouterr().out)["source"]
+    assert main(["plan", str(path), "--json", "--analytic"]) == 0
+    assert "simulated" not in json.loads(capsys.readouterr().out)["source"]

@@ -1,0 +1,73 @@
+"""How a simulated hour went: requests in flight, waiting, and arriving, over time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from sizing.format import ms, requests_per_s, rounded
+from sizing.simulation.result import SimulationResult
+from ui.figures.template import Look, axis, layout, message, palette
+
+_NOTHING = "The load is beyond what can be carried, so there is nothing to draw."
+_MINUTE = 60.0
+_HOURS_FROM = 4 * 3600.0
+
+
+def build_simulated(result: SimulationResult, *, dark: bool = False) -> go.Figure:
+    """Arrivals, requests in flight and requests waiting, one panel each, over the simulated time."""
+    series = result.series
+    if series is None:
+        return message(_NOTHING, dark=dark)
+    unit, width = _unit(result)
+    time = [(k + 0.5) * series.bin_s / width for k in range(len(series.waiting))]
+    panels = (("Arrivals (requests/s)", series.arrived_rps), ("In flight (requests)", series.running),
+              ("Waiting (requests)", series.waiting))
+    data: list[dict[str, Any]] = []
+    axes: dict[str, Any] = {"xaxis": axis(f"Time ({unit})", range=[0, max(time[-1], 1e-9)], anchor="y3")}
+    for place, (name, values) in enumerate(panels):
+        look = Look(name=name, colour=palette(dark=dark)[place], dash="solid", symbol="circle")
+        data.append({
+            "type": "scatter", "mode": "lines", "x": time, "y": list(values), "xaxis": "x", "showlegend": False,
+            "yaxis": "y" if place == 0 else f"y{place + 1}", "name": name,
+            "line": {"color": look.colour, "width": 2, "dash": look.dash},
+            "hovertemplate": f"%{{x:.3~g}} {unit}: %{{y:,.3~r}}<extra>{name}</extra>",
+        })
+        low = 1 - (place + 1) / 3 + (0.06 if place < 2 else 0.0)
+        axes["yaxis" if place == 0 else f"yaxis{place + 1}"] = axis(
+            name, domain=[round(low, 4), round(1 - place / 3, 4)], rangemode="tozero", nticks=4,
+        )
+    return go.Figure(data=data, layout=layout(dark=dark, height=480, **axes))
+
+
+def simulated_table(result: SimulationResult) -> pd.DataFrame:
+    """The series as a table, one row per bin."""
+    series = result.series
+    if series is None:
+        return pd.DataFrame()
+    columns = {
+        "Time (s)": [k * series.bin_s for k in range(len(series.waiting))], "Arrivals (requests/s)": series.arrived_rps,
+        "In flight (requests)": series.running, "Waiting (requests)": series.waiting,
+        "Mean TTFT (ms)": series.ttft_ms, "KV use (fraction)": series.kv_use, "Busy share (fraction)": series.busy,
+    }
+    return pd.DataFrame({name: [None if v is None else rounded(v) for v in values] for name, values in columns.items()})
+
+
+def simulated_alt_text(result: SimulationResult) -> str:
+    """The figure in one sentence, for those who do not see it."""
+    if result.series is None:
+        return _NOTHING
+    unit, width = _unit(result)
+    slowest = max((t for t in result.series.ttft_ms if t is not None), default=0.0)
+    return (
+        f"Load over {result.simulated_s / width:,.3g} {unit}: {requests_per_s(result.offered_rps)} on average, at most "
+        f"{max(result.series.running):,.0f} requests in flight and {max(result.series.waiting):,.0f} waiting; mean "
+        f"TTFT of the slowest moment {ms(slowest)}."
+    )
+
+
+def _unit(result: SimulationResult) -> tuple[str, float]:
+    """Unit of the time axis and its seconds."""
+    return ("h", 3600.0) if result.simulated_s >= _HOURS_FROM else ("minutes", _MINUTE)
