@@ -1,0 +1,233 @@
+"""GPUs of a deployment: joined by an explicit selector, by pod or by host; never a whole cluster by accident.
+
+Utilisation is told apart: ``busy`` (a kernel ran, near 100 % on any LLM server) is not SM, tensor or memory activity.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from collectors.backend import Vectors
+from collectors.layout import HOST_LABELS, Layout
+from collectors.prometheus.answers import Sample
+from collectors.prometheus.promql import LabelValue
+from collectors.vocabulary.expressions import Scope, selected
+from collectors.vocabulary.schema import Candidate, GpuVocabulary
+
+GIGABYTE = 1e9
+THROTTLED_SHARE = 0.01
+"""A GPU counts as throttled from 1 % of the time on: short clips of the power limit are normal."""
+
+# NVML's clocksEventReasons: only those that slow a GPU down under load.
+THROTTLE_BITS = {
+    0x4: "software power cap",
+    0x8: "hardware slowdown",
+    0x20: "software thermal slowdown",
+    0x40: "hardware thermal slowdown",
+    0x80: "hardware power brake",
+}
+HARMFUL = 0x8 | 0x20 | 0x40 | 0x80
+"""Running at the power cap is how a busy GPU should run, so it is told but not counted as throttling."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GpuJoin:
+    """The GPUs of a deployment as matchers, how they were found, or why not."""
+
+    vocabulary: GpuVocabulary | None = None
+    labels: Mapping[str, LabelValue] = field(default_factory=dict)
+    how: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GpuNumbers:
+    """Numbers of an observation that come from GPUs, with what they say beside them."""
+
+    numbers: Mapping[str, float | None]
+    reasons: tuple[str, ...] = ()
+
+
+def place_expressions(vocabularies: Sequence[GpuVocabulary]) -> dict[str, str]:
+    """Expressions that tell where the GPUs of each exporter are."""
+    found = {}
+    for v in vocabularies:
+        by = ", ".join(dict.fromkeys((*v.pod_labels, *v.host_labels, "instance")))
+        for i, metric in enumerate(v.detect):
+            found[f"gpu_places.{v.id}.{i}"] = f"count by ({by}) ({metric})"
+    return found
+
+
+def join_gpus(
+    vocabularies: Sequence[GpuVocabulary],
+    places: Vectors,
+    layout: Layout,
+    selector: Mapping[str, LabelValue] | None,
+) -> GpuJoin:
+    """The GPUs that belong to a deployment: mapping before pod before host."""
+    if not vocabularies:
+        return GpuJoin(reason="no GPU exporter is seen (dcgm-exporter or AMD's device-metrics-exporter)")
+    if selector is not None:
+        return GpuJoin(vocabulary=vocabularies[0], labels=selector, how="gpu_selector")
+    for vocabulary in vocabularies:
+        found = _places(vocabulary, places)
+        by_pod = _common(found, vocabulary.pod_labels, _pods(layout))
+        if by_pod:
+            return GpuJoin(vocabulary=vocabulary, labels=by_pod, how="pod")
+        by_host = _common(found, vocabulary.host_labels, _hosts(layout)) or _by_address(found, _hosts(layout))
+        if by_host:
+            return GpuJoin(vocabulary=vocabulary, labels=by_host, how="host")
+    label = vocabularies[0].label
+    return GpuJoin(reason=f"{label} is seen, but no pod or host ties its GPUs to this deployment: give gpu_selector")
+
+
+def _places(vocabulary: GpuVocabulary, places: Vectors) -> list[Mapping[str, str]]:
+    for i in range(len(vocabulary.detect)):
+        samples = places.of(f"gpu_places.{vocabulary.id}.{i}")
+        if samples:
+            return [sample.labels for sample in samples]
+    return []
+
+
+def _pods(layout: Layout) -> set[str]:
+    return set().union(*layout.values(("pod", "exported_pod")).values())
+
+
+def _hosts(layout: Layout) -> set[str]:
+    named = layout.values(HOST_LABELS)
+    addresses = {_host(address) for address in layout.values(("instance",)).get("instance", set())}
+    return set().union(*named.values(), addresses)
+
+
+def _host(address: str) -> str:
+    """The host of an instance label: without port, IPv6 brackets kept apart from it."""
+    if address.startswith("["):
+        return address[1:].split("]")[0]
+    return address.rsplit(":", 1)[0] if address.count(":") == 1 else address
+
+
+def _common(
+    found: Sequence[Mapping[str, str]], labels: Sequence[str], wanted: set[str]
+) -> dict[str, LabelValue] | None:
+    for label in labels:
+        values = {place[label] for place in found if place.get(label)}
+        shared = sorted(values & wanted)
+        if shared:
+            return {label: shared}
+    return None
+
+
+def _by_address(found: Sequence[Mapping[str, str]], hosts: set[str]) -> dict[str, LabelValue] | None:
+    shared = sorted({place["instance"] for place in found if _host(place.get("instance", "")) in hosts})
+    return {"instance": shared} if shared else None
+
+
+def gpu_scope(join: GpuJoin, scope: Scope) -> Scope:
+    """The scope of the GPUs of a deployment."""
+    return Scope(labels=join.labels, window_s=scope.window_s, step_s=scope.step_s)
+
+
+def gpu_expressions(vocabulary: GpuVocabulary, scope: Scope) -> dict[str, str]:
+    """Aggregates over all devices; every device counts once, however many partitions or jobs report it."""
+    by = ", ".join(vocabulary.device_labels)
+    found = {}
+    for i, metric in enumerate(vocabulary.detect):
+        found[f"devices.{i}"] = f"count(count by ({by}) ({metric}{{{scope.selection()}}}))"
+        for label in vocabulary.partition_labels:
+            series = scope.selection(extra=f'{label}!=""')
+            found[f"partitions.{i}"] = f"count({metric}{{{series}}})"
+    for key, concept in vocabulary.concepts.items():
+        for i, candidate in enumerate(concept.use):
+            found.update(_device_expressions(f"{key}.{i}", key, candidate, by, scope))
+    return found
+
+
+def _device_expressions(name: str, key: str, candidate: Candidate, by: str, scope: Scope) -> dict[str, str]:
+    if key == "throttle_reasons":
+        return {name: f'count_values("mask", {selected(candidate, candidate.gauge or "", scope)})'}
+    device = f"max by ({by}) ({per_device(candidate, scope)})"
+    if key == "xid":
+        return {name: f"sum({device} > bool 0)"}
+    if key in ("power_throttled", "thermal_throttled"):
+        return {name: f"sum({device} > bool {THROTTLED_SHARE:g})"}
+    how = candidate.across if candidate.gauge else "sum"
+    return {name: f"{how}({device})"}
+
+
+def per_device(candidate: Candidate, scope: Scope) -> str:
+    """One device's value over the window in its wanted unit, blank sentinels left out."""
+    scale = "" if candidate.scale == 1.0 else f" * {candidate.scale!r}"
+    if candidate.counter:
+        return f"rate({selected(candidate, candidate.counter, scope)}[{scope.window}]){scale}"
+    over = {"max": "max", "min": "min"}.get(candidate.across, "avg")
+    kept = f" < {candidate.below:g}" if candidate.below is not None else ""
+    series = f"{over}_over_time({selected(candidate, candidate.gauge or '', scope)}[{scope.window}])"
+    return f"({series}{kept}){scale}"
+
+
+def gpu_numbers(vocabulary: GpuVocabulary, vectors: Vectors, generation_tokens_per_s: float | None) -> GpuNumbers:
+    """The GPU numbers of an observation."""
+    read = {key: _first(vectors, key, len(concept.use)) for key, concept in vocabulary.concepts.items()}
+    partitioned = bool(_first(vectors, "partitions", len(vocabulary.detect)))
+    busy = read.get("engine_active") if partitioned or read.get("busy") is None else read.get("busy")
+    power = read.get("power")
+    total = read.get("memory_total")
+    if total is None:
+        parts = [read.get(key) for key in ("memory_used", "memory_free", "memory_reserved")]
+        total = sum(p for p in parts if p is not None) if parts[0] is not None and parts[1] is not None else None
+    throttled, reasons = _throttled(vectors, vocabulary, read)
+    numbers = {
+        "gpus": _first(vectors, "devices", len(vocabulary.detect)),
+        "gpu_busy": busy,
+        "gpu_sm_active": read.get("sm_active"),
+        "gpu_tensor_active": read.get("tensor_active"),
+        "gpu_dram_active": read.get("dram_active"),
+        "gpu_memory_used_gb": _per(read.get("memory_used"), GIGABYTE),
+        "gpu_memory_total_gb": _per(total, GIGABYTE),
+        "power_w": power,
+        "power_cap_w": read.get("power_cap"),
+        "gpu_temperature_max_c": read.get("temperature"),
+        "gpu_clock_min_mhz": read.get("sm_clock"),
+        "gpus_with_xid": read.get("xid"),
+        "gpus_throttled": throttled,
+        "ecc_uncorrected": read.get("ecc_uncorrected"),
+        "tokens_per_joule": generation_tokens_per_s / power if generation_tokens_per_s is not None and power else None,
+    }
+    if partitioned:
+        reasons.append("GPUs are partitioned (MIG): busy is the activity of the graphics engine.")
+    if read.get("row_remap_failure"):
+        reasons.append("A GPU failed to remap a memory row: it needs replacing.")
+    return GpuNumbers(numbers=numbers, reasons=tuple(reasons))
+
+
+def _throttled(
+    vectors: Vectors, vocabulary: GpuVocabulary, read: Mapping[str, float | None]
+) -> tuple[float | None, list[str]]:
+    """GPUs slowed down, and by what."""
+    concept = vocabulary.concepts.get("throttle_reasons")
+    masks = next(
+        (s for i in range(len(concept.use) if concept else 0) if (s := vectors.of(f"throttle_reasons.{i}"))), ()
+    )
+    if masks:
+        slow = [(int(float(s.labels.get("mask", "0"))), s.value) for s in masks]
+        names = sorted({text for mask, n in slow for bit, text in THROTTLE_BITS.items() if mask & bit & HARMFUL and n})
+        count = sum(n for mask, n in slow if mask & HARMFUL)
+        return count, [f"{count:g} GPUs are slowed down: {', '.join(names)}."] if count else []
+    thermal = read.get("thermal_throttled")
+    if thermal:
+        return thermal, [f"{thermal:g} GPUs are slowed down by heat."]
+    return thermal, []
+
+
+def _first(vectors: Vectors, key: str, candidates: int) -> float | None:
+    return next((v for i in range(candidates) if (v := _value(vectors.of(f"{key}.{i}"))) is not None), None)
+
+
+def _value(samples: Sequence[Sample]) -> float | None:
+    return samples[0].value if samples and math.isfinite(samples[0].value) else None
+
+
+def _per(value: float | None, unit: float) -> float | None:
+    return None if value is None else value / unit
