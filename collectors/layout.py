@@ -79,14 +79,14 @@ def layout_expressions(series: str, scope: Scope, *, window_s: float | None = No
     }
 
 
-def read_layout(vectors: Vectors) -> Layout:
+def read_layout(vectors: Vectors, *, at_s: float, window_s: float) -> Layout:
     """The layout from the answers to :func:`layout_expressions`."""
     newest = _highest(vectors.of("newest"), vectors.of("newest_now"))
     oldest = _highest(vectors.of("oldest"))
     scrapes = _highest(vectors.of("scrapes"))
     interval = None
     if newest is not None and oldest is not None and scrapes is not None and scrapes >= 2:
-        interval = max(0.1, (newest - oldest) / (scrapes - 1))
+        interval = max(0.1, (newest - max(oldest, at_s - window_s)) / (scrapes - 1))
     live = tuple(sample.labels for sample in vectors.of("live"))
     duplicates, job = _duplicates(live)
     return Layout(

@@ -18,6 +18,10 @@ from collectors.vocabulary.schema import DISTRIBUTIONS, SCALARS
 MIN_SCRAPES = 4
 """A rate needs several scrapes in its window; over two it is noise, over one it is empty."""
 
+SHORT_COVER = 0.9
+MIN_SPAN_S = 1.0
+"""A rate divides by the whole window; where data covers less than 90 % of it, the window shrinks to the data."""
+
 PRESENCE = ("running", "waiting", "kv_usage", "finished", "requests", "generation_tokens")
 
 
@@ -81,13 +85,18 @@ def find_ground(backend: Backend, source: Source, look: Look, engine: DetectedEn
     if engine.vocabulary.front:
         asked["front"] = scope.fill('count by (model) ({__name__=~"nv_inference_request_success",$other})')
     found = backend.vectors(asked, at_s=look.at_s)
-    layout, scope = without_duplicates(read_layout(found), scope)
+    layout, scope = without_duplicates(read_layout(found, at_s=look.at_s, window_s=window_s), scope)
     reasons = []
     if layout.duplicates:
         jobs = ", ".join(layout.duplicates)
         reasons.append(f"The jobs {jobs} scrape the same servers: only {layout.job} is counted.")
     interval = layout.interval_s
-    if interval is not None and window_s < MIN_SCRAPES * interval:
+    covered = None if layout.oldest_s is None else look.at_s - layout.oldest_s
+    if interval is not None and covered is not None and covered < SHORT_COVER * window_s:
+        held = max(covered + interval / 2, MIN_SPAN_S)
+        reasons.append(f"Data goes back {covered:.0f} s only: the window is {held:.3g} s instead of {window_s:g} s.")
+        scope = replace(scope, window_s=held)
+    elif interval is not None and window_s < MIN_SCRAPES * interval:
         wider = MIN_SCRAPES * interval
         reasons.append(
             f"A window of {window_s:g} s holds too few scrapes ({interval:g} s apart): {wider:g} s are used."

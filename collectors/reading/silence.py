@@ -55,7 +55,7 @@ def stale_or_empty(backend: Backend, source: Source, look: Look, ground: Ground)
             if series
             else None
         )
-        layout = read_layout(found) if found else layout
+        layout = read_layout(found, at_s=look.at_s, window_s=LOOK_BACK_S) if found else layout
     told = f" ({look.targets})" if look.targets else ""
     known = {"warnings": look.warnings, "engine": ground.engine.vocabulary.id, "engine_variant": ground.engine.variant}
     if layout.newest_s is None:

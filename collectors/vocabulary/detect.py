@@ -83,8 +83,8 @@ def detect_engine(names: Collection[str], *, wanted: str | None = None) -> Detec
         return chosen or DetectedEngine(vocabulary=engine_vocabularies()[wanted])
     if not seen:
         return None
-    also = tuple(d.vocabulary.id for d in seen[1:])
     first = seen[0]
+    also = tuple(d.vocabulary.id for d in seen[1:] if d.vocabulary.id not in first.vocabulary.covers)
     return DetectedEngine(vocabulary=first.vocabulary, spelling=first.spelling, variant=first.variant, also=also)
 
 

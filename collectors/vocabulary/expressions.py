@@ -44,6 +44,8 @@ class Scope:
 
     def fill(self, template: str) -> str:
         """A template with its placeholders replaced."""
+        if not self.front:
+            template = template.replace("$front,", "").replace(",$front", "")
         for token, text in (
             ("$sel", self.selection()),
             ("$other", self.selection(model=False)),

@@ -154,7 +154,8 @@ class _Vocabulary(_Frozen):
 
 
 class EngineVocabulary(_Vocabulary):
-    """Names of one engine. ``always`` holds matchers that keep series from being counted twice."""
+    """Names of one engine. ``always`` holds matchers that keep series from being counted twice; ``covers``
+    are engines whose names it exposes too."""
 
     aliases: tuple[str, ...] = ()
     priority: int = 50
@@ -164,6 +165,7 @@ class EngineVocabulary(_Vocabulary):
     variants: dict[str, tuple[str, ...]] = {}
     front: tuple[str, ...] = ()
     needs_selector: bool = False
+    covers: tuple[str, ...] = ()
     renamed: dict[str, str] = {}
     buckets: dict[str, tuple[float, ...]] = {}
 

@@ -37,7 +37,7 @@ _TOKEN = re.compile(
     r"""\s*(?:
       (?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?![\da-zA-Z_.]))
     | (?P<duration>\d[\da-z.]*)
-    | (?P<name>[a-zA-Z_:][a-zA-Z0-9_:]*)
+    | (?P<name>[a-zA-Z_][a-zA-Z0-9_:]*)
     | (?P<string>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')
     | (?P<sign>=~|!~|==|!=|<=|>=|[-+*/<>=(){}\[\],:])
     )""",
@@ -89,6 +89,8 @@ class _Parser:
         return self._tokens[self._position][1]
 
     def _next(self) -> str:
+        if self.kind == "end":
+            raise UnsupportedExpression("The expression ends too early.")
         text = self.text
         self._position += 1
         return text
