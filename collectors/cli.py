@@ -1,4 +1,4 @@
-"""Command line: ``python -m collectors read | watch``. Exit code 0 with an answer, 2 on an invalid file."""
+"""Command line: ``python -m collectors read | watch | demo``. Exit code 0 with an answer, 2 on an invalid file."""
 
 from __future__ import annotations
 
@@ -51,6 +51,18 @@ def _parser() -> argparse.ArgumentParser:
     again.add_argument("--every", type=_seconds, default=15.0, metavar="SECONDS", help="pause between (default 15)")
     again.add_argument("--times", type=int, default=0, metavar="N", help="stop after N observations (default: never)")
     again.set_defaults(run=_watch)
+    demo = commands.add_parser("demo", help="serve the metrics pages of an invented deployment")
+    demo.add_argument("--port", type=_port, default=9500, help="port to listen on (default 9500; 0: a free one)")
+    demo.add_argument("--host", default="127.0.0.1", help="address to listen on (default: this machine only)")
+    demo.add_argument("--replicas", type=_replicas, default=4, help="replicas, two GPUs each (default 4)")
+    demo.add_argument("--seed", type=int, default=1, help="the same seed gives the same day")
+    demo.add_argument(
+        "--at", type=_time_of_day, default=9.5 * 3600, metavar="HH:MM", help="time of day (default 09:30)"
+    )
+    demo.add_argument("--speed", type=_speed, default=1.0, help="how much faster the day passes (default 1)")
+    demo.add_argument("--history", type=_hours, metavar="HOURS", help="write the hours before now to --out instead")
+    demo.add_argument("--out", type=Path, help="OpenMetrics file for promtool tsdb create-blocks-from openmetrics")
+    demo.set_defaults(run=_demo)
     return parser
 
 
@@ -69,6 +81,80 @@ def _seconds(text: str) -> float:
     if not 0.2 <= value <= 30 * 86400:
         raise argparse.ArgumentTypeError("must be a number of seconds from 0.2 to 2592000")
     return value
+
+
+def _number(text: str, what: str, low: float, high: float) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = low - 1.0
+    if not low <= value <= high:
+        raise argparse.ArgumentTypeError(f"must be {what} from {low:g} to {high:g}")
+    return value
+
+
+def _port(text: str) -> int:
+    """A port; 0 means a free one."""
+    return int(_number(text, "a port", 0, 65535))
+
+
+def _replicas(text: str) -> int:
+    """A number of replicas."""
+    return int(_number(text, "a whole number", 1, 64))
+
+
+def _speed(text: str) -> float:
+    """A factor of time."""
+    return _number(text, "a factor", 0, 10_000)
+
+
+def _hours(text: str) -> float:
+    """A number of hours."""
+    return _number(text, "a number of hours", 0.01, 24 * 7)
+
+
+def _time_of_day(text: str) -> float:
+    """Seconds since midnight of HH:MM."""
+    parts = text.split(":")
+    if len(parts) != 2 or not all(p.isdecimal() for p in parts) or int(parts[0]) > 23 or int(parts[1]) > 59:
+        raise argparse.ArgumentTypeError("must be a time such as 11:00")
+    return int(parts[0]) * 3600.0 + int(parts[1]) * 60.0
+
+
+def _demo(asked: argparse.Namespace) -> int:
+    if (asked.history is None) != (asked.out is None):
+        print("--history and --out go together.", file=sys.stderr)
+        return INVALID_INPUT
+    if asked.history is not None:
+        return _history(asked)
+    from collectors.demo.deployment import Demo
+    from collectors.demo.server import DemoServer
+
+    made = Demo(
+        start_s=time.time(), second_of_day=asked.at, speed=asked.speed, replicas=asked.replicas, seed=asked.seed
+    )
+    server = DemoServer(made, host=asked.host, port=asked.port)
+    print(f"Demo deployment at http://{asked.host}:{server.port}/metrics (a list of pages at /)", flush=True)
+    server.serve()
+    return 0
+
+
+def _history(asked: argparse.Namespace) -> int:
+    from collectors.demo.feed import DemoFeed
+    from collectors.demo.history import write_history
+
+    now = time.time()
+    feed = DemoFeed(
+        hours=asked.history,
+        replicas=asked.replicas,
+        seed=asked.seed,
+        keep_s=asked.history * 3600 + 3600,
+        clock=lambda: now,
+        second_of_day=asked.at,
+    )
+    written = write_history(asked.out, feed, start_s=now - asked.history * 3600 - 1, end_s=now)
+    print(f"{written:,} samples in {asked.out}")
+    return 0
 
 
 def _read(asked: argparse.Namespace) -> int:

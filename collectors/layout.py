@@ -45,9 +45,9 @@ class Layout:
         return tuple(sorted({replica_name(labels) for labels in self.seen if replica_key(labels) not in live}))
 
     def values(self, labels: Sequence[str]) -> dict[str, set[str]]:
-        """The values in use of each label."""
+        """The values of each label, of replicas seen within the window."""
         found: dict[str, set[str]] = defaultdict(set)
-        for replica in self.live:
+        for replica in (*self.live, *self.seen):
             for label in labels:
                 if replica.get(label):
                     found[label].add(replica[label])

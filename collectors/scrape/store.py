@@ -39,6 +39,7 @@ class Ring:
         self._keep_s, self._max_bytes = keep_s, max_bytes
         self._lock = threading.Lock()
         self._added = 0
+        self._last: dict[str, tuple[object, int]] = {}
         if path is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
         self._db = sqlite3.connect(
@@ -58,16 +59,25 @@ class Ring:
 
     def add(self, target: str, at_s: float, took_s: float, samples: Sequence[PageSample]) -> None:
         """Keep one page."""
-        names = [[s.name, [list(pair) for pair in s.labels]] for s in samples]
-        text = json.dumps(names, separators=(",", ":")).encode()
-        digest = hashlib.sha256(text).hexdigest()
+        series = tuple((s.name, s.labels) for s in samples)
         values = np.array([s.value for s in samples], dtype="<f8").tobytes()
         with self._lock:
-            self._db.execute(
-                "INSERT OR IGNORE INTO layouts (digest, series) VALUES (?, ?)", (digest, zlib.compress(text, 6))
-            )
-            (layout,) = self._db.execute("SELECT id FROM layouts WHERE digest = ?", (digest,)).fetchone()
+            layout = self._layout(target, series)
             self._insert(target, at_s, took_s, layout, zlib.compress(values, 1), "")
+
+    def _layout(self, target: str, series: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]) -> int:
+        """The number of a list of series; the last one of each target is remembered."""
+        known = self._last.get(target)
+        if known is not None and known[0] == series:
+            return known[1]
+        text = json.dumps(series, separators=(",", ":")).encode()
+        digest = hashlib.sha256(text).hexdigest()
+        self._db.execute(
+            "INSERT OR IGNORE INTO layouts (digest, series) VALUES (?, ?)", (digest, zlib.compress(text, 6))
+        )
+        (layout,) = self._db.execute("SELECT id FROM layouts WHERE digest = ?", (digest,)).fetchone()
+        self._last[target] = (series, int(layout))
+        return int(layout)
 
     def add_failure(self, target: str, at_s: float, took_s: float, problem: str) -> None:
         """Keep that a scrape failed, and why."""
@@ -87,6 +97,7 @@ class Ring:
 
     def _trim(self, now_s: float) -> None:
         """Drop what is too old, then the oldest tenth as long as the file is too large."""
+        self._last.clear()
         self._db.execute("DELETE FROM scrapes WHERE at_s < ?", (now_s - self._keep_s,))
         for _ in range(50):
             if self._used_bytes() <= self._max_bytes:

@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 MAX_SAMPLES = 500_000
 
@@ -58,21 +59,36 @@ def _samples(text: str) -> Iterator[PageSample]:
 
 
 def _sample(line: str) -> PageSample:
-    match = _NAME.match(line)
-    if match is None:
-        raise ValueError
-    name, rest = match.group(), line[match.end() :]
-    labels: tuple[tuple[str, str], ...] = ()
-    if rest.lstrip().startswith("{"):
-        labels, rest = _labels(rest.lstrip()[1:])
-    elif not rest[:1].isspace():
-        raise ValueError
+    closing = line.rfind("}")
+    if closing > 0 and "#" not in line:  # a page repeats its series at every scrape
+        name, labels, after = _series(line[: closing + 1])
+        rest = after + line[closing + 1 :]
+    else:
+        name, labels, rest = _parts(line)
     fields = rest.split("#", 1)[0].split()  # an exemplar stands behind a #
     if len(fields) not in (1, 2):
         raise ValueError
     if len(fields) == 2:
         float(fields[1])  # a timestamp, which we do not use: the moment of the scrape counts
     return PageSample(name, labels, _number(fields[0]))
+
+
+@lru_cache(maxsize=1 << 16)
+def _series(text: str) -> tuple[str, tuple[tuple[str, str], ...], str]:
+    return _parts(text)
+
+
+def _parts(text: str) -> tuple[str, tuple[tuple[str, str], ...], str]:
+    """Name, labels, and what follows them."""
+    match = _NAME.match(text)
+    if match is None:
+        raise ValueError
+    rest = text[match.end() :]
+    if rest.lstrip().startswith("{"):
+        return (match.group(), *_labels(rest.lstrip()[1:]))
+    if not rest[:1].isspace():
+        raise ValueError
+    return match.group(), (), rest
 
 
 def _number(text: str) -> float:
