@@ -16,6 +16,9 @@ REPLICA_LABELS = ("instance", "pod", "exported_pod", "namespace")
 HOST_LABELS = ("node", "hostname", "Hostname", "kubernetes_node")
 LAYOUT_LABELS = ("job", *REPLICA_LABELS, *HOST_LABELS)
 LOOK_BACK_S = 3600.0
+LEAST_SPAN_S = 300.0
+"""Timing is judged over at least this long: a window of two scrapes says nothing about the interval."""
+
 STALE_AFTER_SCRAPES = 4
 STALE_AFTER_S = 30.0
 """At least this old before data counts as stale: one late scrape is no outage."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from collectors.backend import Backend, Vectors
 from collectors.gpus import GpuJoin, join_gpus, place_expressions
-from collectors.layout import Layout, layout_expressions, read_layout, without_duplicates
+from collectors.layout import LEAST_SPAN_S, Layout, layout_expressions, read_layout, without_duplicates
 from collectors.prometheus.promql import quoted
 from collectors.reading.look import Look
 from collectors.source import Source
@@ -78,14 +78,15 @@ def find_ground(backend: Backend, source: Source, look: Look, engine: DetectedEn
     choices = choices_for(engine, look.names, source)
     scope = scope_of(source.labels, engine.vocabulary, window_s=window_s, step_s=15.0, spelling=engine.spelling)
     series = presence(choices, scope)
+    span = max(window_s, LEAST_SPAN_S)
     exporters = detect_gpus(look.names)
     asked = place_expressions(exporters)
     if series is not None:
-        asked |= layout_expressions(series, scope)
+        asked |= layout_expressions(series, scope, window_s=span)
     if engine.vocabulary.front:
         asked["front"] = scope.fill('count by (model) ({__name__=~"nv_inference_request_success",$other})')
     found = backend.vectors(asked, at_s=look.at_s)
-    layout, scope = without_duplicates(read_layout(found, at_s=look.at_s, window_s=window_s), scope)
+    layout, scope = without_duplicates(read_layout(found, at_s=look.at_s, window_s=span), scope)
     reasons = []
     if layout.duplicates:
         jobs = ", ".join(layout.duplicates)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from functools import partial
 
 from collectors.vocabulary.load import engine_vocabularies, gpu_vocabularies
 from collectors.vocabulary.schema import Candidate, Concept, EngineVocabulary, GpuVocabulary
@@ -70,14 +71,10 @@ def detect_engine(names: Collection[str], *, wanted: str | None = None) -> Detec
     """The engine whose names are present; ``wanted`` keeps to one engine, and is believed even without a name."""
     seen = []
     for vocabulary in engine_vocabularies().values():
-        for spelling in spellings(vocabulary):
-            if any(respelled(name, spelling) in names for name in vocabulary.detect):
-                seen.append(
-                    DetectedEngine(
-                        vocabulary=vocabulary, spelling=spelling, variant=_variant(vocabulary, spelling, names)
-                    )
-                )
-                break
+        spelling = max(spellings(vocabulary), key=partial(_present, vocabulary, names))
+        if any(respelled(name, spelling) in names for name in vocabulary.detect):
+            variant = _variant(vocabulary, spelling, names)
+            seen.append(DetectedEngine(vocabulary=vocabulary, spelling=spelling, variant=variant))
     if wanted is not None:
         chosen = next((d for d in seen if d.vocabulary.id == wanted), None)
         return chosen or DetectedEngine(vocabulary=engine_vocabularies()[wanted])
@@ -86,6 +83,12 @@ def detect_engine(names: Collection[str], *, wanted: str | None = None) -> Detec
     first = seen[0]
     also = tuple(d.vocabulary.id for d in seen[1:] if d.vocabulary.id not in first.vocabulary.covers)
     return DetectedEngine(vocabulary=first.vocabulary, spelling=first.spelling, variant=first.variant, also=also)
+
+
+def _present(vocabulary: EngineVocabulary, names: Collection[str], spelling: tuple[str, str] | None) -> int:
+    """How many names of an engine are present in one spelling."""
+    own = {m for concept in vocabulary.concepts.values() for use in concept.use for m in use.metrics}
+    return sum(respelled(name, spelling) in names for name in own | set(vocabulary.detect))
 
 
 def _variant(vocabulary: EngineVocabulary, spelling: tuple[str, str] | None, names: Collection[str]) -> str | None:

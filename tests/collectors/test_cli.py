@@ -111,7 +111,7 @@ def test_invalid_file_is_exit_2_and_one_line_a_problem(tmp_path: Path, command: 
     assert done.stdout == ""
     assert "did you mean prometheus" in done.stderr
     assert "Traceback" not in done.stderr
-    assert len(done.stderr.splitlines()) == 3
+    assert len(done.stderr.splitlines()) == 2
     assert run(command, str(tmp_path / "absent.yaml")).returncode == 2
 
 

@@ -135,12 +135,21 @@ def _subquery(node: Subquery, now: Moment) -> dict[Key, Run]:
     moment = last - steps * node.step_s
     while moment <= last:
         if moment > now.time_s - node.range_s:
-            result = _value(node.inner, Moment(now.tracks, moment))
-            vector = {(): result} if isinstance(result, float) else result
-            for key, value in vector.items():
+            for key, value in _at_step(node.inner, Moment(now.tracks, moment)).items():
                 points.setdefault(key, []).append((moment, value))
         moment += node.step_s
     return {k: Run(np.array([p[0] for p in ps]), np.array([p[1] for p in ps])) for k, ps in points.items()}
+
+
+def _at_step(node: Node, now: Moment) -> Value:
+    """The vector at one step of a subquery. Steps are aligned, so neighbours and other functions ask for it again."""
+    known = now.tracks.remembered.get((node, now.time_s))
+    if isinstance(known, dict):
+        return known
+    result = _value(node, now)
+    vector: Value = {(): result} if isinstance(result, float) else result
+    now.tracks.remembered[node, now.time_s] = vector
+    return vector
 
 
 def _call(node: Call, now: Moment) -> Value | float:
