@@ -192,6 +192,7 @@ def as_text(observed: Observation) -> str:
     """One observation for a terminal; what is unknown is left out, never shown as 0."""
     lines = [f"{observed.name}: {observed.state.value.replace('_', ' ')}"]
     lines += [f"  {reason}" for reason in observed.reasons]
+    lines += [f"  Note: {text}" for text in observed.notes]
     lines += [f"  Warning: {text}" for text in observed.warnings]
     age = f", newest sample {observed.age_s:.0f} s old" if observed.age_s is not None else ""
     lines += ["", f"Engine        {observed.engine or 'unknown'}; window {observed.window_s:g} s{age}"]

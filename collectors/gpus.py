@@ -17,6 +17,9 @@ from collectors.vocabulary.expressions import Scope, selected
 from collectors.vocabulary.schema import Candidate, GpuVocabulary
 
 GIGABYTE = 1e9
+MOST_SAMPLES = 100_000
+"""Samples of one GPU field that a reading averages; 10,000 GPUs over 15 minutes would be 600,000 a field."""
+FLEET_SCRAPES = 4
 THROTTLED_SHARE = 0.01
 """A GPU counts as throttled from 1 % of the time on: short clips of the power limit are normal."""
 
@@ -39,6 +42,7 @@ class GpuJoin:
     vocabulary: GpuVocabulary | None = None
     labels: Mapping[str, LabelValue] = field(default_factory=dict)
     how: str = ""
+    devices: float = 0.0
     reason: str = ""
 
 
@@ -47,7 +51,7 @@ class GpuNumbers:
     """Numbers of an observation that come from GPUs, with what they say beside them."""
 
     numbers: Mapping[str, float | None]
-    reasons: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def place_expressions(vocabularies: Sequence[GpuVocabulary]) -> dict[str, str]:
@@ -70,25 +74,27 @@ def join_gpus(
     if not vocabularies:
         return GpuJoin(reason="no GPU exporter is seen (dcgm-exporter or AMD's device-metrics-exporter)")
     if selector is not None:
-        return GpuJoin(vocabulary=vocabularies[0], labels=selector, how="gpu_selector")
+        first = vocabularies[0]
+        return GpuJoin(vocabulary=first, labels=selector, how="gpu_selector", devices=_places(first, places)[1])
     for vocabulary in vocabularies:
-        found = _places(vocabulary, places)
+        found, devices = _places(vocabulary, places)
         by_pod = _common(found, vocabulary.pod_labels, _pods(layout))
         if by_pod:
-            return GpuJoin(vocabulary=vocabulary, labels=by_pod, how="pod")
+            return GpuJoin(vocabulary=vocabulary, labels=by_pod, how="pod", devices=devices)
         by_host = _common(found, vocabulary.host_labels, _hosts(layout)) or _by_address(found, _hosts(layout))
         if by_host:
-            return GpuJoin(vocabulary=vocabulary, labels=by_host, how="host")
+            return GpuJoin(vocabulary=vocabulary, labels=by_host, how="host", devices=devices)
     label = vocabularies[0].label
     return GpuJoin(reason=f"{label} is seen, but no pod or host ties its GPUs to this deployment: give gpu_selector")
 
 
-def _places(vocabulary: GpuVocabulary, places: Vectors) -> list[Mapping[str, str]]:
+def _places(vocabulary: GpuVocabulary, places: Vectors) -> tuple[list[Mapping[str, str]], float]:
+    """Where the GPUs of an exporter are, and how many there are."""
     for i in range(len(vocabulary.detect)):
         samples = places.of(f"gpu_places.{vocabulary.id}.{i}")
         if samples:
-            return [sample.labels for sample in samples]
-    return []
+            return [sample.labels for sample in samples], sum(sample.value for sample in samples)
+    return [], 0.0
 
 
 def _pods(layout: Layout) -> set[str]:
@@ -125,8 +131,10 @@ def _by_address(found: Sequence[Mapping[str, str]], hosts: set[str]) -> dict[str
 
 
 def gpu_scope(join: GpuJoin, scope: Scope) -> Scope:
-    """The scope of the GPUs of a deployment."""
-    return Scope(labels=join.labels, window_s=scope.window_s, step_s=scope.step_s)
+    """The scope of the GPUs of a deployment; for a large fleet, only its last scrapes, not the whole window."""
+    samples = join.devices * scope.window_s / max(scope.step_s, 0.1)
+    window = scope.window_s if samples <= MOST_SAMPLES else min(scope.window_s, FLEET_SCRAPES * scope.step_s)
+    return Scope(labels=join.labels, window_s=window, step_s=scope.step_s)
 
 
 def gpu_expressions(vocabulary: GpuVocabulary, scope: Scope) -> dict[str, str]:
@@ -177,7 +185,7 @@ def gpu_numbers(vocabulary: GpuVocabulary, vectors: Vectors, generation_tokens_p
     if total is None:
         parts = [read.get(key) for key in ("memory_used", "memory_free", "memory_reserved")]
         total = sum(p for p in parts if p is not None) if parts[0] is not None and parts[1] is not None else None
-    throttled, reasons = _throttled(vectors, vocabulary, read)
+    throttled, notes = _throttled(vectors, vocabulary, read)
     numbers = {
         "gpus": _first(vectors, "devices", len(vocabulary.detect)),
         "gpu_busy": busy,
@@ -196,10 +204,10 @@ def gpu_numbers(vocabulary: GpuVocabulary, vectors: Vectors, generation_tokens_p
         "tokens_per_joule": generation_tokens_per_s / power if generation_tokens_per_s is not None and power else None,
     }
     if partitioned:
-        reasons.append("GPUs are partitioned (MIG): busy is the activity of the graphics engine.")
+        notes.append("GPUs are partitioned (MIG): busy is the activity of the graphics engine.")
     if read.get("row_remap_failure"):
-        reasons.append("A GPU failed to remap a memory row: it needs replacing.")
-    return GpuNumbers(numbers=numbers, reasons=tuple(reasons))
+        notes.append("A GPU failed to remap a memory row: it needs replacing.")
+    return GpuNumbers(numbers=numbers, notes=tuple(notes))
 
 
 def _throttled(

@@ -72,7 +72,10 @@ def history(
     chosen = {key: choice for key, choice in ground.choices.items() if key in concepts}
     asked = {key: text for key, text in expressions(chosen, scope).items() if not key.endswith(("_min", "_growth"))}
     if ground.gpus.vocabulary is not None:
-        of_gpus = gpu_expressions(ground.gpus.vocabulary, gpu_scope(ground.gpus, scope))
+        narrow = gpu_scope(ground.gpus, replace(scope, window_s=scope.window_s * points))
+        of_gpus = gpu_expressions(
+            ground.gpus.vocabulary, replace(narrow, window_s=min(scope.window_s, narrow.window_s))
+        )
         asked |= {f"gpu/{key}": text for key, text in of_gpus.items() if key.split(".")[0] in GPU_DEFAULT}
     found = backend.ranges(asked, start_s=start_s, end_s=end_s, step_s=step)
     grid = tuple(found.start_s + i * found.step_s for i in range(_steps(found.start_s, found.end_s, found.step_s)))

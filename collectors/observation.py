@@ -112,11 +112,13 @@ class Replica(_Frozen):
 
 
 class Observation(_Frozen):
-    """One deployment over one window. ``numbers`` and ``distributions`` always hold every key; None is unknown."""
+    """One deployment over one window. ``reasons`` explain the state; ``notes`` say what to know about the numbers;
+    ``warnings`` come from the server. ``numbers`` and ``distributions`` always hold every key; None is unknown."""
 
     name: str
     state: State
     reasons: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     at_s: float
     window_s: float

@@ -34,7 +34,7 @@ class Ground:
     scope: Scope
     layout: Layout
     gpus: GpuJoin
-    reasons: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def choices_for(engine: DetectedEngine, names: Mapping[str, float], source: Source) -> dict[str, Choice]:
@@ -87,29 +87,27 @@ def find_ground(backend: Backend, source: Source, look: Look, engine: DetectedEn
         asked["front"] = scope.fill('count by (model) ({__name__=~"nv_inference_request_success",$other})')
     found = backend.vectors(asked, at_s=look.at_s)
     layout, scope = without_duplicates(read_layout(found, at_s=look.at_s, window_s=span), scope)
-    reasons = []
+    notes = []
     if layout.duplicates:
         jobs = ", ".join(layout.duplicates)
-        reasons.append(f"The jobs {jobs} scrape the same servers: only {layout.job} is counted.")
+        notes.append(f"The jobs {jobs} scrape the same servers: only {layout.job} is counted.")
     interval = layout.interval_s
     covered = None if layout.oldest_s is None else look.at_s - layout.oldest_s
     if interval is not None and covered is not None and covered < SHORT_COVER * window_s:
         held = max(covered + interval / 2, MIN_SPAN_S)
-        reasons.append(f"Data goes back {covered:.0f} s only: the window is {held:.3g} s instead of {window_s:g} s.")
+        notes.append(f"Data goes back {covered:.0f} s only: the window is {held:.3g} s instead of {window_s:g} s.")
         scope = replace(scope, window_s=held)
     elif interval is not None and window_s < MIN_SCRAPES * interval:
         wider = MIN_SCRAPES * interval
-        reasons.append(
-            f"A window of {window_s:g} s holds too few scrapes ({interval:g} s apart): {wider:g} s are used."
-        )
+        notes.append(f"A window of {window_s:g} s holds too few scrapes ({interval:g} s apart): {wider:g} s are used.")
         scope = replace(scope, window_s=wider)
     scope = replace(scope, step_s=interval or scope.step_s)
     front, why = _front(engine, source, found)
     if why:
-        reasons.append(why)
+        notes.append(why)
     join = join_gpus(exporters, found, layout, dict(source.gpu_selector) if source.gpu_selector is not None else None)
     scope = replace(scope, front=front)
-    return Ground(engine=engine, choices=choices, scope=scope, layout=layout, gpus=join, reasons=tuple(reasons))
+    return Ground(engine=engine, choices=choices, scope=scope, layout=layout, gpus=join, notes=tuple(notes))
 
 
 def _front(engine: DetectedEngine, source: Source, found: Vectors) -> tuple[str, str]:

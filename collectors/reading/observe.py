@@ -56,18 +56,8 @@ def _assembled(source: Source, look: Look, ground: Ground, found: Vectors) -> Ob
     numbers = unknown_numbers() | engine_numbers(found, choices)
     numbers |= {"replicas": float(layout.replicas), "replicas_lost": float(len(layout.lost))}
     distributions = engine_distributions(found, choices, scope)
-    reasons = list(ground.reasons)
     missing = list(missing_of(choices, found, numbers, distributions))
-    if ground.gpus.vocabulary is not None:
-        of_gpus = Vectors(samples={k.removeprefix("gpu/"): v for k, v in found.samples.items() if k.startswith("gpu/")})
-        gpus = gpu_numbers(ground.gpus.vocabulary, of_gpus, numbers["generation_tokens_per_s"])
-        numbers |= gpus.numbers
-        reasons += gpus.reasons
-        reasons += (
-            ["GPUs are joined by host: all GPUs of these hosts are counted."] if ground.gpus.how == "host" else []
-        )
-    else:
-        missing.append(Missing(quantity="gpus", reason=ground.gpus.reason))
+    about_gpus = _add_gpus(numbers, missing, ground, found)
     core = [m.quantity for m in missing if m.quantity in _core_quantities(ground.engine)]
     down = [s.labels.get("instance", "") for s in found.of("down")]
     said = verdict(
@@ -76,7 +66,8 @@ def _assembled(source: Source, look: Look, ground: Ground, found: Vectors) -> Ob
     return Observation(
         name=source.name,
         state=said.state,
-        reasons=(*said.reasons, *reasons, *_notes_on(ground)),
+        reasons=said.reasons,
+        notes=(*ground.notes, *about_gpus, *_notes_on(ground)),
         warnings=tuple(dict.fromkeys((*look.warnings, *found.notes.warnings))),
         at_s=look.at_s,
         window_s=scope.window_s,
@@ -92,6 +83,20 @@ def _assembled(source: Source, look: Look, ground: Ground, found: Vectors) -> Ob
         mapping=mapping_of(choices, scope),
         missing=tuple(missing),
     )
+
+
+def _add_gpus(
+    numbers: dict[str, float | None], missing: list[Missing], ground: Ground, found: Vectors
+) -> tuple[str, ...]:
+    """Put the numbers of the GPUs in, or why there are none; returns what to say about them."""
+    if ground.gpus.vocabulary is None:
+        missing.append(Missing(quantity="gpus", reason=ground.gpus.reason))
+        return ()
+    own = Vectors(samples={k.removeprefix("gpu/"): v for k, v in found.samples.items() if k.startswith("gpu/")})
+    gpus = gpu_numbers(ground.gpus.vocabulary, own, numbers["generation_tokens_per_s"])
+    numbers |= gpus.numbers
+    by_host = ("GPUs are joined by host: all GPUs of these hosts are counted.",) if ground.gpus.how == "host" else ()
+    return (*gpus.notes, *by_host)
 
 
 def _core_quantities(engine: DetectedEngine) -> set[str]:

@@ -44,6 +44,10 @@ class Scope:
 
     def fill(self, template: str) -> str:
         """A template with its placeholders replaced."""
+        if not self.selection():
+            template = template.replace(",$sel", "")
+        if not self.selection(model=False):
+            template = template.replace(",$other", "")
         if not self.front:
             template = template.replace("$front,", "").replace(",$front", "")
         for token, text in (

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
+from collectors.backend import Vectors
+from collectors.engine_values import engine_distributions
 from collectors.observation import State
+from collectors.prometheus.answers import read_vector
+from collectors.scrape.text import read_page
 from collectors.vocabulary import engine_vocabularies, engine_vocabulary
+from collectors.vocabulary.detect import DetectedEngine, choose
+from collectors.vocabulary.expressions import Scope
 from tests.collectors.feeds import Feed, histogram, steady
+from tests.collectors.servers import RECORDINGS, recording
 
 M = 'model_name="m"'
 D = 'model="m"'
@@ -125,7 +134,7 @@ def test_capacity_in_tokens() -> None:
 def test_frontend_goes_before_its_workers() -> None:
     both = Feed({"a:8000": steady(*PAGES["dynamo"]), "b:8081": steady(*PAGES["vllm"])}).read()
     assert both.engine == "dynamo"
-    assert any("vllm" in reason for reason in both.reasons)
+    assert any("vllm" in note for note in both.notes)
 
 
 def test_every_engine_of_the_list_has_a_vocabulary() -> None:
@@ -138,3 +147,32 @@ def test_missing_metric_names_its_flag() -> None:
     seen = Feed({"a:8000": steady(*[line for line in TRT if "first_token" not in line])}).read()
     (missing,) = [m for m in seen.missing if m.quantity == "ttft_ms"]
     assert "return_perf_metrics" in missing.reason
+
+
+def test_verified_names_of_vllm_stand_on_a_recorded_page() -> None:
+    names = {sample.name for sample in read_page(recording("vllm_overloaded"))}
+    for key, concept in engine_vocabularies()["vllm"].concepts.items():
+        for candidate in concept.use:
+            if candidate.verified:
+                assert any(name in names for name in candidate.metrics), key
+                assert candidate.kind == "histogram" or set(candidate.metrics) <= names, key
+
+
+def test_native_histogram_without_buckets_is_read() -> None:
+    """Prometheus 3 with convert_classic_histograms_to_nhcb: _bucket, _sum and _count are gone."""
+    answer = json.loads((RECORDINGS / "prom3_api" / "instant_nhcb_instant.json").read_text())["response"]
+    samples = read_vector(answer, "test").samples
+    engine = DetectedEngine(vocabulary=engine_vocabularies()["vllm"])
+    chosen = {"ttft": choose("ttft", engine, {"vllm:time_to_first_token_seconds"}, None)}
+    found = engine_distributions(Vectors(samples={"ttft.buckets": samples}), chosen, Scope(window_s=1))
+    ttft = found["ttft_ms"]
+    assert ttft.count == 336
+    assert ttft.mean == pytest.approx(880.8869829177856 / 336 * 1000)
+    assert (ttft.p95_low, ttft.p95_high) == (5000, 7500)
+
+
+def test_s_traps_are_written_down_for_every_engine() -> None:
+    for vocabulary in engine_vocabularies().values():
+        assert vocabulary.verified
+        assert vocabulary.source
+        assert sum(bool(c.trap) for c in vocabulary.concepts.values()) >= 2, vocabulary.id

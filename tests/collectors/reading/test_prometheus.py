@@ -82,7 +82,7 @@ def test_duplicate_scrape_is_counted_once(replay: Replay, moved: float) -> None:
     (answer,) = replay.prometheus.query(single, seen.at_s)
     assert seen.number("generation_tokens_per_s") == pytest.approx(float(answer["value"][1]), rel=1e-3)
     assert seen.number("replicas") == 1
-    assert any("vllm, vllm-again scrape the same servers" in reason for reason in seen.reasons)
+    assert any("vllm, vllm-again scrape the same servers" in note for note in seen.notes)
 
 
 def test_gpus_are_joined_by_host(replay: Replay, moved: float) -> None:
@@ -130,7 +130,7 @@ def test_engine_that_stops_is_stale_not_idle(replay: Replay, moved: float) -> No
 def test_short_window_is_widened(replay: Replay, moved: float) -> None:
     seen = read(source(replay), at_s=moved, window_s=2.0)
     assert seen.window_s >= 3.5
-    assert any("too few scrapes" in reason for reason in seen.reasons)
+    assert any("too few scrapes" in note for note in seen.notes)
 
 
 def test_injected_label_value_selects_nothing(replay: Replay) -> None:
