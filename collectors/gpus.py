@@ -6,7 +6,7 @@ Utilisation is told apart: ``busy`` (a kernel ran, near 100 % on any LLM server)
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from collectors.backend import Vectors
@@ -20,6 +20,15 @@ GIGABYTE = 1e9
 MOST_SAMPLES = 100_000
 """Samples of one GPU field that a reading averages; 10,000 GPUs over 15 minutes would be 600,000 a field."""
 FLEET_SCRAPES = 4
+MANY_PLACES = 20
+NEEDED = frozenset(
+    {
+        "busy", "engine_active", "sm_active", "tensor_active", "dram_active", "memory_used", "memory_free",
+        "memory_reserved", "memory_total", "power", "power_cap", "temperature", "sm_clock", "xid", "throttle_reasons",
+        "thermal_throttled", "ecc_uncorrected", "row_remap_failure",
+    }
+)  # fmt: skip
+"""The concepts that an observation shows."""
 THROTTLED_SHARE = 0.01
 """A GPU counts as throttled from 1 % of the time on: short clips of the power limit are normal."""
 
@@ -41,6 +50,8 @@ class GpuJoin:
 
     vocabulary: GpuVocabulary | None = None
     labels: Mapping[str, LabelValue] = field(default_factory=dict)
+    always: str = ""
+    sign: str = ""
     how: str = ""
     devices: float = 0.0
     reason: str = ""
@@ -54,14 +65,18 @@ class GpuNumbers:
     notes: tuple[str, ...] = ()
 
 
-def place_expressions(vocabularies: Sequence[GpuVocabulary]) -> dict[str, str]:
+def place_expressions(vocabularies: Sequence[GpuVocabulary], names: Collection[str]) -> dict[str, str]:
     """Expressions that tell where the GPUs of each exporter are."""
     found = {}
     for v in vocabularies:
         by = ", ".join(dict.fromkeys((*v.pod_labels, *v.host_labels, "instance")))
-        for i, metric in enumerate(v.detect):
-            found[f"gpu_places.{v.id}.{i}"] = f"count by ({by}) ({metric})"
+        found[f"gpu_places.{v.id}"] = f"count by ({by}) ({_sign(v, names)})"
     return found
+
+
+def _sign(vocabulary: GpuVocabulary, names: Collection[str]) -> str:
+    """The metric that stands for a GPU: the first of those an exporter is known by that has data."""
+    return next((name for name in vocabulary.detect if name in names), vocabulary.detect[0])
 
 
 def join_gpus(
@@ -69,32 +84,27 @@ def join_gpus(
     places: Vectors,
     layout: Layout,
     selector: Mapping[str, LabelValue] | None,
+    names: Collection[str],
 ) -> GpuJoin:
     """The GPUs that belong to a deployment: mapping before pod before host."""
     if not vocabularies:
         return GpuJoin(reason="no GPU exporter is seen (dcgm-exporter or AMD's device-metrics-exporter)")
     if selector is not None:
         first = vocabularies[0]
-        return GpuJoin(vocabulary=first, labels=selector, how="gpu_selector", devices=_places(first, places)[1])
+        seen = sum(sample.value for sample in places.of(f"gpu_places.{first.id}"))
+        return GpuJoin(vocabulary=first, labels=selector, how="gpu_selector", devices=seen, sign=_sign(first, names))
     for vocabulary in vocabularies:
-        found, devices = _places(vocabulary, places)
+        samples = places.of(f"gpu_places.{vocabulary.id}")
+        found = [sample.labels for sample in samples]
+        known = {"vocabulary": vocabulary, "devices": sum(s.value for s in samples), "sign": _sign(vocabulary, names)}
         by_pod = _common(found, vocabulary.pod_labels, _pods(layout))
         if by_pod:
-            return GpuJoin(vocabulary=vocabulary, labels=by_pod, how="pod", devices=devices)
+            return GpuJoin(how="pod", **by_pod, **known)  # type: ignore[arg-type]
         by_host = _common(found, vocabulary.host_labels, _hosts(layout)) or _by_address(found, _hosts(layout))
         if by_host:
-            return GpuJoin(vocabulary=vocabulary, labels=by_host, how="host", devices=devices)
+            return GpuJoin(how="host", **by_host, **known)  # type: ignore[arg-type]
     label = vocabularies[0].label
     return GpuJoin(reason=f"{label} is seen, but no pod or host ties its GPUs to this deployment: give gpu_selector")
-
-
-def _places(vocabulary: GpuVocabulary, places: Vectors) -> tuple[list[Mapping[str, str]], float]:
-    """Where the GPUs of an exporter are, and how many there are."""
-    for i in range(len(vocabulary.detect)):
-        samples = places.of(f"gpu_places.{vocabulary.id}.{i}")
-        if samples:
-            return [sample.labels for sample in samples], sum(sample.value for sample in samples)
-    return [], 0.0
 
 
 def _pods(layout: Layout) -> set[str]:
@@ -114,40 +124,43 @@ def _host(address: str) -> str:
     return address.rsplit(":", 1)[0] if address.count(":") == 1 else address
 
 
-def _common(
-    found: Sequence[Mapping[str, str]], labels: Sequence[str], wanted: set[str]
-) -> dict[str, LabelValue] | None:
+def _common(found: Sequence[Mapping[str, str]], labels: Sequence[str], wanted: set[str]) -> dict[str, object] | None:
+    """Matchers for the places that are wanted; when those are all there are, any value of the label will do."""
     for label in labels:
         values = {place[label] for place in found if place.get(label)}
         shared = sorted(values & wanted)
+        if shared and len(shared) == len(values) > MANY_PLACES:
+            return {"always": f'{label}!=""'}
         if shared:
-            return {label: shared}
+            return {"labels": {label: shared}}
     return None
 
 
-def _by_address(found: Sequence[Mapping[str, str]], hosts: set[str]) -> dict[str, LabelValue] | None:
+def _by_address(found: Sequence[Mapping[str, str]], hosts: set[str]) -> dict[str, object] | None:
     shared = sorted({place["instance"] for place in found if _host(place.get("instance", "")) in hosts})
-    return {"instance": shared} if shared else None
+    return {"labels": {"instance": shared}} if shared else None
 
 
 def gpu_scope(join: GpuJoin, scope: Scope) -> Scope:
     """The scope of the GPUs of a deployment; for a large fleet, only its last scrapes, not the whole window."""
     samples = join.devices * scope.window_s / max(scope.step_s, 0.1)
     window = scope.window_s if samples <= MOST_SAMPLES else min(scope.window_s, FLEET_SCRAPES * scope.step_s)
-    return Scope(labels=join.labels, window_s=window, step_s=scope.step_s)
+    return Scope(labels=join.labels, always=join.always, window_s=window, step_s=scope.step_s)
 
 
-def gpu_expressions(vocabulary: GpuVocabulary, scope: Scope) -> dict[str, str]:
+def gpu_expressions(
+    vocabulary: GpuVocabulary, scope: Scope, *, sign: str = "", concepts: Collection[str] = NEEDED
+) -> dict[str, str]:
     """Aggregates over all devices; every device counts once, however many partitions or jobs report it."""
     by = ", ".join(vocabulary.device_labels)
     found = {}
-    for i, metric in enumerate(vocabulary.detect):
-        found[f"devices.{i}"] = f"count(count by ({by}) ({metric}{{{scope.selection()}}}))"
-        for label in vocabulary.partition_labels:
-            series = scope.selection(extra=f'{label}!=""')
-            found[f"partitions.{i}"] = f"count({metric}{{{series}}})"
+    metric = sign or vocabulary.detect[0]
+    found["devices.0"] = f"count(count by ({by}) ({metric}{{{scope.selection()}}}))"
+    for label in vocabulary.partition_labels:
+        series = scope.selection(extra=f'{label}!=""')
+        found["partitions.0"] = f"count({metric}{{{series}}})"
     for key, concept in vocabulary.concepts.items():
-        for i, candidate in enumerate(concept.use):
+        for i, candidate in enumerate(concept.use if key in concepts else ()):
             found.update(_device_expressions(f"{key}.{i}", key, candidate, by, scope))
     return found
 
@@ -178,7 +191,7 @@ def per_device(candidate: Candidate, scope: Scope) -> str:
 def gpu_numbers(vocabulary: GpuVocabulary, vectors: Vectors, generation_tokens_per_s: float | None) -> GpuNumbers:
     """The GPU numbers of an observation."""
     read = {key: _first(vectors, key, len(concept.use)) for key, concept in vocabulary.concepts.items()}
-    partitioned = bool(_first(vectors, "partitions", len(vocabulary.detect)))
+    partitioned = bool(_first(vectors, "partitions", 1))
     busy = read.get("engine_active") if partitioned or read.get("busy") is None else read.get("busy")
     power = read.get("power")
     total = read.get("memory_total")
@@ -187,7 +200,7 @@ def gpu_numbers(vocabulary: GpuVocabulary, vectors: Vectors, generation_tokens_p
         total = sum(p for p in parts if p is not None) if parts[0] is not None and parts[1] is not None else None
     throttled, notes = _throttled(vectors, vocabulary, read)
     numbers = {
-        "gpus": _first(vectors, "devices", len(vocabulary.detect)),
+        "gpus": _first(vectors, "devices", 1),
         "gpu_busy": busy,
         "gpu_sm_active": read.get("sm_active"),
         "gpu_tensor_active": read.get("tensor_active"),

@@ -16,6 +16,7 @@ REPLICA_LABELS = ("instance", "pod", "exported_pod", "namespace")
 HOST_LABELS = ("node", "hostname", "Hostname", "kubernetes_node")
 LAYOUT_LABELS = ("job", *REPLICA_LABELS, *HOST_LABELS)
 LOOK_BACK_S = 3600.0
+TIMING_STEPS = 60
 LEAST_SPAN_S = 300.0
 """Timing is judged over at least this long: a window of two scrapes says nothing about the interval."""
 
@@ -67,25 +68,35 @@ def replica_name(labels: Mapping[str, str]) -> str:
     return labels.get("exported_pod") or labels.get("pod") or labels.get("instance") or "replica"
 
 
-def layout_expressions(series: str, scope: Scope, *, window_s: float | None = None) -> dict[str, str]:
-    """Expressions that find replicas and timing of ``series`` (a selector with its braces)."""
+def layout_expressions(
+    series: str, scope: Scope, *, window_s: float | None = None, past: bool = False
+) -> dict[str, str]:
+    """Expressions that find replicas and timing of ``series`` (a selector with its braces).
+
+    ``past`` also asks when there was data last, for series that have none now.
+    """
     span = duration(window_s or scope.window_s)
-    step = duration(max(1.0, (window_s or scope.window_s) / 240))
+    step = duration(max(1.0, (window_s or scope.window_s) / TIMING_STEPS))
     by = ", ".join(LAYOUT_LABELS)
-    return {
+    gone = {}
+    if past:  # finely over the last minutes, where a short life would fall between two steps of the whole span
+        for key, asked in (("newest", f"{span}:{step}"), ("newest_lately", f"{duration(LEAST_SPAN_S)}:2s")):
+            gone[key] = f"max(max_over_time(timestamp({series})[{asked}]))"
+    return gone | {
         "live": f"count by ({by}) ({series})",
         "seen": f"count by ({by}) (last_over_time({series}[{span}]))",
-        "newest": f"max(max_over_time(timestamp({series})[{span}:{step}]))",
         "newest_now": f"max(timestamp({series}))",
         "oldest": f"min(min_over_time(timestamp({series})[{span}:{step}]))",
+        "oldest_lately": f"min(min_over_time(timestamp({series})[30s:500ms]))",
         "scrapes": f"max(count_over_time({series}[{span}]))",
     }
 
 
 def read_layout(vectors: Vectors, *, at_s: float, window_s: float) -> Layout:
     """The layout from the answers to :func:`layout_expressions`."""
-    newest = _highest(vectors.of("newest"), vectors.of("newest_now"))
-    oldest = _highest(vectors.of("oldest"))
+    newest = _highest(vectors.of("newest"), vectors.of("newest_lately"), vectors.of("newest_now"))
+    begun = [_highest(vectors.of("oldest")), _highest(vectors.of("oldest_lately"))]
+    oldest = min((moment for moment in begun if moment is not None), default=None)
     scrapes = _highest(vectors.of("scrapes"))
     interval = None
     if newest is not None and oldest is not None and scrapes is not None and scrapes >= 2:

@@ -80,7 +80,7 @@ def find_ground(backend: Backend, source: Source, look: Look, engine: DetectedEn
     series = presence(choices, scope)
     span = max(window_s, LEAST_SPAN_S)
     exporters = detect_gpus(look.names)
-    asked = place_expressions(exporters)
+    asked = place_expressions(exporters, look.names)
     if series is not None:
         asked |= layout_expressions(series, scope, window_s=span)
     if engine.vocabulary.front:
@@ -105,7 +105,8 @@ def find_ground(backend: Backend, source: Source, look: Look, engine: DetectedEn
     front, why = _front(engine, source, found)
     if why:
         notes.append(why)
-    join = join_gpus(exporters, found, layout, dict(source.gpu_selector) if source.gpu_selector is not None else None)
+    mapping = dict(source.gpu_selector) if source.gpu_selector is not None else None
+    join = join_gpus(exporters, found, layout, mapping, look.names)
     scope = replace(scope, front=front)
     return Ground(engine=engine, choices=choices, scope=scope, layout=layout, gpus=join, notes=tuple(notes))
 

@@ -29,12 +29,17 @@ REPLICA_COLUMNS = {
     "generation_tokens": "generation_tokens_per_s",
 }
 MAX_REPLICAS = 5000
+FLEET_REPLICAS = 500
+FLEET_BUCKETS = ("ttft.buckets", "itl.buckets", "e2e.buckets")
+"""Buckets are most of the series of an engine: of a fleet, only those of the latencies with limits are added up."""
 
 
 def observe(backend: Backend, source: Source, look: Look, ground: Ground) -> Observation:
     """The third round: every number at once."""
     scope, layout = ground.scope, ground.layout
     asked = expressions(ground.choices, scope)
+    if layout.replicas > FLEET_REPLICAS:
+        asked = {k: text for k, text in asked.items() if not k.endswith(".buckets") or k in FLEET_BUCKETS}
     by = tuple(label for label in ("instance", "pod", "exported_pod") if layout.values((label,)))
     for key in REPLICA_COLUMNS:
         choice = ground.choices.get(key)
@@ -46,7 +51,7 @@ def observe(backend: Backend, source: Source, look: Look, ground: Ground) -> Obs
         asked["down"] = f"up{{{matchers({'job': jobs})}}} == 0"
     of_gpus: dict[str, str] = {}
     if ground.gpus.vocabulary is not None:
-        of_gpus = gpu_expressions(ground.gpus.vocabulary, gpu_scope(ground.gpus, scope))
+        of_gpus = gpu_expressions(ground.gpus.vocabulary, gpu_scope(ground.gpus, scope), sign=ground.gpus.sign)
     found = backend.vectors({**asked, **{f"gpu/{key}": text for key, text in of_gpus.items()}}, at_s=look.at_s)
     return _assembled(source, look, ground, found)
 
@@ -105,6 +110,8 @@ def _core_quantities(engine: DetectedEngine) -> set[str]:
 
 def _notes_on(ground: Ground) -> list[str]:
     notes = []
+    if ground.layout.replicas > FLEET_REPLICAS:
+        notes.append(f"More than {FLEET_REPLICAS} replicas: quantiles of TTFT, ITL and E2E only, means of the rest.")
     if ground.engine.also:
         notes.append(f"Also seen at this source: {', '.join(ground.engine.also)}.")
     mixed = [key for key, choice in ground.choices.items() if choice.newer_and_older]

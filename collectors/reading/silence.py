@@ -51,7 +51,7 @@ def stale_or_empty(backend: Backend, source: Source, look: Look, ground: Ground)
     if layout.newest_s is None:
         series = presence(ground.choices, ground.scope)
         found = (
-            backend.vectors(layout_expressions(series, ground.scope, window_s=LOOK_BACK_S), at_s=look.at_s)
+            backend.vectors(layout_expressions(series, ground.scope, window_s=LOOK_BACK_S, past=True), at_s=look.at_s)
             if series
             else None
         )
