@@ -13,7 +13,7 @@ from pathlib import Path
 import requests
 
 from collectors.backend import Backend, PrometheusBackend
-from collectors.observation import Observation
+from collectors.observation import Observation, State, without_data
 from collectors.prometheus import Clock, Fetcher, Limits, PrometheusClient
 from collectors.reading import read_from
 from collectors.scrape.backend import RingBackend
@@ -114,6 +114,15 @@ def read(
         try:
             session.catch_up(window_s=window_s or source.window_s, now_s=clock, wait=wait)
             return read_from(session.backend, source, at_s=at_s, window_s=window_s, clock=clock)
+        except sqlite3.Error as error:
+            return without_data(
+                name=source.name,
+                state=State.UNREACHABLE,
+                reasons=(f"The ring of scrapes cannot be used ({error}): free its disk or give another store.",),
+                at_s=clock(),
+                window_s=window_s or source.window_s,
+                engine=source.engine,
+            )
         finally:
             session.ring.close()
     if backend is None:

@@ -174,6 +174,11 @@ def missing_of(
         if known is None:
             why = "the query failed" if key in names else "nothing was recorded in the window"
             found.append(Missing(quantity=quantity, reason=why))
+    told = {missing.quantity for missing in found}
+    for quantity in dict.fromkeys(QUANTITY.values()):
+        known = distributions[quantity].mean if quantity in distributions else numbers[quantity]
+        if known is None and quantity not in told:
+            found.append(Missing(quantity=quantity, reason="this engine has no metric for it"))
     return tuple(found)
 
 

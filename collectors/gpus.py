@@ -21,6 +21,18 @@ MOST_SAMPLES = 100_000
 """Samples of one GPU field that a reading averages; 10,000 GPUs over 15 minutes would be 600,000 a field."""
 FLEET_SCRAPES = 4
 MANY_PLACES = 20
+FIELDS = {
+    "gpu_busy": "busy",
+    "gpu_sm_active": "sm_active",
+    "gpu_tensor_active": "tensor_active",
+    "gpu_dram_active": "dram_active",
+    "power_w": "power",
+    "power_cap_w": "power_cap",
+    "gpus_with_xid": "xid",
+    "gpus_throttled": "throttle_reasons",
+    "ecc_uncorrected": "ecc_uncorrected",
+}
+"""The field behind a number."""
 NEEDED = frozenset(
     {
         "busy", "engine_active", "sm_active", "tensor_active", "dram_active", "memory_used", "memory_free",
@@ -221,6 +233,21 @@ def gpu_numbers(vocabulary: GpuVocabulary, vectors: Vectors, generation_tokens_p
     if read.get("row_remap_failure"):
         notes.append("A GPU failed to remap a memory row: it needs replacing.")
     return GpuNumbers(numbers=numbers, notes=tuple(notes))
+
+
+def missing_fields(vocabulary: GpuVocabulary, numbers: Mapping[str, float | None]) -> dict[str, str]:
+    """Why a GPU number has no data, by number: the field that the exporter would have to be told to export."""
+    found = {}
+    for number, key in FIELDS.items():
+        concept = vocabulary.concepts.get(key)
+        if numbers.get(number) is not None:
+            continue
+        if concept is None or not concept.use:
+            found[number] = f"{vocabulary.label} has no field for it"
+        else:
+            name = concept.use[0].gauge or concept.use[0].counter
+            found[number] = f"{name} has no data" + (f"; enable {concept.enable}" if concept.enable else "")
+    return found
 
 
 def _throttled(

@@ -61,10 +61,16 @@ class _Strict(BaseModel):
 
 
 class SecretFrom(_Strict):
-    """A secret that stands elsewhere."""
+    """A secret that stands elsewhere: in an environment variable or in a file."""
 
     env: str | None = None
     file: Path | None = None
+
+    @model_validator(mode="after")
+    def _one_place(self) -> SecretFrom:
+        if (self.env is None) == (self.file is None):
+            raise ValueError("give exactly one of env or file")
+        return self
 
 
 class Auth(_Strict):
@@ -204,7 +210,11 @@ class Source(_Strict):
     @field_validator("metrics")
     @classmethod
     def _concepts(cls, metrics: dict[str, Candidate]) -> dict[str, Candidate]:
-        for key in metrics:
+        for key, candidate in metrics.items():
+            shape = candidate.kind in ("histogram", "mean")
+            if (key in DISTRIBUTIONS and not shape) or (key in SCALARS and shape):
+                wanted = "histogram or mean" if key in DISTRIBUTIONS else "gauge, counter, info or expr"
+                raise ValueError(f"{key} needs {wanted}, not {candidate.kind}")
             if key not in (*SCALARS, *DISTRIBUTIONS):
                 near = nearest(key, (*SCALARS, *DISTRIBUTIONS))
                 raise ValueError(f"unknown quantity “{key[:40]}”" + (f": did you mean {near}?" if near else ""))

@@ -6,12 +6,13 @@ Secrets never show: their repr is asterisks, and no error message carries one.
 from __future__ import annotations
 
 import os
+from base64 import b64encode
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import requests
-from requests.auth import AuthBase, _basic_auth_str
+from requests.auth import AuthBase
 
 from collectors.prometheus.errors import UnusableCredential
 
@@ -46,7 +47,7 @@ class Secret:
         else:
             text = self._from_file()
         text = text.strip()
-        if not text or any(ord(c) < 32 or ord(c) == 127 for c in text):
+        if not text or not text.isprintable():
             raise UnusableCredential(f"The credential from {self._origin} is empty or holds control characters.")
         return text
 
@@ -105,12 +106,19 @@ class RequestCredentials(AuthBase):
     def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
         """The request with its credentials."""
         for name, secret in self._access.headers.items():
-            request.headers[name] = self._reveal(secret)
+            value = self._reveal(secret)
+            if not value.isascii():
+                raise UnusableCredential(f"The value of the header {name} holds more than ASCII characters.")
+            request.headers[name] = value
         if self._access.token is not None:
-            request.headers["Authorization"] = f"Bearer {self._reveal(self._access.token)}"
+            token = self._reveal(self._access.token)
+            if not token.isascii():
+                raise UnusableCredential("The bearer token holds more than ASCII characters.")
+            request.headers["Authorization"] = f"Bearer {token}"
         elif self._access.username is not None:
             password = self._reveal(self._access.password) if self._access.password else ""
-            request.headers["Authorization"] = _basic_auth_str(self._access.username, password)
+            pair = f"{self._access.username}:{password}".encode()
+            request.headers["Authorization"] = f"Basic {b64encode(pair).decode()}"
         return request
 
     def __repr__(self) -> str:

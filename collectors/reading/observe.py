@@ -11,7 +11,7 @@ from collectors.engine_values import (
     mapping_of,
     missing_of,
 )
-from collectors.gpus import gpu_expressions, gpu_numbers, gpu_scope
+from collectors.gpus import gpu_expressions, gpu_numbers, gpu_scope, missing_fields
 from collectors.health import CORE, verdict
 from collectors.layout import Layout
 from collectors.observation import Missing, Observation, Replica, unknown_numbers
@@ -100,6 +100,8 @@ def _add_gpus(
     own = Vectors(samples={k.removeprefix("gpu/"): v for k, v in found.samples.items() if k.startswith("gpu/")})
     gpus = gpu_numbers(ground.gpus.vocabulary, own, numbers["generation_tokens_per_s"])
     numbers |= gpus.numbers
+    told = missing_fields(ground.gpus.vocabulary, numbers)
+    missing += [Missing(quantity=quantity, reason=reason) for quantity, reason in told.items()]
     by_host = ("GPUs are joined by host: all GPUs of these hosts are counted.",) if ground.gpus.how == "host" else ()
     return (*gpus.notes, *by_host)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -97,7 +99,8 @@ class Scraper:
     def _run(self) -> None:
         due = time.monotonic()
         while not self._stop.is_set():
-            self.scrape()
+            with contextlib.suppress(sqlite3.Error):  # a full or locked disk: the next round may find it well again
+                self.scrape()
             due = max(due + self.interval_s, time.monotonic())
             self._stop.wait(max(0.0, due - time.monotonic()))
 

@@ -71,6 +71,9 @@ def test_smallest_sources() -> None:
         ({"prometheus": {"url": "http://x", "auth": {"token": "hunter2", "username": "u"}}}, "either"),
         ({"prometheus": {"url": "http://x", "auth": {"password": "hunter2", "password_env": "P"}}}, "once"),
         ({"folder": "/"}, "Unknown key folder"),
+        ({"prometheus": {"url": "http://x", "headers": {"A": {}}}}, "exactly one of env or file"),
+        ({"metrics": {"ttft": {"gauge": "x"}}}, "needs histogram or mean"),
+        ({"metrics": {"running": {"histogram": "x"}}}, "needs gauge"),
     ],
 )
 def test_problem_is_one_sentence_without_secrets(change: dict[str, object], sentence: str) -> None:

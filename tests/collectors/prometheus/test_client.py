@@ -341,3 +341,11 @@ def test_missing_certificate_file_is_a_sentence(server: Server, tmp_path: Path) 
 @pytest.mark.parametrize(("text", "seconds"), [("15s", 15), ("1m30s", 90), ("500ms", 0.5), ("2h", 7200), ("x", None)])
 def test_durations_of_prometheus(text: str, seconds: float | None) -> None:
     assert seconds_of(text) == seconds
+
+
+def test_credentials_that_cannot_stand_in_a_header_are_a_sentence(server: Server) -> None:
+    for access in (Access(token=Secret(value="tökén")), Access(headers={"X": Secret(value="→")})):
+        with pytest.raises(UnusableCredential, match="ASCII"):
+            client_of(server.url, access=access).query("up")
+    client_of(server.url, access=Access(username="ü", password=Secret(value="ß"))).query("up")
+    assert server.asked[-1].headers["Authorization"].startswith("Basic ")

@@ -86,3 +86,13 @@ class TestN:
         seen = Feed({"a:8000": steady(*BASE), "a:5000": steady(*lines)}).read()
         assert seen.gpu_exporter == "amd"
         assert (seen.number("gpu_busy"), seen.number("power_w")) == (0.9, 600)
+
+
+def test_missing_field_names_what_to_enable() -> None:
+    gpu = 'DCGM_FI_DEV_POWER_USAGE{gpu="0",UUID="GPU-1",Hostname="a"} 400'
+    seen = Feed({"a:8000": steady(*BASE), "a:9400": steady(gpu)}).read()
+    told = {m.quantity: m.reason for m in seen.missing}
+    assert "DCGM_FI_PROF_SM_ACTIVE in the counters file" in told["gpu_sm_active"]
+    assert "DCGM_FI_DEV_POWER_MGMT_LIMIT" in told["power_cap_w"]
+    assert "power_w" not in told
+    assert told["arrivals_rps"]
