@@ -44,9 +44,10 @@ class Ranges:
 
 
 class Backend(Protocol):
-    """A source of series. ``where`` names it in sentences."""
+    """A source of series. ``where`` names it in sentences; ``dedicated`` when all its targets are of one deployment."""
 
     where: str
+    dedicated: bool
 
     def vectors(self, expressions: Mapping[str, str], *, at_s: float | None) -> Vectors:
         """Every expression at one moment (None: now, by the clock of the source). Raises SourceError."""
@@ -57,6 +58,8 @@ class Backend(Protocol):
 
 class PrometheusBackend:
     """Answers through the HTTP API: expressions are joined into few queries, which run at the same time."""
+
+    dedicated = False
 
     def __init__(self, client: PrometheusClient) -> None:
         self._client = client

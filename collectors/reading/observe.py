@@ -49,14 +49,25 @@ def observe(backend: Backend, source: Source, look: Look, ground: Ground) -> Obs
     jobs = sorted(layout.values(("job",)).get("job", set()))
     if jobs:
         asked["down"] = f"up{{{matchers({'job': jobs})}}} == 0"
+        asked["answering"] = f"count by (job) (up{{{matchers({'job': jobs})}}} == 1)"
     of_gpus: dict[str, str] = {}
     if ground.gpus.vocabulary is not None:
         of_gpus = gpu_expressions(ground.gpus.vocabulary, gpu_scope(ground.gpus, scope), sign=ground.gpus.sign)
     found = backend.vectors({**asked, **{f"gpu/{key}": text for key, text in of_gpus.items()}}, at_s=look.at_s)
-    return _assembled(source, look, ground, found)
+    return _assembled(source, look, ground, found, _down(found, layout, dedicated=backend.dedicated))
 
 
-def _assembled(source: Source, look: Look, ground: Ground, found: Vectors) -> Observation:
+def _down(found: Vectors, layout: Layout, *, dedicated: bool) -> list[str]:
+    """Targets that are down and surely of this deployment: those of jobs in which everything that answers is of it."""
+    own: dict[str, set[str]] = {}
+    for labels in layout.live:
+        own.setdefault(labels.get("job", ""), set()).add(labels.get("instance", ""))
+    answering = {s.labels.get("job", ""): s.value for s in found.of("answering")}
+    sure = {job for job, instances in own.items() if dedicated or answering.get(job, 0) <= len(instances)}
+    return sorted(s.labels.get("instance", "") for s in found.of("down") if s.labels.get("job", "") in sure)
+
+
+def _assembled(source: Source, look: Look, ground: Ground, found: Vectors, down: list[str]) -> Observation:
     layout, scope, choices = ground.layout, ground.scope, ground.choices
     numbers = unknown_numbers() | engine_numbers(found, choices)
     numbers |= {"replicas": float(layout.replicas), "replicas_lost": float(len(layout.lost))}
@@ -64,9 +75,8 @@ def _assembled(source: Source, look: Look, ground: Ground, found: Vectors) -> Ob
     missing = list(missing_of(choices, found, numbers, distributions))
     about_gpus = _add_gpus(numbers, missing, ground, found)
     core = [m.quantity for m in missing if m.quantity in _core_quantities(ground.engine)]
-    down = [s.labels.get("instance", "") for s in found.of("down")]
     said = verdict(
-        numbers=numbers, distributions=distributions, vectors=found, layout=layout, core_missing=core, down=sorted(down)
+        numbers=numbers, distributions=distributions, vectors=found, layout=layout, core_missing=core, down=down
     )
     return Observation(
         name=source.name,

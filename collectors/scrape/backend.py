@@ -20,6 +20,8 @@ MAX_RANGE_STEPS = 1_000
 class RingBackend:
     """See collectors.backend.Backend."""
 
+    dedicated = True
+
     def __init__(self, ring: Ring, targets: Sequence[Target], *, clock: Callable[[], float] = time.time) -> None:
         self._ring, self._targets, self._clock = ring, tuple(targets), clock
         first = self._targets[0].instance if self._targets else "nothing"

@@ -27,7 +27,7 @@ from collectors.prometheus.errors import (
     UnusableAnswer,
     UnusableCredential,
 )
-from tests.collectors.servers import Asked, Server, Told, free_port, recorded, serving, success, vector
+from tests.collectors.servers import RECORDINGS, Asked, Server, Told, free_port, recorded, serving, success, vector
 
 NO_WAIT = Clock(wait=lambda _: None)
 
@@ -349,3 +349,27 @@ def test_credentials_that_cannot_stand_in_a_header_are_a_sentence(server: Server
             client_of(server.url, access=access).query("up")
     client_of(server.url, access=Access(username="ü", password=Secret(value="ß"))).query("up")
     assert server.asked[-1].headers["Authorization"].startswith("Basic ")
+
+
+QUERIES = sorted(
+    path.relative_to(RECORDINGS).as_posix()
+    for path in RECORDINGS.glob("*_api/*.json")
+    if path.name.startswith(("instant_", "range_")) or "/api/v1/query" in path.read_text()[:60]
+)
+
+
+@pytest.mark.parametrize("path", QUERIES)
+def test_every_recorded_answer_is_read_or_refused_with_a_sentence(server: Server, path: str) -> None:
+    told = recorded(path)
+    client = answering(server, told)
+
+    def ask() -> int:
+        if "range_" in path:
+            return len(client.query_range("x", start_s=0, end_s=60).series)
+        return len(client.query("x").samples)
+
+    if told.status >= 400 or "resolution" in path:
+        with pytest.raises(SourceError, match=r"rejects|failed"):
+            ask()
+    else:
+        assert ask() == told.body.count(b'"metric"') + (b'"scalar"' in told.body)

@@ -206,3 +206,15 @@ def test_observation_is_json_without_nan() -> None:
     seen = Feed({"a:8000": steady(*BASE, "vllm:num_preemptions_total NaN")}).read()
     json.dumps(seen.as_json(), allow_nan=False)
     assert vector(({}, "NaN")).body
+
+
+def test_dead_target_of_a_shared_job_is_not_held_against_another_model(server: Server, fake: FakePrometheus) -> None:
+    def dead(elapsed: float) -> str | None:
+        return steady(*BASE)(elapsed) if elapsed < 100 else None
+
+    other = [line.replace('"m"', '"other"') for line in BASE]
+    fake.feed = Feed({"a:8000": steady(*BASE), "b:8000": steady(*other), "c:8000": dead})
+    source, backend = backend_of(server)
+    ours = source.model_copy(update={"selector": {"model_name": "m"}})
+    assert read(ours, backend=backend, clock=lambda: NOW).state is State.OK
+    assert read(source, backend=backend, clock=lambda: NOW).state is State.PARTIAL
