@@ -103,9 +103,7 @@ def test_every_bad_answer_has_its_error_and_says_what_to_do(endpoint, model_id, 
         fetch_config(model_id, endpoint=endpoint)
 
 
-@pytest.mark.parametrize(
-    "endpoint", ["http://127.0.0.1:1", "http://nowhere.invalid", "not a url", "http://[bad"]
-)
+@pytest.mark.parametrize("endpoint", ["http://127.0.0.1:1", "http://nowhere.invalid", "not a url", "http://[bad"])
 def test_an_unreachable_hub_says_to_upload_instead(endpoint):
     with pytest.raises(HubUnreachable, match=r"^Cannot reach .*: paste or upload config\.json instead, or set HF_"):
         fetch_config("open/model", endpoint=endpoint, timeout_s=2)

@@ -1,0 +1,219 @@
+"""Command line: ``python -m collectors read | watch | demo``. Exit code 0 with an answer, 2 on an invalid file."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from collectors.connect import open_backend, read
+from collectors.observation import NUMBERS, Observation
+from collectors.source import InvalidSource, load_source
+
+INVALID_INPUT = 2
+LINE = {
+    "arrivals_rps": "arrivals {:.2f}/s",
+    "running": "running {:.0f}",
+    "waiting": "waiting {:.0f}",
+    "kv_usage": "KV {:.0%}",
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit code. Problems go to stderr, one clear line each, never a traceback."""
+    asked = _parser().parse_args(arguments)
+    try:
+        return int(asked.run(asked))
+    except InvalidSource as invalid:
+        print("\n".join(invalid.problems), file=sys.stderr)
+    except BrokenPipeError:  # the reader of our output left early, as `head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        return 0
+    except OSError as error:
+        print(f"{error.filename or 'Input or output'}: {error.strerror or error}.", file=sys.stderr)
+    return INVALID_INPUT
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m collectors", description="Watch running LLM deployments.")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    once = commands.add_parser("read", help="print one observation of a source")
+    _source_arguments(once)
+    once.set_defaults(run=_read)
+    again = commands.add_parser("watch", help="print an observation every few seconds until stopped")
+    _source_arguments(again)
+    again.add_argument("--every", type=_seconds, default=15.0, metavar="SECONDS", help="pause between (default 15)")
+    again.add_argument("--times", type=int, default=0, metavar="N", help="stop after N observations (default: never)")
+    again.set_defaults(run=_watch)
+    demo = commands.add_parser("demo", help="serve the metrics pages of an invented deployment")
+    demo.add_argument("--port", type=_port, default=9500, help="port to listen on (default 9500; 0: a free one)")
+    demo.add_argument("--host", default="127.0.0.1", help="address to listen on (default: this machine only)")
+    demo.add_argument("--replicas", type=_replicas, default=4, help="replicas, two GPUs each (default 4)")
+    demo.add_argument("--seed", type=int, default=1, help="the same seed gives the same day")
+    demo.add_argument(
+        "--at", type=_time_of_day, default=9.5 * 3600, metavar="HH:MM", help="time of day (default 09:30)"
+    )
+    demo.add_argument("--speed", type=_speed, default=1.0, help="how much faster the day passes (default 1)")
+    demo.add_argument("--history", type=_hours, metavar="HOURS", help="write the hours before now to --out instead")
+    demo.add_argument("--out", type=Path, help="OpenMetrics file for promtool tsdb create-blocks-from openmetrics")
+    demo.set_defaults(run=_demo)
+    return parser
+
+
+def _source_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("source", type=Path, help="source file in YAML or JSON")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--window", type=_seconds, metavar="SECONDS", help="window instead of the file's window_s")
+
+
+def _seconds(text: str) -> float:
+    """A number of seconds from 0.2 to 30 days."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0.2 <= value <= 30 * 86400:
+        raise argparse.ArgumentTypeError("must be a number of seconds from 0.2 to 2592000")
+    return value
+
+
+def _number(text: str, what: str, low: float, high: float) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = low - 1.0
+    if not low <= value <= high:
+        raise argparse.ArgumentTypeError(f"must be {what} from {low:g} to {high:g}")
+    return value
+
+
+def _port(text: str) -> int:
+    """A port; 0 means a free one."""
+    return int(_number(text, "a port", 0, 65535))
+
+
+def _replicas(text: str) -> int:
+    """A number of replicas."""
+    return int(_number(text, "a whole number", 1, 64))
+
+
+def _speed(text: str) -> float:
+    """A factor of time."""
+    return _number(text, "a factor", 0, 10_000)
+
+
+def _hours(text: str) -> float:
+    """A number of hours."""
+    return _number(text, "a number of hours", 0.01, 24 * 7)
+
+
+def _time_of_day(text: str) -> float:
+    """Seconds since midnight of HH:MM."""
+    parts = text.split(":")
+    if len(parts) != 2 or not all(p.isdecimal() for p in parts) or int(parts[0]) > 23 or int(parts[1]) > 59:
+        raise argparse.ArgumentTypeError("must be a time such as 11:00")
+    return int(parts[0]) * 3600.0 + int(parts[1]) * 60.0
+
+
+def _demo(asked: argparse.Namespace) -> int:
+    if (asked.history is None) != (asked.out is None):
+        print("--history and --out go together.", file=sys.stderr)
+        return INVALID_INPUT
+    if asked.history is not None:
+        return _history(asked)
+    from collectors.demo.deployment import Demo
+    from collectors.demo.server import DemoServer
+
+    made = Demo(
+        start_s=time.time(), second_of_day=asked.at, speed=asked.speed, replicas=asked.replicas, seed=asked.seed
+    )
+    server = DemoServer(made, host=asked.host, port=asked.port)
+    print(f"Demo deployment at http://{asked.host}:{server.port}/metrics (a list of pages at /)", flush=True)
+    server.serve()
+    return 0
+
+
+def _history(asked: argparse.Namespace) -> int:
+    from collectors.demo.feed import DemoFeed
+    from collectors.demo.history import write_history
+
+    now = time.time()
+    feed = DemoFeed(
+        hours=asked.history,
+        replicas=asked.replicas,
+        seed=asked.seed,
+        keep_s=asked.history * 3600 + 3600,
+        clock=lambda: now,
+        second_of_day=asked.at,
+    )
+    written = write_history(asked.out, feed, start_s=now - asked.history * 3600 - 1, end_s=now)
+    print(f"{written:,} samples in {asked.out}")
+    return 0
+
+
+def _read(asked: argparse.Namespace) -> int:
+    observed = read(load_source(asked.source), window_s=asked.window)
+    print(json.dumps(observed.as_json(), indent=2, allow_nan=False) if asked.json else as_text(observed))
+    return 0
+
+
+def _watch(asked: argparse.Namespace, wait: Callable[[float], None] = time.sleep) -> int:
+    source = load_source(asked.source)
+    backend = open_backend(source)
+    done = 0
+    while True:
+        observed = read(source, window_s=asked.window, backend=backend)
+        print(json.dumps(observed.as_json(), allow_nan=False) if asked.json else as_line(observed), flush=True)
+        done += 1
+        if asked.times and done >= asked.times:
+            return 0
+        wait(asked.every)
+
+
+def as_line(observed: Observation) -> str:
+    """One observation in one line."""
+    clock = str(observed.as_json()["at"])[11:19]
+    parts = [f"{clock} {observed.state.upper()}"]
+    parts += [text.format(v) for key, text in LINE.items() if (v := observed.number(key)) is not None]
+    for key, label in (("ttft_ms", "TTFT"), ("itl_ms", "ITL")):
+        d = observed.distribution(key)
+        if d.p95 is not None:
+            parts.append(f"{label} p95 {_interval(d.p95, d.p95_low, d.p95_high)} ms")
+    return "  ".join(parts + list(observed.reasons[:1]))
+
+
+def as_text(observed: Observation) -> str:
+    """One observation for a terminal; what is unknown is left out, never shown as 0."""
+    lines = [f"{observed.name}: {observed.state.value.replace('_', ' ')}"]
+    lines += [f"  {reason}" for reason in observed.reasons]
+    lines += [f"  Note: {text}" for text in observed.notes]
+    lines += [f"  Warning: {text}" for text in observed.warnings]
+    age = f", newest sample {observed.age_s:.0f} s old" if observed.age_s is not None else ""
+    lines += ["", f"Engine        {observed.engine or 'unknown'}; window {observed.window_s:g} s{age}"]
+    for key, unit in NUMBERS.items():
+        value = observed.number(key)
+        if value is not None:
+            lines.append(f"{key:30} {value:.4g} {unit}")
+    for key, d in observed.distributions.items():
+        known = [f"mean {d.mean:.4g}"] if d.mean is not None else []
+        for name, value, low, high in (
+            ("p50", d.p50, d.p50_low, d.p50_high),
+            ("p95", d.p95, d.p95_low, d.p95_high),
+            ("p99", d.p99, d.p99_low, d.p99_high),
+        ):
+            known += [f"{name} {_interval(value, low, high)}"] if value is not None else []
+        if known:
+            lines.append(f"{key:30} {', '.join(known)}")
+    lines += ["", *(f"No {m.quantity}: {m.reason}" for m in observed.missing)] if observed.missing else []
+    return "\n".join(lines)
+
+
+def _interval(value: float, low: float | None, high: float | None) -> str:
+    upper = "and more" if high is None else f"to {high:.4g}"
+    return f"{value:.4g} ({low if low is not None else 0:.4g} {upper})"

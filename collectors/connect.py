@@ -1,0 +1,131 @@
+"""From a source to the backend that answers for it, and from there to an observation."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sqlite3
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import requests
+
+from collectors.backend import Backend, PrometheusBackend
+from collectors.observation import Observation, State, without_data
+from collectors.prometheus import Clock, Fetcher, Limits, PrometheusClient
+from collectors.reading import read_from
+from collectors.scrape.backend import RingBackend
+from collectors.scrape.scraper import Scraper, Target
+from collectors.scrape.store import MEBIBYTE, Ring
+from collectors.source import PrometheusSource, ScrapeSource, Source
+
+FIRST_SCRAPES = 4
+LONGEST_PAUSE_S = 5.0
+
+
+def prometheus_backend(
+    source: Source, asked: PrometheusSource, *, session: requests.Session | None = None, clock: Clock | None = None
+) -> PrometheusBackend:
+    """The backend of a Prometheus source; ``session`` and ``clock`` are for tests."""
+    fetcher = Fetcher(
+        access=asked.access(source.folder),
+        limits=Limits(timeout_s=asked.timeout_s),
+        session=session,
+        clock=clock,
+        allow_link_local=asked.allow_link_local,
+    )
+    client = PrometheusClient(asked.url, fetcher=fetcher, params=asked.params, allow_link_local=asked.allow_link_local)
+    return PrometheusBackend(client)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scraping:
+    """A ring, what fills it and what answers from it."""
+
+    ring: Ring
+    scraper: Scraper
+    backend: RingBackend
+
+    def catch_up(
+        self, *, window_s: float, now_s: Callable[[], float] = time.time, wait: Callable[[float], None]
+    ) -> None:
+        """Scrape until the window holds enough for rates: at most 15 s, at once where a target never answers."""
+        if self.scraper.running:
+            return
+        pause = min(self.scraper.interval_s, LONGEST_PAUSE_S, max(0.5, window_s / FIRST_SCRAPES))
+        answered = self.scraper.scrape()
+        while answered and len(self.ring.times(now_s() - window_s, now_s())) < FIRST_SCRAPES:
+            wait(pause)
+            answered = self.scraper.scrape()
+
+
+def scraping(source: Source, asked: ScrapeSource, *, clock: Callable[[], float] = time.time) -> Scraping:
+    """The ring of a scrape source. Where its file cannot be used, it is kept in memory."""
+    targets = [Target(url) for url in asked.targets]
+    size = {"keep_s": asked.keep_s, "max_bytes": int(asked.max_mb * MEBIBYTE)}
+    try:
+        ring = Ring(store_path(source, asked), keep_s=size["keep_s"], max_bytes=int(size["max_bytes"]))
+    except (OSError, sqlite3.Error):
+        ring = Ring(None, keep_s=size["keep_s"], max_bytes=int(size["max_bytes"]))
+    fetcher = Fetcher(
+        access=asked.access(source.folder),
+        limits=Limits(timeout_s=asked.timeout_s, attempts=1),
+        allow_link_local=asked.allow_link_local,
+    )
+    overrides = tuple(source.metrics.values())
+    scraper = Scraper(targets, ring, fetcher, interval_s=asked.interval_s, overrides=overrides, clock=clock)
+    return Scraping(ring=ring, scraper=scraper, backend=RingBackend(ring, targets, clock=clock))
+
+
+def store_path(source: Source, asked: ScrapeSource) -> Path:
+    """The file of a ring: as asked, relative to the source file, else one per set of targets in the user's cache."""
+    if asked.store is not None:
+        return source.folder / asked.store
+    digest = hashlib.sha256("\n".join(sorted(asked.targets)).encode()).hexdigest()[:16]
+    cache = os.environ.get("XDG_CACHE_HOME") or str(Path("~/.cache").expanduser())
+    return Path(cache) / "inference-sizing" / "live" / f"{digest}.sqlite"
+
+
+def open_backend(source: Source) -> Backend:
+    """The backend of a source; one that scrapes starts to do so in the background."""
+    if source.prometheus is not None:
+        return prometheus_backend(source, source.prometheus)
+    assert source.scrape is not None
+    session = scraping(source, source.scrape)
+    session.catch_up(window_s=source.window_s, wait=time.sleep)
+    session.scraper.start()
+    return session.backend
+
+
+def read(
+    source: Source,
+    *,
+    at_s: float | None = None,
+    window_s: float | None = None,
+    backend: Backend | None = None,
+    clock: Callable[[], float] = time.time,
+    wait: Callable[[float], None] = time.sleep,
+) -> Observation:
+    """One observation of a source. A source that cannot be reached is an answer, not an error."""
+    if backend is None and source.scrape is not None:
+        session = scraping(source, source.scrape, clock=clock)
+        try:
+            session.catch_up(window_s=window_s or source.window_s, now_s=clock, wait=wait)
+            return read_from(session.backend, source, at_s=at_s, window_s=window_s, clock=clock)
+        except sqlite3.Error as error:
+            return without_data(
+                name=source.name,
+                state=State.UNREACHABLE,
+                reasons=(f"The ring of scrapes cannot be used ({error}): free its disk or give another store.",),
+                at_s=clock(),
+                window_s=window_s or source.window_s,
+                engine=source.engine,
+            )
+        finally:
+            session.ring.close()
+    if backend is None:
+        assert source.prometheus is not None
+        backend = prometheus_backend(source, source.prometheus)
+    return read_from(backend, source, at_s=at_s, window_s=window_s, clock=clock)

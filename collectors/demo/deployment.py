@@ -1,0 +1,131 @@
+"""The demo deployment: replicas behind a balancer, their GPUs, and the day that happens to them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from collectors.demo.day import INPUT_SPREAD, INPUT_TOKENS, OUTPUT_SPREAD, OUTPUT_TOKENS, Conditions, conditions_at
+from collectors.demo.gpu import GPUS_PER_REPLICA, Gpu, gpu_page
+from collectors.demo.queue import advance
+from collectors.demo.replica import Replica
+
+STEP_S = 1.0
+WARM_UP_S = 120.0
+MAX_INPUT, MAX_OUTPUT = 16_000, 4_000
+LONGEST_CATCH_UP_S = 900.0
+"""After a pause of the machine, only this much is made up for."""
+
+
+class Demo:
+    """The same seed and moments give the same pages.
+
+    ``second_of_day`` is the time of day at ``start_s``; ``speed`` makes the day pass faster, while requests and seconds
+    keep their pace: a time lapse of conditions, not of the engine.
+    """
+
+    def __init__(
+        self, *, start_s: float, second_of_day: float = 34_200.0, speed: float = 1.0, replicas: int = 4, seed: int = 1
+    ) -> None:
+        self._rng = np.random.default_rng(seed)
+        self._begun_s, self._second_of_day, self._speed = start_s, second_of_day, speed
+        self._now_s = start_s - WARM_UP_S
+        self.replicas = [Replica(number=i, started_s=self._now_s) for i in range(replicas)]
+        self.gpus = [Gpu(number=i, replica=self.replicas[i // GPUS_PER_REPLICA]) for i in range(2 * replicas)]
+        self.advance(start_s)
+
+    @property
+    def now_s(self) -> float:
+        """The moment the demo has reached."""
+        return self._now_s
+
+    def day_second(self, now_s: float) -> float:
+        """The time of day at a moment."""
+        return self._second_of_day + max(0.0, now_s - self._begun_s) * self._speed
+
+    def conditions(self) -> Conditions:
+        """What holds now."""
+        return conditions_at(self.day_second(self._now_s))
+
+    def advance(self, to_s: float) -> None:
+        """Let time pass up to ``to_s``."""
+        self._now_s = max(self._now_s, to_s - LONGEST_CATCH_UP_S)
+        while self._now_s + STEP_S <= to_s:
+            self._now_s += STEP_S
+            self._step(self.conditions())
+
+    def _step(self, now: Conditions) -> None:
+        for replica in self.replicas:
+            self._lose_or_return(replica, replica.number in now.lost)
+        alive = [r for r in self.replicas if not r.lost]
+        arrivals: dict[int, list[tuple[float, int, int]]] = {r.number: [] for r in alive}
+        for _ in range(int(self._rng.poisson(now.arrivals_rps * STEP_S)) if alive else 0):
+            target = min(self._rng.integers(0, len(alive), 2).tolist(), key=lambda i: _load(alive[i]))
+            arrivals[alive[target].number].append(self._request())
+        for replica in alive:
+            out = advance(
+                replica.state,
+                sorted(arrivals[replica.number]),
+                now_s=self._now_s,
+                step_s=STEP_S,
+                cache_hits=now.cache_hits,
+                slow=replica.number in now.slow,
+                rng=self._rng,
+            )
+            replica.record(out, cache_hits=now.cache_hits, rng=self._rng)
+        for gpu in self.gpus:
+            gpu.slow = gpu.replica.number in now.slow and gpu.number % GPUS_PER_REPLICA == 0
+            gpu.advance(STEP_S)
+
+    def _request(self) -> tuple[float, int, int]:
+        """Arrival time within the step, input and output tokens."""
+        at = self._now_s - STEP_S * float(self._rng.random())
+        given = _length(self._rng, INPUT_TOKENS, INPUT_SPREAD, MAX_INPUT)
+        return at, given, _length(self._rng, OUTPUT_TOKENS, OUTPUT_SPREAD, MAX_OUTPUT)
+
+    def _lose_or_return(self, replica: Replica, lost: bool) -> None:
+        """A lost replica loses everything in flight; it comes back as a new process that counts from 0."""
+        if lost == replica.lost:
+            return
+        replica.lost = lost
+        if not lost:
+            fresh = Replica(number=replica.number, started_s=self._now_s)
+            for name in ("started_s", "state", "counters", "histograms", "finished", "statuses", "last"):
+                setattr(replica, name, getattr(fresh, name))
+
+    def replica_page(self, number: int) -> str | None:
+        """The page of one replica; None while it is lost."""
+        replica = self.replicas[number]
+        return None if replica.lost else replica.page()
+
+    def gpu_page(self) -> str:
+        """The page of the GPU exporter."""
+        return gpu_page(self.gpus)
+
+    def page(self) -> str:
+        """Everything on one page; a lost replica is missing from it."""
+        parts = [replica.page() for replica in self.replicas if not replica.lost]
+        return _merged("".join([*parts, self.gpu_page()]))
+
+
+def _load(replica: Replica) -> int:
+    return replica.state.count + 4 * len(replica.state.waiting)
+
+
+def _length(rng: np.random.Generator, mean: float, sigma: float, most: int) -> int:
+    """A lognormal length of the given mean."""
+    return int(min(most, max(1.0, rng.lognormal(math.log(mean) - sigma**2 / 2, sigma))))
+
+
+def _merged(text: str) -> str:
+    """Lines grouped by metric family, as the format wants them."""
+    families: dict[str, list[str]] = {}
+    current = ""
+    for line in text.splitlines():
+        if line.startswith("# TYPE "):
+            current = line
+            families.setdefault(current, [])
+        else:
+            families[current].append(line)
+    return "\n".join(line for head, lines in families.items() for line in (head, *lines)) + "\n"

@@ -1,0 +1,68 @@
+"""The demo inside our own process: a ring filled with its last hours, for when nothing is connected."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from collectors.demo.day import DAY_S
+from collectors.demo.deployment import Demo
+from collectors.scrape.backend import RingBackend
+from collectors.scrape.kept import kept
+from collectors.scrape.promql.samples import Tracks
+from collectors.scrape.scraper import Target
+from collectors.scrape.store import MEBIBYTE, Ring
+from collectors.scrape.text import read_page
+from collectors.source import Source, source_from
+
+INTERVAL_S = 15.0
+GPU_TARGET = Target("http://demo-node:9400/metrics")
+
+
+class DemoFeed:
+    """A demo and its ring. The time of day is that of ``clock`` (UTC), so incidents come at their hour."""
+
+    def __init__(
+        self,
+        *,
+        hours: float = 1.0,
+        replicas: int = 4,
+        seed: int = 1,
+        keep_s: float = DAY_S,
+        clock: Callable[[], float] = time.time,
+        second_of_day: float | None = None,
+    ) -> None:
+        now = clock()
+        start = now - hours * 3600.0
+        at = (now if second_of_day is None else second_of_day) - hours * 3600.0
+        self._demo = Demo(start_s=start, second_of_day=at % DAY_S, replicas=replicas, seed=seed)
+        self._clock = clock
+        self.ring = Ring(None, keep_s=keep_s, max_bytes=512 * MEBIBYTE)
+        self._targets = [Target(f"http://{r.pod}:8000/metrics") for r in self._demo.replicas]
+        self.backend = RingBackend(self.ring, [*self._targets, GPU_TARGET], clock=clock)
+        self._next_s = start
+        self.catch_up()
+
+    def catch_up(self) -> None:
+        """Fill the ring up to now."""
+        now = self._clock()
+        while self._next_s <= now:
+            self._demo.advance(self._next_s)
+            for replica, target in zip(self._demo.replicas, self._targets, strict=True):
+                page = self._demo.replica_page(replica.number)
+                if page is None:
+                    self.ring.add_failure(target.url, self._next_s, 0.0, f"{target.instance} is lost.")
+                else:
+                    self.ring.add(target.url, self._next_s, 0.0, kept(read_page(page)))
+            self.ring.add(GPU_TARGET.url, self._next_s, 0.0, kept(read_page(self._demo.gpu_page())))
+            self._next_s += INTERVAL_S
+
+    def tracks(self, start_s: float, end_s: float) -> Tracks:
+        """All series of the ring between two moments."""
+        return self.ring.tracks(start_s, end_s, {t.url: t.labels for t in [*self._targets, GPU_TARGET]})
+
+    def source(self, window_s: float = 300.0) -> Source:
+        """The source to read the backend with; its targets are never fetched."""
+        targets = [target.url for target in [*self._targets, GPU_TARGET]]
+        raw = {"schema_version": 1, "name": "Demo deployment", "scrape": {"targets": targets}, "window_s": window_s}
+        return source_from(raw)

@@ -1,0 +1,102 @@
+"""The dcgm-exporter page of the demo: two GPUs a replica, following what the replica does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from collectors.demo.replica import Replica
+
+GPUS_PER_REPLICA = 2
+POWER_CAP_W = 700.0
+IDLE_W = 118.0
+MEMORY_MIB = 81_559
+USED_MIB = 73_820
+RESERVED_MIB = 520
+CLOCK_MHZ = 1_980
+SLOW_CLOCK_MHZ = 1_155
+XID_FALLEN_OFF = 79
+THERMAL = 0x20 | 0x40
+
+
+@dataclass
+class Gpu:
+    """One GPU: where it is, and what must be remembered about it."""
+
+    number: int
+    replica: Replica
+    energy_mj: float = 0.0
+    temperature_c: float = 34.0
+    xid: int = 0
+    slow: bool = False
+
+    @property
+    def activity(self) -> tuple[float, float, float]:
+        """Share of time with any kernel, with prefill, and of memory traffic."""
+        if self.replica.lost:
+            return 0.0, 0.0, 0.0
+        last = self.replica.last
+        decoding = min(1.0, 0.55 + self.replica.state.count / 120) if self.replica.state.count else 0.0
+        busy = 1.0 if self.replica.state.count or last.prefill_share else 0.0
+        return busy, last.prefill_share, decoding * (1.0 - 0.6 * last.prefill_share)
+
+    @property
+    def power_w(self) -> float:
+        """Draw now."""
+        busy, prefill, memory = self.activity
+        drawn = IDLE_W + busy * (150.0 + 330.0 * prefill + 190.0 * memory)
+        return min(POWER_CAP_W, drawn * (0.62 if self.slow else 1.0))
+
+    def advance(self, step_s: float) -> None:
+        """Let energy and temperature follow the power."""
+        self.energy_mj += self.power_w * step_s * 1000.0
+        target = 91.0 if self.slow else 30.0 + 0.075 * self.power_w
+        self.temperature_c += (target - self.temperature_c) * min(1.0, step_s / 40.0)
+        if self.replica.lost and self.number % GPUS_PER_REPLICA == 0:
+            self.xid = XID_FALLEN_OFF
+
+    def values(self) -> dict[str, tuple[str, float]]:
+        """Type and value by field."""
+        busy, prefill, memory = self.activity
+        free = MEMORY_MIB - USED_MIB - RESERVED_MIB
+        used = 0 if self.replica.lost else USED_MIB
+        return {
+            "DCGM_FI_DEV_SM_CLOCK": ("gauge", SLOW_CLOCK_MHZ if self.slow else CLOCK_MHZ),
+            "DCGM_FI_DEV_MEM_CLOCK": ("gauge", 2619),
+            "DCGM_FI_DEV_GPU_TEMP": ("gauge", round(self.temperature_c)),
+            "DCGM_FI_DEV_MEMORY_TEMP": ("gauge", round(self.temperature_c + 9)),
+            "DCGM_FI_DEV_POWER_USAGE": ("gauge", round(self.power_w, 3)),
+            "DCGM_FI_DEV_POWER_MGMT_LIMIT": ("gauge", POWER_CAP_W),
+            "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION": ("counter", round(self.energy_mj)),
+            "DCGM_FI_DEV_GPU_UTIL": ("gauge", round(100 * busy)),
+            "DCGM_FI_DEV_XID_ERRORS": ("gauge", self.xid),
+            "DCGM_FI_DEV_FB_FREE": ("gauge", free + USED_MIB - used),
+            "DCGM_FI_DEV_FB_USED": ("gauge", used),
+            "DCGM_FI_DEV_FB_RESERVED": ("gauge", RESERVED_MIB),
+            "DCGM_FI_DEV_UNCORRECTABLE_REMAPPED_ROWS": ("counter", 0),
+            "DCGM_FI_DEV_ROW_REMAP_FAILURE": ("gauge", 0),
+            "DCGM_FI_DEV_CLOCKS_EVENT_REASONS": ("gauge", THERMAL if self.slow else 0 if busy else 1),
+            "DCGM_FI_PROF_GR_ENGINE_ACTIVE": ("gauge", round(busy, 6)),
+            "DCGM_FI_PROF_SM_ACTIVE": ("gauge", round(min(1.0, 0.35 * busy + 0.55 * prefill), 6)),
+            "DCGM_FI_PROF_PIPE_TENSOR_ACTIVE": ("gauge", round(0.04 * busy + 0.5 * prefill, 6)),
+            "DCGM_FI_PROF_DRAM_ACTIVE": ("gauge", round(0.75 * memory, 6)),
+        }
+
+    @property
+    def labels(self) -> str:
+        """Labels as dcgm-exporter writes them under Kubernetes."""
+        return (
+            f'gpu="{self.number}",UUID="GPU-00000000-0000-4000-8000-{self.number:012d}",'
+            f'pci_bus_id="00000000:{0x18 + self.number:02X}:00.0",device="nvidia{self.number}",'
+            f'modelName="NVIDIA H100 80GB HBM3",Hostname="demo-node",container="vllm",namespace="demo",'
+            f'pod="{self.replica.pod}"'
+        )
+
+
+def gpu_page(gpus: list[Gpu]) -> str:
+    """The metrics page of all GPUs of the node."""
+    lines: list[str] = []
+    columns = [(gpu.labels, gpu.values()) for gpu in gpus]
+    for name in columns[0][1] if columns else ():
+        lines.append(f"# TYPE {name} {columns[0][1][name][0]}")
+        lines += [f"{name}{{{labels}}} {values[name][1]}" for labels, values in columns]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,108 @@
+"""Every GPU of a deployment by itself, for a table or a heat map."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from collectors.backend import Backend
+from collectors.distribution import finite
+from collectors.gpus import THROTTLE_BITS, gpu_scope, per_device
+from collectors.reading.ground import find_ground
+from collectors.reading.look import look_around
+from collectors.source import Source
+from collectors.vocabulary.detect import detect_engine
+from collectors.vocabulary.expressions import Scope, selected
+from collectors.vocabulary.schema import Candidate, GpuVocabulary
+
+COLUMNS = (
+    "busy",
+    "engine_active",
+    "sm_active",
+    "tensor_active",
+    "dram_active",
+    "memory_used",
+    "power",
+    "power_cap",
+    "temperature",
+    "memory_temperature",
+    "sm_clock",
+    "xid",
+    "throttle_reasons",
+    "ecc_corrected",
+    "ecc_uncorrected",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Device:
+    """One GPU: what it is, where it is, and its values by concept (bytes, watts, °C, MHz, ratios of 1)."""
+
+    labels: Mapping[str, str]
+    product: str
+    host: str
+    pod: str
+    values: Mapping[str, float | None]
+
+    @property
+    def name(self) -> str:
+        """Host and number."""
+        return f"{self.host}/{self.labels.get('gpu') or self.labels.get('gpu_id') or self.labels.get('UUID', '?')}"
+
+    @property
+    def throttle_causes(self) -> tuple[str, ...]:
+        """What slows it down."""
+        mask = int(self.values.get("throttle_reasons") or 0)
+        return tuple(text for bit, text in THROTTLE_BITS.items() if mask & bit)
+
+
+def read_devices(
+    backend: Backend, source: Source, *, at_s: float | None = None, clock: Callable[[], float] = time.time
+) -> tuple[Device, ...]:
+    """The GPUs of a deployment, by host and number; none when they cannot be told. Raises SourceError."""
+    look = look_around(backend, source, at_s, clock)
+    engine = detect_engine(look.names, wanted=source.engine)
+    if engine is None:
+        return ()
+    ground = find_ground(backend, source, look, engine, source.window_s)
+    vocabulary = ground.gpus.vocabulary
+    if vocabulary is None:
+        return ()
+    scope = gpu_scope(ground.gpus, ground.scope)
+    by = ", ".join(dict.fromkeys((*vocabulary.device_labels, *vocabulary.host_labels, *vocabulary.pod_labels)))
+    by = f"{by}, {vocabulary.product_label}" if vocabulary.product_label not in by else by
+    asked = {}
+    for key in COLUMNS:
+        concept = vocabulary.concepts.get(key)
+        for i, candidate in enumerate(concept.use if concept else ()):
+            asked[f"{key}.{i}"] = f"max by ({by}) ({_now_or_window(key, candidate, scope)})"
+    found = backend.vectors(asked, at_s=look.at_s)
+    rows: dict[tuple[tuple[str, str], ...], dict[str, float | None]] = {}
+    for name, samples in found.samples.items():
+        for sample in samples:
+            rows.setdefault(tuple(sorted(sample.labels.items())), {}).setdefault(
+                name.split(".")[0], finite(sample.value)
+            )
+    devices = [_device(dict(labels), values, vocabulary) for labels, values in rows.items()]
+    return tuple(sorted(devices, key=lambda d: (d.host, d.labels.get("gpu", "").zfill(4), d.name)))
+
+
+def _now_or_window(key: str, candidate: Candidate, scope: Scope) -> str:
+    """Codes and bits as they are now; everything else over the window."""
+    if key in ("xid", "throttle_reasons") and candidate.gauge:
+        return selected(candidate, candidate.gauge, scope)
+    return per_device(candidate, scope)
+
+
+def _device(labels: dict[str, str], values: Mapping[str, float | None], vocabulary: GpuVocabulary) -> Device:
+    def first(names: tuple[str, ...]) -> str:
+        return next((labels[name] for name in names if labels.get(name)), "")
+
+    return Device(
+        labels=labels,
+        product=labels.get(vocabulary.product_label, ""),
+        host=first((*vocabulary.host_labels, "instance")),
+        pod=first(vocabulary.pod_labels),
+        values={key: values.get(key) for key in COLUMNS},
+    )

@@ -1,0 +1,109 @@
+"""Which addresses we talk to: HTTP(S) URLs without credentials in them, never link-local or cloud metadata services.
+
+A Prometheus normally stands in a private network, so private and loopback addresses are fine. The check runs on the URL
+and again on the address actually connected to, before a byte is sent, so that a name cannot resolve its way around it.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import Any
+from urllib.parse import SplitResult, urlsplit
+
+import requests
+from requests.adapters import HTTPAdapter
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
+
+from collectors.prometheus.errors import InvalidAddress
+
+METADATA_HOSTS = frozenset({"metadata", "metadata.google.internal", "metadata.goog", "instance-data"})
+# Metadata services outside the link-local range: AWS over IPv6, Alibaba Cloud, Oracle Cloud.
+METADATA_ADDRESSES = frozenset({"fd00:ec2::254", "100.100.100.200", "192.0.0.192"})
+
+Socket = Any
+
+
+def check_url(url: str, *, allow_link_local: bool = False) -> SplitResult:
+    """The parts of ``url``. Raises InvalidAddress with what to write instead."""
+    shown = url[:120]
+    try:
+        parts = urlsplit(url.strip())
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        raise InvalidAddress(f"“{shown}” is not a URL: write http://host:port.") from None
+    if parts.username is not None or parts.password is not None:
+        raise InvalidAddress("The URL holds credentials: write them under auth instead.")
+    if parts.scheme not in ("http", "https") or not host:
+        raise InvalidAddress(f"“{shown}” is not an HTTP address: write http://host:port.")
+    if any(c.isspace() or ord(c) < 32 for c in url.strip()):
+        raise InvalidAddress(f"“{shown}” holds a space or control character.")
+    if parts.query or parts.fragment:
+        raise InvalidAddress(f"“{shown}” holds a query or fragment: write parameters under params instead.")
+    if not allow_link_local:
+        check_host(host)
+    return parts
+
+
+def check_host(host: str) -> None:
+    """Raises InvalidAddress when ``host`` is a link-local or metadata name or address."""
+    refused = InvalidAddress(f"{host[:80]} is a link-local or cloud metadata address: it is never read.")
+    if host.rstrip(".").lower() in METADATA_HOSTS:
+        raise refused
+    try:
+        address = ipaddress.ip_address(host.split("%")[0].strip("[]"))
+    except ValueError:
+        return
+    mapped = getattr(address, "ipv4_mapped", None)
+    address = mapped or address
+    if address.is_link_local or address.is_multicast or str(address) in METADATA_ADDRESSES:
+        raise refused
+
+
+class _GuardedHTTP(HTTPConnection):
+    """Looks at the address that answered before a byte is sent."""
+
+    def _new_conn(self) -> Socket:
+        return _checked(super()._new_conn())
+
+
+class _GuardedHTTPS(HTTPSConnection):
+    """Looks at the address that answered before a byte is sent."""
+
+    def _new_conn(self) -> Socket:
+        return _checked(super()._new_conn())
+
+
+def _checked(sock: Socket) -> Socket:
+    try:
+        check_host(str(sock.getpeername()[0]))
+    except InvalidAddress:
+        sock.close()
+        raise
+    return sock
+
+
+class _HTTPPool(HTTPConnectionPool):
+    ConnectionCls = _GuardedHTTP
+
+
+class _HTTPSPool(HTTPSConnectionPool):
+    ConnectionCls = _GuardedHTTPS
+
+
+class GuardedAdapter(HTTPAdapter):
+    """A requests adapter that refuses link-local and metadata addresses at connection time."""
+
+    def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
+        """Use our connection classes."""
+        super().init_poolmanager(*args, **kwargs)
+        self.poolmanager.pool_classes_by_scheme = {"http": _HTTPPool, "https": _HTTPSPool}
+
+
+def new_session(*, allow_link_local: bool = False, connections: int = 8) -> requests.Session:
+    """A session for one source; guarded unless ``allow_link_local``."""
+    session = requests.Session()
+    kind = HTTPAdapter if allow_link_local else GuardedAdapter
+    for scheme in ("http://", "https://"):
+        session.mount(scheme, kind(pool_connections=connections, pool_maxsize=connections))
+    return session

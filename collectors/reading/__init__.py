@@ -1,0 +1,67 @@
+"""From a source to one observation: what speaks there, which replicas, then every number at once.
+
+Four rounds of queries: names and clock, replicas and timing, values, and, where nothing is alive, when it last was.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from collectors.backend import Backend
+from collectors.layout import is_stale
+from collectors.observation import Observation, State, without_data
+from collectors.prometheus.errors import SourceError
+from collectors.reading.ground import find_ground, known_names, refusal
+from collectors.reading.look import look_around
+from collectors.reading.observe import observe
+from collectors.reading.silence import silent, stale_or_empty
+from collectors.source import Source
+from collectors.vocabulary.detect import detect_engine
+
+
+def read_from(
+    backend: Backend,
+    source: Source,
+    *,
+    at_s: float | None = None,
+    window_s: float | None = None,
+    clock: Callable[[], float] = time.time,
+) -> Observation:
+    """One observation at ``at_s`` (None: now) over ``window_s`` (None: the source's). Never raises SourceError."""
+    window = window_s or source.window_s
+    try:
+        return _read(backend, source, at_s, window, clock)
+    except SourceError as error:
+        return without_data(
+            name=source.name,
+            state=State.UNREACHABLE,
+            reasons=(str(error),),
+            at_s=at_s if at_s is not None else clock(),
+            window_s=window,
+            engine=source.engine,
+        )
+
+
+def _read(
+    backend: Backend, source: Source, at_s: float | None, window_s: float, clock: Callable[[], float]
+) -> Observation:
+    look = look_around(backend, source, at_s, clock)
+    engine = detect_engine(look.names, wanted=source.engine)
+    if engine is None or not any(name in look.names for name in known_names(engine)):
+        return silent(backend, source, look, window_s)
+    refused = refusal(engine, source)
+    if refused:
+        return without_data(
+            name=source.name,
+            state=State.NO_DATA,
+            reasons=(refused,),
+            warnings=look.warnings,
+            at_s=look.at_s,
+            window_s=window_s,
+            engine=engine.vocabulary.id,
+        )
+    ground = find_ground(backend, source, look, engine, window_s)
+    if is_stale(ground.layout, look.at_s):
+        return stale_or_empty(backend, source, look, ground)
+    return observe(backend, source, look, ground)

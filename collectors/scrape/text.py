@@ -1,0 +1,122 @@
+"""Reading a metrics page: the Prometheus text format and OpenMetrics.
+
+Both give the same samples. ``_created`` series are left out: they double the list and no one asks for them. A page with
+a broken line is refused as a whole, as Prometheus does, because half a page looks like a healthy engine with less load.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+MAX_SAMPLES = 500_000
+
+_NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
+_LABEL = re.compile(r'\s*([a-zA-Z_][a-zA-Z0-9_]*)\s*=\s*"((?:[^"\\]|\\.)*)"\s*(,|(?=\}))', re.DOTALL)
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+_SHORT = {"n": "\n"}
+
+
+class BrokenPage(ValueError):
+    """The page is not in a metrics format; the message names the line."""
+
+
+@dataclass(frozen=True)
+class PageSample:
+    """One sample of a page: metric name, labels sorted by name, value."""
+
+    name: str
+    labels: tuple[tuple[str, str], ...]
+    value: float
+
+
+def read_page(text: str) -> list[PageSample]:
+    """The samples of a page, each series once. Raises BrokenPage."""
+    found: dict[tuple[str, tuple[tuple[str, str], ...]], PageSample] = {}
+    for sample in _samples(text):
+        if sample.name.endswith("_created"):
+            continue
+        found[sample.name, sample.labels] = sample
+        if len(found) > MAX_SAMPLES:
+            raise BrokenPage(f"The page holds more than {MAX_SAMPLES:,} series.")
+    return list(found.values())
+
+
+def _samples(text: str) -> Iterator[PageSample]:
+    for number, line in enumerate(text.split("\n"), start=1):
+        stripped = line.strip()
+        if stripped == "# EOF":
+            return
+        if not stripped or stripped.startswith("#"):
+            continue
+        try:
+            yield _sample(stripped)
+        except ValueError:
+            raise BrokenPage(f"Line {number} is not a metric: “{stripped[:60]}”.") from None
+
+
+def _sample(line: str) -> PageSample:
+    closing = line.rfind("}")
+    if closing > 0 and "#" not in line:  # a page repeats its series at every scrape
+        name, labels, after = _series(line[: closing + 1])
+        rest = after + line[closing + 1 :]
+    else:
+        name, labels, rest = _parts(line)
+    fields = rest.split("#", 1)[0].split()  # an exemplar stands behind a #
+    if len(fields) not in (1, 2):
+        raise ValueError
+    if len(fields) == 2:
+        float(fields[1])  # a timestamp, which we do not use: the moment of the scrape counts
+    return PageSample(name, labels, _number(fields[0]))
+
+
+@lru_cache(maxsize=1 << 16)
+def _series(text: str) -> tuple[str, tuple[tuple[str, str], ...], str]:
+    return _parts(text)
+
+
+def _parts(text: str) -> tuple[str, tuple[tuple[str, str], ...], str]:
+    """Name, labels, and what follows them."""
+    match = _NAME.match(text)
+    if match is None:
+        raise ValueError
+    rest = text[match.end() :]
+    if rest.lstrip().startswith("{"):
+        return (match.group(), *_labels(rest.lstrip()[1:]))
+    if not rest[:1].isspace():
+        raise ValueError
+    return match.group(), (), rest
+
+
+def _number(text: str) -> float:
+    if "_" in text:  # Python would read 1_000
+        raise ValueError
+    value = float(text)
+    return math.copysign(math.inf, value) if math.isinf(value) else value
+
+
+def _labels(text: str) -> tuple[tuple[tuple[str, str], ...], str]:
+    """The labels up to the closing brace, and what follows it."""
+    found: dict[str, str] = {}
+    position = 0
+    while True:
+        closing = _skip_space(text, position)
+        if text[closing : closing + 1] == "}":
+            return tuple(sorted(found.items())), text[closing + 1 :]
+        match = _LABEL.match(text, position)
+        if match is None:
+            raise ValueError
+        label, value = match.group(1), match.group(2)
+        if label in found:
+            raise ValueError
+        found[label] = _ESCAPED.sub(lambda e: _SHORT.get(e.group(1), e.group(1)), value) if "\\" in value else value
+        position = match.end()
+
+
+def _skip_space(text: str, position: int) -> int:
+    while position < len(text) and text[position].isspace():
+        position += 1
+    return position

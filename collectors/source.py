@@ -1,0 +1,314 @@
+"""SOURCE.yaml: where live data comes from. Every problem in a file is one sentence; unknown keys name the nearest.
+
+InvalidSource (ValueError) carries one sentence per problem.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args
+
+import yaml
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
+
+from collectors.names import nearest
+from collectors.prometheus.access import Access, Secret, Tls
+from collectors.prometheus.address import check_url
+from collectors.prometheus.errors import SourceError
+from collectors.prometheus.promql import LABEL_NAME, LabelValue
+from collectors.vocabulary import Candidate, engine_vocabularies, engine_vocabulary
+from collectors.vocabulary.schema import DISTRIBUTIONS, SCALARS
+
+SCHEMA_VERSION = 1
+MAX_FILE_BYTES = 1_000_000
+DAY_S = 86_400.0
+HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}")
+
+
+class InvalidSource(ValueError):
+    """The source file is malformed. ``problems`` holds one clear sentence per fault."""
+
+    def __init__(self, problems: list[str]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(self.problems))
+
+
+def _text(value: object) -> object:
+    """Label values are text; YAML reads 0 and 1.5 as numbers."""
+    if isinstance(value, bool):
+        raise ValueError("write true and false in quotes")
+    return str(value) if isinstance(value, int | float) else value
+
+
+Text = Annotated[str, BeforeValidator(_text), Field(max_length=2000)]
+Labels = dict[str, Text | list[Text]]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+
+class SecretFrom(_Strict):
+    """A secret that stands elsewhere: in an environment variable or in a file."""
+
+    env: str | None = None
+    file: Path | None = None
+
+    @model_validator(mode="after")
+    def _one_place(self) -> SecretFrom:
+        if (self.env is None) == (self.file is None):
+            raise ValueError("give exactly one of env or file")
+        return self
+
+
+class Auth(_Strict):
+    """Basic (``username`` and a password) or bearer (a token); secrets best from the environment or a file."""
+
+    username: str | None = None
+    password: SecretStr | None = None
+    password_env: str | None = None
+    password_file: Path | None = None
+    token: SecretStr | None = None
+    token_env: str | None = None
+    token_file: Path | None = None
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Auth:
+        password = [self.password, self.password_env, self.password_file]
+        token = [self.token, self.token_env, self.token_file]
+        if sum(x is not None for x in password) > 1 or sum(x is not None for x in token) > 1:
+            raise ValueError("give the password or token once: as text, _env or _file")
+        if any(token) and (self.username or any(password)):
+            raise ValueError("give either username and password, or a token")
+        if any(password) and not self.username:
+            raise ValueError("a password needs a username")
+        return self
+
+
+class TlsFiles(_Strict):
+    """Certificates, as files."""
+
+    ca_file: Path | None = None
+    cert_file: Path | None = None
+    key_file: Path | None = None
+
+
+class _Endpoint(_Strict):
+    auth: Auth = Auth()
+    tls: TlsFiles = TlsFiles()
+    headers: dict[str, SecretStr | SecretFrom] = {}
+    timeout_s: float = Field(default=10.0, gt=0, le=300)
+    allow_link_local: bool = False
+
+    @field_validator("headers")
+    @classmethod
+    def _header_names(cls, headers: dict[str, Any]) -> dict[str, Any]:
+        for name in headers:
+            if not HEADER_NAME.fullmatch(name):
+                raise ValueError(f"“{name[:40]}” is not a header name")
+        return headers
+
+    def access(self, folder: Path) -> Access:
+        """Credentials with files relative to ``folder``."""
+        auth, tls = self.auth, self.tls
+        headers = {}
+        for name, given in self.headers.items():
+            if isinstance(given, SecretStr):
+                headers[name] = Secret(value=given.get_secret_value())
+            else:
+                headers[name] = Secret(env=given.env, file=_beside(folder, given.file))
+        return Access(
+            username=auth.username,
+            password=_secret(auth.password, auth.password_env, _beside(folder, auth.password_file)),
+            token=_secret(auth.token, auth.token_env, _beside(folder, auth.token_file)),
+            headers=headers,
+            tls=Tls(
+                ca_file=_beside(folder, tls.ca_file),
+                cert_file=_beside(folder, tls.cert_file),
+                key_file=_beside(folder, tls.key_file),
+            ),
+        )
+
+
+class PrometheusSource(_Endpoint):
+    """Any Prometheus-compatible API. ``params`` go with every request (dedup, partial_response for Thanos)."""
+
+    url: str
+    params: dict[str, Text] = {}
+
+    @model_validator(mode="after")
+    def _usable(self) -> PrometheusSource:
+        _check_address(self.url, self.allow_link_local)
+        return self
+
+
+class ScrapeSource(_Endpoint):
+    """Metrics pages read directly. ``store`` is the file of the ring; it keeps ``keep_s`` and at most ``max_mb``."""
+
+    targets: list[str] = Field(min_length=1, max_length=500)
+    interval_s: float = Field(default=5.0, ge=0.2, le=600)
+    store: Path | None = None
+    keep_s: float = Field(default=DAY_S, ge=60, le=90 * DAY_S)
+    max_mb: float = Field(default=256.0, ge=1, le=100_000)
+
+    @model_validator(mode="after")
+    def _usable(self) -> ScrapeSource:
+        for target in self.targets:
+            _check_address(target, self.allow_link_local)
+        if len(set(self.targets)) < len(self.targets):
+            raise ValueError("a target stands twice: it would be counted twice")
+        return self
+
+
+class Source(_Strict):
+    """One source of live data and what of it belongs to one deployment."""
+
+    schema_version: Literal[1]
+    name: str = Field(default="live", min_length=1, max_length=200)
+    prometheus: PrometheusSource | None = None
+    scrape: ScrapeSource | None = None
+    selector: Labels = {}
+    engine: str | None = None
+    gpu_selector: Labels | None = None
+    window_s: float = Field(default=300.0, ge=5, le=30 * DAY_S)
+    metrics: dict[str, Candidate] = {}
+    folder: Path = Field(default=Path(), exclude=True, repr=False)
+
+    @field_validator("selector", "gpu_selector")
+    @classmethod
+    def _labels(cls, labels: Labels | None) -> Labels | None:
+        for name, value in (labels or {}).items():
+            if not LABEL_NAME.fullmatch(name):
+                raise ValueError(f"“{name[:40]}” is not a label name")
+            if value == []:
+                raise ValueError(f"{name} has an empty list of values")
+        return labels
+
+    @field_validator("engine")
+    @classmethod
+    def _engine(cls, name: str | None) -> str | None:
+        if name is None:
+            return None
+        found = engine_vocabulary(name)
+        if found is None:
+            near = nearest(name, engine_vocabularies())
+            raise ValueError(f"unknown engine “{name[:40]}”" + (f": did you mean {near}?" if near else ""))
+        return found.id
+
+    @field_validator("metrics")
+    @classmethod
+    def _concepts(cls, metrics: dict[str, Candidate]) -> dict[str, Candidate]:
+        for key, candidate in metrics.items():
+            shape = candidate.kind in ("histogram", "mean")
+            if (key in DISTRIBUTIONS and not shape) or (key in SCALARS and shape):
+                wanted = "histogram or mean" if key in DISTRIBUTIONS else "gauge, counter, info or expr"
+                raise ValueError(f"{key} needs {wanted}, not {candidate.kind}")
+            if key not in (*SCALARS, *DISTRIBUTIONS):
+                near = nearest(key, (*SCALARS, *DISTRIBUTIONS))
+                raise ValueError(f"unknown quantity “{key[:40]}”" + (f": did you mean {near}?" if near else ""))
+        return metrics
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Source:
+        if (self.prometheus is None) == (self.scrape is None):
+            raise ValueError("give exactly one of prometheus or scrape")
+        return self
+
+    @property
+    def labels(self) -> Mapping[str, LabelValue]:
+        """The selector, as the query writer takes it."""
+        return dict(self.selector)
+
+
+def _secret(value: SecretStr | None, env: str | None, file: Path | None) -> Secret | None:
+    if value is None and env is None and file is None:
+        return None
+    return Secret(value=value.get_secret_value() if value else None, env=env, file=file)
+
+
+def _beside(folder: Path, file: Path | None) -> Path | None:
+    return None if file is None else folder / file
+
+
+def _check_address(url: str, allow_link_local: bool) -> None:
+    try:
+        check_url(url, allow_link_local=allow_link_local)
+    except SourceError as error:
+        raise ValueError(str(error)) from None
+
+
+def load_source(path: Path) -> Source:
+    """The source in a file. Raises InvalidSource when it cannot be read, with one sentence per problem."""
+    try:
+        if path.stat().st_size > MAX_FILE_BYTES:
+            raise InvalidSource([f"{path.name} is larger than 1 MB: that is not a source file."])
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise InvalidSource([f"There is no file {path}."]) from None
+    except (OSError, UnicodeDecodeError):
+        raise InvalidSource([f"{path} cannot be read as text."]) from None
+    try:
+        raw = json.loads(text) if path.suffix == ".json" else yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        raise InvalidSource([f"{path.name} is not valid YAML{f' at line {mark.line + 1}' if mark else ''}."]) from None
+    except (ValueError, RecursionError):
+        raise InvalidSource([f"{path.name} is not valid YAML or JSON."]) from None
+    if not isinstance(raw, dict):
+        raise InvalidSource([f"{path.name} must hold keys such as prometheus and selector."])
+    return source_from(raw, folder=path.parent)
+
+
+def source_from(raw: Mapping[str, Any], *, folder: Path = Path()) -> Source:
+    """A validated source from parsed keys; files in it are relative to ``folder``. Raises InvalidSource."""
+    version = raw.get("schema_version")
+    if version is None:
+        raise InvalidSource([f"schema_version is missing: write schema_version: {SCHEMA_VERSION}."])
+    if version != SCHEMA_VERSION or isinstance(version, bool):
+        raise InvalidSource([f"schema_version is {version!s:.20}; this version reads {SCHEMA_VERSION}."])
+    if "folder" in raw:
+        raise InvalidSource(["Unknown key folder."])
+    try:
+        return Source.model_validate({**raw, "folder": folder})
+    except ValidationError as invalid:
+        problems = [_sentence(error) for error in invalid.errors(include_url=False, include_input=False)]
+        raise InvalidSource(list(dict.fromkeys(problems))) from None
+
+
+def _sentence(error: Any) -> str:
+    """One problem of pydantic as a sentence without the offending value, which may be a secret."""
+    path = [str(part) for part in error["loc"] if not str(part).startswith(("function-", "list[", "SecretStr"))]
+    where = ".".join(path)
+    if error["type"] == "extra_forbidden":
+        near = nearest(path[-1], _fields_at(path[:-1]))
+        return f"Unknown key {where[:80]}" + (f": did you mean {near}?" if near else ".")
+    if error["type"] == "missing":
+        return f"{where} is missing."
+    message = str(error["msg"]).removeprefix("Value error, ").rstrip(".")
+    return f"{where}: {message}." if where else f"{message[0].upper()}{message[1:]}."
+
+
+def _fields_at(path: list[str]) -> list[str]:
+    """The keys known at a place in the file."""
+    model: type[BaseModel] = Source
+    for part in path:
+        found = model.model_fields.get(part)
+        inner = [] if found is None else [found.annotation, *get_args(found.annotation)]
+        inner += [arg for kind in list(inner) for arg in get_args(kind)]
+        models = [kind for kind in inner if isinstance(kind, type) and issubclass(kind, BaseModel)]
+        if not models:
+            return []
+        model = models[0]
+    return [name for name in model.model_fields if name != "folder"]

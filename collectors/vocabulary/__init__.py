@@ -1,0 +1,14 @@
+"""What every engine and GPU exporter calls the same quantity: names, units, traps and versions, as data."""
+
+from collectors.vocabulary.load import engine_vocabularies, engine_vocabulary, gpu_vocabularies
+from collectors.vocabulary.schema import Candidate, Concept, EngineVocabulary, GpuVocabulary
+
+__all__ = [
+    "Candidate",
+    "Concept",
+    "EngineVocabulary",
+    "GpuVocabulary",
+    "engine_vocabularies",
+    "engine_vocabulary",
+    "gpu_vocabularies",
+]

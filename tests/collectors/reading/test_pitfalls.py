@@ -1,0 +1,399 @@
+"""Every pitfall that makes a naive collector wrong, a to s of the list of facts (n stands in test_gpus)."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from collectors.observation import State
+from collectors.reading import read_from
+from collectors.source import source_from
+from collectors.vocabulary import engine_vocabularies
+from collectors.vocabulary.expressions import distribution_expressions, scalar_expressions, scope_of
+from collectors.vocabulary.schema import SCALARS
+from tests.collectors.feeds import NOW, Feed, histogram, steady
+
+ID = 'model_name="m",engine="0"'
+BASE = (
+    f"vllm:num_requests_running{{{ID}}} 8",
+    f"vllm:num_requests_waiting{{{ID}}} 0",
+    f"vllm:kv_cache_usage_perc{{{ID}}} 0.4",
+)
+START = NOW - 600
+
+
+def vllm(*lines: str) -> Feed:
+    return Feed({"a:8000": steady(*BASE, *lines)})
+
+
+def every_expression() -> dict[str, str]:
+    found = {}
+    for v in engine_vocabularies().values():
+        scope = scope_of({"job": "j"}, v, window_s=300, step_s=15)
+        for key, concept in v.concepts.items():
+            for i, use in enumerate(concept.use):
+                make = scalar_expressions if key in SCALARS else distribution_expressions
+                found |= {f"{v.id}/{name}/{i}": text for name, text in make(key, use, scope).items()}
+    return found
+
+
+class TestA:
+    """Empty and NaN are not 0; a gap stays a gap."""
+
+    def test_metric_without_data_is_unknown(self) -> None:
+        seen = vllm().read()
+        assert seen.state is State.PARTIAL
+        for key in ("arrivals_rps", "generation_tokens_per_s", "prefix_hit_ratio", "error_ratio"):
+            assert seen.number(key) is None
+        assert {m.quantity for m in seen.missing} >= {"arrivals_rps", "ttft_ms", "prefix_hit_ratio"}
+
+    def test_ratio_of_nothing_is_unknown(self) -> None:
+        lines = [f"vllm:prefix_cache_{part}_total{{{ID}}} 5" for part in ("hits", "queries")]
+        assert vllm(*lines).read().number("prefix_hit_ratio") is None
+
+    def test_idle_histogram_has_no_quantile(self) -> None:
+        lines = histogram("vllm:time_to_first_token_seconds", {0.1: 0, 0.25: 0}, 0, ID)
+        seen = vllm(*lines).read()
+        assert seen.distribution("ttft_ms").p95 is None
+        assert seen.distribution("ttft_ms").mean is None
+        assert seen.distribution("ttft_ms").count == 0
+        assert seen.number("arrivals_rps") == 0
+
+    def test_gap_is_not_joined(self) -> None:
+        def page(elapsed: float) -> str | None:
+            return None if 200 <= elapsed < 400 else f"vllm:num_requests_running{{{ID}}} 8\n"
+
+        feed = Feed({"a:8000": page})
+        found = feed.backend.ranges({"x": "sum(vllm:num_requests_running)"}, start_s=START, end_s=NOW, step_s=20)
+        (series,) = found.series["x"]
+        _, values = series.on_grid(found.start_s, found.end_s, found.step_s)
+        assert sum(v != v for v in values) == 10
+
+
+class TestB:
+    """A renamed metric is not an idle server."""
+
+    def test_old_names_of_v0_are_used(self) -> None:
+        lines = [
+            f"vllm:num_requests_running{{{ID}}} 3",
+            f"vllm:num_requests_waiting{{{ID}}} 0",
+            f"vllm:num_requests_swapped{{{ID}}} 0",
+            f"vllm:gpu_cache_usage_perc{{{ID}}} 0.7",
+            *histogram("vllm:time_per_output_token_seconds", {0.025: 40, 0.05: 100}, 2.5, ID),
+        ]
+        seen = Feed({"a:8000": steady(*lines)}).read()
+        assert seen.engine_variant == "v0"
+        assert seen.number("kv_usage") == pytest.approx(0.7)
+        assert seen.distribution("itl_ms").mean == pytest.approx(25)
+        assert seen.distribution("tpot_ms").mean is None
+
+    @pytest.mark.parametrize(("prefix", "spelled"), [("ray_vllm_", "ray_vllm_"), ("kserve_vllm:", "kserve_vllm:")])
+    def test_prefixes_of_ray_and_kserve(self, prefix: str, spelled: str) -> None:
+        lines = [line.replace("vllm:", prefix) for line in (*BASE, f"vllm:generation_tokens_total{{{ID}}} @50")]
+        seen = Feed({"a:8000": steady(*lines)}).read()
+        assert seen.engine == "vllm"
+        assert seen.number("generation_tokens_per_s") == pytest.approx(50)
+        assert spelled in seen.mapping["generation_tokens"].query
+
+    def test_unknown_name_is_reported_as_missing(self) -> None:
+        lines = [line.replace("kv_cache_usage_perc", "kv_cache_utilisation") for line in BASE]
+        seen = Feed({"a:8000": steady(*lines)}).read()
+        assert seen.number("kv_usage") is None
+        assert seen.state is State.PARTIAL
+        assert any("kv_cache_usage_perc has no data" in m.reason for m in seen.missing)
+
+    def test_old_and_new_names_together_are_told(self) -> None:
+        seen = vllm(f"vllm:gpu_cache_usage_perc{{{ID}}} 0.9").read()
+        assert seen.number("kv_usage") == pytest.approx(0.4)
+        assert any("Old and new metric names" in note for note in seen.notes)
+
+
+class TestC:
+    """Ratios are never summed over replicas, percentiles never averaged, means never over a lifetime."""
+
+    def test_kv_usage_of_two_replicas_is_the_fuller_one(self) -> None:
+        two = {"a:8000": steady(*BASE), "b:8000": steady(*BASE[:2], f"vllm:kv_cache_usage_perc{{{ID}}} 0.9")}
+        seen = Feed(two).read()
+        assert seen.number("kv_usage") == pytest.approx(0.9)
+        assert seen.number("running") == 16
+        assert seen.number("replicas") == 2
+        assert {r.labels["instance"]: r.kv_usage for r in seen.replicas} == {"a:8000": 0.4, "b:8000": 0.9}
+
+    def test_quantile_of_two_replicas_comes_from_their_added_buckets(self) -> None:
+        name = "vllm:time_to_first_token_seconds"
+        fast = histogram(name, {0.1: 90, 1.0: 90}, 4.5, ID)
+        slow = histogram(name, {0.1: 0, 1.0: 10}, 9.0, ID)
+        seen = Feed({"a:8000": steady(*BASE, *fast), "b:8000": steady(*BASE, *slow)}).read()
+        ttft = seen.distribution("ttft_ms")
+        assert (ttft.p50_low, ttft.p50_high) == (0, 100)
+        assert (ttft.p95_low, ttft.p95_high) == (100, 1000)
+        assert ttft.p95 == pytest.approx(100 + 900 * 0.5)
+        assert ttft.mean == pytest.approx(1000 * 13.5 / 100)
+
+    def test_mean_is_of_the_window_not_of_the_lifetime(self) -> None:
+        def page(elapsed: float) -> str:
+            # 1,000 requests of 2.4 s long ago, then 1 a second of 42 ms.
+            count, total = 1000 + elapsed, 2400 + 0.042 * elapsed
+            name = "vllm:time_to_first_token_seconds"
+            buckets = (
+                f'{name}_bucket{{{ID},le="+Inf"}} {count}\n{name}_count{{{ID}}} {count}\n{name}_sum{{{ID}}} {total}\n'
+            )
+            return "\n".join(BASE) + "\n" + buckets
+
+        assert Feed({"a:8000": page}).read().distribution("ttft_ms").mean == pytest.approx(42)
+
+    def test_no_expression_sums_a_ratio_or_averages_quantiles(self) -> None:
+        for key, text in every_expression().items():
+            assert "histogram_quantile" not in text, key  # quantiles are computed from added buckets
+            if "/kv_usage" in key and "sum(" in text:
+                assert "/" in text, key  # only as a ratio of sums
+
+
+class TestD:
+    """Quantiles from buckets added by le, over rates."""
+
+    def test_every_histogram_is_added_by_le_over_a_rate(self) -> None:
+        found = {key: text for key, text in every_expression().items() if ".buckets" in key}
+        assert len(found) > 40
+        for key, text in found.items():
+            assert re.match(r"sum by \(le\) \(rate\(\S+_bucket\{.*\}\[300s\]\)\) or sum\(rate\(", text), key
+
+    def test_extra_labels_do_not_split_the_quantile(self) -> None:
+        name = "sglang:time_to_first_token_seconds"
+        lines = ['sglang:token_usage{model_name="m"} 0.2', 'sglang:num_running_reqs{model_name="m",priority=""} 2']
+        for streaming in ("true", "false"):
+            lines += histogram(name, {0.1: 1, 0.2: 2}, 0.2, f'model_name="m",is_streaming="{streaming}"')
+        seen = Feed({"a:30000": steady(*lines)}).read()
+        assert seen.distribution("ttft_ms").count == pytest.approx(4 * 300)
+        assert seen.distribution("ttft_ms").p50 == pytest.approx(100)
+
+
+class TestE:
+    """Seconds, milliseconds, microseconds; ratios and percent."""
+
+    def test_triton_is_converted(self) -> None:
+        lines = [
+            'nv_inference_request_success{model="ensemble",version="1"} @10',
+            'nv_inference_request_duration_us{model="ensemble",version="1"} @5000000',
+            *histogram("nv_inference_first_response_histogram_ms", {100: 5, 500: 10}, 2000, 'model="ensemble"'),
+            "nv_gpu_utilization 0.85",
+        ]
+        seen = Feed({"a:8002": steady(*lines)}).read()
+        assert seen.engine == "triton"
+        assert seen.distribution("e2e_ms").mean == pytest.approx(500)
+        assert seen.distribution("ttft_ms").mean == pytest.approx(200)
+        assert (seen.distribution("ttft_ms").p95_low, seen.distribution("ttft_ms").p95_high) == (100, 500)
+        assert seen.number("gpu_busy") == pytest.approx(0.85)
+
+    def test_dcgm_percent_mebibytes_and_millijoules(self) -> None:
+        gpu = 'gpu="0",UUID="GPU-1",Hostname="a"'
+        fields = {"DCGM_FI_DEV_GPU_UTIL": 85, "DCGM_FI_PROF_SM_ACTIVE": 0.6, "DCGM_FI_DEV_FB_USED": 1024}
+        fields |= {"DCGM_FI_DEV_FB_FREE": 1024, "DCGM_FI_DEV_FB_RESERVED": 0, "DCGM_FI_DEV_POWER_USAGE": 500}
+        lines = [f"{name}{{{gpu}}} {value}" for name, value in fields.items()]
+        seen = Feed({"a:8000": steady(*BASE), "a:9400": steady(*lines)}).read()
+        assert seen.number("gpu_busy") == pytest.approx(0.85)
+        assert seen.number("gpu_sm_active") == pytest.approx(0.6)
+        assert seen.number("gpu_memory_used_gb") == pytest.approx(1.073741824)
+        assert seen.number("gpu_memory_total_gb") == pytest.approx(2.147483648)
+        assert seen.number("power_w") == pytest.approx(500)
+
+
+class TestF:
+    """request_success_total is not success; aborts and HTTP errors are elsewhere."""
+
+    LINES = (
+        f'vllm:request_success_total{{{ID},finished_reason="stop"}} @2',
+        f'vllm:request_success_total{{{ID},finished_reason="abort"}} @0.5',
+        *histogram("vllm:time_to_first_token_seconds", {0.1: 3, 0.25: 3}, 0.2, ID),
+        'http_requests_total{handler="/v1/completions",status="2xx"} @2.6',
+        'http_requests_total{handler="/v1/completions",status="4xx"} @0.3',
+        'http_requests_total{handler="/v1/completions",status="5xx"} @0.1',
+        'http_requests_total{handler="/metrics",status="2xx"} @5',
+    )
+
+    def test_finished_aborted_failed_and_client_errors_are_apart(self) -> None:
+        seen = vllm(*self.LINES).read(selector={"model_name": "m"})
+        assert seen.number("finished_rps") == pytest.approx(2)
+        assert seen.number("aborted_rps") == pytest.approx(1)
+        assert seen.number("failed_rps") == pytest.approx(0.1)
+        assert seen.number("error_ratio") == pytest.approx(0.1 / 3.0)
+        assert seen.number("client_error_ratio") == pytest.approx(0.3 / 3.0)
+
+    def test_errors_of_another_model_are_not_ours(self) -> None:
+        other = [line.replace('"m"', '"other"') for line in BASE]
+        failing = 'http_requests_total{handler="/v1/completions",status="5xx"} @9'
+        feed = Feed({"a:8000": steady(*BASE, *self.LINES), "b:8000": steady(*other, failing)})
+        assert feed.read(selector={"model_name": "m"}).number("failed_rps") == pytest.approx(0.1)
+
+
+class TestG:
+    """The gap between tokens and the mean of a request are two things."""
+
+    def test_itl_and_tpot_are_read_from_their_own_metrics(self) -> None:
+        lines = [
+            *histogram("vllm:inter_token_latency_seconds", {0.01: 0, 0.025: 100}, 2.0, ID),
+            *histogram("vllm:request_time_per_output_token_seconds", {0.025: 0, 0.05: 2}, 0.08, ID),
+        ]
+        seen = vllm(*lines).read()
+        assert seen.distribution("itl_ms").mean == pytest.approx(20)
+        assert seen.distribution("tpot_ms").mean == pytest.approx(40)
+
+    def test_engine_with_one_of_them_says_so(self) -> None:
+        seen = Feed({"a:8000": steady("trtllm_num_requests_running 1", "trtllm_request_success_total @1")}).read()
+        assert any(m.quantity == "itl_ms" and "only the mean per request" in m.reason for m in seen.missing)
+
+
+def test_h_prompt_tokens_tell_computed_from_cached() -> None:
+    lines = [
+        f"vllm:prompt_tokens_total{{{ID}}} @1000",
+        f'vllm:prompt_tokens_by_source_total{{{ID},source="local_compute"}} @600',
+        f'vllm:prompt_tokens_by_source_total{{{ID},source="local_cache_hit"}} @400',
+    ]
+    seen = vllm(*lines).read()
+    assert seen.number("prompt_tokens_per_s") == pytest.approx(1000)
+    assert seen.number("computed_prompt_tokens_per_s") == pytest.approx(600)
+
+
+def test_i_live_token_counter_is_preferred_to_the_one_at_finish() -> None:
+    lines = [
+        'sglang:num_running_reqs{model_name="m",tp_rank="0",priority=""} 4',
+        'sglang:generation_tokens_total{model_name="m"} 0',
+        'sglang:realtime_tokens_total{model_name="m",mode="decode",tp_rank="0"} @80',
+        'sglang:realtime_tokens_total{model_name="m",mode="prefill_compute",tp_rank="0"} @300',
+    ]
+    seen = Feed({"a:30000": steady(*lines)}).read()
+    assert seen.number("generation_tokens_per_s") == pytest.approx(80)
+    assert seen.number("prompt_tokens_per_s") == pytest.approx(300)
+    late = Feed({"a:8000": steady("trtllm_num_requests_running 1", "trtllm_generation_tokens_total @5")}).read()
+    assert late.mapping["generation_tokens"].at_finish
+
+
+def test_j_spike_between_two_looks_is_seen() -> None:
+    def page(elapsed: float) -> str:
+        full = 400 <= elapsed < 430
+        kv, waiting = (1.0, 9) if full else (0.3, 0)
+        return f"{BASE[0]}\nvllm:num_requests_waiting{{{ID}}} {waiting}\nvllm:kv_cache_usage_perc{{{ID}}} {kv}\n"
+
+    seen = Feed({"a:8000": page}).read()
+    assert seen.number("kv_usage_max") == 1
+    assert seen.number("waiting_max") == 9
+    assert seen.number("waiting") == pytest.approx(0.9, rel=0.2)
+
+
+class TestK:
+    """Restarts, extrapolation, windows that are too short."""
+
+    def test_restart_is_not_a_negative_rate(self) -> None:
+        def page(elapsed: float) -> str:
+            count = 50_000 + 10 * elapsed if elapsed < 450 else 10 * (elapsed - 450)
+            return "\n".join(BASE) + f"\nvllm:generation_tokens_total{{{ID}}} {count}\n"
+
+        assert Feed({"a:8000": page}).read().number("generation_tokens_per_s") == pytest.approx(10, rel=0.05)
+
+    def test_window_below_four_scrapes_is_widened_and_told(self) -> None:
+        seen = vllm(f"vllm:generation_tokens_total{{{ID}}} @10").read(window_s=12)
+        assert seen.window_s == pytest.approx(40, rel=0.3)
+        assert seen.number("generation_tokens_per_s") == pytest.approx(10)
+        assert any("too few scrapes" in note for note in seen.notes)
+
+    def test_young_data_shrinks_the_window_instead_of_diluting_the_rate(self) -> None:
+        feed = Feed({"a:8000": steady(*BASE, f"vllm:generation_tokens_total{{{ID}}} @10")}, seconds=60)
+        seen = feed.read()
+        assert seen.number("generation_tokens_per_s") == pytest.approx(10)
+        assert seen.window_s < 80
+        assert any("goes back 60 s only" in note for note in seen.notes)
+
+
+def test_l_bucket_edges_are_numbers_and_one_token_answers_found_in_either_spelling() -> None:
+    for spelling in ("1", "1.0"):
+        lines = [
+            *histogram("vllm:request_time_per_output_token_seconds", {0.01: 5, 0.025: 10}, 0.1, ID),
+            f'vllm:request_generation_tokens_bucket{{{ID},le="{spelling}"}} @5',
+        ]
+        tpot = vllm(*lines).read().distribution("tpot_ms")
+        assert tpot.mean == pytest.approx(20)  # s: five of ten answers had one token and recorded 0
+        assert tpot.p50_low == 10
+
+
+def test_m_range_has_at_most_a_thousand_points() -> None:
+    found = vllm().backend.ranges({"x": "vector(1)"}, start_s=START, end_s=NOW, step_s=0.1)
+    assert len(found.series["x"][0].values) <= 1000
+
+
+def test_o_window_is_the_asked_one() -> None:
+    def page(elapsed: float) -> str:
+        count = 100 * min(elapsed, 300)
+        return "\n".join(BASE) + f"\nvllm:generation_tokens_total{{{ID}}} {count}\n"
+
+    feed = Feed({"a:8000": page})
+    source = source_from({"schema_version": 1, "scrape": {"targets": ["http://x"]}, "window_s": 250})
+    before = read_from(feed.backend, source, at_s=NOW - 310)
+    after = read_from(feed.backend, source, at_s=NOW - 20)
+    assert before.number("generation_tokens_per_s") == pytest.approx(100)
+    assert after.number("generation_tokens_per_s") == pytest.approx(0, abs=1e-9)
+
+
+class TestP:
+    """Nothing is counted twice."""
+
+    def test_ranks_of_one_engine_count_once(self) -> None:
+        lines = [f'sglang:num_running_reqs{{model_name="m",tp_rank="{rank}",priority=""}} 5' for rank in range(4)]
+        lines += [f'sglang:token_usage{{model_name="m",tp_rank="{rank}"}} 0.5' for rank in range(4)]
+        assert Feed({"a:30000": steady(*lines)}).read().number("running") == 5
+
+    def test_priorities_do_not_add_to_their_total(self) -> None:
+        lines = [
+            f'sglang:num_running_reqs{{model_name="m",priority="{p}"}} {n}' for p, n in (("", 5), ("1", 3), ("2", 2))
+        ]
+        assert Feed({"a:30000": steady(*lines)}).read().number("running") == 5
+
+    def test_ensemble_and_its_members_count_once(self) -> None:
+        models = ("ensemble", "preprocessing", "tensorrt_llm", "postprocessing")
+        lines = [f'nv_inference_request_success{{model="{m}",version="1"}} @4' for m in models]
+        lines += [
+            'nv_trt_llm_request_metrics{model="tensorrt_llm",request_type="scheduled"} 7',
+            'nv_trt_llm_request_metrics{model="tensorrt_llm",request_type="waiting"} 2',
+            'nv_trt_llm_request_metrics{model="tensorrt_llm",request_type="max"} 512',
+            'nv_trt_llm_kv_cache_block_metrics{model="tensorrt_llm",kv_cache_block_type="used"} 25',
+            'nv_trt_llm_kv_cache_block_metrics{model="tensorrt_llm",kv_cache_block_type="max"} 100',
+        ]
+        seen = Feed({"a:8002": steady(*lines)}).read()
+        assert seen.engine == "triton_trtllm"
+        assert seen.number("finished_rps") == pytest.approx(4)
+        assert seen.number("running") == 7
+        assert seen.number("kv_usage") == pytest.approx(0.25)
+        assert any("only ensemble is counted" in note for note in seen.notes)
+
+
+class TestQ:
+    """Families that are born with their first event."""
+
+    def test_family_that_does_not_exist_yet_is_unknown(self) -> None:
+        seen = Feed({"a:8000": steady('dynamo_frontend_inflight_requests{model="m"} 0')}).read()
+        assert seen.engine == "dynamo"
+        assert seen.number("finished_rps") is None
+        assert seen.number("error_ratio") is None
+
+    def test_no_error_series_beside_successes_is_no_error(self) -> None:
+        lines = [
+            'dynamo_frontend_inflight_requests{model="m"} 1',
+            'dynamo_frontend_requests_total{model="m",status="success"} @3',
+        ]
+        seen = Feed({"a:8000": steady(*lines)}).read()
+        assert seen.number("failed_rps") == 0
+        assert seen.number("error_ratio") == 0
+
+
+def test_r_growing_queue_shows_in_arrivals_and_state() -> None:
+    def page(elapsed: float) -> str:
+        waiting = 5 + 0.5 * elapsed
+        ttft = "\n".join(histogram("vllm:time_to_first_token_seconds", {0.1: 10}, 0.5, ID))
+        grown = re.sub(r"@(\S+)", lambda found: str(float(found.group(1)) * elapsed), ttft)
+        return f"{BASE[0]}\n{BASE[2]}\nvllm:num_requests_waiting{{{ID}}} {waiting}\n{grown}\n"
+
+    seen = Feed({"a:8000": page}).read()
+    assert seen.state is State.SATURATED
+    assert seen.number("arrivals_rps") == pytest.approx(10.5, rel=0.01)
+    assert seen.number("waiting_growth_per_s") == pytest.approx(0.5, rel=0.05)
+    assert "never emptied" in seen.reasons[0]
