@@ -224,12 +224,21 @@ def test_the_same_question_gets_the_same_bytes(keys):
     assert answer(keys, 10).model_dump_json() == answer(json.loads(json.dumps(keys)), 10).model_dump_json()
 
 
-@pytest.mark.parametrize("seed", ["0", "1"])
-def test_a_fresh_process_gives_the_same_bytes(tmp_path, seed):
-    keys = raw("Qwen/Qwen3-30B-A3B", workload={"peak_rps": 7})
+def in_a_fresh_process(keys, tmp_path, seed, *options):
+    """What the command line prints for a scenario, in a process of its own with another hash seed."""
     (tmp_path / "asked.json").write_text(json.dumps(keys))
     run = subprocess.run(
-        [sys.executable, "-m", "sizing", "plan", str(tmp_path / "asked.json"), "--json", "--alternatives", "10"],
+        [
+            sys.executable,
+            "-m",
+            "sizing",
+            "plan",
+            str(tmp_path / "asked.json"),
+            "--json",
+            "--alternatives",
+            "10",
+            *options,
+        ],
         cwd=ROOT,
         env={**os.environ, "PYTHONHASHSEED": seed},
         capture_output=True,
@@ -237,4 +246,15 @@ def test_a_fresh_process_gives_the_same_bytes(tmp_path, seed):
         check=True,
         timeout=120,
     )
-    assert run.stdout.strip() == answer(keys, 10).model_dump_json(indent=2)
+    return run.stdout.strip()
+
+
+@pytest.mark.parametrize("seed", ["0", "1"])
+def test_a_fresh_process_gives_the_same_bytes(tmp_path, seed):
+    keys = raw("Qwen/Qwen3-30B-A3B", workload={"peak_rps": 7})
+    assert in_a_fresh_process(keys, tmp_path, seed, "--analytic") == answer(keys, 10).model_dump_json(indent=2)
+
+
+def test_a_simulated_plan_is_the_same_in_every_process(tmp_path):
+    keys = raw("Qwen/Qwen3-30B-A3B", workload={"peak_rps": 7})
+    assert in_a_fresh_process(keys, tmp_path, "0") == in_a_fresh_process(keys, tmp_path, "1")
