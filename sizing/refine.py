@@ -32,8 +32,15 @@ CLOSE = 1.15
 """Candidates within so much of the best by cost (or GPUs, latency, power, as asked) may change places."""
 
 FEWEST_CANDIDATES, MOST_CANDIDATES = 2, 5
+MOST_FAILURES = 10
+"""Candidates that break a limit at any count, after which the search ends: the others are like them, only dearer."""
+
 REPORTED_REQUESTS = 12_000
 """Requests behind the percentiles of the answer, at least: some 120 beyond p99."""
+
+NOT_CONFIRMED = (
+    f"Not confirmed by simulation: the {MOST_FAILURES} best candidates break a limit there, whatever their number."
+)
 
 LARGEST_BELOW = 1.0 - 1e-6
 """A capacity that was found broken is stated as just below."""
@@ -113,6 +120,9 @@ def refined(scenario: Scenario, *, alternatives: int = ALTERNATIVES, seed: int =
     out = excluded(question, evaluated, everything.rows)
     if not len(decided.ranked):
         return infeasible(question, out)
+    if decided.winner not in decided.search.found:
+        answer = plan(scenario, alternatives=alternatives)
+        return answer.model_copy(update={"confidence": f"{answer.confidence} {NOT_CONFIRMED}"})
     chosen = shortlist(decided.sized, decided.evaluated, decided.ranked, alternatives)
     figures = _Figures(decided)
     answer = composed(
@@ -129,9 +139,11 @@ def planned_by_simulation(question: Question) -> Planned | None:
     if question.scenario.workload.mode == "offline":
         return planned(question)
     decided = decide(question, evaluate(question, all_configurations(question)), seed=0)
-    found = decided.search.found[decided.winner] if len(decided.ranked) else None
-    if found is None:
+    if not len(decided.ranked):
         return None
+    found = decided.search.found.get(decided.winner)
+    if found is None:
+        return planned(question)
     return Planned(
         row=decided.evaluated.candidates.rows[decided.winner], working=found.instances,
         replica=replica_at(question, decided.search.evaluated, decided.winner),
@@ -152,7 +164,9 @@ def decide(question: Question, evaluated: Evaluated, seed: int) -> Decided:
         simulated = [k for k in ranked if int(sized.index[k]) in search.found]
         if not len(ranked) or int(sized.index[ranked[0]]) in search.found:
             break
-        if len(search.found) >= MOST_CANDIDATES and simulated:
+        cost = _measure(question, sized)
+        near = bool(simulated) and cost[simulated[0]] <= CLOSE * cost[ranked[0]]
+        if len(search.found) >= (MOST_CANDIDATES if near else MOST_FAILURES):
             ranked = np.array(simulated + [k for k in ranked if int(sized.index[k]) not in search.found])
             break
         search.simulate(int(sized.index[ranked[0]]))
@@ -161,10 +175,7 @@ def decide(question: Question, evaluated: Evaluated, seed: int) -> Decided:
 
 def _close(question: Question, evaluated: Evaluated, sized: Sized, ranked: NDArray[np.intp]) -> list[int]:
     """The best of the screen and what is near it: one of every GPU, engine and format, best first."""
-    measure = {
-        "cost": np.where(np.isfinite(sized.usd_per_hour), sized.usd_per_hour, np.inf), "gpus": sized.gpus,
-        "latency": sized.e2e_s, "energy": np.where(np.isfinite(sized.power_kw), sized.power_kw, np.inf),
-    }[question.scenario.deployment.objective]
+    measure = _measure(question, sized)
     found: list[int] = []
     seen: set[object] = set()
     for k in ranked:
@@ -176,6 +187,15 @@ def _close(question: Question, evaluated: Evaluated, sized: Sized, ranked: NDArr
             found.append(int(sized.index[k]))
         seen.add(trait)
     return found
+
+
+def _measure(question: Question, sized: Sized) -> Floats:
+    """What the objective counts first; infinite where it is not known."""
+    counted = {
+        "cost": sized.usd_per_hour, "gpus": sized.gpus.astype(np.float64), "latency": sized.e2e_s,
+        "energy": sized.power_kw,
+    }[question.scenario.deployment.objective]
+    return np.asarray(np.nan_to_num(counted, nan=np.inf), dtype=np.float64)
 
 
 class _Figures:

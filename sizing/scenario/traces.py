@@ -24,6 +24,7 @@ GROUPS = 200
 WINDOW_S, MOST_WINDOWS = 60.0, 2880
 """A rate is counted over a minute; over longer windows where a trace would have more than two days of them."""
 
+SHORTEST_S = 1.0
 FEWEST_GAPS = 30
 MOST_CV = 20.0
 
@@ -43,6 +44,9 @@ def with_traces(raw: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
             trace = beside(folder, asked["trace"])
         except InvalidTrace as error:
             problems += [p for p in (f"workload.{key}: {said}" for said in error.problems) if p not in problems]
+            continue
+        if about is None and trace.duration_s < SHORTEST_S:
+            problems.append(f"workload.{key}: {asked['trace']} covers less than a second: too short for a rate.")
             continue
         found = arrivals_in(trace) if about is None else {"groups": groups_of(trace.tokens[about])}
         completed[key] = {"trace": asked["trace"], **found}
@@ -85,7 +89,7 @@ def arrivals_in(trace: Trace) -> dict[str, Any]:
 
     A last window that is not full counts with the one before it.
     """
-    duration = max(trace.duration_s, 1e-3)
+    duration = trace.duration_s
     window = max(min(WINDOW_S, duration), duration / MOST_WINDOWS)
     count = max(int(duration / window + 1e-9), 1)
     index = np.minimum((trace.time_s / window).astype(np.int64), count - 1)

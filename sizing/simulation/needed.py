@@ -26,6 +26,9 @@ from sizing.simulation.stability import largest_stable_rps
 FIRST_REQUESTS, MOST_REQUESTS, GROWTH = 3_000, 12_000, 4
 """Requests of the first run at a count, and how far it grows (each time by the factor) while the finding is unclear."""
 
+TAIL_REQUESTS = 40.0
+"""Requests beyond the asked percentile that are simulated before a count is given up as unclear."""
+
 IN_FLIGHT_ROUNDS = 20.0
 """Requests simulated at least per request in flight: an engine with 500 sequences needs longer to settle."""
 
@@ -34,8 +37,8 @@ BURST_ROUNDS = 40.0
 
 MOST_SETTLING = 48_000
 WARM_UP_SHARE = 0.15
-FARTHEST = 4
-"""A count beyond so many times the first guess (plus 8) is not looked at: the limit is broken without load."""
+FARTHEST, FARTHER = 2, 4
+"""A count beyond so many times the first guess (plus 4) is not looked at: the limit is broken without load."""
 
 STEP_SHARE = 0.04
 """First step away from the guess, as a share of it."""
@@ -124,7 +127,8 @@ def decided(case: Case, instances: int) -> tuple[Outcome, bool]:
     bursts = case.arrivals.bursts
     cycle = (bursts.on_s + bursts.off_s) * case.arrivals.rate_rps / instances if bursts else 0.0
     settling = min(int(max(IN_FLIGHT_ROUNDS * case.in_flight, BURST_ROUNDS * cycle)), MOST_SETTLING)
-    requests, most = max(FIRST_REQUESTS, settling), max(MOST_REQUESTS, settling)
+    tail = int(TAIL_REQUESTS / (1.0 - case.limits.percentile / 100.0))
+    requests, most = max(FIRST_REQUESTS, settling), max(MOST_REQUESTS, settling, tail)
     while True:
         outcome = run(case, instances, requests)
         found = finding(outcome, case.limits)
@@ -163,10 +167,10 @@ def needed(case: Case, guess: int) -> Needed | None:
 def fewest(met: Callable[[int], bool], *, least: int, guess: int) -> int | None:
     """The smallest count from ``least`` on for which ``met`` holds: growing steps from ``guess``, then bisection.
 
-    ``met`` must hold for every larger count once it holds. None when it does not hold up to 4 x guess + 8.
+    ``met`` must hold for every larger count once it holds. None when it does not hold up to 2 x guess + 4.
     """
     guess = max(guess, least)
-    most = FARTHEST * guess + 8
+    most = FARTHEST * guess + FARTHER
     step = max(round(STEP_SHARE * guess), 1)
     if met(guess):
         good, bad = guess, least - 1

@@ -15,7 +15,7 @@ from sizing.cli import main
 from sizing.question import understand
 from sizing.refine import planned_by_simulation, refined
 from sizing.simulation.arrivals import Arrivals
-from sizing.simulation.needed import FARTHEST, RESOLUTION, fewest, share_of
+from sizing.simulation.needed import FARTHER, FARTHEST, RESOLUTION, fewest, share_of
 from sizing.simulation.run import simulate
 from tests.sizing.asking import LLAMA_8B, raw
 
@@ -42,13 +42,13 @@ def test_the_search_finds_the_smallest_count_within_its_resolution(true: int, gu
 
     found = fewest(met, least=least, guess=guess)
     start = max(guess, least)
-    if true > FARTHEST * start + 8:
+    if true > FARTHEST * start + FARTHER:
         assert found is None
         return
     smallest = max(true, least)
     assert found is not None
     assert smallest <= found <= smallest + int(RESOLUTION * found)
-    assert len(tried) <= 2 + 2 * math.ceil(math.log2(FARTHEST * start + 8))
+    assert len(tried) <= 2 + 2 * math.ceil(math.log2(FARTHEST * start + FARTHER))
 
 
 def test_requests_that_go_anywhere_at_random_are_poisson_at_each_instance() -> None:

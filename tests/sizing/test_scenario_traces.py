@@ -95,6 +95,7 @@ def test_groups_keep_the_mean_and_the_order() -> None:
         ("1,100,10\nsoon,100,10\n", "workload.input_tokens: trace.csv, row 3: timestamp is not a time: “soon”."),
         ("1,-5,10\n", "workload.input_tokens: trace.csv, row 2: input_tokens must be at least 1, not -5."),
         ("", "workload.input_tokens: trace.csv holds no requests."),
+        ("5,100,10\n", "workload.arrivals: trace.csv covers less than a second: too short for a rate."),
     ],
 )
 def test_a_faulty_trace_is_a_sentence_by_row(tmp_path: Path, rows: str, said: str, capsys) -> None:
