@@ -62,7 +62,7 @@ class Anchored:
     ``misfit`` is the mean square of log(measured / calibrated) in units of the noise; above 1 it widens the interval.
     ``lowest`` and ``highest`` are the loads of the anchors in requests in flight per instance; ``before`` and ``after``
     the median absolute error of the anchors' ITL (throughput where none was measured), ``ratio`` their median of
-    measured / predicted before; ``surprise`` the largest factor in prior standard deviations.
+    measured / predicted before; ``surprise`` that ratio or the largest factor, in prior standard deviations.
     """
 
     model: Model
@@ -202,7 +202,7 @@ def fit_anchors(
         before=_median_error(before),
         after=_median_error(after),
         ratio=float(np.exp(np.median(before))),
-        surprise=float(np.max(np.abs(found.x / widths))),
+        surprise=float(max(np.max(np.abs(found.x / widths)), abs(np.median(before)) / widths[0])),
         name=name,
     )
 
