@@ -8,7 +8,7 @@ import pytest
 
 from collectors.benchmarks import BenchmarkPoint, Deployment, LatencyStats
 from sizing.benchmark_check import QUANTITIES, Check, check
-from sizing.catalog import resolve_model
+from sizing.catalog import gpus, resolve_model
 from sizing.scenario.schema import Benchmark
 from ui.benchmarks.comparison import comparison_table
 from ui.benchmarks.library import COLUMNS, library
@@ -16,7 +16,7 @@ from ui.benchmarks.scenario import benchmark_of, source_of
 from ui.benchmarks.upload import preview_table
 from ui.figures.benchmark import benchmark_alt_text, build_benchmark
 from ui.figures.evidence import build_evidence, drawn, evidence_alt_text
-from ui.figures.template import MAX_POINTS
+from ui.figures.template import MAX_POINTS, log_ticks
 
 MODEL = resolve_model("meta-llama/Llama-3.3-70B-Instruct")[0]
 STATED = Deployment(model=MODEL.id, gpu="h100_sxm", engine="vllm", weight_precision="fp8", tp=4, gpus=4)
@@ -129,6 +129,18 @@ def test_library_holds_every_measurement_with_source_and_licence() -> None:
     assert len(rows) == 6777
     assert rows[["source", "licence", "link", "place"]].notna().all().all()
     assert set(COLUMNS) <= set(rows.columns)
+
+
+def test_library_names_every_gpu_as_the_catalogue_does() -> None:
+    assert set(library()["gpu_id"]) <= set(gpus())
+
+
+@pytest.mark.parametrize("values", [(3.0, 4.0), (0.7, 25.0), (1.0, 90_000.0)])
+def test_a_logarithmic_axis_always_has_ticks_around_its_values(values: tuple[float, float]) -> None:
+    ticks = log_ticks(values)["tickvals"]
+    assert ticks[0] < values[0]
+    assert ticks[-1] > values[1]
+    assert sum(values[0] / 2 <= tick <= 2 * values[1] for tick in ticks) >= 2
 
 
 def test_evidence_figure_draws_what_states_both() -> None:

@@ -7,6 +7,7 @@ from functools import cache
 import pandas as pd
 import streamlit as st
 
+from sizing.catalog import resolve_gpu
 from sizing.evidence import evidence_frame
 from sizing.evidence_sources import SOURCES, source_url
 from sizing.scenario.schema import Scenario
@@ -39,8 +40,9 @@ def library() -> pd.DataFrame:
     frame = evidence_frame()
     sources = {name: source.label for name, source in SOURCES.items()}
     out = pd.DataFrame({name: frame[name] for name in COLUMNS if name in frame.columns})
-    out["gpu_id"] = frame["gpu"]
-    out["gpu"] = frame["gpu"].map(lambda g: label("gpu", g))
+    known = {name: resolve_gpu(name) for name in frame["gpu"].unique()}
+    out["gpu_id"] = frame["gpu"].map({name: gpu.id for name, gpu in known.items()})
+    out["gpu"] = frame["gpu"].map({name: gpu.name for name, gpu in known.items()})
     out["engine"] = frame["engine"].fillna("not stated").map(lambda e: label("engine", e))
     out["weight_precision"] = frame["weight_precision"].fillna("not stated").map(lambda p: label("prec", p))
     out["mode"] = frame["mode"].map(MODES)

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from sizing.benchmark_check import Compared, Quantity
 from sizing.scenario.schema import BenchmarkPoint
-from ui.figures.template import INK, NEUTRAL, alpha, axis, layout, message, palette
+from ui.figures.template import INK, NEUTRAL, alpha, axis, layout, log_ticks, message, palette
 
 _NOTHING = "Nothing of this kind was measured."
 _LOG_FROM = 8.0
@@ -91,7 +91,7 @@ def benchmark_alt_text(points: Sequence[BenchmarkPoint], rows: Sequence[Compared
 def _scale(values: Sequence[float]) -> dict[str, Any]:
     """A linear axis from zero, or a logarithmic one where the values span much."""
     if min(values) > 0 and max(values) / min(values) >= _LOG_FROM:
-        return {"type": "log", "dtick": "D2"}
+        return log_ticks(values)
     return {"rangemode": "tozero"}
 
 

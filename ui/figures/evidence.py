@@ -8,7 +8,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from sizing.format import count
-from ui.figures.template import MAX_POINTS, axis, hardware_look, layout, message
+from ui.figures.template import MAX_POINTS, axis, hardware_look, layout, log_ticks, message
 
 _NOTHING = "Hardly any of these measurements states both ITL and output tokens/s."
 
@@ -32,8 +32,8 @@ def build_evidence(rows: pd.DataFrame, *, dark: bool = False) -> go.Figure:
         data=data,
         layout=layout(
             dark=dark, height=520,
-            xaxis=axis("Mean ITL (ms)", type="log", dtick="D2"),
-            yaxis=axis("Output tokens/s per GPU (tokens/s)", type="log", dtick=1),
+            xaxis=axis("Mean ITL (ms)", **log_ticks(found["itl_ms_mean"])),
+            yaxis=axis("Output tokens/s per GPU (tokens/s)", **log_ticks(found["per_gpu"])),
         ),
     )  # fmt: skip
 

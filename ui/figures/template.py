@@ -7,6 +7,8 @@ points by marker, areas by pattern.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -27,6 +29,9 @@ INK = {False: "#1B2530", True: "#E8ECF0"}
 """Text inside a figure that Streamlit does not colour (labels of annotations)."""
 
 TEXT_SIZE = 14
+
+_MANY_DECADES = 1e3
+"""Ratio of largest to smallest from which on a logarithmic axis has a tick per decade only."""
 
 MAX_POINTS = 5_000
 """Most points a figure sends to a browser."""
@@ -114,6 +119,16 @@ def layout(*, dark: bool, **more: Any) -> dict[str, Any]:
 def axis(title: str, **more: Any) -> dict[str, Any]:
     """An axis with its title, unit included, in sizes that carry on a projector."""
     return {"title": {"text": title, "font": {"size": TEXT_SIZE + 1}}, "tickfont": {"size": TEXT_SIZE}, **more}
+
+
+def log_ticks(values: Iterable[float]) -> dict[str, Any]:
+    """A logarithmic axis with ticks at 1, 2 and 5 of every decade that the values (> 0) touch."""
+    known = list(values)
+    low, high = min(known), max(known)
+    decades = range(math.floor(math.log10(low)) - 1, math.ceil(math.log10(high)) + 2)
+    steps = (1, 2, 5) if high / low < _MANY_DECADES else (1,)
+    ticks = [step * 10.0**decade for decade in decades for step in steps]
+    return {"type": "log", "tickvals": ticks, "ticktext": [f"{tick:,.10g}" for tick in ticks]}
 
 
 def alpha(colour: str, opacity: float) -> str:
