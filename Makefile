@@ -22,15 +22,16 @@ run:
 	@$(ENSURE_VENV) requirements.txt
 	@$(IN_VENV) streamlit run app.py --server.port "$(PORT)" --server.address "$(ADDRESS)"
 
-# All three checks run, so that a complaint about style does not hide a failing test. pytest is last: its list of skipped tests
-# stands at the end.
+# All checks run, so that a complaint about style does not hide a failing test. Journeys in the browser run one after the other;
+# everything else in two processes. Exit status 5 (nothing selected by PYTEST_ARGS) is no failure.
 test:
 	@$(ENSURE_VENV) requirements.txt requirements-test.txt
 	@tests/install_system_packages.sh
 	@failed=; \
 	$(IN_VENV) ruff check . || failed="$$failed ruff"; \
 	$(IN_VENV) mypy || failed="$$failed mypy"; \
-	$(IN_VENV) pytest $(PYTEST_ARGS) || failed="$$failed pytest"; \
+	$(IN_VENV) pytest -n 2 -m "not e2e" $(PYTEST_ARGS) || [ $$? -eq 5 ] || failed="$$failed pytest"; \
+	$(IN_VENV) pytest -m e2e $(PYTEST_ARGS) || [ $$? -eq 5 ] || failed="$$failed browser"; \
 	[ -z "$$failed" ] || { echo "make test FAILED:$$failed"; exit 1; }
 
 lint:
