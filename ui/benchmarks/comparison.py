@@ -97,7 +97,7 @@ def _chart_and_table(benchmark: Benchmark, found: Check, *, dark: bool) -> None:
     if quantity not in shown:
         quantity = shown[0]
     points = benchmark.points
-    st.plotly_chart(build_benchmark(points, found.rows, quantity, dark=dark), key="benchmark_chart",
+    st.plotly_chart(build_benchmark(points, found.rows, quantity, dark=dark), key=f"benchmark_chart_{quantity}",
                     alt=benchmark_alt_text(points, found.rows, quantity), config={"displaylogo": False})
     if quantity == "ttft_ms" and any(p.mode == "fixed_concurrency" for p in points):
         st.caption(f":material/info: {COHORT}")

@@ -78,7 +78,10 @@ def draw_library(*, dark: bool) -> None:
         return
     st.caption(f"{count(len(found))} measurements match; {count(len(drawn(found)))} of them state both ITL and output "
                "tokens/s and are in the chart.")
-    st.plotly_chart(build_evidence(found, dark=dark), key="evidence_chart", alt=evidence_alt_text(found),
+    figure = build_evidence(found, dark=dark)
+    # Another kind of axis is another chart: a browser that turns one into the other logs errors.
+    kind = f"{figure.layout.xaxis.type}_{figure.layout.yaxis.type}"
+    st.plotly_chart(figure, key=f"evidence_chart_{kind}", alt=evidence_alt_text(found),
                     config={"displaylogo": False})
     _table(found)
     st.caption(

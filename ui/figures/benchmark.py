@@ -9,11 +9,9 @@ import plotly.graph_objects as go
 
 from sizing.benchmark_check import Compared, Quantity
 from sizing.scenario.schema import BenchmarkPoint
-from ui.figures.template import INK, NEUTRAL, alpha, axis, layout, log_ticks, message, palette
+from ui.figures.template import INK, NEUTRAL, alpha, axis, layout, message, palette, spread_out
 
 _NOTHING = "Nothing of this kind was measured."
-_LOG_FROM = 8.0
-"""Ratio of the largest value to the smallest from which on an axis is logarithmic."""
 
 
 class Words(NamedTuple):
@@ -68,13 +66,13 @@ def build_benchmark(
             "hovertemplate": f"%{{x:,.4~g}}: measured {name} %{{y:,.3~r}}<extra></extra>",
         },
     ]  # fmt: skip
-    scale = _scale(loads)
-    if "type" in scale:
-        scale = {"type": "log", "tickvals": loads, "ticktext": [f"{x:g}" for x in loads]}
+    scale = spread_out(loads)
+    if scale["type"] == "log":
+        scale |= {"tickvals": loads, "ticktext": [f"{x:g}" for x in loads]}
     return go.Figure(
         data=data,
         layout=layout(dark=dark, height=360, xaxis=axis(load_title(mode), **scale),
-                      yaxis=axis(title, **_scale([v for r in found for v in (r.measured, r.predicted)]))),
+                      yaxis=axis(title, **spread_out([v for r in found for v in (r.measured, r.predicted)]))),
     )  # fmt: skip
 
 
@@ -86,13 +84,6 @@ def benchmark_alt_text(points: Sequence[BenchmarkPoint], rows: Sequence[Compared
     name = words(quantity, points[found[0].point].mode).name
     inside = sum(r.within for r in found)
     return f"Measured and predicted {name} at {len(found)} loads; {inside} of them within the 80 % interval."
-
-
-def _scale(values: Sequence[float]) -> dict[str, Any]:
-    """A linear axis from zero, or a logarithmic one where the values span much."""
-    if min(values) > 0 and max(values) / min(values) >= _LOG_FROM:
-        return log_ticks(values)
-    return {"rangemode": "tozero"}
 
 
 def _line(name: str, x: list[float], y: list[float], colour: str, dash: str) -> dict[str, Any]:

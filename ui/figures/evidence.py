@@ -8,7 +8,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from sizing.format import count
-from ui.figures.template import MAX_POINTS, axis, hardware_look, layout, log_ticks, message
+from ui.figures.template import MAX_POINTS, axis, hardware_look, layout, message, spread_out
 
 _NOTHING = "Hardly any of these measurements states both ITL and output tokens/s."
 
@@ -22,7 +22,7 @@ def drawn(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def build_evidence(rows: pd.DataFrame, *, dark: bool = False) -> go.Figure:
-    """Measured points; both axes logarithmic, as the library spans three decades."""
+    """Measured points; axes are logarithmic where they span much, as in the whole library."""
     found = drawn(rows)
     if len(found) < FEWEST:
         return message(_NOTHING, dark=dark)
@@ -32,8 +32,8 @@ def build_evidence(rows: pd.DataFrame, *, dark: bool = False) -> go.Figure:
         data=data,
         layout=layout(
             dark=dark, height=520,
-            xaxis=axis("Mean ITL (ms)", **log_ticks(found["itl_ms_mean"])),
-            yaxis=axis("Output tokens/s per GPU (tokens/s)", **log_ticks(found["per_gpu"])),
+            xaxis=axis("Mean ITL (ms)", **spread_out(found["itl_ms_mean"].tolist())),
+            yaxis=axis("Output tokens/s per GPU (tokens/s)", **spread_out(found["per_gpu"].tolist())),
         ),
     )  # fmt: skip
 
@@ -53,7 +53,7 @@ def evidence_alt_text(rows: pd.DataFrame) -> str:
 def _gpu(gpu: str, rows: pd.DataFrame, *, dark: bool) -> dict[str, Any]:
     look = hardware_look(gpu, dark=dark)
     return {
-        "type": "scatter", "mode": "markers", "name": look.name, "x": rows["itl_ms_mean"].tolist(),
+        "type": "scatter", "mode": "markers", "name": look.name, "showlegend": True, "x": rows["itl_ms_mean"].tolist(),
         "y": rows["per_gpu"].tolist(),
         "marker": {"color": look.colour, "symbol": look.symbol, "size": 7, "opacity": 0.7},
         "customdata": rows[["model", "engine", "weight_precision", "mode", "source"]].to_numpy().tolist(),

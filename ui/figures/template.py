@@ -7,8 +7,7 @@ points by marker, areas by pattern.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -30,8 +29,8 @@ INK = {False: "#1B2530", True: "#E8ECF0"}
 
 TEXT_SIZE = 14
 
-_MANY_DECADES = 1e3
-"""Ratio of largest to smallest from which on a logarithmic axis has a tick per decade only."""
+LOG_FROM, MANY_DECADES = 8.0, 1e3
+"""Ratios of the largest value to the smallest from which on an axis is logarithmic, and has a tick per decade only."""
 
 MAX_POINTS = 5_000
 """Most points a figure sends to a browser."""
@@ -121,14 +120,12 @@ def axis(title: str, **more: Any) -> dict[str, Any]:
     return {"title": {"text": title, "font": {"size": TEXT_SIZE + 1}}, "tickfont": {"size": TEXT_SIZE}, **more}
 
 
-def log_ticks(values: Iterable[float]) -> dict[str, Any]:
-    """A logarithmic axis with ticks at 1, 2 and 5 of every decade that the values (> 0) touch."""
-    known = list(values)
-    low, high = min(known), max(known)
-    decades = range(math.floor(math.log10(low)) - 1, math.ceil(math.log10(high)) + 2)
-    steps = (1, 2, 5) if high / low < _MANY_DECADES else (1,)
-    ticks = [step * 10.0**decade for decade in decades for step in steps]
-    return {"type": "log", "tickvals": ticks, "ticktext": [f"{tick:,.10g}" for tick in ticks]}
+def spread_out(values: Sequence[float]) -> dict[str, Any]:
+    """A logarithmic axis where the values span much, with ticks at 1, 2 and 5 or at whole decades; else from zero."""
+    low, high = min(values), max(values)
+    if low <= 0 or high / low < LOG_FROM:
+        return {"type": "linear", "rangemode": "tozero"}
+    return {"type": "log", "dtick": "D2" if high / low < MANY_DECADES else 1}
 
 
 def alpha(colour: str, opacity: float) -> str:
