@@ -62,7 +62,9 @@ def sentence(
     gpus_high: int | None,
 ) -> str:
     """The north-star sentence: GPUs, load, latency against its limit, cost, what limits, how sure."""
-    price = f", for {usd(cost.usd_per_month)} a month" if cost.usd_per_month is not None else ", list price unknown"
+    part = " for the GPUs alone" if cost.covers == "gpus_only" else ""
+    known = cost.usd_per_month is not None
+    price = f", for {usd(cost.usd_per_month)} a month{part}" if known else ", list price unknown"
     return (
         f"{count(deployed.gpus)} x {row.gpu.name} ({replicas(row, deployed)}) serve "
         f"{requests_per_s(question.demand.peak_rps)} with {key_latency(question, latency)}{price}; limited by {bound}; "
@@ -94,6 +96,18 @@ def sure(low: int, high: int | None) -> str:
 def _gpus(number: int) -> str:
     """"1 GPU", "8 GPUs"."""
     return f"{count(number)} GPU{'s' if number != 1 else ''}"
+
+
+def beyond_context(question: Question) -> str:
+    """Why the model cannot serve requests of mean length; "" when its context window holds them or is unknown."""
+    window = question.model.max_context
+    tokens = question.traffic.input_tokens + question.traffic.output_tokens
+    if window is None or tokens <= window:
+        return ""
+    return (
+        f"{question.model.id} cannot serve this: prompt and output need {count(tokens)} tokens, its context "
+        f"window holds {count(window)}."
+    )
 
 
 def infeasible(question: Question, excluded: tuple[Excluded, ...]) -> str:

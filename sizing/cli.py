@@ -46,7 +46,7 @@ def _parser() -> argparse.ArgumentParser:
     simulate.add_argument("--trace", type=Path, metavar="TRACE", help="CSV or Parquet trace that replaces the traffic")
     simulate.add_argument("--json", action="store_true", help="print the whole result as JSON")
     simulate.add_argument("--hours", type=_hours, help="simulated time (default: one hour, or the whole trace)")
-    simulate.add_argument("--seed", type=int, default=0, help="same seed, same requests (default 0)")
+    simulate.add_argument("--seed", type=_seed, default=0, help="same seed, same requests (default 0)")
     simulate.set_defaults(run=_simulate)
     day = commands.add_parser("day", help="instances over the day, from a profile or trace in the scenario")
     day.add_argument("scenario", type=Path, help="scenario in YAML or JSON")
@@ -74,6 +74,20 @@ def _workers(text: str) -> int:
     if not text.isdigit() or not 1 <= int(text) <= 1000:
         raise argparse.ArgumentTypeError("must be a whole number from 1 to 1000")
     return int(text)
+
+
+def _seed(text: str) -> int:
+    """A whole number from 0 to 2^32 - 1."""
+    if not text.isdecimal() or int(text) >= 2**32:
+        raise argparse.ArgumentTypeError("must be a whole number from 0 to 4,294,967,295")
+    return int(text)
+
+
+def _writable(path: Path) -> Path:
+    """A file to write, checked before the work is done. Raises InvalidScenario when its folder does not exist."""
+    if not path.parent.is_dir():
+        raise InvalidScenario([f"--out: there is no folder {path.parent}."])
+    return path
 
 
 def _count(text: str) -> int:
@@ -178,7 +192,11 @@ def _day(asked: argparse.Namespace) -> int:
 def _predict(asked: argparse.Namespace) -> int:
     from sizing.points import predict_points, read_points, write_points
 
-    write_points(predict_points(read_points(asked.points)), asked.out)
+    out = _writable(asked.out)
+    answered = predict_points(read_points(asked.points))
+    write_points(answered, out)
+    failed = int((answered["error"].fillna("") != "").sum())
+    print(f"{len(answered):,} rows, {failed:,} without an answer (column error): {asked.out}")
     return 0
 
 
@@ -196,6 +214,7 @@ def _sweep(asked: argparse.Namespace) -> int:
     from sizing.cluster import dask_executors
     from sizing.sweep import processes, read_sweep, sweep
 
+    out = _writable(asked.out)
     base, axes = read_sweep(asked.sweep)
     local = processes(asked.workers or os.cpu_count() or 1)
 
@@ -205,7 +224,7 @@ def _sweep(asked: argparse.Namespace) -> int:
 
     with dask_executors(asked.scheduler) if asked.scheduler else nullcontext(local) as executors:
         table = sweep(base, axes, executors, progress)
-    table.to_csv(asked.out, index=False)
+    table.to_csv(out, index=False)
     failed = int((table["error"] != "").sum())
-    print(f"{len(table):,} scenarios answered, {failed:,} without an answer (column error): {asked.out}")
+    print(f"{len(table):,} scenarios, {failed:,} without an answer (column error): {asked.out}")
     return 0

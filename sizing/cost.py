@@ -59,6 +59,7 @@ def cost_of(option: HardwareOption, systems: int, output_tokens_per_s: float) ->
         per_million = per_hour / (rate * SECONDS_PER_HOUR) * TOKENS_PER_MILLION
     return Cost(
         basis=option.basis,
+        covers=option.price_covers,
         system_usd=option.system_usd,
         purchase_usd=None if option.system_usd is None else count * option.system_usd,
         usd_per_hour=per_hour,

@@ -18,6 +18,7 @@ from sizing.candidates import Floats
 from sizing.capacity import at_rate
 from sizing.checks import number_between, whole_number
 from sizing.cost import HOURS_PER_MONTH
+from sizing.demand import MAX_RPS
 from sizing.errors import SizingError
 from sizing.format import count, ms, requests_per_s, usd
 from sizing.quantity import Result, quantity
@@ -211,7 +212,8 @@ def _best(question: Question, evaluated: Evaluated, fleet: _Fleet, what: str) ->
     rps, row = float(rates[i]), evaluated.candidates.rows[i]
     instances = int(fleet.instances[i])
     traffic = question.traffic
-    business = in_business_terms(rps, traffic.input_tokens, traffic.output_tokens, question.demand)
+    rps_told = min(rps, MAX_RPS)
+    business = in_business_terms(rps_told, traffic.input_tokens, traffic.output_tokens, question.demand)
     return Served(
         requests_per_s=rps,
         configuration=row.label,

@@ -101,9 +101,11 @@ def composed(
     bound = answer.limited_by(evaluated, index)
     better = frontier(question, evaluated, sized, winner)
     around_better = spread_of(question, evaluated, better, np.arange(len(better.index)))
+    said = answer.sentence(question, row, deployed, latency, cost, bound, low, high)
+    beyond = answer.beyond_context(question)
     return Plan(
-        answer=answer.sentence(question, row, deployed, latency, cost, bound, low, high),
-        feasible=True,
+        answer=f"{beyond} By memory and speed alone: {said}" if beyond else said,
+        feasible=not beyond,
         peak_rps=question.demand.peak_rps,
         deployment=deployed,
         per_instance=one,
@@ -153,6 +155,7 @@ def _warnings(
         *(() if measured else rules.about_evidence(row)),
         *rules.about_benchmark(question, row),
         *rules.about_limits(question, evaluated, sized, winner),
+        *rules.about_interval(bool(np.isinf(around.e2e_s[1, 0])), _gpu_range(around, 0)[1]),
         *rules.about_accuracy(question, row),
         *rules.about_purchase(question, deployed, sized.options[winner]),
         *rules.about_ranking(question, sized, sized.options[winner]),
@@ -170,8 +173,9 @@ def _assumed(question: Question, evaluated: Evaluated, index: int) -> tuple[str,
         f"{row.engine.sequences(row.gpu):,} "
         f"sequences, {row.engine.memory_fraction:.0%} of GPU memory, chunked prefill.",
         f"KV cache in {'FP8' if row.kv_precision == 'fp8' else '16 bit'}.",
-        "Percentiles come from the analytic load model: stationary load, first come first served, replicas share the "
-        "load evenly.",
+        "Percentiles come from the analytic load model: stationary load, first come first served, each replica sees "
+        "random arrivals of its own. Routing that evens out the load (round robin, least loaded) makes TTFT shorter: "
+        "simulate it.",
     ]
     if row.engine.runs_as != row.engine.id:
         notes.append(f"{row.engine.label} has no measurements of its own: step times of {row.engine.runs_as} are used.")

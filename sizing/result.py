@@ -127,6 +127,10 @@ class Cost(Result):
     """List cost of the deployment; None where no price is known."""
 
     basis: str = quantity("Cost basis", help="What the figure covers and where the price comes from.")
+    covers: str = quantity(
+        "Price covers", help="complete (whole systems), gpus_only (without server and network) or unknown.",
+        default="unknown",
+    )
     system_usd: float | None = quantity("Price per system", "USD", "price list", "List price of one system.")
     purchase_usd: float | None = quantity("Purchase", "USD", "systems x price", "List price of all systems.")
     usd_per_hour: float | None = quantity("Cost per hour", "USD/h", "purchase / depreciation, or cloud list price",

@@ -171,14 +171,20 @@ def about_accuracy(question: Question, row: Configuration) -> Iterator[PlanWarni
         code="quantized_weights",
         severity="info",
         source="catalogue: quantization.csv",
-        message=f"{row.precision.label} weights: {row.precision.accuracy} of answer quality; test it on your "
-                f"task.{seen}",
+        message=f"{row.precision.label} weights change the answers a little: test them on your task.{seen}",
         fix=Fix(key="deployment.precisions", value=["bf16", "fp16", "fp8"], label="Consider only 16 bit and FP8"),
     )
 
 
 def about_purchase(question: Question, deployed: Deployed, option: HardwareOption) -> Iterator[PlanWarning]:
     """Price, spares and idle GPUs."""
+    if question.scenario.deployment.location == "hybrid":
+        yield PlanWarning(
+            code="hybrid_as_on_prem",
+            severity="warning",
+            source="cost model",
+            message="Hybrid is priced as on premises for the whole peak: bursts in the cloud are not priced yet.",
+        )
     if option.price_covers == "unknown":
         yield PlanWarning(
             code="price_unknown",
@@ -259,6 +265,22 @@ def about_evidence(row: Configuration) -> Iterator[PlanWarning]:
             message="No benchmark with pipeline stages is in the evidence library: an assumed loss of "
             f"{percent(1 - PIPELINE_EFFICIENCY)} stands for uneven stages.",
         )
+
+
+def about_interval(overloads: bool, gpus_high: int | None) -> Iterator[PlanWarning]:
+    """The load fits at the centre of the interval, but not at its slow end."""
+    if not overloads:
+        return
+    enough = "No number of GPUs meets the limits there."
+    if gpus_high is not None:
+        enough = f"{count(gpus_high)} GPUs hold there, too."
+    yield PlanWarning(
+        code="interval_open",
+        severity="info",
+        source="conformal interval",
+        message="Sized at the centre: at the slow end of the 80 % interval of the step times this deployment would be "
+        f"overloaded. {enough}",
+    )
 
 
 def about_limits(question: Question, evaluated: Evaluated, sized: Sized, winner: int) -> Iterator[PlanWarning]:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
+
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from ui import state
-from ui.format import as_markdown
 
 ENTERED = "entered_through_app"
 """Session key that app.py sets before it runs a page."""
+
+_MARKUP = re.compile(r"[\[\]<>`*$:\\]")
+"""Characters that a badge would read as markup, a link to another host among them."""
 
 GOTO = "goto"
 """Parameter that names the page a link asked for, while it passes through app.py."""
@@ -41,7 +45,8 @@ def header(title: str) -> DeltaGenerator:
 
 def chip(scenario: str) -> None:
     """The name of the scenario that the page is about."""
-    st.badge(as_markdown(scenario) or "Untitled", icon=":material/topic:", help="The scenario on this page.")
+    name = _MARKUP.sub(" ", scenario).strip() or "Untitled"
+    st.badge(name, icon=":material/topic:", help="The scenario on this page.")
 
 
 def footer() -> None:

@@ -18,7 +18,7 @@ Location = Literal["on_prem", "cloud", "hybrid"]
 Objective = Literal["cost", "gpus", "latency", "energy"]
 StepSource = Literal["roofline", "kernel"]
 
-Tokens = Annotated[float, Field(gt=0, le=10_000_000, allow_inf_nan=False)]
+Tokens = Annotated[float, Field(ge=1, le=10_000_000, allow_inf_nan=False)]
 Rate = Annotated[float, Field(gt=0, le=1_000_000, allow_inf_nan=False)]
 Milliseconds = Annotated[float, Field(gt=0, le=86_400_000, allow_inf_nan=False)]
 Percentile = Annotated[float, Field(ge=50, le=99.9, allow_inf_nan=False)]

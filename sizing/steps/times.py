@@ -79,6 +79,7 @@ class StepTimes:
             prefill_s=self.prefill_s[index],
             prefill_work_s=self.prefill_work_s[index],
             source=self.source,
+            prompt_step_s=self.prompt_step_s if isinstance(self.prompt_step_s, float) else self.prompt_step_s[index],
         )
 
     def replaced(self, index: NDArray[np.intp], other: StepTimes) -> StepTimes:

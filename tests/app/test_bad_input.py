@@ -13,10 +13,10 @@ BAD = [
     ("isl", "abc", "Prompt length: “abc” is not a number; enter a number of tokens, for example 3500."),
     ("isl", "nan", "Prompt length: “nan” is not a number; enter a number of tokens, for example 3500."),
     ("isl", "inf", "Prompt length: “inf” is not a number; enter a number of tokens, for example 3500."),
-    ("isl", "-5", "Prompt length must be more than 0 tokens; -5 was entered."),
-    ("isl", "0", "Prompt length must be more than 0 tokens; 0 was entered."),
+    ("isl", "-5", "Prompt length must be at least 1 tokens; -5 was entered."),
+    ("isl", "0", "Prompt length must be at least 1 tokens; 0 was entered."),
     ("isl", "1e12", "Prompt length must be at most 10,000,000 tokens; 1,000,000,000,000 was entered."),
-    ("osl", "-1", "Output length must be more than 0 tokens; -1 was entered."),
+    ("osl", "-1", "Output length must be at least 1 tokens; -1 was entered."),
     ("rps", "", "Peak load is empty: enter a number in requests/s, for example 31."),
     ("rps", "1e12", "Peak load must be at most 1,000,000 requests/s; 1,000,000,000,000 was entered."),
     ("ttft", "0", "TTFT limit must be more than 0 ms; 0 was entered."),
@@ -107,5 +107,5 @@ def test_config_json_is_sized(size: AppTest) -> None:
 def test_text_with_markdown_is_shown_as_text(size: AppTest) -> None:
     size.text_input(key="name").set_value("**Bold** $x$ :red[y] <script>").run()
     badge = next(m.value for m in size.markdown if "topic" in m.value)
-    assert r"\*\*Bold\*\*" in badge
-    assert r"\<script\>" in badge
+    assert "Bold" in badge
+    assert not set("*$<>`") & set(badge)

@@ -133,8 +133,8 @@ _HARDWARE = (
     _many("tp", "TP", "Tensor parallelism: GPUs that share every layer.", "deployment.tp"),
     _many("pp", "PP", "Pipeline parallelism: groups of layers on different GPUs.", "deployment.pp"),
     _many("ep", "EP", "Expert parallelism: GPUs over which experts are spread.", "deployment.ep"),
-    _choice("where", "Where", "On-premises is priced per system bought, cloud per hour, hybrid as a base on-premises "
-            "with bursts in the cloud.", "deployment.location"),
+    _choice("where", "Where", "On-premises is priced per system bought, cloud per hour, hybrid as on-premises, "
+            "because cloud bursts are not priced yet.", "deployment.location"),
     _switch("own", "Add an accelerator of your own", "Sized from its datasheet like every other."),
     Field(key="own_name", kind="text", label="Accelerator name", help="Any name; it appears in the answer.",
           example="NextGen 200"),
