@@ -1,4 +1,4 @@
-"""Command line: ``python -m sizing plan | simulate | day | predict | catalog``. Exit code 0, or 2 on bad input."""
+"""Command line: ``python -m sizing COMMAND``, see ``--help`` for the commands. Exit code 0, or 2 on bad input."""
 
 from __future__ import annotations
 

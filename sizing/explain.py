@@ -9,7 +9,7 @@ from sizing.format import count, gigabytes, large, ms, percent, requests_per_s, 
 from sizing.question import Question
 from sizing.result import Business, Cost, Deployed, Explained, Latencies, PerInstance
 
-LOAD_SOURCE = "Little (1961); Pollaczek-Khinchine; Sakasegawa (1977): module sizing.load"
+LOAD_SOURCE = "Little (1961); Pollaczek-Khinchine; Kelly (1979); Halfin and Whitt (1981): module sizing.load"
 MEMORY_SOURCE = "module sizing.memory; Kwon et al., PagedAttention (SOSP 2023)"
 
 

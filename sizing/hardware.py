@@ -147,9 +147,7 @@ def street_price(gpu_id: str) -> tuple[float | None, str, str]:
     """Price of one accelerator in USD (middle of the range of all price points), its kinds, its sources.
 
     ``(lowest + highest) / 2``; a price per superchip counts for two GPUs, a price of used cards or without a date
-    for none: it is not
-    what
-    a new deployment pays. (None, "", "") when nothing is known. Source: gpu_street_prices.csv.
+    for none: it is not what a new deployment pays. (None, "", "") when nothing is known. Source: gpu_street_prices.csv.
     """
     rows = [row for row in street_prices() if row.gpu_id == gpu_id and row.kind != "used" and row.date != "undated"]
     points = [

@@ -212,8 +212,8 @@ def _best(question: Question, evaluated: Evaluated, fleet: _Fleet, what: str) ->
     rps, row = float(rates[i]), evaluated.candidates.rows[i]
     instances = int(fleet.instances[i])
     traffic = question.traffic
-    rps_told = min(rps, MAX_RPS)
-    business = in_business_terms(rps_told, traffic.input_tokens, traffic.output_tokens, question.demand)
+    served = (rps, traffic.input_tokens, traffic.output_tokens, question.demand)
+    business = in_business_terms(*served) if rps <= MAX_RPS else None  # beyond any load the engine is asked for
     return Served(
         requests_per_s=rps,
         configuration=row.label,

@@ -4,8 +4,7 @@ Prefill and decode share the engine. With B sequences decoding, a token takes th
 prefill work that arrives meanwhile; Little's law ties B to the request rate. Every array is (C, K): C candidates, K
 points of growing concurrency. Sources: Little (1961); Pollaczek-Khinchine for the prompt queue; a birth-death
 process for waiting on a free sequence slot; chunked prefill after Agrawal et al., "Sarathi-Serve" (OSDI 2024). This
-is the analytic
-screen: it assumes stationary arrivals and first-come-first-served prompts.
+is the analytic screen: it assumes stationary arrivals and first-come-first-served prompts.
 """
 
 from __future__ import annotations
@@ -82,9 +81,8 @@ def steady_state(
     rate(B) = B / (P + D x decode(B) + max(B - 1, 0) x W): a request holds its place for its own prefill P, for
     D = OSL - 1 decode steps, and while the engine works W on the prompt of each of the others (Little's law, work
     conservation). ITL(B) = decode(B) + B x W / D; an answer of one token has no gap that a prompt could interrupt.
-    TTFT =
-    rest of the running step + prompt queue + slot queue + own prefill, each chunk of which shares its step with the
-    decoding sequences. Validity: against the simulator, ``docs/LOAD_MODEL.md``.
+    TTFT = rest of the running step + prompt queue + slot queue + own prefill, each chunk of which shares its step with
+    the decoding sequences. Validity: against the simulator, ``docs/LOAD_MODEL.md``.
     """
     alone = times.prefill_s[:, None]
     gaps = max(traffic.output_tokens - 1.0, 0.0)
