@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sizing import answer, rules
+from sizing.batch_limits import screened
 from sizing.business import in_business_terms
 from sizing.catalog import data_version
 from sizing.compose import candidate_of, cost_in, deployed_as, latencies_of, load_curve_of, per_instance_of
@@ -19,7 +20,7 @@ from sizing.question import Question, understand
 from sizing.ranking import frontier, order, shortlist
 from sizing.result import Excluded, Latencies, Plan, PlanWarning
 from sizing.scenario.schema import Scenario
-from sizing.screen import Evaluated, Sized, all_configurations, evaluate, size
+from sizing.screen import Evaluated, Sized, all_configurations, size
 from sizing.spread import Spread, spread
 from sizing.version import ENGINE_VERSION
 
@@ -39,7 +40,7 @@ def plan(scenario: Scenario, *, alternatives: int = ALTERNATIVES) -> Plan:
     if scenario.measured is not None:
         return measured_plan(question)
     everything = all_configurations(question)
-    evaluated = evaluate(question, everything)
+    evaluated = screened(question, everything)
     sized = size(question, evaluated)
     ranked = order(sized, evaluated, scenario.deployment.objective)
     out = excluded(question, evaluated, everything.rows)

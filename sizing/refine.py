@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from sizing.batch_limits import screened
 from sizing.candidates import Floats
 from sizing.compose import MS, latencies_of
 from sizing.exclusion import excluded
@@ -20,7 +21,7 @@ from sizing.question import Question, understand
 from sizing.ranking import order, shortlist
 from sizing.result import Latencies, Latency, Plan
 from sizing.scenario.schema import Scenario
-from sizing.screen import Evaluated, Sized, all_configurations, evaluate, size
+from sizing.screen import Evaluated, Sized, all_configurations, size
 from sizing.simulation.drive import Outcome
 from sizing.simulation.layout import E2E, ITL, TTFT
 from sizing.simulation.needed import Case, Needed, in_flight_of, needed, settled
@@ -115,7 +116,7 @@ def refined(scenario: Scenario, *, alternatives: int = ALTERNATIVES, seed: int =
     if scenario.measured is not None or scenario.workload.mode == "offline":
         return plan(scenario, alternatives=alternatives)
     everything = all_configurations(question)
-    evaluated = evaluate(question, everything)
+    evaluated = screened(question, everything)
     decided = decide(question, evaluated, seed)
     out = excluded(question, evaluated, everything.rows)
     if not len(decided.ranked):
@@ -138,7 +139,7 @@ def planned_by_simulation(question: Question) -> Planned | None:
     """The deployment of :func:`refined`, to be simulated; that of the screen for offline use."""
     if question.scenario.workload.mode == "offline":
         return planned(question)
-    decided = decide(question, evaluate(question, all_configurations(question)), seed=0)
+    decided = decide(question, screened(question, all_configurations(question)), seed=0)
     if not len(decided.ranked):
         return None
     found = decided.search.found.get(decided.winner)

@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from sizing.batch_limits import screened
 from sizing.candidates import Configuration, table
 from sizing.memory import memory_fit
 from sizing.question import Question
 from sizing.ranking import order
 from sizing.scenario.schema import Burst, Gamma, LengthSpread, LengthTrace, Profile, TraceArrivals
 from sizing.scenario.schema import Length as AskedLength
-from sizing.screen import Evaluated, all_configurations, evaluate, size
+from sizing.screen import Evaluated, all_configurations, size
 from sizing.simulation.arrivals import Arrivals, Bursts
 from sizing.simulation.fleet import Replica
 from sizing.simulation.grid import Speculation, roofline_grid
@@ -35,7 +36,7 @@ class Planned:
 
 def planned(question: Question) -> Planned | None:
     """What the plan would choose; None when nothing meets the limits."""
-    evaluated = evaluate(question, all_configurations(question))
+    evaluated = screened(question, all_configurations(question))
     sized = size(question, evaluated)
     ranked = order(sized, evaluated, question.scenario.deployment.objective)
     if not len(ranked):
@@ -73,7 +74,7 @@ def as_replica(question: Question, row: Configuration, *, speculation: Speculati
     block = float(engine.block_tokens)
     held = math.ceil(tokens / block) * block
     per_rank = float(memory.kv_available[0] / max(float(memory.kv_per_sequence[0]), 1.0))
-    sequences = engine.sequences(row.gpu) * row.dp
+    sequences = min(engine.sequences(row.gpu) * row.dp, row.batch_limit or engine.sequences(row.gpu) * row.dp)
     return Replica(
         grid=roofline_grid(question.model, row, sequences, speculation=speculation), max_sequences=sequences,
         token_budget=max(float(engine.budget(row.gpu) * row.pp * row.dp), sequences * (speculation.draft_tokens + 1.0)),
