@@ -11,9 +11,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from sizing.candidates import Floats
-from sizing.load import SteadyState, Variability, drift, in_flight_variance, prompt_queue, slot_queue
+from sizing.load import SteadyState, Variability, drift, gamma_quantile, in_flight_variance, prompt_queue, slot_queue
 from sizing.steps.times import StepTimes, Traffic
 
 NEVER_FULL = 1.0 - 1e-9
@@ -55,6 +57,10 @@ class FirstToken:
     var: Floats
     busy: Floats
 
+    def at(self, percentile: float) -> Floats:
+        """Time to first token at a percentile over requests, (N, K)."""
+        return self.floor_s + gamma_quantile(self.mean_s - self.floor_s, self.var, percentile)
+
 
 def first_token(one: PrefillTimes, rps: Floats, transfer_s: Floats, variability: Variability) -> FirstToken:
     """Queue for earlier prompts + own prefill + transfer of the KV cache, at ``rps`` (N, K) of one prefill instance.
@@ -86,6 +92,14 @@ class Decoding:
     rps: Floats
     mean_s: Floats
     var: Floats
+
+    def take(self, index: NDArray[np.intp]) -> Decoding:
+        """The configurations at ``index``."""
+        return Decoding(**{name: values[index] for name, values in vars(self).items()})
+
+    def gap_s(self, percentile: float) -> Floats:
+        """Mean gap between the tokens of one request at a percentile over requests, (N, K)."""
+        return np.asarray(self.mean_s + float(ndtri(percentile / 100.0)) * np.sqrt(self.var))
 
     def at(self, rps: Floats) -> tuple[Floats, Floats, Floats]:
         """Concurrency, mean and variance of the gap at ``rps`` (N, M)."""
