@@ -35,7 +35,7 @@ def screened(question: Question, everything: Candidates) -> Evaluated:
 
 def with_batch_limits(question: Question, evaluated: Evaluated) -> Evaluated:
     """The candidates, those with a cap where one saves an instance, or as far as the scenario names the caps."""
-    if not len(evaluated) or question.scenario.workload.mode == "offline" and not _named(question):
+    if not len(evaluated) or (question.scenario.workload.mode == "offline" and not _named(question)):
         return evaluated
     if _named(question):
         return _with_named(question, evaluated)
@@ -107,7 +107,7 @@ def first_of_each(group: NDArray[np.int64], value: Floats | NDArray[np.int64], c
 
 
 def limited(question: Question, evaluated: Evaluated, rows: Rows, caps: Floats) -> Evaluated:
-    """The candidates at ``rows``, each with its cap (N,); step times are interpolated between the concurrencies known."""
+    """The candidates at ``rows``, each with its cap (N,); step times between known concurrencies are interpolated."""
     memory = evaluated.memory.take(rows)
     slots = np.minimum(memory.max_concurrency, caps)
     times, known = evaluated.times.take(rows), evaluated.state.concurrency[rows]

@@ -199,10 +199,11 @@ def _warnings(
 def _assumed(question: Question, evaluated: Evaluated, index: int) -> tuple[str, ...]:
     """Engine settings the answer rests on."""
     row = evaluated.candidates.rows[index]
+    capped = f" ({row.engine.batch_option})" if row.batch_limit and row.engine.batch_option else ""
     notes = [
         f"{row.engine.label}: {row.engine.budget(row.gpu):,} tokens per step, at most "
-        f"{row.batch_limit or row.engine.sequences(row.gpu):,} "
-        f"sequences{f' ({row.engine.batch_option})' if row.batch_limit and row.engine.batch_option else ''}, {row.engine.memory_fraction:.0%} of GPU memory, chunked prefill.",
+        f"{row.batch_limit or row.engine.sequences(row.gpu):,} sequences{capped}, "
+        f"{row.engine.memory_fraction:.0%} of GPU memory, chunked prefill.",
         f"KV cache in {'FP8' if row.kv_precision == 'fp8' else '16 bit'}.",
         "Percentiles come from the analytic load model: stationary load, first come first served, each replica sees "
         "random arrivals of its own. Routing that evens out the load (round robin, least loaded) makes TTFT shorter: "

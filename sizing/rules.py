@@ -216,7 +216,8 @@ def about_purchase(question: Question, deployed: Deployed, option: HardwareOptio
             severity="info",
             source="arithmetic",
             message=f"The systems hold {deployed.gpus_bought} GPUs, {deployed.gpus} are used: {idle} more "
-            f"instance{'s' if idle > 1 else ''}{' of either kind' if deployed.prefill else ''} would cost nothing extra.",
+            f"instance{'s' if idle > 1 else ''}{' of either kind' if deployed.prefill else ''} would cost nothing "
+            "extra.",
             fix=Fix(
                 key="deployment.spare_instances",
                 value=question.scenario.deployment.spare_instances + idle,
@@ -238,9 +239,9 @@ def _room_for_more(deployed: Deployed, option: HardwareOption) -> int:
     if deployed.prefill is None or deployed.decode is None:
         each = deployed.tp * deployed.pp * deployed.dp
         return deployed.systems * (option.gpus // each) - deployed.instances
-    kinds = [(p.instances, p.tp * p.pp * p.dp) for p in (deployed.prefill, deployed.decode)]
+    (n_p, g_p), (n_d, g_d) = ((p.instances, p.tp * p.pp * p.dp) for p in (deployed.prefill, deployed.decode))
     more = 0
-    while systems_for_both(*((n + more + 1, g) for n, g in kinds), option.gpus) <= deployed.systems:
+    while systems_for_both((n_p + more + 1, g_p), (n_d + more + 1, g_d), option.gpus) <= deployed.systems:
         more += 1
     return more
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -46,7 +47,7 @@ def pool(row: Configuration, working: int, spares: int, max_rps: float, peak_rps
 
 
 def deployed_as(question: Question, sized: SizedPools, k: int) -> Deployed:
-    """What to deploy for pair ``k``: parallelism at the top is that of a decode instance, instances are of both kinds."""
+    """What to deploy for pair ``k``: parallelism at the top is of a decode instance, instances count both kinds."""
     (prefill, row), pools, option = rows_of(sized, k), sized.pools, sized.options[k]
     peak = question.demand.peak_rps
     each = [
@@ -207,5 +208,5 @@ def load_curve_of(question: Question, sized: SizedPools, k: int) -> tuple[LoadPo
 
 def taken(sized: SizedPools, rows: Rows) -> SizedPools:
     """The pairs at ``rows``."""
-    plain = {k: v[rows] for k, v in vars(sized).items() if isinstance(v, np.ndarray)}
+    plain: dict[str, Any] = {k: v[rows] for k, v in vars(sized).items() if isinstance(v, np.ndarray)}
     return replace(sized, **plain, pools=sized.pools.take(rows), options=tuple(sized.options[int(r)] for r in rows))

@@ -37,8 +37,8 @@ class PrefillTimes:
 def prefill_times(times: StepTimes, ways: Floats, budget: Floats, traffic: Traffic) -> PrefillTimes:
     """Engine time of a prompt: arithmetic W, plus the fixed part of a step, which as many prompts share as fit into it.
 
-    single = W + F / ways, full = W + F / (ways x max(1, floor(budget / new tokens))) with F = alone - W x ways; ways are
-    the pipeline stages and attention-DP ranks that work on different prompts.
+    single = W + F / ways, full = W + F / (ways x max(1, floor(budget / new tokens))) with F = alone - W x ways; ways
+    are the pipeline stages and attention-DP ranks that work on different prompts.
     """
     work = times.prefill_work_s
     fixed = np.maximum(times.prefill_s - work * ways, 0.0) / ways

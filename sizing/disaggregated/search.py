@@ -8,12 +8,13 @@ only an E2E limit joins them, and is then met by more instances of either kind.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sizing.batch_limits import first_of_each
-from sizing.candidates import Floats
+from sizing.candidates import Configuration, Floats
 from sizing.capacity import rate_at_limit
 from sizing.cost import cheapest_option
 from sizing.disaggregated.load import (
@@ -70,7 +71,8 @@ class Pools:
 
     def take(self, index: Rows) -> Pools:
         """The pairs at ``index``."""
-        return replace(self, **{k: v[index] for k, v in vars(self).items() if isinstance(v, np.ndarray)})
+        plain: dict[str, Any] = {k: v[index] for k, v in vars(self).items() if isinstance(v, np.ndarray)}
+        return replace(self, **plain)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,7 +166,7 @@ def prefill_capacity(question: Question, evaluated: Evaluated, rows: Rows) -> Fl
 def longest_transfer(question: Question, evaluated: Evaluated, rows: Rows) -> Floats:
     """Seconds of a KV transfer over the network through a single GPU, (N,)."""
     c = evaluated.candidates
-    network = c.column(lambda r: network_bytes_per_s(r.gpu))[rows]
+    network = c.column(_network)[rows]
     kv = prompt_kv_bytes(question.model, c, question.traffic.input_tokens)[rows]
     return transfer_s(kv, np.ones(len(rows)), network)
 
@@ -173,7 +175,7 @@ def prefill_stable(question: Question, evaluated: Evaluated, rows: Rows, one: Pr
     """Requests/s of a prefill instance that never waits for work, or as many as its network sends away."""
     c = evaluated.candidates
     kv = prompt_kv_bytes(question.model, c, question.traffic.input_tokens)[rows]
-    network = c.column(lambda r: network_bytes_per_s(r.gpu))[rows] * c.dp[rows]
+    network = c.column(_network)[rows] * c.dp[rows]
     sent_s = kv * largest_share(question.model, c)[rows] / network
     return np.asarray(1.0 / np.maximum(one.full_s, sent_s))
 
@@ -202,7 +204,7 @@ def decode_capacity(question: Question, evaluated: Evaluated, rows: Rows) -> Flo
 
 
 def _fewest_gpus(question: Question, evaluated: Evaluated, rows: Rows, rps: Floats) -> Rows:
-    """Positions of the rows of every unit that could carry the peak with the fewest GPUs, then with the most to spare."""
+    """Positions of the rows of every unit that could carry the peak with the fewest GPUs, then with most to spare."""
     c = evaluated.candidates
     gpus = instances_needed(question.demand.peak_rps, rps) * c.gpus[rows]
     spare = rps / c.gpus[rows]
@@ -291,13 +293,21 @@ def sized(question: Question, pools: Pools) -> SizedPools:
     )
 
 
+def _inside(row: Configuration) -> float:
+    return inside_bytes_per_s(row.gpu)
+
+
+def _network(row: Configuration) -> float:
+    return network_bytes_per_s(row.gpu)
+
+
 def exact_transfer(question: Question, pools: Pools, inside: NDArray[np.bool_]) -> Floats:
     """Seconds of a transfer with the share that passes the busiest GPU of either instance, (N,)."""
     c = pools.evaluated.candidates
-    links = [c.column(lambda r, of=of: of(r.gpu))[pools.decode] for of in (inside_bytes_per_s, network_bytes_per_s)]
+    near, far = (c.column(speed)[pools.decode] for speed in (_inside, _network))
     share = largest_share(question.model, c)
     kv = prompt_kv_bytes(question.model, c, question.traffic.input_tokens)[pools.decode]
-    return transfer_s(kv, np.maximum(share[pools.prefill], share[pools.decode]), np.where(inside, *links))
+    return transfer_s(kv, np.maximum(share[pools.prefill], share[pools.decode]), np.where(inside, near, far))
 
 
 def served_by_pools(sized: SizedPools | None) -> frozenset[str]:
