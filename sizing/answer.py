@@ -54,7 +54,7 @@ def _of(instances: int, one: Configuration | Pool) -> str:
     return f"{count(instances)} {'replica' if instances == 1 else 'replicas'} of {ways_of(one)}"
 
 
-def ways_of(one: Configuration | Pool) -> str:
+def ways_of(one: Configuration | Pool | Deployed) -> str:
     """How an instance is spread over its GPUs: "TP4 PP2", "one GPU"."""
     ways = (("TP", one.tp), ("PP", one.pp), ("EP", one.ep), ("DP", one.dp))
     return " ".join(f"{name}{n}" for name, n in ways if n > 1) or "one GPU"
