@@ -203,7 +203,9 @@ def _ways(notes: str) -> tuple[tuple[int, int, int, int], tuple[int, int, int, i
     return None
 
 
-def _published(row: Mapping[Hashable, object], gap_ms: float, prefill: tuple[int, ...], decode: tuple[int, ...]) -> Published:
+def _published(
+    row: Mapping[Hashable, object], gap_ms: float, prefill: tuple[int, ...], decode: tuple[int, ...]
+) -> Published:
     model, _ = resolve_model(str(row["model"]))
     isl, osl, users = (float(str(row[k])) for k in ("isl", "osl", "concurrency_or_batch"))
     question = understand(Scenario.model_validate({

@@ -252,8 +252,8 @@ def about_pools(deployed: Deployed, link: str, instead: int | None) -> Iterator[
     yield PlanWarning(
         code="disaggregated_serving", severity="info", source=f"engine documentation: {deployed.engine}",
         message="Prefill and decode run apart: this takes a router that knows both pools and moves every prompt's KV "
-        f"cache over the {link}; one pool cannot help the other when the mix of prompts and answers changes. Few such deployments "
-        f"are in the evidence library: benchmark it before buying.{saved}",
+        f"cache over the {link}; one pool cannot help the other when the mix of prompts and answers changes. Few "
+        f"such deployments are in the evidence library: benchmark it before buying.{saved}",
         fix=Fix(key="deployment.serving", value=["aggregated"], label="Consider aggregated serving only"),
     )
 
