@@ -12,12 +12,12 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sizing.candidates import Candidates, Floats
+from sizing.candidates import Floats
 from sizing.capacity import Bound, Capacity, Percentiles, rate_at_limit
 from sizing.load import NEARLY_FULL, SteadyState, concurrency_grid
 from sizing.memory import MemoryFit
 from sizing.question import Question
-from sizing.screen import Evaluated, evaluate, instances_needed, under_load
+from sizing.screen import Evaluated, instances_needed, under_load
 
 TRIED = (1.0, 1.1, 1.2, 1.4)
 """Caps tried, as multiples of the concurrency at which the mean gap reaches its limit."""
@@ -26,11 +26,6 @@ BEST_OF_UNIT = 3
 """Configurations of each GPU, engine and number format that are tried: those that could need the fewest GPUs."""
 
 Rows = NDArray[np.intp]
-
-
-def screened(question: Question, everything: Candidates) -> Evaluated:
-    """Everything about the candidates that fit in memory, each with the batch limit that serves the question best."""
-    return with_batch_limits(question, evaluate(question, everything))
 
 
 def with_batch_limits(question: Question, evaluated: Evaluated) -> Evaluated:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
-
 import numpy as np
 
 from sizing.candidates import Configuration, Floats
 from sizing.compose import GB, MS
 from sizing.cost import cost_of
 from sizing.disaggregated.search import (
-    Rows,
     SizedPools,
     at_loads,
     at_peak,
@@ -204,9 +200,3 @@ def load_curve_of(question: Question, sized: SizedPools, k: int) -> tuple[LoadPo
         )
         for j, rate in enumerate(rates[0])
     )
-
-
-def taken(sized: SizedPools, rows: Rows) -> SizedPools:
-    """The pairs at ``rows``."""
-    plain: dict[str, Any] = {k: v[rows] for k, v in vars(sized).items() if isinstance(v, np.ndarray)}
-    return replace(sized, **plain, pools=sized.pools.take(rows), options=tuple(sized.options[int(r)] for r in rows))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sizing import Scenario, plan
-from sizing.batch_limits import first_of_each, interpolated, limited, proposals, screened, with_batch_limits
+from sizing.batch_limits import first_of_each, interpolated, limited, proposals, with_batch_limits
 from sizing.question import Question, understand
 from sizing.refine import Search
 from sizing.screen import Evaluated, all_configurations, evaluate, instances_needed
@@ -44,7 +44,7 @@ def test_a_cap_carries_more_where_the_itl_limit_binds() -> None:
 
 def test_the_simulator_needs_fewer_instances_with_the_cap_too() -> None:
     question = asked()
-    capped = Search(question, screened(question, all_configurations(question)), 0)
+    capped = Search(question, with_batch_limits(question, base(question)), 0)
     free = Search(question, base(question), 0)
     free.simulate(0)
     capped.simulate(0)
@@ -85,7 +85,7 @@ def test_a_cap_at_the_maximum_changes_nothing() -> None:
 
 def test_named_limits_are_kept_and_the_best_of_them_chosen() -> None:
     question = asked(batch_limits=[4, 40, 8])
-    found = screened(question, all_configurations(question))
+    found = with_batch_limits(question, base(question))
     assert found.candidates.rows[0].batch_limit == 40
     assert found.memory.max_concurrency[0] == 40
     answer = plan(question.scenario)
