@@ -15,9 +15,10 @@ from bench.table import Row
 from sizing.question import understand
 from sizing.scenario.schema import Scenario
 from sizing.simulation.arrivals import Arrivals
+from sizing.simulation.choice import planned
 from sizing.simulation.drive import Outcome, drive
 from sizing.simulation.fleet import Fleet, Routing
-from sizing.simulation.planned import lengths_of, planned
+from sizing.simulation.planned import lengths_of
 from sizing.simulation.pool import Measurement
 
 NAME = "Simulator: Llama 3 8B on H100, 1000/200 tokens (p95 3000/600), about 64 sequences per replica"

@@ -6,7 +6,7 @@ from sizing.candidates import Configuration
 from sizing.capacity import Bound
 from sizing.format import count, ms, requests_per_s, significant, usd
 from sizing.question import Question
-from sizing.result import Cost, Deployed, Excluded, Latencies
+from sizing.result import Cost, Deployed, Excluded, Latencies, Pool
 from sizing.screen import Evaluated
 from sizing.uncertainty import Interval
 
@@ -16,6 +16,9 @@ STILL_GROWING = 1.10  # rate gained by the last doubling of concurrency, above w
 def limited_by(evaluated: Evaluated, index: int) -> str:
     """What sets the capacity of one instance, in words."""
     bound = Bound(int(evaluated.capacity.bound[index]))
+    limit = evaluated.candidates.rows[index].batch_limit
+    if limit is not None and bound in (Bound.TTFT, Bound.ITL, Bound.SATURATION):
+        return f"the ITL limit (decode latency), which a batch limit of {limit} holds"
     if bound is Bound.TTFT:
         return "the TTFT limit (prompt queue and prefill)"
     if bound is Bound.ITL:
@@ -35,13 +38,26 @@ def limited_by(evaluated: Evaluated, index: int) -> str:
 
 
 def replicas(row: Configuration, deployed: Deployed) -> str:
-    """4 replicas of TP2 on one DGX H100"."""
-    ways = (
-        " ".join(f"{n}{v}" for n, v in (("TP", row.tp), ("PP", row.pp), ("EP", row.ep), ("DP", row.dp)) if v > 1)
-        or "one GPU"
-    )
-    plural = "replica" if deployed.instances == 1 else "replicas"
-    return f"{count(deployed.instances)} {plural} of {ways} on {systems_named(deployed.systems, deployed.system)}"
+    """"4 replicas of TP2 on one DGX H100"; "6 prefill + 10 decode GPUs: 3 replicas of TP2 + 10 of one GPU on ..."."""
+    on = f"on {systems_named(deployed.systems, deployed.system)}"
+    if deployed.prefill is not None and deployed.decode is not None:
+        prefill, decode = deployed.prefill, deployed.decode
+        return (
+            f"{count(prefill.gpus)} prefill + {count(decode.gpus)} decode GPUs: {_of(prefill.instances, prefill)} + "
+            f"{count(decode.instances)} of {ways_of(decode)} {on}"
+        )
+    return f"{_of(deployed.instances, row)} {on}"
+
+
+def _of(instances: int, one: Configuration | Pool) -> str:
+    """ "4 replicas of TP2"."""
+    return f"{count(instances)} {'replica' if instances == 1 else 'replicas'} of {ways_of(one)}"
+
+
+def ways_of(one: Configuration | Pool | Deployed) -> str:
+    """How an instance is spread over its GPUs: "TP4 PP2", "one GPU"."""
+    ways = (("TP", one.tp), ("PP", one.pp), ("EP", one.ep), ("DP", one.dp))
+    return " ".join(f"{name}{n}" for name, n in ways if n > 1) or "one GPU"
 
 
 def systems_named(number: int, name: str) -> str:

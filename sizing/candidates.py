@@ -30,7 +30,10 @@ DP_SIZES = (1, 2, 4, 8, 16)
 
 @dataclass(frozen=True, kw_only=True)
 class Configuration:
-    """One deployment of one instance: what runs where and in which number format."""
+    """One deployment of one instance: what runs where and in which number format.
+
+    ``batch_limit`` caps the sequences in flight below what memory and engine allow; None where nothing is capped.
+    """
 
     gpu: Gpu
     engine: Engine
@@ -40,6 +43,7 @@ class Configuration:
     pp: int = 1
     ep: int = 1
     dp: int = 1
+    batch_limit: int | None = None
 
     @property
     def gpus(self) -> int:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from sizing.errors import InvalidScenario, SizingError
 from sizing.format import count, ms, requests_per_s, usd
-from sizing.result import Plan
+from sizing.result import Deployed, Plan, Pool
 
 INVALID_INPUT = 2
 
@@ -122,15 +122,22 @@ def _plan(asked: argparse.Namespace) -> int:
     return 0
 
 
+def _deployed(d: Deployed) -> str:
+    """What is deployed, both kinds of instances where prefill and decode run apart."""
+    runs = f"{d.gpu} {d.engine} {d.weight_precision}"
+    pools = [(name, p) for name, p in (("prefill ", d.prefill), ("decode ", d.decode)) if p is not None]
+    kinds: list[tuple[str, Deployed | Pool]] = [*pools] if pools else [("", d)]
+    said = [f"{p.instances} {name}x {runs} TP{p.tp} PP{p.pp} EP{p.ep} DP{p.dp}" for name, p in kinds]
+    return " + ".join(said) + (f", batch limit {d.batch_limit}" if d.batch_limit is not None else "")
+
+
 def as_text(plan: Plan) -> str:
     """The plan for a terminal: answer, figures, warnings, alternatives, excluded."""
     lines = [plan.answer, ""]
     if plan.deployment and plan.latency and plan.per_instance:
         d = plan.deployment
         lines += [
-            f"Deployment    {d.instances} x {d.gpu} {d.engine} {d.weight_precision} TP{d.tp} PP{d.pp} EP{d.ep} "
-            f"DP{d.dp} on "
-            f"{d.systems} x {d.system}",
+            f"Deployment    {_deployed(d)} on {d.systems} x {d.system}",
             f"Capacity      {requests_per_s(plan.per_instance.max_rps)} per instance; limited by {plan.limited_by}",
             *(
                 f"{name:13} p50 {ms(v.p50)}, p95 {ms(v.p95)}, p99 {ms(v.p99)}"
@@ -149,9 +156,8 @@ def as_text(plan: Plan) -> str:
     if plan.alternatives:
         lines += ["", "Alternatives"]
         lines += [
-            f"  {count(a.deployment.gpus):>5} x {a.deployment.gpu:20} {a.deployment.engine:7} "
-            f"{a.deployment.weight_precision:9} TP{a.deployment.tp} PP{a.deployment.pp} EP{a.deployment.ep} "
-            f"DP{a.deployment.dp}  TTFT {ms(a.ttft_ms):>8}  ITL {ms(a.itl_ms):>8}  {usd(a.usd_per_month)} a month"
+            f"  {count(a.deployment.gpus):>5} GPUs: {_deployed(a.deployment)}, TTFT {ms(a.ttft_ms)}, "
+            f"ITL {ms(a.itl_ms)}, {usd(a.usd_per_month)} a month"
             for a in plan.alternatives
         ]
     if plan.excluded:

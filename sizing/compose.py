@@ -35,6 +35,7 @@ def deployment(row: Configuration, option: HardwareOption, instances: int, spare
         system=option.name,
         systems=systems,
         gpus_bought=systems * option.gpus,
+        batch_limit=row.batch_limit,
     )
 
 

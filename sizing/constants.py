@@ -98,6 +98,28 @@ CONSTANTS: Mapping[str, Constant] = _by_name(
             source="own assumption: no benchmark with pipeline stages is in the evidence library", date="2026-11-21",
         ),
         Constant(
+            name="network_bytes_per_s", value=50e9, unit="bytes/s",
+            meaning="Network of a server with a GPU-to-GPU link such as NVLink, per GPU and direction: 400 Gb/s.",
+            source="NVIDIA DGX H100 User Guide, network modules: one 400 Gb/s ConnectX-7 port for each of 8 GPUs",
+            date="2026-11",
+        ),
+        Constant(
+            name="network_older_bytes_per_s", value=25e9, unit="bytes/s",
+            meaning="The same in servers of the Ampere and CDNA 2 generation: 200 Gb/s.",
+            source="NVIDIA DGX A100 User Guide: eight 200 Gb/s ConnectX-6 ports for 8 GPUs", date="2026-11",
+        ),
+        Constant(
+            name="network_pcie_bytes_per_s", value=12.5e9, unit="bytes/s",
+            meaning="Network of a server with PCIe cards only, per GPU and direction: 100 Gb/s.",
+            source="own assumption: one 400 Gb/s port for every four cards", date="2026-11-21",
+        ),
+        Constant(
+            name="kv_transfer_setup_s", value=8e-3, unit="s",
+            meaning="Time of a KV-cache transfer between two instances beside the bytes on the link.",
+            source="Patel et al., Splitwise (ISCA 2024), section VI: about 5 ms on H100, 8 ms on A100, whatever the "
+            "prompt; the larger is used", date="2024-06",
+        ),
+        Constant(
             name="measurement_repeatability", value=0.08, unit="fraction",
             meaning="Median spread of the same benchmark run again: the interval around a measured record.",
             source="InferenceMAX artifacts, same configuration run up to 8 times (evidence library)", date="2026-11-20",

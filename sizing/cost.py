@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sizing.checks import number_between, whole_number
 from sizing.errors import SizingError
 from sizing.hardware import PREFERENCE, HardwareOption
-from sizing.packing import MAX_COUNT, systems_needed
+from sizing.packing import MAX_COUNT, systems_for_both, systems_needed
 from sizing.result import Cost
 
 HOURS_PER_MONTH = 730.0
@@ -75,8 +75,11 @@ def cheapest_option(
     gpus_per_instance: ArrayLike,
     gpu_index: ArrayLike,
     options_by_gpu: Sequence[Sequence[HardwareOption]],
+    beside: tuple[ArrayLike, ArrayLike] | None = None,
 ) -> OptionChoice:
     """For each candidate the option of its GPU to run on; all array arguments have shape (C,).
+
+    ``beside``: instances and GPUs per instance of a second kind that shares the systems (disaggregated pools).
 
     First an option in which one instance spans the fewest systems (an instance that fits is never spread over several),
     then the price that covers most (complete system, GPUs only, unknown), then the least ``systems x USD/h``, then the
@@ -90,7 +93,12 @@ def cheapest_option(
         raise SizingError(f"A candidate names GPU {gpu.max()}, but options are given for {len(table.counts)}.")
     candidate, option = table.pairs(gpu)
     count, each = np.asarray(instances)[candidate], np.asarray(gpus_per_instance)[candidate]
-    systems = systems_needed(count, each, table.gpus[option])
+    if beside is None:
+        systems = systems_needed(count, each, table.gpus[option])
+    else:
+        others = np.asarray(beside[0])[candidate], np.asarray(beside[1])[candidate]
+        systems = systems_for_both((count, each), others, table.gpus[option])
+        each = np.maximum(each, others[1])
     spread = -(-each.astype(np.int64) // table.gpus[option])
     price = systems * np.nan_to_num(table.usd_per_hour[option])
     best = np.arange(len(option))

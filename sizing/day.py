@@ -70,6 +70,7 @@ def day(scenario: Scenario, *, startup_s: float = STARTUP_S) -> DayPlan:
     """How many instances run when. Raises InvalidScenario without a profile or trace, or when nothing is feasible."""
     if not 0.0 <= startup_s <= MOST_STARTUP_S:
         raise InvalidScenario([f"The start-up time must be from 0 to {MOST_STARTUP_S:,.0f} s, not {startup_s:g}."])
+    scenario = aggregated_only(scenario)
     question = understand(scenario)
     load = load_of_day(question)
     answer = refined(scenario, alternatives=0)
@@ -83,6 +84,17 @@ def day(scenario: Scenario, *, startup_s: float = STARTUP_S) -> DayPlan:
             question, chosen.replica, load.rps, load.step_s, plan.serving, plan.needed, startup_s
         )
     return _composed(question, answer, load, plan, steepest, startup_s)
+
+
+def aggregated_only(scenario: Scenario) -> Scenario:
+    """The scenario without disaggregated pools, whose two kinds of instances no single count describes.
+
+    Raises InvalidScenario when only they are wanted.
+    """
+    if list(scenario.deployment.serving) == ["disaggregated"]:
+        raise InvalidScenario(["deployment.serving: instances over the day are planned for aggregated serving only."])
+    deployment = scenario.deployment.model_copy(update={"serving": ["aggregated"]})
+    return scenario.model_copy(update={"deployment": deployment})
 
 
 def load_of_day(question: Question) -> DayLoad:

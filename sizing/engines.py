@@ -16,7 +16,11 @@ LARGE_MEMORY_BYTES = 70 * 2**30  # vLLM raises its batching defaults at 70 GiB (
 
 @dataclass(frozen=True, kw_only=True, eq=False)  # one object per engine: compared and hashed by identity
 class Engine:
-    """One serving engine. ``token_budget`` and ``max_sequences`` are (below 70 GiB, at or above)."""
+    """One serving engine. ``token_budget`` and ``max_sequences`` are (below 70 GiB, at or above).
+
+    ``batch_option`` is the setting that limits the sequences in flight, "" where none is documented;
+    ``disaggregated`` the GPU families on which it runs prefill and decode as instances of their own.
+    """
 
     id: str
     label: str
@@ -29,6 +33,10 @@ class Engine:
     source: str
     date: str
     aliases: tuple[str, ...]
+    batch_option: str = ""
+    batch_source: str = ""
+    disaggregated: tuple[str, ...] = ()
+    disaggregated_source: str = ""
 
     def budget(self, gpu: Gpu) -> int:
         """Tokens the engine processes in one step on this GPU (prefill chunks plus decoding sequences)."""
@@ -55,6 +63,7 @@ def _engine(name: str, row: dict[str, object]) -> Engine:
     assert isinstance(families, dict)
     values["families"] = MappingProxyType({k: tuple(v) for k, v in families.items()})
     values["aliases"] = tuple(values["aliases"])  # type: ignore[arg-type]
+    values["disaggregated"] = tuple(values.get("disaggregated", ()))  # type: ignore[arg-type]
     values["date"] = str(values["date"])
     return Engine(id=name, **{"runs_as": name, **values})  # type: ignore[arg-type]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -35,14 +35,22 @@ SHORTEST_PROMPT = 0.1  # a prompt cut to less than this share is another task, n
 RELAXED_BY = 1.02  # room above the unloaded latency, so that the relaxed limit leaves some capacity
 
 
-def excluded(question: Question, evaluated: Evaluated, rows: Sequence[Configuration]) -> tuple[Excluded, ...]:
-    """One entry for every considered GPU on which no configuration meets the scenario, in catalogue order."""
+def excluded(
+    question: Question, evaluated: Evaluated, rows: Sequence[Configuration], by_pools: Collection[str] = (),
+) -> tuple[Excluded, ...]:
+    """One entry for every considered GPU on which no configuration meets the scenario, in catalogue order.
+
+    ``by_pools``: GPUs on which disaggregated pools serve it, whatever the aggregated configurations do.
+    """
     enumerated = {row.gpu.id for row in rows}
     fitting: dict[str, list[int]] = {}
     for i, row in enumerate(evaluated.candidates.rows):
         fitting.setdefault(row.gpu.id, []).append(i)
     out = []
+    only_pools = list(question.scenario.deployment.serving) == ["disaggregated"]
     for gpu in question.gpus:
+        if gpu.id in by_pools:
+            continue
         fits = fitting.get(gpu.id, [])
         if not offered(question, gpu):
             out.append(_rented_only(gpu))
@@ -54,6 +62,8 @@ def excluded(question: Question, evaluated: Evaluated, rows: Sequence[Configurat
             out.append(_too_small(question, [r for r in rows if r.gpu.id == gpu.id]))
         elif not (evaluated.capacity.rps[fits] > 0).any():
             out.append(_too_slow(question, evaluated, fits))
+        elif only_pools:
+            out.append(_no_pools(question, gpu, [evaluated.candidates.rows[i] for i in fits]))
     return tuple(sorted(_checked(question, out), key=lambda e: _distance(question, e)))
 
 
@@ -89,6 +99,8 @@ def _eased(question: Question, fix: Fix | None) -> Question:
     if fix.key == "deployment.location":
         deployment = question.scenario.deployment.model_copy(update={"location": fix.value})
         return replace(question, scenario=question.scenario.model_copy(update={"deployment": deployment}))
+    if fix.key == "deployment.serving":
+        return question  # aggregated configurations are what is evaluated
     if fix.key == "workload.input_tokens" and isinstance(fix.value, int):
         return replace(question, traffic=replace(question.traffic, input_tokens=float(fix.value)))
     value: Any = tuple(fix.value) if isinstance(fix.value, list) else ()
@@ -241,6 +253,17 @@ def _fitting(question: Question, gpu: Gpu, allowed: Allowed) -> list[Configurati
     tokens = question.traffic.held_tokens
     fits = memory_fit(question.model, table(rows), tokens).fits
     return [row for row, fit in zip(rows, fits, strict=True) if fit]
+
+
+def _no_pools(question: Question, gpu: Gpu, rows: Sequence[Configuration]) -> Excluded:
+    """Aggregated serving would do, but only pools are wanted."""
+    reason = "No split into prefill and decode instances holds the limits, the transfer of the KV cache included."
+    if question.traffic.output_tokens < 2:
+        reason = "Answers of one token leave nothing to decode apart."
+    elif not any(r.gpu.family in r.engine.disaggregated for r in rows):
+        reason = "None of the engines considered is documented to run prefill and decode apart on it."
+    fix = Fix(key="deployment.serving", value=[], label="Consider aggregated serving too")
+    return Excluded(gpu=gpu.id, closest="", reason=reason, relaxation="Allow aggregated serving.", fix=fix)
 
 
 def _too_slow(question: Question, evaluated: Evaluated, fits: Sequence[int]) -> Excluded:

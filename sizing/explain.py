@@ -13,7 +13,8 @@ LOAD_SOURCE = "Little (1961); Pollaczek-Khinchine; Kelly (1979); Halfin and Whit
 MEMORY_SOURCE = "module sizing.memory; Kwon et al., PagedAttention (SOSP 2023)"
 
 
-def _e(name: str, value: str, formula: str, numbers: str, source: str) -> Explained:
+def entry(name: str, value: str, formula: str, numbers: str, source: str) -> Explained:
+    """One figure."""
     return Explained(name=name, value=value, formula=formula, numbers=numbers, source=source)
 
 
@@ -29,35 +30,39 @@ def explain(
 ) -> tuple[Explained, ...]:
     """Every public figure of a predicted plan."""
     return (
-        *_demand_and_count(question, row, deployed, one),
-        *_memory(question, row, one),
+        explain_demand(question),
+        *_counts(question, row, deployed, one),
+        *explain_memory(question, row, one),
         *_speed(question, row, one, times_from),
-        *_latency(question, one, latency),
+        *explain_latency(question, one, latency),
         *explain_money(question, deployed, cost, business),
     )
 
 
-def _demand_and_count(
-    question: Question, row: Configuration, deployed: Deployed, one: PerInstance
-) -> Iterator[Explained]:
+def explain_demand(question: Question) -> Explained:
+    """The peak that is sized for."""
+    peak = requests_per_s(question.demand.peak_rps)
+    return entry("peak_rps", peak, "as asked; see demand", question.demand.how, "module sizing.demand")
+
+
+def _counts(question: Question, row: Configuration, deployed: Deployed, one: PerInstance) -> Iterator[Explained]:
     peak = question.demand.peak_rps
     working = deployed.instances - deployed.spare_instances
-    yield _e("peak_rps", requests_per_s(peak), "as asked; see demand", question.demand.how, "module sizing.demand")
-    yield _e(
+    yield entry(
         "instances",
         count(deployed.instances),
         "ceil(peak / requests/s per instance) + spares",
         f"ceil({significant(peak)} / {significant(one.max_rps)}) + {deployed.spare_instances} = {deployed.instances}",
         "module sizing.screen",
     )
-    yield _e(
+    yield entry(
         "gpus",
         count(deployed.gpus),
         "instances x TP x PP x DP",
         f"{deployed.instances} x {row.tp} x {row.pp} x {row.dp} = {deployed.gpus}",
         "definition",
     )
-    yield _e(
+    yield entry(
         "systems",
         count(deployed.systems),
         "ceil(instances / instances per system), whole systems",
@@ -65,7 +70,7 @@ def _demand_and_count(
         f"{deployed.gpus_bought} GPUs",
         "module sizing.packing; instances x TP = 8 on an 8-GPU server",
     )
-    yield _e(
+    yield entry(
         "max_rps",
         requests_per_s(one.max_rps),
         "largest rate at which every limit holds, x utilisation cap",
@@ -73,12 +78,28 @@ def _demand_and_count(
         f"{significant(one.rps)}; stability limit {significant(one.stable_rps)}",
         LOAD_SOURCE,
     )
+    if deployed.batch_limit is not None:
+        yield _batch_limit(row, deployed.batch_limit, one)
 
 
-def _memory(question: Question, row: Configuration, one: PerInstance) -> Iterator[Explained]:
+def _batch_limit(row: Configuration, limit: int, one: PerInstance) -> Explained:
+    """The cap on requests in flight: what it is, where it is set and what it does."""
+    ranks = f" ({limit // row.dp} for each attention-DP rank)" if row.dp > 1 else ""
+    return entry(
+        "batch_limit",
+        count(limit),
+        "concurrency at which the gap between tokens reaches its limit; the best of a few around it",
+        f"{row.engine.batch_option or 'Requests in flight'} {limit}{ranks}: {significant(one.concurrency)} are in "
+        "flight on average, a burst waits for a slot instead of slowing down every answer",
+        f"module sizing.batch_limits; {row.engine.batch_source or 'no such setting is documented for this engine'}",
+    )
+
+
+def explain_memory(question: Question, row: Configuration, one: PerInstance) -> Iterator[Explained]:
+    """Weights, KV cache and the sequences it holds."""
     model, traffic = question.model, question.traffic
     tokens = traffic.held_tokens
-    yield _e(
+    yield entry(
         "weights_gb",
         gigabytes(one.weights_gb),
         "parameters x bytes per parameter; embeddings and head at 16 bit",
@@ -86,7 +107,7 @@ def _memory(question: Question, row: Configuration, one: PerInstance) -> Iterato
         f"{row.gpus} GPU{'s' if row.gpus > 1 else ''}",
         f"{model.source}; {MEMORY_SOURCE}",
     )
-    yield _e(
+    yield entry(
         "kv_per_sequence_gb",
         gigabytes(one.kv_per_sequence_gb),
         "KV values per token x bytes x tokens, rounded up to blocks",
@@ -98,15 +119,16 @@ def _memory(question: Question, row: Configuration, one: PerInstance) -> Iterato
         ),
         f"{model.source}; {MEMORY_SOURCE}",
     )
-    yield _e(
+    yield entry(
         "max_concurrency",
         count(one.max_concurrency),
         "floor(KV memory / KV per sequence), at most the engine's limit",
-        f"{gigabytes(one.kv_gb)} / {gigabytes(one.kv_per_sequence_gb)}; engine limit "
-        f"{row.engine.sequences(row.gpu) * row.dp}",
+        f"{gigabytes(one.kv_gb)} / {gigabytes(one.kv_per_sequence_gb)}; "
+        + (f"batch limit {row.batch_limit}" if row.batch_limit else
+           f"engine limit {row.engine.sequences(row.gpu) * row.dp}"),
         f"{MEMORY_SOURCE}; {row.engine.source}",
     )
-    yield _e(
+    yield entry(
         "kv_gb",
         gigabytes(one.kv_gb),
         "usable memory - weights - activations - overhead",
@@ -119,21 +141,21 @@ def _memory(question: Question, row: Configuration, one: PerInstance) -> Iterato
 
 def _speed(question: Question, row: Configuration, one: PerInstance, times_from: str) -> Iterator[Explained]:
     traffic = question.traffic
-    yield _e(
+    yield entry(
         "decode_step_ms",
         ms(one.decode_step_ms),
         "sum over operators of max(FLOP / rate, bytes / bandwidth) + collectives + fixed times",
         f"{significant(one.concurrency)} sequences at {count(traffic.decode_context)} tokens of context on {row.label}",
         times_from,
     )
-    yield _e(
+    yield entry(
         "prefill_ms",
         ms(one.prefill_ms),
         "2 x active parameters x prompt tokens / matrix rate + attention + collectives",
         f"{count(traffic.new_tokens)} prompt tokens ({count(traffic.cached_tokens)} more from the prefix cache)",
         times_from,
     )
-    yield _e(
+    yield entry(
         "output_tokens_per_s_per_gpu",
         f"{significant(one.output_tokens_per_s_per_gpu)} tokens/s",
         "requests/s per instance x OSL / GPUs per instance",
@@ -142,26 +164,31 @@ def _speed(question: Question, row: Configuration, one: PerInstance, times_from:
     )
 
 
-def _latency(question: Question, one: PerInstance, latency: Latencies) -> Iterator[Explained]:
+def explain_latency(
+    question: Question, one: PerInstance, latency: Latencies, *,
+    ttft: str = "rest of the running step + prompt queue + slot queue + prefill shared with decoding",
+    ttft_numbers: str = "", itl: str = "decode step + concurrency x prefill work / (OSL - 1)", itl_numbers: str = "",
+) -> Iterator[Explained]:
+    """The three latencies; formulas and numbers of TTFT and ITL may be those of disaggregated pools."""
     p = f"p{question.limits.percentile:g}"
-    yield _e(
+    yield entry(
         "ttft_ms",
         f"{p} {ms(latency.ttft_ms.asked)}",
-        "rest of the running step + prompt queue + slot queue + prefill shared with decoding",
-        f"prefill {ms(one.prefill_ms)}, decode step {ms(one.decode_step_ms)}, engine busy with prompts "
+        ttft,
+        ttft_numbers or f"prefill {ms(one.prefill_ms)}, decode step {ms(one.decode_step_ms)}, engine busy with prompts "
         f"{percent(one.prefill_share)} of the time; p50 {ms(latency.ttft_ms.p50)}",
         LOAD_SOURCE,
     )
     gaps = max(question.traffic.output_tokens - 1, 0)
-    yield _e(
+    yield entry(
         "itl_ms",
         f"{p} {ms(latency.itl_ms.asked)}",
-        "decode step + concurrency x prefill work / (OSL - 1)",
-        f"{ms(one.decode_step_ms)} + {significant(one.concurrency)} x prefill work / {count(gaps)}; "
+        itl,
+        itl_numbers or f"{ms(one.decode_step_ms)} + {significant(one.concurrency)} x prefill work / {count(gaps)}; "
         f"p50 {ms(latency.itl_ms.p50)}",
         LOAD_SOURCE,
     )
-    yield _e(
+    yield entry(
         "e2e_ms",
         f"{p} {ms(latency.e2e_ms.asked)}",
         "TTFT + (OSL - 1) x ITL",
@@ -173,7 +200,7 @@ def _latency(question: Question, one: PerInstance, latency: Latencies) -> Iterat
 def explain_money(question: Question, deployed: Deployed, cost: Cost, business: Business) -> Iterator[Explained]:
     """Cost, power and business terms; the same for predicted and measured plans."""
     hourly = "systems x USD per hour x 730 h"
-    yield _e(
+    yield entry(
         "usd_per_month",
         usd(cost.usd_per_month),
         hourly,
@@ -182,14 +209,14 @@ def explain_money(question: Question, deployed: Deployed, cost: Cost, business: 
         f"{cost.basis}",
         cost.source,
     )
-    yield _e(
+    yield entry(
         "power_kw",
         f"{significant(cost.power_kw)} kW" if cost.power_kw is not None else "unknown",
         "systems x maximum power, or GPUs x TDP",
         f"{deployed.systems} systems; {cost.basis}",
         cost.source,
     )
-    yield _e(
+    yield entry(
         "requests_per_day",
         large(business.requests_per_day),
         "peak requests/s x mean-to-peak x 3600 x hours",
@@ -197,7 +224,7 @@ def explain_money(question: Question, deployed: Deployed, cost: Cost, business: 
         f"{significant(business.hours)} h = {large(business.requests_per_day)}",
         "module sizing.business",
     )
-    yield _e(
+    yield entry(
         "daily_users",
         large(business.daily_users),
         "requests a day / requests per user",

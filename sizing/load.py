@@ -18,6 +18,11 @@ from scipy.special import ndtr, ndtri
 from sizing.candidates import Floats
 from sizing.steps.times import StepTimes, Traffic
 
+NEARLY_FULL = (0.65, 0.77, 0.86, 0.92, 0.96, 0.985, 0.999)
+"""Shares of the maximum concurrency at which the grid is dense."""
+
+ROOT_2PI = float(np.sqrt(2.0 * np.pi))
+
 
 @dataclass(frozen=True, kw_only=True)
 class Variability:
@@ -31,7 +36,10 @@ class Variability:
 
 @dataclass(frozen=True, kw_only=True)
 class SteadyState:
-    """Steady state at each concurrency: rate (requests/s per instance), means and variances in s and s^2, (C, K)."""
+    """Steady state at each concurrency: rate (requests/s per instance), means and variances in s and s^2, (C, K).
+
+    ``itl_full_s`` and ``itl_full_var``, (C, 1): the gap between tokens while every slot is taken, which is the longest.
+    """
 
     concurrency: Floats
     rps: Floats
@@ -41,6 +49,8 @@ class SteadyState:
     ttft_var: Floats
     itl_mean_s: Floats
     itl_var: Floats
+    itl_full_s: Floats
+    itl_full_var: Floats
     e2e_mean_s: Floats
     e2e_var: Floats
 
@@ -49,9 +59,13 @@ class SteadyState:
         return self.ttft_floor_s + gamma_quantile(self.ttft_mean_s - self.ttft_floor_s, self.ttft_var, percentile)
 
     def itl_s(self, percentile: float) -> Floats:
-        """Mean gap between the tokens of one request at a percentile over requests (normal: a sum of many gaps)."""
+        """Mean gap between the tokens of one request at a percentile over requests (normal: a sum of many gaps).
+
+        Never beyond that percentile of an engine whose slots are all taken: a batch limit bounds the gap.
+        """
         z = float(ndtri(percentile / 100.0))
-        return np.maximum(self.itl_mean_s + z * np.sqrt(self.itl_var), 0.0)
+        highest = self.itl_full_s + z * np.sqrt(self.itl_full_var)
+        return np.maximum(np.minimum(self.itl_mean_s + z * np.sqrt(self.itl_var), highest), 0.0)
 
     def e2e_s(self, percentile: float) -> Floats:
         """Time to last token at a percentile over requests."""
@@ -62,10 +76,14 @@ class SteadyState:
         return SteadyState(**{name: values[index] for name, values in vars(self).items()})
 
 
-def concurrency_grid(max_concurrency: Floats, points: int = 28) -> Floats:
-    """Concurrencies from nearly idle to the maximum, geometric, shape (C, K); the last point is just below the
-    limit."""
-    return np.geomspace(0.05, np.maximum(max_concurrency, 1.0) * 0.999, points, axis=1)
+def concurrency_grid(max_concurrency: Floats, points: int = 24) -> Floats:
+    """Concurrencies from nearly idle to the maximum, shape (C, K): geometric, then closer where the last slots fill.
+
+    There the wait for a slot grows without bound; the last point is just below the limit.
+    """
+    most = np.maximum(max_concurrency, 1.0)
+    spread = np.geomspace(0.05, most * NEARLY_FULL[0], points, axis=1)
+    return np.concatenate([spread, np.multiply.outer(most, NEARLY_FULL[1:])], axis=1)
 
 
 def steady_state(
@@ -100,13 +118,15 @@ def steady_state(
     step_mean, step_var = residual_step(decode * past_prompt, work / chunks, itl, gaps, variability)
     queue_mean, queue_var = prompt_queue(service, load, rps, variability)
     crowd = in_flight_variance(concurrency, rps, variability)
-    slot_mean, slot_var = slot_queue(
+    slots = slot_queue(
         concurrency, crowd, max_concurrency[:, None], rps, np.max(rps, axis=1, keepdims=True), variability
     )
-    ttft_mean = floor + step_mean + queue_mean + slot_mean
-    ttft_var = step_var + queue_var + slot_var + variability.prompt * floor**2
-    interruption = work / max(gaps, 1.0) * np.sqrt((1.0 + variability.prompt) * (1.0 + variability.output))
-    itl_var = _itl_variance(itl, concurrency, crowd, interruption)
+    ttft_mean = floor + step_mean + queue_mean + slots.mean_s
+    ttft_var = step_var + queue_var + slots.var + variability.prompt * floor**2
+    interruption = concurrency * (work / max(gaps, 1.0)) ** 2 * (1.0 + variability.output)
+    # While requests wait, prompts come as answers end, and no more at random.
+    at_random = 1.0 - slots.waits * (1.0 - min(variability.output, 1.0))
+    itl_var = interruption * (variability.prompt + at_random) + drift(itl, concurrency, crowd, slots.held_var)
     return SteadyState(
         concurrency=concurrency,
         rps=rps,
@@ -116,6 +136,8 @@ def steady_state(
         ttft_var=ttft_var,
         itl_mean_s=itl,
         itl_var=itl_var,
+        itl_full_s=itl[:, -1:],
+        itl_full_var=interruption[:, -1:] * (variability.prompt + min(variability.output, 1.0)),
         e2e_mean_s=ttft_mean + gaps * itl,
         e2e_var=ttft_var + gaps**2 * (itl_var + variability.output * itl**2),
     )
@@ -179,39 +201,57 @@ def prompt_queue(service: Floats, load: Floats, rps: Floats, variability: Variab
     return mean, mean**2 + rps * third / (3.0 * (1.0 - load)) * variability.arrivals
 
 
+@dataclass(frozen=True, kw_only=True)
+class Slots:
+    """A limited number of sequence slots, all (C, K): share of requests that wait, the wait, and the number served."""
+
+    waits: Floats
+    mean_s: Floats
+    var: Floats
+    held_var: Floats
+
+
 def slot_queue(
     concurrency: Floats, crowd: Floats, slots: Floats, rps: Floats, full_rps: Floats, variability: Variability
-) -> tuple[Floats, Floats]:
-    """Mean and variance of the wait for a free sequence slot, in s and s^2.
+) -> Slots:
+    """The wait for a free sequence slot, in s and s^2, and the variance of the number being served.
 
     Below the last slot the number in flight is normal with variance ``crowd``; beyond it requests leave at the full
     rate,
     so that the tail is geometric with ratio r = rate / full rate: P(wait) = t / (body + t), body = P(normal < slots),
     t = density at slots / (1 - r). The wait given that is exponential with mean (ca^2 + co^2) / 2 / (full rate - rate).
     Source: birth-death process, Halfin and Whitt (1981); equals Erlang C within a few per cent.
+    The number served is the last slot for those that wait, else normal cut off there: mean B - s h, variance s^2 (1 -
+    z h - h^2), h = density / distribution at z (Johnson, Kotz, Balakrishnan, "Continuous univariate distributions",
+    1994, 13.10.1).
     """
     deviation = np.sqrt(crowd)
     z = (slots - concurrency) / deviation
-    ratio = np.minimum(rps / full_rps, 0.999)
-    tail = np.exp(-(z**2) / 2.0) / (np.sqrt(2.0 * np.pi) * deviation * (1.0 - ratio))
-    waits = tail / (ndtr(z) + tail)
-    given = (variability.arrivals + variability.output) / 2.0 / (full_rps * (1.0 - ratio))
+    room = 1.0 - np.minimum(rps / full_rps, 0.999)
+    body, density = ndtr(z), np.exp(z * z * -0.5) / ROOT_2PI
+    tail = density / (deviation * room)
+    waits = tail / (body + tail)
+    given = (variability.arrivals + variability.output) / 2.0 / (full_rps * room)
     mean = waits * given
-    return mean, 2.0 * waits * given**2 - mean**2
+    hazard = density / body
+    shift = slots - concurrency + deviation * hazard
+    cut = crowd * np.maximum(1.0 - hazard * (z + hazard), 0.0)
+    return Slots(
+        waits=waits, mean_s=mean, var=2.0 * mean * given - mean * mean,
+        held_var=(1.0 - waits) * (cut + waits * shift * shift),
+    )
 
 
-def _itl_variance(itl: Floats, concurrency: Floats, crowd: Floats, interruption: Floats) -> Floats:
-    """Variance over requests of the mean gap: number of prefill interruptions, and slow changes of the number in
-    flight.
+def drift(itl: Floats, concurrency: Floats, crowd: Floats, held: Floats) -> Floats:
+    """Variance over requests of the mean gap from slow changes of the number in flight, whose variance is ``held``.
 
-    Var = B x (W / D)^2 x (1 + cs^2) (1 + co^2) + slope^2 x variance in flight x f(x), f(x) = 2 (x - 1 + e^-x) / x^2:
-    the window average over a stay
-    of an Ornstein-Uhlenbeck process with relaxation d rate / d B, x = relaxation x stay.
+    slope^2 x held x f(x), f(x) = 2 (x - 1 + e^-x) / x^2: the window average over a stay of an Ornstein-Uhlenbeck
+    process with relaxation d rate / d B, x = relaxation x stay.
     """
     slope = np.gradient(itl, axis=1) / np.gradient(concurrency, axis=1)
     x = np.clip(concurrency / np.maximum(crowd, 1e-12), 1e-6, 1.0)
     window = 2.0 * (x - 1.0 + np.exp(-x)) / x**2
-    return np.asarray(concurrency * interruption**2 + slope**2 * crowd * window)
+    return np.asarray(slope**2 * held * window)
 
 
 def gamma_quantile(mean: Floats, variance: Floats, percentile: float) -> Floats:

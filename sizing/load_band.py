@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from sizing.batch_limits import limited
 from sizing.candidates import table
 from sizing.compose import load_curve_of
 from sizing.operating_point import configuration_of
@@ -23,12 +24,17 @@ class LoadBand(Result):
 
 
 def load_band(scenario: Scenario, deployed: Deployed) -> LoadBand:
-    """Both ends of the load curve of ``deployed``, at the asked percentile; empty when it is none of the considered."""
+    """Both ends of the load curve of ``deployed``, at the asked percentile.
+
+    Empty when it is none of the considered configurations, or prefill and decode run apart.
+    """
     question = understand(scenario)
     row = configuration_of(question, deployed)
     evaluated = evaluate(question, table([row] if row else []))
-    if row is None or not len(evaluated):
+    if row is None or not len(evaluated) or deployed.serving == "disaggregated":
         return LoadBand(fast=(), slow=())
+    if deployed.batch_limit is not None:
+        evaluated = limited(question, evaluated, np.zeros(1, dtype=np.intp), np.array([float(deployed.batch_limit)]))
     first = np.zeros(1, dtype=np.intp)
     decode, prefill = (interval_of(question, what, row) for what in ("decode", "prefill"))
     ends = (

@@ -72,6 +72,29 @@ def systems_needed(instances: ArrayLike, gpus_per_instance: ArrayLike, system_gp
     return whole
 
 
+def systems_for_both(
+    first: tuple[ArrayLike, ArrayLike], second: tuple[ArrayLike, ArrayLike], system_gpus: ArrayLike
+) -> NDArray[np.int64]:
+    """Whole systems for two kinds of instances, (instances, GPUs each), the smaller ones beside the larger.
+
+    The larger fill systems as in :func:`pack`; what they leave takes smaller ones, the rest systems of their own. Never
+    more than both kinds apart. Raises SizingError as :func:`systems_needed`.
+    """
+    size = _counts("GPUs per system", system_gpus, 1, MAX_GPUS)
+    counts = [_counts("Instances", n, 0, MAX_COUNT) for n, _ in (first, second)]
+    each = [_counts("GPUs per instance", g, 1, MAX_GPUS) for _, g in (first, second)]
+    swap = each[0] < each[1]
+    large, small = np.where(swap, each[1], each[0]), np.where(swap, each[0], each[1])
+    n_large, n_small = np.where(swap, counts[1], counts[0]), np.where(swap, counts[0], counts[1])
+    systems = systems_needed(n_large, large, size)
+    per_system = size // large
+    full = n_large // np.maximum(per_system, 1)
+    rest = n_large - full * per_system
+    beside = full * ((size - per_system * large) // small) + np.where(rest > 0, (size - rest * large) // small, 0)
+    left = np.maximum(n_small - np.where(per_system > 0, beside, 0), 0)
+    return np.asarray(systems + systems_needed(left, small, size), dtype=np.int64)
+
+
 def _counts(name: str, values: ArrayLike, low: int, high: int) -> NDArray[np.int64]:
     """An array of whole numbers in ``low..high`` as int64."""
     given = np.asarray(values)

@@ -9,17 +9,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sizing import answer, rules
+from sizing.batch_limits import with_batch_limits
 from sizing.business import in_business_terms
 from sizing.catalog import data_version
 from sizing.compose import candidate_of, cost_in, deployed_as, latencies_of, load_curve_of, per_instance_of
+from sizing.disaggregated.plan import gpu_range, pools_plan
+from sizing.disaggregated.search import SizedPools, best_pools, served_by_pools
 from sizing.exclusion import excluded
 from sizing.explain import explain
 from sizing.measured import measured_plan
 from sizing.question import Question, understand
-from sizing.ranking import frontier, order, shortlist
+from sizing.ranking import frontier
 from sizing.result import Excluded, Latencies, Plan, PlanWarning
 from sizing.scenario.schema import Scenario
-from sizing.screen import Evaluated, Sized, all_configurations, evaluate, size
+from sizing.screen import Evaluated, Sized, all_configurations, evaluate
+from sizing.serving import Choice, alternatives_of, order_of_all, shortlist_of_all, sized_aggregated
 from sizing.spread import Spread, spread
 from sizing.version import ENGINE_VERSION
 
@@ -39,13 +43,46 @@ def plan(scenario: Scenario, *, alternatives: int = ALTERNATIVES) -> Plan:
     if scenario.measured is not None:
         return measured_plan(question)
     everything = all_configurations(question)
-    evaluated = evaluate(question, everything)
-    sized = size(question, evaluated)
-    ranked = order(sized, evaluated, scenario.deployment.objective)
-    out = excluded(question, evaluated, everything.rows)
+    base = evaluate(question, everything)
+    evaluated, pools = with_batch_limits(question, base), best_pools(question, base)
+    sized = sized_aggregated(question, evaluated)
+    ranked = order_of_all(question, evaluated, sized, pools)
+    out = excluded(question, base, everything.rows, served_by_pools(pools))
     if not len(ranked):
         return infeasible(question, out)
-    return composed(question, evaluated, sized, shortlist(sized, evaluated, ranked, alternatives), out)
+    chosen = shortlist_of_all(evaluated, sized, pools, ranked, alternatives)
+    return answered(question, evaluated, sized, pools, chosen, out)
+
+
+def answered(
+    question: Question, evaluated: Evaluated, sized: Sized, pools: SizedPools | None, chosen: list[Choice],
+    out: tuple[Excluded, ...], *, spread_of: SpreadOf = spread, latencies: LatenciesOf = latencies_of,
+    latency: Latencies | None = None,
+) -> Plan:
+    """The plan whose deployment is ``chosen[0]``, of either kind, and whose alternatives are the others.
+
+    ``spread_of`` and ``latencies`` may put simulated figures in the place of the analytic ones of an aggregated
+    deployment, ``latency`` in the place of those of pools.
+    """
+    rows = [c.k for c in chosen if not c.pools]
+    if pools is None or not chosen[0].pools:
+        plan = composed(question, evaluated, sized, rows, out, spread_of=spread_of, latencies=latencies)
+        return plan.model_copy(update={"alternatives": alternatives_of(question, pools, chosen, plan.alternatives)})
+    around = spread_of(question, evaluated, sized, np.array(rows)) if rows else None
+    together = [
+        candidate_of(question, evaluated, sized, k, *gpu_range(around, n)) for n, k in enumerate(rows)
+    ] if around else []
+    return pools_plan(
+        question, pools, chosen[0].k, evaluated, out, alternatives_of(question, pools, chosen, together),
+        latency=latency, instead=fewest_beside(pools, chosen[0].k, evaluated, sized),
+    )
+
+
+def fewest_beside(pools: SizedPools, winner: int, evaluated: Evaluated, sized: Sized) -> int | None:
+    """GPUs that aggregated serving needs at least on the winner's GPU type; None where it cannot serve."""
+    gpu = pools.pools.evaluated.candidates.rows[pools.pools.decode[winner]].gpu
+    same = evaluated.candidates.column(lambda r: r.gpu.id == gpu.id)[sized.index] > 0
+    return int(sized.gpus[same].min()) if same.any() else None
 
 
 def infeasible(question: Question, out: tuple[Excluded, ...]) -> Plan:
@@ -97,7 +134,7 @@ def composed(
     business = in_business_terms(
         question.demand.peak_rps, question.traffic.input_tokens, question.traffic.output_tokens, question.demand
     )
-    low, high = _gpu_range(around, 0)
+    low, high = gpu_range(around, 0)
     bound = answer.limited_by(evaluated, index)
     better = frontier(question, evaluated, sized, winner)
     around_better = spread_of(question, evaluated, better, np.arange(len(better.index)))
@@ -120,10 +157,10 @@ def composed(
         source=evaluated.sources[index],
         confidence=answer.confidence(around.decode[0], around.prefill[0]),
         alternatives=tuple(
-            candidate_of(question, evaluated, sized, k, *_gpu_range(around, n)) for n, k in enumerate(chosen) if n
+            candidate_of(question, evaluated, sized, k, *gpu_range(around, n)) for n, k in enumerate(chosen) if n
         ),
         trade_off=tuple(
-            candidate_of(question, evaluated, better, k, *_gpu_range(around_better, k))
+            candidate_of(question, evaluated, better, k, *gpu_range(around_better, k))
             for k in range(len(better.index))
         ),
         excluded=out,
@@ -133,12 +170,6 @@ def composed(
         engine_version=ENGINE_VERSION,
         data_version=data_version(),
     )
-
-
-def _gpu_range(around: Spread, n: int) -> tuple[int, int | None]:
-    """Whole GPUs at both ends of the interval; None when the limits could no longer be met."""
-    high = around.gpus_high[n]
-    return int(around.gpus_low[n]), int(high) if np.isfinite(high) else None
 
 
 def _warnings(
@@ -155,10 +186,10 @@ def _warnings(
         *(() if measured else rules.about_evidence(row)),
         *rules.about_benchmark(question, row),
         *rules.about_limits(question, evaluated, sized, winner),
-        *rules.about_interval(bool(np.isinf(around.e2e_s[1, 0])), _gpu_range(around, 0)[1]),
+        *rules.about_interval(bool(np.isinf(around.e2e_s[1, 0])), gpu_range(around, 0)[1]),
         *rules.about_accuracy(question, row),
         *rules.about_purchase(question, deployed, sized.options[winner]),
-        *rules.about_ranking(question, sized, sized.options[winner]),
+        *rules.about_ranking(question, sized.options, sized.options[winner]),
     ]
     found = [w if rules.possible(w.fix, evaluated) else w.model_copy(update={"fix": None}) for w in found]
     severities = ("error", "warning", "info")
@@ -168,10 +199,11 @@ def _warnings(
 def _assumed(question: Question, evaluated: Evaluated, index: int) -> tuple[str, ...]:
     """Engine settings the answer rests on."""
     row = evaluated.candidates.rows[index]
+    capped = f" ({row.engine.batch_option})" if row.batch_limit and row.engine.batch_option else ""
     notes = [
         f"{row.engine.label}: {row.engine.budget(row.gpu):,} tokens per step, at most "
-        f"{row.engine.sequences(row.gpu):,} "
-        f"sequences, {row.engine.memory_fraction:.0%} of GPU memory, chunked prefill.",
+        f"{row.batch_limit or row.engine.sequences(row.gpu):,} sequences{capped}, "
+        f"{row.engine.memory_fraction:.0%} of GPU memory, chunked prefill.",
         f"KV cache in {'FP8' if row.kv_precision == 'fp8' else '16 bit'}.",
         "Percentiles come from the analytic load model: stationary load, first come first served, each replica sees "
         "random arrivals of its own. Routing that evens out the load (round robin, least loaded) makes TTFT shorter: "

@@ -2,32 +2,69 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 
+from sizing.candidates import Floats
 from sizing.question import Question
 from sizing.scenario.schema import Objective
 from sizing.screen import Evaluated, Sized, size
 
+if TYPE_CHECKING:
+    from sizing.disaggregated.search import SizedPools
+
 MORE_INSTANCES = (1.0, 1.25, 1.5, 2.0, 3.0)  # how far beyond the smallest deployment the frontier looks
 
 
+@dataclass(frozen=True, kw_only=True)
+class Keys:
+    """What deployments are ranked by, arrays (N,). Unknown prices and powers are infinite."""
+
+    cost: Floats
+    power: Floats
+    gpus: Floats
+    e2e_s: Floats
+    bytes_per: Floats
+    borrowed: Floats
+    ways: Floats
+    split: Floats
+
+    def order(self, objective: Objective) -> NDArray[np.intp]:
+        """Positions, best first. Ties go to prefill and decode in one instance, then to fewer GPUs, then to an engine
+        with measurements of its own, then to the wider weight format, then to the shorter E2E latency."""
+        ties = (self.ways, self.e2e_s, -self.bytes_per, self.borrowed)
+        keys = {
+            "cost": (*ties, self.gpus, self.split, self.cost),
+            "gpus": (*ties, self.cost, self.split, self.gpus),
+            "latency": (self.ways, -self.bytes_per, self.gpus, self.cost, self.split, self.e2e_s),
+            "energy": (*ties, self.gpus, self.cost, self.split, self.power),
+        }[objective]
+        return np.lexsort(keys)
+
+    def followed_by(self, other: Keys) -> Keys:
+        """These deployments and then the others."""
+        return Keys(**{name: np.concatenate([values, getattr(other, name)]) for name, values in vars(self).items()})
+
+
+def keys_of(sized: Sized, evaluated: Evaluated) -> Keys:
+    """The keys of aggregated deployments."""
+    candidates, index = evaluated.candidates, sized.index
+    return Keys(
+        cost=np.nan_to_num(sized.usd_per_hour, nan=np.inf), power=np.nan_to_num(sized.power_kw, nan=np.inf),
+        gpus=sized.gpus.astype(np.float64), e2e_s=sized.e2e_s,
+        bytes_per=candidates.column(lambda r: r.precision.bytes)[index],
+        borrowed=candidates.column(lambda r: r.engine.runs_as != r.engine.id)[index],
+        ways=candidates.pp[index] * candidates.dp[index], split=np.zeros(len(index)),
+    )
+
+
 def order(sized: Sized, evaluated: Evaluated, objective: Objective) -> NDArray[np.intp]:
-    """Rows of ``sized``, best first. Unknown prices and powers come last; ties go to fewer GPUs, then to an engine
-    with measurements of its own, then to the wider weight format, then to the shorter E2E latency."""
-    cost = np.nan_to_num(sized.usd_per_hour, nan=np.inf)
-    power = np.nan_to_num(sized.power_kw, nan=np.inf)
-    bytes_per = evaluated.candidates.column(lambda r: r.precision.bytes)[sized.index]
-    ways = evaluated.candidates.pp[sized.index] * evaluated.candidates.dp[sized.index]
-    borrowed = evaluated.candidates.column(lambda r: r.engine.runs_as != r.engine.id)[sized.index]
-    ties = (ways, sized.e2e_s, -bytes_per, borrowed)
-    keys = {
-        "cost": (*ties, sized.gpus, cost),
-        "gpus": (*ties, cost, sized.gpus),
-        "latency": (*ties[:1], -bytes_per, sized.gpus, cost, sized.e2e_s),
-        "energy": (*ties, sized.gpus, cost, power),
-    }[objective]
-    return np.lexsort(keys)
+    """Rows of ``sized``, best first; see :meth:`Keys.order`."""
+    return keys_of(sized, evaluated).order(objective)
 
 
 def shortlist(sized: Sized, evaluated: Evaluated, ranked: NDArray[np.intp], count: int) -> list[int]:
@@ -40,16 +77,26 @@ def shortlist(sized: Sized, evaluated: Evaluated, ranked: NDArray[np.intp], coun
     candidates = evaluated.candidates
     gpu_of: dict[str, int] = {}
     gpu = candidates.column(lambda r: gpu_of.setdefault(r.gpu.id, len(gpu_of)))[sized.index[ranked]]
+
+    def traits(k: int) -> set[object]:
+        row = candidates.rows[sized.index[ranked[k]]]
+        return {row.engine.runs_as, row.precision.id, (row.tp, row.pp, row.dp)}
+
+    return [int(ranked[k]) for k in chosen_few(gpu, traits, count)]
+
+
+def chosen_few(gpu: Floats, traits: Callable[[int], set[object]], count: int) -> list[int]:
+    """Positions in a ranking: the winner, the best of every other GPU, then what has a trait of its own on the winner's
+    GPU; at most ``count`` beyond the winner. ``gpu`` numbers the GPU types in ranked order."""
     best_of_gpu = sorted(int(k) for k in np.unique(gpu, return_index=True)[1])
     seen: set[object] = set()
     variants = []
     for k in np.flatnonzero(gpu == gpu[0]):
-        row = candidates.rows[sized.index[ranked[k]]]
-        traits = {row.engine.runs_as, row.precision.id, (row.tp, row.pp, row.dp)}
-        if traits - seen and k:
+        found = traits(int(k))
+        if found - seen and k:
             variants.append(int(k))
-        seen |= traits
-    return [int(ranked[k]) for k in [*best_of_gpu, *variants][: count + 1]]
+        seen |= found
+    return [*best_of_gpu, *variants][: count + 1]
 
 
 def frontier(question: Question, evaluated: Evaluated, sized: Sized, winner: int) -> Sized:
@@ -64,10 +111,10 @@ def frontier(question: Question, evaluated: Evaluated, sized: Sized, winner: int
     counts = np.concatenate([np.ceil(smallest * f) for f in MORE_INSTANCES]).astype(np.int64)
     index = np.tile(sized.index[alike], len(MORE_INSTANCES))
     more = size(question, evaluated, index, counts)
-    return take(more, _undominated(more))
+    return take(more, worth_a_step(more))
 
 
-def _undominated(sized: Sized) -> NDArray[np.intp]:
+def worth_a_step(sized: Sized | SizedPools) -> NDArray[np.intp]:
     """Rows no other row beats on GPUs and E2E latency, by growing GPUs."""
     by_gpus = np.lexsort((sized.e2e_s, sized.gpus))
     best = np.inf

@@ -12,19 +12,27 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from sizing.batch_limits import with_batch_limits
 from sizing.candidates import Floats
 from sizing.compose import MS, latencies_of
+from sizing.disaggregated.compose import latencies_of as latencies_of_pools
+from sizing.disaggregated.refine import Split, shortlist_beside, split_of
+from sizing.disaggregated.search import served_by_pools
+from sizing.disaggregated.simulate import planned_pools
+from sizing.disaggregated.spread import spread_of_pools
 from sizing.exclusion import excluded
-from sizing.plan import ALTERNATIVES, composed, infeasible, plan
+from sizing.plan import ALTERNATIVES, answered, infeasible, plan
 from sizing.question import Question, understand
 from sizing.ranking import order, shortlist
-from sizing.result import Latencies, Latency, Plan
+from sizing.result import Excluded, Latencies, Latency, Plan
 from sizing.scenario.schema import Scenario
-from sizing.screen import Evaluated, Sized, all_configurations, evaluate, size
+from sizing.screen import Evaluated, Sized, all_configurations, evaluate
+from sizing.serving import Choice, sized_aggregated
+from sizing.simulation.choice import planned
 from sizing.simulation.drive import Outcome
 from sizing.simulation.layout import E2E, ITL, TTFT
 from sizing.simulation.needed import Case, Needed, in_flight_of, needed, settled
-from sizing.simulation.planned import Planned, arrivals_of, lengths_of, planned, replica_at
+from sizing.simulation.planned import Planned, arrivals_of, lengths_of, replica_at
 from sizing.simulation.quantiles import sampled_quantile
 from sizing.spread import Spread, spread
 
@@ -41,6 +49,13 @@ REPORTED_REQUESTS = 12_000
 NOT_CONFIRMED = (
     f"Not confirmed by simulation: the {MOST_FAILURES} best candidates break a limit there, whatever their number."
 )
+
+SIMULATED_SO = (
+    "Percentiles are simulated: stationary peak load, first come first served, each request goes to any "
+    "replica at random; round-robin or least-loaded routing would be smoother.",
+    "Load curve, trade-off and the latency of alternatives come from the analytic load model.",
+)
+"""What the simulation assumes."""
 
 LARGEST_BELOW = 1.0 - 1e-6
 """A capacity that was found broken is stated as just below."""
@@ -115,18 +130,26 @@ def refined(scenario: Scenario, *, alternatives: int = ALTERNATIVES, seed: int =
     if scenario.measured is not None or scenario.workload.mode == "offline":
         return plan(scenario, alternatives=alternatives)
     everything = all_configurations(question)
-    evaluated = evaluate(question, everything)
+    base = evaluate(question, everything)
+    evaluated = with_batch_limits(question, base)
     decided = decide(question, evaluated, seed)
-    out = excluded(question, evaluated, everything.rows)
-    if not len(decided.ranked):
-        return infeasible(question, out)
+    first = int(decided.ranked[0]) if len(decided.ranked) else None
+    split = split_of(question, base, decided.evaluated, decided.sized, first, seed)
+    out = excluded(question, base, everything.rows, served_by_pools(split.pools))
+    if split.winner is not None:
+        return _of_pools(question, decided, split, out, alternatives)
+    if first is None:
+        return infeasible(question, excluded(question, base, everything.rows))
     if decided.winner not in decided.search.found:
         answer = plan(scenario, alternatives=alternatives)
         return answer.model_copy(update={"confidence": f"{answer.confidence} {NOT_CONFIRMED}"})
-    chosen = shortlist(decided.sized, decided.evaluated, decided.ranked, alternatives)
+    chosen = shortlist_beside(
+        question, decided.evaluated, decided.sized, decided.ranked, split.pools, alternatives
+    )
     figures = _Figures(decided)
-    answer = composed(
-        question, decided.evaluated, decided.sized, chosen, out, spread_of=figures.spread, latencies=figures.latencies,
+    answer = answered(
+        question, decided.evaluated, decided.sized, split.pools, chosen, out, spread_of=figures.spread,
+        latencies=figures.latencies,
     )
     return answer.model_copy(update={
         "confidence": f"{answer.confidence} {figures.how_sure()}",
@@ -134,12 +157,46 @@ def refined(scenario: Scenario, *, alternatives: int = ALTERNATIVES, seed: int =
     })
 
 
+def _of_pools(
+    question: Question, decided: Decided, split: Split, out: tuple[Excluded, ...], alternatives: int
+) -> Plan:
+    """The answer whose prefill and decode instances were simulated."""
+    pools, found = split.winner, split.found
+    assert pools is not None
+    assert found is not None
+    around = spread_of_pools(question, pools, np.zeros(1, dtype=np.intp))
+    analytic, asked = latencies_of_pools(question, pools, 0, around), question.limits.percentile
+    latency = Latencies(
+        ttft_ms=_simulated(found.outcome, TTFT, asked, analytic.ttft_ms),
+        itl_ms=_simulated(found.outcome, ITL, asked, analytic.itl_ms),
+        e2e_ms=_simulated(found.outcome, E2E, asked, analytic.e2e_ms),
+    )
+    others = shortlist(decided.sized, decided.evaluated, decided.ranked, max(alternatives - 1, 0))
+    chosen = [Choice(pools=True, k=0), *(Choice(pools=False, k=k) for k in others[:alternatives])]
+    answer = answered(
+        question, decided.evaluated, decided.sized, pools, chosen, out, latency=latency,
+    )
+    return answer.model_copy(update={
+        "confidence": f"{answer.confidence} Instances and percentiles simulated with {found.outcome.finished:,} "
+        "requests per instance.",
+        "source": f"{answer.source}; simulated, {found.outcome.finished:,} requests",
+        "assumptions": (
+            *(a for a in answer.assumptions if "analytic load model" not in a), *SIMULATED_SO,
+        ),
+    })
+
+
 def planned_by_simulation(question: Question) -> Planned | None:
     """The deployment of :func:`refined`, to be simulated; that of the screen for offline use."""
     if question.scenario.workload.mode == "offline":
         return planned(question)
-    decided = decide(question, evaluate(question, all_configurations(question)), seed=0)
-    if not len(decided.ranked):
+    base = evaluate(question, all_configurations(question))
+    decided = decide(question, with_batch_limits(question, base), seed=0)
+    first = int(decided.ranked[0]) if len(decided.ranked) else None
+    split = split_of(question, base, decided.evaluated, decided.sized, first, seed=0)
+    if split.winner is not None:
+        return planned_pools(question, split.winner, 0)
+    if first is None:
         return None
     found = decided.search.found.get(decided.winner)
     if found is None:
@@ -153,13 +210,13 @@ def planned_by_simulation(question: Question) -> Planned | None:
 def decide(question: Question, evaluated: Evaluated, seed: int) -> Decided:
     """Simulate the best of the screen and near ties, then whatever comes first, until that has been simulated."""
     search, objective = Search(question, evaluated, seed), question.scenario.deployment.objective
-    sized = size(question, evaluated)
+    sized = sized_aggregated(question, evaluated)
     ranked = order(sized, evaluated, objective)
     for index in _close(question, evaluated, sized, ranked):
         search.simulate(index)
     while True:
         corrected = search.corrected()
-        sized = size(question, corrected)
+        sized = sized_aggregated(question, corrected)
         ranked = order(sized, corrected, objective)
         simulated = [k for k in ranked if int(sized.index[k]) in search.found]
         if not len(ranked) or int(sized.index[ranked[0]]) in search.found:
@@ -239,11 +296,7 @@ class _Figures:
 
     def assumptions(self) -> tuple[str, ...]:
         """What the simulation assumes."""
-        return (
-            "Percentiles are simulated: stationary peak load, first come first served, each request goes to any "
-            "replica at random; round-robin or least-loaded routing would be smoother.",
-            "Load curve, trade-off and the latency of alternatives come from the analytic load model.",
-        )
+        return SIMULATED_SO
 
 
 def _whole(gpus: Floats, ratio: Floats, each: Floats) -> Floats:

@@ -7,6 +7,7 @@ from typing import Literal
 from sizing.quantity import Result, quantity
 
 Severity = Literal["info", "warning", "error"]
+Serving = Literal["aggregated", "disaggregated"]
 
 
 class Fix(Result):
@@ -29,8 +30,25 @@ class PlanWarning(Result):
     fix: Fix | None = quantity("Fix", help="A one-click remedy, when there is one.", default=None)
 
 
+class Pool(Result):
+    """The instances of one kind where prefill and decode run apart."""
+
+    tp: int = quantity("TP", "GPUs", "best of those considered", "Tensor parallelism of an instance.")
+    pp: int = quantity("PP", "GPUs", "best of those considered", "Pipeline parallelism of an instance.")
+    ep: int = quantity("EP", "GPUs", "best of those considered", "Expert parallelism of an instance.")
+    dp: int = quantity("DP", "GPUs", "best of those considered", "Attention data parallelism of an instance.")
+    instances: int = quantity("Instances", "instances", "ceil(peak requests/s / requests/s per instance) + spares",
+                              "Instances of this kind, spares included.")
+    spare_instances: int = quantity("Spare instances", "instances", "asked", "Instances beyond the peak (N+k).")
+    gpus: int = quantity("GPUs", "GPUs", "instances x TP x PP x DP", "GPUs of this kind, spares included.")
+    max_rps: float = quantity("Requests/s per instance", "requests/s", "largest rate at which its limit holds",
+                              "Capacity of one instance: TTFT limits prefill, ITL limits decode.")
+    rps: float = quantity("Load per instance", "requests/s", "peak requests/s / (instances - spares)",
+                          "Load on one instance at the peak.")
+
+
 class Deployed(Result):
-    """What to deploy."""
+    """What to deploy. Where prefill and decode run apart, parallelism is that of a decode instance."""
 
     gpu: str = quantity("GPU", help="Catalogue id of the accelerator.")
     engine: str = quantity("Engine", help="Serving engine.")
@@ -53,6 +71,17 @@ class Deployed(Result):
         "Systems", "systems", "ceil(instances / instances per system)", "Whole systems to buy or rent."
     )
     gpus_bought: int = quantity("GPUs bought", "GPUs", "systems x GPUs per system", "GPUs in the whole systems.")
+    serving: Serving = quantity(
+        "Serving", help="aggregated: every instance computes prompts and answers; disaggregated: prefill and decode "
+        "instances of their own.", default="aggregated",
+    )
+    batch_limit: int | None = quantity(
+        "Batch limit", "requests", "best of those tried, where it saves an instance",
+        "Requests that an instance may have in flight, below what memory and engine allow: more would break the ITL "
+        "limit. The rest waits for a slot. None: not limited.", default=None,
+    )
+    prefill: Pool | None = quantity("Prefill instances", help="Where prefill runs apart.", default=None)
+    decode: Pool | None = quantity("Decode instances", help="Where decode runs apart.", default=None)
 
 
 class PerInstance(Result):
@@ -228,6 +257,10 @@ class Plan(Result):
     peak_rps: float = quantity("Peak requests/s", "requests/s", "see demand", "The load that is sized for.")
     deployment: Deployed | None = quantity("Deployment", help="What to deploy.")
     per_instance: PerInstance | None = quantity("Per instance", help="One copy of the model.")
+    per_prefill_instance: PerInstance | None = quantity(
+        "Per prefill instance", help="One prefill instance, where prefill runs apart; per_instance is then a decode "
+        "instance.", default=None,
+    )
     latency: Latencies | None = quantity("Latency", "ms", "see load model", "At the peak load.")
     gpus_low: int | None = quantity("GPUs, low", "GPUs", "80 % interval of capacity", "Fewest that may suffice.")
     gpus_high: int | None = quantity("GPUs, high", "GPUs", "80 % interval of capacity", "Most that may be needed.")

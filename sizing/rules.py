@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from sizing.catalog import quantization
 from sizing.constants import DECK, constant
 from sizing.format import count, ms, percent, significant
 from sizing.hardware import HardwareOption
+from sizing.packing import systems_for_both
 from sizing.question import Question
 from sizing.result import Deployed, Fix, PlanWarning
 from sizing.screen import Evaluated, Sized, instances_needed
@@ -125,6 +126,8 @@ def possible(fix: Fix | None, evaluated: Evaluated) -> bool:
             return any(row.tp in sizes for row in rows)
         case Fix(key="deployment.precisions", value=[_, *_] as names):
             return any(row.precision.id in names for row in rows)
+        case Fix(key="deployment.serving"):
+            return bool(len(able))
         case Fix(key="limits.itl_ms", value=float() as limit):
             return bool((evaluated.latencies.itl_s[able, 0] * 1e3 <= limit).any())
         case _:
@@ -206,15 +209,15 @@ def about_purchase(question: Question, deployed: Deployed, option: HardwareOptio
             source=DECK,
             message=f"No server with {deployed.gpu} is in the catalogue: results are for an assumed 8-GPU server.",
         )
-    each = deployed.tp * deployed.pp * deployed.dp
-    idle = deployed.systems * (option.gpus // each) - deployed.instances
+    idle = _room_for_more(deployed, option)
     if idle >= 1:
         yield PlanWarning(
             code="idle_gpus",
             severity="info",
             source="arithmetic",
             message=f"The systems hold {deployed.gpus_bought} GPUs, {deployed.gpus} are used: {idle} more "
-            f"instance{'s' if idle > 1 else ''} would cost nothing extra.",
+            f"instance{'s' if idle > 1 else ''}{' of either kind' if deployed.prefill else ''} would cost nothing "
+            "extra.",
             fix=Fix(
                 key="deployment.spare_instances",
                 value=question.scenario.deployment.spare_instances + idle,
@@ -231,11 +234,37 @@ def about_purchase(question: Question, deployed: Deployed, option: HardwareOptio
         )
 
 
-def about_ranking(question: Question, sized: Sized, option: HardwareOption) -> Iterator[PlanWarning]:
+def _room_for_more(deployed: Deployed, option: HardwareOption) -> int:
+    """Instances, or pairs of a prefill and a decode instance, that the systems hold beyond those planned."""
+    if deployed.prefill is None or deployed.decode is None:
+        each = deployed.tp * deployed.pp * deployed.dp
+        return deployed.systems * (option.gpus // each) - deployed.instances
+    (n_p, g_p), (n_d, g_d) = ((p.instances, p.tp * p.pp * p.dp) for p in (deployed.prefill, deployed.decode))
+    more = 0
+    while systems_for_both((n_p + more + 1, g_p), (n_d + more + 1, g_d), option.gpus) <= deployed.systems:
+        more += 1
+    return more
+
+
+def about_pools(deployed: Deployed, link: str, instead: int | None) -> Iterator[PlanWarning]:
+    """What disaggregated serving needs; ``instead``: GPUs that aggregated serving would need, if known."""
+    saved = "" if instead is None else f" Aggregated serving would need {count(instead)} GPUs."
+    yield PlanWarning(
+        code="disaggregated_serving", severity="info", source=f"engine documentation: {deployed.engine}",
+        message="Prefill and decode run apart: this takes a router that knows both pools and moves every prompt's KV "
+        f"cache over the {link}; one pool cannot help the other when the mix of prompts and answers changes. Few "
+        f"such deployments are in the evidence library: benchmark it before buying.{saved}",
+        fix=Fix(key="deployment.serving", value=["aggregated"], label="Consider aggregated serving only"),
+    )
+
+
+def about_ranking(
+    question: Question, offers: Iterable[HardwareOption], option: HardwareOption
+) -> Iterator[PlanWarning]:
     """Cost ranks complete systems beside bare GPUs: say so when both are in the running."""
     if question.scenario.deployment.objective != "cost" or question.scenario.deployment.location == "cloud":
         return
-    if len({o.price_covers for o in sized.options} - {"unknown"}) > 1:
+    if len({o.price_covers for o in offers} - {"unknown"}) > 1:
         yield PlanWarning(
             code="price_bases_differ",
             severity="warning",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -79,7 +79,7 @@ def evaluate(question: Question, everything: Candidates, choice: StepChoice | No
     fit = memory_fit(question.model, everything, traffic.held_tokens)
     kept = np.flatnonzero(fit.fits)
     candidates = everything if len(kept) == len(everything) else everything.take(kept)
-    memory = fit.take(kept)
+    memory = _capped(question, fit.take(kept))
     grid = concurrency_grid(memory.max_concurrency)
     if not len(candidates):
         nothing = StepTimes(decode_s=grid, prefill_s=grid[:, 0], prefill_work_s=grid[:, 0], source="")
@@ -88,6 +88,12 @@ def evaluate(question: Question, everything: Candidates, choice: StepChoice | No
         choice or question.scenario.deployment.step_times, question.model, candidates, traffic, grid, question.anchored
     )
     return under_load(question, candidates, memory, times, sources, grid)
+
+
+def _capped(question: Question, memory: MemoryFit) -> MemoryFit:
+    """No more sequences in flight than the largest batch limit that the scenario names."""
+    named = question.scenario.deployment.batch_limits
+    return replace(memory, max_concurrency=np.minimum(memory.max_concurrency, max(named))) if named else memory
 
 
 def under_load(

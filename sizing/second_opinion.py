@@ -34,6 +34,8 @@ def second_opinion(scenario: Scenario, plan: Plan) -> CrossCheck:
     """
     if plan.deployment is None or scenario.measured is not None:
         return _none("There is no predicted deployment to check.")
+    if plan.deployment.serving == "disaggregated":
+        return _none("Kernel tables are compared with aggregated serving only: allow only that to see them.")
     question = replace(understand(scenario), anchored=None)  # an opinion of its own, without the benchmark
     row = _row(question, plan)
     reason = KernelTables().reason(question.model, row)

@@ -94,6 +94,8 @@ TERMS: tuple[Term, ...] = (
              "Saves prefill, and memory where requests share it.", ("prefix caching", "KV reuse", "hit rate")),
         Term("Speculative decoding", "A small model or extra head guesses several tokens, the model checks them in one "
              "step. Helps most at low load.", ("MTP", "draft model", "acceptance rate")),
+        Term("Batch limit", "The most requests that an instance has in flight; more wait for a slot. Lower limits make "
+             "tokens come faster and requests wait longer.", ("maximum batch size", "max_num_seqs")),
         Term("Disaggregated serving", "Prefill and decode run on GPUs of their own, and the KV cache is sent from one "
              "to the other.", ("prefill/decode disaggregation", "PD disaggregation")),
         Term("Engine", "The program that serves the model: TensorRT-LLM, vLLM, SGLang, NIM, TGI.",

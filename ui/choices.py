@@ -20,6 +20,7 @@ _FIXED: dict[str, dict[Any, str]] = {
     "where": {"on_prem": "On-premises", "cloud": "Cloud", "hybrid": "Hybrid"},
     "obj": {"cost": "Cost", "gpus": "GPUs", "latency": "Latency", "energy": "Energy"},
     "steps": {"roofline": "Roofline", "kernel": "Kernel tables"},
+    "serving": {"aggregated": "Aggregated", "disaggregated": "Disaggregated"},
     "kv": {"fp16": "16 bit", "fp8": "FP8"},
     "tp": {n: str(n) for n in (1, 2, 4, 8, 16)},
     "pp": {n: str(n) for n in (1, 2, 4)},

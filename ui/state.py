@@ -37,6 +37,7 @@ BENCHMARK = "benchmark_in_use"
 WITH_FORM = ("size", "explore")
 """Pages that hold the form, and so the inputs in their address."""
 
+_RESTRICTIONS = ("engine", "prec", "kv", "tp", "pp", "ep", "serving", "batch")
 _LAST, _PAGE = "last_answer", "page_of_the_form"
 
 
@@ -139,8 +140,15 @@ def use_candidate(candidate: Candidate, scenario: Scenario) -> None:
 
 def use_deployment(chosen: Deployed | OperatingPoint, scenario: Scenario) -> None:
     """Consider only the GPU, engine, formats and parallelism of ``chosen`` (for callbacks)."""
-    pinned = {"gpus": [chosen.gpu], "engines": [chosen.engine], "precisions": [chosen.weight_precision],
-              "kv_precisions": [chosen.kv_precision], "tp": [chosen.tp], "pp": [chosen.pp], "ep": [chosen.ep]}
+    split = isinstance(chosen, Deployed) and chosen.prefill is not None and chosen.decode is not None
+    kinds = [chosen.prefill, chosen.decode] if split else [chosen]
+    limit = getattr(chosen, "batch_limit", None)
+    pinned = {
+        "gpus": [chosen.gpu], "engines": [chosen.engine], "precisions": [chosen.weight_precision],
+        "kv_precisions": [chosen.kv_precision],
+        **{name: sorted({getattr(kind, name) for kind in kinds}) for name in ("tp", "pp", "ep")},
+        "serving": ["disaggregated" if split else "aggregated"], "batch_limits": [] if limit is None else [limit],
+    }
     _apply(scenario, tuple((f"deployment.{name}", value) for name, value in pinned.items()))
 
 
@@ -156,7 +164,7 @@ def consider_only_measured() -> None:
 
     row = configuration(Benchmark.model_validate(st.session_state[BENCHMARK]))
     _write({"gpu": [row.gpu.id], "engine": [row.engine.id], "prec": [row.precision.id], "kv": [], "tp": [row.tp],
-            "pp": [row.pp], "ep": [row.ep]})
+            "pp": [row.pp], "ep": [row.ep], "serving": ["aggregated"]})
 
 
 def remove_benchmark() -> None:
@@ -166,12 +174,12 @@ def remove_benchmark() -> None:
 
 def consider_all() -> None:
     """Take back every restriction of the hardware (for callbacks)."""
-    _write({key: [] for key in ("gpu", "engine", "prec", "kv", "tp", "pp", "ep")})
+    _write({key: FIELDS[key].blank for key in ("gpu", *_RESTRICTIONS)})
 
 
 def restricted() -> bool:
     """Whether engine, precision or parallelism are restricted to a choice."""
-    return any(value(key) for key in ("engine", "prec", "kv", "tp", "pp", "ep"))
+    return any(value(key) for key in _RESTRICTIONS)
 
 
 def parameters() -> dict[str, str | list[str]]:

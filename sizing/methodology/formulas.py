@@ -10,7 +10,8 @@ from sizing.methodology.docstrings import PACKAGE, Documented, Module, read_modu
 
 FLOW = (
     "lengths", "spread", "demand", "catalog", "catalog.model", "candidates", "precision", "memory",
-    "steps", "steps.roofline", "load", "question", "capacity", "screen", "packing", "hardware", "cost",
+    "steps", "steps.roofline", "load", "question", "capacity", "screen", "batch_limits", "disaggregated",
+    "packing", "hardware", "cost",
     "ranking", "exclusion", "business", "knee",
 )  # fmt: skip
 """The order in which a question runs through the engine. A package stands for its modules; others come last."""

@@ -17,6 +17,7 @@ Mode = Literal["streaming", "sequential", "offline"]
 Location = Literal["on_prem", "cloud", "hybrid"]
 Objective = Literal["cost", "gpus", "latency", "energy"]
 StepSource = Literal["roofline", "kernel"]
+Serving = Literal["aggregated", "disaggregated"]
 
 Tokens = Annotated[float, Field(ge=1, le=10_000_000, allow_inf_nan=False)]
 Rate = Annotated[float, Field(gt=0, le=1_000_000, allow_inf_nan=False)]
@@ -288,6 +289,8 @@ class CustomGpu(Part):
 class Deployment(Part):
     """What may be bought or rented. Empty lists mean: consider all.
 
+    ``serving``: prefill and decode in the same instances (aggregated) or in pools of their own (disaggregated).
+    ``batch_limits``: sequences that an instance may have in flight; empty: whatever serves best.
     ``measured_gpus_only`` narrows an empty ``gpus`` to the types that published benchmarks were run on.
     """
 
@@ -298,6 +301,8 @@ class Deployment(Part):
     tp: list[Annotated[int, Field(ge=1, le=128)]] = Field(default_factory=list, max_length=16)
     pp: list[Annotated[int, Field(ge=1, le=64)]] = Field(default_factory=list, max_length=16)
     ep: list[Annotated[int, Field(ge=1, le=128)]] = Field(default_factory=list, max_length=16)
+    serving: list[Serving] = Field(default_factory=list, max_length=2)
+    batch_limits: list[Annotated[int, Field(ge=1, le=100_000)]] = Field(default_factory=list, max_length=16)
     custom_gpus: list[CustomGpu] = Field(default_factory=list, max_length=20)
     measured_gpus_only: bool = False
     location: Location = "on_prem"

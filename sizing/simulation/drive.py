@@ -19,6 +19,9 @@ from sizing.simulation.pool import Measurement, Pool
 CARRIED = ((1, "arrived"), (2, "prompt"), (3, "output"), (4, "cached"), (6, "started"), (7, "first"), (8, "id"))
 """Rows of a chunk that a request keeps when it moves from the prefill to the decode pool."""
 
+FIRST = 7
+"""Row of a chunk that holds the time of the first token."""
+
 MAX_WAITING = 1_000_000
 """Waiting requests at which a simulation gives up: the queue grows, and memory with it."""
 
@@ -99,6 +102,7 @@ class _Line:
         columns[0] = moved["first"] + transfer
         for row, name in CARRIED:
             columns[row] = moved[name]
+        columns[FIRST] = columns[0]  # the decode instance streams the answer, its first token included
         waiting = np.hstack([self.moving, columns])
         self.moving = waiting[:, np.argsort(waiting[0], kind="stable")]
 

@@ -94,7 +94,8 @@ class Fleet:
 class Disaggregated:
     """A pool that computes prompts and a pool that decodes; the KV cache moves between them.
 
-    transfer time = ``transfer_latency_s`` + prompt tokens x ``transfer_s_per_token``.
+    transfer time = ``transfer_latency_s`` + prompt tokens x ``transfer_s_per_token``. The user sees the first token
+    after the transfer, because the decode instance streams the answer.
     """
 
     prefill: Fleet

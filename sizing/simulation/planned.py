@@ -10,12 +10,11 @@ import numpy as np
 from sizing.candidates import Configuration, table
 from sizing.memory import memory_fit
 from sizing.question import Question
-from sizing.ranking import order
 from sizing.scenario.schema import Burst, Gamma, LengthSpread, LengthTrace, Profile, TraceArrivals
 from sizing.scenario.schema import Length as AskedLength
-from sizing.screen import Evaluated, all_configurations, evaluate, size
+from sizing.screen import Evaluated
 from sizing.simulation.arrivals import Arrivals, Bursts
-from sizing.simulation.fleet import Replica
+from sizing.simulation.fleet import Deployment, Disaggregated, Fleet, Replica, Routing
 from sizing.simulation.grid import Speculation, roofline_grid
 from sizing.simulation.request_lengths import DrawnLengths, FixedLength, GroupedLength, Length, LognormalLength
 from sizing.steps.roofline import roofline
@@ -26,26 +25,44 @@ NO_EVICTION = ("trtllm",)
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Planned:
-    """The best deployment of a plan: ``working`` instances (spares not counted) of ``row``."""
+    """The best deployment of a plan: ``working`` instances (spares not counted) of ``row``.
+
+    ``prefill``: the prefill pool, where prefill runs apart; ``row`` is then a decode instance.
+    """
 
     row: Configuration
     working: int
     replica: Replica
+    prefill: PrefillPool | None = None
+
+    def deployment(self, routing: Routing) -> Deployment:
+        """What is simulated."""
+        fleet = Fleet(replicas=(self.replica,) * self.working, routing=routing)
+        if self.prefill is None:
+            return fleet
+        first = self.prefill
+        return Disaggregated(
+            prefill=Fleet(replicas=(first.replica,) * first.working, routing=routing), decode=fleet,
+            transfer_latency_s=first.transfer_latency_s, transfer_s_per_token=first.transfer_s_per_token,
+        )
+
+    @property
+    def name(self) -> str:
+        """The deployment in words."""
+        if self.prefill is None:
+            return f"{self.working} x {self.row.label}"
+        return f"{self.prefill.working} prefill x {self.prefill.row.label} + {self.working} decode x {self.row.label}"
 
 
-def planned(question: Question) -> Planned | None:
-    """What the plan would choose; None when nothing meets the limits."""
-    evaluated = evaluate(question, all_configurations(question))
-    sized = size(question, evaluated)
-    ranked = order(sized, evaluated, question.scenario.deployment.objective)
-    if not len(ranked):
-        return None
-    best = int(ranked[0])
-    index = int(sized.index[best])
-    working = int(sized.instances[best]) - question.scenario.deployment.spare_instances
-    return Planned(
-        row=evaluated.candidates.rows[index], working=working, replica=replica_at(question, evaluated, index)
-    )
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PrefillPool:
+    """``working`` prefill instances of ``row``, and how long a KV cache takes to a decode instance."""
+
+    row: Configuration
+    working: int
+    replica: Replica
+    transfer_latency_s: float
+    transfer_s_per_token: float
 
 
 def replica_at(question: Question, evaluated: Evaluated, index: int) -> Replica:
@@ -73,7 +90,7 @@ def as_replica(question: Question, row: Configuration, *, speculation: Speculati
     block = float(engine.block_tokens)
     held = math.ceil(tokens / block) * block
     per_rank = float(memory.kv_available[0] / max(float(memory.kv_per_sequence[0]), 1.0))
-    sequences = engine.sequences(row.gpu) * row.dp
+    sequences = min(engine.sequences(row.gpu) * row.dp, row.batch_limit or engine.sequences(row.gpu) * row.dp)
     return Replica(
         grid=roofline_grid(question.model, row, sequences, speculation=speculation), max_sequences=sequences,
         token_budget=max(float(engine.budget(row.gpu) * row.pp * row.dp), sequences * (speculation.draft_tokens + 1.0)),

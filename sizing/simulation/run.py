@@ -13,9 +13,10 @@ from sizing.errors import InvalidScenario
 from sizing.question import Question, understand
 from sizing.scenario.schema import Scenario
 from sizing.simulation import report
+from sizing.simulation.choice import planned
 from sizing.simulation.drive import Outcome, Progress, drive
-from sizing.simulation.fleet import Deployment, Fleet, Routing
-from sizing.simulation.planned import Planned, arrivals_of, lengths_of, planned
+from sizing.simulation.fleet import Deployment, Routing
+from sizing.simulation.planned import Planned, arrivals_of, lengths_of
 from sizing.simulation.pool import Measurement
 from sizing.simulation.request_lengths import ObservedLengths, RequestLengths
 from sizing.simulation.result import SimulationResult
@@ -75,9 +76,8 @@ def simulate(
     chosen = choose(question)
     if chosen is None:
         return report.infeasible(question, load, seed)
-    fleet = Fleet(replicas=(chosen.replica,) * chosen.working, routing=routing)
-    name = f"{chosen.working} x {chosen.row.label}"
-    return simulate_deployment(fleet, load, question.limits, name=name, seed=seed, progress=progress)
+    deployment = chosen.deployment(routing)
+    return simulate_deployment(deployment, load, question.limits, name=chosen.name, seed=seed, progress=progress)
 
 
 def simulate_deployment(

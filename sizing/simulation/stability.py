@@ -70,6 +70,14 @@ def largest_stable_rps(deployment: Deployment, lengths: RequestLengths, seed: in
     return _fleet_rps(deployment, lengths, rngs)
 
 
+def stable_rps_of(
+    replica: Replica, lengths: RequestLengths, seed: int = 0, *, prefill_only: bool = False, decode_only: bool = False
+) -> float:
+    """Requests/s beyond which the queue of one replica grows for ever, in the role it plays."""
+    rngs = tuple(np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(3))
+    return _fleet_rps(Fleet(replicas=(replica,)), lengths, rngs, prefill_only=prefill_only, decode_only=decode_only)
+
+
 def _fleet_rps(
     fleet: Fleet, lengths: RequestLengths, rngs: tuple[np.random.Generator, ...], *, prefill_only: bool = False,
     decode_only: bool = False,

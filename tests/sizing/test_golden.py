@@ -49,6 +49,11 @@ ASKED: dict[str, dict[str, Any]] = {
         },
         deployment={"gpus": ["h100_sxm", "l40s"]},
     ),
+    "llama_70b_disaggregated": raw(LLAMA_70B, limits={"ttft_ms": 3000, "itl_ms": 30}, deployment=H100),
+    "llama_70b_batch_limit": raw(
+        LLAMA_70B, limits={"ttft_ms": 3000, "itl_ms": 30},
+        deployment={"gpus": ["h200_sxm"], "serving": ["aggregated"], "precisions": ["fp8"]},
+    ),
     "nothing_meets_the_limit": raw(LLAMA_70B, limits={"ttft_ms": 20}, deployment={"gpus": ["h100_sxm", "t4"]}),
 }
 

@@ -190,7 +190,8 @@ def test_spares_add_exactly(keys, spares, gpu):
     one = having(keys, "deployment", gpus=[gpu], precisions=["bf16"], spare_instances=0)
     none, some = (answer(having(one, "deployment", spare_instances=n)) for n in (0, spares))
     assume(none.feasible)
-    if (none.deployment.dp, none.deployment.ep) == (some.deployment.dp, some.deployment.ep):
+    same = [(p.deployment.dp, p.deployment.ep, p.deployment.serving) for p in (none, some)]
+    if same[0] == same[1] and same[0][2] == "aggregated":
         assert some.deployment.instances == none.deployment.instances + spares
         assert some.deployment.spare_instances == spares
         assert some.per_instance == none.per_instance

@@ -23,7 +23,10 @@ def draw_load(answer: Answer, *, dark: bool) -> None:
     band = computed.band_of(answer.scenario.model_dump_json())
     figure = build_load_curve(plan, limits=limits, band=band if band.fast else None, dark=dark)
     st.plotly_chart(figure, key="explore_load", alt=load_curve_alt_text(plan, limits=limits), **_PLAIN)
-    st.caption("One instance of the plan. Beyond the knee latency grows faster than the load; where the curve ends, "
+    whose = "One instance of the plan."
+    if plan.deployment and plan.deployment.serving == "disaggregated":
+        whose = "One decode instance of the plan, with its share of the prefill instances."
+    st.caption(f"{whose} Beyond the knee latency grows faster than the load; where the curve ends, "
                "the queue grows without end.")
     draw_table(lambda: load_curve_table(plan, limits=limits), key="load", what="Load curve")
 
@@ -41,6 +44,6 @@ def draw_lengths(answer: Answer, *, dark: bool) -> None:
     traffic = understand(answer.scenario).traffic
     figure = build_heat_map(found, asked=(traffic.input_tokens, traffic.output_tokens), dark=dark)
     st.plotly_chart(figure, key="length_map", alt=heat_map_alt_text(found), **_PLAIN)
-    st.caption("GPUs needed for the same load within the same limits; framed: the lengths of the scenario. "
-               "The share of the prompt found in the prefix cache stays as it is.")
+    st.caption("GPUs needed by instances that do both prefill and decode, for the same load within the same limits; "
+               "framed: the lengths of the scenario. The share of the prompt found in the prefix cache stays as it is.")
     draw_table(lambda: heat_map_table(found), key="lengths", what="GPUs over lengths")

@@ -8,7 +8,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from sizing.format import gigabytes, percent, rounded
-from sizing.result import Plan
+from sizing.result import Deployed, PerInstance, Plan, Pool
 from ui.figures.template import INK, NEUTRAL, alpha, axis, layout, message, palette, text_on
 
 _NOTHING = "No deployment fits, so there is no memory to show."
@@ -27,8 +27,19 @@ class Part(NamedTuple):
 
 
 def memory_parts(plan: Plan) -> tuple[Part, ...]:
-    """The parts of one GPU's memory in GB: those of the instance divided by its GPUs, and what is left over."""
-    one, deployed = plan.per_instance, plan.deployment
+    """The parts of one GPU's memory in GB: those of the instance divided by its GPUs, and what is left over.
+
+    Where prefill and decode run apart, of a decode instance.
+    """
+    return _parts(plan.per_instance, plan.deployment)
+
+
+def prefill_memory_parts(plan: Plan) -> tuple[Part, ...]:
+    """The same of a prefill instance; nothing where there is none."""
+    return _parts(plan.per_prefill_instance, plan.deployment.prefill if plan.deployment else None)
+
+
+def _parts(one: PerInstance | None, deployed: Deployed | Pool | None) -> tuple[Part, ...]:
     if one is None or deployed is None:
         return ()
     gpus = max(1, deployed.tp * deployed.pp * deployed.dp)
@@ -49,8 +60,9 @@ def build_memory_bar(plan: Plan, *, dark: bool = False) -> go.Figure:
     parts = memory_parts(plan)
     if plan.per_instance is None or not parts:
         return message(_NOTHING, dark=dark)
-    total = plan.per_instance.memory_per_gpu_gb
-    bars = [_bar(part, total, dark=dark) for part in parts]
+    total, others = plan.per_instance.memory_per_gpu_gb, prefill_memory_parts(plan)
+    of_both = zip(parts, others, strict=True) if others else ((part,) for part in parts)
+    bars = [_bar(part, total, dark=dark) for part in of_both]
     line = {"type": "line", "x0": total, "x1": total, "y0": 0, "y1": 1, "yref": "y domain",
             "line": {"color": INK[dark], "width": 2}}  # fmt: skip
     label = {"x": total, "y": 1, "yref": "y domain", "text": gigabytes(total), "showarrow": False, "xanchor": "right",
@@ -60,9 +72,9 @@ def build_memory_bar(plan: Plan, *, dark: bool = False) -> go.Figure:
         layout=layout(
             dark=dark,
             barmode="stack",
-            height=220,
+            height=280 if others else 220,
             xaxis=axis("Memory of one GPU (GB)", range=[0, total * 1.01]),
-            yaxis={"visible": False},
+            yaxis={"visible": bool(others), "autorange": "reversed"},
             legend={"y": -0.62, "yanchor": "top", "traceorder": "normal"},
             margin={"t": 24},
             shapes=[line],
@@ -73,9 +85,12 @@ def build_memory_bar(plan: Plan, *, dark: bool = False) -> go.Figure:
 
 def memory_table(plan: Plan) -> pd.DataFrame:
     """The memory bar as a table: part, GB per GPU, share of the GPU."""
-    parts = memory_parts(plan)
+    parts, others = memory_parts(plan), prefill_memory_parts(plan)
     total = sum(part.gigabytes for part in parts)
-    rows = [(p.name, rounded(p.gigabytes), rounded(100 * p.gigabytes / total) if total else 0.0) for p in parts]
+    shown = [(p.name, p) for p in parts]
+    if others:
+        shown = [(f"{p.name}, {kind}", p) for kind, of in (("decode", parts), ("prefill", others)) for p in of]
+    rows = [(name, rounded(p.gigabytes), rounded(100 * p.gigabytes / total) if total else 0.0) for name, p in shown]
     return pd.DataFrame(rows, columns=["Part", "GB per GPU", "Share (%)"])
 
 
@@ -84,20 +99,27 @@ def memory_alt_text(plan: Plan) -> str:
     parts = memory_parts(plan)
     if plan.per_instance is None or not parts:
         return _NOTHING
-    named = ", ".join(f"{part.name.lower().replace('kv', 'KV')} {gigabytes(part.gigabytes)}" for part in parts)
-    return f"Memory of one GPU ({gigabytes(plan.per_instance.memory_per_gpu_gb)}) at the planned load: {named}."
+    said = f"Memory of one GPU ({gigabytes(plan.per_instance.memory_per_gpu_gb)}) at the planned load: {_said(parts)}."
+    others = prefill_memory_parts(plan)
+    return f"{said} That is a decode instance; a prefill instance: {_said(others)}." if others else said
 
 
-def _bar(part: Part, total: float, *, dark: bool) -> dict[str, object]:
+def _said(parts: tuple[Part, ...]) -> str:
+    return ", ".join(f"{part.name.lower().replace('kv', 'KV')} {gigabytes(part.gigabytes)}" for part in parts)
+
+
+def _bar(parts: tuple[Part, ...], total: float, *, dark: bool) -> dict[str, object]:
+    """One part of the bar; of two bars where there are decode and prefill instances."""
+    part, names = parts[0], ["Decode", "Prefill"] if len(parts) > 1 else [""]
     colour = NEUTRAL[dark] if part.colour is None else palette(dark=dark)[part.colour]
     hatch, ink = (colour, INK[dark]) if part.opacity < 1 else (text_on(colour), text_on(colour))
     return {
         "type": "bar",
         "orientation": "h",
         "name": part.name,
-        "x": [part.gigabytes],
-        "y": [""],
-        "text": [gigabytes(part.gigabytes) if part.gigabytes > _LABELLED * total else ""],
+        "x": [p.gigabytes for p in parts],
+        "y": names,
+        "text": [gigabytes(p.gigabytes) if p.gigabytes > _LABELLED * total else "" for p in parts],
         "textposition": "inside",
         "textangle": 0,
         "insidetextanchor": "middle",
@@ -108,6 +130,7 @@ def _bar(part: Part, total: float, *, dark: bool) -> dict[str, object]:
                         "fgopacity": 0.45, "size": 8, "solidity": 0.2},
         },
         "textfont": {"color": ink},
-        "hovertemplate": f"{part.name}: {gigabytes(part.gigabytes)} "
-                         f"({percent(part.gigabytes / total if total else 0)} of the GPU)<extra></extra>",
+        "customdata": [f"{gigabytes(p.gigabytes)} ({percent(p.gigabytes / total if total else 0)} of the GPU)"
+                       for p in parts],
+        "hovertemplate": f"{part.name}: %{{customdata}}<extra></extra>",
     }  # fmt: skip

@@ -133,6 +133,12 @@ _HARDWARE = (
     _many("tp", "TP", "Tensor parallelism: GPUs that share every layer.", "deployment.tp"),
     _many("pp", "PP", "Pipeline parallelism: groups of layers on different GPUs.", "deployment.pp"),
     _many("ep", "EP", "Expert parallelism: GPUs over which experts are spread.", "deployment.ep"),
+    _many("serving", "Serving", "Aggregated: every instance computes prompts and answers. Disaggregated: prefill and "
+          "decode instances of their own, the KV cache sent between them.", "deployment.serving"),
+    Field(key="batch", kind="text", label="Batch limits", path="deployment.batch_limits", example="32, 64",
+          help="Requests that one instance may have in flight (vLLM --max-num-seqs, SGLang --max-running-requests, "
+          "TensorRT-LLM max_batch_size), several separated by commas: the best of them is used. Empty: limited only "
+          "where that saves an instance."),
     _choice("where", "Where", "On-premises is priced per system bought, cloud per hour, hybrid as on-premises, "
             "because cloud bursts are not priced yet.", "deployment.location"),
     _switch("own", "Add an accelerator of your own", "Sized from its datasheet like every other."),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -136,6 +137,7 @@ def _deployment(values: Values) -> dict[str, Any]:
     return {
         "gpus": chosen, "engines": list(values["engine"]), "precisions": list(values["prec"]),
         "kv_precisions": list(values["kv"]), **{key: list(values[key]) for key in ("tp", "pp", "ep")},
+        "serving": list(values["serving"]), "batch_limits": _counts(values, "batch"),
         "custom_gpus": own, "measured_gpus_only": values["proven"], "location": values["where"],
         "spare_instances": _whole(values, "spare"),
         "max_utilization": _needed(values, "util") * FIELDS["util"].scale, "objective": values["obj"],
@@ -168,6 +170,13 @@ def _whole(values: Values, key: str, *, default: int = 0) -> int | float:
     """A whole number as an int; anything else is left for the scenario to refuse."""
     number = _optional(values, key)
     return default if number is None else int(number) if number == int(number) else number
+
+
+def _counts(values: Values, key: str) -> list[int | float]:
+    """Whole numbers separated by commas; anything else is left for the scenario to refuse."""
+    parts = [part.strip() for part in re.split(r"[,;]", str(values[key])) if part.strip()]
+    numbers = [_parsed(key, part) for part in parts]
+    return [int(number) if number == int(number) else number for number in numbers]
 
 
 def _needed(values: Values, key: str) -> float:

@@ -17,8 +17,8 @@ _FIXED: dict[str, Any] = {
 }
 """What a field holds when the scenario does not use it: good starting points rather than blanks."""
 
-_PLAIN = ("name", "ttft", "itl", "e2e", "pct", "mode", "engine", "prec", "kv", "tp", "pp", "ep", "where", "proven",
-          "util", "spare", "obj", "steps", "growth", "usd_system", "usd_hour", "years")
+_PLAIN = ("name", "ttft", "itl", "e2e", "pct", "mode", "engine", "prec", "kv", "tp", "pp", "ep", "serving", "where",
+          "proven", "util", "spare", "obj", "steps", "growth", "usd_system", "usd_hour", "years")
 """Fields that hold exactly the value of their scenario key."""
 
 
@@ -27,6 +27,7 @@ def from_scenario(scenario: Scenario) -> dict[str, Any]:
     values: dict[str, Any] = {key: _FIXED.get(key, field.blank) for key, field in FIELDS.items()}
     dumped = scenario.model_dump()
     values |= {key: _shown(key, _at(dumped, FIELDS[key].path)) for key in _PLAIN}
+    values["batch"] = ", ".join(map(str, scenario.deployment.batch_limits))
     return values | _model(scenario) | _workload(scenario) | _own_gpu(scenario) | _measured(scenario)
 
 

@@ -110,8 +110,9 @@ def _hardware() -> None:
     st.markdown("**Hardware**")
     first = st.container(gap="xsmall")
     with st.expander("More on the hardware", type="compact"):
-        for key in ("engine", "prec", "kv", "tp", "pp", "ep"):
+        for key in ("engine", "prec", "kv", "tp", "pp", "ep", "serving"):
             several(key)
+        text("batch")
         if switch("own"):
             text("own_name")
             text("own_mem", "own_bw")

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import streamlit as st
 
+from sizing.answer import ways_of
 from sizing.format import UNKNOWN, count, interval, kilowatts, ms, significant, usd
 from sizing.result import Deployed, Latency, PerInstance, Plan
 from sizing.scenario.schema import Scenario
@@ -42,7 +43,7 @@ def key_figures(plan: Plan, scenario: Scenario) -> Iterator[Figure]:
     deployed, one, cost = plan.deployment, plan.per_instance, plan.cost
     if deployed is None:
         return
-    yield Figure("gpus", "GPUs", count(deployed.gpus), gpu_range(plan.gpus_low, plan.gpus_high),
+    yield Figure("gpus", "GPUs", count(deployed.gpus), gpu_range(plan.gpus_low, plan.gpus_high) + _kinds(deployed),
                  "GPUs that run the model, spares included, and the range that 80 % of such estimates fall in.")
     yield Figure("systems", "Systems", count(deployed.systems), _instances(deployed),
                  "Whole systems to buy or rent, and the instances (copies of the model) they run.")
@@ -64,9 +65,19 @@ def gpu_range(low: int | None, high: int | None) -> str:
 
 
 def parallelism(deployed: Deployed) -> str:
-    """How one instance is spread over its GPUs: "TP4 PP2"."""
-    parts = (("TP", deployed.tp), ("PP", deployed.pp), ("EP", deployed.ep), ("DP", deployed.dp))
-    return " ".join(f"{name}{n}" for name, n in parts if n > 1) or "one GPU"
+    """How one instance is spread over its GPUs: "TP4 PP2"; both kinds where prefill and decode run apart."""
+    if deployed.prefill is not None and deployed.decode is not None:
+        prefill, decode = deployed.prefill, deployed.decode
+        return (f"{count(prefill.instances)} prefill x {ways_of(prefill)}, "
+                f"{count(decode.instances)} decode x {ways_of(decode)}")
+    return ways_of(deployed)
+
+
+def _kinds(deployed: Deployed) -> str:
+    """The GPUs of either kind, where prefill and decode run apart."""
+    if deployed.prefill is None or deployed.decode is None:
+        return ""
+    return f"; {count(deployed.prefill.gpus)} prefill + {count(deployed.decode.gpus)} decode"
 
 
 def _draw(figure: Figure, plan: Plan) -> None:
@@ -80,8 +91,11 @@ def _draw(figure: Figure, plan: Plan) -> None:
 
 
 def _instances(deployed: Deployed) -> str:
+    if deployed.serving == "disaggregated":
+        return parallelism(deployed)
     noun = "instance" if deployed.instances == 1 else "instances"
-    return f"{count(deployed.instances)} {noun} of {parallelism(deployed)}"
+    limit = "" if deployed.batch_limit is None else f", batch limit {count(deployed.batch_limit)}"
+    return f"{count(deployed.instances)} {noun} of {parallelism(deployed)}{limit}"
 
 
 def _rate(one: PerInstance) -> Figure:

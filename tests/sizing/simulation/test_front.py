@@ -152,7 +152,7 @@ def test_pools_add_prefill_transfer_and_decode() -> None:
     pools = Disaggregated(prefill=fleet, decode=fleet, transfer_latency_s=0.5, transfer_s_per_token=1e-3)
     outcome = run(pools, columns([2.0], 100.0, 11.0), parts=1)
     record = outcome.records[0]
-    assert record["first"] == pytest.approx(2.0 + 0.01)
+    assert record["first"] == pytest.approx(2.01 + 0.5 + 0.1)
     assert record["finished"] == pytest.approx(2.01 + 0.5 + 0.1 + 10 * 0.01)
 
 

@@ -19,10 +19,11 @@ from sizing.question import understand
 from sizing.scenario.schema import Scenario
 from sizing.simulation import stability
 from sizing.simulation.arrivals import Arrivals
+from sizing.simulation.choice import planned
 from sizing.simulation.drive import drive
 from sizing.simulation.fleet import Fleet, Replica
 from sizing.simulation.layout import BINS, E2E
-from sizing.simulation.planned import lengths_of, planned
+from sizing.simulation.planned import lengths_of
 from sizing.simulation.pool import Measurement
 from sizing.simulation.quantiles import quantile, sampled_quantile
 from sizing.simulation.recording import bin_of

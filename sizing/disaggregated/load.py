@@ -1,0 +1,147 @@
+"""What prefill and decode instances give under load when each has a pool of its own.
+
+A prefill instance computes prompts in order of arrival and hands their KV cache over; a decode instance is never
+interrupted by prompts. Both see their share of the requests at random. Arrays are (N, K): N configurations, K loads.
+Sources: Zhong et al., "DistServe" (OSDI 2024); Patel et al., "Splitwise" (ISCA 2024); the queues of ``sizing.load``.
+Validity: against the simulator, ``docs/LOAD_MODEL.md``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from sizing.candidates import Floats
+from sizing.load import SteadyState, Variability, drift, gamma_quantile, in_flight_variance, prompt_queue, slot_queue
+from sizing.steps.times import StepTimes, Traffic
+
+NEVER_FULL = 1.0 - 1e-9
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrefillTimes:
+    """One prompt on a prefill instance, seconds, (N,): alone; engine time for one at a time, and in full steps.
+
+    ``together``: prompts that the token budget of a step holds, at least 1.
+    """
+
+    alone_s: Floats
+    single_s: Floats
+    full_s: Floats
+    together: Floats
+
+
+def prefill_times(times: StepTimes, ways: Floats, budget: Floats, traffic: Traffic) -> PrefillTimes:
+    """Engine time of a prompt: arithmetic W, plus the fixed part of a step, which as many prompts share as fit into it.
+
+    single = W + F / ways, full = W + F / (ways x max(1, floor(budget / new tokens))) with F = alone - W x ways; ways
+    are the pipeline stages and attention-DP ranks that work on different prompts.
+    """
+    work = times.prefill_work_s
+    fixed = np.maximum(times.prefill_s - work * ways, 0.0) / ways
+    together = np.maximum(budget / traffic.new_tokens, 1.0)
+    return PrefillTimes(
+        alone_s=times.prefill_s, single_s=work + fixed, full_s=work + fixed / np.floor(together), together=together
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class FirstToken:
+    """Time to the first token at some loads: mean and fixed part in s, variance in s^2, busy share; all (N, K)."""
+
+    mean_s: Floats
+    floor_s: Floats
+    var: Floats
+    busy: Floats
+
+    def at(self, percentile: float) -> Floats:
+        """Time to first token at a percentile over requests, (N, K)."""
+        return self.floor_s + gamma_quantile(self.mean_s - self.floor_s, self.var, percentile)
+
+
+def first_token(one: PrefillTimes, rps: Floats, transfer_s: Floats, variability: Variability) -> FirstToken:
+    """Queue for earlier prompts + own prefill + transfer of the KV cache, at ``rps`` (N, K) of one prefill instance.
+
+    Pollaczek-Khinchine with the time of a single prompt as the jump and that of full steps as the load. All prompts of
+    a step end with it, so those that come behind one while it waits delay it too: rate x wait x time, as far as a step
+    holds them.
+    """
+    alone = (one.alone_s + transfer_s)[:, None]
+    busy = np.minimum(rps * one.full_s[:, None], NEVER_FULL)
+    mean, var = prompt_queue(one.single_s[:, None], busy, rps, variability)
+    behind = np.minimum(busy * mean, ((one.together - 1.0) * one.single_s)[:, None])
+    longer = 1.0 + behind / np.maximum(mean, 1e-300)
+    mean, var = mean * longer, var * longer**2
+    floor = np.broadcast_to(alone, busy.shape)
+    return FirstToken(
+        mean_s=floor + mean, floor_s=floor if variability.prompt == 0.0 else np.zeros_like(busy),
+        var=var + variability.prompt * floor**2, busy=busy,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decoding:
+    """Decode instances at growing concurrency: requests/s, and the gap between tokens in s and s^2, (N, K).
+
+"""
+
+    concurrency: Floats
+    rps: Floats
+    mean_s: Floats
+    var: Floats
+
+    def take(self, index: NDArray[np.intp]) -> Decoding:
+        """The configurations at ``index``."""
+        return Decoding(**{name: values[index] for name, values in vars(self).items()})
+
+    def gap_s(self, percentile: float) -> Floats:
+        """Mean gap between the tokens of one request at a percentile over requests, (N, K)."""
+        return np.asarray(self.mean_s + float(ndtri(percentile / 100.0)) * np.sqrt(self.var))
+
+    def at(self, rps: Floats) -> tuple[Floats, Floats, Floats]:
+        """Concurrency, mean and variance of the gap at ``rps`` (N, M)."""
+        lower = np.clip((self.rps[:, None, :] <= rps[:, :, None]).sum(axis=2) - 1, 0, self.rps.shape[1] - 2)
+        low, high = (np.take_along_axis(self.rps, lower + d, axis=1) for d in (0, 1))
+        share = np.clip((rps - low) / np.maximum(high - low, 1e-12), 0.0, 1.0)
+
+        def value(of: Floats) -> Floats:
+            left, right = (np.take_along_axis(of, lower + d, axis=1) for d in (0, 1))
+            return np.asarray(left + share * (right - left))
+
+        return value(self.concurrency), value(self.mean_s), value(self.var)
+
+
+def decoding(
+    decode_s: Floats, concurrency: Floats, slots: Floats, traffic: Traffic, variability: Variability
+) -> Decoding:
+    """Steady state of decode instances: rate(B) = B / (D x decode(B)), D = OSL - 1 gaps (Little's law).
+
+    Gap = decode step + (rest of the running step + wait for a slot) / D: both lie between the first and second token.
+    """
+    gaps = max(traffic.output_tokens - 1.0, 1.0)
+    rps = np.maximum.accumulate(concurrency / (gaps * decode_s), axis=1)
+    crowd = in_flight_variance(concurrency, rps, variability)
+    queue = slot_queue(concurrency, crowd, slots[:, None], rps, rps[:, -1:], variability)
+    moving = drift(decode_s, concurrency, crowd, queue.held_var)
+    return Decoding(
+        concurrency=concurrency, rps=rps, mean_s=decode_s * (1.0 + 0.5 / gaps) + queue.mean_s / gaps,
+        var=moving + (decode_s**2 / 12.0 + queue.var) / gaps**2,
+    )
+
+
+def joined(
+    first: FirstToken, gap: tuple[Floats, Floats, Floats], rps: Floats, traffic: Traffic, variability: Variability
+) -> SteadyState:
+    """Both pools together, (N, K): E2E = time to first token + D x gap, the two being independent."""
+    concurrency, itl, itl_var = gap
+    gaps = max(traffic.output_tokens - 1.0, 0.0)
+    return SteadyState(
+        concurrency=concurrency, rps=rps, prefill_load=first.busy, ttft_mean_s=first.mean_s,
+        ttft_floor_s=first.floor_s, ttft_var=first.var, itl_mean_s=itl, itl_var=itl_var,
+        itl_full_s=np.full_like(itl[:, :1], np.inf), itl_full_var=np.zeros_like(itl[:, :1]),
+        e2e_mean_s=first.mean_s + gaps * itl,
+        e2e_var=first.var + gaps**2 * (itl_var + variability.output * itl**2),
+    )

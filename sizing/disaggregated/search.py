@@ -1,0 +1,318 @@
+"""The best split into prefill and decode instances for every GPU, engine and number format.
+
+Both pools use the same GPU type, engine and formats; parallelism may differ. The search is separable: the prefill
+instances that hold the TTFT limit with the fewest GPUs, the decode instances that hold the ITL limit with the fewest;
+only an E2E limit joins them, and is then met by more instances of either kind.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sizing.batch_limits import first_of_each
+from sizing.candidates import Configuration, Floats
+from sizing.capacity import rate_at_limit
+from sizing.cost import cheapest_option
+from sizing.disaggregated.load import (
+    Decoding,
+    PrefillTimes,
+    decoding,
+    first_token,
+    joined,
+    prefill_times,
+)
+from sizing.disaggregated.transfer import (
+    inside_bytes_per_s,
+    largest_share,
+    network_bytes_per_s,
+    prompt_kv_bytes,
+    supports,
+    transfer_s,
+)
+from sizing.hardware import HardwareOption
+from sizing.load import SteadyState
+from sizing.question import Question
+from sizing.screen import Evaluated, all_offers, instances_needed
+
+Rows = NDArray[np.intp]
+Counts = NDArray[np.int64]
+
+BEST_OF_UNIT = 2
+"""Configurations of each pool kept for every GPU, engine and formats; all their pairs are looked at."""
+
+BUSY = np.concatenate([np.linspace(0.02, 0.9, 12), [0.93, 0.95, 0.97, 0.985, 0.995]])
+"""Busy shares of a prefill instance at which TTFT is computed."""
+
+MORE = (1.0, 1.1, 1.25, 1.5, 2.0, 3.0)
+"""Multiples of the smallest pools that are tried where an E2E limit, or less latency, asks for more."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pools:
+    """Pairs of pools, (N,): ``prefill`` and ``decode`` are rows of ``evaluated``; instances without spares.
+
+    ``prefill_rps`` and ``decode_rps``: what one instance carries within the limits.
+    """
+
+    evaluated: Evaluated
+    prefill: Rows
+    decode: Rows
+    prefill_instances: Counts
+    decode_instances: Counts
+    prefill_rps: Floats
+    decode_rps: Floats
+
+    def __len__(self) -> int:
+        return len(self.prefill)
+
+    def take(self, index: Rows) -> Pools:
+        """The pairs at ``index``."""
+        plain: dict[str, Any] = {k: v[index] for k, v in vars(self).items() if isinstance(v, np.ndarray)}
+        return replace(self, **plain)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SizedPools:
+    """Pairs of pools with systems, list cost and latency at the peak; arrays (N,), spares counted."""
+
+    pools: Pools
+    spares: int
+    transfer_s: Floats
+    inside: NDArray[np.bool_]
+    ttft_s: Floats
+    itl_s: Floats
+    e2e_s: Floats
+    gpus: Counts
+    options: tuple[HardwareOption, ...]
+    systems: Counts
+    gpus_bought: Counts
+    usd_per_hour: Floats
+    power_kw: Floats
+
+    def __len__(self) -> int:
+        return len(self.pools)
+
+
+def wanted(question: Question) -> bool:
+    """Whether the scenario lets pools be considered: offline only when asked for, because nothing is interrupted."""
+    asked = question.scenario.deployment.serving
+    if question.traffic.output_tokens < 2.0:
+        return False
+    if question.scenario.workload.mode == "offline":
+        return list(asked) == ["disaggregated"]
+    return not asked or "disaggregated" in asked
+
+
+def best_pools(question: Question, evaluated: Evaluated) -> SizedPools | None:
+    """The best pairs of every GPU, engine and formats, sized; None when there is none or none is wanted."""
+    if not wanted(question) or not len(evaluated):
+        return None
+    supported = np.array([supports(unit) for unit in evaluated.candidates.units])[evaluated.candidates.unit]
+    rows = np.flatnonzero(supported)
+    prefill, prefill_rps = prefill_rows(question, evaluated, rows)
+    decode, decode_rps = decode_rows(question, evaluated, rows)
+    pools = _pairs(question, evaluated, (prefill, prefill_rps), (decode, decode_rps))
+    if np.isfinite(question.limits.e2e_s):
+        pools = _within_e2e(question, pools)
+    return sized(question, pools) if len(pools) else None
+
+
+def times_of(question: Question, evaluated: Evaluated, rows: Rows) -> PrefillTimes:
+    """Prompt times of the candidates at ``rows`` as prefill instances."""
+    c = evaluated.candidates
+    budget = c.column(lambda r: r.engine.budget(r.gpu))[rows]
+    return prefill_times(evaluated.times.take(rows), (c.pp * c.dp)[rows], budget, question.traffic)
+
+
+def decoding_of(question: Question, evaluated: Evaluated, rows: Rows) -> Decoding:
+    """The candidates at ``rows`` as decode instances."""
+    return decoding(
+        evaluated.times.decode_s[rows], evaluated.state.concurrency[rows], evaluated.memory.max_concurrency[rows],
+        question.traffic, question.variability,
+    )
+
+
+def prefill_rows(question: Question, evaluated: Evaluated, rows: Rows) -> tuple[Rows, Floats]:
+    """The best prefill instances of every unit, and the requests/s that one carries within the TTFT limit.
+
+    The transfer is taken over the network and through a single GPU, the longest it can be.
+    """
+    limit = min(question.limits.ttft_s, question.limits.e2e_s)
+    moved = longest_transfer(question, evaluated, rows)
+    one = times_of(question, evaluated, rows)
+    stable = prefill_stable(question, evaluated, rows, one)
+    able = np.flatnonzero(one.alone_s + moved < limit)
+    index = _fewest_gpus(question, evaluated, rows[able], stable[able])
+    rows = rows[able][index]
+    rps = prefill_capacity(question, evaluated, rows)
+    return rows[rps > 0], rps[rps > 0]
+
+
+def prefill_capacity(question: Question, evaluated: Evaluated, rows: Rows) -> Floats:
+    """Requests/s of a prefill instance within the TTFT limit (N,), the transfer being the longest there is."""
+    limits, limit = question.limits, min(question.limits.ttft_s, question.limits.e2e_s)
+    one = times_of(question, evaluated, rows)
+    stable = prefill_stable(question, evaluated, rows, one)
+    rates = np.multiply.outer(stable, BUSY)
+    first = first_token(one, rates, longest_transfer(question, evaluated, rows), question.variability)
+    rps = rate_at_limit(rates, np.maximum.accumulate(first.at(limits.percentile), axis=1), limit)
+    return np.minimum(np.minimum(rps, stable), question.scenario.deployment.max_utilization * stable)
+
+
+def longest_transfer(question: Question, evaluated: Evaluated, rows: Rows) -> Floats:
+    """Seconds of a KV transfer over the network through a single GPU, (N,)."""
+    c = evaluated.candidates
+    network = c.column(_network)[rows]
+    kv = prompt_kv_bytes(question.model, c, question.traffic.input_tokens)[rows]
+    return transfer_s(kv, np.ones(len(rows)), network)
+
+
+def prefill_stable(question: Question, evaluated: Evaluated, rows: Rows, one: PrefillTimes) -> Floats:
+    """Requests/s of a prefill instance that never waits for work, or as many as its network sends away."""
+    c = evaluated.candidates
+    kv = prompt_kv_bytes(question.model, c, question.traffic.input_tokens)[rows]
+    network = c.column(_network)[rows] * c.dp[rows]
+    sent_s = kv * largest_share(question.model, c)[rows] / network
+    return np.asarray(1.0 / np.maximum(one.full_s, sent_s))
+
+
+def decode_rows(question: Question, evaluated: Evaluated, rows: Rows) -> tuple[Rows, Floats]:
+    """The best decode instances of every unit, and the requests/s that one carries within the ITL limit."""
+    gaps = max(question.traffic.output_tokens - 1.0, 1.0)
+    limit = min(question.limits.itl_s, question.limits.e2e_s / gaps)
+    step = np.maximum.accumulate(evaluated.times.decode_s[rows], axis=1)
+    reached = np.maximum.accumulate(evaluated.state.concurrency[rows] / (gaps * step), axis=1)
+    most = np.minimum(rate_at_limit(reached, step * (1.0 + 0.5 / gaps), limit), reached[:, -1])
+    able = np.flatnonzero(most > 0)
+    index = able[_fewest_gpus(question, evaluated, rows[able], most[able])]
+    rows = rows[index]
+    rps = decode_capacity(question, evaluated, rows)
+    return rows[rps > 0], rps[rps > 0]
+
+
+def decode_capacity(question: Question, evaluated: Evaluated, rows: Rows) -> Floats:
+    """Requests/s of a decode instance within the ITL limit, (N,)."""
+    limit = min(question.limits.itl_s, question.limits.e2e_s / max(question.traffic.output_tokens - 1.0, 1.0))
+    pool = decoding_of(question, evaluated, rows)
+    at = np.maximum.accumulate(pool.gap_s(question.limits.percentile), axis=1)
+    most = question.scenario.deployment.max_utilization * pool.rps[:, -1]
+    return np.minimum(rate_at_limit(pool.rps, at, limit), most)
+
+
+def _fewest_gpus(question: Question, evaluated: Evaluated, rows: Rows, rps: Floats) -> Rows:
+    """Positions of the rows of every unit that could carry the peak with the fewest GPUs, then with most to spare."""
+    c = evaluated.candidates
+    gpus = instances_needed(question.demand.peak_rps, rps) * c.gpus[rows]
+    spare = rps / c.gpus[rows]
+    return first_of_each(c.unit[rows], gpus - spare / (1.0 + spare), BEST_OF_UNIT)
+
+
+def _pairs(
+    question: Question, evaluated: Evaluated, prefill: tuple[Rows, Floats], decode: tuple[Rows, Floats]
+) -> Pools:
+    """Every pair of a prefill and a decode configuration of the same unit, each pool as small as its limits let it."""
+    unit = evaluated.candidates.unit
+    match = unit[prefill[0]][:, None] == unit[decode[0]][None, :]
+    p, d = np.nonzero(match)
+    peak = question.demand.peak_rps
+    return Pools(
+        evaluated=evaluated, prefill=prefill[0][p], decode=decode[0][d],
+        prefill_instances=instances_needed(peak, prefill[1][p]), decode_instances=instances_needed(peak, decode[1][d]),
+        prefill_rps=prefill[1][p], decode_rps=decode[1][d],
+    )
+
+
+def grown(pools: Pools) -> Pools:
+    """Every pair with more instances of either pool, up to three times as many."""
+    p, d = (np.array(m).ravel() for m in np.meshgrid(MORE, MORE))
+    every = np.repeat(np.arange(len(pools)), len(p)).astype(np.intp)
+    many = pools.take(every)
+    return replace(
+        many, prefill_instances=np.ceil(many.prefill_instances * np.tile(p, len(pools)) - 1e-9).astype(np.int64),
+        decode_instances=np.ceil(many.decode_instances * np.tile(d, len(pools)) - 1e-9).astype(np.int64),
+    )
+
+
+def _within_e2e(question: Question, pools: Pools) -> Pools:
+    """The smallest of the grown pairs of every unit that meet the E2E limit."""
+    c = pools.evaluated.candidates
+    gpus = pools.prefill_instances * c.gpus[pools.prefill] + pools.decode_instances * c.gpus[pools.decode]
+    many = grown(pools.take(first_of_each(c.unit[pools.decode], gpus, 1)))
+    moved = longest_transfer(question, many.evaluated, many.prefill)
+    state = at_peak(question, many, moved)
+    held = np.flatnonzero(state.e2e_s(question.limits.percentile)[:, 0] <= question.limits.e2e_s)
+    many = many.take(held)
+    gpus = many.prefill_instances * c.gpus[many.prefill] + many.decode_instances * c.gpus[many.decode]
+    many = many.take(first_of_each(c.unit[many.decode], gpus, 1))
+    peak = question.demand.peak_rps
+    return replace(
+        many, prefill_rps=np.minimum(many.prefill_rps, peak / many.prefill_instances),
+        decode_rps=np.minimum(many.decode_rps, peak / many.decode_instances),
+    )
+
+
+def at_peak(question: Question, pools: Pools, moved: Floats) -> SteadyState:
+    """Both pools at the peak, (N, 1)."""
+    return at_loads(question, pools, moved, np.full((len(pools), 1), question.demand.peak_rps))
+
+
+def at_loads(question: Question, pools: Pools, moved: Floats, rps: Floats) -> SteadyState:
+    """Both pools at loads ``rps`` (N, K) of the whole deployment, transfers taking ``moved`` (N,) seconds."""
+    one = times_of(question, pools.evaluated, pools.prefill)
+    first = first_token(one, rps / pools.prefill_instances[:, None], moved, question.variability)
+    each = rps / pools.decode_instances[:, None]
+    rows, of_pair = np.unique(pools.decode, return_inverse=True)
+    gap = decoding_of(question, pools.evaluated, rows).take(of_pair).at(each)
+    return joined(first, gap, rps, question.traffic, question.variability)
+
+
+def sized(question: Question, pools: Pools) -> SizedPools:
+    """Systems, list cost, transfer and latency of the pairs; spares in both pools."""
+    c, spares = pools.evaluated.candidates, question.scenario.deployment.spare_instances
+    total = [n + spares for n in (pools.decode_instances, pools.prefill_instances)]
+    each = [c.gpus[rows].astype(np.int64) for rows in (pools.decode, pools.prefill)]
+    order = {gpu.id: i for i, gpu in enumerate(question.gpus)}
+    gpu = c.column(lambda r: order[r.gpu.id])[pools.decode].astype(np.int64)
+    offers = all_offers(question)
+    chosen = cheapest_option(total[0], each[0], gpu, offers, beside=(total[1], each[1]))
+    options = tuple(offers[g][o] for g, o in zip(gpu, chosen.option_index, strict=True))
+    gpus = total[0] * each[0] + total[1] * each[1]
+    inside = (chosen.systems == 1) & (gpus <= np.array([o.domain_gpus for o in options]))
+    inside |= (chosen.systems == 1) & ~c.column(lambda r: r.gpu.has_fast_link)[pools.decode].astype(bool)
+    moved = exact_transfer(question, pools, inside)
+    state, percentile = at_peak(question, pools, moved), question.limits.percentile
+    return SizedPools(
+        pools=pools, spares=spares, transfer_s=moved, inside=inside, ttft_s=state.ttft_s(percentile)[:, 0],
+        itl_s=state.itl_s(percentile)[:, 0], e2e_s=state.e2e_s(percentile)[:, 0], gpus=gpus, options=options,
+        systems=chosen.systems, gpus_bought=chosen.gpus_bought, usd_per_hour=chosen.usd_per_hour,
+        power_kw=chosen.power_kw,
+    )
+
+
+def _inside(row: Configuration) -> float:
+    return inside_bytes_per_s(row.gpu)
+
+
+def _network(row: Configuration) -> float:
+    return network_bytes_per_s(row.gpu)
+
+
+def exact_transfer(question: Question, pools: Pools, inside: NDArray[np.bool_]) -> Floats:
+    """Seconds of a transfer with the share that passes the busiest GPU of either instance, (N,)."""
+    c = pools.evaluated.candidates
+    near, far = (c.column(speed)[pools.decode] for speed in (_inside, _network))
+    share = largest_share(question.model, c)
+    kv = prompt_kv_bytes(question.model, c, question.traffic.input_tokens)[pools.decode]
+    return transfer_s(kv, np.maximum(share[pools.prefill], share[pools.decode]), np.where(inside, near, far))
+
+
+def served_by_pools(sized: SizedPools | None) -> frozenset[str]:
+    """Ids of the GPUs on which pools serve the scenario."""
+    if sized is None:
+        return frozenset()
+    rows = sized.pools.evaluated.candidates.rows
+    return frozenset(rows[i].gpu.id for i in np.unique(sized.pools.decode))

@@ -1,0 +1,92 @@
+"""Aggregated and disaggregated deployments in one ranking."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sizing.disaggregated.plan import candidates_of
+from sizing.disaggregated.search import SizedPools
+from sizing.question import Question
+from sizing.ranking import Keys, chosen_few, keys_of
+from sizing.result import Candidate
+from sizing.screen import Evaluated, Sized, size
+
+NO_ROWS = np.empty(0, dtype=np.intp)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """One deployment of a ranking: row ``k`` of the aggregated ones, or of the pools."""
+
+    pools: bool
+    k: int
+
+
+def sized_aggregated(question: Question, evaluated: Evaluated) -> Sized:
+    """Instances, systems and cost of aggregated deployments; none where the scenario leaves them out."""
+    asked = question.scenario.deployment.serving
+    if asked and "aggregated" not in asked:
+        return size(question, evaluated, NO_ROWS, np.empty(0, dtype=np.int64))
+    return size(question, evaluated)
+
+
+def keys_of_pools(sized: SizedPools) -> Keys:
+    """The keys of pairs of pools."""
+    candidates, rows = sized.pools.evaluated.candidates, sized.pools.decode
+    ways = candidates.pp * candidates.dp
+    return Keys(
+        cost=np.nan_to_num(sized.usd_per_hour, nan=np.inf), power=np.nan_to_num(sized.power_kw, nan=np.inf),
+        gpus=sized.gpus.astype(np.float64), e2e_s=sized.e2e_s,
+        bytes_per=candidates.column(lambda r: r.precision.bytes)[rows],
+        borrowed=candidates.column(lambda r: r.engine.runs_as != r.engine.id)[rows],
+        ways=ways[rows] * ways[sized.pools.prefill], split=np.ones(len(rows)),
+    )
+
+
+def order_of_all(
+    question: Question, evaluated: Evaluated, sized: Sized, pools: SizedPools | None
+) -> NDArray[np.intp]:
+    """Positions, best first: those of ``sized``, then, counted on, those of ``pools``."""
+    keys = keys_of(sized, evaluated)
+    keys = keys if pools is None else keys.followed_by(keys_of_pools(pools))
+    return keys.order(question.scenario.deployment.objective)
+
+
+def shortlist_of_all(
+    evaluated: Evaluated, sized: Sized, pools: SizedPools | None, ranked: NDArray[np.intp], count: int
+) -> list[Choice]:
+    """As :func:`sizing.ranking.shortlist`, over both kinds; the best of the other kind on the winner's GPU is in it."""
+    if not len(ranked):
+        return []
+    first = len(sized.index)
+    rows = evaluated.candidates.rows
+    number: dict[str, int] = {}
+    gpu = evaluated.candidates.column(lambda r: number.setdefault(r.gpu.id, len(number)))
+    of_pools = gpu[pools.pools.decode] if pools is not None else np.empty(0)
+    gpu = np.concatenate([gpu[sized.index], of_pools])[ranked]
+
+    def traits(k: int) -> set[object]:
+        place = int(ranked[k])
+        if place < first:
+            row = rows[sized.index[place]]
+            return {"aggregated", row.engine.runs_as, row.precision.id, (row.tp, row.pp, row.dp)}
+        assert pools is not None
+        row = rows[pools.pools.decode[place - first]]
+        return {"disaggregated", row.engine.runs_as, row.precision.id}
+
+    places = [int(ranked[k]) for k in chosen_few(gpu, traits, count)]
+    return [Choice(pools=p >= first, k=p - first if p >= first else p) for p in places]
+
+
+def alternatives_of(
+    question: Question, pools: SizedPools | None, chosen: list[Choice], aggregated: Iterable[Candidate]
+) -> tuple[Candidate, ...]:
+    """Every choice but the first as a result, in order; ``aggregated`` are the results of those that are."""
+    rows = [c.k for c in chosen[1:] if c.pools]
+    split = iter(candidates_of(question, pools, rows) if pools is not None else ())
+    together = iter(aggregated)
+    return tuple(next(split) if c.pools else next(together) for c in chosen[1:])
