@@ -26,6 +26,8 @@ class Connection(Protocol):
     """Something that answers until it is closed."""
 
     backend: Backend
+    generation: int
+    """Grows when there is more of the past than before: what was read of it is out of date."""
 
     def close(self) -> None:
         """Stop what runs in the background."""
@@ -37,6 +39,7 @@ class Plain:
 
     backend: Backend
     end: Callable[[], None]
+    generation: int = 0
 
     def close(self) -> None:
         """See Connection."""
@@ -53,7 +56,8 @@ class DemoConnection:
         self._feed = DemoFeed(hours=DEMO_FIRST_HOURS, clock=clock)
         self._closed = threading.Event()
         self.backend: Backend = self
-        self.where = "the demo deployment"
+        self.where = "The demo deployment"
+        self.generation = 0 if whole_day else 1
         if whole_day:
             threading.Thread(target=self._make_the_day, name="demo", daemon=True).start()
 
@@ -86,6 +90,7 @@ class DemoConnection:
         feed.follow(self._clock)
         with self._lock:
             self._feed = feed
+            self.generation = 1
 
 
 class Connections:
@@ -109,6 +114,11 @@ class Connections:
             if key not in self._open:
                 self._open[key] = _opened(known)
             return self._open[key].backend
+
+    def generation(self, known: Known) -> int:
+        """See Connection; 0 for a source that is not open."""
+        connection = self._open.get(known.connection_key)
+        return connection.generation if connection else 0
 
     def close(self) -> None:
         """Close everything."""

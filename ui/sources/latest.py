@@ -45,7 +45,7 @@ class _Entry:
     """One question: what it was answered, for which refresh it was asked last, and the try that is under way."""
 
     answer: Answer[Any] = field(default_factory=Answer)
-    slot: float | None = None
+    slot: Hashable = None
     future: Future[Any] | None = None
 
 
@@ -68,7 +68,7 @@ class Latest:
         key: Hashable,
         question: Callable[[], T],
         *,
-        slot: float,
+        slot: Hashable,
         wait_s: float,
         once: bool = False,
         why_bad: Callable[[T], str] = always_good,

@@ -15,6 +15,7 @@ from ui.sources.reading import deployments_of
 
 SOURCE, DEPLOYMENT = "source", "deployment"
 ALL = "All deployments"
+_WIDTH = 300
 _FORM = "own_source"
 _PROBLEMS = "own_source_problems"
 
@@ -44,14 +45,11 @@ def pick(*, deployments: bool = True) -> Picked:
     found = sources.listing()
     names = [known.name for known in found.sources]
     _say_what_is_unknown(names)
-    choose, which, more = st.columns([3, 3, 2], gap="small", vertical_alignment="bottom")
-    with choose:
-        name = st.selectbox("Source", names, key=SOURCE, bind="query-params", required=True,
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", width="content"):
+        name = st.selectbox("Source", names, key=SOURCE, bind="query-params", required=True, width=_WIDTH,
                             help="Files of the sources folder, addresses given on this page, and the built-in demo.")
-    known = found.named(name) or found.sources[0]
-    with which:
+        known = found.named(name) or found.sources[0]
         picked = pick_deployment(known) if deployments else Picked(known=known)
-    with more:
         _draw_more(known, found)
     return picked
 
@@ -66,7 +64,7 @@ def pick_deployment(known: Known) -> Picked:
     held = st.session_state.get(DEPLOYMENT)
     if held is not None and held not in (*by_name, ALL):
         del st.session_state[DEPLOYMENT]
-    name = st.selectbox("Deployment", [*by_name, ALL], key=DEPLOYMENT, bind="query-params", required=True,
+    name = st.selectbox("Deployment", [*by_name, ALL], key=DEPLOYMENT, bind="query-params", required=True, width=_WIDTH,
                         help="One per model and namespace. All: their sum, which no plan is about.")
     if name not in by_name:
         return Picked(known=known, deployment=ALL)
@@ -82,15 +80,14 @@ def _say_what_is_unknown(names: list[str]) -> None:
 
 
 def _draw_more(known: Known, found: Listing) -> None:
-    with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
-        with st.popover("Connect", icon=":material/add_link:", help="Read an address of your own, for this session."):
-            if sources.may_type():
-                _draw_form()
-            else:
-                st.markdown("Addresses cannot be typed here: this dashboard reads the files of its sources folder.")
-        if known.origin is Origin.TYPED:
-            st.button("Forget", key="forget_source", icon=":material/close:", on_click=sources.forget_typed,
-                      args=(known,), help="Take this source, and its credentials, out of this session.")
+    with st.popover("Connect", icon=":material/add_link:", help="Read an address of your own, for this session."):
+        if sources.may_type():
+            _draw_form()
+        else:
+            st.markdown("Addresses cannot be typed here: this dashboard reads the files of its sources folder.")
+    if known.origin is Origin.TYPED:
+        st.button("Forget", key="forget_source", icon=":material/close:", on_click=sources.forget_typed,
+                  args=(known,), help="Take this source, and its credentials, out of this session.")
     if found.broken:
         _draw_broken(found.broken)
 

@@ -30,11 +30,8 @@ from ui.sources.latest import Answer, Latest, always_good
 REFRESH_S = 15.0
 """Seconds between two readings of a deployment, for all its viewers together."""
 
-WAIT_S = 3.0
-"""Longest time a page waits for a first answer; what takes longer is shown when it is there."""
-
-NEXT_WAIT_S = 0.5
-"""Longest wait where there is an older answer to show."""
+WAIT_S = 0.5
+"""Longest time a page waits for an answer; what takes longer is shown when it is there."""
 
 T = TypeVar("T")
 
@@ -61,7 +58,7 @@ def asked(
     *,
     end_s: float | None = None,
     every_s: float = REFRESH_S,
-    wait_s: float | None = None,
+    wait_s: float = WAIT_S,
     why_bad: Callable[[T], str] = always_good,
 ) -> Answer[T]:
     """The answer to any question about a source, shared by all who ask ``what`` of it.
@@ -71,12 +68,10 @@ def asked(
     """
     shared = desk()
     key = (known.key, what, end_s)
-    if wait_s is None:
-        wait_s = WAIT_S if shared.latest.peek(key).good is None else NEXT_WAIT_S
     return shared.latest.ask(
         key,
         lambda: question(shared.connections.backend(known), known.source),
-        slot=math.floor(shared.clock() / every_s),
+        slot=(math.floor(shared.clock() / every_s), shared.connections.generation(known)),
         wait_s=wait_s,
         once=end_s is not None,
         why_bad=why_bad,
@@ -89,7 +84,7 @@ def good_observation(observed: Observation) -> bool:
 
 
 def observed(
-    known: Known, *, window_s: float | None = None, end_s: float | None = None, wait_s: float | None = None
+    known: Known, *, window_s: float | None = None, end_s: float | None = None, wait_s: float = WAIT_S
 ) -> Answer[Observation]:
     """The deployment over ``window_s`` (None: that of the source) up to ``end_s`` (None: now).
 
@@ -113,7 +108,7 @@ def over_time(
     now_s: float | None = None,
     concepts: Sequence[str] = DEFAULT,
     points: int = POINTS,
-    wait_s: float | None = None,
+    wait_s: float = WAIT_S,
 ) -> Answer[History]:
     """Lines over the ``span_s`` before ``end_s`` (None: now, which is ``now_s`` by the clock of the source).
 
@@ -133,7 +128,7 @@ def over_time(
     )
 
 
-def per_device(known: Known, *, end_s: float | None = None, wait_s: float | None = None) -> Answer[tuple[Device, ...]]:
+def per_device(known: Known, *, end_s: float | None = None, wait_s: float = WAIT_S) -> Answer[tuple[Device, ...]]:
     """Every GPU of the deployment at ``end_s`` (None: now)."""
     return asked(
         known, "devices", lambda backend, source: read_devices(backend, source, at_s=end_s), end_s=end_s, wait_s=wait_s
@@ -141,7 +136,7 @@ def per_device(known: Known, *, end_s: float | None = None, wait_s: float | None
 
 
 def xids_of(
-    known: Known, *, span_s: float, end_s: float | None = None, now_s: float | None = None, wait_s: float | None = None
+    known: Known, *, span_s: float, end_s: float | None = None, now_s: float | None = None, wait_s: float = WAIT_S
 ) -> Answer[tuple[XidEvent, ...]]:
     """XID errors within the ``span_s`` before ``end_s`` (None: now, which is ``now_s`` by the clock of the source)."""
     until = end_s if end_s is not None else now_s if now_s is not None else desk().clock()
@@ -155,6 +150,11 @@ def xids_of(
     )
 
 
-def deployments_of(known: Known, *, wait_s: float | None = None) -> Answer[tuple[Deployment, ...]]:
+def demo_is_whole(known: Known) -> bool:
+    """Whether the day of the demo is there, or still being made behind its last hour."""
+    return desk().connections.generation(known) > 0
+
+
+def deployments_of(known: Known, *, wait_s: float = WAIT_S) -> Answer[tuple[Deployment, ...]]:
     """The deployments that can be told apart at a source."""
     return asked(known, "deployments", lambda backend, source: find_deployments(backend, source), wait_s=wait_s)
