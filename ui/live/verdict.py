@@ -11,7 +11,7 @@ from ui.format import as_markdown, count, significant
 from ui.live.moment import Moment
 from ui.sources import Answer, Origin
 from ui.sources.picker import Picked
-from ui.sources.reading import demo_is_whole, desk
+from ui.sources.reading import age_of, demo_is_whole
 
 WORDS = {
     State.OK: "Healthy",
@@ -40,7 +40,7 @@ def draw_verdict(told: Answer[Observation], picked: Picked, moment: Moment) -> O
     """The box, and what stands below it; returns the observation whose figures are to be shown."""
     newest, good = told.newest, told.good
     if picked.known.origin is Origin.DEMO:
-        filling = "" if demo_is_whole(picked.known) else " The hours before the last one are being made, which takes some minutes."
+        filling = "" if demo_is_whole(picked.known) else " Its earlier hours are being made, which takes some minutes."
         st.info("Demo deployment: every number is simulated, with incidents at 09:00, 11:00, 13:30 and 16:00 UTC."
                 + filling, icon=":material/science:")
     if newest is not None:
@@ -87,7 +87,7 @@ def _seconds_since(good: Observation, newest: Observation | None, told: Answer[O
     """Age of the last good data: by the clock of the source where the newest answer has it."""
     if newest is not None and newest.state is not State.UNREACHABLE:
         return max(0.0, newest.at_s - good.at_s)
-    return None if told.good_at_s is None else max(0.0, desk().clock() - told.good_at_s)
+    return age_of(told)
 
 
 def _ago(seconds: float | None) -> str:

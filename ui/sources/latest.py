@@ -46,6 +46,8 @@ class _Entry:
 
     answer: Answer[Any] = field(default_factory=Answer)
     slot: Hashable = None
+    retry: Hashable = None
+    asked_s: float = 0.0
     future: Future[Any] | None = None
 
 
@@ -70,27 +72,27 @@ class Latest:
         *,
         slot: Hashable,
         wait_s: float,
-        once: bool = False,
+        retry: Hashable = None,
         why_bad: Callable[[T], str] = always_good,
     ) -> Answer[T]:
-        """The answer to ``key`` for the refresh ``slot``, waiting for it at most ``wait_s``.
+        """The answer to ``key`` for the refresh ``slot``; nobody waits for longer than ``wait_s`` since it was asked.
 
-        Only the first caller of a slot asks; while a try is under way nobody starts another. ``once``: a good answer
-        is never asked again. ``why_bad`` says why an answer is not good, "" when it is. A question may raise
-        SourceError.
+        Only the first caller of a slot asks; while a try is under way nobody starts another. A try that failed is
+        made again when ``retry`` changes. ``why_bad`` says why an answer is not good, "" when it is. A question may
+        raise SourceError.
         """
         with self._lock:
             entry = self._entries.setdefault(key, _Entry())
             self._entries.move_to_end(key)
             while len(self._entries) > MOST_QUESTIONS:
                 self._entries.popitem(last=False)
-            settled = entry.slot == slot or (once and entry.answer.good is not None)
+            settled = entry.slot == slot and (not entry.answer.problem or entry.retry == retry)
             if entry.future is None and not settled:
-                entry.slot = slot
+                entry.slot, entry.retry, entry.asked_s = slot, retry, time.monotonic()
                 entry.future = self._pool.submit(self._run, entry, question, why_bad)
-            future = entry.future
-        if future is not None and wait_s > 0:
-            wait([future], timeout=wait_s)
+            future, left = entry.future, entry.asked_s + wait_s - time.monotonic()
+        if future is not None and left > 0:
+            wait([future], timeout=left)
         return self.peek(key)
 
     def peek(self, key: Hashable) -> Answer[Any]:
@@ -100,6 +102,18 @@ class Latest:
             if entry is None:
                 return Answer()
             return entry.answer if entry.future is None else replace(entry.answer, pending=True)
+
+    @property
+    def busy(self) -> bool:
+        """Whether any question is under way."""
+        with self._lock:
+            return any(entry.future is not None for entry in self._entries.values())
+
+    def wait_for_all(self, timeout_s: float) -> None:
+        """Until what is under way now is answered, at most ``timeout_s``."""
+        with self._lock:
+            under_way = [entry.future for entry in self._entries.values() if entry.future is not None]
+        wait(under_way, timeout=timeout_s)
 
     def _run(self, entry: _Entry, question: Callable[[], T], why_bad: Callable[[T], str]) -> None:
         before = entry.answer

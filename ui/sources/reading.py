@@ -40,9 +40,12 @@ T = TypeVar("T")
 class Desk:
     """What all sessions share: open connections, and the answers that came over them."""
 
-    connections: Connections = field(default_factory=Connections)
-    latest: Latest = field(default_factory=Latest)
     clock: Callable[[], float] = time.time
+    connections: Connections = field(default_factory=Connections)
+    latest: Latest = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "latest", Latest(clock=self.clock))
 
 
 @st.cache_resource(show_spinner=False)
@@ -67,13 +70,14 @@ def asked(
     everything the answer depends on, but for the source and that moment. ``question`` may raise SourceError.
     """
     shared = desk()
-    key = (known.key, what, end_s)
+    generation = shared.connections.generation(known)
+    slot = math.floor(shared.clock() / every_s) if end_s is None else end_s
     return shared.latest.ask(
-        key,
+        (known.key, what, end_s),
         lambda: question(shared.connections.backend(known), known.source),
-        slot=(math.floor(shared.clock() / every_s), shared.connections.generation(known)),
+        slot=(slot, generation),
+        retry=math.floor(shared.clock() / REFRESH_S),
         wait_s=wait_s,
-        once=end_s is not None,
         why_bad=why_bad,
     )
 
@@ -148,6 +152,11 @@ def xids_of(
         every_s=max(REFRESH_S, step_for(span_s, points=POINTS)),
         wait_s=wait_s,
     )
+
+
+def age_of(answer: Answer[T]) -> float | None:
+    """Seconds since the last good answer came; None without one."""
+    return None if answer.good_at_s is None else max(0.0, desk().clock() - answer.good_at_s)
 
 
 def demo_is_whole(known: Known) -> bool:

@@ -85,13 +85,15 @@ def test_an_answer_without_values_is_the_newest_but_not_the_good_one(latest: Lat
     assert (told.newest, told.good, told.problem) == ("old", "fine", "stale")
 
 
-def test_the_past_is_asked_until_it_answers_and_then_never_again(latest: Latest) -> None:
+def test_what_failed_is_tried_again_before_its_slot_has_passed(latest: Latest) -> None:
     question = Question(TimedOut("slow"))
-    assert latest.ask("k", question, slot=1, wait_s=10, once=True).problem == "slow"
+    for _ in range(3):
+        assert latest.ask("k", question, slot="hour", retry=1, wait_s=10).problem == "slow"
+    assert question.times == 1
     question.answer = "fine"
-    for slot in (2, 3, 4):
-        assert latest.ask("k", question, slot=slot, wait_s=10, once=True).good == "fine"
-    assert question.times == 2
+    for retry in (2, 3, 4):
+        assert latest.ask("k", question, slot="hour", retry=retry, wait_s=10).good == "fine"
+    assert question.times == 2, "and what is good is not asked again"
 
 
 def test_a_bug_is_a_sentence_for_the_page_and_a_traceback_for_the_log(
