@@ -41,8 +41,8 @@ def draw_verdict(told: Answer[Observation], picked: Picked, moment: Moment) -> O
     newest, good = told.newest, told.good
     if picked.known.origin is Origin.DEMO:
         filling = "" if demo_is_whole(picked.known) else " Its earlier hours are being made, which takes some minutes."
-        st.info("Demo deployment: every number is simulated, with incidents at 09:00, 11:00, 13:30 and 16:00 UTC."
-                + filling, icon=":material/science:")
+        st.info("Demo deployment: every number is simulated. In its last hours it got a new system prompt, a burst and "
+                f"a lost replica; a slow GPU follows.{filling}", icon=":material/science:")
     if newest is not None:
         _box(newest)
     elif told.problem:

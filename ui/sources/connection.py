@@ -10,7 +10,6 @@ from typing import Protocol
 
 from collectors.backend import Backend, Ranges, Vectors
 from collectors.connect import prometheus_backend, scraping
-from collectors.demo.day import DAY_S
 from collectors.demo.feed import DemoFeed
 from collectors.source import Source
 from ui.sources.known import Known, Origin
@@ -18,7 +17,12 @@ from ui.sources.known import Known, Origin
 IDLE_S = 1800.0
 """After this long without a viewer, a typed source is no longer scraped."""
 
-DEMO_FIRST_HOURS = 1.0
+DEMO_OPENS_AT_S = 14.25 * 3600.0
+"""Time of the demo's day at which it opens: what went wrong since 09:00 is in its past, the slow GPU still ahead."""
+
+DEMO_FIRST_HOURS, DEMO_HOURS = 1.0, 6.0
+"""Hours of its past that are made before the first answer, and beside the pages; one hour takes some 2 s of a core."""
+
 DEMO_BLOCK_S = 300.0
 
 
@@ -47,19 +51,20 @@ class Plain:
 
 
 class DemoConnection:
-    """The demo: its last hour at once, the rest of its day made in the background, beside the pages."""
+    """The demo: its last hour at once, the hours before in the background, beside the pages."""
 
     dedicated = True
 
-    def __init__(self, *, clock: Callable[[], float] = time.time, whole_day: bool = True) -> None:
+    def __init__(self, *, clock: Callable[[], float] = time.time, past: bool = True) -> None:
         self._clock, self._lock = clock, threading.Lock()
-        self._feed = DemoFeed(hours=DEMO_FIRST_HOURS, clock=clock)
+        self._begun_s = clock()
+        self._feed = DemoFeed(hours=DEMO_FIRST_HOURS, clock=clock, second_of_day=DEMO_OPENS_AT_S)
         self._closed = threading.Event()
         self.backend: Backend = self
         self.where = "The demo deployment"
-        self.generation = 0 if whole_day else 1
-        if whole_day:
-            threading.Thread(target=self._make_the_day, name="demo", daemon=True).start()
+        self.generation = 0 if past else 1
+        if past:
+            threading.Thread(target=self._make_the_past, name="demo", daemon=True).start()
 
     def vectors(self, expressions: Mapping[str, str], *, at_s: float | None) -> Vectors:
         """See Backend."""
@@ -78,13 +83,14 @@ class DemoConnection:
             self._feed.catch_up()
             return self._feed
 
-    def _make_the_day(self) -> None:
-        """A feed of the whole day takes the place of the first one. Half of the time is left to the pages."""
-        moment = [self._clock() - DAY_S + DEMO_BLOCK_S]
-        feed = DemoFeed(hours=0.0, clock=lambda: moment[0])
-        while moment[0] < self._clock() and not self._closed.is_set():
+    def _make_the_past(self) -> None:
+        """A feed with all its hours takes the place of the first one. Half of the time is left to the pages."""
+        moment = [self._begun_s - DEMO_HOURS * 3600.0]
+        opens_at_s = DEMO_OPENS_AT_S - DEMO_HOURS * 3600.0
+        feed = DemoFeed(hours=0.0, clock=lambda: moment[0], second_of_day=opens_at_s)
+        while self._clock() - moment[0] > DEMO_BLOCK_S and not self._closed.is_set():
             begun = time.monotonic()
-            moment[0] = min(moment[0] + DEMO_BLOCK_S, self._clock())
+            moment[0] += DEMO_BLOCK_S
             feed.catch_up()
             self._closed.wait(time.monotonic() - begun)
         feed.follow(self._clock)
