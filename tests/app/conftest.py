@@ -19,10 +19,10 @@ OpenLink = Callable[..., AppTest]
 
 
 class Clock:
-    """The clock of the desk: time passes by refreshes."""
+    """The clock of the desk: time passes by refreshes. It starts at a full minute, so that slots fall alike."""
 
     def __init__(self) -> None:
-        self.now_s = time.time()
+        self.now_s = time.time() // 60 * 60
 
     def __call__(self) -> float:
         return self.now_s

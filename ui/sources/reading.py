@@ -30,6 +30,9 @@ from ui.sources.latest import Answer, Latest, always_good
 REFRESH_S = 15.0
 """Seconds between two readings of a deployment, for all its viewers together."""
 
+DEPLOYMENTS_EVERY_S = 60.0
+"""Seconds between two looks at which deployments there are."""
+
 WAIT_S = 0.5
 """Longest time a page waits for an answer; what takes longer is shown when it is there."""
 
@@ -166,4 +169,4 @@ def demo_is_whole(known: Known) -> bool:
 
 def deployments_of(known: Known, *, wait_s: float = WAIT_S) -> Answer[tuple[Deployment, ...]]:
     """The deployments that can be told apart at a source."""
-    return asked(known, "deployments", lambda backend, source: find_deployments(backend, source), wait_s=wait_s)
+    return asked(known, "deployments", find_deployments, every_s=DEPLOYMENTS_EVERY_S, wait_s=wait_s)
