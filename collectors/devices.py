@@ -66,8 +66,8 @@ class Device:
         return self._causes(HARMFUL)
 
     def _causes(self, counted: int) -> tuple[str, ...]:
-        mask = int(self.values.get("throttle_reasons") or 0)
-        return tuple(text for bit, text in THROTTLE_BITS.items() if mask & bit & counted)
+        mask = int(self.values.get("throttle_reasons") or 0) & counted
+        return tuple(text for bit, text in THROTTLE_BITS.items() if mask & bit) if mask else ()
 
 
 def read_devices(

@@ -65,13 +65,18 @@ class Cell:
 
 def value_of(device: Device, measure: Measure) -> float | None:
     """What a GPU shows for a measure; None is unknown."""
-    found = next((device.values.get(key) for key in measure.keys if device.values.get(key) is not None), None)
-    return None if found is None else found * measure.scale
+    for key in measure.keys:
+        found = device.values.get(key)
+        if found is not None:
+            return found * measure.scale
+    return None
 
 
 def trouble_of(device: Device) -> str:
     """XID error and causes of slowing down, "" for none."""
-    xid = device.values.get("xid")
+    xid, slow = device.values.get("xid"), device.values.get("throttle_reasons")
+    if not xid and not slow:
+        return ""
     causes = ", ".join(device.harmful_causes)
     parts = [f"XID {xid:.0f}" if xid else "", f"slowed down: {causes}" if causes else ""]
     return "; ".join(part for part in parts if part)
@@ -94,11 +99,11 @@ def build_gpu_map(devices: Sequence[Device], measure: Measure, *, dark: bool = F
         "colorscale": [[0.0, alpha(colour, 0.07)], [1.0, alpha(colour, 0.85)]],
         "zmin": 0.0, "zmax": max(measure.top or 0.0, max(values)),
         "xgap": 1, "ygap": 1,
-        "colorbar": {"title": {"text": measure.unit}, "thickness": 12, "outlinewidth": 0},
+        "colorbar": {"title": {"text": measure.unit}, "thickness": 12, "outlinewidth": 0, "nticks": 4},
     }]  # fmt: skip
     data += _crosses(rows, columns, dark=dark)
     few, by_number = len(devices) <= TEXT_CELLS, across == BY_NUMBER
-    height = min(620, max(170, 90 + (34 if few else 12) * len(rows)))
+    height = min(620, max(200, 100 + (40 if few else 12) * len(rows)))
     return go.Figure(data=data, layout=layout(
         dark=dark, height=height, annotations=_labels(rows, measure, dark=dark) if few else [],
         xaxis=axis(across, type="category", showgrid=False, showticklabels=by_number),
@@ -165,11 +170,11 @@ def _cell(device: Device, measure: Measure) -> Cell:
 
 def _host_cell(host: str, group: Sequence[Device], measure: Measure) -> Cell:
     values = [v for device in group if (v := value_of(device, measure)) is not None]
-    bad = [device for device in group if trouble_of(device)]
+    bad = [trouble for device in group if (trouble := trouble_of(device))]
     ends = f", {significant(min(values))} to {significant(max(values))}" if values else ""
     return Cell(
         place=f"{host}, {len(group)} GPUs", text=ends, value=sum(values) / len(values) if values else None,
-        trouble=f"{len(bad)} with trouble: {trouble_of(bad[0])}" if bad else "",
+        trouble=f"{len(bad)} with trouble: {bad[0]}" if bad else "",
     )
 
 
@@ -194,7 +199,7 @@ def _labels(rows: Sequence[Row], measure: Measure, *, dark: bool) -> list[dict[s
     """The value in each cell, a dash where there is none; nothing under a cross."""
     return [
         {"x": x, "y": y, "text": "-" if cell.value is None else significant(cell.value, 2), "showarrow": False,
-         "yshift": -9 if cell.trouble else 0,
+         "yshift": -15 if cell.trouble else 0,
          "font": {"color": INK[dark], "size": 12}}
         for y, (_, row) in enumerate(rows) for x, cell in enumerate(row) if cell is not None
     ]  # fmt: skip

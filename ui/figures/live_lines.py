@@ -85,7 +85,8 @@ def build_lines(chart: Chart, *, zone: tzinfo = UTC, dark: bool = False) -> go.F
     data += _levels(chart, ends, scale, dark=dark)
     return go.Figure(data=data, layout=layout(
         dark=dark, height=300, hovermode="x unified",
-        xaxis={"type": "date", "range": ends, "showgrid": False, "tickfont": {"size": TEXT_SIZE}},
+        xaxis={"type": "date", "range": ends, "showgrid": False, "tickfont": {"size": TEXT_SIZE}, "tickangle": 0,
+               "nticks": 6, "tickformat": "%H:%M\n%d %b"},
         yaxis=axis(chart.title, **({"range": [0, 104]} if chart.percent else _scale(shown))),
     ))
 

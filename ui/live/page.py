@@ -20,6 +20,7 @@ from ui.live.verdict import draw_first_time, draw_verdict
 from ui.sources.picker import Picked
 
 NOTHING = "There is no good data of this time yet."
+READING = "Being read: this comes as soon as the source has answered."
 FIRST_LOOKS_S = 1.0
 """Seconds between two looks while there is nothing to show yet."""
 
@@ -60,17 +61,17 @@ def _body(picked: Picked, moment: Moment, planned: Planned | None, *, waiting: b
     dark = st.context.theme.type == "dark"
     told = sources.observed(picked.known, end_s=moment.end_s)
     shown = draw_verdict(told, picked, moment)
-    lines = None
+    lines, pending = None, told.pending
     if shown is not None:
         at_s = moment.end_s if moment.end_s is not None else told.newest.at_s if told.newest else shown.at_s
         st.session_state[SHOWN_AT] = at_s
         history = _lines(picked, moment, shown)
-        lines = history.good
+        lines, pending = history.good, history.pending
         draw_tiles(shown, lines, planned, late=bool(told.problem))
         if history.problem and not told.problem:
             st.warning(f"The charts below are of the last good reading. {as_markdown(history.problem)}",
                        icon=":material/history:")
-    _tabs(picked, shown, lines, moment, planned, dark=dark)
+    _tabs(picked, shown, lines, moment, planned, otherwise=READING if pending else NOTHING, dark=dark)
 
 
 def _lines(picked: Picked, moment: Moment, seen: Observation) -> sources.Answer[History]:
@@ -78,7 +79,8 @@ def _lines(picked: Picked, moment: Moment, seen: Observation) -> sources.Answer[
 
 
 def _tabs(picked: Picked, shown: Observation | None, lines: History | None, moment: Moment, planned: Planned | None,
-          *, dark: bool) -> None:
+          *, otherwise: str, dark: bool) -> None:
+    """The open tab; ``otherwise`` stands where what it needs is not there."""
     latency, load, gpus, replicas, mapping, every = st.tabs(
         ["Latency", "Load", "GPUs", "Replicas", "Mapping", "All sources"], key="tab", on_change="rerun",
         bind="query-params",
@@ -97,6 +99,6 @@ def _tabs(picked: Picked, shown: Observation | None, lines: History | None, mome
         if tab.open:
             with tab:
                 if needed is None:
-                    st.caption(NOTHING)
+                    st.caption(otherwise)
                 else:
                     draw_body()

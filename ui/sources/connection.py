@@ -23,15 +23,20 @@ DEMO_OPENS_AT_S = 14.25 * 3600.0
 DEMO_FIRST_HOURS, DEMO_HOURS = 1.0, 6.0
 """Hours of its past that are made before the first answer, and beside the pages; one hour takes some 2 s of a core."""
 
-DEMO_BLOCK_S = 300.0
+DEMO_BLOCK_S, DEMO_REST_S = 300.0, 15.0
+"""The earlier hours are made in blocks, and begun when the first viewer has had time to get the last hour."""
 
 
 class Connection(Protocol):
     """Something that answers until it is closed."""
 
-    backend: Backend
-    generation: int
-    """Grows when there is more of the past than before: what was read of it is out of date."""
+    @property
+    def backend(self) -> Backend:
+        """What answers."""
+
+    @property
+    def generation(self) -> int:
+        """Grows when there is more of the past than before: what was read of it is out of date."""
 
     def close(self) -> None:
         """Stop what runs in the background."""
@@ -85,6 +90,7 @@ class DemoConnection:
 
     def _make_the_past(self) -> None:
         """A feed with all its hours takes the place of the first one. Half of the time is left to the pages."""
+        self._closed.wait(DEMO_REST_S)
         moment = [self._begun_s - DEMO_HOURS * 3600.0]
         opens_at_s = DEMO_OPENS_AT_S - DEMO_HOURS * 3600.0
         feed = DemoFeed(hours=0.0, clock=lambda: moment[0], second_of_day=opens_at_s)
