@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -283,3 +284,23 @@ def test_coming_from_explore_keeps_the_ranges_apart(server: Server, desk: Desk) 
     assert app.segmented_control(key="range").value == "1 h"
     app.switch_page("pages/explore.py").run()
     assert not app.exception
+
+
+def test_home_shows_connected_sources_without_waiting_for_them(
+    server: Server, fake: FakePrometheus, desk: Desk
+) -> None:
+    fake.hold = threading.Event()
+    app = AppTest.from_file(str(APP), default_timeout=RUN_LIMIT_S).run()
+    rows = app.dataframe[0].value.set_index("Source")
+    assert list(rows["State"]) == ["Being read"], "the demo is not simulated for this"
+    fake.hold.set()
+    fake.hold = None
+    desk.latest.wait_for_all(RUN_LIMIT_S)
+    rows = app.run().dataframe[0].value.set_index("Source")
+    assert rows.loc["prod", "State"] == "Needs attention"
+    assert not app.exception
+
+
+def test_home_says_nothing_of_sources_where_none_is_connected(sources_folder: Path, app: AppTest) -> None:
+    assert not any("Live sources" in title.value for title in app.subheader)
+    assert not app.dataframe

@@ -77,11 +77,12 @@ def test_a_typed_source_fails_and_comes_back_without_a_click(open_page: OpenPage
     with serving(fake) as server:
         page = open_page("live")
         page.get_by_role("button", name="Connect").click()
-        page.get_by_label("URL; several metrics pages: one per line").fill(server.url)
-        page.get_by_label("Bearer token").fill("s3cret-token")
+        page.get_by_role("textbox", name="URL; several metrics pages").fill(server.url)
+        page.get_by_role("textbox", name="Bearer token").fill("s3cret-token")
         page.get_by_test_id("stFormSubmitButton").get_by_role("button", name="Connect").click()
         expect(page.get_by_text("Healthy.")).to_be_visible(timeout=REFRESH_LIMIT_MS)
         assert tile(page, "Requests/s") == "4"
+        expect(page.get_by_role("textbox", name="Bearer token")).to_be_hidden()
         assert "s3cret-token" not in page.content()
         assert "s3cret-token" not in page.url
         assert server.asked[-1].headers["Authorization"] == "Bearer s3cret-token"

@@ -55,7 +55,7 @@ def draw_verdict(told: Answer[Observation], picked: Picked, moment: Moment) -> O
         st.warning(f"Below: the last good data, of {moment.clock(good.at_s)}{age}.", icon=":material/history:")
     shown = good or newest
     if shown is not None and good is not None:
-        _facts(shown, moment)
+        _facts(shown, moment, late=bool(told.problem))
     return shown if good is not None else None
 
 
@@ -101,8 +101,8 @@ def duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{significant(seconds / 3600, 2)} h"
 
 
-def _facts(observed: Observation, moment: Moment) -> None:
-    """One line: engine, size, age, window."""
+def _facts(observed: Observation, moment: Moment, *, late: bool) -> None:
+    """One line: engine, size, age, window. The age of old data is said above."""
     replicas, gpus = observed.number("replicas"), observed.number("gpus")
     engine = engine_vocabularies().get(observed.engine or "")
     exporter = gpu_vocabularies().get(observed.gpu_exporter or "")
@@ -110,7 +110,7 @@ def _facts(observed: Observation, moment: Moment) -> None:
         engine.label if engine else "",
         f"{count(replicas)} replica{'' if replicas == 1 else 's'}" if replicas is not None else "",
         f"{count(gpus)} GPUs by {exporter.label}" if gpus is not None and exporter else "GPUs unknown",
-        f"newest sample {duration(observed.age_s)} old" if observed.age_s is not None else "",
+        f"newest sample {duration(observed.age_s)} old" if observed.age_s is not None and not late else "",
         f"scraped every {significant(observed.scrape_interval_s, 2)} s" if observed.scrape_interval_s else "",
         f"figures of the {duration(observed.window_s)} before {moment.clock(observed.at_s)}",
     ]

@@ -16,7 +16,7 @@ from ui.sources.reading import deployments_of
 SOURCE, DEPLOYMENT = "source", "deployment"
 ALL = "All deployments"
 _WIDTH = 300
-_FORM = "own_source"
+_CONNECT, _FORM = "connect", "own_source"
 _PROBLEMS = "own_source_problems"
 
 
@@ -80,7 +80,8 @@ def _say_what_is_unknown(names: list[str]) -> None:
 
 
 def _draw_more(known: Known, found: Listing) -> None:
-    with st.popover("Connect", icon=":material/add_link:", help="Read an address of your own, for this session."):
+    with st.popover("Connect", icon=":material/add_link:", key=_CONNECT, on_change="rerun",
+                    help="Read an address of your own, for this session."):
         if sources.may_type():
             _draw_form()
         else:
@@ -131,6 +132,7 @@ def _add() -> None:
         return
     st.session_state[SOURCE] = name
     st.session_state.pop(DEPLOYMENT, None)
+    st.session_state[_CONNECT] = False
     for secret in ("password", "token"):
         st.session_state[f"own_{secret}"] = ""
 
