@@ -15,6 +15,7 @@ from tests.collectors.feeds import NOW, Feed
 from tests.collectors.servers import Told, serving
 from tests.e2e.browser import settle
 from tests.e2e.conftest import OpenPage
+from tests.e2e.test_journeys import choose
 
 SIDEWAYS = "() => { const m = document.querySelector('[data-testid=stMain]'); return m.scrollWidth - m.clientWidth }"
 TABS = ("Latency", "Load", "GPUs", "Replicas", "Mapping", "All sources")
@@ -72,7 +73,7 @@ def test_a_moment_is_held_by_pause_and_opened_by_its_link(open_page: OpenPage) -
     assert "end" not in parse_qs(urlparse(again.url).query)
 
 
-def test_a_typed_source_fails_and_comes_back_without_a_click(open_page: OpenPage, tmp_path: Path) -> None:
+def test_a_typed_source_is_mapped_fails_and_comes_back_without_a_click(open_page: OpenPage, tmp_path: Path) -> None:
     fake = FakePrometheus(Feed({"a:8000": vllm(), "b:8000": vllm()}), shift_s=time.time() - NOW)
     with serving(fake) as server:
         page = open_page("live")
@@ -86,6 +87,16 @@ def test_a_typed_source_fails_and_comes_back_without_a_click(open_page: OpenPage
         assert "s3cret-token" not in page.content()
         assert "s3cret-token" not in page.url
         assert server.asked[-1].headers["Authorization"] == "Bearer s3cret-token"
+
+        page.get_by_role("tab", name="Mapping").click()
+        settle(page)
+        choose(page, "Quantity", "finished")
+        expression = page.get_by_role("textbox", name="Metric or expression")
+        expression.fill("sum(rate(vllm:request_success_total{$sel}[$w])) * 10")
+        page.get_by_role("button", name="Try and use").click()
+        expect(page.get_by_text("40 finish")).to_be_visible(timeout=REFRESH_LIMIT_MS)
+        page.get_by_role("button", name="Back to the built-in mapping").click()
+        expect(page.get_by_text("4 finish", exact=True)).to_be_visible(timeout=REFRESH_LIMIT_MS)
 
         fake.fault = Told(status=503)
         expect(page.get_by_text("failed with status 503")).to_be_visible(timeout=REFRESH_LIMIT_MS)

@@ -23,6 +23,7 @@ from ui.sources.picker import Picked
 TRIAL_S = 20.0
 KINDS = {"expr": "PromQL expression", "gauge": "Gauge", "counter": "Counter", "histogram": "Histogram",
          "mean": "PromQL of a mean"}
+_CHANGED = "mapping_changed"
 _PROBLEM, _FIELDS = "mapping_problem", ("quantity", "kind", "text", "scale")
 
 
@@ -82,8 +83,19 @@ def _draw_form(picked: Picked) -> None:
                               sort_keys=False)
         st.markdown("In use in this session; as part of a source file:")
         st.code(text, language="yaml")
-        st.button("Back to the built-in mapping", key="map_reset", on_click=sessions.set_mapping, args=(name, {}),
+        st.button("Back to the built-in mapping", key="map_reset", on_click=_use, args=(name, {}),
                   icon=":material/undo:")
+
+
+def follow_change() -> None:
+    """Run the whole page again after a change: the fragment alone would go on with the source as it was."""
+    if st.session_state.pop(_CHANGED, False):
+        st.rerun()
+
+
+def _use(name: str, mapping: dict[str, Candidate]) -> None:
+    sessions.set_mapping(name, mapping)
+    st.session_state[_CHANGED] = True
 
 
 def _apply(known: Known) -> None:
@@ -97,7 +109,7 @@ def _apply(known: Known) -> None:
     except ValueError as error:
         st.session_state[_PROBLEM] = f"{quantity}: {error}"
         return
-    sessions.set_mapping(known.name, mapping | {quantity: candidate})
+    _use(known.name, mapping | {quantity: candidate})
 
 
 def candidate_of(kind: str, text: str, scale: str) -> Candidate:

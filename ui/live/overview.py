@@ -18,7 +18,8 @@ def draw_overview(wait_s: float = 0.0, *, key: str = "overview") -> None:
     """One row per source, the demo only where there is no other; files that cannot be used below."""
     found = sources.listing()
     connected = tuple(known for known in found.sources if known.origin is not Origin.DEMO)
-    st.dataframe(overview_table(connected or found.sources, wait_s), hide_index=True, key=key, alt="State of every source",
+    table = overview_table(connected or found.sources, wait_s)
+    st.dataframe(table, hide_index=True, key=key, alt="State of every source",
                  column_config={"Why": st.column_config.TextColumn(width="large"),
                                 "KV cache, peak": st.column_config.NumberColumn(format="percent")})
     for one in found.broken:

@@ -10,7 +10,7 @@ from ui import shell, sources
 from ui.format import as_markdown
 from ui.live.charts import draw_latency, draw_load
 from ui.live.gpus import draw_gpus
-from ui.live.mapping import draw_mapping
+from ui.live.mapping import draw_mapping, follow_change
 from ui.live.moment import SHOWN_AT, Moment, draw_moment
 from ui.live.overview import draw_overview
 from ui.live.planned import Planned, draw_plan_switch
@@ -51,6 +51,7 @@ def _nothing_yet(picked: Picked, moment: Moment) -> bool:
 
 
 def _body(picked: Picked, moment: Moment, planned: Planned | None, *, waiting: bool) -> None:
+    follow_change()
     if picked.pending:  # which deployments there are decides what is asked; a run of the whole page draws the choice
         if not sources.deployments_of(picked.known).pending:
             st.rerun()
