@@ -19,6 +19,8 @@ PAGES = {
                     help="Six questions to an answer: GPUs, systems, latency, cost, and why."),
     "explore": st.Page("pages/explore.py", title="Explore", icon=":material/explore:",
                        help="Latency against throughput, load, lengths, and what given hardware serves."),
+    "live": st.Page("pages/live.py", title="Live", icon=":material/monitor_heart:",
+                    help="What a running deployment does, beside the plan: Prometheus, metrics pages, or the demo."),
     "benchmarks": st.Page("pages/benchmarks.py", title="Benchmarks", icon=":material/speed:",
                           help="Your own benchmark against the prediction, and the library of published measurements."),
     "methodology": st.Page("pages/methodology.py", title="Methodology", icon=":material/menu_book:",
@@ -33,7 +35,7 @@ def enter() -> None:
 
 entrance = st.Page(enter, title="Inference sizing", default=True, visibility="hidden")
 plan = [entrance, PAGES["home"], PAGES["size"], PAGES["explore"]]
-page = st.navigation({"Plan": plan, "Observe": [PAGES["benchmarks"]], "Library": [PAGES["methodology"]]})
+page = st.navigation({"Plan": plan, "Observe": [PAGES["live"], PAGES["benchmarks"]], "Library": [PAGES["methodology"]]})
 cached.warm_up()
 
 if shell.GOTO in st.query_params:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from collectors.backend import Backend
 from collectors.distribution import finite
-from collectors.gpus import THROTTLE_BITS, gpu_scope, per_device
+from collectors.gpus import HARMFUL, THROTTLE_BITS, gpu_scope, per_device
 from collectors.reading.ground import find_ground
 from collectors.reading.look import look_around
 from collectors.source import Source
@@ -48,13 +48,26 @@ class Device:
     @property
     def name(self) -> str:
         """Host and number."""
-        return f"{self.host}/{self.labels.get('gpu') or self.labels.get('gpu_id') or self.labels.get('UUID', '?')}"
+        return f"{self.host}/{self.number}"
+
+    @property
+    def number(self) -> str:
+        """Its number within the host."""
+        return self.labels.get("gpu") or self.labels.get("gpu_id") or self.labels.get("UUID", "?")
 
     @property
     def throttle_causes(self) -> tuple[str, ...]:
         """What slows it down."""
-        mask = int(self.values.get("throttle_reasons") or 0)
-        return tuple(text for bit, text in THROTTLE_BITS.items() if mask & bit)
+        return self._causes(~0)
+
+    @property
+    def harmful_causes(self) -> tuple[str, ...]:
+        """What slows it down and should not: all but the power cap, at which a busy GPU should run."""
+        return self._causes(HARMFUL)
+
+    def _causes(self, counted: int) -> tuple[str, ...]:
+        mask = int(self.values.get("throttle_reasons") or 0) & counted
+        return tuple(text for bit, text in THROTTLE_BITS.items() if mask & bit) if mask else ()
 
 
 def read_devices(

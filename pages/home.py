@@ -1,7 +1,9 @@
 import streamlit as st
 
 from ui import shell, state
+from ui.live.overview import draw_overview
 from ui.presets import presets
+from ui.sources import Origin, listing
 
 shell.require("home")
 shell.header("How many systems does this need?")
@@ -34,4 +36,9 @@ st.markdown(
     "- **Why**: what limits it, which rules it touches, the formula and source behind every figure.\n"
     "- **What else**: ranked alternatives, and what was excluded with the smallest change that would let it in."
 )
+
+live = listing()
+if any(known.origin is not Origin.DEMO for known in live.sources) or live.broken:
+    st.subheader("Live sources", anchor=False)
+    draw_overview(key="home_sources")
 shell.footer()

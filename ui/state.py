@@ -90,6 +90,11 @@ def outcome() -> Outcome:
     return Outcome(answer=answer, problem="", last=last)
 
 
+def last_answer() -> Answer | None:
+    """The last answer that held in this session; None before any was asked for."""
+    return st.session_state.get(_LAST)
+
+
 def carry_over(page: str) -> None:
     """Take the inputs along to another page that has the form; before anything of it is drawn.
 

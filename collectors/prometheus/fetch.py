@@ -143,7 +143,7 @@ class Fetcher:
                 raise Unreachable(f"{where} does not accept a connection in time.") from None
             except requests.exceptions.Timeout:
                 raise TimedOut(f"{where} did not answer within {self._limits.timeout_s:g} s.") from None
-            except (requests.exceptions.ConnectionError, HTTPError) as error:
+            except (requests.exceptions.ConnectionError, requests.exceptions.ChunkedEncodingError, HTTPError) as error:
                 raise _connection_problem(error, where) from None
             except requests.exceptions.RequestException:
                 raise UnusableAnswer(f"{where} did not answer as an HTTP server should.") from None

@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from ui.sources import reading
+from ui.sources.reading import REFRESH_S, Desk
+
 APP = Path(__file__).parents[2] / "app.py"
 RUN_LIMIT_S = 60
 
 OpenLink = Callable[..., AppTest]
+
+
+class Clock:
+    """The clock of the desk: time passes by refreshes. It starts at a full minute, so that slots fall alike."""
+
+    def __init__(self) -> None:
+        self.now_s = time.time() // 60 * 60
+
+    def __call__(self) -> float:
+        return self.now_s
+
+    def next(self) -> None:
+        self.now_s += REFRESH_S
 
 
 @pytest.fixture
@@ -37,3 +54,28 @@ def open_link() -> OpenLink:
         return app.run()
 
     return opened
+
+
+@pytest.fixture
+def sources_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of source files, empty."""
+    folder = tmp_path / "sources"
+    folder.mkdir()
+    monkeypatch.setenv("LIVE_SOURCES", str(folder))
+    return folder
+
+
+@pytest.fixture
+def clock() -> Clock:
+    """The clock that live pages go by; it stands still unless told."""
+    return Clock()
+
+
+@pytest.fixture
+def desk(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
+    """What live pages share: of this test alone."""
+    fresh = Desk(clock=clock)
+    monkeypatch.setattr(reading, "desk", lambda: fresh)
+    yield fresh
+    fresh.latest.wait_for_all(RUN_LIMIT_S)
+    fresh.connections.close()

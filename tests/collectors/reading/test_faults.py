@@ -12,47 +12,14 @@ from collectors.connect import prometheus_backend, read
 from collectors.observation import State
 from collectors.prometheus import Clock
 from collectors.source import Source, source_from
+from tests.collectors.fake_prometheus import FakePrometheus
 from tests.collectors.feeds import NOW, Feed, histogram, steady
-from tests.collectors.servers import Asked, Server, Told, recorded, serving, success, vector
+from tests.collectors.servers import Server, Told, recorded, serving, vector
 
 ID = 'model_name="m",engine="0"'
 BASE = (f"vllm:num_requests_running{{{ID}}} 8", f"vllm:num_requests_waiting{{{ID}}} 0")
 BASE += (f"vllm:kv_cache_usage_perc{{{ID}}} 0.4", f"vllm:generation_tokens_total{{{ID}}} @50")
 BASE += (f'vllm:request_success_total{{{ID},finished_reason="stop"}} @2',)
-
-
-class FakePrometheus:
-    """Answers the queries of our client from a feed, as a Prometheus would; a test may break it."""
-
-    def __init__(self, feed: Feed) -> None:
-        self.feed = feed
-        self.now_s = NOW
-        self.fault: Told | None = None
-        self.extra: dict[str, object] = {}
-        self.reject: str | None = None
-
-    def __call__(self, asked: Asked) -> Told:
-        if self.fault is not None:
-            return self.fault
-        expression = asked.form["query"][0]
-        if self.reject is not None and self.reject in expression:
-            return recorded("prom_api/probe_err_many_to_many_422.json")
-        at_s = float(asked.form.get("time", [str(self.now_s)])[0])
-        result = []
-        for key, text in unjoined(expression).items():
-            for sample in self.feed.backend.vectors({key: text}, at_s=at_s).of(key):
-                value = "NaN" if sample.value != sample.value else repr(sample.value)
-                result.append({"metric": {**sample.labels, "concept_": key}, "value": [at_s, value]})
-        return success({"resultType": "vector", "result": result}, **self.extra)
-
-
-def unjoined(expression: str) -> dict[str, str]:
-    """The expressions that were joined into one query."""
-    found = {}
-    for part in expression.split("label_replace(")[1:]:
-        text, _, rest = part.rpartition(', "concept_", "')
-        found[rest.split('"')[0]] = text
-    return found
 
 
 @pytest.fixture

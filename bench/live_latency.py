@@ -1,0 +1,75 @@
+"""How long the Live page takes with its data cached: by tab, for the demo, and the map of 10,000 GPUs."""
+
+from __future__ import annotations
+
+import time
+
+from streamlit.testing.v1 import AppTest
+
+from bench.page_latency import ROOT, RUN_LIMIT_S, page_durations
+from bench.table import Row
+from collectors.devices import COLUMNS, Device
+from ui.figures.gpu_map import MEASURES, build_gpu_map, gpu_map_alt_text
+from ui.sources.reading import desk
+
+NAME = "Live: page script with its data cached, by tab; figures of a large fleet"
+
+PAGE = "pages/live.py"
+PAGE_LIMIT_MS = 150.0
+MAP_LIMIT_MS = 150.0
+TABS = ("Latency", "Load", "GPUs", "Replicas", "Mapping", "All sources")
+RUNS = 9
+GPUS, PER_HOST = 10_000, 8
+
+
+def run() -> list[Row]:
+    """First opening, one row per tab, then the map alone."""
+    start = time.perf_counter()
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=RUN_LIMIT_S).run()
+    with page_durations() as first:
+        app.switch_page(PAGE).run()
+    while not app.metric or not app.get("plotly_chart"):
+        time.sleep(0.2)
+        _run(app)
+    there = Row(what="until the demo shows its first figures, imports included", unit="ms",
+                samples=(1000 * (time.perf_counter() - start),))
+    blocked = Row(what="longest block of the first opening", unit="ms", samples=(max(first),))
+    return [there, blocked, *(_tab(app, tab) for tab in TABS), *_map()]
+
+
+def _tab(app: AppTest, tab: str) -> Row:
+    """Runs of the page within one refresh: what they show is cached."""
+    app.session_state["tab"] = tab
+    for _ in range(2):
+        _run(app)
+        desk().latest.wait_for_all(RUN_LIMIT_S)
+    with page_durations() as durations:
+        for _ in range(RUNS):
+            desk().latest.wait_for_all(RUN_LIMIT_S)
+            _run(app)
+    return Row(what=f"demo, {tab}", unit="ms", samples=tuple(durations), limit=PAGE_LIMIT_MS)
+
+
+def _map() -> list[Row]:
+    values = dict.fromkeys(COLUMNS, 0.5) | {"xid": 0.0, "throttle_reasons": 0.0}
+    devices = [
+        Device(labels={"gpu": str(i % PER_HOST), "UUID": f"GPU-{i}"}, product="H100", host=f"node-{i // PER_HOST:05d}",
+               pod=f"vllm-{i // PER_HOST}", values=values)
+        for i in range(GPUS)
+    ]
+    rows = []
+    for number in (4_000, GPUS):
+        samples = []
+        for _ in range(RUNS):
+            start = time.perf_counter()
+            build_gpu_map(devices[:number], MEASURES["sm_active"]).to_json()
+            gpu_map_alt_text(devices[:number], MEASURES["sm_active"])
+            samples.append(1000 * (time.perf_counter() - start))
+        rows.append(Row(what=f"map of {number:,} GPUs", unit="ms", samples=tuple(samples), limit=MAP_LIMIT_MS))
+    return rows
+
+
+def _run(app: AppTest) -> None:
+    app.run()
+    if app.exception:
+        raise RuntimeError(f"{PAGE} failed: {app.exception[0].value}")

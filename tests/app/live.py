@@ -1,0 +1,69 @@
+"""The Live page on a Prometheus of the test, with a clock that moves when the test says so."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from streamlit.testing.v1 import AppTest
+
+from tests.app.conftest import APP, RUN_LIMIT_S
+from tests.collectors.feeds import Page, histogram, steady
+from ui.sources.reading import Desk
+
+PAGE = "pages/live.py"
+ID = 'model_name="m",engine="0"'
+VLLM = (
+    f"vllm:num_requests_running{{{ID}}} 8", f"vllm:num_requests_waiting{{{ID}}} 0",
+    f"vllm:kv_cache_usage_perc{{{ID}}} 0.4", f"vllm:generation_tokens_total{{{ID}}} @50",
+    f"vllm:prompt_tokens_total{{{ID}}} @500", f'vllm:request_success_total{{{ID},finished_reason="stop"}} @2',
+    f"vllm:num_preemptions_total{{{ID}}} 0",
+    *histogram("vllm:time_to_first_token_seconds", {0.1: 1.0, 0.25: 1.9, 0.5: 2.0}, 0.3, ID),
+    *histogram("vllm:inter_token_latency_seconds", {0.01: 30, 0.025: 49, 0.05: 50}, 0.6, ID),
+)
+"""One replica: 2 requests/s, 50 output tokens/s, p95 TTFT 0.25 s."""
+
+
+def vllm(*more: str, without: str = "\0") -> Page:
+    """The page of one replica, with lines added or left out."""
+    return steady(*(line for line in (*VLLM, *more) if without not in line))
+
+
+def open_live(desk: Desk, **parameters: str) -> AppTest:
+    """The page as a link opens it, once it has something to say."""
+    app = AppTest.from_file(str(APP), default_timeout=RUN_LIMIT_S)
+    for key, value in {"goto": "live", **parameters}.items():
+        app.query_params[key] = value
+    return settled(app.run(), desk)
+
+
+def settled(app: AppTest, desk: Desk, *, until: Callable[[AppTest], bool] = lambda app: True) -> AppTest:
+    """Run until no question is under way and the condition holds: nothing here depends on how fast the machine is."""
+    end = time.monotonic() + RUN_LIMIT_S
+    while time.monotonic() < end:
+        desk.latest.wait_for_all(RUN_LIMIT_S)
+        app.run()
+        assert not app.exception, [f"{e.message} {e.stack_trace}" for e in app.exception]
+        if "for the first time" not in said(app) and not desk.latest.busy and until(app):
+            return app
+    raise AssertionError(f"The page never settled: {said(app)}")
+
+
+def said(app: AppTest) -> str:
+    """Every box and caption of the page, without Markdown's escapes."""
+    parts = [*app.error, *app.warning, *app.info, *app.success, *app.caption]
+    return re.sub(r"\\(.)", r"\1", "\n".join(part.value for part in parts))
+
+
+def figures(app: AppTest) -> dict[str, str]:
+    """The tiles by label."""
+    return {metric.label: metric.value for metric in app.metric}
+
+
+def source_file(folder: Path, url: str, more: str = "", *, name: str = "prod", timeout_s: float = 1.0) -> None:
+    """A file of the sources folder."""
+    text = f"schema_version: 1\nname: {name}\nprometheus: {{url: '{url}', timeout_s: {timeout_s}}}\n"
+    text += f"window_s: 300\n{more}"
+    (folder / f"{name}.yaml").write_text(text)

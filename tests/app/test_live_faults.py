@@ -1,0 +1,247 @@
+"""Live while its source fails: the page stays, keeps the last good data with its age, says why, and recovers."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import ssl
+import subprocess
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from collectors.prometheus.fetch import MEBIBYTE
+from tests.app.conftest import Clock
+from tests.app.live import ID, VLLM, figures, open_live, said, settled, source_file, vllm
+from tests.collectors.fake_prometheus import FakePrometheus
+from tests.collectors.feeds import NOW, Feed, steady
+from tests.collectors.servers import Server, Told, free_port, serving
+from ui.sources.reading import Desk
+
+
+@pytest.fixture
+def fake(clock: Clock) -> FakePrometheus:
+    return FakePrometheus(Feed({"a:8000": vllm(), "b:8000": vllm()}), shift_s=clock.now_s - NOW)
+
+
+@pytest.fixture
+def server(fake: FakePrometheus, sources_folder: Path) -> Iterator[Server]:
+    with serving(fake) as running:
+        source_file(sources_folder, running.url)
+        yield running
+
+
+GOOD = {"Requests/s": "4", "Output tokens/s": "100", "Requests waiting": "0", "KV cache, peak": "40 %", "Replicas": "2"}
+
+FAULTS = {
+    "401": (Told(status=401), "refuses access (401): check the credentials under auth."),
+    "403": (Told(status=403), "refuses access (403)"),
+    "429": (Told(status=429, headers={"Retry-After": "60"}), "asks for fewer requests (429)"),
+    "500": (Told(status=500), "failed with status 500."),
+    "503": (Told(status=503), "failed with status 503."),
+    "404": (Told(status=404), "has nothing at this path (404): check the URL"),
+    "slow": (Told(pause_s=1.4), "did not answer within 1 s."),
+    "truncated JSON": (Told(body=b'{"status":"succ'), "JSON"),
+    "cut off": (Told(body=b'{"status":"success"', claim_bytes=5000), "in the middle of its answer."),
+    "wrong JSON": (Told(body=b'{"status": "success", "data": [1, 2]}'), ""),
+    "other JSON": (Told(body=b"[]"), ""),
+    "HTML": (Told(body=b"<html>Log in</html>", content_type="text/html"), ""),
+    "huge": (Told(body=b" " * (33 * MEBIBYTE)), "sent more than 32 MiB: narrow the selector or the range."),
+    "redirect": (Told(status=302, headers={"Location": "http://169.254.169.254/latest"}), "is not followed"),
+    "redirect loop": (Told(status=302, headers={"Location": "/api/v1/query"}), "redirects more than"),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_source_that_fails_midway_keeps_its_last_good_data_and_recovers(
+    name: str, server: Server, fake: FakePrometheus, desk: Desk, clock: Clock
+) -> None:
+    fault, sentence = FAULTS[name]
+    app = open_live(desk)
+    assert "Healthy" in said(app)
+    before = figures(app)
+    assert GOOD.items() <= before.items()
+
+    fake.fault = fault
+    for _ in range(8):
+        clock.next()
+    settled(app, desk)
+    text = said(app)
+    assert "Unreachable" in text
+    assert "Healthy" not in text
+    assert sentence in text
+    assert "Below: the last good data" in text
+    assert "2 min ago" in text
+    assert figures(app) == before
+    assert len(app.error) == 1
+
+    fake.fault = None
+    clock.next()
+    settled(app, desk)
+    assert "Healthy" in said(app)
+    assert "last good" not in said(app)
+    assert not app.error
+
+
+@pytest.mark.parametrize("name", ["401", "503", "HTML", "truncated JSON"])
+def test_a_source_that_fails_at_the_start_says_why_and_comes_up_by_itself(
+    name: str, server: Server, fake: FakePrometheus, desk: Desk, clock: Clock
+) -> None:
+    fake.fault = FAULTS[name][0]
+    app = open_live(desk)
+    assert "Unreachable" in said(app)
+    assert FAULTS[name][1] in said(app)
+    assert not app.metric, "no figure is drawn from nothing"
+    fake.fault = None
+    clock.next()
+    assert figures(settled(app, desk))["Requests/s"] == "4"
+
+
+def test_a_server_that_is_not_there_yet_comes_up(sources_folder: Path, fake: FakePrometheus, desk: Desk,
+                                                 clock: Clock) -> None:
+    port = free_port()
+    source_file(sources_folder, f"http://127.0.0.1:{port}")
+    app = open_live(desk)
+    assert f"Nothing listens at 127.0.0.1:{port}: connection refused." in said(app)
+    assert not app.metric
+
+
+def test_a_server_that_goes_away_leaves_its_last_data(server: Server, desk: Desk, clock: Clock) -> None:
+    app = open_live(desk)
+    server.close()
+    clock.next()
+    settled(app, desk)
+    assert "Nothing listens" in said(app)
+    assert figures(app)["Requests/s"] == "4"
+
+
+def test_a_name_without_an_address(sources_folder: Path, desk: Desk) -> None:
+    source_file(sources_folder, "http://no-such-host.invalid:9090")
+    app = open_live(desk)
+    assert "There is no DNS answer for no-such-host.invalid" in said(app)
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificate of this test")
+def test_a_certificate_nobody_vouches_for(sources_folder: Path, tmp_path: Path, desk: Desk) -> None:
+    cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
+    subprocess.run([*command, "-keyout", str(key), "-out", str(cert)], check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(cert, key)
+    with serving(lambda asked: Told()) as server:
+        server.http.socket = context.wrap_socket(server.http.socket, server_side=True)
+        server.http.handle_error = lambda *_: None  # type: ignore[method-assign]
+        source_file(sources_folder, server.url.replace("http:", "https:"))
+        app = open_live(desk)
+    assert "has a TLS certificate that cannot be verified: give its CA in tls." in said(app)
+
+
+def test_a_clock_that_is_wrong_is_said_and_that_of_the_source_counts(
+    server: Server, fake: FakePrometheus, desk: Desk
+) -> None:
+    fake.shift_s += 7200
+    app = open_live(desk)
+    assert "differ by 7200 s" in said(app) or "differ by 7199 s" in said(app)
+    assert figures(app)["Requests/s"] == "4"
+    assert len(app.get("plotly_chart")) == 3
+
+
+def test_an_explosion_of_labels_stays_a_page(
+    server: Server, fake: FakePrometheus, desk: Desk, sources_folder: Path
+) -> None:
+    source_file(sources_folder, server.url, timeout_s=60)
+    exploded = [f'vllm:num_requests_running{{{ID},request="{i}"}} 1' for i in range(2000)]
+    fake.feed = Feed({"a:8000": steady(*exploded, *VLLM[1:])}, seconds=120)
+    app = open_live(desk, tab="Replicas")
+    assert figures(app)["Replicas"] == "1"
+    assert len(app.dataframe[0].value) == 1
+
+
+def test_a_metric_that_disappears_is_no_data_and_not_zero(
+    server: Server, fake: FakePrometheus, desk: Desk, clock: Clock
+) -> None:
+    app = open_live(desk)
+    fake.feed = Feed({"a:8000": vllm(without="kv_cache"), "b:8000": vllm(without="kv_cache")})
+    clock.next()
+    settled(app, desk)
+    assert figures(app)["KV cache, peak"] == "No data"
+    assert figures(app)["Requests waiting"] == "0"
+    assert "Partial data" in said(app)
+    assert "No data for kv_usage" in said(app)
+
+
+def test_a_restarted_engine_counts_from_zero_and_its_rate_stays(
+    server: Server, fake: FakePrometheus, desk: Desk, clock: Clock
+) -> None:
+    def restarted(elapsed: float) -> str | None:
+        return None if 290 <= elapsed <= 310 else vllm()(elapsed - 1000.0 if elapsed > 300 else elapsed)
+
+    fake.feed = Feed({"a:8000": restarted, "b:8000": restarted})
+    app = open_live(desk)
+    rate = float(figures(app)["Requests/s"])
+    assert 3.0 < rate < 5.0
+
+
+def test_an_engine_that_stopped_is_stale_and_shows_what_it_did(
+    server: Server, fake: FakePrometheus, desk: Desk, clock: Clock
+) -> None:
+    app = open_live(desk)
+    stopped = {"a:8000": lambda elapsed: vllm()(elapsed) if elapsed < 400 else None}
+    fake.feed = Feed({**stopped, "node:9100": steady("node_load1 0.5")})
+    for _ in range(8):
+        clock.next()
+    settled(app, desk)
+    assert "Stale: nothing new comes in. The newest sample is 2" in said(app).replace("**", "")
+    assert "Below: the last good data" in said(app)
+    assert figures(app)["Requests/s"] == "4"
+
+
+def test_a_source_of_something_else_is_no_data(server: Server, fake: FakePrometheus, desk: Desk) -> None:
+    fake.feed = Feed({"a:9100": steady("node_load1 0.5")})
+    app = open_live(desk)
+    assert "No data. 127.0.0.1" in said(app).replace("**", "")
+    assert not app.metric
+
+
+def test_a_lost_replica_and_a_partial_answer_are_said(server: Server, fake: FakePrometheus, desk: Desk) -> None:
+    fake.feed = Feed({"a:8000": vllm(), "b:8000": lambda elapsed: vllm()(elapsed) if elapsed < 500 else None})
+    fake.extra = {"warnings": ["store 10.0.0.3:10901 timed out"]}
+    app = open_live(desk)
+    text = said(app)
+    assert "Partial data" in text
+    assert "b:8000 stopped reporting within the window." in text
+    assert "10.0.0.3:10901" in text
+    assert figures(app)["Replicas"] == "1"
+
+
+def test_zero_is_a_number_and_a_gap_is_a_gap(server: Server, fake: FakePrometheus, desk: Desk) -> None:
+    def paused(elapsed: float) -> str | None:
+        return None if 200 <= elapsed < 400 else vllm()(elapsed)
+
+    fake.feed = Feed({"a:8000": paused})
+    app = open_live(desk, range="15 min", tab="Load")
+    assert figures(app)["Requests waiting"] == "0"
+    queue = json.loads(next(c for c in app.get("plotly_chart") if "Running" in c.proto.spec).proto.spec)
+    waiting = next(trace for trace in queue["data"] if trace["name"] == "Waiting")["y"]
+    assert 0 in waiting
+    assert None in waiting
+    middle = waiting[: waiting.index(None, waiting.index(0))]
+    assert middle, "the gap stands between two stretches of data"
+
+
+def test_the_page_answers_while_a_slow_source_is_asked(
+    server: Server, fake: FakePrometheus, desk: Desk, clock: Clock, sources_folder: Path
+) -> None:
+    source_file(sources_folder, server.url, timeout_s=30)
+    app = open_live(desk)
+    fake.hold = threading.Event()
+    clock.next()
+    app.run()
+    assert figures(app)["Requests/s"] == "4", "the older figures, while the question is under way"
+    assert "Healthy" in said(app)
+    assert desk.latest.busy
+    fake.hold.set()
+    fake.hold = None
+    settled(app, desk)

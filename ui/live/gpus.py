@@ -1,0 +1,130 @@
+"""The GPUs: a map of all of them, their activity and power over time, XID errors, and what slows them down."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from collectors.devices import Device
+from collectors.history import History
+from collectors.observation import Observation
+from ui import sources
+from ui.explore.tables import draw_table
+from ui.figures.gpu_map import MEASURES, build_gpu_map, gpu_map_alt_text, gpu_table, trouble_of
+from ui.figures.live_lines import Chart, Line
+from ui.format import as_markdown, count
+from ui.live.charts import draw_chart, line
+from ui.live.moment import Moment
+from ui.sources.picker import Picked
+
+FILTER_FROM = 64
+MOST_ROWS = 200
+WAIT_S = 2.0
+"""Longest wait for what only this tab asks for: the rest of the page stands already."""
+
+_PLAIN = {"config": {"displaylogo": False}}
+
+
+def draw_gpus(picked: Picked, observed: Observation, lines: History | None, span: tuple[float, float], moment: Moment,
+              *, dark: bool) -> None:
+    """The map first; XIDs and slowed-down GPUs beside it, then the lines."""
+    told = sources.per_device(picked.known, end_s=moment.end_s, wait_s=WAIT_S)
+    devices = told.good
+    if devices is None:
+        _say_why_none(told.problem or "The GPUs are being read for the first time.")
+    elif not devices:
+        _say_why_none(next((m.reason for m in observed.missing if m.quantity == "gpus"), "No GPU is known."))
+    else:
+        if told.problem:
+            st.warning(f"The GPUs below are those of the last good reading. {as_markdown(told.problem)}",
+                       icon=":material/history:")
+        draw_map(devices, dark=dark)
+        _draw_trouble(picked, devices, span, moment)
+    if lines is not None:
+        _draw_lines(lines, span, moment, dark=dark)
+    _say_what_is_missing(observed)
+
+
+def draw_map(devices: tuple[Device, ...], *, dark: bool) -> None:
+    """One measure of every GPU."""
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        name = st.segmented_control("Shown", list(MEASURES), default="sm_active", required=True, key="gpu_measure",
+                                    format_func=lambda key: MEASURES[key].label, bind="query-params") or "sm_active"
+        wanted = ""
+        if len(devices) > FILTER_FROM:
+            wanted = st.text_input("Only hosts and pods with", key="gpu_filter", width=260, placeholder="node-17",
+                                   help="Part of a name. Large fleets are drawn by host; fewer GPUs one by one.")
+    shown = filtered(devices, wanted)
+    if not shown:
+        st.info(f"No host or pod has “{as_markdown(wanted[:60])}” in its name.", icon=":material/search_off:")
+        return
+    measure = MEASURES[name]
+    st.plotly_chart(build_gpu_map(shown, measure, dark=dark), key="gpu_map", alt=gpu_map_alt_text(shown, measure),
+                    **_PLAIN)
+    st.caption(measure.note)
+    draw_table(lambda: gpu_table(shown), key="gpus", what=f"{count(len(shown))} GPUs")
+
+
+def filtered(devices: tuple[Device, ...], wanted: str) -> tuple[Device, ...]:
+    """The GPUs whose host or pod holds the text."""
+    part = wanted.strip().lower()
+    return tuple(d for d in devices if part in d.host.lower() or part in d.pod.lower()) if part else devices
+
+
+def _draw_trouble(picked: Picked, devices: tuple[Device, ...], span: tuple[float, float], moment: Moment) -> None:
+    log, slow = st.columns(2, gap="medium")
+    with log:
+        _draw_xids(picked, span, moment)
+    with slow:
+        st.markdown("**Slowed down, or with an error, now**")
+        bad = [device for device in devices if trouble_of(device)]
+        if not bad:
+            st.caption("No GPU." if any(d.values.get("throttle_reasons") is not None for d in devices) else
+                       "Not known: the exporter does not say why clocks are reduced.")
+            return
+        st.dataframe(pd.DataFrame([{"GPU": d.name, "Pod": d.pod, "Why": trouble_of(d)} for d in bad[:MOST_ROWS]]),
+                     hide_index=True, key="gpu_trouble", alt="GPUs that are slowed down or show an error")
+
+
+def _draw_xids(picked: Picked, span: tuple[float, float], moment: Moment) -> None:
+    st.markdown("**XID errors in this range**")
+    told = sources.xids_of(picked.known, span_s=moment.span_s, end_s=moment.end_s, now_s=span[1], wait_s=WAIT_S)
+    if told.good is None:
+        st.caption(as_markdown(told.problem) or "The errors are being read.")
+        return
+    if not told.good:
+        st.caption("None was reported.")
+        return
+    rows = [{"From": ("before " if e.since_start else "") + moment.clock(e.at_s), "GPU": f"{e.host}/{e.gpu}",
+             "XID": e.code, "Meaning": e.meaning or "see NVIDIA's Xid catalog"} for e in told.good[:MOST_ROWS]]
+    st.dataframe(pd.DataFrame(rows), hide_index=True, key="xid_log", alt="XID errors by time",
+                 column_config={"Meaning": st.column_config.TextColumn(width="large")})
+    st.caption("The exporter keeps the last code until the driver is loaded anew: a repeated error shows once.")
+
+
+def _draw_lines(lines: History, span: tuple[float, float], moment: Moment, *, dark: bool) -> None:
+    drawn = [("gpu_sm_active", "SM active"), ("gpu_tensor_active", "Tensor active"),
+             ("gpu_dram_active", "Memory active"), ("gpu_busy", "Busy (a kernel ran)")]
+    draw_chart(Chart(
+        title="Mean of all GPUs (%)", times_s=lines.times_s, span_s=span, percent=True, scale=100.0,
+        lines=tuple(Line(name=name, values=line(lines, key), colour=i, dash=i) for i, (key, name) in enumerate(drawn)),
+        nothing="No GPU activity in this range.",
+    ), moment, key="activity", dark=dark)
+    left, right = st.columns(2, gap="medium")
+    for place, title, key in ((left, "Power of all GPUs (W)", "gpu_power"),
+                              (right, "Hottest GPU (°C)", "gpu_temperature")):
+        with place:
+            draw_chart(Chart(title=title, times_s=lines.times_s, span_s=span,
+                             lines=(Line(name=title.partition(" (")[0], values=line(lines, key)),)),
+                       moment, key=key, dark=dark)
+
+
+def _say_why_none(reason: str) -> None:
+    st.info(f"No map of the GPUs: {as_markdown(reason)}.".replace("..", "."), icon=":material/developer_board_off:")
+
+
+def _say_what_is_missing(observed: Observation) -> None:
+    missing = [m for m in observed.missing if m.quantity.startswith(("gpu_", "power", "ecc", "gpus_"))]
+    if missing:
+        st.markdown("**Not exported**\n" + "\n".join(
+            f"- {as_markdown(m.quantity.replace('_', ' '))}: {as_markdown(m.reason)}" for m in missing))

@@ -1,0 +1,49 @@
+"""Every source at a glance: its state and a few figures, without waiting for any of them."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from collectors.observation import Observation
+from sizing.format import rounded
+from ui import sources
+from ui.live.verdict import WORDS, duration, word_for
+from ui.sources import Answer, Known, Origin
+
+ASKING = "Being read"
+
+
+def draw_overview(wait_s: float = 0.0, *, key: str = "overview") -> None:
+    """One row per source, the demo only where there is no other; files that cannot be used below."""
+    found = sources.listing()
+    connected = tuple(known for known in found.sources if known.origin is not Origin.DEMO)
+    table = overview_table(connected or found.sources, wait_s)
+    st.dataframe(table, hide_index=True, key=key, alt="State of every source",
+                 column_config={"Why": st.column_config.TextColumn(width="large"),
+                                "KV cache, peak": st.column_config.NumberColumn(format="percent")})
+    for one in found.broken:
+        for problem in one.problems:
+            st.error(f"{one.file}: {problem}".replace("$", "\\$"), icon=":material/error:")
+
+
+def overview_table(known: tuple[Known, ...], wait_s: float) -> pd.DataFrame:
+    """The sources with what is known of them; an empty cell is unknown."""
+    return pd.DataFrame([_row(one, sources.observed(one, wait_s=wait_s)) for one in known])
+
+
+def _row(known: Known, told: Answer[Observation]) -> dict[str, object]:
+    newest, good = told.newest, told.good
+    state = word_for(newest) if newest is not None else WORDS["unreachable"] if told.problem else ASKING
+    why = (newest.reasons[0] if newest is not None and newest.reasons else told.problem) or ""
+    row: dict[str, object] = {"Source": known.name, "From": known.file or known.origin.value, "State": state,
+                              "Why": why}
+    shown = good
+    for name, key in (("Requests/s", "arrivals_rps"), ("KV cache, peak", "kv_usage_max"), ("Replicas", "replicas"),
+                      ("GPUs", "gpus")):
+        value = shown.number(key) if shown else None
+        row[name] = None if value is None else rounded(value)
+    ttft = shown.distribution("ttft_ms").p95 if shown else None
+    row["p95 TTFT (ms)"] = None if ttft is None else rounded(ttft)
+    row["Newest sample"] = "" if not shown or shown.age_s is None else f"{duration(shown.age_s)} old"
+    return row

@@ -1,0 +1,105 @@
+"""The Live page below its guard: controls, then one fragment that refreshes everything else."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from collectors.history import History
+from collectors.observation import Observation
+from ui import shell, sources
+from ui.format import as_markdown
+from ui.live.charts import draw_latency, draw_load
+from ui.live.gpus import draw_gpus
+from ui.live.mapping import draw_mapping, follow_change
+from ui.live.moment import SHOWN_AT, Moment, draw_moment
+from ui.live.overview import draw_overview
+from ui.live.planned import Planned, draw_plan_switch
+from ui.live.replicas import draw_replicas
+from ui.live.tiles import draw_tiles
+from ui.live.verdict import draw_first_time, draw_verdict
+from ui.sources.picker import Picked
+
+NOTHING = "There is no good data of this time yet."
+READING = "Being read: this comes as soon as the source has answered."
+FIRST_LOOKS_S = 1.0
+"""Seconds between two looks while there is nothing to show yet."""
+
+
+def draw() -> None:
+    """Source, range and plan on top; the fragment below looks again by itself, unless the page is paused."""
+    shell.header("Live")
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+        picked = sources.pick()
+        moment = draw_moment(picked)
+    planned = draw_plan_switch()
+    if moment.problem:
+        st.warning(as_markdown(moment.problem), icon=":material/schedule:")
+    waiting = _nothing_yet(picked, moment)
+    every = FIRST_LOOKS_S if waiting else None if moment.paused else sources.REFRESH_S
+    st.fragment(_body, run_every=every)(picked, moment, planned, waiting=waiting)
+
+
+def _nothing_yet(picked: Picked, moment: Moment) -> bool:
+    """Whether something that the page needs is asked for and was never answered."""
+    if picked.pending:
+        return True
+    told = sources.observed(picked.known, end_s=moment.end_s)
+    if told.good is None:
+        return told.pending and told.newest is None
+    lines = _lines(picked, moment, told.good)
+    return lines.pending and lines.good is None
+
+
+def _body(picked: Picked, moment: Moment, planned: Planned | None, *, waiting: bool) -> None:
+    follow_change()
+    if picked.pending:  # which deployments there are decides what is asked; a run of the whole page draws the choice
+        if not sources.deployments_of(picked.known).pending:
+            st.rerun()
+        draw_first_time(picked)
+        return
+    if waiting and not _nothing_yet(picked, moment):
+        st.rerun()  # something is there: on with the usual pace
+    dark = st.context.theme.type == "dark"
+    told = sources.observed(picked.known, end_s=moment.end_s)
+    shown = draw_verdict(told, picked, moment)
+    lines, pending = None, told.pending
+    if shown is not None:
+        at_s = moment.end_s if moment.end_s is not None else told.newest.at_s if told.newest else shown.at_s
+        st.session_state[SHOWN_AT] = at_s
+        history = _lines(picked, moment, shown)
+        lines, pending = history.good, history.pending
+        draw_tiles(shown, lines, planned, late=bool(told.problem))
+        if history.problem and not told.problem:
+            st.warning(f"The charts below are of the last good reading. {as_markdown(history.problem)}",
+                       icon=":material/history:")
+    _tabs(picked, shown, lines, moment, planned, otherwise=READING if pending else NOTHING, dark=dark)
+
+
+def _lines(picked: Picked, moment: Moment, seen: Observation) -> sources.Answer[History]:
+    return sources.over_time(picked.known, span_s=moment.span_s, end_s=moment.end_s, now_s=seen.at_s)
+
+
+def _tabs(picked: Picked, shown: Observation | None, lines: History | None, moment: Moment, planned: Planned | None,
+          *, otherwise: str, dark: bool) -> None:
+    """The open tab; ``otherwise`` stands where what it needs is not there."""
+    latency, load, gpus, replicas, mapping, every = st.tabs(
+        ["Latency", "Load", "GPUs", "Replicas", "Mapping", "All sources"], key="tab", on_change="rerun",
+        bind="query-params",
+    )
+    end_s = st.session_state.get(SHOWN_AT, 0.0)
+    span = (end_s - moment.span_s, end_s)
+    bodies = (
+        (latency, lines, lambda: draw_latency(lines, span, moment, planned, dark=dark)),
+        (load, lines, lambda: draw_load(lines, span, moment, planned, dark=dark)),
+        (gpus, shown, lambda: draw_gpus(picked, shown, lines, span, moment, dark=dark)),
+        (replicas, shown, lambda: draw_replicas(shown)),
+        (mapping, picked, lambda: draw_mapping(picked, shown)),
+        (every, picked, draw_overview),
+    )
+    for tab, needed, draw_body in bodies:
+        if tab.open:
+            with tab:
+                if needed is None:
+                    st.caption(otherwise)
+                else:
+                    draw_body()

@@ -1,0 +1,119 @@
+"""How the deployment is, in one box: the state with its reasons, concerns, and how old the data is."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from collectors.concerns import concerns
+from collectors.observation import Observation, State
+from collectors.vocabulary import engine_vocabularies, gpu_vocabularies
+from ui.format import as_markdown, count, significant
+from ui.live.moment import Moment
+from ui.sources import Answer, Origin
+from ui.sources.picker import Picked
+from ui.sources.reading import age_of, demo_is_whole
+
+WORDS = {
+    State.OK: "Healthy",
+    State.SATURATED: "Overloaded",
+    State.PARTIAL: "Partial data",
+    State.STALE: "Stale: nothing new comes in",
+    State.NO_DATA: "No data",
+    State.UNREACHABLE: "Unreachable",
+}
+"""The word for each state: no two look alike."""
+
+_ICONS = {
+    State.OK: ":material/check_circle:", State.SATURATED: ":material/trending_up:",
+    State.PARTIAL: ":material/pie_chart:", State.STALE: ":material/hourglass_disabled:",
+    State.NO_DATA: ":material/search_off:", State.UNREACHABLE: ":material/cloud_off:",
+}
+ATTENTION = "Needs attention"
+
+
+def word_for(observed: Observation) -> str:
+    """The verdict in a word or two."""
+    return ATTENTION if observed.state is State.OK and concerns(observed) else WORDS[observed.state]
+
+
+def draw_verdict(told: Answer[Observation], picked: Picked, moment: Moment) -> Observation | None:
+    """The box, and what stands below it; returns the observation whose figures are to be shown."""
+    newest, good = told.newest, told.good
+    if picked.known.origin is Origin.DEMO:
+        filling = "" if demo_is_whole(picked.known) else " Its earlier hours are being made, which takes some minutes."
+        st.info("Demo deployment: every number is simulated. In its last hours it got a new system prompt, a burst and "
+                f"a lost replica; a slow GPU follows.{filling}", icon=":material/science:")
+    if newest is not None:
+        _box(newest)
+    elif told.problem:
+        st.error(f"**{WORDS[State.UNREACHABLE]}.** {as_markdown(told.problem)}", icon=_ICONS[State.UNREACHABLE])
+    elif good is None:
+        draw_first_time(picked)
+        return None
+    if good is not None and told.problem:
+        age = _ago(_seconds_since(good, newest, told))
+        st.warning(f"Below: the last good data, of {moment.clock(good.at_s)}{age}.", icon=":material/history:")
+    shown = good or newest
+    if shown is not None and good is not None:
+        _facts(shown, moment, late=bool(told.problem))
+    return shown if good is not None else None
+
+
+def draw_first_time(picked: Picked) -> None:
+    """What stands there until a source has answered once."""
+    takes = {
+        Origin.DEMO: "its last hour is being simulated, which takes some seconds",
+        Origin.FILE: "the figures come as soon as it answers", Origin.TYPED: "the figures come as soon as it answers",
+    }[picked.known.origin]
+    pages = "; metrics pages need about 15 s for a first rate" if picked.known.source.scrape else ""
+    st.info(f"Reading {as_markdown(picked.known.name)} for the first time: "
+            f"{takes}{'' if picked.known.origin is Origin.DEMO else pages}.", icon=":material/hourglass_top:")
+
+
+def _box(observed: Observation) -> None:
+    reasons = [*observed.reasons, *concerns(observed)]
+    title = f"**{word_for(observed)}.**"
+    single = f"{title} {as_markdown(reasons[0])}" if len(reasons) == 1 else title
+    listed = "".join(f"\n- {as_markdown(reason)}" for reason in reasons) if len(reasons) > 1 else ""
+    box = {State.OK: st.warning if reasons else st.success, State.SATURATED: st.error, State.PARTIAL: st.warning,
+           State.STALE: st.error, State.NO_DATA: st.info, State.UNREACHABLE: st.error}[observed.state]
+    box(single + listed, icon=":material/warning:" if observed.state is State.OK and reasons else
+        _ICONS[observed.state])
+    for warning in observed.warnings[:3]:
+        st.caption(f":material/info: {as_markdown(warning)}")
+
+
+def _seconds_since(good: Observation, newest: Observation | None, told: Answer[Observation]) -> float | None:
+    """Age of the last good data: by the clock of the source where the newest answer has it."""
+    if newest is not None and newest.state is not State.UNREACHABLE:
+        return max(0.0, newest.at_s - good.at_s)
+    return age_of(told)
+
+
+def _ago(seconds: float | None) -> str:
+    return "" if seconds is None else f", {duration(seconds)} ago"
+
+
+def duration(seconds: float) -> str:
+    """Seconds as a person says it: "40 s", "2 min", "3.5 h"."""
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{significant(seconds / 3600, 2)} h"
+
+
+def _facts(observed: Observation, moment: Moment, *, late: bool) -> None:
+    """One line: engine, size, age, window. The age of old data is said above."""
+    replicas, gpus = observed.number("replicas"), observed.number("gpus")
+    engine = engine_vocabularies().get(observed.engine or "")
+    exporter = gpu_vocabularies().get(observed.gpu_exporter or "")
+    parts = [
+        engine.label if engine else "",
+        f"{count(replicas)} replica{'' if replicas == 1 else 's'}" if replicas is not None else "",
+        f"{count(gpus)} GPUs by {exporter.label}" if gpus is not None and exporter else "GPUs unknown",
+        f"newest sample {duration(observed.age_s)} old" if observed.age_s is not None and not late else "",
+        f"scraped every {significant(observed.scrape_interval_s, 2)} s" if observed.scrape_interval_s else "",
+        f"figures of the {duration(observed.window_s)} before {moment.clock(observed.at_s)}",
+    ]
+    st.caption(as_markdown(" · ".join(part for part in parts if part)))
+    for note in observed.notes[:4]:
+        st.caption(f":material/info: {as_markdown(note)}")

@@ -1,0 +1,169 @@
+"""Open connections: one per server for all viewers. The demo makes its own past, a scrape its own ring."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from collectors.backend import Backend, Ranges, Vectors
+from collectors.connect import prometheus_backend, scraping
+from collectors.demo.feed import DemoFeed
+from collectors.source import Source
+from ui.sources.known import Known, Origin
+
+IDLE_S = 1800.0
+"""After this long without a viewer, a typed source is no longer scraped."""
+
+DEMO_OPENS_AT_S = 14.25 * 3600.0
+"""Time of the demo's day at which it opens: what went wrong since 09:00 is in its past, the slow GPU still ahead."""
+
+DEMO_FIRST_HOURS, DEMO_HOURS = 1.0, 6.0
+"""Hours of its past that are made before the first answer, and beside the pages; one hour takes some 2 s of a core."""
+
+DEMO_BLOCK_S, DEMO_REST_S = 300.0, 15.0
+"""The earlier hours are made in blocks, and begun when the first viewer has had time to get the last hour."""
+
+
+class Connection(Protocol):
+    """Something that answers until it is closed."""
+
+    @property
+    def backend(self) -> Backend:
+        """What answers."""
+
+    @property
+    def generation(self) -> int:
+        """Grows when there is more of the past than before: what was read of it is out of date."""
+
+    def close(self) -> None:
+        """Stop what runs in the background."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plain:
+    """A connection with a way to end it."""
+
+    backend: Backend
+    end: Callable[[], None]
+    generation: int = 0
+
+    def close(self) -> None:
+        """See Connection."""
+        self.end()
+
+
+class DemoConnection:
+    """The demo: its last hour at once, the hours before in the background, beside the pages."""
+
+    dedicated = True
+
+    def __init__(self, *, clock: Callable[[], float] = time.time, past: bool = True) -> None:
+        self._clock, self._lock = clock, threading.Lock()
+        self._begun_s = clock()
+        self._feed = DemoFeed(hours=DEMO_FIRST_HOURS, clock=clock, second_of_day=DEMO_OPENS_AT_S)
+        self._closed = threading.Event()
+        self.backend: Backend = self
+        self.where = "The demo deployment"
+        self.generation = 0 if past else 1
+        if past:
+            threading.Thread(target=self._make_the_past, name="demo", daemon=True).start()
+
+    def vectors(self, expressions: Mapping[str, str], *, at_s: float | None) -> Vectors:
+        """See Backend."""
+        return self._caught_up().backend.vectors(expressions, at_s=at_s)
+
+    def ranges(self, expressions: Mapping[str, str], *, start_s: float, end_s: float, step_s: float) -> Ranges:
+        """See Backend."""
+        return self._caught_up().backend.ranges(expressions, start_s=start_s, end_s=end_s, step_s=step_s)
+
+    def close(self) -> None:
+        """See Connection."""
+        self._closed.set()
+
+    def _caught_up(self) -> DemoFeed:
+        with self._lock:
+            self._feed.catch_up()
+            return self._feed
+
+    def _make_the_past(self) -> None:
+        """A feed with all its hours takes the place of the first one. Half of the time is left to the pages."""
+        self._closed.wait(DEMO_REST_S)
+        moment = [self._begun_s - DEMO_HOURS * 3600.0]
+        opens_at_s = DEMO_OPENS_AT_S - DEMO_HOURS * 3600.0
+        feed = DemoFeed(hours=0.0, clock=lambda: moment[0], second_of_day=opens_at_s)
+        while self._clock() - moment[0] > DEMO_BLOCK_S and not self._closed.is_set():
+            begun = time.monotonic()
+            moment[0] += DEMO_BLOCK_S
+            feed.catch_up()
+            self._closed.wait(time.monotonic() - begun)
+        feed.follow(self._clock)
+        with self._lock:
+            self._feed = feed
+            self.generation = 1
+
+
+class Connections:
+    """What is open, by the key of the connection."""
+
+    def __init__(self, *, clock: Callable[[], float] = time.time) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._opening: dict[str, threading.Lock] = {}
+        self._open: dict[str, Connection] = {}
+        self._used: dict[str, tuple[float, Origin]] = {}
+
+    def backend(self, known: Known) -> Backend:
+        """The backend of a source, opened by the first who asks. Raises SourceError. May take seconds."""
+        key = known.connection_key
+        with self._lock:
+            self._used[key] = (self._clock(), known.origin)
+            self._close_idle()
+            opening = self._opening.setdefault(key, threading.Lock())
+        with opening:
+            if key not in self._open:
+                self._open[key] = _opened(known)
+            return self._open[key].backend
+
+    def generation(self, known: Known) -> int:
+        """See Connection; 0 for a source that is not open."""
+        connection = self._open.get(known.connection_key)
+        return connection.generation if connection else 0
+
+    def close(self) -> None:
+        """Close everything."""
+        with self._lock:
+            for connection in self._open.values():
+                connection.close()
+            self._open.clear()
+
+    def _close_idle(self) -> None:
+        for key, (used_s, origin) in list(self._used.items()):
+            if origin is Origin.TYPED and self._clock() - used_s > IDLE_S and key in self._open:
+                del self._used[key]
+                self._open.pop(key).close()
+
+
+def _opened(known: Known) -> Connection:
+    if known.origin is Origin.DEMO:
+        return DemoConnection()
+    source = known.source
+    if source.prometheus is not None:
+        return Plain(backend=prometheus_backend(source, source.prometheus), end=lambda: None)
+    return _scraped(source)
+
+
+def _scraped(source: Source) -> Connection:
+    """A scrape that goes on in the background, once its ring holds enough for a rate."""
+    assert source.scrape is not None
+    session = scraping(source, source.scrape)
+    session.catch_up(window_s=source.window_s, wait=time.sleep)
+    session.scraper.start()
+
+    def end() -> None:
+        session.scraper.stop()
+        session.ring.close()
+
+    return Plain(backend=session.backend, end=lambda: threading.Thread(target=end, daemon=True).start())
