@@ -97,9 +97,7 @@ def read_deployment(
         return without_ring(source, error, at_s=clock(), window_s=window_s or source.window_s), Deployed()
 
 
-def _read(
-    backend: Backend, source: Source, at_s: float, window_s: float, clock: Callable[[], float]
-) -> Deployed:
+def _read(backend: Backend, source: Source, at_s: float, window_s: float, clock: Callable[[], float]) -> Deployed:
     look = look_around(backend, source, at_s, clock)
     engine = detect_engine(look.names, wanted=source.engine)
     if engine is None:
