@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from collectors.demo.day import DAY_S
 from collectors.demo.deployment import Demo
+from collectors.demo.replica import pod_name
 from collectors.scrape.backend import RingBackend
 from collectors.scrape.kept import kept
 from collectors.scrape.promql.samples import Tracks
@@ -38,10 +39,15 @@ class DemoFeed:
         self._demo = Demo(start_s=start, second_of_day=at % DAY_S, replicas=replicas, seed=seed)
         self._clock = clock
         self.ring = Ring(None, keep_s=keep_s, max_bytes=512 * MEBIBYTE)
-        self._targets = [Target(f"http://{r.pod}:8000/metrics") for r in self._demo.replicas]
+        self._targets = [pod_target(replica.number) for replica in self._demo.replicas]
         self.backend = RingBackend(self.ring, [*self._targets, GPU_TARGET], clock=clock)
         self._next_s = start
         self.catch_up()
+
+    def follow(self, clock: Callable[[], float]) -> None:
+        """Go by another clock from now on: a past that was made quickly goes on in real time."""
+        self._clock = clock
+        self.backend = RingBackend(self.ring, [*self._targets, GPU_TARGET], clock=clock)
 
     def catch_up(self) -> None:
         """Fill the ring up to now."""
@@ -62,7 +68,17 @@ class DemoFeed:
         return self.ring.tracks(start_s, end_s, {t.url: t.labels for t in [*self._targets, GPU_TARGET]})
 
     def source(self, window_s: float = 300.0) -> Source:
-        """The source to read the backend with; its targets are never fetched."""
-        targets = [target.url for target in [*self._targets, GPU_TARGET]]
-        raw = {"schema_version": 1, "name": "Demo deployment", "scrape": {"targets": targets}, "window_s": window_s}
-        return source_from(raw)
+        """See :func:`demo_source`."""
+        return demo_source(len(self._targets), window_s=window_s)
+
+
+def demo_source(replicas: int = 4, *, window_s: float = 300.0) -> Source:
+    """The source to read the backend of a feed with; its targets are never fetched."""
+    targets = [*(pod_target(number).url for number in range(replicas)), GPU_TARGET.url]
+    raw = {"schema_version": 1, "name": "Demo deployment", "scrape": {"targets": targets}, "window_s": window_s}
+    return source_from(raw)
+
+
+def pod_target(number: int) -> Target:
+    """The page of one replica."""
+    return Target(f"http://{pod_name(number)}:8000/metrics")

@@ -71,7 +71,7 @@ class Replica:
     @property
     def pod(self) -> str:
         """Name of its pod."""
-        return f"demo-{self.number}"
+        return pod_name(self.number)
 
     def record(self, out: Outcome, *, cache_hits: float, rng: np.random.Generator) -> None:
         """Count what happened in one step."""
@@ -147,6 +147,11 @@ def _histogram_lines(name: str, labels: str, histogram: Histogram) -> list[str]:
         shown = "+Inf" if edge == float("inf") else repr(float(edge))
         lines.append(f'{name}_bucket{{{labels},le="{shown}"}} {float(total)!r}')
     return [*lines, f"{name}_count{{{labels}}} {float(total)!r}", f"{name}_sum{{{labels}}} {histogram.sum!r}"]
+
+
+def pod_name(number: int) -> str:
+    """The pod of a replica."""
+    return f"demo-{number}"
 
 
 def _cache_config(pod: str) -> str:

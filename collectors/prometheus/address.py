@@ -7,6 +7,7 @@ and again on the address actually connected to, before a byte is sent, so that a
 from __future__ import annotations
 
 import ipaddress
+import re
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
@@ -21,12 +22,14 @@ METADATA_HOSTS = frozenset({"metadata", "metadata.google.internal", "metadata.go
 # Metadata services outside the link-local range: AWS over IPv6, Alibaba Cloud, Oracle Cloud.
 METADATA_ADDRESSES = frozenset({"fd00:ec2::254", "100.100.100.200", "192.0.0.192"})
 
+_CREDENTIALS = re.compile(r"//[^/]*@")
+
 Socket = Any
 
 
 def check_url(url: str, *, allow_link_local: bool = False) -> SplitResult:
     """The parts of ``url``. Raises InvalidAddress with what to write instead."""
-    shown = url[:120]
+    shown = _CREDENTIALS.sub("//***@", url)[:120]
     try:
         parts = urlsplit(url.strip())
         host, _ = parts.hostname, parts.port

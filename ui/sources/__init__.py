@@ -1,0 +1,40 @@
+"""Sources of live data that the dashboard knows, and what every viewer of one shares.
+
+``pick`` is the widget; ``observed``, ``over_time`` and ``asked`` answer without blocking the page: one question per
+refresh for all viewers, the last good answer kept with its age.
+"""
+
+from ui.sources.known import FOLDER_SETTING, TYPED_SETTING, Broken, Known, Listing, Origin, listing
+from ui.sources.latest import Answer
+from ui.sources.picker import pick, pick_deployment
+from ui.sources.reading import (
+    REFRESH_S,
+    asked,
+    deployments_of,
+    good_observation,
+    observed,
+    over_time,
+    per_device,
+    xids_of,
+)
+
+__all__ = [
+    "FOLDER_SETTING",
+    "REFRESH_S",
+    "TYPED_SETTING",
+    "Answer",
+    "Broken",
+    "Known",
+    "Listing",
+    "Origin",
+    "asked",
+    "deployments_of",
+    "good_observation",
+    "listing",
+    "observed",
+    "over_time",
+    "per_device",
+    "pick",
+    "pick_deployment",
+    "xids_of",
+]

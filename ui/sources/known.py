@@ -1,0 +1,200 @@
+"""Which sources there are: files in a folder, the demo, and what was typed into this session.
+
+A source is told apart by a digest of everything in it, secrets included: who does not know the token of another viewer
+never sees what was read with it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+from pydantic import SecretStr
+
+from collectors.demo.feed import demo_source
+from collectors.prometheus.promql import LabelValue
+from collectors.source import InvalidSource, Source, load_source, source_from
+
+FOLDER_SETTING = "LIVE_SOURCES"
+"""Environment variable with the folder of source files; ``sources`` under ``[live]`` in the secrets does the same."""
+
+TYPED_SETTING = "LIVE_TYPED_SOURCES"
+"""Environment variable: "off" keeps viewers from typing addresses that this server would read."""
+
+DEMO_NAME = "Demo deployment"
+FOLDER = Path(__file__).parents[2] / "sources"
+SUFFIXES = (".yaml", ".yml", ".json")
+_TYPED, _OVERRIDES = "typed_sources", "mapping_of_sources"
+
+
+class Origin(StrEnum):
+    """Where a source was written down."""
+
+    FILE = "file"
+    DEMO = "demo"
+    TYPED = "typed"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Known:
+    """A source with the name that stands in the picker and in links, and where it comes from."""
+
+    name: str
+    origin: Origin
+    source: Source
+    file: str = ""
+
+    @cached_property
+    def key(self) -> str:
+        """The same for everything that is read alike, and for nothing else."""
+        return _digest([self.origin, _plain(self.source), str(self.source.folder)])
+
+    @cached_property
+    def connection_key(self) -> str:
+        """The same for all selections of one server. What a scrape keeps depends on the mapping, so that counts too."""
+        source = self.source
+        mapping = source.metrics if source.scrape and self.origin is not Origin.DEMO else {}
+        return _digest([self.origin, _plain(source.prometheus), _plain(source.scrape), str(source.folder),
+                        {name: _plain(candidate) for name, candidate in mapping.items()}])
+
+    def within(self, labels: Mapping[str, LabelValue]) -> Known:
+        """Only the series of the source with these labels."""
+        return replace(self, source=self.source.model_copy(update={"selector": {**self.source.selector, **labels}}))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Broken:
+    """A source file that cannot be used, with one sentence per problem."""
+
+    file: str
+    problems: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Listing:
+    """Every source that can be picked, in order, and the files that cannot be used."""
+
+    sources: tuple[Known, ...]
+    broken: tuple[Broken, ...]
+
+    def named(self, name: str | None) -> Known | None:
+        """The source of that name."""
+        return next((known for known in self.sources if known.name == name), None)
+
+
+def listing() -> Listing:
+    """All sources of this session: files first, then what was typed, the demo last. Files are read anew on change."""
+    files, broken = _files()
+    typed = [Known(name=raw.name, origin=Origin.TYPED, source=raw) for raw in st.session_state.get(_TYPED, ())]
+    demo = Known(name=DEMO_NAME, origin=Origin.DEMO, source=demo_source())
+    found = _named_apart([*files, *typed, demo])
+    edited = st.session_state.get(_OVERRIDES, {})
+    sources = [_with_mapping(known, edited[known.name]) if known.name in edited else known for known in found]
+    return Listing(sources=tuple(sources), broken=tuple(broken))
+
+
+def _with_mapping(known: Known, mapping: Mapping[str, Any]) -> Known:
+    """A source whose quantities are read by the expressions of this session instead."""
+    return replace(known, source=known.source.model_copy(update={"metrics": {**known.source.metrics, **mapping}}))
+
+
+def mapping_of(name: str) -> dict[str, Any]:
+    """The expressions that this session reads a source with, by quantity."""
+    return dict(st.session_state.get(_OVERRIDES, {}).get(name, {}))
+
+
+def set_mapping(name: str, mapping: Mapping[str, Any]) -> None:
+    """Read a source by other expressions in this session; none restores those of the source."""
+    edited = dict(st.session_state.get(_OVERRIDES, {}))
+    edited.pop(name, None)
+    st.session_state[_OVERRIDES] = edited | ({name: dict(mapping)} if mapping else {})
+
+
+def may_type() -> bool:
+    """Whether viewers may give addresses of their own."""
+    return _setting(TYPED_SETTING, "typed_sources").lower() not in ("off", "false", "0", "no")
+
+
+def add_typed(raw: Mapping[str, Any]) -> str:
+    """Keep a source for this session; returns its name in the picker. Raises InvalidSource."""
+    source = source_from({"schema_version": 1, **raw})
+    kept = [one for one in st.session_state.get(_TYPED, ()) if one.name != source.name]
+    st.session_state[_TYPED] = (*kept, source)
+    place = next(known for known in reversed(listing().sources) if known.origin is Origin.TYPED)
+    return place.name
+
+
+def forget_typed(known: Known) -> None:
+    """Take a typed source out of this session."""
+    kept = tuple(one for one in st.session_state.get(_TYPED, ()) if one.name != known.source.name)
+    st.session_state[_TYPED] = kept
+
+
+def _files() -> tuple[list[Known], list[Broken]]:
+    """The source files of the folder. One that cannot be read takes none of the others with it."""
+    asked = _setting(FOLDER_SETTING, "sources")
+    folder = Path(asked) if asked else FOLDER
+    if not folder.is_dir():
+        missing = Broken(file=FOLDER_SETTING, problems=(f"{FOLDER_SETTING} names {asked}, which is not a folder.",))
+        return [], [missing] if asked else []
+    found, broken = [], []
+    for path in sorted(p for p in folder.iterdir() if p.suffix in SUFFIXES and p.is_file()):
+        stat = path.stat()
+        read = _read(path, stat.st_mtime_ns, stat.st_size)
+        if isinstance(read, Source):
+            found.append(Known(name=read.name, origin=Origin.FILE, source=read, file=path.name))
+        else:
+            broken.append(Broken(file=path.name, problems=read))
+    return found, broken
+
+
+@lru_cache(maxsize=256)
+def _read(path: Path, changed_ns: int, size: int) -> Source | tuple[str, ...]:
+    """A source file, or what is wrong with it. Change time and size are there to read a changed file anew."""
+    try:
+        return load_source(path)
+    except InvalidSource as error:
+        return tuple(problem.replace(f"{path.parent}{os.sep}", "") for problem in error.problems)
+
+
+def _named_apart(sources: list[Known]) -> list[Known]:
+    """No two of the same name: the later ones get their file, or a number, behind it."""
+    seen: Counter[str] = Counter()
+    found = []
+    for known in sources:
+        seen[known.name] += 1
+        if seen[known.name] > 1:
+            known = replace(known, name=f"{known.name} ({known.file or seen[known.name]})")
+        found.append(known)
+    return found
+
+
+def _setting(variable: str, secret: str) -> str:
+    """A setting from the environment, else from ``[live]`` in Streamlit's secrets; "" when neither has it."""
+    if variable in os.environ:
+        return os.environ[variable].strip()
+    if not st.secrets.load_if_toml_exists():
+        return ""
+    return str(st.secrets.get("live", {}).get(secret, "")).strip()
+
+
+def _plain(model: Any) -> Any:
+    return None if model is None else model.model_dump(mode="python")
+
+
+def _digest(parts: Any) -> str:
+    text = json.dumps(parts, sort_keys=True, default=_revealed)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _revealed(value: Any) -> str:
+    return value.get_secret_value() if isinstance(value, SecretStr) else str(value)

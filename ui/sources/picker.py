@@ -1,0 +1,162 @@
+"""The widgets that choose a source and one of its deployments, and the form for one of the viewer's own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+
+from collectors.source import InvalidSource
+from ui.format import as_markdown
+from ui.sources import known as sources
+from ui.sources.known import Broken, Known, Listing, Origin
+from ui.sources.reading import deployments_of
+
+SOURCE, DEPLOYMENT = "source", "deployment"
+ALL = "All deployments"
+_FORM = "own_source"
+_PROBLEMS = "own_source_problems"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Picked:
+    """The chosen source, or one deployment of it."""
+
+    known: Known
+    deployment: str | None = None
+    pending: bool = False
+    """Whether the source has not yet said which deployments it has."""
+
+    @property
+    def title(self) -> str:
+        """What it is called on the page."""
+        return f"{self.known.name}: {self.deployment}" if self.deployment else self.known.name
+
+    @property
+    def link(self) -> dict[str, str]:
+        """Its part of a link. A typed source is known by its name in this session only."""
+        return {SOURCE: self.known.name} | ({DEPLOYMENT: self.deployment} if self.deployment else {})
+
+
+def pick(*, deployments: bool = True) -> Picked:
+    """Draw the choice of a source, and of a deployment where a source has several; say what is wrong with files."""
+    found = sources.listing()
+    names = [known.name for known in found.sources]
+    _say_what_is_unknown(names)
+    choose, which, more = st.columns([3, 3, 2], gap="small", vertical_alignment="bottom")
+    with choose:
+        name = st.selectbox("Source", names, key=SOURCE, bind="query-params", required=True,
+                            help="Files of the sources folder, addresses given on this page, and the built-in demo.")
+    known = found.named(name) or found.sources[0]
+    with which:
+        picked = pick_deployment(known) if deployments else Picked(known=known)
+    with more:
+        _draw_more(known, found)
+    return picked
+
+
+def pick_deployment(known: Known) -> Picked:
+    """Choose among the deployments of a source; nothing is drawn for one that has a single one."""
+    told = deployments_of(known)
+    listed = told.good or ()
+    if len(listed) < 2:
+        return Picked(known=known, pending=told.pending and told.good is None)
+    by_name = {one.name: one for one in listed}
+    held = st.session_state.get(DEPLOYMENT)
+    if held is not None and held not in (*by_name, ALL):
+        del st.session_state[DEPLOYMENT]
+    name = st.selectbox("Deployment", [*by_name, ALL], key=DEPLOYMENT, bind="query-params", required=True,
+                        help="One per model and namespace. All: their sum, which no plan is about.")
+    if name not in by_name:
+        return Picked(known=known, deployment=ALL)
+    return Picked(known=known.within(by_name[name].labels), deployment=name)
+
+
+def _say_what_is_unknown(names: list[str]) -> None:
+    """A link to a source that this dashboard does not have."""
+    wanted = st.query_params.get(SOURCE)
+    if wanted is not None and wanted not in names:
+        st.warning(f"This dashboard has no source “{as_markdown(wanted[:80])}”: addresses typed on this page are known "
+                   "to their own session only. Another source is shown.", icon=":material/link:")
+
+
+def _draw_more(known: Known, found: Listing) -> None:
+    with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
+        with st.popover("Connect", icon=":material/add_link:", help="Read an address of your own, for this session."):
+            if sources.may_type():
+                _draw_form()
+            else:
+                st.markdown("Addresses cannot be typed here: this dashboard reads the files of its sources folder.")
+        if known.origin is Origin.TYPED:
+            st.button("Forget", key="forget_source", icon=":material/close:", on_click=sources.forget_typed,
+                      args=(known,), help="Take this source, and its credentials, out of this session.")
+    if found.broken:
+        _draw_broken(found.broken)
+
+
+def _draw_broken(broken: tuple[Broken, ...]) -> None:
+    with st.popover(f"{len(broken)} file{'s' if len(broken) > 1 else ''} cannot be used", icon=":material/error:"):
+        for one in broken:
+            problems = "\n".join(f"- {as_markdown(problem)}" for problem in one.problems)
+            st.markdown(f"**{as_markdown(one.file)}**\n{problems}")
+
+
+def _draw_form() -> None:
+    """URL, model and credentials of a source; what is wrong stands below, what was typed stays."""
+    with st.form(_FORM, border=False):
+        st.radio("What answers there", ["Prometheus", "Metrics pages"], key="own_kind", horizontal=True,
+                 help="A Prometheus-compatible API (Prometheus, Thanos, Mimir, VictoriaMetrics), or /metrics "
+                      "pages of engines and GPU exporters, read every 5 s.")
+        st.text_area("URL; several metrics pages: one per line", key="own_urls", height=90,
+                     placeholder="http://prometheus:9090", help="Read by this server, not by your browser.")
+        st.text_input("Model name (optional)", key="own_model", placeholder="meta-llama/Llama-3.3-70B-Instruct",
+                      help="Selects one deployment, by the model label of its engine.")
+        st.text_input("Name (optional)", key="own_name", help="What it is called in the choice of sources.")
+        st.markdown("**Credentials** (optional, kept in this session only)")
+        st.text_input("User name", key="own_user")
+        st.text_input("Password", key="own_password", type="password")
+        st.text_input("Bearer token", key="own_token", type="password")
+        st.text_input("Tenant (X-Scope-OrgID)", key="own_tenant")
+        st.form_submit_button("Connect", type="primary", on_click=_add, icon=":material/add_link:")
+    for problem in st.session_state.pop(_PROBLEMS, ()):
+        st.error(as_markdown(problem), icon=":material/error:")
+
+
+def _add() -> None:
+    """Keep what was typed; a problem is a sentence below the form."""
+    text = {name: str(st.session_state.get(f"own_{name}") or "").strip() for name in
+            ("kind", "urls", "model", "name", "user", "password", "token", "tenant")}
+    try:
+        name = sources.add_typed(_raw(text))
+    except InvalidSource as error:
+        st.session_state[_PROBLEMS] = error.problems
+        return
+    st.session_state[SOURCE] = name
+    st.session_state.pop(DEPLOYMENT, None)
+    for secret in ("password", "token"):
+        st.session_state[f"own_{secret}"] = ""
+
+
+def _raw(text: dict[str, str]) -> dict[str, Any]:
+    """The keys of a source file from the fields of the form."""
+    urls = text["urls"].split()
+    if not urls:
+        raise InvalidSource(["URL: is empty; write http://host:port."])
+    auth: dict[str, str] = {}
+    for key, field in (("username", "user"), ("password", "password"), ("token", "token")):
+        if text[field]:
+            auth[key] = text[field]
+    endpoint: dict[str, Any] = {"auth": auth} if auth else {}
+    if text["tenant"]:
+        endpoint["headers"] = {"X-Scope-OrgID": text["tenant"]}
+    if text["kind"] == "Metrics pages":
+        kind = {"scrape": {"targets": urls, **endpoint}}
+    elif len(urls) > 1:
+        raise InvalidSource(["URL: a Prometheus has one address; several are for metrics pages."])
+    else:
+        kind = {"prometheus": {"url": urls[0], **endpoint}}
+    host = urls[0].split("://")[-1].split("/")[0].rpartition("@")[2]
+    name = text["name"] or ", ".join(filter(None, [host, text["model"]]))
+    raw: dict[str, Any] = {"name": name[:200] or "live", **kind}
+    return raw | ({"selector": {"model_name": text["model"]}} if text["model"] else {})
