@@ -19,6 +19,8 @@ PAGES = {
                     help="Six questions to an answer: GPUs, systems, latency, cost, and why."),
     "explore": st.Page("pages/explore.py", title="Explore", icon=":material/explore:",
                        help="Latency against throughput, load, lengths, and what given hardware serves."),
+    "reality": st.Page("pages/reality.py", title="Plan vs reality", icon=":material/balance:",
+                       help="What runs against what was planned: traffic, latency, throughput, memory, GPUs."),
     "benchmarks": st.Page("pages/benchmarks.py", title="Benchmarks", icon=":material/speed:",
                           help="Your own benchmark against the prediction, and the library of published measurements."),
     "methodology": st.Page("pages/methodology.py", title="Methodology", icon=":material/menu_book:",
@@ -33,7 +35,8 @@ def enter() -> None:
 
 entrance = st.Page(enter, title="Inference sizing", default=True, visibility="hidden")
 plan = [entrance, PAGES["home"], PAGES["size"], PAGES["explore"]]
-page = st.navigation({"Plan": plan, "Observe": [PAGES["benchmarks"]], "Library": [PAGES["methodology"]]})
+observe = [PAGES["reality"], PAGES["benchmarks"]]
+page = st.navigation({"Plan": plan, "Observe": observe, "Library": [PAGES["methodology"]]})
 cached.warm_up()
 
 if shell.GOTO in st.query_params:

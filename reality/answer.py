@@ -8,6 +8,7 @@ from reality.result import VERDICT_WORDS, Comparison, Interval, PerformanceRow, 
 from reality.traffic import in_words
 from sizing.format import UNKNOWN, interval, ms, rounded, significant
 
+STATISTICS = ("mean", "p50", "p95", "p99")
 KEY_ROWS = (
     "ttft_ms.p95",
     "tpot_ms.p95",
@@ -23,6 +24,8 @@ KEY_ROWS = (
 """Rows in the order in which one is named when it is off."""
 
 MOST_NAMED = 2
+NARROW = 0.1
+"""Relative width of an interval below which two digits would not tell its ends apart."""
 
 
 def answer(found: Comparison, *, foreign: Sequence[str] = (), silent: str = "") -> str:
@@ -45,19 +48,36 @@ def answer(found: Comparison, *, foreign: Sequence[str] = (), silent: str = "") 
     if not off:
         inside = f"All {len(judged)} quantities lie within the 80 % interval predicted for this traffic."
         return f"{said}{inside}{_counted(counted)}"
-    named = sorted(off, key=lambda r: KEY_ROWS.index(r.key) if r.key in KEY_ROWS else len(KEY_ROWS))[:MOST_NAMED]
     return (
         f"{said}{len(judged) - len(off)} of {len(judged)} quantities lie within the 80 % interval predicted for this "
-        f"traffic; {' and '.join(_off(r) for r in named)}.{_counted(counted)}"
+        f"traffic; {_off(off)}.{_counted(counted)}"
     )
 
 
-def _off(row: PerformanceRow) -> str:
-    """ "p95 TTFT at the server is higher: 650 ms, predicted 250 to 420 ms"."""
+def _off(rows: Sequence[PerformanceRow]) -> str:
+    """ "higher: p95 TTFT (650 ms, predicted 250 to 420 ms) and mean TPOT (...)"; one statistic of a latency each."""
+    ranked = sorted(rows, key=lambda r: KEY_ROWS.index(r.key) if r.key in KEY_ROWS else len(KEY_ROWS))
+    first = {row.key.split(".")[0]: row for row in reversed(ranked)}
+    named = [row for row in ranked if first[row.key.split(".")[0]] is row][:MOST_NAMED]
+    told = []
+    for way in ("higher", "lower"):
+        those = [
+            f"{short_label(r)} ({shown(r.measured.value, r.unit)}, predicted {range_of(r.predicted, r.unit)})"
+            for r in named
+            if r.verdict == way
+        ]
+        if those:
+            told.append(f"{way} is {' and '.join(those)}")
+    return "; ".join(told)
+
+
+def short_label(row: PerformanceRow) -> str:
+    """ "p95 TTFT": a label without where it is measured."""
     name, _, statistic = row.label.partition(", ")
-    label = f"{statistic} {name}" if statistic in ("mean", "p50", "p95", "p99") else row.label
-    predicted = range_of(row.predicted, row.unit)
-    return f"{label} is {row.verdict} ({shown(row.measured.value, row.unit)}, predicted {predicted})"
+    name = name.removesuffix(" at the server")
+    if statistic not in STATISTICS:
+        return name
+    return f"{statistic} {name if name[1].isupper() else name[0].lower() + name[1:]}"
 
 
 def _counted(rows: Sequence[PerformanceRow]) -> str:
@@ -88,7 +108,9 @@ def range_of(found: Interval, unit: str) -> str:
         return interval(100.0 * (found.low or 0.0), 100.0 * found.high, "%")
     if found.low == found.high:
         return shown(found.low, unit)
-    return interval(rounded(found.low or 0.0), rounded(found.high), "" if unit in ("replicas", "GPUs") else unit)
+    narrow = found.high - (found.low or 0.0) < NARROW * found.high
+    ends = (rounded(found.low or 0.0), rounded(found.high))
+    return interval(*ends, "" if unit in ("replicas", "GPUs") else unit, digits=3 if narrow else 2)
 
 
 def percent_of(fraction: float | None) -> str:

@@ -104,6 +104,7 @@ def compare(planned: Planned, observed: Observation, deployed: Deployed, *, serv
         state=observed.state.value,
         judged=any(r.verdict != "cannot_judge" for r in performance),
         reasons=tuple(dict.fromkeys((*observed.reasons, *reasons))),
+        unmatched_name=identity.unmatched_name,
         scenario=question.scenario.name,
         source=observed.name,
         at=_utc(observed.at_s),

@@ -35,10 +35,14 @@ WIDE_KV = ("bfloat16", "float16", "half", "fp16", "bf16")
 
 @dataclass(frozen=True, kw_only=True)
 class Identity:
-    """``foreign``: why nothing here is about the plan, each with what to do. ``unknown``: what could not be checked."""
+    """``foreign``: why nothing here is about the plan, each with what to do. ``unknown``: what could not be checked.
+
+    ``unmatched_name``: a served name that may be the planned model's.
+    """
 
     foreign: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
+    unmatched_name: str = ""
 
 
 def facts_of(observed: Observation, deployed: Deployed) -> DeployedFacts:
@@ -78,6 +82,7 @@ def check(
     return Identity(
         foreign=tuple(text for part in parts for text in part.foreign),
         unknown=tuple(text for part in parts for text in part.unknown),
+        unmatched_name=next((part.unmatched_name for part in parts if part.unmatched_name), ""),
     )
 
 
@@ -101,8 +106,10 @@ def _model(model: Model, deployed: Deployed, served_as: str) -> Identity:
     except UnknownName:
         return Identity(
             foreign=(
-                f"“{served}” is served, which is not known to be {model.id}: if it is, say so (--served-as {served}).",
-            )
+                f"“{served}” is served, which is not known to be {model.id}: if it is, say so (here, or with "
+                f"--served-as {served}).",
+            ),
+            unmatched_name=served,
         )
     if other.id == model.id or _shape(other) == _shape(model):
         return Identity()

@@ -23,7 +23,7 @@ STATISTICS = {"mean": "mean", "p50": "p50", "p95": "p95", "p99": "p99"}
 LABELS = {
     "ttft_ms": "TTFT at the server",
     "tpot_ms": "TPOT",
-    "itl_ms": "ITL, single gaps",
+    "itl_ms": "ITL of single gaps",
     "e2e_ms": "E2E at the server",
     "queue_ms": "Queue time",
 }
@@ -145,7 +145,7 @@ def _counted_rows(
     return [
         _row(
             "kv_capacity_tokens",
-            "KV cache of one engine process",
+            "KV cache, one engine process",
             "tokens",
             capacity,
             exact(observed.number("kv_capacity_tokens")),
@@ -190,9 +190,11 @@ def _row(
         reason = _missing(key, observed)
     elif predicted is None:
         reason = reason or "there is no prediction"
+    coarse = _coarse(predicted, measured.interval, unit)
+    reason = reason or coarse
     judged = predicted is not None and not reason
     error = None
-    if predicted is not None and predicted.value is not None and value:
+    if predicted is not None and predicted.value is not None and value and not coarse:
         error = predicted.value / value - 1.0
     mapped = observed.mapping.get(concept)
     return PerformanceRow(
@@ -206,6 +208,17 @@ def _row(
         verdict=verdict(predicted, measured.interval) if predicted is not None and judged else "cannot_judge",
         reason=reason or _open(predicted) or note,
         query=mapped.query if mapped else "",
+    )
+
+
+def _coarse(predicted: Interval | None, measured: Interval, unit: str) -> str:
+    """Why a value in the first bucket of a histogram says nothing about a prediction within that bucket."""
+    if predicted is None or predicted.high is None or measured.low != 0.0 or measured.high is None:
+        return ""
+    if predicted.high > measured.high or measured.high == 0.0:
+        return ""
+    return (
+        f"the first bucket of the histogram, up to {measured.high:g} {unit}, holds the whole prediction: use the mean"
     )
 
 

@@ -94,6 +94,11 @@ class Comparison(Result):
     state: str = quantity("State of the data", help="ok, partial, saturated, stale, no_data or unreachable.")
     judged: bool = quantity("Judged", help="Whether there is at least one verdict on the prediction.")
     reasons: tuple[str, ...] = quantity("Reasons", help="Why something was not judged, and what to do.")
+    unmatched_name: str = quantity(
+        "Unmatched name",
+        help="Name served that may or may not be the planned model; state it to have it judged.",
+        default="",
+    )
     scenario: str = quantity("Scenario", help="Name of the scenario.")
     source: str = quantity("Source", help="Name of the source of live data.")
     at: str = quantity("Until", help="End of the window, UTC.")

@@ -23,7 +23,9 @@ def test_mean_and_shares_are_those_of_the_histogram(location: float, sigma: floa
     assert lengths.mean() == pytest.approx(sample.mean(), rel=0.02)
     assert np.all(lengths >= 1)
     for edge in TOKEN_EDGES[3:]:
-        assert np.mean(lengths <= edge) == pytest.approx(np.mean(sample <= edge), abs=0.01), "lengths at an edge count on either side"
+        assert np.mean(lengths <= edge) == pytest.approx(np.mean(sample <= edge), abs=0.01), (
+            "lengths at an edge count on either side"
+        )
 
 
 def test_an_open_last_bucket_reaches_as_far_as_the_mean_says() -> None:

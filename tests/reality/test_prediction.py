@@ -14,7 +14,8 @@ from sizing.simulation.needed import share_of
 from tests.reality.truths import LoadOverTime, deployed, planned, scenario, simulated_truth, verdicts
 
 ON_SPEED = ("ttft_ms.mean", "ttft_ms.p50", "ttft_ms.p95", "tpot_ms.mean", "tpot_ms.p95", "itl_ms.mean", "e2e_ms.mean",
-            "e2e_ms.p95", "queue_ms.mean", "output_tokens_per_s_per_gpu", "running", "kv_usage", "kv_capacity_tokens")  # fmt: skip
+            "e2e_ms.p95", "queue_ms.mean", "output_tokens_per_s_per_gpu", "running", "kv_usage",
+            "kv_capacity_tokens")  # fmt: skip
 
 
 @settings(max_examples=12)
@@ -86,7 +87,7 @@ def test_load_that_changes_is_predicted_as_it_changed() -> None:
 def test_a_load_beyond_the_engine_has_an_open_interval() -> None:
     asked = scenario()
     ready = planned(asked)
-    observed, seen = simulated_truth(asked, rps=4.0, replicas=4)
+    observed, _ = simulated_truth(asked, rps=4.0, replicas=4)
     overloaded = observed.model_copy(update={"numbers": observed.numbers | {"arrivals_rps": 60.0}})
     found = compare(ready, overloaded, deployed())
     row = next(r for r in found.performance if r.key == "ttft_ms.mean")

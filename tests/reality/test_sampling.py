@@ -19,7 +19,10 @@ def test_a_rate_of_900_requests_is_known_to_4_percent() -> None:
     # 10/s over 105 s, one scrape of 15 s extrapolated: n = 900, 1.2816 / sqrt(900) = 4.27 %
     found = rate_of(10.0, 105.0, 15.0)
     assert found.count == 900
-    assert (found.interval.low, found.interval.high) == (pytest.approx(9.5728, abs=1e-4), pytest.approx(10.4272, abs=1e-4))
+    assert (found.interval.low, found.interval.high) == (
+        pytest.approx(9.5728, abs=1e-4),
+        pytest.approx(10.4272, abs=1e-4),
+    )
 
 
 def test_the_largest_of_many_gives_back_what_chance_lifted() -> None:
@@ -50,8 +53,11 @@ def test_gaps_of_one_request_count_once() -> None:
     assert alike.interval.high == pytest.approx(20 * 1.064078, rel=1e-5)
 
 
-@pytest.mark.parametrize(("name", "count", "judged"), [("p95", 99, False), ("p95", 100, True), ("p99", 499, False),
-                                                       ("p99", 500, True), ("p50", 29, False), ("p50", 30, True)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "count", "judged"),
+    [("p95", 99, False), ("p95", 100, True), ("p99", 499, False), ("p99", 500, True), ("p50", 29, False),
+     ("p50", 30, True)],
+)  # fmt: skip
 def test_a_quantile_needs_requests_beyond_it(name: str, count: float, judged: bool) -> None:
     values = {f"{name}{end}": 10.0 for end in ("", "_low", "_high")}
     assert (quantile_of(Distribution(count=count, **values), name).weak == "") is judged
@@ -72,7 +78,9 @@ def test_an_open_last_bucket_has_no_upper_end() -> None:
 
 
 @given(st.floats(0.2, 1.2), st.integers(200, 3000), st.integers(0, 2**32 - 1))
-def test_intervals_of_lognormal_samples_hold_the_truth_as_often_as_they_say(sigma: float, count: int, seed: int) -> None:
+def test_intervals_of_lognormal_samples_hold_the_truth_as_often_as_they_say(
+    sigma: float, count: int, seed: int
+) -> None:
     """80 % intervals of the mean and of p50, over 200 samples: the share that holds the truth is 80 % or more."""
     rng = np.random.default_rng(seed)
     edges = [50.0, 100.0, 150.0, 250.0, 400.0, 700.0, 1500.0, 4000.0]

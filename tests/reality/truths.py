@@ -78,9 +78,7 @@ def in_buckets(values: np.ndarray, weights: np.ndarray, edges: Sequence[float]) 
     counts = np.bincount(place, weights=weights, minlength=len(edges) + 1)
     buckets = [Bucket(low=a, high=b, count=float(c)) for a, b, c in zip(bounds[:-1], bounds[1:], counts, strict=True)]
     total = float(weights.sum())
-    return distribution(
-        buckets, rate_sum=float((values * weights).sum()), rate_count=total, window_s=1.0, scale=1.0
-    )
+    return distribution(buckets, rate_sum=float((values * weights).sum()), rate_count=total, window_s=1.0, scale=1.0)
 
 
 def simulated_truth(
@@ -101,7 +99,9 @@ def simulated_truth(
     outcome = drive(fleet, Arrivals(rate_rps=rate).stream(lengths, window_s, seed), Measurement(
         expected=expected, horizon_s=window_s, warm_up=expected // 20))  # fmt: skip
     buckets = engine_vocabularies()["vllm"].buckets
-    middles = np.concatenate([[SMALLEST_S / 2], SMALLEST_S * BIN_RATIO ** (np.arange(outcome.histogram.shape[2] - 1) + 0.5)])
+    middles = np.concatenate(
+        [[SMALLEST_S / 2], SMALLEST_S * BIN_RATIO ** (np.arange(outcome.histogram.shape[2] - 1) + 0.5)]
+    )
     found = {}
     for name, metric, edges in (
         ("ttft_ms", TTFT, "ttft"), ("tpot_ms", ITL, "itl"), ("e2e_ms", E2E, "e2e"), ("queue_ms", QUEUE, "e2e"),
@@ -121,7 +121,7 @@ def simulated_truth(
     numbers: dict[str, float | None] = {
         "arrivals_rps": rps, "finished_rps": rps, "generation_tokens_per_s": rps * float(drawn[1].mean()),
         "running": rps * (last - queue) / 1e3, "replicas": float(replicas), "replicas_lost": 0.0,
-        "gpus": 2.0 * replicas, "prefix_hit_ratio": float(drawn[2].sum() / drawn[0].sum()),
+        "gpus": float(ready.row.gpus * replicas), "prefix_hit_ratio": float(drawn[2].sum() / drawn[0].sum()),
         "kv_capacity_tokens": one.kv_tokens,
         "kv_usage": float(outcome.column("kv_s").sum()) / outcome.horizon_s,
     }  # fmt: skip
