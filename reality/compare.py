@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 
 from collectors.backend import Backend
 from collectors.deployed import Deployed, read_deployment
+from collectors.health import PARTIAL_ANSWER
 from collectors.observation import Observation, State
 from collectors.source import Source
 from reality.answer import answer
@@ -134,6 +135,8 @@ def _predicted(planned: Planned, observed: Observation, deployed: Deployed) -> t
         return None, planned.why_not
     traffic = observed_traffic(planned.question, observed, deployed)
     if traffic is None:
+        if observed.number("arrivals_rps") is None:
+            return None, "The deployment does not report how many requests arrive, so that nothing can be predicted."
         return None, "No request arrived in the window: choose another window (--at, --window)."
     spread = traffic_spread(traffic.rps * observed.window_s, length_variation(observed))
     kv = observed.number("kv_capacity_tokens")
@@ -156,14 +159,24 @@ def _replicas(planned: Planned, observed: Observation) -> int:
 def _load_blocked(observed: Observation, problem: str) -> str:
     if observed.state is State.SATURATED:
         return "saturated: see the reasons"
+    if _partial(observed):
+        return "the answer of the server is partial: sums may lack replicas"
     if observed.number("replicas_lost"):
         return "the number of replicas changed within the window"
     return "there is no prediction: see the reasons" if problem else ""
 
 
+def _partial(observed: Observation) -> bool:
+    return any(reason.startswith(PARTIAL_ANSWER) for reason in observed.reasons)
+
+
 def _load_reasons(observed: Observation) -> tuple[str, ...]:
     if observed.state is State.SATURATED:
         return (SATURATED,)
+    if _partial(observed):
+        return (
+            "Repair what the server could not reach (a Thanos store, a shard), or choose a window that it has whole.",
+        )
     lost = observed.number("replicas_lost")
     if lost:
         return (

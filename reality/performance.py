@@ -224,8 +224,10 @@ def _coarse(predicted: Interval | None, measured: Interval, unit: str) -> str:
 
 def _open(predicted: Interval | None) -> str:
     """What an open interval means."""
-    if predicted is None or predicted.low is None:
+    if predicted is None:
         return ""
+    if predicted.low is None:
+        return "the plan's engine has no value: it cannot carry this load, or answers of one token have no gaps"
     if predicted.value is None:
         return "the plan's engine could not carry this load: only the lower end, of the fast step times, is known"
     return "" if predicted.high is not None else "at the slow end of the step times the load could not be carried"

@@ -243,7 +243,7 @@ def _throughput(
     return {
         "output_tokens_per_s_per_gpu": tokens,
         "running": _wider(flight, spread, spread),
-        "kv_usage": _wider(kv, 1.0 - (1.0 - shared) * (1.0 - spread), spread),
+        "kv_usage": _at_most_one(_wider(kv, 1.0 - (1.0 - shared) * (1.0 - spread), spread)),
     }
 
 
@@ -253,6 +253,10 @@ def _wider(interval: Interval, below: float, above: float) -> Interval:
         low=None if interval.low is None else interval.low * (1.0 - below),
         high=None if interval.high is None else interval.high * (1.0 + above),
     )
+
+
+def _at_most_one(share: Interval) -> Interval:
+    return Interval(value=share.value, low=share.low, high=None if share.high is None else min(share.high, 1.0))
 
 
 def _running(run: _Run, rps: float) -> Sampled | None:
