@@ -23,6 +23,7 @@ KEY_ROWS = (
 )
 """Rows in the order in which one is named when it is off."""
 
+SILENT = {"unreachable": "cannot be reached", "stale": "is stale", "no_data": "has no data"}
 MOST_NAMED = 2
 NARROW = 0.1
 """Relative width of an interval below which two digits would not tell its ends apart."""
@@ -31,7 +32,7 @@ NARROW = 0.1
 def answer(found: Comparison, *, foreign: Sequence[str] = (), silent: str = "") -> str:
     """The finding in one sentence; two where traffic and prediction both have something to say."""
     if silent:
-        return f"No verdict: {found.source} is {found.state.replace('_', ' ')}. {silent}"
+        return f"No verdict: {found.source} {SILENT.get(found.state, found.state)}. {silent}"
     if foreign:
         return f"No verdict: this is not the planned deployment. {foreign[0]}"
     traffic = in_words(found.traffic)

@@ -115,7 +115,7 @@ def test_an_unreachable_source_is_an_answer(tmp_path: Path, kind: str) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     found = json.loads(done.stdout)
     assert (found["state"], found["judged"]) == ("unreachable", False)
-    assert found["answer"].startswith("No verdict: test is unreachable.")
+    assert found["answer"].startswith("No verdict: test cannot be reached.")
     assert {row["verdict"] for row in rows(done.stdout).values()} == {"cannot_judge"}
     assert all(row["measured"]["value"] is None for row in rows(done.stdout).values())
 

@@ -93,13 +93,16 @@ def test_more_replicas_than_planned_are_seen() -> None:
 
 
 @pytest.mark.parametrize(
-    ("state", "said"),
-    [(State.UNREACHABLE, "check its address"), (State.STALE, "reports no more"), (State.NO_DATA, "check selector")],
-)
-def test_without_data_there_is_an_answer_and_no_zero(state: State, said: str) -> None:
+    ("state", "word", "said"),
+    [
+        (State.UNREACHABLE, "cannot be reached", "check its address"), (State.STALE, "is stale", "reports no more"),
+        (State.NO_DATA, "has no data", "check selector"),
+    ],
+)  # fmt: skip
+def test_without_data_there_is_an_answer_and_no_zero(state: State, word: str, said: str) -> None:
     found = compare(planned(scenario()), silent(state, "The host is unknown."), Deployed())
     assert found.state == state.value
-    assert found.answer.startswith(f"No verdict: truth is {state.value.replace('_', ' ')}.")
+    assert found.answer.startswith(f"No verdict: truth {word}.")
     assert said in found.answer
     assert "The host is unknown." in found.reasons
     assert set(verdicts(found).values()) == {"cannot_judge"}
