@@ -78,7 +78,7 @@ def short_label(row: PerformanceRow) -> str:
     name = name.removesuffix(" at the server")
     if statistic not in STATISTICS:
         return name
-    return f"{statistic} {name if name[1].isupper() else name[0].lower() + name[1:]}"
+    return f"{statistic} {name[0].lower() + name[1:] if name[1:2].islower() else name}"
 
 
 def _counted(rows: Sequence[PerformanceRow]) -> str:

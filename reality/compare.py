@@ -90,7 +90,7 @@ def compare(planned: Planned, observed: Observation, deployed: Deployed, *, serv
     silent = WITHOUT_DATA.get(observed.state, "")
     identity = Identity() if silent else check(question.model, row, observed, deployed, served_as=served_as)
     foreign = " ".join(identity.foreign)
-    prediction, problem = (None, "") if silent else _predicted(planned, observed, deployed)
+    prediction, problem = (None, "") if silent or foreign else _predicted(planned, observed, deployed)
     blocked = Blocked(all=_short(foreign), load=_load_blocked(observed, problem))
     traffic = traffic_rows(question, observed, deployed, blocked.all)
     performance = performance_rows(observed, prediction, row, planned.plan.deployment, blocked)

@@ -31,10 +31,10 @@ def build_verdicts(rows: Sequence[PerformanceRow], *, dark: bool = False) -> go.
 
     The axis is measured / predicted, 1 being exactly as predicted; a band without upper end reaches the edge.
     """
-    kept = [row for row in rows if row.predicted.value and row.measured.value is not None]
+    kept = drawn(rows)
     if not kept:
         return message(_NOTHING, dark=dark)
-    names = [f"{short_label(row)} ({row.unit})" if row.unit not in row.label else row.label for row in kept]
+    names = [_name(row) for row in kept]
     data: list[dict[str, Any]] = [_bands(kept, names, palette(dark=dark)[0])]
     data += [one for verdict in _LOOKS for one in _points(kept, names, verdict, dark=dark)]
     line = {"type": "line", "x0": 1, "x1": 1, "y0": 0, "y1": 1, "yref": "paper",
@@ -52,6 +52,16 @@ def build_verdicts(rows: Sequence[PerformanceRow], *, dark: bool = False) -> go.
             yaxis={"autorange": "reversed", "tickfont": {"size": 13}, "automargin": True, "ticksuffix": " "},
         ),
     )  # fmt: skip
+
+
+def _name(row: PerformanceRow) -> str:
+    """Label with its unit, where the label does not say it."""
+    return row.label if row.unit.lower() in row.label.lower() else f"{short_label(row)} ({row.unit})"
+
+
+def drawn(rows: Sequence[PerformanceRow]) -> list[PerformanceRow]:
+    """Rows with a prediction and a measured value that can be set in relation to it."""
+    return [row for row in rows if row.predicted.value and row.measured.value is not None and row.error is not None]
 
 
 def _bands(rows: Sequence[PerformanceRow], names: list[str], colour: str) -> dict[str, Any]:
@@ -106,7 +116,7 @@ def _clipped(ratio: float) -> float:
 
 def verdicts_alt_text(found: Comparison) -> str:
     """The chart in one sentence, for those who do not see it."""
-    kept = [row for row in found.performance if row.predicted.value and row.measured.value is not None]
+    kept = drawn(found.performance)
     if not kept:
         return _NOTHING
     counts = {verdict: sum(row.verdict == verdict for row in kept) for verdict in VERDICT_WORDS}

@@ -8,7 +8,7 @@ import streamlit as st
 
 from reality.answer import range_of, shown
 from reality.result import Comparison, PerformanceRow
-from ui.figures.verdicts import build_verdicts, performance_table, traffic_table, verdicts_alt_text
+from ui.figures.verdicts import build_verdicts, drawn, performance_table, traffic_table, verdicts_alt_text
 from ui.format import UNKNOWN, as_markdown, count, significant
 
 CHART, TABLE = "Chart", "Table"
@@ -71,6 +71,7 @@ def _intervals(found: Comparison, *, dark: bool) -> None:
                                 label_visibility="collapsed", bind="query-params", help="The same numbers.")
     if view == TABLE:
         st.dataframe(performance_table(found), hide_index=True, key="reality_performance", placeholder="",
+                     height="content",
                      alt="Predicted and measured values with verdicts",
                      column_config={"Requests": st.column_config.NumberColumn(format="localized")})
         return
@@ -83,7 +84,8 @@ def _intervals(found: Comparison, *, dark: bool) -> None:
 
 def _without_picture(found: Comparison) -> None:
     """Rows that no chart can show, each with its reason: unknown is not 0."""
-    missing = [r for r in found.performance if r.measured.value is None or not r.predicted.value]
+    shown_rows = drawn(found.performance)
+    missing = [r for r in found.performance if r not in shown_rows]
     if not missing:
         return
     with st.expander(f"{len(missing)} quantities without a point", icon=":material/visibility_off:"):
