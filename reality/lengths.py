@@ -58,6 +58,23 @@ def _with_mean(low: Floats, wide: Floats, inside: Floats, mean: float, kept: Seq
     return at(float(brentq(missing, -STEEPEST, STEEPEST, xtol=1e-9)))
 
 
+def shared_prefix(prompt: Floats, hits: float) -> Floats:
+    """Cached tokens of each prompt when the same first part of all is cached, as a plan has it.
+
+    That part c solves mean(min(c, prompt - 1)) = hits x mean(prompt): hit rates are weighted by tokens.
+    """
+    wanted = min(max(hits, 0.0) * float(prompt.mean()), float((prompt - 1.0).mean()))
+    if wanted <= 0.0:
+        return np.zeros_like(prompt)
+
+    def missing(part: float) -> float:
+        return float(np.minimum(part, prompt - 1.0).mean()) - wanted
+
+    longest = float(prompt.max())
+    part = longest if missing(longest) <= 0.0 else float(brentq(missing, 0.0, longest, xtol=1e-6))
+    return np.minimum(part, prompt - 1.0)
+
+
 def from_plan(asked: Length, mean: float | None) -> Floats:
     """Equally likely lengths of the plan's shape, scaled to the measured mean where there is one."""
     shares = (np.arange(DRAWS) + 0.5) / DRAWS

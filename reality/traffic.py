@@ -10,7 +10,7 @@ import numpy as np
 from collectors.deployed import Deployed
 from collectors.distribution import Distribution
 from collectors.observation import Observation
-from reality.lengths import from_histogram, from_plan
+from reality.lengths import from_histogram, from_plan, shared_prefix
 from reality.result import TrafficRow
 from reality.sampling import NOTHING, Measured, exact, mean_of, quantile_of, rate_of, variation
 from reality.verdict import TOLERANCE, tolerated, verdict
@@ -76,7 +76,7 @@ def observed_traffic(question: Question, observed: Observation, deployed: Deploy
         said.append(f"Prefix hit rate as planned ({hits:.0%}): the deployment does not report it.")
     rng = np.random.default_rng(0)
     prompt, output = rng.permutation(drawn[0]), rng.permutation(drawn[1])
-    cached = np.clip(hits * prompt, 0.0, prompt - 1.0)
+    cached = shared_prefix(prompt, hits)
     rates, step = _rates(rps, observed.window_s, deployed)
     return ObservedTraffic(
         rps=rps, rates=rates, step_s=step, lengths=np.stack([prompt, output, cached]), said=tuple(said)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from collectors.distribution import Distribution
 from collectors.prometheus.answers import Bucket
-from reality.lengths import from_histogram, from_plan
+from reality.lengths import from_histogram, from_plan, shared_prefix
 from sizing.scenario.schema import LengthSpread, LengthTrace
 from tests.reality.truths import TOKEN_EDGES, in_buckets
 
@@ -34,6 +34,16 @@ def test_an_open_last_bucket_reaches_as_far_as_the_mean_says() -> None:
     assert lengths is not None
     assert lengths.mean() == pytest.approx(1000.0)
     assert np.mean(lengths <= 200.0) == pytest.approx(0.5)
+
+
+@given(st.floats(0.0, 1.0), st.integers(0, 1000))
+def test_a_shared_prefix_gives_the_hit_rate(hits: float, seed: int) -> None:
+    prompt = np.rint(np.exp(6.0 + np.random.default_rng(seed).standard_normal(2000))) + 1.0
+    cached = shared_prefix(prompt, hits)
+    assert np.all((cached >= 0) & (cached <= prompt - 1))
+    reachable = min(hits, (prompt - 1).mean() / prompt.mean())
+    assert cached.mean() / prompt.mean() == pytest.approx(reachable, abs=1e-6)
+    assert len(np.unique(cached[cached < prompt - 1])) <= 1, "one part for all that reach beyond it"
 
 
 def test_without_buckets_there_is_no_histogram() -> None:
