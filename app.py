@@ -21,6 +21,8 @@ PAGES = {
                        help="Latency against throughput, load, lengths, and what given hardware serves."),
     "live": st.Page("pages/live.py", title="Live", icon=":material/monitor_heart:",
                     help="What a running deployment does, beside the plan: Prometheus, metrics pages, or the demo."),
+    "reality": st.Page("pages/reality.py", title="Plan vs reality", icon=":material/balance:",
+                       help="What runs against what was planned: traffic, latency, throughput, memory, GPUs."),
     "benchmarks": st.Page("pages/benchmarks.py", title="Benchmarks", icon=":material/speed:",
                           help="Your own benchmark against the prediction, and the library of published measurements."),
     "methodology": st.Page("pages/methodology.py", title="Methodology", icon=":material/menu_book:",
@@ -35,7 +37,8 @@ def enter() -> None:
 
 entrance = st.Page(enter, title="Inference sizing", default=True, visibility="hidden")
 plan = [entrance, PAGES["home"], PAGES["size"], PAGES["explore"]]
-page = st.navigation({"Plan": plan, "Observe": [PAGES["live"], PAGES["benchmarks"]], "Library": [PAGES["methodology"]]})
+observe = [PAGES["live"], PAGES["reality"], PAGES["benchmarks"]]
+page = st.navigation({"Plan": plan, "Observe": observe, "Library": [PAGES["methodology"]]})
 cached.warm_up()
 
 if shell.GOTO in st.query_params:

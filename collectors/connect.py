@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -99,6 +100,30 @@ def open_backend(source: Source) -> Backend:
     return session.backend
 
 
+@contextlib.contextmanager
+def answering(
+    source: Source,
+    *,
+    window_s: float | None = None,
+    clock: Callable[[], float] = time.time,
+    wait: Callable[[float], None] = time.sleep,
+) -> Iterator[Backend]:
+    """The backend of a source for one reading; of one that scrapes, its ring, caught up and closed afterwards.
+
+    Raises sqlite3.Error where the ring cannot be used.
+    """
+    if source.prometheus is not None:
+        yield prometheus_backend(source, source.prometheus)
+        return
+    assert source.scrape is not None
+    session = scraping(source, source.scrape, clock=clock)
+    try:
+        session.catch_up(window_s=window_s or source.window_s, now_s=clock, wait=wait)
+        yield session.backend
+    finally:
+        session.ring.close()
+
+
 def read(
     source: Source,
     *,
@@ -109,23 +134,34 @@ def read(
     wait: Callable[[float], None] = time.sleep,
 ) -> Observation:
     """One observation of a source. A source that cannot be reached is an answer, not an error."""
-    if backend is None and source.scrape is not None:
-        session = scraping(source, source.scrape, clock=clock)
-        try:
-            session.catch_up(window_s=window_s or source.window_s, now_s=clock, wait=wait)
-            return read_from(session.backend, source, at_s=at_s, window_s=window_s, clock=clock)
-        except sqlite3.Error as error:
-            return without_data(
-                name=source.name,
-                state=State.UNREACHABLE,
-                reasons=(f"The ring of scrapes cannot be used ({error}): free its disk or give another store.",),
-                at_s=clock(),
-                window_s=window_s or source.window_s,
-                engine=source.engine,
-            )
-        finally:
-            session.ring.close()
-    if backend is None:
-        assert source.prometheus is not None
-        backend = prometheus_backend(source, source.prometheus)
-    return read_from(backend, source, at_s=at_s, window_s=window_s, clock=clock)
+    try:
+        with backend_or_own(source, backend, window_s=window_s, clock=clock, wait=wait) as asked:
+            return read_from(asked, source, at_s=at_s, window_s=window_s, clock=clock)
+    except sqlite3.Error as error:
+        return without_ring(source, error, at_s=clock(), window_s=window_s or source.window_s)
+
+
+def backend_or_own(
+    source: Source,
+    backend: Backend | None,
+    *,
+    window_s: float | None,
+    clock: Callable[[], float],
+    wait: Callable[[float], None],
+) -> contextlib.AbstractContextManager[Backend]:
+    """The given backend, left open, or one of our own for one reading."""
+    if backend is not None:
+        return contextlib.nullcontext(backend)
+    return answering(source, window_s=window_s, clock=clock, wait=wait)
+
+
+def without_ring(source: Source, error: sqlite3.Error, *, at_s: float, window_s: float) -> Observation:
+    """The observation of a source whose ring of scrapes cannot be used."""
+    return without_data(
+        name=source.name,
+        state=State.UNREACHABLE,
+        reasons=(f"The ring of scrapes cannot be used ({error}): free its disk or give another store.",),
+        at_s=at_s,
+        window_s=window_s,
+        engine=source.engine,
+    )

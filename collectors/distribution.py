@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from collectors.prometheus.answers import Bucket, NativeHistogram, Sample
 
@@ -17,7 +17,10 @@ QUANTILES = {"p50": 0.50, "p95": 0.95, "p99": 0.99}
 
 
 class Distribution(BaseModel):
-    """Mean, quantiles and the bucket each fell in; ``count`` observations in the window. None is unknown, never 0."""
+    """Mean, quantiles and the bucket each fell in; ``count`` observations in the window. None is unknown, never 0.
+
+    ``buckets`` are all of them, with the counts of the window; not part of the JSON.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -32,6 +35,7 @@ class Distribution(BaseModel):
     p99_low: float | None = None
     p99_high: float | None = None
     count: float | None = None
+    buckets: tuple[Bucket, ...] = Field(default=(), exclude=True, repr=False)
 
 
 def finite(value: float | None) -> float | None:
@@ -101,6 +105,7 @@ def distribution(
     zeros = zeros if rate_count is not None and 0 < zeros < rate_count else 0.0
     kept = without_zeros(buckets, zeros)
     values: dict[str, float | None] = {}
+    counts = tuple(Bucket(low=b.low * scale, high=b.high * scale, count=b.count * window_s) for b in kept)
     for name, q in QUANTILES.items():
         found = quantile(q, kept)
         if found is not None:
@@ -111,7 +116,7 @@ def distribution(
         values["mean"] = finite(rate_sum / counted * scale)
     if counted is not None:
         values["count"] = finite(counted * window_s)
-    return Distribution(**values)
+    return Distribution(**values, buckets=counts)
 
 
 def native(samples: Iterable[Sample]) -> NativeHistogram | None:

@@ -17,6 +17,9 @@ LONG_QUEUE_MS = 100.0
 FEW_REQUESTS = 20
 """Below this many requests in the window, shares and quantiles say little."""
 
+PARTIAL_ANSWER = "The server marks its answer as partial"
+"""Begins the reason when sums may lack whole series: unlike a replica that is down, that is seen in no count."""
+
 CORE = ("running", "waiting", "finished", "kv_usage", "generation_tokens")
 """What every engine that exposes anything should expose; without one of them the picture is partial."""
 
@@ -72,7 +75,7 @@ def incompleteness(
     reasons = []
     if vectors.notes.partial:
         said = f": {vectors.notes.warnings[0]}" if vectors.notes.warnings else ""
-        reasons.append(f"The server marks its answer as partial{said}.".replace("..", "."))
+        reasons.append(f"{PARTIAL_ANSWER}{said}.".replace("..", "."))
     failed = [text for key, text in vectors.problems.items() if key.startswith("query ")]
     if failed:
         reasons.append(f"Some queries failed: {failed[0]}")

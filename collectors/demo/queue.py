@@ -128,15 +128,17 @@ def _decode(state: ReplicaState, out: Outcome, *, now_s: float, step_s: float) -
     gained = step_s / out.itl_s
     before = state.pace
     state.pace += gained
-    out.tokens = math.floor(state.count * gained)
+    tokens = state.count * gained
     while state.running and (state.running[0].gone or state.running[0].leaves_at <= state.pace):
         request = heapq.heappop(state.running)
         if request.gone:
             continue
         share = min(1.0, max(0.0, (request.leaves_at - before) / gained))
         left = max(now_s - step_s + share * step_s, request.first_token_s + 1e-3)
+        tokens -= state.pace - request.leaves_at  # it left before the end of the step
         _leave(state, request)
         out.finished.append((request, left))
+    out.tokens = math.floor(max(tokens, 0.0))
     while state.admitted and state.admitted[-1].gone:
         state.admitted.pop()
 

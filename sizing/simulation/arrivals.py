@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sizing.candidates import Floats
-from sizing.demand import HOURS_PER_DAY, SECONDS_PER_HOUR
+from sizing.demand import SECONDS_PER_HOUR
 from sizing.simulation.request_lengths import RequestLengths
 
 CHUNK = 16_384
@@ -35,12 +35,14 @@ class Bursts:
 class Arrivals:
     """Arrivals at a mean of ``rate_rps``; with a ``profile`` of 24 relative loads that is the rate of the busiest hour.
 
-    ``cv``: coefficient of variation of the gaps (1 is Poisson, 0 a metronome).
+    ``cv``: coefficient of variation of the gaps (1 is Poisson, 0 a metronome). ``profile_step_s``: time between two
+    loads of a profile that is not by the hour; it starts anew after its last.
     """
 
     rate_rps: float
     cv: float = 1.0
     profile: tuple[float, ...] = ()
+    profile_step_s: float = SECONDS_PER_HOUR
     bursts: Bursts | None = None
 
     def expected(self, duration_s: float) -> float:
@@ -81,10 +83,10 @@ class Arrivals:
         return np.asarray(days * edges[-1] + np.interp(rest, total, edges))
 
     def _day(self) -> tuple[Floats, Floats]:
-        """Edges of the hours in seconds, and the requests expected up to each."""
-        hourly = np.asarray(self.profile) / max(self.profile) * self.rate_rps * SECONDS_PER_HOUR
-        edges = np.arange(HOURS_PER_DAY + 1.0) * SECONDS_PER_HOUR
-        return edges, np.concatenate([[0.0], np.cumsum(hourly)])
+        """Edges of the steps of the profile in seconds, and the requests expected up to each."""
+        each = np.asarray(self.profile) / max(self.profile) * self.rate_rps * self.profile_step_s
+        edges = np.arange(len(self.profile) + 1.0) * self.profile_step_s
+        return edges, np.concatenate([[0.0], np.cumsum(each)])
 
 
 class _BurstClock:

@@ -58,14 +58,15 @@ ASKED: dict[str, dict[str, Any]] = {
 }
 
 
-def differences(old: Any, new: Any, path: str = "") -> list[str]:
+def differences(old: Any, new: Any, path: str = "", *, rel_tol: float = 1e-9) -> list[str]:
     """Where two plans differ; floats may differ in their last digits between platforms."""
     if isinstance(old, dict) and isinstance(new, dict):
-        keys = dict.fromkeys([*old, *new])
-        return [d for k in keys for d in differences(old.get(k, "missing"), new.get(k, "missing"), f"{path}.{k}")]
+        pairs = [(f"{path}.{k}", old.get(k, "missing"), new.get(k, "missing")) for k in dict.fromkeys([*old, *new])]
+        return [d for where, a, b in pairs for d in differences(a, b, where, rel_tol=rel_tol)]
     if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
-        return [d for i, (a, b) in enumerate(zip(old, new, strict=True)) for d in differences(a, b, f"{path}[{i}]")]
-    if isinstance(old, float) and isinstance(new, float) and math.isclose(old, new, rel_tol=1e-9):
+        pairs = [(f"{path}[{i}]", a, b) for i, (a, b) in enumerate(zip(old, new, strict=True))]
+        return [d for where, a, b in pairs for d in differences(a, b, where, rel_tol=rel_tol)]
+    if isinstance(old, float) and isinstance(new, float) and math.isclose(old, new, rel_tol=rel_tol):
         return []
     return [] if old == new else [f"{path[1:]}: {str(old)[:120]} -> {str(new)[:120]}"]
 

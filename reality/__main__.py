@@ -1,0 +1,7 @@
+"""``python -m reality``: see :mod:`reality.cli`."""
+
+import sys
+
+from reality.cli import main
+
+sys.exit(main())

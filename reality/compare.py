@@ -1,0 +1,233 @@
+"""A plan beside a deployment: read, check that they belong together, predict for the observed traffic, judge."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from collectors.backend import Backend
+from collectors.deployed import Deployed, read_deployment
+from collectors.health import PARTIAL_ANSWER
+from collectors.observation import Observation, State
+from collectors.source import Source
+from reality.answer import answer
+from reality.identity import Identity, check, facts_of
+from reality.performance import Blocked, performance_rows
+from reality.prediction import Prediction, predict, traffic_spread
+from reality.result import Comparison
+from reality.traffic import length_variation, observed_traffic, traffic_rows
+from sizing.candidates import Configuration
+from sizing.catalog import data_version
+from sizing.operating_point import configuration_of
+from sizing.question import Question, understand
+from sizing.refine import refined
+from sizing.result import Plan
+from sizing.scenario.schema import Scenario
+from sizing.version import ENGINE_VERSION
+
+SATURATED = (
+    "Saturated: latency under a growing queue depends on how long one watches, not on the step times. Choose a window "
+    "in which the queue empties, or add replicas."
+)
+WITHOUT_DATA = {
+    State.UNREACHABLE: "The source cannot be read: check its address and access, then compare again.",
+    State.NO_DATA: "There are no metrics of this deployment: check selector and engine of the source.",
+    State.STALE: "The deployment reports no more: start it or its scrape again, or choose a window before (--at).",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Planned:
+    """The plan with its question and the configuration it deploys (None where it deploys none that can be stepped)."""
+
+    question: Question
+    plan: Plan
+    row: Configuration | None
+    why_not: str = ""
+
+
+def compare_source(
+    scenario: Scenario,
+    source: Source,
+    *,
+    at_s: float | None = None,
+    window_s: float | None = None,
+    plan: Plan | None = None,
+    served_as: str = "",
+    backend: Backend | None = None,
+    clock: Callable[[], float] = time.time,
+) -> Comparison:
+    """Read the source and compare. ``plan`` None: the one of ``python -m sizing plan``. Raises InvalidScenario."""
+    planned = planned_of(scenario, plan)  # before anything is read: a scenario that cannot be understood ends here
+    observed, deployed = read_deployment(source, at_s=at_s, window_s=window_s, backend=backend, clock=clock)
+    return compare(planned, observed, deployed, served_as=served_as)
+
+
+def planned_of(scenario: Scenario, plan: Plan | None = None) -> Planned:
+    """The plan of a scenario, ready to be compared. Raises InvalidScenario."""
+    question = understand(scenario)
+    found = plan or refined(scenario)
+    if found.deployment is None:
+        return Planned(question=question, plan=found, row=None, why_not=f"The plan deploys nothing. {found.answer}")
+    if scenario.measured is not None:
+        return Planned(
+            question=question,
+            plan=found,
+            row=None,
+            why_not="The scenario rests on a measured record, which says nothing about other loads: leave measured out "
+            "to have the engine predict.",
+        )
+    row = configuration_of(question, found.deployment)
+    why = "" if row else "The planned configuration cannot be stepped."
+    return Planned(question=question, plan=found, row=row, why_not=why)
+
+
+def compare(planned: Planned, observed: Observation, deployed: Deployed, *, served_as: str = "") -> Comparison:
+    """The comparison of a plan with one observation."""
+    question, row = planned.question, planned.row
+    silent = WITHOUT_DATA.get(observed.state, "")
+    identity = Identity() if silent else check(question.model, row, observed, deployed, served_as=served_as)
+    foreign = " ".join(identity.foreign)
+    prediction, problem = (None, "") if silent or foreign else _predicted(planned, observed, deployed)
+    blocked = Blocked(all=_short(foreign), load=_load_blocked(observed, problem))
+    traffic = traffic_rows(question, observed, deployed, blocked.all)
+    performance = performance_rows(observed, prediction, row, planned.plan.deployment, blocked)
+    reasons = (
+        *([silent] if silent else []),
+        *identity.foreign,
+        *_load_reasons(observed),
+        *([problem] if problem else []),
+    )
+    found = Comparison(
+        answer="",
+        state=observed.state.value,
+        judged=any(r.verdict != "cannot_judge" for r in performance),
+        reasons=tuple(dict.fromkeys((*observed.reasons, *reasons))),
+        unmatched_name=identity.unmatched_name,
+        scenario=question.scenario.name,
+        source=observed.name,
+        at=_utc(observed.at_s),
+        window_s=observed.window_s,
+        planned_deployment=_named(planned),
+        deployed=facts_of(observed, deployed),
+        traffic=traffic,
+        performance=performance,
+        requests=prediction.requests if prediction else 0,
+        stable_rps=prediction.stable_rps * _replicas(planned, observed) if prediction else None,
+        step_times=prediction.source if prediction else "",
+        assumptions=(*identity.unknown, *_said(planned, observed, deployed, prediction)),
+        notes=_notes(observed, deployed),
+        engine_version=ENGINE_VERSION,
+        data_version=data_version(),
+    )
+    return found.model_copy(update={"answer": answer(found, foreign=identity.foreign, silent=silent)})
+
+
+def _short(text: str) -> str:
+    return "not the planned deployment: see the reasons" if text else ""
+
+
+def _predicted(planned: Planned, observed: Observation, deployed: Deployed) -> tuple[Prediction | None, str]:
+    """The prediction for the observed traffic, or why there is none."""
+    if planned.row is None:
+        return None, planned.why_not
+    traffic = observed_traffic(planned.question, observed, deployed)
+    if traffic is None:
+        if observed.number("arrivals_rps") is None:
+            return None, "The deployment does not report how many requests arrive, so that nothing can be predicted."
+        return None, "No request arrived in the window: choose another window (--at, --window)."
+    spread = traffic_spread(traffic.rps * observed.window_s, length_variation(observed))
+    kv = observed.number("kv_capacity_tokens")
+    try:
+        return predict(
+            planned.question, planned.row, traffic, replicas=_replicas(planned, observed), kv_tokens=kv, spread=spread
+        ), ""
+    except ValueError as error:
+        return None, f"There is no prediction: {error}."
+
+
+def _replicas(planned: Planned, observed: Observation) -> int:
+    """Replicas that serve: those seen, else those planned."""
+    seen = observed.number("replicas")
+    if seen:
+        return int(seen)
+    return planned.plan.deployment.instances if planned.plan.deployment else 1
+
+
+def _load_blocked(observed: Observation, problem: str) -> str:
+    if observed.state is State.SATURATED:
+        return "saturated: see the reasons"
+    if _partial(observed):
+        return "the answer of the server is partial: sums may lack replicas"
+    if observed.number("replicas_lost"):
+        return "the number of replicas changed within the window"
+    return "there is no prediction: see the reasons" if problem else ""
+
+
+def _partial(observed: Observation) -> bool:
+    return any(reason.startswith(PARTIAL_ANSWER) for reason in observed.reasons)
+
+
+def _load_reasons(observed: Observation) -> tuple[str, ...]:
+    if observed.state is State.SATURATED:
+        return (SATURATED,)
+    if _partial(observed):
+        return (
+            "Repair what the server could not reach (a Thanos store, a shard), or choose a window that it has whole.",
+        )
+    lost = observed.number("replicas_lost")
+    if lost:
+        return (
+            f"{lost:.0f} replica{'s' if lost > 1 else ''} stopped within the window, so that the load of the others "
+            "changed: choose a window without a change.",
+        )
+    return ()
+
+
+def _said(
+    planned: Planned, observed: Observation, deployed: Deployed, prediction: Prediction | None
+) -> tuple[str, ...]:
+    if prediction is None:
+        return ()
+    traffic = observed_traffic(planned.question, observed, deployed)
+    said = traffic.said if traffic else ()
+    seen = () if observed.number("replicas") else ("Replicas are not seen: as many as planned.",)
+    return (
+        *said,
+        *seen,
+        *prediction.said,
+        "Requests arrive independently within each step of the load, unless the scenario says otherwise.",
+    )
+
+
+def _notes(observed: Observation, deployed: Deployed) -> tuple[str, ...]:
+    """What to know about the measured numbers."""
+    notes = [*observed.notes, *observed.warnings]
+    if deployed.problem:
+        notes.append(f"What is deployed could not be read: {deployed.problem}")
+    if observed.number("arrivals_rps") is not None:
+        notes.append(
+            "Latencies are those of the server: a client also sees network, gateway and its own queue, and its "
+            "TTFT may be twice as long at low load."
+        )
+    if (observed.number("prefix_hit_ratio") or 0.0) > 0.0:
+        notes.append(
+            "Cached blocks that requests share are kept once: the lower end of the predicted KV use takes all "
+            "of them as shared."
+        )
+    return tuple(dict.fromkeys(notes))
+
+
+def _named(planned: Planned) -> str:
+    deployment = planned.plan.deployment
+    if deployment is None:
+        return ""
+    if planned.row is None:
+        return f"{deployment.instances} x {deployment.gpu} TP{deployment.tp}"
+    return f"{deployment.instances} x {planned.row.label}"
+
+
+def _utc(moment_s: float) -> str:
+    return datetime.fromtimestamp(moment_s, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

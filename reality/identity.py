@@ -1,0 +1,204 @@
+"""Whether what runs is what was planned: same model, engine, GPU type, GPUs per replica, KV format."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from collectors.deployed import Deployed
+from collectors.observation import Observation
+from reality.result import DeployedFacts
+from sizing.candidates import Configuration
+from sizing.catalog import resolve_gpu, resolve_model
+from sizing.catalog.model import Model
+from sizing.engines import engines
+from sizing.errors import UnknownName
+from sizing.format import count
+
+ENGINE_OF = {
+    "vllm": ("vllm",),
+    "sglang": ("sglang",),
+    "trtllm_serve": ("trtllm",),
+    "triton_trtllm": ("trtllm",),
+    "tgi": ("tgi",),
+    "nim": ("nim",),
+}
+"""Engines of the sizing catalogue behind each vocabulary. Dynamo and llm-d stand before any engine, plain Triton before
+any model: what computes there cannot be told from their metrics."""
+
+FRONT_ENDS = ("dynamo", "llm_d")
+"""Vocabularies whose latencies are measured at a front end, before the engine."""
+
+FP8_KV = ("fp8", "fp8_e4m3", "fp8_e5m2", "fp8_inc", "fp8_ds_mla")
+WIDE_KV = ("bfloat16", "float16", "half", "fp16", "bf16")
+"""KV-cache types as vLLM names them; "auto" follows the checkpoint and says nothing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Identity:
+    """``foreign``: why nothing here is about the plan, each with what to do. ``unknown``: what could not be checked.
+
+    ``unmatched_name``: a served name that may be the planned model's.
+    """
+
+    foreign: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+    unmatched_name: str = ""
+
+
+def facts_of(observed: Observation, deployed: Deployed) -> DeployedFacts:
+    """What is seen to be deployed."""
+    return DeployedFacts(
+        models=deployed.models,
+        engine=observed.engine,
+        gpu_products=deployed.gpu_products,
+        replicas=observed.number("replicas"),
+        gpus=observed.number("gpus"),
+        gpus_per_replica=gpus_per_replica(observed, deployed),
+        kv_tokens=observed.number("kv_capacity_tokens"),
+    )
+
+
+def gpus_per_replica(observed: Observation, deployed: Deployed) -> float | None:
+    """GPUs of one replica; None where GPUs of others may be among them (joined by host, and not dividing evenly)."""
+    gpus, replicas = observed.number("gpus"), observed.number("replicas")
+    if not gpus or not replicas:
+        return None
+    each = gpus / (replicas + (observed.number("replicas_lost") or 0.0))
+    return each if deployed.gpus_by in ("pod", "gpu_selector") or each.is_integer() else None
+
+
+def check(
+    model: Model, row: Configuration | None, observed: Observation, deployed: Deployed, *, served_as: str = ""
+) -> Identity:
+    """Compare what runs with the plan; ``served_as`` is a name under which the planned model is known to be served."""
+    parts = [_model(model, deployed, served_as)]
+    if row is not None:
+        parts += [
+            _engine(row, observed),
+            _gpu(row, deployed),
+            _ways(row, observed, deployed),
+            _kv(row, deployed),
+        ]
+    return Identity(
+        foreign=tuple(text for part in parts for text in part.foreign),
+        unknown=tuple(text for part in parts for text in part.unknown),
+        unmatched_name=next((part.unmatched_name for part in parts if part.unmatched_name), ""),
+    )
+
+
+def _model(model: Model, deployed: Deployed, served_as: str) -> Identity:
+    if not deployed.models:
+        return Identity(unknown=("The metrics do not name the model: it is taken to be the planned one.",))
+    if len(deployed.models) > 1:
+        named = ", ".join(deployed.models[:4])
+        return Identity(
+            foreign=(
+                f"Several models are served there ({named}): name one in the source, selector: {{model_name: ...}}.",
+            )
+        )
+    served = deployed.models[0]
+    if served == served_as:
+        return Identity(unknown=(f"“{served}” is taken to be {model.id}, as stated.",))
+    if _bare(served) == _bare(model.id):
+        return Identity()
+    try:
+        other = resolve_model(served)[0]
+    except UnknownName:
+        return Identity(
+            foreign=(
+                f"“{served}” is served, which is not known to be {model.id}: if it is, say so (here, or with "
+                f"--served-as {served}).",
+            ),
+            unmatched_name=served,
+        )
+    if other.id == model.id or _shape(other) == _shape(model):
+        return Identity()
+    return Identity(
+        foreign=(
+            f"Another model is served: {served}, planned was {model.id}. Choose the source or the "
+            "scenario that belongs to it.",
+        )
+    )
+
+
+def _bare(name: str) -> str:
+    return name.rsplit("/", 1)[-1].lower()
+
+
+def _shape(model: Model) -> tuple[object, ...]:
+    """What decides memory and speed: a fine-tuned model of the same architecture is the same to the engine."""
+    return (model.params_total, model.layers, model.hidden_size, model.heads, model.kv_elements_full)
+
+
+def _engine(row: Configuration, observed: Observation) -> Identity:
+    seen = observed.engine
+    if seen is None:
+        return Identity()
+    behind = ENGINE_OF.get(seen)
+    if behind is None:
+        return Identity(unknown=(f"{seen} stands before an engine that its metrics do not name: taken as planned.",))
+    if row.engine.id in behind:
+        return Identity()
+    label = engines()[behind[0]].label
+    return Identity(
+        foreign=(
+            f"Another engine runs: {label}, planned was {row.engine.label}. To compare with what runs, pin it in the "
+            f"scenario (deployment: engines: [{behind[0]}]).",
+        )
+    )
+
+
+def _gpu(row: Configuration, deployed: Deployed) -> Identity:
+    if not deployed.gpu_products:
+        return Identity(unknown=("No GPU exporter names the GPUs: type and parallelism are taken as planned.",))
+    if row.gpu.custom:
+        named = ", ".join(deployed.gpu_products)
+        return Identity(unknown=(f"{named} is taken to be the custom accelerator {row.gpu.name or row.gpu.id}.",))
+    found = {product: _gpu_id(product) for product in deployed.gpu_products}
+    others = [product for product, gpu_id in found.items() if gpu_id != row.gpu.id]
+    if not others:
+        return Identity()
+    known = sorted({gpu_id for gpu_id in found.values() if gpu_id and gpu_id != row.gpu.id})
+    pin = (
+        f" To compare with what runs, pin it in the scenario (deployment: gpus: [{', '.join(known)}])." if known else ""
+    )
+    return Identity(foreign=(f"Other GPUs are used: {', '.join(others)}, planned was {row.gpu.name}.{pin}",))
+
+
+def _gpu_id(product: str) -> str | None:
+    try:
+        return resolve_gpu(product).id
+    except UnknownName:
+        return None
+
+
+def _ways(row: Configuration, observed: Observation, deployed: Deployed) -> Identity:
+    each = gpus_per_replica(observed, deployed)
+    if each is None:
+        if observed.number("gpus"):
+            return Identity(unknown=("GPUs cannot be assigned to replicas: parallelism is taken as planned.",))
+        return Identity()
+    if each == row.gpus:
+        return Identity()
+    named = count(each) if each.is_integer() else f"{each:.2g}"
+    return Identity(
+        foreign=(
+            f"A replica has {named} GPU{'s' if each != 1 else ''}, planned were {row.gpus} ({row.label}). Other "
+            f"parallelism has other step times: pin it in the scenario (deployment: tp: [{named}]), or give "
+            "gpu_selector in the source if other GPUs were counted.",
+        )
+    )
+
+
+def _kv(row: Configuration, deployed: Deployed) -> Identity:
+    types = {kv.cache_type for kv in deployed.kv}
+    seen = {"fp8"} if types & set(FP8_KV) else {"fp16"} if types & set(WIDE_KV) else set()
+    if not seen or row.kv_precision in seen:
+        return Identity()
+    return Identity(
+        foreign=(
+            f"The KV cache is kept as {', '.join(sorted(types))}, planned was "
+            f"{'FP8' if row.kv_precision == 'fp8' else '16 bit'}: pin it in the scenario (deployment: kv_precisions: "
+            f"[{', '.join(sorted(seen))}]).",
+        )
+    )

@@ -1,0 +1,91 @@
+"""Lengths of requests as a histogram shows them: every bucket keeps its share, and the mean is the true one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.optimize import brentq
+
+from collectors.distribution import Distribution
+from collectors.prometheus.answers import Bucket
+from reality.sampling import closed_end
+from sizing.candidates import Floats
+from sizing.question import Z95
+from sizing.scenario.schema import Length, LengthSpread, LengthTrace
+
+DRAWS = 4_096
+"""Lengths that stand for a distribution: 40 of them beyond p99."""
+
+STEEPEST = 6.0
+"""Bounds of the exponent, as its logarithm: beyond, all lengths of a bucket are at one of its edges."""
+
+
+def from_histogram(found: Distribution) -> Floats | None:
+    """Equally likely lengths, shortest first; None without a histogram.
+
+    Within its bucket a length is a + (b - a) u^k, u even in 0..1; one k for all buckets gives the measured mean. So
+    neither shape nor spread is assumed beyond what the buckets say.
+    """
+    kept = [b for b in found.buckets if b.count > 0]
+    if not kept or found.mean is None:
+        return None
+    shares = (np.arange(DRAWS) + 0.5) / DRAWS
+    edges = np.concatenate([[0.0], np.cumsum([b.count for b in kept])]) / sum(b.count for b in kept)
+    place = np.clip(np.searchsorted(edges, shares, side="right") - 1, 0, len(kept) - 1)
+    inside = np.clip((shares - edges[place]) / (edges[place + 1] - edges[place]), 0.0, 1.0)
+    low = np.array([b.low for b in kept])[place]
+    wide = np.array([closed_end(b) - b.low for b in kept])[place]
+    return _with_mean(low, wide, inside, found.mean, kept)
+
+
+def _with_mean(low: Floats, wide: Floats, inside: Floats, mean: float, kept: Sequence[Bucket]) -> Floats:
+    def at(steepness: float) -> Floats:
+        return np.maximum(low + wide * inside ** math.exp(steepness), 1.0)
+
+    def missing(steepness: float) -> float:
+        return float(at(steepness).mean()) - mean
+
+    if missing(-STEEPEST) <= 0.0:  # only an open last bucket leaves room above
+        lengths = at(-STEEPEST)
+        last = inside.size - round(kept[-1].count / sum(b.count for b in kept) * inside.size)
+        if not math.isfinite(kept[-1].high) and last < inside.size:
+            lengths[last:] += (mean - float(lengths.mean())) * inside.size / (inside.size - last)
+        return lengths
+    if missing(STEEPEST) >= 0.0:
+        return at(STEEPEST)
+    return at(float(brentq(missing, -STEEPEST, STEEPEST, xtol=1e-9)))
+
+
+def shared_prefix(prompt: Floats, hits: float) -> Floats:
+    """Cached tokens of each prompt when the same first part of all is cached, as a plan has it.
+
+    That part c solves mean(min(c, prompt - 1)) = hits x mean(prompt): hit rates are weighted by tokens.
+    """
+    wanted = min(max(hits, 0.0) * float(prompt.mean()), float((prompt - 1.0).mean()))
+    if wanted <= 0.0:
+        return np.zeros_like(prompt)
+
+    def missing(part: float) -> float:
+        return float(np.minimum(part, prompt - 1.0).mean()) - wanted
+
+    longest = float(prompt.max())
+    part = longest if missing(longest) <= 0.0 else float(brentq(missing, 0.0, longest, xtol=1e-6))
+    return np.minimum(part, prompt - 1.0)
+
+
+def from_plan(asked: Length, mean: float | None) -> Floats:
+    """Equally likely lengths of the plan's shape, scaled to the measured mean where there is one."""
+    shares = (np.arange(DRAWS) + 0.5) / DRAWS
+    if isinstance(asked, LengthSpread):
+        from scipy.special import ndtri
+
+        sigma = math.log(asked.p95 / asked.p50) / Z95
+        lengths = asked.p50 * np.exp(sigma * ndtri(shares))
+    elif isinstance(asked, LengthTrace):
+        lengths = np.asarray(asked.groups)[(shares * len(asked.groups)).astype(np.intp)]
+    else:
+        lengths = np.full(DRAWS, float(asked))
+    scaled = lengths if mean is None else lengths * (mean / lengths.mean())
+    return np.maximum(scaled, 1.0)

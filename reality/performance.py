@@ -1,0 +1,242 @@
+"""What the plan's engine predicts for the observed traffic beside what is measured, row by row.
+
+Only like with like: TTFT at the server with TTFT at the server, TPOT (mean gap of a request) never with ITL (single
+gaps), of which the engine predicts the mean alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from collectors.observation import DISTRIBUTIONS, Observation
+from reality.identity import FRONT_ENDS
+from reality.prediction import Prediction
+from reality.result import Interval, PerformanceRow
+from reality.sampling import NOTHING, UNKNOWN, Measured, around, counted, exact, mean_of, quantile_of
+from reality.traffic import length_variation
+from reality.verdict import tolerated, verdict
+from sizing.candidates import Configuration
+from sizing.result import Deployed as PlannedDeployment
+
+STATISTICS = {"mean": "mean", "p50": "p50", "p95": "p95", "p99": "p99"}
+LABELS = {
+    "ttft_ms": "TTFT at the server",
+    "tpot_ms": "TPOT",
+    "itl_ms": "ITL of single gaps",
+    "e2e_ms": "E2E at the server",
+    "queue_ms": "Queue time",
+}
+AT_FRONT_END = ("ttft_ms", "e2e_ms", "queue_ms")
+CONCEPT_OF = {
+    "output_tokens_per_s_per_gpu": "generation_tokens",
+    "running": "running",
+    "kv_usage": "kv_usage",
+    "kv_capacity_tokens": "kv_capacity_tokens",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Blocked:
+    """Why rows are not judged: ``all`` for every row, ``load`` for those that depend on the load."""
+
+    all: str = ""
+    load: str = ""
+
+
+def performance_rows(
+    observed: Observation,
+    prediction: Prediction | None,
+    row: Configuration | None,
+    planned: PlannedDeployment | None,
+    blocked: Blocked,
+) -> tuple[PerformanceRow, ...]:
+    """Every row; without a prediction the measured values stand alone."""
+    values: Mapping[str, Interval] = prediction.values if prediction else {}
+    requests = _requests(observed)
+    rows = []
+    for name, label in LABELS.items():
+        rows += _latency_rows(name, label, observed, values, requests, blocked)
+    rows += _load_rows(observed, values, row, requests, blocked)
+    rows += _counted_rows(observed, prediction, planned, blocked)
+    return tuple(rows)
+
+
+def _requests(observed: Observation) -> float | None:
+    """Requests in the window: of gaps, the number that may be taken as independent."""
+    rate = observed.number("arrivals_rps")
+    if rate is None:
+        rate = observed.number("finished_rps")
+    return None if rate is None else counted(rate, observed.window_s, observed.scrape_interval_s)
+
+
+def _latency_rows(
+    name: str,
+    label: str,
+    observed: Observation,
+    values: Mapping[str, Interval],
+    requests: float | None,
+    blocked: Blocked,
+) -> list[PerformanceRow]:
+    found, rows = observed.distribution(name), []
+    for statistic in ("mean",) if name == "itl_ms" else STATISTICS:
+        measured = mean_of(found, requests) if statistic == "mean" else quantile_of(found, statistic)
+        why = blocked.all or blocked.load
+        if not why and observed.engine in FRONT_ENDS and name in AT_FRONT_END:
+            why = "measured at the front end, predicted at the engine: not the same quantity"
+        rows.append(
+            _row(
+                f"{name}.{statistic}",
+                f"{label}, {statistic}",
+                "ms",
+                values.get(f"{name}.{statistic}"),
+                measured,
+                why,
+                observed,
+                DISTRIBUTIONS[name],
+            )
+        )
+    return rows
+
+
+def _load_rows(
+    observed: Observation,
+    values: Mapping[str, Interval],
+    row: Configuration | None,
+    requests: float | None,
+    blocked: Blocked,
+) -> list[PerformanceRow]:
+    why, cv2 = blocked.all or blocked.load, length_variation(observed)
+    gpus, tokens = _gpus(observed, row), observed.number("generation_tokens_per_s")
+    per_gpu = tokens / gpus if tokens is not None and gpus else None
+    measured = {
+        "output_tokens_per_s_per_gpu": _of_requests(per_gpu, requests, cv2),
+        "running": _of_requests(observed.number("running"), requests, cv2),
+        "kv_usage": _of_requests(observed.number("kv_usage"), requests, cv2),
+    }
+    labels = {
+        "output_tokens_per_s_per_gpu": ("Output tokens/s per GPU", "tokens/s"),
+        "running": ("Running sequences, mean, all replicas", "requests"),
+        "kv_usage": ("KV use, mean, fullest replica", "fraction"),
+    }
+    return [_row(key, *labels[key], values.get(key), measured[key], why, observed, CONCEPT_OF[key]) for key in labels]
+
+
+def _of_requests(value: float | None, requests: float | None, cv2: float) -> Measured:
+    """A quantity that every request adds to: relative error sqrt((1 + cv^2) / n) (variance of a compound Poisson sum;
+    of a time average of requests in the system by Little's law)."""
+    return NOTHING if value is None else around(value, requests, 1.0 + cv2)
+
+
+def _gpus(observed: Observation, row: Configuration | None) -> float | None:
+    """GPUs seen; without an exporter, replicas x GPUs of a planned replica."""
+    seen, replicas = observed.number("gpus"), observed.number("replicas")
+    if seen:
+        return seen
+    return replicas * row.gpus if row is not None and replicas else None
+
+
+def _counted_rows(
+    observed: Observation, prediction: Prediction | None, planned: PlannedDeployment | None, blocked: Blocked
+) -> list[PerformanceRow]:
+    """What does not depend on the load: KV cache, replicas, GPUs."""
+    capacity = tolerated(prediction.kv_tokens) if prediction else None
+    instances, gpus = (float(planned.instances), float(planned.gpus)) if planned else (None, None)
+    return [
+        _row(
+            "kv_capacity_tokens",
+            "KV cache, one engine process",
+            "tokens",
+            capacity,
+            exact(observed.number("kv_capacity_tokens")),
+            blocked.all,
+            observed,
+            "kv_capacity_tokens",
+            note="no interval is known of the memory estimate: +- 10 % counts as agreement",
+        ),
+        _row(
+            "replicas",
+            "Replicas",
+            "replicas",
+            _point(instances),
+            exact(observed.number("replicas")),
+            blocked.all,
+            observed,
+            "running",
+        ),
+        _row("gpus", "GPUs", "GPUs", _point(gpus), exact(observed.number("gpus")), blocked.all, observed, ""),
+    ]
+
+
+def _point(value: float | None) -> Interval | None:
+    return None if value is None else Interval(value=value, low=value, high=value)
+
+
+def _row(
+    key: str,
+    label: str,
+    unit: str,
+    predicted: Interval | None,
+    measured: Measured,
+    why: str,
+    observed: Observation,
+    concept: str,
+    *,
+    note: str = "",
+) -> PerformanceRow:
+    value = measured.interval.value
+    reason = why or measured.weak
+    if value is None:
+        reason = _missing(key, observed)
+    elif predicted is None:
+        reason = reason or "there is no prediction"
+    coarse = _coarse(predicted, measured.interval, unit)
+    reason = reason or coarse
+    judged = predicted is not None and not reason
+    error = None
+    if predicted is not None and predicted.value is not None and value and not coarse:
+        error = predicted.value / value - 1.0
+    mapped = observed.mapping.get(concept)
+    return PerformanceRow(
+        key=key,
+        label=label,
+        unit=unit,
+        predicted=predicted or UNKNOWN,
+        measured=measured.interval,
+        count=measured.count,
+        error=error,
+        verdict=verdict(predicted, measured.interval) if predicted is not None and judged else "cannot_judge",
+        reason=reason or _open(predicted) or note,
+        query=mapped.query if mapped else "",
+    )
+
+
+def _coarse(predicted: Interval | None, measured: Interval, unit: str) -> str:
+    """Why a value in the first bucket of a histogram says nothing about a prediction within that bucket."""
+    if predicted is None or predicted.high is None or measured.low != 0.0 or measured.high is None:
+        return ""
+    if predicted.high > measured.high or measured.high == 0.0:
+        return ""
+    return (
+        f"the first bucket of the histogram, up to {measured.high:g} {unit}, holds the whole prediction: use the mean"
+    )
+
+
+def _open(predicted: Interval | None) -> str:
+    """What an open interval means."""
+    if predicted is None:
+        return ""
+    if predicted.low is None:
+        return "the plan's engine has no value: it cannot carry this load, or answers of one token have no gaps"
+    if predicted.value is None:
+        return "the plan's engine could not carry this load: only the lower end, of the fast step times, is known"
+    return "" if predicted.high is not None else "at the slow end of the step times the load could not be carried"
+
+
+def _missing(key: str, observed: Observation) -> str:
+    """The collector's reason for a value that is not there."""
+    quantity = {"output_tokens_per_s_per_gpu": "generation_tokens_per_s"}.get(key, key.split(".")[0])
+    told = next((m.reason for m in observed.missing if m.quantity == quantity), "")
+    if told:
+        return told
+    return "no data" if observed.number("arrivals_rps") is None else "nothing was recorded in the window"

@@ -1,0 +1,277 @@
+"""The plan's engine for the observed traffic on the deployed configuration: one replica simulated, three times.
+
+At the central step times, and with all of them at the fast and at the slow end of their 80 % interval.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from reality.result import Interval
+from reality.sampling import Z80
+from reality.traffic import ObservedTraffic
+from sizing.candidates import Configuration, table
+from sizing.question import Question, at_lengths
+from sizing.screen import Evaluated, evaluate
+from sizing.simulation.arrivals import Arrivals
+from sizing.simulation.drive import Outcome, drive
+from sizing.simulation.fleet import Fleet, Replica
+from sizing.simulation.grid import StepGrid
+from sizing.simulation.layout import E2E, ITL, QUEUE, TTFT
+from sizing.simulation.needed import share_of
+from sizing.simulation.planned import arrivals_of, replica_at
+from sizing.simulation.pool import Measurement
+from sizing.simulation.quantiles import Sampled, sampled_mean, sampled_quantile
+from sizing.simulation.request_lengths import ObservedLengths
+from sizing.simulation.stability import largest_stable_rps
+from sizing.spread import interval_of
+from sizing.uncertainty import Interval as Factors
+
+MS = 1e3
+REQUESTS = 40_000
+"""Requests of one simulation, at least: 400 beyond p99."""
+
+MOST_REQUESTS = 400_000
+"""At most: where the window holds more, every step of its load is shortened alike."""
+
+WARM_UP_SHARE = 0.05
+SEED = 0
+QUANTILES = {"p50": 50.0, "p95": 95.0, "p99": 99.0}
+LATENCIES = {"ttft_ms": TTFT, "tpot_ms": ITL, "e2e_ms": E2E, "queue_ms": QUEUE}
+"""Rows of the simulator. Its ITL is the mean gap of a request, which servers call TPOT."""
+
+ENDS = ("value", "low", "high")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prediction:
+    """Intervals by key (``ttft_ms.p95``, ``running``...), with what they rest on.
+
+    ``kv_tokens``: planned KV cache of one engine process. ``stable_rps``: of one replica at the central step times.
+    """
+
+    values: Mapping[str, Interval]
+    kv_tokens: float
+    stable_rps: float
+    requests: int
+    source: str
+    said: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Run:
+    """One simulation: None where the load cannot be carried for ever."""
+
+    outcome: Outcome | None
+    stable_rps: float
+
+
+def predict(
+    question: Question,
+    row: Configuration,
+    traffic: ObservedTraffic,
+    *,
+    replicas: int,
+    kv_tokens: float | None = None,
+    spread: float = 0.0,
+) -> Prediction:
+    """What the plan's engine says for ``traffic`` on ``replicas`` replicas of ``row``.
+
+    ``kv_tokens`` is the KV cache of one engine process as deployed; ``spread`` the relative 80 % error of the observed
+    traffic itself. Raises ValueError where the model does not fit on the configuration.
+    """
+    asked = at_lengths(question, traffic.input_tokens, traffic.output_tokens)
+    evaluated = evaluate(asked, table([row]))
+    if not len(evaluated):
+        raise ValueError("the model does not fit on the planned configuration at the observed lengths")
+    planned = replica_at(asked, evaluated, 0)
+    replica = planned if kv_tokens is None else replace(planned, kv_tokens=kv_tokens * row.dp)
+    decode, prefill = (
+        interval_of(asked, metric, row, _in_flight(evaluated, traffic, replicas)) for metric in ("decode", "prefill")
+    )
+    arrivals = _arrivals(question, traffic, replicas)
+    runs = {}
+    for end in ENDS:
+        one = replica if end == "value" else replace(replica, grid=_scaled(replica.grid, decode, prefill, end))
+        runs[end] = _run(one, arrivals, traffic, replicas)
+    values = _latencies(runs) | _throughput(runs, row, traffic, replicas, spread)
+    said = (
+        f"Simulated: one of {replicas} replicas, each request goes to any of them at random."
+        if replicas > 1
+        else "Simulated: the one replica that serves.",
+        f"80 % interval: decode steps x {decode.low_factor:.2f} to {decode.high_factor:.2f}, prefill x "
+        f"{prefill.low_factor:.2f} to {prefill.high_factor:.2f} ({decode.basis}).",
+        *(() if kv_tokens is None else ("KV cache of the size that is deployed.",)),
+    )
+    counted = runs["value"].outcome
+    return Prediction(
+        values=values,
+        kv_tokens=planned.kv_tokens / row.dp,
+        stable_rps=runs["value"].stable_rps,
+        requests=counted.finished if counted else 0,
+        source=evaluated.sources[0],
+        said=said,
+    )
+
+
+def _in_flight(evaluated: Evaluated, traffic: ObservedTraffic, replicas: int) -> float | None:
+    """Requests in flight of one replica by the steady state, for intervals that depend on it."""
+    state = evaluated.state
+    rates = np.maximum.accumulate(state.rps[0])
+    return float(np.interp(traffic.rps / replicas, rates, state.concurrency[0]))
+
+
+def _arrivals(question: Question, traffic: ObservedTraffic, replicas: int) -> Arrivals:
+    """Arrivals at one replica: the load of the window over and over, as bursty within its steps as planned."""
+    whole = Arrivals(rate_rps=traffic.rps, cv=arrivals_of(question).cv)
+    one = share_of(whole, replicas)
+    if len(traffic.rates) < 2:
+        return one
+    expected = traffic.rps / replicas * traffic.step_s * len(traffic.rates)
+    step = traffic.step_s * min(1.0, MOST_REQUESTS / expected)
+    return replace(one, rate_rps=max(traffic.rates) / replicas, profile=traffic.rates, profile_step_s=step)
+
+
+def _scaled(grid: StepGrid, decode: Factors, prefill: Factors, end: str) -> StepGrid:
+    """The grid with decode and prefill times at one end of their intervals."""
+    d, p = (getattr(factors, f"{end}_factor") for factors in (decode, prefill))
+    return replace(
+        grid,
+        decode_s=grid.decode_s * d,
+        row_s=grid.row_s * p,
+        lag_s=grid.lag_s * p,
+        prompt_step_s=grid.prompt_step_s * p,
+        full_pair_s=grid.full_pair_s * p,
+        sliding_pair_s=grid.sliding_pair_s * p,
+    )
+
+
+def _run(replica: Replica, arrivals: Arrivals, traffic: ObservedTraffic, replicas: int) -> _Run:
+    fleet, lengths = Fleet(replicas=(replica,)), ObservedLengths(traffic.lengths)
+    stable = largest_stable_rps(fleet, lengths, SEED)
+    rate = traffic.rps / replicas
+    if rate >= stable:
+        return _Run(outcome=None, stable_rps=stable)
+    period = len(arrivals.profile) * arrivals.profile_step_s
+    duration = REQUESTS / rate
+    if period:
+        duration = math.ceil(duration / period) * period
+    expected = round(rate * duration)
+    outcome = drive(
+        fleet,
+        arrivals.stream(lengths, duration, SEED),
+        Measurement(
+            expected=expected,
+            horizon_s=duration,
+            warm_up=int(WARM_UP_SHARE * expected),
+        ),
+    )
+    return _Run(outcome=None if outcome.overwhelmed else outcome, stable_rps=stable)
+
+
+def _latencies(runs: Mapping[str, _Run]) -> dict[str, Interval]:
+    """Means and quantiles in ms; the mean single gap is time between first and last tokens over the gaps."""
+    found: dict[str, Interval] = {}
+    for name, metric in LATENCIES.items():
+        found[f"{name}.mean"] = _interval({end: _mean(run, metric) for end, run in runs.items()}, MS)
+        for quantile, percent in QUANTILES.items():
+            at = {end: _quantile(run, metric, percent) for end, run in runs.items()}
+            found[f"{name}.{quantile}"] = _interval(at, MS)
+    found["itl_ms.mean"] = _interval({end: _gap(run) for end, run in runs.items()}, MS)
+    return found
+
+
+def _mean(run: _Run, metric: int) -> Sampled | None:
+    if run.outcome is None or not run.outcome.histogram[:, metric].any():
+        return None
+    return sampled_mean(run.outcome, metric)
+
+
+def _quantile(run: _Run, metric: int, percent: float) -> Sampled | None:
+    if run.outcome is None or not run.outcome.histogram[:, metric].any():
+        return None
+    return sampled_quantile(run.outcome, metric, percent)
+
+
+def _gap(run: _Run) -> Sampled | None:
+    """Mean over gaps: mean time from first to last token / mean gaps of a request, weighting long answers more."""
+    if run.outcome is None:
+        return None
+    first, last = sampled_mean(run.outcome, TTFT), sampled_mean(run.outcome, E2E)
+    tokens = run.outcome.generated_tokens / max(run.outcome.finished, 1) - 1.0
+    if tokens <= 0:
+        return None
+    return _same((last.value - first.value) / tokens)
+
+
+def _same(value: float) -> Sampled:
+    return Sampled(value=value, low=value, high=value)
+
+
+def _interval(at: Mapping[str, Sampled | None], scale: float) -> Interval:
+    """Central value with the fast end's lower and the slow end's upper edge; an end that cannot be carried is open."""
+    centre, fast, slow = at["value"], at["low"], at["high"]
+    if fast is None:
+        return Interval(value=None, low=None, high=None)
+    low = max(min(fast.low, centre.value if centre else fast.value), 0.0)
+    high = None
+    if slow is not None and centre is not None:
+        high = max(slow.high, centre.value)
+    return Interval(
+        value=centre.value * scale if centre else None,
+        low=low * scale,
+        high=high * scale if high is not None and math.isfinite(high) else None,
+    )
+
+
+def _throughput(
+    runs: Mapping[str, _Run], row: Configuration, traffic: ObservedTraffic, replicas: int, spread: float
+) -> dict[str, Interval]:
+    """Output tokens/s per GPU, requests in flight of all replicas, and KV use; widened by the error of the traffic."""
+    rate = traffic.rps / replicas
+    carried = {end: min(rate, run.stable_rps) * traffic.output_tokens / row.gpus for end, run in runs.items()}
+    tokens = Interval(
+        value=carried["value"], low=carried["high"] * (1.0 - spread), high=carried["low"] * (1.0 + spread)
+    )
+    flight = _interval({end: _running(run, traffic.rps) for end, run in runs.items()}, 1.0)
+    kv = _interval({end: _kv_use(run) for end, run in runs.items()}, 1.0)
+    shared = traffic.cached_tokens / (traffic.input_tokens + traffic.output_tokens / 2.0)
+    return {
+        "output_tokens_per_s_per_gpu": tokens,
+        "running": _wider(flight, spread, spread),
+        "kv_usage": _at_most_one(_wider(kv, 1.0 - (1.0 - shared) * (1.0 - spread), spread)),
+    }
+
+
+def _wider(interval: Interval, below: float, above: float) -> Interval:
+    return Interval(
+        value=interval.value,
+        low=None if interval.low is None else interval.low * (1.0 - below),
+        high=None if interval.high is None else interval.high * (1.0 + above),
+    )
+
+
+def _at_most_one(share: Interval) -> Interval:
+    return Interval(value=share.value, low=share.low, high=None if share.high is None else min(share.high, 1.0))
+
+
+def _running(run: _Run, rps: float) -> Sampled | None:
+    """Little's law: rate x (time in the system - time in the queue)."""
+    if run.outcome is None:
+        return None
+    return _same(rps * (sampled_mean(run.outcome, E2E).value - sampled_mean(run.outcome, QUEUE).value))
+
+
+def _kv_use(run: _Run) -> Sampled | None:
+    if run.outcome is None:
+        return None
+    return _same(float(run.outcome.column("kv_s").sum()) / (run.outcome.horizon_s * run.outcome.replicas))
+
+
+def traffic_spread(count: float | None, squared_variation: float) -> float:
+    """Relative 80 % error of a rate of tokens from so many requests: 1.28 sqrt((1 + cv^2) / n); 0 where unknown."""
+    return Z80 * math.sqrt((1.0 + squared_variation) / count) if count else 0.0

@@ -1,0 +1,123 @@
+"""What a comparison answers; every public field carries its label, unit, formula and help (:mod:`sizing.quantity`)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from sizing.quantity import Result, quantity
+
+Verdict = Literal["within", "higher", "lower", "cannot_judge"]
+
+VERDICT_WORDS: dict[Verdict, str] = {
+    "within": "as expected",
+    "higher": "higher",
+    "lower": "lower",
+    "cannot_judge": "cannot judge",
+}
+"""What a verdict reads as: the measured value against the planned or predicted one."""
+
+UNIT_OF_ROW = "see unit"
+
+
+class Interval(Result):
+    """A number with its ends; None where it is not known, or where there is no end."""
+
+    value: float | None = quantity("Value", UNIT_OF_ROW, "see the row", "Central value.")
+    low: float | None = quantity("Low", UNIT_OF_ROW, "see the row", "Lower end.")
+    high: float | None = quantity("High", UNIT_OF_ROW, "see the row", "Upper end; none where it is open.")
+
+
+class TrafficRow(Result):
+    """One property of the traffic: planned, and as it is."""
+
+    key: str = quantity("Key", help="Stable identifier of the row.")
+    label: str = quantity("Quantity", help="What is compared, with its statistic.")
+    unit: str = quantity("Unit", help="Unit of planned and measured values.")
+    planned: float | None = quantity("Planned", UNIT_OF_ROW, "from the scenario", "None where the plan says nothing.")
+    measured: Interval = quantity(
+        "Measured",
+        UNIT_OF_ROW,
+        "80 % interval from the number of requests, and the bucket a quantile fell in",
+        "What was measured over the window.",
+    )
+    count: float | None = quantity("Requests behind it", "requests", "counted", "Requests the value rests on.")
+    difference: float | None = quantity(
+        "Difference", "fraction", "measured / planned - 1 (of a ratio: measured - planned)", "Measured against planned."
+    )
+    verdict: Verdict = quantity("Verdict", help="within: the measured interval meets planned +- 10 %.")
+    reason: str = quantity("Reason", help="Why there is no verdict, or what to know about it.")
+
+
+class PerformanceRow(Result):
+    """One property of the deployment: what the plan's engine predicts for the observed traffic, and as it is."""
+
+    key: str = quantity("Key", help="Stable identifier of the row.")
+    label: str = quantity("Quantity", help="What is compared, with its statistic and where it is measured.")
+    unit: str = quantity("Unit", help="Unit of predicted and measured values.")
+    predicted: Interval = quantity(
+        "Predicted",
+        UNIT_OF_ROW,
+        "simulated with step times at both ends of their 80 % interval",
+        "What the plan's engine says for the observed traffic.",
+    )
+    measured: Interval = quantity(
+        "Measured",
+        UNIT_OF_ROW,
+        "80 % interval from the number of requests, and the bucket a quantile fell in",
+        "What was measured over the window.",
+    )
+    count: float | None = quantity("Requests behind it", "requests", "counted", "Requests the value rests on.")
+    error: float | None = quantity("Error", "fraction", "predicted / measured - 1", "Error of the prediction.")
+    verdict: Verdict = quantity("Verdict", help="within: the intervals of measured and predicted value meet.")
+    reason: str = quantity("Reason", help="Why there is no verdict, or what to know about it.")
+    query: str = quantity("Read from", help="PromQL of the measured value, to copy.", default="")
+
+
+class DeployedFacts(Result):
+    """What is seen to be deployed; empty or None where it cannot be told."""
+
+    models: tuple[str, ...] = quantity("Models served", help="Names under which models are served.")
+    engine: str | None = quantity("Engine", help="Engine whose metrics are seen.")
+    gpu_products: tuple[str, ...] = quantity("GPU products", help="Products the GPU exporter names.")
+    replicas: float | None = quantity("Replicas", "replicas", "counted", "Replicas with data now.")
+    gpus: float | None = quantity("GPUs", "GPUs", "counted", "GPUs joined to the deployment.")
+    gpus_per_replica: float | None = quantity(
+        "GPUs per replica", "GPUs", "GPUs / replicas within the window", "None where GPUs cannot be told apart."
+    )
+    kv_tokens: float | None = quantity("KV cache", "tokens", "blocks x tokens per block", "Of one engine process.")
+
+
+class Comparison(Result):
+    """A plan beside a deployment over one window."""
+
+    answer: str = quantity("Answer", help="The finding in one sentence.")
+    state: str = quantity("State of the data", help="ok, partial, saturated, stale, no_data or unreachable.")
+    judged: bool = quantity("Judged", help="Whether there is at least one verdict on the prediction.")
+    reasons: tuple[str, ...] = quantity("Reasons", help="Why something was not judged, and what to do.")
+    unmatched_name: str = quantity(
+        "Unmatched name",
+        help="Name served that may or may not be the planned model; state it to have it judged.",
+        default="",
+    )
+    scenario: str = quantity("Scenario", help="Name of the scenario.")
+    source: str = quantity("Source", help="Name of the source of live data.")
+    at: str = quantity("Until", help="End of the window, UTC.")
+    window_s: float = quantity("Window", "s", "as asked, widened to hold four scrapes", "Length of the window.")
+    planned_deployment: str = quantity("Planned deployment", help="What the plan deploys; empty without a plan.")
+    deployed: DeployedFacts = quantity("Deployed", help="What is seen to be deployed.")
+    traffic: tuple[TrafficRow, ...] = quantity("Traffic", help="Planned traffic beside what it is.")
+    performance: tuple[PerformanceRow, ...] = quantity(
+        "Performance", help="Prediction for the observed traffic beside what is measured."
+    )
+    requests: int = quantity("Requests simulated", "requests", "counted", "Behind the central prediction.")
+    stable_rps: float | None = quantity(
+        "Largest stable load",
+        "requests/s",
+        "of one replica, simulated, x replicas",
+        "What the deployed replicas carry for ever by the plan's engine at the observed lengths.",
+    )
+    step_times: str = quantity("Step times from", help="Source of the step times behind the prediction.")
+    assumptions: tuple[str, ...] = quantity("Assumptions", help="What the prediction assumes.")
+    notes: tuple[str, ...] = quantity("Notes", help="What to know about the measured numbers.")
+    engine_version: str = quantity("Engine version", help="Version of the sizing engine.")
+    data_version: str = quantity("Data version", help="Content hash and date of the catalogue.")

@@ -1,0 +1,136 @@
+"""Measured values with their uncertainty: how many requests stand behind them, and how wide their bucket is.
+
+Everything is an 80 % interval, like the predictions. Requests are taken as independent of each other; in a queue near
+saturation successive ones are alike and the true interval is wider, which is why nothing is judged there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from collectors.distribution import QUANTILES, Distribution, quantile
+from collectors.prometheus.answers import Bucket
+from reality.result import Interval
+
+Z80 = 1.2815515655446004
+"""Standard normal quantile at 90 %: the ends of a two-sided 80 % interval."""
+
+FEWEST_REQUESTS = 30
+"""Below this a mean says nothing: the 80 % interval of an exponential latency is still +- 23 % at 30 requests."""
+
+FEWEST_BEYOND = 5
+"""Requests beyond a quantile below which it is not judged: 100 requests for p95, 500 for p99."""
+
+UNKNOWN = Interval(value=None, low=None, high=None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """A measured value, the requests behind it, and why it is too weak to be judged ("" when it is not)."""
+
+    interval: Interval
+    count: float | None = None
+    weak: str = ""
+
+    @property
+    def known(self) -> bool:
+        """Whether there is a value at all."""
+        return self.interval.value is not None
+
+
+NOTHING = Measured(interval=UNKNOWN)
+
+
+def variation(buckets: Sequence[Bucket]) -> float | None:
+    """Squared coefficient of variation from a histogram, observations even within their bucket; None without data.
+
+    E[x] = (a + b) / 2 and E[x^2] = (a^2 + a b + b^2) / 3 per bucket; an open last bucket is taken to end at twice its
+    start.
+    """
+    total = sum(b.count for b in buckets)
+    if not total > 0:
+        return None
+    first = second = 0.0
+    for bucket in buckets:
+        a, b = bucket.low, closed_end(bucket)
+        first += bucket.count * (a + b) / 2.0
+        second += bucket.count * (a * a + a * b + b * b) / 3.0
+    mean = first / total
+    return max(second / total / mean**2 - 1.0, 0.0) if mean > 0 else None
+
+
+def closed_end(bucket: Bucket) -> float:
+    """The upper edge; of an open bucket, twice its start."""
+    return bucket.high if math.isfinite(bucket.high) else max(2.0 * bucket.low, 1.0)
+
+
+def mean_of(found: Distribution, requests: float | None = None) -> Measured:
+    """The mean: +- 1.28 x standard deviation / sqrt(n), n at most ``requests`` (gaps of one request are alike).
+
+    Without a histogram the coefficient of variation is taken as 1, as of an exponential distribution.
+    """
+    if found.mean is None:
+        return NOTHING
+    count = found.count if requests is None else min(found.count or requests, requests)
+    spread = variation(found.buckets)
+    return around(found.mean, count, 1.0 if spread is None else spread)
+
+
+def around(value: float, count: float | None, squared_variation: float, *, looked_at: int = 1) -> Measured:
+    """A mean or rate over ``count`` requests: value x (1 +- 1.28 x sqrt(cv^2 / n)); without a count no interval.
+
+    ``looked_at`` > 1: the largest of so many such values, which chance alone lifts by about sqrt(2 ln k) standard
+    errors (extreme values of the normal distribution); the lower end takes that back.
+    """
+    if not count or count < FEWEST_REQUESTS:
+        return Measured(interval=Interval(value=value, low=None, high=None), count=count, weak=_few(count))
+    error = math.sqrt(squared_variation / count)
+    chance = math.sqrt(2.0 * math.log(looked_at)) if looked_at > 1 else 0.0
+    low, high = max(value * (1.0 - (Z80 + chance) * error), 0.0), value * (1.0 + Z80 * error)
+    return Measured(interval=Interval(value=value, low=low, high=high), count=count)
+
+
+def rate_of(rps: float | None, window_s: float, scrape_interval_s: float | None, *, looked_at: int = 1) -> Measured:
+    """A rate of requests: relative error sqrt(1 / n), Poisson counts.
+
+    n is counted from the first to the last scrape of the window, which PromQL extends to its edges.
+    """
+    if rps is None:
+        return NOTHING
+    return around(rps, counted(rps, window_s, scrape_interval_s), 1.0, looked_at=looked_at)
+
+
+def counted(rps: float, window_s: float, scrape_interval_s: float | None) -> float:
+    """Requests that were really counted at a rate: one scrape interval of the window is extrapolated."""
+    return rps * max(window_s - (scrape_interval_s or 0.0), 0.0)
+
+
+def quantile_of(found: Distribution, name: str) -> Measured:
+    """A quantile: from the lower edge of the bucket of q - e to the upper edge of that of q + e.
+
+    e = 1.28 sqrt(q (1 - q) / n): order statistics; inside its bucket the value itself is a guess.
+    """
+    value, q, count = getattr(found, name), QUANTILES[name], found.count
+    if value is None:
+        return NOTHING
+    low, high = getattr(found, f"{name}_low"), getattr(found, f"{name}_high")
+    if not count or count * (1.0 - q) < FEWEST_BEYOND or count < FEWEST_REQUESTS:
+        needed = max(FEWEST_REQUESTS, math.ceil(FEWEST_BEYOND / (1.0 - q)))
+        return Measured(interval=Interval(value=value, low=low, high=high), count=count, weak=_few(count, needed))
+    error = Z80 * math.sqrt(q * (1.0 - q) / count)
+    below, above = quantile(max(q - error, 0.0), found.buckets), quantile(min(q + error, 1.0), found.buckets)
+    if below is not None and above is not None:
+        low, high = below[1], above[2] if math.isfinite(above[2]) else None
+    return Measured(interval=Interval(value=value, low=low, high=high), count=count)
+
+
+def exact(value: float | None) -> Measured:
+    """Something counted or configured: no sampling error."""
+    return Measured(interval=Interval(value=value, low=value, high=value))
+
+
+def _few(count: float | None, needed: int = FEWEST_REQUESTS) -> str:
+    told = "an unknown number of" if count is None else f"{count:.0f}"
+    return f"only {told} requests in the window, at least {needed} are needed: choose a longer window"

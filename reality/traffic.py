@@ -1,0 +1,241 @@
+"""The traffic: what was planned beside what it is, and what the prediction is made for."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from collectors.deployed import Deployed
+from collectors.distribution import Distribution
+from collectors.observation import Observation
+from reality.lengths import from_histogram, from_plan, shared_prefix
+from reality.result import TrafficRow
+from reality.sampling import NOTHING, Measured, exact, mean_of, quantile_of, rate_of, variation
+from reality.verdict import TOLERANCE, tolerated, verdict
+from sizing.candidates import Floats
+from sizing.question import Question
+from sizing.scenario.schema import Length, LengthSpread, LengthTrace
+
+LEAST_PER_BIN = 100.0
+"""Arrivals per step of the load over time, below which neighbouring steps are joined: else chance looks like change."""
+
+QUANTILE_NAMES = ("p50", "p95")
+TWO_MINUTES_S = 120.0
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ObservedTraffic:
+    """What a prediction is made for.
+
+    ``rates`` are arrivals in requests/s in consecutive steps of ``step_s``, their mean ``rps``; ``lengths`` (3, n) are
+    prompt, output and cached tokens of equally likely requests. ``said`` is what had to be assumed.
+    """
+
+    rps: float
+    rates: tuple[float, ...]
+    step_s: float
+    lengths: Floats
+    said: tuple[str, ...]
+
+    @property
+    def input_tokens(self) -> float:
+        """Mean prompt length."""
+        return float(self.lengths[0].mean())
+
+    @property
+    def output_tokens(self) -> float:
+        """Mean output length."""
+        return float(self.lengths[1].mean())
+
+    @property
+    def cached_tokens(self) -> float:
+        """Mean cached part of a prompt."""
+        return float(self.lengths[2].mean())
+
+
+def observed_traffic(question: Question, observed: Observation, deployed: Deployed) -> ObservedTraffic | None:
+    """The traffic of the window; None when nothing arrived or arrivals are unknown."""
+    rps = observed.number("arrivals_rps")
+    if rps is None or rps <= 0:
+        return None
+    workload, said = question.scenario.workload, []
+    drawn = []
+    for name, label, asked in (
+        ("input_tokens", "Prompt", workload.input_tokens),
+        ("output_tokens", "Output", workload.output_tokens),
+    ):
+        found = observed.distribution(name)
+        lengths, how = _lengths(found, asked, _mean_by_rate(observed, name))
+        said.append(f"{label} lengths {how}.")
+        drawn.append(lengths)
+    hits = observed.number("prefix_hit_ratio")
+    if hits is None:
+        hits = planned_hits(question)
+        said.append(f"Prefix hit rate as planned ({hits:.0%}): the deployment does not report it.")
+    rng = np.random.default_rng(0)
+    prompt, output = rng.permutation(drawn[0]), rng.permutation(drawn[1])
+    cached = shared_prefix(prompt, hits)
+    rates, step = _rates(rps, observed.window_s, deployed)
+    return ObservedTraffic(
+        rps=rps, rates=rates, step_s=step, lengths=np.stack([prompt, output, cached]), said=tuple(said)
+    )
+
+
+def _lengths(found: Distribution, asked: Length, mean: float | None) -> tuple[Floats, str]:
+    """Lengths and how they came about, best first: the histogram, the plan's shape at the measured mean, the plan."""
+    histogram = from_histogram(found)
+    if histogram is not None:
+        return histogram, "as the histogram of the window has them, with its mean"
+    known = found.mean if found.mean is not None else mean
+    if known is not None:
+        return from_plan(asked, known), f"spread as planned around the measured mean of {known:.0f} tokens"
+    return from_plan(asked, None), "as planned: the deployment does not report them"
+
+
+def _mean_by_rate(observed: Observation, name: str) -> float | None:
+    """Mean tokens of a request from token and request rates, where the engine has no histogram of lengths."""
+    tokens = observed.number("prompt_tokens_per_s" if name == "input_tokens" else "generation_tokens_per_s")
+    requests = observed.number("arrivals_rps")
+    return tokens / requests if tokens and requests else None
+
+
+def _rates(rps: float, window_s: float, deployed: Deployed) -> tuple[tuple[float, ...], float]:
+    """Arrivals over the window in steps of enough arrivals, scaled to the mean of the window."""
+    load = deployed.load
+    known = [] if load is None else [r for r in load.rps if math.isfinite(r)]
+    if load is None or len(known) < 2 or not sum(known) > 0:
+        return (rps,), window_s
+    joined = max(1, math.ceil(LEAST_PER_BIN / max(rps * load.step_s, 1e-9)))
+    merged = [float(np.mean(known[i : i + joined])) for i in range(0, len(known), joined)]
+    scale = rps / float(np.mean(merged))
+    return tuple(rate * scale for rate in merged), load.step_s * joined
+
+
+def planned_hits(question: Question) -> float:
+    """Planned share of prompt tokens that come from the prefix cache."""
+    return question.traffic.cached_tokens / question.traffic.input_tokens
+
+
+def traffic_rows(question: Question, observed: Observation, deployed: Deployed, foreign: str) -> tuple[TrafficRow, ...]:
+    """Planned against measured; ``foreign`` is why the traffic is none of this plan ("" when it is)."""
+    demand, traffic, workload = question.demand, question.traffic, question.scenario.workload
+    arrivals = observed.number("arrivals_rps")
+    busiest, peak = _peak(arrivals, observed, deployed)
+    rows = [
+        _row("arrivals_rps_peak", busiest, "requests/s", demand.peak_rps, peak, foreign),
+        _row(
+            "arrivals_rps",
+            "Arrivals, mean of the window",
+            "requests/s",
+            demand.average_rps,
+            rate_of(arrivals, observed.window_s, observed.scrape_interval_s),
+            foreign,
+        ),
+    ]
+    for name, label, mean, asked in (
+        ("input_tokens", "ISL", traffic.input_tokens, workload.input_tokens),
+        ("output_tokens", "OSL", traffic.output_tokens, workload.output_tokens),
+    ):
+        found = observed.distribution(name)
+        rows.append(_row(f"{name}.mean", f"{label}, mean", "tokens", mean, mean_of(found), foreign))
+        for quantile in QUANTILE_NAMES:
+            planned = getattr(asked, quantile) if isinstance(asked, LengthSpread | LengthTrace) else float(asked)
+            label_of = f"{label}, {quantile}"
+            rows.append(_row(f"{name}.{quantile}", label_of, "tokens", planned, quantile_of(found, quantile), foreign))
+    hits = observed.number("prefix_hit_ratio")
+    measured = exact(hits) if (arrivals or 0) > 0 and hits is not None else NOTHING
+    rows.append(
+        _row(
+            "prefix_hit_ratio",
+            "Prefix hit rate",
+            "share of prompt tokens",
+            planned_hits(question),
+            measured,
+            foreign,
+            ratio=True,
+        )
+    )
+    return tuple(_with_missing(row, observed) for row in rows)
+
+
+def _peak(arrivals: float | None, observed: Observation, deployed: Deployed) -> tuple[str, Measured]:
+    """What the busiest step of the window is called, and its load; without steps that of the window."""
+    every = observed.scrape_interval_s
+    rates, step = _rates(arrivals, observed.window_s, deployed) if arrivals else ((), 0.0)
+    if len(rates) < 2:
+        return "Arrivals, the window as one", rate_of(arrivals, observed.window_s, every)
+    named = f"{step:g} s" if step < TWO_MINUTES_S else f"{step / 60.0:.3g} min"
+    return f"Arrivals, highest {named}", rate_of(max(rates), step, every, looked_at=len(rates))
+
+
+def _row(
+    key: str, label: str, unit: str, planned: float | None, measured: Measured, foreign: str, *, ratio: bool = False
+) -> TrafficRow:
+    value, difference = measured.interval.value, None
+    if planned is not None and value is not None:
+        difference = value - planned if ratio else value / planned - 1.0
+    reason = foreign or measured.weak
+    if planned is None and value is not None:
+        reason = reason or "the plan states a peak only"
+    judged = planned is not None and not reason
+    expected = tolerated(planned or 0.0, ratio=ratio)
+    return TrafficRow(
+        key=key,
+        label=label,
+        unit=unit,
+        planned=planned,
+        measured=measured.interval,
+        count=measured.count,
+        difference=difference,
+        verdict=verdict(expected, measured.interval) if judged else "cannot_judge",
+        reason=reason,
+    )
+
+
+MISSING_FOR = {"arrivals_rps_peak": "arrivals_rps"}
+
+
+def _with_missing(row: TrafficRow, observed: Observation) -> TrafficRow:
+    """The row with the collector's reason where there is no value."""
+    if row.measured.value is not None or row.reason:
+        return row
+    quantity = MISSING_FOR.get(row.key, row.key.split(".")[0])
+    told = next((m.reason for m in observed.missing if m.quantity == quantity), "nothing was measured")
+    return row.model_copy(update={"reason": told, "verdict": "cannot_judge"})
+
+
+def length_variation(observed: Observation) -> float:
+    """Squared coefficient of variation of the output length; 1 where the histogram does not say."""
+    found = variation(observed.distribution("output_tokens").buckets)
+    return 1.0 if found is None else found
+
+
+def in_words(rows: tuple[TrafficRow, ...]) -> str:
+    """The traffic in half a sentence: what differs from the plan, by how much."""
+    named = {
+        "arrivals_rps_peak": "load",
+        "input_tokens.mean": "prompts",
+        "output_tokens.mean": "outputs",
+        "prefix_hit_ratio": "prefix hit rate",
+    }
+    told, equal = [], []
+    for row in (r for r in rows if r.key in named):
+        if row.verdict in ("higher", "lower") and row.difference is not None:
+            size = abs(row.difference)
+            by = f"{size * 100:.0f} points" if row.key == "prefix_hit_ratio" else f"{size * 100:.0f} %"
+            how = {"input_tokens.mean": ("longer", "shorter"), "output_tokens.mean": ("longer", "shorter")}.get(
+                row.key, ("above plan", "below plan")
+            )
+            told.append(f"{named[row.key]} {by} {how[row.verdict == 'lower']}")
+        elif row.verdict == "within":
+            equal.append(named[row.key])
+    if not told and not equal:
+        return ""
+    as_planned = f"{_and(equal)} as planned (within {TOLERANCE * 100:.0f} %)" if equal else ""
+    return "; ".join(part for part in (_and(told), as_planned) if part)
+
+
+def _and(parts: list[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}" if parts else ""

@@ -1,0 +1,38 @@
+"""When a measured value agrees with a planned or predicted one."""
+
+from __future__ import annotations
+
+import math
+
+from reality.result import Interval, Verdict
+
+TOLERANCE = 0.10
+"""Relative difference from a plan that counts as agreement where the plan is one number: a tenth of the load or length
+moves the number of GPUs by about one in ten, less than the 80 % interval of a plan."""
+
+RATIO_TOLERANCE = 0.05
+"""The same for a share between 0 and 1, absolute."""
+
+
+def verdict(expected: Interval, measured: Interval) -> Verdict:
+    """higher or lower when the intervals do not meet; an end that is None is open."""
+    if measured.value is None or (expected.value is None and expected.low is None and expected.high is None):
+        return "cannot_judge"
+    low, high = _ends(measured)
+    least, most = _ends(expected)
+    if low > most:
+        return "higher"
+    return "lower" if high < least else "within"
+
+
+def _ends(interval: Interval) -> tuple[float, float]:
+    return (
+        -math.inf if interval.low is None else interval.low,
+        math.inf if interval.high is None else interval.high,
+    )
+
+
+def tolerated(value: float, *, ratio: bool = False) -> Interval:
+    """What counts as agreement with one number: +- 10 %, of a share +- 5 percentage points."""
+    room = RATIO_TOLERANCE if ratio else TOLERANCE * abs(value)
+    return Interval(value=value, low=value - room, high=value + room)

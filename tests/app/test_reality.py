@@ -1,0 +1,125 @@
+"""Plan vs reality as a viewer sees it: the demo, another scenario, a file, a source that is down."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+import yaml
+from streamlit.testing.v1 import AppTest
+
+from tests.app.pages_text import answer, problems
+from tests.collectors.servers import Pages, free_port, recording, serving
+
+PAGE = "pages/reality.py"
+DEMO = Path(__file__).parents[2] / "reality" / "data" / "demo_scenario.yaml"
+
+
+def opened(app: AppTest) -> AppTest:
+    return settled(app.switch_page(PAGE).run())
+
+
+def settled(app: AppTest) -> AppTest:
+    """Run on while the source is being read: pages do not wait for one."""
+    for _ in range(40):
+        if not any("hourglass" in (info.icon or "") for info in app.info):
+            return app
+        app.run()
+    raise AssertionError("The source was never read.")
+
+
+@pytest.fixture
+def sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("LIVE_SOURCES", str(tmp_path))
+    return tmp_path
+
+
+@pytest.fixture
+def app(sources: Path) -> AppTest:
+    return AppTest.from_file(str(Path(__file__).parents[2] / "app.py"), default_timeout=90).run()
+
+
+def write_source(folder: Path, **raw: object) -> None:
+    (folder / "mine.yaml").write_text(yaml.safe_dump({"schema_version": 1, "name": "mine", **raw}))
+
+
+def columns(app: AppTest, column: str):
+    return next(d.value for d in app.dataframe if column in d.value.columns)
+
+
+def test_the_demo_is_compared_with_its_own_plan(app: AppTest) -> None:
+    page = opened(app)
+    assert not page.exception
+    assert page.segmented_control(key="scenario_from").value == "Plan of the demo"
+    assert "Demo deployment as planned" in page.markdown[0].value
+    assert answer(page)
+    traffic = columns(page, "Planned")
+    assert traffic["Quantity"].tolist()[0].startswith("Arrivals, highest")
+    assert set(traffic["Verdict"]) <= {"as expected", "higher", "lower", "cannot judge"}
+    assert next(m.value for m in page.metric if m.label == "GPUs") == "8 of 8"
+    page.segmented_control(key="reality_view").set_value("Table").run()
+    table = columns(page, "Predicted, 80 %")
+    assert "TTFT at the server, p95" in table["Quantity"].tolist()
+    assert any("vllm:time_to_first_token_seconds" in query for query in table["Read from"])
+
+
+def test_the_scenario_on_size_is_another_deployment(app: AppTest) -> None:
+    page = opened(app)
+    page.segmented_control(key="scenario_from").set_value("Scenario on Size").run()
+    assert not page.exception
+    assert answer(page).startswith("No verdict: this is not the planned deployment. Another engine runs: vLLM")
+    assert set(columns(page, "Planned")["Verdict"]) == {"cannot judge"}
+    assert next(m.value for m in page.metric if m.label == "As expected") == "unknown"
+
+
+def test_a_scenario_file_is_read_or_its_faults_are_said(app: AppTest) -> None:
+    page = opened(app)
+    page.segmented_control(key="scenario_from").set_value("Scenario file").run()
+    assert answer(page) == "", "nothing is compared before there is a file"
+    upload = page.file_uploader(key="scenario_file")
+    settled(upload.set_value([("plan.yaml", DEMO.read_bytes(), "application/yaml")]).run())
+    assert answer(page)
+    assert "No verdict: this is not" not in answer(page)
+    upload = page.file_uploader(key="scenario_file")
+    upload.set_value([("plan.yaml", b"model: nobody/none\nmodle: 1", "application/yaml")]).run()
+    assert any("modle: unknown key. Did you mean model?" in text for text in problems(page))
+    upload = page.file_uploader(key="scenario_file")
+    upload.set_value([("plan.yaml", b"model: nobody/none\nworkload: {input_tokens: 1, output_tokens: 1, peak_rps: 1}",
+                       "application/yaml")]).run()  # fmt: skip
+    settled(page)
+    assert any("Unknown model" in text for text in problems(page))
+    assert not page.exception
+
+
+def test_a_source_that_is_down_is_one_answer_without_numbers(sources: Path, app: AppTest) -> None:
+    write_source(sources, prometheus={"url": f"http://127.0.0.1:{free_port()}", "timeout_s": 1})
+    page = opened(app)
+    assert not page.exception
+    assert page.selectbox(key="source").value == "mine"
+    assert answer(page).startswith("No verdict: mine cannot be reached.")
+    assert columns(page, "Planned")["Measured"].isna().all()
+    values = {m.label: m.value for m in page.metric}
+    assert (values["Load, requests/s"], values["Replicas"]) == ("unknown", "unknown")
+
+
+def test_a_name_that_says_nothing_can_be_stated(sources: Path, app: AppTest) -> None:
+    with serving(Pages({"/metrics": recording("vllm_rate4").replace("tiny-llama", "chat")})) as server:
+        where = {"targets": [f"{server.url}/metrics"], "interval_s": 0.5, "store": "ring.sqlite"}
+        write_source(sources, scrape=where)
+        page = opened(app)
+        assert "“chat” is served, which is not known to be" in answer(page)
+        page.toggle(key="served_as_toggle").set_value(True).run()
+        assert "is not known to be" not in answer(page)
+        page.toggle(key="served_as_toggle").set_value(False).run()
+        assert "is not known to be" in answer(page)
+    assert not page.exception
+
+
+def test_a_moment_in_the_past_without_data_is_said(app: AppTest) -> None:
+    page = opened(app)
+    past = datetime.now(UTC).replace(tzinfo=None) - timedelta(days=30)
+    page.datetime_input(key="until").set_value(past).run()
+    settled(page)
+    assert not page.exception
+    assert answer(page).startswith("No verdict: Demo deployment has no data.")

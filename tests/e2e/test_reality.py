@@ -1,0 +1,67 @@
+"""Plan vs reality in a real browser: the demo against its plan, another window, another scenario, the table."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from urllib.parse import parse_qs, urlparse
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.e2e.browser import settle
+from tests.e2e.conftest import OpenPage
+from tests.e2e.test_benchmarks import SIDEWAYS, picture
+
+DEMO = Path(__file__).parents[2] / "reality" / "data" / "demo_scenario.yaml"
+
+
+def choose(page: Page, option: str) -> None:
+    """Choose a segment by its label."""
+    page.get_by_test_id("stButtonGroup").get_by_text(option, exact=True).click()
+    settle(page)
+
+
+def compared(page: Page) -> None:
+    """Wait until the source has answered."""
+    expect(page.get_by_test_id("stMain")).to_contain_text("What the traffic is", timeout=60_000)
+    settle(page)
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (1440, "dark"), (390, "light")])
+def test_the_demo_against_its_plan(open_page: OpenPage, tmp_path: Path, width: int, scheme: str) -> None:
+    page = open_page("reality", width=width, height=900, scheme=scheme)
+    compared(page)
+    main = page.get_by_test_id("stMain")
+    expect(main).to_contain_text("Demo deployment as planned against Demo deployment, 1 h until")
+    expect(main.locator("h2").first).to_contain_text(re.compile("Load|Prompts|No verdict"))
+    expect(page.get_by_test_id("stPlotlyChart")).to_be_visible()
+    picture(page, tmp_path / f"reality-{width}-{scheme}.png")
+    assert page.evaluate(SIDEWAYS) <= 2
+    choose(page, "15 min")
+    compared(page)
+    expect(main).to_contain_text("15 min until")
+    assert parse_qs(urlparse(page.url).query)["window"] == ["15 min"]
+    choose(page, "Table")
+    expect(page.get_by_test_id("stDataFrame")).to_have_count(2)
+    expect(page.get_by_test_id("stPlotlyChart")).to_have_count(0)
+    picture(page, tmp_path / f"table-{width}-{scheme}.png")
+
+
+def test_from_another_scenario_to_a_file(open_page: OpenPage, tmp_path: Path) -> None:
+    page = open_page("reality?window=15+min")
+    compared(page)
+    main = page.get_by_test_id("stMain")
+    expect(main).to_contain_text("15 min until")
+    choose(page, "Scenario on Size")
+    compared(page)
+    expect(main.locator("h2").first).to_contain_text("No verdict: this is not the planned deployment.")
+    picture(page, tmp_path / "foreign.png")
+    choose(page, "Scenario file")
+    page.get_by_test_id("stFileUploader").locator("input[type=file]").set_input_files(str(DEMO))
+    settle(page)
+    compared(page)
+    expect(main.locator("h2").first).not_to_contain_text("not the planned deployment")
+    page.get_by_text("What this rests on").click()
+    expect(main).to_contain_text("Step times from roofline")
+    picture(page, tmp_path / "file.png")

@@ -1,0 +1,148 @@
+"""Deployments whose truth is known: observations made from the simulator itself, and from the demo."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import sizing
+from collectors.demo.feed import DemoFeed
+from collectors.deployed import Deployed, KvSettings, LoadOverTime
+from collectors.distribution import Distribution, distribution
+from collectors.observation import Observation, State, unknown_distributions, unknown_numbers, without_data
+from collectors.prometheus.answers import Bucket
+from collectors.vocabulary import engine_vocabularies
+from reality.compare import Planned, compare_source, planned_of
+from reality.result import Comparison
+from sizing.scenario.file import load_scenario
+from sizing.scenario.schema import Scenario
+from sizing.simulation.arrivals import Arrivals
+from sizing.simulation.drive import drive
+from sizing.simulation.fleet import Fleet
+from sizing.simulation.layout import BIN_RATIO, E2E, ITL, QUEUE, SMALLEST_S, TTFT
+from sizing.simulation.planned import as_replica, lengths_of
+from sizing.simulation.pool import Measurement
+
+NOW = 1_800_000_000.0
+HOUR = 3600.0
+DEMO_SCENARIO = Path(sizing.__file__).parents[1] / "reality" / "data" / "demo_scenario.yaml"
+TOKEN_EDGES = [m * 10.0**e for e in range(6) for m in (1, 2, 5)]
+SERVED = "meta-llama/Llama-3.3-70B-Instruct"
+PINNED = {
+    "gpus": ["h100_sxm"], "engines": ["vllm"], "precisions": ["fp8"], "kv_precisions": ["fp16"], "tp": [2],
+}  # fmt: skip
+
+
+def scenario(**workload: Any) -> Scenario:
+    asked = {"input_tokens": {"p50": 1500, "p95": 3500}, "output_tokens": {"p50": 200, "p95": 600}, "peak_rps": 12.0}
+    return Scenario.model_validate({
+        "name": "test", "model": SERVED, "workload": asked | workload, "limits": {"ttft_ms": 2000, "itl_ms": 80},
+        "deployment": PINNED,
+    })  # fmt: skip
+
+
+def planned(asked: Scenario) -> Planned:
+    return planned_of(asked, sizing.plan(asked))
+
+
+def deployed(*, model: str = SERVED, product: str = "NVIDIA H100 80GB HBM3", by: str = "pod", **more: Any) -> Deployed:
+    kv = (KvSettings(block_tokens=16, blocks=12_544, cache_type="auto", engines=4),)
+    return Deployed(**{"models": (model,), "gpu_products": (product,), "gpus_by": by, "kv": kv} | more)
+
+
+def observation(
+    numbers: dict[str, float | None] | None = None,
+    distributions: dict[str, Distribution] | None = None,
+    **more: Any,
+) -> Observation:
+    return Observation(**{
+        "name": "truth", "state": State.OK, "at_s": NOW, "window_s": HOUR, "scrape_interval_s": 15.0, "engine": "vllm",
+        "numbers": unknown_numbers() | (numbers or {}),
+        "distributions": unknown_distributions() | (distributions or {}),
+    } | more)  # fmt: skip
+
+
+def silent(state: State, reason: str = "It is silent.") -> Observation:
+    return without_data(name="truth", state=state, reasons=(reason,), at_s=NOW, window_s=HOUR)
+
+
+def in_buckets(values: np.ndarray, weights: np.ndarray, edges: Sequence[float]) -> Distribution:
+    """What a server's histogram would show of these values."""
+    bounds = [0.0, *edges, np.inf]
+    place = np.searchsorted(np.asarray(edges), values, side="left")
+    counts = np.bincount(place, weights=weights, minlength=len(edges) + 1)
+    buckets = [Bucket(low=a, high=b, count=float(c)) for a, b, c in zip(bounds[:-1], bounds[1:], counts, strict=True)]
+    total = float(weights.sum())
+    return distribution(buckets, rate_sum=float((values * weights).sum()), rate_count=total, window_s=1.0, scale=1.0)
+
+
+def simulated_truth(
+    asked: Scenario, *, rps: float, replicas: int, seed: int = 7, slower: float = 1.0, window_s: float = HOUR
+) -> tuple[Observation, Deployed]:
+    """An hour of the planned deployment as its metrics would show it; ``slower`` times the plan's step times.
+
+    Requests come and are drawn as in the scenario, from another seed than the prediction uses.
+    """
+    ready = planned(asked)
+    assert ready.row is not None
+    one = as_replica(ready.question, ready.row)
+    replica = replace(one, grid=one.grid.scaled(slower))
+    lengths = lengths_of(ready.question)
+    drawn = lengths.sample(tuple(np.random.default_rng(seed + i) for i in range(3)), 20_000)
+    fleet, rate = Fleet(replicas=(replica,)), rps / replicas
+    expected = round(rate * window_s)
+    outcome = drive(fleet, Arrivals(rate_rps=rate).stream(lengths, window_s, seed), Measurement(
+        expected=expected, horizon_s=window_s, warm_up=expected // 20))  # fmt: skip
+    buckets = engine_vocabularies()["vllm"].buckets
+    middles = np.concatenate(
+        [[SMALLEST_S / 2], SMALLEST_S * BIN_RATIO ** (np.arange(outcome.histogram.shape[2] - 1) + 0.5)]
+    )
+    found = {}
+    for name, metric, edges in (
+        ("ttft_ms", TTFT, "ttft"), ("tpot_ms", ITL, "itl"), ("e2e_ms", E2E, "e2e"), ("queue_ms", QUEUE, "e2e"),
+    ):  # fmt: skip
+        counts = outcome.histogram[:, metric].sum(axis=0).astype(float) * replicas
+        found[name] = in_buckets(middles * 1e3, counts, [edge * 1e3 for edge in buckets[edges]])
+    weights = np.full(drawn.shape[1], rps * window_s / drawn.shape[1])
+    found["input_tokens"] = in_buckets(drawn[0], weights, TOKEN_EDGES)
+    found["output_tokens"] = in_buckets(drawn[1], weights, TOKEN_EDGES)
+    first, last = found["ttft_ms"].mean, found["e2e_ms"].mean
+    assert first is not None
+    assert last is not None
+    tokens = outcome.generated_tokens / outcome.finished
+    found["itl_ms"] = Distribution(mean=(last - first) / (tokens - 1), count=outcome.generated_tokens * replicas)
+    queue = found["queue_ms"].mean
+    assert queue is not None
+    numbers: dict[str, float | None] = {
+        "arrivals_rps": rps, "finished_rps": rps, "generation_tokens_per_s": rps * float(drawn[1].mean()),
+        "running": rps * (last - queue) / 1e3, "replicas": float(replicas), "replicas_lost": 0.0,
+        "gpus": float(ready.row.gpus * replicas), "prefix_hit_ratio": float(drawn[2].sum() / drawn[0].sum()),
+        "kv_capacity_tokens": one.kv_tokens,
+        "kv_usage": float(outcome.column("kv_s").sum()) / outcome.horizon_s,
+    }  # fmt: skip
+    load = LoadOverTime(step_s=120.0, rps=(rps,) * 30)
+    return observation(numbers, found, window_s=window_s), deployed(load=load)
+
+
+@cache
+def demo_plan() -> tuple[Scenario, sizing.result.Plan]:
+    asked = load_scenario(DEMO_SCENARIO)
+    return asked, sizing.plan(asked)
+
+
+@cache
+def demo(hour: float, hours: float = 0.3, window_s: float | None = None, replicas: int = 4) -> Comparison:
+    """The demo at an hour of its day against what was planned for it."""
+    feed = DemoFeed(hours=hours, second_of_day=hour * HOUR, clock=lambda: NOW, replicas=replicas)
+    asked, plan = demo_plan()
+    source = feed.source(window_s or hours * HOUR)
+    return compare_source(asked, source, backend=feed.backend, clock=lambda: NOW, plan=plan)
+
+
+def verdicts(found: Comparison) -> dict[str, str]:
+    return {row.key: row.verdict for row in (*found.traffic, *found.performance)}

@@ -1,0 +1,135 @@
+"""The page below its guard: what is compared, then the comparison, which waits for a slow source by itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from collectors.deployed import SILENT, Deployed, read_deployment
+from collectors.observation import Observation
+from reality.result import Comparison
+from sizing.errors import SizingError
+from sizing.scenario.schema import Scenario
+from ui import shell, sources
+from ui.cached import plan_of
+from ui.format import as_markdown
+from ui.reality.moment import Window, draw_window
+from ui.reality.results import draw_results
+from ui.reality.scenario import draw_scenario
+from ui.sources.picker import Picked
+
+LOOK_EVERY_S = 1.0
+READINGS_PER_WINDOW = 60.0
+SERVED_AS = "served_as_planned"
+MAX_COMPARISONS = 128
+
+
+@dataclass(frozen=True, kw_only=True)
+class Read:
+    """What was read of a deployment at one moment."""
+
+    observed: Observation
+    deployed: Deployed
+
+
+def draw() -> None:
+    """Source, scenario and window on top; below, the comparison."""
+    top = shell.header("Plan vs reality")
+    picked = sources.pick()
+    which, when = st.columns([2, 3], gap="medium")
+    with which:
+        scenario = draw_scenario(picked)
+    with when:
+        window = draw_window()
+    if scenario is None:
+        return
+    with top:
+        shell.chip(scenario.name)
+    waiting = picked.pending or _waits(_asked(picked, window))
+    every = LOOK_EVERY_S if waiting else _every(window) if window.end_s is None else None
+    st.fragment(_body, run_every=every)(picked, scenario, window, waiting=waiting)
+
+
+def _asked(picked: Picked, window: Window) -> sources.Answer[Read]:
+    """The deployment over the window: read once per sixtieth of the window for all viewers."""
+    span, end = window.span_s, window.end_s
+
+    return sources.asked(
+        picked.known, f"deployment {span}",
+        lambda backend, source: Read(**dict(zip(
+            ("observed", "deployed"), read_deployment(source, at_s=end, window_s=span, backend=backend), strict=True
+        ))),
+        end_s=end, every_s=_every(window),
+        why_bad=lambda read: " ".join(read.observed.reasons) if read.observed.state in SILENT else "",
+    )
+
+
+def _every(window: Window) -> float:
+    """Seconds between two readings of a window that ends now."""
+    return max(sources.REFRESH_S, window.span_s / READINGS_PER_WINDOW)
+
+
+def _waits(told: sources.Answer[Read]) -> bool:
+    return told.pending and told.newest is None and told.good is None
+
+
+def _body(picked: Picked, scenario: Scenario, window: Window, *, waiting: bool) -> None:
+    if picked.pending:
+        if not sources.deployments_of(picked.known).pending:
+            st.rerun()
+        st.info("Asking the source which deployments it has.", icon=":material/hourglass_top:")
+        return
+    told = _asked(picked, window)
+    if _waits(told):
+        st.info(f"Reading {as_markdown(picked.title)}. The comparison appears when the source has answered.",
+                icon=":material/hourglass_top:")
+        return
+    if waiting:
+        st.rerun()
+    read = told.good or told.newest
+    if read is None:
+        st.error(f"No verdict: the source cannot be read. {as_markdown(told.problem)}", icon=":material/cloud_off:")
+        return
+    if told.late:
+        st.warning(f"The newest reading failed: {as_markdown(told.problem)} Below is the last good one.",
+                   icon=":material/history:")
+    _compared(picked, scenario, window, read)
+
+
+def _compared(picked: Picked, scenario: Scenario, window: Window, read: Read) -> None:
+    names = read.deployed.models
+    held = st.session_state.get(SERVED_AS)
+    served_as = held if held in names else ""
+    try:
+        with st.spinner("Predicting for the observed traffic", show_time=False):
+            found = comparison(scenario.model_dump_json(), picked.known.key, window.span_s, read.observed.at_s,
+                               served_as, _read=read)
+    except SizingError as error:
+        for problem in str(error).splitlines():
+            st.error(as_markdown(problem), icon=":material/error:")
+        return
+    draw_results(found, dark=st.context.theme.type == "dark")
+    if found.unmatched_name or served_as:
+        name = found.unmatched_name or served_as
+        st.toggle(f"“{as_markdown(name)}” is the planned model under a name of its own", value=bool(served_as),
+                  key="served_as_toggle", on_change=_state_name, args=(name,),
+                  help="Names that say nothing about the model cannot be checked: you state it.")
+
+
+def _state_name(name: str) -> None:
+    if st.session_state.get("served_as_toggle"):
+        st.session_state[SERVED_AS] = name
+    else:
+        st.session_state.pop(SERVED_AS, None)
+
+
+@st.cache_resource(max_entries=MAX_COMPARISONS, ttl="1h", show_spinner=False)
+def comparison(
+    scenario_json: str, source_key: str, window_s: float, at_s: float, served_as: str, *, _read: Read
+) -> Comparison:
+    """The comparison of a scenario with one reading, shared by all who look at both. Raises SizingError."""
+    from reality.compare import compare, planned_of  # the simulator's compiler would slow down the start of every page
+
+    planned = planned_of(Scenario.model_validate_json(scenario_json), plan_of(scenario_json))
+    return compare(planned, _read.observed, _read.deployed, served_as=served_as)

@@ -1,0 +1,132 @@
+"""A comparison on the page: sentence, reasons, figures, traffic, intervals, and what it rests on."""
+
+from __future__ import annotations
+
+import re
+
+import streamlit as st
+
+from reality.answer import range_of, shown
+from reality.result import Comparison, PerformanceRow
+from ui.figures.verdicts import build_verdicts, drawn, performance_table, traffic_table, verdicts_alt_text
+from ui.format import UNKNOWN, as_markdown, count, significant
+
+CHART, TABLE = "Chart", "Table"
+STATES = {
+    "ok": ("Data complete", ":material/check_circle:", "green"),
+    "partial": ("Data partial", ":material/rule:", "orange"),
+    "saturated": ("Saturated", ":material/speed:", "red"), "stale": ("Stale", ":material/schedule:", "orange"),
+    "no_data": ("No data", ":material/block:", "gray"), "unreachable": ("Unreachable", ":material/cloud_off:", "red"),
+}  # fmt: skip
+"""Word, icon and colour of a state: never colour alone."""
+
+
+def draw_results(found: Comparison, *, dark: bool) -> None:
+    """Everything below the controls."""
+    with st.container(border=True, gap="small"):
+        word, icon, colour = STATES[found.state]
+        st.badge(word, icon=icon, color=colour)  # type: ignore[arg-type]
+        st.markdown(f"## {as_markdown(found.answer)}")
+        st.caption(
+            f"{as_markdown(found.scenario)} against {as_markdown(found.source)}, {_span(found.window_s)} until "
+            f"{found.at.replace('T', ' ').removesuffix('Z')} UTC."
+        )
+    for reason in found.reasons:
+        st.warning(as_markdown(reason), icon=":material/info:")
+    _figures(found)
+    st.subheader("What the traffic is", anchor=False)
+    st.dataframe(traffic_table(found.traffic), hide_index=True, key="reality_traffic", placeholder="",
+                 alt="Planned traffic beside the measured one")
+    st.subheader("What the plan's engine predicts for this traffic, and what is measured", anchor=False)
+    _intervals(found, dark=dark)
+    _grounds(found)
+    _downloads(found)
+
+
+def _figures(found: Comparison) -> None:
+    rows = {row.key: row for row in found.performance}
+    judged = [row for row in found.performance if row.verdict != "cannot_judge"]
+    inside = f"{sum(r.verdict == 'within' for r in judged)} of {len(judged)}" if judged else UNKNOWN
+    arrivals = next((r.measured.value for r in found.traffic if r.key == "arrivals_rps"), None)
+    figures = (
+        ("As expected", inside, "Quantities whose measured interval meets the predicted one."),
+        ("Load, requests/s", significant(arrivals), "Mean of the arrivals over the window."),
+        ("Limit, requests/s", significant(found.stable_rps),
+         "What the deployed replicas carry for ever at the observed lengths, by the plan's engine. An estimate."),
+        ("Replicas", _of(rows["replicas"]), "Replicas with data now, and those planned."),
+        ("GPUs", _of(rows["gpus"]), "GPUs joined to the deployment, and those planned."),
+    )
+    with st.grid(5, min_column_width=150, gap="small", border=True):
+        for title, value, help_text in figures:
+            st.metric(title, value, help=help_text)
+
+
+def _of(row: PerformanceRow) -> str:
+    planned = count(row.predicted.value) if row.predicted.value is not None else UNKNOWN
+    return UNKNOWN if row.measured.value is None else f"{count(row.measured.value)} of {planned}"
+
+
+def _intervals(found: Comparison, *, dark: bool) -> None:
+    view = st.segmented_control("View", [CHART, TABLE], default=CHART, required=True, key="reality_view",
+                                label_visibility="collapsed", bind="query-params", help="The same numbers.")
+    if view == TABLE:
+        st.dataframe(performance_table(found), hide_index=True, key="reality_performance", placeholder="",
+                     height="content",
+                     alt="Predicted and measured values with verdicts",
+                     column_config={"Requests": st.column_config.NumberColumn(format="localized")})
+        return
+    st.plotly_chart(build_verdicts(found.performance, dark=dark), key="reality_chart", alt=verdicts_alt_text(found),
+                    config={"displaylogo": False})
+    st.caption("Band: 80 % interval of the prediction. Point: measured, its bar the interval of the histogram bucket "
+               "and of the number of requests. TPOT is the mean gap of a request; the percentiles are over requests.")
+    _without_picture(found)
+
+
+def _without_picture(found: Comparison) -> None:
+    """Rows that no chart can show, each with its reason: unknown is not 0."""
+    shown_rows = drawn(found.performance)
+    missing = [r for r in found.performance if r not in shown_rows]
+    if not missing:
+        return
+    with st.expander(f"{len(missing)} quantities without a point", icon=":material/visibility_off:"):
+        st.markdown("\n".join(
+            f"- {as_markdown(r.label)}: measured {as_markdown(shown(r.measured.value, r.unit))}, predicted "
+            f"{as_markdown(range_of(r.predicted, r.unit))}. {as_markdown(_sentence(r.reason))}" for r in missing
+        ))
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') or not text else '.'}"
+
+
+def _grounds(found: Comparison) -> None:
+    with st.expander("What this rests on", icon=":material/foundation:"):
+        seen = found.deployed
+        told = [
+            f"Planned: {found.planned_deployment or UNKNOWN}.",
+            f"Deployed: {', '.join(seen.models) or 'model unknown'}, engine {seen.engine or UNKNOWN}, "
+            f"{', '.join(seen.gpu_products) or 'GPU type unknown'}.",
+            *found.assumptions,
+            *([f"Step times from {found.step_times}; {count(found.requests)} requests simulated."]
+              if found.step_times else []),
+            *found.notes,
+        ]
+        st.markdown("\n".join(f"- {as_markdown(text)}" for text in told))
+
+
+def _downloads(found: Comparison) -> None:
+    stem = re.sub(r"[^a-z0-9]+", "-", f"{found.scenario} {found.at}".lower()).strip("-")[:80] or "comparison"
+    with st.container(horizontal=True):
+        st.download_button("Comparison (JSON)", lambda: found.model_dump_json(indent=2), f"{stem}.json",
+                           "application/json", key="reality_json", on_click="ignore", icon=":material/data_object:",
+                           help="As python -m reality compare --json prints it.")
+        st.download_button("Predicted and measured (CSV)", lambda: performance_table(found).to_csv(index=False),
+                           f"{stem}.csv", "text/csv", key="reality_csv", on_click="ignore", icon=":material/table:",
+                           help="One quantity a row, with the PromQL it was read from.")
+
+
+def _span(seconds: float) -> str:
+    for unit, size in (("days", 86_400.0), ("h", 3600.0), ("min", 60.0)):
+        if seconds >= size * (2 if unit == "days" else 1):
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds:.0f} s"
