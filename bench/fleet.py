@@ -1,22 +1,14 @@
-"""A day of a large fleet in a Prometheus data directory: pages as real exporters write them, thousands of times over."""
+"""A day of a large fleet in a Prometheus data directory: pages as real exporters write them, thousands of times."""
 
 from __future__ import annotations
 
-import contextlib
-import json
-import shutil
-import socket
-import subprocess
-import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import requests
 from numpy.typing import NDArray
 
-from bench.tsdb import Curve, Pairs, curve, sorted_series, write_block
+from bench.tsdb import Curve, curve, sorted_series, write_block
 from collectors.scrape.text import PageSample, read_page
 
 RECORDINGS = Path(__file__).parents[1] / "tests" / "collectors" / "recordings"
@@ -149,36 +141,3 @@ def _device(i: int, fleet: Fleet) -> dict[str, str]:
         "container": "vllm",
         "pod": f"llama-70b-{i * fleet.replicas // fleet.gpus:05}",
     }
-
-
-@contextlib.contextmanager
-def prometheus(data: Path) -> Iterator[tuple[str, int]]:
-    """A Prometheus that answers from a data directory: its address and process id."""
-    program = shutil.which("prometheus")
-    if program is None:
-        raise SystemExit("This benchmark needs Prometheus: apt-get install prometheus, or brew install prometheus.")
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        port = int(sock.getsockname()[1])
-    config = data.parent / "prometheus.yml"
-    config.write_text(json.dumps({"global": {"scrape_interval": "60s"}}))
-    flags = {
-        "config.file": config,
-        "storage.tsdb.path": data,
-        "web.listen-address": f"127.0.0.1:{port}",
-        "storage.tsdb.retention.time": "60d",
-    }
-    with (data.parent / "prometheus.log").open("wb") as log:
-        command = [program, *(f"--{key}={value}" for key, value in flags.items())]
-        process = subprocess.Popen(command, stdout=log, stderr=log)
-    url = f"http://127.0.0.1:{port}"
-    try:
-        for _ in range(1200):
-            with contextlib.suppress(requests.RequestException):
-                if requests.get(f"{url}/-/ready", timeout=1).ok:
-                    break
-            time.sleep(0.1)
-        yield url, process.pid
-    finally:
-        process.terminate()
-        process.wait(timeout=60)

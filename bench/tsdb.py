@@ -1,7 +1,7 @@
 """Blocks of a Prometheus data directory, written directly: a day of a million series in a minute.
 
-``promtool tsdb create-blocks-from openmetrics`` would need 150 GB of text for it. Formats: tsdb/docs/format/index.md and
-chunks.md of Prometheus 2.42. tests/test_bench_collectors.py has a real Prometheus read what is written here.
+``promtool tsdb create-blocks-from openmetrics`` would need 150 GB of text for it. Formats: tsdb/docs/format/index.md
+and chunks.md of Prometheus 2.42. tests/test_bench_collectors.py has a real Prometheus read what is written here.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def _crc(data: NDArray[np.uint8], table: NDArray[np.uint32]) -> int:
     crc = np.uint32(0xFFFFFFFF)
     for byte in data:
         crc = table[(crc ^ byte) & np.uint32(0xFF)] ^ (crc >> np.uint32(8))
-    return crc ^ np.uint32(0xFFFFFFFF)
+    return int(crc ^ np.uint32(0xFFFFFFFF))
 
 
 def crc32c(data: bytes) -> bytes:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+import math
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
+from itertools import accumulate
+from statistics import NormalDist
 
 import numpy as np
 
 from collectors.demo.queue import BLOCK_TOKENS, KV_TOKENS, MAX_SEQUENCES, Outcome, ReplicaState
+from collectors.scrape.text import PageSample
 from collectors.vocabulary import engine_vocabularies
 
 MODEL = "demo/Llama-3.3-70B-Instruct-FP8"
@@ -32,24 +37,43 @@ COUNTERS = (
     "prefix_cache_hits_total",
 )
 ITL_SPREAD = 0.18
-HANDLER = 'handler="/v1/chat/completions",method="POST"'
+# The middle of each twelfth of a lognormal with mean 1: how the gaps of one second lie around their mean.
+ITL_FACTORS = tuple(math.exp(NormalDist(-(ITL_SPREAD**2) / 2, ITL_SPREAD).inv_cdf((i + 0.5) / 12)) for i in range(12))
+
+Labels = tuple[tuple[str, str], ...]
+Row = tuple[str, Labels, float]
+Family = tuple[str, str, list[Row]]
+"""Name, type, and rows of series name, sorted labels and value."""
 
 
 class Histogram:
-    """Counts per bucket, and the sum."""
+    """Counts per bucket, and the sum. Observations are sorted into buckets when somebody looks: many at once."""
 
     def __init__(self, edges: tuple[float, ...]) -> None:
         self.edges = edges
-        self.counts = [0] * (len(edges) + 1)
         self.sum = 0.0
+        self._sorted = np.zeros(len(edges) + 1)
+        self._values: list[float] = []
+        self._times: list[int] = []
 
     def add(self, value: float, times: int = 1) -> None:
         """Observe ``value`` some times."""
-        self.counts[bisect_left(self.edges, value)] += times
+        self._values.append(value)
+        self._times.append(times)
         self.sum += value * times
 
     @property
-    def count(self) -> int:
+    def counts(self) -> list[float]:
+        """Observations in each bucket so far."""
+        if self._values:
+            places = np.searchsorted(self.edges, self._values)
+            self._sorted += np.bincount(places, self._times, len(self._sorted))
+            self._values, self._times = [], []
+        counts: list[float] = self._sorted.tolist()
+        return counts
+
+    @property
+    def count(self) -> float:
         """Observations so far."""
         return sum(self.counts)
 
@@ -80,10 +104,10 @@ class Replica:
         for value in out.ttft_s:
             seen["time_to_first_token_seconds"].add(value)
         if out.tokens:
-            values = out.itl_s * np.exp(rng.normal(0.0, ITL_SPREAD, 12) - ITL_SPREAD**2 / 2)
-            shares = rng.multinomial(out.tokens, np.full(12, 1 / 12))
-            for value, times in zip(values, shares, strict=True):
-                seen["inter_token_latency_seconds"].add(float(value), int(times))
+            each, more = divmod(out.tokens, len(ITL_FACTORS))
+            first = int(rng.integers(len(ITL_FACTORS)))  # the remainder falls elsewhere every time
+            for i, factor in enumerate(ITL_FACTORS):
+                seen["inter_token_latency_seconds"].add(out.itl_s * factor, each + ((i + first) % 12 < more))
         counters["prompt_tokens_total"] += out.prompt_tokens
         counters["generation_tokens_total"] += out.tokens + len(out.ttft_s)
         counters["num_preemptions_total"] += out.preemptions
@@ -104,52 +128,91 @@ class Replica:
         if out.finished and rng.random() < 0.01 * len(out.finished):
             self.statuses["4xx"] = self.statuses.get("4xx", 0) + 1
 
+    def families(self) -> Iterator[Family]:
+        """What the metrics page shows, family by family."""
+        state, waiting = self.state, float(len(self.state.waiting))
+        own = self._labels
+        yield "process_start_time_seconds", "gauge", [("process_start_time_seconds", self._pod, self.started_s)]
+        for name, value in (
+            ("vllm:num_requests_running", float(state.count)),
+            ("vllm:num_requests_waiting", waiting),
+            ("vllm:kv_cache_usage_perc", min(1.0, state.kv_tokens() / KV_TOKENS)),
+        ):
+            yield name, "gauge", [(name, own, value)]
+        name = "vllm:num_requests_waiting_by_reason"
+        reasons = (("capacity", waiting), ("deferred", 0.0))
+        yield name, "gauge", [(name, _with(own, "reason", reason), number) for reason, number in reasons]
+        for counter, value in self.counters.items():
+            yield f"vllm:{counter}", "counter", [(f"vllm:{counter}", own, float(value))]
+        name = "vllm:request_success_total"
+        finished = [(name, _with(own, "finished_reason", reason), float(n)) for reason, n in self.finished.items()]
+        yield name, "counter", finished
+        for family, histogram in self.histograms.items():
+            yield f"vllm:{family}", "histogram", _histogram_rows(f"vllm:{family}", own, histogram)
+        yield "vllm:cache_config_info", "gauge", [("vllm:cache_config_info", _cache_config(self.pod), 1.0)]
+        name = "http_requests_total"
+        answered = [
+            (name, _with(_handled(self.pod), "status", status), float(n)) for status, n in self.statuses.items()
+        ]
+        yield name, "counter", answered
+
+    @property
+    def _pod(self) -> Labels:
+        return (("pod", self.pod),)
+
+    @property
+    def _labels(self) -> Labels:
+        return (("engine", "0"), ("model_name", MODEL), ("pod", self.pod))
+
+    def samples(self) -> list[PageSample]:
+        """The samples of the metrics page."""
+        return [PageSample(*row) for _, _, rows in self.families() for row in rows]
+
     def page(self) -> str:
         """The metrics page."""
-        own = f'engine="0",model_name="{MODEL}",pod="{self.pod}"'
-        state = self.state
-        waiting = len(state.waiting)
-        lines = [
-            "# TYPE process_start_time_seconds gauge",
-            f'process_start_time_seconds{{pod="{self.pod}"}} {self.started_s!r}',
-        ]
-        gauges: dict[str, float] = {
-            "num_requests_running": state.count,
-            "num_requests_waiting": waiting,
-            "kv_cache_usage_perc": min(1.0, state.kv_tokens() / KV_TOKENS),
-        }
-        for name, value in gauges.items():
-            lines += [f"# TYPE vllm:{name} gauge", f"vllm:{name}{{{own}}} {float(value)!r}"]
-        lines.append("# TYPE vllm:num_requests_waiting_by_reason gauge")
-        for reason, number in (("capacity", waiting), ("deferred", 0)):
-            lines.append(f'vllm:num_requests_waiting_by_reason{{{own},reason="{reason}"}} {float(number)!r}')
-        for name, value in self.counters.items():
-            lines += [f"# TYPE vllm:{name} counter", f"vllm:{name}{{{own}}} {float(value)!r}"]
-        lines.append("# TYPE vllm:request_success_total counter")
-        lines += [
-            f'vllm:request_success_total{{{own},finished_reason="{k}"}} {float(v)!r}' for k, v in self.finished.items()
-        ]
-        for name, histogram in self.histograms.items():
-            lines += _histogram_lines(f"vllm:{name}", own, histogram)
-        lines += ["# TYPE vllm:cache_config_info gauge", _cache_config(self.pod), "# TYPE http_requests_total counter"]
-        lines += [
-            f'http_requests_total{{{HANDLER},pod="{self.pod}",status="{k}"}} {float(v)!r}'
-            for k, v in self.statuses.items()
-        ]
-        return "\n".join(lines) + "\n"
+        return written(self.families())
 
 
-def _histogram_lines(name: str, labels: str, histogram: Histogram) -> list[str]:
-    lines = [f"# TYPE {name} histogram"]
-    total = 0
-    for edge, count in zip((*histogram.edges, float("inf")), histogram.counts, strict=True):
-        total += count
-        shown = "+Inf" if edge == float("inf") else repr(float(edge))
-        lines.append(f'{name}_bucket{{{labels},le="{shown}"}} {float(total)!r}')
-    return [*lines, f"{name}_count{{{labels}}} {float(total)!r}", f"{name}_sum{{{labels}}} {histogram.sum!r}"]
+def written(families: Iterable[Family]) -> str:
+    """A metrics page in the text format."""
+    lines = []
+    for name, kind, rows in families:
+        lines.append(f"# TYPE {name} {kind}")
+        lines += [f"{series_text(sample, labels)} {value!r}" for sample, labels, value in rows]
+    return "\n".join(lines) + "\n"
 
 
-def _cache_config(pod: str) -> str:
+@cache
+def series_text(name: str, labels: Labels) -> str:
+    """A series as a page writes it."""
+    inside = ",".join(f'{key}="{value}"' for key, value in labels)
+    return f"{name}{{{inside}}}"
+
+
+@cache
+def _with(labels: Labels, key: str, value: str) -> Labels:
+    return tuple(sorted((*labels, (key, value))))
+
+
+@cache
+def _edges(labels: Labels, edges: tuple[float, ...]) -> tuple[Labels, ...]:
+    return tuple(_with(labels, "le", "+Inf" if edge == float("inf") else repr(float(edge))) for edge in edges)
+
+
+def _histogram_rows(name: str, labels: Labels, histogram: Histogram) -> list[Row]:
+    bucket, edges = f"{name}_bucket", _edges(labels, (*histogram.edges, float("inf")))
+    totals = accumulate(histogram.counts, initial=0.0)
+    next(totals)
+    rows = [(bucket, edge, total) for edge, total in zip(edges, totals, strict=True)]
+    return [*rows, (f"{name}_count", labels, rows[-1][2]), (f"{name}_sum", labels, histogram.sum)]
+
+
+def _handled(pod: str) -> Labels:
+    return (("handler", "/v1/chat/completions"), ("method", "POST"), ("pod", pod))
+
+
+@cache
+def _cache_config(pod: str) -> Labels:
     blocks = KV_TOKENS // BLOCK_TOKENS
     labels = {
         "block_size": BLOCK_TOKENS,
@@ -163,5 +226,4 @@ def _cache_config(pod: str) -> str:
         "num_gpu_blocks": blocks,
         "pod": pod,
     }
-    inside = ",".join(f'{key}="{value}"' for key, value in labels.items())
-    return f"vllm:cache_config_info{{{inside}}} 1.0"
+    return tuple((key, str(value)) for key, value in labels.items())
