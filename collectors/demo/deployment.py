@@ -95,7 +95,7 @@ class Demo:
         replica.lost = lost
         if not lost:
             fresh = Replica(number=replica.number, started_s=self._now_s)
-            for name in ("started_s", "state", "counters", "histograms", "finished", "statuses", "last"):
+            for name in ("started_s", "state", "tally", "last"):
                 setattr(replica, name, getattr(fresh, name))
 
     def replica_samples(self, number: int) -> list[PageSample] | None:
