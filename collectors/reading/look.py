@@ -17,7 +17,7 @@ from collectors.vocabulary.expressions import MODEL_KEYS
 CLOCK_SKEW_S = 30.0
 FLEET_REPLICAS = 500
 """From here on a query touches so many series that answers are shared and only what is needed is asked for."""
-FLEET_MOMENT_S = 15.0
+FLEET_MOMENT_S = 30.0
 """A fleet is read at whole multiples of this: who asks within it asks about the same moment and shares the answers."""
 
 
