@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from bench.chain.recording import Recording
 from collectors.backend import Backend
 from collectors.counted import counted_between
@@ -15,6 +17,7 @@ from collectors.source import Source
 
 LATENCIES = ("ttft_ms", "tpot_ms", "e2e_ms")
 QUANTILES = ("p50", "p95", "p99")
+RANKS = (0.50, 0.95, 0.99)
 FINISHED_SHARE = 0.02
 MEAN_SHARE = 0.07
 HISTOGRAMS = {
@@ -28,14 +31,22 @@ View = dict[str, Any]
 
 
 def of_generator(result: Mapping[str, Any]) -> View:
-    """The result file of vLLM's load generator."""
+    """The detailed result file of vLLM's load generator.
+
+    A quantile is the request of that rank, as a histogram counts; interpolated between two requests, as the generator
+    itself prints it, it may fall into the bucket below.
+    """
     names = {"ttft_ms": "ttft", "tpot_ms": "tpot", "e2e_ms": "e2el"}
+    ttft = 1000 * np.array(result["ttfts"])
+    decode = 1000 * np.array([sum(gaps) for gaps in result["itls"]])
+    requests = {"ttft_ms": ttft, "tpot_ms": decode / (np.array(result["output_lens"]) - 1), "e2e_ms": ttft + decode}
+    ranked = {key: np.quantile(values, RANKS, method="inverted_cdf").tolist() for key, values in requests.items()}
     return {
         "finished": result["completed"],
         "prompt_tokens": result["total_input_tokens"],
         "generation_tokens": result["total_output_tokens"],
         **{
-            key: {"mean": result[f"mean_{name}_ms"], **{q: result[f"{q}_{name}_ms"] for q in QUANTILES}}
+            key: {"mean": result[f"mean_{name}_ms"], **dict(zip(QUANTILES, ranked[key], strict=True))}
             for key, name in names.items()
         },
     }

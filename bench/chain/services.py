@@ -106,7 +106,7 @@ def send(folder: Path, url: str, load: Load) -> dict[str, Any]:
         "result-dir": str(folder),
         "result-filename": "generator.json",
     }
-    command = [str(folder / "venv/bin/vllm"), "bench", "serve", "--ignore-eos", "--save-result"]
+    command = [str(folder / "venv/bin/vllm"), "bench", "serve", "--ignore-eos", "--save-result", "--save-detailed"]
     command += [part for key, value in options.items() for part in (f"--{key}", str(value))]
     done = subprocess.run(command, env=_environment(folder), cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode:
