@@ -145,7 +145,7 @@ class Replica:
     @property
     def pod(self) -> str:
         """Name of its pod."""
-        return f"demo-{self.number}"
+        return pod_name(self.number)
 
     def record(self, out: Outcome, *, cache_hits: float, rng: np.random.Generator) -> None:
         """Count what happened in one step."""
@@ -233,6 +233,11 @@ def _histogram_rows(name: str, labels: Labels, histogram: Histogram) -> list[Row
 
 def _handled(pod: str) -> Labels:
     return (("handler", "/v1/chat/completions"), ("method", "POST"), ("pod", pod))
+
+
+def pod_name(number: int) -> str:
+    """The pod of a replica."""
+    return f"demo-{number}"
 
 
 @cache
