@@ -3,6 +3,7 @@
 #   make run      the dashboard on http://localhost:8501    (PORT=8502, ADDRESS=0.0.0.0, PYTHON=python3.12)
 #   make test     everything that is checked                (PYTEST_ARGS="-k memory")
 #   make bench    how fast it is                            (BENCH=page_latency)
+#   make chain    a real vLLM, its load generator, Prometheus and our collector on one run (2.3 GB the first time)
 #   make calibrate, make docs, make screens: rewrite the fit and its report, the methodology, the pictures of the pages
 
 VENV := .venv
@@ -15,7 +16,7 @@ BENCH ?=
 ENSURE_VENV := VENV="$(VENV)" PYTHON="$(PYTHON)" .ci/ensure-venv
 IN_VENV := $(VENV)/bin/python -m
 
-.PHONY: run test lint bench calibrate docs screens clean
+.PHONY: run test lint bench chain calibrate docs screens clean
 
 # Streamlit opens the browser itself, and does without where there is no display.
 run:
@@ -43,6 +44,13 @@ bench:
 	@$(ENSURE_VENV) requirements.txt
 	@$(IN_VENV) bench $(BENCH)
 
+# Real components, outside make test: rewrites docs/CHAIN.md and the recording that a test reads again.
+chain:
+	@$(ENSURE_VENV) requirements.txt requirements-test.txt
+	@tests/install_system_packages.sh
+	@PYTHON="$(abspath $(VENV))/bin/python" bench/chain/install.sh .chain
+	@$(IN_VENV) bench.chain .chain
+
 # Fit the roofline and its intervals to the evidence library again; rewrites sizing/data and docs/ACCURACY.md.
 calibrate:
 	@$(ENSURE_VENV) requirements.txt
@@ -60,5 +68,5 @@ screens:
 	@$(IN_VENV) tests.tools.screens
 
 clean:
-	rm -rf "$(VENV)" .pytest_cache .mypy_cache .ruff_cache .hypothesis screens bench/out
+	rm -rf "$(VENV)" .pytest_cache .mypy_cache .ruff_cache .hypothesis screens bench/out .chain
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -13,7 +14,9 @@ from collectors.prometheus.errors import QueryRejected, SourceError
 from collectors.prometheus.promql import quoted
 
 CONCEPT_LABEL = "concept_"
-BATCH_EXPRESSIONS = 16
+BATCH_WEIGHT = 24
+WEIGHTS = {"_bucket": 6, "by (": 3}
+"""What an expression costs a server, by what stands in it: buckets are many series, split answers many samples."""
 BATCH_CHARACTERS = 24_000
 CONNECTIONS = 4
 
@@ -123,16 +126,22 @@ class PrometheusBackend:
 
 
 def batched(expressions: Mapping[str, str]) -> list[dict[str, str]]:
-    """Expressions in groups of at most 16 and 24,000 characters."""
-    groups: list[dict[str, str]] = [{}]
-    length = 0
-    for key, text in expressions.items():
-        if groups[-1] and (len(groups[-1]) >= BATCH_EXPRESSIONS or length + len(text) > BATCH_CHARACTERS):
-            groups.append({})
-            length = 0
-        groups[-1][key] = text
-        length += len(text)
+    """Expressions in groups of about the same weight: groups are answered side by side, what is in one in turn."""
+    weights = {key: weight(text) for key, text in expressions.items()}
+    longest = sum(len(text) for text in expressions.values())
+    count = max(math.ceil(sum(weights.values()) / BATCH_WEIGHT), math.ceil(longest / BATCH_CHARACTERS))
+    groups: list[dict[str, str]] = [{} for _ in range(count)]
+    loads = [0] * count
+    for key in sorted(expressions, key=lambda key: -weights[key]):
+        lightest = loads.index(min(loads))
+        groups[lightest][key] = expressions[key]
+        loads[lightest] += weights[key]
     return [group for group in groups if group]
+
+
+def weight(expression: str) -> int:
+    """How much work an expression is, relative to a sum over one counter."""
+    return max((w for part, w in WEIGHTS.items() if part in expression), default=1)
 
 
 def joined(batch: Mapping[str, str]) -> str:
@@ -146,11 +155,8 @@ def split(vector: Vector) -> Vectors:
     """The samples of a joined expression by key."""
     by_key: dict[str, list[Sample]] = {}
     for sample in vector.samples:
-        labels = dict(sample.labels)
-        key = labels.pop(CONCEPT_LABEL, "")
-        by_key.setdefault(key, []).append(
-            Sample(labels=labels, time_s=sample.time_s, value=sample.value, histogram=sample.histogram)
-        )
+        sample.labels = dict(sample.labels)
+        by_key.setdefault(sample.labels.pop(CONCEPT_LABEL, ""), []).append(sample)
     return Vectors(samples={key: tuple(found) for key, found in by_key.items()}, notes=vector.notes)
 
 

@@ -45,6 +45,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     once = commands.add_parser("read", help="print one observation of a source")
     _source_arguments(once)
+    once.add_argument("--mapping", action="store_true", help="also print what each quantity is read from")
     once.set_defaults(run=_read)
     again = commands.add_parser("watch", help="print an observation every few seconds until stopped")
     _source_arguments(again)
@@ -159,7 +160,12 @@ def _history(asked: argparse.Namespace) -> int:
 
 def _read(asked: argparse.Namespace) -> int:
     observed = read(load_source(asked.source), window_s=asked.window)
-    print(json.dumps(observed.as_json(), indent=2, allow_nan=False) if asked.json else as_text(observed))
+    if asked.json:
+        print(json.dumps(observed.as_json(), indent=2, allow_nan=False))
+        return 0
+    print(as_text(observed))
+    if asked.mapping:
+        print("\n" + mapping_text(observed))
     return 0
 
 
@@ -211,6 +217,16 @@ def as_text(observed: Observation) -> str:
         if known:
             lines.append(f"{key:30} {', '.join(known)}")
     lines += ["", *(f"No {m.quantity}: {m.reason}" for m in observed.missing)] if observed.missing else []
+    return "\n".join(lines)
+
+
+def mapping_text(observed: Observation) -> str:
+    """The expression behind each quantity; ``metrics`` of the source file replaces any of them."""
+    lines = [f"{len(observed.mapping)} quantities are read from:"]
+    for key, mapped in observed.mapping.items():
+        told = [mapped.versions, "not verified on a live engine" if not mapped.verified else ""]
+        told = ["from the source file"] if mapped.overridden else [text for text in told if text]
+        lines.append(f"{key:24} {mapped.query}" + (f"  ({'; '.join(told)})" if told else ""))
     return "\n".join(lines)
 
 

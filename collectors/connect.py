@@ -14,6 +14,7 @@ from pathlib import Path
 import requests
 
 from collectors.backend import Backend, PrometheusBackend
+from collectors.memory import Remembering
 from collectors.observation import Observation, State, without_data
 from collectors.prometheus import Clock, Fetcher, Limits, PrometheusClient
 from collectors.reading import read_from
@@ -28,8 +29,8 @@ LONGEST_PAUSE_S = 5.0
 
 def prometheus_backend(
     source: Source, asked: PrometheusSource, *, session: requests.Session | None = None, clock: Clock | None = None
-) -> PrometheusBackend:
-    """The backend of a Prometheus source; ``session`` and ``clock`` are for tests."""
+) -> Remembering:
+    """The backend of a Prometheus source, with its memory; ``session`` and ``clock`` are for tests."""
     fetcher = Fetcher(
         access=asked.access(source.folder),
         limits=Limits(timeout_s=asked.timeout_s),
@@ -38,7 +39,7 @@ def prometheus_backend(
         allow_link_local=asked.allow_link_local,
     )
     client = PrometheusClient(asked.url, fetcher=fetcher, params=asked.params, allow_link_local=asked.allow_link_local)
-    return PrometheusBackend(client)
+    return Remembering(PrometheusBackend(client))
 
 
 @dataclass(frozen=True, kw_only=True)

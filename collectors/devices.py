@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from collectors.backend import Backend
@@ -71,9 +71,17 @@ class Device:
 
 
 def read_devices(
-    backend: Backend, source: Source, *, at_s: float | None = None, clock: Callable[[], float] = time.time
+    backend: Backend,
+    source: Source,
+    *,
+    at_s: float | None = None,
+    columns: Collection[str] = COLUMNS,
+    clock: Callable[[], float] = time.time,
 ) -> tuple[Device, ...]:
-    """The GPUs of a deployment, by host and number; none when they cannot be told. Raises SourceError."""
+    """The GPUs of a deployment, by host and number; none when they cannot be told. Raises SourceError.
+
+    ``columns`` are the concepts to read, the others stay None: of thousands of GPUs each is a megabyte.
+    """
     look = look_around(backend, source, at_s, clock)
     engine = detect_engine(look.names, wanted=source.engine)
     if engine is None:
@@ -83,22 +91,36 @@ def read_devices(
     if vocabulary is None:
         return ()
     scope = gpu_scope(ground.gpus, ground.scope)
-    by = ", ".join(dict.fromkeys((*vocabulary.device_labels, *vocabulary.host_labels, *vocabulary.pod_labels)))
-    by = f"{by}, {vocabulary.product_label}" if vocabulary.product_label not in by else by
-    asked = {}
-    for key in COLUMNS:
+    own = vocabulary.device_labels
+    every = tuple(dict.fromkeys((*own, *vocabulary.host_labels, *vocabulary.pod_labels, vocabulary.product_label)))
+    asked = {"device_labels": f"count by ({', '.join(every)}) ({ground.gpus.sign}{{{scope.selection()}}})"}
+    for key in columns:
         concept = vocabulary.concepts.get(key)
         for i, candidate in enumerate(concept.use if concept else ()):
-            asked[f"{key}.{i}"] = f"max by ({by}) ({_now_or_window(key, candidate, scope)})"
+            asked[f"{key}.{i}"] = f"max by ({', '.join(own)}) ({_now_or_window(key, candidate, scope)})"
     found = backend.vectors(asked, at_s=look.at_s)
-    rows: dict[tuple[tuple[str, str], ...], dict[str, float | None]] = {}
+    values: dict[tuple[str | None, ...], dict[str, float | None]] = {}
     for name, samples in found.samples.items():
+        if name == "device_labels":
+            continue
+        key = name.split(".")[0]
         for sample in samples:
-            rows.setdefault(tuple(sorted(sample.labels.items())), {}).setdefault(
-                name.split(".")[0], finite(sample.value)
-            )
-    devices = [_device(dict(labels), values, vocabulary) for labels, values in rows.items()]
+            values.setdefault(_identity(sample.labels, own), {}).setdefault(key, finite(sample.value))
+    labels: dict[tuple[str | None, ...], dict[str, str]] = {identity: _pairs(own, identity) for identity in values}
+    for sample in found.of("device_labels"):  # a GPU shared by several pods is one device: the first names it
+        labels.setdefault(_identity(sample.labels, own), {})
+        labels[_identity(sample.labels, own)] = {**sample.labels, **labels[_identity(sample.labels, own)]}
+    devices = [_device(told, values.get(identity, {}), vocabulary) for identity, told in labels.items()]
     return tuple(sorted(devices, key=lambda d: (d.host, d.labels.get("gpu", "").zfill(4), d.name)))
+
+
+def _identity(labels: Mapping[str, str], names: Sequence[str]) -> tuple[str | None, ...]:
+    """What tells one device from another."""
+    return tuple(labels.get(name) for name in names)
+
+
+def _pairs(names: Sequence[str], identity: Sequence[str | None]) -> dict[str, str]:
+    return {name: value for name, value in zip(names, identity, strict=True) if value is not None}
 
 
 def _now_or_window(key: str, candidate: Candidate, scope: Scope) -> str:

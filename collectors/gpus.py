@@ -20,6 +20,7 @@ GIGABYTE = 1e9
 MOST_SAMPLES = 100_000
 """Samples of one GPU field that a reading averages; 10,000 GPUs over 15 minutes would be 600,000 a field."""
 FLEET_SCRAPES = 4
+FLEET_GPUS = 2_000
 MANY_PLACES = 20
 FIELDS = {
     "gpu_busy": "busy",
@@ -154,10 +155,14 @@ def _by_address(found: Sequence[Mapping[str, str]], hosts: set[str]) -> dict[str
 
 
 def gpu_scope(join: GpuJoin, scope: Scope) -> Scope:
-    """The scope of the GPUs of a deployment; for a large fleet, only its last scrapes, not the whole window."""
+    """The scope of the GPUs of a deployment; for a large fleet, only its last scrapes, not the whole window.
+
+    Thousands of GPUs are an average already: their gauges are taken as they are now.
+    """
     samples = join.devices * scope.window_s / max(scope.step_s, 0.1)
     window = scope.window_s if samples <= MOST_SAMPLES else min(scope.window_s, FLEET_SCRAPES * scope.step_s)
-    return Scope(labels=join.labels, always=join.always, window_s=window, step_s=scope.step_s)
+    instant = join.devices > FLEET_GPUS
+    return Scope(labels=join.labels, always=join.always, window_s=window, step_s=scope.step_s, instant=instant)
 
 
 def gpu_expressions(
@@ -196,7 +201,9 @@ def per_device(candidate: Candidate, scope: Scope) -> str:
         return f"rate({selected(candidate, candidate.counter, scope)}[{scope.window}]){scale}"
     over = {"max": "max", "min": "min"}.get(candidate.across, "avg")
     kept = f" < {candidate.below:g}" if candidate.below is not None else ""
-    series = f"{over}_over_time({selected(candidate, candidate.gauge or '', scope)}[{scope.window}])"
+    series = selected(candidate, candidate.gauge or "", scope)
+    if not scope.instant:
+        series = f"{over}_over_time({series}[{scope.window}])"
     return f"({series}{kept}){scale}"
 
 

@@ -15,7 +15,7 @@ from collectors.layout import LOOK_BACK_S
 from collectors.observation import DISTRIBUTIONS
 from collectors.prometheus.answers import Sample, Series
 from collectors.prometheus.promql import step_for
-from collectors.reading.ground import find_ground
+from collectors.reading.ground import find_ground, steady
 from collectors.reading.look import look_around
 from collectors.source import Source
 from collectors.vocabulary.detect import detect_engine
@@ -66,16 +66,17 @@ def history(
     if engine is None:
         return History(times_s=(), lines={}, step_s=0.0)
     ground = find_ground(backend, source, look, engine, min(source.window_s, LOOK_BACK_S))
-    interval = ground.layout.interval_s or 15.0
+    interval = steady(ground.layout.interval_s) or 15.0
     step = step_for(end_s - start_s, interval_s=interval, points=points)
-    scope = replace(ground.scope, window_s=max(step, 4 * interval), step_s=interval)
+    # A fleet's lines have the window of its observation, so that one answer serves both.
+    least = ground.scope.window_s if look.fleet else 4 * interval
+    scope = replace(ground.scope, window_s=max(step, least), step_s=interval)
     chosen = {key: choice for key, choice in ground.choices.items() if key in concepts}
     asked = {key: text for key, text in expressions(chosen, scope).items() if not key.endswith(("_min", "_growth"))}
     if ground.gpus.vocabulary is not None:
-        narrow = gpu_scope(ground.gpus, replace(scope, window_s=scope.window_s * points))
-        of_gpus = gpu_expressions(
-            ground.gpus.vocabulary, replace(narrow, window_s=min(scope.window_s, narrow.window_s))
-        )
+        narrow = gpu_scope(ground.gpus, scope if look.fleet else replace(scope, window_s=scope.window_s * points))
+        narrow = replace(narrow, window_s=min(scope.window_s, narrow.window_s))
+        of_gpus = gpu_expressions(ground.gpus.vocabulary, narrow, sign=ground.gpus.sign)
         asked |= {f"gpu/{key}": text for key, text in of_gpus.items() if key.split(".")[0] in GPU_DEFAULT}
     found = backend.ranges(asked, start_s=start_s, end_s=end_s, step_s=step)
     grid = tuple(found.start_s + i * found.step_s for i in range(_steps(found.start_s, found.end_s, found.step_s)))

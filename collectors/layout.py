@@ -17,6 +17,7 @@ HOST_LABELS = ("node", "hostname", "Hostname", "kubernetes_node")
 LAYOUT_LABELS = ("job", *REPLICA_LABELS, *HOST_LABELS)
 LOOK_BACK_S = 3600.0
 TIMING_STEPS = 60
+FLEET_TIMING_STEPS = 6
 LEAST_SPAN_S = 300.0
 """Timing is judged over at least this long: a window of two scrapes says nothing about the interval."""
 
@@ -69,25 +70,29 @@ def replica_name(labels: Mapping[str, str]) -> str:
 
 
 def layout_expressions(
-    series: str, scope: Scope, *, window_s: float | None = None, past: bool = False
+    series: str, scope: Scope, *, window_s: float | None = None, past: bool = False, fleet: bool = False
 ) -> dict[str, str]:
     """Expressions that find replicas and timing of ``series`` (a selector with its braces).
 
-    ``past`` also asks when there was data last, for series that have none now.
+    ``past`` also asks when there was data last, for series that have none now. Of a ``fleet`` the age of the oldest
+    sample is asked coarsely: a subquery visits every replica at every step.
     """
     span = duration(window_s or scope.window_s)
-    step = duration(max(1.0, (window_s or scope.window_s) / TIMING_STEPS))
+    whole = window_s or scope.window_s
+    between = max(1.0, whole / (FLEET_TIMING_STEPS if fleet else TIMING_STEPS))
+    step = duration(between)
+    reach = duration(whole + between) if fleet else span  # the first of few steps must not lie within the window
     by = ", ".join(LAYOUT_LABELS)
     gone = {}
     if past:  # finely over the last minutes, where a short life would fall between two steps of the whole span
         for key, asked in (("newest", f"{span}:{step}"), ("newest_lately", f"{duration(LEAST_SPAN_S)}:2s")):
             gone[key] = f"max(max_over_time(timestamp({series})[{asked}]))"
-    return gone | {
+    lately = {} if fleet else {"oldest_lately": f"min(min_over_time(timestamp({series})[30s:500ms]))"}
+    return gone | lately | {
         "live": f"count by ({by}) ({series})",
         "seen": f"count by ({by}) (last_over_time({series}[{span}]))",
         "newest_now": f"max(timestamp({series}))",
-        "oldest": f"min(min_over_time(timestamp({series})[{span}:{step}]))",
-        "oldest_lately": f"min(min_over_time(timestamp({series})[30s:500ms]))",
+        "oldest": f"min(min_over_time(timestamp({series})[{reach}:{step}]))",
         "scrapes": f"max(count_over_time({series}[{span}]))",
     }
 

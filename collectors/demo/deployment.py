@@ -7,9 +7,10 @@ import math
 import numpy as np
 
 from collectors.demo.day import INPUT_SPREAD, INPUT_TOKENS, OUTPUT_SPREAD, OUTPUT_TOKENS, Conditions, conditions_at
-from collectors.demo.gpu import GPUS_PER_REPLICA, Gpu, gpu_page
+from collectors.demo.gpu import GPUS_PER_REPLICA, Gpu, gpu_page, gpu_samples
 from collectors.demo.queue import advance
 from collectors.demo.replica import Replica
+from collectors.scrape.text import PageSample
 
 STEP_S = 1.0
 WARM_UP_S = 120.0
@@ -60,9 +61,11 @@ class Demo:
             self._lose_or_return(replica, replica.number in now.lost)
         alive = [r for r in self.replicas if not r.lost]
         arrivals: dict[int, list[tuple[float, int, int]]] = {r.number: [] for r in alive}
-        for _ in range(int(self._rng.poisson(now.arrivals_rps * STEP_S)) if alive else 0):
-            target = min(self._rng.integers(0, len(alive), 2).tolist(), key=lambda i: _load(alive[i]))
-            arrivals[alive[target].number].append(self._request())
+        count = int(self._rng.poisson(now.arrivals_rps * STEP_S)) if alive else 0
+        rivals = self._rng.integers(0, max(1, len(alive)), (count, 2)).tolist()
+        for (one, other), request in zip(rivals, self._requests(count), strict=True):
+            target = alive[min(one, other, key=lambda i: _load(alive[i]))]
+            arrivals[target.number].append(request)
         for replica in alive:
             out = advance(
                 replica.state,
@@ -78,11 +81,12 @@ class Demo:
             gpu.slow = gpu.replica.number in now.slow and gpu.number % GPUS_PER_REPLICA == 0
             gpu.advance(STEP_S)
 
-    def _request(self) -> tuple[float, int, int]:
-        """Arrival time within the step, input and output tokens."""
-        at = self._now_s - STEP_S * float(self._rng.random())
-        given = _length(self._rng, INPUT_TOKENS, INPUT_SPREAD, MAX_INPUT)
-        return at, given, _length(self._rng, OUTPUT_TOKENS, OUTPUT_SPREAD, MAX_OUTPUT)
+    def _requests(self, count: int) -> list[tuple[float, int, int]]:
+        """Arrival times within the step, input and output tokens."""
+        at = self._now_s - STEP_S * self._rng.random(count)
+        given = _lengths(self._rng, count, INPUT_TOKENS, INPUT_SPREAD, MAX_INPUT)
+        wanted = _lengths(self._rng, count, OUTPUT_TOKENS, OUTPUT_SPREAD, MAX_OUTPUT)
+        return list(zip(at.tolist(), given, wanted, strict=True))
 
     def _lose_or_return(self, replica: Replica, lost: bool) -> None:
         """A lost replica loses everything in flight; it comes back as a new process that counts from 0."""
@@ -91,8 +95,17 @@ class Demo:
         replica.lost = lost
         if not lost:
             fresh = Replica(number=replica.number, started_s=self._now_s)
-            for name in ("started_s", "state", "counters", "histograms", "finished", "statuses", "last"):
+            for name in ("started_s", "state", "tally", "last"):
                 setattr(replica, name, getattr(fresh, name))
+
+    def replica_samples(self, number: int) -> list[PageSample] | None:
+        """What the page of one replica holds, without writing and reading it; None while it is lost."""
+        replica = self.replicas[number]
+        return None if replica.lost else replica.samples()
+
+    def gpu_samples(self) -> list[PageSample]:
+        """What the page of the GPU exporter holds."""
+        return gpu_samples(self.gpus)
 
     def replica_page(self, number: int) -> str | None:
         """The page of one replica; None while it is lost."""
@@ -113,9 +126,10 @@ def _load(replica: Replica) -> int:
     return replica.state.count + 4 * len(replica.state.waiting)
 
 
-def _length(rng: np.random.Generator, mean: float, sigma: float, most: int) -> int:
-    """A lognormal length of the given mean."""
-    return int(min(most, max(1.0, rng.lognormal(math.log(mean) - sigma**2 / 2, sigma))))
+def _lengths(rng: np.random.Generator, count: int, mean: float, sigma: float, most: int) -> list[int]:
+    """Lognormal lengths of the given mean."""
+    drawn = rng.lognormal(math.log(mean) - sigma**2 / 2, sigma, count)
+    return [int(min(most, max(1.0, length))) for length in drawn.tolist()]
 
 
 def _merged(text: str) -> str:

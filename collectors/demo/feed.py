@@ -13,7 +13,6 @@ from collectors.scrape.kept import kept
 from collectors.scrape.promql.samples import Tracks
 from collectors.scrape.scraper import Target
 from collectors.scrape.store import MEBIBYTE, Ring
-from collectors.scrape.text import read_page
 from collectors.source import Source, source_from
 
 INTERVAL_S = 15.0
@@ -55,12 +54,12 @@ class DemoFeed:
         while self._next_s <= now:
             self._demo.advance(self._next_s)
             for replica, target in zip(self._demo.replicas, self._targets, strict=True):
-                page = self._demo.replica_page(replica.number)
-                if page is None:
+                samples = self._demo.replica_samples(replica.number)
+                if samples is None:
                     self.ring.add_failure(target.url, self._next_s, 0.0, f"{target.instance} is lost.")
                 else:
-                    self.ring.add(target.url, self._next_s, 0.0, kept(read_page(page)))
-            self.ring.add(GPU_TARGET.url, self._next_s, 0.0, kept(read_page(self._demo.gpu_page())))
+                    self.ring.add(target.url, self._next_s, 0.0, kept(samples))
+            self.ring.add(GPU_TARGET.url, self._next_s, 0.0, kept(self._demo.gpu_samples()))
             self._next_s += INTERVAL_S
 
     def tracks(self, start_s: float, end_s: float) -> Tracks:

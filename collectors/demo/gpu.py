@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 
-from collectors.demo.replica import Replica
+from collectors.demo.replica import Family, Labels, Replica, written
+from collectors.scrape.text import PageSample
 
 GPUS_PER_REPLICA = 2
 POWER_CAP_W = 700.0
@@ -48,8 +51,9 @@ class Gpu:
 
     def advance(self, step_s: float) -> None:
         """Let energy and temperature follow the power."""
-        self.energy_mj += self.power_w * step_s * 1000.0
-        target = 91.0 if self.slow else 30.0 + 0.075 * self.power_w
+        power_w = self.power_w
+        self.energy_mj += power_w * step_s * 1000.0
+        target = 91.0 if self.slow else 30.0 + 0.075 * power_w
         self.temperature_c += (target - self.temperature_c) * min(1.0, step_s / 40.0)
         if self.replica.lost and self.number % GPUS_PER_REPLICA == 0:
             self.xid = XID_FALLEN_OFF
@@ -82,21 +86,38 @@ class Gpu:
         }
 
     @property
-    def labels(self) -> str:
+    def labels(self) -> Labels:
         """Labels as dcgm-exporter writes them under Kubernetes."""
-        return (
-            f'gpu="{self.number}",UUID="GPU-00000000-0000-4000-8000-{self.number:012d}",'
-            f'pci_bus_id="00000000:{0x18 + self.number:02X}:00.0",device="nvidia{self.number}",'
-            f'modelName="NVIDIA H100 80GB HBM3",Hostname="demo-node",container="vllm",namespace="demo",'
-            f'pod="{self.replica.pod}"'
-        )
+        return _labels(self.number, self.replica.pod)
+
+
+@cache
+def _labels(number: int, pod: str) -> Labels:
+    labels = {
+        "gpu": str(number),
+        "UUID": f"GPU-00000000-0000-4000-8000-{number:012d}",
+        "pci_bus_id": f"00000000:{0x18 + number:02X}:00.0",
+        "device": f"nvidia{number}",
+        "modelName": "NVIDIA H100 80GB HBM3",
+        "Hostname": "demo-node",
+        "container": "vllm",
+        "namespace": "demo",
+        "pod": pod,
+    }
+    return tuple(sorted(labels.items()))
+
+
+def _families(gpus: list[Gpu]) -> Iterator[Family]:
+    columns = [(gpu.labels, gpu.values()) for gpu in gpus]
+    for name, (kind, _) in columns[0][1].items() if columns else ():
+        yield name, kind, [(name, labels, values[name][1]) for labels, values in columns]
 
 
 def gpu_page(gpus: list[Gpu]) -> str:
     """The metrics page of all GPUs of the node."""
-    lines: list[str] = []
-    columns = [(gpu.labels, gpu.values()) for gpu in gpus]
-    for name in columns[0][1] if columns else ():
-        lines.append(f"# TYPE {name} {columns[0][1][name][0]}")
-        lines += [f"{name}{{{labels}}} {values[name][1]}" for labels, values in columns]
-    return "\n".join(lines) + "\n"
+    return written(_families(gpus))
+
+
+def gpu_samples(gpus: list[Gpu]) -> list[PageSample]:
+    """The samples of that page."""
+    return [PageSample(name, labels, float(value)) for _, _, rows in _families(gpus) for name, labels, value in rows]

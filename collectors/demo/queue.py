@@ -24,19 +24,19 @@ BLOCK_TOKENS = 16
 SLOW_FACTOR = 1.7
 
 
-@dataclass(order=True)
+@dataclass(slots=True)
 class Request:
-    """One request; ordered by the pace counter at which it leaves."""
+    """One request; it leaves when the pace counter reaches ``leaves_at``."""
 
     leaves_at: float
-    arrived_s: float = field(compare=False)
-    input_tokens: int = field(compare=False)
-    output_tokens: int = field(compare=False)
-    admitted_s: float = field(default=0.0, compare=False)
-    first_token_s: float = field(default=0.0, compare=False)
-    entered_at: float = field(default=0.0, compare=False)
-    gone: bool = field(default=False, compare=False)
-    started: bool = field(default=False, compare=False)
+    arrived_s: float
+    input_tokens: int
+    output_tokens: int
+    admitted_s: float = 0.0
+    first_token_s: float = 0.0
+    entered_at: float = 0.0
+    gone: bool = False
+    started: bool = False
 
 
 @dataclass
@@ -44,7 +44,8 @@ class ReplicaState:
     """Where a replica stands."""
 
     waiting: deque[Request] = field(default_factory=deque)
-    running: list[Request] = field(default_factory=list)
+    running: list[tuple[float, int, Request]] = field(default_factory=list)
+    entries: int = 0
     admitted: list[Request] = field(default_factory=list)
     count: int = 0
     pace: float = 0.0
@@ -118,7 +119,8 @@ def _admit(
             out.ttft_s.append(request.first_token_s - request.arrived_s)
             out.prompt_tokens += request.input_tokens
             request.started = True
-        heapq.heappush(state.running, request)
+        state.entries += 1
+        heapq.heappush(state.running, (request.leaves_at, state.entries, request))
         state.admitted.append(request)
     return busy
 
@@ -129,8 +131,8 @@ def _decode(state: ReplicaState, out: Outcome, *, now_s: float, step_s: float) -
     before = state.pace
     state.pace += gained
     tokens = state.count * gained
-    while state.running and (state.running[0].gone or state.running[0].leaves_at <= state.pace):
-        request = heapq.heappop(state.running)
+    while state.running and (state.running[0][2].gone or state.running[0][0] <= state.pace):
+        request = heapq.heappop(state.running)[2]
         if request.gone:
             continue
         share = min(1.0, max(0.0, (request.leaves_at - before) / gained))

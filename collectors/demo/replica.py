@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+import math
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
+from statistics import NormalDist
 
 import numpy as np
+from numpy.typing import NDArray
 
 from collectors.demo.queue import BLOCK_TOKENS, KV_TOKENS, MAX_SEQUENCES, Outcome, ReplicaState
+from collectors.scrape.text import PageSample
 from collectors.vocabulary import engine_vocabularies
 
 MODEL = "demo/Llama-3.3-70B-Instruct-FP8"
@@ -32,7 +37,14 @@ COUNTERS = (
     "prefix_cache_hits_total",
 )
 ITL_SPREAD = 0.18
-HANDLER = 'handler="/v1/chat/completions",method="POST"'
+# The middle of each twelfth of a lognormal with mean 1: how the gaps of one second lie around their mean.
+ITL_FACTORS = tuple(math.exp(NormalDist(-(ITL_SPREAD**2) / 2, ITL_SPREAD).inv_cdf((i + 0.5) / 12)) for i in range(12))
+
+Floats = NDArray[np.float64]
+Labels = tuple[tuple[str, str], ...]
+Row = tuple[str, Labels, float]
+Family = tuple[str, str, list[Row]]
+"""Name, type, and rows of series name, sorted labels and value."""
 
 
 class Histogram:
@@ -40,18 +52,83 @@ class Histogram:
 
     def __init__(self, edges: tuple[float, ...]) -> None:
         self.edges = edges
-        self.counts = [0] * (len(edges) + 1)
+        self.counts: Floats = np.zeros(len(edges) + 1)
         self.sum = 0.0
 
-    def add(self, value: float, times: int = 1) -> None:
-        """Observe ``value`` some times."""
-        self.counts[bisect_left(self.edges, value)] += times
-        self.sum += value * times
+    def add(self, values: Floats, times: Floats | None = None) -> None:
+        """Observe each of ``values`` as often as ``times`` says (None: once)."""
+        if len(values):
+            self.counts += np.bincount(np.searchsorted(self.edges, values), times, len(self.counts))
+            self.sum += float(values.sum() if times is None else values @ times)
 
     @property
-    def count(self) -> int:
+    def count(self) -> float:
         """Observations so far."""
-        return sum(self.counts)
+        return float(self.counts.sum())
+
+
+@dataclass
+class Tally:
+    """What a replica has counted since it started. Observations wait until somebody looks: many are sorted at once."""
+
+    counters: dict[str, float] = field(default_factory=lambda: dict.fromkeys(COUNTERS, 0.0))
+    histograms: dict[str, Histogram] = field(default_factory=lambda: {k: Histogram(e) for k, e in EDGES.items()})
+    finished: dict[str, int] = field(default_factory=lambda: {"stop": 0, "length": 0, "abort": 0, "error": 0})
+    statuses: dict[str, int] = field(default_factory=dict)
+    _ttft_s: list[float] = field(default_factory=list)
+    _steps: list[tuple[float, int]] = field(default_factory=list)
+    _done: list[tuple[float, float, float, float, int, int]] = field(default_factory=list)
+
+    def record(self, out: Outcome, *, cache_hits: float, rng: np.random.Generator) -> None:
+        """Count what happened in one step."""
+        counters = self.counters
+        self._ttft_s += out.ttft_s
+        if out.tokens:
+            self._steps.append((out.itl_s, out.tokens))
+        counters["prompt_tokens_total"] += out.prompt_tokens
+        counters["generation_tokens_total"] += out.tokens + len(out.ttft_s)
+        counters["num_preemptions_total"] += out.preemptions
+        counters["prefix_cache_queries_total"] += out.prompt_tokens
+        counters["prefix_cache_hits_total"] += round(out.prompt_tokens * cache_hits)
+        number = len(out.finished)
+        if not number:
+            return
+        self._done += [
+            (r.arrived_s, r.admitted_s, r.first_token_s, left_s, r.input_tokens, r.output_tokens)
+            for r, left_s in out.finished
+        ]
+        cut = int(rng.binomial(number, 0.1))
+        self.finished["length"] += cut
+        self.finished["stop"] += number - cut
+        self.statuses["2xx"] = self.statuses.get("2xx", 0) + number
+        if rng.random() < 0.01 * number:
+            self.statuses["4xx"] = self.statuses.get("4xx", 0) + 1
+
+    def sort(self) -> None:
+        """Put what waits into the buckets."""
+        seen = self.histograms
+        seen["time_to_first_token_seconds"].add(np.array(self._ttft_s))
+        if self._steps:
+            itl_s, tokens = np.array(self._steps).T
+            seen["inter_token_latency_seconds"].add(np.outer(itl_s, ITL_FACTORS).ravel(), _shared(tokens).ravel())
+        if self._done:
+            arrived, admitted, first, left, given, wanted = np.array(self._done).T
+            seen["request_queue_time_seconds"].add(np.maximum(0.0, admitted - arrived))
+            seen["request_prefill_time_seconds"].add(first - admitted)
+            seen["request_decode_time_seconds"].add(left - first)
+            seen["e2e_request_latency_seconds"].add(left - arrived)
+            per_token = np.where(wanted > 1, (left - first) / np.maximum(1, wanted - 1), 0.0)
+            seen["request_time_per_output_token_seconds"].add(per_token)
+            seen["request_prompt_tokens"].add(given)
+            seen["request_generation_tokens"].add(wanted)
+        self._ttft_s, self._steps, self._done = [], [], []
+
+
+def _shared(tokens: Floats) -> Floats:
+    """Tokens of each step over the twelfths; the remainder falls elsewhere every time."""
+    parts = len(ITL_FACTORS)
+    turn = (np.arange(parts) + 5 * np.arange(len(tokens))[:, None]) % parts
+    return np.asarray(tokens[:, None] // parts + (turn < tokens[:, None] % parts), dtype=np.float64)
 
 
 @dataclass
@@ -61,10 +138,7 @@ class Replica:
     number: int
     started_s: float
     state: ReplicaState = field(default_factory=ReplicaState)
-    counters: dict[str, float] = field(default_factory=lambda: dict.fromkeys(COUNTERS, 0.0))
-    histograms: dict[str, Histogram] = field(default_factory=lambda: {k: Histogram(e) for k, e in EDGES.items()})
-    finished: dict[str, int] = field(default_factory=lambda: {"stop": 0, "length": 0, "abort": 0, "error": 0})
-    statuses: dict[str, int] = field(default_factory=dict)
+    tally: Tally = field(default_factory=Tally)
     last: Outcome = field(default_factory=Outcome)
     lost: bool = False
 
@@ -76,77 +150,89 @@ class Replica:
     def record(self, out: Outcome, *, cache_hits: float, rng: np.random.Generator) -> None:
         """Count what happened in one step."""
         self.last = out
-        counters, seen = self.counters, self.histograms
-        for value in out.ttft_s:
-            seen["time_to_first_token_seconds"].add(value)
-        if out.tokens:
-            values = out.itl_s * np.exp(rng.normal(0.0, ITL_SPREAD, 12) - ITL_SPREAD**2 / 2)
-            shares = rng.multinomial(out.tokens, np.full(12, 1 / 12))
-            for value, times in zip(values, shares, strict=True):
-                seen["inter_token_latency_seconds"].add(float(value), int(times))
-        counters["prompt_tokens_total"] += out.prompt_tokens
-        counters["generation_tokens_total"] += out.tokens + len(out.ttft_s)
-        counters["num_preemptions_total"] += out.preemptions
-        counters["prefix_cache_queries_total"] += out.prompt_tokens
-        counters["prefix_cache_hits_total"] += round(out.prompt_tokens * cache_hits)
-        for request, left_s in out.finished:
-            decode = left_s - request.first_token_s
-            seen["request_queue_time_seconds"].add(max(0.0, request.admitted_s - request.arrived_s))
-            seen["request_prefill_time_seconds"].add(request.first_token_s - request.admitted_s)
-            seen["request_decode_time_seconds"].add(decode)
-            seen["e2e_request_latency_seconds"].add(left_s - request.arrived_s)
-            per_token = decode / (request.output_tokens - 1) if request.output_tokens > 1 else 0.0
-            seen["request_time_per_output_token_seconds"].add(per_token)
-            seen["request_prompt_tokens"].add(request.input_tokens)
-            seen["request_generation_tokens"].add(request.output_tokens)
-            self.finished["length" if rng.random() < 0.1 else "stop"] += 1
-            self.statuses["2xx"] = self.statuses.get("2xx", 0) + 1
-        if out.finished and rng.random() < 0.01 * len(out.finished):
-            self.statuses["4xx"] = self.statuses.get("4xx", 0) + 1
+        self.tally.record(out, cache_hits=cache_hits, rng=rng)
+
+    def families(self) -> Iterator[Family]:
+        """What the metrics page shows, family by family."""
+        state, tally, waiting = self.state, self.tally, float(len(self.state.waiting))
+        tally.sort()
+        own = self._labels
+        yield "process_start_time_seconds", "gauge", [("process_start_time_seconds", self._pod, self.started_s)]
+        for name, value in (
+            ("vllm:num_requests_running", float(state.count)),
+            ("vllm:num_requests_waiting", waiting),
+            ("vllm:kv_cache_usage_perc", min(1.0, state.kv_tokens() / KV_TOKENS)),
+        ):
+            yield name, "gauge", [(name, own, value)]
+        name = "vllm:num_requests_waiting_by_reason"
+        reasons = (("capacity", waiting), ("deferred", 0.0))
+        yield name, "gauge", [(name, _with(own, "reason", reason), number) for reason, number in reasons]
+        for counter, value in tally.counters.items():
+            yield f"vllm:{counter}", "counter", [(f"vllm:{counter}", own, float(value))]
+        name = "vllm:request_success_total"
+        finished = [(name, _with(own, "finished_reason", reason), float(n)) for reason, n in tally.finished.items()]
+        yield name, "counter", finished
+        for family, histogram in tally.histograms.items():
+            yield f"vllm:{family}", "histogram", _histogram_rows(f"vllm:{family}", own, histogram)
+        yield "vllm:cache_config_info", "gauge", [("vllm:cache_config_info", _cache_config(self.pod), 1.0)]
+        name = "http_requests_total"
+        answered = [
+            (name, _with(_handled(self.pod), "status", status), float(n)) for status, n in tally.statuses.items()
+        ]
+        yield name, "counter", answered
+
+    @property
+    def _pod(self) -> Labels:
+        return (("pod", self.pod),)
+
+    @property
+    def _labels(self) -> Labels:
+        return (("engine", "0"), ("model_name", MODEL), ("pod", self.pod))
+
+    def samples(self) -> list[PageSample]:
+        """The samples of the metrics page."""
+        return [PageSample(*row) for _, _, rows in self.families() for row in rows]
 
     def page(self) -> str:
         """The metrics page."""
-        own = f'engine="0",model_name="{MODEL}",pod="{self.pod}"'
-        state = self.state
-        waiting = len(state.waiting)
-        lines = [
-            "# TYPE process_start_time_seconds gauge",
-            f'process_start_time_seconds{{pod="{self.pod}"}} {self.started_s!r}',
-        ]
-        gauges: dict[str, float] = {
-            "num_requests_running": state.count,
-            "num_requests_waiting": waiting,
-            "kv_cache_usage_perc": min(1.0, state.kv_tokens() / KV_TOKENS),
-        }
-        for name, value in gauges.items():
-            lines += [f"# TYPE vllm:{name} gauge", f"vllm:{name}{{{own}}} {float(value)!r}"]
-        lines.append("# TYPE vllm:num_requests_waiting_by_reason gauge")
-        for reason, number in (("capacity", waiting), ("deferred", 0)):
-            lines.append(f'vllm:num_requests_waiting_by_reason{{{own},reason="{reason}"}} {float(number)!r}')
-        for name, value in self.counters.items():
-            lines += [f"# TYPE vllm:{name} counter", f"vllm:{name}{{{own}}} {float(value)!r}"]
-        lines.append("# TYPE vllm:request_success_total counter")
-        lines += [
-            f'vllm:request_success_total{{{own},finished_reason="{k}"}} {float(v)!r}' for k, v in self.finished.items()
-        ]
-        for name, histogram in self.histograms.items():
-            lines += _histogram_lines(f"vllm:{name}", own, histogram)
-        lines += ["# TYPE vllm:cache_config_info gauge", _cache_config(self.pod), "# TYPE http_requests_total counter"]
-        lines += [
-            f'http_requests_total{{{HANDLER},pod="{self.pod}",status="{k}"}} {float(v)!r}'
-            for k, v in self.statuses.items()
-        ]
-        return "\n".join(lines) + "\n"
+        return written(self.families())
 
 
-def _histogram_lines(name: str, labels: str, histogram: Histogram) -> list[str]:
-    lines = [f"# TYPE {name} histogram"]
-    total = 0
-    for edge, count in zip((*histogram.edges, float("inf")), histogram.counts, strict=True):
-        total += count
-        shown = "+Inf" if edge == float("inf") else repr(float(edge))
-        lines.append(f'{name}_bucket{{{labels},le="{shown}"}} {float(total)!r}')
-    return [*lines, f"{name}_count{{{labels}}} {float(total)!r}", f"{name}_sum{{{labels}}} {histogram.sum!r}"]
+def written(families: Iterable[Family]) -> str:
+    """A metrics page in the text format."""
+    lines = []
+    for name, kind, rows in families:
+        lines.append(f"# TYPE {name} {kind}")
+        lines += [f"{series_text(sample, labels)} {value!r}" for sample, labels, value in rows]
+    return "\n".join(lines) + "\n"
+
+
+@cache
+def series_text(name: str, labels: Labels) -> str:
+    """A series as a page writes it."""
+    inside = ",".join(f'{key}="{value}"' for key, value in labels)
+    return f"{name}{{{inside}}}"
+
+
+@cache
+def _with(labels: Labels, key: str, value: str) -> Labels:
+    return tuple(sorted((*labels, (key, value))))
+
+
+@cache
+def _edges(labels: Labels, edges: tuple[float, ...]) -> tuple[Labels, ...]:
+    return tuple(_with(labels, "le", "+Inf" if edge == float("inf") else repr(float(edge))) for edge in edges)
+
+
+def _histogram_rows(name: str, labels: Labels, histogram: Histogram) -> list[Row]:
+    bucket, edges = f"{name}_bucket", _edges(labels, (*histogram.edges, float("inf")))
+    totals: list[float] = histogram.counts.cumsum().tolist()
+    rows = [(bucket, edge, total) for edge, total in zip(edges, totals, strict=True)]
+    return [*rows, (f"{name}_count", labels, rows[-1][2]), (f"{name}_sum", labels, histogram.sum)]
+
+
+def _handled(pod: str) -> Labels:
+    return (("handler", "/v1/chat/completions"), ("method", "POST"), ("pod", pod))
 
 
 def pod_name(number: int) -> str:
@@ -154,7 +240,8 @@ def pod_name(number: int) -> str:
     return f"demo-{number}"
 
 
-def _cache_config(pod: str) -> str:
+@cache
+def _cache_config(pod: str) -> Labels:
     blocks = KV_TOKENS // BLOCK_TOKENS
     labels = {
         "block_size": BLOCK_TOKENS,
@@ -168,5 +255,4 @@ def _cache_config(pod: str) -> str:
         "num_gpu_blocks": blocks,
         "pod": pod,
     }
-    inside = ",".join(f'{key}="{value}"' for key, value in labels.items())
-    return f"vllm:cache_config_info{{{inside}}} 1.0"
+    return tuple((key, str(value)) for key, value in labels.items())

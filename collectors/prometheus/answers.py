@@ -6,12 +6,13 @@ number. Warnings and infos travel with the answer; a partial answer (Thanos, Vic
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
+
+import orjson
 
 from collectors.prometheus.errors import UnusableAnswer
 
@@ -37,9 +38,9 @@ class NativeHistogram:
     buckets: tuple[Bucket, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Sample:
-    """One series at one moment: a number, or a native histogram (``value`` is then NaN)."""
+    """One series at one moment: a number, or a native histogram (``value`` is then NaN). Not frozen: there are many."""
 
     labels: Labels
     time_s: float
@@ -114,7 +115,7 @@ class MetricMetadata:
 def read_json(body: bytes, where: str) -> dict[str, Any]:
     """The JSON object in ``body``. Raises UnusableAnswer for HTML, truncated JSON and anything else."""
     try:
-        document = json.loads(body)
+        document = orjson.loads(body)
     except (ValueError, RecursionError):
         head = body[:200].lstrip().lower()
         page = head.startswith((b"<!doctype", b"<html", b"<?xml"))

@@ -82,7 +82,7 @@ def find_ground(backend: Backend, source: Source, look: Look, engine: DetectedEn
     exporters = detect_gpus(look.names)
     asked = place_expressions(exporters, look.names)
     if series is not None:
-        asked |= layout_expressions(series, scope, window_s=span)
+        asked |= layout_expressions(series, scope, window_s=span, fleet=look.fleet)
     if engine.vocabulary.front:
         asked["front"] = scope.fill('count by (model) ({__name__=~"nv_inference_request_success",$other})')
     found = backend.vectors(asked, at_s=look.at_s)
@@ -101,7 +101,7 @@ def find_ground(backend: Backend, source: Source, look: Look, engine: DetectedEn
         wider = MIN_SCRAPES * interval
         notes.append(f"A window of {window_s:g} s holds too few scrapes ({interval:g} s apart): {wider:g} s are used.")
         scope = replace(scope, window_s=wider)
-    scope = replace(scope, step_s=interval or scope.step_s)
+    scope = replace(scope, step_s=steady(interval) or scope.step_s)
     front, why = _front(engine, source, found)
     if why:
         notes.append(why)
@@ -109,6 +109,11 @@ def find_ground(backend: Backend, source: Source, look: Look, engine: DetectedEn
     join = join_gpus(exporters, found, layout, mapping, look.names)
     scope = replace(scope, front=front)
     return Ground(engine=engine, choices=choices, scope=scope, layout=layout, gpus=join, notes=tuple(notes))
+
+
+def steady(interval_s: float | None) -> float | None:
+    """The interval between scrapes in whole seconds from 2 s on: an estimate that wavers would never be asked twice."""
+    return float(round(interval_s)) if interval_s is not None and interval_s >= 2.0 else interval_s
 
 
 def _front(engine: DetectedEngine, source: Source, found: Vectors) -> tuple[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -10,10 +11,14 @@ from collectors.engine_values import one
 from collectors.prometheus.promql import matchers, quoted, regex_quoted
 from collectors.source import Source
 from collectors.vocabulary import gpu_vocabularies
-from collectors.vocabulary.detect import all_names
+from collectors.vocabulary.detect import all_names, engine_names
 from collectors.vocabulary.expressions import MODEL_KEYS
 
 CLOCK_SKEW_S = 30.0
+FLEET_REPLICAS = 500
+"""From here on a query touches so many series that answers are shared and only what is needed is asked for."""
+FLEET_MOMENT_S = 30.0
+"""A fleet is read at whole multiples of this: who asks within it asks about the same moment and shares the answers."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,6 +29,7 @@ class Look:
     names: Mapping[str, float]
     targets: str
     warnings: tuple[str, ...]
+    fleet: bool = False
 
 
 def look_around(backend: Backend, source: Source, at_s: float | None, clock: Callable[[], float]) -> Look:
@@ -51,7 +57,9 @@ def look_around(backend: Backend, source: Source, at_s: float | None, clock: Cal
     targets = "" if up is None else f"{up - down:g} of {up:g} scrape targets answer"
     names_found = {s.labels.get("__name__", ""): s.value for key in ("names", "gpu_names") for s in found.of(key)}
     at = at_s if at_s is not None else now if now is not None else here
-    return Look(at_s=at, names=names_found, targets=targets, warnings=tuple(warnings))
+    fleet = max((names_found.get(name, 0.0) for name in engine_names()), default=0.0) > FLEET_REPLICAS
+    at = math.floor(at / FLEET_MOMENT_S) * FLEET_MOMENT_S if fleet else at
+    return Look(at_s=at, names=names_found, targets=targets, warnings=tuple(warnings), fleet=fleet)
 
 
 def _gpu_names() -> tuple[str, ...]:

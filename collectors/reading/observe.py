@@ -11,13 +11,13 @@ from collectors.engine_values import (
     mapping_of,
     missing_of,
 )
-from collectors.gpus import gpu_expressions, gpu_numbers, gpu_scope, missing_fields
+from collectors.gpus import FLEET_GPUS, gpu_expressions, gpu_numbers, gpu_scope, missing_fields
 from collectors.health import CORE, verdict
 from collectors.layout import Layout
 from collectors.observation import Missing, Observation, Replica, unknown_numbers
 from collectors.prometheus.promql import matchers
 from collectors.reading.ground import Ground
-from collectors.reading.look import Look
+from collectors.reading.look import FLEET_REPLICAS, Look
 from collectors.source import Source
 from collectors.vocabulary.detect import DetectedEngine
 from collectors.vocabulary.expressions import per_replica_expression
@@ -29,7 +29,6 @@ REPLICA_COLUMNS = {
     "generation_tokens": "generation_tokens_per_s",
 }
 MAX_REPLICAS = 5000
-FLEET_REPLICAS = 500
 FLEET_BUCKETS = ("ttft.buckets", "itl.buckets", "e2e.buckets")
 """Buckets are most of the series of an engine: of a fleet, only those of the latencies with limits are added up."""
 
@@ -124,6 +123,8 @@ def _notes_on(ground: Ground) -> list[str]:
     notes = []
     if ground.layout.replicas > FLEET_REPLICAS:
         notes.append(f"More than {FLEET_REPLICAS} replicas: quantiles of TTFT, ITL and E2E only, means of the rest.")
+    if ground.gpus.devices > FLEET_GPUS:
+        notes.append(f"More than {FLEET_GPUS:,} GPUs: their values are those of the last scrape, not of the window.")
     if ground.engine.also:
         notes.append(f"Also seen at this source: {', '.join(ground.engine.also)}.")
     mixed = [key for key, choice in ground.choices.items() if choice.newer_and_older]

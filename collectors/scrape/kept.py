@@ -41,5 +41,5 @@ def known_names() -> frozenset[str]:
 
 def kept(samples: Sequence[PageSample], overrides: Iterable[Candidate] = ()) -> list[PageSample]:
     """The samples to keep."""
-    wanted = known_names() | {name for candidate in overrides for name in names_of(candidate)}
-    return [sample for sample in samples if sample.name in wanted]
+    known, own = known_names(), {name for candidate in overrides for name in names_of(candidate)}
+    return [sample for sample in samples if sample.name in known or sample.name in own]

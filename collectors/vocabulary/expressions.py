@@ -16,7 +16,10 @@ MODEL_KEYS = ("model", "model_name")
 
 @dataclass(frozen=True, kw_only=True)
 class Scope:
-    """Which series and which window: matchers of the source, and what the vocabulary adds to them."""
+    """Which series and which window: matchers of the source, and what the vocabulary adds to them.
+
+    ``instant`` takes gauges as they are now.
+    """
 
     labels: Mapping[str, LabelValue] = field(default_factory=dict)
     model_label: str | None = None
@@ -25,6 +28,7 @@ class Scope:
     window_s: float
     step_s: float = 15.0
     spelling: tuple[str, str] | None = None
+    instant: bool = False
 
     @property
     def window(self) -> str:

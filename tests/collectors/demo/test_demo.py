@@ -113,12 +113,25 @@ def test_time_lapse_moves_the_day_not_the_engine() -> None:
     assert demo.now_s == NOW + 12
 
 
+def _generated(demo: Demo, number: int) -> float:
+    page = demo.replica_page(number)
+    assert page is not None
+    return next(s.value for s in read_page(page) if s.name == "vllm:generation_tokens_total")
+
+
+def test_the_ring_holds_what_the_pages_say() -> None:
+    """The feed fills its ring without writing and reading pages: both hold the same samples."""
+    demo = Demo(start_s=NOW, second_of_day=11.1 * HOUR)
+    assert demo.replica_samples(2) == read_page(demo.replica_page(2) or "")
+    assert demo.gpu_samples() == read_page(demo.gpu_page())
+
+
 def test_returned_replica_counts_from_zero() -> None:
     demo = Demo(start_s=NOW, second_of_day=13.99 * HOUR)
     assert demo.replica_page(3) is None
     demo.advance(NOW + 60)
     assert demo.replica_page(3) is not None
-    assert demo.replicas[3].counters["generation_tokens_total"] < demo.replicas[0].counters["generation_tokens_total"]
+    assert _generated(demo, 3) < _generated(demo, 0)
     assert demo.replicas[3].started_s > demo.replicas[0].started_s
 
 

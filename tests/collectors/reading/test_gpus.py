@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from collectors.devices import read_devices
 from collectors.observation import Observation
+from collectors.source import source_from
 from collectors.vocabulary import gpu_vocabularies
-from tests.collectors.feeds import Feed, steady
+from tests.collectors.feeds import NOW, Feed, steady
 
 ID = 'model_name="m",engine="0"'
 BASE = (
@@ -74,6 +76,27 @@ class TestN:
         assert seen.number("gpus_throttled") == 1
         assert any("hardware thermal slowdown" in note for note in seen.notes)
         assert self.gpus("DCGM_FI_DEV_CLOCKS_EVENT_REASONS{} 4").number("gpus_throttled") == 0
+
+    def test_power_stands_beside_its_cap_and_memory_errors_are_counted(self) -> None:
+        seen = self.gpus(
+            "DCGM_FI_DEV_POWER_USAGE{} 640",
+            "DCGM_FI_DEV_POWER_MGMT_LIMIT{} 700",
+            "DCGM_FI_DEV_UNCORRECTABLE_REMAPPED_ROWS{} 2",
+            "DCGM_FI_DEV_ROW_REMAP_FAILURE{} 1",
+        )
+        assert (seen.number("power_w"), seen.number("power_cap_w")) == (640, 700)
+        assert seen.number("ecc_uncorrected") == 2
+        assert any("needs replacing" in note for note in seen.notes)
+
+    def test_partitions_of_a_gpu_are_one_device_in_the_table(self) -> None:
+        gpu = self.GPU.replace("{host}", "Hostname")
+        one, two = f'GPU_I_ID="1",pod="p",{gpu}', f'GPU_I_ID="2",pod="q",{gpu}'
+        rows = [f"DCGM_FI_PROF_GR_ENGINE_ACTIVE{{{own}}} {v}" for own, v in ((one, 0.7), (two, 0.2))]
+        rows += [f"DCGM_FI_DEV_FB_USED{{{own}}} 1000" for own in (one, two)]
+        feed = Feed({"a:8000": steady(*BASE), "a:9400": steady(*rows)})
+        raw = {"schema_version": 1, "name": "t", "scrape": {"targets": ["http://x/metrics"]}}
+        (device,) = read_devices(feed.backend, source_from(raw), clock=lambda: NOW)
+        assert (device.name, device.values["engine_active"]) == ("a/0", pytest.approx(0.7))
 
     def test_pcie_gauges_are_not_rated(self) -> None:
         use = gpu_vocabularies()["dcgm"].concepts["pcie_tx"].use[0]

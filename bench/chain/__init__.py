@@ -1,0 +1,1 @@
+"""The chain of real components: engine, load, Prometheus, collector (`make chain`)."""

@@ -1,0 +1,157 @@
+"""The live view of a large fleet: 2,000 replicas and 10,000 GPUs in a real Prometheus, read as the Live page does.
+
+A refresh is everything the page shows: the observation, the lines of the range and every GPU. A fleet is read at every
+30th second; a refresh in between, and whoever else looks at the same deployment, is answered from memory. Every second
+reading draws new points at 15 m. Processor time inside Prometheus stands apart from our own; both share the cores here.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from bench.fleet import Fleet, write_fleet
+from bench.server import prometheus
+from bench.table import Row
+from collectors.connect import prometheus_backend
+from collectors.devices import read_devices
+from collectors.history import history
+from collectors.memory import Remembering
+from collectors.observation import State
+from collectors.prometheus.fetch import Fetcher, Reply
+from collectors.reading import read_from
+from collectors.source import Source, source_from
+
+NAME = "Live view of 2,000 replicas and 10,000 GPUs, from a Prometheus that scrapes them every minute"
+
+REFRESH_S = 30
+REFRESHES = 8
+LIMIT_S = {900: 1.0, 86_400: 3.0}
+MOST_QUERIES = 20
+MOST_MEGABYTES = 50.0
+LABEL = {900: "15 m", 86_400: "24 h"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cost:
+    """What one refresh took."""
+
+    wall_s: float
+    inside_s: float
+    own_s: float
+    queries: int
+    megabytes: float
+
+
+class Meter:
+    """Counts the answers of every client, and the processor time of the server and of this process."""
+
+    def __init__(self, pid: int) -> None:
+        self._pid, self._queries, self._bytes = pid, 0, 0
+
+    def measure(self, work: Callable[[], None]) -> Cost:
+        """Run ``work`` once."""
+        self._queries = self._bytes = 0
+        inside, own, start = server_cpu_s(self._pid), time.process_time(), time.perf_counter()
+        work()
+        return Cost(
+            wall_s=time.perf_counter() - start,
+            inside_s=server_cpu_s(self._pid) - inside,
+            own_s=time.process_time() - own,
+            queries=self._queries,
+            megabytes=self._bytes / 1e6,
+        )
+
+    @contextmanager
+    def counting(self) -> Iterator[None]:
+        """Count what comes over the network meanwhile."""
+        post = Fetcher.post
+
+        def counted(fetcher: Fetcher, url: str, form: object) -> Reply:
+            reply = post(fetcher, url, form)  # type: ignore[arg-type]
+            self._queries += 1
+            self._bytes += len(reply.body)
+            return reply
+
+        Fetcher.post = counted  # type: ignore[method-assign, assignment]
+        try:
+            yield
+        finally:
+            Fetcher.post = post  # type: ignore[method-assign]
+
+
+def server_cpu_s(pid: int) -> float:
+    """Processor seconds a process has used (Linux)."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def resident_mb(pid: int) -> float:
+    """Memory of a process in MB (Linux)."""
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+def refresh(backend: Remembering, source: Source, *, at_s: float, span_s: float) -> None:
+    """Everything a Live page reads, as seen at one moment."""
+    observed = read_from(backend, source, at_s=at_s)
+    if observed.state in (State.NO_DATA, State.UNREACHABLE, State.STALE):
+        raise RuntimeError(f"The fleet is not read: {observed.reasons}")
+    lines = history(backend, source, start_s=at_s - span_s, end_s=at_s)
+    devices = read_devices(backend, source, at_s=at_s)
+    if not lines.lines or observed.number("gpus") != len(devices):
+        raise RuntimeError("The fleet is read in part only.")
+
+
+def run() -> list[Row]:
+    """Rows for each range: opening, refreshing, and what that costs."""
+    with tempfile.TemporaryDirectory(prefix="fleet-", dir=os.environ.get("BENCH_FOLDER")) as folder:
+        data, end_s = Path(folder) / "data", int(time.time()) // 600 * 600
+        series = write_fleet(data, Fleet(), end_s=end_s)
+        with prometheus(data) as (url, pid):
+            rows = [Row(what="series", unit="", samples=(float(series),))]
+            for span_s in LIMIT_S:
+                rows += _rows(url, pid, span_s, end_s)
+            own = resident_mb(os.getpid())
+            return [
+                *rows,
+                Row(what="memory of Prometheus", unit="MB", samples=(resident_mb(pid),)),
+                Row(what="memory of this process", unit="MB", samples=(own,)),
+            ]
+
+
+def _rows(url: str, pid: int, span_s: int, end_s: int) -> list[Row]:
+    """One range: opened cold, then refreshed every 15 s."""
+    raw = {"schema_version": 1, "name": "fleet", "prometheus": {"url": url, "timeout_s": 300}, "window_s": 300}
+    source = source_from(raw)
+    assert source.prometheus is not None
+    backend = prometheus_backend(source, source.prometheus)
+    meter = Meter(pid)
+    start_s = end_s - REFRESHES * REFRESH_S
+    with meter.counting():
+        cold = meter.measure(partial(refresh, backend, source, at_s=start_s, span_s=span_s))
+        moments = [start_s + (i + 1) * REFRESH_S for i in range(REFRESHES)]
+        costs = [meter.measure(partial(refresh, backend, source, at_s=t, span_s=span_s)) for t in moments]
+        between = meter.measure(partial(refresh, backend, source, at_s=moments[-1] + REFRESH_S / 2, span_s=span_s))
+    name = LABEL[span_s]
+    return [
+        Row(what=f"{name}: open", unit="s", samples=(cold.wall_s,)),
+        Row(what=f"{name}: open, processor time in Prometheus", unit="s", samples=(cold.inside_s,)),
+        Row(what=f"{name}: refresh", unit="s", samples=tuple(c.wall_s for c in costs), limit=LIMIT_S[span_s]),
+        Row(what=f"{name}: refresh between two readings", unit="s", samples=(between.wall_s,), limit=LIMIT_S[span_s]),
+        Row(what=f"{name}: refresh, processor time in Prometheus", unit="s", samples=tuple(c.inside_s for c in costs)),
+        Row(what=f"{name}: refresh, processor time of ours", unit="s", samples=tuple(c.own_s for c in costs)),
+        Row(
+            what=f"{name}: queries of a refresh",
+            unit="",
+            samples=tuple(float(c.queries) for c in costs),
+            limit=MOST_QUERIES,
+        ),
+        Row(what=f"{name}: fetched", unit="MB", samples=tuple(c.megabytes for c in costs), limit=MOST_MEGABYTES),
+    ]

@@ -1,0 +1,118 @@
+"""The fleet of the benchmark is what it says, and is read as a small deployment would be."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import requests
+
+from bench.collectors import MOST_QUERIES, Meter, refresh
+from bench.fleet import Fleet, recorded, write_fleet
+from bench.server import prometheus
+from bench.tsdb import curve, sorted_series, write_block
+from collectors.connect import prometheus_backend
+from collectors.devices import read_devices
+from collectors.history import history
+from collectors.memory import Remembering
+from collectors.observation import State
+from collectors.reading import read_from
+from collectors.reading.look import FLEET_REPLICAS
+from collectors.source import Source, source_from
+
+pytestmark = pytest.mark.skipif(shutil.which("prometheus") is None, reason="Prometheus is not installed")
+
+END_S = 1_795_200_000
+FLEET = Fleet(replicas=FLEET_REPLICAS + 20, gpus=2_080, hours=0.5)
+
+
+def test_prometheus_reads_what_is_written(tmp_path: Path) -> None:
+    """Counters, noise, gaps, negative and special values, through several chunks."""
+    rng = np.random.default_rng(7)
+    even = [END_S * 1000 + 15_000 * i for i in range(300)]
+    uneven = [t + int(rng.integers(-4000, 4000)) + (3_600_000 if i > 150 else 0) for i, t in enumerate(even)]
+    written = {
+        "counter_total": (even, np.cumsum(rng.poisson(5, 300)).astype(float)),
+        "noise": (uneven, rng.normal(0, 1e9, 300)),
+        "steady": (even, np.full(300, 0.25)),
+        "special": (uneven, np.where(rng.random(300) < 0.5, np.inf, -0.0)),
+    }
+    labels = {"job": "t", "quoted": 'a"b\\c', "Upper": "ü"}
+    series = sorted_series([({"__name__": name, **labels}, curve(*told)) for name, told in written.items()])
+    last = max(times[-1] for times, _ in written.values())
+    folder = tmp_path / "data" / "01K0000000000000000000TEST"
+    write_block(folder, series, start_ms=min(uneven[0], even[0]), end_ms=last + 1, samples=1200)
+    with prometheus(tmp_path / "data") as (url, _):
+        for name, (times, values) in written.items():
+            form = {"query": f'{name}{{quoted="a\\"b\\\\c"}}[4h]', "time": str(last / 1000)}
+            (found,) = requests.post(f"{url}/api/v1/query", data=form, timeout=10).json()["data"]["result"]
+            assert found["metric"] == {"__name__": name, **labels}
+            assert [round(t * 1000) for t, _ in found["values"]] == times
+            assert [float(v) for _, v in found["values"]] == values.tolist()
+
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Remembering, Source, int]]:
+    folder = tmp_path_factory.mktemp("fleet")
+    write_fleet(folder / "data", FLEET, end_s=END_S)
+    with prometheus(folder / "data") as (url, pid):
+        source = source_from({"schema_version": 1, "prometheus": {"url": url, "timeout_s": 60}, "window_s": 300})
+        assert source.prometheus is not None
+        yield prometheus_backend(source, source.prometheus), source, pid
+
+
+def test_fleet_is_read_whole(fleet: tuple[Remembering, Source, int]) -> None:
+    backend, source, _ = fleet
+    seen = read_from(backend, source, at_s=END_S)
+    assert seen.state in (State.OK, State.SATURATED)
+    assert (seen.number("replicas"), seen.number("gpus")) == (FLEET.replicas, FLEET.gpus)
+    assert len(seen.replicas) == FLEET.replicas
+    assert seen.scrape_interval_s == pytest.approx(FLEET.interval_s)
+    page = {s.name: s.value for s in recorded("vllm_rate8")}
+    mean = 1000 * page["vllm:e2e_request_latency_seconds_sum"] / page["vllm:e2e_request_latency_seconds_count"]
+    assert seen.distribution("e2e_ms").mean == pytest.approx(mean, rel=0.01)
+    ttft = seen.distribution("ttft_ms")
+    assert ttft.p95 is not None
+    assert ttft.p95_low is not None
+    assert ttft.p95_low <= ttft.p95
+    assert any("replicas" in note for note in seen.notes)
+    assert any("GPUs" in note for note in seen.notes)
+
+
+def test_all_gpus_of_a_fleet_add_up_to_the_observation(fleet: tuple[Remembering, Source, int]) -> None:
+    backend, source, _ = fleet
+    seen, devices = read_from(backend, source, at_s=END_S), read_devices(backend, source, at_s=END_S)
+    assert len(devices) == FLEET.gpus
+    assert len({device.name for device in devices}) == FLEET.gpus
+    drawn = [device.values["power"] for device in devices]
+    assert seen.number("power_w") == pytest.approx(sum(watts for watts in drawn if watts is not None))
+    assert all(device.host and device.pod and device.product for device in devices)
+
+
+def test_only_wanted_columns_are_fetched(fleet: tuple[Remembering, Source, int]) -> None:
+    backend, source, _ = fleet
+    devices = read_devices(backend, source, at_s=END_S - 30, columns=("temperature",))
+    assert {key for device in devices for key, value in device.values.items() if value is not None} == {"temperature"}
+
+
+def test_refreshing_asks_few_queries_and_less_than_opening(fleet: tuple[Remembering, Source, int]) -> None:
+    backend, source, pid = fleet
+    meter = Meter(pid)
+    with meter.counting():
+        opened = meter.measure(lambda: refresh(backend, source, at_s=END_S - 120, span_s=900))
+        again = meter.measure(lambda: refresh(backend, source, at_s=END_S - 90, span_s=900))
+        same = meter.measure(lambda: refresh(backend, source, at_s=END_S - 75, span_s=900))
+    assert max(opened.queries, again.queries) <= MOST_QUERIES
+    assert again.queries < opened.queries
+    assert same.queries <= 3, "a clock for each of the three; everything else is remembered"
+
+
+def test_lines_of_a_fleet_end_where_its_observation_is(fleet: tuple[Remembering, Source, int]) -> None:
+    backend, source, _ = fleet
+    seen = read_from(backend, source, at_s=END_S)
+    lines = history(backend, source, start_s=END_S - 900, end_s=END_S).lines
+    assert lines["running"][-1] == pytest.approx(seen.number("running"))
+    assert lines["ttft_ms.p95"][-1] == pytest.approx(seen.distribution("ttft_ms").p95)
