@@ -47,6 +47,10 @@ def _parser() -> argparse.ArgumentParser:
     simulate.add_argument("--json", action="store_true", help="print the whole result as JSON")
     simulate.add_argument("--hours", type=_hours, help="simulated time (default: one hour, or the whole trace)")
     simulate.add_argument("--seed", type=_seed, default=0, help="same seed, same requests (default 0)")
+    simulate.add_argument("--batching", choices=("in_flight", "static"), default="in_flight",
+                          help="static: every batch runs to the end of its longest answer, for comparison")
+    simulate.add_argument("--fail-minutes", type=_minutes, default=0.0, metavar="N",
+                          help="one instance fails for N minutes, after a third of the simulated time")
     simulate.set_defaults(run=_simulate)
     day = commands.add_parser("day", help="instances over the day, from a profile or trace in the scenario")
     day.add_argument("scenario", type=Path, help="scenario in YAML or JSON")
@@ -108,6 +112,17 @@ def _hours(text: str) -> float:
     return hours
 
 
+def _minutes(text: str) -> float:
+    """A duration above 0 and up to a week."""
+    try:
+        minutes = float(text)
+    except ValueError:
+        minutes = 0.0
+    if not 0.0 < minutes <= 10_080.0:
+        raise argparse.ArgumentTypeError("must be a number of minutes above 0 and up to 10080")
+    return minutes
+
+
 def _plan(asked: argparse.Namespace) -> int:
     from sizing.plan import plan
     from sizing.refine import refined
@@ -164,10 +179,11 @@ def _simulate(asked: argparse.Namespace) -> int:
     from sizing.question import understand
     from sizing.refine import planned_by_simulation
     from sizing.scenario.file import load_scenario
-    from sizing.scenario.schema import TraceArrivals
+    from sizing.scenario.traffic import TraceArrivals
     from sizing.simulation.report import as_text
     from sizing.simulation.run import simulate
     from sizing.simulation.trace import read_trace
+    from sizing.simulation.what_if import WhatIf
 
     scenario = load_scenario(asked.scenario)
     trace, arrivals = asked.trace, scenario.workload.arrivals
@@ -175,7 +191,10 @@ def _simulate(asked: argparse.Namespace) -> int:
         trace = asked.scenario.parent / arrivals.trace
     if trace is not None:
         trace = read_trace(trace, max_tokens=understand(scenario).model.max_context)
-    result = simulate(scenario, trace=trace, hours=asked.hours, seed=asked.seed, choose=planned_by_simulation)
+    what_if = WhatIf(static_batching=asked.batching == "static", fail_minutes=asked.fail_minutes)
+    result = simulate(
+        scenario, trace=trace, hours=asked.hours, seed=asked.seed, what_if=what_if, choose=planned_by_simulation
+    )
     print(result.model_dump_json(indent=2) if asked.json else as_text(result))
     return 0
 

@@ -22,7 +22,8 @@ from sizing.question import Question, understand
 from sizing.refine import planned_by_simulation, refined
 from sizing.result import Plan
 from sizing.scale_out import simulated_scale_out
-from sizing.scenario.schema import Profile, Scenario, TraceArrivals
+from sizing.scenario.schema import Scenario
+from sizing.scenario.traffic import Profile, TraceArrivals
 from sizing.version import ENGINE_VERSION
 
 STEP_S = 60.0

@@ -122,7 +122,8 @@ def _speed(question: Question, row: Configuration, one: PerInstance, times_from:
     yield _e(
         "decode_step_ms",
         ms(one.decode_step_ms),
-        "sum over operators of max(FLOP / rate, bytes / bandwidth) + collectives + fixed times",
+        "sum over operators of max(FLOP / rate, bytes / bandwidth) + collectives + fixed times" + (
+            ", x (1 + draft tokens x their cost) + rows of the drafts" if question.speculation.draft_tokens else ""),
         f"{significant(one.concurrency)} sequences at {count(traffic.decode_context)} tokens of context on {row.label}",
         times_from,
     )
@@ -152,13 +153,13 @@ def _latency(question: Question, one: PerInstance, latency: Latencies) -> Iterat
         f"{percent(one.prefill_share)} of the time; p50 {ms(latency.ttft_ms.p50)}",
         LOAD_SOURCE,
     )
-    gaps = max(question.traffic.output_tokens - 1, 0)
+    gaps, each = max(question.traffic.output_tokens - 1, 0), question.speculation.tokens_per_step
     yield _e(
         "itl_ms",
         f"{p} {ms(latency.itl_ms.asked)}",
-        "decode step + concurrency x prefill work / (OSL - 1)",
-        f"{ms(one.decode_step_ms)} + {significant(one.concurrency)} x prefill work / {count(gaps)}; "
-        f"p50 {ms(latency.itl_ms.p50)}",
+        f"decode step{' / tokens a step' if each > 1 else ''} + concurrency x prefill work / (OSL - 1)",
+        f"{ms(one.decode_step_ms)}{f' / {significant(each)}' if each > 1 else ''} + {significant(one.concurrency)} x "
+        f"prefill work / {count(gaps)}; p50 {ms(latency.itl_ms.p50)}",
         LOAD_SOURCE,
     )
     yield _e(

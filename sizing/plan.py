@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from sizing import answer, rules
+from sizing import answer, assumptions, rules
 from sizing.business import in_business_terms
 from sizing.catalog import data_version
 from sizing.compose import candidate_of, cost_in, deployed_as, latencies_of, load_curve_of, per_instance_of
@@ -173,9 +173,7 @@ def _assumed(question: Question, evaluated: Evaluated, index: int) -> tuple[str,
         f"{row.engine.sequences(row.gpu):,} "
         f"sequences, {row.engine.memory_fraction:.0%} of GPU memory, chunked prefill.",
         f"KV cache in {'FP8' if row.kv_precision == 'fp8' else '16 bit'}.",
-        "Percentiles come from the analytic load model: stationary load, first come first served, each replica sees "
-        "random arrivals of its own. Routing that evens out the load (round robin, least loaded) makes TTFT shorter: "
-        "simulate it.",
+        *assumptions.analytic(question),
     ]
     if row.engine.runs_as != row.engine.id:
         notes.append(f"{row.engine.label} has no measurements of its own: step times of {row.engine.runs_as} are used.")

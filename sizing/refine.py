@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from sizing.assumptions import ROUTED
 from sizing.candidates import Floats
 from sizing.compose import MS, latencies_of
 from sizing.exclusion import excluded
@@ -24,7 +25,7 @@ from sizing.screen import Evaluated, Sized, all_configurations, evaluate, size
 from sizing.simulation.drive import Outcome
 from sizing.simulation.layout import E2E, ITL, TTFT
 from sizing.simulation.needed import Case, Needed, in_flight_of, needed, settled
-from sizing.simulation.planned import Planned, arrivals_of, lengths_of, planned, replica_at
+from sizing.simulation.planned import Planned, arrivals_of, lengths_of, planned, replica_at, routing_of
 from sizing.simulation.quantiles import sampled_quantile
 from sizing.spread import Spread, spread
 
@@ -86,6 +87,7 @@ class Search:
             replica=replica_at(question, self.evaluated, index), arrivals=arrivals_of(question),
             lengths=lengths_of(question), limits=question.limits, seed=self.seed,
             max_utilization=question.scenario.deployment.max_utilization,
+            routing=routing_of(question),
             in_flight=in_flight_of(1.0, float(state.concurrency[index, min(k, state.rps.shape[1] - 1)])),
         )
 
@@ -235,13 +237,14 @@ class _Figures:
         """What the simulation adds to the confidence."""
         others = len(self.decided.search.found) - 1
         also = f", {others} other{'s' if others > 1 else ''} tried" if others else ""
-        return f"Instances and percentiles simulated with {self.outcome.finished:,} requests per instance{also}."
+        each = self.outcome.finished // self.outcome.replicas
+        return f"Instances and percentiles simulated with {each:,} requests per instance{also}."
 
     def assumptions(self) -> tuple[str, ...]:
         """What the simulation assumes."""
         return (
-            "Percentiles are simulated: stationary peak load, first come first served, each request goes to any "
-            "replica at random; round-robin or least-loaded routing would be smoother.",
+            f"Percentiles are simulated: stationary peak load, first come first served; "
+            f"{ROUTED[self.decided.search.question.scenario.deployment.routing]}.",
             "Load curve, trade-off and the latency of alternatives come from the analytic load model.",
         )
 

@@ -6,21 +6,24 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from sizing.answer import beyond_context
 from sizing.candidates import Floats
 from sizing.capacity import AskedLimits
 from sizing.demand import HOURS_PER_DAY, SECONDS_PER_HOUR
 from sizing.errors import InvalidScenario
 from sizing.question import Question, understand
+from sizing.rules import about_model
 from sizing.scenario.schema import Scenario
 from sizing.simulation import report
 from sizing.simulation.drive import Outcome, Progress, drive
-from sizing.simulation.fleet import Deployment, Fleet, Routing
+from sizing.simulation.fleet import Deployment
 from sizing.simulation.planned import Planned, arrivals_of, lengths_of, planned
 from sizing.simulation.pool import Measurement
 from sizing.simulation.request_lengths import ObservedLengths, RequestLengths
 from sizing.simulation.result import SimulationResult
 from sizing.simulation.stability import largest_stable_rps
 from sizing.simulation.trace import Trace
+from sizing.simulation.what_if import AS_PLANNED, WhatIf, fleet_of
 
 Choose = Callable[[Question], Planned | None]
 """What is deployed for a question: the choice of the analytic screen, or one that was simulated."""
@@ -58,13 +61,14 @@ class Load:
 
 def simulate(
     scenario: Scenario, *, trace: Trace | None = None, hours: float | None = None, seed: int = 0,
-    routing: Routing = "round_robin", progress: Progress | None = None, choose: Choose = planned,
+    what_if: WhatIf = AS_PLANNED, progress: Progress | None = None, choose: Choose = planned,
 ) -> SimulationResult:
     """The planned deployment of a scenario under its own traffic, or under a trace; ``choose`` says which it is.
 
     ``hours`` of simulated time (default: an hour or 20,000 requests, whichever is longer; a day for a daily profile).
     The same ``seed`` gives the same requests at any rate. ``progress`` hears the share done and stops the run by
-    returning False. Raises InvalidScenario for a scenario that cannot be simulated as it stands.
+    returning False. What the model's context window does not hold is refused in the words of the plan. Raises
+    InvalidScenario for a scenario that cannot be simulated as it stands.
     """
     question = understand(scenario)
     if scenario.measured is not None:
@@ -72,11 +76,13 @@ def simulate(
             "measured: a measured operating point says nothing about single steps; leave it out to simulate."
         ])
     load = load_of_trace(trace, hours) if trace is not None else load_of(question, hours, seed)
+    if trace is None and (beyond := beyond_context(question)):
+        return report.infeasible(beyond, load, seed)
     chosen = choose(question)
     if chosen is None:
-        return report.infeasible(question, load, seed)
-    fleet = Fleet(replicas=(chosen.replica,) * chosen.working, routing=routing)
-    name = f"{chosen.working} x {chosen.row.label}"
+        return report.infeasible(report.NOTHING_MEETS_THE_LIMITS, load, seed)
+    fleet = fleet_of(question, chosen, load.duration_s, what_if)
+    name = f"{len(fleet.replicas)} x {chosen.row.label}{what_if.named}"
     return simulate_deployment(fleet, load, question.limits, name=name, seed=seed, progress=progress)
 
 
@@ -120,7 +126,8 @@ def load_of(question: Question, hours: float | None, seed: int) -> Load:
         ])
     return Load(
         stream=arrivals.stream(lengths, duration, seed), expected=max(round(expected), 1), duration_s=duration,
-        lengths=lengths, stationary=not arrivals.profile, notes=(),
+        lengths=lengths, stationary=not arrivals.profile,
+        notes=tuple(w.message for w in about_model(question) if w.severity == "error"),
     )
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sizing.scenario.schema import Gamma, Length, LengthSpread, LengthTrace, ModelConfig, ModelSize, Scenario
+from sizing.scenario.schema import ModelConfig, ModelSize, Scenario
+from sizing.scenario.traffic import Gamma, Length, LengthSpread, LengthTrace
 from ui.form.fields import FIELDS
 from ui.form.numbers import show_number
 from ui.form.read import OWN_GPU
