@@ -57,6 +57,10 @@ def _parser() -> argparse.ArgumentParser:
     day.add_argument("--startup-s", type=float, default=180.0, metavar="S", help="start-up of an instance (180 s)")
     day.add_argument("--json", action="store_true", help="print the whole result as JSON")
     day.set_defaults(run=_day)
+    trace = commands.add_parser("trace", help="what a trace of requests says: lengths, rates, gaps")
+    trace.add_argument("trace", type=Path, help="CSV or Parquet: timestamp, input_tokens, output_tokens")
+    trace.add_argument("--json", action="store_true", help="print everything as JSON")
+    trace.set_defaults(run=_trace)
     predict = commands.add_parser("predict", help="predict measured configurations from a CSV table")
     predict.add_argument("points", type=Path, help="CSV with the columns of the evidence library")
     predict.add_argument("--out", type=Path, required=True, help="CSV to write")
@@ -189,6 +193,10 @@ def _simulate(asked: argparse.Namespace) -> int:
     trace, arrivals = asked.trace, scenario.workload.arrivals
     if trace is None and isinstance(arrivals, TraceArrivals):
         trace = asked.scenario.parent / arrivals.trace
+        if not trace.is_file():
+            print(f"{arrivals.trace} is not beside the scenario: its busiest time is simulated, not replayed.",
+                  file=sys.stderr)
+            trace = None
     if trace is not None:
         trace = read_trace(trace, max_tokens=understand(scenario).model.max_context)
     what_if = WhatIf(static_batching=asked.batching == "static", fail_minutes=asked.fail_minutes)
@@ -205,6 +213,15 @@ def _day(asked: argparse.Namespace) -> int:
 
     found = day(load_scenario(asked.scenario), startup_s=asked.startup_s)
     print(found.model_dump_json(indent=2) if asked.json else as_text(found))
+    return 0
+
+
+def _trace(asked: argparse.Namespace) -> int:
+    from sizing.simulation.trace import read_trace
+    from sizing.trace_found import found_in, sentences
+
+    found = found_in(read_trace(asked.trace))
+    print(found.model_dump_json(indent=2) if asked.json else "\n".join(sentences(found)))
     return 0
 
 
@@ -244,6 +261,9 @@ def _sweep(asked: argparse.Namespace) -> int:
     with dask_executors(asked.scheduler) if asked.scheduler else nullcontext(local) as executors:
         table = sweep(base, axes, executors, progress)
     table.to_csv(out, index=False)
+    deployment = base.get("deployment")
+    if "deployment.routing" in axes or (isinstance(deployment, dict) and "routing" in deployment):
+        print("deployment.routing: a sweep uses the analytic load model, which takes random routing.", file=sys.stderr)
     failed = int((table["error"] != "").sum())
     print(f"{len(table):,} scenarios, {failed:,} without an answer (column error): {asked.out}")
     return 0

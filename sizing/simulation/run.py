@@ -14,6 +14,7 @@ from sizing.errors import InvalidScenario
 from sizing.question import Question, understand
 from sizing.rules import about_model
 from sizing.scenario.schema import Scenario
+from sizing.scenario.traffic import TraceArrivals
 from sizing.simulation import report
 from sizing.simulation.drive import Outcome, Progress, drive
 from sizing.simulation.fleet import Deployment
@@ -75,7 +76,7 @@ def simulate(
         raise InvalidScenario([
             "measured: a measured operating point says nothing about single steps; leave it out to simulate."
         ])
-    load = load_of_trace(trace, hours) if trace is not None else load_of(question, hours, seed)
+    load = load_of(question, hours, seed) if trace is None else load_of_trace(as_asked(trace, question), hours)
     if trace is None and (beyond := beyond_context(question)):
         return report.infeasible(beyond, load, seed)
     chosen = choose(question)
@@ -129,6 +130,14 @@ def load_of(question: Question, hours: float | None, seed: int) -> Load:
         lengths=lengths, stationary=not arrivals.profile,
         notes=tuple(w.message for w in about_model(question) if w.severity == "error"),
     )
+
+
+def as_asked(trace: Trace, question: Question) -> Trace:
+    """The trace that a scenario carries, faster or slower if another peak is asked; any other one as it is."""
+    arrivals = question.scenario.workload.arrivals
+    if not isinstance(arrivals, TraceArrivals) or arrivals.trace != trace.name:
+        return trace
+    return trace.at_speed(question.demand.peak_rps / max(arrivals.rps))
 
 
 def load_of_trace(trace: Trace, hours: float | None) -> Load:

@@ -61,11 +61,12 @@ def test_defaults_that_links_leave_out_are_those_of_this_link_version() -> None:
     assert LINK_VERSION == "1"
     told = {key: value for key, value in defaults().items() if value not in ("", [], False)}
     assert told == {
-        "avg_pct": "95", "cached": "0", "doc": "600", "docs": "5", "growth": "0", "hours": "8", "isl": "1155",
+        "avg_pct": "95", "cached": "0", "doc": "600", "docs": "5", "draft": "3", "draft_cost": "5", "growth": "0",
+        "hours": "8", "isl": "1155",
         "itl": "100", "lang": "English", "load": "rps", "mode": "streaming", "model_by": "catalogue", "name": "Chatbot",
         "model": "meta-llama/Llama-3.3-70B-Instruct", "obj": "cost", "osl": "211", "p2m": "2",
         "pct": "99", "per_user": "3", "prec": ["bf16", "fp16", "fp8"], "proven": True, "question": "50", "rps": "10",
-        "spare": "0", "steps": "roofline",
+        "route": "random", "spare": "0", "steps": "roofline",
         "system": "300", "ttft": "2000", "turns": "0", "unit": "tokens", "util": "100",
         "where": "on_prem", "years": "5",
     }
