@@ -32,7 +32,7 @@ def draw_day(answer: Answer, *, dark: bool) -> None:
     scenario, assumed = _with_a_day(answer)
     _editor(scenario, assumed)
     minutes = st.number_input(
-        "Start-up of an instance (minutes)", min_value=0.0, max_value=240.0, value=_STARTUP_MIN, step=1.0,
+        "Start-up of an instance (minutes)", min_value=0.0, max_value=240.0, value=_STARTUP_MIN, step=1.0, format="%g",
         key="startup_minutes", width=260,
         help="From the order to the first request: a machine, a container, the weights, the engine's own warm-up.")
     job: Job | None = st.session_state.get(_JOB)

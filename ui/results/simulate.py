@@ -79,14 +79,14 @@ def _traffic(answer: Answer, *, disabled: bool) -> tuple[str, float]:
     if chosen != _PEAK:
         return chosen, 24.0
     hours = st.number_input(
-        "Simulated time (h)", min_value=0.1, max_value=float(_MOST_HOURS), value=1.0, step=1.0, key="simulated_hours",
+        "Simulated time (h)", min_value=0.1, max_value=float(_MOST_HOURS), value=1.0, step=1.0, format="%g", key="simulated_hours",
         disabled=disabled, width=200, help="Longer runs narrow the Monte-Carlo intervals.")
     return _PEAK, float(hours)
 
 
 def _what_if(*, disabled: bool) -> WhatIf:
     minutes = st.number_input(
-        "One instance fails for (minutes)", min_value=0.0, max_value=10_080.0, value=0.0, step=1.0, key="fail_minutes",
+        "One instance fails for (minutes)", min_value=0.0, max_value=10_080.0, value=0.0, step=1.0, format="%g", key="fail_minutes",
         disabled=disabled, width=260, help="0: none fails. It fails after a third of the simulated time, its requests "
         "start again elsewhere, and it returns with empty caches. Spare instances serve as well.")
     static = st.toggle("Static batching instead of in-flight", key="static_batching", disabled=disabled,
