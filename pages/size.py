@@ -18,17 +18,22 @@ top = shell.header("Size")
 dark = st.context.theme.type == "dark"
 CHART = {"config": {"displaylogo": False}}
 
-form, results = st.columns([1, 2], gap="medium")
+if shell.on_a_phone():  # one column: the answer comes before the questions
+    said, form, results = st.container(), st.container(), st.container()
+else:
+    form, right = st.columns([1, 2], gap="medium")
+    said, results = right.container(), right.container()
 with form:
     inputs.draw()
 with top:
     shell.chip(state.value("name"))
     inputs.draw_presets()
 
-with results:
+with said:
     for note in state.link_notes():
         st.warning(as_markdown(note), icon=":material/link:")
     answer = draw_outcome(state.outcome())
+with results:
     if answer is not None:
         plan, limits = answer.plan, answer.scenario.limits
         draw_key_figures(plan, answer.scenario)

@@ -20,6 +20,7 @@ from sizing.scenario.schema import Scenario
 from ui.cached import plan_of
 from ui.choices import label
 from ui.form.fields import FIELDS
+from ui.form.link import dropped
 from ui.form.problems import BadInput, sentence
 from ui.form.read import to_scenario
 from ui.form.trace import TraceInUse, in_use
@@ -47,7 +48,7 @@ TRACE = "trace_in_use"
 WITH_FORM = ("size", "explore")
 """Pages that hold the form, and so the inputs in their address."""
 
-_LAST, _PAGE = "last_answer", "page_of_the_form"
+_LAST, _PAGE, _DROPPED = "last_answer", "page_of_the_form", "dropped_from_link"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,6 +106,8 @@ def carry_over(page: str) -> None:
     A widget of one page is another widget than that of the same key on the next page, and in its first run it would
     start from its default. What the address of the next page says goes first; what it lacks is added.
     """
+    if page in WITH_FORM:
+        _note_dropped()
     if st.session_state.get(_PAGE, page) != page:
         for key in (*FIELDS, "preset"):
             if key in st.session_state:
@@ -113,6 +116,13 @@ def carry_over(page: str) -> None:
             with suppress(StreamlitAPIException):  # fields that are bound already write the address themselves
                 st.query_params.update({k: v for k, v in parameters().items() if k not in st.query_params})
     st.session_state[_PAGE] = page
+
+
+def _note_dropped() -> None:
+    """Remember what the address says that no widget takes: once the widgets are drawn it is gone from there."""
+    found = dropped({key: st.query_params.get_all(key) for key in st.query_params})
+    if found:
+        st.session_state[_DROPPED] = (found, None)
 
 
 def model() -> Model | None:
@@ -229,7 +239,19 @@ def link_notes() -> tuple[str, ...]:
     if named and trace() is None:
         notes.append(f"This link was made with the trace {named[:80]}, which a link cannot carry: lengths are "
                      "lognormal by p50 and p95 and arrivals random, unless you fill the form in from that trace again.")
-    return tuple(notes)
+    return (*notes, *_dropped_notes())
+
+
+def _dropped_notes() -> tuple[str, ...]:
+    """What was left out of the link, until an input changes."""
+    found, shown_with = st.session_state.get(_DROPPED, ((), None))
+    now = parameters()
+    if shown_with not in (None, now):
+        del st.session_state[_DROPPED]
+        return ()
+    if found:
+        st.session_state[_DROPPED] = (found, now)
+    return tuple(found)
 
 
 def mark_link() -> None:

@@ -79,16 +79,17 @@ def _traffic(answer: Answer, *, disabled: bool) -> tuple[str, float]:
     if chosen != _PEAK:
         return chosen, 24.0
     hours = st.number_input(
-        "Simulated time (h)", min_value=0.1, max_value=float(_MOST_HOURS), value=1.0, step=1.0, format="%g", key="simulated_hours",
-        disabled=disabled, width=200, help="Longer runs narrow the Monte-Carlo intervals.")
+        "Simulated time (h)", min_value=0.1, max_value=float(_MOST_HOURS), value=1.0, step=1.0, format="%g",
+        key="simulated_hours", disabled=disabled, width=200, help="Longer runs narrow the Monte-Carlo intervals.")
     return _PEAK, float(hours)
 
 
 def _what_if(*, disabled: bool) -> WhatIf:
     minutes = st.number_input(
-        "One instance fails for (minutes)", min_value=0.0, max_value=10_080.0, value=0.0, step=1.0, format="%g", key="fail_minutes",
-        disabled=disabled, width=260, help="0: none fails. It fails after a third of the simulated time, its requests "
-        "start again elsewhere, and it returns with empty caches. Spare instances serve as well.")
+        "One instance fails for (minutes)", min_value=0.0, max_value=10_080.0, value=0.0, step=1.0, format="%g",
+        key="fail_minutes", disabled=disabled, width=260,
+        help="0: none fails. It fails after a third of the simulated time, its requests start again elsewhere, and it "
+             "returns with empty caches. Spare instances serve as well.")
     static = st.toggle("Static batching instead of in-flight", key="static_batching", disabled=disabled,
                        help="A batch runs to the end of its longest answer before the next one starts.")
     return WhatIf(static_batching=static, fail_minutes=float(minutes))
@@ -141,7 +142,8 @@ def _figures(job: Job, found: SimulationResult, answer: Answer, *, dark: bool) -
             st.markdown(f":material/compare_arrows: {as_markdown(sentence)}")
     st.plotly_chart(build_simulated(found, dark=dark), key="simulated", alt=simulated_alt_text(found), **CHART)
     draw_table(lambda: simulated_table(found), key="simulated_series", what="Second by second")
-    st.caption(f"{count(found.requests)} requests, {count(found.instances)} instances; "
+    instances = f"{count(found.instances)} instance{'' if found.instances == 1 else 's'}"
+    st.caption(f"{count(found.requests)} requests, {instances}; "
                f"{ROUTED[job.asked.deployment.routing]}. Intervals: 95 %, of the simulation only, not of the step "
                "times.")
 

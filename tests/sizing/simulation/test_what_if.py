@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import yaml
 
@@ -48,6 +49,11 @@ def test_without_another_instance_everything_waits_until_it_returns() -> None:
     assert found.instances == 1
     assert found.failure is not None
     assert found.failure.longest_queue > 2.0 * 600 * 0.8
+    assert found.series is not None
+    down = found.series.waiting[1200:1800]
+    rate = np.diff(down).mean() / found.series.bin_s
+    assert rate == pytest.approx(2.0, rel=0.15), "while it is down, the queue grows by what arrives"
+    assert list(down) == sorted(down)
     assert found.failure.recovered_after_s is not None
     assert found.failure.recovered_after_s > 0
     assert "there is no other" in said_of(found.failure)
