@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
@@ -68,6 +68,18 @@ class Outcome:
     last: Answer | None
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Dropped:
+    """What a link said in vain, with which inputs it was shown first, and whether they have changed since."""
+
+    found: tuple[str, ...] = ()
+    shown_with: dict[str, str | list[str]] | None = None
+    over: bool = False
+
+
+_NOTHING_DROPPED = _Dropped()
+
+
 @cache
 def defaults() -> dict[str, Any]:
     """The value of every field of an untouched form: the first preset."""
@@ -121,8 +133,8 @@ def carry_over(page: str) -> None:
 def _note_dropped() -> None:
     """Remember what the address says that no widget takes: once the widgets are drawn it is gone from there."""
     found = dropped({key: st.query_params.get_all(key) for key in st.query_params})
-    if found:
-        st.session_state[_DROPPED] = (found, None)
+    if not set(found) <= set(st.session_state.get(_DROPPED, _NOTHING_DROPPED).found):
+        st.session_state[_DROPPED] = _Dropped(found=found)
 
 
 def model() -> Model | None:
@@ -244,14 +256,15 @@ def link_notes() -> tuple[str, ...]:
 
 def _dropped_notes() -> tuple[str, ...]:
     """What was left out of the link, until an input changes."""
-    found, shown_with = st.session_state.get(_DROPPED, ((), None))
-    now = parameters()
-    if shown_with not in (None, now):
-        del st.session_state[_DROPPED]
+    held: _Dropped = st.session_state.get(_DROPPED, _NOTHING_DROPPED)
+    if not held.found or held.over:
         return ()
-    if found:
-        st.session_state[_DROPPED] = (found, now)
-    return tuple(found)
+    now = parameters()
+    if held.shown_with not in (None, now):
+        st.session_state[_DROPPED] = replace(held, over=True)
+        return ()
+    st.session_state[_DROPPED] = replace(held, shown_with=now)
+    return held.found
 
 
 def mark_link() -> None:

@@ -39,7 +39,7 @@ def test_link_of_the_page_gives_the_page(open_link: OpenLink) -> None:
 
 
 def test_link_with_unknown_options_falls_back_to_the_defaults(open_link: OpenLink) -> None:
-    app = open_link(load="Nonsense", gpu=["Abacus", "L40S 48GB"], view="Nowhere", mode="", unheard="of", isl="1234", is1="5")
+    app = open_link(load="Nonsense", gpu=["Abacus", "L40S 48GB"], view="Nowhere", mode="", unheard="of", is1="5")
     assert not app.exception
     assert figure(app, "GPUs")
     said = [w.value for w in app.warning]

@@ -11,7 +11,8 @@ from ui.form.fields import FIELDS, Field
 ANY_TEXT = ("model",)
 """Choices that take what is not listed."""
 
-NO_INPUTS = frozenset({"v", "trace", "goto", "view", "show", "shown", "x", "y", "lines", "range", "have", "have_gpus"})
+NO_INPUTS = frozenset({"v", "trace", "goto", "view", "show", "shown", "x", "y", "lines", "range", "have", "have_gpus",
+                       "term", "chapter", "bench"})
 """Parameters that say something else than an input of the form: version, tabs, axes."""
 
 MAY_BE_EMPTY = ("model", "m_sys")
