@@ -10,7 +10,7 @@ from sizing.demand import SECONDS_PER_HOUR
 from sizing.errors import InvalidTrace
 from sizing.format import count, percent, requests_per_s, significant
 from sizing.quantity import Result, quantity
-from sizing.scenario.traces import SHORTEST_S, arrivals_in, groups_of
+from sizing.scenario.traces import SHORTEST_S, arrivals_in, cached_in, groups_of
 
 if TYPE_CHECKING:
     from sizing.simulation.trace import Trace
@@ -87,7 +87,8 @@ def workload_of(trace: Trace) -> dict[str, Any]:
         key: {"trace": trace.name, "groups": groups_of(trace.tokens[row])}
         for row, key in enumerate(("input_tokens", "output_tokens"))
     }
-    return {**lengths, "arrivals": {"trace": trace.name, **arrivals_in(trace)}}
+    return {**lengths, "prefix_cached_tokens": cached_in(trace),
+            "arrivals": {"trace": trace.name, **arrivals_in(trace)}}
 
 
 def sentences(found: TraceFound) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Generic, TypeVar
@@ -48,6 +48,11 @@ class Job(Generic[T]):
     def cancel(self) -> None:
         """Stop at the next look, or before the start."""
         self.cancelled.set()
+
+    def wait(self, seconds: float) -> None:
+        """Wait a moment for work that is mostly done in it, so that nothing flickers."""
+        if self.future is not None:
+            wait([self.future], timeout=seconds)
 
     def look(self) -> None:
         """What a page calls that shows the job: somebody still waits for it."""

@@ -17,7 +17,7 @@ MOST_KEPT = 2_000_000
 """Requests that a session keeps for a replay: 40 MB. All of a longer trace count for lengths and rates."""
 
 _OF = {"input_tokens": ("isl", "isl95", "unit", "compose"), "output_tokens": ("osl", "osl95", "unit"),
-       "arrivals": ("cv", "profile")}
+       "prefix_cached_tokens": ("cached", "isl", "isl95", "unit", "compose"), "arrivals": ("cv", "profile")}
 """The fields that decide about each key of the workload; once one was edited, what it says counts."""
 
 
@@ -49,13 +49,14 @@ def in_use(trace: Trace) -> TraceInUse:
     """A trace ready for the form. Raises InvalidTrace for one that is too short."""
     found = found_in(trace)
     kept = trace.first(MOST_KEPT) if len(trace) > MOST_KEPT else trace
-    return TraceInUse(found=found, workload=workload_of(trace), filled=_filled(found), requests=kept)
+    workload = workload_of(trace)
+    filled = _filled(found, workload["prefix_cached_tokens"])
+    return TraceInUse(found=found, workload=workload, filled=filled, requests=kept)
 
 
-def _filled(found: TraceFound) -> dict[str, Any]:
+def _filled(found: TraceFound, cached: float) -> dict[str, Any]:
     """The fields of the form: median and 95th percentile of the lengths, the busiest window as the peak."""
     prompt, output = found.input_tokens, found.output_tokens
-    cached = min(round(found.cached_mean), max(round(prompt.p50) - 1, 0))
     return {
         "isl": show_number(round(prompt.p50)), "isl95": show_number(round(prompt.p95)),
         "osl": show_number(round(output.p50)), "osl95": show_number(round(output.p95)), "unit": "tokens",

@@ -28,7 +28,7 @@ def draw_trace() -> None:
                 help="One row per request: timestamp (seconds or date), input_tokens, output_tokens and, optionally, "
                      "cached_tokens. Azure and Mooncake traces are read as they are. The file stays in this session.",
             )
-            _problems()
+        _problems()
         return
     with st.container(border=True, gap="xsmall", key="trace_block"):
         st.markdown(f":material/timeline: **Trace in use**: {as_markdown(held.name)}")

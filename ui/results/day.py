@@ -18,7 +18,7 @@ from ui.format import as_markdown, count
 from ui.state import Answer
 
 _JOB, _EDITED = "day_job", "day_hours"
-_LOOK_EVERY_S = 0.4
+_LOOK_EVERY_S, _MOMENT_S = 0.4, 0.6
 _STARTUP_MIN = 3.0
 _WORKING_HOURS, _PEAK_TO_MEAN = 8.0, 2.0
 """Where the form says neither users nor hours."""
@@ -40,6 +40,7 @@ def draw_day(answer: Answer, *, dark: bool) -> None:
         if job is not None:
             job.cancel()
         job = st.session_state[_JOB] = simulating.start_day(answer.scenario, scenario, minutes * 60.0)
+        job.wait(_MOMENT_S)
     st.fragment(_panel, run_every=None if job.done else _LOOK_EVERY_S)(job, dark=dark, watched=not job.done)
 
 
