@@ -12,9 +12,10 @@ from sizing.format import ms, requests_per_s
 from sizing.simulation.drive import Outcome
 from sizing.simulation.fleet import Deployment, Fleet
 from sizing.simulation.layout import E2E, ITL, QUEUE, TTFT
+from sizing.simulation.planned_fleet import failure_in
 from sizing.simulation.quantiles import Sampled, sampled_good_share, sampled_mean, sampled_quantile
 from sizing.simulation.result import Distribution, SampledMs, Series, Share, SimulationResult, Verdict
-from sizing.simulation.what_if import failure_in, said_of
+from sizing.simulation.what_if import said_of
 from sizing.version import ENGINE_VERSION
 
 if TYPE_CHECKING:

@@ -19,12 +19,13 @@ from sizing.simulation import report
 from sizing.simulation.drive import Outcome, Progress, drive
 from sizing.simulation.fleet import Deployment
 from sizing.simulation.planned import Planned, arrivals_of, lengths_of, planned
+from sizing.simulation.planned_fleet import fleet_of
 from sizing.simulation.pool import Measurement
 from sizing.simulation.request_lengths import ObservedLengths, RequestLengths
 from sizing.simulation.result import SimulationResult
 from sizing.simulation.stability import largest_stable_rps
 from sizing.simulation.trace import Trace
-from sizing.simulation.what_if import AS_PLANNED, WhatIf, fleet_of
+from sizing.simulation.what_if import AS_PLANNED, WhatIf
 
 Choose = Callable[[Question], Planned | None]
 """What is deployed for a question: the choice of the analytic screen, or one that was simulated."""
