@@ -20,10 +20,6 @@ HEAD = b"timestamp,input_tokens,output_tokens,cached_tokens\n"
 
 def upload(page: Page, name: str, content: bytes) -> None:
     """Give a trace to the form."""
-    field = page.locator("input[type=file]").first
-    if not field.count():
-        page.get_by_text("Fill in from a trace").click()
-        settle(page)
     page.locator("input[type=file]").first.set_input_files(
         {"name": name, "mimeType": "text/csv", "buffer": content})
     settle(page)
@@ -106,7 +102,7 @@ def test_a_day_is_planned_from_its_hours(open_page: OpenPage, tmp_path: Path) ->
     settle(page)
     assert int(figure(page, "Burst (instances)")) > 0
     picture(page, tmp_path / "day.png")
-    page.get_by_text("More on the workload", exact=True).click()
+    page.get_by_text("More on the workload").first.click()
     settle(page)
     enter(page, "Load by hour", "3 " * 23 + "4")
     expect(page.get_by_text("Assumed: a working day")).not_to_be_visible()

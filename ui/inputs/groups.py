@@ -15,7 +15,7 @@ from ui.form.problems import BadInput
 from ui.form.read import length_tokens, prompt
 from ui.format import count
 from ui.inputs.model import draw_model
-from ui.inputs.trace import draw_trace
+from ui.inputs.trace import draw_trace, draw_upload
 from ui.inputs.widgets import dropdown, segments, several, switch, text
 from ui.presets import presets
 
@@ -48,7 +48,8 @@ def _load() -> None:
 def _workload() -> None:
     st.markdown("**Workload**")
     first = st.container(gap="xsmall")
-    with st.expander("More on the workload", type="compact"):
+    with st.expander("More on the workload, or from a trace", type="compact"):
+        draw_upload()
         text("growth", "cv")
         text("profile")
         dropdown("unit")

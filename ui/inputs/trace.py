@@ -17,18 +17,22 @@ MAX_TRACE_MB = 64
 _FILE, _PROBLEMS = "trace_file", "trace_problems"
 
 
+def draw_upload() -> None:
+    """Where to give a trace."""
+    st.file_uploader(
+        f"Fill in from a trace of requests (CSV or Parquet, up to {MAX_TRACE_MB} MB)",
+        type=["csv", "gz", "parquet"], key=_FILE, max_upload_size=MAX_TRACE_MB, on_change=_read,
+        help="One row per request: timestamp (seconds or date), input_tokens, output_tokens and, optionally, "
+             "cached_tokens. Azure and Mooncake traces are read as they are. The file stays in this session.",
+    )
+
+
 def draw_trace() -> None:
-    """The trace in use, or where to give one."""
+    """The trace in use, or what is wrong with the one that was given."""
     held = state.trace()
     if held is None:
-        with st.expander("Fill in from a trace", type="compact", icon=":material/timeline:"):
-            st.file_uploader(
-                f"Trace of requests (CSV or Parquet, up to {MAX_TRACE_MB} MB)", type=["csv", "gz", "parquet"],
-                key=_FILE, max_upload_size=MAX_TRACE_MB, on_change=_read,
-                help="One row per request: timestamp (seconds or date), input_tokens, output_tokens and, optionally, "
-                     "cached_tokens. Azure and Mooncake traces are read as they are. The file stays in this session.",
-            )
-        _problems()
+        for sentence in st.session_state.pop(_PROBLEMS, ()):
+            st.error(as_markdown(sentence), icon=":material/error:")
         return
     with st.container(border=True, gap="xsmall", key="trace_block"):
         st.markdown(f":material/timeline: **Trace in use**: {as_markdown(held.name)}")
@@ -36,11 +40,6 @@ def draw_trace() -> None:
         st.caption(as_markdown(_what_counts(held)))
         st.button("Remove the trace", key="trace_remove", on_click=state.remove_trace, icon=":material/close:",
                   help="Keeps lengths and rate as they stand in the form; arrivals are random again.")
-
-
-def _problems() -> None:
-    for sentence in st.session_state.pop(_PROBLEMS, ()):
-        st.error(as_markdown(sentence), icon=":material/error:")
 
 
 def _read() -> None:
