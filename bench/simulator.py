@@ -8,10 +8,13 @@ import sys
 import tempfile
 import time
 from functools import cache
+from typing import Any
 
 import numpy as np
 
 from bench.table import Row
+from sizing.day import day
+from sizing.day_profile import working_day
 from sizing.question import understand
 from sizing.scenario.schema import Scenario
 from sizing.simulation.arrivals import Arrivals
@@ -26,12 +29,13 @@ NAME = "Simulator: Llama 3 8B on H100, 1000/200 tokens (p95 3000/600), about 64 
 REQUESTS = 300_000
 RUNS = 5
 SEQUENCES = 64.0
+DAY_RPS, DAY_LIMIT_S = 200.0, 1.0
 WEEK_S, WEEK_RPS, WEEK_LIMIT_S = 7 * 86_400.0, 10.0, 60.0
 US_LIMIT = 1e6 / 300_000
 FIRST_START_LIMIT_S = 10.0
 MB = 2**20
 
-SCENARIO = {
+SCENARIO: dict[str, Any] = {
     "model": "meta-llama/Meta-Llama-3-8B-Instruct",
     "workload": {
         "input_tokens": {"p50": 1000, "p95": 3000}, "output_tokens": {"p50": 200, "p95": 600}, "peak_rps": 5,
@@ -64,7 +68,24 @@ def run() -> list[Row]:
     week = time.perf_counter() - start
     what = f"one week at {WEEK_RPS:g} requests/s ({outcome.finished:,} requests, 2 replicas)"
     rows.append(Row(what=what, unit="s", samples=(week,), limit=WEEK_LIMIT_S))
-    return [*rows, Row(what="memory the week added", unit="MB", samples=(_peak_mb() - before,), limit=50.0)]
+    rows.append(Row(what="memory the week added", unit="MB", samples=(_peak_mb() - before,), limit=50.0))
+    return [*rows, *_days()]
+
+
+def _days() -> list[Row]:
+    """Capacity over a day with a steep morning, its steepest scale-out simulated twice with 100,000 requests."""
+    scenario = Scenario.model_validate({**SCENARIO, "workload": {
+        **SCENARIO["workload"], "peak_rps": DAY_RPS, "arrivals": {"profile": working_day(10.0, 1.8)}}})
+    rows = []
+    for what, analytic in (("page: analytic plan", True), ("command line: simulated plan", False)):
+        samples = []
+        for _ in range(RUNS):
+            start = time.perf_counter()
+            day(scenario, analytic=analytic)
+            samples.append(time.perf_counter() - start)
+        name = f"plan of a day at {DAY_RPS:g} requests/s, {what}"
+        rows.append(Row(what=name, unit="s", samples=tuple(samples), limit=DAY_LIMIT_S))
+    return rows
 
 
 @cache

@@ -3,7 +3,9 @@ import streamlit as st
 from ui import inputs, shell, state
 from ui.figures.load_curve import build_load_curve, load_curve_alt_text
 from ui.figures.memory import build_memory_bar, memory_alt_text
+from ui.format import as_markdown
 from ui.results.answer import draw_outcome, draw_warnings
+from ui.results.day import draw_day
 from ui.results.evidence import draw_business, draw_evidence
 from ui.results.export import draw_downloads
 from ui.results.key_figures import draw_key_figures
@@ -16,24 +18,29 @@ top = shell.header("Size")
 dark = st.context.theme.type == "dark"
 CHART = {"config": {"displaylogo": False}}
 
-form, results = st.columns([1, 2], gap="medium")
+if shell.on_a_phone():  # one column: the answer comes before the questions
+    said, form, results = st.container(), st.container(), st.container()
+else:
+    form, right = st.columns([1, 2], gap="medium")
+    said, results = right.container(), right.container()
 with form:
     inputs.draw()
 with top:
     shell.chip(state.value("name"))
     inputs.draw_presets()
 
-with results:
-    if note := state.link_note():
-        st.warning(note, icon=":material/link:")
+with said:
+    for note in state.link_notes():
+        st.warning(as_markdown(note), icon=":material/link:")
     answer = draw_outcome(state.outcome())
+with results:
     if answer is not None:
         plan, limits = answer.plan, answer.scenario.limits
         draw_key_figures(plan, answer.scenario)
         draw_warnings(answer, "warning", "info")
-        memory, trade, load, hour, ranked, why, export = st.tabs(
-            ["Memory", "Throughput or latency", "Load curve", "Simulate", "Alternatives", "Why", "Export"], key="view",
-            on_change="rerun", bind="query-params",
+        memory, trade, load, hour, whole_day, ranked, why, export = st.tabs(
+            ["Memory", "Throughput or latency", "Load curve", "Simulate", "Over the day", "Alternatives", "Why",
+             "Export"], key="view", on_change="rerun", bind="query-params",
         )
         if memory.open:
             with memory:
@@ -50,6 +57,9 @@ with results:
         if hour.open:
             with hour:
                 draw_simulate(answer, dark=dark)
+        if whole_day.open:
+            with whole_day:
+                draw_day(answer, dark=dark)
         if ranked.open:
             with ranked:
                 draw_alternatives(answer)

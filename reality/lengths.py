@@ -13,7 +13,7 @@ from collectors.prometheus.answers import Bucket
 from reality.sampling import closed_end
 from sizing.candidates import Floats
 from sizing.question import Z95
-from sizing.scenario.schema import Length, LengthSpread, LengthTrace
+from sizing.scenario.traffic import Length, LengthSpread, LengthTrace
 
 DRAWS = 4_096
 """Lengths that stand for a distribution: 40 of them beyond p99."""

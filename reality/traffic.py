@@ -16,7 +16,7 @@ from reality.sampling import NOTHING, Measured, exact, mean_of, quantile_of, rat
 from reality.verdict import TOLERANCE, tolerated, verdict
 from sizing.candidates import Floats
 from sizing.question import Question
-from sizing.scenario.schema import Length, LengthSpread, LengthTrace
+from sizing.scenario.traffic import Length, LengthSpread, LengthTrace
 
 LEAST_PER_BIN = 100.0
 """Arrivals per step of the load over time, below which neighbouring steps are joined: else chance looks like change."""

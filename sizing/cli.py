@@ -47,12 +47,20 @@ def _parser() -> argparse.ArgumentParser:
     simulate.add_argument("--json", action="store_true", help="print the whole result as JSON")
     simulate.add_argument("--hours", type=_hours, help="simulated time (default: one hour, or the whole trace)")
     simulate.add_argument("--seed", type=_seed, default=0, help="same seed, same requests (default 0)")
+    simulate.add_argument("--batching", choices=("in_flight", "static"), default="in_flight",
+                          help="static: every batch runs to the end of its longest answer, for comparison")
+    simulate.add_argument("--fail-minutes", type=_minutes, default=0.0, metavar="N",
+                          help="one instance fails for N minutes, after a third of the simulated time")
     simulate.set_defaults(run=_simulate)
     day = commands.add_parser("day", help="instances over the day, from a profile or trace in the scenario")
     day.add_argument("scenario", type=Path, help="scenario in YAML or JSON")
     day.add_argument("--startup-s", type=float, default=180.0, metavar="S", help="start-up of an instance (180 s)")
     day.add_argument("--json", action="store_true", help="print the whole result as JSON")
     day.set_defaults(run=_day)
+    trace = commands.add_parser("trace", help="what a trace of requests says: lengths, rates, gaps")
+    trace.add_argument("trace", type=Path, help="CSV or Parquet: timestamp, input_tokens, output_tokens")
+    trace.add_argument("--json", action="store_true", help="print everything as JSON")
+    trace.set_defaults(run=_trace)
     predict = commands.add_parser("predict", help="predict measured configurations from a CSV table")
     predict.add_argument("points", type=Path, help="CSV with the columns of the evidence library")
     predict.add_argument("--out", type=Path, required=True, help="CSV to write")
@@ -106,6 +114,17 @@ def _hours(text: str) -> float:
     if not 0.0 < hours <= 8760.0:
         raise argparse.ArgumentTypeError("must be a number of hours above 0 and up to 8760")
     return hours
+
+
+def _minutes(text: str) -> float:
+    """A duration above 0 and up to a week."""
+    try:
+        minutes = float(text)
+    except ValueError:
+        minutes = 0.0
+    if not 0.0 < minutes <= 10_080.0:
+        raise argparse.ArgumentTypeError("must be a number of minutes above 0 and up to 10080")
+    return minutes
 
 
 def _plan(asked: argparse.Namespace) -> int:
@@ -170,18 +189,26 @@ def _simulate(asked: argparse.Namespace) -> int:
     from sizing.question import understand
     from sizing.refine import planned_by_simulation
     from sizing.scenario.file import load_scenario
-    from sizing.scenario.schema import TraceArrivals
+    from sizing.scenario.traffic import TraceArrivals
     from sizing.simulation.report import as_text
     from sizing.simulation.run import simulate
     from sizing.simulation.trace import read_trace
+    from sizing.simulation.what_if import WhatIf
 
     scenario = load_scenario(asked.scenario)
     trace, arrivals = asked.trace, scenario.workload.arrivals
     if trace is None and isinstance(arrivals, TraceArrivals):
         trace = asked.scenario.parent / arrivals.trace
+        if not trace.is_file():
+            print(f"{arrivals.trace} is not beside the scenario: its busiest time is simulated, not replayed.",
+                  file=sys.stderr)
+            trace = None
     if trace is not None:
         trace = read_trace(trace, max_tokens=understand(scenario).model.max_context)
-    result = simulate(scenario, trace=trace, hours=asked.hours, seed=asked.seed, choose=planned_by_simulation)
+    what_if = WhatIf(static_batching=asked.batching == "static", fail_minutes=asked.fail_minutes)
+    result = simulate(
+        scenario, trace=trace, hours=asked.hours, seed=asked.seed, what_if=what_if, choose=planned_by_simulation
+    )
     print(result.model_dump_json(indent=2) if asked.json else as_text(result))
     return 0
 
@@ -192,6 +219,15 @@ def _day(asked: argparse.Namespace) -> int:
 
     found = day(load_scenario(asked.scenario), startup_s=asked.startup_s)
     print(found.model_dump_json(indent=2) if asked.json else as_text(found))
+    return 0
+
+
+def _trace(asked: argparse.Namespace) -> int:
+    from sizing.simulation.trace import read_trace
+    from sizing.trace_found import found_in, sentences
+
+    found = found_in(read_trace(asked.trace))
+    print(found.model_dump_json(indent=2) if asked.json else "\n".join(sentences(found)))
     return 0
 
 
@@ -231,6 +267,9 @@ def _sweep(asked: argparse.Namespace) -> int:
     with dask_executors(asked.scheduler) if asked.scheduler else nullcontext(local) as executors:
         table = sweep(base, axes, executors, progress)
     table.to_csv(out, index=False)
+    deployment = base.get("deployment")
+    if "deployment.routing" in axes or (isinstance(deployment, dict) and "routing" in deployment):
+        print("deployment.routing: a sweep uses the analytic load model, which takes random routing.", file=sys.stderr)
     failed = int((table["error"] != "").sum())
     print(f"{len(table):,} scenarios, {failed:,} without an answer (column error): {asked.out}")
     return 0

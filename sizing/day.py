@@ -18,11 +18,14 @@ from sizing.day_result import DayMoment, DayPlan, ScaleOut
 from sizing.demand import HOURS_PER_DAY, SECONDS_PER_HOUR
 from sizing.errors import InvalidScenario
 from sizing.format import count, ms, percent, requests_per_s
+from sizing.plan import plan as analytic_plan
 from sizing.question import Question, understand
 from sizing.refine import planned_by_simulation, refined
 from sizing.result import Plan
 from sizing.scale_out import simulated_scale_out
-from sizing.scenario.schema import Profile, Scenario, TraceArrivals
+from sizing.scenario.schema import Scenario
+from sizing.scenario.traffic import Profile, TraceArrivals
+from sizing.simulation.choice import planned
 from sizing.version import ENGINE_VERSION
 
 STEP_S = 60.0
@@ -66,18 +69,22 @@ class Schedule:
     base: int
 
 
-def day(scenario: Scenario, *, startup_s: float = STARTUP_S) -> DayPlan:
-    """How many instances run when. Raises InvalidScenario without a profile or trace, or when nothing is feasible."""
+def day(scenario: Scenario, *, startup_s: float = STARTUP_S, analytic: bool = False) -> DayPlan:
+    """How many instances run when, each taking the load that the simulated plan finds, or the analytic one.
+
+    Raises InvalidScenario without a profile or trace, or when nothing is feasible.
+    """
     if not 0.0 <= startup_s <= MOST_STARTUP_S:
         raise InvalidScenario([f"The start-up time must be from 0 to {MOST_STARTUP_S:,.0f} s, not {startup_s:g}."])
     scenario = aggregated_only(scenario)
     question = understand(scenario)
     load = load_of_day(question)
-    answer = refined(scenario, alternatives=0)
-    if answer.per_instance is None or answer.deployment is None:
+    answer = (analytic_plan if analytic else refined)(scenario, alternatives=0)
+    if answer.per_instance is None or answer.deployment is None or not answer.feasible:
         raise InvalidScenario([f"There is no deployment to scale. {answer.answer}"])
     plan = schedule(load, answer.per_instance.max_rps, startup_s)
-    chosen = planned_by_simulation(question) if scenario.measured is None else None
+    choose = planned if analytic else planned_by_simulation
+    chosen = choose(question) if scenario.measured is None else None
     steepest = None
     if chosen is not None:
         steepest = simulated_scale_out(
@@ -181,8 +188,9 @@ def _composed(
     return DayPlan(
         answer=_sentence(question, base, burst, saved, threshold_rps, startup_s, steepest), deployment=name,
         peak_rps=question.demand.peak_rps, mean_rps=float(load.rps.mean()), max_rps=answer.per_instance.max_rps,
-        startup_s=startup_s, base_instances=base, burst_instances=burst, threshold=plan.threshold,
-        threshold_rps=threshold_rps, cool_down_s=startup_s, instance_hours=used, peak_instance_hours=most,
+        startup_s=startup_s, base_instances=base, spare_instances=spares, burst_instances=burst,
+        threshold=plan.threshold, threshold_rps=threshold_rps, cool_down_s=startup_s, instance_hours=used,
+        peak_instance_hours=most,
         saved_hours=most - used, saved_share=saved, scale_out=steepest, moments=_moments(load, plan, spares),
         notes=_notes(question, spares), source=answer.source, engine_version=ENGINE_VERSION,
     )

@@ -41,6 +41,7 @@ class DayPlan(Result):
     max_rps: float = quantity("Requests/s per instance", "requests/s", "see per instance", "Within the limits.")
     startup_s: float = quantity("Start-up time", "s", "asked", "From the order of an instance to its first request.")
     base_instances: int = quantity("Base", "instances", "fewest ordered at any time", "Run all day, spares included.")
+    spare_instances: int = quantity("Spares", "instances", "asked", "Run all day; part of the base.")
     burst_instances: int = quantity("Burst", "instances", "most ordered - base", "Come and go with the load.")
     threshold: float = quantity("Scale-out threshold", "fraction", "min over the day of load(t) / load(t + start-up)",
                                 "Order an instance when the load exceeds this share of what is running.")

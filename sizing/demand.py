@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from scipy.special import pdtr, pdtrik
 
 from sizing.errors import InvalidScenario
-from sizing.scenario.schema import Profile, TraceArrivals, Users, Workload
+from sizing.scenario.schema import Users, Workload
+from sizing.scenario.traffic import Profile, TraceArrivals
 
 SECONDS_PER_HOUR = 3600.0
 HOURS_PER_DAY = 24.0

@@ -144,7 +144,8 @@ def _speed(question: Question, row: Configuration, one: PerInstance, times_from:
     yield entry(
         "decode_step_ms",
         ms(one.decode_step_ms),
-        "sum over operators of max(FLOP / rate, bytes / bandwidth) + collectives + fixed times",
+        "sum over operators of max(FLOP / rate, bytes / bandwidth) + collectives + fixed times" + (
+            ", x (1 + draft tokens x their cost) + rows of the drafts" if question.speculation.draft_tokens else ""),
         f"{significant(one.concurrency)} sequences at {count(traffic.decode_context)} tokens of context on {row.label}",
         times_from,
     )
@@ -167,7 +168,7 @@ def _speed(question: Question, row: Configuration, one: PerInstance, times_from:
 def explain_latency(
     question: Question, one: PerInstance, latency: Latencies, *,
     ttft: str = "rest of the running step + prompt queue + slot queue + prefill shared with decoding",
-    ttft_numbers: str = "", itl: str = "decode step + concurrency x prefill work / (OSL - 1)", itl_numbers: str = "",
+    ttft_numbers: str = "", itl: str = "", itl_numbers: str = "",
 ) -> Iterator[Explained]:
     """The three latencies; formulas and numbers of TTFT and ITL may be those of disaggregated pools."""
     p = f"p{question.limits.percentile:g}"
@@ -179,13 +180,13 @@ def explain_latency(
         f"{percent(one.prefill_share)} of the time; p50 {ms(latency.ttft_ms.p50)}",
         LOAD_SOURCE,
     )
-    gaps = max(question.traffic.output_tokens - 1, 0)
+    gaps, each = max(question.traffic.output_tokens - 1, 0), question.speculation.tokens_per_step
     yield entry(
         "itl_ms",
         f"{p} {ms(latency.itl_ms.asked)}",
-        itl,
-        itl_numbers or f"{ms(one.decode_step_ms)} + {significant(one.concurrency)} x prefill work / {count(gaps)}; "
-        f"p50 {ms(latency.itl_ms.p50)}",
+        itl or f"decode step{' / tokens a step' if each > 1 else ''} + concurrency x prefill work / (OSL - 1)",
+        itl_numbers or f"{ms(one.decode_step_ms)}{f' / {significant(each)}' if each > 1 else ''} + "
+        f"{significant(one.concurrency)} x prefill work / {count(gaps)}; p50 {ms(latency.itl_ms.p50)}",
         LOAD_SOURCE,
     )
     yield entry(

@@ -97,13 +97,16 @@ def steady_state(
     """Steady state at each concurrency of the grid.
 
     rate(B) = B / (P + D x decode(B) + max(B - 1, 0) x W): a request holds its place for its own prefill P, for
-    D = OSL - 1 decode steps, and while the engine works W on the prompt of each of the others (Little's law, work
-    conservation). ITL(B) = decode(B) + B x W / D; an answer of one token has no gap that a prompt could interrupt.
+    D = (OSL - 1) / tokens per step decode steps, and while the engine works W on the prompt of each of the others
+    (Little's law, work conservation). ITL(B) = (decode(B) + B x W / D) / tokens per step; an answer of one token has no
+    gap that a prompt could interrupt.
     TTFT = rest of the running step + prompt queue + slot queue + own prefill, each chunk of which shares its step with
     the decoding sequences. Validity: against the simulator, ``docs/LOAD_MODEL.md``.
     """
     alone = times.prefill_s[:, None]
-    gaps = max(traffic.output_tokens - 1.0, 0.0)
+    tokens = max(traffic.output_tokens - 1.0, 0.0)
+    gaps = max(tokens / times.tokens_per_step, min(tokens, 1.0))  # steps of one request, at least one
+    per_token = gaps / tokens if tokens > 0.0 else 1.0
     decode = times.decode_s
     chunks = np.ceil(traffic.new_tokens / budget)[:, None]
     work = times.prefill_work_s[:, None] + chunks * _launches(times, concurrency, gaps)
@@ -134,10 +137,10 @@ def steady_state(
         ttft_mean_s=ttft_mean,
         ttft_floor_s=floor if variability.prompt == 0.0 else np.zeros_like(floor),
         ttft_var=ttft_var,
-        itl_mean_s=itl,
-        itl_var=itl_var,
-        itl_full_s=itl[:, -1:],
-        itl_full_var=interruption[:, -1:] * (variability.prompt + min(variability.output, 1.0)),
+        itl_mean_s=itl * per_token,
+        itl_var=itl_var * per_token**2,
+        itl_full_s=itl[:, -1:] * per_token,
+        itl_full_var=interruption[:, -1:] * (variability.prompt + min(variability.output, 1.0)) * per_token**2,
         e2e_mean_s=ttft_mean + gaps * itl,
         e2e_var=ttft_var + gaps**2 * (itl_var + variability.output * itl**2),
     )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from sizing import rules
+from sizing import assumptions, rules
+from sizing.answer import beyond_context
 from sizing.business import in_business_terms
 from sizing.candidates import Configuration, enumerate_for, table
 from sizing.catalog import data_version, gpus, resolve_gpu, systems
@@ -51,9 +52,11 @@ def measured_plan(question: Question) -> Plan:
     missed = _missed(question, latency)
     source = f"measured: {record.source or 'record entered in the scenario'}"
     one = _per_instance(question, record, row, deployed, needed)
+    said = _sentence(question, option, needed, latency, usd(cost.usd_per_month), missed, low, high)
+    beyond = beyond_context(question)
     return Plan(
-        answer=_sentence(question, option, needed, latency, usd(cost.usd_per_month), missed, low, high),
-        feasible=not missed,
+        answer=f"{beyond} By the measured record alone: {said}" if beyond else said,
+        feasible=not missed and not beyond,
         peak_rps=question.demand.peak_rps,
         deployment=deployed,
         per_instance=one,
@@ -67,6 +70,7 @@ def measured_plan(question: Question) -> Plan:
         assumptions=(
             *question.assumptions,
             split,
+            *assumptions.measured(question),
             "Measured latencies hold at the measured rate or below; the record "
             "gives one value, shown for every percentile.",
         ),

@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from sizing import answer, rules
+from sizing import answer, assumptions, rules
 from sizing.batch_limits import with_batch_limits
 from sizing.business import in_business_terms
 from sizing.catalog import data_version
@@ -205,9 +205,7 @@ def _assumed(question: Question, evaluated: Evaluated, index: int) -> tuple[str,
         f"{row.batch_limit or row.engine.sequences(row.gpu):,} sequences{capped}, "
         f"{row.engine.memory_fraction:.0%} of GPU memory, chunked prefill.",
         f"KV cache in {'FP8' if row.kv_precision == 'fp8' else '16 bit'}.",
-        "Percentiles come from the analytic load model: stationary load, first come first served, each replica sees "
-        "random arrivals of its own. Routing that evens out the load (round robin, least loaded) makes TTFT shorter: "
-        "simulate it.",
+        *assumptions.analytic(question),
     ]
     if row.engine.runs_as != row.engine.id:
         notes.append(f"{row.engine.label} has no measurements of its own: step times of {row.engine.runs_as} are used.")

@@ -24,18 +24,9 @@ from sizing.engines import resolve_engine
 from sizing.errors import InvalidScenario, SizingError
 from sizing.load import Variability
 from sizing.precision import resolve_kv_precision, resolve_precision
-from sizing.scenario.schema import (
-    Burst,
-    CustomGpu,
-    Gamma,
-    Length,
-    LengthTrace,
-    ModelConfig,
-    ModelSize,
-    Scenario,
-    TraceArrivals,
-    Workload,
-)
+from sizing.scenario.schema import CustomGpu, ModelConfig, ModelSize, Scenario, Workload
+from sizing.scenario.traffic import Burst, Gamma, Length, LengthTrace, TraceArrivals
+from sizing.steps.speculation import Speculation
 from sizing.steps.times import Traffic
 from sizing.uncertainty import measured_gpus
 
@@ -65,6 +56,12 @@ class Question:
     gpu_prices: dict[str, float]
     assumptions: tuple[str, ...]
     anchored: Anchored | None = None
+
+    @property
+    def speculation(self) -> Speculation:
+        """Speculative decoding as asked; without draft tokens where it is not."""
+        asked = self.scenario.deployment.speculative_decoding
+        return Speculation(**asked.model_dump()) if asked else Speculation()
 
 
 def understand(scenario: Scenario) -> Question:
@@ -103,7 +100,7 @@ def at_lengths(question: Question, input_tokens: float, output_tokens: float) ->
     """The question with other mean lengths; their spread and the cached share of the prompt stay as they are."""
     asked = question.traffic
     cached = asked.cached_tokens / asked.input_tokens * input_tokens
-    traffic = Traffic(input_tokens=input_tokens, output_tokens=output_tokens, cached_tokens=cached)
+    traffic = replace(asked, input_tokens=input_tokens, output_tokens=output_tokens, cached_tokens=cached)
     return replace(question, traffic=traffic, limits=_limits(question.scenario, traffic))
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from sizing.assumptions import simulated
 from sizing.batch_limits import with_batch_limits
 from sizing.candidates import Floats
 from sizing.compose import MS, latencies_of
@@ -32,7 +33,7 @@ from sizing.simulation.choice import planned
 from sizing.simulation.drive import Outcome
 from sizing.simulation.layout import E2E, ITL, TTFT
 from sizing.simulation.needed import Case, Needed, in_flight_of, needed, settled
-from sizing.simulation.planned import Planned, arrivals_of, lengths_of, replica_at
+from sizing.simulation.planned import Planned, arrivals_of, lengths_of, replica_at, routing_of
 from sizing.simulation.quantiles import sampled_quantile
 from sizing.spread import Spread, spread
 
@@ -49,13 +50,6 @@ REPORTED_REQUESTS = 12_000
 NOT_CONFIRMED = (
     f"Not confirmed by simulation: the {MOST_FAILURES} best candidates break a limit there, whatever their number."
 )
-
-SIMULATED_SO = (
-    "Percentiles are simulated: stationary peak load, first come first served, each request goes to any "
-    "replica at random; round-robin or least-loaded routing would be smoother.",
-    "Load curve, trade-off and the latency of alternatives come from the analytic load model.",
-)
-"""What the simulation assumes."""
 
 LARGEST_BELOW = 1.0 - 1e-6
 """A capacity that was found broken is stated as just below."""
@@ -101,6 +95,7 @@ class Search:
             replica=replica_at(question, self.evaluated, index), arrivals=arrivals_of(question),
             lengths=lengths_of(question), limits=question.limits, seed=self.seed,
             max_utilization=question.scenario.deployment.max_utilization,
+            routing=routing_of(question),
             in_flight=in_flight_of(1.0, float(state.concurrency[index, min(k, state.rps.shape[1] - 1)])),
         )
 
@@ -181,7 +176,7 @@ def _of_pools(
         "requests per instance.",
         "source": f"{answer.source}; simulated, {found.outcome.finished:,} requests",
         "assumptions": (
-            *(a for a in answer.assumptions if "analytic load model" not in a), *SIMULATED_SO,
+            *(a for a in answer.assumptions if "analytic load model" not in a), *simulated("random"),
         ),
     })
 
@@ -292,11 +287,12 @@ class _Figures:
         """What the simulation adds to the confidence."""
         others = len(self.decided.search.found) - 1
         also = f", {others} other{'s' if others > 1 else ''} tried" if others else ""
-        return f"Instances and percentiles simulated with {self.outcome.finished:,} requests per instance{also}."
+        each = self.outcome.finished // self.outcome.replicas
+        return f"Instances and percentiles simulated with {each:,} requests per instance{also}."
 
     def assumptions(self) -> tuple[str, ...]:
         """What the simulation assumes."""
-        return SIMULATED_SO
+        return simulated(self.decided.search.question.scenario.deployment.routing)
 
 
 def _whole(gpus: Floats, ratio: Floats, each: Floats) -> Floats:

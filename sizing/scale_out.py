@@ -16,7 +16,7 @@ from sizing.simulation.drive import Outcome, drive
 from sizing.simulation.fleet import Fleet, Outage, Replica
 from sizing.simulation.layout import E2E, ITL, TTFT
 from sizing.simulation.needed import finding
-from sizing.simulation.planned import lengths_of
+from sizing.simulation.planned import lengths_of, routing_of
 from sizing.simulation.pool import Measurement
 from sizing.simulation.quantiles import quantile
 
@@ -91,7 +91,7 @@ def _run(
     measurement = Measurement(
         expected=expected, horizon_s=len(rps) * step_s, warm_up=int(WARM_UP_SHARE * expected)
     )
-    fleet = Fleet(replicas=(replica,) * instances, outages=outages, routing="least_requests")
+    fleet = Fleet(replicas=(replica,) * instances, outages=outages, routing=routing_of(question))
     return drive(fleet, _stream(question, rps, step_s), measurement)
 
 

@@ -18,6 +18,7 @@ from sizing.load import SteadyState, concurrency_grid, steady_state
 from sizing.memory import MemoryFit, memory_fit
 from sizing.question import Question
 from sizing.steps.choice import StepChoice, step_times
+from sizing.steps.speculation import speculated
 from sizing.steps.times import StepTimes
 
 ROUNDING = 1e-9  # a load that equals the capacity up to rounding needs no further instance
@@ -87,6 +88,7 @@ def evaluate(question: Question, everything: Candidates, choice: StepChoice | No
     times, sources = step_times(
         choice or question.scenario.deployment.step_times, question.model, candidates, traffic, grid, question.anchored
     )
+    times = speculated(times, question.model, candidates, grid, question.speculation)
     return under_load(question, candidates, memory, times, sources, grid)
 
 

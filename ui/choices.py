@@ -19,6 +19,8 @@ _FIXED: dict[str, dict[Any, str]] = {
     "mode": {"streaming": "Streamed", "sequential": "Whole", "offline": "Offline"},
     "where": {"on_prem": "On-premises", "cloud": "Cloud", "hybrid": "Hybrid"},
     "obj": {"cost": "Cost", "gpus": "GPUs", "latency": "Latency", "energy": "Energy"},
+    "route": {"random": "Random", "round_robin": "Round robin", "weighted": "Weighted", "least_loaded": "Least loaded",
+              "prefix_aware": "Prefix-aware"},
     "steps": {"roofline": "Roofline", "kernel": "Kernel tables"},
     "serving": {"aggregated": "Aggregated", "disaggregated": "Disaggregated"},
     "kv": {"fp16": "16 bit", "fp8": "FP8"},

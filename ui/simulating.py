@@ -1,37 +1,44 @@
-"""Simulations that run beside the page: started by a button, watched by a fragment, cancelled by another button."""
+"""Work that runs beside the page: started by a button or a tab, watched by a fragment, cancelled by another button."""
 
 from __future__ import annotations
 
 import threading
-from concurrent.futures import Future, ThreadPoolExecutor
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from sizing.errors import SizingError
 from sizing.scenario.schema import Scenario
 
 if TYPE_CHECKING:  # the simulator's compiler would slow down the start of every page
+    from sizing.day_result import DayPlan
     from sizing.simulation.result import SimulationResult
+    from sizing.simulation.trace import Trace
+    from sizing.simulation.what_if import WhatIf
+
+T = TypeVar("T")
+Heard = Callable[[float], bool]
 
 AT_ONCE = 2
-"""Simulations at once, over all sessions; more wait for their turn."""
+"""Jobs at once, over all sessions; more wait for their turn."""
 
-MAX_TRACE_MB = 64
-HOURS = 1.0
+PATIENCE_S = 120.0
+"""A job that no page has looked at for so long is given up: its browser window was closed."""
 
 
 @dataclass(kw_only=True, eq=False)
-class Job:
-    """One simulation of a scenario, possibly of a trace; ``share`` is how far it has come."""
+class Job(Generic[T]):
+    """One piece of work on a scenario; ``share`` is how far it has come, ``about`` what else it was asked for."""
 
-    scenario: Scenario
-    trace_name: str = ""
+    asked: Scenario
+    about: object = None
     share: float = 0.0
+    looked_at: float = field(default_factory=time.monotonic)
     cancelled: threading.Event = field(default_factory=threading.Event)
-    future: Future[SimulationResult] | None = None
+    future: Future[T] | None = None
 
     @property
     def done(self) -> bool:
@@ -42,12 +49,21 @@ class Job:
         """Stop at the next look, or before the start."""
         self.cancelled.set()
 
-    def heard(self, share: float) -> bool:
-        """What the simulation calls between two chunks."""
-        self.share = share
-        return not self.cancelled.is_set()
+    def wait(self, seconds: float) -> None:
+        """Wait a moment for work that is mostly done in it, so that nothing flickers."""
+        if self.future is not None:
+            wait([self.future], timeout=seconds)
 
-    def outcome(self) -> SimulationResult | str:
+    def look(self) -> None:
+        """What a page calls that shows the job: somebody still waits for it."""
+        self.looked_at = time.monotonic()
+
+    def heard(self, share: float) -> bool:
+        """What the work calls now and then; whether it is still wanted."""
+        self.share = share
+        return not self.cancelled.is_set() and time.monotonic() - self.looked_at < PATIENCE_S
+
+    def outcome(self) -> T | str:
         """The result, or in a sentence why there is none."""
         assert self.future is not None
         try:
@@ -61,22 +77,34 @@ def _pool() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(AT_ONCE, thread_name_prefix="simulation")
 
 
-def start(scenario: Scenario, *, trace_name: str = "", trace: bytes | None = None) -> Job:
-    """Start to simulate an hour of the scenario, or the trace of an uploaded file."""
-    job = Job(scenario=scenario, trace_name=trace_name)
-    job.future = _pool().submit(_simulated, job, trace)
+def start_simulation(
+    asked: Scenario, *, scenario: Scenario | None = None, hours: float | None, what_if: WhatIf,
+    trace: Trace | None = None,
+) -> Job[SimulationResult]:
+    """Start to simulate some hours of ``scenario``, which stands for the ``asked`` one, or a trace."""
+    job: Job[SimulationResult] = Job(asked=asked, about=(what_if, trace is not None))
+
+    def work() -> SimulationResult:
+        from sizing.question import understand
+        from sizing.simulation.run import simulate
+
+        if trace is not None:
+            model = understand(asked).model
+            trace.check_fits(model.max_context, model.id)
+        return simulate(scenario or asked, hours=hours, what_if=what_if, trace=trace, progress=job.heard)
+
+    job.future = _pool().submit(work)
     return job
 
 
-def _simulated(job: Job, content: bytes | None) -> SimulationResult:
-    from sizing.question import understand
-    from sizing.simulation.run import simulate
-    from sizing.simulation.trace import read_trace
+def start_day(asked: Scenario, scenario: Scenario, startup_s: float) -> Job[DayPlan]:
+    """Start to plan the day of ``scenario``, which stands for the ``asked`` one."""
+    job: Job[DayPlan] = Job(asked=asked, about=(scenario, startup_s))
 
-    if content is None:
-        return simulate(job.scenario, hours=HOURS, progress=job.heard)
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / Path(job.trace_name).name
-        path.write_bytes(content)
-        trace = read_trace(path, max_tokens=understand(job.scenario).model.max_context)
-    return simulate(job.scenario, trace=trace, progress=job.heard)
+    def work() -> DayPlan:
+        from sizing.day import day
+
+        return day(scenario, startup_s=startup_s, analytic=True)
+
+    job.future = _pool().submit(work)
+    return job

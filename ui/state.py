@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 import streamlit as st
@@ -20,13 +20,21 @@ from sizing.scenario.schema import Scenario
 from ui.cached import plan_of
 from ui.choices import label
 from ui.form.fields import FIELDS
+from ui.form.link import dropped
 from ui.form.problems import BadInput, sentence
 from ui.form.read import to_scenario
+from ui.form.trace import TraceInUse, in_use
 from ui.form.write import changed, from_scenario, with_change
 from ui.presets import presets
 
+if TYPE_CHECKING:
+    from sizing.simulation.trace import Trace
+
 LINK_VERSION = "1"
 """Version of the defaults that links leave out; a link of another version says so."""
+
+NAMED_TRACE = "trace"
+"""Parameter that names the trace of a link: it cannot be carried, but who opens the link is to know."""
 
 CONFIG = "own_config"
 """Session key of the config.json that was given: {"config": {...}, "name": ...}."""
@@ -34,11 +42,14 @@ CONFIG = "own_config"
 BENCHMARK = "benchmark_in_use"
 """Session key of the imported benchmark that calibrates the scenario, as the keys of a scenario file."""
 
+TRACE = "trace_in_use"
+"""Session key of the trace that fills in the workload."""
+
 WITH_FORM = ("size", "explore")
 """Pages that hold the form, and so the inputs in their address."""
 
 _RESTRICTIONS = ("engine", "prec", "kv", "tp", "pp", "ep", "serving", "batch")
-_LAST, _PAGE = "last_answer", "page_of_the_form"
+_LAST, _PAGE, _DROPPED = "last_answer", "page_of_the_form", "dropped_from_link"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,6 +67,18 @@ class Outcome:
     answer: Answer | None
     problem: str
     last: Answer | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Dropped:
+    """What a link said in vain, with which inputs it was shown first, and whether they have changed since."""
+
+    found: tuple[str, ...] = ()
+    shown_with: dict[str, str | list[str]] | None = None
+    over: bool = False
+
+
+_NOTHING_DROPPED = _Dropped()
 
 
 @cache
@@ -80,7 +103,7 @@ def outcome() -> Outcome:
     """Read the form and answer it. What is wrong with the inputs is a sentence, never an exception."""
     try:
         scenario = Scenario.model_validate(to_scenario(
-            values(), config=st.session_state.get(CONFIG), benchmark=st.session_state.get(BENCHMARK)))
+            values(), config=st.session_state.get(CONFIG), benchmark=st.session_state.get(BENCHMARK), trace=trace()))
         answer = Answer(scenario=scenario, plan=plan_of(scenario.model_dump_json()))
     except (BadInput, SizingError, ValidationError) as error:
         return Outcome(answer=None, problem=sentence(error), last=st.session_state.get(_LAST))
@@ -101,6 +124,8 @@ def carry_over(page: str) -> None:
     A widget of one page is another widget than that of the same key on the next page, and in its first run it would
     start from its default. What the address of the next page says goes first; what it lacks is added.
     """
+    if page in WITH_FORM:
+        _note_dropped()
     if st.session_state.get(_PAGE, page) != page:
         for key in (*FIELDS, "preset"):
             if key in st.session_state:
@@ -109,6 +134,13 @@ def carry_over(page: str) -> None:
             with suppress(StreamlitAPIException):  # fields that are bound already write the address themselves
                 st.query_params.update({k: v for k, v in parameters().items() if k not in st.query_params})
     st.session_state[_PAGE] = page
+
+
+def _note_dropped() -> None:
+    """Remember what the address says that no widget takes: once the widgets are drawn it is gone from there."""
+    found = dropped({key: st.query_params.get_all(key) for key in st.query_params})
+    if not set(found) <= set(st.session_state.get(_DROPPED, _NOTHING_DROPPED).found):
+        st.session_state[_DROPPED] = _Dropped(found=found)
 
 
 def model() -> Model | None:
@@ -129,6 +161,7 @@ def question(scenario: Scenario) -> str:
 
 def load_preset(preset_id: str) -> None:
     """Fill the form with a preset (for callbacks)."""
+    remove_trace()
     _write(from_scenario(presets()[preset_id].scenario))
     st.session_state["preset"] = preset_id
 
@@ -177,6 +210,25 @@ def remove_benchmark() -> None:
     st.session_state.pop(BENCHMARK, None)
 
 
+def trace() -> TraceInUse | None:
+    """The trace that fills in the workload, if any."""
+    held: TraceInUse | None = st.session_state.get(TRACE)
+    return held
+
+
+def use_trace(requests: Trace) -> None:
+    """Fill the workload in from a trace (for callbacks). Raises InvalidTrace for one that is too short."""
+    held = in_use(requests)
+    st.session_state[TRACE] = held
+    _write(dict(held.filled))
+
+
+def remove_trace() -> None:
+    """Size without the trace; what it filled in stays (for callbacks)."""
+    if st.session_state.pop(TRACE, None) is not None and NAMED_TRACE in st.query_params:
+        del st.query_params[NAMED_TRACE]
+
+
 def consider_all() -> None:
     """Take back every restriction of the hardware (for callbacks)."""
     _write({key: FIELDS[key].blank for key in ("gpu", *_RESTRICTIONS)})
@@ -191,7 +243,9 @@ def parameters() -> dict[str, str | list[str]]:
     """What a link to these inputs carries. Prices, a config.json and a benchmark are never part of it."""
     now, default = values(), defaults()
     shown = {key: now[key] for key in FIELDS if now[key] != default[key] and not FIELDS[key].private}
-    return {"v": LINK_VERSION} | {key: _in_link(key, held) for key, held in shown.items()}
+    held = trace()
+    named = {NAMED_TRACE: held.name} if held else {}
+    return {"v": LINK_VERSION} | named | {key: _in_link(key, value) for key, value in shown.items()}
 
 
 def link() -> str:
@@ -199,18 +253,39 @@ def link() -> str:
     return f"{(st.context.url or '').split('?')[0]}?{urlencode(parameters(), doseq=True)}"
 
 
-def link_note() -> str:
-    """What to say about a link whose left-out inputs mean something else now; "" for one of this version."""
+def link_notes() -> tuple[str, ...]:
+    """What to say about the link that was opened: left-out inputs that mean something else now, a trace it lacks."""
+    notes = []
     version = st.query_params.get("v", LINK_VERSION)
-    return "" if version == LINK_VERSION else (
-        f"This link was made for version {version[:20]} of the form, this is version {LINK_VERSION}: check the inputs "
-        "that it does not name.")
+    if version != LINK_VERSION:
+        notes.append(f"This link was made for version {version[:20]} of the form, this is version {LINK_VERSION}: "
+                     "check the inputs that it does not name.")
+    named = st.query_params.get(NAMED_TRACE)
+    if named and trace() is None:
+        notes.append(f"This link was made with the trace {named[:80]}, which a link cannot carry: lengths are "
+                     "lognormal by p50 and p95 and arrivals random, unless you fill the form in from that trace again.")
+    return (*notes, *_dropped_notes())
+
+
+def _dropped_notes() -> tuple[str, ...]:
+    """What was left out of the link, until an input changes."""
+    held: _Dropped = st.session_state.get(_DROPPED, _NOTHING_DROPPED)
+    if not held.found or held.over:
+        return ()
+    now = parameters()
+    if held.shown_with not in (None, now):
+        st.session_state[_DROPPED] = replace(held, over=True)
+        return ()
+    st.session_state[_DROPPED] = replace(held, shown_with=now)
+    return held.found
 
 
 def mark_link() -> None:
-    """Put the version of the defaults into the address."""
-    if st.query_params.get("v") != LINK_VERSION:
-        st.query_params["v"] = LINK_VERSION
+    """Put the version of the defaults, and the name of the trace in use, into the address."""
+    held = trace()
+    for key, value in (("v", LINK_VERSION), *(((NAMED_TRACE, held.name),) if held else ())):
+        if st.query_params.get(key) != value:
+            st.query_params[key] = value
 
 
 def _apply(scenario: Scenario, changes: tuple[tuple[str, Any], ...]) -> None:

@@ -115,20 +115,24 @@ class Decoding:
 
 
 def decoding(
-    decode_s: Floats, concurrency: Floats, slots: Floats, traffic: Traffic, variability: Variability
+    decode_s: Floats, concurrency: Floats, slots: Floats, traffic: Traffic, variability: Variability,
+    tokens_per_step: float = 1.0,
 ) -> Decoding:
-    """Steady state of decode instances: rate(B) = B / (D x decode(B)), D = OSL - 1 gaps (Little's law).
+    """Steady state of decode instances: rate(B) = B / (D x decode(B)), D = (OSL - 1) / tokens per step (Little's law).
 
-    Gap = decode step + (rest of the running step + wait for a slot) / D: both lie between the first and second token.
+    Gap = (decode step + (rest of the running step + wait for a slot) / D) / tokens per step: both lie between the first
+    and second token.
     """
-    gaps = max(traffic.output_tokens - 1.0, 1.0)
+    tokens = max(traffic.output_tokens - 1.0, 1.0)
+    gaps = max(tokens / tokens_per_step, 1.0)
+    per_token = gaps / tokens
     rps = np.maximum.accumulate(concurrency / (gaps * decode_s), axis=1)
     crowd = in_flight_variance(concurrency, rps, variability)
     queue = slot_queue(concurrency, crowd, slots[:, None], rps, rps[:, -1:], variability)
     moving = drift(decode_s, concurrency, crowd, queue.held_var)
     return Decoding(
-        concurrency=concurrency, rps=rps, mean_s=decode_s * (1.0 + 0.5 / gaps) + queue.mean_s / gaps,
-        var=moving + (decode_s**2 / 12.0 + queue.var) / gaps**2,
+        concurrency=concurrency, rps=rps, mean_s=(decode_s * (1.0 + 0.5 / gaps) + queue.mean_s / gaps) * per_token,
+        var=(moving + (decode_s**2 / 12.0 + queue.var) / gaps**2) * per_token**2,
     )
 
 

@@ -132,7 +132,7 @@ def decoding_of(question: Question, evaluated: Evaluated, rows: Rows) -> Decodin
     """The candidates at ``rows`` as decode instances."""
     return decoding(
         evaluated.times.decode_s[rows], evaluated.state.concurrency[rows], evaluated.memory.max_concurrency[rows],
-        question.traffic, question.variability,
+        question.traffic, question.variability, evaluated.times.tokens_per_step,
     )
 
 

@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationInfo, field_validator, model_validator
+from pydantic import Discriminator, Field, Tag, model_validator
+
+from sizing.scenario.part import Part
+from sizing.scenario.traffic import Arrivals, Length, Tokens, TraceArrivals
 
 SCHEMA_VERSION = 1
 
@@ -18,86 +21,12 @@ Location = Literal["on_prem", "cloud", "hybrid"]
 Objective = Literal["cost", "gpus", "latency", "energy"]
 StepSource = Literal["roofline", "kernel"]
 Serving = Literal["aggregated", "disaggregated"]
+Routing = Literal["random", "round_robin", "weighted", "least_loaded", "prefix_aware"]
 
-Tokens = Annotated[float, Field(ge=1, le=10_000_000, allow_inf_nan=False)]
 Rate = Annotated[float, Field(gt=0, le=1_000_000, allow_inf_nan=False)]
 Milliseconds = Annotated[float, Field(gt=0, le=86_400_000, allow_inf_nan=False)]
 Percentile = Annotated[float, Field(ge=50, le=99.9, allow_inf_nan=False)]
 Usd = Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)]
-
-
-class Part(BaseModel):
-    """Base of every part of a scenario: frozen, and an unknown key is an error."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    @field_validator("*", mode="before")
-    @classmethod
-    def _no_truth_value(cls, value: object, about: ValidationInfo) -> object:
-        """YAML reads a bare yes or no as true or false, which would pass as the number 1 or 0."""
-        asked = cls.model_fields[about.field_name or ""].annotation
-        if asked is not bool and any(isinstance(v, bool) for v in (value if isinstance(value, list) else [value])):
-            raise ValueError("must be a number or text, not true or false (yes and no count as such)")
-        return value
-
-
-class LengthSpread(Part):
-    """A length that varies between requests, given by two percentiles; read as lognormal."""
-
-    p50: Tokens
-    p95: Tokens
-
-    @model_validator(mode="after")
-    def _ordered(self) -> LengthSpread:
-        if self.p95 < self.p50:
-            raise ValueError("p95 must not be smaller than p50")
-        return self
-
-
-class LengthTrace(Part):
-    """Lengths of real requests: ``groups`` are the means of equally many requests each, shortest first.
-
-    The file loader fills them in from the trace; so a scenario needs no second file once it has been read.
-    """
-
-    trace: str = Field(min_length=1, max_length=300)
-    groups: list[Tokens] = Field(default_factory=list, max_length=1000)
-
-    @model_validator(mode="after")
-    def _was_read(self) -> LengthTrace:
-        if not self.groups:
-            raise ValueError("a trace is read from beside a scenario file; here give groups, or p50 and p95")
-        if self.groups != sorted(self.groups):
-            raise ValueError("groups must grow")
-        return self
-
-    def _at(self, share: float) -> float:
-        return self.groups[min(int(share * len(self.groups)), len(self.groups) - 1)]
-
-    @property
-    def p50(self) -> float:
-        """Half of the requests are shorter."""
-        return self._at(0.50)
-
-    @property
-    def p95(self) -> float:
-        """95 % of the requests are shorter."""
-        return self._at(0.95)
-
-
-def _length_form(value: object) -> str:
-    if isinstance(value, LengthTrace) or (isinstance(value, Mapping) and "trace" in value):
-        return "[trace]"
-    return "[spread]" if isinstance(value, Mapping | LengthSpread) else "[tokens]"
-
-
-# A tag per form, chosen by looking at the value: an error then speaks of the form that was meant, and only of that.
-Length = Annotated[
-    Annotated[Tokens, Tag("[tokens]")]
-    | Annotated[LengthSpread, Tag("[spread]")]
-    | Annotated[LengthTrace, Tag("[trace]")],
-    Discriminator(_length_form),
-]
 
 
 class ModelSize(Part):
@@ -133,94 +62,6 @@ ModelAsked = Annotated[
     Discriminator(
         _model_form, custom_error_type="unknown_form",
         custom_error_message="must be a model name, {name: ..., params_b: ...} or {config: ...}",
-    ),
-]
-
-
-class GammaArrivals(Part):
-    """Arrivals burstier (cv > 1) or smoother (cv < 1) than Poisson: gamma-distributed gaps."""
-
-    cv: Annotated[float, Field(ge=0, le=20, allow_inf_nan=False)]
-
-
-class Gamma(Part):
-    """Wrapper so that the file reads ``arrivals: {gamma: {cv: 2}}``."""
-
-    gamma: GammaArrivals
-
-
-class Profile(Part):
-    """Relative load of the 24 hours of a day; the busiest hour is the peak."""
-
-    profile: list[Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]] = Field(min_length=24, max_length=24)
-
-    @model_validator(mode="after")
-    def _some_load(self) -> Profile:
-        if max(self.profile) <= 0:
-            raise ValueError("at least one of the 24 hours must be above 0")
-        return self
-
-
-class BurstArrivals(Part):
-    """On and off periods of random (exponential) length, means in s; ``share_on`` of all requests come in the on ones.
-
-    The rate asked for is the mean over both.
-    """
-
-    on_s: Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
-    off_s: Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
-    share_on: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)] = 1.0
-
-    @model_validator(mode="after")
-    def _really_bursts(self) -> BurstArrivals:
-        if self.share_on < self.on_s / (self.on_s + self.off_s):
-            raise ValueError("share_on must be at least on_s / (on_s + off_s): the on periods are the busy ones")
-        return self
-
-
-class Burst(Part):
-    """Wrapper so that the file reads ``arrivals: {bursts: {on_s: 30, off_s: 90}}``."""
-
-    bursts: BurstArrivals
-
-
-class TraceArrivals(Part):
-    """Arrivals of real requests: mean rate in consecutive windows, and the coefficient of variation of the gaps.
-
-    The file loader fills them in from the trace.
-    """
-
-    trace: str = Field(min_length=1, max_length=300)
-    window_s: Annotated[float, Field(gt=0, le=1e7, allow_inf_nan=False)] = 60.0
-    rps: list[Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]] = Field(default_factory=list, max_length=3000)
-    cv: Annotated[float, Field(ge=0, le=20, allow_inf_nan=False)] = 1.0
-
-    @model_validator(mode="after")
-    def _was_read(self) -> TraceArrivals:
-        if not self.rps or max(self.rps) <= 0:
-            raise ValueError("a trace is read from beside a scenario file; here give rps, the rate in each window")
-        return self
-
-
-def _arrivals_form(value: object) -> str | None:
-    if isinstance(value, str):
-        return "[word]"
-    for key, kind in (("gamma", Gamma), ("profile", Profile), ("bursts", Burst), ("trace", TraceArrivals)):
-        if isinstance(value, kind) or (isinstance(value, Mapping) and key in value):
-            return f"[{key}]"
-    return None
-
-
-Arrivals = Annotated[
-    Annotated[Literal["poisson"], Tag("[word]")]
-    | Annotated[Gamma, Tag("[gamma]")]
-    | Annotated[Profile, Tag("[profile]")]
-    | Annotated[Burst, Tag("[bursts]")]
-    | Annotated[TraceArrivals, Tag("[trace]")],
-    Discriminator(
-        _arrivals_form, custom_error_type="unknown_form",
-        custom_error_message="must be poisson, {gamma: {cv: 2}}, {profile: [24 hourly values]}, "
-        "{bursts: {on_s: 30, off_s: 90}} or {trace: file.csv}",
     ),
 ]
 
@@ -286,12 +127,25 @@ class CustomGpu(Part):
     price_usd: Usd | None = None
 
 
+class SpeculativeDecoding(Part):
+    """``draft_tokens`` guessed per step, each right with probability ``acceptance``.
+
+    ``draft_cost``: time of one guess relative to a decode step of the model (below 0.05 for draft models about a
+    hundred times smaller: Leviathan et al., ICML 2023).
+    """
+
+    draft_tokens: int = Field(ge=1, le=16)
+    acceptance: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+    draft_cost: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = 0.05
+
+
 class Deployment(Part):
     """What may be bought or rented. Empty lists mean: consider all.
 
     ``serving``: prefill and decode in the same instances (aggregated) or in pools of their own (disaggregated).
     ``batch_limits``: sequences that an instance may have in flight; empty: whatever serves best.
-    ``measured_gpus_only`` narrows an empty ``gpus`` to the types that published benchmarks were run on.
+    ``measured_gpus_only`` narrows an empty ``gpus`` to the types that published benchmarks were run on. ``routing``:
+    how the front end spreads requests over the instances, which are all alike.
     """
 
     gpus: list[str] = Field(default_factory=list, max_length=100)
@@ -310,6 +164,8 @@ class Deployment(Part):
     max_utilization: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)] = 1.0
     objective: Objective = "cost"
     step_times: StepSource = "roofline"
+    routing: Routing = "random"
+    speculative_decoding: SpeculativeDecoding | None = None
 
 
 class Measured(Part):

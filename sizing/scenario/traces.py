@@ -36,7 +36,7 @@ def with_traces(raw: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
         return raw
     problems: list[str] = []
     completed: dict[str, Any] = {}
-    for key, about in (("input_tokens", 0), ("output_tokens", 1), ("arrivals", None)):
+    for key, about in (("input_tokens", 0), ("output_tokens", 1), ("prefix_cached_tokens", 2), ("arrivals", None)):
         asked = workload.get(key)
         if not (isinstance(asked, Mapping) and set(asked) == {"trace"} and isinstance(asked["trace"], str)):
             continue
@@ -47,6 +47,9 @@ def with_traces(raw: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
             continue
         if about is None and trace.duration_s < SHORTEST_S:
             problems.append(f"workload.{key}: {asked['trace']} covers less than a second: too short for a rate.")
+            continue
+        if key == "prefix_cached_tokens":
+            completed[key] = cached_in(trace)
             continue
         found = arrivals_in(trace) if about is None else {"groups": groups_of(trace.tokens[about])}
         completed[key] = {"trace": asked["trace"], **found}
@@ -82,6 +85,12 @@ def groups_of(tokens: NDArray[Any]) -> list[float]:
     total = np.interp(ends, np.arange(len(lengths) + 1.0), np.concatenate([[0.0], np.cumsum(lengths)]))
     means: list[float] = np.maximum.accumulate(np.diff(total) / np.diff(ends)).tolist()
     return means
+
+
+def cached_in(trace: Trace) -> float:
+    """Mean cached tokens of a request, whole, and fewer than the median prompt has: a scenario's prompts share them."""
+    prompts = groups_of(trace.tokens[0])
+    return float(max(min(round(float(trace.tokens[2].mean())), int(prompts[len(prompts) // 2]) - 1), 0))
 
 
 def arrivals_in(trace: Trace) -> dict[str, Any]:

@@ -7,14 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from sizing.simulation.grid import Speculation, StepGrid
-from sizing.simulation.layout import LEAST_REQUESTS, LEAST_TOKENS, PREFIX_AWARE, ROUND_ROBIN, WEIGHTED
+from sizing.simulation.grid import StepGrid
+from sizing.simulation.layout import LEAST_REQUESTS, LEAST_TOKENS, PREFIX_AWARE, RANDOM, ROUND_ROBIN, WEIGHTED
+from sizing.steps.speculation import Speculation
 
-Routing = Literal["round_robin", "weighted", "least_requests", "least_tokens", "prefix_aware"]
+Routing = Literal["random", "round_robin", "weighted", "least_requests", "least_tokens", "prefix_aware"]
 
 POLICIES: dict[str, int] = {
-    "round_robin": ROUND_ROBIN, "weighted": WEIGHTED, "least_requests": LEAST_REQUESTS, "least_tokens": LEAST_TOKENS,
-    "prefix_aware": PREFIX_AWARE,
+    "random": RANDOM, "round_robin": ROUND_ROBIN, "weighted": WEIGHTED, "least_requests": LEAST_REQUESTS,
+    "least_tokens": LEAST_TOKENS, "prefix_aware": PREFIX_AWARE,
 }  # fmt: skip
 
 
@@ -43,15 +44,10 @@ class Replica:
     def __post_init__(self) -> None:
         if not 1 <= self.max_sequences <= self.grid.max_sequences:
             raise ValueError(f"max_sequences must be from 1 to {self.grid.max_sequences}, the size of the grid")
-        if self.token_budget < self.max_sequences * self.rows_per_sequence:
+        if self.token_budget < self.max_sequences * self.speculation.rows_per_sequence:
             raise ValueError("token_budget must hold one token of every sequence, drafts included")
         if not (self.kv_tokens > 0 and self.weight > 0 and self.block_tokens >= 1):
             raise ValueError("kv_tokens and weight must be above 0, block_tokens at least 1")
-
-    @property
-    def rows_per_sequence(self) -> float:
-        """Rows of one decoding sequence in a step: 1, or drafts and the token that verifies them."""
-        return self.speculation.draft_tokens + 1.0
 
     @property
     def waste_tokens(self) -> float:

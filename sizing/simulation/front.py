@@ -20,6 +20,7 @@ from sizing.simulation.layout import (
     NONE,
     PREFILL_ONLY,
     PREFIX_AWARE,
+    RANDOM,
     REJECTED,
     ROUND_ROBIN,
     WEIGHTED,
@@ -29,6 +30,11 @@ from sizing.simulation.recording import count_at, release
 
 BALANCE_ABSOLUTE, BALANCE_RELATIVE = 64, 1.5
 """Prefix-aware routing gives way to the shortest queue when loads differ by more than this (SGLang router defaults)."""
+
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
+SHIFTS = (np.uint64(30), np.uint64(27), np.uint64(31))
+"""Constants of SplitMix64."""
 
 Floats = NDArray[np.float64]
 
@@ -70,6 +76,30 @@ def least_loaded(world: World, time: float) -> int:
 
 
 @compiled
+def at_random(world: World) -> int:
+    """Any replica that is up, all equally likely: the same ones every time, from a count of the choices.
+
+    Source: SplitMix64 (Steele, Lea, Flood, OOPSLA 2014), a generator whose state is a counter.
+    """
+    count = 0
+    for r in range(world.replicas.shape[0]):
+        count += world.replicas[r].up
+    if count == 0:
+        return NONE
+    world.state[0].turn += 1
+    x = np.uint64(world.state[0].turn) * GOLDEN
+    x = (x ^ (x >> SHIFTS[0])) * MIX[0]
+    x = (x ^ (x >> SHIFTS[1])) * MIX[1]
+    place = int((x ^ (x >> SHIFTS[2])) % np.uint64(count))
+    for r in range(world.replicas.shape[0]):
+        if world.replicas[r].up == 1:
+            if place == 0:
+                return r
+            place -= 1
+    return NONE
+
+
+@compiled
 def in_turn(world: World, weighted: bool) -> int:
     """Smooth weighted round robin (as in nginx): the replica with the most credit; equal weights make it plain."""
     best, total = NONE, 0.0
@@ -108,7 +138,9 @@ def with_prefix(world: World, group: int, time: float) -> Any:
 def route(world: World, group: int, time: float) -> Any:
     """The replica for a request; when none is up, the one that returns first (its queue waits)."""
     policy = world.state[0].policy
-    if policy in (ROUND_ROBIN, WEIGHTED):
+    if policy == RANDOM:
+        chosen = at_random(world)
+    elif policy in (ROUND_ROBIN, WEIGHTED):
         chosen = in_turn(world, policy == WEIGHTED)
     else:
         catch_up(world, time)

@@ -9,8 +9,9 @@ import numpy as np
 from sizing.candidates import Configuration, Floats, table
 from sizing.catalog.model import Model
 from sizing.steps.rates import Rates, hardware, rates
-from sizing.steps.roofline import Roofline, communication_s, decode_step_s, fixed_s, matrices_s, roofline
+from sizing.steps.roofline import Roofline, decode_step_s, fixed_s, roofline
 from sizing.steps.shape import Shape, shape_of
+from sizing.steps.speculation import Speculation, rows_s, verification_s
 from sizing.steps.times import StepTimes
 
 FIRST_KNOT, LAST_KNOT = 64.0, 2.0**21
@@ -18,25 +19,6 @@ FIRST_KNOT, LAST_KNOT = 64.0, 2.0**21
 
 LAST_ROWS = 2.0**20
 """Rows of the widest step in the grid."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Speculation:
-    """Speculative decoding: ``draft_tokens`` proposed per step, each accepted with probability ``acceptance``.
-
-    ``draft_cost`` is the time of one draft token relative to a decode step of the model itself.
-    """
-
-    draft_tokens: int = 0
-    acceptance: float = 0.0
-    draft_cost: float = 0.05
-
-    @property
-    def tokens_per_step(self) -> float:
-        """Expected tokens of one step: (1 - a^(k+1)) / (1 - a). Source: Leviathan et al., ICML 2023, equation 1."""
-        if self.acceptance >= 1.0:
-            return self.draft_tokens + 1.0
-        return (1.0 - self.acceptance ** (self.draft_tokens + 1)) / (1.0 - self.acceptance)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,8 +85,9 @@ def roofline_grid(
     speed = rates(candidates, hardware(candidates), source.fit, source.software_year)
     knots, rows = _knots(model), _row_knots()
     ways = float(row.pp * row.dp)
-    matrices = _rows_s(shape, speed, rows / row.pp)
-    lag = np.maximum(_rows_s(shape, speed, rows * row.dp) - matrices, 0.0) if ways > 1 else np.zeros_like(rows)
+    matrices = rows_s(shape, speed, rows[None, :] / row.pp)[0]
+    on_all = rows_s(shape, speed, rows[None, :] * row.dp)[0]
+    lag = np.maximum(on_all - matrices, 0.0) if ways > 1 else np.zeros_like(rows)
     pair_s = float((speed.scale * shape.pair_flop / (speed.tp * speed.attention))[0, 0]) / ways
     matrices[0] = 0.0  # without rows no weights are streamed
     return StepGrid(
@@ -129,12 +112,6 @@ def _row_knots() -> Floats:
     return np.concatenate([np.arange(17.0), above])
 
 
-def _rows_s(shape: Shape, speed: Rates, rows: Floats) -> Floats:
-    """Matrices and collectives of one pass over ``rows`` rows (M,), the part of a step that grows with them."""
-    at = np.maximum(rows, 1.0)[None, :]
-    return np.asarray((speed.scale * (matrices_s(shape, speed, at) + communication_s(shape, speed, at)))[0])
-
-
 def _decode_s(shape: Shape, speed: Rates, knots: Floats, most: int, speculation: Speculation) -> Floats:
     """Decode step by sequences and context; a verification step carries draft + 1 rows per sequence.
 
@@ -143,9 +120,6 @@ def _decode_s(shape: Shape, speed: Rates, knots: Floats, most: int, speculation:
     sequences = np.arange(1.0, most + 1.0)[None, :]
     steps = np.stack([decode_step_s(shape, speed, sequences, float(c))[0] for c in knots], axis=1)
     if speculation.draft_tokens:
-        wide = sequences[0] * (speculation.draft_tokens + 1)
-        per_pass = float(speed.pp[0, 0])
-        more = _rows_s(shape, speed, wide / per_pass) - _rows_s(shape, speed, sequences[0] / per_pass)
-        steps = steps * (1.0 + speculation.draft_tokens * speculation.draft_cost) + more[:, None]
+        steps = speculation.step_s(steps, verification_s(shape, speed, sequences, speculation)[0][:, None])
     idle = float((speed.scale * fixed_s(shape, speed) + speed.step_s)[0, 0])
     return np.vstack([np.full((1, len(knots)), idle), steps])

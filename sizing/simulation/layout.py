@@ -17,7 +17,7 @@ NONE = -1
 WHOLE, PREFILL_ONLY = 0, 1
 """Roles of a replica: prefill and decode of a request, or its prefill before it is handed to a decode pool."""
 
-ROUND_ROBIN, WEIGHTED, LEAST_REQUESTS, LEAST_TOKENS, PREFIX_AWARE = range(5)
+ROUND_ROBIN, WEIGHTED, LEAST_REQUESTS, LEAST_TOKENS, PREFIX_AWARE, RANDOM = range(6)
 """How the front end picks a replica."""
 
 TTFT, ITL, E2E, QUEUE = range(4)

@@ -16,7 +16,7 @@ import numpy as np
 from sizing.capacity import AskedLimits
 from sizing.simulation.arrivals import Arrivals
 from sizing.simulation.drive import Outcome, drive
-from sizing.simulation.fleet import Fleet, Replica
+from sizing.simulation.fleet import Fleet, Replica, Routing
 from sizing.simulation.layout import E2E, ITL, TTFT
 from sizing.simulation.pool import Measurement
 from sizing.simulation.quantiles import sampled_quantile
@@ -50,6 +50,11 @@ HEAVIEST = 0.97
 """Share of the stability limit up to which a load is simulated: nearer, a queue takes very long to reach its
 percentiles, and the least growth in load makes it endless."""
 
+IN_TURN: tuple[Routing, ...] = ("round_robin", "weighted")
+BY_LOAD: tuple[Routing, ...] = ("least_requests", "least_tokens", "prefix_aware")
+MOST_TOGETHER = 8
+"""Instances simulated together where the front end looks at their load."""
+
 Finding = Literal["met", "broken", "unclear"]
 
 
@@ -67,6 +72,7 @@ class Case:
     max_utilization: float
     in_flight: float
     seed: int = 0
+    routing: Routing = "random"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -85,18 +91,27 @@ class Needed:
 
     @property
     def requests(self) -> int:
-        """Requests simulated at the chosen count."""
-        return self.outcome.finished
+        """Requests simulated at the chosen count, per instance."""
+        return self.outcome.finished // self.outcome.replicas
 
 
-def share_of(arrivals: Arrivals, instances: int) -> Arrivals:
-    """The arrivals at one of so many instances when each request goes to any of them at random.
+def share_of(arrivals: Arrivals, part: float, *, in_turn: bool = False) -> Arrivals:
+    """The arrivals at a share ``part`` of all equal instances, such as 1 / n: one of them.
 
-    rate / n, and cv^2 = 1 + (cv^2 - 1) / n: a thinned renewal process tends to Poisson (exact for Poisson arrivals and
-    for bursts, which all instances see). Source: thinning of renewal processes (Renyi, 1956).
+    At random: rate x p and cv^2 = 1 + p (cv^2 - 1): a thinned renewal process tends to Poisson (exact for Poisson
+    arrivals and for bursts, which all instances see; thinning of renewal processes, Renyi, 1956). In turn: every n-th
+    request, whose gaps are sums of n gaps: cv^2 = p cv^2, exact for gamma gaps.
     """
-    spread = max(1.0 + (arrivals.cv**2 - 1.0) / instances, 0.0)
-    return replace(arrivals, rate_rps=arrivals.rate_rps / instances, cv=math.sqrt(spread), profile=())
+    spread = part * arrivals.cv**2 if in_turn else max(1.0 + part * (arrivals.cv**2 - 1.0), 0.0)
+    return replace(arrivals, rate_rps=arrivals.rate_rps * part, cv=math.sqrt(spread), profile=())
+
+
+def together(routing: Routing, instances: int) -> int:
+    """Instances that have to be simulated together: one, unless the front end looks at the load of all of them.
+
+    Then a part of a large fleet stands for it (:data:`MOST_TOGETHER`); the choice among more would only be smoother.
+    """
+    return min(instances, MOST_TOGETHER) if routing in BY_LOAD else 1
 
 
 def finding(outcome: Outcome, limits: AskedLimits) -> Finding:
@@ -114,12 +129,14 @@ def finding(outcome: Outcome, limits: AskedLimits) -> Finding:
 
 
 def run(case: Case, instances: int, requests: int) -> Outcome:
-    """One of so many instances under its share of the load for about ``requests`` requests."""
-    arrivals = share_of(case.arrivals, instances)
-    duration = requests / arrivals.rate_rps
-    measurement = Measurement(expected=requests, horizon_s=duration, warm_up=int(WARM_UP_SHARE * requests))
+    """One of so many instances, or some of them, under their share of the load: about ``requests`` requests each."""
+    count = together(case.routing, instances)
+    arrivals = share_of(case.arrivals, count / instances, in_turn=case.routing in IN_TURN)
+    expected = requests * count
+    duration = expected / arrivals.rate_rps
+    measurement = Measurement(expected=expected, horizon_s=duration, warm_up=int(WARM_UP_SHARE * expected))
     stream = arrivals.stream(case.lengths, duration, case.seed)
-    return drive(Fleet(replicas=(case.replica,)), stream, measurement)
+    return drive(Fleet(replicas=(case.replica,) * count, routing=case.routing), stream, measurement)
 
 
 def decided(case: Case, instances: int) -> tuple[Outcome, bool]:

@@ -11,31 +11,50 @@ import numpy as np
 from sizing.candidates import Floats
 from sizing.simulation.arrivals import CHUNK_ROWS
 from sizing.simulation.fleet import Fleet
-from sizing.simulation.layout import NONE, World
+from sizing.simulation.layout import NONE, WAITING_S, World
 
 
 @dataclass(frozen=True, kw_only=True, order=True)
 class Event:
-    """A replica goes down (until ``back``) or comes up."""
+    """A replica goes down (until ``back``) or comes up (down ``since``)."""
 
     time: float
     replica: int
     up: bool
     back: float
+    since: float
 
 
 def events_of(fleet: Fleet) -> list[Event]:
     """Failures and returns in order of time."""
-    down = [Event(time=o.start_s, replica=o.replica, up=False, back=o.end_s) for o in fleet.outages]
-    up = [Event(time=o.end_s, replica=o.replica, up=True, back=math.inf) for o in fleet.outages]
+    down = [Event(time=o.start_s, replica=o.replica, up=False, back=o.end_s, since=o.start_s) for o in fleet.outages]
+    up = [Event(time=o.end_s, replica=o.replica, up=True, back=math.inf, since=o.start_s) for o in fleet.outages]
     return sorted(down + [e for e in up if math.isfinite(e.time)])
 
 
 def bring_back(world: World, event: Event) -> None:
     """The replica serves again, its caches empty; what waited for it starts now."""
     replica = world.replicas[event.replica]
+    _count_waiting(world, event)
     replica["up"], replica["back"] = 1, math.inf
     replica["now"] = replica["hold"] = max(float(replica["now"]), event.time)
+
+
+def _count_waiting(world: World, event: Event) -> None:
+    """Add to the series what waited for the replica while it was down: it did no step that would have counted it."""
+    replica, since = world.replicas[event.replica], []
+    row = int(replica["head"])
+    for _ in range(int(replica["waiting"])):
+        since.append(max(float(world.requests[row]["arrived"]), event.since))
+        row = int(world.requests[row]["after"])
+    if not since:
+        return
+    came = np.sort(since)
+    edges = np.append(np.arange(len(world.series)) * world.state[0]["bin_s"], np.inf)
+    until = np.minimum(edges, event.time)
+    arrived = np.searchsorted(came, until)
+    waited = arrived * until - np.concatenate([[0.0], np.cumsum(came)])[arrived]  # sum of (until - came)
+    world.series[:, WAITING_S] += np.diff(waited)
 
 
 def take_down(world: World, event: Event) -> Floats:

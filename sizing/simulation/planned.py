@@ -10,14 +10,15 @@ import numpy as np
 from sizing.candidates import Configuration, table
 from sizing.memory import memory_fit
 from sizing.question import Question
-from sizing.scenario.schema import Burst, Gamma, LengthSpread, LengthTrace, Profile, TraceArrivals
-from sizing.scenario.schema import Length as AskedLength
+from sizing.scenario.traffic import Burst, Gamma, LengthSpread, LengthTrace, Profile, TraceArrivals
+from sizing.scenario.traffic import Length as AskedLength
 from sizing.screen import Evaluated
 from sizing.simulation.arrivals import Arrivals, Bursts
 from sizing.simulation.fleet import Deployment, Disaggregated, Fleet, Replica, Routing
-from sizing.simulation.grid import Speculation, roofline_grid
+from sizing.simulation.grid import roofline_grid
 from sizing.simulation.request_lengths import DrawnLengths, FixedLength, GroupedLength, Length, LognormalLength
 from sizing.steps.roofline import roofline
+from sizing.steps.speculation import speculated
 
 NO_EVICTION = ("trtllm",)
 """Engines that admit only what they can finish (TensorRT-LLM docs: default capacity scheduler GUARANTEED_NO_EVICT)."""
@@ -74,17 +75,17 @@ def replica_at(question: Question, evaluated: Evaluated, index: int) -> Replica:
         return replica
     concurrency = evaluated.state.concurrency[[index]]
     reference = roofline().times(question.model, table([row]), question.traffic, concurrency)
+    reference = speculated(reference, question.model, table([row]), concurrency, question.speculation)
     return replace(replica, grid=replica.grid.fitted_to(times, reference, concurrency[0]))
 
 
-def as_replica(question: Question, row: Configuration, *, speculation: Speculation | None = None) -> Replica:
+def as_replica(question: Question, row: Configuration) -> Replica:
     """A configuration as a replica: engine defaults, KV cache that memory leaves, step times of the roofline.
 
     KV tokens = sequences of mean length that fit x their tokens in whole blocks, which is exact for full attention.
     Pipeline stages and attention-DP ranks take a token budget each; DP ranks a full set of sequences each.
     """
-    speculation = speculation or Speculation()
-    traffic, engine = question.traffic, row.engine
+    speculation, traffic, engine = question.speculation, question.traffic, row.engine
     tokens = traffic.input_tokens + traffic.output_tokens
     memory = memory_fit(question.model, table([row]), tokens)
     block = float(engine.block_tokens)
@@ -93,10 +94,16 @@ def as_replica(question: Question, row: Configuration, *, speculation: Speculati
     sequences = min(engine.sequences(row.gpu) * row.dp, row.batch_limit or engine.sequences(row.gpu) * row.dp)
     return Replica(
         grid=roofline_grid(question.model, row, sequences, speculation=speculation), max_sequences=sequences,
-        token_budget=max(float(engine.budget(row.gpu) * row.pp * row.dp), sequences * (speculation.draft_tokens + 1.0)),
+        token_budget=max(float(engine.budget(row.gpu) * row.pp * row.dp), sequences * speculation.rows_per_sequence),
         kv_tokens=max(per_rank * held * row.dp, block), block_tokens=block, speculation=speculation,
         reserve_output=engine.runs_as in NO_EVICTION,
     )
+
+
+def routing_of(question: Question) -> Routing:
+    """The routing that a scenario asks for, in the words of the simulator."""
+    asked = question.scenario.deployment.routing
+    return "least_requests" if asked == "least_loaded" else asked
 
 
 def lengths_of(question: Question) -> DrawnLengths:

@@ -125,7 +125,7 @@ def _replicas(fleet: Fleet, kinds: list[Replica], role: int) -> NDArray[Any]:
         row["reserve"] = (one.reserve_output or one.static_batching) and role == layout.WHOLE
         row["budget"] = np.inf if one.static_batching else one.token_budget
         row["kv_tokens"], row["waste_tokens"] = min(one.kv_tokens, HUGE_TOKENS), one.waste_tokens
-        row["tokens_per_step"], row["rows_per_sequence"] = speculation.tokens_per_step, one.rows_per_sequence
+        row["tokens_per_step"], row["rows_per_sequence"] = speculation.tokens_per_step, speculation.rows_per_sequence
         row["prompt_step_s"], row["pair_lag"] = grid.prompt_step_s, grid.pair_lag
         row["full_pair_s"], row["sliding_pair_s"], row["window"] = grid.full_pair_s, grid.sliding_pair_s, grid.window
         row["queue_limit"] = UNLIMITED if one.queue_limit is None else one.queue_limit

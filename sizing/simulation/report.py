@@ -12,24 +12,22 @@ from sizing.format import ms, requests_per_s
 from sizing.simulation.drive import Outcome
 from sizing.simulation.fleet import Deployment, Fleet
 from sizing.simulation.layout import E2E, ITL, QUEUE, TTFT
+from sizing.simulation.planned_fleet import failure_in
 from sizing.simulation.quantiles import Sampled, sampled_good_share, sampled_mean, sampled_quantile
 from sizing.simulation.result import Distribution, SampledMs, Series, Share, SimulationResult, Verdict
+from sizing.simulation.what_if import said_of
 from sizing.version import ENGINE_VERSION
 
 if TYPE_CHECKING:
-    from sizing.question import Question
     from sizing.simulation.run import Load
 
 MS = 1e3
 POINTS = ("mean", "p50", "p90", "p95", "p99", "p999")
-SHOWN_BINS = 600
-"""Bins of the series in the result; finer ones are merged."""
-
 NOTHING: dict[str, Any] = {
     "ttft_ms": None, "itl_ms": None, "e2e_ms": None, "queue_ms": None, "meets_limits": None, "good_share": None,
     "goodput_rps": None, "output_tokens_per_s": None, "running": None, "kv_use": None, "kv_use_peak": None,
     "busy_share": None, "recomputed_share": None, "series": None, "finished": 0, "rejected": 0, "too_long": 0,
-    "unfinished": 0, "preempted": 0, "failed_over": 0, "peak_waiting": 0,
+    "unfinished": 0, "preempted": 0, "failed_over": 0, "peak_waiting": 0, "failure": None,
 }  # fmt: skip
 
 
@@ -40,19 +38,27 @@ def instances_of(deployment: Deployment) -> int:
     return len(deployment.prefill.replicas) + len(deployment.decode.replicas)
 
 
+def front_of(deployment: Deployment) -> Fleet:
+    """The replicas that requests come to first."""
+    return deployment if isinstance(deployment, Fleet) else deployment.prefill
+
+
 def source_of(deployment: Deployment) -> str:
     """Where the step times come from."""
-    fleet = deployment if isinstance(deployment, Fleet) else deployment.prefill
-    return fleet.replicas[0].grid.source
+    return front_of(deployment).replicas[0].grid.source
 
 
-def infeasible(question: Question, load: Load, seed: int) -> SimulationResult:
-    """Nothing meets the limits, so there is nothing to simulate."""
+NOTHING_MEETS_THE_LIMITS = (
+    "Nothing considered meets the limits, so there is nothing to simulate; the plan says what to relax."
+)
+
+
+def infeasible(why: str, load: Load, seed: int) -> SimulationResult:
+    """There is nothing that could be simulated; ``why`` in a sentence."""
     return SimulationResult(**{
-        **NOTHING, "answer": "Nothing considered meets the limits, so there is nothing to simulate; the plan says what "
-        "to relax.", "verdict": "infeasible", "deployment": "", "instances": 0, "offered_rps": load.rps,
-        "largest_stable_rps": None, "simulated_s": 0.0, "requests": 0, "notes": load.notes, "source": "", "seed": seed,
-        "engine_version": ENGINE_VERSION,
+        **NOTHING, "answer": why, "verdict": "infeasible", "deployment": "", "instances": 0, "routing": "",
+        "offered_rps": load.rps, "largest_stable_rps": None, "simulated_s": 0.0, "requests": 0, "notes": load.notes,
+        "source": "", "seed": seed, "engine_version": ENGINE_VERSION,
     })  # fmt: skip
 
 
@@ -62,6 +68,7 @@ def unstable(
     """The load is beyond capacity: no latency is stated, because it would depend on how long one watches."""
     return SimulationResult(**{
         **NOTHING, "verdict": "unstable", "deployment": name, "instances": instances_of(deployment),
+        "routing": front_of(deployment).routing,
         "answer": f"Unstable: queue grows. {name} is offered {requests_per_s(load.rps)} and carries at most "
         f"{requests_per_s(stable_rps)}.", "offered_rps": load.rps, "largest_stable_rps": stable_rps,
         "simulated_s": load.duration_s, "requests": load.expected, "notes": load.notes,
@@ -82,7 +89,8 @@ def measured(
     good_value = good.value if np.isfinite(good.value) else 0.0
     return SimulationResult(
         answer=_sentence(name, load, limits, found, met, outcome), verdict=verdict, deployment=name,
-        instances=instances_of(deployment), offered_rps=load.rps, largest_stable_rps=stable_rps,
+        instances=instances_of(deployment), routing=front_of(deployment).routing, offered_rps=load.rps,
+        largest_stable_rps=stable_rps, failure=failure_in(outcome, front_of(deployment), stable_rps),
         simulated_s=seconds, requests=outcome.arrived, finished=outcome.finished, rejected=outcome.rejected,
         too_long=outcome.too_long, unfinished=outcome.unfinished, preempted=outcome.preempted,
         failed_over=outcome.failed_over, ttft_ms=found[TTFT], itl_ms=found[ITL], e2e_ms=found[E2E],
@@ -151,14 +159,13 @@ def _turned_away(outcome: Outcome) -> list[str]:
 
 
 def series_of(outcome: Outcome) -> Series:
-    """The series, merged to at most 600 bins."""
-    factor = -(-len(outcome.series) // SHOWN_BINS)
-    width = outcome.bin_s * factor
+    """The series, second by second up to an hour."""
+    width = outcome.bin_s
 
     def rate(column: str, per: float = width) -> tuple[float, ...]:
-        return tuple((merged(outcome.column(column), factor) / per).tolist())
+        return tuple((outcome.column(column) / per).tolist())
 
-    firsts, ttft = merged(outcome.column("first_tokens"), factor), merged(outcome.column("ttft_sum"), factor)
+    firsts, ttft = outcome.column("first_tokens"), outcome.column("ttft_sum")
     return Series(
         bin_s=width, arrived_rps=rate("arrived"), finished_rps=rate("finished"), rejected_rps=rate("rejected"),
         output_tokens_per_s=rate("output_tokens"), running=rate("running_s"), waiting=rate("waiting_s"),
@@ -188,6 +195,8 @@ def as_text(result: SimulationResult) -> str:
         ]
     if result.largest_stable_rps is not None:
         lines.append(f"Stable up to  {requests_per_s(result.largest_stable_rps)}")
+    if result.failure is not None:
+        lines.append(f"Failure       {said_of(result.failure)}")
     if result.verdict == "stable":
         lines.append(f"Requests      {result.requests:,} came, {result.finished:,} finished, "
                      f"{result.rejected + result.too_long:,} turned away, {result.preempted:,} evictions")

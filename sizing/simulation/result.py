@@ -56,6 +56,25 @@ class Series(Result):
     busy: tuple[float, ...] = quantity("Busy share", "fraction", "time average over replicas", "Time in steps.")
 
 
+class Failure(Result):
+    """One instance that fails and returns, and what that does to the others."""
+
+    start_s: float = quantity("Fails at", "s", "a third of the simulated time", "From the start of the simulation.")
+    end_s: float = quantity("Returns at", "s", "start + minutes asked", "Its caches are empty then.")
+    instances_left: int = quantity("Instances left", "instances", "all but the one", "Those that serve meanwhile.")
+    stable_rps_left: float = quantity("Largest stable load meanwhile", "requests/s", "stable load x left / all",
+                                      "Beyond this the queue grows until the instance returns.")
+    started_again: int = quantity("Started again", "requests", "counted", "Requests that the instance had to give up.")
+    ttft_before_ms: float | None = quantity("Mean TTFT before", "ms", "mean over first tokens", "Until the failure.")
+    ttft_meanwhile_ms: float | None = quantity("Mean TTFT meanwhile", "ms", "mean over first tokens until the queue is "
+                                               "as before", "From the failure until all is as before.")
+    longest_queue: float = quantity("Longest queue", "requests", "largest bin from the failure on", "All queues.")
+    recovered_after_s: float | None = quantity(
+        "Queue as before after", "s", "first bin after the return in which no more requests wait than before the "
+        "failure", "From the return on; none if not within the simulated time.",
+    )
+
+
 class SimulationResult(Result):
     """A deployment under simulated traffic. Latencies are none unless the load can be carried."""
 
@@ -63,6 +82,7 @@ class SimulationResult(Result):
     verdict: Verdict = quantity("Verdict", help="stable, unstable (the queue grows), stopped, or infeasible.")
     deployment: str = quantity("Deployment", help="What was simulated.")
     instances: int = quantity("Instances", "instances", "planned instances without spares", "Replicas that serve.")
+    routing: str = quantity("Routing", help="How the front end spreads requests over the instances.")
     offered_rps: float = quantity("Offered load", "requests/s", "requests / simulated time", "Mean over the run.")
     largest_stable_rps: float | None = quantity(
         "Largest stable load", "requests/s", "rate with the queue never empty, simulated",
@@ -94,6 +114,7 @@ class SimulationResult(Result):
     peak_waiting: int = quantity("Longest queue", "requests", "largest between two chunks", "All queues together.")
     recomputed_share: float | None = quantity("Recomputed", "fraction", "prompt tokens computed again / all computed",
                                               "Work lost to evictions and failures.")
+    failure: Failure | None = quantity("Failure", help="An instance that failed and returned, if that was asked.")
     series: Series | None = quantity("Series", help="How it went over time.")
     notes: tuple[str, ...] = quantity("Notes", help="What was assumed, and what is odd about the traffic.")
     source: str = quantity("Source", help="Where the step times come from.")

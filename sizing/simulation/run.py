@@ -6,22 +6,27 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from sizing.answer import beyond_context
 from sizing.candidates import Floats
 from sizing.capacity import AskedLimits
 from sizing.demand import HOURS_PER_DAY, SECONDS_PER_HOUR
 from sizing.errors import InvalidScenario
 from sizing.question import Question, understand
+from sizing.rules import about_model
 from sizing.scenario.schema import Scenario
+from sizing.scenario.traffic import TraceArrivals
 from sizing.simulation import report
 from sizing.simulation.choice import planned
 from sizing.simulation.drive import Outcome, Progress, drive
-from sizing.simulation.fleet import Deployment, Routing
+from sizing.simulation.fleet import Deployment
 from sizing.simulation.planned import Planned, arrivals_of, lengths_of
+from sizing.simulation.planned_fleet import deployment_of
 from sizing.simulation.pool import Measurement
 from sizing.simulation.request_lengths import ObservedLengths, RequestLengths
 from sizing.simulation.result import SimulationResult
 from sizing.simulation.stability import largest_stable_rps
 from sizing.simulation.trace import Trace
+from sizing.simulation.what_if import AS_PLANNED, WhatIf
 
 Choose = Callable[[Question], Planned | None]
 """What is deployed for a question: the choice of the analytic screen, or one that was simulated."""
@@ -59,25 +64,29 @@ class Load:
 
 def simulate(
     scenario: Scenario, *, trace: Trace | None = None, hours: float | None = None, seed: int = 0,
-    routing: Routing = "round_robin", progress: Progress | None = None, choose: Choose = planned,
+    what_if: WhatIf = AS_PLANNED, progress: Progress | None = None, choose: Choose = planned,
 ) -> SimulationResult:
     """The planned deployment of a scenario under its own traffic, or under a trace; ``choose`` says which it is.
 
     ``hours`` of simulated time (default: an hour or 20,000 requests, whichever is longer; a day for a daily profile).
     The same ``seed`` gives the same requests at any rate. ``progress`` hears the share done and stops the run by
-    returning False. Raises InvalidScenario for a scenario that cannot be simulated as it stands.
+    returning False. What the model's context window does not hold is refused in the words of the plan. Raises
+    InvalidScenario for a scenario that cannot be simulated as it stands.
     """
     question = understand(scenario)
     if scenario.measured is not None:
         raise InvalidScenario([
             "measured: a measured operating point says nothing about single steps; leave it out to simulate."
         ])
-    load = load_of_trace(trace, hours) if trace is not None else load_of(question, hours, seed)
+    load = load_of(question, hours, seed) if trace is None else load_of_trace(as_asked(trace, question), hours)
+    if trace is None and (beyond := beyond_context(question)):
+        return report.infeasible(beyond, load, seed)
     chosen = choose(question)
     if chosen is None:
-        return report.infeasible(question, load, seed)
-    deployment = chosen.deployment(routing)
-    return simulate_deployment(deployment, load, question.limits, name=chosen.name, seed=seed, progress=progress)
+        return report.infeasible(report.NOTHING_MEETS_THE_LIMITS, load, seed)
+    deployment = deployment_of(question, chosen, load.duration_s, what_if)
+    name = f"{chosen.name}{what_if.named}"
+    return simulate_deployment(deployment, load, question.limits, name=name, seed=seed, progress=progress)
 
 
 def simulate_deployment(
@@ -120,8 +129,17 @@ def load_of(question: Question, hours: float | None, seed: int) -> Load:
         ])
     return Load(
         stream=arrivals.stream(lengths, duration, seed), expected=max(round(expected), 1), duration_s=duration,
-        lengths=lengths, stationary=not arrivals.profile, notes=(),
+        lengths=lengths, stationary=not arrivals.profile,
+        notes=tuple(w.message for w in about_model(question) if w.severity == "error"),
     )
+
+
+def as_asked(trace: Trace, question: Question) -> Trace:
+    """The trace that a scenario carries, faster or slower if another peak is asked; any other one as it is."""
+    arrivals = question.scenario.workload.arrivals
+    if not isinstance(arrivals, TraceArrivals) or arrivals.trace != trace.name:
+        return trace
+    return trace.at_speed(question.demand.peak_rps / max(arrivals.rps))
 
 
 def load_of_trace(trace: Trace, hours: float | None) -> Load:

@@ -58,8 +58,8 @@ def _without_limit(replica: Replica) -> Replica:
 def largest_stable_rps(deployment: Deployment, lengths: RequestLengths, seed: int = 0) -> float:
     """Requests/s beyond which the queue of the deployment grows for ever.
 
-    By routing: in turn, the slowest replica decides (N x its rate); weighted, the one with the least rate per weight;
-    by load, the sum. Of two pools the smaller counts. Failures are left out.
+    By routing: in turn or at random, the slowest replica decides (N x its rate); weighted, the one with the least rate
+    per weight; by load, the sum. Of two pools the smaller counts. Failures are left out.
     """
     rngs = tuple(np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(3))
     if isinstance(deployment, Disaggregated):
@@ -88,7 +88,7 @@ def _fleet_rps(
     sample[3] = -1.0
     rate = {k: saturated_rps(k, sample, prefill_only=prefill_only, decode_only=decode_only) for k in kinds}
     rates = np.array([rate[r] for r in fleet.replicas])
-    if fleet.routing == "round_robin":
+    if fleet.routing in ("round_robin", "random"):
         return float(len(rates) * rates.min())
     if fleet.routing == "weighted":
         weights = np.array([r.weight for r in fleet.replicas])

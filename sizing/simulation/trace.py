@@ -7,6 +7,7 @@ Mooncake (``timestamp_ms`` or ``timestamp`` in ms, ``input_length``, ``output_le
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -30,6 +31,9 @@ MAX_ROWS = 10_000_000
 SHOWN_PROBLEMS = 5
 LONG_GAP_S, LONG_GAP_FACTOR = 60.0, 50.0
 """A gap without requests is mentioned when it lasts a minute and 50 mean gaps."""
+
+SAME_SPEED = 1e-3
+"""A peak that differs from the trace's by less is the same one, rounded."""
 
 MS_PER_S = 1e3
 
@@ -68,6 +72,29 @@ class Trace:
         """The requests of the first ``seconds``; at least the first one."""
         kept = max(int(np.searchsorted(self.time_s, seconds, side="right")), 1)
         return replace(self, time_s=self.time_s[:kept], tokens=self.tokens[:, :kept])
+
+    def first(self, requests: int) -> Trace:
+        """The first so many requests."""
+        return replace(self, time_s=self.time_s[:requests].copy(), tokens=self.tokens[:, :requests].copy())
+
+    def at_speed(self, factor: float) -> Trace:
+        """The same requests with all gaps divided by ``factor``."""
+        if math.isclose(factor, 1.0, rel_tol=SAME_SPEED):
+            return self
+        said = f"{self.name} was replayed {factor:.3g} times as fast, so that its busiest time is the peak asked for."
+        return replace(self, time_s=self.time_s / factor, notes=(*self.notes, said))
+
+    def check_fits(self, window: float | None, model: str) -> None:
+        """Raise InvalidTrace when requests are longer than the context window of the model."""
+        total = self.tokens[0] + self.tokens[1]
+        if window is None or total.max() <= window:
+            return
+        first = int((total > window).argmax())
+        raise InvalidTrace([
+            f"{self.name}: {int((total > window).sum()):,} of {len(self):,} requests do not fit in the context window "
+            f"of {model}, {window:,.0f} tokens; the first comes {self.time_s[first]:,.0f} s after the start and has "
+            f"{int(total[first]):,}."
+        ])
 
     def stream(self) -> Iterator[Floats]:
         """Chunks (9, M) of requests."""

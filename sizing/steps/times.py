@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -49,7 +49,8 @@ class Traffic:
 class StepTimes:
     """Durations in seconds for C candidates; NaN where the source has no answer.
 
-    ``decode_s`` (C, K): one token for every sequence, at the concurrencies of the grid (C, K) that was asked.
+    ``decode_s`` (C, K): one step of every sequence, at the concurrencies of the grid (C, K) that was asked; it emits
+    ``tokens_per_step`` tokens of each (1, or more with speculative decoding).
     ``prefill_s`` (C,): one prompt alone, first to last layer. ``prefill_work_s`` (C,): engine time the prompt takes
     from everything else when it shares steps with decoding sequences; smaller than ``prefill_s`` where pipeline stages
     or attention-DP ranks work in parallel. ``prompt_step_s`` (C,): fixed time by which a step that carries prompt
@@ -61,24 +62,25 @@ class StepTimes:
     prefill_work_s: Floats
     source: str
     prompt_step_s: Floats | float = 0.0
+    tokens_per_step: float = 1.0
 
     def scaled(self, decode: Floats, prefill: Floats) -> StepTimes:
         """Durations of each candidate times its factors (C,): the ends of an interval."""
-        return StepTimes(
+        return replace(
+            self,
             decode_s=self.decode_s * decode[:, None],
             prefill_s=self.prefill_s * prefill,
             prefill_work_s=self.prefill_work_s * prefill,
-            source=self.source,
             prompt_step_s=self.prompt_step_s * prefill,
         )
 
     def take(self, index: NDArray[np.intp]) -> StepTimes:
         """The candidates at ``index``."""
-        return StepTimes(
+        return replace(
+            self,
             decode_s=self.decode_s[index],
             prefill_s=self.prefill_s[index],
             prefill_work_s=self.prefill_work_s[index],
-            source=self.source,
             prompt_step_s=self.prompt_step_s if isinstance(self.prompt_step_s, float) else self.prompt_step_s[index],
         )
 
@@ -89,7 +91,7 @@ class StepTimes:
         columns["prompt_step_s"] = np.broadcast_to(columns["prompt_step_s"], self.prefill_s.shape).copy()
         for name, values in columns.items():
             values[index] = getattr(other, name)
-        return StepTimes(source=self.source, **columns)
+        return StepTimes(source=self.source, tokens_per_step=self.tokens_per_step, **columns)
 
 
 class StepSource(Protocol):

@@ -57,7 +57,8 @@ SCENARIOS = [
                     "custom_gpus": [{"id": "own_accelerator", "name": "Own", "memory_gb": 100, "bandwidth_gbs": 2000,
                                      "fp16_tflops": 500, "link_gbs": 900, "price_usd": 9.5}], "tp": [2, 4],
                     "pp": [1], "ep": [8], "kv_precisions": ["fp8"], "location": "cloud", "spare_instances": 2,
-                    "max_utilization": 0.85, "objective": "energy", "step_times": "kernel"},
+                    "max_utilization": 0.85, "objective": "energy", "step_times": "kernel", "routing": "least_loaded",
+                    "speculative_decoding": {"draft_tokens": 4, "acceptance": 0.7, "draft_cost": 0.02}},
      "prices": {"system_usd": 1000, "gpu_hour_usd": 2.5, "depreciation_years": 3}},
 ]
 
@@ -75,7 +76,7 @@ def test_every_path_of_a_field_is_a_key_of_the_scenario() -> None:
         ("system", "rps_per_system", "ttft_ms", "itl_ms", "source"))}
     full["deployment"]["custom_gpus"] = full["deployment"]["custom_gpus"][0]
     full["workload"] |= {name: {"p95": 1} for name in ("input_tokens", "output_tokens")}
-    full["workload"]["arrivals"] = {"gamma": {"cv": 1}}
+    full["workload"]["arrivals"] = {"gamma": {"cv": 1}, "profile": []}
     full["model"] = {"name": "", "params_b": 1}
     for field in FIELDS.values():
         part = full

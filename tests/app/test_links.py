@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from urllib.parse import parse_qs, urlparse
 
 from streamlit.testing.v1 import AppTest
@@ -10,7 +12,10 @@ from tests.app.conftest import OpenLink
 from tests.app.pages_text import figure
 from ui.choices import labels
 from ui.form.fields import FIELDS
+from ui.form.link import dropped
 from ui.state import LINK_VERSION, defaults
+
+ROOT = Path(__file__).parents[2]
 
 CASE_1 = {
     "model_by": "Size", "size_name": "NeMo 43B GPT", "size_b": "43", "isl": "3500", "osl": "500", "rps": "31",
@@ -34,9 +39,24 @@ def test_link_of_the_page_gives_the_page(open_link: OpenLink) -> None:
 
 
 def test_link_with_unknown_options_falls_back_to_the_defaults(open_link: OpenLink) -> None:
-    app = open_link(load="Nonsense", gpu=["Abacus"], view="Nowhere", mode="", unheard="of")
+    app = open_link(load="Nonsense", gpu=["Abacus", "L40S 48GB"], view="Nowhere", mode="", unheard="of", is1="5")
     assert not app.exception
     assert figure(app, "GPUs")
+    said = [w.value for w in app.warning]
+    assert any("Load from: “Nonsense” is not one of the options".replace(":", "\\:") in text for text in said)
+    assert any("Abacus" in text and "L40S" not in text for text in said)
+    assert any("“is1” is no input; did it mean isl" in text for text in said)
+    assert not any("unheard" in text for text in said)
+    app.text_input(key="osl").set_value("150").run()
+    assert not any("left out" in w.value for w in app.warning)
+
+
+def test_parameters_of_tabs_and_axes_are_no_slips_of_the_pen() -> None:
+    bound = [key for path in (ROOT / "ui").rglob("*.py")
+             for key in re.findall(r'key="(\w+)"[^)]{0,80}bind="query-params"', path.read_text())]
+    assert {"shown", "have", "show"} <= set(bound)
+    held = {key: ["1"] for key in (*bound, "v", "trace", "view", "x", "y", "lines", "range")}
+    assert dropped(held) == ()
 
 
 def test_prices_are_never_in_a_link(size: AppTest) -> None:
@@ -61,11 +81,12 @@ def test_defaults_that_links_leave_out_are_those_of_this_link_version() -> None:
     assert LINK_VERSION == "1"
     told = {key: value for key, value in defaults().items() if value not in ("", [], False)}
     assert told == {
-        "avg_pct": "95", "cached": "0", "doc": "600", "docs": "5", "growth": "0", "hours": "8", "isl": "1155",
+        "avg_pct": "95", "cached": "0", "doc": "600", "docs": "5", "draft": "3", "draft_cost": "5", "growth": "0",
+        "hours": "8", "isl": "1155",
         "itl": "100", "lang": "English", "load": "rps", "mode": "streaming", "model_by": "catalogue", "name": "Chatbot",
         "model": "meta-llama/Llama-3.3-70B-Instruct", "obj": "cost", "osl": "211", "p2m": "2",
         "pct": "99", "per_user": "3", "prec": ["bf16", "fp16", "fp8"], "proven": True, "question": "50", "rps": "10",
-        "spare": "0", "steps": "roofline",
+        "route": "random", "spare": "0", "steps": "roofline",
         "system": "300", "ttft": "2000", "turns": "0", "unit": "tokens", "util": "100",
         "where": "on_prem", "years": "5",
     }

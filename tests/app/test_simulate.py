@@ -1,20 +1,33 @@
-"""The Simulate tab without a browser: start, finish, cancel, a trace with faults."""
+"""The Simulate tab and traces in the form without a browser: start, finish, cancel, replay, faults by row."""
 
 from __future__ import annotations
 
 import threading
 import time
+from pathlib import Path
+from urllib.parse import parse_qs, urlparse
 
+import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from sizing.scenario.schema import Scenario
 from sizing.simulation.result import SimulationResult
+from sizing.simulation.trace import read_trace
+from sizing.simulation.what_if import AS_PLANNED
 from ui import simulating
-from ui.figures.simulated import build_simulated, simulated_alt_text, simulated_table
+from ui.figures.simulated import MOST_POINTS, build_simulated, simulated_alt_text, simulated_table
+from ui.form.trace import in_use
 from ui.presets import presets
+from ui.state import TRACE
 
 LIMIT_S = 60.0
-JOB = "simulation_job"
+JOB, DAY = "simulation_job", "day_job"
+FORM = {"isl": "1000", "osl": "100", "rps": "5", "gpu": "H100 SXM5 80GB"}
+
+
+def preset() -> Scenario:
+    return next(iter(presets().values())).scenario
 
 
 def finished(job: simulating.Job) -> SimulationResult | str:
@@ -26,7 +39,26 @@ def finished(job: simulating.Job) -> SimulationResult | str:
 
 @pytest.fixture
 def panel(open_link) -> AppTest:
-    return open_link(view="Simulate", isl="1000", osl="100", rps="5", gpu="H100 SXM5 80GB")
+    return open_link(view="Simulate", **FORM)
+
+
+@pytest.fixture
+def trace_file(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(0)
+    times = np.sort(rng.uniform(0, 1800, 4000))
+    rows = [f"{t:.3f},{rng.integers(200, 2000)},{rng.integers(20, 200)},{rng.integers(0, 100)}\n" for t in times]
+    path = tmp_path / "mine.csv"
+    path.write_text("timestamp,input_tokens,output_tokens,cached_tokens\n" + "".join(rows))
+    return path
+
+
+def with_trace(app: AppTest, path: Path) -> AppTest:
+    """The page once the trace was uploaded: what the callback of the field does."""
+    held = in_use(read_trace(path))
+    app.session_state[TRACE] = held
+    for key, value in held.filled.items():
+        app.session_state[key] = value
+    return app.run()
 
 
 def test_an_hour_is_simulated_beside_the_page(panel: AppTest) -> None:
@@ -39,27 +71,101 @@ def test_an_hour_is_simulated_beside_the_page(panel: AppTest) -> None:
     said = [box.value for box in (*panel.success, *panel.warning)]
     assert any("requests simulated" in text for text in said)
     assert any("simulated" in " ".join(map(str, frame.value.columns)) for frame in panel.dataframe)
+    compared = [text.value for text in panel.markdown if "compare_arrows" in text.value]
+    assert any("agree" in text or "differs" in text for text in compared)
     panel.text_input(key="osl").set_value("120").run()
     assert any("previous inputs" in caption.value for caption in panel.caption)
 
 
-def test_an_uploaded_trace_with_faults_is_a_sentence_per_row() -> None:
-    scenario = next(iter(presets().values())).scenario
-    content = b"timestamp,input_tokens,output_tokens\n1,100,10\n2,-4,10\n"
-    found = finished(simulating.start(scenario, trace_name="mine.csv", trace=content))
-    assert found == "mine.csv, row 3: input_tokens must be at least 1, not -4."
-    good = content.replace(b"-4", b"40")
-    result = finished(simulating.start(scenario, trace_name="../mine.csv", trace=good))
-    assert isinstance(result, SimulationResult)
-    assert result.requests == 2
+def test_what_if_an_instance_fails(panel: AppTest) -> None:
+    panel.number_input(key="fail_minutes").set_value(5.0).run()
+    panel.button(key="simulate").click().run()
+    found = finished(panel.session_state[JOB])
+    assert isinstance(found, SimulationResult)
+    assert found.failure is not None
+    panel.run()
+    assert not panel.exception
+    assert any("One instance fails after 20 minutes for 5" in text.value for text in panel.markdown)
+
+
+def test_a_load_beyond_capacity_shows_no_latency(panel: AppTest) -> None:
+    panel.toggle(key="static_batching").set_value(True).run()
+    panel.text_input(key="osl95").set_value("1500").run()
+    panel.button(key="simulate").click().run()
+    found = finished(panel.session_state[JOB])
+    assert isinstance(found, SimulationResult)
+    assert found.verdict == "unstable"
+    panel.run()
+    assert any("queue grows" in box.value for box in panel.error)
+    assert not any("simulated (ms)" in " ".join(map(str, f.value.columns)) for f in panel.dataframe)
+
+
+def test_changed_inputs_cancel_the_simulation_of_the_old_ones(panel: AppTest) -> None:
+    panel.number_input(key="simulated_hours").set_value(168.0).run()
+    panel.button(key="simulate").click().run()
+    job = panel.session_state[JOB]
+    panel.text_input(key="osl").set_value("120").run()
+    assert job.cancelled.is_set()
+    found = finished(job)
+    assert isinstance(found, SimulationResult)
+    assert found.verdict == "stopped"
+
+
+def test_a_trace_fills_in_the_form_and_can_be_replayed(panel: AppTest, trace_file: Path) -> None:
+    app = with_trace(panel, trace_file)
+    assert not app.exception
+    assert float(app.text_input(key="isl95").value) > float(app.text_input(key="isl").value)
+    assert any("4,000 requests in 30 minutes" in c.value or "busiest minute" in c.value for c in app.caption)
+    answered = app.session_state["last_answer"].scenario.workload
+    assert answered.arrivals.trace == answered.input_tokens.trace == "mine.csv"
+    assert answered.prefix_cached_tokens == pytest.approx(50, abs=5)
+    assert app.session_state["simulated_traffic"] == "Replay the trace"
+    app.button(key="simulate").click().run()
+    found = finished(app.session_state[JOB])
+    assert isinstance(found, SimulationResult)
+    assert found.requests == 4000
+    app.run()
+    assert not app.exception
+
+
+def test_what_is_edited_after_a_trace_counts(panel: AppTest, trace_file: Path) -> None:
+    app = with_trace(panel, trace_file)
+    app.text_input(key="osl").set_value("77").run()
+    work = app.session_state["last_answer"].scenario.workload
+    assert work.output_tokens.p50 == 77
+    assert work.input_tokens.trace == "mine.csv"
+    assert any("Edited since" in c.value and "outputs" in c.value for c in app.caption)
+    app.text_input(key="rps").set_value("20").run()
+    app.button(key="simulate").click().run()
+    found = finished(app.session_state[JOB])
+    assert isinstance(found, SimulationResult)
+    assert any("times as fast" in note for note in found.notes)
+
+
+def test_a_link_says_which_trace_it_lacks(trace_file: Path, open_link) -> None:
+    app = with_trace(open_link(view="Export", **FORM), trace_file)
+    link = parse_qs(urlparse(app.code[0].value).query)
+    assert link["trace"] == ["mine.csv"]
+    opened = open_link(**{key: value[0] for key, value in link.items()})
+    assert any("made with the trace mine.csv, which a link cannot carry" in w.value for w in opened.warning)
+    app.button(key="trace_remove").click().run()
+    assert "trace" not in app.query_params
+    assert app.session_state["last_answer"].scenario.workload.arrivals == "poisson"
+
+
+def test_a_trace_with_requests_beyond_the_window_is_a_sentence(trace_file: Path) -> None:
+    small = preset().model_copy(update={"model": "meta-llama/Meta-Llama-3-8B-Instruct"})
+    trace_file.write_text("timestamp,input_tokens,output_tokens\n0,100,10\n5,9000,100\n9,10,10\n")
+    job = simulating.start_simulation(small, hours=None, what_if=AS_PLANNED, trace=read_trace(trace_file))
+    found = finished(job)
+    assert isinstance(found, str)
+    assert "1 of 3 requests do not fit in the context window of meta-llama/Meta-Llama-3-8B" in found
 
 
 def test_cancelling_stops_a_long_simulation(monkeypatch: pytest.MonkeyPatch) -> None:
-    scenario = next(iter(presets().values())).scenario
-    monkeypatch.setattr(simulating, "HOURS", 200.0)
     seen = threading.Event()
     monkeypatch.setattr(simulating.Job, "heard", lambda job, share: (seen.set(), not job.cancelled.wait(LIMIT_S))[1])
-    job = simulating.start(scenario)
+    job = simulating.start_simulation(preset(), hours=200.0, what_if=AS_PLANNED)
     assert seen.wait(LIMIT_S)
     assert not job.done
     job.cancel()
@@ -69,12 +175,41 @@ def test_cancelling_stops_a_long_simulation(monkeypatch: pytest.MonkeyPatch) -> 
     assert found.series is not None
     assert len(simulated_table(found)) == len(found.series.waiting)
     assert "in flight" in simulated_alt_text(found)
-    assert len(build_simulated(found).data) == 3
+    figure = build_simulated(found)
+    assert len(figure.data) == 3
+    assert all(len(line.x) == len(line.y) <= MOST_POINTS for line in figure.data)
+
+
+def test_a_job_that_nobody_looks_at_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    job = simulating.Job(asked=preset())
+    assert job.heard(0.1)
+    monkeypatch.setattr(simulating, "PATIENCE_S", -1.0)
+    assert not job.heard(0.2)
 
 
 def test_a_bug_is_not_hidden_and_a_bad_scenario_is_a_sentence() -> None:
-    preset = next(iter(presets().values())).scenario
-    asked = preset.model_dump(mode="json") | {"measured": {"system": "dgx_h100", "rps_per_system": 2.0}}
-    found = finished(simulating.start(type(preset).model_validate(asked)))
+    asked = preset().model_dump(mode="json") | {"measured": {"system": "dgx_h100", "rps_per_system": 2.0}}
+    job = simulating.start_simulation(Scenario.model_validate(asked), hours=1.0, what_if=AS_PLANNED)
+    found = finished(job)
     assert isinstance(found, str)
     assert found.startswith("measured:")
+
+
+def test_the_day_is_planned_beside_the_page(open_link) -> None:
+    app = open_link(view="Over the day", **(FORM | {"rps": "200"}))
+    assert not app.exception
+    finished(app.session_state[DAY])
+    app.run()
+    assert not app.exception
+    assert any("base and up to" in text.value for text in app.markdown)
+    assert any("a working day of 8 h" in text.value for text in app.caption)
+    assert int(app.metric[[m.label for m in app.metric].index("Burst (instances)")].value) > 0
+    hours = " ".join(["5"] * 24)
+    app.text_input(key="profile").set_value(hours).run()
+    finished(app.session_state[DAY])
+    app.run()
+    assert any("run all day" in text.value for text in app.markdown)
+    app.text_input(key="profile").set_value("1 2 3").run()
+    assert any("Load by hour needs 24 values, from midnight on; 3 were entered." in e.value for e in app.error)
+    app.text_input(key="profile").set_value("0 " * 24).run()
+    assert any("at least one of the 24 hours must be above 0" in e.value for e in app.error)

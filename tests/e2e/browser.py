@@ -40,6 +40,11 @@ CHARTS_DRAWN = """() => [...document.querySelectorAll('[data-testid=stPlotlyChar
 # A click reaches the server, and its answer the page, only some time after the click returns.
 QUIET_MS = 300
 
+PHONE_WIDTH = 500
+PHONE = ("Mozilla/5.0 (Linux; Android 14; Pixel 8) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/130.0.0.0 Mobile "
+         "Safari/537.36")
+"""What a narrow window says it is."""
+
 
 def find_chromium() -> str | None:
     """The path of a Chromium or Chrome on this machine, or None."""
@@ -90,7 +95,8 @@ class Watch:
 
 def new_page(browser: Browser, watch: Watch, *, width: int, height: int, scheme: str) -> Page:
     """A page in a fresh session (no cookies, no state), watched from its first request."""
-    context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
+    agent = PHONE if width < PHONE_WIDTH else None
+    context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme, user_agent=agent)
     page = context.new_page()
     watch.attach(page)
     return page

@@ -150,37 +150,6 @@ def test_answer_and_key_figures_are_on_the_first_screen(open_page: OpenPage) -> 
     assert questions["y"] + questions["height"] < 900, "the six questions fit on the first screen"
 
 
-def test_an_hour_is_simulated_and_a_trace_uploaded(open_page: OpenPage, tmp_path: Path) -> None:
-    """Progress while it runs, a verdict and a chart at the end; a faulty trace is a sentence, a good one a result."""
-    page = open_page("size?view=Simulate&isl=1000&osl=100&rps=20&gpu=H100+SXM5+80GB")
-    page.get_by_role("button", name="Simulate this hour").click()
-    expect(page.get_by_text("requests simulated")).to_be_visible(timeout=60_000)
-    settle(page)
-    picture(page, tmp_path / "simulated.png")
-    upload = page.locator("input[type=file]").first
-    upload.set_input_files({"name": "bad.csv", "mimeType": "text/csv", "buffer": b"timestamp,input_tokens\n1,2\n"})
-    page.get_by_role("button", name="Simulate this trace").click()
-    expect(page.get_by_text("bad.csv lacks output_tokens")).to_be_visible(timeout=30_000)
-    rows = "".join(f"{k * 0.5},800,{50 + k % 40}\n" for k in range(600))
-    good = b"timestamp,input_tokens,output_tokens\n" + rows.encode()
-    upload.set_input_files({"name": "good.csv", "mimeType": "text/csv", "buffer": good})
-    settle(page)
-    page.get_by_role("button", name="Simulate this trace").click()
-    expect(page.get_by_text("600 requests of good.csv")).to_be_visible(timeout=30_000)
-    settle(page)
-    picture(page, tmp_path / "trace.png")
-
-
-def test_a_long_simulation_shows_progress_and_is_cancelled(open_page: OpenPage, tmp_path: Path) -> None:
-    """5,000 requests/s for an hour take a while; the page answers meanwhile."""
-    page = open_page("size?view=Simulate&isl=200&osl=300&rps=5000&gpu=H100+SXM5+80GB&ttft=&itl=")
-    page.get_by_role("button", name="Simulate this hour").click()
-    expect(page.get_by_text("of the requests")).to_be_visible(timeout=30_000)
-    picture(page, tmp_path / "progress.png")
-    page.get_by_role("button", name="Cancel").click()
-    expect(page.get_by_text("stopped after")).to_be_visible(timeout=60_000)
-
-
 def test_form_is_reached_by_keyboard(open_page: OpenPage) -> None:
     page = open_page("size")
     reached: list[str] = []

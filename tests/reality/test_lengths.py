@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from collectors.distribution import Distribution
 from collectors.prometheus.answers import Bucket
 from reality.lengths import from_histogram, from_plan, shared_prefix
-from sizing.scenario.schema import LengthSpread, LengthTrace
+from sizing.scenario.traffic import LengthSpread, LengthTrace
 from tests.reality.truths import TOKEN_EDGES, in_buckets
 
 

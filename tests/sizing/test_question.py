@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sizing import Scenario
 from sizing.catalog import gpus
 from sizing.question import lognormal, understand
-from sizing.scenario.schema import LengthSpread
+from sizing.scenario.traffic import LengthSpread
 from tests.sizing.asking import LLAMA_8B, raw
 
 

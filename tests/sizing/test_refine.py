@@ -52,8 +52,8 @@ def test_the_search_finds_the_smallest_count_within_its_resolution(true: int, gu
 
 
 def test_requests_that_go_anywhere_at_random_are_poisson_at_each_instance() -> None:
-    assert share_of(Arrivals(rate_rps=30.0), 3) == Arrivals(rate_rps=10.0)
-    bursty = share_of(Arrivals(rate_rps=30.0, cv=3.0), 4)
+    assert share_of(Arrivals(rate_rps=30.0), 1 / 3) == Arrivals(rate_rps=10.0)
+    bursty = share_of(Arrivals(rate_rps=30.0, cv=3.0), 1 / 4)
     assert bursty.cv**2 == pytest.approx(3.0)
     assert share_of(Arrivals(rate_rps=30.0, cv=0.0), 1).cv == 0.0
 

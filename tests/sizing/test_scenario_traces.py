@@ -104,6 +104,17 @@ def test_a_faulty_trace_is_a_sentence_by_row(tmp_path: Path, rows: str, said: st
     assert said in capsys.readouterr().err.splitlines()
 
 
+def test_cached_tokens_come_from_the_trace_too(tmp_path: Path) -> None:
+    path = written(tmp_path, "".join(f"{t},{400 + t},50\n" for t in range(100)), prefix_cached_tokens=OF_TRACE)
+    assert load_scenario(path).workload.prefix_cached_tokens == 0
+    body = "".join(f"{t},{400 + t},50,{100 + t}\n" for t in range(100))
+    (tmp_path / "trace.csv").write_text("timestamp,input_tokens,output_tokens,cached_tokens\n" + body)
+    assert load_scenario(path).workload.prefix_cached_tokens == 150
+    body = "".join(f"{t},{40 if t % 10 else 4000},50,{0 if t % 10 else 3999}\n" for t in range(100))
+    (tmp_path / "trace.csv").write_text("timestamp,input_tokens,output_tokens,cached_tokens\n" + body)
+    assert load_scenario(path).workload.prefix_cached_tokens == 39, "fewer than the median prompt has"
+
+
 def test_a_missing_trace_is_a_sentence(tmp_path: Path) -> None:
     path = written(tmp_path, busy_minute())
     (tmp_path / "trace.csv").unlink()

@@ -14,6 +14,8 @@ from ui.figures.template import Look, axis, layout, message, palette
 _NOTHING = "The load is beyond what can be carried, so there is nothing to draw."
 _MINUTE = 60.0
 _HOURS_FROM = 4 * 3600.0
+MOST_POINTS = 1_200
+"""Points of one line; seconds beyond are averaged for the drawing, the table keeps them."""
 
 
 def build_simulated(result: SimulationResult, *, dark: bool = False) -> go.Figure:
@@ -22,15 +24,17 @@ def build_simulated(result: SimulationResult, *, dark: bool = False) -> go.Figur
     if series is None:
         return message(_NOTHING, dark=dark)
     unit, width = _unit(result)
-    time = [(k + 0.5) * series.bin_s / width for k in range(len(series.waiting))]
-    panels = (("Arrivals (requests/s)", series.arrived_rps), ("In flight (requests)", series.running),
-              ("Waiting (requests)", series.waiting))
+    together = -(-len(series.waiting) // MOST_POINTS)
+    time = [(k + 0.5) * series.bin_s * together / width for k in range(-(-len(series.waiting) // together))]
+    panels = tuple((name, _means(values, together)) for name, values in (
+        ("Arrivals (requests/s)", series.arrived_rps), ("In flight (requests)", series.running),
+        ("Waiting (requests)", series.waiting)))
     data: list[dict[str, Any]] = []
     axes: dict[str, Any] = {"xaxis": axis(f"Time ({unit})", range=[0, max(time[-1], 1e-9)], anchor="y3")}
     for place, (name, values) in enumerate(panels):
         look = Look(name=name, colour=palette(dark=dark)[place], dash="solid", symbol="circle")
         data.append({
-            "type": "scatter", "mode": "lines", "x": time, "y": list(values), "xaxis": "x", "showlegend": False,
+            "type": "scatter", "mode": "lines", "x": time, "y": values, "xaxis": "x", "showlegend": False,
             "yaxis": "y" if place == 0 else f"y{place + 1}", "name": name,
             "line": {"color": look.colour, "width": 2, "dash": look.dash},
             "hovertemplate": f"%{{x:.3~g}} {unit}: %{{y:,.3~r}}<extra>{name}</extra>",
@@ -40,6 +44,12 @@ def build_simulated(result: SimulationResult, *, dark: bool = False) -> go.Figur
             name, domain=[round(low, 4), round(1 - place / 3, 4)], rangemode="tozero", nticks=4,
         )
     return go.Figure(data=data, layout=layout(dark=dark, height=480, **axes))
+
+
+def _means(values: tuple[float, ...], together: int) -> list[float]:
+    """Means of so many neighbours; the last of fewer."""
+    parts = (values[k : k + together] for k in range(0, len(values), together))
+    return [sum(part) / len(part) for part in parts]
 
 
 def simulated_table(result: SimulationResult) -> pd.DataFrame:

@@ -14,7 +14,10 @@ Kind = Literal["number", "text", "choice", "many", "switch"]
 
 @dataclass(frozen=True, kw_only=True)
 class Field:
-    """One input. ``blank`` is its value when the scenario says nothing; ``private`` keeps it out of links."""
+    """One input. ``blank`` is its value when the scenario says nothing; ``private`` keeps it out of links.
+
+    ``longest``: characters that a text may have.
+    """
 
     key: str
     kind: Kind
@@ -26,6 +29,7 @@ class Field:
     example: str = ""
     private: bool = False
     short: str = ""
+    longest: int = 120
 
     @property
     def title(self) -> str:
@@ -109,6 +113,10 @@ _WORKLOAD = (
             "counts. Offline: no latency limit, maximum throughput.", "workload.mode"),
     _number("cv", "Burstiness of arrivals", "CV of the gaps", "2", "1 or empty: Poisson. Above 1: requests come in "
             "bursts.", "workload.arrivals.gamma.cv"),
+    Field(key="profile", kind="text", label="Load by hour", path="workload.arrivals.profile", longest=400,
+          example="1 1 1 1 1 2 4 7 9 10 10 9 8 9 10 9 8 6 5 4 3 2 1 1",
+          help="24 values from midnight on, in any unit; the busiest hour is the peak. Filled, an average is one over "
+          "the day, and the hours take the place of working day and peak to mean. Empty: the day is not known."),
 )
 
 _LIMITS = (
@@ -173,6 +181,19 @@ _ASSUMPTIONS = (
     _choice("obj", "Rank by", "What the best deployment is.", "deployment.objective"),
     _choice("steps", "Step times from", "Roofline: our formula for every GPU. Kernel tables: NVIDIA's measured "
             "kernels, where there are any.", "deployment.step_times"),
+    _choice("route", "Routing", "How the front end spreads requests over the instances. The estimate takes random "
+            "routing; the simulation does what is chosen. Weighted is in turn here, because the instances are equal; "
+            "prefix-aware is least loaded, because the shared part of the prompts counts as cached on every one.",
+            "deployment.routing"),
+    _switch("spec", "Speculative decoding", "A small model guesses several tokens, one step of the large one checks "
+            "them all (Leviathan et al., ICML 2023)."),
+    _number("draft", "Draft tokens", "a step", "3", "Tokens guessed per step.",
+            "deployment.speculative_decoding.draft_tokens"),
+    _number("accept", "Acceptance", "%", "70", "How often a guessed token is right. It depends on the draft model and "
+            "on the text: measure it on your own.", "deployment.speculative_decoding.acceptance", scale=0.01),
+    _number("draft_cost", "Cost of a draft token", "% of a step", "5", "Time of one guess relative to a decode step of "
+            "the model. Below 5 % for a draft model about a hundred times smaller (Leviathan et al., ICML 2023).",
+            "deployment.speculative_decoding.draft_cost", scale=0.01, short="Draft cost"),
     _switch("meas", "Use a measured record", "A benchmark of one system replaces the prediction."),
     _choice("m_sys", "Measured system", "System the benchmark ran on.", "measured.system"),
     _number("m_rps", "Measured requests/s", "per system", "2.4", "Requests per second of one system within the "

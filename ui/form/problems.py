@@ -22,6 +22,7 @@ _TEXTS = {"string_too_long": "is too long: shorten it to {max_length} characters
 _RULES = {
     "prefix_cached_tokens must be smaller": "The part of the prompt found in the prefix cache must be shorter than the "
     "prompt itself: lower it, or enter a share such as 60%.",
+    "at least one of the 24 hours": "Load by hour: at least one of the 24 hours must be above 0.",
     "p95 must not be smaller": "The 95th percentile of a length must not be below its median: raise it or leave "
     "it empty.",
 }

@@ -10,6 +10,9 @@ from sizing.lengths import CHARS_PER_TOKEN, LANGUAGES, Prompt, to_tokens
 from ui.form.fields import FIELDS
 from ui.form.numbers import NotANumber, parse_number
 from ui.form.problems import BadInput, no_number
+from ui.form.trace import TraceInUse
+
+HOURS = 24
 
 OWN_GPU = "own_accelerator"
 """Id of the accelerator typed into the form."""
@@ -18,9 +21,10 @@ Values = Mapping[str, Any]
 
 
 def to_scenario(
-    values: Values, *, config: Mapping[str, Any] | None = None, benchmark: Mapping[str, Any] | None = None
+    values: Values, *, config: Mapping[str, Any] | None = None, benchmark: Mapping[str, Any] | None = None,
+    trace: TraceInUse | None = None,
 ) -> dict[str, Any]:
-    """The scenario that the form describes; ``config`` and ``benchmark`` are the files that were given, if any.
+    """The scenario that the form describes; ``config``, ``benchmark`` and ``trace`` are the files that were given.
 
     Raises BadInput with one sentence for a field that cannot be read. Ranges are the scenario's business.
     """
@@ -28,7 +32,7 @@ def to_scenario(
         "schema_version": 1,
         "name": str(values["name"]).strip() or "Untitled scenario",
         "model": _model(values, config),
-        "workload": _workload(values),
+        "workload": _workload(values) | _of_trace(values, trace),
         "limits": _limits(values),
         "deployment": _deployment(values),
         "measured": _measured(values) if values["meas"] else None,
@@ -81,16 +85,37 @@ def _model(values: Values, config: Mapping[str, Any] | None) -> Any:
 def _workload(values: Values) -> dict[str, Any]:
     isl = prompt(values).total if values["compose"] else length_tokens(values, "isl")
     load = {"rps": _peak, "average": _average, "users": _users}[values["load"]]
-    cv = _optional(values, "cv")
     return {
         "input_tokens": _spread(values, isl, "isl95"),
         "output_tokens": _spread(values, length_tokens(values, "osl"), "osl95"),
         **load(values),
         "growth_percent": _optional(values, "growth") or 0.0,
         "prefix_cached_tokens": _cached(values, isl),
-        "arrivals": "poisson" if cv in (None, 1.0) else {"gamma": {"cv": cv}},
+        "arrivals": _arrivals(values),
         "mode": values["mode"],
     }
+
+
+def _of_trace(values: Values, trace: TraceInUse | None) -> dict[str, Any]:
+    """The keys of the workload that a trace in use decides."""
+    return {key: given for key, given in trace.workload.items() if trace.stands(key, values)} if trace else {}
+
+
+def _arrivals(values: Values) -> str | dict[str, Any]:
+    cv, hours = _optional(values, "cv"), str(values["profile"]).strip()
+    if hours and cv is not None:
+        raise BadInput("Burstiness of arrivals and load by hour are both filled in: empty one of them.")
+    if hours:
+        return {"profile": hourly_values(hours)}
+    return "poisson" if cv in (None, 1.0) else {"gamma": {"cv": cv}}
+
+
+def hourly_values(text: str) -> list[float]:
+    """24 values from text, apart by spaces, semicolons or commas. Raises BadInput."""
+    words = [word for word in re.split(r"[;,\s]+", text.strip()) if word]
+    if len(words) != HOURS:
+        raise BadInput(f"Load by hour needs 24 values, from midnight on; {len(words)} were entered.")
+    return [_parsed("profile", word) for word in words]
 
 
 def _spread(values: Values, length: float, p95_key: str) -> float | dict[str, float]:
@@ -141,8 +166,15 @@ def _deployment(values: Values) -> dict[str, Any]:
         "custom_gpus": own, "measured_gpus_only": values["proven"], "location": values["where"],
         "spare_instances": _whole(values, "spare"),
         "max_utilization": _needed(values, "util") * FIELDS["util"].scale, "objective": values["obj"],
-        "step_times": values["steps"],
+        "step_times": values["steps"], "routing": values["route"],
+        "speculative_decoding": _speculation(values) if values["spec"] else None,
     }
+
+
+def _speculation(values: Values) -> dict[str, Any]:
+    shares = {key: _needed(values, key) * FIELDS[key].scale for key in ("accept", "draft_cost")}
+    return {"draft_tokens": _whole(values, "draft"),
+            **{FIELDS[key].path.rpartition(".")[2]: round(share, 12) for key, share in shares.items()}}
 
 
 def _own_gpu(values: Values) -> dict[str, Any]:

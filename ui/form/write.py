@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sizing.scenario.schema import Gamma, Length, LengthSpread, LengthTrace, ModelConfig, ModelSize, Scenario
+from sizing.scenario.schema import ModelConfig, ModelSize, Scenario
+from sizing.scenario.traffic import Gamma, Length, LengthSpread, LengthTrace, Profile
 from ui.form.fields import FIELDS
 from ui.form.numbers import show_number
 from ui.form.read import OWN_GPU
@@ -13,12 +14,12 @@ from ui.form.read import OWN_GPU
 _FIXED: dict[str, Any] = {
     "model_by": "catalogue", "unit": "tokens", "lang": "English", "load": "rps", "avg_pct": "95", "per_user": "3",
     "hours": "8", "p2m": "2", "docs": "5", "turns": "0", "system": "300", "doc": "600", "question": "50",
-    "growth": "0", "cached": "0", "spare": "0",
+    "growth": "0", "cached": "0", "spare": "0", "draft": "3", "draft_cost": "5",
 }
 """What a field holds when the scenario does not use it: good starting points rather than blanks."""
 
 _PLAIN = ("name", "ttft", "itl", "e2e", "pct", "mode", "engine", "prec", "kv", "tp", "pp", "ep", "serving", "where",
-          "proven", "util", "spare", "obj", "steps", "growth", "usd_system", "usd_hour", "years")
+          "proven", "util", "spare", "obj", "steps", "route", "growth", "usd_system", "usd_hour", "years")
 """Fields that hold exactly the value of their scenario key."""
 
 
@@ -28,7 +29,8 @@ def from_scenario(scenario: Scenario) -> dict[str, Any]:
     dumped = scenario.model_dump()
     values |= {key: _shown(key, _at(dumped, FIELDS[key].path)) for key in _PLAIN}
     values["batch"] = ", ".join(map(str, scenario.deployment.batch_limits))
-    return values | _model(scenario) | _workload(scenario) | _own_gpu(scenario) | _measured(scenario)
+    return (values | _model(scenario) | _workload(scenario) | _own_gpu(scenario) | _measured(scenario)
+            | _speculation(scenario))
 
 
 def changed(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
@@ -74,6 +76,8 @@ def _workload(scenario: Scenario) -> dict[str, Any]:
         values |= {"rps": show_number(work.peak_rps)}
     if isinstance(work.arrivals, Gamma):
         values["cv"] = show_number(work.arrivals.gamma.cv)
+    if isinstance(work.arrivals, Profile):
+        values["profile"] = " ".join(show_number(hour) for hour in work.arrivals.profile)
     return values | {"cached": show_number(work.prefix_cached_tokens)}
 
 
@@ -100,6 +104,16 @@ def _measured(scenario: Scenario) -> dict[str, Any]:
     numbers = {key: show_number(getattr(record, FIELDS[key].path.rpartition(".")[2]))
                for key in ("m_rps", "m_ttft", "m_itl")}
     return {"meas": True, "m_sys": record.system, "m_source": record.source, **numbers}
+
+
+def _speculation(scenario: Scenario) -> dict[str, Any]:
+    asked = scenario.deployment.speculative_decoding
+    if asked is None:
+        return {}
+    return {"spec": True} | {
+        key: _shown(key, getattr(asked, FIELDS[key].path.rpartition(".")[2]))
+        for key in ("draft", "accept", "draft_cost")
+    }
 
 
 def _at(data: Any, path: str) -> Any:

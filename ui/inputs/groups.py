@@ -15,6 +15,7 @@ from ui.form.problems import BadInput
 from ui.form.read import length_tokens, prompt
 from ui.format import count
 from ui.inputs.model import draw_model
+from ui.inputs.trace import draw_trace, draw_upload
 from ui.inputs.widgets import dropdown, segments, several, switch, text
 from ui.presets import presets
 
@@ -47,8 +48,10 @@ def _load() -> None:
 def _workload() -> None:
     st.markdown("**Workload**")
     first = st.container(gap="xsmall")
-    with st.expander("More on the workload", type="compact"):
+    with st.expander("More on the workload, or from a trace", type="compact"):
+        draw_upload()
         text("growth", "cv")
+        text("profile")
         dropdown("unit")
         unit = label("unit", state.value("unit")).lower()
         if unit != "tokens":
@@ -61,6 +64,7 @@ def _workload() -> None:
             text("turns")
         text("isl95", "osl95")
         text("name")
+    draw_trace()
     with first:
         _first_of_workload(unit)
 
@@ -139,6 +143,10 @@ def _assumptions() -> None:
     with st.expander("More assumptions", type="compact"):
         text("util", "spare")
         text("cached")
+        dropdown("route")
+        if switch("spec"):
+            text("draft", "accept")
+            text("draft_cost")
         segments("obj")
         segments("steps")
         text("usd_system", "usd_hour")

@@ -11,7 +11,7 @@ from ui.form.fields import FIELDS, Field
 from ui.form.read import OWN_GPU
 from ui.state import defaults
 
-_LONGEST_NUMBER, _LONGEST_TEXT = 40, 120
+_LONGEST_NUMBER = 40
 
 
 def text(*keys: str, unit: str = "") -> None:
@@ -24,7 +24,7 @@ def text(*keys: str, unit: str = "") -> None:
                 f"{field.title} ({unit})" if unit else field.title,
                 value=defaults()[key],
                 key=key,
-                max_chars=_LONGEST_NUMBER if field.kind == "number" else _LONGEST_TEXT,
+                max_chars=_LONGEST_NUMBER if field.kind == "number" else field.longest,
                 placeholder=f"e.g. {field.example}" if field.example else None,
                 help=field.help,
                 **_kept(field),

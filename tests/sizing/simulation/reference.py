@@ -67,7 +67,7 @@ class SlowEngine:
             self.queue.insert(0, victim)
             evicted = True
         decoding = [s for s in self.running if s.decoding]
-        budget = replica.token_budget - len(decoding) * replica.rows_per_sequence
+        budget = replica.token_budget - len(decoding) * replica.speculation.rows_per_sequence
         chunks: list[tuple[Sequence, float]] = []
         pair_s = 0.0
         candidates = [s for s in self.running if not s.decoding]
@@ -129,7 +129,7 @@ class SlowEngine:
         mean = sum(s.cache for s in decoding) / n if n else 0.0
         seconds = float(np.interp(mean, grid.knots, grid.decode_s[n]))
         if tokens > 0:
-            rows = n * self.replica.rows_per_sequence
+            rows = n * self.replica.speculation.rows_per_sequence
             before, after = np.interp([rows, rows + tokens], grid.row_knots, grid.row_s)
             seconds += float(after - before) + grid.prompt_step_s + pair_s
         return seconds

@@ -37,7 +37,7 @@ def run(deployment: Deployment, chunk: Floats, parts: int = 7) -> Outcome:
 
 @settings(max_examples=30)
 @given(
-    st.sampled_from(["round_robin", "weighted", "least_requests", "least_tokens", "prefix_aware"]),
+    st.sampled_from(["random", "round_robin", "weighted", "least_requests", "least_tokens", "prefix_aware"]),
     st.integers(1, 5), st.booleans(), st.booleans(), st.integers(0, 99),
 )  # fmt: skip
 def test_every_request_and_token_is_accounted_for(
@@ -92,6 +92,20 @@ def test_round_robin_takes_turns_and_weights_are_kept() -> None:
     strong, weak = Replica(**{**vars(REPLICA), "weight": 5.0}), Replica(**{**vars(REPLICA), "weight": 2.0})
     _, found = simulate_all(Fleet(replicas=(strong, weak), routing="weighted"), chunk)
     assert np.bincount(found["replica"]).tolist() == [500, 200]
+
+
+def test_random_routing_is_even_independent_of_the_past_and_the_same_every_time() -> None:
+    chunk = traffic(30_000, 10.0)
+    fleet = Fleet(replicas=(REPLICA,) * 3, routing="random")
+    chosen = simulate_all(fleet, chunk)[1]["replica"]
+    assert chosen.tolist() == simulate_all(fleet, chunk)[1]["replica"].tolist()
+    pairs = np.bincount(chosen[:-1] * 3 + chosen[1:], minlength=9) / 29_999
+    np.testing.assert_allclose(pairs, 1 / 9, atol=4 * math.sqrt(1 / 9 * 8 / 9 / 30_000))
+
+
+def test_random_routing_passes_over_a_replica_that_is_down() -> None:
+    fleet = Fleet(replicas=(REPLICA,) * 3, routing="random", outages=(Outage(replica=1, start_s=0.0),))
+    assert set(run(fleet, traffic(500, 10.0)).records["replica"]) == {0, 2}
 
 
 def test_least_loaded_waits_less_than_round_robin() -> None:

@@ -11,8 +11,9 @@ from sizing.catalog.model import Model
 from sizing.engines import engines
 from sizing.precision import precisions
 from sizing.simulation.fleet import Replica
-from sizing.simulation.grid import Speculation, roofline_grid
+from sizing.simulation.grid import roofline_grid
 from sizing.steps.roofline import roofline
+from sizing.steps.speculation import Speculation
 from sizing.steps.times import Traffic
 from tests.sizing.simulation.building import columns, simulate_all
 

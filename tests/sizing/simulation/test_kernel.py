@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sizing.simulation.fleet import Replica
-from sizing.simulation.grid import Speculation
+from sizing.steps.speculation import Speculation
 from tests.sizing.simulation.building import columns, grid, simulate_all
 from tests.sizing.simulation.reference import Sequence, simulate_slowly
 

@@ -1,0 +1,76 @@
+"""A trace that fills in the workload: its upload, what was found in it, and the way to be rid of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import streamlit as st
+
+from sizing.errors import InvalidTrace
+from ui import state
+from ui.format import as_markdown, count
+
+MAX_TRACE_MB = 64
+"""Largest upload; compressed CSV and Parquet hold several million requests in it."""
+
+_FILE, _PROBLEMS = "trace_file", "trace_problems"
+
+
+def draw_upload() -> None:
+    """Where to give a trace."""
+    st.file_uploader(
+        f"Fill in from a trace of requests (CSV or Parquet, up to {MAX_TRACE_MB} MB)",
+        type=["csv", "gz", "parquet"], key=_FILE, max_upload_size=MAX_TRACE_MB, on_change=_read,
+        help="One row per request: timestamp (seconds or date), input_tokens, output_tokens and, optionally, "
+             "cached_tokens. Azure and Mooncake traces are read as they are. The file stays in this session.",
+    )
+
+
+def draw_trace() -> None:
+    """The trace in use, or what is wrong with the one that was given."""
+    held = state.trace()
+    if held is None:
+        for sentence in st.session_state.pop(_PROBLEMS, ()):
+            st.error(as_markdown(sentence), icon=":material/error:")
+        return
+    with st.container(border=True, gap="xsmall", key="trace_block"):
+        st.markdown(f":material/timeline: **Trace in use**: {as_markdown(held.name)}")
+        st.caption(" ".join(as_markdown(line) for line in held.said[1:] or held.said))
+        st.caption(as_markdown(_what_counts(held)))
+        st.button("Remove the trace", key="trace_remove", on_click=state.remove_trace, icon=":material/close:",
+                  help="Keeps lengths and rate as they stand in the form; arrivals are random again.")
+
+
+def _read() -> None:
+    """Read the upload (for callbacks); what is wrong with it is said, row by row, below the field."""
+    from sizing.simulation.trace import read_trace
+
+    upload = st.session_state[_FILE]
+    if upload is None:
+        return
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / Path(upload.name).name
+        path.write_bytes(upload.getbuffer())
+        try:
+            state.use_trace(read_trace(path))
+        except InvalidTrace as error:
+            st.session_state[_PROBLEMS] = tuple(error.problems)
+
+
+def _what_counts(held: state.TraceInUse) -> str:
+    """Which parts of the scenario are those of the trace, and which were edited since."""
+    values = state.values()
+    names = {"input_tokens": "prompts", "output_tokens": "outputs", "arrivals": "arrivals"}
+    kept = [name for key, name in names.items() if held.stands(key, values)]
+    edited = [name for key, name in names.items() if not held.stands(key, values)]
+    said = f"The plan takes {_listed(kept)} from every request of it." if kept else ""
+    said += f" Edited since: {_listed(edited)}." if edited else ""
+    said += f" Sized for the busiest time, {count(held.found.window_s)} s long; the peak can be changed below."
+    if len(held.requests) < held.found.requests:
+        said += f" A replay takes the first {count(len(held.requests))} requests."
+    return said.strip()
+
+
+def _listed(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
