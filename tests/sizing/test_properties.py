@@ -169,7 +169,8 @@ def test_the_numbers_of_a_plan_are_ordered(keys):
         assert latency.high is None or latency.asked <= latency.high
     assert 1 <= found.gpus_low <= found.deployment.gpus
     assert found.gpus_high is None or found.deployment.gpus <= found.gpus_high
-    one, each = found.per_instance, found.deployment.gpus / found.deployment.instances
+    one, deployed = found.per_instance, found.deployment
+    each = deployed.tp * deployed.pp * deployed.dp  # of a decode instance where prefill and decode run apart
     parts = one.weights_gb + one.kv_gb + one.activations_gb + one.overhead_gb
     assert parts <= one.memory_per_gpu_gb * each * (1 + 1e-9)
     assert 0 <= one.kv_used_gb <= one.kv_gb
