@@ -118,7 +118,7 @@ def refresh(backend: Remembering, source: Source, *, at_s: float, span_s: float)
 
 
 def run() -> list[Row]:
-    """Rows for each range: opening, refreshing, and what that costs. None without Prometheus; 4.2 GB of disk meanwhile."""
+    """Rows for each range: opening, refreshing, and their cost. Needs Prometheus and, meanwhile, 4.2 GB of disk."""
     if shutil.which("prometheus") is None:
         print("Left out: this benchmark needs Prometheus (apt-get install prometheus, brew install prometheus).")
         return []
