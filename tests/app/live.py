@@ -62,7 +62,7 @@ def figures(app: AppTest) -> dict[str, str]:
     return {metric.label: metric.value for metric in app.metric}
 
 
-def source_file(folder: Path, url: str, more: str = "", *, name: str = "prod", timeout_s: float = 1.0) -> None:
+def source_file(folder: Path, url: str, more: str = "", *, name: str = "prod", timeout_s: float = 30.0) -> None:
     """A file of the sources folder."""
     text = f"schema_version: 1\nname: {name}\nprometheus: {{url: '{url}', timeout_s: {timeout_s}}}\n"
     text += f"window_s: 300\n{more}"

@@ -15,6 +15,6 @@ def draw_table(make: Callable[[], pd.DataFrame], *, key: str, what: str) -> None
         if not held.open:
             return
         table = make()
-        st.dataframe(table, hide_index=True, key=f"{key}_rows", alt=f"{what} as a table")
+        st.dataframe(table, hide_index=True, key=f"{key}_rows", placeholder="", alt=f"{what} as a table")
         st.download_button("CSV", table.to_csv(index=False), f"{key}.csv", "text/csv", key=f"{key}_csv",
                            on_click="ignore", icon=":material/download:", help=f"{what} as a file.")

@@ -1,4 +1,4 @@
-"""Every source at a glance: its state and a few figures, without waiting for any of them."""
+"""Every source at a glance: its state and a few figures, without waiting long for any of them."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ from ui.live.verdict import WORDS, duration, word_for
 from ui.sources import Answer, Known, Origin
 
 ASKING = "Being read"
+WAIT_S = 0.3
+"""Longest wait for all sources together."""
 
 
-def draw_overview(wait_s: float = 0.0, *, key: str = "overview") -> None:
+def draw_overview(*, key: str = "overview") -> None:
     """One row per source, the demo only where there is no other; files that cannot be used below."""
     found = sources.listing()
     connected = tuple(known for known in found.sources if known.origin is not Origin.DEMO)
-    table = overview_table(connected or found.sources, wait_s)
-    st.dataframe(table, hide_index=True, key=key, alt="State of every source",
+    table = overview_table(connected or found.sources)
+    st.dataframe(table, hide_index=True, key=key, placeholder="no data", alt="State of every source",
                  column_config={"Why": st.column_config.TextColumn(width="large"),
                                 "KV cache, peak": st.column_config.NumberColumn(format="percent")})
     for one in found.broken:
@@ -27,9 +29,11 @@ def draw_overview(wait_s: float = 0.0, *, key: str = "overview") -> None:
             st.error(f"{one.file}: {problem}".replace("$", "\\$"), icon=":material/error:")
 
 
-def overview_table(known: tuple[Known, ...], wait_s: float) -> pd.DataFrame:
-    """The sources with what is known of them; an empty cell is unknown."""
-    return pd.DataFrame([_row(one, sources.observed(one, wait_s=wait_s)) for one in known])
+def overview_table(known: tuple[Known, ...]) -> pd.DataFrame:
+    """The sources with what is known of them; an empty cell is unknown. All are asked before any is waited for."""
+    for one in known:
+        sources.observed(one, wait_s=0.0)
+    return pd.DataFrame([_row(one, sources.observed(one, wait_s=WAIT_S)) for one in known])
 
 
 def _row(known: Known, told: Answer[Observation]) -> dict[str, object]:

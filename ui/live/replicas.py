@@ -18,7 +18,8 @@ def draw_replicas(observed: Observation) -> None:
         return
     table = replica_table(observed)
     st.dataframe(
-        table.head(MOST_ROWS), hide_index=True, key="replicas", alt="Replicas with their share of the load",
+        table.head(MOST_ROWS), hide_index=True, key="replicas", placeholder="no data",
+        alt="Replicas with their share of the load",
         column_config={
             "KV cache in use": st.column_config.ProgressColumn(min_value=0.0, max_value=1.0, format="percent"),
             "Output tokens/s": st.column_config.NumberColumn(format="localized"),
