@@ -9,17 +9,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
 
 from sizing.capacity import AskedLimits
-from sizing.simulation.arrivals import Arrivals
+from sizing.simulation.arrivals import CHUNK, Arrivals
 from sizing.simulation.drive import Outcome, drive
 from sizing.simulation.fleet import Fleet, Replica
 from sizing.simulation.layout import E2E, ITL, TTFT
 from sizing.simulation.pool import Measurement
-from sizing.simulation.quantiles import sampled_quantile
+from sizing.simulation.quantiles import sampled_share
 from sizing.simulation.request_lengths import RequestLengths
 from sizing.simulation.stability import largest_stable_rps
 
@@ -35,9 +36,14 @@ IN_FLIGHT_ROUNDS = 20.0
 BURST_ROUNDS = 40.0
 """On and off periods simulated at least, as far as :data:`MOST_SETTLING` requests reach."""
 
+RELAXATIONS = 20.0
+"""Times the memory of the queue that a load is simulated before it counts as met."""
+
 MOST_SETTLING = 48_000
+ENOUGH_SHARE = 0.95  # of a number of requests: so many come at least when it is expected
+SPARE_DRAWS = 512  # drawn beyond the expected number, so that one chunk nearly always holds a run
 WARM_UP_SHARE = 0.15
-FARTHEST, FARTHER = 2, 4
+FARTHEST, FARTHER = 4, 4
 """A count beyond so many times the first guess (plus 4) is not looked at: the limit is broken without load."""
 
 STEP_SHARE = 0.04
@@ -73,20 +79,36 @@ class Case:
 class Needed:
     """The fewest instances that met every limit, with what was counted at that number.
 
-    ``broken_rps``: the smallest load of one instance that was found to break a limit, inf if none; ``stable_rps``: what
-    one instance carries for ever.
+    ``perhaps``: the fewest that may do, too: what lies between could not be told apart from the limit. ``broken_rps``:
+    the smallest load of one instance that was found to break a limit, inf if none; ``stable_rps``: what one instance
+    carries for ever.
     """
 
     instances: int
+    perhaps: int
     met_rps: float
     broken_rps: float
     stable_rps: float
     outcome: Outcome
+    tries: Tries
 
     @property
     def requests(self) -> int:
         """Requests simulated at the chosen count."""
         return self.outcome.finished
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class NotMet:
+    """No number of instances up to ``instances`` met every limit; ``bounded``: more were not looked for.
+
+    ``broken_rps``: the smallest load of one instance that did not meet them. ``outcome``: counted at ``instances``.
+    """
+
+    instances: int
+    bounded: bool
+    broken_rps: float
+    outcome: Outcome
 
 
 def share_of(arrivals: Arrivals, instances: int) -> Arrivals:
@@ -100,17 +122,26 @@ def share_of(arrivals: Arrivals, instances: int) -> Arrivals:
 
 
 def finding(outcome: Outcome, limits: AskedLimits) -> Finding:
-    """Whether the Monte-Carlo interval of every asked percentile lies within its limit, or one lies beyond it."""
+    """Whether the share of requests within every limit is surely enough, surely not for one, or neither.
+
+    Enough is the asked percentile; sure is a Monte-Carlo interval that does not hold it.
+    """
     found: Finding = "met"
-    for metric, limit in ((TTFT, limits.ttft_s), (ITL, limits.itl_s), (E2E, limits.e2e_s)):
-        if math.isinf(limit) or not outcome.histogram[:, metric].any():
+    for metric, limit in limited(limits):
+        if not outcome.histogram[:, metric].any():
             continue
-        at = sampled_quantile(outcome, metric, limits.percentile)
-        if at.low > limit:
+        within, asked = sampled_share(outcome, metric, limit), limits.percentile / 100.0
+        if within.high < asked:
             return "broken"
-        if at.high > limit:
+        if within.low < asked:
             found = "unclear"
     return found
+
+
+def limited(limits: AskedLimits) -> list[tuple[int, float]]:
+    """The latencies that are limited, each with its limit in seconds."""
+    asked = ((TTFT, limits.ttft_s), (ITL, limits.itl_s), (E2E, limits.e2e_s))
+    return [(metric, limit) for metric, limit in asked if math.isfinite(limit)]
 
 
 def run(case: Case, instances: int, requests: int) -> Outcome:
@@ -118,78 +149,147 @@ def run(case: Case, instances: int, requests: int) -> Outcome:
     arrivals = share_of(case.arrivals, instances)
     duration = requests / arrivals.rate_rps
     measurement = Measurement(expected=requests, horizon_s=duration, warm_up=int(WARM_UP_SHARE * requests))
-    stream = arrivals.stream(case.lengths, duration, case.seed)
+    stream = arrivals.stream(case.lengths, duration, case.seed, chunk=min(requests + SPARE_DRAWS, CHUNK))
     return drive(Fleet(replicas=(case.replica,)), stream, measurement)
 
 
-def decided(case: Case, instances: int) -> tuple[Outcome, bool]:
-    """What was counted with so many instances, and whether every limit is met; what stays unclear is not met."""
+def decided(case: Case, instances: int, least: int = 0) -> tuple[Outcome, Finding]:
+    """What was counted with so many instances, and what it says; unclear when even many requests cannot tell.
+
+    Not from fewer than ``least`` requests.
+    """
     bursts = case.arrivals.bursts
     cycle = (bursts.on_s + bursts.off_s) * case.arrivals.rate_rps / instances if bursts else 0.0
     settling = min(int(max(IN_FLIGHT_ROUNDS * case.in_flight, BURST_ROUNDS * cycle)), MOST_SETTLING)
-    tail = int(TAIL_REQUESTS / (1.0 - case.limits.percentile / 100.0))
-    requests, most = max(FIRST_REQUESTS, settling), max(MOST_REQUESTS, settling, tail)
+    requests, most = max(FIRST_REQUESTS, settling, least), max(most_requests(case.limits), settling, least)
     while True:
         outcome = run(case, instances, requests)
         found = finding(outcome, case.limits)
         if found != "unclear" or requests >= most:
-            return outcome, found == "met"
+            return outcome, found
         requests = min(requests * GROWTH, most)
 
 
-def needed(case: Case, guess: int) -> Needed | None:
-    """The fewest instances that meet every limit, searched from ``guess``; None when even many do not.
+def most_requests(limits: AskedLimits) -> int:
+    """Requests after which a count is given up as unclear."""
+    return max(MOST_REQUESTS, int(TAIL_REQUESTS / (1.0 - limits.percentile / 100.0)))
 
-    Never fewer than the stability limit times the utilisation cap (:data:`HEAVIEST` at most) asks for.
+
+def relaxation(utilization: float) -> float:
+    """Requests in which a queue forgets its past: 1 / (1 - sqrt(rho))^2.
+
+    Relaxation time of M/M/1 in service times. Source: Abate and Whitt, Transient behavior of the M/M/1 queue (1987).
     """
-    rate = case.arrivals.rate_rps
-    stable = largest_stable_rps(Fleet(replicas=(case.replica,)), case.lengths, case.seed)
-    if stable <= 0.0:
-        return None
-    highest = stable * min(case.max_utilization, HEAVIEST)
-    tried: dict[int, tuple[Outcome, bool]] = {}
+    return float((1.0 - math.sqrt(min(utilization, 1.0 - 1e-9))) ** -2)
 
-    def met(instances: int) -> bool:
-        if instances not in tried:
-            tried[instances] = decided(case, instances)
-        return tried[instances][1]
 
-    found = fewest(met, least=max(math.ceil(rate / highest - 1e-9), 1), guess=guess)
-    if found is None:
-        return None
-    broken = [rate / n for n, (_, good) in tried.items() if not good]
-    return Needed(
-        instances=found, met_rps=rate / found, broken_rps=min([*broken, highest]), stable_rps=stable,
-        outcome=tried[found][0],
+class Tries:
+    """What is known about one case so far, by number of instances. What stays unclear is not met."""
+
+    def __init__(self, case: Case) -> None:
+        self.case, self.least, self.found = case, 0, dict[int, tuple[Outcome, Finding]]()
+
+    @cached_property
+    def stable_rps(self) -> float:
+        """What one instance carries for ever; asked for only once the limits are met, as it takes its time."""
+        return largest_stable_rps(Fleet(replicas=(self.case.replica,)), self.case.lengths, self.case.seed)
+
+    @property
+    def highest_rps(self) -> float:
+        """The heaviest load of one instance that counts as met: below the stability limit and the utilisation cap."""
+        return self.stable_rps * min(self.case.max_utilization, HEAVIEST)
+
+    def load(self, instances: int) -> float:
+        """Requests/s of one of so many instances."""
+        return self.case.arrivals.rate_rps / instances
+
+    def carried(self, instances: int) -> bool:
+        """Whether so many instances carry the load for ever, within the utilisation cap."""
+        return self.load(instances) <= self.highest_rps * (1.0 + 1e-9)
+
+    def met(self, instances: int) -> bool:
+        """Whether so many instances meet every limit, for ever."""
+        if instances not in self.found:
+            self.found[instances] = decided(self.case, instances, self.least)
+        if self.found[instances][1] != "met" or not self.carried(instances):
+            return False
+        enough = min(int(RELAXATIONS * relaxation(self.load(instances) / self.stable_rps)), MOST_SETTLING)
+        if self.found[instances][0].arrived < ENOUGH_SHARE * enough:
+            self.found[instances] = decided(self.case, instances, enough)
+        return self.found[instances][1] == "met"
+
+    def needed(self, found: int) -> Needed:
+        """What is known once ``found`` is the fewest that met."""
+        broken = [self.load(n) for n in self.found if not self.met(n)]
+        unclear = [n for n, (_, said) in self.found.items() if said == "unclear" and n < found and self.carried(n)]
+        return Needed(
+            instances=found, perhaps=min(unclear, default=found), met_rps=self.load(found),
+            broken_rps=min([*broken, self.highest_rps]), stable_rps=self.stable_rps, outcome=self.found[found][0],
+            tries=self,
+        )
+
+
+def needed(case: Case, guess: int, most: int | None = None) -> Needed | NotMet:
+    """The fewest instances that meet every limit, searched from ``guess`` and up to ``most``.
+
+    Never fewer than the stability limit times the utilisation cap (:data:`HEAVIEST` at most) asks for. Without ``most``
+    the search ends at 4 x guess + 4: limits that are broken there are broken without load.
+    """
+    tries = Tries(case)
+    found = fewest(tries.met, guess=guess, most=most)
+    if found is not None:
+        return tries.needed(found)
+    largest = max(tries.found)
+    return NotMet(
+        instances=largest, bounded=most is not None, broken_rps=tries.load(largest), outcome=tries.found[largest][0]
     )
 
 
-def fewest(met: Callable[[int], bool], *, least: int, guess: int) -> int | None:
-    """The smallest count from ``least`` on for which ``met`` holds: growing steps from ``guess``, then bisection.
+def sharpened(found: Needed) -> Needed:
+    """The same with four times the requests at the counts that could not be told from the limit."""
+    tries = found.tries
+    if found.perhaps == found.instances:
+        return found
+    tries.least = GROWTH * most_requests(tries.case.limits)
+    unclear = [n for n, (_, said) in tries.found.items() if said == "unclear" and n < found.instances]
+    bad = max((n for n in tries.found if n < found.perhaps), default=0)
+    for n in unclear:
+        del tries.found[n]
+    return tries.needed(bisected(tries.met, bad, found.instances))
 
-    ``met`` must hold for every larger count once it holds. None when it does not hold up to 2 x guess + 4.
+
+def fewest(met: Callable[[int], bool], *, guess: int, most: int | None = None) -> int | None:
+    """The smallest count for which ``met`` holds: the largest first, growing steps from ``guess``, then bisection.
+
+    ``met`` must hold for every larger count once it holds. None when it does not hold up to ``most``; when that is not
+    given, up to 4 x guess + 4, and the largest count is tried after the guess.
     """
-    guess = max(guess, least)
-    most = FARTHEST * guess + FARTHER
+    if most is not None and not met(most):
+        return None
+    guess = guess if most is None else min(guess, most)
     step = max(round(STEP_SHARE * guess), 1)
     if met(guess):
-        good, bad = guess, least - 1
-        while good > least:
-            trial = max(good - step, least)
+        good, bad = guess, 0
+        while good > 1:
+            trial = max(good - step, 1)
             if not met(trial):
                 bad = trial
                 break
             good, step = trial, step * 2
     else:
-        bad, good = guess, 0
-        while not good:
-            if bad >= most:
-                return None
-            trial = min(bad + step, most)
-            if met(trial):
-                good = trial
+        bad, good = guess, most or FARTHEST * guess + FARTHER
+        if most is None and not met(good):
+            return None
+        while bad + step < good:
+            if met(bad + step):
+                good = bad + step
             else:
-                bad, step = trial, step * 2
+                bad, step = bad + step, step * 2
+    return bisected(met, bad, good)
+
+
+def bisected(met: Callable[[int], bool], bad: int, good: int) -> int:
+    """The smallest count for which ``met`` holds, between one where it does not and one where it does."""
     while good - bad > max(1, int(RESOLUTION * good)):
         middle = (good + bad) // 2
         good, bad = (middle, bad) if met(middle) else (good, middle)
