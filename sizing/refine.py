@@ -27,6 +27,7 @@ from sizing.simulation.layout import E2E, ITL, TTFT
 from sizing.simulation.needed import (
     FARTHER,
     FARTHEST,
+    FIRST_REQUESTS,
     Case,
     Needed,
     NotMet,
@@ -67,6 +68,8 @@ class Search:
     found: dict[int, Needed | NotMet] = field(default_factory=dict)
     learned: float = 1.0
     """Instances that the last simulated candidate needed, over those of its analytic estimate: others are like it."""
+    first: int = FIRST_REQUESTS
+    """Requests of the first run at a count, as the last simulated candidate needed them."""
 
     def corrected(self) -> Evaluated:
         """The candidates with capacities moved between the load that was met and the load that broke a limit."""
@@ -78,7 +81,7 @@ class Search:
                 continue
             highest = max(one.broken_rps * LARGEST_BELOW, one.met_rps)
             rps[index] = float(np.clip(rps[index], one.met_rps, highest))
-            stable[index] = one.stable_rps
+            stable[index] = one.stable_rps or stable[index]
             sources[index] = f"{sources[index]}; simulated, {one.requests:,} requests"
         capacity = replace(self.evaluated.capacity, rps=rps, stable_rps=stable)
         return replace(self.evaluated, capacity=capacity, sources=tuple(sources))
@@ -87,9 +90,9 @@ class Search:
         """Decide the number of instances of one candidate, or that it needs too many to come before the best so far."""
         guess = int(instances_needed(self.question.demand.peak_rps, self.evaluated.capacity.rps[[index]])[0])
         learned = max(round(guess * self.learned), 1)
-        found = needed(self.case(index), learned, self.most(index, learned))
+        found = needed(self.case(index), learned, self.most(index, learned), self.first)
         if isinstance(found, Needed):
-            self.learned = found.instances / guess
+            self.learned, self.first = found.instances / guess, found.tries.first
         self.found[index] = found
 
     def most(self, index: int, guess: int) -> int | None:
@@ -115,6 +118,7 @@ class Search:
             replica=replica_at(question, self.evaluated, index), arrivals=arrivals_of(question),
             lengths=lengths_of(question), limits=question.limits, seed=self.seed,
             max_utilization=question.scenario.deployment.max_utilization,
+            stable_rps=float(self.evaluated.capacity.stable_rps[index]),
             in_flight=in_flight_of(1.0, float(state.concurrency[index, min(k, state.rps.shape[1] - 1)])),
         )
 

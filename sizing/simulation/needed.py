@@ -20,7 +20,7 @@ from sizing.simulation.drive import Outcome, drive
 from sizing.simulation.fleet import Fleet, Replica
 from sizing.simulation.layout import E2E, ITL, TTFT
 from sizing.simulation.pool import Measurement
-from sizing.simulation.quantiles import sampled_share
+from sizing.simulation.quantiles import Z80, Z95, sampled_share
 from sizing.simulation.request_lengths import RequestLengths
 from sizing.simulation.stability import largest_stable_rps
 
@@ -56,6 +56,10 @@ HEAVIEST = 0.97
 """Share of the stability limit up to which a load is simulated: nearer, a queue takes very long to reach its
 percentiles, and the least growth in load makes it endless."""
 
+NO_DOUBT = 0.7
+"""Share of the heaviest load up to which the analytic stability limit will do: at most 22 % above the simulated one in
+docs/LOAD_MODEL.md."""
+
 Finding = Literal["met", "broken", "unclear"]
 
 
@@ -63,7 +67,8 @@ Finding = Literal["met", "broken", "unclear"]
 class Case:
     """One candidate under the whole load: what is simulated and what it must meet.
 
-    ``in_flight`` is the expected number of requests in one instance, which decides how long it takes to settle.
+    ``in_flight`` is the expected number of requests in one instance, which decides how long it takes to settle;
+    ``stable_rps`` what the analytic load model lets one instance carry for ever.
     """
 
     replica: Replica
@@ -72,6 +77,7 @@ class Case:
     limits: AskedLimits
     max_utilization: float
     in_flight: float
+    stable_rps: float
     seed: int = 0
 
 
@@ -81,14 +87,14 @@ class Needed:
 
     ``perhaps``: the fewest that may do, too: what lies between could not be told apart from the limit. ``broken_rps``:
     the smallest load of one instance that was found to break a limit, inf if none; ``stable_rps``: what one instance
-    carries for ever.
+    carries for ever by simulation, where that was looked at.
     """
 
     instances: int
     perhaps: int
     met_rps: float
     broken_rps: float
-    stable_rps: float
+    stable_rps: float | None
     outcome: Outcome
     tries: Tries
 
@@ -121,16 +127,16 @@ def share_of(arrivals: Arrivals, instances: int) -> Arrivals:
     return replace(arrivals, rate_rps=arrivals.rate_rps / instances, cv=math.sqrt(spread), profile=())
 
 
-def finding(outcome: Outcome, limits: AskedLimits) -> Finding:
+def finding(outcome: Outcome, limits: AskedLimits, z: float = Z95) -> Finding:
     """Whether the share of requests within every limit is surely enough, surely not for one, or neither.
 
-    Enough is the asked percentile; sure is a Monte-Carlo interval that does not hold it.
+    Enough is the asked percentile; sure is a Monte-Carlo interval of ``z`` standard errors that does not hold it.
     """
     found: Finding = "met"
     for metric, limit in limited(limits):
         if not outcome.histogram[:, metric].any():
             continue
-        within, asked = sampled_share(outcome, metric, limit), limits.percentile / 100.0
+        within, asked = sampled_share(outcome, metric, limit, z), limits.percentile / 100.0
         if within.high < asked:
             return "broken"
         if within.low < asked:
@@ -153,19 +159,21 @@ def run(case: Case, instances: int, requests: int) -> Outcome:
     return drive(Fleet(replicas=(case.replica,)), stream, measurement)
 
 
-def decided(case: Case, instances: int, least: int = 0) -> tuple[Outcome, Finding]:
-    """What was counted with so many instances, and what it says; unclear when even many requests cannot tell.
+def decided(case: Case, instances: int, first: int) -> tuple[Outcome, Finding]:
+    """What was counted with so many instances, from ``first`` requests on, and what it says.
 
-    Not from fewer than ``least`` requests.
+    A 95 % interval decides as long as more requests could be simulated, then an 80 % interval, as everywhere in a plan;
+    unclear when that holds the limit.
     """
     bursts = case.arrivals.bursts
     cycle = (bursts.on_s + bursts.off_s) * case.arrivals.rate_rps / instances if bursts else 0.0
     settling = min(int(max(IN_FLIGHT_ROUNDS * case.in_flight, BURST_ROUNDS * cycle)), MOST_SETTLING)
-    requests, most = max(FIRST_REQUESTS, settling, least), max(most_requests(case.limits), settling, least)
+    requests, most = max(first, settling), max(most_requests(case.limits), settling, first)
     while True:
         outcome = run(case, instances, requests)
-        found = finding(outcome, case.limits)
-        if found != "unclear" or requests >= most:
+        last = requests >= most
+        found = finding(outcome, case.limits, Z80 if last else Z95)
+        if found != "unclear" or last:
             return outcome, found
         requests = min(requests * GROWTH, most)
 
@@ -184,58 +192,70 @@ def relaxation(utilization: float) -> float:
 
 
 class Tries:
-    """What is known about one case so far, by number of instances. What stays unclear is not met."""
+    """What is known about one case so far, by number of instances. What stays unclear is not met.
 
-    def __init__(self, case: Case) -> None:
-        self.case, self.least, self.found = case, 0, dict[int, tuple[Outcome, Finding]]()
+    ``first``: requests of the first run at a count. Once those have left a count unclear, later ones start with more.
+    """
+
+    def __init__(self, case: Case, first: int = FIRST_REQUESTS) -> None:
+        self.case, self.first, self.found = case, first, dict[int, tuple[Outcome, Finding]]()
 
     @cached_property
     def stable_rps(self) -> float:
-        """What one instance carries for ever; asked for only once the limits are met, as it takes its time."""
+        """What one instance carries for ever, by simulation; asked for only when it matters, as it takes its time."""
         return largest_stable_rps(Fleet(replicas=(self.case.replica,)), self.case.lengths, self.case.seed)
 
     @property
-    def highest_rps(self) -> float:
-        """The heaviest load of one instance that counts as met: below the stability limit and the utilisation cap."""
-        return self.stable_rps * min(self.case.max_utilization, HEAVIEST)
+    def highest_share(self) -> float:
+        """The heaviest load that counts as met, as a share of what is carried for ever."""
+        return min(self.case.max_utilization, HEAVIEST)
 
     def load(self, instances: int) -> float:
         """Requests/s of one of so many instances."""
         return self.case.arrivals.rate_rps / instances
 
+    def utilization(self, instances: int) -> float:
+        """Load over what is carried for ever: by simulation, unless the load model leaves no doubt."""
+        analytic = self.load(instances) / self.case.stable_rps
+        return analytic if analytic < NO_DOUBT * self.highest_share else self.load(instances) / self.stable_rps
+
     def carried(self, instances: int) -> bool:
         """Whether so many instances carry the load for ever, within the utilisation cap."""
-        return self.load(instances) <= self.highest_rps * (1.0 + 1e-9)
+        return self.utilization(instances) <= self.highest_share * (1.0 + 1e-9)
 
     def met(self, instances: int) -> bool:
         """Whether so many instances meet every limit, for ever."""
         if instances not in self.found:
-            self.found[instances] = decided(self.case, instances, self.least)
+            self.found[instances] = found = decided(self.case, instances, self.first)
+            if found[0].arrived > GROWTH * ENOUGH_SHARE * self.first:
+                self.first = max(self.first, most_requests(self.case.limits))
         if self.found[instances][1] != "met" or not self.carried(instances):
             return False
-        enough = min(int(RELAXATIONS * relaxation(self.load(instances) / self.stable_rps)), MOST_SETTLING)
+        enough = min(int(RELAXATIONS * relaxation(self.utilization(instances))), MOST_SETTLING)
         if self.found[instances][0].arrived < ENOUGH_SHARE * enough:
             self.found[instances] = decided(self.case, instances, enough)
         return self.found[instances][1] == "met"
 
-    def needed(self, found: int) -> Needed:
+    def needed(self, found: int, stable_rps: float | None = None) -> Needed:
         """What is known once ``found`` is the fewest that met."""
         broken = [self.load(n) for n in self.found if not self.met(n)]
+        if stable_rps is not None:
+            broken.append(stable_rps * self.highest_share)
         unclear = [n for n, (_, said) in self.found.items() if said == "unclear" and n < found and self.carried(n)]
         return Needed(
             instances=found, perhaps=min(unclear, default=found), met_rps=self.load(found),
-            broken_rps=min([*broken, self.highest_rps]), stable_rps=self.stable_rps, outcome=self.found[found][0],
-            tries=self,
+            broken_rps=min(broken, default=math.inf), stable_rps=stable_rps, outcome=self.found[found][0], tries=self,
         )
 
 
-def needed(case: Case, guess: int, most: int | None = None) -> Needed | NotMet:
+def needed(case: Case, guess: int, most: int | None = None, first: int = FIRST_REQUESTS) -> Needed | NotMet:
     """The fewest instances that meet every limit, searched from ``guess`` and up to ``most``.
 
     Never fewer than the stability limit times the utilisation cap (:data:`HEAVIEST` at most) asks for. Without ``most``
-    the search ends at 4 x guess + 4: limits that are broken there are broken without load.
+    the search ends at 4 x guess + 4: limits that are broken there are broken without load. ``first``: see
+    :class:`Tries`.
     """
-    tries = Tries(case)
+    tries = Tries(case, first)
     found = fewest(tries.met, guess=guess, most=most)
     if found is not None:
         return tries.needed(found)
@@ -246,16 +266,16 @@ def needed(case: Case, guess: int, most: int | None = None) -> Needed | NotMet:
 
 
 def sharpened(found: Needed) -> Needed:
-    """The same with four times the requests at the counts that could not be told from the limit."""
-    tries = found.tries
-    if found.perhaps == found.instances:
-        return found
-    tries.least = GROWTH * most_requests(tries.case.limits)
-    unclear = [n for n, (_, said) in tries.found.items() if said == "unclear" and n < found.instances]
-    bad = max((n for n in tries.found if n < found.perhaps), default=0)
-    for n in unclear:
-        del tries.found[n]
-    return tries.needed(bisected(tries.met, bad, found.instances))
+    """The same with four times the requests at the counts that could not be told from the limit, and the stability
+    limit."""
+    tries, instances = found.tries, found.instances
+    if found.perhaps < instances:
+        tries.first = GROWTH * most_requests(tries.case.limits)
+        bad = max((n for n in tries.found if n < found.perhaps), default=0)
+        for n in [n for n, (_, said) in tries.found.items() if said == "unclear" and n < instances]:
+            del tries.found[n]
+        instances = bisected(tries.met, bad, instances)
+    return tries.needed(instances, tries.stable_rps)
 
 
 def fewest(met: Callable[[int], bool], *, guess: int, most: int | None = None) -> int | None:

@@ -15,6 +15,9 @@ from sizing.simulation.layout import BIN_RATIO, BINS, METRICS, SMALLEST_S
 Z95 = 1.96
 """Standard normal quantile of a two-sided 95 % interval."""
 
+Z80 = 1.2816
+"""Standard normal quantile of a two-sided 80 % interval, which is what all intervals of a plan are."""
+
 FEWEST_PER_BATCH = 5
 """Batches with fewer requests say nothing about scatter."""
 
@@ -65,8 +68,8 @@ def sampled_quantile(outcome: Outcome, metric: int, percent: float) -> Sampled:
     )
 
 
-def sampled_share(outcome: Outcome, metric: int, seconds: float) -> Sampled:
-    """Share of requests with a latency up to ``seconds``, with its Monte-Carlo interval.
+def sampled_share(outcome: Outcome, metric: int, seconds: float, z: float = Z95) -> Sampled:
+    """Share of requests with a latency up to ``seconds``, with its Monte-Carlo interval of ``z`` standard errors.
 
     Standard error: the larger of the scatter between batches and the binomial one, the latter as if one more request
     lay on the other side, so that it is never 0. Source: batch means, as for :func:`sampled_quantile`.
@@ -82,7 +85,7 @@ def sampled_share(outcome: Outcome, metric: int, seconds: float) -> Sampled:
     share = min(max(value, 1.0 / (total + 1.0)), total / (total + 1.0))
     size = batches.sum(axis=1, dtype=np.int64)
     error = max(_scatter(below, size), float(np.sqrt(share * (1.0 - share) / total)))
-    return Sampled(value=value, low=value - Z95 * error, high=value + Z95 * error)
+    return Sampled(value=value, low=value - z * error, high=value + z * error)
 
 
 def _batch_error(batches: NDArray[np.uint32], k: int) -> float:

@@ -23,15 +23,17 @@ from sizing.simulation.needed import (
     FARTHEST,
     HEAVIEST,
     RESOLUTION,
+    Case,
     Needed,
     NotMet,
     fewest,
-    finding,
+    limited,
     needed,
     relaxation,
     run,
     share_of,
 )
+from sizing.simulation.quantiles import sampled_share
 from sizing.simulation.run import simulate
 from tests.sizing.asking import LLAMA_8B, raw
 
@@ -128,17 +130,26 @@ HARD: tuple[dict[str, Any], ...] = (
 )
 
 
+DECIDED_WITHIN = 0.002
+"""Share of requests by which a count may miss the asked percentile: a tenth of the decisions at the very limit may."""
+
+
+def least_margin(case: Case, instances: int) -> float:
+    """Share of the requests within the limit that is kept least, beyond the asked one, in a long run."""
+    outcome, asked = run(case, instances, 300_000), case.limits.percentile / 100.0
+    return min(sampled_share(outcome, metric, limit).value - asked for metric, limit in limited(case.limits))
+
+
 @pytest.mark.parametrize("sections", HARD)
 def test_a_long_run_agrees_that_the_count_is_the_smallest_or_it_is_said_to_be_uncertain(sections: Any) -> None:
     question = understand(scenario(deployment={**H100, "pp": [1]}, **sections))
     decided = decide(question, evaluate(question, all_configurations(question)), seed=0)
     assert decided.best is not None
     case = replace(decided.search.case(decided.winner), seed=1)
-    long = run(case, decided.best.instances, 300_000)
-    assert finding(long, question.limits) != "broken"
+    assert least_margin(case, decided.best.instances) > -DECIDED_WITHIN
     fewer = decided.best.perhaps - 1
     if question.demand.peak_rps / max(fewer, 1e-9) < HEAVIEST * decided.best.stable_rps:
-        assert finding(run(case, fewer, 300_000), question.limits) != "met"
+        assert least_margin(case, fewer) < DECIDED_WITHIN
     said = refined(question.scenario).confidence
     assert ("Not certain" in said) == (decided.best.perhaps < decided.best.instances)
 
