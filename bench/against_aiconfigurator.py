@@ -1,8 +1,9 @@
-"""The full plan over every GPU type against NVIDIA AIConfigurator's recommendation for one: same model, lengths, rate, limits.
+"""The full plan over every GPU type against AIConfigurator's recommendation for one: same model, lengths, rate, limits.
 
-AIConfigurator is installed into a virtual environment of its own under ``bench/out`` (``requirements-bench.txt``) and called
-in a subprocess that times the call itself, imports left out. Ours is timed the same way, each time with a rate never asked
-before. Its answer holds at mean latencies of a saturated batch, ours at the asked percentile under the asked load.
+NVIDIA AIConfigurator is installed into a virtual environment of its own under ``bench/out``, from
+``requirements-bench.txt``, and called in a subprocess that times the call itself, imports left out. Ours is timed the
+same way, each time with a rate never asked before. Its answer holds at mean latencies of a saturated batch, ours at the
+asked percentile under the asked load.
 """
 
 from __future__ import annotations
@@ -71,8 +72,8 @@ def run() -> list[Row]:
         theirs = _theirs(python, system)
         said = theirs["answer"]
         what = (
-            f"aiconfigurator {theirs['version']}, {system}, {BACKEND}: {said['gpus']} GPUs in {said['replicas']} replicas, "
-            f"mean TTFT {said['ttft_ms']:.0f} ms, TPOT {said['tpot_ms']:.0f} ms"
+            f"aiconfigurator {theirs['version']}, {system}, {BACKEND}: {said['gpus']} GPUs, "
+            f"{said['replicas']} replicas, mean TTFT {said['ttft_ms']:.0f} ms, TPOT {said['tpot_ms']:.0f} ms"
         )
         rows.append(Row(what=what, unit="s", samples=tuple(theirs["samples"])))
         share = tuple(rows[0].median / s for s in theirs["samples"])
@@ -120,7 +121,7 @@ def _theirs(python: Path, system: str) -> dict[str, Any]:
 
 
 def _installed() -> Path:
-    """The Python of the environment that holds AIConfigurator; made on the first call, and again for other requirements."""
+    """The Python of the environment that holds AIConfigurator; made on the first call and for other requirements."""
     python = HOME / "bin" / "python"
     done = HOME / "installed.txt"
     wanted = REQUIREMENTS.read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""How long one plan takes in the engine: first in a fresh process, and after one changed input; the slowest preset each."""
+"""How long one plan takes in the engine: first in a fresh process, and after one changed input; the slowest presets."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""A sweep of 10,000 scenarios with one worker process and with two, and on a local Dask cluster where Dask is installed.
+"""A sweep of 10,000 scenarios with one worker process and with two, and on a local Dask cluster if Dask is installed.
 
-Each worker gets one thread: numeric libraries that start more would take the second core from the second worker. Worker
-start-up (imports, catalogue) is part of the sweep, as it is for its user.
+Worker start-up (imports, catalogue) is part of the sweep, as it is for its user. CPU time per scenario says what more
+workers cost where other programs keep the machine busy.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
+from typing import Any
 
 from bench.table import Row
 from sizing.sweep import processes, sweep
@@ -22,12 +23,12 @@ SCENARIOS = 10_000
 SPEED_UP = 1.7
 WORKERS = (1, 2)
 
-BASE = {
+BASE: dict[str, Any] = {
     "model": "meta-llama/Meta-Llama-3-70B",
     "workload": {"input_tokens": 1000, "output_tokens": 200, "peak_rps": 10},
     "deployment": {"gpus": ["h100_sxm", "h200_sxm", "b200_sxm"], "engines": ["vllm", "trtllm"]},
 }
-AXES = {
+AXES: dict[str, list[Any]] = {
     "workload.input_tokens": [500 + 350 * i for i in range(20)],
     "workload.output_tokens": [50 + 45 * i for i in range(20)],
     "workload.peak_rps": [2.0 + 7.5 * i for i in range(25)],
@@ -85,7 +86,9 @@ def _local_cluster(workers: int) -> Iterator[Callable[[], Executor]]:
     from sizing.cluster import dask_executors
 
     with (
-        LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None) as cluster,
+        LocalCluster(  # type: ignore[no-untyped-call]
+            n_workers=workers, threads_per_worker=1, dashboard_address=None
+        ) as cluster,
         dask_executors(cluster.scheduler_address) as executors,
     ):
         yield executors
