@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from bench.load_model_pools import report
+from bench.open_loop import section
 from bench.table import Row
 from sizing.candidates import Configuration, table
 from sizing.capacity import at_percentile, at_rate
@@ -175,7 +176,7 @@ def markdown(rows: list[Compared]) -> str:
             f"| {r.case} | {'vary' if r.varies else 'fixed'} | {r.stable[0]:.3g} / {r.stable[1]:.3g} | {r.load:g} "
             f"| {cells} |"
         )
-    return "\n".join([*lines, "", *report()]).rstrip() + "\n"
+    return "\n".join([*lines, "", *report(), "", *section()]).rstrip() + "\n"
 
 
 if __name__ == "__main__":

@@ -1,12 +1,16 @@
-"""How long one plan takes in the engine: first in a fresh process, and after one changed input."""
+"""How long one plan takes in the engine: first in a fresh process, and after one changed input; the slowest presets."""
 
 from __future__ import annotations
 
+import copy
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 from bench.table import Row
 from sizing import Plan, Scenario, plan
@@ -15,7 +19,8 @@ from sizing.refine import refined
 NAME = "Plan: every GPU type, engine and precision, one scenario"
 
 ROOT = Path(__file__).parents[1]
-RUNS = 9
+PRESETS = ROOT / "ui" / "presets.yaml"
+RUNS = 7
 COLD_RUNS = 3
 COLD_LIMIT_MS = 1000.0
 WARM_LIMIT_MS = 100.0
@@ -38,7 +43,9 @@ refined(Scenario.model_validate({scenario}))
 print(1000 * (time.perf_counter() - start))
 """
 
-SCENARIOS: dict[str, dict[str, object]] = {
+Keys = dict[str, Any]
+
+SCENARIOS: dict[str, Keys] = {
     "dense 8B, 2000/200": {
         "model": "meta-llama/Meta-Llama-3-8B",
         "workload": {"input_tokens": 2000, "output_tokens": 200, "peak_rps": 70},
@@ -53,6 +60,44 @@ SCENARIOS: dict[str, dict[str, object]] = {
     },
 }
 
+SPREAD = 3.0
+"""p95 over p50 of lengths that vary, as far as the context window of the model allows."""
+
+LONG_PROMPT, LONG_SPREAD = 32_000, 1.05
+TIGHT = 0.55
+"""Of the limits of a preset: most presets can still be served."""
+
+BUSY = 8.0
+
+
+def harder(keys: Keys, *, cv: float = 1.0, limits: float = 1.0, load: float = 1.0) -> Keys:
+    """A preset with nothing ruled out, lengths that vary, p99 limits (times ``limits``), bursty arrivals, more load."""
+    out = copy.deepcopy(keys)
+    workload = out["workload"]
+    for key in ("input_tokens", "output_tokens"):
+        spread = SPREAD if workload[key] < LONG_PROMPT else LONG_SPREAD
+        workload[key] = {"p50": workload[key], "p95": int(workload[key] * spread)}
+    workload["peak_rps"] *= load
+    workload["arrivals"] = {"gamma": {"cv": cv}}
+    scaled = {k: v * limits for k, v in out["limits"].items() if k != "percentile" and v is not None}
+    out["limits"] |= {**scaled, "percentile": 99}
+    return opened(out)
+
+
+def opened(keys: Keys) -> Keys:
+    """A scenario with every GPU type, engine and precision considered."""
+    return {**keys, "deployment": {}}
+
+
+KINDS: dict[str, Callable[[Keys], Keys]] = {
+    "as it is": copy.deepcopy,
+    "every GPU type": opened,
+    "lengths vary, p99": harder,
+    "lengths vary, p99, bursty": lambda k: harder(k, cv=2.0),
+    "lengths vary, p99, bursty, tight limits": lambda k: harder(k, cv=2.0, limits=TIGHT),
+    "lengths vary, p99, bursty, tight limits, 8 x the load": lambda k: harder(k, cv=2.0, limits=TIGHT, load=BUSY),
+}
+
 
 def run() -> list[Row]:
     """One row cold and one warm row for each scenario, for the screen and for the plan that simulates the best few."""
@@ -63,10 +108,28 @@ def run() -> list[Row]:
         *(_warm(name, scenario, plan, WARM_LIMIT_MS) for name, scenario in SCENARIOS.items()),
         Row(what="simulated, first in a process", unit="ms", samples=_cold(COLD_SIMULATED, first), limit=COLD_LIMIT_MS),
         *(_warm(f"simulated, {name}", s, refined, SIMULATED_WARM_LIMIT_MS) for name, s in SCENARIOS.items()),
+        *(row for kind in KINDS for row in _slowest_preset(kind)),
     ]
 
 
-def _cold(program: str, scenario: dict[str, object]) -> tuple[float, ...]:
+def presets() -> dict[str, Keys]:
+    """The scenarios of the presets that are sized by the engine, by name."""
+    found = yaml.safe_load(PRESETS.read_text(encoding="utf-8"))
+    return {name: one["scenario"] for name, one in found.items() if "measured" not in one["scenario"]}
+
+
+def _slowest_preset(kind: str) -> Iterator[Row]:
+    """The preset that takes longest of one kind, after a changed input and as the first plan of a process."""
+    scenarios = {name: KINDS[kind](keys) for name, keys in presets().items()}
+    warm = {name: _warm(name, keys, refined, SIMULATED_WARM_LIMIT_MS) for name, keys in scenarios.items()}
+    slowest = max(warm, key=lambda name: warm[name].median)
+    label = f"slowest of {len(warm)} presets, {kind}: {slowest}"
+    yield Row(what=label, unit="ms", samples=warm[slowest].samples, limit=SIMULATED_WARM_LIMIT_MS)
+    cold = _cold(COLD_SIMULATED, scenarios[slowest])
+    yield Row(what=f"the same, first in a process: {slowest}", unit="ms", samples=cold, limit=COLD_LIMIT_MS)
+
+
+def _cold(program: str, scenario: Keys) -> tuple[float, ...]:
     command = [sys.executable, "-c", program.format(scenario=scenario)]
     return tuple(
         float(subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout)
@@ -74,13 +137,14 @@ def _cold(program: str, scenario: dict[str, object]) -> tuple[float, ...]:
     )
 
 
-def _warm(name: str, scenario: dict[str, object], answer: Callable[[Scenario], Plan], limit: float) -> Row:
+def _warm(name: str, scenario: Keys, answer: Callable[[Scenario], Plan], limit: float) -> Row:
     """A rate never seen before each time: what is measured is an answer, not a cache."""
     base = Scenario.model_validate(scenario)
     answer(base)
     samples = []
     for step in range(1, RUNS + 1):
-        changed = base.model_copy(update={"workload": base.workload.model_copy(update={"peak_rps": 30.0 + step})})
+        rate = (base.workload.peak_rps or 1.0) * (1.0 + 0.07 * step)
+        changed = base.model_copy(update={"workload": base.workload.model_copy(update={"peak_rps": rate})})
         start = time.perf_counter()
         answer(changed)
         samples.append(1000 * (time.perf_counter() - start))

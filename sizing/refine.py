@@ -22,20 +22,32 @@ from sizing.disaggregated.search import served_by_pools
 from sizing.disaggregated.simulate import planned_pools
 from sizing.disaggregated.spread import spread_of_pools
 from sizing.exclusion import excluded
-from sizing.plan import ALTERNATIVES, answered, infeasible, plan
+from sizing.plan import ALTERNATIVES, answered, plan
 from sizing.question import Question, understand
 from sizing.ranking import order, shortlist
 from sizing.result import Excluded, Latencies, Latency, Plan
 from sizing.scenario.schema import Scenario
-from sizing.screen import Evaluated, Sized, all_configurations, evaluate
+from sizing.screen import Evaluated, Sized, all_configurations, evaluate, instances_needed, size
 from sizing.serving import Choice, sized_aggregated
 from sizing.simulation.choice import planned
 from sizing.simulation.drive import Outcome
 from sizing.simulation.layout import E2E, ITL, TTFT
-from sizing.simulation.needed import Case, Needed, in_flight_of, needed, settled
+from sizing.simulation.needed import (
+    FARTHER,
+    FARTHEST,
+    FIRST_REQUESTS,
+    Case,
+    Needed,
+    NotMet,
+    in_flight_of,
+    needed,
+    settled,
+    sharpened,
+)
 from sizing.simulation.planned import Planned, arrivals_of, lengths_of, replica_at, routing_of
 from sizing.simulation.quantiles import sampled_quantile
 from sizing.spread import Spread, spread
+from sizing.unconfirmed import not_confirmed
 
 CLOSE = 1.15
 """Candidates within so much of the best by cost (or GPUs, latency, power, as asked) may change places."""
@@ -47,44 +59,65 @@ MOST_FAILURES = 10
 REPORTED_REQUESTS = 12_000
 """Requests behind the percentiles of the answer, at least: some 120 beyond p99."""
 
-NOT_CONFIRMED = (
-    f"Not confirmed by simulation: the {MOST_FAILURES} best candidates break a limit there, whatever their number."
-)
-
 LARGEST_BELOW = 1.0 - 1e-6
 """A capacity that was found broken is stated as just below."""
 
 
 @dataclass
 class Search:
-    """What has been simulated so far: the finding per row of the candidates, None where every count failed."""
+    """What has been simulated so far: the finding per row of the candidates."""
 
     question: Question
     evaluated: Evaluated
     seed: int
-    found: dict[int, Needed | None] = field(default_factory=dict)
+    found: dict[int, Needed | NotMet] = field(default_factory=dict)
+    learned: float = 1.0
+    """Instances that the last simulated candidate needed, over those of its analytic estimate: others are like it."""
+    first: int = FIRST_REQUESTS
+    """Requests of the first run at a count, as the last simulated candidate needed them."""
 
     def corrected(self) -> Evaluated:
         """The candidates with capacities moved between the load that was met and the load that broke a limit."""
         rps, stable = self.evaluated.capacity.rps.copy(), self.evaluated.capacity.stable_rps.copy()
         sources = list(self.evaluated.sources)
         for index, one in self.found.items():
-            if one is None:
-                rps[index] = 0.0
+            if isinstance(one, NotMet):
+                rps[index] = min(rps[index], one.broken_rps * LARGEST_BELOW) if one.bounded else 0.0
                 continue
             highest = max(one.broken_rps * LARGEST_BELOW, one.met_rps)
             rps[index] = float(np.clip(rps[index], one.met_rps, highest))
-            stable[index] = one.stable_rps
+            stable[index] = one.stable_rps or stable[index]
             sources[index] = f"{sources[index]}; simulated, {one.requests:,} requests"
         capacity = replace(self.evaluated.capacity, rps=rps, stable_rps=stable)
         return replace(self.evaluated, capacity=capacity, sources=tuple(sources))
 
     def simulate(self, index: int) -> None:
-        """Decide the number of instances of one candidate."""
-        question, evaluated = self.question, self.evaluated
-        case = self.case(index)
-        guess = max(math.ceil(question.demand.peak_rps / evaluated.capacity.rps[index] - 1e-9), 1)
-        self.found[index] = needed(case, guess)
+        """Decide the number of instances of one candidate, or that it needs too many to come before the best so far."""
+        guess = int(instances_needed(self.question.demand.peak_rps, self.evaluated.capacity.rps[[index]])[0])
+        learned = max(round(guess * self.learned), 1)
+        found = needed(self.case(index), learned, self.most(index, learned), self.first)
+        if isinstance(found, Needed):
+            self.learned, self.first = found.instances / guess, found.tries.first
+        self.found[index] = found
+
+    def most(self, index: int, guess: int) -> int | None:
+        """The most instances with which a candidate comes before the best so far; None where that is no bound."""
+        counts = {i: one.instances for i, one in self.found.items() if isinstance(one, Needed)}
+        objective = self.question.scenario.deployment.objective
+        if not counts or objective == "latency":  # more instances, lower latency
+            return None
+        tried = np.arange(1, FARTHEST * guess + FARTHER + 1)
+        rows = np.array([*counts, *[index] * len(tried)], dtype=np.intp)
+        sized = size(self.question, self.evaluated, rows, np.array([*counts.values(), *tried], dtype=np.int64))
+        ranked = order(sized, self.evaluated, objective)
+        first = int(np.flatnonzero(ranked < len(counts))[0])
+        most = int(max(tried[ranked[:first] - len(counts)], default=1))
+        return most if most < tried[-1] else None
+
+    def not_met(self) -> list[tuple[str, NotMet]]:
+        """The candidates that met the limits with no number of instances, as they were tried."""
+        rows = self.evaluated.candidates.rows
+        return [(rows[i].label, one) for i, one in self.found.items() if isinstance(one, NotMet)]
 
     def case(self, index: int) -> Case:
         """One candidate as the simulation sees it."""
@@ -96,6 +129,7 @@ class Search:
             lengths=lengths_of(question), limits=question.limits, seed=self.seed,
             max_utilization=question.scenario.deployment.max_utilization,
             routing=routing_of(question),
+            stable_rps=float(self.evaluated.capacity.stable_rps[index]),
             in_flight=in_flight_of(1.0, float(state.concurrency[index, min(k, state.rps.shape[1] - 1)])),
         )
 
@@ -111,8 +145,19 @@ class Decided:
 
     @property
     def winner(self) -> int:
-        """Row of the evaluated candidates that comes first."""
+        """Row of the evaluated candidates that comes first. Raises IndexError when none is left."""
         return int(self.sized.index[self.ranked[0]])
+
+    @property
+    def best(self) -> Needed | None:
+        """What the simulation says of the one that comes first; None when it confirmed none."""
+        found = self.search.found.get(self.winner) if len(self.ranked) else None
+        return found if isinstance(found, Needed) else None
+
+    @property
+    def first(self) -> int | None:
+        """Place of the best candidate in ``sized``; None when the simulation confirmed none."""
+        return int(self.ranked[0]) if self.best is not None else None
 
 
 def refined(scenario: Scenario, *, alternatives: int = ALTERNATIVES, seed: int = 0) -> Plan:
@@ -128,16 +173,15 @@ def refined(scenario: Scenario, *, alternatives: int = ALTERNATIVES, seed: int =
     base = evaluate(question, everything)
     evaluated = with_batch_limits(question, base)
     decided = decide(question, evaluated, seed)
-    first = int(decided.ranked[0]) if len(decided.ranked) else None
-    split = split_of(question, base, decided.evaluated, decided.sized, first, seed)
+    split = split_of(question, base, decided.evaluated, decided.sized, decided.first, seed)
     out = excluded(question, base, everything.rows, served_by_pools(split.pools))
     if split.winner is not None:
         return _of_pools(question, decided, split, out, alternatives)
-    if first is None:
-        return infeasible(question, excluded(question, base, everything.rows))
-    if decided.winner not in decided.search.found:
+    if decided.best is None:
         answer = plan(scenario, alternatives=alternatives)
-        return answer.model_copy(update={"confidence": f"{answer.confidence} {NOT_CONFIRMED}"})
+        if not answer.feasible:
+            return answer
+        return not_confirmed(answer, question.limits, decided.search.not_met())
     chosen = shortlist_beside(
         question, decided.evaluated, decided.sized, decided.ranked, split.pools, alternatives
     )
@@ -187,47 +231,57 @@ def planned_by_simulation(question: Question) -> Planned | None:
         return planned(question)
     base = evaluate(question, all_configurations(question))
     decided = decide(question, with_batch_limits(question, base), seed=0)
-    first = int(decided.ranked[0]) if len(decided.ranked) else None
-    split = split_of(question, base, decided.evaluated, decided.sized, first, seed=0)
+    split = split_of(question, base, decided.evaluated, decided.sized, decided.first, seed=0)
     if split.winner is not None:
         return planned_pools(question, split.winner, 0)
-    if first is None:
-        return None
-    found = decided.search.found.get(decided.winner)
-    if found is None:
+    if decided.best is None:
         return planned(question)
     return Planned(
-        row=decided.evaluated.candidates.rows[decided.winner], working=found.instances,
+        row=decided.evaluated.candidates.rows[decided.winner], working=decided.best.instances,
         replica=replica_at(question, decided.search.evaluated, decided.winner),
     )
 
 
 def decide(question: Question, evaluated: Evaluated, seed: int) -> Decided:
-    """Simulate the best of the screen and near ties, then whatever comes first, until that has been simulated."""
-    search, objective = Search(question, evaluated, seed), question.scenario.deployment.objective
-    sized = sized_aggregated(question, evaluated)
-    ranked = order(sized, evaluated, objective)
-    for index in _close(question, evaluated, sized, ranked):
+    """Simulate the best of the screen and near ties, then whatever comes first, until that has been simulated.
+
+    Last, the one that comes first is simulated for longer where its number of instances is not certain.
+    """
+    search, given_up = Search(question, evaluated, seed), False
+    for index in _close(search):
         search.simulate(index)
-    while True:
-        corrected = search.corrected()
-        sized = sized_aggregated(question, corrected)
-        ranked = order(sized, corrected, objective)
-        simulated = [k for k in ranked if int(sized.index[k]) in search.found]
-        if not len(ranked) or int(sized.index[ranked[0]]) in search.found:
+    while not given_up:
+        now = _ranked(search)
+        if not len(now.ranked) or now.winner in search.found:
             break
-        cost = _measure(question, sized)
-        near = bool(simulated) and cost[simulated[0]] <= CLOSE * cost[ranked[0]]
-        if len(search.found) >= (MOST_CANDIDATES if near else MOST_FAILURES):
-            ranked = np.array(simulated + [k for k in ranked if int(sized.index[k]) not in search.found])
-            break
-        search.simulate(int(sized.index[ranked[0]]))
+        simulated = [k for k in now.ranked if int(now.sized.index[k]) in search.found]
+        cost = objective_of(question, now.sized)
+        near = bool(simulated) and cost[simulated[0]] <= CLOSE * cost[now.ranked[0]]
+        given_up = len(search.found) >= (MOST_CANDIDATES if near else MOST_FAILURES)
+        if not given_up:
+            search.simulate(now.winner)
+    last = _ranked(search, simulated_first=given_up)
+    if last.best is None:
+        return last
+    search.found[last.winner] = sharpened(last.best)
+    return _ranked(search, simulated_first=given_up)
+
+
+def _ranked(search: Search, simulated_first: bool = False) -> Decided:
+    """The candidates in order by what is known."""
+    corrected = search.corrected()
+    sized = sized_aggregated(search.question, corrected)
+    ranked = order(sized, corrected, search.question.scenario.deployment.objective)
+    if simulated_first:
+        ranked = ranked[np.argsort([int(i) not in search.found for i in sized.index[ranked]], kind="stable")]
     return Decided(search=search, evaluated=corrected, sized=sized, ranked=ranked)
 
 
-def _close(question: Question, evaluated: Evaluated, sized: Sized, ranked: NDArray[np.intp]) -> list[int]:
+def _close(search: Search) -> list[int]:
     """The best of the screen and what is near it: one of every GPU, engine and format, best first."""
-    measure = _measure(question, sized)
+    screen = _ranked(search)
+    evaluated, sized, ranked = screen.evaluated, screen.sized, screen.ranked
+    measure = objective_of(search.question, sized)
     found: list[int] = []
     seen: set[object] = set()
     for k in ranked:
@@ -241,7 +295,7 @@ def _close(question: Question, evaluated: Evaluated, sized: Sized, ranked: NDArr
     return found
 
 
-def _measure(question: Question, sized: Sized) -> Floats:
+def objective_of(question: Question, sized: Sized) -> Floats:
     """What the objective counts first; infinite where it is not known."""
     counted = {
         "cost": sized.usd_per_hour, "gpus": sized.gpus.astype(np.float64), "latency": sized.e2e_s,
@@ -255,10 +309,9 @@ class _Figures:
 
     def __init__(self, decided: Decided) -> None:
         self.decided = decided
-        found = decided.search.found[decided.winner]
-        assert found is not None
-        self.found = found
-        self.outcome = settled(decided.search.case(decided.winner), found, REPORTED_REQUESTS)
+        assert decided.best is not None
+        self.found = decided.best
+        self.outcome = settled(decided.search.case(decided.winner), self.found, REPORTED_REQUESTS)
 
     def spread(self, question: Question, evaluated: Evaluated, sized: Sized, rows: NDArray[np.intp]) -> Spread:
         """The interval of the screen, its GPUs moved by as much as the simulation moved the capacity."""
@@ -287,8 +340,13 @@ class _Figures:
         """What the simulation adds to the confidence."""
         others = len(self.decided.search.found) - 1
         also = f", {others} other{'s' if others > 1 else ''} tried" if others else ""
-        each = self.outcome.finished // self.outcome.replicas
-        return f"Instances and percentiles simulated with {each:,} requests per instance{also}."
+        fewer = self.found.instances - self.found.perhaps
+        perhaps = (
+            f" Not certain: {fewer} instance{'s' if fewer > 1 else ''} fewer may do, too; so many requests cannot tell."
+            if fewer else ""
+        )
+        requests = f"{self.outcome.finished // self.outcome.replicas:,} requests per instance"
+        return f"Instances and percentiles simulated with {requests}{also}.{perhaps}"
 
     def assumptions(self) -> tuple[str, ...]:
         """What the simulation assumes."""

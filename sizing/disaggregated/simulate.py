@@ -94,7 +94,7 @@ def case_of(question: Question, pools: SizedPools, k: int, seed: int) -> PoolsCa
 
 def first_tokens(case: PoolsCase, instances: int) -> FirstTokens:
     """One of so many prefill instances under its share of the load."""
-    share = share_of(case.arrivals, instances)
+    share = share_of(case.arrivals, 1.0 / instances)
     duration = case.requests / share.rate_rps
     pool = Pool(
         Fleet(replicas=(case.prefill,)),
@@ -128,7 +128,7 @@ def within(first: FirstTokens, limits: AskedLimits) -> Finding:
 
 def decoded(case: PoolsCase, first: FirstTokens, instances: int) -> Outcome:
     """One of so many decode instances under its share of the load, requests coming with their time to first token."""
-    share = share_of(case.arrivals, instances)
+    share = share_of(case.arrivals, 1.0 / instances)
     duration = case.requests / share.rate_rps
     measurement = Measurement(
         expected=case.requests, horizon_s=duration, warm_up=int(WARM_UP_SHARE * case.requests)

@@ -53,27 +53,32 @@ class Arrivals:
         days, rest = divmod(duration_s, edges[-1])
         return float(days * total[-1] + np.interp(rest, edges, total))
 
-    def stream(self, lengths: RequestLengths, duration_s: float, seed: int) -> Iterator[Floats]:
-        """Chunks (9, M) of requests in order of arrival; rows as in :func:`sizing.simulation.front.run_chunk`."""
+    def stream(
+        self, lengths: RequestLengths, duration_s: float, seed: int, *, chunk: int = CHUNK
+    ) -> Iterator[Floats]:
+        """Chunks (9, M) of at most ``chunk`` requests in order of arrival, rows as in :func:`front.run_chunk`.
+
+        The size of the chunks does not change the requests.
+        """
         gaps, bursts, *rngs = (np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(5))
         clock = _BurstClock(self.rate_rps, self.bursts, bursts) if self.bursts else None
         epoch = 0.0
         while True:
-            epochs = epoch + np.cumsum(self._gaps(gaps))
+            epochs = epoch + np.cumsum(self._gaps(gaps, chunk))
             epoch = float(epochs[-1])
             time = clock.times(epochs) if clock else self._times(epochs)
             kept = int(np.searchsorted(time, duration_s))
-            yield requests(time[:kept], lengths.sample(tuple(rngs), CHUNK)[:, :kept])
-            if kept < CHUNK:
+            yield requests(time[:kept], lengths.sample(tuple(rngs), chunk)[:, :kept])
+            if kept < chunk:
                 return
 
-    def _gaps(self, rng: np.random.Generator) -> Floats:
+    def _gaps(self, rng: np.random.Generator, count: int) -> Floats:
         """Gaps of mean 1: gamma with shape 1 / cv^2."""
         if self.cv == 0.0:
-            return np.ones(CHUNK)
+            return np.ones(count)
         if self.cv == 1.0:
-            return rng.standard_exponential(CHUNK)
-        return rng.standard_gamma(self.cv**-2, CHUNK) * self.cv**2
+            return rng.standard_exponential(count)
+        return rng.standard_gamma(self.cv**-2, count) * self.cv**2
 
     def _times(self, epochs: Floats) -> Floats:
         if not self.profile:

@@ -30,27 +30,33 @@ ROUNDING = 1e-9  # tokens: what float arithmetic may leave of an answer that is 
 
 
 @compiled
-def heap_push(heap: Heap, replica: Any, key: int, row: int) -> None:
-    """Add a decoding sequence that finishes in step ``key``."""
+def heap_up(requests: Any, heap: Heap, i: int, key: int) -> int:
+    """Move a gap at place ``i`` up to where ``key`` belongs; every sequence knows its place. Returns the gap."""
     keys, rows = heap[0], heap[1]
-    i = replica.alive
-    replica.alive += 1
     while i > 0 and keys[(i - 1) >> 1] > key:
         keys[i], rows[i] = keys[(i - 1) >> 1], rows[(i - 1) >> 1]
+        requests[rows[i]].place = i
         i = (i - 1) >> 1
-    keys[i], rows[i] = key, row
+    return i
 
 
 @compiled
-def heap_remove(heap: Heap, replica: Any, i: int) -> int:
+def heap_push(requests: Any, heap: Heap, replica: Any, key: int, row: int) -> None:
+    """Add a decoding sequence that finishes in step ``key``."""
+    i = heap_up(requests, heap, replica.alive, key)
+    replica.alive += 1
+    heap[0, i], heap[1, i] = key, row
+    requests[row].place = i
+
+
+@compiled
+def heap_remove(requests: Any, heap: Heap, replica: Any, i: int) -> int:
     """Take the sequence at place ``i`` out of the heap; returns its row. Place 0 finishes first."""
     keys, rows = heap[0], heap[1]
     replica.alive -= 1
     size, taken = replica.alive, rows[i]
     key, row = keys[size], rows[size]
-    while i > 0 and keys[(i - 1) >> 1] > key:
-        keys[i], rows[i] = keys[(i - 1) >> 1], rows[(i - 1) >> 1]
-        i = (i - 1) >> 1
+    i = heap_up(requests, heap, i, key)
     while 2 * i + 1 < size:
         child = 2 * i + 1
         if child + 1 < size and keys[child + 1] < keys[child]:
@@ -58,9 +64,38 @@ def heap_remove(heap: Heap, replica: Any, i: int) -> int:
         if keys[child] >= key:
             break
         keys[i], rows[i] = keys[child], rows[child]
+        requests[rows[i]].place = i
         i = child
     keys[i], rows[i] = key, row
+    requests[row].place = i
     return taken  # type: ignore[no-any-return]
+
+
+@compiled
+def line_up(requests: Any, replica: Any, row: int) -> None:
+    """Put a sequence into the list of those that decode, by admission; nearly always it is the newest."""
+    newer, older = NONE, replica.newest
+    while older != NONE and requests[older].order > requests[row].order:
+        newer, older = older, requests[older].older
+    requests[row].older, requests[row].newer = older, newer
+    if older != NONE:
+        requests[older].newer = row
+    if newer != NONE:
+        requests[newer].older = row
+    else:
+        replica.newest = row
+
+
+@compiled
+def line_out(requests: Any, replica: Any, row: int) -> None:
+    """Take a sequence out of the list of those that decode."""
+    older, newer = requests[row].older, requests[row].newer
+    if older != NONE:
+        requests[older].newer = newer
+    if newer != NONE:
+        requests[newer].older = older
+    else:
+        replica.newest = older
 
 
 @compiled
@@ -108,7 +143,8 @@ def join(requests: Any, heap: Heap, replica: Any, row: int) -> None:
     replica.running += 1
     replica.context += request.target
     steps = math.ceil((request.output - request.done) / replica.tokens_per_step - ROUNDING)
-    heap_push(heap, replica, replica.step + steps, row)
+    heap_push(requests, heap, replica, replica.step + steps, row)
+    line_up(requests, replica, row)
 
 
 @compiled
@@ -128,7 +164,8 @@ def finish_due(world: World, r: int) -> None:
     """Every sequence whose last token came with the step just done. A static batch keeps their places until it ends."""
     replica, heap, requests = world.replicas[r], world.heap[r], world.requests
     while replica.alive > 0 and heap[0, 0] <= replica.step:
-        row = heap_remove(heap, replica, 0)
+        row = heap_remove(requests, heap, replica, 0)
+        line_out(requests, replica, row)
         if replica.static == 0:
             replica.running -= 1
             replica.context -= held_tokens(replica, requests[row])
@@ -144,11 +181,8 @@ def evict_last(requests: Any, heap: Heap, state: Any, replica: Any) -> None:
     """Free the KV cache of the sequence admitted last; it goes to the front of the queue, to be recomputed."""
     row = replica.partial
     if row == NONE:
-        last = 0
-        for i in range(1, replica.alive):
-            if requests[heap[1, i]].order > requests[heap[1, last]].order:
-                last = i
-        row = heap_remove(heap, replica, last)
+        row = heap_remove(requests, heap, replica, requests[replica.newest].place)
+        line_out(requests, replica, row)
         request, held = requests[row], held_tokens(replica, requests[row])
         replica.running -= 1
         replica.context -= held

@@ -39,6 +39,8 @@ REQUEST = np.dtype([
     ("done", np.float64), ("target", np.float64), ("computed", np.float64),
     ("joined_step", np.int64), ("order", np.int64), ("preempted", np.int64), ("lag", np.float64),
     ("after", np.int64), ("replica", np.int64),
+    # Of a decoding sequence: its place in the heap, and its neighbours in order of admission.
+    ("place", np.int64), ("older", np.int64), ("newer", np.int64),
 ])
 
 REPLICA = np.dtype([
@@ -46,7 +48,7 @@ REPLICA = np.dtype([
     # Decoding sequences (with the padding of a static batch), those of them still alive, their cached tokens.
     ("running", np.int64), ("alive", np.int64), ("context", np.float64), ("kv", np.float64),
     ("partial", np.int64), ("head", np.int64), ("tail", np.int64), ("waiting", np.int64), ("order", np.int64),
-    ("in_flight", np.int64), ("load_tokens", np.float64),
+    ("newest", np.int64), ("in_flight", np.int64), ("load_tokens", np.float64),
     # Of the requests just counted out, those that end at ``now``, which the front end may not know yet.
     ("ending", np.int64), ("ending_tokens", np.float64), ("weight", np.float64), ("credit", np.float64),
     ("hold", np.float64), ("back", np.float64), ("busy_s", np.float64), ("steps", np.int64),

@@ -9,17 +9,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
 
 from sizing.capacity import AskedLimits
-from sizing.simulation.arrivals import Arrivals
+from sizing.simulation.arrivals import CHUNK, Arrivals
 from sizing.simulation.drive import Outcome, drive
 from sizing.simulation.fleet import Fleet, Replica, Routing
 from sizing.simulation.layout import E2E, ITL, TTFT
 from sizing.simulation.pool import Measurement
-from sizing.simulation.quantiles import sampled_quantile
+from sizing.simulation.quantiles import Z80, Z95, sampled_share
 from sizing.simulation.request_lengths import RequestLengths
 from sizing.simulation.stability import largest_stable_rps
 
@@ -35,9 +36,14 @@ IN_FLIGHT_ROUNDS = 20.0
 BURST_ROUNDS = 40.0
 """On and off periods simulated at least, as far as :data:`MOST_SETTLING` requests reach."""
 
+RELAXATIONS = 20.0
+"""Times the memory of the queue that a load is simulated before it counts as met."""
+
 MOST_SETTLING = 48_000
+ENOUGH_SHARE = 0.95  # of a number of requests: so many come at least when it is expected
+SPARE_DRAWS = 512  # drawn beyond the expected number, so that one chunk nearly always holds a run
 WARM_UP_SHARE = 0.15
-FARTHEST, FARTHER = 2, 4
+FARTHEST, FARTHER = 4, 4
 """A count beyond so many times the first guess (plus 4) is not looked at: the limit is broken without load."""
 
 STEP_SHARE = 0.04
@@ -54,6 +60,9 @@ IN_TURN: tuple[Routing, ...] = ("round_robin", "weighted")
 BY_LOAD: tuple[Routing, ...] = ("least_requests", "least_tokens", "prefix_aware")
 MOST_TOGETHER = 8
 """Instances simulated together where the front end looks at their load."""
+NO_DOUBT = 0.7
+"""Share of the heaviest load up to which the analytic stability limit will do: at most 22 % above the simulated one in
+docs/LOAD_MODEL.md."""
 
 Finding = Literal["met", "broken", "unclear"]
 
@@ -62,7 +71,8 @@ Finding = Literal["met", "broken", "unclear"]
 class Case:
     """One candidate under the whole load: what is simulated and what it must meet.
 
-    ``in_flight`` is the expected number of requests in one instance, which decides how long it takes to settle.
+    ``in_flight`` is the expected number of requests in one instance, which decides how long it takes to settle;
+    ``stable_rps`` what the analytic load model lets one instance carry for ever.
     """
 
     replica: Replica
@@ -71,6 +81,7 @@ class Case:
     limits: AskedLimits
     max_utilization: float
     in_flight: float
+    stable_rps: float
     seed: int = 0
     routing: Routing = "random"
 
@@ -79,20 +90,36 @@ class Case:
 class Needed:
     """The fewest instances that met every limit, with what was counted at that number.
 
-    ``broken_rps``: the smallest load of one instance that was found to break a limit, inf if none; ``stable_rps``: what
-    one instance carries for ever.
+    ``perhaps``: the fewest that may do, too: what lies between could not be told apart from the limit. ``broken_rps``:
+    the smallest load of one instance that was found to break a limit, inf if none; ``stable_rps``: what one instance
+    carries for ever by simulation, where that was looked at.
     """
 
     instances: int
+    perhaps: int
     met_rps: float
     broken_rps: float
-    stable_rps: float
+    stable_rps: float | None
     outcome: Outcome
+    tries: Tries
 
     @property
     def requests(self) -> int:
         """Requests simulated at the chosen count, per instance."""
         return self.outcome.finished // self.outcome.replicas
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class NotMet:
+    """No number of instances up to ``instances`` met every limit; ``bounded``: more were not looked for.
+
+    ``broken_rps``: the smallest load of one instance that did not meet them. ``outcome``: counted at ``instances``.
+    """
+
+    instances: int
+    bounded: bool
+    broken_rps: float
+    outcome: Outcome
 
 
 def share_of(arrivals: Arrivals, part: float, *, in_turn: bool = False) -> Arrivals:
@@ -114,18 +141,27 @@ def together(routing: Routing, instances: int) -> int:
     return min(instances, MOST_TOGETHER) if routing in BY_LOAD else 1
 
 
-def finding(outcome: Outcome, limits: AskedLimits) -> Finding:
-    """Whether the Monte-Carlo interval of every asked percentile lies within its limit, or one lies beyond it."""
+def finding(outcome: Outcome, limits: AskedLimits, z: float = Z95) -> Finding:
+    """Whether the share of requests within every limit is surely enough, surely not for one, or neither.
+
+    Enough is the asked percentile; sure is a Monte-Carlo interval of ``z`` standard errors that does not hold it.
+    """
     found: Finding = "met"
-    for metric, limit in ((TTFT, limits.ttft_s), (ITL, limits.itl_s), (E2E, limits.e2e_s)):
-        if math.isinf(limit) or not outcome.histogram[:, metric].any():
+    for metric, limit in limited(limits):
+        if not outcome.histogram[:, metric].any():
             continue
-        at = sampled_quantile(outcome, metric, limits.percentile)
-        if at.low > limit:
+        within, asked = sampled_share(outcome, metric, limit, z), limits.percentile / 100.0
+        if within.high < asked:
             return "broken"
-        if at.high > limit:
+        if within.low < asked:
             found = "unclear"
     return found
+
+
+def limited(limits: AskedLimits) -> list[tuple[int, float]]:
+    """The latencies that are limited, each with its limit in seconds."""
+    asked = ((TTFT, limits.ttft_s), (ITL, limits.itl_s), (E2E, limits.e2e_s))
+    return [(metric, limit) for metric, limit in asked if math.isfinite(limit)]
 
 
 def run(case: Case, instances: int, requests: int) -> Outcome:
@@ -135,59 +171,139 @@ def run(case: Case, instances: int, requests: int) -> Outcome:
     expected = requests * count
     duration = expected / arrivals.rate_rps
     measurement = Measurement(expected=expected, horizon_s=duration, warm_up=int(WARM_UP_SHARE * expected))
-    stream = arrivals.stream(case.lengths, duration, case.seed)
+    stream = arrivals.stream(case.lengths, duration, case.seed, chunk=min(expected + SPARE_DRAWS, CHUNK))
     return drive(Fleet(replicas=(case.replica,) * count, routing=case.routing), stream, measurement)
 
 
-def decided(case: Case, instances: int) -> tuple[Outcome, bool]:
-    """What was counted with so many instances, and whether every limit is met; what stays unclear is not met."""
+def decided(case: Case, instances: int, first: int) -> tuple[Outcome, Finding]:
+    """What was counted with so many instances, from ``first`` requests on, and what it says.
+
+    A 95 % interval decides as long as more requests could be simulated, then an 80 % interval, as everywhere in a plan;
+    unclear when that holds the limit.
+    """
     bursts = case.arrivals.bursts
     cycle = (bursts.on_s + bursts.off_s) * case.arrivals.rate_rps / instances if bursts else 0.0
     settling = min(int(max(IN_FLIGHT_ROUNDS * case.in_flight, BURST_ROUNDS * cycle)), MOST_SETTLING)
-    tail = int(TAIL_REQUESTS / (1.0 - case.limits.percentile / 100.0))
-    requests, most = max(FIRST_REQUESTS, settling), max(MOST_REQUESTS, settling, tail)
+    requests, most = max(first, settling), max(most_requests(case.limits), settling, first)
     while True:
         outcome = run(case, instances, requests)
-        found = finding(outcome, case.limits)
-        if found != "unclear" or requests >= most:
-            return outcome, found == "met"
+        last = requests >= most
+        found = finding(outcome, case.limits, Z80 if last else Z95)
+        if found != "unclear" or last:
+            return outcome, found
         requests = min(requests * GROWTH, most)
 
 
-def needed(case: Case, guess: int) -> Needed | None:
-    """The fewest instances that meet every limit, searched from ``guess``; None when even many do not.
+def most_requests(limits: AskedLimits) -> int:
+    """Requests after which a count is given up as unclear."""
+    return max(MOST_REQUESTS, int(TAIL_REQUESTS / (1.0 - limits.percentile / 100.0)))
 
-    Never fewer than the stability limit times the utilisation cap (:data:`HEAVIEST` at most) asks for.
+
+def relaxation(utilization: float) -> float:
+    """Requests in which a queue forgets its past: 1 / (1 - sqrt(rho))^2.
+
+    Relaxation time of M/M/1 in service times. Source: Abate and Whitt, Transient behavior of the M/M/1 queue (1987).
     """
-    rate = case.arrivals.rate_rps
-    stable = largest_stable_rps(Fleet(replicas=(case.replica,)), case.lengths, case.seed)
-    if stable <= 0.0:
-        return None
-    highest = stable * min(case.max_utilization, HEAVIEST)
-    tried: dict[int, tuple[Outcome, bool]] = {}
+    return float((1.0 - math.sqrt(min(utilization, 1.0 - 1e-9))) ** -2)
 
-    def met(instances: int) -> bool:
-        if instances not in tried:
-            tried[instances] = decided(case, instances)
-        return tried[instances][1]
 
-    found = fewest(met, least=max(math.ceil(rate / highest - 1e-9), 1), guess=guess)
-    if found is None:
-        return None
-    broken = [rate / n for n, (_, good) in tried.items() if not good]
-    return Needed(
-        instances=found, met_rps=rate / found, broken_rps=min([*broken, highest]), stable_rps=stable,
-        outcome=tried[found][0],
+class Tries:
+    """What is known about one case so far, by number of instances. What stays unclear is not met.
+
+    ``first``: requests of the first run at a count. Once those have left a count unclear, later ones start with more.
+    """
+
+    def __init__(self, case: Case, first: int = FIRST_REQUESTS) -> None:
+        self.case, self.first, self.found = case, first, dict[int, tuple[Outcome, Finding]]()
+
+    @cached_property
+    def stable_rps(self) -> float:
+        """What one instance carries for ever, by simulation; asked for only when it matters, as it takes its time."""
+        return largest_stable_rps(Fleet(replicas=(self.case.replica,)), self.case.lengths, self.case.seed)
+
+    @property
+    def highest_share(self) -> float:
+        """The heaviest load that counts as met, as a share of what is carried for ever."""
+        return min(self.case.max_utilization, HEAVIEST)
+
+    def load(self, instances: int) -> float:
+        """Requests/s of one of so many instances."""
+        return self.case.arrivals.rate_rps / instances
+
+    def utilization(self, instances: int) -> float:
+        """Load over what is carried for ever: by simulation, unless the load model leaves no doubt."""
+        analytic = self.load(instances) / self.case.stable_rps
+        return analytic if analytic < NO_DOUBT * self.highest_share else self.load(instances) / self.stable_rps
+
+    def carried(self, instances: int) -> bool:
+        """Whether so many instances carry the load for ever, within the utilisation cap."""
+        return self.utilization(instances) <= self.highest_share * (1.0 + 1e-9)
+
+    def met(self, instances: int) -> bool:
+        """Whether so many instances meet every limit, for ever."""
+        if instances not in self.found:
+            self.found[instances] = found = decided(self.case, instances, self.first)
+            if found[0].arrived // found[0].replicas > GROWTH * ENOUGH_SHARE * self.first:
+                self.first = max(self.first, most_requests(self.case.limits))
+        if self.found[instances][1] != "met" or not self.carried(instances):
+            return False
+        enough = min(int(RELAXATIONS * relaxation(self.utilization(instances))), MOST_SETTLING)
+        if self.found[instances][0].arrived // self.found[instances][0].replicas < ENOUGH_SHARE * enough:
+            self.found[instances] = decided(self.case, instances, enough)
+        return self.found[instances][1] == "met"
+
+    def needed(self, found: int, stable_rps: float | None = None) -> Needed:
+        """What is known once ``found`` is the fewest that met."""
+        broken = [self.load(n) for n in self.found if not self.met(n)]
+        if stable_rps is not None:
+            broken.append(stable_rps * self.highest_share)
+        unclear = [n for n, (_, said) in self.found.items() if said == "unclear" and n < found and self.carried(n)]
+        return Needed(
+            instances=found, perhaps=min(unclear, default=found), met_rps=self.load(found),
+            broken_rps=min(broken, default=math.inf), stable_rps=stable_rps, outcome=self.found[found][0], tries=self,
+        )
+
+
+def needed(case: Case, guess: int, most: int | None = None, first: int = FIRST_REQUESTS) -> Needed | NotMet:
+    """The fewest instances that meet every limit, searched from ``guess`` and up to ``most``.
+
+    Never fewer than the stability limit times the utilisation cap (:data:`HEAVIEST` at most) asks for. Without ``most``
+    the search ends at 4 x guess + 4: limits that are broken there are broken without load. ``first``: see
+    :class:`Tries`.
+    """
+    tries = Tries(case, first)
+    found = fewest(tries.met, guess=guess, most=most)
+    if found is not None:
+        return tries.needed(found)
+    largest = max(tries.found)
+    return NotMet(
+        instances=largest, bounded=most is not None, broken_rps=tries.load(largest), outcome=tries.found[largest][0]
     )
 
 
-def fewest(met: Callable[[int], bool], *, least: int, guess: int) -> int | None:
-    """The smallest count from ``least`` on for which ``met`` holds: growing steps from ``guess``, then bisection.
+def sharpened(found: Needed) -> Needed:
+    """The same with four times the requests at the counts that could not be told from the limit, and the stability
+    limit."""
+    tries, instances = found.tries, found.instances
+    if found.perhaps < instances:
+        tries.first = GROWTH * most_requests(tries.case.limits)
+        bad = max((n for n in tries.found if n < found.perhaps), default=0)
+        for n in [n for n, (_, said) in tries.found.items() if said == "unclear" and n < instances]:
+            del tries.found[n]
+        instances = bisected(tries.met, bad, instances)
+    return tries.needed(instances, tries.stable_rps)
 
-    ``met`` must hold for every larger count once it holds. None when it does not hold up to 2 x guess + 4.
+
+def fewest(met: Callable[[int], bool], *, guess: int, most: int | None = None, least: int = 1) -> int | None:
+    """The smallest count from ``least`` on for which ``met`` holds: the largest first, growing steps from ``guess``, then
+    bisection.
+
+    ``met`` must hold for every larger count once it holds. None when it does not hold up to ``most``; when that is not
+    given, up to 4 x guess + 4, and the largest count is tried after the guess.
     """
-    guess = max(guess, least)
-    most = FARTHEST * guess + FARTHER
+    if most is not None and (most < least or not met(most)):
+        return None
+    guess = max(guess if most is None else min(guess, most), least)
     step = max(round(STEP_SHARE * guess), 1)
     if met(guess):
         good, bad = guess, least - 1
@@ -198,15 +314,19 @@ def fewest(met: Callable[[int], bool], *, least: int, guess: int) -> int | None:
                 break
             good, step = trial, step * 2
     else:
-        bad, good = guess, 0
-        while not good:
-            if bad >= most:
-                return None
-            trial = min(bad + step, most)
-            if met(trial):
-                good = trial
+        bad, good = guess, most or FARTHEST * guess + FARTHER
+        if most is None and not met(good):
+            return None
+        while bad + step < good:
+            if met(bad + step):
+                good = bad + step
             else:
-                bad, step = trial, step * 2
+                bad, step = bad + step, step * 2
+    return bisected(met, bad, good)
+
+
+def bisected(met: Callable[[int], bool], bad: int, good: int) -> int:
+    """The smallest count for which ``met`` holds, between one where it does not and one where it does."""
     while good - bad > max(1, int(RESOLUTION * good)):
         middle = (good + bad) // 2
         good, bad = (middle, bad) if met(middle) else (good, middle)

@@ -74,7 +74,8 @@ def take_down(world: World, event: Event) -> Floats:
     state["failed_over"] += len(rows)
     for name in ("up", "running", "alive", "waiting", "in_flight", "load_tokens", "context", "kv", "ending"):
         replica[name] = 0
-    replica["ending_tokens"], replica["partial"], replica["back"] = 0.0, NONE, event.back
+    replica["ending_tokens"], replica["back"] = 0.0, event.back
+    replica["partial"] = replica["newest"] = NONE
     world.seen[event.replica] = -math.inf
     return chunk[:, np.argsort(chunk[8])]
 

@@ -117,7 +117,7 @@ def _world(fleet: Fleet, measurement: Measurement, role: int) -> World:
 def _replicas(fleet: Fleet, kinds: list[Replica], role: int) -> NDArray[Any]:
     rows = np.zeros(len(fleet.replicas), layout.REPLICA)
     rows["up"], rows["back"] = 1, np.inf
-    rows["partial"] = rows["head"] = rows["tail"] = NONE
+    rows["partial"] = rows["head"] = rows["tail"] = rows["newest"] = NONE
     for row, one in zip(rows, fleet.replicas, strict=True):
         grid, speculation = one.grid, one.speculation
         row["kind"], row["weight"], row["role"] = kinds.index(one), one.weight, role

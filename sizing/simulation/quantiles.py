@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sizing.candidates import Floats
 from sizing.simulation.drive import Outcome
-from sizing.simulation.layout import BIN_RATIO, METRICS, SMALLEST_S
+from sizing.simulation.layout import BIN_RATIO, BINS, METRICS, SMALLEST_S
 
 Z95 = 1.96
 """Standard normal quantile of a two-sided 95 % interval."""
+
+Z80 = 1.2816
+"""Standard normal quantile of a two-sided 80 % interval, which is what all intervals of a plan are."""
 
 FEWEST_PER_BATCH = 5
 """Batches with fewer requests say nothing about scatter."""
@@ -64,14 +68,37 @@ def sampled_quantile(outcome: Outcome, metric: int, percent: float) -> Sampled:
     )
 
 
+def sampled_share(outcome: Outcome, metric: int, seconds: float, z: float = Z95) -> Sampled:
+    """Share of requests with a latency up to ``seconds``, with its Monte-Carlo interval of ``z`` standard errors.
+
+    Standard error: the larger of the scatter between batches and the binomial one, the latter as if one more request
+    lay on the other side, so that it is never 0. Source: batch means, as for :func:`sampled_quantile`.
+    """
+    batches = outcome.histogram[:, metric]
+    total = int(batches.sum(dtype=np.int64))
+    if total == 0:
+        return Sampled(value=float("nan"), low=float("nan"), high=float("nan"))
+    at = np.log(max(seconds, SMALLEST_S) / SMALLEST_S) / np.log(BIN_RATIO)
+    k, inside = min(int(at), BINS - 2), at - int(at)
+    below = batches[:, : k + 1].sum(axis=1, dtype=np.int64) + inside * batches[:, k + 1]
+    value = float(below.sum() / total)
+    share = min(max(value, 1.0 / (total + 1.0)), total / (total + 1.0))
+    size = batches.sum(axis=1, dtype=np.int64)
+    error = max(_scatter(below, size), float(np.sqrt(share * (1.0 - share) / total)))
+    return Sampled(value=value, low=value - z * error, high=value + z * error)
+
+
 def _batch_error(batches: NDArray[np.uint32], k: int) -> float:
     """Standard error of the share of requests in bins up to ``k``, from its scatter between batches."""
-    size = batches.sum(axis=1, dtype=np.int64)
+    return _scatter(batches[:, : k + 1].sum(axis=1), batches.sum(axis=1, dtype=np.int64))
+
+
+def _scatter(below: NDArray[Any], size: NDArray[np.int64]) -> float:
+    """Standard error of a share from its scatter between batches: ``below`` of ``size`` requests in each."""
     used = size >= FEWEST_PER_BATCH
     if used.sum() < 2:
         return 0.0
-    below = batches[used, : k + 1].sum(axis=1) / size[used]
-    return float(np.std(below, ddof=1) / np.sqrt(used.sum()))
+    return float(np.std(below[used] / size[used], ddof=1) / np.sqrt(used.sum()))
 
 
 def sampled_mean(outcome: Outcome, metric: int) -> Sampled:

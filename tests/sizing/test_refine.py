@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,9 +15,25 @@ from hypothesis import strategies as st
 from sizing import Plan, Scenario, plan
 from sizing.cli import main
 from sizing.question import understand
-from sizing.refine import planned_by_simulation, refined
+from sizing.refine import decide, planned_by_simulation, refined
+from sizing.screen import all_configurations, evaluate, size
 from sizing.simulation.arrivals import Arrivals
-from sizing.simulation.needed import FARTHER, FARTHEST, RESOLUTION, fewest, share_of
+from sizing.simulation.needed import (
+    FARTHER,
+    FARTHEST,
+    HEAVIEST,
+    RESOLUTION,
+    Case,
+    Needed,
+    NotMet,
+    fewest,
+    limited,
+    needed,
+    relaxation,
+    run,
+    share_of,
+)
+from sizing.simulation.quantiles import sampled_share
 from sizing.simulation.run import simulate
 from tests.sizing.asking import LLAMA_8B, raw
 
@@ -32,23 +50,29 @@ def instances(answer: Plan) -> int:
     return answer.deployment.instances
 
 
-@given(true=st.integers(1, 500), guess=st.integers(1, 500), least=st.integers(1, 500))
-def test_the_search_finds_the_smallest_count_within_its_resolution(true: int, guess: int, least: int) -> None:
+@given(true=st.integers(1, 500), guess=st.integers(1, 500), most=st.none() | st.integers(1, 500))
+def test_the_search_finds_the_smallest_count_within_its_resolution(true: int, guess: int, most: int | None) -> None:
     tried: list[int] = []
 
     def met(n: int) -> bool:
         tried.append(n)
         return n >= true
 
-    found = fewest(met, least=least, guess=guess)
-    start = max(guess, least)
-    if true > FARTHEST * start + FARTHER:
+    found = fewest(met, guess=guess, most=most)
+    largest = FARTHEST * guess + FARTHER if most is None else most
+    assert len(tried) <= 3 + 2 * math.ceil(math.log2(largest + 1))
+    assert max(tried) <= largest
+    if true > largest:
         assert found is None
         return
-    smallest = max(true, least)
     assert found is not None
-    assert smallest <= found <= smallest + int(RESOLUTION * found)
-    assert len(tried) <= 2 + 2 * math.ceil(math.log2(FARTHEST * start + FARTHER))
+    assert true <= found <= true + int(RESOLUTION * found)
+
+
+def test_a_candidate_that_cannot_come_first_costs_one_look() -> None:
+    tried: list[int] = []
+    assert fewest(lambda n: bool(tried.append(n)), guess=9, most=4) is None
+    assert tried == [4]
 
 
 def test_requests_that_go_anywhere_at_random_are_poisson_at_each_instance() -> None:
@@ -56,6 +80,11 @@ def test_requests_that_go_anywhere_at_random_are_poisson_at_each_instance() -> N
     bursty = share_of(Arrivals(rate_rps=30.0, cv=3.0), 1 / 4)
     assert bursty.cv**2 == pytest.approx(3.0)
     assert share_of(Arrivals(rate_rps=30.0, cv=0.0), 1).cv == 0.0
+
+
+def test_a_queue_forgets_slower_the_fuller_it_is() -> None:
+    assert relaxation(0.81) == pytest.approx(100.0)
+    assert relaxation(0.9604) == pytest.approx(2500.0)
 
 
 def test_the_answer_is_simulated_and_meets_its_limits() -> None:
@@ -90,6 +119,76 @@ def test_a_long_simulation_of_the_plan_confirms_it() -> None:
     assert result.meets_limits
 
 
+GAMMA: dict[str, Any] = {**VARY, "peak_rps": 30, "arrivals": {"gamma": {"cv": 2}}}
+HARD: tuple[dict[str, Any], ...] = (
+    {"workload": {"peak_rps": 45}, "limits": {"ttft_ms": 900, "itl_ms": 40, "percentile": 95}},
+    {"workload": {**VARY, "peak_rps": 60}, "limits": {"ttft_ms": 800, "itl_ms": 30, "percentile": 99}},
+    {"workload": GAMMA, "limits": {"ttft_ms": 900, "itl_ms": 30, "percentile": 99}},
+    {"workload": {**GAMMA, "mode": "sequential"}, "limits": {"ttft_ms": None, "itl_ms": None, "e2e_ms": 15000}},
+    # Nothing but the stability limit keeps the load down.
+    {"workload": {**VARY, "peak_rps": 40}, "limits": {"ttft_ms": None, "itl_ms": None, "e2e_ms": 600000}},
+)
+
+
+DECIDED_WITHIN = 0.002
+"""Share of requests by which a count may miss the asked percentile: a tenth of the decisions at the very limit may."""
+
+
+def least_margin(case: Case, instances: int) -> float:
+    """Share of the requests within the limit that is kept least, beyond the asked one, in a long run."""
+    outcome, asked = run(case, instances, 300_000), case.limits.percentile / 100.0
+    return min(sampled_share(outcome, metric, limit).value - asked for metric, limit in limited(case.limits))
+
+
+@pytest.mark.parametrize("sections", HARD)
+def test_a_long_run_agrees_that_the_count_is_the_smallest_or_it_is_said_to_be_uncertain(sections: Any) -> None:
+    question = understand(scenario(deployment={**H100, "pp": [1]}, **sections))
+    decided = decide(question, evaluate(question, all_configurations(question)), seed=0)
+    assert decided.best is not None
+    case = replace(decided.search.case(decided.winner), seed=1)
+    assert least_margin(case, decided.best.instances) > -DECIDED_WITHIN
+    fewer = decided.best.perhaps - 1
+    if question.demand.peak_rps / max(fewer, 1e-9) < HEAVIEST * decided.best.stable_rps:
+        assert least_margin(case, fewer) < DECIDED_WITHIN
+    said = refined(question.scenario).confidence
+    assert ("Not certain" in said) == (decided.best.perhaps < decided.best.instances)
+
+
+def test_candidates_given_up_early_would_not_have_come_first() -> None:
+    asked = Scenario.model_validate(raw(
+        LLAMA_8B, workload={**GAMMA, "peak_rps": 20}, limits={"ttft_ms": 700, "itl_ms": 30, "percentile": 99},
+    ))  # fmt: skip
+    question = understand(asked)
+    decided = decide(question, evaluate(question, all_configurations(question)), seed=0)
+    given_up = [i for i, one in decided.search.found.items() if isinstance(one, NotMet) and one.bounded]
+    assert given_up
+    best = decided.sized.usd_per_hour[decided.ranked[0]]
+    for index in given_up:
+        found = needed(decided.search.case(index), decided.search.found[index].instances + 1)
+        if isinstance(found, Needed):
+            rows, counts = np.array([index]), np.array([found.instances])
+            assert size(question, decided.evaluated, rows, counts).usd_per_hour[0] >= best
+
+
+def test_a_count_that_the_simulation_cannot_confirm_is_a_warning() -> None:
+    asked = scenario(
+        workload={**VARY, "peak_rps": 20}, limits={"ttft_ms": 370, "itl_ms": None, "percentile": 99},
+        deployment={**H100, "pp": [1]},
+    )
+    screen, found = plan(asked), refined(asked)
+    assert found.deployment == screen.deployment
+    (warning,) = [w for w in found.warnings if w.code == "not_confirmed"]
+    assert warning.severity == "warning"
+    assert "p99 TTFT" in warning.message
+    assert "relax the limit" in warning.message
+    assert "Not confirmed" in found.confidence
+    assert warning.fix
+    relaxed = asked.model_copy(update={"limits": asked.limits.model_copy(update={"ttft_ms": warning.fix.value})})
+    assert not [w for w in refined(relaxed).warnings if w.code == "not_confirmed"]
+    severities = [w.severity for w in found.warnings]
+    assert severities == sorted(severities, key=("error", "warning", "info").index)
+
+
 def test_the_same_question_gives_the_same_bytes() -> None:
     asked = scenario(workload={"peak_rps": 12})
     assert refined(asked).model_dump_json() == refined(asked).model_dump_json()
@@ -97,8 +196,9 @@ def test_the_same_question_gives_the_same_bytes() -> None:
 
 @pytest.mark.parametrize("cv", [0.5, 1.0, 3.0])
 def test_more_load_never_needs_fewer_instances(cv: float) -> None:
+    one_gpu = {**H100, "pp": [1]}
     counts = [
-        instances(refined(scenario(workload={"peak_rps": rate, "arrivals": {"gamma": {"cv": cv}}})))
+        instances(refined(scenario(deployment=one_gpu, workload={"peak_rps": rate, "arrivals": {"gamma": {"cv": cv}}})))
         for rate in (3, 9, 14, 27, 60)
     ]
     assert counts == sorted(counts)

@@ -7,7 +7,13 @@ import pytest
 
 from sizing.candidates import Floats
 from sizing.simulation.arrivals import Arrivals, Bursts
-from sizing.simulation.request_lengths import DrawnLengths, FixedLength, LognormalLength, ObservedLengths
+from sizing.simulation.request_lengths import (
+    DrawnLengths,
+    FixedLength,
+    GroupedLength,
+    LognormalLength,
+    ObservedLengths,
+)
 
 LENGTHS = DrawnLengths(prompt=LognormalLength(p50=1000, p95=4000), output=FixedLength(tokens=200.0), cached_tokens=100)
 
@@ -65,3 +71,16 @@ def test_observed_lengths_keep_prompt_and_output_together() -> None:
     rows = np.array([[10.0, 500.0], [1.0, 2.0], [0.0, 50.0]])
     sample = ObservedLengths(rows).sample((np.random.default_rng(0),), 1000)
     assert {tuple(c) for c in sample[:3].T} == {(10.0, 1.0, 0.0), (500.0, 2.0, 50.0)}
+
+
+@pytest.mark.parametrize("arrivals", [
+    Arrivals(rate_rps=7.0), Arrivals(rate_rps=7.0, cv=2.0), Arrivals(rate_rps=7.0, bursts=Bursts(on_s=5.0, off_s=9.0)),
+])  # fmt: skip
+def test_the_size_of_the_chunks_does_not_change_the_requests(arrivals: Arrivals) -> None:
+    lengths = DrawnLengths(
+        prompt=LognormalLength(p50=900, p95=3000), output=GroupedLength(groups=(10.0, 200.0, 700.0)), groups=5
+    )
+    whole = np.hstack(list(arrivals.stream(lengths, 600.0, 3)))
+    parts = np.hstack(list(arrivals.stream(lengths, 600.0, 3, chunk=500)))
+    assert whole.shape == parts.shape
+    np.testing.assert_allclose(whole, parts, rtol=1e-12)

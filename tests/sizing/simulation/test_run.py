@@ -25,7 +25,7 @@ from sizing.simulation.fleet import Fleet, Replica
 from sizing.simulation.layout import BINS, E2E
 from sizing.simulation.planned import lengths_of
 from sizing.simulation.pool import Measurement
-from sizing.simulation.quantiles import quantile, sampled_quantile
+from sizing.simulation.quantiles import quantile, sampled_quantile, sampled_share
 from sizing.simulation.recording import bin_of
 from sizing.simulation.request_lengths import DrawnLengths, FixedLength
 from sizing.simulation.result import Distribution, SampledMs, Series, Share, SimulationResult
@@ -156,7 +156,7 @@ def test_memory_does_not_grow_with_the_number_of_requests() -> None:
 
 @given(st.lists(st.floats(1e-4, 1e4), min_size=30, max_size=300), st.floats(0.02, 0.98))
 def test_histogram_quantiles_are_within_their_bins(values: list[float], share: float) -> None:
-    counts = np.bincount([bin_of(v) for v in values], minlength=BINS)
+    counts = np.bincount([bin_of.py_func(v) for v in values], minlength=BINS)
     exact = np.quantile(values, share, method="inverted_cdf")
     assert quantile(counts, share) == pytest.approx(exact, rel=0.0051)
 
@@ -164,15 +164,30 @@ def test_histogram_quantiles_are_within_their_bins(values: list[float], share: f
 def test_monte_carlo_intervals_cover_the_truth() -> None:
     # M/M/1 at a load of 0.7, whose sojourn time is exponential.
     replica = Replica(grid=grid(1, row_s=1e-3), max_sequences=1, token_budget=1e9)
-    fleet, found = Fleet(replicas=(replica,)), []
+    fleet, found, shares = Fleet(replicas=(replica,)), [], []
+    exact = -0.1 / 0.3 * math.log(0.1)
     for seed in range(40):
         gaps = np.random.default_rng(seed).exponential(1 / 7.0, 6_000)
         chunk = columns(np.cumsum(gaps), np.random.default_rng(1000 + seed).exponential(100.0, 6_000), 1.0)
         measurement = Measurement(expected=6_000, horizon_s=float(chunk[0, -1]), warm_up=500)
-        found.append(sampled_quantile(drive(fleet, [chunk], measurement), E2E, 90.0))
-    exact = -0.1 / 0.3 * math.log(0.1)
-    covered = sum(f.low <= exact <= f.high for f in found)
-    assert covered >= 33  # 95 % of 40 are 38; batches of 230 requests are still a little alike
+        outcome = drive(fleet, [chunk], measurement)
+        found.append(sampled_quantile(outcome, E2E, 90.0))
+        shares.append(sampled_share(outcome, E2E, exact))
+    assert sum(f.low <= exact <= f.high for f in found) >= 33  # 95 % of 40 are 38; batches are still a little alike
+    assert sum(f.low <= 0.9 <= f.high for f in shares) >= 33
+    for quantile_at, share_at in zip(found, shares, strict=True):  # the same statement from both sides
+        assert (quantile_at.value <= exact) == (share_at.value >= 0.9)
+
+
+def test_a_share_is_never_quite_certain() -> None:
+    replica = Replica(grid=grid(1, row_s=1e-3), max_sequences=1, token_budget=1e9)
+    chunk = columns(np.arange(500.0), np.full(500, 1.0), 1.0)
+    outcome = drive(Fleet(replicas=(replica,)), [chunk], Measurement(expected=500, horizon_s=500.0))
+    assert outcome.finished == 500
+    for limit, value in ((1e3, 1.0), (1e-4, 0.0)):
+        within = sampled_share(outcome, E2E, limit)
+        assert within.value == value
+        assert 0.0 < within.high - within.low < 0.02
 
 
 def test_every_public_field_has_its_metadata() -> None:
