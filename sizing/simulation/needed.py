@@ -295,8 +295,9 @@ def sharpened(found: Needed) -> Needed:
 
 
 def fewest(met: Callable[[int], bool], *, guess: int, most: int | None = None, least: int = 1) -> int | None:
-    """The smallest count from ``least`` on for which ``met`` holds: the largest first, growing steps from ``guess``, then
-    bisection.
+    """The smallest count from ``least`` on for which ``met`` holds.
+
+    The largest first, growing steps from ``guess``, then bisection.
 
     ``met`` must hold for every larger count once it holds. None when it does not hold up to ``most``; when that is not
     given, up to 4 x guess + 4, and the largest count is tried after the guess.
