@@ -43,10 +43,10 @@ bench:
 	@$(ENSURE_VENV) requirements.txt
 	@$(IN_VENV) bench $(BENCH)
 
-# Fit the roofline and its intervals to the evidence library again; rewrites sizing/data and docs/ACCURACY.md.
+# Fit the roofline, the trust in kernel tables and the intervals to the evidence library again; rewrites sizing/data and docs/ACCURACY.md.
 calibrate:
 	@$(ENSURE_VENV) requirements.txt
-	@$(IN_VENV) bench.fit_efficiency
+	@$(IN_VENV) bench.calibration
 
 # docs/METHODOLOGY.md from the engine.
 docs:
