@@ -11,9 +11,11 @@ import pandas as pd
 
 from bench.conformal import INTERVAL_METRICS, LEVELS, inside, width
 from bench.fit_efficiency import FITTED_ON
+from bench.fit_targets import Targets
 from bench.reasons import reason, rows_of
 from sizing.catalog.files import DATA_DIR
 from sizing.evidence import evidence_frame
+from sizing.steps.mixture import Mixture
 
 PARAMETER_FILES = ("evidence.csv.gz", "efficiency.yaml", "mixture.yaml", "intervals.yaml")
 """What the figures were worked out from and for: changing one without the others makes a test fail."""
@@ -21,6 +23,12 @@ PARAMETER_FILES = ("evidence.csv.gz", "efficiency.yaml", "mixture.yaml", "interv
 SLICES = ("engine", "gpu", "kind", "source")
 SLICE_SCHEMES = ("model", "gpu")
 WORST = 20
+SPOT_GPU, SPOT_ROWS = "h200_sxm", 25
+FEWEST = 10
+"""Rows below which a share inside says nothing."""
+
+SHOWN = (("fixed_concurrency", "itl"), ("offline_max_throughput", "throughput"), ("static_batch", "e2e"))
+"""What is shown by slice: the metric that step times decide, by mode; closed-loop E2E and rate follow ITL."""
 
 TARGETS: tuple[tuple[str, str, str, str, float, float | None], ...] = (
     ("Closed-loop ITL", "fixed_concurrency", "itl", "good", 10.0, 35.0),
@@ -77,7 +85,7 @@ def slice_records(errors: pd.DataFrame, checked: pd.DataFrame, widening: Mapping
     for scheme in SLICE_SCHEMES:
         for by in SLICES:
             for (mode, metric, value), part in errors[errors["scheme"] == scheme].groupby(["mode", "metric", by]):
-                if metric not in INTERVAL_METRICS:
+                if (mode, metric) not in SHOWN:
                     continue
                 same = hit[(hit["scheme"] == scheme) & (hit["mode"] == mode) & (hit["metric"] == metric)]
                 share = same.loc[same[by] == value, "inside"].mean()
@@ -93,6 +101,8 @@ def coverage_records(checked: pd.DataFrame, widening: Mapping[tuple[str, str], f
     )
     out = []
     for (mode, metric, scheme), part in rows.groupby(["mode", "metric", "scheme"]):
+        if len(part) < FEWEST:
+            continue
         out.append(
             {
                 "mode": mode,
@@ -124,7 +134,11 @@ def worst_records(errors: pd.DataFrame) -> Records:
     some = ranked.groupby(["source", "model", "gpu", "engine", "precision"]).head(2).head(WORST)
     names = ("source", "model", "gpu", "engine", "precision", "mode", "metric")
     return [
-        {**{n: row.label[n] for n in names}, "predicted_over_measured": round(float(np.exp(row.error)), 2), "reason": reason(row)}
+        {
+            **{n: row.label[n] for n in names},
+            "predicted_over_measured": round(float(np.exp(row.error)), 2),
+            "reason": reason(row),
+        }
         for row in rows_of(some, left, evidence_frame())
     ]
 
@@ -143,12 +157,28 @@ def target_records(errors: Records, obstacles: Mapping[str, str]) -> Records:
     return out
 
 
+def spot_check(tables: Sequence[Targets], source: Mixture) -> dict[str, Any]:
+    """Some closed-loop rows of one GPU type as the committed parameters answer them, kernel tables included."""
+    mode, metric = SHOWN[0]
+    table = next(t for t in tables if t.mode == mode)
+    error = table.predicted_by(source)[metric] - table.observed[metric]
+    here = np.flatnonzero((table.labels["gpu"] == SPOT_GPU) & np.isfinite(error))
+    chosen = here[:: max(len(here) // SPOT_ROWS, 1)]
+    return {
+        "mode": mode,
+        "metric": metric,
+        "rows": table.labels["row"].iloc[chosen].tolist(),
+        "predicted_over_measured": [round(float(v), 4) for v in np.exp(error[chosen])],
+    }
+
+
 def figures(
     errors: pd.DataFrame,
     checked: pd.DataFrame,
     widening: Mapping[tuple[str, str], float],
     curve: Sequence[Mapping[str, object]],
     rows: int,
+    spot: Mapping[str, Any],
     obstacles: Mapping[str, str],
 ) -> dict[str, Any]:
     """Everything, by title; the parameter files must have been written."""
@@ -164,4 +194,5 @@ def figures(
         "reliability": reliability_records(checked, widening),
         "learning_curve": list(curve),
         "worst": worst_records(errors),
+        "spot_check": dict(spot),
     }

@@ -1,4 +1,4 @@
-"""The hand-written part of the accuracy report: its text (``accuracy_notes.md``), and the obstacles to what was asked."""
+"""The hand-written part of the accuracy report: its text (``accuracy_notes.md``), and obstacles to what was asked."""
 
 from __future__ import annotations
 

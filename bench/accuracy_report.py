@@ -34,8 +34,8 @@ def intervals_yaml(tables: Sequence[Targets], found: Calibration) -> str:
         "platforms": {f"{p.configuration.engine.runs_as} on {p.configuration.gpu.family}" for p in points},
     }
     lines = [
-        "# Quantiles of log(measured / predicted) / scale of held-out errors by stratum, for 80 % and 95 % intervals, and",
-        "# the scale's difficulties. Written by `make calibrate` (bench/conformal.py); read by sizing/uncertainty.py.",
+        "# Quantiles of log(measured / predicted) / scale of held-out errors by stratum, for 80 % and 95 % intervals,",
+        "# and the scale's difficulties. Written by `make calibrate` (bench/conformal.py), see sizing/uncertainty.py.",
         "measured:",
         *(f"  {name}: [{', '.join(_quoted(v) for v in sorted(values))}]" for name, values in seen.items()),
         "ranges:",
@@ -80,26 +80,27 @@ def markdown(figures: Mapping[str, Any]) -> str:
         _section("Asked and reached", "Median / 90th percentile of the absolute percentage error.", figures["targets"]),
         _section(
             "Errors by protocol",
-            "Median / 90th percentile of the absolute percentage error / median bias, in per cent; in brackets the median "
-            "of the roofline alone.",
+            "Median / 90th percentile of the absolute percentage error / median bias, in per cent; in brackets the "
+            "median of the roofline alone.",
             _protocols(figures["errors"]),
         ),
         _section("Errors and coverage by slice", "One model left out, all qualities.", _slices(figures["slices"])),
         _section(
             "Intervals",
-            "Share of measurements inside, and median full width. Every group is judged by quantiles it had no part in.",
+            "Share of measurements inside, and median full width. Every group is judged by quantiles it had no part "
+            "in.",
             figures["coverage"],
         ),
-        _section("Reliability", "Nominal and actual coverage, all schemes and protocols alike.", figures["reliability"]),
+        _section("Reliability", "Nominal and actual coverage, all schemes and protocols.", figures["reliability"]),
         _section(
             "Learning curve",
-            "Median error on models outside the fit against the number of models in it, four random choices each.",
+            "Median error on models outside the fit against the number of models in it, a few random choices each.",
             figures["learning_curve"],
         ),
         _section(
             "Worst rows",
-            "Largest errors with the model left out, at most two of a source and configuration. Reasons are found by rule "
-            "(`bench/reasons.py`).",
+            "Largest errors with the model left out, at most two of a source and configuration. Reasons are found by "
+            "rule (`bench/reasons.py`).",
             figures["worst"],
         ),
         after,

@@ -1,15 +1,15 @@
 """``make calibrate``: from the published measurements to everything that is fitted, and how good it is.
 
 Writes ``sizing/data/efficiency.yaml`` (the roofline), ``mixture.yaml`` (trust in kernel tables), ``intervals.yaml``
-(conformal intervals), ``accuracy.json`` (figures) and ``docs/ACCURACY.md`` (the report). Deterministic; needs the kernel
-tables (``aiconfigurator-core``).
+(conformal intervals), ``accuracy.json`` (figures) and ``docs/ACCURACY.md`` (the report). Deterministic; needs the
+kernel tables (``aiconfigurator-core``).
 """
 
 from __future__ import annotations
 
 import sys
 
-from bench.accuracy_figures import figures
+from bench.accuracy_figures import SHOWN, figures, spot_check
 from bench.accuracy_notes import OBSTACLES
 from bench.accuracy_report import REPORT, intervals_yaml, markdown, one_line_each
 from bench.conformal import calibration, checked, widenings
@@ -19,9 +19,11 @@ from bench.fit_mixture import kernel_times, mixture_yaml, unseen_steps
 from bench.fit_targets import targets
 from bench.held_out import held_out_errors
 from bench.learning_curve import learning_curve
-from sizing.catalog.files import DATA_DIR
-from sizing.steps.efficiency import efficiencies
+from sizing.catalog.files import DATA_DIR, read_yaml
+from sizing.steps.efficiency import efficiencies, from_mapping
 from sizing.steps.kernel import KernelTables
+from sizing.steps.mixture import Mixture, trusts
+from sizing.steps.roofline import Roofline
 
 
 def calibrate(say: Progress = print) -> None:
@@ -47,7 +49,10 @@ def calibrate(say: Progress = print) -> None:
         ("intervals.yaml", intervals_yaml(tables, calibration(errors, widening))),
     ):
         (DATA_DIR / name).write_text(text, encoding="utf-8")
-    all_figures = figures(errors, found, widening, curve, rows, OBSTACLES)
+    trusts.cache_clear()  # what was just written
+    shipped = Mixture(Roofline(from_mapping(read_yaml("efficiency.yaml"))), trusts())
+    seen = [t for t in tables if t.mode == SHOWN[0][0]]
+    all_figures = figures(errors, found, widening, curve, rows, spot_check(seen, shipped), OBSTACLES)
     (DATA_DIR / "accuracy.json").write_text(one_line_each(all_figures), encoding="utf-8")
     REPORT.write_text(markdown(all_figures), encoding="utf-8")
 

@@ -67,7 +67,7 @@ def difficulties(rows: pd.DataFrame) -> dict[str, dict[str, float]]:
 
 
 def with_scores(rows: pd.DataFrame, hard: Mapping[str, Mapping[str, float]]) -> pd.DataFrame:
-    """With ``score`` = log(measured / predicted) / scale, ``scale`` and stratum keys ``key0`` (narrowest) to ``key2``."""
+    """With ``score`` = log(measured / predicted) / scale, ``scale`` and keys ``key0`` (narrowest) to ``key2``."""
     terms = [rows[name] * rows["metric"].map({m: c[name] for m, c in hard.items()}) for name in DIFFICULTIES]
     scale = np.exp(np.sum(terms, axis=0))
     names = rows[["metric", "mode", "basis"]]
@@ -95,7 +95,7 @@ def answered(rows: pd.DataFrame) -> pd.DataFrame:
 
 @dataclass(frozen=True, kw_only=True)
 class Calibration:
-    """What ships: difficulties by metric, and (measurements, widened quantiles at the ends of the levels) by stratum."""
+    """What ships: difficulties by metric, and (measurements, widened quantiles at the ends of levels) by stratum."""
 
     hard: Mapping[str, Mapping[str, float]]
     strata: Mapping[str, tuple[int, Floats]]
@@ -107,8 +107,8 @@ def tails(levels: Sequence[int]) -> list[float]:
 
 
 def checked(errors: pd.DataFrame, levels: Sequence[int] = LEVELS) -> pd.DataFrame:
-    """Every held-out answer with the ends (log measured / predicted) of its intervals, from quantiles of the groups
-    that are not its own: columns ``low_80``, ``high_80``, ... before widening."""
+    """Every held-out answer with the ends (log measured / predicted) of its intervals before widening, from quantiles
+    of the groups that are not its own: columns ``low_80``, ``high_80``, ..."""
     rows = scored(errors)
     rows = with_scores(rows, difficulties(rows))
     parts = []
@@ -125,7 +125,7 @@ def _ends(part: pd.DataFrame, strata: Mapping[str, tuple[int, Floats]], levels: 
     quantiles = np.array([strata[next(k for k in row if k in strata)][1] for row in keys])
     scaled = quantiles * part["scale"].to_numpy()[:, None]
     low, high = np.minimum(scaled[:, : len(levels)], 0.0), np.maximum(scaled[:, len(levels) :], 0.0)
-    ends = {f"low_{v}": low[:, i] for i, v in enumerate(levels)} | {f"high_{v}": high[:, i] for i, v in enumerate(levels)}
+    ends = {f"{name}_{v}": end[:, i] for name, end in (("low", low), ("high", high)) for i, v in enumerate(levels)}
     return part.assign(**ends)
 
 
@@ -137,13 +137,13 @@ def inside(rows: pd.DataFrame, level: int, widening: Mapping[tuple[str, str], fl
     """Whether each measurement lies in its interval."""
     wide = _factors(rows, widening)
     off = -rows["error"]
-    return (off >= rows[f"low_{level}"] * wide) & (off <= rows[f"high_{level}"] * wide)
+    return pd.Series((off >= rows[f"low_{level}"] * wide) & (off <= rows[f"high_{level}"] * wide))
 
 
 def width(rows: pd.DataFrame, level: int, widening: Mapping[tuple[str, str], float]) -> pd.Series:
     """Full width of each interval relative to the prediction."""
     wide = _factors(rows, widening)
-    return np.exp(rows[f"high_{level}"] * wide) - np.exp(rows[f"low_{level}"] * wide)
+    return pd.Series(np.exp(rows[f"high_{level}"] * wide) - np.exp(rows[f"low_{level}"] * wide))
 
 
 def widenings(rows: pd.DataFrame) -> dict[tuple[str, str], float]:

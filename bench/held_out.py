@@ -39,7 +39,7 @@ def held_out_errors(
         parts.append(_long(tables, steps, trust, refit.scheme, refit.held, refit.kept))
     errors = pd.concat(parts, ignore_index=True)
     errors["id"] = errors["mode"] + " " + errors["row"].astype(str)
-    modes = frozenset(mode for mode, part in errors.groupby("mode") if _helps(part))
+    modes = frozenset(str(mode) for mode, part in errors.groupby("mode") if _helps(part))
     unused = ~errors["mode"].isin(modes)
     errors.loc[unused, "error"] = errors.loc[unused, "alone"]
     errors.loc[unused, ["weight", "apart"]] = 0.0
@@ -116,4 +116,4 @@ def _news(labels: pd.DataFrame, known: Mapping[str, set[str]]) -> dict[str, Floa
         "family": labels["family"],
         "platform": labels["engine"] + " on " + labels["family"],
     }
-    return {f"new_{name}": (~values.isin(known[name])).to_numpy(dtype=np.float64) for name, values in of.items()}
+    return {f"new_{name}": np.asarray(~values.isin(known[name]), dtype=np.float64) for name, values in of.items()}

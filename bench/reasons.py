@@ -1,4 +1,4 @@
-"""Why a prediction is far from a measurement: found by rule from the row, its neighbours and its group, never by hand."""
+"""Why a prediction is far from a measurement: by rule from the row, its neighbours and its group, never by hand."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ CONCERNED = 0.5
 NEIGHBOURS_APART = 0.4
 """Difference of log errors between adjacent loads of one curve beyond which the source contradicts itself."""
 
+JUMP = f"a factor of {np.exp(NEIGHBOURS_APART):.1f}"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
@@ -28,7 +30,7 @@ class Row:
     @property
     def slower(self) -> bool:
         """Whether it was measured slower than predicted."""
-        return (self.error < 0) == (self.label["metric"] != "throughput")
+        return bool((self.error < 0) == (self.label["metric"] != "throughput"))
 
     def noted(self, *words: str) -> bool:
         """Whether the library's remark on the row holds one of the words."""
@@ -42,7 +44,7 @@ class Row:
 def _other_load(row: Row) -> bool:
     """By Little's law the requests in flight are rate x E2E; far fewer than stated were running."""
     tokens, itl, first = (row.value(n) for n in ("output_tokens_per_s", "itl_ms_mean", "ttft_ms_mean"))
-    running = tokens * itl * 1e-3
+    running = float(tokens * itl * 1e-3)
     if np.isfinite(running):
         return running < 0.5 * row.value("concurrency_or_batch")
     answer = itl * (row.value("osl") - 1.0)
@@ -73,7 +75,7 @@ RULES: tuple[tuple[Callable[[Row], bool], str], ...] = (
         lambda r: r.value("software_year") < 2025.3 and r.label["architecture"].startswith("671B") and r.slower,
         "software of the first months of DeepSeek support",
     ),
-    (_self_contradiction, f"the curve contradicts itself: an adjacent load is off by a factor of {np.exp(NEIGHBOURS_APART):.1f} less or more"),
+    (_self_contradiction, f"the curve contradicts itself: the error of an adjacent load differs by {JUMP} or more"),
     (
         lambda r: r.value("software_year") < 2025.0 and r.label["family"].startswith("cdna"),
         "ROCm software of 2024 and before, whose tuning differs from run to run",

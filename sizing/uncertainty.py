@@ -1,9 +1,9 @@
 """How far reality may lie from a prediction: factors from cross-validated errors, by stratum and difficulty.
 
-Normalised split-conformal intervals (Vovk et al. 2005; Lei et al. 2018): every published measurement was predicted by fits
-that had not seen its model, its GPU, its configuration or its source. The errors are divided by a scale, how hard the
-case was, and their quantiles in a stratum are the ends of its interval. Strata are metric, protocol and whether kernel
-tables took part; finer ones (engine, GPU family, kind of model) held less often on groups they had not seen.
+Normalised split-conformal intervals (Vovk et al. 2005; Lei et al. 2018): every published measurement was predicted by
+fits that had not seen its model, its GPU, its configuration or its source. The errors are divided by a scale, how hard
+the case was, and their quantiles in a stratum are the ends of its interval. Strata are metric, protocol and whether
+kernel tables took part; finer ones (engine, GPU family, kind of model) held less often on groups they had not seen.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ DIFFICULTIES: Mapping[str, str] = MappingProxyType(
         "beyond": "load or lengths outside those measured",
     }
 )
-"""What makes a prediction harder, by name of its weight in ``intervals.yaml``: each 0 or 1, but ``apart``, the log ratio
-of decode steps, and ``beyond``, the doublings between the case and the measured range."""
+"""What makes a prediction harder, by name of its weight in ``intervals.yaml``: each 0 or 1, but ``apart``, the log
+ratio of decode steps, and ``beyond``, the doublings between the case and the measured range."""
 
 SAID_FROM = 1.05
 """Widening from which its reason is told."""
@@ -134,7 +134,11 @@ def beyond(mode: str, load: Load) -> float:
 def ranges() -> Mapping[str, tuple[Floats, Floats]]:
     """Lowest and highest concurrency, input and output tokens measured, by mode."""
     rows = read_yaml("intervals.yaml")["ranges"]
-    return {mode: (np.array([r[n][0] for n in LOAD_NAMES]), np.array([r[n][1] for n in LOAD_NAMES])) for mode, r in rows.items()}
+
+    def end(row: Mapping[str, tuple[float, float]], which: int) -> Floats:
+        return np.array([row[name][which] for name in LOAD_NAMES], dtype=np.float64)
+
+    return MappingProxyType({mode: (end(row, 0), end(row, 1)) for mode, row in rows.items()})
 
 
 def architecture(model: Model) -> str:
@@ -178,7 +182,8 @@ def difficulties(case: Case) -> Mapping[str, float]:
         "new_family": case.family not in measured("families"),
         "new_platform": f"{case.engine} on {case.family}" not in measured("platforms"),
     }
-    return MappingProxyType({**{name: float(is_new) for name, is_new in new.items()}, "apart": case.apart, "beyond": case.beyond})
+    news = {name: float(is_new) for name, is_new in new.items()}
+    return MappingProxyType({**news, "apart": case.apart, "beyond": case.beyond})
 
 
 @cache

@@ -58,10 +58,10 @@ class KernelTables:
                 continue
             engine.reason = ""
             decode[i], prefill[i], work[i] = times
-        source = self._source(model, candidates)
+        source = self.source(model, candidates)
         return StepTimes(decode_s=decode, prefill_s=prefill, prefill_work_s=work, source=source)
 
-    def _source(self, model: Model, candidates: Candidates) -> str:
+    def source(self, model: Model, candidates: Candidates) -> str:
         """Name and release of the tables, and whether another architecture stands in for the model's own."""
         name = kernel_name()
         if not available():

@@ -118,8 +118,8 @@ def aged(kernel: StepTimes, then: StepTimes, now: StepTimes) -> StepTimes:
 
 
 def said(kernel: str, base: str, weight: float) -> str:
-    """The source of one candidate's times in words."""
-    return f"{kernel}, weight {weight:.2f}, and {base}" if weight > 0 else base
+    """The source of one candidate's times in words, with the weight of each."""
+    return f"kernel+roofline: {weight:.0%} {kernel}, {1.0 - weight:.0%} {base}"
 
 
 @dataclass(frozen=True)
