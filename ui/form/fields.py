@@ -166,7 +166,7 @@ _ASSUMPTIONS = (
             "(N+k).", "deployment.spare_instances"),
     _choice("obj", "Rank by", "What the best deployment is.", "deployment.objective"),
     _choice("steps", "Step times from", "Roofline: our formula for every GPU. Kernel tables: NVIDIA's measured "
-            "kernels, where there are any.", "deployment.step_times"),
+            "kernels together with the roofline, where there are any.", "deployment.step_times"),
     _switch("meas", "Use a measured record", "A benchmark of one system replaces the prediction."),
     _choice("m_sys", "Measured system", "System the benchmark ran on.", "measured.system"),
     _number("m_rps", "Measured requests/s", "per system", "2.4", "Requests per second of one system within the "
