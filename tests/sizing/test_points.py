@@ -225,6 +225,6 @@ def test_any_source_can_be_asked_and_groups_answer_as_rows_do():
     frame = pd.DataFrame(
         [*rows, row(model="openai/gpt-oss-120b", weight_precision="mxfp4", ep=4, tp=4, gpus=4), row(gpus=4, tp=2, pp=2)]
     )
-    whole, grouped = predict_points(frame), predict_points(frame, OneQuestionAtATime())
+    whole, grouped = (predict_points(frame, source) for source in (roofline(), OneQuestionAtATime()))
     numbers = list(COLUMNS[:-2])
     np.testing.assert_allclose(whole[numbers].to_numpy(float), grouped[numbers].to_numpy(float), rtol=1e-9)
