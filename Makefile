@@ -51,10 +51,11 @@ chain:
 	@PYTHON="$(abspath $(VENV))/bin/python" bench/chain/install.sh .chain
 	@$(IN_VENV) bench.chain .chain
 
-# Fit the roofline and its intervals to the evidence library again; rewrites sizing/data and docs/ACCURACY.md.
+# Fit the roofline, the trust in kernel tables and the intervals to the evidence library again; rewrites sizing/data and
+# docs/ACCURACY.md.
 calibrate:
 	@$(ENSURE_VENV) requirements.txt
-	@$(IN_VENV) bench.fit_efficiency
+	@$(IN_VENV) bench.calibration
 
 # docs/METHODOLOGY.md from the engine.
 docs:

@@ -1,12 +1,8 @@
-"""``make calibrate``: fit the roofline's efficiencies to published measurements, and write what ships with the product.
-
-Writes ``sizing/data/efficiency.yaml`` (parameters), ``sizing/data/intervals.yaml`` (conformal intervals),
-``sizing/data/accuracy.json`` (cross-validated errors) and ``docs/ACCURACY.md`` (the report). Deterministic.
+"""The roofline's efficiencies, fitted to published measurements.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -14,10 +10,9 @@ import numpy as np
 from scipy.optimize import least_squares
 
 from bench.fit_parameters import Parameters, parameters, record_fields
-from bench.fit_targets import FIRST_TOKEN, FITTED, Targets, targets
+from bench.fit_targets import FIRST_TOKEN, FITTED, Targets
 from sizing.candidates import Floats
-from sizing.catalog.files import DATA_DIR
-from sizing.steps.efficiency import Efficiencies, efficiencies
+from sizing.steps.efficiency import Efficiencies
 
 SCATTER = 0.30
 """Scale of an error in the objective: model error and noise together; chosen by leave-one-model-out score."""
@@ -113,13 +108,13 @@ def _solve(
             error = errors[table.mode, metric]
             used = np.isfinite(error) & masks[table.mode]
             parts.append(error[used] * weight[used] / SCATTER)
-        return np.concatenate([_robust(np.concatenate(parts)), part])
+        return np.concatenate([robust(np.concatenate(parts)), part])
 
     found = least_squares(objective, start.vector[free], max_nfev=evaluations, xtol=1e-4, ftol=1e-4)
     return Fit(start.parameters, whole(found.x))
 
 
-def _robust(error: Floats) -> Floats:
+def robust(error: Floats) -> Floats:
     """Residuals whose squares are the soft-L1 loss 2 (sqrt(1 + e^2) - 1): outliers count linearly."""
     return np.asarray(np.sign(error) * np.sqrt(2.0 * (np.sqrt(1.0 + error**2) - 1.0)))
 
@@ -153,21 +148,3 @@ def fit_all(tables: Sequence[Targets]) -> Fit:
     """The fit on everything, from the priors' centres."""
     names = layout(tables)
     return solve(tables, Fit(names, np.zeros(len(names.slots))))
-
-
-def main(say: Progress = print) -> int:
-    """Fit, cross-validate, write. Exit code 0."""
-    from bench.accuracy_report import write_report
-    from bench.crossvalidate import crossvalidate
-
-    tables = targets(efficiencies())
-    fit = fit_all(tables)
-    rows = sum(len(t.points) for t in tables)
-    (DATA_DIR / "efficiency.yaml").write_text(efficiency_yaml(fit.efficiencies, rows), encoding="utf-8")
-    say(f"fitted {len(fit.vector)} parameters on {rows:,} rows")
-    write_report(tables, crossvalidate(tables, fit, say), rows)
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

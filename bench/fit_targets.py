@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sizing.candidates import Floats
 from sizing.evidence import evidence_frame
-from sizing.point_answers import expected
+from sizing.point_answers import AnySource, expected
 from sizing.point_rows import MODES, Point, points_of
 from sizing.point_table import PointTable, point_table
 from sizing.points import best_layouts
@@ -72,8 +72,12 @@ class Targets:
         )
 
     def predicted(self, fit: Efficiencies) -> dict[str, Floats]:
-        """Logarithms of the predicted metrics under a fit."""
-        found = expected(self.points, Roofline(fit))
+        """Logarithms of the predicted metrics under a fit of the roofline."""
+        return self.predicted_by(Roofline(fit))
+
+    def predicted_by(self, source: AnySource) -> dict[str, Floats]:
+        """Logarithms of the metrics predicted from the step times of a source."""
+        found = expected(self.points, source)
         with np.errstate(invalid="ignore", divide="ignore"):
             tokens = found.rps * self.points.output * self.points.instances
             logs = {

@@ -86,7 +86,7 @@ def _check(benchmark_json: str, model: Model, custom: tuple[Gpu, ...]) -> Check:
 
 def _of_mode(part: Prepared, benchmark: Benchmark, fitted: Anchored) -> list[Compared]:
     before, after = (_values(part, times) for times in (part.times, fitted.scaled(part.times)))
-    factors, loads = point_intervals(part.points), part.in_flight()
+    factors, loads = point_intervals(part.points, np.full(len(part.points), np.nan)), part.in_flight()
     out = []
     for place, index in enumerate(part.index):
         point = benchmark.points[int(index)]

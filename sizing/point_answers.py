@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from sizing.candidates import Floats
 from sizing.load import SteadyState, Variability, concurrency_grid, steady_state
-from sizing.point_table import PointTable, alike, select, step_times, traffic_of
+from sizing.point_table import PointSource, PointTable, alike, select, step_times, traffic_of
 from sizing.protocols import (
     Expected,
     FirstToken,
@@ -18,8 +18,7 @@ from sizing.protocols import (
     queue_growth_s,
     static_batch,
 )
-from sizing.steps.efficiency import efficiencies
-from sizing.steps.roofline import Roofline
+from sizing.steps.efficiency import Efficiencies, efficiencies
 from sizing.steps.times import StepSource, StepTimes
 
 BENCHMARK_SPREAD = Variability(arrivals=1.0, prompt=0.5, output=0.5)
@@ -39,8 +38,11 @@ PREDICTION_SLACK = 1.5
 
 NO_SLOT_LIMIT = 1e9
 
+AnySource = StepSource | PointSource
+"""Anything that gives step times of a table of points."""
 
-def expected(points: PointTable, source: StepSource) -> Expected:
+
+def expected(points: PointTable, source: AnySource) -> Expected:
     """What every row measures, per instance, columns (C, 1)."""
     modes = np.array([p.mode for p in points.points])
     out = {f.name: np.full((len(points), 1), np.nan) for f in fields(Expected)}
@@ -52,7 +54,7 @@ def expected(points: PointTable, source: StepSource) -> Expected:
     return Expected(**out)
 
 
-def _of_mode(mode: str, points: PointTable, source: StepSource) -> Expected:
+def _of_mode(mode: str, points: PointTable, source: AnySource) -> Expected:
     if mode == "static_batch":
         running = np.minimum(points.concurrency, points.fits)
         return static_batch(step_times(points, running, source), points.lengths, points.concurrency, points.fits)
@@ -66,9 +68,9 @@ def _of_mode(mode: str, points: PointTable, source: StepSource) -> Expected:
     return _fixed_rate(points, fits, source)
 
 
-def first_token(points: PointTable, source: StepSource) -> FirstToken:
-    """The fitted delays of the first token by engine; sources other than the roofline share them."""
-    fit = source.fit if isinstance(source, Roofline) else efficiencies()
+def first_token(points: PointTable, source: AnySource) -> FirstToken:
+    """The fitted delays of the first token by engine; sources without a fit share the committed one."""
+    fit: Efficiencies = getattr(source, "fit", None) or efficiencies()
     request = np.array([fit.overhead(e).request_s for e in points.facts.engines])[points.facts.engine][:, None]
     common = fit.common
     return FirstToken(
@@ -80,7 +82,7 @@ def first_token(points: PointTable, source: StepSource) -> FirstToken:
     )
 
 
-def _fixed_rate(points: PointTable, fits: Floats, source: StepSource) -> Expected:
+def _fixed_rate(points: PointTable, fits: Floats, source: AnySource) -> Expected:
     """Open loop: the steady state at the asked rate; medians of TTFT, means of ITL and E2E, and 99th percentiles.
 
     A published run is valid, so no request waits for a sequence slot. A rate above the capacity by more than

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,8 @@ from sizing.candidates import Candidates, Floats, table
 from sizing.memory import memory_fit
 from sizing.point_rows import Point
 from sizing.protocols import Lengths
+from sizing.steps.efficiency import REFERENCE_YEAR
+from sizing.steps.mixture import Mixed, Mixture, aged, mixed
 from sizing.steps.rates import Hardware, hardware, rates
 from sizing.steps.roofline import Roofline, decode_step_s, pipeline_loss, prefill_s, prefill_work_s, prompt_step_s
 from sizing.steps.shape import Shape, shapes_of
@@ -134,11 +137,40 @@ def select(whole: PointTable, index: NDArray[np.intp]) -> PointTable:
     )
 
 
-def step_times(points: PointTable, concurrency: Floats, source: StepSource) -> StepTimes:
+@runtime_checkable
+class PointSource(Protocol):
+    """A source that knows the step times of whole tables of points."""
+
+    def point_times(self, points: PointTable, concurrency: Floats) -> StepTimes:
+        """Step times of every point at its concurrencies (C, K)."""
+        ...
+
+
+def step_times(points: PointTable, concurrency: Floats, source: StepSource | PointSource) -> StepTimes:
     """Step times of every point at its concurrencies (C, K): the roofline in one go, other sources by group."""
+    if isinstance(source, PointSource):
+        return source.point_times(points, concurrency)
     if isinstance(source, Roofline):
         return roofline_times(points, concurrency, source)
-    return _times_by_group(points, concurrency, source)
+    if isinstance(source, Mixture):
+        return mixed_times(points, concurrency, source).times
+    return times_by_group(points, concurrency, source)
+
+
+def mixed_times(points: PointTable, concurrency: Floats, source: Mixture) -> Mixed:
+    """Kernel tables, aged to the software of each point, and the roofline, with the weight of the tables."""
+    base = roofline_times(points, concurrency, source.base)
+    asked = np.flatnonzero([p.mode in source.trust.modes for p in points.points])
+    kernel = base.scaled(*np.full((2, len(points)), np.nan))
+    if len(asked):
+        kernel = kernel.replaced(asked, times_by_group(select(points, asked), concurrency[asked], source.kernel))
+    return mixed(base, aged(kernel, base, todays_times(points, concurrency, source.base)), source.trust)
+
+
+def todays_times(points: PointTable, concurrency: Floats, source: Roofline) -> StepTimes:
+    """The roofline as if every point ran today's software."""
+    today = replace(points, software_year=np.full_like(points.software_year, REFERENCE_YEAR))
+    return roofline_times(today, concurrency, source)
 
 
 def roofline_times(points: PointTable, concurrency: Floats, source: Roofline) -> StepTimes:
@@ -155,7 +187,7 @@ def roofline_times(points: PointTable, concurrency: Floats, source: Roofline) ->
     )
 
 
-def _times_by_group(points: PointTable, concurrency: Floats, source: StepSource) -> StepTimes:
+def times_by_group(points: PointTable, concurrency: Floats, source: StepSource) -> StepTimes:
     """Any source: rows of the same model and lengths are one question."""
     keys = [(p.model.id, p.input_tokens, p.output_tokens, p.cached_tokens) for p in points.points]
     decode = np.empty_like(concurrency)

@@ -17,10 +17,11 @@ from sizing.candidates import Floats
 from sizing.errors import InvalidPoints
 from sizing.point_answers import expected
 from sizing.point_rows import points_of
-from sizing.point_table import PointTable, point_table, step_times
+from sizing.point_table import PointTable, mixed_times, point_table, step_times
 from sizing.protocols import Expected
-from sizing.steps.roofline import roofline
-from sizing.steps.times import StepSource
+from sizing.steps.kernel import kernel_name
+from sizing.steps.mixture import Mixture, mixture, said
+from sizing.steps.times import StepSource, StepTimes
 from sizing.uncertainty import point_intervals
 
 METRICS = ("ttft_ms", "itl_ms", "e2e_ms", "output_tokens_per_s", "requests_per_s")
@@ -41,7 +42,28 @@ class Answers:
     points: PointTable
     values: dict[str, Floats]
     best: NDArray[np.intp]
-    source: str
+    sources: tuple[str, ...]
+
+
+class _Recorded:
+    """A mixture that remembers, for each point it was asked about, the weight of the tables and how far apart it is."""
+
+    def __init__(self, source: Mixture) -> None:
+        self.source = source
+        self.fit = source.fit
+        self.tables: dict[int, tuple[float, float]] = {}
+
+    def point_times(self, points: PointTable, concurrency: Floats) -> StepTimes:
+        """Step times of every point at its concurrencies (C, K)."""
+        found = mixed_times(points, concurrency, self.source)
+        for point, weight, apart in zip(points.points, found.weight, found.apart, strict=True):
+            self.tables[id(point)] = (float(weight), float(apart))
+        return found.times
+
+    def of(self, points: PointTable) -> tuple[Floats, Floats]:
+        """Weight of the tables and log ratio to the roofline, each (C,)."""
+        weight, apart = np.array([self.tables[id(p)] for p in points.points]).T
+        return weight, np.where(weight > 0, apart, np.nan)
 
 
 def read_points(path: Path) -> pd.DataFrame:
@@ -62,7 +84,7 @@ def predict_points(frame: pd.DataFrame, source: StepSource | None = None) -> pd.
     """Predicted measurements of every row of ``frame``; see the module docstring and :data:`COLUMNS`.
 
     A row with a bad cell has its reason in ``error`` and nothing else. Raises InvalidPoints for a table that lacks a
-    required column. ``source`` is where step times come from, the roofline unless given.
+    required column. ``source`` is where step times come from: kernel tables and roofline unless given.
     """
     points, errors = points_of(frame)
     table: dict[str, NDArray[np.float64] | NDArray[np.object_]] = {
@@ -72,27 +94,25 @@ def predict_points(frame: pd.DataFrame, source: StepSource | None = None) -> pd.
     for row, reason in errors.items():
         reasons[row] = reason
     if points:
-        answers = answer_points(point_table(points), source or roofline())
+        answers = answer_points(point_table(points), source or mixture())
         rows = np.array([answers.points.points[i].row for i in answers.best])
         for name, values in answers.values.items():
             table[name][rows] = values[answers.best]
-        names[rows] = answers.source
+        names[rows] = [answers.sources[i] for i in answers.best]
     return pd.DataFrame({**table, "source": names, "error": reasons}, columns=list(COLUMNS), index=frame.index)
 
 
 def answer_points(points: PointTable, source: StepSource) -> Answers:
     """Values with their ends for every point, and which point of each row has the layout with the highest rate."""
-    found = expected(points, source)
-    values = _columns(points, found)
-    for name, (low, high) in point_intervals(points).items():
+    recorded = _Recorded(source) if isinstance(source, Mixture) else None
+    values = _columns(points, expected(points, recorded or source))
+    weight, apart = recorded.of(points) if recorded else (np.zeros(len(points)), np.full(len(points), np.nan))
+    for name, (low, high) in point_intervals(points, apart).items():
         values[f"{name}_low"], values[f"{name}_high"] = values[name] * low, values[name] * high
-    return Answers(points=points, values=values, best=best_layouts(points, source), source=_name(points, source))
-
-
-def _name(points: PointTable, source: StepSource) -> str:
-    """Name of the source as its step times give it."""
-    one = point_table(points.points[:1])
-    return step_times(one, np.ones((1, 1)), source).source
+    base = source.base if isinstance(source, Mixture) else source
+    one = step_times(point_table(points.points[:1]), np.ones((1, 1)), base).source
+    sources = tuple(said(kernel_name(), one, w) if w > 0 else one for w in weight)
+    return Answers(points=points, values=values, best=best_layouts(points, base), sources=sources)
 
 
 def _columns(points: PointTable, found: Expected) -> dict[str, Floats]:

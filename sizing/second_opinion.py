@@ -19,6 +19,7 @@ from sizing.scenario.schema import Scenario
 from sizing.screen import evaluate, instances_needed
 from sizing.steps.kernel import KernelTables
 
+TOGETHER = "kernel tables and roofline together"
 AGREES = 0.15  # differences below this are within the error of either source
 
 
@@ -28,7 +29,7 @@ def with_second_opinion(scenario: Scenario, plan: Plan) -> Plan:
 
 
 def second_opinion(scenario: Scenario, plan: Plan) -> CrossCheck:
-    """Capacity of the planned deployment by NVIDIA's kernel tables instead of the fitted roofline.
+    """Capacity of the planned deployment by NVIDIA's kernel tables and the roofline together, not the roofline alone.
 
     Loading the tables of a GPU and engine takes up to a second the first time.
     """
@@ -43,7 +44,7 @@ def second_opinion(scenario: Scenario, plan: Plan) -> CrossCheck:
         return _none(f"The kernel tables have no answer: {reason}.")
     checked = evaluate(question, table([row]), "kernel")
     if len(checked) == 0 or not checked.capacity.rps[0] > 0:
-        return _none("By the kernel tables this deployment cannot meet the limits at any load.", checked.sources)
+        return _none(f"By {TOGETHER} this deployment cannot meet the limits at any load.", checked.sources)
     rps = float(checked.capacity.rps[0])
     instances = int(instances_needed(plan.peak_rps, checked.capacity.rps)[0]) + plan.deployment.spare_instances
     assert plan.per_instance is not None
@@ -79,9 +80,9 @@ def _finding(difference: float, instances: int, planned: int, rps: float) -> str
     """Agreement or disagreement in one sentence."""
     percent = f"{significant(abs(difference) * 100, 2)} % {'more' if difference > 0 else 'less'}"
     if abs(difference) <= AGREES:
-        return f"Agrees: the kernel tables give {requests_per_s(rps)} per instance, {percent} than the plan."
+        return f"Agrees: {TOGETHER} give {requests_per_s(rps)} per instance, {percent} than the plan."
     return (
-        f"Differs: the kernel tables give {requests_per_s(rps)} per instance, {percent} than the plan, and {instances} "
+        f"Differs: {TOGETHER} give {requests_per_s(rps)} per instance, {percent} than the plan, and {instances} "
         f"instances instead of {planned}. Benchmark this deployment before buying."
     )
 

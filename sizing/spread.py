@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +12,7 @@ from sizing.candidates import Configuration, Floats
 from sizing.capacity import at_rate
 from sizing.question import Question
 from sizing.screen import Evaluated, Sized, instances_needed, under_load
-from sizing.uncertainty import Interval, interval
+from sizing.uncertainty import Interval, Load, interval
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +56,13 @@ def interval_of(
     """The posterior of a configuration that was measured, else the cross-validated interval of its stratum."""
     if question.anchored is not None and question.anchored.covers(row):
         return question.anchored.interval(metric, concurrency)
-    return interval(metric, row, question.model)
+    traffic = question.traffic
+    load = Load(
+        concurrency=math.nan if concurrency is None else concurrency,
+        input_tokens=traffic.input_tokens,
+        output_tokens=traffic.output_tokens,
+    )
+    return interval(metric, row, question.model, load=load)
 
 
 def with_slower_steps(

@@ -129,8 +129,8 @@ TERMS: tuple[Term, ...] = (
         Term("TDP", "Thermal design power: the most a GPU draws for long, in watts.", ("power",)),
         Term("Roofline", "A step takes as long as the slower of computing and reading memory, each at a fitted share "
              "of the datasheet rate, plus communication and overhead.", ("efficiency",)),
-        Term("Kernel tables", "NVIDIA's measured durations of single GPU kernels (aiconfigurator-core), a second "
-             "source of step times.", ("aiconfigurator",)),
+        Term("Kernel tables", "NVIDIA's measured durations of single GPU kernels (aiconfigurator-core), combined "
+             "with the roofline by weights that fall where both contradict each other.", ("aiconfigurator",)),
     ),
     *_group(
         "Model",
@@ -177,12 +177,14 @@ TERMS: tuple[Term, ...] = (
         "How sure",
         Term("Conformal interval", "A range built from errors on measurements the model had not seen: about 80 of 100 "
              "such ranges hold the truth, without assuming a bell curve.", ("80 % interval", "low", "high")),
-        Term("Evidence", "Published measurements near the asked configuration; the more, the narrower the range.",
+        Term("Evidence", "Published measurements near the asked configuration; without them the range is wider.",
              ("measured points", "stratum")),
-        Term("Calibration", "Fitting the efficiencies of the roofline to measurements.", ("fit", "efficiency surface")),
+        Term("Calibration", "Fitting the roofline, and the weights of its sources, to measurements.",
+             ("fit", "efficiency surface")),
         Term("Cross-validation", "Fitting without one model or GPU and predicting it, to see the error on hardware "
              "and models never measured.", ("leave-one-out",)),
-        Term("Source", "Where a number comes from: measured, kernel tables or roofline, in this order of trust."),
+        Term("Source", "Where a number comes from: measured, kernel tables with roofline, or roofline, in this order "
+             "of trust."),
     ),
     *_group(
         "Money",

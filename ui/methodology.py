@@ -11,6 +11,8 @@ import streamlit as st
 
 from sizing.methodology import Entry, Section, Table, search, sections
 from sizing.methodology.markdown import entry as entry_markdown
+from sizing.methodology.numbers import accuracy_figures
+from ui.figures.accuracy import build_learning_curve, build_reliability, learning_alt_text, reliability_alt_text
 from ui.format import as_markdown, count
 
 _LONG = 60
@@ -37,8 +39,24 @@ def draw_section(section: Section) -> None:
         st.markdown(section.intro)
     for group, entries in groupby(section.entries, key=lambda item: item.group):
         st.markdown(_group_markdown(group, tuple(entries)))
+    if section.slug == "accuracy":
+        _draw_accuracy()
     for table in section.tables:
         _draw_table(section, table)
+
+
+def _draw_accuracy() -> None:
+    """The reliability diagram and the learning curve; their tables follow with the others."""
+    figures, dark = accuracy_figures(), st.context.theme.type == "dark"
+    charts = (
+        ("Reliability", "reliability", build_reliability, reliability_alt_text),
+        ("Learning curve", "learning_curve", build_learning_curve, learning_alt_text),
+    )
+    for column, (title, name, build, said) in zip(st.columns(2), charts, strict=True):
+        with column:
+            st.markdown(f"##### {title}", anchors=False)
+            st.plotly_chart(build(figures[name], dark=dark), key=f"accuracy_{name}", alt=said(figures[name]),
+                            config={"displaylogo": False})  # fmt: skip
 
 
 def _choices() -> tuple[str, str]:

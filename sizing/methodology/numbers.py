@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -98,13 +99,25 @@ def accuracy() -> Section | None:
     The file maps titles to flat records, as a list or by name, which become tables, and names to plain values, which
     are said above them.
     """
-    if not (DATA_DIR / "accuracy.json").exists():
+    content = accuracy_figures()
+    if not content:
         return None
-    content: Mapping[str, Any] = read_yaml("accuracy.json")
     said = [f"{key.replace('_', ' ').capitalize()}: {value}." for key, value in content.items() if _is_plain(value)]
-    tables = [_records(key, value) for key, value in content.items() if isinstance(value, list) and value]
+    lists = {key: value for key, value in content.items() if isinstance(value, list) and value}
+    tables = [_records(key, value, in_document=key in IN_DOCUMENT) for key, value in lists.items()]
     tables += [_nested(key, value) for key, value in content.items() if _is_nested(value)]
     return Section(slug="accuracy", title="Accuracy", intro=" ".join(said), tables=tuple(tables))
+
+
+IN_DOCUMENT = ("targets", "reliability", "learning_curve")
+"""Tables that are short enough for the methodology; all of them are in ``docs/ACCURACY.md``."""
+
+
+def accuracy_figures() -> Mapping[str, Any]:
+    """The content of ``accuracy.json``; empty until there is such a file."""
+    path = DATA_DIR / "accuracy.json"
+    found: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    return found
 
 
 def _sizes(pair: tuple[int, int]) -> str:
@@ -125,11 +138,11 @@ def _nested(name: str, rows: Mapping[str, Mapping[str, Any]]) -> Table:
     return Table(title=name.replace("_", " ").capitalize(), columns=("For", *keys), rows=cells)
 
 
-def _records(name: str, records: list[Mapping[str, Any]]) -> Table:
+def _records(name: str, records: list[Mapping[str, Any]], *, in_document: bool = True) -> Table:
     keys = list(dict.fromkeys(key for record in records for key in record))
     titles = tuple(key.replace("_", " ").capitalize() for key in keys)
     rows = tuple(tuple(record.get(key) for key in keys) for record in records)
-    return Table(title=name.replace("_", " ").capitalize(), columns=titles, rows=rows)
+    return Table(title=name.replace("_", " ").capitalize(), columns=titles, rows=rows, in_document=in_document)
 
 
 def _string(node: ast.stmt | None) -> str:

@@ -10,6 +10,7 @@ from sizing.anchors import Anchored
 from sizing.candidates import Candidates, Floats
 from sizing.catalog.model import Model
 from sizing.steps.kernel import KernelTables
+from sizing.steps.mixture import mixture, said
 from sizing.steps.roofline import roofline
 from sizing.steps.times import StepTimes, Traffic
 
@@ -44,19 +45,13 @@ def _predicted(
 ) -> tuple[StepTimes, tuple[str, ...]]:
     """Step times that were not measured, and their source per candidate.
 
-    ``roofline`` answers everything. ``kernel`` asks NVIDIA's kernel tables first and falls back to the roofline, row
-    by row, where they do not cover a configuration; the source says so.
+    ``roofline`` answers everything. ``kernel`` takes NVIDIA's kernel tables and the roofline together, weighted, and
+    the roofline alone, row by row, where the tables do not cover a configuration; the source says so.
     """
-    base = roofline().times(model, candidates, traffic, concurrency)
     if choice == "roofline":
+        base = roofline().times(model, candidates, traffic, concurrency)
         return base, (base.source,) * len(candidates)
-    kernel = KernelTables().times(model, candidates, traffic, concurrency)
-    covered = np.isfinite(kernel.prefill_s) & np.isfinite(kernel.decode_s).all(axis=1)
-    merged = StepTimes(
-        decode_s=np.where(covered[:, None], kernel.decode_s, base.decode_s),
-        prefill_s=np.where(covered, kernel.prefill_s, base.prefill_s),
-        prefill_work_s=np.where(covered, kernel.prefill_work_s, base.prefill_work_s),
-        source=kernel.source,
-    )
-    missing = f"{base.source}; not in the kernel tables"
-    return merged, tuple(kernel.source if c else missing for c in covered)
+    both = mixture().mixed(model, candidates, traffic, concurrency)
+    missing = f"{both.times.source}; not in the kernel tables"
+    tables = KernelTables().source(model, candidates)
+    return both.times, tuple(said(tables, both.times.source, w) if w > 0 else missing for w in both.weight)

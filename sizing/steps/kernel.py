@@ -23,6 +23,7 @@ from sizing.steps.kernel_configs import checkpoint
 from sizing.steps.kernel_engines import EXPECTED, StepTable, available, engine_for, sentence
 from sizing.steps.times import StepTimes, Traffic
 
+ABSENT = "kernel tables (not installed)"
 MS = 1e-3  # seconds per millisecond, the unit of the tables
 SHARED_SEQUENCES = 32  # decoding sequences per rank beside which a prompt's work is measured, see ``_work_s``
 KNOTS = np.array([1, 2, 3, *(k * 2**n for n in range(2, 11) for k in (1, 1.5)), 2048, 4096], dtype=np.float64)
@@ -57,16 +58,21 @@ class KernelTables:
                 continue
             engine.reason = ""
             decode[i], prefill[i], work[i] = times
-        source = self._source(model, candidates)
+        source = self.source(model, candidates)
         return StepTimes(decode_s=decode, prefill_s=prefill, prefill_work_s=work, source=source)
 
-    def _source(self, model: Model, candidates: Candidates) -> str:
+    def source(self, model: Model, candidates: Candidates) -> str:
         """Name and release of the tables, and whether another architecture stands in for the model's own."""
+        name = kernel_name()
         if not available():
-            return "kernel tables (not installed)"
-        name = f"kernel tables (aiconfigurator-core {version('aiconfigurator-core')})"
+            return name
         found = checkpoint(model, candidates.rows[0].precision.id) if len(candidates) else None
         return f"{name}, relabelled as {found.relabelled}" if found and found.relabelled else name
+
+
+def kernel_name() -> str:
+    """Name and release of the tables."""
+    return f"kernel tables (aiconfigurator-core {version('aiconfigurator-core')})" if available() else ABSENT
 
 
 def _row(table: StepTable, row: Configuration, traffic: Traffic, concurrency: Floats) -> tuple[Floats, float, float]:

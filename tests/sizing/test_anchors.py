@@ -37,7 +37,7 @@ def predicted_itl_ms(**changes):
     """What the uncalibrated engine expects of a closed loop at ``LOADS``."""
     row = {"model": LLAMA_70B, "gpu": "h100_sxm", "gpus": 4, "tp": 4, "engine": "vllm", "weight_precision": "fp8",
            "kv_precision": "fp8", "isl": 1000, "osl": 1000, "mode": "fixed_concurrency", **changes}  # fmt: skip
-    return predict_points(pd.DataFrame([{**row, "concurrency_or_batch": load} for load in LOADS]))
+    return predict_points(pd.DataFrame([{**row, "concurrency_or_batch": load} for load in LOADS]), roofline())
 
 
 def benchmark(factor=1.0, **changes):

@@ -180,7 +180,7 @@ _ASSUMPTIONS = (
             "(N+k).", "deployment.spare_instances"),
     _choice("obj", "Rank by", "What the best deployment is.", "deployment.objective"),
     _choice("steps", "Step times from", "Roofline: our formula for every GPU. Kernel tables: NVIDIA's measured "
-            "kernels, where there are any.", "deployment.step_times"),
+            "kernels together with the roofline, where there are any.", "deployment.step_times"),
     _choice("route", "Routing", "How the front end spreads requests over the instances. The estimate takes random "
             "routing; the simulation does what is chosen. Weighted is in turn here, because the instances are equal; "
             "prefix-aware is least loaded, because the shared part of the prompts counts as cached on every one.",

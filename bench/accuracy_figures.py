@@ -1,0 +1,199 @@
+"""The figures of the accuracy report: everything that ``accuracy.json``, and from it the report and the page, shows."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from bench.conformal import INTERVAL_METRICS, LEVELS, inside, width
+from bench.fit_efficiency import FITTED_ON
+from bench.fit_targets import Targets
+from bench.reasons import reason, rows_of
+from sizing.catalog.files import DATA_DIR
+from sizing.evidence import evidence_frame
+from sizing.steps.mixture import Mixture
+
+PARAMETER_FILES = ("evidence.csv.gz", "efficiency.yaml", "mixture.yaml", "intervals.yaml")
+"""What the figures were worked out from and for: changing one without the others makes a test fail."""
+
+SLICES = ("engine", "gpu", "kind", "source")
+SLICE_SCHEMES = ("model", "gpu")
+WORST = 20
+SPOT_GPU, SPOT_ROWS = "h200_sxm", 25
+FEWEST = 10
+"""Rows below which a share inside says nothing."""
+
+SHOWN = (("fixed_concurrency", "itl"), ("offline_max_throughput", "throughput"), ("static_batch", "e2e"))
+"""What is shown by slice: the metric that step times decide, by mode; closed-loop E2E and rate follow ITL."""
+
+TARGETS: tuple[tuple[str, str, str, str, float, float | None], ...] = (
+    ("Closed-loop ITL", "fixed_concurrency", "itl", "good", 10.0, 35.0),
+    ("Closed-loop E2E", "fixed_concurrency", "e2e", "good", 10.0, None),
+    ("Closed-loop output tokens/s", "fixed_concurrency", "throughput", "good", 10.0, None),
+    ("Offline output tokens/s", "offline_max_throughput", "throughput", "good", 12.0, None),
+    ("Prefill of static batches", "static_batch", "ttft", "all", 15.0, None),
+    ("Open-loop TTFT p50", "fixed_rate", "ttft", "good", 25.0, None),
+    ("Open-loop TTFT p99", "fixed_rate", "ttft_p99", "good", 30.0, None),
+)
+"""Name, mode, metric, quality, largest median and largest 90th percentile of the absolute error in per cent."""
+
+Records = list[dict[str, Any]]
+
+
+def fingerprint() -> dict[str, str]:
+    """SHA-256 of the evidence and of every file of parameters, shortened."""
+    return {name: hashlib.sha256((DATA_DIR / name).read_bytes()).hexdigest()[:16] for name in PARAMETER_FILES}
+
+
+def summary(error: pd.Series) -> dict[str, float]:
+    """Rows, median and 90th percentile of the absolute percentage error, and the median bias in per cent."""
+    ape = np.abs(np.expm1(error.to_numpy()))
+    return {
+        "rows": len(ape),
+        "median_pct": round(float(np.median(ape)) * 100, 1),
+        "p90_pct": round(float(np.quantile(ape, 0.9)) * 100, 1),
+        "bias_pct": round(float(np.expm1(np.median(error))) * 100, 1),
+    }
+
+
+def of_quality(rows: pd.DataFrame, quality: str) -> pd.DataFrame:
+    """The rows of quality ``good``, or ``all``."""
+    return rows if quality == "all" else rows[rows["quality"] == quality]
+
+
+def error_records(errors: pd.DataFrame) -> Records:
+    """Errors of the answers by scheme, mode, metric and quality, with the roofline's own median beside."""
+    out = []
+    for (scheme, mode, metric), part in errors.groupby(["scheme", "mode", "metric"]):
+        for quality in ("good", "all"):
+            rows = of_quality(part, quality)
+            if len(rows):
+                alone = summary(rows["alone"])["median_pct"]
+                names = {"scheme": scheme, "mode": mode, "metric": metric, "quality": quality}
+                out.append({**names, **summary(rows["error"]), "roofline_alone_pct": alone})
+    return out
+
+
+def slice_records(errors: pd.DataFrame, checked: pd.DataFrame, widening: Mapping[tuple[str, str], float]) -> Records:
+    """Errors and coverage by engine, GPU, kind of model and source, one model and one GPU left out."""
+    hit = checked.assign(inside=inside(checked, 80, widening))
+    out = []
+    for scheme in SLICE_SCHEMES:
+        for by in SLICES:
+            for (mode, metric, value), part in errors[errors["scheme"] == scheme].groupby(["mode", "metric", by]):
+                if (mode, metric) not in SHOWN:
+                    continue
+                same = hit[(hit["scheme"] == scheme) & (hit["mode"] == mode) & (hit["metric"] == metric)]
+                share = same.loc[same[by] == value, "inside"].mean()
+                names = {"scheme": scheme, "mode": mode, "metric": metric, "by": by, "value": value}
+                out.append({**names, **summary(part["error"]), "inside_80_pct": round(float(share) * 100, 1)})
+    return out
+
+
+def coverage_records(checked: pd.DataFrame, widening: Mapping[tuple[str, str], float]) -> Records:
+    """Coverage and median full width of the 80 % and 95 % intervals on groups that had no part in them."""
+    rows = checked.assign(
+        **{f"in{v}": inside(checked, v, widening) for v in (80, 95)}, wide=width(checked, 80, widening)
+    )
+    out = []
+    for (mode, metric, scheme), part in rows.groupby(["mode", "metric", "scheme"]):
+        if len(part) < FEWEST:
+            continue
+        out.append(
+            {
+                "mode": mode,
+                "metric": metric,
+                "scheme": scheme,
+                "rows": len(part),
+                "inside_80_pct": round(float(part["in80"].mean()) * 100, 1),
+                "width_80_pct": round(float(part["wide"].median()) * 100, 1),
+                "inside_95_pct": round(float(part["in95"].mean()) * 100, 1),
+            }
+        )
+    return out
+
+
+def reliability_records(checked: pd.DataFrame, widening: Mapping[tuple[str, str], float]) -> Records:
+    """Nominal against actual coverage by metric, all modes and schemes alike."""
+    out = []
+    for level in LEVELS:
+        hit = inside(checked, level, widening).groupby(checked["metric"]).mean()
+        shares = {f"{metric}_pct": round(float(hit[metric]) * 100, 1) for metric in INTERVAL_METRICS}
+        out.append({"nominal_pct": level, **shares})
+    return out
+
+
+def worst_records(errors: pd.DataFrame) -> Records:
+    """The largest errors with the model left out, at most two of a source and configuration, with their reason."""
+    left = errors[(errors["scheme"] == "model") & errors["metric"].isin(("itl", "e2e", "throughput"))]
+    ranked = left.reindex(left["error"].abs().sort_values(ascending=False, kind="stable").index)
+    some = ranked.groupby(["source", "model", "gpu", "engine", "precision"]).head(2).head(WORST)
+    names = ("source", "model", "gpu", "engine", "precision", "mode", "metric")
+    return [
+        {
+            **{n: row.label[n] for n in names},
+            "predicted_over_measured": round(float(np.exp(row.error)), 2),
+            "reason": reason(row),
+        }
+        for row in rows_of(some, left, evidence_frame())
+    ]
+
+
+def target_records(errors: Records, obstacles: Mapping[str, str]) -> Records:
+    """What was asked, what is reached by scheme (median / 90th percentile in per cent), and why not where it is not."""
+    found = {(r["scheme"], r["mode"], r["metric"], r["quality"]): r for r in errors}
+    out = []
+    for name, mode, metric, quality, median, p90 in TARGETS:
+        reached = {s: found[s, mode, metric, quality] for s in ("model", "gpu", "configuration", "source")}
+        missed = [s for s, r in reached.items() if r["median_pct"] > median or (p90 and r["p90_pct"] > p90)]
+        where = "" if len(missed) == len(reached) else f" with {', '.join(missed)} left out"
+        said = f"not met{where}: {obstacles[name]}" if missed else "met"
+        asked = f"{median:g}" + (f" / {p90:g}" if p90 else "")
+        cells = {s: f"{r['median_pct']} / {r['p90_pct']}" for s, r in reached.items()}
+        out.append({"quantity": name, "rows": reached["model"]["rows"], "asked_pct": asked, **cells, "verdict": said})
+    return out
+
+
+def spot_check(tables: Sequence[Targets], source: Mixture) -> dict[str, Any]:
+    """Some closed-loop rows of one GPU type as the committed parameters answer them, kernel tables included."""
+    mode, metric = SHOWN[0]
+    table = next(t for t in tables if t.mode == mode)
+    error = table.predicted_by(source)[metric] - table.observed[metric]
+    here = np.flatnonzero((table.labels["gpu"] == SPOT_GPU) & np.isfinite(error))
+    chosen = here[:: max(len(here) // SPOT_ROWS, 1)]
+    return {
+        "mode": mode,
+        "metric": metric,
+        "rows": table.labels["row"].iloc[chosen].tolist(),
+        "predicted_over_measured": [round(float(v), 4) for v in np.exp(error[chosen])],
+    }
+
+
+def figures(
+    errors: pd.DataFrame,
+    checked: pd.DataFrame,
+    widening: Mapping[tuple[str, str], float],
+    curve: Sequence[Mapping[str, object]],
+    rows: int,
+    spot: Mapping[str, Any],
+    obstacles: Mapping[str, str],
+) -> dict[str, Any]:
+    """Everything, by title; the parameter files must have been written."""
+    found = error_records(errors)
+    return {
+        "date": FITTED_ON,
+        "rows": rows,
+        "fingerprint": fingerprint(),
+        "targets": target_records(found, obstacles),
+        "errors": found,
+        "slices": slice_records(errors, checked, widening),
+        "coverage": coverage_records(checked, widening),
+        "reliability": reliability_records(checked, widening),
+        "learning_curve": list(curve),
+        "worst": worst_records(errors),
+        "spot_check": dict(spot),
+    }

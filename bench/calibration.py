@@ -1,0 +1,71 @@
+"""``make calibrate``: from the published measurements to everything that is fitted, and how good it is.
+
+Writes ``sizing/data/efficiency.yaml`` (the roofline), ``mixture.yaml`` (trust in kernel tables), ``intervals.yaml``
+(conformal intervals), ``accuracy.json`` (figures) and ``docs/ACCURACY.md`` (the report). Deterministic; needs the
+kernel tables (``aiconfigurator-core``).
+"""
+
+from __future__ import annotations
+
+import sys
+
+from bench.accuracy_figures import SHOWN, figures, spot_check
+from bench.accuracy_notes import OBSTACLES
+from bench.accuracy_report import REPORT, intervals_yaml, markdown, one_line_each
+from bench.conformal import calibration, checked, widenings
+from bench.crossvalidate import refits
+from bench.fit_efficiency import Progress, efficiency_yaml, fit_all
+from bench.fit_mixture import kernel_times, mixture_yaml, unseen_steps
+from bench.fit_targets import targets
+from bench.held_out import held_out_errors
+from bench.learning_curve import learning_curve
+from sizing.catalog.files import DATA_DIR, read_yaml
+from sizing.steps.efficiency import efficiencies, from_mapping
+from sizing.steps.kernel import KernelTables
+from sizing.steps.mixture import Mixture, trusts
+from sizing.steps.roofline import Roofline
+
+
+def calibrate(say: Progress = print) -> None:
+    """Fit, hold out, write. Raises RuntimeError without the kernel tables, which the figures include."""
+    if not KernelTables().available():
+        raise RuntimeError("make calibrate needs the kernel tables: install aiconfigurator-core")
+    tables = targets(efficiencies())
+    rows = sum(len(t.points) for t in tables)
+    fit = fit_all(tables)
+    say(f"fitted {len(fit.vector)} parameters on {rows:,} rows")
+    without = refits(tables, fit, say)
+    kernel = kernel_times(tables, fit.efficiencies)
+    say("read the kernel tables for every row")
+    errors, trust = held_out_errors(tables, kernel, fit, without)
+    found = checked(errors)
+    widening = widenings(found)
+    say("worked out held-out errors and intervals")
+    curve = learning_curve(tables, kernel, unseen_steps(tables, kernel, fit.efficiencies, without), fit)
+    say("drew the learning curve")
+    for name, text in (
+        ("efficiency.yaml", efficiency_yaml(fit.efficiencies, rows)),
+        ("mixture.yaml", mixture_yaml(trust, rows)),
+        ("intervals.yaml", intervals_yaml(tables, calibration(errors, widening))),
+    ):
+        (DATA_DIR / name).write_text(text, encoding="utf-8")
+    trusts.cache_clear()  # what was just written
+    shipped = Mixture(Roofline(from_mapping(read_yaml("efficiency.yaml"))), trusts())
+    seen = [t for t in tables if t.mode == SHOWN[0][0]]
+    all_figures = figures(errors, found, widening, curve, rows, spot_check(seen, shipped), OBSTACLES)
+    (DATA_DIR / "accuracy.json").write_text(one_line_each(all_figures), encoding="utf-8")
+    REPORT.write_text(markdown(all_figures), encoding="utf-8")
+
+
+def main() -> int:
+    """Calibrate. Exit code 0, 2 without the kernel tables."""
+    try:
+        calibrate()
+    except RuntimeError as error:
+        print(error, file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

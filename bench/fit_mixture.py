@@ -1,0 +1,177 @@
+"""How far kernel tables are trusted beside the roofline: fitted to predictions of models the roofline had not seen.
+
+Weights that go into a prediction of something held out come from the other points only, and rest on what the roofline
+said about each of them without having seen its model. Nothing of the tables themselves is fitted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+from scipy.optimize import least_squares
+
+from bench.crossvalidate import Masks, Refit
+from bench.fit_efficiency import FITTED_ON, robust, row_weights
+from bench.fit_targets import Targets
+from sizing.candidates import Floats
+from sizing.point_answers import expected
+from sizing.point_rows import MODES
+from sizing.point_table import PointTable, roofline_times, times_by_group, todays_times
+from sizing.steps.efficiency import Efficiencies
+from sizing.steps.kernel import KernelTables
+from sizing.steps.mixture import Mixed, Trust, Trusts, aged, mixed
+from sizing.steps.roofline import Roofline
+from sizing.steps.times import StepTimes
+
+METRICS_BY_MODE: Mapping[str, tuple[str, ...]] = {
+    "fixed_concurrency": ("itl",),
+    "static_batch": ("ttft", "itl", "e2e"),
+    "offline_max_throughput": ("throughput",),
+}
+"""Metrics whose errors choose the weights: those that step times decide."""
+
+SCATTER = 0.12
+"""Scale of an error in the objective: errors far beyond re-run noise count linearly, as in a median."""
+
+CENTRE = np.array([0.0, np.log(0.5), 0.0, np.log(0.5)])
+SPREAD = np.array([1.0, 0.5, 1.0, 0.5])
+"""Prior of (logit of share, log of reach) for decode steps and prompts: equal trust, halved at a ratio of 1.6."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Steps:
+    """Step times of every point of one mode: of the roofline at its software's year and today, and of the tables."""
+
+    base: StepTimes
+    today: StepTimes
+    kernel: StepTimes
+    fit: Efficiencies
+
+    def mixed(self, trust: Trusts) -> Mixed:
+        """Both together."""
+        return mixed(self.base, aged(self.kernel, self.base, self.today), trust)
+
+
+@dataclass(frozen=True)
+class Known:
+    """Step times that were worked out before, as a source for :func:`sizing.point_answers.expected`."""
+
+    known: StepTimes
+    fit: Efficiencies
+
+    def point_times(self, points: PointTable, concurrency: Floats) -> StepTimes:
+        """The known times, which must be those of the same points and concurrencies."""
+        if self.known.decode_s.shape != concurrency.shape:
+            raise ValueError("step times of other concurrencies than asked")
+        return self.known
+
+
+class _Recorder:
+    """A source that remembers at which concurrencies it was asked."""
+
+    def __init__(self, fit: Efficiencies) -> None:
+        self.fit = fit
+        self.asked: Floats = np.empty(0)
+
+    def point_times(self, points: PointTable, concurrency: Floats) -> StepTimes:
+        self.asked = concurrency
+        return roofline_times(points, concurrency, Roofline(self.fit))
+
+
+def concurrencies(table: Targets, fit: Efficiencies) -> Floats:
+    """The concurrencies (C, K) at which the protocol of a table asks for step times."""
+    recorder = _Recorder(fit)
+    expected(table.points, recorder)
+    return recorder.asked
+
+
+def kernel_times(tables: Sequence[Targets], fit: Efficiencies) -> dict[str, StepTimes]:
+    """The tables' answers for every point, NaN where they have none. Takes some 30 s."""
+    return {t.mode: times_by_group(t.points, concurrencies(t, fit), KernelTables()) for t in tables}
+
+
+def steps_of(tables: Sequence[Targets], kernel: Mapping[str, StepTimes], fit: Efficiencies) -> dict[str, Steps]:
+    """Step times of all points under a fit of the roofline."""
+    out = {}
+    for table in tables:
+        asked = concurrencies(table, fit)
+        base, today = (times(table.points, asked, Roofline(fit)) for times in (roofline_times, todays_times))
+        out[table.mode] = Steps(base=base, today=today, kernel=kernel[table.mode], fit=fit)
+    return out
+
+
+def unseen_steps(
+    tables: Sequence[Targets], kernel: Mapping[str, StepTimes], fit: Efficiencies, refits: Sequence[Refit]
+) -> dict[str, Steps]:
+    """Step times of every point by the roofline that had not seen its model."""
+    out = steps_of(tables, kernel, fit)
+    for refit in refits:
+        if refit.scheme != "model":
+            continue
+        without = steps_of(tables, kernel, refit.fit.efficiencies)
+        for mode, held in refit.held.items():
+            rows = np.flatnonzero(held)
+            for name in ("base", "today"):
+                merged = getattr(out[mode], name).replaced(rows, getattr(without[mode], name).take(rows))
+                out[mode] = Steps(**{**_fields(out[mode]), name: merged})
+    return out
+
+
+def _fields(steps: Steps) -> dict[str, object]:
+    return {f.name: getattr(steps, f.name) for f in fields(Steps)}
+
+
+def predicted(tables: Sequence[Targets], steps: Mapping[str, Steps], trust: Trusts) -> dict[tuple[str, str], Floats]:
+    """log(predicted / measured) by (mode, metric), NaN where there is no measurement."""
+    out: dict[tuple[str, str], Floats] = {}
+    for table in tables:
+        now = steps[table.mode]
+        logs = table.predicted_by(Known(now.mixed(trust).times, now.fit))
+        out |= {(table.mode, metric): logs[metric] - seen for metric, seen in table.observed.items()}
+    return out
+
+
+def trusts_of(vector: Floats) -> Trusts:
+    """Weights of a vector of (logit of share, log of reach) for decode steps and prompts."""
+    share_decode, reach_decode, share_prompt, reach_prompt = vector
+    return Trusts(
+        decode=Trust(share=float(1.0 / (1.0 + np.exp(-share_decode))), reach=float(np.exp(reach_decode))),
+        prompt=Trust(share=float(1.0 / (1.0 + np.exp(-share_prompt))), reach=float(np.exp(reach_prompt))),
+        modes=frozenset(MODES),
+    )
+
+
+def fit_trusts(tables: Sequence[Targets], steps: Mapping[str, Steps], keep: Masks | None = None) -> Trusts:
+    """Weights that make errors smallest on the points in ``keep`` for which there are tables."""
+    used = [t for t in tables if t.mode in METRICS_BY_MODE]
+    covered = {t.mode: steps[t.mode].mixed(trusts_of(CENTRE)).weight > 0 for t in used}
+    if keep is not None:
+        covered = {mode: mask & keep[mode] for mode, mask in covered.items()}
+    weights = [(t.mode, m, row_weights(t, m)) for t in used for m in METRICS_BY_MODE[t.mode]]
+
+    def objective(part: Floats) -> Floats:
+        errors = predicted(used, steps, trusts_of(CENTRE + SPREAD * part))
+        found = []
+        for mode, metric, weight in weights:
+            error = errors[mode, metric]
+            rows = np.isfinite(error) & covered[mode]
+            found.append(error[rows] * weight[rows] / SCATTER)
+        return np.concatenate([robust(np.concatenate(found)), part])
+
+    solved = least_squares(objective, np.zeros(4), max_nfev=12, xtol=1e-3, ftol=1e-3)
+    return trusts_of(CENTRE + SPREAD * solved.x)
+
+
+def mixture_yaml(trust: Trusts, rows: int) -> str:
+    """The file that ships."""
+    lines = [
+        "# Trust in kernel tables beside the roofline; what the names mean: sizing/steps/mixture.py.",
+        "# Written by `make calibrate` (bench/fit_mixture.py).",
+        f"fitted: {{date: {FITTED_ON}, rows: {rows}}}",
+        f"modes: [{', '.join(sorted(trust.modes))}]",
+    ]
+    for name, one in (("decode", trust.decode), ("prompt", trust.prompt)):
+        lines.append(f"{name}: {{share: {one.share:.2f}, reach: {one.reach:.2f}}}")
+    return "\n".join(lines) + "\n"

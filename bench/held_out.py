@@ -1,0 +1,119 @@
+"""Errors of predictions for what the fit had not seen, and how much of it was known from elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from bench.crossvalidate import Masks, Refit
+from bench.fit_efficiency import Fit
+from bench.fit_mixture import Steps, fit_trusts, predicted, steps_of, unseen_steps
+from bench.fit_targets import METRICS, Targets
+from sizing.candidates import Floats
+from sizing.steps.mixture import Trusts
+from sizing.steps.times import StepTimes
+from sizing.uncertainty import doublings_outside
+
+CHOSEN_BY = ("itl", "e2e", "throughput", "ttft")
+"""Metrics that decide whether the tables help in a mode."""
+
+
+def held_out_errors(
+    tables: Sequence[Targets], kernel: Mapping[str, StepTimes], fit: Fit, refits: Sequence[Refit]
+) -> tuple[pd.DataFrame, Trusts]:
+    """Long table with one row per point, metric and scheme, and the trust in the tables fitted to everything.
+
+    ``error`` is log(predicted / measured) of the product's answer, ``alone`` that of the roofline without tables,
+    ``weight`` and ``apart`` how the tables took part, ``new_...`` what of the point no other measurement shows.
+    """
+    unseen = unseen_steps(tables, kernel, fit.efficiencies, refits)
+    whole = fit_trusts(tables, unseen)
+    everything = {t.mode: np.ones(len(t.points), dtype=bool) for t in tables}
+    parts = [_long(tables, steps_of(tables, kernel, fit.efficiencies), whole, "fit", everything, everything)]
+    for refit in refits:
+        trust = fit_trusts(tables, unseen, refit.kept)
+        steps = steps_of(tables, kernel, refit.fit.efficiencies)
+        parts.append(_long(tables, steps, trust, refit.scheme, refit.held, refit.kept))
+    errors = pd.concat(parts, ignore_index=True)
+    errors["id"] = errors["mode"] + " " + errors["row"].astype(str)
+    modes = frozenset(str(mode) for mode, part in errors.groupby("mode") if _helps(part))
+    unused = ~errors["mode"].isin(modes)
+    errors.loc[unused, "error"] = errors.loc[unused, "alone"]
+    errors.loc[unused, ["weight", "apart"]] = 0.0
+    return errors, replace(whole, modes=modes)
+
+
+def _helps(part: pd.DataFrame) -> bool:
+    """Whether the tables make the median held-out error of a mode smaller, over its metrics and all schemes alike."""
+    some = part[(part["weight"] > 0) & (part["scheme"] != "fit") & part["metric"].isin(CHOSEN_BY)]
+    medians = some[["error", "alone"]].abs().groupby([some["scheme"], some["metric"]]).median()
+    return len(some) > 0 and bool(medians["error"].mean() < medians["alone"].mean())
+
+
+def _long(
+    tables: Sequence[Targets], steps: Mapping[str, Steps], trust: Trusts, scheme: str, held: Masks, kept: Masks
+) -> pd.DataFrame:
+    """Errors of the points in ``held`` under given step times and weights."""
+    both, alone = predicted(tables, steps, trust), predicted(tables, steps, trust.none())
+    known = _known(tables, kept)
+    parts = []
+    for table in tables:
+        rows = np.flatnonzero(held[table.mode])
+        mixed = steps[table.mode].mixed(trust)
+        loads = load_columns(table)
+        labels = table.labels.assign(
+            gpus=[p.configuration.gpus for p in table.points.points],
+            concurrency=loads[:, 0],
+            input_tokens=loads[:, 1],
+            output_tokens=loads[:, 2],
+            fits=table.points.fits[:, 0],
+            beyond=doublings_outside(loads, *load_range(loads[kept[table.mode]])),
+            weight=mixed.weight,
+            apart=mixed.apart,
+            scheme=scheme,
+            **_news(table.labels, known),
+        ).iloc[rows]
+        for metric in METRICS:
+            error = both[table.mode, metric][rows]
+            part = labels.assign(metric=metric, error=error, alone=alone[table.mode, metric][rows])
+            parts.append(part[np.isfinite(error)])
+    return pd.concat(parts, ignore_index=True)
+
+
+def load_columns(table: Targets) -> Floats:
+    """Concurrency per instance (NaN: as many as possible), input and output tokens of every point, (C, 3)."""
+    points = table.points
+    return np.array([(p.concurrency / p.instances, p.input_tokens, p.output_tokens) for p in points.points])
+
+
+def load_range(loads: Floats) -> tuple[Floats, Floats]:
+    """Lowest and highest of each column that is known; no bounds where nothing is."""
+    known = np.isfinite(loads)
+    low = np.min(np.where(known, loads, np.inf), axis=0, initial=np.inf)
+    high = np.max(np.where(known, loads, -np.inf), axis=0, initial=-np.inf)
+    return np.where(np.isfinite(low), low, 0.0), np.where(np.isfinite(high), high, np.inf)
+
+
+def _known(tables: Sequence[Targets], kept: Masks) -> dict[str, set[str]]:
+    """What the kept points show: architectures, GPU types, families, and engines on families."""
+    labels = pd.concat([t.labels[kept[t.mode]] for t in tables])
+    return {
+        "model": set(labels["architecture"]),
+        "gpu": set(labels["gpu"]),
+        "family": set(labels["family"]),
+        "platform": set(labels["engine"] + " on " + labels["family"]),
+    }
+
+
+def _news(labels: pd.DataFrame, known: Mapping[str, set[str]]) -> dict[str, Floats]:
+    """1 where no kept point has the architecture, GPU type, family, or engine on the family."""
+    of = {
+        "model": labels["architecture"],
+        "gpu": labels["gpu"],
+        "family": labels["family"],
+        "platform": labels["engine"] + " on " + labels["family"],
+    }
+    return {f"new_{name}": np.asarray(~values.isin(known[name]), dtype=np.float64) for name, values in of.items()}

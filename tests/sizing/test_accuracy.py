@@ -1,0 +1,162 @@
+"""The committed parameters, the figures about them and the report belong together."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from bench.accuracy_figures import WORST, fingerprint, summary
+from bench.accuracy_report import REPORT, markdown
+from bench.conformal import difficulties, stratum_quantiles, tails, with_scores
+from bench.fit_targets import targets
+from bench.reasons import RULES, Row, reason
+from sizing.catalog.files import DATA_DIR
+from sizing.point_rows import MODES
+from sizing.steps.efficiency import efficiencies
+from sizing.steps.kernel import KernelTables
+from sizing.steps.mixture import mixture
+from sizing.uncertainty import DIFFICULTIES, architecture, measured
+
+RENEW = "run `make calibrate` and commit what it writes"
+FIGURES = json.loads((DATA_DIR / "accuracy.json").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def library():
+    return targets(efficiencies())
+
+
+def test_the_figures_are_those_of_the_committed_evidence_and_parameters():
+    assert FIGURES["fingerprint"] == fingerprint(), RENEW
+
+
+def test_the_report_is_what_the_figures_say():
+    assert REPORT.read_text(encoding="utf-8") == markdown(FIGURES), RENEW
+
+
+def test_the_code_reproduces_the_recorded_errors_of_the_roofline(library):
+    """Every measurement is predicted again: a change of the engine that moves its accuracy shows here."""
+    recorded = {
+        (r["mode"], r["metric"]): r["roofline_alone_pct"]
+        for r in FIGURES["errors"]
+        if r["scheme"] == "fit" and r["quality"] == "all"
+    }
+    for table in library:
+        predicted = table.predicted(efficiencies())
+        for metric, observed in table.observed.items():
+            error = predicted[metric] - observed
+            error = pd.Series(error[np.isfinite(error)])
+            if len(error) >= 50:
+                # three digits of the committed parameters move a median by less than half a per cent
+                assert summary(error)["median_pct"] == pytest.approx(recorded[table.mode, metric], abs=0.5), RENEW
+
+
+def test_the_code_reproduces_the_recorded_error_of_the_mixture():
+    """Closed-loop rows of one GPU type, with kernel tables: as recorded in the slice."""
+    if not KernelTables().available():
+        pytest.skip("the kernel tables are not installed on this platform")
+    spot = FIGURES["spot_check"]
+    rows = np.array(spot["rows"])
+    table = next(t for t in targets(efficiencies(), rows) if t.mode == spot["mode"])
+    error = table.predicted_by(mixture())[spot["metric"]] - table.observed[spot["metric"]]
+    assert np.exp(error) == pytest.approx(spot["predicted_over_measured"], rel=0.01), RENEW
+
+
+def test_every_protocol_scheme_and_target_is_reported():
+    assert {r["mode"] for r in FIGURES["errors"]} == set(MODES)
+    assert {r["scheme"] for r in FIGURES["errors"]} == {"fit", "model", "gpu", "configuration", "source"}
+    assert len(FIGURES["targets"]) == 7
+    assert all(r["verdict"].startswith(("met", "not met")) for r in FIGURES["targets"])
+    assert [r["nominal_pct"] for r in FIGURES["reliability"]] == [10, 20, 30, 40, 50, 60, 70, 80, 90, 95]
+    assert {r["by"] for r in FIGURES["slices"]} == {"engine", "gpu", "kind", "source"}
+
+
+def test_most_of_the_worst_rows_have_a_reason():
+    reasons = [r["reason"] for r in FIGURES["worst"]]
+    assert len(reasons) == WORST
+    assert {*reasons} <= {text for _, text in RULES} | {"no rule explains it"}
+    assert reasons.count("no rule explains it") <= WORST // 4
+
+
+def test_intervals_know_everything_that_was_measured(library):
+    for table in library:
+        for point in table.points.points:
+            assert architecture(point.model) in measured("models")
+            assert point.configuration.gpu.id in measured("gpus")
+
+
+CELLS = pd.Series(
+    {
+        "notes": "", "output_tokens_per_s": np.nan, "itl_ms_mean": 10.0, "ttft_ms_mean": 100.0, "osl": 100.0,
+        "concurrency_or_batch": 8.0, "software_year": 2026.0, "tp": 1.0, "weight_precision": "fp8",
+    }
+)  # fmt: skip
+LABEL = pd.Series(
+    {
+        "mode": "fixed_concurrency", "metric": "itl", "fits": 100.0, "concurrency": 8.0,
+        "architecture": "8B, 32 layers", "family": "hopper", "apart": 0.0,
+    }
+)  # fmt: skip
+PLAIN = Row(error=0.5, cells=CELLS, label=LABEL, neighbours=(0.45,), group=0.0)
+
+
+def row(cells=None, label=None, **changes):
+    given = {"cells": pd.Series({**CELLS, **(cells or {})}), "label": pd.Series({**LABEL, **(label or {})})}
+    return replace(PLAIN, **given, **changes)
+
+
+@pytest.mark.parametrize(
+    ("found", "part"),
+    [
+        (row(), "no rule"),
+        (row({"notes": "SUSPECT typo"}), "doubtful"),
+        (row({"ttft_ms_mean": 5000.0}), "queueing"),
+        (row({"output_tokens_per_s": 100.0}), "queueing"),
+        (row(label={"concurrency": 200.0}), "fit in memory"),
+        (row({"notes": "MTP-POSSIBLE"}), "speculative"),
+        (row(neighbours=(0.0,)), "contradicts itself"),
+        (row({"tp": np.nan}), "layout is not stated"),
+        (row(group=0.4), "all of this model"),
+        (row(group=-0.4), "no rule"),
+        (row(label={"apart": 0.5}), "contradict each other"),
+    ],
+)
+def test_reasons_come_from_the_row(found, part):
+    assert part in reason(found)
+
+
+def errors(count, scale_of_new=1.0):
+    random = np.random.default_rng(1)
+    new = np.arange(count) % 2
+    return pd.DataFrame(
+        {
+            "metric": "itl", "mode": "fixed_concurrency", "basis": "roofline", "id": [str(i) for i in range(count)],
+            "architecture": [f"a{i % 3}" for i in range(count)],
+            "error": random.normal(size=count) * 0.1 * np.where(new, scale_of_new, 1.0),
+            **dict.fromkeys(DIFFICULTIES, 0.0),
+            "new_platform": new.astype(float),
+        }
+    )  # fmt: skip
+
+
+def test_a_difficulty_that_doubles_errors_is_found():
+    assert np.exp(difficulties(errors(4000, 2.0))["itl"]["new_platform"]) == pytest.approx(2.0, rel=0.2)
+    assert difficulties(errors(4000, 0.5))["itl"]["new_platform"] == 0.0
+
+
+def test_quantiles_of_scores_are_those_of_the_errors_where_nothing_is_hard():
+    rows = errors(4000)
+    none = {"itl": dict.fromkeys(DIFFICULTIES, 0.0)}
+    found = stratum_quantiles(with_scores(rows, none), tails((80,)))
+    assert found["itl, fixed_concurrency, roofline"][1] == pytest.approx(np.quantile(-rows["error"], [0.1, 0.9]))
+    assert found["itl"][0] == 4000
+
+
+def test_a_stratum_of_one_model_falls_back():
+    rows = errors(100).assign(architecture="one")
+    none = {"itl": dict.fromkeys(DIFFICULTIES, 0.0)}
+    assert set(stratum_quantiles(with_scores(rows, none), tails((80,)))) == {"itl"}
