@@ -101,7 +101,7 @@ def all_reduce_s(speed: Rates, payload_bytes: Floats) -> Floats:
 
 def all_to_all_s(shape: Shape, speed: Rates, tokens: Floats) -> Floats:
     """Dispatch and combine of one MoE layer over the EP group: 2 x tokens/EP x k x h x 2 bytes / link; 0 without EP."""
-    apart = speed.ep > 1
+    apart = speed.dp > 1
     per_token = np.where(apart, 2.0 / speed.ep * shape.experts_per_token * shape.hidden * WIDE_BYTES / speed.link, 0.0)
     return per_token * tokens + np.where(apart, 2.0 * speed.collective_s, 0.0)
 
@@ -143,7 +143,7 @@ def communication_s(shape: Shape, speed: Rates, tokens: Floats) -> Floats:
     """Collectives of the whole model for ``tokens`` rows: two all-reduces a layer, all-to-all in expert layers."""
     payload = (shape.hidden * WIDE_BYTES / speed.dp) * tokens
     total = ALLREDUCES_PER_LAYER * shape.layers * all_reduce_s(speed, payload)
-    if np.any(speed.ep > 1):
+    if np.any(speed.dp > 1):
         total = total + shape.moe_layers * all_to_all_s(shape, speed, tokens)
     return np.asarray(total)
 
