@@ -61,7 +61,7 @@ class Rates:
     sequence_s: Floats
     scale: Floats
     imbalance: float
-    coverage: float
+    evenness: float
     budget: Floats
     tp: Floats
     pp: Floats
@@ -145,7 +145,7 @@ def rates(candidates: Candidates, facts: Hardware, fit: Efficiencies, software_y
         expert_matrix=matrix * common.expert_matrix,
         attention=facts.wide * device(lambda d: d.attention),
         memory=memory,
-        expert_memory=memory * common.expert_memory,
+        expert_memory=memory * np.array([common.expert_memory_16, common.expert_memory_8, common.expert_memory_4])[facts.width_class][:, None],
         wide_memory=facts.memory * device(lambda d: d.memory_16),
         kv_memory=facts.memory * device(lambda d: d.kv),
         link=facts.link * device(lambda d: d.link),
@@ -163,7 +163,7 @@ def rates(candidates: Candidates, facts: Hardware, fit: Efficiencies, software_y
         * pair(lambda p: p.device)
         * np.exp((engine(lambda o: o.ageing) + device(lambda d: d.ageing)) * age),
         imbalance=common.imbalance,
-        coverage=common.coverage,
+        evenness=common.evenness,
         budget=facts.budget,
         tp=tp,
         pp=candidates.pp[:, None],

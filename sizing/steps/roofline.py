@@ -63,12 +63,14 @@ def roofline() -> Roofline:
     return Roofline(efficiencies())
 
 
-def expert_coverage(shape: Shape, tokens: Floats) -> Floats:
-    """Share of routed experts that ``tokens`` tokens touch: 1 - (1 - k/E)^n; 0 for a dense model.
+def expert_coverage(shape: Shape, tokens: Floats, evenness: float) -> Floats:
+    """Share of routed experts that ``tokens`` tokens touch: 1 - (1 + n k / (E a))^-a; 0 for a dense model.
 
-    Source: probability that an expert is chosen at least once under uniform routing.
+    Probability that an expert is chosen at least once when experts differ in popularity by a gamma distribution of
+    shape ``a`` (``evenness``) round k/E: the mean of exp(-n p). Even routing, 1 - exp(-n k / E), is the limit.
     """
-    return np.asarray(-np.expm1(np.log1p(-np.asarray(shape.routed)) * tokens), dtype=np.float64)
+    chosen = np.asarray(shape.routed) * tokens
+    return np.asarray(-np.expm1(-evenness * np.log1p(chosen / evenness)), dtype=np.float64)
 
 
 def kv_share(shape: Shape, tp: Floats) -> Floats:
@@ -135,7 +137,7 @@ def matrices_s(shape: Shape, speed: Rates, tokens: Floats) -> Floats:
     head_byte = shape.head * WIDE_BYTES / speed.tp / speed.wide_memory
     total = _bound(dense_flop * tokens, dense_byte) + _bound(head_flop * tokens, head_byte)
     if np.any(np.asarray(shape.routed) > 0):
-        total = total + _bound(expert_flop * tokens, expert_byte * expert_coverage(shape, tokens * speed.coverage))
+        total = total + _bound(expert_flop * tokens, expert_byte * expert_coverage(shape, tokens, speed.evenness))
     return total
 
 
