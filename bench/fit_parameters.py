@@ -68,6 +68,8 @@ COMMON_PRIORS = {
     "expert_memory_8": Prior(centre=0.8, spread=0.2, between=0.0),
     "expert_memory_4": Prior(centre=0.8, spread=0.2, between=0.0),
     "imbalance": Prior(centre=1.2, spread=0.15, between=0.0),
+    "latent_ageing": Prior(centre=1.0, spread=0.7, between=0.0, linear=True),
+    "fixed_ageing": Prior(centre=0.4, spread=0.3, between=0.0, linear=True),
     "evenness": Prior(centre=1.0, spread=0.7, between=0.0),
     "prompt_token_s": Prior(centre=0.000005, spread=0.7, between=0.0),
     "first_token_steps": Prior(centre=2.0, spread=0.5, between=0.0),

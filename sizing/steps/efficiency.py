@@ -88,6 +88,8 @@ class CommonEfficiency:
     expert_memory_4: float
     imbalance: float
     evenness: float
+    latent_ageing: float
+    fixed_ageing: float
     prompt_token_s: float
     first_token_steps: float
     cohort: float

@@ -137,7 +137,7 @@ def rates(candidates: Candidates, facts: Hardware, fit: Efficiencies, software_y
     matrix = matrix * np.where(facts.weight_only[:, None], common.weight_only, 1.0)
     memory = facts.memory * by_class([(d.memory_16, d.memory_8, d.memory_4) for d in devices], facts.width_class)
     host = np.exp(engine(lambda o: o.host_ageing) * age)
-    fixed = device(lambda d: d.layer) * pair(lambda p: p.fixed)
+    fixed = device(lambda d: d.layer) * pair(lambda p: p.fixed) * np.exp(common.fixed_ageing * age)
     latency = np.where(facts.fast, common.collective_s, common.pcie_collective_s) * engine(lambda o: o.collective)
     return Rates(
         matrix=matrix,
@@ -155,7 +155,7 @@ def rates(candidates: Candidates, facts: Hardware, fit: Efficiencies, software_y
         kv_bytes=facts.kv_bytes,
         layer_s=engine(lambda o: o.layer_s) * fixed,
         routing_s=engine(lambda o: o.routing_s) * fixed,
-        latent_s=engine(lambda o: o.latent_s) * fixed,
+        latent_s=engine(lambda o: o.latent_s) * fixed * np.exp(common.latent_ageing * age),
         prompt_layer_s=engine(lambda o: o.prompt_layer_s) * fixed * host,
         step_s=engine(lambda o: o.step_s) * host,
         sequence_s=engine(lambda o: o.sequence_s) * host,
