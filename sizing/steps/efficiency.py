@@ -70,8 +70,8 @@ class CommonEfficiency:
     ``collective_s`` and ``pcie_collective_s``: latency of a collective over two GPUs, growing with the
     ``collective_growth`` power of their number; ``weight_only``: matrix rate of weight-only
     formats relative to 16 bit (dequantisation); ``expert_matrix`` and ``expert_memory``: rates of expert matrices
-    relative to dense ones; ``imbalance``: load of the busiest expert group relative to the mean; ``coverage``: tokens
-    that choose experts as if independently, relative to tokens in the step (routing is correlated).
+    relative to dense ones; ``imbalance``: load of the busiest expert group relative to the mean; ``evenness``:
+    shape of the gamma distribution of how popular experts are.
 
     Closed-loop TTFT alone: ``prompt_token_s``: host time per prompt token; ``first_token_steps``: decode steps that
     pass before the first token is seen; ``cohort``: prompts that queue together in the steady rounds, per e-fold of
@@ -83,9 +83,13 @@ class CommonEfficiency:
     collective_growth: float
     weight_only: float
     expert_matrix: float
-    expert_memory: float
+    expert_memory_16: float
+    expert_memory_8: float
+    expert_memory_4: float
     imbalance: float
-    coverage: float
+    evenness: float
+    latent_ageing: float
+    fixed_ageing: float
     prompt_token_s: float
     first_token_steps: float
     cohort: float

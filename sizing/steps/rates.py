@@ -61,7 +61,7 @@ class Rates:
     sequence_s: Floats
     scale: Floats
     imbalance: float
-    coverage: float
+    evenness: float
     budget: Floats
     tp: Floats
     pp: Floats
@@ -137,7 +137,7 @@ def rates(candidates: Candidates, facts: Hardware, fit: Efficiencies, software_y
     matrix = matrix * np.where(facts.weight_only[:, None], common.weight_only, 1.0)
     memory = facts.memory * by_class([(d.memory_16, d.memory_8, d.memory_4) for d in devices], facts.width_class)
     host = np.exp(engine(lambda o: o.host_ageing) * age)
-    fixed = device(lambda d: d.layer) * pair(lambda p: p.fixed)
+    fixed = device(lambda d: d.layer) * pair(lambda p: p.fixed) * np.exp(common.fixed_ageing * age)
     latency = np.where(facts.fast, common.collective_s, common.pcie_collective_s) * engine(lambda o: o.collective)
     return Rates(
         matrix=matrix,
@@ -145,7 +145,7 @@ def rates(candidates: Candidates, facts: Hardware, fit: Efficiencies, software_y
         expert_matrix=matrix * common.expert_matrix,
         attention=facts.wide * device(lambda d: d.attention),
         memory=memory,
-        expert_memory=memory * common.expert_memory,
+        expert_memory=memory * np.array([common.expert_memory_16, common.expert_memory_8, common.expert_memory_4])[facts.width_class][:, None],
         wide_memory=facts.memory * device(lambda d: d.memory_16),
         kv_memory=facts.memory * device(lambda d: d.kv),
         link=facts.link * device(lambda d: d.link),
@@ -155,7 +155,7 @@ def rates(candidates: Candidates, facts: Hardware, fit: Efficiencies, software_y
         kv_bytes=facts.kv_bytes,
         layer_s=engine(lambda o: o.layer_s) * fixed,
         routing_s=engine(lambda o: o.routing_s) * fixed,
-        latent_s=engine(lambda o: o.latent_s) * fixed,
+        latent_s=engine(lambda o: o.latent_s) * fixed * np.exp(common.latent_ageing * age),
         prompt_layer_s=engine(lambda o: o.prompt_layer_s) * fixed * host,
         step_s=engine(lambda o: o.step_s) * host,
         sequence_s=engine(lambda o: o.sequence_s) * host,
@@ -163,7 +163,7 @@ def rates(candidates: Candidates, facts: Hardware, fit: Efficiencies, software_y
         * pair(lambda p: p.device)
         * np.exp((engine(lambda o: o.ageing) + device(lambda d: d.ageing)) * age),
         imbalance=common.imbalance,
-        coverage=common.coverage,
+        evenness=common.evenness,
         budget=facts.budget,
         tp=tp,
         pp=candidates.pp[:, None],

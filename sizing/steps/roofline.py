@@ -63,12 +63,14 @@ def roofline() -> Roofline:
     return Roofline(efficiencies())
 
 
-def expert_coverage(shape: Shape, tokens: Floats) -> Floats:
-    """Share of routed experts that ``tokens`` tokens touch: 1 - (1 - k/E)^n; 0 for a dense model.
+def expert_coverage(shape: Shape, tokens: Floats, evenness: float) -> Floats:
+    """Share of routed experts that ``tokens`` tokens touch: 1 - (1 + n k / (E a))^-a; 0 for a dense model.
 
-    Source: probability that an expert is chosen at least once under uniform routing.
+    Probability that an expert is chosen at least once when experts differ in popularity by a gamma distribution of
+    shape ``a`` (``evenness``) round k/E: the mean of exp(-n p). Even routing, 1 - exp(-n k / E), is the limit.
     """
-    return np.asarray(-np.expm1(np.log1p(-np.asarray(shape.routed)) * tokens), dtype=np.float64)
+    chosen = np.asarray(shape.routed) * tokens
+    return np.asarray(-np.expm1(-evenness * np.log1p(chosen / evenness)), dtype=np.float64)
 
 
 def kv_share(shape: Shape, tp: Floats) -> Floats:
@@ -101,7 +103,7 @@ def all_reduce_s(speed: Rates, payload_bytes: Floats) -> Floats:
 
 def all_to_all_s(shape: Shape, speed: Rates, tokens: Floats) -> Floats:
     """Dispatch and combine of one MoE layer over the EP group: 2 x tokens/EP x k x h x 2 bytes / link; 0 without EP."""
-    apart = speed.ep > 1
+    apart = speed.dp > 1
     per_token = np.where(apart, 2.0 / speed.ep * shape.experts_per_token * shape.hidden * WIDE_BYTES / speed.link, 0.0)
     return per_token * tokens + np.where(apart, 2.0 * speed.collective_s, 0.0)
 
@@ -135,7 +137,7 @@ def matrices_s(shape: Shape, speed: Rates, tokens: Floats) -> Floats:
     head_byte = shape.head * WIDE_BYTES / speed.tp / speed.wide_memory
     total = _bound(dense_flop * tokens, dense_byte) + _bound(head_flop * tokens, head_byte)
     if np.any(np.asarray(shape.routed) > 0):
-        total = total + _bound(expert_flop * tokens, expert_byte * expert_coverage(shape, tokens * speed.coverage))
+        total = total + _bound(expert_flop * tokens, expert_byte * expert_coverage(shape, tokens, speed.evenness))
     return total
 
 
@@ -143,7 +145,7 @@ def communication_s(shape: Shape, speed: Rates, tokens: Floats) -> Floats:
     """Collectives of the whole model for ``tokens`` rows: two all-reduces a layer, all-to-all in expert layers."""
     payload = (shape.hidden * WIDE_BYTES / speed.dp) * tokens
     total = ALLREDUCES_PER_LAYER * shape.layers * all_reduce_s(speed, payload)
-    if np.any(speed.ep > 1):
+    if np.any(speed.dp > 1):
         total = total + shape.moe_layers * all_to_all_s(shape, speed, tokens)
     return np.asarray(total)
 
