@@ -137,6 +137,7 @@ def rates(candidates: Candidates, facts: Hardware, fit: Efficiencies, software_y
     matrix = matrix * np.where(facts.weight_only[:, None], common.weight_only, 1.0)
     memory = facts.memory * by_class([(d.memory_16, d.memory_8, d.memory_4) for d in devices], facts.width_class)
     host = np.exp(engine(lambda o: o.host_ageing) * age)
+    by_width = np.array([common.expert_memory_16, common.expert_memory_8, common.expert_memory_4])
     fixed = device(lambda d: d.layer) * pair(lambda p: p.fixed) * np.exp(common.fixed_ageing * age)
     latency = np.where(facts.fast, common.collective_s, common.pcie_collective_s) * engine(lambda o: o.collective)
     return Rates(
@@ -145,7 +146,7 @@ def rates(candidates: Candidates, facts: Hardware, fit: Efficiencies, software_y
         expert_matrix=matrix * common.expert_matrix,
         attention=facts.wide * device(lambda d: d.attention),
         memory=memory,
-        expert_memory=memory * np.array([common.expert_memory_16, common.expert_memory_8, common.expert_memory_4])[facts.width_class][:, None],
+        expert_memory=memory * by_width[facts.width_class][:, None],
         wide_memory=facts.memory * device(lambda d: d.memory_16),
         kv_memory=facts.memory * device(lambda d: d.kv),
         link=facts.link * device(lambda d: d.link),

@@ -37,7 +37,7 @@ def test_fixed_times_are_sane(fit):
         assert 0 <= engine.host_ageing <= 2.0, name
     assert 1e-6 <= fit.common.collective_s <= fit.common.pcie_collective_s <= 1e-4
     assert 0.3 <= fit.common.weight_only <= 1.0
-    assert 0.3 <= fit.common.coverage <= 1.2
+    assert 0.1 <= fit.common.evenness <= 10.0
 
 
 def test_the_file_says_when_and_on_what_it_was_fitted(fit):
