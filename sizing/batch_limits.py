@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from sizing.candidates import Floats
 from sizing.capacity import Bound, Capacity, Percentiles, rate_at_limit
-from sizing.load import NEARLY_FULL, SteadyState, concurrency_grid
+from sizing.load import NEARLY_FULL, SteadyState, concurrency_grid, non_decreasing
 from sizing.memory import MemoryFit
 from sizing.question import Question
 from sizing.screen import Evaluated, instances_needed, under_load
@@ -56,9 +56,9 @@ def proposals(question: Question, evaluated: Evaluated) -> tuple[Rows, Floats]:
     able = np.flatnonzero(np.isin(evaluated.capacity.bound, (Bound.ITL, Bound.E2E)) & (evaluated.capacity.excess < 1.0))
     if not len(able) or np.isinf(limit):
         return np.empty(0, dtype=np.intp), np.empty(0)
-    gap = np.maximum.accumulate(state.itl_mean_s[able], axis=1)
+    gap = non_decreasing(state.itl_mean_s[able])
     most = np.minimum(
-        rate_at_limit(np.maximum.accumulate(state.rps[able], axis=1), gap, limit), evaluated.capacity.stable_rps[able]
+        rate_at_limit(non_decreasing(state.rps[able]), gap, limit), evaluated.capacity.stable_rps[able]
     )
     slots = np.minimum(rate_at_limit(state.concurrency[able], gap, limit), evaluated.memory.max_concurrency[able])
     peak = question.demand.peak_rps
@@ -85,9 +85,8 @@ def _instances(peak_rps: float, rps: Floats) -> NDArray[np.int64]:
 
 def _fewest_on_gpu(peak_rps: float, evaluated: Evaluated) -> Floats:
     """For each candidate the fewest GPUs of its type with which any candidate carries the peak, shape (C,)."""
-    number: dict[str, int] = {}
-    gpu = evaluated.candidates.column(lambda r: number.setdefault(r.gpu.id, len(number))).astype(np.int64)
-    fewest = np.full(len(number), np.inf)
+    gpu = evaluated.candidates.gpu_number
+    fewest = np.full(int(gpu.max(initial=-1)) + 1, np.inf)
     np.minimum.at(fewest, gpu, _instances(peak_rps, evaluated.capacity.rps) * evaluated.candidates.gpus)
     return fewest[gpu]
 

@@ -185,7 +185,7 @@ def in_flight_variance(concurrency: Floats, rps: Floats, variability: Variabilit
     rate it
     grows without bound.
     """
-    growth = np.gradient(rps, axis=1) / np.gradient(concurrency, axis=1)
+    growth = slope(rps, concurrency)
     spread = rps / np.maximum(growth, 1e-12)
     return (
         np.minimum(np.maximum(spread, concurrency), concurrency**2 + concurrency) * (1.0 + variability.arrivals) / 2.0
@@ -251,10 +251,27 @@ def drift(itl: Floats, concurrency: Floats, crowd: Floats, held: Floats) -> Floa
     slope^2 x held x f(x), f(x) = 2 (x - 1 + e^-x) / x^2: the window average over a stay of an Ornstein-Uhlenbeck
     process with relaxation d rate / d B, x = relaxation x stay.
     """
-    slope = np.gradient(itl, axis=1) / np.gradient(concurrency, axis=1)
+    steepness = slope(itl, concurrency)
     x = np.clip(concurrency / np.maximum(crowd, 1e-12), 1e-6, 1.0)
     window = 2.0 * (x - 1.0 + np.exp(-x)) / x**2
-    return np.asarray(slope**2 * held * window)
+    return np.asarray(steepness**2 * held * window)
+
+
+def slope(values: Floats, at: Floats) -> Floats:
+    """Growth of ``values`` (C, K) with ``at`` (C, K): between both neighbours, at the ends to the only one."""
+    grown = np.empty_like(values)
+    np.divide(values[:, 2:] - values[:, :-2], at[:, 2:] - at[:, :-2], out=grown[:, 1:-1])
+    for end, other in ((0, 1), (-1, -2)):
+        grown[:, end] = (values[:, end] - values[:, other]) / (at[:, end] - at[:, other])
+    return grown
+
+
+def non_decreasing(values: Floats) -> Floats:
+    """The largest of ``values`` (C, K) so far along each row; whole columns at a time are faster than row by row."""
+    highest = values.copy()
+    for k in range(1, values.shape[1]):
+        np.maximum(highest[:, k], highest[:, k - 1], out=highest[:, k])
+    return highest
 
 
 def gamma_quantile(mean: Floats, variance: Floats, percentile: float) -> Floats:

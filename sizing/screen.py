@@ -157,7 +157,7 @@ def size(
         itl_s=position.of(evaluated.latencies.itl_s[able]),
         e2e_s=position.of(evaluated.latencies.e2e_s[able]),
         gpus=total * each,
-        options=tuple(offers[g][o] for g, o in zip(gpu_index, chosen.option_index, strict=True)),
+        options=tuple(offers[g][o] for g, o in zip(gpu_index.tolist(), chosen.option_index.tolist(), strict=True)),
         systems=chosen.systems,
         gpus_bought=chosen.gpus_bought,
         usd_per_hour=chosen.usd_per_hour,
