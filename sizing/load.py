@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from sizing.candidates import Floats
-from sizing.steps.times import StepTimes, Traffic
+from sizing.steps.times import StepTimes, Traffic, TrafficColumns
 
 NEARLY_FULL = (0.65, 0.77, 0.86, 0.92, 0.96, 0.985, 0.999)
 """Shares of the maximum concurrency at which the grid is dense."""
@@ -91,7 +91,7 @@ def steady_state(
     concurrency: Floats,
     max_concurrency: Floats,
     budget: Floats,
-    traffic: Traffic,
+    traffic: Traffic | TrafficColumns,
     variability: Variability,
 ) -> SteadyState:
     """Steady state at each concurrency of the grid.
@@ -104,19 +104,20 @@ def steady_state(
     the decoding sequences. Validity: against the simulator, ``docs/LOAD_MODEL.md``.
     """
     alone = times.prefill_s[:, None]
-    tokens = max(traffic.output_tokens - 1.0, 0.0)
-    gaps = max(tokens / times.tokens_per_step, min(tokens, 1.0))  # steps of one request, at least one
-    per_token = gaps / tokens if tokens > 0.0 else 1.0
+    tokens = np.maximum(traffic.output_tokens - 1.0, 0.0)
+    gaps = np.maximum(tokens / times.tokens_per_step, np.minimum(tokens, 1.0))  # steps of one request, at least one
+    per_token = np.where(tokens > 0.0, gaps / np.maximum(tokens, 1e-300), 1.0)
     decode = times.decode_s
-    chunks = np.ceil(traffic.new_tokens / budget)[:, None]
+    budget = budget[:, None]
+    chunks = np.ceil(traffic.new_tokens / budget)
     work = times.prefill_work_s[:, None] + chunks * _launches(times, concurrency, gaps)
-    itl = decode + concurrency * work * min(gaps, 1.0) / max(gaps, 1.0)
+    itl = decode + concurrency * work * np.minimum(gaps, 1.0) / np.maximum(gaps, 1.0)
     rps = concurrency / (alone + gaps * decode + np.maximum(concurrency - 1.0, 0.0) * work)
     past_prompt = gaps * decode / (alone + gaps * decode)  # share of the B sequences that is decoding
     # Prefill alone streams the weights once; a step shared with decoding has paid for that.
     floor = alone + chunks * np.maximum(decode - decode[:, :1], 0.0) * past_prompt
     # A prompt also waits for the decode part of the steps that its share of the token budget fills.
-    service = work + traffic.new_tokens / budget[:, None] * decode * past_prompt
+    service = work + traffic.new_tokens / budget * decode * past_prompt
     load = np.minimum(rps * service, 1.0 - 1e-9)
     step_mean, step_var = residual_step(decode * past_prompt, work / chunks, itl, gaps, variability)
     queue_mean, queue_var = prompt_queue(service, load, rps, variability)
@@ -126,7 +127,7 @@ def steady_state(
     )
     ttft_mean = floor + step_mean + queue_mean + slots.mean_s
     ttft_var = step_var + queue_var + slots.var + variability.prompt * floor**2
-    interruption = concurrency * (work / max(gaps, 1.0)) ** 2 * (1.0 + variability.output)
+    interruption = concurrency * (work / np.maximum(gaps, 1.0)) ** 2 * (1.0 + variability.output)
     # While requests wait, prompts come as answers end, and no more at random.
     at_random = 1.0 - slots.waits * (1.0 - min(variability.output, 1.0))
     itl_var = interruption * (variability.prompt + at_random) + drift(itl, concurrency, crowd, slots.held_var)
@@ -146,18 +147,18 @@ def steady_state(
     )
 
 
-def _launches(times: StepTimes, concurrency: Floats, gaps: float) -> Floats:
+def _launches(times: StepTimes, concurrency: Floats, gaps: Floats) -> Floats:
     """Fixed time of prompt-carrying steps per chunk of one prompt (C, K): prompts that fall into one step share it.
 
     f x (1 - e^-a) / a with a = B / D prompts a step (Poisson).
     """
-    prompts = concurrency / max(gaps, 1.0)
+    prompts = concurrency / np.maximum(gaps, 1.0)
     fixed = np.broadcast_to(np.asarray(times.prompt_step_s, dtype=np.float64), times.prefill_s.shape)[:, None]
     return np.asarray(fixed * -np.expm1(-prompts) / prompts)
 
 
 def residual_step(
-    decode: Floats, chunk: Floats, itl: Floats, gaps: float, variability: Variability
+    decode: Floats, chunk: Floats, itl: Floats, gaps: float | Floats, variability: Variability
 ) -> tuple[Floats, Floats]:
     """Mean and variance of the rest of the step that runs when a request arrives, in s and s^2.
 
@@ -165,7 +166,8 @@ def residual_step(
     E[T^3] /
     3 E[T] (renewal theory; Cox 1962). Nothing runs between answers of one token.
     """
-    if gaps < 1.0:
+    running = np.asarray(gaps) >= 1.0
+    if not running.any():
         return np.zeros_like(itl), np.zeros_like(itl)
     jump2 = chunk**2 * (1.0 + variability.prompt)
     jump3 = chunk**3 * (1.0 + variability.prompt) ** 3
@@ -173,7 +175,8 @@ def residual_step(
     second = itl**2 + prompts * jump2
     third = itl**3 + 3.0 * itl * prompts * jump2 + prompts * jump3
     mean = second / (2.0 * itl)
-    return mean, np.maximum(third / (3.0 * itl) - mean**2, 0.0)
+    var = np.maximum(third / (3.0 * itl) - mean**2, 0.0)
+    return (mean, var) if running.all() else (np.where(running, mean, 0.0), np.where(running, var, 0.0))
 
 
 def in_flight_variance(concurrency: Floats, rps: Floats, variability: Variability) -> Floats:

@@ -11,7 +11,7 @@ from sizing.candidates import Candidates, Floats
 from sizing.catalog.model import Model
 from sizing.steps.kernel import KernelTables
 from sizing.steps.roofline import roofline
-from sizing.steps.times import StepTimes, Traffic
+from sizing.steps.times import StepTimes, Traffic, TrafficColumns
 
 StepChoice = Literal["roofline", "kernel"]
 
@@ -20,7 +20,7 @@ def step_times(
     choice: StepChoice,
     model: Model,
     candidates: Candidates,
-    traffic: Traffic,
+    traffic: Traffic | TrafficColumns,
     concurrency: Floats,
     anchored: Anchored | None = None,
 ) -> tuple[StepTimes, tuple[str, ...]]:
@@ -32,7 +32,7 @@ def step_times(
     index = anchored.matching(candidates) if anchored else np.empty(0, dtype=np.intp)
     if anchored is None or not len(index):
         return times, sources
-    base = roofline().times(model, candidates.take(index), traffic, concurrency[index])
+    base = roofline().times(model, candidates.take(index), traffic.take(index), concurrency[index])
     names = list(sources)
     for i in index:
         names[i] = anchored.source
@@ -40,7 +40,7 @@ def step_times(
 
 
 def _predicted(
-    choice: StepChoice, model: Model, candidates: Candidates, traffic: Traffic, concurrency: Floats
+    choice: StepChoice, model: Model, candidates: Candidates, traffic: Traffic | TrafficColumns, concurrency: Floats
 ) -> tuple[StepTimes, tuple[str, ...]]:
     """Step times that were not measured, and their source per candidate.
 
@@ -50,6 +50,8 @@ def _predicted(
     base = roofline().times(model, candidates, traffic, concurrency)
     if choice == "roofline":
         return base, (base.source,) * len(candidates)
+    if isinstance(traffic, TrafficColumns):
+        raise TypeError("Kernel tables answer one pair of lengths at a time.")
     kernel = KernelTables().times(model, candidates, traffic, concurrency)
     covered = np.isfinite(kernel.prefill_s) & np.isfinite(kernel.decode_s).all(axis=1)
     merged = StepTimes(
