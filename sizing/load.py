@@ -170,10 +170,10 @@ def residual_step(
     if not running.any():
         return np.zeros_like(itl), np.zeros_like(itl)
     jump2 = chunk**2 * (1.0 + variability.prompt)
-    jump3 = chunk**3 * (1.0 + variability.prompt) ** 3
+    jump3 = cubed(chunk) * (1.0 + variability.prompt) ** 3
     prompts = np.maximum(itl - decode, 0.0) / np.maximum(chunk, 1e-12)
     second = itl**2 + prompts * jump2
-    third = itl**3 + 3.0 * itl * prompts * jump2 + prompts * jump3
+    third = cubed(itl) + 3.0 * itl * prompts * jump2 + prompts * jump3
     mean = second / (2.0 * itl)
     var = np.maximum(third / (3.0 * itl) - mean**2, 0.0)
     return (mean, var) if running.all() else (np.where(running, mean, 0.0), np.where(running, var, 0.0))
@@ -203,7 +203,7 @@ def prompt_queue(service: Floats, load: Floats, rps: Floats, variability: Variab
     """
     spread = variability.arrivals + variability.prompt
     mean = load * service / (2.0 * (1.0 - load)) * spread
-    third = service**3 * (1.0 + variability.prompt) ** 3  # lognormal: E[S^3] = S^3 (1 + cs^2)^3
+    third = cubed(service) * (1.0 + variability.prompt) ** 3  # lognormal: E[S^3] = S^3 (1 + cs^2)^3
     return mean, mean**2 + rps * third / (3.0 * (1.0 - load)) * variability.arrivals
 
 
@@ -260,6 +260,11 @@ def drift(itl: Floats, concurrency: Floats, crowd: Floats, held: Floats) -> Floa
     return np.asarray(steepness**2 * held * window)
 
 
+def cubed(values: Floats) -> Floats:
+    """Third power: two products take a tenth of the time of a general power."""
+    return values * values * values
+
+
 def slope(values: Floats, at: Floats) -> Floats:
     """Growth of ``values`` (C, K) with ``at`` (C, K): between both neighbours, at the ends to the only one."""
     grown = np.empty_like(values)
@@ -285,4 +290,4 @@ def gamma_quantile(mean: Floats, variance: Floats, percentile: float) -> Floats:
     z = float(ndtri(percentile / 100.0))
     ninth = np.divide(variance, 9.0 * mean**2, out=np.zeros_like(mean), where=mean > 0)
     ninth = np.minimum(ninth, 2.0 / 9.0)
-    return np.asarray(mean * np.maximum(1.0 - ninth + z * np.sqrt(ninth), 0.0) ** 3, dtype=np.float64)
+    return np.asarray(mean * cubed(np.maximum(1.0 - ninth + z * np.sqrt(ninth), 0.0)), dtype=np.float64)
