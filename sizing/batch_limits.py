@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from sizing.candidates import Floats
 from sizing.capacity import Bound, Capacity, Percentiles, rate_at_limit
-from sizing.load import NEARLY_FULL, SteadyState, concurrency_grid
+from sizing.load import NEARLY_FULL, SteadyState, concurrency_grid, non_decreasing
 from sizing.memory import MemoryFit
 from sizing.question import Question
 from sizing.screen import Evaluated, instances_needed, under_load
@@ -30,19 +30,19 @@ Rows = NDArray[np.intp]
 
 def with_batch_limits(question: Question, evaluated: Evaluated) -> Evaluated:
     """The candidates, those with a cap where one saves an instance, or as far as the scenario names the caps."""
-    if not len(evaluated) or (question.scenario.workload.mode == "offline" and not _named(question)):
+    if not len(evaluated) or (question.scenario.workload.mode == "offline" and not _asked(question)):
         return evaluated
-    if _named(question):
+    if _asked(question):
         return _with_named(question, evaluated)
     rows, caps = proposals(question, evaluated)
     if not len(rows):
         return evaluated
     peak = question.demand.peak_rps
-    tried = limited(question, evaluated, rows, caps)
+    tried = _under_caps(question, evaluated, rows, caps)
     best = _best_of_row(rows, tried.capacity.rps)
     before, after = (_instances(peak, r) for r in (evaluated.capacity.rps[rows[best]], tried.capacity.rps[best]))
-    saves = after < before
-    return replaced(evaluated, rows[best[saves]], taken(tried, best[saves]))
+    best = best[after < before]
+    return replaced(evaluated, rows[best], _named(taken(tried, best), caps[best]))
 
 
 def proposals(question: Question, evaluated: Evaluated) -> tuple[Rows, Floats]:
@@ -56,9 +56,9 @@ def proposals(question: Question, evaluated: Evaluated) -> tuple[Rows, Floats]:
     able = np.flatnonzero(np.isin(evaluated.capacity.bound, (Bound.ITL, Bound.E2E)) & (evaluated.capacity.excess < 1.0))
     if not len(able) or np.isinf(limit):
         return np.empty(0, dtype=np.intp), np.empty(0)
-    gap = np.maximum.accumulate(state.itl_mean_s[able], axis=1)
+    gap = non_decreasing(state.itl_mean_s[able])
     most = np.minimum(
-        rate_at_limit(np.maximum.accumulate(state.rps[able], axis=1), gap, limit), evaluated.capacity.stable_rps[able]
+        rate_at_limit(non_decreasing(state.rps[able]), gap, limit), evaluated.capacity.stable_rps[able]
     )
     slots = np.minimum(rate_at_limit(state.concurrency[able], gap, limit), evaluated.memory.max_concurrency[able])
     peak = question.demand.peak_rps
@@ -85,9 +85,8 @@ def _instances(peak_rps: float, rps: Floats) -> NDArray[np.int64]:
 
 def _fewest_on_gpu(peak_rps: float, evaluated: Evaluated) -> Floats:
     """For each candidate the fewest GPUs of its type with which any candidate carries the peak, shape (C,)."""
-    number: dict[str, int] = {}
-    gpu = evaluated.candidates.column(lambda r: number.setdefault(r.gpu.id, len(number))).astype(np.int64)
-    fewest = np.full(len(number), np.inf)
+    gpu = evaluated.candidates.gpu_number
+    fewest = np.full(int(gpu.max(initial=-1)) + 1, np.inf)
     np.minimum.at(fewest, gpu, _instances(peak_rps, evaluated.capacity.rps) * evaluated.candidates.gpus)
     return fewest[gpu]
 
@@ -103,15 +102,26 @@ def first_of_each(group: NDArray[np.int64], value: Floats | NDArray[np.int64], c
 
 def limited(question: Question, evaluated: Evaluated, rows: Rows, caps: Floats) -> Evaluated:
     """The candidates at ``rows``, each with its cap (N,); step times between known concurrencies are interpolated."""
+    return _named(_under_caps(question, evaluated, rows, caps), caps)
+
+
+def _named(evaluated: Evaluated, caps: Floats) -> Evaluated:
+    """The evaluated candidates as configurations that say their cap (N,)."""
+    rows = evaluated.candidates.rows
+    named = tuple(replace(row, batch_limit=int(cap)) for row, cap in zip(rows, caps.tolist(), strict=True))
+    return replace(evaluated, candidates=replace(evaluated.candidates, rows=named))
+
+
+def _under_caps(question: Question, evaluated: Evaluated, rows: Rows, caps: Floats) -> Evaluated:
+    """As :func:`limited`; the configurations do not say their cap yet, because most are dropped again."""
     memory = evaluated.memory.take(rows)
     slots = np.minimum(memory.max_concurrency, caps)
     times, known = evaluated.times.take(rows), evaluated.state.concurrency[rows]
     grid = concurrency_grid(slots, known.shape[1] + 1 - len(NEARLY_FULL))
     decode = interpolated(grid, known, times.decode_s)
     candidates = evaluated.candidates.take(rows)
-    named = tuple(replace(row, batch_limit=int(cap)) for row, cap in zip(candidates.rows, caps, strict=True))
     return under_load(
-        question, replace(candidates, rows=named), replace(memory, max_concurrency=slots),
+        question, candidates, replace(memory, max_concurrency=slots),
         replace(times, decode_s=decode), tuple(evaluated.sources[i] for i in rows), grid,
     )
 
@@ -124,20 +134,21 @@ def interpolated(at: Floats, known: Floats, values: Floats) -> Floats:
     return np.asarray(y + (at - x) / np.maximum(right - x, 1e-300) * (top - y))
 
 
-def _named(question: Question) -> tuple[int, ...]:
+def _asked(question: Question) -> tuple[int, ...]:
     return tuple(sorted(set(question.scenario.deployment.batch_limits)))
 
 
 def _with_named(question: Question, evaluated: Evaluated) -> Evaluated:
     """Each candidate with the best of the caps that the scenario names; of equals the largest."""
     every = np.arange(len(evaluated), dtype=np.intp)
-    best: Evaluated | None = None
-    for cap in reversed(_named(question)):
-        tried = limited(question, evaluated, every, np.full(len(every), float(cap)))
+    caps, best = np.zeros(len(every)), None
+    for cap in reversed(_asked(question)):
+        tried = _under_caps(question, evaluated, every, np.full(len(every), float(cap)))
         better = np.flatnonzero(tried.capacity.rps > best.capacity.rps * (1.0 + 1e-9)) if best else every
         best = replaced(best, better, taken(tried, better)) if best else tried
+        caps[better] = cap
     assert best is not None
-    return best
+    return _named(best, caps)
 
 
 def _best_of_row(rows: Rows, rps: Floats) -> Rows:

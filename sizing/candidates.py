@@ -7,9 +7,10 @@ later stage works on whole columns.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import product
+from types import FunctionType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,6 +77,7 @@ class Candidates:
     dp: Floats
     units: tuple[Configuration, ...]
     unit: Ints
+    _of_units: dict[object, NDArray[np.float64]] = field(default_factory=dict, repr=False, compare=False)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -86,14 +88,35 @@ class Candidates:
         return self.tp * self.pp * self.dp
 
     def column(self, value: Callable[[Configuration], float]) -> Floats:
-        """A column (C,) of something that depends on GPU, engine and number formats only."""
-        return np.array([value(u) for u in self.units], dtype=np.float64)[self.unit]
+        """A column (C,) of something that depends on GPU, engine and number formats only.
+
+        What depends on nothing else than the row (no closure) is computed once for these units and remembered.
+        """
+        plain = isinstance(value, FunctionType) and value.__closure__ is None and value.__defaults__ is None
+        key = value.__code__ if plain and isinstance(value, FunctionType) else None
+        found = self._of_units.get(key) if plain else None
+        if found is None:
+            found = np.array([value(u) for u in self.units], dtype=np.float64)
+            if plain:
+                self._of_units[key] = found
+        return found[self.unit]
+
+    @property
+    def gpu_number(self) -> Ints:
+        """Which GPU type each row has, (C,): numbers from 0, the same for every part of one table."""
+        found = self._of_units.get("gpu")
+        if found is None:
+            number: dict[str, int] = {}
+            found = np.array([number.setdefault(u.gpu.id, len(number)) for u in self.units], dtype=np.float64)
+            self._of_units["gpu"] = found
+        return found.astype(np.int64)[self.unit]
 
     def take(self, index: NDArray[np.intp]) -> Candidates:
         """The rows at ``index``, in that order."""
-        rows = tuple(self.rows[i] for i in index)
+        rows = tuple(map(self.rows.__getitem__, index.tolist()))
         return Candidates(
-            rows, self.tp[index], self.pp[index], self.ep[index], self.dp[index], self.units, self.unit[index]
+            rows, self.tp[index], self.pp[index], self.ep[index], self.dp[index], self.units, self.unit[index],
+            self._of_units,
         )
 
 

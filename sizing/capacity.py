@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sizing.candidates import Floats
-from sizing.load import SteadyState
+from sizing.load import SteadyState, non_decreasing
 from sizing.scenario.schema import Limits, Mode
 
 
@@ -67,9 +67,9 @@ class Percentiles:
 def at_percentile(state: SteadyState, percentile: float) -> Percentiles:
     """All three latencies at one percentile; made non-decreasing in load, which they are up to rounding."""
     return Percentiles(
-        ttft_s=np.maximum.accumulate(state.ttft_s(percentile), axis=1),
-        itl_s=np.maximum.accumulate(state.itl_s(percentile), axis=1),
-        e2e_s=np.maximum.accumulate(state.e2e_s(percentile), axis=1),
+        ttft_s=non_decreasing(state.ttft_s(percentile)),
+        itl_s=non_decreasing(state.itl_s(percentile)),
+        e2e_s=non_decreasing(state.e2e_s(percentile)),
     )
 
 
@@ -78,7 +78,7 @@ def capacity(state: SteadyState, latencies: Percentiles, limits: AskedLimits, ma
 
     The rate at which a latency reaches its limit is interpolated linearly between points of the grid.
     """
-    rps = np.maximum.accumulate(state.rps, axis=1)
+    rps = non_decreasing(state.rps)
     stable = rps[:, -1]
     asked = ((latencies.ttft_s, limits.ttft_s), (latencies.itl_s, limits.itl_s), (latencies.e2e_s, limits.e2e_s))
     rates = [rate_at_limit(rps, values, limit) for values, limit in asked]
@@ -117,7 +117,7 @@ class Position:
 
 def at_rate(rates: Floats, rps: Floats) -> Position:
     """The position at which each candidate carries ``rps`` (C,), given the rates of its grid (C, K); clamped to it."""
-    rates = np.maximum.accumulate(rates, axis=1)
+    rates = non_decreasing(rates)
     row = np.arange(len(rates))
     index = np.clip((rates <= rps[:, None]).sum(axis=1) - 1, 0, rates.shape[1] - 2)
     low, high = rates[row, index], rates[row, index + 1]

@@ -8,14 +8,15 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from sizing.candidates import Allowed, Configuration, Floats, enumerate_for, table
+from sizing.candidates import Allowed, Candidates, Configuration, Floats, enumerate_for, table
 from sizing.catalog.gpu import Gpu
 from sizing.format import gigabytes, ms
 from sizing.memory import memory_fit
 from sizing.question import Question
 from sizing.result import Excluded, Fix
-from sizing.screen import Evaluated, evaluate, offered
+from sizing.screen import Evaluated, all_configurations, evaluate, offered
 
 LIMIT_NAMES = (
     ("ttft_s", "TTFT", "limits.ttft_ms"),
@@ -36,35 +37,40 @@ RELAXED_BY = 1.02  # room above the unloaded latency, so that the relaxed limit 
 
 
 def excluded(
-    question: Question, evaluated: Evaluated, rows: Sequence[Configuration], by_pools: Collection[str] = (),
+    question: Question, evaluated: Evaluated, everything: Candidates, by_pools: Collection[str] = (),
 ) -> tuple[Excluded, ...]:
     """One entry for every considered GPU on which no configuration meets the scenario, in catalogue order.
 
     ``by_pools``: GPUs on which disaggregated pools serve it, whatever the aggregated configurations do.
     """
-    enumerated = {row.gpu.id for row in rows}
-    fitting: dict[str, list[int]] = {}
-    for i, row in enumerate(evaluated.candidates.rows):
-        fitting.setdefault(row.gpu.id, []).append(i)
+    fitting = _rows_by_gpu(evaluated.candidates)
+    enumerated = _rows_by_gpu(everything)
     out = []
     only_pools = list(question.scenario.deployment.serving) == ["disaggregated"]
     for gpu in question.gpus:
         if gpu.id in by_pools:
             continue
-        fits = fitting.get(gpu.id, [])
+        fits = fitting.get(gpu.id, np.empty(0, dtype=np.intp))
         if not offered(question, gpu):
             out.append(_rented_only(gpu))
         elif not gpu.sizable:
             out.append(_unknown(gpu))
         elif gpu.id not in enumerated:
             out.append(_unsupported(question, gpu))
-        elif not fits:
-            out.append(_too_small(question, [r for r in rows if r.gpu.id == gpu.id]))
+        elif not len(fits):
+            out.append(_too_small(question, everything.take(enumerated[gpu.id])))
         elif not (evaluated.capacity.rps[fits] > 0).any():
             out.append(_too_slow(question, evaluated, fits))
         elif only_pools:
             out.append(_no_pools(question, gpu, [evaluated.candidates.rows[i] for i in fits]))
     return tuple(sorted(_checked(question, out), key=lambda e: _distance(question, e)))
+
+
+def _rows_by_gpu(candidates: Candidates) -> dict[str, NDArray[np.intp]]:
+    """Positions of the rows of every GPU type."""
+    number = candidates.gpu_number
+    found, first = np.unique(number, return_index=True)
+    return {candidates.rows[i].gpu.id: np.flatnonzero(number == n) for n, i in zip(found, first, strict=True)}
 
 
 def _distance(question: Question, entry: Excluded) -> tuple[int, float]:
@@ -110,8 +116,8 @@ def _eased(question: Question, fix: Fix | None) -> Question:
 def _serving(question: Question, entries: Sequence[Excluded]) -> set[str]:
     """Which of the excluded GPUs have a configuration that meets the question."""
     asked = {e.gpu for e in entries}
-    rows = [r for g in question.gpus if g.id in asked for r in enumerate_for(question.model, g, question.allowed)]
-    evaluated = evaluate(question, table(rows))
+    narrowed = replace(question, gpus=tuple(g for g in question.gpus if g.id in asked))
+    evaluated = evaluate(narrowed, all_configurations(narrowed))
     return {evaluated.candidates.rows[i].gpu.id for i in np.flatnonzero(evaluated.capacity.rps > 0)}
 
 
@@ -189,14 +195,14 @@ def _choice(gpu: Gpu, reason: str, key: str, names: list[str], what: str) -> Exc
     )
 
 
-def _too_small(question: Question, rows: Sequence[Configuration]) -> Excluded:
+def _too_small(question: Question, candidates: Candidates) -> Excluded:
     """The weights, or one sequence beside them, exceed the memory of every configuration."""
     traffic = question.traffic
     tokens = traffic.held_tokens
-    fit = memory_fit(question.model, table(rows), tokens)
+    fit = memory_fit(question.model, candidates, tokens)
     needed = fit.weights + fit.activations + fit.overhead + fit.kv_per_sequence
     best = int(np.argmin(needed - fit.usable))
-    row, gpu = rows[best], rows[best].gpu
+    row, gpu = candidates.rows[best], candidates.rows[best].gpu
     reason = (
         f"Needs {gigabytes(needed[best] / 1e9)} per GPU at best, {gigabytes(fit.usable[best] / 1e9)} of "
         f"{gigabytes(gpu.memory_bytes / 1e9)} are usable."
@@ -266,9 +272,8 @@ def _no_pools(question: Question, gpu: Gpu, rows: Sequence[Configuration]) -> Ex
     return Excluded(gpu=gpu.id, closest="", reason=reason, relaxation="Allow aggregated serving.", fix=fix)
 
 
-def _too_slow(question: Question, evaluated: Evaluated, fits: Sequence[int]) -> Excluded:
+def _too_slow(question: Question, evaluated: Evaluated, index: NDArray[np.intp]) -> Excluded:
     """Even an idle instance misses a limit: report the configuration that misses by least."""
-    index = np.asarray(fits)
     nearest = np.lexsort((evaluated.candidates.gpus[index], np.round(evaluated.capacity.excess[index], 3)))
     best = int(index[nearest[0]])
     row = evaluated.candidates.rows[best]

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
+import numpy as np
+
+from sizing.candidates import Candidates
+from sizing.capacity import AskedLimits
 from sizing.checks import number_between
 from sizing.errors import SizingError
+from sizing.memory import memory_fit
 from sizing.quantity import Result, quantity
 from sizing.question import Question, at_lengths, understand
 from sizing.ranking import order
 from sizing.scenario.schema import Deployment, Scenario
-from sizing.screen import all_configurations, evaluate, size
+from sizing.screen import Evaluated, Sized, all_configurations, evaluate, held, size
+from sizing.steps.times import TrafficColumns
 
 MAX_TOKENS = 10_000_000.0
 MAX_CELLS = 1_024
 STEPS = (1 / 8, 1 / 4, 1 / 2, 1.0, 2.0, 4.0, 8.0)
 """Multiples of the asked length that a map shows unless others are asked for."""
+
+ROWS_AT_ONCE = 2_048
+"""Rows of one table: few enough that its columns stay in the processor's cache, whatever the number of cells."""
 
 
 class LengthCell(Result):
@@ -52,7 +60,8 @@ def gpus_over_lengths(
     if len(prompts) * len(outputs) > MAX_CELLS:
         raise SizingError(f"A map holds at most {MAX_CELLS:,} cells, not {len(prompts) * len(outputs):,}.")
     question = understand(on_gpu(scenario, gpu))
-    rows = tuple(tuple(_cell(at_lengths(question, i, o)) for o in outputs) for i in prompts)
+    cells = _cells([at_lengths(question, i, o) for i in prompts for o in outputs])
+    rows = tuple(tuple(cells[n:n + len(outputs)]) for n in range(0, len(cells), max(len(outputs), 1)))
     return LengthMap(gpu=gpu, input_tokens=prompts, output_tokens=outputs, rows=rows)
 
 
@@ -73,23 +82,68 @@ def on_gpu(scenario: Scenario, gpu: str) -> Scenario:
     return scenario.model_copy(update={"deployment": narrowed})
 
 
-def _cell(question: Question) -> LengthCell:
-    traffic = question.traffic
-    lengths: dict[str, Any] = {"input_tokens": traffic.input_tokens, "output_tokens": traffic.output_tokens}
-    window = question.model.max_context
-    if window and traffic.input_tokens + traffic.output_tokens > window:
-        return _unserved(lengths, f"Beyond the context window of {window:,} tokens.")
-    evaluated = evaluate(question, all_configurations(question))
+def _cells(asked: Sequence[Question]) -> list[LengthCell]:
+    """The cells of questions that differ in lengths only, many at once."""
+    found: dict[int, LengthCell] = {}
+    alike: dict[AskedLimits, list[int]] = {}
+    for n, question in enumerate(asked):
+        window, lengths = question.model.max_context, question.traffic
+        if window and lengths.input_tokens + lengths.output_tokens > window:
+            found[n] = _unserved(question, f"Beyond the context window of {window:,} tokens.")
+        else:
+            alike.setdefault(question.limits, []).append(n)
+    for numbers in alike.values():
+        each = all_configurations(asked[numbers[0]])
+        one_by_one = asked[0].scenario.deployment.step_times == "kernel"  # its tables are read for one pair of lengths
+        some = 1 if one_by_one else max(ROWS_AT_ONCE // max(len(each), 1), 1)
+        for first in range(0, len(numbers), some):
+            part = numbers[first:first + some]
+            found.update(zip(part, _together([asked[n] for n in part], each), strict=True))
+    return [found[n] for n in range(len(asked))]
+
+
+def _together(asked: Sequence[Question], each: Candidates) -> list[LengthCell]:
+    """The cells of a few questions with the same limits: the configurations once for each, in one table."""
+    question, cells = asked[0], np.repeat(np.arange(len(asked)), len(each))
+    rows = np.tile(np.arange(len(each)), len(asked))
+    lengths = None if len(asked) == 1 else _columns(asked).take(cells)
+    tokens = question.traffic.held_tokens if lengths is None else held(lengths)
+    kept = np.flatnonzero(memory_fit(question.model, each.take(rows), tokens).fits)
+    cells = cells[kept]
+    evaluated = evaluate(question, each.take(rows[kept]), traffic=None if lengths is None else lengths.take(kept))
     sized = size(question, evaluated)
-    if not len(sized.index):
-        return _unserved(lengths, "No load meets the limits." if len(evaluated) else "Does not fit in memory.")
-    best = int(order(sized, evaluated, question.scenario.deployment.objective)[0])
-    return LengthCell.model_construct(
-        **lengths, gpus=int(sized.gpus[best]), systems=int(sized.systems[best]),
-        configuration=evaluated.candidates.rows[sized.index[best]].label, reason="",
+    ranked = order(sized, evaluated, question.scenario.deployment.objective)
+    served, first = np.unique(cells[sized.index[ranked]], return_index=True)
+    best = dict(zip(served.tolist(), ranked[first].tolist(), strict=True))
+    fitting = set(cells.tolist())
+    return [
+        _served(asked[n], evaluated, sized, best[n]) if n in best
+        else _unserved(asked[n], "No load meets the limits." if n in fitting else "Does not fit in memory.")
+        for n in range(len(asked))
+    ]
+
+
+def _columns(asked: Sequence[Question]) -> TrafficColumns:
+    """Lengths of every question as columns, (len(asked), 1)."""
+    traffic = [q.traffic for q in asked]
+    return TrafficColumns(
+        input_tokens=np.array([[t.input_tokens] for t in traffic]),
+        output_tokens=np.array([[t.output_tokens] for t in traffic]),
+        cached_tokens=np.array([[t.cached_tokens] for t in traffic]), output_variation=traffic[0].output_variation,
     )
 
 
-def _unserved(lengths: dict[str, Any], reason: str) -> LengthCell:
-    return LengthCell(**lengths, gpus=None, systems=None, configuration="", reason=reason)
+def _served(question: Question, evaluated: Evaluated, sized: Sized, best: int) -> LengthCell:
+    traffic = question.traffic
+    return LengthCell.model_construct(
+        input_tokens=traffic.input_tokens, output_tokens=traffic.output_tokens, gpus=int(sized.gpus[best]),
+        systems=int(sized.systems[best]), configuration=evaluated.candidates.rows[sized.index[best]].label, reason="",
+    )
 
+
+def _unserved(question: Question, reason: str) -> LengthCell:
+    traffic = question.traffic
+    return LengthCell(
+        input_tokens=traffic.input_tokens, output_tokens=traffic.output_tokens, gpus=None, systems=None,
+        configuration="", reason=reason,
+    )

@@ -61,7 +61,9 @@ def embedding_parameters(model: Model) -> float:
     return float(model.vocab_size * model.hidden_size * (1 if model.tie_embeddings else 2))
 
 
-def kv_bytes_per_sequence(model: Model, tokens: float, kv_bytes: float | Floats, block_tokens: Floats) -> Floats:
+def kv_bytes_per_sequence(
+    model: Model, tokens: float | Floats, kv_bytes: float | Floats, block_tokens: Floats
+) -> Floats:
     """KV cache of one sequence in bytes, before splitting over GPUs.
 
     KV = b x (E_full x ceil_block(n) + E_sliding x min(ceil_block(n), window)) + 4 x state, where E counts cached
@@ -116,8 +118,9 @@ def weights_per_gpu(model: Model, candidates: Candidates) -> Floats:
     return (experts + rest) / candidates.pp
 
 
-def memory_fit(model: Model, candidates: Candidates, tokens: float) -> MemoryFit:
-    """Memory of every candidate and how many sequences of ``tokens`` (prompt plus output) one instance holds.
+def memory_fit(model: Model, candidates: Candidates, tokens: float | Floats) -> MemoryFit:
+    """Memory of every candidate and how many sequences of ``tokens`` (prompt plus output; one number or (C,)) one
+    instance holds.
 
     usable = fraction x capacity; KV available = usable - weights - activations - overhead;
     sequences = floor(KV available / KV per sequence) x DP, at most what the engine schedules. The KV cache of a whole

@@ -47,7 +47,7 @@ def plan(scenario: Scenario, *, alternatives: int = ALTERNATIVES) -> Plan:
     evaluated, pools = with_batch_limits(question, base), best_pools(question, base)
     sized = sized_aggregated(question, evaluated)
     ranked = order_of_all(question, evaluated, sized, pools)
-    out = excluded(question, base, everything.rows, served_by_pools(pools))
+    out = excluded(question, base, everything, served_by_pools(pools))
     if not len(ranked):
         return infeasible(question, out)
     chosen = shortlist_of_all(evaluated, sized, pools, ranked, alternatives)

@@ -75,8 +75,7 @@ def shortlist(sized: Sized, evaluated: Evaluated, ranked: NDArray[np.intp], coun
     if not len(ranked):
         return []
     candidates = evaluated.candidates
-    gpu_of: dict[str, int] = {}
-    gpu = candidates.column(lambda r: gpu_of.setdefault(r.gpu.id, len(gpu_of)))[sized.index[ranked]]
+    gpu = candidates.gpu_number[sized.index[ranked]]
 
     def traits(k: int) -> set[object]:
         row = candidates.rows[sized.index[ranked[k]]]
@@ -85,9 +84,9 @@ def shortlist(sized: Sized, evaluated: Evaluated, ranked: NDArray[np.intp], coun
     return [int(ranked[k]) for k in chosen_few(gpu, traits, count)]
 
 
-def chosen_few(gpu: Floats, traits: Callable[[int], set[object]], count: int) -> list[int]:
+def chosen_few(gpu: NDArray[np.int64], traits: Callable[[int], set[object]], count: int) -> list[int]:
     """Positions in a ranking: the winner, the best of every other GPU, then what has a trait of its own on the winner's
-    GPU; at most ``count`` beyond the winner. ``gpu`` numbers the GPU types in ranked order."""
+    GPU; at most ``count`` beyond the winner. ``gpu`` numbers the GPU types."""
     best_of_gpu = sorted(int(k) for k in np.unique(gpu, return_index=True)[1])
     seen: set[object] = set()
     variants = []

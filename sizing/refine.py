@@ -174,7 +174,7 @@ def refined(scenario: Scenario, *, alternatives: int = ALTERNATIVES, seed: int =
     evaluated = with_batch_limits(question, base)
     decided = decide(question, evaluated, seed)
     split = split_of(question, base, decided.evaluated, decided.sized, decided.first, seed)
-    out = excluded(question, base, everything.rows, served_by_pools(split.pools))
+    out = excluded(question, base, everything, served_by_pools(split.pools))
     if split.winner is not None:
         return _of_pools(question, decided, split, out, alternatives)
     if decided.best is None:

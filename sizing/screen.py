@@ -19,7 +19,7 @@ from sizing.memory import MemoryFit, memory_fit
 from sizing.question import Question
 from sizing.steps.choice import StepChoice, step_times
 from sizing.steps.speculation import speculated
-from sizing.steps.times import StepTimes
+from sizing.steps.times import StepTimes, Traffic, TrafficColumns
 
 ROUNDING = 1e-9  # a load that equals the capacity up to rounding needs no further instance
 
@@ -74,22 +74,32 @@ def _configurations(model: Model, chosen: tuple[Gpu, ...], allowed: Allowed) -> 
     return table([c for g in chosen if g.sizable for c in enumerate_for(model, g, allowed)])
 
 
-def evaluate(question: Question, everything: Candidates, choice: StepChoice | None = None) -> Evaluated:
-    """Everything about the candidates that fit in memory, at the lengths and limits of the question."""
-    traffic = question.traffic
-    fit = memory_fit(question.model, everything, traffic.held_tokens)
+def evaluate(
+    question: Question, everything: Candidates, choice: StepChoice | None = None, traffic: TrafficColumns | None = None
+) -> Evaluated:
+    """Everything about the candidates that fit in memory, at the lengths and limits of the question.
+
+    ``traffic`` may give every candidate lengths of its own; kernel tables do not know them.
+    """
+    fit = memory_fit(question.model, everything, question.traffic.held_tokens if traffic is None else held(traffic))
     kept = np.flatnonzero(fit.fits)
+    lengths = question.traffic if traffic is None else traffic.take(kept)
     candidates = everything if len(kept) == len(everything) else everything.take(kept)
     memory = _capped(question, fit.take(kept))
     grid = concurrency_grid(memory.max_concurrency)
     if not len(candidates):
         nothing = StepTimes(decode_s=grid, prefill_s=grid[:, 0], prefill_work_s=grid[:, 0], source="")
-        return under_load(question, candidates, memory, nothing, (), grid)
+        return under_load(question, candidates, memory, nothing, (), grid, lengths)
     times, sources = step_times(
-        choice or question.scenario.deployment.step_times, question.model, candidates, traffic, grid, question.anchored
+        choice or question.scenario.deployment.step_times, question.model, candidates, lengths, grid, question.anchored
     )
     times = speculated(times, question.model, candidates, grid, question.speculation)
-    return under_load(question, candidates, memory, times, sources, grid)
+    return under_load(question, candidates, memory, times, sources, grid, lengths)
+
+
+def held(traffic: TrafficColumns) -> Floats:
+    """Tokens of a whole sequence of every candidate, (C,)."""
+    return np.asarray(traffic.held_tokens[:, 0])
 
 
 def _capped(question: Question, memory: MemoryFit) -> MemoryFit:
@@ -105,12 +115,14 @@ def under_load(
     times: StepTimes,
     sources: tuple[str, ...],
     grid: Floats,
+    traffic: Traffic | TrafficColumns | None = None,
 ) -> Evaluated:
     """Steady state and capacity from given step times (also used with times at the ends of their interval)."""
     budget = candidates.column(lambda r: r.engine.budget(r.gpu))
-    state = steady_state(times, grid, memory.max_concurrency, budget, question.traffic, question.variability)
+    lengths = question.traffic if traffic is None else traffic
+    state = steady_state(times, grid, memory.max_concurrency, budget, lengths, question.variability)
     latencies = at_percentile(state, question.limits.percentile)
-    held = capacity(state, latencies, question.limits, question.scenario.deployment.max_utilization)
+    most = capacity(state, latencies, question.limits, question.scenario.deployment.max_utilization)
     return Evaluated(
         candidates=candidates,
         memory=memory,
@@ -118,7 +130,7 @@ def under_load(
         sources=sources,
         state=state,
         latencies=latencies,
-        capacity=held,
+        capacity=most,
     )
 
 
@@ -157,7 +169,7 @@ def size(
         itl_s=position.of(evaluated.latencies.itl_s[able]),
         e2e_s=position.of(evaluated.latencies.e2e_s[able]),
         gpus=total * each,
-        options=tuple(offers[g][o] for g, o in zip(gpu_index, chosen.option_index, strict=True)),
+        options=tuple(offers[g][o] for g, o in zip(gpu_index.tolist(), chosen.option_index.tolist(), strict=True)),
         systems=chosen.systems,
         gpus_bought=chosen.gpus_bought,
         usd_per_hour=chosen.usd_per_hour,

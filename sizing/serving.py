@@ -64,9 +64,8 @@ def shortlist_of_all(
         return []
     first = len(sized.index)
     rows = evaluated.candidates.rows
-    number: dict[str, int] = {}
-    gpu = evaluated.candidates.column(lambda r: number.setdefault(r.gpu.id, len(number)))
-    of_pools = gpu[pools.pools.decode] if pools is not None else np.empty(0)
+    gpu = evaluated.candidates.gpu_number
+    of_pools = gpu[pools.pools.decode] if pools is not None else gpu[:0]
     gpu = np.concatenate([gpu[sized.index], of_pools])[ranked]
 
     def traits(k: int) -> set[object]:

@@ -15,7 +15,16 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from sizing.candidates import Floats
-from sizing.load import SteadyState, Variability, drift, gamma_quantile, in_flight_variance, prompt_queue, slot_queue
+from sizing.load import (
+    SteadyState,
+    Variability,
+    drift,
+    gamma_quantile,
+    in_flight_variance,
+    non_decreasing,
+    prompt_queue,
+    slot_queue,
+)
 from sizing.steps.times import StepTimes, Traffic
 
 NEVER_FULL = 1.0 - 1e-9
@@ -126,7 +135,7 @@ def decoding(
     tokens = max(traffic.output_tokens - 1.0, 1.0)
     gaps = max(tokens / tokens_per_step, 1.0)
     per_token = gaps / tokens
-    rps = np.maximum.accumulate(concurrency / (gaps * decode_s), axis=1)
+    rps = non_decreasing(concurrency / (gaps * decode_s))
     crowd = in_flight_variance(concurrency, rps, variability)
     queue = slot_queue(concurrency, crowd, slots[:, None], rps, rps[:, -1:], variability)
     moving = drift(decode_s, concurrency, crowd, queue.held_var)

@@ -34,7 +34,7 @@ from sizing.disaggregated.transfer import (
     transfer_s,
 )
 from sizing.hardware import HardwareOption
-from sizing.load import SteadyState
+from sizing.load import SteadyState, non_decreasing
 from sizing.question import Question
 from sizing.screen import Evaluated, all_offers, instances_needed
 
@@ -159,7 +159,7 @@ def prefill_capacity(question: Question, evaluated: Evaluated, rows: Rows) -> Fl
     stable = prefill_stable(question, evaluated, rows, one)
     rates = np.multiply.outer(stable, BUSY)
     first = first_token(one, rates, longest_transfer(question, evaluated, rows), question.variability)
-    rps = rate_at_limit(rates, np.maximum.accumulate(first.at(limits.percentile), axis=1), limit)
+    rps = rate_at_limit(rates, non_decreasing(first.at(limits.percentile)), limit)
     return np.minimum(np.minimum(rps, stable), question.scenario.deployment.max_utilization * stable)
 
 
@@ -184,8 +184,8 @@ def decode_rows(question: Question, evaluated: Evaluated, rows: Rows) -> tuple[R
     """The best decode instances of every unit, and the requests/s that one carries within the ITL limit."""
     gaps = max(question.traffic.output_tokens - 1.0, 1.0)
     limit = min(question.limits.itl_s, question.limits.e2e_s / gaps)
-    step = np.maximum.accumulate(evaluated.times.decode_s[rows], axis=1)
-    reached = np.maximum.accumulate(evaluated.state.concurrency[rows] / (gaps * step), axis=1)
+    step = non_decreasing(evaluated.times.decode_s[rows])
+    reached = non_decreasing(evaluated.state.concurrency[rows] / (gaps * step))
     most = np.minimum(rate_at_limit(reached, step * (1.0 + 0.5 / gaps), limit), reached[:, -1])
     able = np.flatnonzero(most > 0)
     index = able[_fewest_gpus(question, evaluated, rows[able], most[able])]
@@ -198,7 +198,7 @@ def decode_capacity(question: Question, evaluated: Evaluated, rows: Rows) -> Flo
     """Requests/s of a decode instance within the ITL limit, (N,)."""
     limit = min(question.limits.itl_s, question.limits.e2e_s / max(question.traffic.output_tokens - 1.0, 1.0))
     pool = decoding_of(question, evaluated, rows)
-    at = np.maximum.accumulate(pool.gap_s(question.limits.percentile), axis=1)
+    at = non_decreasing(pool.gap_s(question.limits.percentile))
     most = question.scenario.deployment.max_utilization * pool.rps[:, -1]
     return np.minimum(rate_at_limit(pool.rps, at, limit), most)
 
@@ -279,7 +279,7 @@ def sized(question: Question, pools: Pools) -> SizedPools:
     gpu = c.column(lambda r: order[r.gpu.id])[pools.decode].astype(np.int64)
     offers = all_offers(question)
     chosen = cheapest_option(total[0], each[0], gpu, offers, beside=(total[1], each[1]))
-    options = tuple(offers[g][o] for g, o in zip(gpu, chosen.option_index, strict=True))
+    options = tuple(offers[g][o] for g, o in zip(gpu.tolist(), chosen.option_index.tolist(), strict=True))
     gpus = total[0] * each[0] + total[1] * each[1]
     inside = (chosen.systems == 1) & (gpus <= np.array([o.domain_gpus for o in options]))
     inside |= (chosen.systems == 1) & ~c.column(lambda r: r.gpu.has_fast_link)[pools.decode].astype(bool)

@@ -12,7 +12,7 @@ from sizing.catalog.model import Model
 from sizing.steps.kernel import KernelTables
 from sizing.steps.mixture import mixture, said
 from sizing.steps.roofline import roofline
-from sizing.steps.times import StepTimes, Traffic
+from sizing.steps.times import StepTimes, Traffic, TrafficColumns
 
 StepChoice = Literal["roofline", "kernel"]
 
@@ -21,7 +21,7 @@ def step_times(
     choice: StepChoice,
     model: Model,
     candidates: Candidates,
-    traffic: Traffic,
+    traffic: Traffic | TrafficColumns,
     concurrency: Floats,
     anchored: Anchored | None = None,
 ) -> tuple[StepTimes, tuple[str, ...]]:
@@ -33,7 +33,7 @@ def step_times(
     index = anchored.matching(candidates) if anchored else np.empty(0, dtype=np.intp)
     if anchored is None or not len(index):
         return times, sources
-    base = roofline().times(model, candidates.take(index), traffic, concurrency[index])
+    base = roofline().times(model, candidates.take(index), traffic.take(index), concurrency[index])
     names = list(sources)
     for i in index:
         names[i] = anchored.source
@@ -41,7 +41,7 @@ def step_times(
 
 
 def _predicted(
-    choice: StepChoice, model: Model, candidates: Candidates, traffic: Traffic, concurrency: Floats
+    choice: StepChoice, model: Model, candidates: Candidates, traffic: Traffic | TrafficColumns, concurrency: Floats
 ) -> tuple[StepTimes, tuple[str, ...]]:
     """Step times that were not measured, and their source per candidate.
 
@@ -51,6 +51,8 @@ def _predicted(
     if choice == "roofline":
         base = roofline().times(model, candidates, traffic, concurrency)
         return base, (base.source,) * len(candidates)
+    if isinstance(traffic, TrafficColumns):
+        raise TypeError("Kernel tables answer one pair of lengths at a time.")
     both = mixture().mixed(model, candidates, traffic, concurrency)
     missing = f"{both.times.source}; not in the kernel tables"
     tables = KernelTables().source(model, candidates)

@@ -70,9 +70,10 @@ class CommonEfficiency:
     ``collective_s`` and ``pcie_collective_s``: latency of a collective over two GPUs, growing with the
     ``collective_growth`` power of their number; ``weight_only``: matrix rate of weight-only
     formats relative to 16 bit (dequantisation); ``expert_matrix`` and ``expert_memory_16``, ``_8``, ``_4``: rates of
-    expert matrices relative to dense ones, the latter by the width of the weights; ``imbalance``: load of the busiest expert group relative to the mean; ``evenness``:
-    shape of the gamma distribution of how popular experts are; ``latent_ageing`` and ``fixed_ageing``: growth of the
-    fixed times of MLA and of layers per year of age of the software.
+    expert matrices relative to dense ones, the latter by the width of the weights; ``imbalance``: load of the busiest
+    expert group relative to the mean; ``evenness``: shape of the gamma distribution of how popular experts are;
+    ``latent_ageing`` and ``fixed_ageing``: growth of the fixed times of MLA and of layers per year of age of the
+    software.
 
     Closed-loop TTFT alone: ``prompt_token_s``: host time per prompt token; ``first_token_steps``: decode steps that
     pass before the first token is seen; ``cohort``: prompts that queue together in the steady rounds, per e-fold of

@@ -71,15 +71,15 @@ class Rates:
 
 def hardware(candidates: Candidates) -> Hardware:
     """Datasheet columns; each distinct GPU, engine and format is looked up once."""
-    kinds, index = candidates.units, candidates.unit
+    kinds = candidates.units
     families = tuple(sorted({k.gpu.family for k in kinds}))
     engines = tuple(sorted({k.engine.runs_as for k in kinds}))
 
     def col(value: Callable[[Configuration], float]) -> Floats:
-        return np.array([value(k) for k in kinds], dtype=np.float64)[index][:, None]
+        return candidates.column(value)[:, None]
 
     def code(value: Callable[[Configuration], int]) -> NDArray[np.intp]:
-        return np.array([value(k) for k in kinds], dtype=np.intp)[index]
+        return candidates.column(value).astype(np.intp)
 
     domain = col(lambda k: float(k.gpu.domain_gpus))[:, 0]
     fast = (col(lambda k: float(k.gpu.has_fast_link))[:, 0] > 0) & (candidates.tp * candidates.dp <= domain)

@@ -19,7 +19,7 @@ from sizing.precision import WIDE_BYTES
 from sizing.steps.efficiency import REFERENCE_YEAR, Efficiencies, efficiencies
 from sizing.steps.rates import Rates, hardware, rates
 from sizing.steps.shape import Number, Shape, shape_of
-from sizing.steps.times import StepTimes, Traffic
+from sizing.steps.times import StepTimes, Traffic, TrafficColumns
 
 PIPELINE_EFFICIENCY = constant("pipeline_efficiency")
 ALLREDUCES_PER_LAYER = 2  # after attention and after the feed-forward block (Megatron-LM, Shoeybi et al. 2019)
@@ -38,7 +38,9 @@ class Roofline:
         """What is written beside every number that comes from here."""
         return f"roofline ({self.fit.note})"
 
-    def times(self, model: Model, candidates: Candidates, traffic: Traffic, concurrency: Floats) -> StepTimes:
+    def times(
+        self, model: Model, candidates: Candidates, traffic: Traffic | TrafficColumns, concurrency: Floats
+    ) -> StepTimes:
         """Decode, prefill and prefill work of every candidate; see :class:`StepTimes` for the shapes."""
         shape = shape_of(model)
         speed = rates(candidates, hardware(candidates), self.fit, self.software_year)
@@ -52,7 +54,7 @@ class Roofline:
         )
 
 
-    def _work_s(self, shape: Shape, speed: Rates, traffic: Traffic) -> Floats:
+    def _work_s(self, shape: Shape, speed: Rates, traffic: Traffic | TrafficColumns) -> Floats:
         """Prefill work per prompt (C,): pipeline stages and attention-DP ranks take different prompts at once."""
         work = prefill_work_s(shape, speed, traffic.new_tokens, traffic.cached_tokens) * pipeline_loss(shape, speed)
         return np.asarray((work / (speed.pp * speed.dp))[:, 0])

@@ -122,3 +122,34 @@ def test_an_empty_table_is_a_table():
 def test_label_names_what_runs_where():
     row = next(r for r in rows(LLAMA_70B) if (r.tp, r.pp, r.engine.id, r.precision.id) == (4, 2, "vllm", "fp8"))
     assert row.label == f"{row.gpu.name}, vLLM, FP8 (W8A8), TP4 PP2"
+
+
+def test_a_column_that_depends_on_more_than_the_row_is_looked_up_anew():
+    some = table(rows())
+    narrow = [some.column(lambda r: r.precision.bytes) for _ in range(2)]
+    assert narrow[0].tolist() == narrow[1].tolist() == [r.precision.bytes for r in some.rows]
+    for factor in (2.0, 3.0):
+        assert some.column(_times(factor)).tolist() == (factor * narrow[0]).tolist()
+        assert some.column(lambda r, by=factor: by * r.precision.bytes).tolist() == (factor * narrow[0]).tolist()
+
+
+def test_what_was_looked_up_for_a_table_serves_its_parts():
+    some = table(rows())
+    some.column(_bytes)
+    part = some.take(np.array([3, 1]))
+    assert part.column(_bytes).tolist() == [some.rows[3].precision.bytes, some.rows[1].precision.bytes]
+
+
+def _times(factor):
+    return lambda row: factor * row.precision.bytes
+
+
+def _bytes(row):
+    return row.precision.bytes
+
+
+def test_gpu_numbers_tell_gpu_types_apart_in_every_part_of_a_table():
+    some = table([*rows(), *rows(gpu="b200_sxm")])
+    part = some.take(np.array([len(some) - 1, 0]))
+    assert part.gpu_number.tolist() == [some.gpu_number[-1], some.gpu_number[0]]
+    assert len(set(some.gpu_number.tolist())) == 2

@@ -82,3 +82,16 @@ def test_too_many_cells_and_a_gpu_that_is_not_considered_are_refused() -> None:
         gpus_over_lengths(scenario(), "h100_sxm", range(1, 50), range(1, 50))
     with pytest.raises(SizingError, match="abacus is not among the GPUs considered"):
         gpus_over_lengths(scenario(), "abacus", [100], [100])
+
+
+@pytest.mark.parametrize("deployment", [{}, {"step_times": "kernel"}, {"batch_limits": [32]}])
+def test_many_cells_at_once_are_the_same_as_one_at_a_time(deployment: dict[str, object]) -> None:
+    asked = scenario(input_tokens={"p50": 1000, "p95": 3000}, output_tokens={"p50": 300, "p95": 900})
+    asked = Scenario.model_validate(asked.model_dump() | {
+        "limits": {"ttft_ms": 2000, "itl_ms": 40, "percentile": 95}, "deployment": {"objective": "cost", **deployment},
+    })
+    prompts, outputs = (16.0, 700.0, 7900.0), (1.0, 1.5, 40.0, 500.0)
+    together = gpus_over_lengths(asked, "h100_sxm", prompts, outputs)
+    for row, prompt in zip(together.rows, prompts, strict=True):
+        for cell, output in zip(row, outputs, strict=True):
+            assert gpus_over_lengths(asked, "h100_sxm", [prompt], [output]).rows == ((cell,),)

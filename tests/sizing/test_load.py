@@ -10,8 +10,17 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats
 
-from sizing.load import Variability, concurrency_grid, gamma_quantile, prompt_queue, slot_queue, steady_state
-from sizing.steps.times import StepTimes, Traffic
+from sizing.load import (
+    Variability,
+    concurrency_grid,
+    gamma_quantile,
+    non_decreasing,
+    prompt_queue,
+    slope,
+    slot_queue,
+    steady_state,
+)
+from sizing.steps.times import StepTimes, Traffic, TrafficColumns
 
 POISSON = Variability()
 BUDGET = np.array([8192.0])
@@ -242,3 +251,29 @@ def test_concurrency_grid_spans_idle_to_the_maximum():
     assert (np.diff(grid, axis=1) > 0).all()
     assert grid[1, -1] == pytest.approx(500, rel=0.002)
     assert (grid[:, 0] < 0.1).all()
+
+
+def test_slopes_and_running_maxima_are_those_of_numpy():
+    rng = np.random.default_rng(1)
+    at_x, values = np.sort(rng.random((5, 9)), axis=1), rng.random((5, 9))
+    assert slope(values, at_x) == pytest.approx(np.gradient(values, axis=1) / np.gradient(at_x, axis=1), rel=1e-12)
+    assert (non_decreasing(values) == np.maximum.accumulate(values, axis=1)).all()
+    assert slope(values[:, :2], at_x[:, :2]).shape == (5, 2)
+
+
+def test_rows_with_lengths_of_their_own_are_as_each_alone():
+    lengths = [(1000.0, 1.0, 0.0), (1000.0, 1.5, 200.0), (300.0, 400.0, 0.0), (9000.0, 2.0, 100.0)]
+    grid = np.repeat(concurrency_grid(np.array([64.0])), len(lengths), axis=0)
+    one = toy(grid, per_sequence=1e-4)
+    times = StepTimes(decode_s=one.decode_s, prefill_s=np.full(4, 0.1), prefill_work_s=np.full(4, 0.08), source="toy")
+    columns = TrafficColumns(**{
+        name: column(*values) for name, values in zip(
+            ("input_tokens", "output_tokens", "cached_tokens"), zip(*lengths, strict=True), strict=True)
+    })
+    slots, budget = np.full(4, 64.0), np.full(4, 8192.0)
+    together = steady_state(times, grid, slots, budget, columns, POISSON)
+    for n, (isl, osl, cached) in enumerate(lengths):
+        traffic = Traffic(input_tokens=isl, output_tokens=osl, cached_tokens=cached)
+        alone = steady_state(times.take(np.array([n])), grid[[n]], slots[[n]], budget[[n]], traffic, POISSON)
+        for name, values in vars(alone).items():
+            assert getattr(together, name)[n] == pytest.approx(values[0], rel=1e-12), name
