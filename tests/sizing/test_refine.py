@@ -235,3 +235,14 @@ def test_the_command_line_simulates_unless_told_not_to(tmp_path, capsys) -> None
     assert "simulated" in json.loads(capsys.readouterr().out)["source"]
     assert main(["plan", str(path), "--json", "--analytic"]) == 0
     assert "simulated" not in json.loads(capsys.readouterr().out)["source"]
+
+
+def test_by_latency_the_one_that_was_simulated_stays_first_when_fewer_instances_turn_out_to_do() -> None:
+    """Sharpening takes instances away, which makes answers later: another could come first, never simulated."""
+    answer = refined(Scenario.model_validate(raw(
+        LLAMA_8B, limits={"ttft_ms": 200, "itl_ms": 50},
+        workload={"input_tokens": 3500, "output_tokens": 500, "peak_rps": 31},
+        deployment={"gpus": ["h100_sxm"], "objective": "latency", "serving": ["aggregated"]},
+    )))
+    assert "not_confirmed" not in {w.code for w in answer.warnings}
+    assert "simulated" in answer.source
