@@ -139,8 +139,8 @@ def test_numbers_that_are_none(path, value, what):
         ("workload.input_tokens", {"p50": 5, "p95": 3}, "workload.input_tokens: p95 must not be smaller than p50."),
         ("workload.input_tokens", {"p50": 5}, "workload.input_tokens.p95: is required."),
         ("workload.arrivals", "bursty",
-         "workload.arrivals: must be poisson, {gamma: {cv: 2}}, {profile: [24 hourly values]}, {bursts: {on_s: 30, off_s: 90}} or "
-         "{trace: file.csv} (found 'bursty')."),
+         "workload.arrivals: must be poisson, {gamma: {cv: 2}}, {profile: [24 hourly values]}, "
+         "{bursts: {on_s: 30, off_s: 90}} or {trace: file.csv} (found 'bursty')."),
         ("workload.arrivals", {"gamma": {"cv": 2}, "profile": [1] * 24},
          "workload.arrivals.profile: cannot stand beside the other keys of arrivals: keep one of them."),
         ("workload.arrivals", {"profile": [1] * 23},
