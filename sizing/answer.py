@@ -13,12 +13,16 @@ from sizing.uncertainty import Interval
 STILL_GROWING = 1.10  # rate gained by the last doubling of concurrency, above which memory and not speed is the limit
 
 
-def limited_by(evaluated: Evaluated, index: int) -> str:
+def limited_by(question: Question, evaluated: Evaluated, index: int) -> str:
     """What sets the capacity of one instance, in words."""
     bound = Bound(int(evaluated.capacity.bound[index]))
     limit = evaluated.candidates.rows[index].batch_limit
-    if limit is not None and bound in (Bound.TTFT, Bound.ITL, Bound.SATURATION):
-        return f"the ITL limit (decode latency), which a batch limit of {limit} holds"
+    if limit is not None and limit <= evaluated.memory.max_concurrency[index]:
+        named = question.scenario.deployment.batch_limits
+        if (not named or limit < max(named)) and bound in (Bound.TTFT, Bound.ITL, Bound.SATURATION):
+            return f"the ITL limit (decode latency), which a batch limit of {count(limit)} holds"
+        if bound is Bound.SATURATION:
+            return f"the batch limit of {count(limit)}"
     if bound is Bound.TTFT:
         return "the TTFT limit (prompt queue and prefill)"
     if bound is Bound.ITL:

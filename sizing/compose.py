@@ -72,7 +72,7 @@ def candidate_of(
         gpus_high=gpus_high,
         usd_per_month=cost.usd_per_month,
         power_kw=cost.power_kw,
-        limited_by=limited_by(evaluated, index),
+        limited_by=limited_by(question, evaluated, index),
         source=evaluated.sources[index],
     )
 

@@ -99,7 +99,9 @@ def aggregated_only(scenario: Scenario) -> Scenario:
     Raises InvalidScenario when only they are wanted.
     """
     if list(scenario.deployment.serving) == ["disaggregated"]:
-        raise InvalidScenario(["deployment.serving: instances over the day are planned for aggregated serving only."])
+        raise InvalidScenario([
+            "deployment.serving: over the day only aggregated instances are planned; allow them under Serving, too."
+        ])
     deployment = scenario.deployment.model_copy(update={"serving": ["aggregated"]})
     return scenario.model_copy(update={"deployment": deployment})
 

@@ -135,7 +135,7 @@ def composed(
         question.demand.peak_rps, question.traffic.input_tokens, question.traffic.output_tokens, question.demand
     )
     low, high = gpu_range(around, 0)
-    bound = answer.limited_by(evaluated, index)
+    bound = answer.limited_by(question, evaluated, index)
     better = frontier(question, evaluated, sized, winner)
     around_better = spread_of(question, evaluated, better, np.arange(len(better.index)))
     said = answer.sentence(question, row, deployed, latency, cost, bound, low, high)

@@ -260,11 +260,24 @@ def decide(question: Question, evaluated: Evaluated, seed: int) -> Decided:
         given_up = len(search.found) >= (MOST_CANDIDATES if near else MOST_FAILURES)
         if not given_up:
             search.simulate(now.winner)
-    last = _ranked(search, simulated_first=given_up)
-    if last.best is None:
-        return last
-    search.found[last.winner] = sharpened(last.best)
-    return _ranked(search, simulated_first=given_up)
+    return _sharpened(search, _ranked(search, simulated_first=given_up))
+
+
+def _sharpened(search: Search, last: Decided) -> Decided:
+    """The order once the one that comes first has been simulated for longer, whatever that makes come first."""
+    sharp: set[int] = set()
+    for _ in range(MOST_FAILURES):
+        found = search.found.get(last.winner) if len(last.ranked) else None
+        if found is None or (isinstance(found, Needed) and last.winner in sharp):
+            break
+        if isinstance(found, Needed):
+            search.found[last.winner] = sharpened(found, REPORTED_REQUESTS)
+            sharp.add(last.winner)
+        else:  # was looked at only as far as it could have come before one that now needs more
+            search.simulate(last.winner)
+        # Fewer instances answer later: by latency one that was not simulated could come first now.
+        last = _ranked(search, simulated_first=True)
+    return last
 
 
 def _ranked(search: Search, simulated_first: bool = False) -> Decided:

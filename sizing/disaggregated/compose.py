@@ -16,6 +16,7 @@ from sizing.disaggregated.search import (
     times_of,
 )
 from sizing.disaggregated.transfer import prompt_kv_bytes
+from sizing.format import count
 from sizing.load import SteadyState
 from sizing.memory import kv_share
 from sizing.question import Question
@@ -81,7 +82,10 @@ def limited_by(question: Question, sized: SizedPools, k: int) -> str:
     then = "the ITL limit" if np.isfinite(limits.itl_s) else "the E2E limit"
     most = decoding_of(question, evaluated, one.decode).rps[0, -1]
     if pools.decode_rps[k] >= BELOW_STABLE * share * most:
-        then = "the utilisation cap" if share < 1 else "memory for the KV cache"
+        slots, named = evaluated.memory.max_concurrency[one.decode][0], question.scenario.deployment.batch_limits
+        capped = bool(named) and slots >= max(named)
+        then = f"the batch limit of {count(max(named))}" if capped else "memory for the KV cache"
+        then = "the utilisation cap" if share < 1 else then
     return f"{first} (prefill) and {then} (decode)"
 
 

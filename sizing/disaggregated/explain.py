@@ -76,7 +76,7 @@ def _transfer(
     question: Question, prefill: Configuration, row: Configuration, transfer_s: float, inside: bool
 ) -> Iterator[Explained]:
     yield entry(
-        "transfer_ms", ms(transfer_s * 1e3), "set-up + KV bytes of the prompt x share of the busiest GPU / link",
+        "KV transfer", ms(transfer_s * 1e3), "set-up + KV bytes of the prompt x share of the busiest GPU / link",
         f"{count(question.traffic.input_tokens)} tokens at {row.kv_precision} from TP{prefill.tp} PP{prefill.pp} to "
         f"TP{row.tp} PP{row.pp} over {link_name(row.gpu, inside)}",
         "module sizing.disaggregated.transfer; Patel et al., Splitwise (ISCA 2024)",

@@ -134,10 +134,13 @@ def _warnings(
 def _assumed(question: Question, pools: SizedPools, winner: int) -> tuple[str, ...]:
     """Engine settings and simplifications the answer rests on."""
     (prefill, row), inside = rows_of(pools, winner), bool(pools.inside[winner])
+    named = question.scenario.deployment.batch_limits
     notes = [
         f"{row.engine.label}: {row.engine.budget(row.gpu):,} tokens per step, at most "
         f"{row.engine.sequences(row.gpu):,} sequences, {row.engine.memory_fraction:.0%} of GPU memory on prefill and "
         "decode instances alike.",
+        *([f"At most {max(named):,} sequences on a decode instance, as asked; prefill instances are not capped."]
+          if named else []),
         f"KV cache in {'FP8' if row.kv_precision == 'fp8' else '16 bit'}, sent over the {link_name(row.gpu, inside)} "
         "once a prompt is complete; TTFT includes the transfer, because the decode instance streams the answer.",
         "Percentiles come from the analytic load model: stationary load, each prefill and decode instance sees random "

@@ -84,12 +84,19 @@ def case_of(question: Question, pools: SizedPools, k: int, seed: int) -> PoolsCa
     moved, tokens = float(pools.transfer_s[k]), question.traffic.input_tokens
     stay = question.demand.peak_rps / int(pools.pools.decode_instances[k]) * float(pools.e2e_s[k])
     return PoolsCase(
-        prefill=replica_at(question, evaluated, prefill), decode=replica_at(question, evaluated, decode),
-        arrivals=arrivals_of(question), lengths=lengths_of(question), limits=question.limits,
+        prefill=replica_at(question, evaluated, prefill),
+        decode=_limited(question, replica_at(question, evaluated, decode)), arrivals=arrivals_of(question),
+        lengths=lengths_of(question), limits=question.limits,
         max_utilization=question.scenario.deployment.max_utilization, transfer_latency_s=SETUP_S,
         transfer_s_per_token=max(moved - SETUP_S, 0.0) / tokens,
         requests=int(np.clip(np.nan_to_num(IN_FLIGHT_ROUNDS * stay), REQUESTS, MOST_REQUESTS)), seed=seed,
     )
+
+
+def _limited(question: Question, decode: Replica) -> Replica:
+    """A decode instance with no more sequences in flight than the largest batch limit that the scenario names."""
+    named = question.scenario.deployment.batch_limits
+    return replace(decode, max_sequences=min(decode.max_sequences, max(named))) if named else decode
 
 
 def first_tokens(case: PoolsCase, instances: int) -> FirstTokens:

@@ -82,7 +82,8 @@ def parse(text: str, name: str = "scenario") -> dict[str, Any]:
     except RecursionError:
         raise InvalidScenario([f"{name} is nested too deeply to be a scenario."]) from None
     if not isinstance(raw, dict):
-        raise InvalidScenario([f"{name} must hold keys such as model and workload, not {type(raw).__name__}."])
+        found = {type(None): "it is empty", list: "it is a list"}.get(type(raw), "it is a single value")
+        raise InvalidScenario([f"{name} must hold keys such as model and workload: {found}."])
     return raw
 
 
@@ -161,12 +162,18 @@ def _sentence(fault: Any) -> str:
             return f"must be at most {context['le']:g}{shown}."
         case "finite_number":
             return f"must be a finite number{shown}."
-        case "float_parsing" | "float_type" | "int_parsing" | "int_type" | "int_from_float" | "decimal_parsing":
+        case "int_parsing" | "int_type" | "int_from_float":
+            return f"must be a whole number{shown}."
+        case "float_parsing" | "float_type" | "decimal_parsing":
             return f"must be a number{shown}."
         case "literal_error":
             return f"must be {context['expected']}{shown}."
         case "string_type":
             return f"must be text{shown}."
+        case "too_long" | "too_short":
+            wanted = context.get("max_length", context.get("min_length"))
+            few = "at most" if kind == "too_long" else "at least"
+            return f"must have {few} {wanted} values, not {context['actual_length']}."
         case "list_type":
             return f"must be a list, in brackets{shown}."
         case "dict_type" | "model_type":
@@ -180,6 +187,8 @@ def _sentence(fault: Any) -> str:
 def _unknown_key(path: list[str]) -> str:
     """An unknown key, with the nearest known key of its section."""
     section, key = path[:-1], path[-1]
+    if key in _keys_of(section):
+        return f"{'.'.join(path)}: cannot stand beside the other keys of {section[-1]}: keep one of them."
     near = nearest_names(key, _keys_of(section)) or nearest_names(key, _all_keys(Scenario))
     hint = f" Did you mean {' or '.join(near)}?" if near else f" Known keys: {', '.join(sorted(_keys_of(section)))}."
     return f"{'.'.join(path)}: unknown key.{hint}"

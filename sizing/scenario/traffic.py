@@ -137,7 +137,7 @@ class TraceArrivals(Part):
 
 
 def _arrivals_form(value: object) -> str | None:
-    if isinstance(value, str):
+    if value == "poisson":
         return "[word]"
     for key, kind in (("gamma", Gamma), ("profile", Profile), ("bursts", Burst), ("trace", TraceArrivals)):
         if isinstance(value, kind) or (isinstance(value, Mapping) and key in value):

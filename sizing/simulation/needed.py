@@ -46,6 +46,9 @@ WARM_UP_SHARE = 0.15
 FARTHEST, FARTHER = 4, 4
 """A count beyond so many times the first guess (plus 4) is not looked at: the limit is broken without load."""
 
+SPARE_SHARE = 0.05
+"""Requests asked for beyond a number that is to be finished, as arrivals are random."""
+
 STEP_SHARE = 0.04
 """First step away from the guess, as a share of it."""
 
@@ -281,9 +284,9 @@ def needed(case: Case, guess: int, most: int | None = None, first: int = FIRST_R
     )
 
 
-def sharpened(found: Needed) -> Needed:
+def sharpened(found: Needed, requests: int) -> Needed | NotMet:
     """The same with four times the requests at the counts that could not be told from the limit, and the stability
-    limit."""
+    limit; confirmed with at least ``requests`` requests, so that what is reported keeps the limits too."""
     tries, instances = found.tries, found.instances
     if found.perhaps < instances:
         tries.first = GROWTH * most_requests(tries.case.limits)
@@ -291,7 +294,25 @@ def sharpened(found: Needed) -> Needed:
         for n in [n for n, (_, said) in tries.found.items() if said == "unclear" and n < instances]:
             del tries.found[n]
         instances = bisected(tries.met, bad, instances)
-    return tries.needed(instances, tries.stable_rps)
+    most, n = FARTHEST * instances + FARTHER, instances
+    while n <= most:
+        if confirmed(tries, n, requests):
+            return tries.needed(n, tries.stable_rps)
+        n += max(1, int(RESOLUTION * n))
+    largest = max(tries.found)
+    return NotMet(
+        instances=largest, bounded=False, broken_rps=tries.load(largest), outcome=tries.found[largest][0]
+    )
+
+
+def confirmed(tries: Tries, instances: int, requests: int) -> bool:
+    """Whether so many instances meet every limit with at least ``requests`` requests each."""
+    if not tries.met(instances):
+        return False
+    outcome = tries.found[instances][0]
+    if outcome.finished // outcome.replicas < requests:
+        tries.found[instances] = decided(tries.case, instances, math.ceil(requests * (1.0 + SPARE_SHARE)))
+    return tries.met(instances)
 
 
 def fewest(met: Callable[[int], bool], *, guess: int, most: int | None = None, least: int = 1) -> int | None:

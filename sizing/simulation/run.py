@@ -14,6 +14,7 @@ from sizing.errors import InvalidScenario
 from sizing.question import Question, understand
 from sizing.rules import about_model
 from sizing.scenario.schema import Scenario
+from sizing.scenario.traces import SHORTEST_S
 from sizing.scenario.traffic import TraceArrivals
 from sizing.simulation import report
 from sizing.simulation.choice import planned
@@ -143,7 +144,9 @@ def as_asked(trace: Trace, question: Question) -> Trace:
 
 
 def load_of_trace(trace: Trace, hours: float | None) -> Load:
-    """The traffic of a trace, or of its first hours."""
+    """The traffic of a trace, or of its first hours. Raises InvalidScenario for one too short for a rate."""
+    if trace.duration_s < SHORTEST_S:
+        raise InvalidScenario([f"{trace.name} covers less than a second: too short for a rate."])
     kept = trace.until(hours * SECONDS_PER_HOUR) if hours is not None else trace
     return Load(
         stream=kept.stream(), expected=len(kept), duration_s=max(kept.duration_s, 1e-9),

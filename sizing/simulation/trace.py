@@ -28,6 +28,9 @@ ROWS_AT_ONCE = 200_000
 MAX_ROWS = 10_000_000
 """Rows of a trace, at most; as compact columns they take 200 MB."""
 
+YEARS, YEAR_S = 10, 365.25 * 86_400.0
+"""Longest trace: a longer one has its times in another unit."""
+
 SHOWN_PROBLEMS = 5
 LONG_GAP_S, LONG_GAP_FACTOR = 60.0, 50.0
 """A gap without requests is mentioned when it lasts a minute and 50 mean gaps."""
@@ -230,6 +233,10 @@ def _in_order(name: str, time: Floats, tokens: Counts) -> Trace:
         time, tokens = time[order], tokens[:, order]
         notes.append(f"{name} was not in order of time ({backwards:,} steps back): sorted.")
     time = time - time[0]
+    if time[-1] > YEARS * YEAR_S:
+        raise InvalidTrace([
+            f"{name} covers more than {YEARS} years: give timestamps in seconds, or in milliseconds as timestamp_ms."
+        ])
     gaps = np.diff(time)
     longest = int(gaps.argmax()) if len(gaps) else 0
     if len(gaps) and gaps[longest] > max(LONG_GAP_S, LONG_GAP_FACTOR * float(gaps.mean())):

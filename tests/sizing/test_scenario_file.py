@@ -92,9 +92,11 @@ def test_a_model_may_be_given_as(model):
     assert scenario_from(parse(asking("model", model)))
 
 
-@pytest.mark.parametrize(("text", "kind"), [("", "NoneType"), ("- 1", "list"), ("hello", "str"), ("7", "int")])
-def test_a_file_must_hold_keys(text, kind):
-    assert problem(text) == f"scenario must hold keys such as model and workload, not {kind}."
+@pytest.mark.parametrize(("text", "found"), [
+    ("", "it is empty"), ("- 1", "it is a list"), ("hello", "it is a single value"), ("7", "it is a single value"),
+])
+def test_a_file_must_hold_keys(text, found):
+    assert problem(text) == f"scenario must hold keys such as model and workload: {found}."
 
 
 def test_an_empty_mapping_misses_model_and_workload():
@@ -136,7 +138,14 @@ def test_numbers_that_are_none(path, value, what):
         ("model", {"config": [1]}, "model.config: must be a group of keys."),
         ("workload.input_tokens", {"p50": 5, "p95": 3}, "workload.input_tokens: p95 must not be smaller than p50."),
         ("workload.input_tokens", {"p50": 5}, "workload.input_tokens.p95: is required."),
-        ("workload.arrivals", "bursty", "workload.arrivals: must be 'poisson' (found 'bursty')."),
+        ("workload.arrivals", "bursty",
+         "workload.arrivals: must be poisson, {gamma: {cv: 2}}, {profile: [24 hourly values]}, "
+         "{bursts: {on_s: 30, off_s: 90}} or {trace: file.csv} (found 'bursty')."),
+        ("workload.arrivals", {"gamma": {"cv": 2}, "profile": [1] * 24},
+         "workload.arrivals.profile: cannot stand beside the other keys of arrivals: keep one of them."),
+        ("workload.arrivals", {"profile": [1] * 23},
+         "workload.arrivals.profile: must have at least 24 values, not 23."),
+        ("deployment.batch_limits", [1] * 17, "deployment.batch_limits: must have at most 16 values, not 17."),
         ("workload.arrivals", {"gamma": {"cv": -1}}, "workload.arrivals.gamma.cv: must be at least 0 (found '-1')."),
         (
             "workload.arrivals",
@@ -164,9 +173,9 @@ def test_numbers_that_are_none(path, value, what):
         ("deployment", [], "deployment: must be a group of keys."),
         ("deployment.gpus", "h100_sxm", "deployment.gpus: must be a list, in brackets (found 'h100_sxm')."),
         ("deployment.gpus", [7], "deployment.gpus.0: must be text (found '7')."),
-        ("deployment.tp", ["two"], "deployment.tp.0: must be a number (found 'two')."),
+        ("deployment.tp", ["two"], "deployment.tp.0: must be a whole number (found 'two')."),
         ("deployment.tp", [0], "deployment.tp.0: must be at least 1 (found '0')."),
-        ("deployment.spare_instances", 1.5, "deployment.spare_instances: must be a number (found '1.5')."),
+        ("deployment.spare_instances", 1.5, "deployment.spare_instances: must be a whole number (found '1.5')."),
         ("deployment.max_utilization", 1.5, "deployment.max_utilization: must be at most 1 (found '1.5')."),
         (
             "measured",

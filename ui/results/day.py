@@ -41,7 +41,13 @@ def draw_day(answer: Answer, *, dark: bool) -> None:
             job.cancel()
         job = st.session_state[_JOB] = simulating.start_day(answer.scenario, scenario, minutes * 60.0)
         job.wait(_MOMENT_S)
-    st.fragment(_panel, run_every=None if job.done else _LOOK_EVERY_S)(job, dark=dark, watched=not job.done)
+    st.fragment(_panel, run_every=None if job.done else _LOOK_EVERY_S)(
+        job, dark=dark, watched=not job.done, pools=_has_pools(answer))
+
+
+def _has_pools(answer: Answer) -> bool:
+    deployed = answer.plan.deployment
+    return deployed is not None and deployed.serving == "disaggregated"
 
 
 def _with_a_day(answer: Answer) -> tuple[Scenario, str]:
@@ -87,7 +93,7 @@ def _take_over(shown: pd.DataFrame) -> None:
     del st.session_state[_EDITED]
 
 
-def _panel(job: Job, *, dark: bool, watched: bool) -> None:
+def _panel(job: Job, *, dark: bool, watched: bool, pools: bool) -> None:
     job.look()
     if watched and job.done:
         st.rerun()
@@ -99,6 +105,9 @@ def _panel(job: Job, *, dark: bool, watched: bool) -> None:
         for sentence in found.splitlines():
             st.error(as_markdown(sentence), icon=":material/error:")
         return
+    if pools:
+        st.caption(":material/info: The answer above runs prefill and decode apart; over the day aggregated instances "
+                   f"are planned: {as_markdown(found.deployment)}.")
     st.markdown(f"**{as_markdown(found.answer)}**")
     _metrics(found)
     st.plotly_chart(build_day(found, dark=dark), key="day", alt=day_alt_text(found), **CHART)

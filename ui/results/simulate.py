@@ -134,7 +134,7 @@ def _finished(job: Job, answer: Answer, *, dark: bool) -> None:
 
 def _figures(job: Job, found: SimulationResult, answer: Answer, *, dark: bool) -> None:
     """Percentiles beside the analytic ones, why they differ, and how it went over time."""
-    st.dataframe(compared(found, answer), hide_index=True, key="simulated_latencies",
+    st.dataframe(compared(found, answer), hide_index=True, key="simulated_latencies", placeholder="",
                  alt="Simulated latencies against the limits and the analytic estimate")
     if job.asked == answer.scenario:
         what_if, replayed = _about(job)

@@ -8,8 +8,8 @@ import streamlit as st
 from sizing.result import Candidate
 from ui import state
 from ui.choices import label
-from ui.results.key_figures import gpu_range
-from ui.results.trade_off import describe
+from ui.results.key_figures import gpu_range, parallelism
+from ui.results.trade_off import hardware_and_engine
 from ui.state import Answer
 
 USE = "Use"
@@ -33,13 +33,14 @@ def draw_alternatives(answer: Answer) -> None:
             "deployment": st.column_config.TextColumn("Deployment", pinned=True, width=300),
             USE: st.column_config.ButtonColumn("", key=_CLICK, on_click=_use, args=(answer,), width=60),
             "usd": number("USD a month", format="localized", step=1),
-            "serving": st.column_config.TextColumn("Serving", width=110),
+            "instance": st.column_config.TextColumn("Instances", width=110),
             "range": st.column_config.TextColumn("GPUs (80 %)"),
             "systems": number("Systems", format="localized"),
             "ttft": number(f"{at} TTFT (ms)", format="localized"),
             "itl": number(f"{at} ITL (ms)", format="localized"),
             "e2e": number(f"{at} E2E (ms)", format="localized"),
             "rate": number("Output tokens/s per GPU", format="localized"),
+            "serving": st.column_config.TextColumn("Serving", width=110),
             "limited": "Limited by", "source": "Step times from",
         },
     )
@@ -48,11 +49,12 @@ def draw_alternatives(answer: Answer) -> None:
 def alternatives_table(candidates: tuple[Candidate, ...]) -> pd.DataFrame:
     """One row per deployment, in rank order; numbers to three significant digits."""
     return pd.DataFrame([{
-        "deployment": describe(c), USE: USE, "serving": label("serving", c.deployment.serving),
+        "deployment": hardware_and_engine(c), USE: USE, "instance": parallelism(c.deployment),
         "usd": _short(c.usd_per_month),
         "range": gpu_range(c.gpus_low, c.gpus_high).removesuffix(" (80 %)"), "systems": c.deployment.systems,
         "ttft": _short(c.ttft_ms), "itl": _short(c.itl_ms), "e2e": _short(c.e2e_ms),
-        "rate": _short(c.output_tokens_per_s_per_gpu), "limited": c.limited_by, "source": c.source,
+        "rate": _short(c.output_tokens_per_s_per_gpu), "serving": label("serving", c.deployment.serving),
+        "limited": c.limited_by, "source": c.source,
     } for c in candidates])
 
 

@@ -15,9 +15,14 @@ from ui.state import Answer
 
 def describe(candidate: Candidate) -> str:
     """A deployment in a few words: GPUs, engine, precision, parallelism."""
+    return f"{hardware_and_engine(candidate)}, {parallelism(candidate.deployment)}"
+
+
+def hardware_and_engine(candidate: Candidate) -> str:
+    """GPUs, engine and precision of a deployment."""
     chosen = candidate.deployment
     return (f"{chosen.gpus} x {label('gpu', chosen.gpu)}, {label('engine', chosen.engine)}, "
-            f"{label('prec', chosen.weight_precision)}, {parallelism(chosen)}")
+            f"{label('prec', chosen.weight_precision)}")
 
 
 def draw_trade_off(answer: Answer, *, dark: bool) -> None:

@@ -186,7 +186,7 @@ def test_the_terminal_names_both_kinds_of_instances() -> None:
 def test_what_looks_at_single_instances_says_so() -> None:
     assert "aggregated serving only" in with_second_opinion(scenario(), plan(scenario())).cross_check.message
     profile = [1.0] * 12 + [2.0] * 12
-    with pytest.raises(InvalidScenario, match="aggregated serving only"):
+    with pytest.raises(InvalidScenario, match="only aggregated instances are planned"):
         day(scenario(workload={"arrivals": {"profile": profile}}, deployment=ONLY))
 
 
@@ -218,3 +218,28 @@ def test_pools_are_found_for_a_mixture_of_experts() -> None:
     assert np.isfinite(pools.e2e_s).all()
     assert (pools.itl_s <= 0.05 * (1 + 1e-9)).all()
     assert (pools.ttft_s <= question.limits.ttft_s * (1 + 1e-9)).all()
+
+
+@pytest.mark.parametrize("answered_by", [plan, refined])
+def test_a_named_batch_limit_holds_in_decode_instances(answered_by: Any) -> None:
+    """Little's law: rate x decode time requests hold a slot of a decode instance, so few instances cannot do."""
+    found = answered_by(scenario(LLAMA_8B, deployment={**ONLY, "batch_limits": [8]}))
+    decode, one = found.deployment.decode, found.per_instance
+    assert found.deployment.batch_limit == 8
+    assert decode.rps * 499 * one.decode_step_ms / 1000 <= 8
+    assert one.max_concurrency == 8
+    free = answered_by(scenario(LLAMA_8B, deployment=ONLY))
+    assert gpus(found) > gpus(free)
+
+
+def test_a_named_batch_limit_is_simulated() -> None:
+    question = understand(scenario(LLAMA_8B, deployment={**ONLY, "batch_limits": [8]}))
+    chosen = planned_by_simulation(question)
+    assert chosen.replica.max_sequences == 8
+    assert chosen.prefill.replica.max_sequences > 8
+
+
+def test_without_an_itl_limit_the_named_batch_limit_is_what_limits() -> None:
+    asked = {"ttft_ms": 3000, "itl_ms": None}
+    found = plan(scenario(LLAMA_8B, limits=asked, deployment={**ONLY, "batch_limits": [8]}))
+    assert found.limited_by.endswith("the batch limit of 8 (decode)")

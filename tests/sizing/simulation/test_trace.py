@@ -116,3 +116,11 @@ def test_too_many_rows_are_refused_before_they_are_held(tmp_path: Path, monkeypa
     monkeypatch.setattr(module, "ROWS_AT_ONCE", 1_000)
     path = written(tmp_path, "timestamp,input_tokens,output_tokens\n" + "0,1,5\n" * 4000)
     assert problems(path) == ("trace.csv has more than 2,500 rows: cut it into shorter traces.",)
+
+
+def test_times_in_another_unit_are_noticed(tmp_path: Path) -> None:
+    """An hour in nanoseconds read as seconds would be a hundred thousand years."""
+    path = tmp_path / "ns.csv"
+    path.write_text("timestamp,input_tokens,output_tokens\n0,10,10\n3600000000000,10,10\n")
+    with pytest.raises(InvalidTrace, match="covers more than 10 years: give timestamps in seconds"):
+        read_trace(path)
