@@ -55,9 +55,6 @@ def draw_moment(picked: Picked) -> Moment:
             st.caption("Names the source, never its address or credentials."
                        + (" This source was typed in this session: the link works in this session only."
                           if picked.known.origin == "typed" else ""))
-        st.page_link("pages/reality.py", label="Plan vs reality", icon=":material/balance:",
-                     query_params=parameters(picked, label, end_s),
-                     help="What was planned beside what this source measures, over the same time.")
     keep(picked, label, end_s)
     return Moment(label=label, span_s=RANGES[label], end_s=end_s, zone=_zone(), problem=problem)
 

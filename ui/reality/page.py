@@ -38,16 +38,14 @@ def draw() -> None:
     """Source, scenario and window on top; below, the comparison."""
     bring_along()
     top = shell.header("Plan vs reality")
-    row = st.container(horizontal=True, vertical_alignment="bottom", gap="small")
-    with row:
-        picked = sources.pick()
+    picked = sources.pick()
     which, when = st.columns([2, 3], gap="medium")
     with which:
         scenario = draw_scenario(picked)
     with when:
         window = draw_window()
     keep(picked, window.label, window.end_s)
-    with row:
+    with top:
         st.page_link("pages/live.py", label="Live", icon=":material/monitor_heart:",
                      query_params=parameters(picked, window.label, window.end_s),
                      help="This source over the same time: charts, replicas, GPUs.")

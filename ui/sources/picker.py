@@ -101,7 +101,9 @@ def _draw_broken(broken: tuple[Broken, ...]) -> None:
 
 
 def _draw_form() -> None:
-    """URL, model and credentials of a source; what is wrong stands below, what was typed stays."""
+    """URL, model and credentials of a source; what is wrong stands above, where it is seen, what was typed stays."""
+    for problem in st.session_state.pop(_PROBLEMS, ()):
+        st.error(as_markdown(problem), icon=":material/error:")
     with st.form(_FORM, border=False):
         st.radio("What answers there", ["Prometheus", "Metrics pages"], key="own_kind", horizontal=True,
                  help="A Prometheus-compatible API (Prometheus, Thanos, Mimir, VictoriaMetrics), or /metrics "
@@ -117,12 +119,10 @@ def _draw_form() -> None:
         st.text_input("Bearer token", key="own_token", type="password")
         st.text_input("Tenant (X-Scope-OrgID)", key="own_tenant")
         st.form_submit_button("Connect", type="primary", on_click=_add, icon=":material/add_link:")
-    for problem in st.session_state.pop(_PROBLEMS, ()):
-        st.error(as_markdown(problem), icon=":material/error:")
 
 
 def _add() -> None:
-    """Keep what was typed; a problem is a sentence below the form."""
+    """Keep what was typed; a problem is a sentence above the form."""
     text = {name: str(st.session_state.get(f"own_{name}") or "").strip() for name in
             ("kind", "urls", "model", "name", "user", "password", "token", "tenant")}
     try:
