@@ -34,7 +34,7 @@ def draw() -> None:
         picked = sources.pick()
         moment = draw_moment(picked)
     with top:
-        st.page_link("pages/reality.py", label="Plan vs reality", icon=":material/balance:",
+        st.page_link("pages/reality.py", label="Plan vs reality at this time", icon=":material/balance:",
                      query_params=parameters(picked, moment.label, moment.end_s),
                      help="What was planned beside what this source measures, over the same time.")
     planned = draw_plan_switch()

@@ -43,7 +43,8 @@ def draw_verdict(told: Answer[Observation], picked: Picked, moment: Moment) -> O
     if picked.known.origin is Origin.DEMO:
         filling = "" if demo_is_whole(picked.known) else " Its earlier hours are being made, which takes some minutes."
         st.info("Demo deployment: every number is simulated. In its last hours it got a new system prompt, a burst and "
-                f"a lost replica; a slow GPU follows. It has {DEMO_HOURS:g} h of past.{filling}", icon=":material/science:")
+                f"a lost replica; a slow GPU follows. It has {DEMO_HOURS:g} h of past.{filling}",
+                icon=":material/science:")
     if newest is not None:
         _box(newest)
     elif told.problem:

@@ -46,7 +46,7 @@ def draw() -> None:
         window = draw_window()
     keep(picked, window.label, window.end_s)
     with top:
-        st.page_link("pages/live.py", label="Live", icon=":material/monitor_heart:",
+        st.page_link("pages/live.py", label="Live at this time", icon=":material/monitor_heart:",
                      query_params=parameters(picked, window.label, window.end_s),
                      help="This source over the same time: charts, replicas, GPUs.")
     if window.problem:

@@ -88,7 +88,8 @@ def _without_picture(found: Comparison) -> None:
     missing = [r for r in found.performance if r not in shown_rows]
     if not missing:
         return
-    with st.expander(f"{len(missing)} {'quantity' if len(missing) == 1 else 'quantities'} without a point", icon=":material/visibility_off:"):
+    what = "quantity" if len(missing) == 1 else "quantities"
+    with st.expander(f"{len(missing)} {what} without a point", icon=":material/visibility_off:"):
         st.markdown("\n".join(
             f"- {as_markdown(r.label)}: measured {as_markdown(shown(r.measured.value, r.unit))}, predicted "
             f"{as_markdown(range_of(r.predicted, r.unit))}. {as_markdown(_sentence(r.reason))}" for r in missing
