@@ -297,7 +297,8 @@ def _sentence(error: Any) -> str:
     if error["type"] == "missing":
         return f"{where} is missing."
     message = str(error["msg"]).removeprefix("Value error, ").rstrip(".")
-    return f"{where}: {message}." if where else f"{message[0].upper()}{message[1:]}."
+    end = "" if message.endswith("?") else "."
+    return f"{where}: {message}{end}" if where else f"{message[0].upper()}{message[1:]}{end}"
 
 
 def _fields_at(path: list[str]) -> list[str]:

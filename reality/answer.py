@@ -24,6 +24,8 @@ KEY_ROWS = (
 """Rows in the order in which one is named when it is off."""
 
 SILENT = {"unreachable": "cannot be reached", "stale": "is stale", "no_data": "has no data"}
+COUNTED = ("kv_capacity_tokens", "replicas", "gpus")
+"""Rows about what is there; the others are about how fast it is."""
 MOST_NAMED = 2
 NARROW = 0.1
 """Relative width of an interval below which two digits would not tell its ends apart."""
@@ -37,7 +39,7 @@ def answer(found: Comparison, *, foreign: Sequence[str] = (), silent: str = "") 
         return f"No verdict: this is not the planned deployment. {foreign[0]}"
     traffic = in_words(found.traffic)
     said = f"{traffic[0].upper()}{traffic[1:]}. " if traffic else ""
-    load_rows = [r for r in found.performance if r.key not in ("kv_capacity_tokens", "replicas", "gpus")]
+    load_rows = [r for r in found.performance if r.key not in COUNTED]
     judged = [r for r in load_rows if r.verdict != "cannot_judge"]
     counted = [r for r in found.performance if r not in load_rows and r.verdict in ("higher", "lower")]
     off = [r for r in judged if r.verdict != "within"]
@@ -116,7 +118,10 @@ def range_of(found: Interval, unit: str) -> str:
 
 def percent_of(fraction: float | None) -> str:
     """A signed percentage; "" where there is none."""
-    return "" if fraction is None else f"{fraction * 100:+.0f} %"
+    if fraction is None:
+        return ""
+    percent = round(fraction * 100)
+    return f"{percent:+d} %" if percent else "0 %"
 
 
 def as_text(found: Comparison) -> str:

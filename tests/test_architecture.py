@@ -84,7 +84,7 @@ def files() -> Iterator[Path]:
     """Every file of ours, by a walk: a source archive without git obeys the same rules."""
     for folder, folders, names in os.walk(ROOT):
         folders[:] = [name for name in folders if name not in NOT_OURS]
-        yield from (Path(folder) / name for name in names)
+        yield from (Path(folder) / name for name in names if name not in NOT_OURS)
 
 
 def sources() -> list[Source]:

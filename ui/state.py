@@ -49,7 +49,7 @@ WITH_FORM = ("size", "explore")
 """Pages that hold the form, and so the inputs in their address."""
 
 _RESTRICTIONS = ("engine", "prec", "kv", "tp", "pp", "ep", "serving", "batch")
-_LAST, _PAGE, _DROPPED = "last_answer", "page_of_the_form", "dropped_from_link"
+_LAST, _PAGE, _CAME, _DROPPED = "last_answer", "page_of_the_form", "came_from_another_page", "dropped_from_link"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,7 +126,8 @@ def carry_over(page: str) -> None:
     """
     if page in WITH_FORM:
         _note_dropped()
-    if st.session_state.get(_PAGE, page) != page:
+    st.session_state[_CAME] = st.session_state.get(_PAGE, page) != page
+    if came():
         for key in (*FIELDS, "preset"):
             if key in st.session_state:
                 st.session_state[key] = st.session_state[key]
@@ -134,6 +135,11 @@ def carry_over(page: str) -> None:
             with suppress(StreamlitAPIException):  # fields that are bound already write the address themselves
                 st.query_params.update({k: v for k, v in parameters().items() if k not in st.query_params})
     st.session_state[_PAGE] = page
+
+
+def came() -> bool:
+    """Whether this is the first run of a page after another one of this session."""
+    return bool(st.session_state.get(_CAME, False))
 
 
 def _note_dropped() -> None:

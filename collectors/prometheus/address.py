@@ -21,6 +21,8 @@ from collectors.prometheus.errors import InvalidAddress
 METADATA_HOSTS = frozenset({"metadata", "metadata.google.internal", "metadata.goog", "instance-data"})
 # Metadata services outside the link-local range: AWS over IPv6, Alibaba Cloud, Oracle Cloud.
 METADATA_ADDRESSES = frozenset({"fd00:ec2::254", "100.100.100.200", "192.0.0.192"})
+NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+"""RFC 6052: a gateway translates these to the IPv4 address in their last four bytes."""
 
 _CREDENTIALS = re.compile(r"//[^/]*@")
 
@@ -57,8 +59,9 @@ def check_host(host: str) -> None:
         address = ipaddress.ip_address(host.split("%")[0].strip("[]"))
     except ValueError:
         return
-    mapped = getattr(address, "ipv4_mapped", None)
-    address = mapped or address
+    if isinstance(address, ipaddress.IPv6Address):
+        inside = ipaddress.IPv4Address(address.packed[-4:]) if address in NAT64 else None
+        address = address.ipv4_mapped or address.sixtofour or inside or address
     if address.is_link_local or address.is_multicast or str(address) in METADATA_ADDRESSES:
         raise refused
 

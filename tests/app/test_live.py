@@ -15,7 +15,7 @@ from tests.app.live import PAGE, VLLM, figures, open_live, said, settled, source
 from tests.collectors.fake_prometheus import FakePrometheus
 from tests.collectors.feeds import NOW, Feed, steady
 from tests.collectors.servers import Server, serving
-from ui.live.moment import as_text, read_end
+from ui.moment import as_text, read_end
 from ui.sources import connection
 from ui.sources.reading import Desk
 

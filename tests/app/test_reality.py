@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -9,8 +10,10 @@ import pytest
 import yaml
 from streamlit.testing.v1 import AppTest
 
+from tests.app.conftest import RUN_LIMIT_S
 from tests.app.pages_text import answer, problems
 from tests.collectors.servers import Pages, free_port, recording, serving
+from ui.sources.reading import desk
 
 PAGE = "pages/reality.py"
 DEMO = Path(__file__).parents[2] / "reality" / "data" / "demo_scenario.yaml"
@@ -22,9 +25,11 @@ def opened(app: AppTest) -> AppTest:
 
 def settled(app: AppTest) -> AppTest:
     """Run on while the source is being read: pages do not wait for one."""
-    for _ in range(40):
+    end = time.monotonic() + RUN_LIMIT_S
+    while time.monotonic() < end:
         if not any("hourglass" in (info.icon or "") for info in app.info):
             return app
+        desk().latest.wait_for_all(RUN_LIMIT_S)
         app.run()
     raise AssertionError("The source was never read.")
 

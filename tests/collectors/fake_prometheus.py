@@ -19,12 +19,22 @@ class FakePrometheus:
     """
 
     def __init__(self, feed: Feed, *, shift_s: float = 0.0) -> None:
-        self.feed = feed
+        self._feed = feed
         self.now_s, self.shift_s = NOW, shift_s
         self.fault: Told | None = None
         self.hold: threading.Event | None = None
         self.extra: dict[str, object] = {}
         self.reject: str | None = None
+
+    @property
+    def feed(self) -> Feed:
+        """What it answers from. Another feed is there from a second later on: about one moment there is one answer."""
+        return self._feed
+
+    @feed.setter
+    def feed(self, feed: Feed) -> None:
+        self._feed = feed
+        self.now_s += 1.0
 
     def __call__(self, asked: Asked) -> Told:
         if self.hold is not None:

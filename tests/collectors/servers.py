@@ -47,9 +47,9 @@ Answering = Callable[[Asked], Told]
 
 
 class Server:
-    """An HTTP server on a free port; ``asked`` lists what it saw."""
+    """An HTTP server on a free port, or on the one given; ``asked`` lists what it saw."""
 
-    def __init__(self, answer: Answering) -> None:
+    def __init__(self, answer: Answering, *, port: int = 0) -> None:
         self.answer = answer
         self.asked: list[Asked] = []
         outer = self
@@ -82,7 +82,7 @@ class Server:
             def log_message(self, *args: object) -> None:
                 pass
 
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._http = ThreadingHTTPServer(("127.0.0.1", port), Handler)
         self.port = self._http.server_address[1]
         self.url = f"http://127.0.0.1:{self.port}"
         threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
@@ -97,8 +97,8 @@ class Server:
 
 
 @contextlib.contextmanager
-def serving(answer: Answering) -> Iterator[Server]:
-    server = Server(answer)
+def serving(answer: Answering, *, port: int = 0) -> Iterator[Server]:
+    server = Server(answer, port=port)
     try:
         yield server
     finally:

@@ -79,6 +79,7 @@ def test_a_typed_source_is_mapped_fails_and_comes_back_without_a_click(open_page
         page = open_page("live")
         page.get_by_role("button", name="Connect").click()
         page.get_by_role("textbox", name="URL; several metrics pages").fill(server.url)
+        page.get_by_text("Credentials (optional").click()
         page.get_by_role("textbox", name="Bearer token").fill("s3cret-token")
         page.get_by_test_id("stFormSubmitButton").get_by_role("button", name="Connect").click()
         expect(page.get_by_text("Healthy.")).to_be_visible(timeout=REFRESH_LIMIT_MS)

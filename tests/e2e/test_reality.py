@@ -41,7 +41,7 @@ def test_the_demo_against_its_plan(open_page: OpenPage, tmp_path: Path, width: i
     choose(page, "15 min")
     compared(page)
     expect(main).to_contain_text("15 min until")
-    assert parse_qs(urlparse(page.url).query)["window"] == ["15 min"]
+    assert parse_qs(urlparse(page.url).query)["range"] == ["15 min"]
     choose(page, "Table")
     expect(page.get_by_test_id("stDataFrame")).to_have_count(2)
     expect(page.get_by_test_id("stPlotlyChart")).to_have_count(0)
@@ -49,7 +49,7 @@ def test_the_demo_against_its_plan(open_page: OpenPage, tmp_path: Path, width: i
 
 
 def test_from_another_scenario_to_a_file(open_page: OpenPage, tmp_path: Path) -> None:
-    page = open_page("reality?window=15+min")
+    page = open_page("reality?range=15+min")
     compared(page)
     main = page.get_by_test_id("stMain")
     expect(main).to_contain_text("15 min until")
@@ -65,3 +65,21 @@ def test_from_another_scenario_to_a_file(open_page: OpenPage, tmp_path: Path) ->
     page.get_by_text("What this rests on").click()
     expect(main).to_contain_text("Step times from roofline")
     picture(page, tmp_path / "file.png")
+
+
+def test_there_and_back_at_the_same_moment(open_page: OpenPage) -> None:
+    page = open_page("live?range=15+min")
+    expect(page.get_by_test_id("stMetric").first).to_be_visible(timeout=120_000)
+    page.get_by_role("button", name="Pause").click()
+    settle(page)
+    end = parse_qs(urlparse(page.url).query)["end"]
+    page.get_by_test_id("stMain").get_by_role("link", name="Plan vs reality").click()
+    compared(page)
+    asked = parse_qs(urlparse(page.url).query)
+    assert (asked["range"], asked["end"]) == (["15 min"], end)
+    expect(page.get_by_test_id("stMain")).to_contain_text(f"15 min until {end[0].replace('T', ' ').removesuffix('Z')}")
+    page.get_by_test_id("stMain").get_by_role("link", name="Live").click()
+    expect(page.get_by_role("button", name="Resume")).to_be_visible(timeout=60_000)
+    settle(page)
+    back = parse_qs(urlparse(page.url).query)
+    assert (back["range"], back["end"]) == (["15 min"], end)

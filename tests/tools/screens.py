@@ -7,6 +7,7 @@ one sheet. Prints what the browser complained about. Look at the sheets.
 from __future__ import annotations
 
 import argparse
+import re
 import tempfile
 from pathlib import Path
 from urllib.parse import urlparse
@@ -62,16 +63,17 @@ def take(browser: Browser, base: str, path: str, out: Path) -> None:
     """All views of one page, their sheet, and their faults on standard output."""
     slug, _, query = path.strip("/").partition("?")
     name = slug or "home"
+    stem = re.sub(r"[^a-z0-9]+", "-", f"{name} {query}".lower()).strip("-")
     # Streamlit knows its first page by the bare address only.
     address = f"{base}/{'' if name == 'home' else name}" + (f"?{query}" if query else "")
     pictures = []
     for scheme in ("light", "dark"):
         for size, width in WIDTHS.items():
-            picture = out / f"{name}-{size}-{scheme}.png"
+            picture = out / f"{stem}-{size}-{scheme}.png"
             for fault in photograph(browser, address, picture, width=width, scheme=scheme):
                 print(f"{picture.name}: {fault}")
             pictures.append(picture)
-    sheet = out / f"{name}-sheet.png"
+    sheet = out / f"{stem}-sheet.png"
     contact_sheet(pictures, sheet)
     print(sheet)
 

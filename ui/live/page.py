@@ -17,6 +17,7 @@ from ui.live.planned import Planned, draw_plan_switch
 from ui.live.replicas import draw_replicas
 from ui.live.tiles import draw_tiles
 from ui.live.verdict import draw_first_time, draw_verdict
+from ui.moment import bring_along, parameters
 from ui.sources.picker import Picked
 
 NOTHING = "There is no good data of this time yet."
@@ -27,10 +28,15 @@ FIRST_LOOKS_S = 1.0
 
 def draw() -> None:
     """Source, range and plan on top; the fragment below looks again by itself, unless the page is paused."""
-    shell.header("Live")
+    bring_along()
+    top = shell.header("Live")
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         picked = sources.pick()
         moment = draw_moment(picked)
+    with top:
+        st.page_link("pages/reality.py", label="Plan vs reality at this time", icon=":material/balance:",
+                     query_params=parameters(picked, moment.label, moment.end_s),
+                     help="What was planned beside what this source measures, over the same time.")
     planned = draw_plan_switch()
     if moment.problem:
         st.warning(as_markdown(moment.problem), icon=":material/schedule:")

@@ -10,6 +10,7 @@ from collectors.vocabulary import engine_vocabularies, gpu_vocabularies
 from ui.format import as_markdown, count, significant
 from ui.live.moment import Moment
 from ui.sources import Answer, Origin
+from ui.sources.connection import DEMO_HOURS
 from ui.sources.picker import Picked
 from ui.sources.reading import age_of, demo_is_whole
 
@@ -42,7 +43,8 @@ def draw_verdict(told: Answer[Observation], picked: Picked, moment: Moment) -> O
     if picked.known.origin is Origin.DEMO:
         filling = "" if demo_is_whole(picked.known) else " Its earlier hours are being made, which takes some minutes."
         st.info("Demo deployment: every number is simulated. In its last hours it got a new system prompt, a burst and "
-                f"a lost replica; a slow GPU follows.{filling}", icon=":material/science:")
+                f"a lost replica; a slow GPU follows. It has {DEMO_HOURS:g} h of past.{filling}",
+                icon=":material/science:")
     if newest is not None:
         _box(newest)
     elif told.problem:

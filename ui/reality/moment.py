@@ -7,34 +7,48 @@ from datetime import UTC, datetime
 
 import streamlit as st
 
-WINDOWS = {"15 min": 900.0, "1 h": 3600.0, "6 h": 21_600.0, "24 h": 86_400.0, "7 d": 604_800.0}
-WINDOW, UNTIL = "window", "until"
-EARLIEST = datetime(2015, 1, 1)  # noqa: DTZ001 (the widget takes and gives wall-clock times, here of UTC)
+from ui.moment import EARLIEST, RANGE, RANGES, asked_end, hold
+
+UNTIL = "until"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Window:
     """``span_s`` up to ``end_s``; None: up to now."""
 
+    label: str
     span_s: float
     end_s: float | None
+    problem: str = ""
 
 
 def draw_window() -> Window:
-    """Length and end of the window."""
+    """Length and end of the window. The end is that of the address, to the second; the field shows its minute."""
     length, end = st.columns([3, 2], gap="small", vertical_alignment="bottom")
     with length:
         label = st.segmented_control(
-            "Window", list(WINDOWS), default="1 h", required=True, key=WINDOW, bind="query-params",
+            "Window", list(RANGES), default="1 h", required=True, key=RANGE, bind="query-params",
             help="Long enough for some hundred requests, short enough that nothing was changed within it.") or "1 h"
+    end_s, problem = asked_end()
+    st.session_state[UNTIL] = _wall_clock(end_s) if end_s is not None else None
     with end:
-        until = st.datetime_input(
-            "Until (UTC)", value=None, min_value=EARLIEST, max_value=_now(), key=UNTIL, bind="query-params", step=300,
-            format="YYYY-MM-DD", help="End of the window. Empty: now.")
-    return Window(span_s=WINDOWS[label], end_s=until.replace(tzinfo=UTC).timestamp() if until else None)
+        st.datetime_input(
+            "Until (UTC)", value=None, min_value=EARLIEST.replace(tzinfo=None), max_value=_latest(), key=UNTIL,
+            step=300, format="YYYY-MM-DD", on_change=_hold, help="End of the window. Empty: now.")
+    return Window(label=label, span_s=RANGES[label], end_s=end_s, problem=problem)
 
 
-def _now() -> datetime:
-    """Now in UTC, to the next quarter of an hour, so that the widget stays the same one for a while."""
-    now = datetime.now(UTC).replace(second=0, microsecond=0, tzinfo=None)
-    return now.replace(minute=now.minute // 15 * 15)
+def _hold() -> None:
+    until = st.session_state.get(UNTIL)
+    hold(until.replace(tzinfo=UTC).timestamp() if until else None)
+
+
+def _wall_clock(at_s: float) -> datetime:
+    """A moment as the widget has it: without a zone, here of UTC, in whole minutes."""
+    return datetime.fromtimestamp(at_s, UTC).replace(second=0, microsecond=0, tzinfo=None)
+
+
+def _latest() -> datetime:
+    """Now, to the end of the quarter of an hour, so that the widget stays the same one for a while."""
+    now = datetime.now(UTC)
+    return datetime.fromtimestamp((now.timestamp() // 900 + 1) * 900, UTC).replace(tzinfo=None)

@@ -14,6 +14,7 @@ from sizing.scenario.schema import Scenario
 from ui import shell, sources
 from ui.cached import plan_of
 from ui.format import as_markdown
+from ui.moment import bring_along, keep, parameters
 from ui.reality.moment import Window, draw_window
 from ui.reality.results import draw_results
 from ui.reality.scenario import draw_scenario
@@ -35,6 +36,7 @@ class Read:
 
 def draw() -> None:
     """Source, scenario and window on top; below, the comparison."""
+    bring_along()
     top = shell.header("Plan vs reality")
     picked = sources.pick()
     which, when = st.columns([2, 3], gap="medium")
@@ -42,6 +44,13 @@ def draw() -> None:
         scenario = draw_scenario(picked)
     with when:
         window = draw_window()
+    keep(picked, window.label, window.end_s)
+    with top:
+        st.page_link("pages/live.py", label="Live at this time", icon=":material/monitor_heart:",
+                     query_params=parameters(picked, window.label, window.end_s),
+                     help="This source over the same time: charts, replicas, GPUs.")
+    if window.problem:
+        st.warning(as_markdown(window.problem), icon=":material/schedule:")
     if scenario is None:
         return
     with top:

@@ -6,7 +6,7 @@ import re
 
 import streamlit as st
 
-from reality.answer import range_of, shown
+from reality.answer import COUNTED, range_of, shown
 from reality.result import Comparison, PerformanceRow
 from ui.figures.verdicts import build_verdicts, drawn, performance_table, traffic_table, verdicts_alt_text
 from ui.format import UNKNOWN, as_markdown, count, significant
@@ -45,7 +45,7 @@ def draw_results(found: Comparison, *, dark: bool) -> None:
 
 def _figures(found: Comparison) -> None:
     rows = {row.key: row for row in found.performance}
-    judged = [row for row in found.performance if row.verdict != "cannot_judge"]
+    judged = [row for row in found.performance if row.verdict != "cannot_judge" and row.key not in COUNTED]
     inside = f"{sum(r.verdict == 'within' for r in judged)} of {len(judged)}" if judged else UNKNOWN
     arrivals = next((r.measured.value for r in found.traffic if r.key == "arrivals_rps"), None)
     figures = (
@@ -88,7 +88,8 @@ def _without_picture(found: Comparison) -> None:
     missing = [r for r in found.performance if r not in shown_rows]
     if not missing:
         return
-    with st.expander(f"{len(missing)} quantities without a point", icon=":material/visibility_off:"):
+    what = "quantity" if len(missing) == 1 else "quantities"
+    with st.expander(f"{len(missing)} {what} without a point", icon=":material/visibility_off:"):
         st.markdown("\n".join(
             f"- {as_markdown(r.label)}: measured {as_markdown(shown(r.measured.value, r.unit))}, predicted "
             f"{as_markdown(range_of(r.predicted, r.unit))}. {as_markdown(_sentence(r.reason))}" for r in missing

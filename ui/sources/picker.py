@@ -101,7 +101,7 @@ def _draw_broken(broken: tuple[Broken, ...]) -> None:
 
 
 def _draw_form() -> None:
-    """URL, model and credentials of a source; what is wrong stands below, what was typed stays."""
+    """URL, model and credentials of a source; what is wrong stands by the button, and what was typed stays."""
     with st.form(_FORM, border=False):
         st.radio("What answers there", ["Prometheus", "Metrics pages"], key="own_kind", horizontal=True,
                  help="A Prometheus-compatible API (Prometheus, Thanos, Mimir, VictoriaMetrics), or /metrics "
@@ -111,18 +111,18 @@ def _draw_form() -> None:
         st.text_input("Model name (optional)", key="own_model", placeholder="meta-llama/Llama-3.3-70B-Instruct",
                       help="Selects one deployment, by the model label of its engine.")
         st.text_input("Name (optional)", key="own_name", help="What it is called in the choice of sources.")
-        st.markdown("**Credentials** (optional, kept in this session only)")
-        st.text_input("User name", key="own_user")
-        st.text_input("Password", key="own_password", type="password")
-        st.text_input("Bearer token", key="own_token", type="password")
-        st.text_input("Tenant (X-Scope-OrgID)", key="own_tenant")
+        with st.expander("Credentials (optional, kept in this session only)", icon=":material/key:"):
+            st.text_input("User name", key="own_user")
+            st.text_input("Password", key="own_password", type="password")
+            st.text_input("Bearer token", key="own_token", type="password")
+            st.text_input("Tenant (X-Scope-OrgID)", key="own_tenant")
+        for problem in st.session_state.pop(_PROBLEMS, ()):
+            st.error(as_markdown(problem), icon=":material/error:")
         st.form_submit_button("Connect", type="primary", on_click=_add, icon=":material/add_link:")
-    for problem in st.session_state.pop(_PROBLEMS, ()):
-        st.error(as_markdown(problem), icon=":material/error:")
 
 
 def _add() -> None:
-    """Keep what was typed; a problem is a sentence below the form."""
+    """Keep what was typed; a problem is a sentence in the form."""
     text = {name: str(st.session_state.get(f"own_{name}") or "").strip() for name in
             ("kind", "urls", "model", "name", "user", "password", "token", "tenant")}
     try:

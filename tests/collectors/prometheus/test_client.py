@@ -247,6 +247,8 @@ def test_endless_redirects_end(server: Server) -> None:
         "http://169.254.169.254/",
         "http://[fe80::1]/",
         "http://[::ffff:169.254.169.254]/",
+        "http://[64:ff9b::a9fe:a9fe]/",
+        "http://[2002:a9fe:a9fe::1]/",
         "http://metadata.google.internal",
         "http://100.100.100.200/",
         "javascript:alert(1)",
