@@ -14,13 +14,13 @@ from bench.collectors import MOST_QUERIES, Meter, refresh
 from bench.fleet import Fleet, recorded, write_fleet
 from bench.server import prometheus
 from bench.tsdb import curve, sorted_series, write_block
+from collectors.cadence import FLEET_REPLICAS
 from collectors.connect import prometheus_backend
 from collectors.devices import read_devices
 from collectors.history import history
 from collectors.memory import Remembering
 from collectors.observation import State
 from collectors.reading import read_from
-from collectors.reading.look import FLEET_REPLICAS
 from collectors.source import Source, source_from
 
 pytestmark = pytest.mark.skipif(shutil.which("prometheus") is None, reason="Prometheus is not installed")

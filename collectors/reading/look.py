@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from collectors.backend import Backend
+from collectors.cadence import FLEET_REPLICAS
 from collectors.engine_values import one
 from collectors.prometheus.promql import matchers, quoted, regex_quoted
 from collectors.source import Source
@@ -15,8 +16,6 @@ from collectors.vocabulary.detect import all_names, engine_names
 from collectors.vocabulary.expressions import MODEL_KEYS
 
 CLOCK_SKEW_S = 30.0
-FLEET_REPLICAS = 500
-"""From here on a query touches so many series that answers are shared and only what is needed is asked for."""
 FLEET_MOMENT_S = 30.0
 """A fleet is read at whole multiples of this: who asks within it asks about the same moment and shares the answers."""
 

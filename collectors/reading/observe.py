@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collectors.backend import Backend, Vectors
+from collectors.cadence import FLEET_REPLICAS
 from collectors.engine_values import (
     QUANTITY,
     engine_distributions,
@@ -17,7 +18,7 @@ from collectors.layout import Layout
 from collectors.observation import Missing, Observation, Replica, unknown_numbers
 from collectors.prometheus.promql import matchers
 from collectors.reading.ground import Ground
-from collectors.reading.look import FLEET_REPLICAS, Look
+from collectors.reading.look import Look
 from collectors.source import Source
 from collectors.vocabulary.detect import DetectedEngine
 from collectors.vocabulary.expressions import per_replica_expression
