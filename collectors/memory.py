@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 
 from collectors.backend import Backend, Ranges, Vectors, joined_notes
 from collectors.cadence import FLEET_REPLICAS, LONGEST_S, Turn, turn_of
+from collectors.narrowing import NARROWED, Edges, edges_of
 from collectors.prometheus.answers import Notes, Sample, Series
 
 MOMENTS = 3
@@ -61,6 +62,7 @@ class Remembering:
         self._lock = threading.Lock()
         self._believed: dict[str, _Believed] = {}
         self._moments: OrderedDict[float, dict[str, tuple[Sample, ...]]] = OrderedDict()
+        self._edges: OrderedDict[str, Edges] = OrderedDict()
         self._lines: OrderedDict[tuple[str, float], _Line] = OrderedDict()
 
     def vectors(self, expressions: Mapping[str, str], *, at_s: float | None) -> Vectors:
@@ -74,13 +76,42 @@ class Remembering:
             unknown = {key: text for key, text in expressions.items() if key not in known}
             if not unknown:
                 return Vectors(samples=known)
-            once = {text: key for key, text in unknown.items()}
-            found = self._inner.vectors({key: text for text, key in once.items()}, at_s=at_s)
-            samples = {key: found.of(once[text]) for key, text in unknown.items() if once[text] in found.samples}
-            found = replace(found, samples=samples)
+            found = self._asked(unknown, at_s)
             if not found.problems and not found.notes.warnings:
                 self._keep(unknown, found, at_s)
         return replace(found, samples={**known, **found.samples})
+
+    def _asked(self, expressions: Mapping[str, str], at_s: float | None) -> Vectors:
+        """The answers of the source: each text is asked once, and of a fleet's histograms the buckets that count."""
+        once = {text: key for key, text in expressions.items()}
+        now = self._monotonic()
+        asked = {}
+        for text, key in once.items():
+            edges = self._edges.get(text) if self._fleet and key in NARROWED else None
+            asked[key] = (edges.narrowed(text, now) if edges else None) or text
+        found = self._inner.vectors(asked, at_s=at_s)
+        short = {k for k, t in asked.items() if t != expressions[k] and not self._suffices(expressions[k], found.of(k))}
+        if short:
+            again = self._inner.vectors({key: expressions[key] for key in short}, at_s=at_s)
+            found = Vectors(
+                samples={**{k: v for k, v in found.samples.items() if k not in short}, **again.samples},
+                problems={**found.problems, **again.problems},
+                notes=joined_notes([found.notes, again.notes]),
+            )
+        for key in NARROWED:
+            if key in asked and (key in short or asked[key] == expressions[key]):
+                edges = edges_of(found.of(key), now)
+                if edges is not None:
+                    self._edges[expressions[key]] = edges
+                    self._edges.move_to_end(expressions[key])
+        while len(self._edges) > LINES:
+            self._edges.popitem(last=False)
+        samples = {key: found.of(once[text]) for key, text in expressions.items() if once[text] in found.samples}
+        return replace(found, samples=samples)
+
+    def _suffices(self, text: str, samples: tuple[Sample, ...]) -> bool:
+        edges = self._edges.get(text)
+        return edges is not None and edges.suffices(samples)
 
     def _known(
         self, expressions: Mapping[str, str], at_s: float | None, *, exact: bool
