@@ -18,6 +18,8 @@ from collectors.vocabulary.detect import detect_engine
 from collectors.vocabulary.expressions import selected
 
 COUNTED = ("first_tokens", "finished", "prompt_tokens", "generation_tokens", "preemptions")
+EXACTLY = "counted/"
+"""These keys are nobody else's: what is counted is never believed from a moment before."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,18 +43,19 @@ def counted_between(
     for key in COUNTED:
         choice = ground.choices.get(key)
         if choice and choice.candidate and choice.candidate.counter:
-            asked[key] = selected(choice.candidate, choice.candidate.counter, ground.scope)
+            asked[f"{EXACTLY}{key}"] = selected(choice.candidate, choice.candidate.counter, ground.scope)
     before, after = (backend.vectors(asked, at_s=moment) for moment in (start_s, end_s))
     counts, restarted = {}, []
     for key in asked:
+        concept = key.removeprefix(EXACTLY)
         then = {_series(sample): sample.value for sample in before.of(key)}
         now = {_series(sample): sample.value for sample in after.of(key)}
         if not now:
             continue
         if any(value < then.get(series, 0.0) for series, value in now.items()) or set(then) - set(now):
-            restarted.append(key)
+            restarted.append(concept)
         rises = [v - then[s] if s in then and v >= then[s] else v for s, v in now.items()]
-        counts[key] = sum(rises)
+        counts[concept] = sum(rises)
     return Counted(counts=counts, restarted=tuple(restarted))
 
 

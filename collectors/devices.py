@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import threading
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from collectors.backend import Backend
 from collectors.distribution import finite
 from collectors.gpus import HARMFUL, THROTTLE_BITS, gpu_scope, per_device
+from collectors.prometheus.answers import Sample
 from collectors.reading.ground import find_ground
 from collectors.reading.look import look_around
 from collectors.source import Source
@@ -34,6 +37,9 @@ COLUMNS = (
     "ecc_uncorrected",
 )
 
+KEPT_COLUMNS = 60
+Column = dict[tuple[str | None, ...], float | None]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Device:
@@ -44,6 +50,8 @@ class Device:
     host: str
     pod: str
     values: Mapping[str, float | None]
+    ages_s: Mapping[str, float] = field(default_factory=dict)
+    """How much older than the moment asked about the values of a concept are: the GPUs of a fleet are read in turns."""
 
     @property
     def name(self) -> str:
@@ -99,24 +107,54 @@ def read_devices(
         for i, candidate in enumerate(concept.use if concept else ()):
             asked[f"{key}.{i}"] = f"max by ({', '.join(own)}) ({_now_or_window(key, candidate, scope)})"
     found = backend.vectors(asked, at_s=look.at_s)
-    values: dict[tuple[str | None, ...], dict[str, float | None]] = {}
+    values: dict[str, Column] = {}
+    ages: dict[str, float] = {}
     for name, samples in found.samples.items():
-        if name == "device_labels":
-            continue
         key = name.split(".")[0]
-        for sample in samples:
-            values.setdefault(_identity(sample.labels, own), {}).setdefault(key, finite(sample.value))
-    labels: dict[tuple[str | None, ...], dict[str, str]] = {identity: _pairs(own, identity) for identity in values}
+        if name != "device_labels" and samples:
+            column = _COLUMNS.of(samples, own)
+            values[key] = column | values[key] if key in values else column
+            ages[key] = max(ages.get(key, 0.0), look.at_s - samples[0].time_s)
+    labels: dict[tuple[str | None, ...], Mapping[str, str]] = {}
     for sample in found.of("device_labels"):  # a GPU shared by several pods is one device: the first names it
-        labels.setdefault(_identity(sample.labels, own), {})
-        labels[_identity(sample.labels, own)] = {**sample.labels, **labels[_identity(sample.labels, own)]}
-    devices = [_device(told, values.get(identity, {}), vocabulary) for identity, told in labels.items()]
+        labels.setdefault(_identity(sample.labels, own), sample.labels)
+    for identity in set[tuple[str | None, ...]]().union(*values.values()) - labels.keys():
+        labels[identity] = _pairs(own, identity)
+    columns_of = [(key, values.get(key, {})) for key in COLUMNS]
+    devices = [
+        _device(told, {key: column.get(identity) for key, column in columns_of}, ages, vocabulary)
+        for identity, told in labels.items()
+    ]
     return tuple(sorted(devices, key=lambda d: (d.host, d.labels.get("gpu", "").zfill(4), d.name)))
+
+
+class _Columns:
+    """The values of one field by device, kept for answers that are believed: 10,000 take 10 ms a field."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[int, tuple[tuple[Sample, ...], Column]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def of(self, samples: tuple[Sample, ...], own: Sequence[str]) -> Column:
+        """Read, or as read before of these very samples (which are kept, so that no others take their place)."""
+        with self._lock:
+            held = self._kept.get(id(samples))
+        if held is not None and held[0] is samples:
+            return held[1]
+        found = {_identity(sample.labels, own): finite(sample.value) for sample in reversed(samples)}
+        with self._lock:
+            self._kept[id(samples)] = (samples, found)
+            while len(self._kept) > KEPT_COLUMNS:
+                self._kept.popitem(last=False)
+        return found
+
+
+_COLUMNS = _Columns()
 
 
 def _identity(labels: Mapping[str, str], names: Sequence[str]) -> tuple[str | None, ...]:
     """What tells one device from another."""
-    return tuple(labels.get(name) for name in names)
+    return tuple([labels.get(name) for name in names])
 
 
 def _pairs(names: Sequence[str], identity: Sequence[str | None]) -> dict[str, str]:
@@ -130,7 +168,12 @@ def _now_or_window(key: str, candidate: Candidate, scope: Scope) -> str:
     return per_device(candidate, scope)
 
 
-def _device(labels: dict[str, str], values: Mapping[str, float | None], vocabulary: GpuVocabulary) -> Device:
+def _device(
+    labels: Mapping[str, str],
+    values: Mapping[str, float | None],
+    ages: Mapping[str, float],
+    vocabulary: GpuVocabulary,
+) -> Device:
     def first(names: tuple[str, ...]) -> str:
         return next((labels[name] for name in names if labels.get(name)), "")
 
@@ -139,5 +182,6 @@ def _device(labels: dict[str, str], values: Mapping[str, float | None], vocabula
         product=labels.get(vocabulary.product_label, ""),
         host=first((*vocabulary.host_labels, "instance")),
         pod=first(vocabulary.pod_labels),
-        values={key: values.get(key) for key in COLUMNS},
+        values=values,
+        ages_s=ages,
     )

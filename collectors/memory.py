@@ -2,7 +2,7 @@
 
 Three kinds of memory, all keyed by the text of the expression:
 
-- what hardly changes (metric names, places of GPUs, capacities) is believed for a minute;
+- what hardly changes is believed for a minute, and a large fleet is read in turns (see collectors.cadence);
 - answers about one moment serve everybody who asks about that moment;
 - of a line over time only the points after the last known one are asked for.
 
@@ -19,24 +19,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from collectors.backend import Backend, Ranges, Vectors, joined_notes
+from collectors.cadence import FLEET_REPLICAS, LONGEST_S, Turn, turn_of
+from collectors.narrowing import NARROWED, Edges, edges_of
 from collectors.prometheus.answers import Notes, Sample, Series
 
-BELIEVED_S = 60.0
 MOMENTS = 3
 LINES = 600
 """Expressions over time that are remembered, the least used leave; a page of one range has about a hundred."""
-
-SLOW = frozenset(
-    {
-        "names", "gpu_names", "kv_capacity_tokens", "max_concurrency", "gpu/memory_free.0", "gpu/memory_reserved.0",
-        "gpu/memory_total.0", "gpu/power_cap.0", "gpu/power_cap.1", "gpu/ecc_uncorrected.0", "gpu/ecc_uncorrected.1",
-        "gpu/row_remap_failure.0", "gpu/engine_active.0",
-        "device_labels", "power_cap.0", "power_cap.1", "ecc_corrected.0", "ecc_corrected.1",
-        "ecc_uncorrected.0", "ecc_uncorrected.1",
-    }
-)  # fmt: skip
-"""Keys of expressions whose answer is believed for a minute; so are those that begin with ``gpu_places.``"""
-
 
 @dataclass(frozen=True, kw_only=True)
 class _Believed:
@@ -44,10 +33,13 @@ class _Believed:
     told_s: float
     at_s: float | None
 
-    def holds(self, now_s: float, at_s: float | None) -> bool:
-        """Whether it is young, and about nearly the same moment."""
-        near = at_s == self.at_s or (at_s is not None and self.at_s is not None and 0 <= at_s - self.at_s < BELIEVED_S)
-        return bool(self.samples) and near and now_s - self.told_s < BELIEVED_S
+    def holds(self, turn: Turn, now_s: float, at_s: float | None) -> bool:
+        """Whether its next turn has not come, neither by our clock nor by the moment asked about."""
+        if not self.samples or not 0 <= now_s - self.told_s < turn.period_s:
+            return False
+        if at_s is None or self.at_s is None:
+            return at_s is self.at_s
+        return turn.same(self.at_s, at_s)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,42 +57,85 @@ class Remembering:
     def __init__(self, inner: Backend, *, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._inner, self._monotonic = inner, monotonic
         self.where, self.dedicated = inner.where, inner.dedicated
+        self._fleet = False
         self._asking = threading.Lock()
         self._lock = threading.Lock()
         self._believed: dict[str, _Believed] = {}
         self._moments: OrderedDict[float, dict[str, tuple[Sample, ...]]] = OrderedDict()
+        self._edges: OrderedDict[str, Edges] = OrderedDict()
         self._lines: OrderedDict[tuple[str, float], _Line] = OrderedDict()
 
     def vectors(self, expressions: Mapping[str, str], *, at_s: float | None) -> Vectors:
         """See Backend. One asks at a time: who asks the same a moment later finds it answered."""
+        return self._vectors(expressions, at_s, exact=False)
+
+    def _vectors(self, expressions: Mapping[str, str], at_s: float | None, *, exact: bool) -> Vectors:
+        """``exact``: about this very moment, whatever is believed."""
         with self._asking:
-            known = self._known(expressions, at_s)
+            known = self._known(expressions, at_s, exact=exact)
             unknown = {key: text for key, text in expressions.items() if key not in known}
             if not unknown:
                 return Vectors(samples=known)
-            found = self._inner.vectors(unknown, at_s=at_s)
+            found = self._asked(unknown, at_s)
             if not found.problems and not found.notes.warnings:
                 self._keep(unknown, found, at_s)
         return replace(found, samples={**known, **found.samples})
 
-    def _known(self, expressions: Mapping[str, str], at_s: float | None) -> dict[str, tuple[Sample, ...]]:
+    def _asked(self, expressions: Mapping[str, str], at_s: float | None) -> Vectors:
+        """The answers of the source: each text is asked once, and of a fleet's histograms the buckets that count."""
+        once = {text: key for key, text in expressions.items()}
+        now = self._monotonic()
+        asked = {}
+        for text, key in once.items():
+            edges = self._edges.get(text) if self._fleet and key in NARROWED else None
+            asked[key] = (edges.narrowed(text, now) if edges else None) or text
+        found = self._inner.vectors(asked, at_s=at_s)
+        short = {k for k, t in asked.items() if t != expressions[k] and not self._suffices(expressions[k], found.of(k))}
+        if short:
+            again = self._inner.vectors({key: expressions[key] for key in short}, at_s=at_s)
+            found = Vectors(
+                samples={**{k: v for k, v in found.samples.items() if k not in short}, **again.samples},
+                problems={**found.problems, **again.problems},
+                notes=joined_notes([found.notes, again.notes]),
+            )
+        for key in NARROWED:
+            if key in asked and (key in short or asked[key] == expressions[key]):
+                edges = edges_of(found.of(key), now)
+                if edges is not None:
+                    self._edges[expressions[key]] = edges
+                    self._edges.move_to_end(expressions[key])
+        while len(self._edges) > LINES:
+            self._edges.popitem(last=False)
+        samples = {key: found.of(once[text]) for key, text in expressions.items() if once[text] in found.samples}
+        return replace(found, samples=samples)
+
+    def _suffices(self, text: str, samples: tuple[Sample, ...]) -> bool:
+        edges = self._edges.get(text)
+        return edges is not None and edges.suffices(samples)
+
+    def _known(
+        self, expressions: Mapping[str, str], at_s: float | None, *, exact: bool
+    ) -> dict[str, tuple[Sample, ...]]:
         now = self._monotonic()
         with self._lock:
             moment = self._moments.get(at_s, {}) if at_s is not None else {}
             known = {key: moment[text] for key, text in expressions.items() if text in moment}
             for key, text in expressions.items():
                 held = self._believed.get(text)
-                if key not in known and held is not None and held.holds(now, at_s):
+                turn = None if exact or held is None or key in known else turn_of(key, fleet=self._fleet)
+                if held is not None and turn is not None and held.holds(turn, now, at_s):
                     known[key] = held.samples
         return known
 
     def _keep(self, asked: Mapping[str, str], found: Vectors, at_s: float | None) -> None:
         now = self._monotonic()
         with self._lock:
+            if "live" in asked:
+                self._fleet = len(found.of("live")) > FLEET_REPLICAS
             for key, text in asked.items():
-                if key in SLOW or key.startswith("gpu_places."):
+                if turn_of(key, fleet=self._fleet):
                     self._believed[text] = _Believed(samples=found.of(key), told_s=now, at_s=at_s)
-            for text in [text for text, held in self._believed.items() if now - held.told_s > BELIEVED_S]:
+            for text in [text for text, held in self._believed.items() if now - held.told_s > LONGEST_S]:
                 del self._believed[text]
             if at_s is not None:
                 moment = self._moments.setdefault(at_s, {})
@@ -142,7 +177,7 @@ class Remembering:
 
     def _one_point(self, asked: Mapping[str, str], at_s: float, step_s: float) -> Ranges | None:
         """One point of every line as answers about one moment, which an observation may have asked for already."""
-        found = self.vectors(asked, at_s=at_s)
+        found = self._vectors(asked, at_s, exact=True)
         if any(sample.histogram for samples in found.samples.values() for sample in samples):
             return None
         return Ranges(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -14,13 +14,14 @@ from bench.collectors import MOST_QUERIES, Meter, refresh
 from bench.fleet import Fleet, recorded, write_fleet
 from bench.server import prometheus
 from bench.tsdb import curve, sorted_series, write_block
+from collectors.backend import Vectors
+from collectors.cadence import FLEET_REPLICAS
 from collectors.connect import prometheus_backend
 from collectors.devices import read_devices
 from collectors.history import history
 from collectors.memory import Remembering
 from collectors.observation import State
 from collectors.reading import read_from
-from collectors.reading.look import FLEET_REPLICAS
 from collectors.source import Source, source_from
 
 pytestmark = pytest.mark.skipif(shutil.which("prometheus") is None, reason="Prometheus is not installed")
@@ -102,12 +103,61 @@ def test_refreshing_asks_few_queries_and_less_than_opening(fleet: tuple[Remember
     backend, source, pid = fleet
     meter = Meter(pid)
     with meter.counting():
-        opened = meter.measure(lambda: refresh(backend, source, at_s=END_S - 120, span_s=900))
-        again = meter.measure(lambda: refresh(backend, source, at_s=END_S - 90, span_s=900))
-        same = meter.measure(lambda: refresh(backend, source, at_s=END_S - 75, span_s=900))
-    assert max(opened.queries, again.queries) <= MOST_QUERIES
-    assert again.queries < opened.queries
-    assert same.queries <= 3, "a clock for each of the three; everything else is remembered"
+        opened = meter.measure(lambda: refresh(backend, source, at_s=END_S - 480, span_s=900))
+        again = [meter.measure(lambda t=t: refresh(backend, source, at_s=t, span_s=900))  # type: ignore[misc]
+                 for t in range(END_S - 465, END_S - 299, 15)]  # fmt: skip
+        same = meter.measure(lambda: refresh(backend, source, at_s=END_S - 300, span_s=900))
+    assert max(cost.queries for cost in (opened, *again)) <= MOST_QUERIES
+    assert all(cost.queries < opened.queries for cost in again)
+    assert max(cost.megabytes for cost in again[4:]) < opened.megabytes / 2, "no refresh fetches every GPU anew"
+    assert same.queries == 0
+
+
+@pytest.mark.parametrize("end_s", [END_S - 300, END_S - 240, END_S - 180])
+def test_a_fleet_read_in_turns_shows_what_a_fresh_reading_shows(
+    fleet: tuple[Remembering, Source, int], end_s: int
+) -> None:
+    """At a full minute rates, gauges and quantiles have their turn; quantiles come from few buckets by then."""
+    _, source, _ = fleet
+    assert source.prometheus is not None
+    narrow, asked = prometheus_backend(source, source.prometheus), []
+    told = narrow._inner.vectors
+
+    def listening(expressions: Mapping[str, str], *, at_s: float | None) -> Vectors:
+        asked.extend(expressions.values())
+        return told(expressions, at_s=at_s)
+
+    narrow._inner.vectors = listening  # type: ignore[method-assign]
+    for moment in (end_s - 60, end_s - 30, end_s):
+        seen = read_from(narrow, source, at_s=moment)
+        lines = history(narrow, source, start_s=moment - 600, end_s=moment).lines
+    assert any('_bucket{le=~"' in text for text in asked)
+    fresh = prometheus_backend(source, source.prometheus)
+    whole = read_from(fresh, source, at_s=end_s)
+    for key, value in whole.numbers.items():
+        if value is None or not key.startswith("gpu"):
+            assert seen.numbers[key] == value, key
+    for key, found in whole.distributions.items():
+        if found.buckets:
+            assert seen.distribution(key).model_dump() == pytest.approx(found.model_dump(), nan_ok=True), key
+            assert len(seen.distribution(key).buckets) < len(found.buckets)
+    drawn = history(fresh, source, start_s=end_s - 600, end_s=end_s).lines
+    assert drawn.keys() == lines.keys()
+    for key, values in drawn.items():
+        assert lines[key] == pytest.approx(values, nan_ok=True), key
+    assert not any("in turns" in note for note in whole.notes)
+
+
+def test_ages_are_told(fleet: tuple[Remembering, Source, int]) -> None:
+    _, source, _ = fleet
+    assert source.prometheus is not None
+    own = prometheus_backend(source, source.prometheus)
+    read_from(own, source, at_s=END_S - 120)
+    read_devices(own, source, at_s=END_S - 120)
+    later = read_from(own, source, at_s=END_S - 105)
+    assert any("in turns" in note and "quantiles 15 s" in note for note in later.notes)
+    devices = read_devices(own, source, at_s=END_S - 105)
+    assert {devices[0].ages_s[key] for key in ("sm_active", "xid", "busy", "power")} == {0.0, 15.0}
 
 
 def test_lines_of_a_fleet_end_where_its_observation_is(fleet: tuple[Remembering, Source, int]) -> None:

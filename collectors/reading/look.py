@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from collectors.backend import Backend
+from collectors.cadence import FLEET_REPLICAS
 from collectors.engine_values import one
 from collectors.prometheus.promql import matchers, quoted, regex_quoted
 from collectors.source import Source
@@ -15,9 +16,7 @@ from collectors.vocabulary.detect import all_names, engine_names
 from collectors.vocabulary.expressions import MODEL_KEYS
 
 CLOCK_SKEW_S = 30.0
-FLEET_REPLICAS = 500
-"""From here on a query touches so many series that answers are shared and only what is needed is asked for."""
-FLEET_MOMENT_S = 30.0
+FLEET_MOMENT_S = 15.0
 """A fleet is read at whole multiples of this: who asks within it asks about the same moment and shares the answers."""
 
 
@@ -34,10 +33,11 @@ class Look:
 
 def look_around(backend: Backend, source: Source, at_s: float | None, clock: Callable[[], float]) -> Look:
     """The clock of the source, the metric names with data, and how many targets answer."""
-    names = "|".join(regex_quoted(name) for name in all_names(source.metrics.values()))
+    of_gpus = _gpu_names()
+    names = "|".join(regex_quoted(name) for name in all_names(source.metrics.values()) if name not in of_gpus)
     others = {k: v for k, v in source.labels.items() if k not in MODEL_KEYS}
     inside = ",".join(part for part in (f"__name__=~{quoted(names)}", matchers(others)) if part)
-    own = [f"{{__name__=~{quoted('|'.join(map(regex_quoted, gpu)))}}}" for gpu in [_gpu_names()] if gpu]
+    own = [f"{{__name__=~{quoted('|'.join(map(regex_quoted, gpu)))}}}" for gpu in [of_gpus] if gpu]
     found = backend.vectors(
         {
             "now": "vector(time())",

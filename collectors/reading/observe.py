@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collectors.backend import Backend, Vectors
+from collectors.cadence import FLEET_REPLICAS, SLOW
 from collectors.engine_values import (
     QUANTITY,
     engine_distributions,
@@ -17,7 +18,7 @@ from collectors.layout import Layout
 from collectors.observation import Missing, Observation, Replica, unknown_numbers
 from collectors.prometheus.promql import matchers
 from collectors.reading.ground import Ground
-from collectors.reading.look import FLEET_REPLICAS, Look
+from collectors.reading.look import Look
 from collectors.source import Source
 from collectors.vocabulary.detect import DetectedEngine
 from collectors.vocabulary.expressions import per_replica_expression
@@ -81,7 +82,7 @@ def _assembled(source: Source, look: Look, ground: Ground, found: Vectors, down:
         name=source.name,
         state=said.state,
         reasons=said.reasons,
-        notes=(*ground.notes, *about_gpus, *_notes_on(ground)),
+        notes=(*ground.notes, *about_gpus, *_notes_on(ground), *_said_of_ages(found, look)),
         warnings=tuple(dict.fromkeys((*look.warnings, *found.notes.warnings))),
         at_s=look.at_s,
         window_s=scope.window_s,
@@ -131,6 +132,20 @@ def _notes_on(ground: Ground) -> list[str]:
     if mixed:
         notes.append(f"Old and new metric names are both present ({', '.join(mixed[:4])}): the newer ones are used.")
     return notes
+
+
+def _said_of_ages(found: Vectors, look: Look) -> list[str]:
+    """How much older than the moment read the values of a fleet are, which is read in turns."""
+    if not look.fleet:
+        return []
+    ages: dict[str, float] = {}
+    for key, samples in found.samples.items():
+        group = "quantiles" if key.endswith(".buckets") else "GPUs" if key.startswith("gpu/") else "the rest"
+        group = "capacities" if key in SLOW else group
+        if samples:
+            ages[group] = max(ages.get(group, 0.0), look.at_s - samples[0].time_s)
+    told = ", ".join(f"{group} {age:.0f} s" for group, age in ages.items() if age >= 1.0)
+    return [f"This fleet is read in turns; values are older than this moment by up to: {told}."] if told else []
 
 
 def _replicas(found: Vectors, layout: Layout) -> tuple[Replica, ...]:

@@ -10,9 +10,10 @@ from dataclasses import replace
 import pytest
 
 from collectors.backend import Ranges, Vectors
+from collectors.cadence import BELIEVED_S
 from collectors.demo.feed import DemoFeed
 from collectors.history import history
-from collectors.memory import BELIEVED_S, Remembering
+from collectors.memory import Remembering
 from collectors.prometheus.answers import Notes, Sample, Series
 from collectors.prometheus.errors import TimedOut
 

@@ -61,7 +61,8 @@ def draw_map(devices: tuple[Device, ...], *, dark: bool) -> None:
     measure = MEASURES[name]
     st.plotly_chart(build_gpu_map(shown, measure, dark=dark), key="gpu_map", alt=gpu_map_alt_text(shown, measure),
                     **_PLAIN)
-    st.caption(measure.note)
+    age = max((shown[0].ages_s.get(key, 0.0) for key in measure.keys), default=0.0)
+    st.caption(measure.note + (f" These values are {age:.0f} s older than the rest." if age >= 1.0 else ""))
     draw_table(lambda: gpu_table(shown), key="gpus", what=f"{count(len(shown))} GPUs")
 
 
