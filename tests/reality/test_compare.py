@@ -53,6 +53,13 @@ def on_load(found: Comparison) -> dict[str, str]:
     return {row.key: row.verdict for row in found.performance if row.key not in COUNTED}
 
 
+def over_predicted(found: Comparison, key: str) -> float:
+    (row,) = [row for row in found.performance if row.key == key]
+    assert row.measured is not None
+    assert row.predicted is not None
+    return row.measured.value / row.predicted.value
+
+
 def test_a_quiet_demo_is_judged() -> None:
     found = demo(10.0)
     assert found.judged
@@ -68,11 +75,12 @@ def test_a_quiet_demo_is_judged() -> None:
     assert found.requests >= 20_000
 
 
-def test_a_slow_gpu_is_found_at_the_same_load() -> None:
+def test_a_slow_gpu_shows_against_the_prediction_at_the_same_load() -> None:
     well, slow = demo(15.9), demo(16.9)
-    assert sum(v == "higher" for v in on_load(slow).values()) > sum(v == "higher" for v in on_load(well).values())
-    assert on_load(slow)["tpot_ms.mean"] == "higher"
-    assert "higher is p95 TPOT" in slow.answer
+    for key, more in (("tpot_ms.mean", 1.15), ("tpot_ms.p95", 1.3), ("e2e_ms.mean", 1.15)):
+        assert over_predicted(slow, key) > more * over_predicted(well, key), key
+    # One of four replicas: half as slow again, it may still lie within what the step times are known to.
+    assert all(row.verdict in ("within", "higher") for row in slow.performance if row.key.startswith("tpot_ms"))
 
 
 def test_dropping_cache_hits_are_traffic_not_speed() -> None:
