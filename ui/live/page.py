@@ -18,6 +18,7 @@ from ui.live.replicas import draw_replicas
 from ui.live.tiles import draw_tiles
 from ui.live.verdict import draw_first_time, draw_verdict
 from ui.moment import bring_along, parameters
+from ui.refreshing import refreshed
 from ui.sources.picker import Picked
 
 NOTHING = "There is no good data of this time yet."
@@ -42,7 +43,7 @@ def draw() -> None:
         st.warning(as_markdown(moment.problem), icon=":material/schedule:")
     waiting = _nothing_yet(picked, moment)
     every = FIRST_LOOKS_S if waiting else None if moment.paused else sources.REFRESH_S
-    st.fragment(_body, run_every=every)(picked, moment, planned, waiting=waiting)
+    refreshed(_body, every)(picked, moment, planned, waiting=waiting)
 
 
 def _nothing_yet(picked: Picked, moment: Moment) -> bool:

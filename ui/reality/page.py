@@ -18,6 +18,7 @@ from ui.moment import bring_along, keep, parameters
 from ui.reality.moment import Window, draw_window
 from ui.reality.results import draw_results
 from ui.reality.scenario import draw_scenario
+from ui.refreshing import refreshed
 from ui.sources.picker import Picked
 
 LOOK_EVERY_S = 1.0
@@ -57,7 +58,7 @@ def draw() -> None:
         shell.chip(scenario.name)
     waiting = picked.pending or _waits(_asked(picked, window))
     every = LOOK_EVERY_S if waiting else _every(window) if window.end_s is None else None
-    st.fragment(_body, run_every=every)(picked, scenario, window, waiting=waiting)
+    refreshed(_body, every)(picked, scenario, window, waiting=waiting)
 
 
 def _asked(picked: Picked, window: Window) -> sources.Answer[Read]:
