@@ -15,6 +15,7 @@ from sizing.disaggregated.search import SizedPools, best_pools
 from sizing.question import Question
 from sizing.ranking import Keys, chosen_few, keys_of
 from sizing.result import Candidate
+from sizing.scenario.schema import Objective
 from sizing.screen import Evaluated, Sized, size
 
 NO_ROWS = np.empty(0, dtype=np.intp)
@@ -46,6 +47,21 @@ class Deployments:
         """Which kind of deployment stands at ``place``."""
         first = len(self.sized.index)
         return Choice(pools=place >= first, k=place - first if place >= first else place)
+
+    def gpu(self, place: int) -> str:
+        """Catalogue id of the GPU of the deployment at ``place``."""
+        choice = self.choice(place)
+        if choice.pools and self.pools is not None:
+            candidates, row = self.pools.pools.evaluated.candidates, self.pools.pools.decode[choice.k]
+        else:
+            candidates, row = self.evaluated.candidates, self.sized.index[choice.k]
+        return str(candidates.rows[row].gpu.id)
+
+    def order(self, objective: Objective) -> NDArray[np.intp]:
+        """Places, best first."""
+        keys = keys_of(self.sized, self.evaluated)
+        keys = keys if self.pools is None else keys.followed_by(keys_of_pools(self.pools))
+        return keys.order(objective)
 
     @property
     def max_rps(self) -> Floats:
