@@ -57,6 +57,12 @@ class Deployments:
             candidates, row = self.evaluated.candidates, self.sized.index[choice.k]
         return str(candidates.rows[row].gpu.id)
 
+    def systems(self, place: int) -> int:
+        """Whole systems that the deployment at ``place`` takes."""
+        choice = self.choice(place)
+        whole = self.sized.systems if not choice.pools or self.pools is None else self.pools.systems
+        return int(whole[choice.k])
+
     def order(self, objective: Objective) -> NDArray[np.intp]:
         """Places, best first."""
         keys = keys_of(self.sized, self.evaluated)
