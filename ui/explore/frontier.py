@@ -96,8 +96,9 @@ def _notes(shown: OperatingPoints, answer: Answer, *, measured: bool) -> list[st
         notes.append("No published measurement is near enough to this scenario to be shown.")
     if answer.scenario.measured is not None:
         notes.append("Size answers with the measured record; this chart shows estimates.")
-    if answer.plan.deployment and answer.plan.deployment.serving == "disaggregated":
-        notes.append("The plan runs prefill and decode apart; this chart shows instances that do both.")
+    if any(p.prefill for c in shown.curves for p in (*c.points, *c.beyond)):
+        notes.append("Pools of prefill and decode instances are shown as the smallest group of whole instances that "
+                     "keeps both busy; their concurrency is that of a decode instance.")
     if shown.missing:
         without = ", ".join(label("gpu", gpu) for gpu in shown.missing)
         notes.append(f"Without a point, as it does not fit or no price or power is known: {without}.")
