@@ -108,6 +108,7 @@ def measured_table(measured: Sequence[MeasuredPoint]) -> pd.DataFrame:
         "Output tokens/s per user": rounded(m.tokens_per_s_per_user), "Mean TTFT (ms)": _known(m.ttft_ms),
         "Output tokens/s per GPU": rounded(m.output_tokens_per_s_per_gpu), "Distance": rounded(m.distance, 2),
         "Source": m.source, "Link": m.source_link, "Date": m.source_date,
+        "Engine of (year)": round(m.software_year, 1),
     } for m in measured])
 
 
