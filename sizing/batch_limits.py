@@ -70,9 +70,10 @@ def proposals(question: Question, evaluated: Evaluated) -> tuple[Rows, Floats]:
     gpus = gpus[gain]
     first = first_of_each(evaluated.candidates.unit[able][gain], gpus, BEST_OF_UNIT)
     chosen = gain[first]
-    caps = np.maximum(np.round(np.multiply.outer(slots[chosen], TRIED)), 1.0)
     ranks = evaluated.candidates.dp[able][chosen][:, None]
-    caps = np.maximum(np.round(caps / ranks), 1.0) * ranks  # engines are told the limit of one attention-DP rank
+    wanted = np.multiply.outer(slots[chosen], TRIED) / ranks  # engines are told the limit of one attention-DP rank
+    whole = np.concatenate([np.floor(wanted[:, :1]), np.round(wanted[:, 1:])], axis=1)  # the first keeps the mean gap
+    caps = np.maximum(whole, 1.0) * ranks
     row = np.repeat(able[chosen], len(TRIED)).astype(np.intp)
     useful = caps.ravel() < evaluated.memory.max_concurrency[row]
     return row[useful], caps.ravel()[useful]

@@ -52,14 +52,15 @@ class Configuration:
         return self.tp * self.pp * self.dp
 
     @property
+    def ways(self) -> str:
+        """Parallelism in words, "TP4 PP2"; ways of 1 are left out, but for TP."""
+        each = (("TP", self.tp), ("PP", self.pp), ("EP", self.ep), ("DP", self.dp))
+        return " ".join(f"{name}{n}" for name, n in each if n > 1 or name == "TP")
+
+    @property
     def label(self) -> str:
         """Short name for tables: GPU, engine, precision, parallelism."""
-        ways = "".join(
-            f" {n}{v}"
-            for n, v in (("TP", self.tp), ("PP", self.pp), ("EP", self.ep), ("DP", self.dp))
-            if v > 1 or n == "TP"
-        )
-        return f"{self.gpu.name}, {self.engine.label}, {self.precision.label},{ways}"
+        return f"{self.gpu.name}, {self.engine.label}, {self.precision.label}, {self.ways}"
 
 
 @dataclass(frozen=True)

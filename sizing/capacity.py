@@ -88,11 +88,12 @@ def capacity(state: SteadyState, latencies: Percentiles, limits: AskedLimits, ma
     return Capacity(rps=stacked.min(axis=0), stable_rps=stable, bound=stacked.argmin(axis=0), excess=excess)
 
 
-def rate_at_limit(rps: Floats, values: Floats, limit: float) -> Floats:
-    """Rate (C,) at which a non-decreasing latency (C, K) reaches ``limit``: 0 if always above, inf if never."""
-    if np.isinf(limit):
+def rate_at_limit(rps: Floats, values: Floats, limit: float | Floats) -> Floats:
+    """Rate (C,) at which a non-decreasing latency (C, K) reaches ``limit`` (one, or one for each row): 0 if always
+    above, inf if never."""
+    if np.all(np.isinf(limit)):
         return np.full(len(rps), np.inf)
-    within = (values <= limit).sum(axis=1)
+    within = (values <= np.asarray(limit)[..., None]).sum(axis=1)
     row = np.arange(len(rps))
     lower = np.clip(within - 1, 0, rps.shape[1] - 2)
     low, high = values[row, lower], values[row, lower + 1]

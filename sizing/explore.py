@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sizing.candidates import Configuration, Floats, table
 from sizing.capacity import at_rate
+from sizing.disaggregated.operating_points import PoolPoints, planned_pools, pool_points
 from sizing.operating_point import (
     MORE_IS_BETTER,
     Loads,
@@ -26,6 +27,7 @@ from sizing.operating_point import (
     loads,
     operating_point,
     share_of_systems,
+    without_points,
 )
 from sizing.quantity import Result, quantity
 from sizing.question import Question, understand
@@ -33,21 +35,19 @@ from sizing.result import Deployed
 from sizing.scenario.schema import Scenario
 from sizing.screen import Evaluated, all_configurations, evaluate
 from sizing.spread import interval_of, with_slower_steps
+from sizing.undominated import Rows, undominated
 
-Split = Literal["none", "width", "engine"]
-SMALLEST_GAIN = 0.01
-"""A gain below 1 % on an axis is not worth another point."""
+Split = Literal["none", "width", "engine", "serving"]
 FAR_BEHIND = 50.0
 """A point this many times worse than the best of its curve is left out: hardware that idles almost all the time."""
 
-Rows = NDArray[np.intp]
 
 
 class Curve(Result):
     """What one GPU can do at its best, from slow and cheap to fast and dear; ``points`` are within every limit."""
 
     gpu: str = quantity("GPU", help="Catalogue id of the accelerator.")
-    variant: str = quantity("Variant", help="Width of the weights or engine it is held to; empty: the best.")
+    variant: str = quantity("Variant", help="Width of the weights, engine or serving it is held to; empty: the best.")
     points: tuple[OperatingPoint, ...] = quantity("Points", help="Points within every limit, by growing x.")
     beyond: tuple[OperatingPoint, ...] = quantity("Beyond a limit", help="What would be better without the limits.")
 
@@ -69,18 +69,36 @@ class OperatingPoints(Result):
 
 @dataclass(frozen=True, kw_only=True)
 class _Search:
-    """What is searched: candidates under load, and which way each axis is better."""
+    """What is searched: candidates under load and, counted on after them, pairs of pools."""
 
     question: Question
     evaluated: Evaluated
     found: Loads
+    pools: PoolPoints | None
     x: XAxis
     y: YAxis
 
+    def flat(self, name: str) -> NDArray[Any]:
+        """A figure of every point: candidates by load (C x K,), then pairs of pools."""
+        values = getattr(self.found, name).ravel()
+        return values if self.pools is None else np.concatenate([values, getattr(self.pools.found, name).ravel()])
+
     def good(self, axis: XAxis | YAxis) -> Floats:
-        """An axis turned so that more is better, (C, K)."""
-        values: Floats = getattr(self.found, axis)
+        """An axis turned so that more is better, of every point."""
+        values: Floats = self.flat(axis)
         return values if axis in MORE_IS_BETTER else -values
+
+    def group(self, of_rows: NDArray[np.int64], apart: int) -> NDArray[np.int64]:
+        """The group of every point from that of every candidate; those of pools are ``apart`` further on."""
+        groups = np.repeat(of_rows, self.found.rps.shape[1])
+        return groups if self.pools is None else np.concatenate([groups, of_rows[self.pools.decode] + apart])
+
+    def point(self, i: int, **known: Any) -> OperatingPoint:
+        """Point ``i`` as a result."""
+        if i >= self.found.rps.size and self.pools is not None:
+            return self.pools.point(i - self.found.rps.size, **known)
+        place = divmod(i, self.found.rps.shape[1])
+        return operating_point(self.evaluated.candidates.rows[place[0]], self.found, place, **known)
 
 
 def operating_points(
@@ -94,16 +112,25 @@ def operating_points(
 ) -> OperatingPoints:
     """The frontier of each GPU, with the 80 % interval of every point.
 
-    ``gpus`` narrows the considered GPUs (all of them when empty); ``split`` draws one frontier per width of the weights
-    or engine; ``planned`` is a deployment and the requests/s of one of its instances. Raises InvalidScenario.
+    ``gpus`` narrows the considered GPUs (all of them when empty); ``split`` draws one frontier per width of the
+    weights, engine or kind of serving; ``planned`` is a deployment and the requests/s of one of its instances. Raises
+    InvalidScenario.
     """
     question = understand(scenario)
     shown = tuple(g for g in question.gpus if not gpus or g.id in gpus)
     candidates = all_configurations(replace(question, gpus=shown))
     evaluated = evaluate(question, candidates)
     share = share_of_systems(question, evaluated.candidates)
-    search = _Search(question=question, evaluated=evaluated, found=loads(question, evaluated, share), x=x, y=y)
-    group, names = _groups(evaluated.candidates.rows, split)
+    asked = question.scenario.deployment.serving
+    found = loads(question, evaluated, share)
+    if asked and "aggregated" not in asked:
+        found = without_points(found)
+    pools = pool_points(question, evaluated, share)
+    search = _Search(question=question, evaluated=evaluated, found=found, pools=pools, x=x, y=y)
+    of_rows, names = _groups(evaluated.candidates.rows, split)
+    group = search.group(of_rows, len(names) if split == "serving" else 0)
+    if split == "serving":
+        names = [(gpu, serving) for serving in ("aggregated", "disaggregated") for gpu, _ in names]
     within, beyond = _frontiers(search, group)
     curves = _curves(search, group, names, within, beyond)
     seen = {c.gpu for c in curves}
@@ -114,43 +141,11 @@ def operating_points(
     )
 
 
-def undominated(good_x: Floats, good_y: Floats, group: NDArray[np.int64]) -> Rows:
-    """Points (N,) that no other of their group beats on both axes (more is better), by group and falling ``good_x``.
-
-    A point that gains less than 1 % upwards is left out; one that loses less than 1 % across takes the place of the
-    last. Points that are not finite never count.
-    """
-    usable = np.flatnonzero(np.isfinite(good_x) & np.isfinite(good_y))
-    order = usable[np.lexsort((-good_y[usable], -good_x[usable], group[usable]))]
-    kept: list[int] = []
-    last, best, anchor = -1, -np.inf, np.inf
-    for i in order[_record(good_y[order], group[order])]:
-        here = int(group[i])
-        if here == last and good_y[i] - best <= SMALLEST_GAIN * abs(good_y[i]):
-            continue
-        if here == last and anchor - good_x[i] <= SMALLEST_GAIN * abs(anchor):
-            kept[-1] = int(i)
-        else:
-            kept.append(int(i))
-            anchor = good_x[i]
-        last, best = here, good_y[i]
-    return np.array(kept, dtype=np.intp)
-
-
-def _record(values: Floats, group: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Which values exceed all earlier ones of their group; groups are in growing order."""
-    if not len(values):
-        return np.zeros(0, dtype=np.bool_)
-    low, high = values.min(), values.max()
-    raised = group + (values - low) / max(high - low, 1e-300) / 2.0  # no value of a group reaches into the next
-    before = np.concatenate([[-1.0], np.maximum.accumulate(raised)[:-1]])
-    return np.asarray(raised > before)
-
-
 def _groups(rows: Sequence[Configuration], split: Split) -> tuple[NDArray[np.int64], list[tuple[str, str]]]:
     """Which curve each row belongs to, and the curves as (GPU, variant)."""
     variant: Callable[[Configuration], str] = {
-        "none": lambda r: "", "width": lambda r: r.precision.width, "engine": lambda r: r.engine.id
+        "none": lambda r: "", "width": lambda r: r.precision.width, "engine": lambda r: r.engine.id,
+        "serving": lambda r: "",
     }[split]
     number: dict[tuple[str, str], int] = {}
     group = np.array([number.setdefault((r.gpu.id, variant(r)), len(number)) for r in rows], dtype=np.int64)
@@ -158,14 +153,12 @@ def _groups(rows: Sequence[Configuration], split: Split) -> tuple[NDArray[np.int
 
 
 def _frontiers(search: _Search, group: NDArray[np.int64]) -> tuple[Rows, Rows]:
-    """Flat indices into (C, K): the frontier within the limits, and what beats it or goes beyond it without them."""
-    loads_each = search.found.rps.shape[1]
-    of_point = np.repeat(group, loads_each)
-    good_x, good_y = search.good(search.x).ravel(), search.good(search.y).ravel()
-    held = search.found.feasible.ravel() & np.isfinite(good_y)
-    within = undominated(np.where(held & _near_the_best(good_y, held, of_point), good_x, np.nan), good_y, of_point)
+    """Points on the frontier within the limits, and what beats it or goes beyond it without them."""
+    good_x, good_y, feasible = search.good(search.x), search.good(search.y), search.flat("feasible")
     anywhere = np.isfinite(good_y)
-    free = undominated(np.where(_near_the_best(good_y, anywhere, of_point), good_x, np.nan), good_y, of_point)
+    held = feasible & anywhere
+    within = undominated(np.where(held & _near_the_best(good_y, held, group), good_x, np.nan), good_y, group)
+    free = undominated(np.where(_near_the_best(good_y, anywhere, group), good_x, np.nan), good_y, group)
     return within, free[~held[free]]
 
 
@@ -182,19 +175,16 @@ def _curves(
 ) -> tuple[Curve, ...]:
     """One curve per group that has points, each by growing x."""
     everyone = np.zeros(len(within), dtype=np.int64)
-    good_x, good_y = search.good(search.x).ravel()[within], search.good(search.y).ravel()[within]
+    good_x, good_y = search.good(search.x)[within], search.good(search.y)[within]
     best = set(within[undominated(good_x, good_y, everyone)].tolist())
-    found, each = search.found, search.found.rps.shape[1]
-    rows = search.evaluated.candidates.rows
     ends = _ends(search, within)
     inside: dict[int, list[OperatingPoint]] = {}
     outside: dict[int, list[OperatingPoint]] = {}
     for i in within.tolist():
         fast, slow = ends[i]
-        point = operating_point(rows[i // each], found, divmod(i, each), best=i in best, fast=fast, slow=slow)
-        inside.setdefault(int(group[i // each]), []).append(point)
+        inside.setdefault(int(group[i]), []).append(search.point(i, best=i in best, fast=fast, slow=slow))
     for i in beyond.tolist():
-        outside.setdefault(int(group[i // each]), []).append(operating_point(rows[i // each], found, divmod(i, each)))
+        outside.setdefault(int(group[i]), []).append(search.point(i))
 
     def by_x(points: list[OperatingPoint]) -> tuple[OperatingPoint, ...]:
         return tuple(sorted(points, key=lambda p: float(getattr(p.expected, search.x))))
@@ -208,10 +198,18 @@ def _curves(
 
 def _ends(search: _Search, points: Rows) -> dict[int, tuple[Performance, Performance]]:
     """Each point with all step times at the fast and the slow end of their interval, at the same concurrency."""
-    each = search.found.rps.shape[1]
+    first, each = search.found.rps.size, search.found.rps.shape[1]
+    ends: dict[int, tuple[Performance, Performance]] = {}
+    if search.pools is not None and (points >= first).any():
+        apart = points[points >= first]
+        fast, slow = search.pools.ends(apart - first)
+        for k, i in enumerate(apart.tolist()):
+            expected = search.pools.found.performance(i - first, 0)
+            ends[i] = _ordered(expected, fast.performance(k, 0), slow.performance(k, 0))
+    points = points[points < first]
     index = np.unique(points // each)
     if not len(index):
-        return {}
+        return ends
     candidates = search.evaluated.candidates.take(index)
     share = share_of_systems(search.question, candidates)
     spreads = [[interval_of(search.question, what, r) for r in candidates.rows] for what in ("decode", "prefill")]
@@ -221,11 +219,11 @@ def _ends(search: _Search, points: Rows) -> dict[int, tuple[Performance, Perform
         there = with_slower_steps(search.question, search.evaluated, index, decode, prefill)
         at_end.append(loads(search.question, there, share))
     place = {int(row): i for i, row in enumerate(index)}
-    where = {int(i): (place[int(i) // each], int(i) % each) for i in points}
-    return {
-        i: _ordered(search.found.performance(i // each, i % each), *(end.performance(*at) for end in at_end))
-        for i, at in where.items()
-    }
+    for i in points.tolist():
+        at = place[i // each], i % each
+        fast_end, slow_end = (end.performance(*at) for end in at_end)
+        ends[i] = _ordered(search.found.performance(i // each, i % each), fast_end, slow_end)
+    return ends
 
 
 def _ordered(expected: Performance, fast: Performance, slow: Performance) -> tuple[Performance, Performance]:
@@ -244,6 +242,8 @@ def _ordered(expected: Performance, fast: Performance, slow: Performance) -> tup
 
 def _planned(question: Question, deployed: Deployed, rps: float) -> OperatingPoint | None:
     """The deployment of a plan at its load; None when it is not one of the considered ones."""
+    if deployed.prefill is not None and deployed.decode is not None:
+        return planned_pools(question, deployed, deployed.prefill, deployed.decode)
     row = configuration_of(question, deployed)
     evaluated = evaluate(question, table([row] if row else []))
     if not len(evaluated):

@@ -1,7 +1,7 @@
 """The question the other way round: what given hardware or a budget can serve, and how far a question can be pushed.
 
-Each answer holds for the best deployment of the candidates the scenario allows, by the same load model and limits as a
-plan.
+Each answer holds for the best deployment a plan could choose, instances that do both prefill and decode or a pool for
+each, by the same load model and limits: it is where the plan's own answer starts to need more than there is.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sizing.business import in_business_terms
-from sizing.candidates import Floats
-from sizing.capacity import at_rate
+from sizing.capacity import capacity
 from sizing.checks import number_between, whole_number
 from sizing.cost import HOURS_PER_MONTH
 from sizing.demand import MAX_RPS
@@ -25,14 +24,30 @@ from sizing.quantity import Result, quantity
 from sizing.question import Question, understand
 from sizing.result import Business
 from sizing.scenario.schema import Scenario
-from sizing.screen import Evaluated, all_configurations, all_offers, evaluate
+from sizing.screen import Evaluated, all_configurations, evaluate
+from sizing.serving import Deployments, deployments
 
 LimitName = Literal["ttft_ms", "itl_ms", "e2e_ms"]
 MAX_GPUS = 1_000_000
 MAX_BUDGET_USD = 1e12
 LONGEST_PROMPT = 10_000_000.0
+TIGHTEST_MS = 0.01
+"""Shorter than any step of an engine."""
+LOOSEST_MS = 1e9
 PROMPT_TOLERANCE = 0.01
-"""Relative width at which the bisection for the longest prompt stops."""
+LIMIT_TOLERANCE = 0.002
+RATE_TOLERANCE = 0.002
+"""Relative widths at which a bisection stops."""
+LEAST_RPS = 1e-6
+"""Load that any instance carries that can carry anything."""
+FIRST_STEP = 1.1
+"""Relative step of the search for a larger load; it grows as long as one is found."""
+LAST_STEP = 1e-6
+"""Relative step of the last search for a slightly larger load."""
+ROOM = 1.0 + 1e-9
+"""A budget that equals a price up to rounding pays it."""
+
+Affordable = Callable[[Deployments], NDArray[np.bool_]]
 
 
 class Served(Result):
@@ -41,12 +56,15 @@ class Served(Result):
     requests_per_s: float = quantity(
         "Requests/s",
         "requests/s",
-        "instances x requests/s per instance",
+        "instances x requests/s per instance; of pools the smaller one's",
         "Load within every limit, spares not counted.",
     )
-    configuration: str = quantity("Deployment", help="GPU, engine, precision and parallelism of one instance.")
-    instances: int = quantity("Instances", "instances", "floor(GPUs / GPUs per instance)", "Copies of the model.")
-    gpus: int = quantity("GPUs", "GPUs", "instances x GPUs per instance", "GPUs in use.")
+    configuration: str = quantity("Deployment", help="GPU, engine, precision and parallelism of its instances.")
+    instances: int = quantity(
+        "Instances", "instances", "floor(GPUs / GPUs per instance)", "Copies of the model; of pools both kinds."
+    )
+    gpus: int = quantity("GPUs", "GPUs", "sum over instances", "GPUs in use, spares not counted.")
+    gpus_given: int = quantity("GPUs given", "GPUs", "asked, or those of the systems", "GPUs there are to use.")
     systems: int = quantity("Systems", "systems", "whole systems", "Systems the budget buys; 0 when GPUs were given.")
     business: Business | None = quantity("In business terms", help="The same in requests, users and tokens a day.")
     message: str = quantity("Finding", help="The answer in one sentence.")
@@ -57,7 +75,7 @@ class Pushed(Result):
 
     value: float | None = quantity(
         "Value",
-        formula="bisection or minimum over candidates",
+        formula="bisection over plans",
         help="Largest or smallest feasible value; none when nothing fits.",
     )
     unit: str = quantity("Unit", help="Unit of the value.")
@@ -66,21 +84,23 @@ class Pushed(Result):
 
 
 @dataclass(frozen=True)
-class _Fleet:
-    """Instances (C,) of each evaluated candidate that given hardware holds, spares taken off."""
+class _Found:
+    """The deployment at ``place`` of those found, and the load it carries."""
 
-    instances: NDArray[np.int64]
-    systems: NDArray[np.int64]
+    among: Deployments
+    place: int
+    rps: float
 
 
 def served_by_gpus(scenario: Scenario, gpus: int) -> Served:
-    """Largest request rate that ``gpus`` GPUs of one type serve: floor(GPUs / GPUs per instance) x requests/s.
+    """Largest request rate that ``gpus`` GPUs of one type serve.
 
     Raises InvalidScenario or SizingError for malformed input.
     """
-    held = whole_number("GPUs", gpus, 1, MAX_GPUS)
-    question, evaluated = _evaluated(scenario)
-    return _best(question, evaluated, _from_gpus(question, evaluated, held), f"{count(held)} GPUs")
+    given = whole_number("GPUs", gpus, 1, MAX_GPUS)
+    question, base = _evaluated(scenario)
+    found = _most(question, base, _within_gpus(given))
+    return _served(question, found, f"{count(given)} GPUs", given)
 
 
 def served_by_budget(scenario: Scenario, usd_per_month: float) -> Served:
@@ -89,8 +109,9 @@ def served_by_budget(scenario: Scenario, usd_per_month: float) -> Served:
     Hardware without a known price is left out. Raises InvalidScenario or SizingError for malformed input.
     """
     budget = number_between("Budget in USD a month", usd_per_month, 0.0, MAX_BUDGET_USD, exclude_low=True)
-    question, evaluated = _evaluated(scenario)
-    return _best(question, evaluated, _from_budget(question, evaluated, budget), f"{usd(budget)} a month")
+    question, base = _evaluated(scenario)
+    found = _most(question, base, lambda d: d.usd_per_hour * HOURS_PER_MONTH <= budget * ROOM)
+    return _served(question, found, f"{usd(budget)} a month", None)
 
 
 def longest_prompt(scenario: Scenario, gpus: int) -> Pushed:
@@ -98,66 +119,58 @@ def longest_prompt(scenario: Scenario, gpus: int) -> Pushed:
 
     Bisection: capacity falls with prompt length. The context window of the model bounds it where known.
     """
-    held = whole_number("GPUs", gpus, 1, MAX_GPUS)
+    given = whole_number("GPUs", gpus, 1, MAX_GPUS)
     question = understand(scenario)
     window = question.model.max_context or LONGEST_PROMPT
     top = min(window - question.traffic.output_tokens, LONGEST_PROMPT)
 
-    def best_at(tokens: float) -> tuple[bool, str]:
+    def fits(tokens: float, plain: bool) -> str | None:
         longer = replace(question, traffic=replace(question.traffic, input_tokens=tokens))
-        evaluated = evaluate(longer, all_configurations(longer))
-        fleet = _from_gpus(longer, evaluated, held)
-        rates = _rates(evaluated, fleet)
-        if not len(rates) or rates.max() < longer.demand.peak_rps:
-            return False, ""
-        return True, evaluated.candidates.rows[int(rates.argmax())].label
+        return _carrying(longer, evaluate(longer, all_configurations(longer)), given, plain)
 
-    shortest = question.traffic.cached_tokens + 1.0
-    low, label = _bisect(best_at, shortest, top)
+    low, label = _farthest(fits, question.traffic.cached_tokens + 1.0, top, PROMPT_TOLERANCE)
     if low is None:
         return Pushed(
             value=None,
             unit="tokens",
             configuration="",
-            message=f"{held:,} GPUs cannot carry the peak at any prompt length.",
+            message=f"{given:,} GPUs cannot carry the peak at any prompt length.",
         )
     limited = " (the context window)" if low >= top * (1 - PROMPT_TOLERANCE) else ""
     return Pushed(
         value=float(int(low)),
         unit="tokens",
         configuration=label,
-        message=f"{held:,} GPUs carry the peak with prompts of up to {int(low):,} tokens{limited}.",
+        message=f"{given:,} GPUs carry the peak with prompts of up to {int(low):,} tokens{limited}.",
     )
 
 
 def tightest_limit(scenario: Scenario, limit: LimitName, gpus: int) -> Pushed:
     """Smallest value of one limit at which ``gpus`` GPUs still carry the asked peak, the other limits unchanged."""
-    held = whole_number("GPUs", gpus, 1, MAX_GPUS)
+    given = whole_number("GPUs", gpus, 1, MAX_GPUS)
     if limit not in ("ttft_ms", "itl_ms", "e2e_ms"):
         raise SizingError(f"There is no limit {limit!r}: choose ttft_ms, itl_ms or e2e_ms.")
-    attribute = limit.replace("_ms", "_s")
-    question = understand(scenario)
-    question = replace(question, limits=replace(question.limits, **{attribute: np.inf}))
-    evaluated = evaluate(question, all_configurations(question))
-    fleet = _from_gpus(question, evaluated, held)
-    able = np.flatnonzero((_rates(evaluated, fleet) >= question.demand.peak_rps) & (fleet.instances > 0))
+    question, base = _evaluated(scenario)
+
+    def fits(reciprocal: float, plain: bool) -> str | None:
+        asked = _with_limit(question, limit, 1.0 / reciprocal)
+        return _carrying(asked, _held_to(asked, base), given, plain)
+
+    found, label = _farthest(fits, 1.0 / LOOSEST_MS, 1.0 / TIGHTEST_MS, LIMIT_TOLERANCE)
     name = limit.removesuffix("_ms").upper()
-    if not len(able):
+    if found is None:
         return Pushed(
             value=None,
             unit="ms",
             configuration="",
-            message=f"{held:,} GPUs cannot carry the peak, however loose the {name} limit.",
+            message=f"{given:,} GPUs cannot carry the peak, however loose the {name} limit.",
         )
-    at = at_rate(evaluated.state.rps[able], question.demand.peak_rps / fleet.instances[able])
-    values = at.of(getattr(evaluated.latencies, attribute)[able]) * 1e3
-    best = int(values.argmin())
-    p = f"p{question.limits.percentile:g}"
+    p, value = f"p{question.limits.percentile:g}", 1.0 / found
     return Pushed(
-        value=float(values[best]),
+        value=value,
         unit="ms",
-        configuration=evaluated.candidates.rows[able[best]].label,
-        message=f"{held:,} GPUs carry the peak with {p} {name} down to {ms(float(values[best]))}.",
+        configuration=label,
+        message=f"{given:,} GPUs carry the peak with {p} {name} down to {ms(value)}.",
     )
 
 
@@ -166,76 +179,130 @@ def _evaluated(scenario: Scenario) -> tuple[Question, Evaluated]:
     return question, evaluate(question, all_configurations(question))
 
 
-def _rates(evaluated: Evaluated, fleet: _Fleet) -> Floats:
-    """Requests/s of each candidate's fleet, shape (C,)."""
-    return evaluated.capacity.rps * np.maximum(fleet.instances, 0)
+def _with_limit(question: Question, limit: LimitName, value_ms: float) -> Question:
+    return replace(question, limits=replace(question.limits, **{limit.replace("_ms", "_s"): value_ms / 1e3}))
 
 
-def _from_gpus(question: Question, evaluated: Evaluated, gpus: int) -> _Fleet:
-    each = evaluated.candidates.gpus.astype(np.int64)
-    working = gpus // each - question.scenario.deployment.spare_instances
-    return _Fleet(working, np.zeros_like(working))
+def _held_to(question: Question, base: Evaluated) -> Evaluated:
+    """The same candidates under the limits of ``question``, which change no latency, only what is within them."""
+    deployment = question.scenario.deployment
+    return replace(base, capacity=capacity(base.state, base.latencies, question.limits, deployment.max_utilization))
 
 
-def _from_budget(question: Question, evaluated: Evaluated, budget: float) -> _Fleet:
-    """Instances on the systems the budget buys, by the offer of each GPU that holds most instances."""
-    order = {gpu.id: i for i, gpu in enumerate(question.gpus)}
-    index = evaluated.candidates.column(lambda r: order[r.gpu.id]).astype(np.int64)
-    each = evaluated.candidates.gpus.astype(np.int64)
-    best, systems = np.zeros_like(each), np.zeros_like(each)
-    for g, offers in enumerate(all_offers(question)):
-        rows = np.flatnonzero(index == g)
-        priced = [o for o in offers if o.usd_per_hour] if len(rows) else []
-        surest = min((o.price_rank for o in priced), default=0)  # a complete system before the price of its GPUs alone
-        for offer in (o for o in priced if o.price_rank == surest):
-            bought = int(budget / ((offer.usd_per_hour or np.inf) * HOURS_PER_MONTH) + 1e-9)
-            per_system, spans = offer.gpus // each[rows], -(-each[rows] // offer.gpus)
-            held = np.where(per_system > 0, bought * per_system, bought // spans)
-            more = held > best[rows]
-            best[rows[more]], systems[rows[more]] = held[more], bought
-    return _Fleet(best - question.scenario.deployment.spare_instances, systems)
+def _at_peak(question: Question, rps: float) -> Question:
+    return replace(question, demand=replace(question.demand, peak_rps=rps))
 
 
-def _best(question: Question, evaluated: Evaluated, fleet: _Fleet, what: str) -> Served:
-    rates = _rates(evaluated, fleet)
-    if not len(rates) or rates.max() <= 0:
+def _within_gpus(gpus: int) -> Affordable:
+    return lambda d: d.gpus <= gpus
+
+
+def _carrying(question: Question, base: Evaluated, gpus: int, plain: bool) -> str | None:
+    """The deployment with the fewest GPUs that carries the peak on at most ``gpus``; None when there is none."""
+    among = deployments(question, base, plain=plain)
+    if not len(among.gpus) or among.gpus.min() > gpus:
+        return None
+    return among.label(int(among.gpus.argmin()))
+
+
+def _most(question: Question, base: Evaluated, affordable: Affordable) -> _Found | None:
+    """The largest load that an affordable deployment carries: first without caps and pools, then with all there is."""
+
+    def at(rps: float, plain: bool) -> _Found | None:
+        among = deployments(_at_peak(question, rps), base, plain=plain)
+        rates = np.where(affordable(among), among.max_rps, 0.0)
+        if not len(rates) or rates.max() <= 0.0:
+            return None
+        best = int(np.lexsort((among.gpus, -rates))[0])
+        return _Found(among, best, float(rates[best]))
+
+    alike = _climbed(lambda rps: at(rps, True), None)
+    return _climbed(lambda rps: at(rps, False), alike)
+
+
+def _climbed(at: Callable[[float], _Found | None], start: _Found | None) -> _Found | None:
+    """The largest load that ``at`` finds a deployment for, from ``start`` upwards: growing steps, then bisection.
+
+    A deployment that is found carries more than was asked for, up to its own limits: the search goes on from there.
+    """
+    best = at(LEAST_RPS if start is None else start.rps * (1.0 + RATE_TOLERANCE))
+    if best is None:
+        return start
+    beyond, step = np.inf, FIRST_STEP
+    while beyond > best.rps * (1.0 + RATE_TOLERANCE):
+        tried = step * best.rps if np.isinf(beyond) else float(np.sqrt(best.rps * beyond))
+        found = at(tried)
+        best, beyond, step = (best, tried, step) if found is None else (found, beyond, min(step**2, 2.0))
+    while (found := at(best.rps * (1.0 + LAST_STEP))) is not None:
+        best = found
+    return best
+
+
+def _served(question: Question, found: _Found | None, what: str, gpus: int | None) -> Served:
+    if found is None:
         return Served(
             requests_per_s=0.0,
             configuration="",
             instances=0,
             gpus=0,
+            gpus_given=gpus or 0,
             systems=0,
             business=None,
             message=f"{what} cannot serve this scenario: one instance does not fit, or a limit is out of reach.",
         )
-    i = int(np.lexsort((evaluated.candidates.gpus, -rates))[0])
-    rps, row = float(rates[i]), evaluated.candidates.rows[i]
-    instances = int(fleet.instances[i])
+    among, rps = found.among, found.rps
+    choice, label = among.choice(found.place), among.label(found.place)
+    sized, pools = among.sized, among.pools
+    if choice.pools and pools is not None:
+        pair = pools.pools
+        systems, held = pools.systems[choice.k], pools.gpus_bought[choice.k]
+        prefill, decode = int(pair.prefill_instances[choice.k]), int(pair.decode_instances[choice.k])
+        instances, used = prefill + decode, int(pair.gpus[choice.k])
+        runs = f"{prefill} prefill and {decode} decode instances on {label}"
+    else:
+        systems, held = sized.systems[choice.k], sized.gpus_bought[choice.k]
+        instances = int(sized.instances[choice.k]) - among.spares
+        used = instances * among.evaluated.candidates.rows[sized.index[choice.k]].gpus
+        runs = f"{instances} x {label}"
     traffic = question.traffic
-    served = (rps, traffic.input_tokens, traffic.output_tokens, question.demand)
-    business = in_business_terms(*served) if rps <= MAX_RPS else None  # beyond any load the engine is asked for
+    terms = (rps, traffic.input_tokens, traffic.output_tokens, question.demand)
     return Served(
         requests_per_s=rps,
-        configuration=row.label,
+        configuration=label,
         instances=instances,
-        gpus=instances * row.gpus,
-        systems=int(fleet.systems[i]),
-        business=business,
-        message=f"{what} serve up to {requests_per_s(rps)} within the limits: {instances} x {row.label}.",
+        gpus=used,
+        gpus_given=int(held) if gpus is None else gpus,
+        systems=int(systems) if gpus is None else 0,
+        business=in_business_terms(*terms) if rps <= MAX_RPS else None,  # beyond any load the engine is asked for
+        message=f"{what} serve up to {requests_per_s(rps)} within the limits: {runs}.",
     )
 
 
-def _bisect(fits: Callable[[float], tuple[bool, str]], low: float, high: float) -> tuple[float | None, str]:
-    """Largest value in [low, high] that fits (relative tolerance PROMPT_TOLERANCE) and its label; None if ``low``
-    fails."""
-    ok, label = fits(low)
-    if high < low or not ok:
+def _farthest(
+    fits: Callable[[float, bool], str | None], low: float, high: float, tolerance: float
+) -> tuple[float | None, str]:
+    """Largest value in [low, high] that fits, to a relative tolerance, and what fits it; None if ``low`` fails.
+
+    ``fits`` is asked without caps and pools (True) as long as these can, then with all there is (False).
+    """
+    found, label = _bisect(lambda value: fits(value, True), low, high, tolerance)
+    start = low if found is None else min(found * (1.0 + tolerance), high)
+    farther, other = _bisect(lambda value: fits(value, False), start, high, tolerance)
+    return (found, label) if farther is None else (farther, other)
+
+
+def _bisect(
+    fits: Callable[[float], str | None], low: float, high: float, tolerance: float
+) -> tuple[float | None, str]:
+    """Largest value in [low, high] that fits, to a relative tolerance, and what fits it; None if ``low`` fails."""
+    label = fits(low)
+    if high < low or label is None:
         return None, ""
-    top, top_label = fits(high)
-    if top:
-        return high, top_label
-    while high - low > PROMPT_TOLERANCE * high:
+    top = fits(high)
+    if top is not None:
+        return high, top
+    while high - low > tolerance * high:
         middle = (low * high) ** 0.5
-        ok, found = fits(middle)
-        low, high, label = (middle, high, found) if ok else (low, middle, label)
+        found = fits(middle)
+        low, high, label = (middle, high, found) if found is not None else (low, middle, label)
     return low, label

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
-from sizing.candidates import Candidates
-from sizing.capacity import AskedLimits
+from sizing.batch_limits import taken, with_batch_limits
+from sizing.candidates import Candidates, Configuration, Floats
+from sizing.capacity import AskedLimits, rate_at_limit
 from sizing.checks import number_between
+from sizing.disaggregated.load import prefill_times
+from sizing.disaggregated.search import smallest_pools, wanted
+from sizing.disaggregated.transfer import supports
 from sizing.errors import SizingError
+from sizing.load import non_decreasing
 from sizing.memory import memory_fit
 from sizing.quantity import Result, quantity
 from sizing.question import Question, at_lengths, understand
 from sizing.ranking import order
 from sizing.scenario.schema import Deployment, Scenario
-from sizing.screen import Evaluated, Sized, all_configurations, evaluate, held, size
+from sizing.screen import Evaluated, all_configurations, evaluate, held, instances_needed
+from sizing.serving import deployments, sized_aggregated
 from sizing.steps.times import TrafficColumns
 
 MAX_TOKENS = 10_000_000.0
@@ -27,6 +35,10 @@ ROWS_AT_ONCE = 2_048
 """Rows of one table: few enough that its columns stay in the processor's cache, whatever the number of cells."""
 
 
+LEAST_RPS = 1e-9
+"""Below what any instance carries: keeps the count of instances finite."""
+
+
 class LengthCell(Result):
     """The smallest answer for one pair of lengths on one kind of GPU."""
 
@@ -34,7 +46,7 @@ class LengthCell(Result):
     output_tokens: float = quantity("OSL", "tokens", "asked", "Mean output length.")
     gpus: int | None = quantity("GPUs", "GPUs", "instances x GPUs per instance", "None when nothing serves it.")
     systems: int | None = quantity("Systems", "systems", "whole systems", "None when nothing serves it.")
-    configuration: str = quantity("Deployment", help="GPU, engine, precision and parallelism of one instance.")
+    configuration: str = quantity("Deployment", help="GPU, engine, precision and parallelism of its instances.")
     reason: str = quantity("Reason", help="Why nothing serves these lengths; empty otherwise.")
 
 
@@ -111,16 +123,71 @@ def _together(asked: Sequence[Question], each: Candidates) -> list[LengthCell]:
     kept = np.flatnonzero(memory_fit(question.model, each.take(rows), tokens).fits)
     cells = cells[kept]
     evaluated = evaluate(question, each.take(rows[kept]), traffic=None if lengths is None else lengths.take(kept))
-    sized = size(question, evaluated)
+    sized = sized_aggregated(question, evaluated)
     ranked = order(sized, evaluated, question.scenario.deployment.objective)
     served, first = np.unique(cells[sized.index[ranked]], return_index=True)
     best = dict(zip(served.tolist(), ranked[first].tolist(), strict=True))
-    fitting = set(cells.tolist())
-    return [
-        _served(asked[n], evaluated, sized, best[n]) if n in best
-        else _unserved(asked[n], "No load meets the limits." if n in fitting else "Does not fit in memory.")
-        for n in range(len(asked))
-    ]
+    starts = np.searchsorted(cells, np.arange(len(asked) + 1))
+    least = _least(asked, evaluated, cells)
+    found = []
+    for n, (start, end) in enumerate(pairwise(starts.tolist())):
+        gpus = int(sized.gpus[best[n]]) if n in best else None
+        better = None
+        if least[n] < (np.inf if gpus is None else gpus):
+            better = _better(asked[n], taken(evaluated, np.arange(start, end)), gpus)
+        if better is None and n in best:
+            better = _served(asked[n], evaluated.candidates.rows[sized.index[best[n]]].label,
+                             int(sized.gpus[best[n]]), int(sized.systems[best[n]]))
+        reason = "No load meets the limits." if end > start else "Does not fit in memory."
+        found.append(better or _unserved(asked[n], reason))
+    return found
+
+
+def _least(asked: Sequence[Question], evaluated: Evaluated, cells: NDArray[np.intp]) -> Floats:
+    """Fewest GPUs that a batch limit or pools could come down to in each cell, (len(asked),): a bound, quickly found.
+
+    A cap cannot carry more than the rate at which the mean gap reaches its limit, a decode instance not more than that
+    at which its step does, a prefill instance not more than it computes.
+    """
+    question, candidates, times = asked[0], evaluated.candidates, evaluated.times
+    outputs = np.array([q.traffic.output_tokens for q in asked])[cells]
+    prompts = np.array([q.traffic.new_tokens for q in asked])[cells]
+    gaps = np.maximum(outputs - 1.0, 1.0)
+    limit = np.minimum(question.limits.itl_s, question.limits.e2e_s / gaps)
+
+    def fewest(rate: Floats, able: NDArray[np.bool_]) -> Floats:
+        gpus = np.full(len(asked), np.inf)
+        needed = instances_needed(question.demand.peak_rps, np.maximum(rate, LEAST_RPS)) * candidates.gpus
+        np.minimum.at(gpus, cells[able], needed[able])
+        return gpus
+
+    def at_limit(rate: Floats, gap: Floats) -> Floats:
+        rate = non_decreasing(rate)
+        return np.minimum(rate_at_limit(rate, non_decreasing(gap), limit), rate[:, -1])
+
+    tokens = times.tokens_per_step
+    capped = at_limit(evaluated.state.rps, evaluated.state.itl_mean_s)
+    decode = at_limit(evaluated.state.concurrency / (gaps[:, None] / tokens * times.decode_s), times.decode_s / tokens)
+    full = prefill_times(times, candidates.pp * candidates.dp, candidates.column(_budget), prompts).full_s
+    split = np.array([supports(unit) for unit in candidates.units])[candidates.unit] & wanted(question)
+    everywhere = np.ones(len(cells), dtype=np.bool_)
+    return np.minimum(fewest(capped, everywhere), fewest(1.0 / full, split) + fewest(decode, split))
+
+
+def _budget(row: Configuration) -> float:
+    return row.engine.budget(row.gpu)
+
+
+def _better(question: Question, own: Evaluated, gpus: int | None) -> LengthCell | None:
+    """The cell where a batch limit or pools need fewer GPUs than ``gpus``; None where they do not."""
+    most, pools = np.inf if gpus is None else gpus, smallest_pools(question, own)
+    if (pools is None or pools.gpus.min() >= most) and with_batch_limits(question, own) is own:
+        return None
+    among = deployments(question, own)
+    best = int(among.order(question.scenario.deployment.objective)[0])
+    if among.gpus[best] >= most:
+        return None
+    return _served(question, among.label(best), int(among.gpus[best]), among.systems(best))
 
 
 def _columns(asked: Sequence[Question]) -> TrafficColumns:
@@ -133,11 +200,11 @@ def _columns(asked: Sequence[Question]) -> TrafficColumns:
     )
 
 
-def _served(question: Question, evaluated: Evaluated, sized: Sized, best: int) -> LengthCell:
+def _served(question: Question, configuration: str, gpus: int, systems: int) -> LengthCell:
     traffic = question.traffic
     return LengthCell.model_construct(
-        input_tokens=traffic.input_tokens, output_tokens=traffic.output_tokens, gpus=int(sized.gpus[best]),
-        systems=int(sized.systems[best]), configuration=evaluated.candidates.rows[sized.index[best]].label, reason="",
+        input_tokens=traffic.input_tokens, output_tokens=traffic.output_tokens, gpus=gpus, systems=systems,
+        configuration=configuration, reason="",
     )
 
 

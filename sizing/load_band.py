@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from sizing.batch_limits import limited
 from sizing.candidates import table
 from sizing.compose import load_curve_of
+from sizing.disaggregated.compose import load_curve_of as pools_curve
+from sizing.disaggregated.operating_points import pools_of
+from sizing.disaggregated.search import sized
 from sizing.operating_point import configuration_of
 from sizing.quantity import Result, quantity
-from sizing.question import understand
-from sizing.result import Deployed, LoadPoint
+from sizing.question import Question, understand
+from sizing.result import Deployed, LoadPoint, Pool
 from sizing.scenario.schema import Scenario
 from sizing.screen import evaluate
 from sizing.spread import interval_of, with_slower_steps
@@ -26,12 +31,14 @@ class LoadBand(Result):
 def load_band(scenario: Scenario, deployed: Deployed) -> LoadBand:
     """Both ends of the load curve of ``deployed``, at the asked percentile.
 
-    Empty when it is none of the considered configurations, or prefill and decode run apart.
+    Empty when it is none of the considered configurations.
     """
     question = understand(scenario)
+    if deployed.prefill is not None and deployed.decode is not None:
+        return _of_pools(question, deployed, deployed.prefill, deployed.decode)
     row = configuration_of(question, deployed)
     evaluated = evaluate(question, table([row] if row else []))
-    if row is None or not len(evaluated) or deployed.serving == "disaggregated":
+    if row is None or not len(evaluated):
         return LoadBand(fast=(), slow=())
     if deployed.batch_limit is not None:
         evaluated = limited(question, evaluated, np.zeros(1, dtype=np.intp), np.array([float(deployed.batch_limit)]))
@@ -43,3 +50,19 @@ def load_band(scenario: Scenario, deployed: Deployed) -> LoadBand:
     )
     fast, slow = (load_curve_of(question, end, 0) for end in ends)
     return LoadBand(fast=fast, slow=slow)
+
+
+def _of_pools(question: Question, deployed: Deployed, prefill: Pool, decode: Pool) -> LoadBand:
+    """Both ends of the load curve of a decode instance with its share of the prefill instances."""
+    pools = pools_of(question, deployed, prefill, decode)
+    if pools is None:
+        return LoadBand(fast=(), slow=())
+    rows = pools.evaluated.candidates.rows
+    slower = [[interval_of(question, what, row) for row in rows] for what in ("decode", "prefill")]
+    curves = []
+    for end in ("low_factor", "high_factor"):
+        factors = (np.array([getattr(one, end) for one in kind]) for kind in slower)
+        times = pools.evaluated.times.scaled(*factors)
+        there = replace(pools, evaluated=replace(pools.evaluated, times=times))
+        curves.append(pools_curve(question, sized(question, there), 0))
+    return LoadBand(fast=curves[0], slow=curves[1])

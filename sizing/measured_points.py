@@ -36,6 +36,7 @@ class MeasuredPoint(Result):
     source: str = quantity("Source", help="Who published it.")
     source_link: str = quantity("Link", help="Where it was published.")
     source_date: str = quantity("Date", help="Date or version of the source.")
+    software_year: float = quantity("Software", "year", "as published", "When the engine that ran was released.")
     input_tokens: float = quantity("ISL", "tokens", "as measured", "Mean prompt length.")
     output_tokens: float = quantity("OSL", "tokens", "as measured", "Mean output length.")
     concurrency: float | None = quantity("Requests in flight", "requests", "as measured", "Of all its GPUs.")
@@ -130,8 +131,8 @@ def _point(m: Measurement, distance: float, usd_per_gpu_hour: float, kw_per_gpu:
     cost = usd_per_gpu_hour / (rate * SECONDS_PER_HOUR) * TOKENS_PER_MILLION
     return MeasuredPoint(
         gpu=m.configuration.gpu.id, configuration=m.configuration.label, model=m.model.id, source=m.source,
-        source_link=m.source_link, source_date=m.source_date, input_tokens=m.input_tokens,
-        output_tokens=m.output_tokens, concurrency=m.concurrency, distance=distance,
+        source_link=m.source_link, source_date=m.source_date, software_year=m.software_year,
+        input_tokens=m.input_tokens, output_tokens=m.output_tokens, concurrency=m.concurrency, distance=distance,
         tokens_per_s_per_user=1e3 / m.itl_ms, ttft_ms=m.ttft_ms, e2e_ms=m.e2e_ms, output_tokens_per_s_per_gpu=rate,
         usd_per_million_output_tokens=cost if np.isfinite(cost) else None,
         output_tokens_per_s_per_kw=rate / kw_per_gpu if np.isfinite(kw_per_gpu) else None,

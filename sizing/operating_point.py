@@ -16,7 +16,7 @@ from sizing.candidates import Candidates, Configuration, Floats
 from sizing.cost import SECONDS_PER_HOUR, TOKENS_PER_MILLION, cheapest_option
 from sizing.quantity import Result, quantity
 from sizing.question import Question
-from sizing.result import Deployed
+from sizing.result import Deployed, Pool
 from sizing.screen import Evaluated, all_configurations, all_offers
 
 XAxis = Literal["tokens_per_s_per_user", "ttft_ms", "e2e_ms"]
@@ -52,8 +52,19 @@ class Performance(Result):
     )
 
 
+class Ways(Result):
+    """Parallelism of the prefill instances of a point."""
+
+    tp: int = quantity("TP", "GPUs", "of a prefill instance", "Tensor parallelism.")
+    pp: int = quantity("PP", "GPUs", "of a prefill instance", "Pipeline parallelism.")
+    ep: int = quantity("EP", "GPUs", "of a prefill instance", "Expert parallelism.")
+    dp: int = quantity("DP", "GPUs", "of a prefill instance", "Attention data parallelism.")
+    instances: int = quantity("Prefill instances", "instances", "of a group", "Prefill instances of the group.")
+    beside: int = quantity("Decode instances", "instances", "of a group", "Decode instances that they supply.")
+
+
 class OperatingPoint(Result):
-    """One deployment of one instance at one load."""
+    """One deployment at one load: an instance that does both, or a decode instance beside prefill instances."""
 
     gpu: str = quantity("GPU", help="Catalogue id of the accelerator.")
     engine: str = quantity("Engine", help="Serving engine.")
@@ -63,6 +74,7 @@ class OperatingPoint(Result):
     pp: int = quantity("PP", "GPUs", "of this deployment", "Pipeline parallelism.")
     ep: int = quantity("EP", "GPUs", "of this deployment", "Expert parallelism.")
     dp: int = quantity("DP", "GPUs", "of this deployment", "Attention data parallelism.")
+    prefill: Ways | None = quantity("Prefill", help="Prefill instances of pools; none where instances do both.")
     configuration: str = quantity("Deployment", help="GPU, engine, precision and parallelism in words.")
     concurrency: float = quantity("Requests in flight", "requests", "Little's law", "Mean concurrency of an instance.")
     rps: float = quantity("Requests/s", "requests/s", "see load model", "Load of one instance.")
@@ -119,10 +131,16 @@ def share_of_systems(question: Question, candidates: Candidates) -> Share:
     return Share(usd_per_hour=chosen.usd_per_hour / FLEET, power_kw=chosen.power_kw / FLEET)
 
 
-def configuration_of(question: Question, deployed: Deployed) -> Configuration | None:
-    """The considered configuration that a deployment has; None when it is none of them (a measured record)."""
+def configuration_of(
+    question: Question, deployed: Deployed, kind: Deployed | Pool | None = None
+) -> Configuration | None:
+    """The considered configuration that a deployment has; None when it is none of them (a measured record).
+
+    ``kind``: one of its pools, where its parallelism is meant.
+    """
+    kind = kind or deployed
     pinned = (deployed.gpu, deployed.engine, deployed.weight_precision, deployed.kv_precision)
-    ways = (deployed.tp, deployed.pp, deployed.ep, deployed.dp)
+    ways = (kind.tp, kind.pp, kind.ep, kind.dp)
     return next((
         r for r in all_configurations(question).rows
         if (r.tp, r.pp, r.ep, r.dp) == ways
@@ -133,23 +151,41 @@ def configuration_of(question: Question, deployed: Deployed) -> Configuration | 
 def loads(question: Question, evaluated: Evaluated, share: Share) -> Loads:
     """All figures of all candidates over their load."""
     state, at = evaluated.state, evaluated.latencies
-    limits, deployment = question.limits, question.scenario.deployment
     rps = np.maximum.accumulate(state.rps, axis=1)
+    capped = rps <= question.scenario.deployment.max_utilization * evaluated.capacity.stable_rps[:, None]
+    return as_loads(
+        question, (at.ttft_s, at.itl_s, at.e2e_s), state.concurrency, rps, evaluated.candidates.gpus, share, capped
+    )
+
+
+def without_points(found: Loads) -> Loads:
+    """The same loads without a figure: where instances that do both are left out."""
+    nothing = np.full_like(found.rps, np.nan)
+    return Loads(**{name: nothing for name in vars(found) if name != "feasible"}, feasible=found.feasible)
+
+
+def as_loads(
+    question: Question, latencies: tuple[Floats, Floats, Floats], concurrency: Floats, rps: Floats, gpus: Floats,
+    share: Share, capped: NDArray[np.bool_],
+) -> Loads:
+    """Figures (C, K) from TTFT, ITL and E2E in seconds and requests/s (C, K) of what takes ``gpus`` and ``share`` (C,).
+
+    ``capped`` (C, K): where the utilisation cap is kept.
+    """
+    (ttft_s, itl_s, e2e_s), limits = latencies, question.limits
     tokens_per_s = rps * question.traffic.output_tokens
-    held = (at.ttft_s <= limits.ttft_s) & (at.itl_s <= limits.itl_s) & (at.e2e_s <= limits.e2e_s)
-    capped = rps <= deployment.max_utilization * evaluated.capacity.stable_rps[:, None]
     hourly = share.usd_per_hour[:, None] / SECONDS_PER_HOUR * TOKENS_PER_MILLION
     return Loads(
-        concurrency=state.concurrency,
+        concurrency=concurrency,
         rps=rps,
-        tokens_per_s_per_user=1.0 / at.itl_s,
-        ttft_ms=at.ttft_s * MS,
-        itl_ms=at.itl_s * MS,
-        e2e_ms=at.e2e_s * MS,
-        output_tokens_per_s_per_gpu=tokens_per_s / evaluated.candidates.gpus[:, None],
+        tokens_per_s_per_user=1.0 / itl_s,
+        ttft_ms=ttft_s * MS,
+        itl_ms=itl_s * MS,
+        e2e_ms=e2e_s * MS,
+        output_tokens_per_s_per_gpu=tokens_per_s / gpus[:, None],
         usd_per_million_output_tokens=hourly / tokens_per_s,
         output_tokens_per_s_per_kw=tokens_per_s / share.power_kw[:, None],
-        feasible=held & capped,
+        feasible=(ttft_s <= limits.ttft_s) & (itl_s <= limits.itl_s) & (e2e_s <= limits.e2e_s) & capped,
     )
 
 
@@ -160,7 +196,7 @@ def operating_point(
     """The point of ``row`` at ``place`` (candidate, load) of ``found``."""
     return OperatingPoint.model_construct(
         gpu=row.gpu.id, engine=row.engine.id, weight_precision=row.precision.id, kv_precision=row.kv_precision,
-        tp=row.tp, pp=row.pp, ep=row.ep, dp=row.dp, configuration=row.label,
+        tp=row.tp, pp=row.pp, ep=row.ep, dp=row.dp, prefill=None, configuration=row.label,
         concurrency=float(found.concurrency[place]), rps=float(found.rps[place]),
         feasible=bool(found.feasible[place]), best=best,
         expected=found.performance(*place), fast=fast, slow=slow,

@@ -1,7 +1,7 @@
 """Several models on one pool of shared systems: which hardware each runs on, so that the whole systems cost least.
 
-Each workload is sized on its own (limits, spares); its instances then share systems with those of the others. An
-integer
+Each workload is sized on its own (limits, spares), as a plan would: instances that do both prefill and decode, or a
+pool for each, whichever takes fewest GPUs. Its instances then share systems with those of the others. An integer
 programme chooses one kind of system for each workload and the number of systems of each kind (``scipy.optimize.milp``,
 HiGHS).
 """
@@ -17,18 +17,21 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 
 from sizing.compose import deployment
 from sizing.cost import HOURS_PER_MONTH
+from sizing.disaggregated.compose import deployed_as, rows_of
 from sizing.errors import InvalidScenario
 from sizing.format import count, usd
 from sizing.hardware import HardwareOption
 from sizing.quantity import Result, quantity
 from sizing.question import Question, understand
-from sizing.ranking import order
 from sizing.result import Deployed
 from sizing.scenario.schema import Scenario
-from sizing.screen import Evaluated, Sized, all_configurations, all_offers, evaluate, size
+from sizing.screen import all_configurations, all_offers, evaluate
+from sizing.serving import Deployments, deployments
 
 PoolObjective = Literal["cost", "systems"]
 MAX_WORKLOADS = 50
+TRIED = 200
+"""Deployments of each GPU type that are looked at for every kind of system, those with the fewest GPUs."""
 TIE_BREAK = 1e-6
 """Weight of a GPU in use against a system, so that among equal pools the one with fewer busy GPUs is chosen."""
 
@@ -38,7 +41,7 @@ class Placed(Result):
 
     scenario: str = quantity("Workload", help="Name of the scenario.")
     deployment: Deployed = quantity("Deployment", help="Instances of this workload; systems are shared with others.")
-    configuration: str = quantity("Configuration", help="GPU, engine, precision and parallelism of one instance.")
+    configuration: str = quantity("Configuration", help="GPU, engine, precision and parallelism of its instances.")
     gpus: int = quantity("GPUs", "GPUs", "instances x GPUs per instance", "GPUs this workload uses.")
 
 
@@ -73,11 +76,11 @@ class Pool(Result):
 
 @dataclass(frozen=True)
 class _Choice:
-    """One workload on one kind of system: row of ``sized``, GPUs that it takes out of the systems."""
+    """One workload on one kind of system: place among its deployments, GPUs that it takes out of the systems."""
 
     workload: int
     kind: int
-    row: int
+    place: int
     gpus: float
 
 
@@ -85,8 +88,27 @@ class _Choice:
 class _Workload:
     scenario: Scenario
     question: Question
-    evaluated: Evaluated
-    sized: Sized
+    among: Deployments
+
+    def kinds(self, place: int) -> tuple[tuple[int, int], ...]:
+        """(Instances, GPUs of one) of each kind of instance of a deployment, spares counted."""
+        choice, among = self.among.choice(place), self.among
+        if choice.pools and among.pools is not None:
+            pools = among.pools.pools
+            counts = int(pools.prefill_instances[choice.k]), int(pools.decode_instances[choice.k])
+            rows = rows_of(among.pools, choice.k)
+            return tuple((n + among.spares, row.gpus) for n, row in zip(counts, rows, strict=True))
+        row = among.evaluated.candidates.rows[among.sized.index[choice.k]]
+        return ((int(among.sized.instances[choice.k]), row.gpus),)
+
+    def deployed(self, place: int, kind: HardwareOption, systems: int) -> Deployed:
+        """What to deploy in ``systems`` systems of a kind."""
+        choice, among = self.among.choice(place), self.among
+        if choice.pools and among.pools is not None:
+            bought = {"system": kind.name, "systems": systems, "gpus_bought": systems * kind.gpus}
+            return deployed_as(self.question, among.pools, choice.k).model_copy(update=bought)
+        row = among.evaluated.candidates.rows[among.sized.index[choice.k]]
+        return deployment(row, kind, int(among.sized.instances[choice.k]), among.spares, systems)
 
 
 def place(scenarios: Sequence[Scenario], objective: PoolObjective = "cost") -> Pool:
@@ -99,7 +121,7 @@ def place(scenarios: Sequence[Scenario], objective: PoolObjective = "cost") -> P
     if not 1 <= len(scenarios) <= MAX_WORKLOADS:
         raise InvalidScenario([f"A pool holds 1 to {MAX_WORKLOADS} workloads, not {len(scenarios)}."])
     workloads = [_sized(s) for s in scenarios]
-    unserved = tuple(f"{w.scenario.name}: nothing within its limits" for w in workloads if not len(w.sized.index))
+    unserved = tuple(f"{w.scenario.name}: nothing within its limits" for w in workloads if not len(w.among.gpus))
     if unserved:
         return Pool(
             answer="Not every workload can be served: " + "; ".join(unserved) + ".",
@@ -117,8 +139,7 @@ def place(scenarios: Sequence[Scenario], objective: PoolObjective = "cost") -> P
 
 def _sized(scenario: Scenario) -> _Workload:
     question = understand(scenario)
-    evaluated = evaluate(question, all_configurations(question))
-    return _Workload(scenario, question, evaluated, size(question, evaluated))
+    return _Workload(scenario, question, deployments(question, evaluate(question, all_configurations(question))))
 
 
 def _choices(workloads: Sequence[_Workload], objective: PoolObjective) -> tuple[list[HardwareOption], list[_Choice]]:
@@ -129,28 +150,27 @@ def _choices(workloads: Sequence[_Workload], objective: PoolObjective) -> tuple[
     for w, work in enumerate(workloads):
         offers = dict(zip((g.id for g in work.question.gpus), all_offers(work.question), strict=True))
         smallest: dict[str, list[int]] = {}
-        for k in order(work.sized, work.evaluated, "gpus"):
-            smallest.setdefault(work.evaluated.candidates.rows[work.sized.index[k]].gpu.id, []).append(int(k))
-        for gpu, rows in smallest.items():
+        for k in work.among.order("gpus").tolist():
+            smallest.setdefault(work.among.gpu(k), []).append(k)
+        for gpu, places in smallest.items():
             for offer in offers[gpu]:
                 if offer.usd_per_hour is None and objective == "cost":
                     continue
                 kind = number.setdefault(f"{offer.kind}:{offer.id}", len(kinds))
                 if kind == len(kinds):
                     kinds.append(offer)
-                taken = [(_taken(work, k, offer), k) for k in rows[:200]]
-                gpus, k = min(taken)
-                choices.append(_Choice(w, kind, k, gpus))
+                gpus, n = min((_taken(work, k, offer), n) for n, k in enumerate(places[:TRIED]))
+                choices.append(_Choice(w, kind, places[n], gpus))
     return kinds, choices
 
 
-def _taken(work: _Workload, k: int, offer: HardwareOption) -> float:
-    """GPUs that row ``k`` takes out of systems of this kind, those it strands included."""
-    each = work.evaluated.candidates.rows[work.sized.index[k]].gpus
-    instances = int(work.sized.instances[k])
-    if each <= offer.gpus:
-        return float(instances * offer.gpus / (offer.gpus // each))
-    return float(instances * -(-each // offer.gpus) * offer.gpus)
+def _taken(work: _Workload, place: int, offer: HardwareOption) -> float:
+    """GPUs that a deployment takes out of systems of this kind, those it strands included."""
+    taken = 0.0
+    for instances, each in work.kinds(place):
+        spanned = -(-each // offer.gpus) * offer.gpus  # of an instance that is larger than a system
+        taken += instances * (offer.gpus / (offer.gpus // each) if each <= offer.gpus else spanned)
+    return taken
 
 
 def _solve(
@@ -195,18 +215,16 @@ def _pool(
     used = dict.fromkeys(range(len(kinds)), 0)
     for c in sorted(chosen, key=lambda c: c.workload):
         work = workloads[c.workload]
-        row = work.evaluated.candidates.rows[work.sized.index[c.row]]
         own = -(-int(np.ceil(c.gpus - 1e-9)) // kinds[c.kind].gpus)
         apart += own
-        instances = int(work.sized.instances[c.row])
-        used[c.kind] += instances * row.gpus
-        spares = work.scenario.deployment.spare_instances
+        gpus = int(work.among.gpus[c.place])
+        used[c.kind] += gpus
         placed.append(
             Placed(
                 scenario=work.scenario.name,
-                deployment=deployment(row, kinds[c.kind], instances, spares, own),
-                configuration=row.label,
-                gpus=instances * row.gpus,
+                deployment=work.deployed(c.place, kinds[c.kind], own),
+                configuration=work.among.label(c.place),
+                gpus=gpus,
             )
         )
     systems = tuple(

@@ -8,11 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sizing.batch_limits import with_batch_limits
+from sizing.candidates import Configuration, Floats
 from sizing.disaggregated.plan import candidates_of
-from sizing.disaggregated.search import SizedPools
+from sizing.disaggregated.search import SizedPools, best_pools
 from sizing.question import Question
 from sizing.ranking import Keys, chosen_few, keys_of
 from sizing.result import Candidate
+from sizing.scenario.schema import Objective
 from sizing.screen import Evaluated, Sized, size
 
 NO_ROWS = np.empty(0, dtype=np.intp)
@@ -24,6 +27,78 @@ class Choice:
 
     pools: bool
     k: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deployments:
+    """Every deployment that serves a question, in as few instances as its limits let it: aggregated ones, then pools.
+
+    Arrays (N,): GPUs, spares counted, and list USD/h, NaN where unknown.
+    """
+
+    evaluated: Evaluated
+    sized: Sized
+    pools: SizedPools | None
+    gpus: NDArray[np.int64]
+    usd_per_hour: Floats
+    spares: int
+
+    def choice(self, place: int) -> Choice:
+        """Which kind of deployment stands at ``place``."""
+        first = len(self.sized.index)
+        return Choice(pools=place >= first, k=place - first if place >= first else place)
+
+    def gpu(self, place: int) -> str:
+        """Catalogue id of the GPU of the deployment at ``place``."""
+        choice = self.choice(place)
+        if choice.pools and self.pools is not None:
+            candidates, row = self.pools.pools.evaluated.candidates, self.pools.pools.decode[choice.k]
+        else:
+            candidates, row = self.evaluated.candidates, self.sized.index[choice.k]
+        return str(candidates.rows[row].gpu.id)
+
+    def systems(self, place: int) -> int:
+        """Whole systems that the deployment at ``place`` takes."""
+        choice = self.choice(place)
+        whole = self.sized.systems if not choice.pools or self.pools is None else self.pools.systems
+        return int(whole[choice.k])
+
+    def order(self, objective: Objective) -> NDArray[np.intp]:
+        """Places, best first."""
+        keys = keys_of(self.sized, self.evaluated)
+        keys = keys if self.pools is None else keys.followed_by(keys_of_pools(self.pools))
+        return keys.order(objective)
+
+    @property
+    def max_rps(self) -> Floats:
+        """Requests/s that each carries within the limits with these instances, spares aside, (N,)."""
+        together = (self.sized.instances - self.spares) * self.evaluated.capacity.rps[self.sized.index]
+        return together if self.pools is None else np.concatenate([together, self.pools.pools.max_rps])
+
+    def label(self, place: int) -> str:
+        """GPU, engine, precision and parallelism of the deployment at ``place``."""
+        choice = self.choice(place)
+        if choice.pools and self.pools is not None:
+            return self.pools.pools.label(choice.k)
+        row: Configuration = self.evaluated.candidates.rows[self.sized.index[choice.k]]
+        return row.label if row.batch_limit is None else f"{row.label}, batch limit {row.batch_limit:,}"
+
+
+def deployments(question: Question, base: Evaluated, *, plain: bool = False) -> Deployments:
+    """What a plan chooses from: ``base`` with batch limits where they help, and pairs of pools.
+
+    ``plain`` leaves both out: what is there without a cap and without pools, in a fraction of the time.
+    """
+    evaluated = base if plain else with_batch_limits(question, base)
+    pools = None if plain else best_pools(question, base)
+    sized = sized_aggregated(question, evaluated)
+    gpus, cost = [sized.gpus], [sized.usd_per_hour]
+    if pools is not None:
+        gpus, cost = [*gpus, pools.gpus], [*cost, pools.usd_per_hour]
+    return Deployments(
+        evaluated=evaluated, sized=sized, pools=pools, gpus=np.concatenate(gpus), usd_per_hour=np.concatenate(cost),
+        spares=question.scenario.deployment.spare_instances,
+    )
 
 
 def sized_aggregated(question: Question, evaluated: Evaluated) -> Sized:

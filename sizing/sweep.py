@@ -18,9 +18,11 @@ import pandas as pd
 
 from sizing.errors import InvalidScenario, SizingError
 from sizing.plan import plan
-from sizing.scenario.file import parse, scenario_from
+from sizing.scenario.file import parse, scenario_from, text_of
 
 MAX_SCENARIOS = 1_000_000
+MAX_FILE_BYTES = 20_000_000
+"""A million values written out."""
 CHUNK = 25
 """Scenarios handed to a worker at a time: about a second of work, little to lose."""
 MAX_ATTEMPTS = 4
@@ -33,10 +35,7 @@ Progress = Callable[[int, int], None]
 
 def read_sweep(path: Path) -> tuple[dict[str, Any], dict[str, list[Any]]]:
     """Base scenario and axes of a sweep file. Raises InvalidScenario."""
-    try:
-        raw = parse(path.read_text(encoding="utf-8"), path.name)
-    except (OSError, UnicodeDecodeError):
-        raise InvalidScenario([f"There is no readable sweep file {path}."]) from None
+    raw = parse(text_of(path, MAX_FILE_BYTES, "a sweep file"), path.name)
     axes = raw.pop("axes", None)
     if not isinstance(axes, dict) or not axes:
         raise InvalidScenario(

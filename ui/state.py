@@ -184,8 +184,8 @@ def use_candidate(candidate: Candidate, scenario: Scenario) -> None:
 
 def use_deployment(chosen: Deployed | OperatingPoint, scenario: Scenario) -> None:
     """Consider only the GPU, engine, formats and parallelism of ``chosen`` (for callbacks)."""
-    split = isinstance(chosen, Deployed) and chosen.prefill is not None and chosen.decode is not None
-    kinds = [chosen.prefill, chosen.decode] if split else [chosen]
+    split = chosen.prefill is not None  # parallelism at the top is that of a decode instance
+    kinds = [chosen.prefill, chosen] if split else [chosen]
     limit = getattr(chosen, "batch_limit", None)
     pinned = {
         "gpus": [chosen.gpu], "engines": [chosen.engine], "precisions": [chosen.weight_precision],

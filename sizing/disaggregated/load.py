@@ -43,15 +43,16 @@ class PrefillTimes:
     together: Floats
 
 
-def prefill_times(times: StepTimes, ways: Floats, budget: Floats, traffic: Traffic) -> PrefillTimes:
-    """Engine time of a prompt: arithmetic W, plus the fixed part of a step, which as many prompts share as fit into it.
+def prefill_times(times: StepTimes, ways: Floats, budget: Floats, new_tokens: float | Floats) -> PrefillTimes:
+    """Engine time of a prompt of ``new_tokens`` that are not cached: arithmetic W, plus the fixed part of a step, which
+    as many prompts share as fit into it.
 
     single = W + F / ways, full = W + F / (ways x max(1, floor(budget / new tokens))) with F = alone - W x ways; ways
     are the pipeline stages and attention-DP ranks that work on different prompts.
     """
     work = times.prefill_work_s
     fixed = np.maximum(times.prefill_s - work * ways, 0.0) / ways
-    together = np.maximum(budget / traffic.new_tokens, 1.0)
+    together = np.maximum(budget / new_tokens, 1.0)
     return PrefillTimes(
         alone_s=times.prefill_s, single_s=work + fixed, full_s=work + fixed / np.floor(together), together=together
     )

@@ -69,6 +69,23 @@ class Pools:
     def __len__(self) -> int:
         return len(self.prefill)
 
+    @property
+    def gpus(self) -> Counts:
+        """GPUs of both pools without spares, (N,)."""
+        each = self.evaluated.candidates.gpus.astype(np.int64)
+        return np.asarray(self.prefill_instances * each[self.prefill] + self.decode_instances * each[self.decode])
+
+    @property
+    def max_rps(self) -> Floats:
+        """Requests/s that both pools carry within the limits, (N,): that of the smaller one."""
+        return np.minimum(self.prefill_instances * self.prefill_rps, self.decode_instances * self.decode_rps)
+
+    def label(self, k: int) -> str:
+        """Short name of pair ``k`` for tables: GPU, engine, precision, parallelism of either kind of instance."""
+        prefill, decode = (self.evaluated.candidates.rows[rows[k]] for rows in (self.prefill, self.decode))
+        return (f"{decode.gpu.name}, {decode.engine.label}, {decode.precision.label}, prefill {prefill.ways}, "
+                f"decode {decode.ways}")
+
     def take(self, index: Rows) -> Pools:
         """The pairs at ``index``."""
         plain: dict[str, Any] = {k: v[index] for k, v in vars(self).items() if isinstance(v, np.ndarray)}
@@ -109,6 +126,12 @@ def wanted(question: Question) -> bool:
 
 def best_pools(question: Question, evaluated: Evaluated) -> SizedPools | None:
     """The best pairs of every GPU, engine and formats, sized; None when there is none or none is wanted."""
+    pools = smallest_pools(question, evaluated)
+    return None if pools is None else sized(question, pools)
+
+
+def smallest_pools(question: Question, evaluated: Evaluated) -> Pools | None:
+    """The best pairs of every GPU, engine and formats; None when there is none or none is wanted."""
     if not wanted(question) or not len(evaluated):
         return None
     supported = np.array([supports(unit) for unit in evaluated.candidates.units])[evaluated.candidates.unit]
@@ -118,14 +141,14 @@ def best_pools(question: Question, evaluated: Evaluated) -> SizedPools | None:
     pools = _pairs(question, evaluated, (prefill, prefill_rps), (decode, decode_rps))
     if np.isfinite(question.limits.e2e_s):
         pools = _within_e2e(question, pools)
-    return sized(question, pools) if len(pools) else None
+    return pools if len(pools) else None
 
 
 def times_of(question: Question, evaluated: Evaluated, rows: Rows) -> PrefillTimes:
     """Prompt times of the candidates at ``rows`` as prefill instances."""
     c = evaluated.candidates
     budget = c.column(lambda r: r.engine.budget(r.gpu))[rows]
-    return prefill_times(evaluated.times.take(rows), (c.pp * c.dp)[rows], budget, question.traffic)
+    return prefill_times(evaluated.times.take(rows), (c.pp * c.dp)[rows], budget, question.traffic.new_tokens)
 
 
 def decoding_of(question: Question, evaluated: Evaluated, rows: Rows) -> Decoding:
@@ -240,14 +263,12 @@ def grown(pools: Pools) -> Pools:
 def _within_e2e(question: Question, pools: Pools) -> Pools:
     """The smallest of the grown pairs of every unit that meet the E2E limit."""
     c = pools.evaluated.candidates
-    gpus = pools.prefill_instances * c.gpus[pools.prefill] + pools.decode_instances * c.gpus[pools.decode]
-    many = grown(pools.take(first_of_each(c.unit[pools.decode], gpus, 1)))
+    many = grown(pools.take(first_of_each(c.unit[pools.decode], pools.gpus, 1)))
     moved = longest_transfer(question, many.evaluated, many.prefill)
     state = at_peak(question, many, moved)
     held = np.flatnonzero(state.e2e_s(question.limits.percentile)[:, 0] <= question.limits.e2e_s)
     many = many.take(held)
-    gpus = many.prefill_instances * c.gpus[many.prefill] + many.decode_instances * c.gpus[many.decode]
-    many = many.take(first_of_each(c.unit[many.decode], gpus, 1))
+    many = many.take(first_of_each(c.unit[many.decode], many.gpus, 1))
     peak = question.demand.peak_rps
     return replace(
         many, prefill_rps=np.minimum(many.prefill_rps, peak / many.prefill_instances),

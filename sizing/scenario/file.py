@@ -42,18 +42,7 @@ class _Loader(yaml.SafeLoader):
 
 def load_scenario(path: Path) -> Scenario:
     """The scenario in a file. Raises InvalidScenario when it cannot be read, with one sentence per problem."""
-    try:
-        content = _start_of(path)
-    except FileNotFoundError:
-        raise InvalidScenario([f"There is no file {path}."]) from None
-    except OSError as error:
-        raise InvalidScenario([f"{path} cannot be read: {error.strerror}."]) from None
-    if len(content) > MAX_FILE_BYTES:
-        raise InvalidScenario([f"{path.name} is larger than {MAX_FILE_BYTES // 1_000_000} MB: that is not a scenario."])
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise InvalidScenario([f"{path.name} is not a text file in UTF-8."]) from None
+    text = text_of(path, MAX_FILE_BYTES, "a scenario")
     raw = parse(text, path.name)
     model = raw.get("model")
     if isinstance(model, dict) and isinstance(model.get("config"), str):
@@ -61,10 +50,26 @@ def load_scenario(path: Path) -> Scenario:
     return scenario_from(with_traces(raw, path.parent))
 
 
-def _start_of(path: Path) -> bytes:
+def text_of(path: Path, most_bytes: int, what: str) -> str:
+    """The text of a file of at most so many bytes. Raises InvalidScenario with one sentence when there is none."""
+    try:
+        content = _start_of(path, most_bytes)
+    except FileNotFoundError:
+        raise InvalidScenario([f"There is no file {path}."]) from None
+    except OSError as error:
+        raise InvalidScenario([f"{path} cannot be read: {error.strerror}."]) from None
+    if len(content) > most_bytes:
+        raise InvalidScenario([f"{path.name} is larger than {most_bytes // 1_000_000} MB: that is not {what}."])
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise InvalidScenario([f"{path.name} is not a text file in UTF-8."]) from None
+
+
+def _start_of(path: Path, most_bytes: int) -> bytes:
     """The file, or one byte more than is allowed: the size of a pipe or device is not known beforehand."""
     with path.open("rb") as file:
-        return file.read(MAX_FILE_BYTES + 1)
+        return file.read(most_bytes + 1)
 
 
 def parse(text: str, name: str = "scenario") -> dict[str, Any]:
@@ -113,7 +118,7 @@ def _config_beside(scenario: Path, name: str) -> dict[str, Any]:
     """The config.json a scenario file points to, relative to the scenario."""
     path = scenario.parent / name
     try:
-        content = _start_of(path)
+        content = _start_of(path, MAX_FILE_BYTES)
     except OSError:
         raise InvalidScenario([f"model.config: there is no readable file {name} beside the scenario."]) from None
     if len(content) > MAX_FILE_BYTES:

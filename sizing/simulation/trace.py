@@ -20,11 +20,11 @@ from sizing.candidates import Floats
 from sizing.errors import InvalidTrace
 from sizing.lengths import MAX_TOKENS
 from sizing.simulation.arrivals import CHUNK, requests
+from sizing.simulation.trace_file import frames_in
 
 Counts = NDArray[np.int32]
 """Rows prompt, output and cached tokens of requests, shape (3, n)."""
 
-ROWS_AT_ONCE = 200_000
 MAX_ROWS = 10_000_000
 """Rows of a trace, at most; as compact columns they take 200 MB."""
 
@@ -140,7 +140,7 @@ class _Problems:
         """Every faulty row of a chunk; the header is row 1."""
         self.count += int(faulty.sum())
         for i in np.flatnonzero(faulty)[:SHOWN_PROBLEMS]:
-            self.found.append((first_row + int(i) + 2, why.format(str(said.iloc[int(i)])[:40])))
+            self.found.append((first_row + int(i) + 2, why.format(" ".join(str(said.iloc[int(i)]).split())[:40])))
 
     def stop_if_any(self) -> None:
         """Raise InvalidTrace when a row was faulty."""
@@ -155,7 +155,7 @@ class _Problems:
 
 def _frames(path: Path) -> Iterator[tuple[pd.DataFrame, bool]]:
     """Chunks with our column names, and whether times are in milliseconds."""
-    for frame in _raw_frames(path):
+    for frame in frames_in(path):
         by_lower = {str(c).strip().lower(): c for c in frame.columns}
         chosen = {own: next((by_lower[n] for n in names if n in by_lower), None) for own, names in NAMES.items()}
         missing = [own for own in ("timestamp", "input_tokens", "output_tokens") if chosen[own] is None]
@@ -166,25 +166,6 @@ def _frames(path: Path) -> Iterator[tuple[pd.DataFrame, bool]]:
         mooncake = "input_length" in by_lower
         milliseconds = str(chosen["timestamp"]).strip().lower() == "timestamp_ms" or mooncake
         yield pd.DataFrame({own: frame[name] for own, name in chosen.items() if name is not None}), milliseconds
-
-
-def _raw_frames(path: Path) -> Iterator[pd.DataFrame]:
-    """Chunks of a file as they stand in it."""
-    if not path.is_file():
-        raise InvalidTrace([f"There is no file {path}."])
-    try:
-        if path.suffix.lower() in (".parquet", ".pq"):
-            import pyarrow.parquet as parquet  # type: ignore[import-untyped]
-
-            for batch in parquet.ParquetFile(path).iter_batches(batch_size=ROWS_AT_ONCE):
-                yield batch.to_pandas()
-        else:
-            with pd.read_csv(path, chunksize=ROWS_AT_ONCE, encoding="utf-8", low_memory=False) as reader:
-                yield from reader
-    except InvalidTrace:
-        raise
-    except (ValueError, EOFError, OSError) as error:  # parser, encoding, compression, Arrow
-        raise InvalidTrace([f"{path.name} cannot be read as a table: {str(error).splitlines()[0][:160]}."]) from None
 
 
 def _checked(
@@ -200,13 +181,13 @@ def _checked(
         if name not in frame:
             columns.append(np.zeros(len(frame)))
             continue
-        values = pd.to_numeric(frame[name], errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+        values = _numbers(frame[name])
         problems.note(~np.isfinite(values), first_row, frame[name], name + " is not a number: “{}”")
         problems.note(values < least, first_row, frame[name], f"{name} must be at least {least:g}, not {{}}")
         columns.append(values)
     total = np.nan_to_num(columns[0] + columns[1], posinf=0.0)
     problems.note(
-        total > max_tokens, first_row, pd.Series(total).map(lambda t: f"{t:,.0f}"),
+        total > max_tokens, first_row, pd.Series(total).map(lambda t: f"{t:,.0f}" if t < 1e15 else f"{t:.3g}"),
         f"{{}} tokens (prompt and output) are more than the {max_tokens:,.0f} that fit",
     )
     columns[2] = np.minimum(columns[2], columns[0] - 1.0)
@@ -214,11 +195,30 @@ def _checked(
     return time, np.clip(np.rint(whole), 0, MAX_TOKENS).astype(np.int32)
 
 
+def _numbers(said: pd.Series) -> Floats:
+    """Numbers as they are; NaN for anything else, such as dates, which pandas would count in nanoseconds."""
+    kind = pd.api.types
+    if kind.is_bool_dtype(said) or kind.is_datetime64_any_dtype(said) or kind.is_timedelta64_dtype(said):
+        return np.full(len(said), np.nan)
+    return np.asarray(pd.to_numeric(said, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan))
+
+
 def _seconds(said: pd.Series) -> Floats:
     """Numbers as they are; dates as seconds since 1970, UTC where no zone is given; NaN for anything else."""
+    if pd.api.types.is_timedelta64_dtype(said):
+        return np.asarray(said.dt.total_seconds().to_numpy(dtype=np.float64, na_value=np.nan))
+    if pd.api.types.is_datetime64_any_dtype(said):  # as a number it would count nanoseconds, or something else
+        return _since_1970(said)
+    if pd.api.types.is_bool_dtype(said):
+        return np.full(len(said), np.nan)
     numbers = pd.to_numeric(said, errors="coerce")
     if numbers.notna().any() or not len(said):
         return numbers.to_numpy(dtype=np.float64, na_value=np.nan)
+    return _since_1970(said)
+
+
+def _since_1970(said: pd.Series) -> Floats:
+    """Seconds since 1970 of dates; NaN for anything else."""
     dates = pd.to_datetime(said, errors="coerce", utc=True, format="ISO8601")
     seconds = (dates - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(seconds=1)
     return np.asarray(seconds.to_numpy(dtype=np.float64, na_value=np.nan))

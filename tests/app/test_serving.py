@@ -38,8 +38,8 @@ def test_batch_limits_are_read_and_a_bad_one_is_one_sentence(size: AppTest) -> N
     assert any("Batch limits" in p for p in problems(size))
 
 
-def test_explore_says_that_it_shows_instances_that_do_both(size: AppTest) -> None:
+def test_explore_shows_pools_and_says_how_they_are_drawn(size: AppTest) -> None:
     size.multiselect(key="serving").set_value(["disaggregated"]).run()
     size.switch_page("pages/explore.py").run()
     assert not size.exception
-    assert any("prefill and decode apart" in c.value for c in size.caption)
+    assert any("Pools of prefill and decode instances" in c.value for c in size.caption)

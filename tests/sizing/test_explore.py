@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from sizing import Scenario, plan
 from sizing.errors import InvalidScenario
-from sizing.explore import FAR_BEHIND, SMALLEST_GAIN, Curve, OperatingPoints, operating_points, undominated
+from sizing.explore import FAR_BEHIND, Curve, OperatingPoints, operating_points
 from sizing.length_map import LengthCell, LengthMap
 from sizing.load_band import LoadBand, load_band
 from sizing.measured_points import COMPARABLE, FARTHEST, MeasuredPoint, measured_points
@@ -19,6 +19,7 @@ from sizing.operating_point import MORE_IS_BETTER, OperatingPoint, Performance, 
 from sizing.quantity import Result
 from sizing.question import understand
 from sizing.screen import all_configurations, evaluate
+from sizing.undominated import SMALLEST_GAIN, undominated
 
 AXES = [
     (x, y)
@@ -39,6 +40,7 @@ def scenario(**changes: object) -> Scenario:
 def pinned(tp: int = 1, pp: int = 1) -> Scenario:
     return scenario(deployment={
         "gpus": ["h100_sxm"], "engines": ["vllm"], "precisions": ["fp8"], "tp": [tp], "pp": [pp],
+        "serving": ["aggregated"],
     })
 
 
@@ -153,6 +155,65 @@ def test_the_planned_point_is_the_plan() -> None:
     assert point.gpu == answer.deployment.gpu
 
 
+def large_model(**deployment: object) -> Scenario:
+    return Scenario.model_validate({
+        "model": "deepseek-ai/DeepSeek-R1", "limits": {"ttft_ms": 2000, "itl_ms": 30},
+        "workload": {"input_tokens": 3500, "output_tokens": 500, "peak_rps": 31},
+        "deployment": {"gpus": ["h200_sxm"], **deployment},
+    })
+
+
+def test_figures_of_pools_are_those_of_the_whole_group() -> None:
+    (curve,) = operating_points(large_model(serving=["disaggregated"])).curves
+    assert curve.points
+    for point in curve.points:
+        now, prefill = point.expected, point.prefill
+        assert prefill
+        each = prefill.tp * prefill.pp * prefill.dp, point.tp * point.pp * point.dp
+        gpus = prefill.instances * each[0] + prefill.beside * each[1]
+        rate = point.rps * prefill.beside
+        assert now.output_tokens_per_s_per_gpu == pytest.approx(rate * 500 / gpus)
+        assert f"{prefill.instances} x prefill" in point.configuration
+        assert 1 <= prefill.beside <= 8
+
+
+@pytest.mark.parametrize("y", ["output_tokens_per_s_per_gpu", "usd_per_million_output_tokens"])
+def test_pools_stand_on_the_frontier_where_a_plan_chooses_them(y: str) -> None:
+    either, apart, together = (
+        operating_points(large_model(serving=kind), y=y).curves[0].points
+        for kind in ([], ["disaggregated"], ["aggregated"])
+    )
+    assert all(p.prefill for p in apart)
+    assert not any(p.prefill for p in together)
+    assert any(p.prefill for p in either)
+    best = {kind: max(good(p.expected, y) for p in points)
+            for kind, points in (("either", either), ("apart", apart), ("together", together))}
+    assert best["either"] == pytest.approx(max(best["apart"], best["together"]), rel=2 * SMALLEST_GAIN)
+    assert best["apart"] > best["together"]
+
+
+def test_lines_by_serving_are_one_of_each_kind() -> None:
+    split = {c.variant: c for c in operating_points(large_model(), split="serving").curves}
+    assert set(split) == {"aggregated", "disaggregated"}
+    assert not any(p.prefill for p in (*split["aggregated"].points, *split["aggregated"].beyond))
+    assert all(p.prefill for p in (*split["disaggregated"].points, *split["disaggregated"].beyond))
+
+
+def test_the_planned_point_of_pools_is_the_plan() -> None:
+    answer = plan(large_model())
+    assert answer.deployment
+    assert answer.deployment.prefill
+    assert answer.per_instance
+    assert answer.latency
+    point = operating_points(large_model(), planned=(answer.deployment, answer.per_instance.rps)).planned
+    assert point
+    assert point.prefill
+    assert point.prefill.instances == answer.deployment.prefill.instances
+    now = point.expected
+    assert now.output_tokens_per_s_per_gpu == pytest.approx(answer.per_instance.output_tokens_per_s_per_gpu, rel=1e-6)
+    assert (now.ttft_ms, now.itl_ms) == pytest.approx((answer.latency.ttft_ms.asked, answer.latency.itl_ms.asked))
+
+
 def test_split_curves_are_held_to_their_width_and_none_beats_the_best_of_all() -> None:
     whole = {c.gpu: c for c in operating_points(scenario()).curves}
     for curve in operating_points(scenario(), split="width").curves:
@@ -217,6 +278,20 @@ def test_undominated_points_beat_or_match_everything_in_their_group(points: list
 def test_points_that_are_not_finite_never_count() -> None:
     kept = undominated(np.array([1.0, np.nan, 3.0]), np.array([1.0, 9.0, np.inf]), np.zeros(3, dtype=np.int64))
     assert list(kept) == [0]
+
+
+def test_the_load_band_of_pools_encloses_their_load_curve() -> None:
+    answer = plan(large_model())
+    assert answer.deployment
+    assert answer.deployment.serving == "disaggregated"
+    band = load_band(large_model(), answer.deployment)
+    assert band.slow[-1].rps <= answer.load_curve[-1].rps <= band.fast[-1].rps
+    for name in ("itl_ms", "e2e_ms"):
+        low, middle, high = (
+            np.interp(band.slow[-1].rps * 0.5, [p.rps for p in curve], [getattr(p, name) for p in curve])
+            for curve in (band.fast, answer.load_curve, band.slow)
+        )
+        assert low <= middle <= high
 
 
 def test_the_load_band_encloses_the_load_curve() -> None:

@@ -95,3 +95,59 @@ def test_unknown_names_are_refused() -> None:
         served_by_gpus(scenario(model="no such model"), 8)
     with pytest.raises(SizingError):
         tightest_limit(scenario(), "latency", 8)  # type: ignore[arg-type]
+
+
+APART = {"gpus": ["h200_sxm"], "serving": ["disaggregated"], "objective": "gpus"}
+LENGTHS = {"input_tokens": 3500, "output_tokens": 500}
+
+
+def large_model(serving: list[str], rps: float = 31, **limits: object) -> Scenario:
+    return scenario(
+        model="deepseek-ai/DeepSeek-R1", workload={**LENGTHS, "peak_rps": rps},
+        limits={"ttft_ms": 2000, "itl_ms": 30, **limits}, deployment={**APART, "serving": serving},
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("e2e_ms", [None, 20_000])
+def test_pools_of_gpus_serve_a_load_that_a_plan_of_pools_needs_exactly_them_for(e2e_ms: float | None) -> None:
+    planned = plan(large_model(["disaggregated"], e2e_ms=e2e_ms)).deployment
+    assert planned is not None
+    served = served_by_gpus(large_model(["disaggregated"], e2e_ms=e2e_ms), planned.gpus)
+    assert served.requests_per_s >= 31 * (1 - 1e-9)
+    assert served.gpus <= served.gpus_given == planned.gpus
+    assert "prefill" in served.message
+    at_it = plan(large_model(["disaggregated"], served.requests_per_s * 0.999, e2e_ms=e2e_ms)).deployment
+    beyond = plan(large_model(["disaggregated"], served.requests_per_s * 1.02, e2e_ms=e2e_ms)).deployment
+    assert at_it is not None
+    assert beyond is not None
+    assert at_it.gpus <= planned.gpus < beyond.gpus
+
+
+def test_the_better_of_both_kinds_of_serving_answers() -> None:
+    either = served_by_gpus(large_model([]), 64)
+    alone = {kind: served_by_gpus(large_model([kind]), 64).requests_per_s for kind in ("aggregated", "disaggregated")}
+    assert either.requests_per_s == pytest.approx(max(alone.values()), rel=0.003)
+    assert alone["disaggregated"] > alone["aggregated"]
+    bought = [served_by_budget(large_model(kind), 100_000).requests_per_s for kind in ([], ["aggregated"])]
+    assert bought[0] > bought[1] > 0
+
+
+def test_what_can_be_pushed_is_pushed_as_far_as_pools_let_it() -> None:
+    both, together = (longest_prompt(large_model(kind), 64).value or 0 for kind in ([], ["aggregated"]))
+    assert both > together
+    both, together = (tightest_limit(large_model(kind), "itl_ms", 64).value or 1e9 for kind in ([], ["aggregated"]))
+    assert both < together
+
+
+def test_a_batch_limit_that_a_plan_needs_counts_here_too() -> None:
+    asked = scenario(
+        model="meta-llama/Llama-3.1-70B-Instruct", workload={**LENGTHS, "peak_rps": 31},
+        limits={"ttft_ms": 2000, "itl_ms": 30},
+        deployment={"gpus": ["b300_sxm"], "objective": "gpus", "serving": ["aggregated"]},
+    )  # fmt: skip
+    planned = plan(asked).deployment
+    assert planned is not None
+    assert planned.batch_limit is not None
+    served = served_by_gpus(asked, planned.gpus)
+    assert served.requests_per_s >= 31
+    assert "batch limit" in served.configuration

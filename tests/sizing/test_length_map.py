@@ -33,6 +33,25 @@ def test_every_cell_is_the_plan_for_its_lengths() -> None:
             assert (cell.gpus, cell.systems) == (deployed.gpus, deployed.systems)
 
 
+@pytest.mark.parametrize("serving", [[], ["disaggregated"], ["aggregated"]])
+def test_every_cell_is_the_plan_where_pools_or_batch_limits_serve_best(serving: list[str]) -> None:
+    asked = Scenario.model_validate({
+        "model": "deepseek-ai/DeepSeek-R1", "limits": {"ttft_ms": 2000, "itl_ms": 30},
+        "workload": {"input_tokens": 3500, "output_tokens": 500, "peak_rps": 31},
+        "deployment": {"objective": "gpus", "gpus": ["h200_sxm"], "serving": serving},
+    })  # fmt: skip
+    prompts, outputs = (900.0, 3500.0, 14_000.0), (125.0, 500.0, 2000.0)
+    found = gpus_over_lengths(asked, "h200_sxm", prompts, outputs)
+    split = 0
+    for row, prompt in zip(found.rows, prompts, strict=True):
+        for cell, output in zip(row, outputs, strict=True):
+            there = asked.workload.model_copy(update={"input_tokens": prompt, "output_tokens": output})
+            deployed = plan(asked.model_copy(update={"workload": there}), alternatives=0).deployment
+            assert cell.gpus == (deployed.gpus if deployed else None)
+            split += "prefill" in cell.configuration
+    assert (split > 0) is (serving != ["aggregated"])
+
+
 def test_the_cached_share_of_the_prompt_stays_as_it_is() -> None:
     cached = scenario(prefix_cached_tokens=600)
     ((cell,),) = gpus_over_lengths(cached, "h100_sxm", [4000], [300]).rows

@@ -7,7 +7,7 @@ from math import ceil
 
 import pytest
 
-from sizing import Scenario
+from sizing import Scenario, plan
 from sizing.errors import InvalidScenario
 from sizing.pool import place
 
@@ -87,3 +87,34 @@ def test_cost_needs_a_price() -> None:
     with pytest.raises(InvalidScenario, match="price"):
         place([workload("meta-llama/Meta-Llama-3-8B", 3, gpus=["rtx_pro_6000_server"])])
     assert place([workload("meta-llama/Meta-Llama-3-8B", 3, gpus=["rtx_pro_6000_server"])], "systems").feasible
+
+
+def large_model(name: str, serving: list[str], **deployment: object) -> Scenario:
+    return Scenario.model_validate({
+        "name": name, "model": "deepseek-ai/DeepSeek-R1", "limits": {"ttft_ms": 2000, "itl_ms": 30},
+        "workload": {"input_tokens": 3500, "output_tokens": 500, "peak_rps": 20},
+        "deployment": {"gpus": ["h200_sxm"], "serving": serving, **deployment},
+    })  # fmt: skip
+
+
+def test_pools_are_placed_where_they_take_fewer_gpus() -> None:
+    either, together = (place([large_model(n, kinds) for n in "ab"], "systems") for kinds in ([], ["aggregated"]))
+    assert sum(s.systems for s in either.systems) < sum(s.systems for s in together.systems)
+    for placed in either.placed:
+        found = placed.deployment
+        assert found.serving == "disaggregated"
+        assert found.prefill is not None
+        assert found.decode is not None
+        assert placed.gpus == found.gpus == found.prefill.gpus + found.decode.gpus
+        assert "prefill" in placed.configuration
+    assert all(s.gpus_used <= s.gpus for s in either.systems)
+
+
+def test_a_workload_alone_takes_no_more_gpus_than_its_plan() -> None:
+    for kinds in ([], ["aggregated"], ["disaggregated"]):
+        asked = large_model("alone", kinds, objective="gpus", spare_instances=1)
+        planned = plan(asked).deployment
+        assert planned is not None
+        placed = place([asked], "systems").placed[0]
+        assert placed.gpus <= planned.gpus_bought
+        assert placed.deployment.spare_instances == (2 if placed.deployment.serving == "disaggregated" else 1)

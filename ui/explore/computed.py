@@ -36,8 +36,6 @@ def points_of(scenario_json: str, x: XAxis, y: YAxis, gpus: tuple[str, ...], spl
 def _planned(scenario: Scenario, plan: Plan) -> tuple | None:
     if scenario.measured is not None or plan.deployment is None or plan.per_instance is None:
         return None
-    if plan.deployment.serving == "disaggregated":  # the frontiers are of instances that do both
-        return None
     return plan.deployment, plan.per_instance.rps
 
 

@@ -22,7 +22,7 @@ Y_LABELS: dict[YAxis, str] = {
     "output_tokens_per_s_per_gpu": "Rate per GPU", "usd_per_million_output_tokens": "USD per million",
     "output_tokens_per_s_per_kw": "Rate per kW",
 }
-SPLIT_LABELS: dict[Split, str] = {"none": "Best", "width": "Precision", "engine": "Engine"}
+SPLIT_LABELS: dict[Split, str] = {"none": "Best", "width": "Precision", "engine": "Engine", "serving": "Serving"}
 RANGE_LABELS = {"plan": "Plan", "all": "All", "none": "None"}
 
 
@@ -45,7 +45,7 @@ def draw_controls(scenario: Scenario, plan: Plan) -> View:
     with up:
         y = _choice("y", "Upwards", Y_LABELS, "Output tokens/s per GPU, USD per million output tokens, or output "
                     "tokens/s per kW. Cost and power are those of full systems.")
-    kinds, split_by, ranged = st.columns([4, 3, 3], gap="medium")
+    kinds, split_by, ranged = st.columns([4, 4, 3], gap="medium")
     unasked, considered = leading_gpus(plan, scenario), _considered(scenario)
     with kinds:
         asked = st.multiselect(
@@ -57,7 +57,8 @@ def draw_controls(scenario: Scenario, plan: Plan) -> View:
         )
     with split_by:
         split = _choice("lines", "Lines per GPU", SPLIT_LABELS, "One line for the best of all deployments, or one for "
-                        "each width of the weights (16, 8, 4 bit) or engine, told apart by the dash.")
+                        "each width of the weights (16, 8, 4 bit), engine or kind of serving (prefill and decode "
+                        "together or in pools of their own), told apart by the dash.")
     with ranged:
         ranges = _choice("range", "80 % range of", RANGE_LABELS, "Where 80 % of such estimates lie, at the same "
                          "number of requests in flight: for the GPU of the plan, or for all.")

@@ -44,6 +44,6 @@ def draw_lengths(answer: Answer, *, dark: bool) -> None:
     traffic = understand(answer.scenario).traffic
     figure = build_heat_map(found, asked=(traffic.input_tokens, traffic.output_tokens), dark=dark)
     st.plotly_chart(figure, key="length_map", alt=heat_map_alt_text(found), **_PLAIN)
-    st.caption("GPUs needed by instances that do both prefill and decode, for the same load within the same limits; "
-               "framed: the lengths of the scenario. The share of the prompt found in the prefix cache stays as it is.")
+    st.caption("GPUs needed for the same load within the same limits; framed: the lengths of the scenario. "
+               "The share of the prompt found in the prefix cache stays as it is.")
     draw_table(lambda: heat_map_table(found), key="lengths", what="GPUs over lengths")

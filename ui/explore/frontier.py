@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import streamlit as st
 
 from sizing.explore import OperatingPoints
+from sizing.measured_points import MeasuredPoint
 from sizing.operating_point import OperatingPoint
 from sizing.scenario.schema import Scenario
+from sizing.steps.efficiency import REFERENCE_YEAR
 from ui import state
 from ui.choices import label
 from ui.explore import computed
@@ -18,6 +21,8 @@ from ui.figures.frontier import build_frontier, frontier_alt_text, frontier_tabl
 from ui.state import Answer
 
 _CHART, _TAKEN = "frontier", "frontier_point_taken"
+AGED_YEARS = 0.5
+"""Measurements on engines older than this are said to be: DeepSeek-R1 ran 2 to 3 times slower nine months earlier."""
 _PAUSE_S = 0.2
 """Seconds until the timer runs the page again."""
 
@@ -67,7 +72,7 @@ def draw_frontier(answer: Answer, *, dark: bool) -> None:
         on_select=lambda: _take(shown, answer.scenario), selection_mode="points", alt=frontier_alt_text(shown),
         config={"displaylogo": False},
     )
-    st.caption(" ".join(_notes(shown, answer, measured=bool(measured))))
+    st.caption(" ".join(_notes(shown, answer, measured)))
     draw_table(lambda: frontier_table(shown), key="frontier", what="Latency against throughput")
     if measured:
         draw_table(lambda: measured_table(measured), key="measured", what="Measurements nearby")
@@ -89,15 +94,21 @@ def _take(shown: OperatingPoints, scenario: Scenario) -> None:
         st.session_state[_TAKEN] = _Taken(point=point, scenario=scenario)
 
 
-def _notes(shown: OperatingPoints, answer: Answer, *, measured: bool) -> list[str]:
+def _notes(shown: OperatingPoints, answer: Answer, measured: Sequence[MeasuredPoint]) -> list[str]:
     notes = ["Click a point to size with its GPU, engine, precision and parallelism. One point is one deployment at "
              "one load, from many requests in flight to few. Cost and power: systems full and busy all the time."]
     if not measured:
         notes.append("No published measurement is near enough to this scenario to be shown.")
+    elif min(m.software_year for m in measured) < REFERENCE_YEAR - AGED_YEARS:
+        first, last = (f"{pick(m.software_year for m in measured):.1f}" for pick in (min, max))
+        when = f"of {first}" if first == last else f"of {first} to {last}"
+        notes.append(f"Measured points ran engines {when}, in years, at the parallelism their authors chose; the lines "
+                     f"are for engines of {REFERENCE_YEAR:.0f} at their best, and engines became faster in between.")
     if answer.scenario.measured is not None:
         notes.append("Size answers with the measured record; this chart shows estimates.")
-    if answer.plan.deployment and answer.plan.deployment.serving == "disaggregated":
-        notes.append("The plan runs prefill and decode apart; this chart shows instances that do both.")
+    if any(p.prefill for c in shown.curves for p in (*c.points, *c.beyond)):
+        notes.append("Pools of prefill and decode instances are shown as the smallest group of whole instances that "
+                     "keeps both busy; their concurrency is that of a decode instance.")
     if shown.missing:
         without = ", ".join(label("gpu", gpu) for gpu in shown.missing)
         notes.append(f"Without a point, as it does not fit or no price or power is known: {without}.")

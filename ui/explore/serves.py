@@ -35,7 +35,7 @@ def draw_serves(answer: Answer) -> None:
         if served.business is None:
             return
         _figures(served)
-        pushed = computed.pushed_of(key, gpu, served.gpus)
+        pushed = computed.pushed_of(key, gpu, served.gpus_given)
     except (BadAmount, SizingError) as error:
         st.error(as_markdown(str(error).splitlines()[0]), icon=":material/error:")
         return

@@ -24,6 +24,9 @@ _MARGIN = 2.0
 """What is beyond a limit is drawn up to this many times beyond it, or beyond the points within."""
 
 
+_SERVING = {"aggregated": "Prefill and decode together", "disaggregated": "Prefill and decode in pools"}
+
+
 class _Axis(NamedTuple):
     """Title with ``{p}`` for the percentile, the words for a sentence, whether it is logarithmic."""
 
@@ -76,11 +79,11 @@ def frontier_table(shown: OperatingPoints) -> pd.DataFrame:
     rows = [
         {
             "GPU": hardware_look(curve.gpu).name,
-            "Deployment of one instance": point.configuration,
+            "Deployment": point.configuration,
             "Within the limits": point.feasible,
             "Best of all": point.best,
             "Requests in flight": rounded(point.concurrency),
-            "Requests/s of one instance": rounded(point.rps),
+            "Requests/s of one (decode) instance": rounded(point.rps),
             "Output tokens/s per user": rounded(point.expected.tokens_per_s_per_user),
             f"{p} TTFT (ms)": rounded(point.expected.ttft_ms),
             f"{p} ITL (ms)": rounded(point.expected.itl_ms),
@@ -105,6 +108,7 @@ def measured_table(measured: Sequence[MeasuredPoint]) -> pd.DataFrame:
         "Output tokens/s per user": rounded(m.tokens_per_s_per_user), "Mean TTFT (ms)": _known(m.ttft_ms),
         "Output tokens/s per GPU": rounded(m.output_tokens_per_s_per_gpu), "Distance": rounded(m.distance, 2),
         "Source": m.source, "Link": m.source_link, "Date": m.source_date,
+        "Engine of (year)": round(m.software_year, 1),
     } for m in measured])
 
 
@@ -140,9 +144,9 @@ def _end(point: OperatingPoint, axis_name: str, pick: Any) -> float | None:
 
 
 def variant_name(curve: Curve) -> str:
-    """Label of the engine that a curve is held to, or the width of its weights."""
+    """Label of the engine that a curve is held to, its kind of serving, or the width of its weights."""
     known = engines().get(curve.variant)
-    return known.label if known else f"{curve.variant} weights"
+    return known.label if known else _SERVING.get(curve.variant, f"{curve.variant} weights")
 
 
 def _look(curve: Curve, shown: OperatingPoints, *, dark: bool) -> Look:
@@ -193,7 +197,7 @@ def _hover(point: OperatingPoint, shown: OperatingPoints) -> str:
         f"{significant(now.tokens_per_s_per_user)} output tokens/s per user ({p} ITL {ms(now.itl_ms)})",
         f"{p} TTFT {ms(now.ttft_ms)}, E2E {ms(now.e2e_ms)}",
         ", ".join(words for name, words in others.items() if name != shown.y),
-        f"{significant(point.concurrency)} requests in flight per instance"
+        f"{significant(point.concurrency)} requests in flight per {'decode ' if point.prefill else ''}instance"
         + ("" if point.feasible else "<br>Beyond a limit"),
     ))
 
@@ -205,7 +209,8 @@ def _ranged(curve: Curve, shown: OperatingPoints, ranges: Collection[str]) -> bo
     plan = shown.planned
     if not curve.variant or len(ranges) > 1 or plan is None:
         return True
-    return curve.variant in (plan.engine, precisions()[plan.weight_precision].width)
+    serving = "disaggregated" if plan.prefill else "aggregated"
+    return curve.variant in (plan.engine, precisions()[plan.weight_precision].width, serving)
 
 
 def _range(curve: Curve, shown: OperatingPoints, *, dark: bool) -> dict[str, Any]:

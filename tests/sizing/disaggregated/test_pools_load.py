@@ -40,14 +40,14 @@ def prompt(alone: float, together: float = 1.0) -> PrefillTimes:
 def test_prompts_that_fit_into_a_step_share_its_fixed_part() -> None:
     """30 ms alone, 20 ms of it arithmetic: four 2,000-token prompts in 8,192 tokens take 20 + 10 / 4 = 22.5 ms each."""
     times = StepTimes(decode_s=np.ones((1, 2)), prefill_s=one(0.03), prefill_work_s=one(0.02), source="")
-    found = prefill_times(times, one(1.0), one(8192.0), Traffic(input_tokens=2000, output_tokens=100))
+    found = prefill_times(times, one(1.0), one(8192.0), 2000.0)
     assert found.single_s[0] == pytest.approx(0.03)
     assert found.full_s[0] == pytest.approx(0.0225)
 
 
 def test_two_pipeline_stages_take_two_prompts_at_once() -> None:
     times = StepTimes(decode_s=np.ones((1, 2)), prefill_s=one(0.03), prefill_work_s=one(0.01), source="")
-    found = prefill_times(times, one(2.0), one(8192.0), Traffic(input_tokens=9000, output_tokens=100))
+    found = prefill_times(times, one(2.0), one(8192.0), 9000.0)
     assert found.alone_s[0] == pytest.approx(0.03)
     assert found.full_s[0] == pytest.approx(0.015)
 

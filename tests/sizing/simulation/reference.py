@@ -25,6 +25,7 @@ class Sequence:
     first: float = math.nan
     finished: float = math.nan
     preempted: int = 0
+    lag: float = 0.0
     grown: float = field(default=0.0)
 
     @property
@@ -88,6 +89,7 @@ class SlowEngine:
             else:
                 break
             chunk = min(budget, sequence.target - sequence.computed)
+            sequence.lag = self.lag(chunk, self.pairs(chunk, sequence.computed))
             pair_s += self.pairs(chunk, sequence.computed)
             sequence.computed += chunk
             self.processed += chunk
@@ -108,7 +110,7 @@ class SlowEngine:
 
     def emit_first(self, s: Sequence) -> None:
         if math.isnan(s.first):
-            s.first = self.now
+            s.first = self.now + s.lag
         s.emitted += 1.0
         left = math.ceil((s.output - s.emitted) / self.replica.speculation.tokens_per_step - 1e-9)
         if left <= 0:
@@ -117,12 +119,17 @@ class SlowEngine:
             s.steps_left = left
 
     def end(self, s: Sequence) -> None:
-        s.finished = self.now
+        s.finished = self.now + s.lag
         self.running.remove(s)
 
     def pairs(self, new: float, before: float) -> float:
         grid, full = self.replica.grid, new * (before + new / 2.0)
         return grid.full_pair_s * full + grid.sliding_pair_s * min(full, new * grid.window)
+
+    def lag(self, chunk: float, pair_s: float) -> float:
+        """From the end of a step until the other pipeline stages are through with the chunk."""
+        grid = self.replica.grid
+        return float(np.interp(chunk, grid.row_knots, grid.lag_s)) + grid.pair_lag * pair_s
 
     def duration(self, decoding: list[Sequence], tokens: float, pair_s: float) -> float:
         grid, n = self.replica.grid, len(decoding)

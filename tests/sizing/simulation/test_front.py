@@ -15,6 +15,7 @@ from sizing.candidates import Floats
 from sizing.simulation.drive import Outcome, drive
 from sizing.simulation.fleet import Deployment, Disaggregated, Fleet, Outage, Replica, Routing
 from sizing.simulation.pool import Measurement
+from sizing.steps.speculation import Speculation
 from tests.sizing.simulation.building import columns, grid, simulate_all
 from tests.sizing.simulation.reference import Sequence, SlowEngine
 
@@ -61,6 +62,43 @@ def test_every_request_and_token_is_accounted_for(
     assert outcome.column("finished").sum() <= outcome.finished
     assert np.all(outcome.records["first"] >= outcome.records["started"])
     assert np.all(outcome.records["finished"] >= outcome.records["first"])
+
+
+@settings(max_examples=40)
+@given(
+    st.sampled_from(["round_robin", "least_tokens", "prefix_aware"]), st.integers(2, 4), st.sampled_from([0, 3]),
+    st.sampled_from([1, 4]), st.booleans(), st.integers(0, 99),
+)  # fmt: skip
+def test_nothing_is_lost_when_replicas_fail_while_sequences_are_evicted(
+    routing: Routing, count: int, draft: int, stages: int, overlapping: bool, seed: int
+) -> None:
+    """Prefix-cache hits, drafts, pipeline stages, a cache that is too small, and replicas that fail, all at once."""
+    steps = grid(8, decode=lambda n, c: 0.01 + 0.001 * n, row_s=2e-5, prompt_step_s=0.001, idle_s=0.003, stages=stages)
+    replica = Replica(
+        grid=steps, max_sequences=8, token_budget=256, kv_tokens=700.0, block_tokens=16.0,
+        speculation=Speculation(draft_tokens=draft, acceptance=0.7 if draft else 0.0),
+    )
+    again = 1.5 if overlapping else 6.0
+    outages = (
+        Outage(replica=0, start_s=1.0, end_s=3.0), Outage(replica=1, start_s=again, end_s=again + 2.5),
+        Outage(replica=0, start_s=9.0, end_s=9.5),
+    )
+    rng = np.random.default_rng(seed)
+    fleet = Fleet(replicas=(replica,) * count, routing=routing, outages=outages, prefix_groups=8)
+    chunk = traffic(300, 15.0 * count, seed, group=rng.integers(0, 8, 300))
+    chunk[4] = np.floor(0.6 * chunk[2])  # what of each prompt may be in the prefix cache
+    outcome = run(fleet, chunk)
+    assert outcome.finished == outcome.arrived == 300
+    assert outcome.unfinished == outcome.rejected == outcome.too_long == 0
+    records = np.sort(outcome.records, order="id")
+    assert records["id"].tolist() == list(range(300))
+    np.testing.assert_array_equal(records["prompt"], chunk[2])
+    assert outcome.generated_tokens == chunk[3].sum() == records["output"].sum()
+    work = (records["prompt"] - records["cached"]).sum() + outcome.recomputed_tokens
+    assert outcome.prefilled_tokens == pytest.approx(work)
+    assert np.all(records["arrived"] <= records["started"])
+    assert np.all(records["started"] <= records["first"])
+    assert np.all(records["first"] <= records["finished"] + 1e-9)
 
 
 def test_fewest_requests_goes_where_a_step_by_step_front_end_would_send_them() -> None:

@@ -14,18 +14,23 @@ from sizing.steps.speculation import Speculation
 from tests.sizing.simulation.building import columns, grid, simulate_all
 from tests.sizing.simulation.reference import Sequence, simulate_slowly
 
-STEPS = grid(
-    16, decode=lambda n, c: 0.005 + 0.0013 * math.sqrt(n) + 1e-6 * n * min(c, 300.0), row_s=3e-5, prompt_step_s=0.002,
-    pair_s=2e-8, idle_s=0.004,
-)
+STEPS = {
+    stages: grid(
+        16, decode=lambda n, c: 0.005 + 0.0013 * math.sqrt(n) + 1e-6 * n * min(c, 300.0), row_s=3e-5,
+        prompt_step_s=0.002, pair_s=2e-8, idle_s=0.004, stages=stages,
+    )
+    for stages in (1, 2, 4)
+}  # fmt: skip
 
 
 @st.composite
 def cases(draw: st.DrawFn) -> tuple[Replica, list[tuple[float, float, float, float]]]:
+    """Prefix-cache hits, speculative decoding, pipeline stages, chunks and a full KV cache, alone and together."""
     sequences = draw(st.integers(1, 16))
     draft = draw(st.sampled_from([0, 0, 0, 3]))
     replica = Replica(
-        grid=STEPS, max_sequences=sequences, token_budget=draw(st.integers(16 * (draft + 1), 400)),
+        grid=STEPS[draw(st.sampled_from([1, 2, 4]))], max_sequences=sequences,
+        token_budget=draw(st.integers(16 * (draft + 1), 400)),
         kv_tokens=draw(st.sampled_from([math.inf, 900.0, 1500.0])), block_tokens=draw(st.sampled_from([1.0, 16.0])),
         reserve_output=draw(st.booleans()),
         speculation=Speculation(draft_tokens=draft, acceptance=0.7 if draft else 0.0),
@@ -37,7 +42,7 @@ def cases(draw: st.DrawFn) -> tuple[Replica, list[tuple[float, float, float, flo
     return replica, [(g, float(p), float(o), math.floor(c * p)) for g, p, o, c in rows]
 
 
-@settings(max_examples=150)
+@settings(max_examples=200)
 @given(cases())
 def test_leaping_gives_the_times_of_step_by_step(case: tuple[Replica, list[tuple[float, float, float, float]]]) -> None:
     replica, rows = case
@@ -112,6 +117,6 @@ def test_nothing_is_evicted_where_the_answer_is_reserved() -> None:
 def test_a_slower_engine_never_answers_sooner_on_average(seed: int, factor: float) -> None:
     rng = np.random.default_rng(seed)
     chunk = columns(np.cumsum(rng.exponential(0.1, 400)), rng.integers(1, 300, 400), rng.integers(1, 60, 400))
-    engines = [Replica(grid=g, max_sequences=8, token_budget=256) for g in (STEPS, STEPS.scaled(factor))]
+    engines = [Replica(grid=g, max_sequences=8, token_budget=256) for g in (STEPS[1], STEPS[1].scaled(factor))]
     one, other = (simulate_all(engine, chunk)[1] for engine in engines)
     assert (other["finished"] - other["arrived"]).mean() > (one["finished"] - one["arrived"]).mean()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import resource
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +13,7 @@ import pytest
 
 from sizing.errors import InvalidTrace
 from sizing.simulation import trace as module
+from sizing.simulation import trace_file
 from sizing.simulation.trace import read_trace
 
 
@@ -96,7 +99,7 @@ def test_disorder_and_gaps_are_mended_and_mentioned(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "trace.csv cannot be read as a table: No columns to parse from file."),
+        ("", "trace.csv is empty."),
         ("a,b\n1,2\n", "trace.csv lacks timestamp and input_tokens and output_tokens (found: a, b)."),
         ("timestamp,input_tokens,output_tokens\n", "trace.csv holds no requests."),
     ],
@@ -113,7 +116,7 @@ def test_a_missing_or_broken_file_is_refused(tmp_path: Path) -> None:
 
 def test_too_many_rows_are_refused_before_they_are_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_ROWS", 2_500)
-    monkeypatch.setattr(module, "ROWS_AT_ONCE", 1_000)
+    monkeypatch.setattr(trace_file, "ROWS_AT_ONCE", 1_000)
     path = written(tmp_path, "timestamp,input_tokens,output_tokens\n" + "0,1,5\n" * 4000)
     assert problems(path) == ("trace.csv has more than 2,500 rows: cut it into shorter traces.",)
 
@@ -124,3 +127,77 @@ def test_times_in_another_unit_are_noticed(tmp_path: Path) -> None:
     path.write_text("timestamp,input_tokens,output_tokens\n0,10,10\n3600000000000,10,10\n")
     with pytest.raises(InvalidTrace, match="covers more than 10 years: give timestamps in seconds"):
         read_trace(path)
+
+
+HEADER = "timestamp,input_tokens,output_tokens\n"
+
+
+@pytest.mark.parametrize("timestamp", [
+    pd.date_range("2024-01-01", periods=3, freq="100ms"),
+    pd.date_range("2024-01-01", periods=3, freq="100ms").as_unit("us"),
+    pd.date_range("2024-01-01", periods=3, freq="100ms", tz="Asia/Tokyo"),
+    pd.to_timedelta([0.0, 0.1, 0.2], unit="s"),
+], ids=["ns", "us", "zone", "since the start"])  # fmt: skip
+def test_dates_of_a_parquet_file_are_dates_and_no_numbers(tmp_path: Path, timestamp: pd.Index) -> None:
+    path = tmp_path / "dates.parquet"
+    pd.DataFrame({"timestamp": timestamp, "input_tokens": 5, "output_tokens": 7}).to_parquet(path)
+    assert read_trace(path).time_s.tolist() == pytest.approx([0.0, 0.1, 0.2])
+
+
+@pytest.mark.parametrize(("column", "values", "said"), [
+    ("input_tokens", [True, True], "row 2: input_tokens is not a number: “True”"),
+    ("output_tokens", pd.date_range("2024-01-01", periods=2), "row 2: output_tokens is not a number"),
+    ("timestamp", [True, False], "row 2: timestamp is not a time: “True”"),
+    ("timestamp", [[1.0], [2.0]], "row 2: timestamp is not a time: “[1.]”"),
+    ("input_tokens", [b"x", b"y"], "row 2: input_tokens is not a number: “b'x'”"),
+])  # fmt: skip
+def test_parquet_columns_of_another_type_are_named(tmp_path: Path, column: str, values: object, said: str) -> None:
+    path = tmp_path / "types.parquet"
+    good = {"timestamp": [0.0, 1.0], "input_tokens": [1, 2], "output_tokens": [1, 2]}
+    pd.DataFrame({**good, column: values}).to_parquet(path)
+    assert said in problems(path)[0]
+
+
+def test_a_zip_holds_one_table(tmp_path: Path) -> None:
+    path = tmp_path / "trace.zip"
+    for names in (["a.csv"], ["a.csv", "b.csv"], []):
+        with zipfile.ZipFile(path, "w") as archive:
+            for name in names:
+                archive.writestr(name, HEADER + "0,1,2\n3,4,5\n")
+        if len(names) == 1:
+            assert len(read_trace(path)) == 2
+        else:
+            assert f"trace.zip holds {len(names)} files" in problems(path)[0]
+
+
+@pytest.mark.parametrize(("data", "said"), [
+    ((HEADER + "0,1,1\n").encode("utf-16"), "is no text in UTF-8, as it holds zero bytes"),
+    (HEADER.encode() + "é,1,1\n".encode("latin-1"), "is no text in UTF-8: save it as CSV in UTF-8, or as Parquet."),
+    (HEADER.encode() + b"0," + b"9" * 60_000 + b",1\n", "row 2: longer than 16,384 bytes, so this is no table"),
+    (b"PK\x03\x04" + bytes(100), "is no text in UTF-8"),
+])  # fmt: skip
+def test_what_is_no_table_of_text_is_refused_with_one_sentence(tmp_path: Path, data: bytes, said: str) -> None:
+    path = tmp_path / "trace.csv"
+    path.write_bytes(data)
+    (sentence,) = problems(path)
+    assert said in sentence
+
+
+def test_a_byte_order_mark_is_no_part_of_a_name(tmp_path: Path) -> None:
+    path = tmp_path / "trace.csv"
+    path.write_text(HEADER + "0,1,1\n1,1,1\n", encoding="utf-8-sig")
+    assert len(read_trace(path)) == 2
+
+
+def test_a_file_without_rows_takes_no_memory_whatever_its_size(tmp_path: Path) -> None:
+    plain, packed = tmp_path / "sparse.csv", tmp_path / "one_line.csv.gz"
+    with plain.open("wb") as file:
+        file.truncate(5 << 30)
+    with gzip.open(packed, "wb", compresslevel=1) as file:
+        file.write(HEADER.encode())
+        for _ in range(20):
+            file.write(b"9" * 10_000_000)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for path in (plain, packed):
+        assert len(problems(path)) == 1
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000  # kB
