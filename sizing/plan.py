@@ -1,225 +1,97 @@
-"""From a scenario to the answer. Each stage is one module; this one only passes the results on."""
+"""From a scenario to the answer. Each stage is one module; this one only passes the results on.
+
+The number of instances and the percentiles are decided by simulation, so that every page, export, link and command that
+answers one scenario answers alike. :mod:`sizing.analytic` is the estimate where thousands of answers are needed.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sizing import answer, assumptions, rules
-from sizing.batch_limits import with_batch_limits
-from sizing.business import in_business_terms
-from sizing.catalog import data_version
-from sizing.compose import candidate_of, cost_in, deployed_as, latencies_of, load_curve_of, per_instance_of
-from sizing.disaggregated.plan import gpu_range, pools_plan
-from sizing.disaggregated.search import SizedPools, best_pools, served_by_pools
+from sizing.analytic import ALTERNATIVES, Screened, estimate, screened
+from sizing.answered import answered
+from sizing.assumptions import simulated
+from sizing.disaggregated.compose import latencies_of as latencies_of_pools
+from sizing.disaggregated.refine import Split, shortlist_beside, split_of
+from sizing.disaggregated.search import served_by_pools
+from sizing.disaggregated.spread import spread_of_pools
 from sizing.exclusion import excluded
-from sizing.explain import explain
 from sizing.measured import measured_plan
-from sizing.question import Question, understand
-from sizing.ranking import frontier
-from sizing.result import Excluded, Latencies, Plan, PlanWarning
+from sizing.question import understand
+from sizing.ranking import shortlist
+from sizing.refine import Decided, decide
+from sizing.result import Plan
 from sizing.scenario.schema import Scenario
-from sizing.screen import Evaluated, Sized, all_configurations, evaluate
-from sizing.serving import Choice, alternatives_of, order_of_all, shortlist_of_all, sized_aggregated
-from sizing.spread import Spread, spread
-from sizing.version import ENGINE_VERSION
+from sizing.serving import Choice
+from sizing.simulated_figures import Simulated, Tried, as_simulated, simulated_latencies
+from sizing.unconfirmed import not_confirmed
 
-ALTERNATIVES = 24
-
-SpreadOf = Callable[[Question, Evaluated, Sized, NDArray[np.intp]], Spread]
-LatenciesOf = Callable[[Question, Evaluated, Sized, int, Spread], Latencies]
+FIRST_PAIR = 0
 
 
-def plan(scenario: Scenario, *, alternatives: int = ALTERNATIVES) -> Plan:
-    """The answer to a scenario.
+def plan(scenario: Scenario, *, alternatives: int = ALTERNATIVES, seed: int = 0) -> Plan:
+    """The answer to a scenario, its number of instances and percentiles decided by simulation.
 
-    Raises InvalidScenario for an unknown model, GPU, engine or precision and for impossible values; a scenario that
-    nothing can serve is an answer (``feasible`` is False) that says why and what to relax.
+    The same scenario and ``seed`` give the same answer. A measured record stands for itself; offline use and what the
+    simulation cannot confirm is answered by the analytic load model, and says so. Raises InvalidScenario for an unknown
+    model, GPU, engine or precision and for impossible values; a scenario that nothing can serve is an answer
+    (``feasible`` is False) that says why and what to relax.
     """
     question = understand(scenario)
     if scenario.measured is not None:
         return measured_plan(question)
-    everything = all_configurations(question)
-    base = evaluate(question, everything)
-    evaluated, pools = with_batch_limits(question, base), best_pools(question, base)
-    sized = sized_aggregated(question, evaluated)
-    ranked = order_of_all(question, evaluated, sized, pools)
-    out = excluded(question, base, everything, served_by_pools(pools))
-    if not len(ranked):
-        return infeasible(question, out)
-    chosen = shortlist_of_all(evaluated, sized, pools, ranked, alternatives)
-    return answered(question, evaluated, sized, pools, chosen, out)
+    seen = screened(question)
+    if scenario.workload.mode == "offline":
+        return estimate(seen, alternatives)
+    decided = decide(question, seen.evaluated, seed)
+    split = split_of(question, seen.pools, decided.evaluated, decided.sized, decided.first, seed)
+    if split.winner is not None:
+        return _of_pools(seen, decided, split, alternatives)
+    if decided.best is not None:
+        return _aggregated(seen, decided, split, alternatives)
+    answer = estimate(seen, alternatives)
+    return not_confirmed(answer, question.limits, decided.search.not_met()) if answer.deployment else answer
 
 
-def answered(
-    question: Question, evaluated: Evaluated, sized: Sized, pools: SizedPools | None, chosen: list[Choice],
-    out: tuple[Excluded, ...], *, spread_of: SpreadOf = spread, latencies: LatenciesOf = latencies_of,
-    latency: Latencies | None = None,
-) -> Plan:
-    """The plan whose deployment is ``chosen[0]``, of either kind, and whose alternatives are the others.
-
-    ``spread_of`` and ``latencies`` may put simulated figures in the place of the analytic ones of an aggregated
-    deployment, ``latency`` in the place of those of pools.
-    """
-    rows = [c.k for c in chosen if not c.pools]
-    if pools is None or not chosen[0].pools:
-        plan = composed(question, evaluated, sized, rows, out, spread_of=spread_of, latencies=latencies)
-        return plan.model_copy(update={"alternatives": alternatives_of(question, pools, chosen, plan.alternatives)})
-    around = spread_of(question, evaluated, sized, np.array(rows)) if rows else None
-    together = [
-        candidate_of(question, evaluated, sized, k, *gpu_range(around, n)) for n, k in enumerate(rows)
-    ] if around else []
-    return pools_plan(
-        question, pools, chosen[0].k, evaluated, out, alternatives_of(question, pools, chosen, together),
-        latency=latency, instead=fewest_beside(pools, chosen[0].k, evaluated, sized),
+def _aggregated(seen: Screened, decided: Decided, split: Split, alternatives: int) -> Plan:
+    """The answer whose instances do both, simulated."""
+    question = seen.question
+    chosen = shortlist_beside(question, decided.evaluated, decided.sized, decided.ranked, split.pools, alternatives)
+    out = excluded(question, seen.base, seen.everything, served_by_pools(split.pools))
+    figures = Simulated(decided)
+    answer = answered(question, decided.evaluated, decided.sized, split.pools, chosen, out, figures=figures)
+    return as_simulated(
+        answer, how_sure=figures.how_sure(), requests=figures.requests,
+        assumptions=simulated(question.scenario.deployment.routing),
     )
 
 
-def fewest_beside(pools: SizedPools, winner: int, evaluated: Evaluated, sized: Sized) -> int | None:
-    """GPUs that aggregated serving needs at least on the winner's GPU type; None where it cannot serve."""
-    gpu = pools.pools.evaluated.candidates.rows[pools.pools.decode[winner]].gpu
-    same = evaluated.candidates.column(lambda r: r.gpu.id == gpu.id)[sized.index] > 0
-    return int(sized.gpus[same].min()) if same.any() else None
-
-
-def infeasible(question: Question, out: tuple[Excluded, ...]) -> Plan:
-    """Nothing meets the limits: the reasons and the nearest way out."""
-    demand, traffic = question.demand, question.traffic
-    return Plan(
-        answer=answer.infeasible(question, out),
-        feasible=False,
-        peak_rps=demand.peak_rps,
-        deployment=None,
-        per_instance=None,
-        latency=None,
-        gpus_low=None,
-        gpus_high=None,
-        cost=None,
-        business=in_business_terms(demand.peak_rps, traffic.input_tokens, traffic.output_tokens, demand),
-        limited_by="",
-        warnings=tuple(rules.about_model(question)),
-        assumptions=question.assumptions,
-        source="",
-        confidence="",
-        alternatives=(),
-        trade_off=(),
-        excluded=out,
-        load_curve=(),
-        explained=(),
-        cross_check=None,
-        engine_version=ENGINE_VERSION,
-        data_version=data_version(),
+def _of_pools(seen: Screened, decided: Decided, split: Split, alternatives: int) -> Plan:
+    """The answer whose prefill and decode instances were simulated."""
+    question, pools, found = seen.question, split.winner, split.found
+    assert pools is not None
+    assert found is not None
+    around = spread_of_pools(question, pools, np.array([FIRST_PAIR]))
+    analytic = latencies_of_pools(question, pools, FIRST_PAIR, around)
+    others = shortlist(decided.sized, decided.evaluated, decided.ranked, max(alternatives - 1, 0))
+    chosen = [Choice(pools=True, k=FIRST_PAIR), *(Choice(pools=False, k=k) for k in others[:alternatives])]
+    answer = answered(
+        question, decided.evaluated, decided.sized, pools, chosen,
+        excluded(question, seen.base, seen.everything, served_by_pools(split.pools)), figures=Tried(decided),
+        latency=simulated_latencies(found.outcome, analytic, question.limits.percentile),
     )
-
-
-def composed(
-    question: Question, evaluated: Evaluated, sized: Sized, chosen: list[int], out: tuple[Excluded, ...], *,
-    spread_of: SpreadOf = spread, latencies: LatenciesOf = latencies_of,
-) -> Plan:
-    """The plan whose deployment is row ``chosen[0]`` of ``sized`` and whose alternatives are the other rows.
-
-    ``spread_of`` and ``latencies`` may put simulated figures in the place of the analytic ones.
-    """
-    rows = np.array(chosen)
-    around = spread_of(question, evaluated, sized, rows)
-    winner, index = chosen[0], int(sized.index[chosen[0]])
-    row = evaluated.candidates.rows[index]
-    deployed = deployed_as(question, evaluated, sized, winner)
-    one = per_instance_of(question, evaluated, sized, winner)
-    latency = latencies(question, evaluated, sized, winner, around)
-    cost = cost_in(sized, winner, question.demand.peak_rps * question.traffic.output_tokens)
-    business = in_business_terms(
-        question.demand.peak_rps, question.traffic.input_tokens, question.traffic.output_tokens, question.demand
+    requests = found.outcome.finished
+    answer = as_simulated(
+        answer, how_sure=f"Instances and percentiles simulated with {requests:,} requests per instance.",
+        requests=requests, assumptions=simulated("random"),
     )
-    low, high = gpu_range(around, 0)
-    bound = answer.limited_by(question, evaluated, index)
-    better = frontier(question, evaluated, sized, winner)
-    around_better = spread_of(question, evaluated, better, np.arange(len(better.index)))
-    said = answer.sentence(question, row, deployed, latency, cost, bound, low, high)
-    beyond = answer.beyond_context(question)
-    return Plan(
-        answer=f"{beyond} By memory and speed alone: {said}" if beyond else said,
-        feasible=not beyond,
-        peak_rps=question.demand.peak_rps,
-        deployment=deployed,
-        per_instance=one,
-        latency=latency,
-        gpus_low=low,
-        gpus_high=high,
-        cost=cost,
-        business=business,
-        limited_by=bound,
-        warnings=_warnings(question, evaluated, sized, winner, latency.itl_ms.asked, around),
-        assumptions=(*question.assumptions, *_assumed(question, evaluated, index)),
-        source=evaluated.sources[index],
-        confidence=answer.confidence(around.decode[0], around.prefill[0]),
-        alternatives=tuple(
-            candidate_of(question, evaluated, sized, k, *gpu_range(around, n)) for n, k in enumerate(chosen) if n
-        ),
-        trade_off=tuple(
-            candidate_of(question, evaluated, better, k, *gpu_range(around_better, k))
-            for k in range(len(better.index))
-        ),
-        excluded=out,
-        load_curve=load_curve_of(question, evaluated, index),
-        explained=explain(question, row, deployed, one, latency, cost, business, evaluated.sources[index]),
-        cross_check=None,
-        engine_version=ENGINE_VERSION,
-        data_version=data_version(),
-    )
-
-
-def _warnings(
-    question: Question, evaluated: Evaluated, sized: Sized, winner: int, itl_ms: float | None, around: Spread
-) -> tuple[PlanWarning, ...]:
-    """All rules, errors first."""
-    row = evaluated.candidates.rows[sized.index[winner]]
-    deployed = deployed_as(question, evaluated, sized, winner)
-    measured = question.anchored is not None and question.anchored.covers(row)
-    found = [
-        *rules.about_model(question),
-        *rules.about_hardware(question, row, sized.options[winner]),
-        *rules.about_latency(question, itl_ms),
-        *(() if measured else rules.about_evidence(row)),
-        *rules.about_benchmark(question, row),
-        *rules.about_limits(question, evaluated, sized, winner),
-        *rules.about_interval(bool(np.isinf(around.e2e_s[1, 0])), gpu_range(around, 0)[1]),
-        *rules.about_accuracy(question, row),
-        *rules.about_purchase(question, deployed, sized.options[winner]),
-        *rules.about_ranking(question, sized.options, sized.options[winner]),
-    ]
-    found = [w if rules.possible(w.fix, evaluated) else w.model_copy(update={"fix": None}) for w in found]
-    severities = ("error", "warning", "info")
-    return tuple(sorted(found, key=lambda w: severities.index(w.severity)))
-
-
-def _assumed(question: Question, evaluated: Evaluated, index: int) -> tuple[str, ...]:
-    """Engine settings the answer rests on."""
-    row = evaluated.candidates.rows[index]
-    capped = f" ({row.engine.batch_option})" if row.batch_limit and row.engine.batch_option else ""
-    notes = [
-        f"{row.engine.label}: {row.engine.budget(row.gpu):,} tokens per step, at most "
-        f"{row.batch_limit or row.engine.sequences(row.gpu):,} sequences{capped}, "
-        f"{row.engine.memory_fraction:.0%} of GPU memory, chunked prefill.",
-        f"KV cache in {'FP8' if row.kv_precision == 'fp8' else '16 bit'}.",
-        *assumptions.analytic(question),
-    ]
-    if row.engine.runs_as != row.engine.id:
-        notes.append(f"{row.engine.label} has no measurements of its own: step times of {row.engine.runs_as} are used.")
-    if question.scenario.workload.mode == "sequential":
-        notes.append("Sequential use: only the E2E limit holds.")
-    if question.scenario.workload.mode == "offline":
-        notes.append("Offline use: no latency limit; requests are queued and the highest throughput counts.")
-    if question.scenario.deployment.location == "hybrid":
-        notes.append("Hybrid is priced as on premises for the whole peak.")
-    return tuple(notes)
+    return answer.model_copy(update={"source": f"{answer.source}; simulated, {requests:,} requests"})
 
 
 @lru_cache(maxsize=1)
 def warm_up() -> None:
-    """Load catalogue and fits once, so that the first question is answered as fast as the next."""
+    """Load catalogue, fits and simulator once, so that the first question is answered as fast as the next."""
     workload = {"input_tokens": 1000, "output_tokens": 100, "peak_rps": 1}
     plan(Scenario.model_validate({"model": "meta-llama/Meta-Llama-3-8B", "workload": workload}))

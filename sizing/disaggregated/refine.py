@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sizing.candidates import Floats
-from sizing.disaggregated.search import SizedPools, best_pools
+from sizing.disaggregated.search import SizedPools
 from sizing.disaggregated.simulate import NeededPools, simulated
 from sizing.question import Question
 from sizing.ranking import keys_of
@@ -32,10 +32,9 @@ class Split:
 
 
 def split_of(
-    question: Question, base: Evaluated, evaluated: Evaluated, sized: Sized, first: int | None, seed: int
+    question: Question, pools: SizedPools | None, evaluated: Evaluated, sized: Sized, first: int | None, seed: int
 ) -> Split:
     """Simulate the best pools unless clearly worse than row ``first`` of ``sized``, the best aggregated deployment."""
-    pools = best_pools(question, base)
     if pools is None:
         return Split(pools=None, winner=None, found=None)
     objective = question.scenario.deployment.objective
