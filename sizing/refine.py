@@ -51,10 +51,18 @@ class Search:
     evaluated: Evaluated
     seed: int
     found: dict[int, Needed | NotMet] = field(default_factory=dict)
+    cases: dict[int, Case] = field(default_factory=dict)
+    behind: set[int] = field(default_factory=set)
+    """Candidates that come after the best so far with any number of instances: nothing to simulate."""
     learned: float = 1.0
     """Instances that the last simulated candidate needed, over those of its analytic estimate: others are like it."""
     first: int = FIRST_REQUESTS
     """Requests of the first run at a count, as the last simulated candidate needed them."""
+
+    @property
+    def known(self) -> set[int]:
+        """Candidates of which the search knows how they compare with the best."""
+        return {*self.found, *self.behind}
 
     def corrected(self) -> Evaluated:
         """The candidates with capacities moved between the load that was met and the load that broke a limit."""
@@ -75,13 +83,18 @@ class Search:
         """Decide the number of instances of one candidate, or that it needs too many to come before the best so far."""
         guess = int(instances_needed(self.question.demand.peak_rps, self.evaluated.capacity.rps[[index]])[0])
         learned = max(round(guess * self.learned), 1)
-        found = needed(self.case(index), learned, self.most(index, learned), self.first)
+        most = self.most(index, learned)
+        if most == 0 and index not in self.behind:
+            self.behind.add(index)
+            return
+        found = needed(self.case(index), learned, most or None, self.first)
         if isinstance(found, Needed):
             self.learned, self.first = found.instances / guess, found.tries.first
         self.found[index] = found
 
     def most(self, index: int, guess: int) -> int | None:
-        """The most instances with which a candidate comes before the best so far; None where that is no bound."""
+        """The most instances with which a candidate comes before the best so far; 0: with none; None: there is no
+        bound."""
         counts = {i: one.instances for i, one in self.found.items() if isinstance(one, Needed)}
         objective = self.question.scenario.deployment.objective
         if not counts or objective == "latency":  # more instances, lower latency
@@ -91,7 +104,7 @@ class Search:
         sized = size(self.question, self.evaluated, rows, np.array([*counts.values(), *tried], dtype=np.int64))
         ranked = order(sized, self.evaluated, objective)
         first = int(np.flatnonzero(ranked < len(counts))[0])
-        most = int(max(tried[ranked[:first] - len(counts)], default=1))
+        most = int(max(tried[ranked[:first] - len(counts)], default=0))
         return most if most < tried[-1] else None
 
     def not_met(self) -> list[tuple[str, NotMet]]:
@@ -101,6 +114,11 @@ class Search:
 
     def case(self, index: int) -> Case:
         """One candidate as the simulation sees it."""
+        if index not in self.cases:
+            self.cases[index] = self._case(index)
+        return self.cases[index]
+
+    def _case(self, index: int) -> Case:
         question, state = self.question, self.evaluated.state
         rate = float(self.evaluated.capacity.rps[index])
         k = int(np.searchsorted(np.maximum.accumulate(state.rps[index]), rate))
@@ -166,12 +184,14 @@ def _sharpened(search: Search, last: Decided) -> Decided:
     sharp: set[int] = set()
     for _ in range(MOST_FAILURES):
         found = search.found.get(last.winner) if len(last.ranked) else None
-        if found is None or (isinstance(found, Needed) and last.winner in sharp):
+        if not len(last.ranked) or last.winner not in search.known or (
+            isinstance(found, Needed) and last.winner in sharp
+        ):
             break
         if isinstance(found, Needed):
             search.found[last.winner] = sharpened(found, REPORTED_REQUESTS)
             sharp.add(last.winner)
-        else:  # was looked at only as far as it could have come before one that now needs more
+        else:  # was looked at only as far as it could have come before one that now needs more, or not at all
             search.simulate(last.winner)
         # Fewer instances answer later: by latency one that was not simulated could come first now.
         last = _ranked(search, simulated_first=True)
@@ -184,7 +204,8 @@ def _ranked(search: Search, simulated_first: bool = False) -> Decided:
     sized = sized_aggregated(search.question, corrected)
     ranked = order(sized, corrected, search.question.scenario.deployment.objective)
     if simulated_first:
-        ranked = ranked[np.argsort([int(i) not in search.found for i in sized.index[ranked]], kind="stable")]
+        known = search.known
+        ranked = ranked[np.argsort([int(i) not in known for i in sized.index[ranked]], kind="stable")]
     return Decided(search=search, evaluated=corrected, sized=sized, ranked=ranked)
 
 
