@@ -7,13 +7,14 @@ same formulas as in the screen.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sizing.candidates import Floats
 from sizing.question import Question
-from sizing.ranking import order
+from sizing.ranking import order, resized
 from sizing.screen import Evaluated, Sized, instances_needed, size
 from sizing.serving import sized_aggregated
 from sizing.simulation.needed import (
@@ -58,6 +59,11 @@ class Search:
     """Instances that the last simulated candidate needed, over those of its analytic estimate: others are like it."""
     first: int = FIRST_REQUESTS
     """Requests of the first run at a count, as the last simulated candidate needed them."""
+
+    @cached_property
+    def sized(self) -> Sized:
+        """The candidates as the screen sizes them."""
+        return sized_aggregated(self.question, self.evaluated)
 
     @property
     def known(self) -> set[int]:
@@ -201,7 +207,8 @@ def _sharpened(search: Search, last: Decided) -> Decided:
 def _ranked(search: Search, simulated_first: bool = False) -> Decided:
     """The candidates in order by what is known."""
     corrected = search.corrected()
-    sized = sized_aggregated(search.question, corrected)
+    changed = np.fromiter(search.found, dtype=np.intp, count=len(search.found))
+    sized = resized(search.question, corrected, search.sized, changed) if search.found else search.sized
     ranked = order(sized, corrected, search.question.scenario.deployment.objective)
     if simulated_first:
         known = search.known
