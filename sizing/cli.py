@@ -173,10 +173,10 @@ def as_text(plan: Plan) -> str:
         ]
     lines += [f"{w.severity.capitalize()}: {w.message}" for w in plan.warnings]
     if plan.alternatives:
-        lines += ["", "Alternatives"]
+        lines += ["", "Alternatives (estimates of the analytic load model, unless simulated)"]
         lines += [
             f"  {count(a.deployment.gpus):>5} GPUs: {_deployed(a.deployment)}, TTFT {ms(a.ttft_ms)}, "
-            f"ITL {ms(a.itl_ms)}, {usd(a.usd_per_month)} a month"
+            f"ITL {ms(a.itl_ms)}, {usd(a.usd_per_month)} a month{', simulated' if a.decided_by == 'simulation' else ''}"
             for a in plan.alternatives
         ]
     if plan.excluded:

@@ -17,6 +17,7 @@ from sizing.candidates import Configuration, Floats, table
 from sizing.capacity import at_rate
 from sizing.operating_point import (
     MORE_IS_BETTER,
+    MS,
     Loads,
     OperatingPoint,
     Performance,
@@ -29,7 +30,7 @@ from sizing.operating_point import (
 )
 from sizing.quantity import Result, quantity
 from sizing.question import Question, understand
-from sizing.result import Deployed
+from sizing.result import Plan
 from sizing.scenario.schema import Scenario
 from sizing.screen import Evaluated, all_configurations, evaluate
 from sizing.spread import interval_of, with_slower_steps
@@ -90,12 +91,12 @@ def operating_points(
     y: YAxis = "output_tokens_per_s_per_gpu",
     gpus: Sequence[str] = (),
     split: Split = "none",
-    planned: tuple[Deployed, float] | None = None,
+    planned: Plan | None = None,
 ) -> OperatingPoints:
     """The frontier of each GPU, with the 80 % interval of every point.
 
     ``gpus`` narrows the considered GPUs (all of them when empty); ``split`` draws one frontier per width of the weights
-    or engine; ``planned`` is a deployment and the requests/s of one of its instances. Raises InvalidScenario.
+    or engine; ``planned`` is the answer whose deployment is shown at its load. Raises InvalidScenario.
     """
     question = understand(scenario)
     shown = tuple(g for g in question.gpus if not gpus or g.id in gpus)
@@ -109,7 +110,7 @@ def operating_points(
     seen = {c.gpu for c in curves}
     return OperatingPoints(
         x=x, y=y, percentile=question.limits.percentile, x_limit=_x_limit(question, x), curves=curves,
-        planned=_planned(question, *planned) if planned else None,
+        planned=_planned(question, planned) if planned else None,
         missing=tuple(g.id for g in shown if g.id not in seen),
     )
 
@@ -242,9 +243,15 @@ def _ordered(expected: Performance, fast: Performance, slow: Performance) -> tup
     return ends[0], ends[1]
 
 
-def _planned(question: Question, deployed: Deployed, rps: float) -> OperatingPoint | None:
-    """The deployment of a plan at its load; None when it is not one of the considered ones."""
-    row = configuration_of(question, deployed)
+def _planned(question: Question, plan: Plan) -> OperatingPoint | None:
+    """The deployment of a plan at its load, with the latency that the plan states; None when it is not one of the
+    considered ones, measured, or of pools."""
+    deployed, one, said = plan.deployment, plan.per_instance, plan.latency
+    if plan.decided_by == "measured" or deployed is None or one is None or said is None:
+        return None
+    if deployed.serving == "disaggregated":  # the frontiers are of instances that do both
+        return None
+    row, rps = configuration_of(question, deployed), one.rps
     evaluated = evaluate(question, table([row] if row else []))
     if not len(evaluated):
         return None
@@ -253,7 +260,11 @@ def _planned(question: Question, deployed: Deployed, rps: float) -> OperatingPoi
     there = {name: position.of(getattr(found, name))[:, None] for name in vars(found) if name != "feasible"}
     there["usd_per_million_output_tokens"] *= there["rps"] / rps  # interpolated in a rate that is known exactly
     at_plan = Loads(feasible=np.ones((1, 1), dtype=np.bool_), **there)
-    return operating_point(evaluated.candidates.rows[0], at_plan, (0, 0))
+    point = operating_point(evaluated.candidates.rows[0], at_plan, (0, 0))
+    stated = {name: at.asked for name in ("ttft_ms", "itl_ms", "e2e_ms") if (at := getattr(said, name)).asked}
+    if "itl_ms" in stated:
+        stated["tokens_per_s_per_user"] = MS / stated["itl_ms"]
+    return point.model_copy(update={"expected": point.expected.model_copy(update=stated)})
 
 
 def _x_limit(question: Question, x: XAxis) -> float | None:
