@@ -16,7 +16,7 @@ from bench.table import Row
 from sizing.analytic import analytic_plan
 from sizing.day import day
 from sizing.day_profile import working_day
-from sizing.plan import plan
+from sizing.planning import plan
 from sizing.question import understand
 from sizing.scenario.schema import Scenario
 from sizing.simulation.arrivals import Arrivals

@@ -21,7 +21,7 @@ from reality.traffic import length_variation, observed_traffic, traffic_rows
 from sizing.candidates import Configuration
 from sizing.catalog import data_version
 from sizing.operating_point import configuration_of
-from sizing.plan import plan as plan_of
+from sizing.planning import plan as plan_of
 from sizing.question import Question, understand
 from sizing.result import Plan
 from sizing.scenario.schema import Scenario

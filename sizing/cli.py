@@ -129,7 +129,7 @@ def _minutes(text: str) -> float:
 
 def _plan(asked: argparse.Namespace) -> int:
     from sizing.analytic import analytic_plan
-    from sizing.plan import plan
+    from sizing.planning import plan
     from sizing.scenario.file import load_scenario
     from sizing.second_opinion import with_second_opinion
 

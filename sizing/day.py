@@ -18,7 +18,7 @@ from sizing.day_result import DayMoment, DayPlan, ScaleOut
 from sizing.demand import HOURS_PER_DAY, SECONDS_PER_HOUR
 from sizing.errors import InvalidScenario
 from sizing.format import count, ms, percent, requests_per_s
-from sizing.plan import plan as plan_of
+from sizing.planning import plan as plan_of
 from sizing.question import Question, understand
 from sizing.result import Plan
 from sizing.scale_out import simulated_scale_out

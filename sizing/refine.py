@@ -201,7 +201,15 @@ def _sharpened(search: Search, last: Decided) -> Decided:
             search.simulate(last.winner)
         # Fewer instances answer later: by latency one that was not simulated could come first now.
         last = _ranked(search, simulated_first=True)
-    return last
+    return _others_in_order(last)
+
+
+def _others_in_order(last: Decided) -> Decided:
+    """The winner first, then all others by what is known of them, simulated or not."""
+    if not len(last.ranked):
+        return last
+    plain = order(last.sized, last.evaluated, last.search.question.scenario.deployment.objective)
+    return replace(last, ranked=np.concatenate([last.ranked[:1], plain[plain != last.ranked[0]]]))
 
 
 def _ranked(search: Search, simulated_first: bool = False) -> Decided:

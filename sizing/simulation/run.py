@@ -11,7 +11,7 @@ from sizing.candidates import Floats
 from sizing.capacity import AskedLimits
 from sizing.demand import HOURS_PER_DAY, SECONDS_PER_HOUR
 from sizing.errors import InvalidScenario
-from sizing.plan import plan as plan_of
+from sizing.planning import plan as plan_of
 from sizing.question import Question, understand
 from sizing.result import Plan
 from sizing.rules import about_model

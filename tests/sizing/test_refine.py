@@ -13,11 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sizing import Plan, Scenario, plan
+from sizing.analytic import analytic_plan
 from sizing.cli import main
 from sizing.question import understand
-from sizing.refine import decide, planned_by_simulation, refined
+from sizing.refine import decide
 from sizing.screen import all_configurations, evaluate, size
 from sizing.simulation.arrivals import Arrivals
+from sizing.simulation.choice import planned
 from sizing.simulation.needed import (
     FARTHER,
     FARTHEST,
@@ -89,7 +91,7 @@ def test_a_queue_forgets_slower_the_fuller_it_is() -> None:
 
 def test_the_answer_is_simulated_and_meets_its_limits() -> None:
     asked = scenario(workload={**VARY, "peak_rps": 40}, limits={"ttft_ms": 1000, "itl_ms": 40})
-    found = refined(asked)
+    found = plan(asked)
     assert found.latency
     assert found.per_instance
     assert "simulated" in found.source
@@ -101,21 +103,21 @@ def test_the_answer_is_simulated_and_meets_its_limits() -> None:
     assert found.per_instance.rps <= found.per_instance.max_rps
     assert found.gpus_low <= found.deployment.gpus
     assert found.gpus_high is None or found.gpus_high >= found.deployment.gpus
-    assert any("analytic load model" in a for a in plan(asked).assumptions)
+    assert any("analytic load model" in a for a in analytic_plan(asked).assumptions)
     assert not any("Percentiles come from the analytic" in a for a in found.assumptions)
 
 
 def test_one_instance_fewer_would_break_a_limit() -> None:
     asked = scenario(workload={**VARY, "peak_rps": 40}, limits={"ttft_ms": 1000, "itl_ms": 40})
-    found = refined(asked)
+    found = plan(asked)
     most = found.per_instance.max_rps
     assert 40 / instances(found) <= most < 40 / (instances(found) - 1)
 
 
 def test_a_long_simulation_of_the_plan_confirms_it() -> None:
     asked = scenario(workload={**VARY, "peak_rps": 20}, limits={"ttft_ms": 1000, "itl_ms": 40})
-    result = simulate(asked, choose=planned_by_simulation, seed=7)
-    assert result.instances == instances(refined(asked))
+    result = simulate(asked, seed=7)
+    assert result.instances == instances(plan(asked))
     assert result.meets_limits
 
 
@@ -150,7 +152,7 @@ def test_a_long_run_agrees_that_the_count_is_the_smallest_or_it_is_said_to_be_un
     fewer = decided.best.perhaps - 1
     if question.demand.peak_rps / max(fewer, 1e-9) < HEAVIEST * decided.best.stable_rps:
         assert least_margin(case, fewer) < DECIDED_WITHIN
-    said = refined(question.scenario).confidence
+    said = plan(question.scenario).confidence
     assert ("Not certain" in said) == (decided.best.perhaps < decided.best.instances)
 
 
@@ -175,7 +177,7 @@ def test_a_count_that_the_simulation_cannot_confirm_is_a_warning() -> None:
         workload={**VARY, "peak_rps": 20}, limits={"ttft_ms": 370, "itl_ms": None, "percentile": 99},
         deployment={**H100, "pp": [1]},
     )
-    screen, found = plan(asked), refined(asked)
+    screen, found = analytic_plan(asked), plan(asked)
     assert found.deployment == screen.deployment
     (warning,) = [w for w in found.warnings if w.code == "not_confirmed"]
     assert warning.severity == "warning"
@@ -184,46 +186,46 @@ def test_a_count_that_the_simulation_cannot_confirm_is_a_warning() -> None:
     assert "Not confirmed" in found.confidence
     assert warning.fix
     relaxed = asked.model_copy(update={"limits": asked.limits.model_copy(update={"ttft_ms": warning.fix.value})})
-    assert not [w for w in refined(relaxed).warnings if w.code == "not_confirmed"]
+    assert not [w for w in plan(relaxed).warnings if w.code == "not_confirmed"]
     severities = [w.severity for w in found.warnings]
     assert severities == sorted(severities, key=("error", "warning", "info").index)
 
 
 def test_the_same_question_gives_the_same_bytes() -> None:
     asked = scenario(workload={"peak_rps": 12})
-    assert refined(asked).model_dump_json() == refined(asked).model_dump_json()
+    assert plan(asked).model_dump_json() == plan(asked).model_dump_json()
 
 
 @pytest.mark.parametrize("cv", [0.5, 1.0, 3.0])
 def test_more_load_never_needs_fewer_instances(cv: float) -> None:
     one_gpu = {**H100, "pp": [1]}
     counts = [
-        instances(refined(scenario(deployment=one_gpu, workload={"peak_rps": rate, "arrivals": {"gamma": {"cv": cv}}})))
+        instances(plan(scenario(deployment=one_gpu, workload={"peak_rps": rate, "arrivals": {"gamma": {"cv": cv}}})))
         for rate in (3, 9, 14, 27, 60)
     ]
     assert counts == sorted(counts)
 
 
 def test_spares_and_the_utilisation_cap_are_kept() -> None:
-    base = instances(refined(scenario(workload={"peak_rps": 30})))
-    spared = refined(scenario(workload={"peak_rps": 30}, deployment={**H100, "spare_instances": 2}))
+    base = instances(plan(scenario(workload={"peak_rps": 30})))
+    spared = plan(scenario(workload={"peak_rps": 30}, deployment={**H100, "spare_instances": 2}))
     assert instances(spared) == base + 2
-    capped = refined(scenario(workload={"peak_rps": 30}, deployment={**H100, "max_utilization": 0.3}))
+    capped = plan(scenario(workload={"peak_rps": 30}, deployment={**H100, "max_utilization": 0.3}))
     assert capped.per_instance.rps <= 0.3 * capped.per_instance.stable_rps
 
 
 def test_what_cannot_be_simulated_is_answered_by_the_screen() -> None:
     offline = scenario(workload={"mode": "offline"})
-    assert refined(offline) == plan(offline)
+    assert plan(offline) == analytic_plan(offline)
     nothing = scenario(limits={"ttft_ms": 1})
-    assert not refined(nothing).feasible
+    assert not plan(nothing).feasible
     measured = scenario(measured={"system": "dgx_h100", "rps_per_system": 2.4, "ttft_ms": 2606, "itl_ms": 21.4})
-    assert refined(measured) == plan(measured)
-    assert planned_by_simulation(understand(nothing)) is None
+    assert plan(measured) == analytic_plan(measured)
+    assert planned(understand(nothing), plan(nothing)) is None
 
 
 def test_an_answer_of_one_token_has_no_gaps_to_simulate() -> None:
-    found = refined(scenario(workload={"output_tokens": 1, "peak_rps": 5}))
+    found = plan(scenario(workload={"output_tokens": 1, "peak_rps": 5}))
     assert found.feasible
     assert found.latency.itl_ms is not None
 
@@ -240,7 +242,7 @@ def test_the_command_line_simulates_unless_told_not_to(tmp_path, capsys) -> None
 @pytest.mark.parametrize("percentile", [95, 99, 99.9])
 def test_what_is_reported_keeps_the_limits_that_a_shorter_run_kept(percentile: float) -> None:
     """Few requests hardly show what is rare: 7 instances kept p99.9 E2E in 3,547 of them, and broke it in 12,000."""
-    answer = refined(Scenario.model_validate(raw(
+    answer = plan(Scenario.model_validate(raw(
         "google/gemma-3-27b-it", limits={"ttft_ms": None, "itl_ms": None, "e2e_ms": 5000, "percentile": percentile},
         workload={"input_tokens": 3500, "output_tokens": 50, "peak_rps": 31},
         deployment={"gpus": ["h100_sxm"], "routing": "weighted", "serving": ["aggregated"], "speculative_decoding": {
@@ -252,7 +254,7 @@ def test_what_is_reported_keeps_the_limits_that_a_shorter_run_kept(percentile: f
 
 def test_by_latency_the_one_that_was_simulated_stays_first_when_fewer_instances_turn_out_to_do() -> None:
     """Sharpening takes instances away, which makes answers later: another could come first, never simulated."""
-    answer = refined(Scenario.model_validate(raw(
+    answer = plan(Scenario.model_validate(raw(
         LLAMA_8B, limits={"ttft_ms": 200, "itl_ms": 50},
         workload={"input_tokens": 3500, "output_tokens": 500, "peak_rps": 31},
         deployment={"gpus": ["h100_sxm"], "objective": "latency", "serving": ["aggregated"]},

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sizing import Plan, Scenario, plan
+from sizing.analytic import analytic_plan
 from sizing.cli import as_text
 from sizing.day import day
 from sizing.disaggregated.search import best_pools
@@ -18,10 +19,10 @@ from sizing.engines import engines
 from sizing.errors import InvalidScenario
 from sizing.packing import systems_for_both, systems_needed
 from sizing.question import understand
-from sizing.refine import planned_by_simulation, refined
 from sizing.scenario.file import scenario_from
 from sizing.screen import all_configurations, evaluate
 from sizing.second_opinion import with_second_opinion
+from sizing.simulation.choice import planned
 from sizing.simulation.run import simulate
 from tests.sizing.asking import LLAMA_8B, LLAMA_70B, raw
 
@@ -40,7 +41,7 @@ def gpus(found: Plan) -> int:
 
 
 def test_pools_win_where_a_tight_itl_limit_keeps_batches_small() -> None:
-    found, together = plan(scenario()), plan(scenario(deployment={**H100, "serving": ["aggregated"]}))
+    found, together = analytic_plan(scenario()), analytic_plan(scenario(deployment={**H100, "serving": ["aggregated"]}))
     assert found.deployment is not None
     assert found.deployment.serving == "disaggregated"
     assert found.deployment.systems < together.deployment.systems
@@ -61,27 +62,28 @@ def test_pools_win_where_a_tight_itl_limit_keeps_batches_small() -> None:
     {"workload": {"mode": "offline"}}, {"workload": {"output_tokens": 1}},
 ], ids=["little load", "loose limits", "offline", "one token"])
 def test_aggregated_serving_stays_first_where_nothing_is_gained(keys: dict[str, Any]) -> None:
-    found = plan(scenario(**keys))
+    found = analytic_plan(scenario(**keys))
     assert found.deployment is not None
     assert found.deployment.serving == "aggregated"
     assert found.deployment.prefill is None
 
 
 def test_serving_is_as_the_scenario_says() -> None:
-    split = plan(scenario(workload={"peak_rps": 1}, deployment=ONLY))
+    split = analytic_plan(scenario(workload={"peak_rps": 1}, deployment=ONLY))
     assert split.deployment.serving == "disaggregated"
     assert {a.deployment.serving for a in split.alternatives} <= {"disaggregated"}
-    together = plan(scenario(deployment={**H100, "serving": ["aggregated"]}))
+    together = analytic_plan(scenario(deployment={**H100, "serving": ["aggregated"]}))
     assert {a.deployment.serving for a in together.alternatives} == {"aggregated"}
 
 
 def test_the_other_kind_is_among_the_alternatives() -> None:
-    assert "aggregated" in {a.deployment.serving for a in plan(scenario()).alternatives}
-    assert "disaggregated" in {a.deployment.serving for a in plan(scenario(workload={"peak_rps": 2})).alternatives}
+    assert "aggregated" in {a.deployment.serving for a in analytic_plan(scenario()).alternatives}
+    little = analytic_plan(scenario(workload={"peak_rps": 2}))
+    assert "disaggregated" in {a.deployment.serving for a in little.alternatives}
 
 
 def test_the_json_contract_holds_and_names_both_pools() -> None:
-    found = json.loads(plan(scenario()).model_dump_json())["deployment"]
+    found = json.loads(analytic_plan(scenario()).model_dump_json())["deployment"]
     assert {"gpu", "engine", "weight_precision", "kv_precision", "tp", "pp", "ep", "dp", "instances", "gpus", "system",
             "systems", "serving", "prefill", "decode"} <= set(found)
     assert {"tp", "pp", "ep", "dp", "instances", "gpus"} <= set(found["prefill"]) & set(found["decode"])
@@ -89,7 +91,7 @@ def test_the_json_contract_holds_and_names_both_pools() -> None:
 
 def test_spares_are_kept_in_both_pools() -> None:
     base, spared = (
-        plan(scenario(deployment={**ONLY, "engines": ["vllm"], "tp": [4], "pp": [1], "precisions": ["fp8"],
+        analytic_plan(scenario(deployment={**ONLY, "engines": ["vllm"], "tp": [4], "pp": [1], "precisions": ["fp8"],
                                   "spare_instances": n})) for n in (0, 2)
     )
     for kind in ("prefill", "decode"):
@@ -97,13 +99,13 @@ def test_spares_are_kept_in_both_pools() -> None:
 
 
 def test_sequential_use_meets_the_e2e_limit() -> None:
-    found = plan(scenario(workload={"mode": "sequential"}, limits={"e2e_ms": 15_000}, deployment=ONLY))
+    found = analytic_plan(scenario(workload={"mode": "sequential"}, limits={"e2e_ms": 15_000}, deployment=ONLY))
     assert found.feasible
     assert found.latency.e2e_ms.asked <= 15_000
 
 
 def test_offline_pools_are_sized_at_their_throughput_when_asked_for() -> None:
-    found = plan(scenario(workload={"mode": "offline"}, deployment=ONLY))
+    found = analytic_plan(scenario(workload={"mode": "offline"}, deployment=ONLY))
     assert found.deployment.serving == "disaggregated"
     assert "matrix rate (prefill)" in found.limited_by
 
@@ -115,7 +117,7 @@ def test_offline_pools_are_sized_at_their_throughput_when_asked_for() -> None:
 def test_what_pools_cannot_do_is_excluded_with_a_reason(
     deployment: dict[str, Any], workload: dict[str, Any], reason: str
 ) -> None:
-    found = plan(scenario(deployment=deployment, workload=workload))
+    found = analytic_plan(scenario(deployment=deployment, workload=workload))
     assert not found.feasible
     assert reason in found.excluded[0].reason
     assert found.excluded[0].fix is not None
@@ -127,7 +129,7 @@ def test_a_gpu_that_only_pools_make_fast_enough_is_not_excluded() -> None:
     base = evaluate(question, all_configurations(question))
     pools = best_pools(question, base)
     served = {base.candidates.rows[i].gpu.id for i in pools.pools.decode} if pools else set()
-    found = plan(question.scenario)
+    found = analytic_plan(question.scenario)
     assert not served & {e.gpu for e in found.excluded}
 
 
@@ -148,15 +150,15 @@ def test_every_engine_that_splits_says_where_that_is_documented() -> None:
 
 
 def test_more_load_never_needs_fewer_gpus() -> None:
-    counts = [gpus(plan(scenario(workload={"peak_rps": rate}, deployment={**ONLY, "objective": "gpus"})))
+    counts = [gpus(analytic_plan(scenario(workload={"peak_rps": rate}, deployment={**ONLY, "objective": "gpus"})))
               for rate in (1, 5, 20, 60, 200)]
     assert counts == sorted(counts)
 
 
 def test_the_simulation_decides_both_counts_and_confirms_them() -> None:
     asked = scenario(deployment={**ONLY, "engines": ["vllm"]})
-    found = refined(asked)
-    chosen = planned_by_simulation(understand(asked))
+    found = plan(asked)
+    chosen = planned(understand(asked), found)
     assert chosen is not None
     assert chosen.prefill is not None
     assert (chosen.prefill.working, chosen.working) == (
@@ -164,27 +166,27 @@ def test_the_simulation_decides_both_counts_and_confirms_them() -> None:
     assert "simulated" in found.source
     assert found.latency.ttft_ms.asked <= 3000
     assert found.latency.itl_ms.asked <= 30
-    result = simulate(asked, choose=planned_by_simulation, seed=3)
+    result = simulate(asked, plan=found, seed=3)
     assert result.meets_limits
     assert result.instances == found.deployment.instances
 
 
 def test_the_simulated_answer_compares_both_kinds() -> None:
-    found = refined(scenario())
+    found = plan(scenario())
     assert found.deployment.serving == "disaggregated"
-    assert found == refined(scenario())
-    little = refined(scenario(workload={"peak_rps": 1}))
+    assert found == plan(scenario())
+    little = plan(scenario(workload={"peak_rps": 1}))
     assert little.deployment.serving == "aggregated"
 
 
 def test_the_terminal_names_both_kinds_of_instances() -> None:
-    text = as_text(plan(scenario(), alternatives=3))
+    text = as_text(analytic_plan(scenario(), alternatives=3))
     assert " prefill x h100_sxm" in text
     assert " decode x h100_sxm" in text
 
 
 def test_what_looks_at_single_instances_says_so() -> None:
-    assert "aggregated serving only" in with_second_opinion(scenario(), plan(scenario())).cross_check.message
+    assert "aggregated serving only" in with_second_opinion(scenario(), analytic_plan(scenario())).cross_check.message
     profile = [1.0] * 12 + [2.0] * 12
     with pytest.raises(InvalidScenario, match="only aggregated instances are planned"):
         day(scenario(workload={"arrivals": {"profile": profile}}, deployment=ONLY))
@@ -220,7 +222,7 @@ def test_pools_are_found_for_a_mixture_of_experts() -> None:
     assert (pools.ttft_s <= question.limits.ttft_s * (1 + 1e-9)).all()
 
 
-@pytest.mark.parametrize("answered_by", [plan, refined])
+@pytest.mark.parametrize("answered_by", [analytic_plan, plan])
 def test_a_named_batch_limit_holds_in_decode_instances(answered_by: Any) -> None:
     """Little's law: rate x decode time requests hold a slot of a decode instance, so few instances cannot do."""
     found = answered_by(scenario(LLAMA_8B, deployment={**ONLY, "batch_limits": [8]}))
@@ -234,12 +236,12 @@ def test_a_named_batch_limit_holds_in_decode_instances(answered_by: Any) -> None
 
 def test_a_named_batch_limit_is_simulated() -> None:
     question = understand(scenario(LLAMA_8B, deployment={**ONLY, "batch_limits": [8]}))
-    chosen = planned_by_simulation(question)
+    chosen = planned(question, plan(question.scenario))
     assert chosen.replica.max_sequences == 8
     assert chosen.prefill.replica.max_sequences > 8
 
 
 def test_without_an_itl_limit_the_named_batch_limit_is_what_limits() -> None:
     asked = {"ttft_ms": 3000, "itl_ms": None}
-    found = plan(scenario(LLAMA_8B, limits=asked, deployment={**ONLY, "batch_limits": [8]}))
+    found = analytic_plan(scenario(LLAMA_8B, limits=asked, deployment={**ONLY, "batch_limits": [8]}))
     assert found.limited_by.endswith("the batch limit of 8 (decode)")
