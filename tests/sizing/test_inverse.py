@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sizing import Scenario, plan
+from sizing import Scenario
+from sizing.analytic import analytic_plan
 from sizing.errors import InvalidScenario, SizingError
 from sizing.inverse import longest_prompt, served_by_budget, served_by_gpus, tightest_limit
 
@@ -25,8 +26,8 @@ def with_peak(rps: float) -> Scenario:
 @pytest.mark.parametrize("gpus", [1, 3, 8, 17])
 def test_gpus_serve_a_load_that_a_plan_needs_exactly_them_for(gpus: int) -> None:
     served = served_by_gpus(scenario(), gpus)
-    at_it = plan(with_peak(served.requests_per_s * 0.999)).deployment
-    beyond = plan(with_peak(served.requests_per_s * 1.01)).deployment
+    at_it = analytic_plan(with_peak(served.requests_per_s * 0.999)).deployment
+    beyond = analytic_plan(with_peak(served.requests_per_s * 1.01)).deployment
     assert at_it is not None
     assert beyond is not None
     assert at_it.gpus <= gpus < beyond.gpus
@@ -57,7 +58,7 @@ def test_the_longest_prompt_fits_and_a_longer_one_does_not() -> None:
     found = longest_prompt(scenario(), 4).value
     assert found is not None
     for tokens, fits in ((found, True), (found * 1.03, False)):
-        answer = plan(scenario(workload={"input_tokens": tokens, "output_tokens": 200, "peak_rps": 20}))
+        answer = analytic_plan(scenario(workload={"input_tokens": tokens, "output_tokens": 200, "peak_rps": 20}))
         assert answer.deployment is not None
         assert (answer.deployment.gpus <= 4) is fits
 
@@ -66,7 +67,7 @@ def test_the_tightest_limit_is_met_and_a_tighter_one_is_not() -> None:
     found = tightest_limit(scenario(), "ttft_ms", 4).value
     assert found is not None
     for limit, fits in ((found * 1.01, True), (found * 0.9, False)):
-        answer = plan(scenario(limits={"ttft_ms": limit}))
+        answer = analytic_plan(scenario(limits={"ttft_ms": limit}))
         assert (answer.feasible and answer.deployment is not None and answer.deployment.gpus <= 4) is fits
 
 
