@@ -16,7 +16,8 @@ from sizing import Plan, Scenario, plan
 from sizing.analytic import analytic_plan
 from sizing.cli import main
 from sizing.question import understand
-from sizing.refine import decide
+from sizing.ranking import resized
+from sizing.refine import Decided, decide
 from sizing.screen import all_configurations, evaluate, size
 from sizing.simulation.arrivals import Arrivals
 from sizing.simulation.choice import planned
@@ -157,26 +158,64 @@ def test_a_long_run_agrees_that_the_count_is_the_smallest_or_it_is_said_to_be_un
 
 
 def test_candidates_given_up_early_would_not_have_come_first() -> None:
-    asked = Scenario.model_validate(raw(
-        LLAMA_8B, workload={**GAMMA, "peak_rps": 20}, limits={"ttft_ms": 700, "itl_ms": 30, "percentile": 99},
-    ))  # fmt: skip
-    question = understand(asked)
-    decided = decide(question, evaluate(question, all_configurations(question)), seed=0)
+    decided = two_close()
     given_up = [i for i, one in decided.search.found.items() if isinstance(one, NotMet) and one.bounded]
-    assert given_up
+    passed_over = decided.search.behind - set(decided.search.found)
+    assert given_up or passed_over
     best = decided.sized.usd_per_hour[decided.ranked[0]]
-    for index in given_up:
-        found = needed(decided.search.case(index), decided.search.found[index].instances + 1)
+    for index in (*given_up, *passed_over):
+        found = needed(decided.search.case(index), 1)
         if isinstance(found, Needed):
             rows, counts = np.array([index]), np.array([found.instances])
-            assert size(question, decided.evaluated, rows, counts).usd_per_hour[0] >= best
+            assert size(decided.search.question, decided.evaluated, rows, counts).usd_per_hour[0] >= best
+
+
+def two_close() -> Decided:
+    question = understand(Scenario.model_validate(raw(
+        LLAMA_8B, workload={**GAMMA, "peak_rps": 20}, limits={"ttft_ms": 700, "itl_ms": 30, "percentile": 99},
+    )))  # fmt: skip
+    return decide(question, evaluate(question, all_configurations(question)), seed=0)
+
+
+def test_moving_a_few_capacities_sizes_as_sizing_all_again() -> None:
+    search = two_close().search
+    moved = search.corrected()
+    one = resized(search.question, moved, search.sized, np.array(list(search.found), dtype=np.intp))
+    all_again = size(search.question, moved)
+    for name in ("index", "instances", "rps", "gpus", "systems", "usd_per_hour", "e2e_s", "power_kw"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(all_again, name))
+    assert one.options == all_again.options
+
+
+def test_alternatives_that_were_tried_are_simulated_and_say_so() -> None:
+    found = plan(Scenario.model_validate(raw(LLAMA_8B, deployment={"gpus": ["h100_sxm", "h200_sxm", "l40s"]})))
+    assert found.decided_by == "simulation"
+    for one in found.alternatives:
+        assert (one.decided_by == "simulation") == ("simulated" in one.source)
+    assert any(one.decided_by == "analytic" for one in found.alternatives)
+    simulated = {e.name for e in found.explained if "requests simulated" in e.source}
+    assert simulated == {"ttft_ms", "itl_ms", "e2e_ms", "max_rps"}
+
+
+def at_ttft(limit_ms: float) -> Scenario:
+    return scenario(
+        workload={**VARY, "peak_rps": 20}, limits={"ttft_ms": limit_ms, "itl_ms": None, "percentile": 99},
+        deployment={**H100, "pp": [1]},
+    )
+
+
+def tightest_estimated_ttft_ms() -> float:
+    """The smallest p99 TTFT limit that the estimate can serve, by bisection."""
+    broken, held = 1.0, 60_000.0
+    while held > 1.001 * broken:
+        middle = math.sqrt(broken * held)
+        broken, held = (broken, middle) if analytic_plan(at_ttft(middle)).feasible else (middle, held)
+    return held
 
 
 def test_a_count_that_the_simulation_cannot_confirm_is_a_warning() -> None:
-    asked = scenario(
-        workload={**VARY, "peak_rps": 20}, limits={"ttft_ms": 370, "itl_ms": None, "percentile": 99},
-        deployment={**H100, "pp": [1]},
-    )
+    """So near to what idle instances reach, the tail of the lengths alone breaks the limit."""
+    asked = at_ttft(1.05 * tightest_estimated_ttft_ms())
     screen, found = analytic_plan(asked), plan(asked)
     assert found.deployment == screen.deployment
     (warning,) = [w for w in found.warnings if w.code == "not_confirmed"]

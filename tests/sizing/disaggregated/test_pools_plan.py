@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,9 @@ from sizing import Plan, Scenario, plan
 from sizing.analytic import analytic_plan
 from sizing.cli import as_text
 from sizing.day import day
+from sizing.disaggregated.refine import with_fewest
 from sizing.disaggregated.search import best_pools
+from sizing.disaggregated.simulate import case_of
 from sizing.engines import engines
 from sizing.errors import InvalidScenario
 from sizing.packing import systems_for_both, systems_needed
@@ -23,7 +26,9 @@ from sizing.scenario.file import scenario_from
 from sizing.screen import all_configurations, evaluate
 from sizing.second_opinion import with_second_opinion
 from sizing.simulation.choice import planned
+from sizing.simulation.needed import HEAVIEST
 from sizing.simulation.run import simulate
+from sizing.simulation.stability import stable_rps_of
 from tests.sizing.asking import LLAMA_8B, LLAMA_70B, raw
 
 H100: dict[str, Any] = {"gpus": ["h100_sxm"]}
@@ -245,3 +250,22 @@ def test_without_an_itl_limit_the_named_batch_limit_is_what_limits() -> None:
     asked = {"ttft_ms": 3000, "itl_ms": None}
     found = analytic_plan(scenario(LLAMA_8B, limits=asked, deployment={**ONLY, "batch_limits": [8]}))
     assert found.limited_by.endswith("the batch limit of 8 (decode)")
+
+
+@pytest.mark.parametrize("model", [LLAMA_8B, LLAMA_70B, "deepseek-ai/DeepSeek-R1"])
+@pytest.mark.parametrize("lengths", [
+    {"input_tokens": 3500, "output_tokens": 500}, {"input_tokens": {"p50": 300, "p95": 2000}, "output_tokens": 900},
+])
+def test_instances_never_carry_more_than_what_rules_pools_out(model: str, lengths: dict[str, Any]) -> None:
+    """Pools that lose even with so few instances are not simulated, so no simulation may find fewer."""
+    question = understand(scenario(model, workload={**lengths, "peak_rps": 100}, limits={"itl_ms": 60},
+                                   deployment={"gpus": ["h200_sxm"]}))
+    pools = best_pools(question, evaluate(question, all_configurations(question)))
+    assert pools is not None
+    fewest = with_fewest(question, pools.pools)
+    for k in np.unique(pools.pools.decode, return_index=True)[1][:3]:
+        case = case_of(question, pools, int(k), seed=0)
+        roles = ((case.prefill, fewest.prefill_instances, True), (case.decode, fewest.decode_instances, False))
+        for replica, instances, prefill in roles:
+            carried = stable_rps_of(replica, case.lengths, prefill_only=prefill, decode_only=not prefill)
+            assert instances[k] <= math.ceil(100 / (HEAVIEST * carried) - 1e-9)
