@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.table import Row
-from sizing import Scenario
-from sizing.refine import refined
+from sizing import Scenario, plan
 from sizing.version import ENGINE_VERSION
 
 NAME = "Against AIConfigurator: cli_recommend for one GPU type; ours plans every GPU type, engine and precision"
@@ -87,14 +86,14 @@ def run() -> list[Row]:
 def _ours() -> tuple[tuple[float, ...], str]:
     """Seconds per plan, and what the last one says."""
     base = Scenario.model_validate(OURS)
-    refined(base)
+    plan(base)
     samples = []
     for step in range(1, RUNS + 1):
         changed = base.model_copy(
             update={"workload": base.workload.model_copy(update={"peak_rps": RPS * (1.0 + 0.01 * step)})}
         )
         start = time.perf_counter()
-        answer = refined(changed)
+        answer = plan(changed)
         samples.append(time.perf_counter() - start)
     if answer.deployment is None:
         raise RuntimeError(f"the benchmark's scenario has no deployment: {answer.answer}")

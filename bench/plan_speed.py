@@ -14,7 +14,7 @@ import yaml
 
 from bench.table import Row
 from sizing import Plan, Scenario, plan
-from sizing.refine import refined
+from sizing.analytic import analytic_plan
 
 NAME = "Plan: every GPU type, engine and precision, one scenario"
 
@@ -29,17 +29,17 @@ SIMULATED_WARM_LIMIT_MS = 300.0
 COLD = """
 import time
 start = time.perf_counter()
-from sizing import Scenario, plan
-plan(Scenario.model_validate({scenario}))
+from sizing import Scenario
+from sizing.analytic import analytic_plan
+analytic_plan(Scenario.model_validate({scenario}))
 print(1000 * (time.perf_counter() - start))
 """
 
 COLD_SIMULATED = """
 import time
-from sizing import Scenario
-from sizing.refine import refined
+from sizing import Scenario, plan
 start = time.perf_counter()
-refined(Scenario.model_validate({scenario}))
+plan(Scenario.model_validate({scenario}))
 print(1000 * (time.perf_counter() - start))
 """
 
@@ -102,12 +102,12 @@ KINDS: dict[str, Callable[[Keys], Keys]] = {
 def run() -> list[Row]:
     """One row cold and one warm row for each scenario, for the screen and for the plan that simulates the best few."""
     first = next(iter(SCENARIOS.values()))
-    refined(Scenario.model_validate(first))  # the compiled code is on disk from here on
+    plan(Scenario.model_validate(first))  # the compiled code is on disk from here on
     return [
         Row(what="fresh process, imports included", unit="ms", samples=_cold(COLD, first), limit=COLD_LIMIT_MS),
-        *(_warm(name, scenario, plan, WARM_LIMIT_MS) for name, scenario in SCENARIOS.items()),
+        *(_warm(name, scenario, analytic_plan, WARM_LIMIT_MS) for name, scenario in SCENARIOS.items()),
         Row(what="simulated, first in a process", unit="ms", samples=_cold(COLD_SIMULATED, first), limit=COLD_LIMIT_MS),
-        *(_warm(f"simulated, {name}", s, refined, SIMULATED_WARM_LIMIT_MS) for name, s in SCENARIOS.items()),
+        *(_warm(f"simulated, {name}", s, plan, SIMULATED_WARM_LIMIT_MS) for name, s in SCENARIOS.items()),
         *(row for kind in KINDS for row in _slowest_preset(kind)),
     ]
 
@@ -121,7 +121,7 @@ def presets() -> dict[str, Keys]:
 def _slowest_preset(kind: str) -> Iterator[Row]:
     """The preset that takes longest of one kind, after a changed input and as the first plan of a process."""
     scenarios = {name: KINDS[kind](keys) for name, keys in presets().items()}
-    warm = {name: _warm(name, keys, refined, SIMULATED_WARM_LIMIT_MS) for name, keys in scenarios.items()}
+    warm = {name: _warm(name, keys, plan, SIMULATED_WARM_LIMIT_MS) for name, keys in scenarios.items()}
     slowest = max(warm, key=lambda name: warm[name].median)
     label = f"slowest of {len(warm)} presets, {kind}: {slowest}"
     yield Row(what=label, unit="ms", samples=warm[slowest].samples, limit=SIMULATED_WARM_LIMIT_MS)

@@ -9,6 +9,7 @@ from ui.results.day import draw_day
 from ui.results.evidence import draw_business, draw_evidence
 from ui.results.export import draw_downloads
 from ui.results.key_figures import draw_key_figures
+from ui.results.origin import draw_curve_origin
 from ui.results.simulate import draw_simulate
 from ui.results.tables import draw_alternatives, draw_excluded
 from ui.results.trade_off import draw_trade_off
@@ -54,6 +55,7 @@ with results:
             with load:
                 st.plotly_chart(build_load_curve(plan, limits=limits, dark=dark), key="load_curve",
                                 alt=load_curve_alt_text(plan, limits=limits), **CHART)
+                draw_curve_origin(plan, limits)
         if hour.open:
             with hour:
                 draw_simulate(answer, dark=dark)

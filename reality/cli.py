@@ -102,7 +102,7 @@ def _compare(asked: argparse.Namespace) -> int:
     scenario, source = _files(asked.scenario, asked.source)
     from reality.answer import as_text
     from reality.compare import compare_source
-    from sizing.plan import plan
+    from sizing.analytic import analytic_plan
 
     found = compare_source(
         scenario,
@@ -110,7 +110,7 @@ def _compare(asked: argparse.Namespace) -> int:
         at_s=asked.at,
         window_s=asked.window,
         served_as=asked.served_as,
-        plan=plan(scenario) if asked.analytic else None,
+        plan=analytic_plan(scenario) if asked.analytic else None,
     )
     print(found.model_dump_json(indent=2) if asked.json else as_text(found))
     return 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from collectors.backend import Backend
@@ -21,8 +21,8 @@ from reality.traffic import length_variation, observed_traffic, traffic_rows
 from sizing.candidates import Configuration
 from sizing.catalog import data_version
 from sizing.operating_point import configuration_of
+from sizing.planning import plan as plan_of
 from sizing.question import Question, understand
-from sizing.refine import refined
 from sizing.result import Plan
 from sizing.scenario.schema import Scenario
 from sizing.version import ENGINE_VERSION
@@ -68,7 +68,7 @@ def compare_source(
 def planned_of(scenario: Scenario, plan: Plan | None = None) -> Planned:
     """The plan of a scenario, ready to be compared. Raises InvalidScenario."""
     question = understand(scenario)
-    found = plan or refined(scenario)
+    found = plan or plan_of(scenario)
     if found.deployment is None:
         return Planned(question=question, plan=found, row=None, why_not=f"The plan deploys nothing. {found.answer}")
     if scenario.measured is not None:
@@ -80,6 +80,8 @@ def planned_of(scenario: Scenario, plan: Plan | None = None) -> Planned:
             "to have the engine predict.",
         )
     row = configuration_of(question, found.deployment)
+    if row is not None:
+        row = replace(row, batch_limit=found.deployment.batch_limit)
     why = "" if row else "The planned configuration cannot be stepped."
     return Planned(question=question, plan=found, row=row, why_not=why)
 

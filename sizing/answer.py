@@ -131,7 +131,12 @@ def beyond_context(question: Question) -> str:
 
 
 def infeasible(question: Question, excluded: tuple[Excluded, ...]) -> str:
-    """Nothing fits: how many were considered and the nearest way out."""
+    """Nothing fits: first what no limit could change, then how many were considered and the nearest way out."""
+    beyond, rest = beyond_context(question), _nothing_serves(question, excluded)
+    return f"{beyond} By memory and speed alone: {rest}" if beyond else rest
+
+
+def _nothing_serves(question: Question, excluded: tuple[Excluded, ...]) -> str:
     considered = f"{len(question.gpus)} GPU type{'s' if len(question.gpus) != 1 else ''} considered"
     helpful = [e for e in excluded if e.fix is not None] or list(excluded)
     if not helpful:

@@ -128,13 +128,13 @@ def _minutes(text: str) -> float:
 
 
 def _plan(asked: argparse.Namespace) -> int:
-    from sizing.plan import plan
-    from sizing.refine import refined
+    from sizing.analytic import analytic_plan
+    from sizing.planning import plan
     from sizing.scenario.file import load_scenario
     from sizing.second_opinion import with_second_opinion
 
     scenario = load_scenario(asked.scenario)
-    answer = (plan if asked.analytic else refined)(scenario, alternatives=asked.alternatives)
+    answer = (analytic_plan if asked.analytic else plan)(scenario, alternatives=asked.alternatives)
     if asked.second_opinion:
         answer = with_second_opinion(scenario, answer)
     print(answer.model_dump_json(indent=2) if asked.json else as_text(answer))
@@ -173,10 +173,10 @@ def as_text(plan: Plan) -> str:
         ]
     lines += [f"{w.severity.capitalize()}: {w.message}" for w in plan.warnings]
     if plan.alternatives:
-        lines += ["", "Alternatives"]
+        lines += ["", "Alternatives (estimates of the analytic load model, unless simulated)"]
         lines += [
             f"  {count(a.deployment.gpus):>5} GPUs: {_deployed(a.deployment)}, TTFT {ms(a.ttft_ms)}, "
-            f"ITL {ms(a.itl_ms)}, {usd(a.usd_per_month)} a month"
+            f"ITL {ms(a.itl_ms)}, {usd(a.usd_per_month)} a month{', simulated' if a.decided_by == 'simulation' else ''}"
             for a in plan.alternatives
         ]
     if plan.excluded:
@@ -187,7 +187,6 @@ def as_text(plan: Plan) -> str:
 
 def _simulate(asked: argparse.Namespace) -> int:
     from sizing.question import understand
-    from sizing.refine import planned_by_simulation
     from sizing.scenario.file import load_scenario
     from sizing.scenario.traffic import TraceArrivals
     from sizing.simulation.report import as_text
@@ -207,7 +206,7 @@ def _simulate(asked: argparse.Namespace) -> int:
         trace = read_trace(trace, max_tokens=understand(scenario).model.max_context)
     what_if = WhatIf(static_batching=asked.batching == "static", fail_minutes=asked.fail_minutes)
     result = simulate(
-        scenario, trace=trace, hours=asked.hours, seed=asked.seed, what_if=what_if, choose=planned_by_simulation
+        scenario, trace=trace, hours=asked.hours, seed=asked.seed, what_if=what_if
     )
     print(result.model_dump_json(indent=2) if asked.json else as_text(result))
     return 0

@@ -18,9 +18,8 @@ from sizing.day_result import DayMoment, DayPlan, ScaleOut
 from sizing.demand import HOURS_PER_DAY, SECONDS_PER_HOUR
 from sizing.errors import InvalidScenario
 from sizing.format import count, ms, percent, requests_per_s
-from sizing.plan import plan as analytic_plan
+from sizing.planning import plan as plan_of
 from sizing.question import Question, understand
-from sizing.refine import planned_by_simulation, refined
 from sizing.result import Plan
 from sizing.scale_out import simulated_scale_out
 from sizing.scenario.schema import Scenario
@@ -69,28 +68,28 @@ class Schedule:
     base: int
 
 
-def day(scenario: Scenario, *, startup_s: float = STARTUP_S, analytic: bool = False) -> DayPlan:
-    """How many instances run when, each taking the load that the simulated plan finds, or the analytic one.
+def day(scenario: Scenario, *, startup_s: float = STARTUP_S, plan: Plan | None = None) -> DayPlan:
+    """How many instances run when, each taking the load that the plan finds.
 
-    Raises InvalidScenario without a profile or trace, or when nothing is feasible.
+    ``plan``: an answer of aggregated instances that is known already. Raises InvalidScenario without a profile or
+    trace, or when nothing is feasible.
     """
     if not 0.0 <= startup_s <= MOST_STARTUP_S:
         raise InvalidScenario([f"The start-up time must be from 0 to {MOST_STARTUP_S:,.0f} s, not {startup_s:g}."])
     scenario = aggregated_only(scenario)
     question = understand(scenario)
     load = load_of_day(question)
-    answer = (analytic_plan if analytic else refined)(scenario, alternatives=0)
+    answer = plan or plan_of(scenario, alternatives=0)
     if answer.per_instance is None or answer.deployment is None or not answer.feasible:
         raise InvalidScenario([f"There is no deployment to scale. {answer.answer}"])
-    plan = schedule(load, answer.per_instance.max_rps, startup_s)
-    choose = planned if analytic else planned_by_simulation
-    chosen = choose(question) if scenario.measured is None else None
+    over = schedule(load, answer.per_instance.max_rps, startup_s)
+    chosen = planned(question, answer) if scenario.measured is None else None
     steepest = None
     if chosen is not None:
         steepest = simulated_scale_out(
-            question, chosen.replica, load.rps, load.step_s, plan.serving, plan.needed, startup_s
+            question, chosen.replica, load.rps, load.step_s, over.serving, over.needed, startup_s
         )
-    return _composed(question, answer, load, plan, steepest, startup_s)
+    return _composed(question, answer, load, over, steepest, startup_s)
 
 
 def aggregated_only(scenario: Scenario) -> Scenario:

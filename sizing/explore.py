@@ -18,6 +18,7 @@ from sizing.capacity import at_rate
 from sizing.disaggregated.operating_points import PoolPoints, planned_pools, pool_points
 from sizing.operating_point import (
     MORE_IS_BETTER,
+    MS,
     Loads,
     OperatingPoint,
     Performance,
@@ -31,7 +32,7 @@ from sizing.operating_point import (
 )
 from sizing.quantity import Result, quantity
 from sizing.question import Question, understand
-from sizing.result import Deployed
+from sizing.result import Deployed, Plan
 from sizing.scenario.schema import Scenario
 from sizing.screen import Evaluated, all_configurations, evaluate
 from sizing.spread import interval_of, with_slower_steps
@@ -108,12 +109,12 @@ def operating_points(
     y: YAxis = "output_tokens_per_s_per_gpu",
     gpus: Sequence[str] = (),
     split: Split = "none",
-    planned: tuple[Deployed, float] | None = None,
+    planned: Plan | None = None,
 ) -> OperatingPoints:
     """The frontier of each GPU, with the 80 % interval of every point.
 
     ``gpus`` narrows the considered GPUs (all of them when empty); ``split`` draws one frontier per width of the
-    weights, engine or kind of serving; ``planned`` is a deployment and the requests/s of one of its instances. Raises
+    weights, engine or kind of serving; ``planned`` is the answer whose deployment is shown at its load. Raises
     InvalidScenario.
     """
     question = understand(scenario)
@@ -136,7 +137,7 @@ def operating_points(
     seen = {c.gpu for c in curves}
     return OperatingPoints(
         x=x, y=y, percentile=question.limits.percentile, x_limit=_x_limit(question, x), curves=curves,
-        planned=_planned(question, *planned) if planned else None,
+        planned=_planned(question, planned) if planned else None,
         missing=tuple(g.id for g in shown if g.id not in seen),
     )
 
@@ -240,10 +241,25 @@ def _ordered(expected: Performance, fast: Performance, slow: Performance) -> tup
     return ends[0], ends[1]
 
 
-def _planned(question: Question, deployed: Deployed, rps: float) -> OperatingPoint | None:
-    """The deployment of a plan at its load; None when it is not one of the considered ones."""
+def _planned(question: Question, plan: Plan) -> OperatingPoint | None:
+    """The deployment of a plan at its load, with the latency that the plan states; None when it is not one of the
+    considered ones, or measured."""
+    deployed, one, said = plan.deployment, plan.per_instance, plan.latency
+    if plan.decided_by == "measured" or deployed is None or one is None or said is None:
+        return None
     if deployed.prefill is not None and deployed.decode is not None:
-        return planned_pools(question, deployed, deployed.prefill, deployed.decode)
+        point = planned_pools(question, deployed, deployed.prefill, deployed.decode)
+    else:
+        point = _planned_instance(question, deployed, one.rps)
+    if point is None:
+        return None
+    stated = {name: at.asked for name in ("ttft_ms", "itl_ms", "e2e_ms") if (at := getattr(said, name)).asked}
+    if "itl_ms" in stated:
+        stated["tokens_per_s_per_user"] = MS / stated["itl_ms"]
+    return point.model_copy(update={"expected": point.expected.model_copy(update=stated)})
+
+
+def _planned_instance(question: Question, deployed: Deployed, rps: float) -> OperatingPoint | None:
     row = configuration_of(question, deployed)
     evaluated = evaluate(question, table([row] if row else []))
     if not len(evaluated):

@@ -1,4 +1,4 @@
-"""Where a load curve bends."""
+"""Where a load curve bends, and its value at a load."""
 
 from __future__ import annotations
 
@@ -21,3 +21,13 @@ def knee(load_curve: Sequence[LoadPoint]) -> LoadPoint | None:
         return None
     best = int(np.argmax([p.rps / p.e2e_ms for p in points]))
     return points[best] if 0 < best < len(points) - 1 else None
+
+
+def on_curve(load_curve: Sequence[LoadPoint], rps: float) -> LoadPoint | None:
+    """The load curve at a load, straight between its points; None outside it."""
+    points = [p for p in load_curve if np.isfinite(p.ttft_ms + p.itl_ms + p.e2e_ms)]
+    rates = [p.rps for p in points]
+    if not points or not rates[0] <= rps <= rates[-1]:
+        return None
+    names = (name for name in LoadPoint.model_fields if name != "rps")
+    return LoadPoint(rps=rps, **{n: float(np.interp(rps, rates, [getattr(p, n) for p in points])) for n in names})

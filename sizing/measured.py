@@ -75,6 +75,7 @@ def measured_plan(question: Question) -> Plan:
             "gives one value, shown for every percentile.",
         ),
         source=source,
+        decided_by="measured",
         confidence=f"Repeating a benchmark gives rates within {significant(REPEATABILITY * 100, 2)} % (median "
                    f"of repeated "
         "public runs).",

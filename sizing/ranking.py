@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sizing.candidates import Floats
 from sizing.question import Question
 from sizing.scenario.schema import Objective
-from sizing.screen import Evaluated, Sized, size
+from sizing.screen import Evaluated, Sized, instances_needed, size
 
 if TYPE_CHECKING:
     from sizing.disaggregated.search import SizedPools
@@ -123,6 +123,28 @@ def worth_a_step(sized: Sized | SizedPools) -> NDArray[np.intp]:
             kept.append(k)
             best = sized.e2e_s[k]
     return np.array(kept, dtype=np.intp)
+
+
+def resized(question: Question, evaluated: Evaluated, sized: Sized, changed: NDArray[np.intp]) -> Sized:
+    """``sized`` once the capacity of the candidates ``changed`` is that of ``evaluated``; without those that have none.
+
+    The same as sizing all candidates again, of which a search moves a few at a time.
+    """
+    place = np.flatnonzero(np.isin(sized.index, changed))
+    index = sized.index[place]
+    able = evaluated.capacity.rps[index] > 0
+    new = size(question, evaluated, index[able], instances_needed(
+        question.demand.peak_rps, evaluated.capacity.rps[index[able]]))
+    arrays = {k: v.copy() for k, v in vars(sized).items() if isinstance(v, np.ndarray)}
+    for name, values in arrays.items():
+        values[place[able]] = getattr(new, name)
+    position = type(sized.position)(sized.position.index.copy(), sized.position.share.copy())
+    position.index[place[able]], position.share[place[able]] = new.position.index, new.position.share
+    options = list(sized.options)
+    for k, option in zip(place[able], new.options, strict=True):
+        options[k] = option
+    out = Sized(**arrays, position=position, options=tuple(options))
+    return out if able.all() else take(out, np.delete(np.arange(len(out.index)), place[~able]))
 
 
 def take(sized: Sized, rows: NDArray[np.intp]) -> Sized:

@@ -1,4 +1,4 @@
-"""The plan with its number of instances decided by simulation: the best few of the screen, until the order is certain.
+"""The number of instances decided by simulation: the best few of the screen, until the order is certain.
 
 What the simulation finds corrects the capacity of a candidate, so that instances, systems, cost and order follow by the
 same formulas as in the screen.
@@ -6,32 +6,17 @@ same formulas as in the screen.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sizing.assumptions import simulated
-from sizing.batch_limits import with_batch_limits
 from sizing.candidates import Floats
-from sizing.compose import MS, latencies_of
-from sizing.disaggregated.compose import latencies_of as latencies_of_pools
-from sizing.disaggregated.refine import Split, shortlist_beside, split_of
-from sizing.disaggregated.search import served_by_pools
-from sizing.disaggregated.simulate import planned_pools
-from sizing.disaggregated.spread import spread_of_pools
-from sizing.exclusion import excluded
-from sizing.plan import ALTERNATIVES, answered, plan
-from sizing.question import Question, understand
-from sizing.ranking import order, shortlist
-from sizing.result import Excluded, Latencies, Latency, Plan
-from sizing.scenario.schema import Scenario
-from sizing.screen import Evaluated, Sized, all_configurations, evaluate, instances_needed, size
-from sizing.serving import Choice, sized_aggregated
-from sizing.simulation.choice import planned
-from sizing.simulation.drive import Outcome
-from sizing.simulation.layout import E2E, ITL, TTFT
+from sizing.question import Question
+from sizing.ranking import order, resized
+from sizing.screen import Evaluated, Sized, instances_needed, size
+from sizing.serving import sized_aggregated
 from sizing.simulation.needed import (
     FARTHER,
     FARTHEST,
@@ -41,13 +26,9 @@ from sizing.simulation.needed import (
     NotMet,
     in_flight_of,
     needed,
-    settled,
     sharpened,
 )
-from sizing.simulation.planned import Planned, arrivals_of, lengths_of, replica_at, routing_of
-from sizing.simulation.quantiles import sampled_quantile
-from sizing.spread import Spread, spread
-from sizing.unconfirmed import not_confirmed
+from sizing.simulation.planned import arrivals_of, lengths_of, replica_at, routing_of
 
 CLOSE = 1.15
 """Candidates within so much of the best by cost (or GPUs, latency, power, as asked) may change places."""
@@ -71,10 +52,23 @@ class Search:
     evaluated: Evaluated
     seed: int
     found: dict[int, Needed | NotMet] = field(default_factory=dict)
+    cases: dict[int, Case] = field(default_factory=dict)
+    behind: set[int] = field(default_factory=set)
+    """Candidates that come after the best so far with any number of instances: nothing to simulate."""
     learned: float = 1.0
     """Instances that the last simulated candidate needed, over those of its analytic estimate: others are like it."""
     first: int = FIRST_REQUESTS
     """Requests of the first run at a count, as the last simulated candidate needed them."""
+
+    @cached_property
+    def sized(self) -> Sized:
+        """The candidates as the screen sizes them."""
+        return sized_aggregated(self.question, self.evaluated)
+
+    @property
+    def known(self) -> set[int]:
+        """Candidates of which the search knows how they compare with the best."""
+        return {*self.found, *self.behind}
 
     def corrected(self) -> Evaluated:
         """The candidates with capacities moved between the load that was met and the load that broke a limit."""
@@ -95,13 +89,18 @@ class Search:
         """Decide the number of instances of one candidate, or that it needs too many to come before the best so far."""
         guess = int(instances_needed(self.question.demand.peak_rps, self.evaluated.capacity.rps[[index]])[0])
         learned = max(round(guess * self.learned), 1)
-        found = needed(self.case(index), learned, self.most(index, learned), self.first)
+        most = self.most(index, learned)
+        if most == 0 and index not in self.behind:
+            self.behind.add(index)
+            return
+        found = needed(self.case(index), learned, most or None, self.first)
         if isinstance(found, Needed):
             self.learned, self.first = found.instances / guess, found.tries.first
         self.found[index] = found
 
     def most(self, index: int, guess: int) -> int | None:
-        """The most instances with which a candidate comes before the best so far; None where that is no bound."""
+        """The most instances with which a candidate comes before the best so far; 0: with none; None: there is no
+        bound."""
         counts = {i: one.instances for i, one in self.found.items() if isinstance(one, Needed)}
         objective = self.question.scenario.deployment.objective
         if not counts or objective == "latency":  # more instances, lower latency
@@ -111,7 +110,7 @@ class Search:
         sized = size(self.question, self.evaluated, rows, np.array([*counts.values(), *tried], dtype=np.int64))
         ranked = order(sized, self.evaluated, objective)
         first = int(np.flatnonzero(ranked < len(counts))[0])
-        most = int(max(tried[ranked[:first] - len(counts)], default=1))
+        most = int(max(tried[ranked[:first] - len(counts)], default=0))
         return most if most < tried[-1] else None
 
     def not_met(self) -> list[tuple[str, NotMet]]:
@@ -121,6 +120,11 @@ class Search:
 
     def case(self, index: int) -> Case:
         """One candidate as the simulation sees it."""
+        if index not in self.cases:
+            self.cases[index] = self._case(index)
+        return self.cases[index]
+
+    def _case(self, index: int) -> Case:
         question, state = self.question, self.evaluated.state
         rate = float(self.evaluated.capacity.rps[index])
         k = int(np.searchsorted(np.maximum.accumulate(state.rps[index]), rate))
@@ -160,88 +164,6 @@ class Decided:
         return int(self.ranked[0]) if self.best is not None else None
 
 
-def refined(scenario: Scenario, *, alternatives: int = ALTERNATIVES, seed: int = 0) -> Plan:
-    """The answer to a scenario, its number of instances and percentiles decided by simulation.
-
-    A measured record, offline use and a scenario that nothing can serve are answered as by :func:`sizing.plan`. Raises
-    InvalidScenario as that does.
-    """
-    question = understand(scenario)
-    if scenario.measured is not None or scenario.workload.mode == "offline":
-        return plan(scenario, alternatives=alternatives)
-    everything = all_configurations(question)
-    base = evaluate(question, everything)
-    evaluated = with_batch_limits(question, base)
-    decided = decide(question, evaluated, seed)
-    split = split_of(question, base, decided.evaluated, decided.sized, decided.first, seed)
-    out = excluded(question, base, everything, served_by_pools(split.pools))
-    if split.winner is not None:
-        return _of_pools(question, decided, split, out, alternatives)
-    if decided.best is None:
-        answer = plan(scenario, alternatives=alternatives)
-        if not answer.feasible:
-            return answer
-        return not_confirmed(answer, question.limits, decided.search.not_met())
-    chosen = shortlist_beside(
-        question, decided.evaluated, decided.sized, decided.ranked, split.pools, alternatives
-    )
-    figures = _Figures(decided)
-    answer = answered(
-        question, decided.evaluated, decided.sized, split.pools, chosen, out, spread_of=figures.spread,
-        latencies=figures.latencies,
-    )
-    return answer.model_copy(update={
-        "confidence": f"{answer.confidence} {figures.how_sure()}",
-        "assumptions": (*(a for a in answer.assumptions if "analytic load model" not in a), *figures.assumptions()),
-    })
-
-
-def _of_pools(
-    question: Question, decided: Decided, split: Split, out: tuple[Excluded, ...], alternatives: int
-) -> Plan:
-    """The answer whose prefill and decode instances were simulated."""
-    pools, found = split.winner, split.found
-    assert pools is not None
-    assert found is not None
-    around = spread_of_pools(question, pools, np.zeros(1, dtype=np.intp))
-    analytic, asked = latencies_of_pools(question, pools, 0, around), question.limits.percentile
-    latency = Latencies(
-        ttft_ms=_simulated(found.outcome, TTFT, asked, analytic.ttft_ms),
-        itl_ms=_simulated(found.outcome, ITL, asked, analytic.itl_ms),
-        e2e_ms=_simulated(found.outcome, E2E, asked, analytic.e2e_ms),
-    )
-    others = shortlist(decided.sized, decided.evaluated, decided.ranked, max(alternatives - 1, 0))
-    chosen = [Choice(pools=True, k=0), *(Choice(pools=False, k=k) for k in others[:alternatives])]
-    answer = answered(
-        question, decided.evaluated, decided.sized, pools, chosen, out, latency=latency,
-    )
-    return answer.model_copy(update={
-        "confidence": f"{answer.confidence} Instances and percentiles simulated with {found.outcome.finished:,} "
-        "requests per instance.",
-        "source": f"{answer.source}; simulated, {found.outcome.finished:,} requests",
-        "assumptions": (
-            *(a for a in answer.assumptions if "analytic load model" not in a), *simulated("random"),
-        ),
-    })
-
-
-def planned_by_simulation(question: Question) -> Planned | None:
-    """The deployment of :func:`refined`, to be simulated; that of the screen for offline use."""
-    if question.scenario.workload.mode == "offline":
-        return planned(question)
-    base = evaluate(question, all_configurations(question))
-    decided = decide(question, with_batch_limits(question, base), seed=0)
-    split = split_of(question, base, decided.evaluated, decided.sized, decided.first, seed=0)
-    if split.winner is not None:
-        return planned_pools(question, split.winner, 0)
-    if decided.best is None:
-        return planned(question)
-    return Planned(
-        row=decided.evaluated.candidates.rows[decided.winner], working=decided.best.instances,
-        replica=replica_at(question, decided.search.evaluated, decided.winner),
-    )
-
-
 def decide(question: Question, evaluated: Evaluated, seed: int) -> Decided:
     """Simulate the best of the screen and near ties, then whatever comes first, until that has been simulated.
 
@@ -268,25 +190,37 @@ def _sharpened(search: Search, last: Decided) -> Decided:
     sharp: set[int] = set()
     for _ in range(MOST_FAILURES):
         found = search.found.get(last.winner) if len(last.ranked) else None
-        if found is None or (isinstance(found, Needed) and last.winner in sharp):
+        if not len(last.ranked) or last.winner not in search.known or (
+            isinstance(found, Needed) and last.winner in sharp
+        ):
             break
         if isinstance(found, Needed):
             search.found[last.winner] = sharpened(found, REPORTED_REQUESTS)
             sharp.add(last.winner)
-        else:  # was looked at only as far as it could have come before one that now needs more
+        else:  # was looked at only as far as it could have come before one that now needs more, or not at all
             search.simulate(last.winner)
         # Fewer instances answer later: by latency one that was not simulated could come first now.
         last = _ranked(search, simulated_first=True)
-    return last
+    return _others_in_order(last)
+
+
+def _others_in_order(last: Decided) -> Decided:
+    """The winner first, then all others by what is known of them, simulated or not."""
+    if not len(last.ranked):
+        return last
+    plain = order(last.sized, last.evaluated, last.search.question.scenario.deployment.objective)
+    return replace(last, ranked=np.concatenate([last.ranked[:1], plain[plain != last.ranked[0]]]))
 
 
 def _ranked(search: Search, simulated_first: bool = False) -> Decided:
     """The candidates in order by what is known."""
     corrected = search.corrected()
-    sized = sized_aggregated(search.question, corrected)
+    changed = np.fromiter(search.found, dtype=np.intp, count=len(search.found))
+    sized = resized(search.question, corrected, search.sized, changed) if search.found else search.sized
     ranked = order(sized, corrected, search.question.scenario.deployment.objective)
     if simulated_first:
-        ranked = ranked[np.argsort([int(i) not in search.found for i in sized.index[ranked]], kind="stable")]
+        known = search.known
+        ranked = ranked[np.argsort([int(i) not in known for i in sized.index[ranked]], kind="stable")]
     return Decided(search=search, evaluated=corrected, sized=sized, ranked=ranked)
 
 
@@ -315,75 +249,3 @@ def objective_of(question: Question, sized: Sized) -> Floats:
         "energy": sized.power_kw,
     }[question.scenario.deployment.objective]
     return np.asarray(np.nan_to_num(counted, nan=np.inf), dtype=np.float64)
-
-
-class _Figures:
-    """Simulated figures in the place of analytic ones."""
-
-    def __init__(self, decided: Decided) -> None:
-        self.decided = decided
-        assert decided.best is not None
-        self.found = decided.best
-        self.outcome = settled(decided.search.case(decided.winner), self.found, REPORTED_REQUESTS)
-
-    def spread(self, question: Question, evaluated: Evaluated, sized: Sized, rows: NDArray[np.intp]) -> Spread:
-        """The interval of the screen, its GPUs moved by as much as the simulation moved the capacity."""
-        around = spread(question, self.decided.search.evaluated, sized, rows)
-        index = sized.index[rows]
-        ratio = self.decided.search.evaluated.capacity.rps[index] / evaluated.capacity.rps[index]
-        each = evaluated.candidates.gpus[index].astype(np.float64)
-        return replace(
-            around, gpus_low=np.minimum(_whole(around.gpus_low, ratio, each), sized.gpus[rows]),
-            gpus_high=np.maximum(_whole(around.gpus_high, ratio, each), sized.gpus[rows]),
-        )
-
-    def latencies(
-        self, question: Question, evaluated: Evaluated, sized: Sized, k: int, around: Spread
-    ) -> Latencies:
-        """Simulated percentiles; Monte-Carlo interval widened by that of the step times."""
-        analytic = latencies_of(question, evaluated, sized, k, around)
-        asked = question.limits.percentile
-        return Latencies(
-            ttft_ms=_simulated(self.outcome, TTFT, asked, analytic.ttft_ms),
-            itl_ms=_simulated(self.outcome, ITL, asked, analytic.itl_ms),
-            e2e_ms=_simulated(self.outcome, E2E, asked, analytic.e2e_ms),
-        )
-
-    def how_sure(self) -> str:
-        """What the simulation adds to the confidence."""
-        others = len(self.decided.search.found) - 1
-        also = f", {others} other{'s' if others > 1 else ''} tried" if others else ""
-        fewer = self.found.instances - self.found.perhaps
-        perhaps = (
-            f" Not certain: {fewer} instance{'s' if fewer > 1 else ''} fewer may do, too; so many requests cannot tell."
-            if fewer else ""
-        )
-        requests = f"{self.outcome.finished // self.outcome.replicas:,} requests per instance"
-        return f"Instances and percentiles simulated with {requests}{also}.{perhaps}"
-
-    def assumptions(self) -> tuple[str, ...]:
-        """What the simulation assumes."""
-        return simulated(self.decided.search.question.scenario.deployment.routing)
-
-
-def _whole(gpus: Floats, ratio: Floats, each: Floats) -> Floats:
-    """GPUs of whole instances after a change of capacity; infinite stays so."""
-    with np.errstate(invalid="ignore"):
-        return np.asarray(np.ceil(gpus / each * ratio - 1e-9) * each, dtype=np.float64)
-
-
-def _simulated(outcome: Outcome, metric: int, asked: float, analytic: Latency) -> Latency:
-    """Percentiles of one latency; the analytic value where no request had it (answers of one token have no gaps)."""
-    if not outcome.histogram[:, metric].any():
-        return analytic
-    p50, p95, p99 = (sampled_quantile(outcome, metric, p).value * MS for p in (50.0, 95.0, 99.0))
-    at = sampled_quantile(outcome, metric, asked)
-    base = analytic.asked or math.nan
-    low = at.low * MS * (analytic.low / base if analytic.low is not None and base > 0 else 1.0)
-    high = None
-    if analytic.high is not None and math.isfinite(at.high):
-        high = at.high * MS * (analytic.high / base if base > 0 else 1.0)
-    return Latency(
-        p50=p50, p95=p95, p99=p99, low=min(low, at.value * MS), asked=at.value * MS,
-        high=max(high, at.value * MS) if high is not None else None,
-    )

@@ -8,6 +8,8 @@ from sizing.quantity import Result, quantity
 
 Severity = Literal["info", "warning", "error"]
 Serving = Literal["aggregated", "disaggregated"]
+DecidedBy = Literal["simulation", "analytic", "measured"]
+"""Where instances and percentiles come from: a discrete-event simulation, the analytic load model, or a record."""
 
 
 class Fix(Result):
@@ -214,6 +216,10 @@ class Candidate(Result):
     power_kw: float | None = quantity("Power", "kW", "see cost", "Power budget.")
     limited_by: str = quantity("Limited by", help="What sets the capacity of one instance.")
     source: str = quantity("Step times from", help="Measured, kernel tables or roofline.")
+    decided_by: DecidedBy = quantity(
+        "Instances and latency from", help="simulation where it was tried, else the analytic load model: an estimate "
+        "that the simulation replaces once the deployment is chosen.", default="analytic",
+    )
 
 
 class Excluded(Result):
@@ -270,6 +276,10 @@ class Plan(Result):
     warnings: tuple[PlanWarning, ...] = quantity("Warnings", help="What a careful architect would point out.")
     assumptions: tuple[str, ...] = quantity("Assumptions", help="What was assumed because nobody said.")
     source: str = quantity("Source", help="Where the step times of the chosen deployment come from.")
+    decided_by: DecidedBy = quantity(
+        "Instances and latency from", help="simulation; analytic for offline use and where no simulation confirms the "
+        "limits; measured for a measured record.", default="analytic",
+    )
     confidence: str = quantity("How sure", help="Interval and the evidence it comes from, in one sentence.")
     alternatives: tuple[Candidate, ...] = quantity("Alternatives", help="Other deployments, ranked.")
     trade_off: tuple[Candidate, ...] = quantity(

@@ -16,8 +16,8 @@ from typing import Any
 
 import pandas as pd
 
+from sizing.analytic import analytic_plan
 from sizing.errors import InvalidScenario, SizingError
-from sizing.plan import plan
 from sizing.scenario.file import parse, scenario_from, text_of
 
 MAX_SCENARIOS = 1_000_000
@@ -130,7 +130,7 @@ def answer_chunk(base: Mapping[str, Any], chunk: Sequence[Point]) -> list[Row]:
 def _answer(base: Mapping[str, Any], point: Point) -> Row:
     """The figures of one plan, or why there is none."""
     try:
-        found = plan(scenario_from(with_values(base, point)), alternatives=0)
+        found = analytic_plan(scenario_from(with_values(base, point)), alternatives=0)
     except SizingError as error:
         return {"feasible": False, "error": " ".join(str(error).split())}
     row: Row = {"feasible": found.feasible, "answer": found.answer, "error": ""}
@@ -139,6 +139,7 @@ def _answer(base: Mapping[str, Any], point: Point) -> Row:
         row |= {"gpus_low": found.gpus_low, "gpus_high": found.gpus_high, "limited_by": found.limited_by}
         row |= {f"{name}_asked": getattr(found.latency, name).asked for name in ("ttft_ms", "itl_ms", "e2e_ms")}
         row |= {"usd_per_month": found.cost.usd_per_month, "power_kw": found.cost.power_kw, "source": found.source}
+        row["decided_by"] = found.decided_by
     return row
 
 

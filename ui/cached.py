@@ -14,9 +14,13 @@ from ui.presets import presets
 MAX_ANSWERS = 256
 """Answers kept in memory; one is some 100 KB."""
 
+
 @st.cache_resource(max_entries=MAX_ANSWERS, ttl="6h", show_spinner=False)
 def plan_of(scenario_json: str) -> Plan:
-    """The answer to a scenario. A plan is frozen, so sessions share it without a copy. Raises SizingError."""
+    """The answer to a scenario, the only one this product gives: pages, exports, links and commands show it.
+
+    A plan is frozen, so sessions share it without a copy. Raises SizingError.
+    """
     import sizing
 
     return sizing.plan(Scenario.model_validate_json(scenario_json))

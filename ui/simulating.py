@@ -11,6 +11,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from sizing.errors import SizingError
+from sizing.result import Plan
 from sizing.scenario.schema import Scenario
 
 if TYPE_CHECKING:  # the simulator's compiler would slow down the start of every page
@@ -78,10 +79,11 @@ def _pool() -> ThreadPoolExecutor:
 
 
 def start_simulation(
-    asked: Scenario, *, scenario: Scenario | None = None, hours: float | None, what_if: WhatIf,
-    trace: Trace | None = None,
+    asked: Scenario, *, plan: Plan | None = None, scenario: Scenario | None = None, hours: float | None,
+    what_if: WhatIf, trace: Trace | None = None,
 ) -> Job[SimulationResult]:
-    """Start to simulate some hours of ``scenario``, which stands for the ``asked`` one, or a trace."""
+    """Start to simulate some hours of ``scenario``, which stands for the ``asked`` one, or a trace, on what ``plan``
+    deploys."""
     job: Job[SimulationResult] = Job(asked=asked, about=(what_if, trace is not None))
 
     def work() -> SimulationResult:
@@ -91,20 +93,21 @@ def start_simulation(
         if trace is not None:
             model = understand(asked).model
             trace.check_fits(model.max_context, model.id)
-        return simulate(scenario or asked, hours=hours, what_if=what_if, trace=trace, progress=job.heard)
+        return simulate(scenario or asked, hours=hours, what_if=what_if, trace=trace, progress=job.heard,
+                        plan=plan)
 
     job.future = _pool().submit(work)
     return job
 
 
-def start_day(asked: Scenario, scenario: Scenario, startup_s: float) -> Job[DayPlan]:
-    """Start to plan the day of ``scenario``, which stands for the ``asked`` one."""
+def start_day(asked: Scenario, scenario: Scenario, startup_s: float, plan: Plan | None = None) -> Job[DayPlan]:
+    """Start to plan the day of ``scenario``, which stands for the ``asked`` one, with the instances of ``plan``."""
     job: Job[DayPlan] = Job(asked=asked, about=(scenario, startup_s))
 
     def work() -> DayPlan:
         from sizing.day import day
 
-        return day(scenario, startup_s=startup_s, analytic=True)
+        return day(scenario, startup_s=startup_s, plan=plan)
 
     job.future = _pool().submit(work)
     return job

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sizing.candidates import Floats
-from sizing.disaggregated.search import SizedPools, best_pools
+from sizing.disaggregated.search import Pools, SizedPools, decoding_of, prefill_stable, sized, times_of
 from sizing.disaggregated.simulate import NeededPools, simulated
 from sizing.question import Question
 from sizing.ranking import keys_of
-from sizing.screen import Evaluated, Sized
+from sizing.screen import Evaluated, Sized, instances_needed
 from sizing.serving import Choice, keys_of_pools, order_of_all, shortlist_of_all
+from sizing.simulation.needed import HEAVIEST
 
 CLOSE = 1.15
 """Pools within so much of the best aggregated deployment may come first."""
 
 MOST_PAIRS = 2
 """Pairs of different parallelism that are simulated."""
+
+NEVER_MORE = 1.25
+"""What an instance carries for ever by simulation, over the same by the analytic load model: at most so much. Largest
+found: 1.22 (docs/LOAD_MODEL.md); a test looks at pools."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -32,24 +37,25 @@ class Split:
 
 
 def split_of(
-    question: Question, base: Evaluated, evaluated: Evaluated, sized: Sized, first: int | None, seed: int
+    question: Question, pools: SizedPools | None, evaluated: Evaluated, together: Sized, first: int | None, seed: int
 ) -> Split:
-    """Simulate the best pools unless clearly worse than row ``first`` of ``sized``, the best aggregated deployment."""
-    pools = best_pools(question, base)
+    """Simulate the best pools unless they cannot come before row ``first`` of ``together``, the best aggregated."""
     if pools is None:
         return Split(pools=None, winner=None, found=None)
     objective = question.scenario.deployment.objective
     ranked = keys_of_pools(pools).order(objective)
     measured = _measure(pools, objective)
-    known = np.inf if first is None else float(_measure(sized, objective)[first])
+    known = np.inf if first is None else float(_measure(together, objective)[first])
     best: tuple[SizedPools, NeededPools] | None = None
     for k in ranked[:MOST_PAIRS]:
         if np.isfinite(known) and not measured[k] <= CLOSE * known:
             break
+        if not _could_win(question, pools, int(k), known):
+            continue
         one = simulated(question, pools, int(k), seed)
         if one is not None and (best is None or _first(question, one[0], best[0])):
             best = one
-    if best is None or (first is not None and not _beats(question, evaluated, sized, first, best[0])):
+    if best is None or (first is not None and not _beats(question, evaluated, together, first, best[0])):
         return Split(pools=pools, winner=None, found=None)
     return Split(pools=pools, winner=best[0], found=best[1])
 
@@ -66,6 +72,31 @@ def shortlist_beside(
     after = both[int(np.flatnonzero(both == ranked[0])[0]):]
     split = after[after >= len(sized.index)]
     return shortlist_of_all(evaluated, sized, pools, np.concatenate([ranked, split]), count)
+
+
+def _could_win(question: Question, pools: SizedPools, k: int, known: float) -> bool:
+    """Whether pair ``k`` would come before ``known`` with as few instances as could carry the load for ever.
+
+    Of what counts the same, aggregated serving comes first; fewer instances never answer sooner, so that latency as the
+    objective rules nothing out.
+    """
+    objective = question.scenario.deployment.objective
+    if objective == "latency" or not np.isfinite(known):
+        return True
+    fewest = sized(question, with_fewest(question, pools.pools.take(np.array([k]))))
+    return bool(_measure(fewest, objective)[0] < known)
+
+
+def with_fewest(question: Question, pools: Pools) -> Pools:
+    """The pairs with the instances that carry the peak at :data:`NEVER_MORE` times the analytic stability limit."""
+    evaluated, most = pools.evaluated, NEVER_MORE * min(question.scenario.deployment.max_utilization, HEAVIEST)
+    prefill = prefill_stable(question, evaluated, pools.prefill, times_of(question, evaluated, pools.prefill))
+    decode = decoding_of(question, evaluated, pools.decode).rps[:, -1]
+    peak = question.demand.peak_rps
+    return replace(
+        pools, prefill_instances=np.minimum(pools.prefill_instances, instances_needed(peak, most * prefill)),
+        decode_instances=np.minimum(pools.decode_instances, instances_needed(peak, most * decode)),
+    )
 
 
 def _measure(sized: Sized | SizedPools, objective: str) -> Floats:

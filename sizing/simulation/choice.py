@@ -1,29 +1,52 @@
-"""The deployment that the analytic screen chooses, to be simulated."""
+"""The deployment that a plan chooses, to be simulated: nothing is decided here a second time."""
 
 from __future__ import annotations
 
-from sizing.batch_limits import with_batch_limits
-from sizing.disaggregated.search import best_pools
+from dataclasses import replace
+
+import numpy as np
+
+from sizing.candidates import Configuration, table
+from sizing.disaggregated.search import Pools, sized
 from sizing.disaggregated.simulate import planned_pools
+from sizing.operating_point import configuration_of
 from sizing.question import Question
-from sizing.screen import all_configurations, evaluate
-from sizing.serving import order_of_all, sized_aggregated
+from sizing.result import Deployed, Plan, Pool
+from sizing.screen import evaluate
 from sizing.simulation.planned import Planned, replica_at
 
+FIRST = np.zeros(1, dtype=np.intp)
 
-def planned(question: Question) -> Planned | None:
-    """What the plan would choose by the analytic screen; None when nothing meets the limits."""
-    base = evaluate(question, all_configurations(question))
-    evaluated, pools = with_batch_limits(question, base), best_pools(question, base)
-    aggregated = sized_aggregated(question, evaluated)
-    ranked = order_of_all(question, evaluated, aggregated, pools)
-    if not len(ranked):
+
+def planned(question: Question, plan: Plan) -> Planned | None:
+    """What ``plan`` deploys, spares not counted; None where it deploys nothing that the question considers."""
+    deployed = plan.deployment
+    if deployed is None:
         return None
-    best = int(ranked[0])
-    if pools is not None and best >= len(aggregated.index):
-        return planned_pools(question, pools, best - len(aggregated.index))
-    index = int(aggregated.index[best])
-    working = int(aggregated.instances[best]) - question.scenario.deployment.spare_instances
+    if deployed.prefill is not None and deployed.decode is not None:
+        return _pools(question, deployed, deployed.prefill, deployed.decode)
+    row = configuration_of(question, deployed)
+    if row is None:
+        return None
+    row = replace(row, batch_limit=deployed.batch_limit)
     return Planned(
-        row=evaluated.candidates.rows[index], working=working, replica=replica_at(question, evaluated, index)
+        row=row, working=deployed.instances - deployed.spare_instances,
+        replica=replica_at(question, evaluate(question, table([row])), 0),
     )
+
+
+def _pools(question: Question, deployed: Deployed, prefill: Pool, decode: Pool) -> Planned | None:
+    """Both pools of a plan, with the transfer between them."""
+    rows: list[Configuration] = []
+    for one in (prefill, decode):
+        ways = {"tp": one.tp, "pp": one.pp, "ep": one.ep, "dp": one.dp}
+        row = configuration_of(question, deployed.model_copy(update=ways))
+        if row is None:
+            return None
+        rows.append(row)
+    working = [np.array([one.instances - one.spare_instances]) for one in (prefill, decode)]
+    pair = Pools(
+        evaluated=evaluate(question, table(rows)), prefill=FIRST, decode=FIRST + 1, prefill_instances=working[0],
+        decode_instances=working[1], prefill_rps=np.array([prefill.max_rps]), decode_rps=np.array([decode.max_rps]),
+    )
+    return planned_pools(question, sized(question, pair), 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -19,6 +20,9 @@ FIRST_KNOT, LAST_KNOT = 64.0, 2.0**21
 
 LAST_ROWS = 2.0**20
 """Rows of the widest step in the grid."""
+
+KEPT_GRIDS = 128
+"""Grids kept in memory; one is up to 150 KB."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,10 +81,23 @@ def roofline_grid(
     """The grid of one configuration from the roofline.
 
     Exact at every number of sequences and at every knot; between knots linear in the context, as the roofline is for
-    full attention. Prompt tokens ride along: weights are streamed once for all rows of a step.
+    full attention. Prompt tokens ride along: weights are streamed once for all rows of a step. It knows neither load
+    nor lengths, so the grids of the committed fit that were used last are kept.
     """
-    source = source or roofline()
     speculation = speculation or Speculation()
+    if source is None:
+        return _committed(model, row, max_sequences, speculation)
+    return _grid(model, row, max_sequences, speculation, source)
+
+
+@lru_cache(maxsize=KEPT_GRIDS)
+def _committed(model: Model, row: Configuration, max_sequences: int, speculation: Speculation) -> StepGrid:
+    return _grid(model, row, max_sequences, speculation, roofline())
+
+
+def _grid(
+    model: Model, row: Configuration, max_sequences: int, speculation: Speculation, source: Roofline
+) -> StepGrid:
     shape, candidates = shape_of(model), table([row])
     speed = rates(candidates, hardware(candidates), source.fit, source.software_year)
     knots, rows = _knots(model), _row_knots()

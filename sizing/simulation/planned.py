@@ -100,10 +100,19 @@ def as_replica(question: Question, row: Configuration) -> Replica:
     )
 
 
+IN_SCENARIOS = {"least_requests": "least_loaded"}
+"""Routing by the simulator's name, where scenarios have another word for it."""
+
+
 def routing_of(question: Question) -> Routing:
     """The routing that a scenario asks for, in the words of the simulator."""
     asked = question.scenario.deployment.routing
     return "least_requests" if asked == "least_loaded" else asked
+
+
+def asked_routing(routing: Routing) -> str:
+    """A routing of the simulator in the words of scenarios."""
+    return IN_SCENARIOS.get(routing, routing)
 
 
 def lengths_of(question: Question) -> DrawnLengths:

@@ -12,6 +12,7 @@ from sizing.format import ms, requests_per_s
 from sizing.simulation.drive import Outcome
 from sizing.simulation.fleet import Deployment, Fleet
 from sizing.simulation.layout import E2E, ITL, QUEUE, TTFT
+from sizing.simulation.planned import asked_routing
 from sizing.simulation.planned_fleet import failure_in
 from sizing.simulation.quantiles import Sampled, sampled_good_share, sampled_mean, sampled_quantile
 from sizing.simulation.result import Distribution, SampledMs, Series, Share, SimulationResult, Verdict
@@ -68,7 +69,7 @@ def unstable(
     """The load is beyond capacity: no latency is stated, because it would depend on how long one watches."""
     return SimulationResult(**{
         **NOTHING, "verdict": "unstable", "deployment": name, "instances": instances_of(deployment),
-        "routing": front_of(deployment).routing,
+        "routing": asked_routing(front_of(deployment).routing),
         "answer": f"Unstable: queue grows. {name} is offered {requests_per_s(load.rps)} and carries at most "
         f"{requests_per_s(stable_rps)}.", "offered_rps": load.rps, "largest_stable_rps": stable_rps,
         "simulated_s": load.duration_s, "requests": load.expected, "notes": load.notes,
@@ -89,7 +90,7 @@ def measured(
     good_value = good.value if np.isfinite(good.value) else 0.0
     return SimulationResult(
         answer=_sentence(name, load, limits, found, met, outcome), verdict=verdict, deployment=name,
-        instances=instances_of(deployment), routing=front_of(deployment).routing, offered_rps=load.rps,
+        instances=instances_of(deployment), routing=asked_routing(front_of(deployment).routing), offered_rps=load.rps,
         largest_stable_rps=stable_rps, failure=failure_in(outcome, front_of(deployment), stable_rps),
         simulated_s=seconds, requests=outcome.arrived, finished=outcome.finished, rejected=outcome.rejected,
         too_long=outcome.too_long, unfinished=outcome.unfinished, preempted=outcome.preempted,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from sizing.answer import beyond_context
@@ -11,7 +11,9 @@ from sizing.candidates import Floats
 from sizing.capacity import AskedLimits
 from sizing.demand import HOURS_PER_DAY, SECONDS_PER_HOUR
 from sizing.errors import InvalidScenario
+from sizing.planning import plan as plan_of
 from sizing.question import Question, understand
+from sizing.result import Plan
 from sizing.rules import about_model
 from sizing.scenario.schema import Scenario
 from sizing.scenario.traces import SHORTEST_S
@@ -20,7 +22,7 @@ from sizing.simulation import report
 from sizing.simulation.choice import planned
 from sizing.simulation.drive import Outcome, Progress, drive
 from sizing.simulation.fleet import Deployment
-from sizing.simulation.planned import Planned, arrivals_of, lengths_of
+from sizing.simulation.planned import arrivals_of, lengths_of
 from sizing.simulation.planned_fleet import deployment_of
 from sizing.simulation.pool import Measurement
 from sizing.simulation.request_lengths import ObservedLengths, RequestLengths
@@ -28,9 +30,6 @@ from sizing.simulation.result import SimulationResult
 from sizing.simulation.stability import largest_stable_rps
 from sizing.simulation.trace import Trace
 from sizing.simulation.what_if import AS_PLANNED, WhatIf
-
-Choose = Callable[[Question], Planned | None]
-"""What is deployed for a question: the choice of the analytic screen, or one that was simulated."""
 
 FEWEST_REQUESTS = 20_000
 """Requests simulated at least, unless a duration is asked: about 20 beyond p99.9."""
@@ -65,9 +64,11 @@ class Load:
 
 def simulate(
     scenario: Scenario, *, trace: Trace | None = None, hours: float | None = None, seed: int = 0,
-    what_if: WhatIf = AS_PLANNED, progress: Progress | None = None, choose: Choose = planned,
+    what_if: WhatIf = AS_PLANNED, progress: Progress | None = None, plan: Plan | None = None,
 ) -> SimulationResult:
-    """The planned deployment of a scenario under its own traffic, or under a trace; ``choose`` says which it is.
+    """The planned deployment of a scenario under its own traffic, or under a trace.
+
+    ``plan``: an answer that is known already, whose deployment is taken; else the scenario is answered first.
 
     ``hours`` of simulated time (default: an hour or 20,000 requests, whichever is longer; a day for a daily profile).
     The same ``seed`` gives the same requests at any rate. ``progress`` hears the share done and stops the run by
@@ -82,7 +83,7 @@ def simulate(
     load = load_of(question, hours, seed) if trace is None else load_of_trace(as_asked(trace, question), hours)
     if trace is None and (beyond := beyond_context(question)):
         return report.infeasible(beyond, load, seed)
-    chosen = choose(question)
+    chosen = planned(question, plan or plan_of(scenario))
     if chosen is None:
         return report.infeasible(report.NOTHING_MEETS_THE_LIMITS, load, seed)
     deployment = deployment_of(question, chosen, load.duration_s, what_if)

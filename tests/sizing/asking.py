@@ -1,11 +1,15 @@
-"""Short ways to ask the engine in tests."""
+"""Short ways to ask the engine in tests: the estimate, which takes milliseconds.
+
+What the simulation makes of it is in test_refine.py and test_golden.py.
+"""
 
 from __future__ import annotations
 
 import copy
 from typing import Any
 
-from sizing import Plan, Scenario, plan
+from sizing import Plan, Scenario
+from sizing.analytic import analytic_plan
 from sizing.catalog import resolve_model
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.model import Model
@@ -34,7 +38,7 @@ def changed(keys: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
 
 
 def answer(keys: dict[str, Any], alternatives: int = 0) -> Plan:
-    return plan(Scenario.model_validate(keys), alternatives=alternatives)
+    return analytic_plan(Scenario.model_validate(keys), alternatives=alternatives)
 
 
 def ask(model: Any = LLAMA_8B, *, alternatives: int = 0, **sections: Any) -> Plan:

@@ -14,7 +14,8 @@ import pandas as pd
 import pytest
 
 from bench.anchors import REPORT, at_random, curves, improved, leave_rest_out, relative, spread_out
-from sizing import Scenario, plan
+from sizing import Scenario
+from sizing.analytic import analytic_plan
 from sizing.anchor_points import prepare
 from sizing.anchors import fit_anchors, left_out_errors
 from sizing.benchmark import anchors, calibration
@@ -217,7 +218,7 @@ def test_other_deployments_keep_the_prediction_and_the_plan_says_so():
 
 def test_measured_beats_the_kernel_tables_and_they_remain_a_second_opinion():
     keys = raw(LLAMA_70B, deployment={**H100, "step_times": "kernel"}, benchmark=benchmark(1.4))
-    found = plan(Scenario.model_validate(keys))
+    found = analytic_plan(Scenario.model_validate(keys))
     assert found.source.startswith("measured benchmark")
     check = second_opinion(Scenario.model_validate(keys), found)
     assert "measured" not in check.source

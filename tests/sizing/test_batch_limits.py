@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sizing import Scenario, plan
+from sizing import Scenario
+from sizing.analytic import analytic_plan
 from sizing.batch_limits import first_of_each, interpolated, limited, proposals, with_batch_limits
 from sizing.question import Question, understand
 from sizing.refine import Search
@@ -88,7 +89,7 @@ def test_named_limits_are_kept_and_the_best_of_them_chosen() -> None:
     found = with_batch_limits(question, base(question))
     assert found.candidates.rows[0].batch_limit == 40
     assert found.memory.max_concurrency[0] == 40
-    answer = plan(question.scenario)
+    answer = analytic_plan(question.scenario)
     assert answer.deployment is not None
     assert answer.deployment.batch_limit == 40
     assert answer.per_instance is not None
@@ -97,7 +98,7 @@ def test_named_limits_are_kept_and_the_best_of_them_chosen() -> None:
 
 
 def test_the_answer_names_a_limit_that_it_chose() -> None:
-    answer = plan(asked().scenario)
+    answer = analytic_plan(asked().scenario)
     assert answer.deployment is not None
     assert answer.deployment.batch_limit is not None
     assert f"batch limit of {answer.deployment.batch_limit}" in answer.limited_by

@@ -147,7 +147,7 @@ def test_the_planned_point_is_the_plan() -> None:
     assert answer.deployment
     assert answer.per_instance
     assert answer.latency
-    point = operating_points(scenario(), planned=(answer.deployment, answer.per_instance.rps)).planned
+    point = operating_points(scenario(), planned=answer).planned
     assert point
     now = point.expected
     assert now.output_tokens_per_s_per_gpu == pytest.approx(answer.per_instance.output_tokens_per_s_per_gpu, rel=1e-6)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sizing import Scenario, plan
+from sizing import Scenario
+from sizing.analytic import analytic_plan
 from sizing.errors import InvalidScenario, SizingError
 from sizing.inverse import longest_prompt, served_by_budget, served_by_gpus, tightest_limit
 
@@ -25,8 +26,8 @@ def with_peak(rps: float) -> Scenario:
 @pytest.mark.parametrize("gpus", [1, 3, 8, 17])
 def test_gpus_serve_a_load_that_a_plan_needs_exactly_them_for(gpus: int) -> None:
     served = served_by_gpus(scenario(), gpus)
-    at_it = plan(with_peak(served.requests_per_s * 0.999)).deployment
-    beyond = plan(with_peak(served.requests_per_s * 1.01)).deployment
+    at_it = analytic_plan(with_peak(served.requests_per_s * 0.999)).deployment
+    beyond = analytic_plan(with_peak(served.requests_per_s * 1.01)).deployment
     assert at_it is not None
     assert beyond is not None
     assert at_it.gpus <= gpus < beyond.gpus
@@ -57,7 +58,7 @@ def test_the_longest_prompt_fits_and_a_longer_one_does_not() -> None:
     found = longest_prompt(scenario(), 4).value
     assert found is not None
     for tokens, fits in ((found, True), (found * 1.03, False)):
-        answer = plan(scenario(workload={"input_tokens": tokens, "output_tokens": 200, "peak_rps": 20}))
+        answer = analytic_plan(scenario(workload={"input_tokens": tokens, "output_tokens": 200, "peak_rps": 20}))
         assert answer.deployment is not None
         assert (answer.deployment.gpus <= 4) is fits
 
@@ -66,7 +67,7 @@ def test_the_tightest_limit_is_met_and_a_tighter_one_is_not() -> None:
     found = tightest_limit(scenario(), "ttft_ms", 4).value
     assert found is not None
     for limit, fits in ((found * 1.01, True), (found * 0.9, False)):
-        answer = plan(scenario(limits={"ttft_ms": limit}))
+        answer = analytic_plan(scenario(limits={"ttft_ms": limit}))
         assert (answer.feasible and answer.deployment is not None and answer.deployment.gpus <= 4) is fits
 
 
@@ -110,14 +111,14 @@ def large_model(serving: list[str], rps: float = 31, **limits: object) -> Scenar
 
 @pytest.mark.parametrize("e2e_ms", [None, 20_000])
 def test_pools_of_gpus_serve_a_load_that_a_plan_of_pools_needs_exactly_them_for(e2e_ms: float | None) -> None:
-    planned = plan(large_model(["disaggregated"], e2e_ms=e2e_ms)).deployment
+    planned = analytic_plan(large_model(["disaggregated"], e2e_ms=e2e_ms)).deployment
     assert planned is not None
     served = served_by_gpus(large_model(["disaggregated"], e2e_ms=e2e_ms), planned.gpus)
     assert served.requests_per_s >= 31 * (1 - 1e-9)
     assert served.gpus <= served.gpus_given == planned.gpus
     assert "prefill" in served.message
-    at_it = plan(large_model(["disaggregated"], served.requests_per_s * 0.999, e2e_ms=e2e_ms)).deployment
-    beyond = plan(large_model(["disaggregated"], served.requests_per_s * 1.02, e2e_ms=e2e_ms)).deployment
+    at_it = analytic_plan(large_model(["disaggregated"], served.requests_per_s * 0.999, e2e_ms=e2e_ms)).deployment
+    beyond = analytic_plan(large_model(["disaggregated"], served.requests_per_s * 1.02, e2e_ms=e2e_ms)).deployment
     assert at_it is not None
     assert beyond is not None
     assert at_it.gpus <= planned.gpus < beyond.gpus
@@ -145,7 +146,7 @@ def test_a_batch_limit_that_a_plan_needs_counts_here_too() -> None:
         limits={"ttft_ms": 2000, "itl_ms": 30},
         deployment={"gpus": ["b300_sxm"], "objective": "gpus", "serving": ["aggregated"]},
     )  # fmt: skip
-    planned = plan(asked).deployment
+    planned = analytic_plan(asked).deployment
     assert planned is not None
     assert planned.batch_limit is not None
     served = served_by_gpus(asked, planned.gpus)

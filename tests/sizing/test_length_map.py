@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sizing import Scenario, plan
+from sizing import Scenario
+from sizing.analytic import analytic_plan
 from sizing.errors import SizingError
 from sizing.length_map import around, gpus_over_lengths
 
@@ -28,7 +29,7 @@ def test_every_cell_is_the_plan_for_its_lengths() -> None:
     found = gpus_over_lengths(scenario(), "h100_sxm", PROMPTS, OUTPUTS)
     for row, prompt in zip(found.rows, PROMPTS, strict=True):
         for cell, output in zip(row, OUTPUTS, strict=True):
-            deployed = plan(at(prompt, output), alternatives=0).deployment
+            deployed = analytic_plan(at(prompt, output), alternatives=0).deployment
             assert deployed
             assert (cell.gpus, cell.systems) == (deployed.gpus, deployed.systems)
 
@@ -46,7 +47,7 @@ def test_every_cell_is_the_plan_where_pools_or_batch_limits_serve_best(serving: 
     for row, prompt in zip(found.rows, prompts, strict=True):
         for cell, output in zip(row, outputs, strict=True):
             there = asked.workload.model_copy(update={"input_tokens": prompt, "output_tokens": output})
-            deployed = plan(asked.model_copy(update={"workload": there}), alternatives=0).deployment
+            deployed = analytic_plan(asked.model_copy(update={"workload": there}), alternatives=0).deployment
             assert cell.gpus == (deployed.gpus if deployed else None)
             split += "prefill" in cell.configuration
     assert (split > 0) is (serving != ["aggregated"])
@@ -55,7 +56,7 @@ def test_every_cell_is_the_plan_where_pools_or_batch_limits_serve_best(serving: 
 def test_the_cached_share_of_the_prompt_stays_as_it_is() -> None:
     cached = scenario(prefix_cached_tokens=600)
     ((cell,),) = gpus_over_lengths(cached, "h100_sxm", [4000], [300]).rows
-    deployed = plan(at(4000, 300, prefix_cached_tokens=2400), alternatives=0).deployment
+    deployed = analytic_plan(at(4000, 300, prefix_cached_tokens=2400), alternatives=0).deployment
     assert deployed
     assert cell.gpus == deployed.gpus
 

@@ -8,7 +8,7 @@ import pytest
 
 from sizing import Scenario, plan
 from sizing.errors import InvalidScenario
-from sizing.plan import warm_up
+from sizing.planning import warm_up
 from sizing.second_opinion import second_opinion
 from tests.sizing.asking import ALL, LLAMA_8B, LLAMA_70B, ask, raw
 

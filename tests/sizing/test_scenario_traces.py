@@ -14,7 +14,6 @@ from sizing import Scenario, plan
 from sizing.cli import main
 from sizing.errors import InvalidScenario
 from sizing.question import MOST_DISPERSION, understand
-from sizing.refine import refined
 from sizing.scenario.file import load_scenario
 from sizing.scenario.traces import groups_of
 from sizing.simulation.planned import arrivals_of, lengths_of
@@ -61,7 +60,7 @@ def test_a_scenario_keeps_what_was_read_and_needs_no_second_file(tmp_path: Path)
     (tmp_path / "trace.csv").unlink()
     again = Scenario.model_validate_json(scenario.model_dump_json())
     assert again == scenario
-    assert refined(again).feasible
+    assert plan(again).feasible
     drawn = lengths_of(understand(again)).sample(tuple(np.random.default_rng(s) for s in range(3)), 20_000)
     assert drawn[0].mean() == pytest.approx(understand(again).traffic.input_tokens, rel=0.02)
 
@@ -149,7 +148,7 @@ def test_bursts_need_more_than_poisson_and_no_contrast_is_poisson() -> None:
     # p = 1/4, contrast 4, t = 7.5 s, 20 requests/s: 1 + 2 x 3/16 x 16 x 7.5 x 20 = 901, held at 400.
     assert understand(hard).variability.arrivals == MOST_DISPERSION
     assert understand(bursty(on_s=0.1, off_s=0.3)).variability.arrivals == pytest.approx(10.0)
-    few, more = refined(even).deployment, refined(hard).deployment
+    few, more = plan(even).deployment, plan(hard).deployment
     assert few
     assert more
     assert more.instances > few.instances

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sizing import Scenario, plan
+from sizing.analytic import analytic_plan
 from sizing.question import at_lengths, understand
-from sizing.refine import refined
 from sizing.scenario.file import scenario_from
 from sizing.screen import all_configurations, evaluate
 from sizing.simulation.arrivals import Arrivals
@@ -51,7 +51,7 @@ def test_a_lonely_sequence_gains_what_the_equation_says() -> None:
 
 def test_drafts_that_are_never_right_only_cost() -> None:
     worse = {"speculative_decoding": {"draft_tokens": 4, "acceptance": 0.0}}
-    plain, drafted = plan(asked()), plan(asked(worse))
+    plain, drafted = analytic_plan(asked()), analytic_plan(asked(worse))
     assert plain.per_instance
     assert drafted.per_instance
     assert drafted.per_instance.max_rps < plain.per_instance.max_rps
@@ -61,7 +61,7 @@ def test_drafts_that_are_never_right_only_cost() -> None:
 @pytest.mark.parametrize("rps", [2.0, 6.0, 12.0])
 def test_screen_and_simulation_agree_on_speculative_decoding(rps: float) -> None:
     scenario = asked({"speculative_decoding": DRAFTS}, peak_rps=rps)
-    screen, simulated = plan(scenario), simulate(scenario, hours=0.5)
+    screen, simulated = analytic_plan(scenario), simulate(scenario, hours=0.5)
     assert screen.latency is not None
     assert simulated.itl_ms is not None
     assert simulated.e2e_ms is not None
@@ -71,19 +71,19 @@ def test_screen_and_simulation_agree_on_speculative_decoding(rps: float) -> None
 
 def test_kernel_times_with_drafts_reach_the_simulator() -> None:
     question = understand(asked({"speculative_decoding": DRAFTS, "step_times": "kernel"}))
-    chosen = planned(question)
+    chosen = planned(question, plan(question.scenario))
     assert chosen is not None
     assert chosen.replica.speculation.tokens_per_step == pytest.approx(2.533)
 
 
 def test_assumptions_say_what_drafts_and_routing_are_taken_to_be() -> None:
-    found = plan(asked({"speculative_decoding": DRAFTS, "routing": "least_loaded"})).assumptions
+    found = analytic_plan(asked({"speculative_decoding": DRAFTS, "routing": "least_loaded"})).assumptions
     assert any("2.53 tokens a step" in a and "Leviathan" in a for a in found)
     assert any("fewest requests" in a and "the simulation includes it" in a for a in found)
-    assert not any("Speculative" in a or "asked for" in a for a in plan(asked()).assumptions)
+    assert not any("Speculative" in a or "asked for" in a for a in analytic_plan(asked()).assumptions)
     record = {**keys({"routing": "round_robin", "speculative_decoding": DRAFTS}),
               "measured": {"system": "dgx_h100", "rps_per_system": 5}}
-    said = plan(Scenario.model_validate(record)).assumptions
+    said = analytic_plan(Scenario.model_validate(record)).assumptions
     assert "routing and speculative_decoding have no effect: the measured record holds as it was taken." in said
 
 
@@ -118,13 +118,8 @@ def test_only_choices_by_load_need_several_instances(instances: int) -> None:
 def test_the_simulated_plan_holds_for_the_whole_fleet(routing: str) -> None:
     """One instance, or eight, under their share: the percentiles of all instances behind the same front end."""
     scenario = asked({"routing": routing}, peak_rps=120, output_tokens={"p50": 200, "p95": 600})
-    part = refined(scenario)
-    question = understand(scenario)
-    chosen = planned(question)
-    assert chosen is not None
-    assert part.deployment is not None
-    fixed = type(chosen)(row=chosen.row, working=part.deployment.instances, replica=chosen.replica)
-    whole = simulate(scenario, hours=0.5, choose=lambda _: fixed)
+    part = plan(scenario)
+    whole = simulate(scenario, hours=0.5, plan=part)
     assert whole.ttft_ms is not None
     assert part.latency is not None
     assert part.latency.ttft_ms.p95 == pytest.approx(whole.ttft_ms.p95.value, rel=0.1)

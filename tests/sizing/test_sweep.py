@@ -14,8 +14,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from sizing import plan
 from sizing import sweep as module
+from sizing.analytic import analytic_plan
 from sizing.errors import InvalidScenario, SizingError
 from sizing.scenario.file import scenario_from
 from sizing.sweep import points, processes, read_sweep, sweep, with_values
@@ -40,7 +40,7 @@ def test_every_combination_is_answered_once_and_in_order() -> None:
 def test_rows_equal_single_plans() -> None:
     found = sweep(BASE, {"workload.peak_rps": [7, 90]}, processes(1))
     for row in found.to_dict("records"):
-        one = plan(scenario_from(with_values(BASE, {"workload.peak_rps": row["workload.peak_rps"]})))
+        one = analytic_plan(scenario_from(with_values(BASE, {"workload.peak_rps": row["workload.peak_rps"]})))
         assert one.deployment is not None
         assert (row["answer"], row["gpus"]) == (one.answer, one.deployment.gpus)
 

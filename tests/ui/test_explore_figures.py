@@ -38,7 +38,7 @@ def shown(asked: Scenario) -> OperatingPoints:
     answer = plan(asked)
     assert answer.deployment
     assert answer.per_instance
-    return operating_points(asked, planned=(answer.deployment, answer.per_instance.rps))
+    return operating_points(asked, planned=answer)
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,6 @@ from sizing.load_band import LoadBand, load_band
 from sizing.measured_points import MeasuredPoint, measured_points
 from sizing.operating_point import XAxis, YAxis
 from sizing.pool import Pool, PoolObjective, place
-from sizing.result import Plan
 from sizing.scenario.schema import Scenario
 from ui.cached import plan_of
 
@@ -30,13 +29,7 @@ def _scenario(scenario_json: str) -> Scenario:
 def points_of(scenario_json: str, x: XAxis, y: YAxis, gpus: tuple[str, ...], split: Split) -> OperatingPoints:
     """Latency against throughput, with the plan's own deployment at its load."""
     scenario, plan = _scenario(scenario_json), plan_of(scenario_json)
-    return operating_points(scenario, x=x, y=y, gpus=gpus, split=split, planned=_planned(scenario, plan))
-
-
-def _planned(scenario: Scenario, plan: Plan) -> tuple | None:
-    if scenario.measured is not None or plan.deployment is None or plan.per_instance is None:
-        return None
-    return plan.deployment, plan.per_instance.rps
+    return operating_points(scenario, x=x, y=y, gpus=gpus, split=split, planned=plan)
 
 
 @st.cache_resource(**_KEPT)

@@ -12,6 +12,7 @@ from ui.explore.tables import draw_table
 from ui.figures.heat_map import build_heat_map, heat_map_alt_text, heat_map_table
 from ui.figures.load_curve import build_load_curve, load_curve_alt_text, load_curve_table
 from ui.format import as_markdown
+from ui.results.origin import draw_curve_origin, draw_estimates
 from ui.state import Answer
 
 _PLAIN = {"config": {"displaylogo": False}}
@@ -28,6 +29,7 @@ def draw_load(answer: Answer, *, dark: bool) -> None:
         whose = "One decode instance of the plan, with its share of the prefill instances."
     st.caption(f"{whose} Beyond the knee latency grows faster than the load; where the curve ends, "
                "the queue grows without end.")
+    draw_curve_origin(plan, limits)
     draw_table(lambda: load_curve_table(plan, limits=limits), key="load", what="Load curve")
 
 
@@ -46,4 +48,5 @@ def draw_lengths(answer: Answer, *, dark: bool) -> None:
     st.plotly_chart(figure, key="length_map", alt=heat_map_alt_text(found), **_PLAIN)
     st.caption("GPUs needed for the same load within the same limits; framed: the lengths of the scenario. "
                "The share of the prompt found in the prefix cache stays as it is.")
+    draw_estimates(answer.plan)
     draw_table(lambda: heat_map_table(found), key="lengths", what="GPUs over lengths")

@@ -97,6 +97,9 @@ def _take(shown: OperatingPoints, scenario: Scenario) -> None:
 def _notes(shown: OperatingPoints, answer: Answer, measured: Sequence[MeasuredPoint]) -> list[str]:
     notes = ["Click a point to size with its GPU, engine, precision and parallelism. One point is one deployment at "
              "one load, from many requests in flight to few. Cost and power: systems full and busy all the time."]
+    if answer.plan.decided_by == "simulation":
+        notes.append("Points are estimates of the analytic load model; the plan and what Size makes of a clicked point "
+                     "are simulated.")
     if not measured:
         notes.append("No published measurement is near enough to this scenario to be shown.")
     elif min(m.software_year for m in measured) < REFERENCE_YEAR - AGED_YEARS:

@@ -11,6 +11,7 @@ from ui.explore import computed
 from ui.explore.controls import draw_gpu_choice
 from ui.form.numbers import NotANumber, parse_number
 from ui.format import as_markdown
+from ui.results.origin import draw_estimates
 from ui.state import Answer
 
 _HAVE = {"gpus": "GPUs", "usd": "Monthly budget"}
@@ -41,6 +42,7 @@ def draw_serves(answer: Answer) -> None:
         return
     st.markdown(f"**With the peak of {as_markdown(requests_per_s(answer.plan.peak_rps))} that was asked**")
     st.markdown("\n".join(f"- {as_markdown(one.message)}" for one in pushed))
+    draw_estimates(answer.plan)
 
 
 class BadAmount(ValueError):

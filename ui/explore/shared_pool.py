@@ -13,6 +13,7 @@ from ui.explore import computed
 from ui.form.numbers import NotANumber, parse_number, show_number
 from ui.format import as_markdown
 from ui.presets import presets
+from ui.results.origin import ESTIMATES
 from ui.state import Answer
 
 THIS = "this"
@@ -87,4 +88,5 @@ def _pool(found: Pool) -> None:
         "USD a month": None if s.usd_per_month is None else rounded(s.usd_per_month),
     } for s in found.systems]), hide_index=True, key="pool_systems", alt="Systems of the pool",
         column_config={"USD a month": st.column_config.NumberColumn(format="localized", step=1)})
-    st.caption("Each workload is sized with its own limits and spares; its instances then share whole systems.")
+    st.caption("Each workload is sized with its own limits and spares; its instances then share whole systems. "
+               f"{ESTIMATES}")

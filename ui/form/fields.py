@@ -181,8 +181,8 @@ _ASSUMPTIONS = (
     _choice("obj", "Rank by", "What the best deployment is.", "deployment.objective"),
     _choice("steps", "Step times from", "Roofline: our formula for every GPU. Kernel tables: NVIDIA's measured "
             "kernels together with the roofline, where there are any.", "deployment.step_times"),
-    _choice("route", "Routing", "How the front end spreads requests over the instances. The estimate takes random "
-            "routing; the simulation does what is chosen. Weighted is in turn here, because the instances are equal; "
+    _choice("route", "Routing", "How the front end spreads requests over the instances. The plan is simulated "
+            "with what is chosen; estimates take random routing. Weighted is in turn, because the instances are equal; "
             "prefix-aware is least loaded, because the shared part of the prompts counts as cached on every one.",
             "deployment.routing"),
     _switch("spec", "Speculative decoding", "A small model guesses several tokens, one step of the large one checks "

@@ -29,6 +29,10 @@ Job = simulating.Job[DayPlan]
 
 def draw_day(answer: Answer, *, dark: bool) -> None:
     """The panel; the day is planned beside the page, whenever inputs change."""
+    if list(answer.scenario.deployment.serving) == ["disaggregated"]:
+        st.info("Over the day only aggregated instances are planned, and the form allows only disaggregated ones: "
+                "allow Aggregated under Serving, too.", icon=":material/info:")
+        return
     scenario, assumed = _with_a_day(answer)
     _editor(scenario, assumed)
     minutes = st.number_input(
@@ -39,7 +43,8 @@ def draw_day(answer: Answer, *, dark: bool) -> None:
     if job is None or job.asked != answer.scenario or job.about != (scenario, minutes * 60.0):
         if job is not None:
             job.cancel()
-        job = st.session_state[_JOB] = simulating.start_day(answer.scenario, scenario, minutes * 60.0)
+        job = st.session_state[_JOB] = simulating.start_day(
+            answer.scenario, scenario, minutes * 60.0, None if _has_pools(answer) else answer.plan)
         job.wait(_MOMENT_S)
     st.fragment(_panel, run_every=None if job.done else _LOOK_EVERY_S)(
         job, dark=dark, watched=not job.done, pools=_has_pools(answer))

@@ -1,4 +1,4 @@
-"""Simulate this hour: the deployment of the answer under random traffic or a trace, beside the analytic figures."""
+"""Simulate this hour: the deployment of the answer under random traffic or a trace, beside what the plan says."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from sizing.assumptions import ROUTED
 from sizing.day_profile import at_peak
 from sizing.format import rounded
 from sizing.result import Latency
-from sizing.scenario.schema import Scenario
 from sizing.scenario.traffic import Profile
 from sizing.simulation.comparison import differences
 from sizing.simulation.result import Distribution, SimulationResult
@@ -55,7 +54,7 @@ def _panel(answer: Answer, *, dark: bool, watched: bool) -> None:
         what_if = _what_if(disabled=running)
     label = "Simulate this hour" if traffic == (_PEAK, 1.0) else f"Simulate: {traffic[0].lower()}"
     if st.button(label, key="simulate", icon=":material/play_arrow:", disabled=running, help="Runs beside the page."):
-        st.session_state[_JOB] = _start(answer.scenario, answer.plan.peak_rps, *traffic, what_if)
+        st.session_state[_JOB] = _start(answer, *traffic, what_if)
         st.rerun()
     if job is None:
         return
@@ -95,14 +94,15 @@ def _what_if(*, disabled: bool) -> WhatIf:
     return WhatIf(static_batching=static, fail_minutes=float(minutes))
 
 
-def _start(scenario: Scenario, peak_rps: float, traffic: str, hours: float, what_if: WhatIf) -> Job:
+def _start(answer: Answer, traffic: str, hours: float, what_if: WhatIf) -> Job:
+    scenario, plan = answer.scenario, answer.plan
     trace = state.trace() if traffic == _TRACE else None
     if trace is not None:
-        return simulating.start_simulation(scenario, hours=None, what_if=what_if, trace=trace.requests)
+        return simulating.start_simulation(scenario, plan=plan, hours=None, what_if=what_if, trace=trace.requests)
     stands_for = scenario
     if traffic == _PEAK and isinstance(scenario.workload.arrivals, Profile):
-        stands_for = at_peak(scenario, peak_rps, "poisson")
-    return simulating.start_simulation(scenario, scenario=stands_for, hours=hours, what_if=what_if)
+        stands_for = at_peak(scenario, plan.peak_rps, "poisson")
+    return simulating.start_simulation(scenario, plan=plan, scenario=stands_for, hours=hours, what_if=what_if)
 
 
 def _progress(job: Job) -> None:
@@ -133,9 +133,9 @@ def _finished(job: Job, answer: Answer, *, dark: bool) -> None:
 
 
 def _figures(job: Job, found: SimulationResult, answer: Answer, *, dark: bool) -> None:
-    """Percentiles beside the analytic ones, why they differ, and how it went over time."""
+    """Percentiles beside those of the plan, why they differ, and how it went over time."""
     st.dataframe(compared(found, answer), hide_index=True, key="simulated_latencies", placeholder="",
-                 alt="Simulated latencies against the limits and the analytic estimate")
+                 alt="Simulated latencies against the limits and the plan")
     if job.asked == answer.scenario:
         what_if, replayed = _about(job)
         for sentence in differences(found, answer.plan, answer.scenario, what_if, replayed=replayed):
@@ -154,23 +154,23 @@ def _about(job: Job) -> tuple[WhatIf, bool]:
 
 
 def compared(found: SimulationResult, answer: Answer) -> pd.DataFrame:
-    """One row per latency: limit, simulated percentiles, the analytic value at the asked one."""
-    limits, analytic = answer.scenario.limits, answer.plan.latency
+    """One row per latency: limit, simulated percentiles, the plan's value at the asked one."""
+    limits, planned = answer.scenario.limits, answer.plan.latency
     at = f"p{limits.percentile:g}"
     rows = (
-        ("TTFT", found.ttft_ms, limits.ttft_ms, analytic and analytic.ttft_ms),
-        ("ITL", found.itl_ms, limits.itl_ms, analytic and analytic.itl_ms),
-        ("E2E", found.e2e_ms, limits.e2e_ms, analytic and analytic.e2e_ms),
+        ("TTFT", found.ttft_ms, limits.ttft_ms, planned and planned.ttft_ms),
+        ("ITL", found.itl_ms, limits.itl_ms, planned and planned.itl_ms),
+        ("E2E", found.e2e_ms, limits.e2e_ms, planned and planned.e2e_ms),
         ("Queue", found.queue_ms, None, None),
     )
     return pd.DataFrame([_row(name, one, limit, other, at) for name, one, limit, other in rows if one is not None])
 
 
-def _row(name: str, one: Distribution, limit: float | None, analytic: Latency | None, at: str) -> dict[str, object]:
+def _row(name: str, one: Distribution, limit: float | None, planned: Latency | None, at: str) -> dict[str, object]:
     high = "unknown" if one.asked.high is None else f"{rounded(one.asked.high):g}"
     return {
         "Latency": name, "Limit (ms)": "none" if limit is None else f"{limit:g}",
         f"{at} simulated (ms)": rounded(one.asked.value), "Interval (ms)": f"{rounded(one.asked.low):g} to {high}",
-        f"{at} analytic (ms)": rounded(analytic.asked) if analytic and analytic.asked is not None else None,
+        f"{at} in the plan (ms)": rounded(planned.asked) if planned and planned.asked is not None else None,
         **{f"{p} (ms)": rounded(getattr(one, p).value) for p in ("p50", "p95", "p99") if p != at},
     }

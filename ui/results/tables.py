@@ -9,6 +9,7 @@ from sizing.result import Candidate
 from ui import state
 from ui.choices import label
 from ui.results.key_figures import gpu_range, parallelism
+from ui.results.origin import origin_of
 from ui.results.trade_off import hardware_and_engine
 from ui.state import Answer
 
@@ -42,8 +43,12 @@ def draw_alternatives(answer: Answer) -> None:
             "rate": number("Output tokens/s per GPU", format="localized"),
             "serving": st.column_config.TextColumn("Serving", width=110),
             "limited": "Limited by", "source": "Step times from",
+            "origin": st.column_config.TextColumn("Figures", width=90, help="Instances and latency: simulated, or estimated."),
         },
     )
+    if any(c.decided_by == "analytic" for c in shown) and answer.plan.decided_by == "simulation":
+        st.caption(":material/calculate: The plan is simulated. An estimate is that of the analytic load model; used, "
+                   "the deployment is simulated too, and may need another number of instances.")
 
 
 def alternatives_table(candidates: tuple[Candidate, ...]) -> pd.DataFrame:
@@ -51,6 +56,7 @@ def alternatives_table(candidates: tuple[Candidate, ...]) -> pd.DataFrame:
     return pd.DataFrame([{
         "deployment": hardware_and_engine(c), USE: USE, "instance": parallelism(c.deployment),
         "usd": _short(c.usd_per_month),
+        "origin": origin_of(c),
         "range": gpu_range(c.gpus_low, c.gpus_high).removesuffix(" (80 %)"), "systems": c.deployment.systems,
         "ttft": _short(c.ttft_ms), "itl": _short(c.itl_ms), "e2e": _short(c.e2e_ms),
         "rate": _short(c.output_tokens_per_s_per_gpu), "serving": label("serving", c.deployment.serving),

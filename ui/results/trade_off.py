@@ -10,6 +10,7 @@ from ui import state
 from ui.choices import label
 from ui.figures.trade_off import build_trade_off, trade_off_alt_text
 from ui.results.key_figures import gpu_range, parallelism
+from ui.results.origin import draw_estimates
 from ui.state import Answer
 
 
@@ -38,6 +39,7 @@ def draw_trade_off(answer: Answer, *, dark: bool) -> None:
     ) if st.session_state.get("trade_step", 0) in range(len(steps)) else 0
     chosen = steps[position]
     _selected(chosen, answer)
+    draw_estimates(answer.plan)
     st.plotly_chart(
         build_trade_off(answer.plan, selected=position, limits=answer.scenario.limits, dark=dark), key="trade_chart",
         alt=trade_off_alt_text(answer.plan, selected=position), config={"displaylogo": False},

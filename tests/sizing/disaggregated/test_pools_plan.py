@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 import numpy as np
@@ -11,18 +12,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sizing import Plan, Scenario, plan
+from sizing.analytic import analytic_plan
 from sizing.cli import as_text
 from sizing.day import day
+from sizing.disaggregated.refine import with_fewest
 from sizing.disaggregated.search import best_pools
+from sizing.disaggregated.simulate import case_of
 from sizing.engines import engines
 from sizing.errors import InvalidScenario
 from sizing.packing import systems_for_both, systems_needed
 from sizing.question import understand
-from sizing.refine import planned_by_simulation, refined
 from sizing.scenario.file import scenario_from
 from sizing.screen import all_configurations, evaluate
 from sizing.second_opinion import with_second_opinion
+from sizing.simulation.choice import planned
+from sizing.simulation.needed import HEAVIEST
 from sizing.simulation.run import simulate
+from sizing.simulation.stability import stable_rps_of
 from tests.sizing.asking import LLAMA_8B, LLAMA_70B, raw
 
 H100: dict[str, Any] = {"gpus": ["h100_sxm"]}
@@ -40,7 +46,7 @@ def gpus(found: Plan) -> int:
 
 
 def test_pools_win_where_a_tight_itl_limit_keeps_batches_small() -> None:
-    found, together = plan(scenario()), plan(scenario(deployment={**H100, "serving": ["aggregated"]}))
+    found, together = analytic_plan(scenario()), analytic_plan(scenario(deployment={**H100, "serving": ["aggregated"]}))
     assert found.deployment is not None
     assert found.deployment.serving == "disaggregated"
     assert found.deployment.systems < together.deployment.systems
@@ -61,27 +67,28 @@ def test_pools_win_where_a_tight_itl_limit_keeps_batches_small() -> None:
     {"workload": {"mode": "offline"}}, {"workload": {"output_tokens": 1}},
 ], ids=["little load", "loose limits", "offline", "one token"])
 def test_aggregated_serving_stays_first_where_nothing_is_gained(keys: dict[str, Any]) -> None:
-    found = plan(scenario(**keys))
+    found = analytic_plan(scenario(**keys))
     assert found.deployment is not None
     assert found.deployment.serving == "aggregated"
     assert found.deployment.prefill is None
 
 
 def test_serving_is_as_the_scenario_says() -> None:
-    split = plan(scenario(workload={"peak_rps": 1}, deployment=ONLY))
+    split = analytic_plan(scenario(workload={"peak_rps": 1}, deployment=ONLY))
     assert split.deployment.serving == "disaggregated"
     assert {a.deployment.serving for a in split.alternatives} <= {"disaggregated"}
-    together = plan(scenario(deployment={**H100, "serving": ["aggregated"]}))
+    together = analytic_plan(scenario(deployment={**H100, "serving": ["aggregated"]}))
     assert {a.deployment.serving for a in together.alternatives} == {"aggregated"}
 
 
 def test_the_other_kind_is_among_the_alternatives() -> None:
-    assert "aggregated" in {a.deployment.serving for a in plan(scenario()).alternatives}
-    assert "disaggregated" in {a.deployment.serving for a in plan(scenario(workload={"peak_rps": 2})).alternatives}
+    assert "aggregated" in {a.deployment.serving for a in analytic_plan(scenario()).alternatives}
+    little = analytic_plan(scenario(workload={"peak_rps": 2}))
+    assert "disaggregated" in {a.deployment.serving for a in little.alternatives}
 
 
 def test_the_json_contract_holds_and_names_both_pools() -> None:
-    found = json.loads(plan(scenario()).model_dump_json())["deployment"]
+    found = json.loads(analytic_plan(scenario()).model_dump_json())["deployment"]
     assert {"gpu", "engine", "weight_precision", "kv_precision", "tp", "pp", "ep", "dp", "instances", "gpus", "system",
             "systems", "serving", "prefill", "decode"} <= set(found)
     assert {"tp", "pp", "ep", "dp", "instances", "gpus"} <= set(found["prefill"]) & set(found["decode"])
@@ -89,7 +96,7 @@ def test_the_json_contract_holds_and_names_both_pools() -> None:
 
 def test_spares_are_kept_in_both_pools() -> None:
     base, spared = (
-        plan(scenario(deployment={**ONLY, "engines": ["vllm"], "tp": [4], "pp": [1], "precisions": ["fp8"],
+        analytic_plan(scenario(deployment={**ONLY, "engines": ["vllm"], "tp": [4], "pp": [1], "precisions": ["fp8"],
                                   "spare_instances": n})) for n in (0, 2)
     )
     for kind in ("prefill", "decode"):
@@ -97,13 +104,13 @@ def test_spares_are_kept_in_both_pools() -> None:
 
 
 def test_sequential_use_meets_the_e2e_limit() -> None:
-    found = plan(scenario(workload={"mode": "sequential"}, limits={"e2e_ms": 15_000}, deployment=ONLY))
+    found = analytic_plan(scenario(workload={"mode": "sequential"}, limits={"e2e_ms": 15_000}, deployment=ONLY))
     assert found.feasible
     assert found.latency.e2e_ms.asked <= 15_000
 
 
 def test_offline_pools_are_sized_at_their_throughput_when_asked_for() -> None:
-    found = plan(scenario(workload={"mode": "offline"}, deployment=ONLY))
+    found = analytic_plan(scenario(workload={"mode": "offline"}, deployment=ONLY))
     assert found.deployment.serving == "disaggregated"
     assert "matrix rate (prefill)" in found.limited_by
 
@@ -115,7 +122,7 @@ def test_offline_pools_are_sized_at_their_throughput_when_asked_for() -> None:
 def test_what_pools_cannot_do_is_excluded_with_a_reason(
     deployment: dict[str, Any], workload: dict[str, Any], reason: str
 ) -> None:
-    found = plan(scenario(deployment=deployment, workload=workload))
+    found = analytic_plan(scenario(deployment=deployment, workload=workload))
     assert not found.feasible
     assert reason in found.excluded[0].reason
     assert found.excluded[0].fix is not None
@@ -127,7 +134,7 @@ def test_a_gpu_that_only_pools_make_fast_enough_is_not_excluded() -> None:
     base = evaluate(question, all_configurations(question))
     pools = best_pools(question, base)
     served = {base.candidates.rows[i].gpu.id for i in pools.pools.decode} if pools else set()
-    found = plan(question.scenario)
+    found = analytic_plan(question.scenario)
     assert not served & {e.gpu for e in found.excluded}
 
 
@@ -148,15 +155,15 @@ def test_every_engine_that_splits_says_where_that_is_documented() -> None:
 
 
 def test_more_load_never_needs_fewer_gpus() -> None:
-    counts = [gpus(plan(scenario(workload={"peak_rps": rate}, deployment={**ONLY, "objective": "gpus"})))
+    counts = [gpus(analytic_plan(scenario(workload={"peak_rps": rate}, deployment={**ONLY, "objective": "gpus"})))
               for rate in (1, 5, 20, 60, 200)]
     assert counts == sorted(counts)
 
 
 def test_the_simulation_decides_both_counts_and_confirms_them() -> None:
     asked = scenario(deployment={**ONLY, "engines": ["vllm"]})
-    found = refined(asked)
-    chosen = planned_by_simulation(understand(asked))
+    found = plan(asked)
+    chosen = planned(understand(asked), found)
     assert chosen is not None
     assert chosen.prefill is not None
     assert (chosen.prefill.working, chosen.working) == (
@@ -164,27 +171,27 @@ def test_the_simulation_decides_both_counts_and_confirms_them() -> None:
     assert "simulated" in found.source
     assert found.latency.ttft_ms.asked <= 3000
     assert found.latency.itl_ms.asked <= 30
-    result = simulate(asked, choose=planned_by_simulation, seed=3)
+    result = simulate(asked, plan=found, seed=3)
     assert result.meets_limits
     assert result.instances == found.deployment.instances
 
 
 def test_the_simulated_answer_compares_both_kinds() -> None:
-    found = refined(scenario())
+    found = plan(scenario())
     assert found.deployment.serving == "disaggregated"
-    assert found == refined(scenario())
-    little = refined(scenario(workload={"peak_rps": 1}))
+    assert found == plan(scenario())
+    little = plan(scenario(workload={"peak_rps": 1}))
     assert little.deployment.serving == "aggregated"
 
 
 def test_the_terminal_names_both_kinds_of_instances() -> None:
-    text = as_text(plan(scenario(), alternatives=3))
+    text = as_text(analytic_plan(scenario(), alternatives=3))
     assert " prefill x h100_sxm" in text
     assert " decode x h100_sxm" in text
 
 
 def test_what_looks_at_single_instances_says_so() -> None:
-    assert "aggregated serving only" in with_second_opinion(scenario(), plan(scenario())).cross_check.message
+    assert "aggregated serving only" in with_second_opinion(scenario(), analytic_plan(scenario())).cross_check.message
     profile = [1.0] * 12 + [2.0] * 12
     with pytest.raises(InvalidScenario, match="only aggregated instances are planned"):
         day(scenario(workload={"arrivals": {"profile": profile}}, deployment=ONLY))
@@ -220,7 +227,7 @@ def test_pools_are_found_for_a_mixture_of_experts() -> None:
     assert (pools.ttft_s <= question.limits.ttft_s * (1 + 1e-9)).all()
 
 
-@pytest.mark.parametrize("answered_by", [plan, refined])
+@pytest.mark.parametrize("answered_by", [analytic_plan, plan])
 def test_a_named_batch_limit_holds_in_decode_instances(answered_by: Any) -> None:
     """Little's law: rate x decode time requests hold a slot of a decode instance, so few instances cannot do."""
     found = answered_by(scenario(LLAMA_8B, deployment={**ONLY, "batch_limits": [8]}))
@@ -234,12 +241,31 @@ def test_a_named_batch_limit_holds_in_decode_instances(answered_by: Any) -> None
 
 def test_a_named_batch_limit_is_simulated() -> None:
     question = understand(scenario(LLAMA_8B, deployment={**ONLY, "batch_limits": [8]}))
-    chosen = planned_by_simulation(question)
+    chosen = planned(question, plan(question.scenario))
     assert chosen.replica.max_sequences == 8
     assert chosen.prefill.replica.max_sequences > 8
 
 
 def test_without_an_itl_limit_the_named_batch_limit_is_what_limits() -> None:
     asked = {"ttft_ms": 3000, "itl_ms": None}
-    found = plan(scenario(LLAMA_8B, limits=asked, deployment={**ONLY, "batch_limits": [8]}))
+    found = analytic_plan(scenario(LLAMA_8B, limits=asked, deployment={**ONLY, "batch_limits": [8]}))
     assert found.limited_by.endswith("the batch limit of 8 (decode)")
+
+
+@pytest.mark.parametrize("model", [LLAMA_8B, LLAMA_70B, "deepseek-ai/DeepSeek-R1"])
+@pytest.mark.parametrize("lengths", [
+    {"input_tokens": 3500, "output_tokens": 500}, {"input_tokens": {"p50": 300, "p95": 2000}, "output_tokens": 900},
+])
+def test_instances_never_carry_more_than_what_rules_pools_out(model: str, lengths: dict[str, Any]) -> None:
+    """Pools that lose even with so few instances are not simulated, so no simulation may find fewer."""
+    question = understand(scenario(model, workload={**lengths, "peak_rps": 100}, limits={"itl_ms": 60},
+                                   deployment={"gpus": ["h200_sxm"]}))
+    pools = best_pools(question, evaluate(question, all_configurations(question)))
+    assert pools is not None
+    fewest = with_fewest(question, pools.pools)
+    for k in np.unique(pools.pools.decode, return_index=True)[1][:3]:
+        case = case_of(question, pools, int(k), seed=0)
+        roles = ((case.prefill, fewest.prefill_instances, True), (case.decode, fewest.decode_instances, False))
+        for replica, instances, prefill in roles:
+            carried = stable_rps_of(replica, case.lengths, prefill_only=prefill, decode_only=not prefill)
+            assert instances[k] <= math.ceil(100 / (HEAVIEST * carried) - 1e-9)

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from sizing import Scenario, plan
+from sizing import Plan, Scenario, plan
+from sizing.analytic import analytic_plan
 from sizing.simulation.comparison import differences
 from sizing.simulation.result import SimulationResult
 from sizing.simulation.run import simulate
@@ -20,8 +21,11 @@ def asked(deployment: Any = None, **workload: Any) -> Scenario:
     return Scenario.model_validate({"model": LLAMA_8B, "workload": lengths, "deployment": hardware})
 
 
-def said(scenario: Scenario, found: SimulationResult, what_if: WhatIf = AS_PLANNED, *, replayed: bool = False) -> str:
-    return " ".join(differences(found, plan(scenario), scenario, what_if, replayed=replayed))
+def said(
+    scenario: Scenario, found: SimulationResult, what_if: WhatIf = AS_PLANNED, *, replayed: bool = False,
+    answer: Plan | None = None,
+) -> str:
+    return " ".join(differences(found, answer or plan(scenario), scenario, what_if, replayed=replayed))
 
 
 def scaled(found: SimulationResult, factor: float) -> SimulationResult:
@@ -49,7 +53,14 @@ def test_a_difference_names_both_values_and_a_reason(found: SimulationResult) ->
     text = said(asked(), scaled(found, 3.0))
     assert "p95 differs: TTFT" in text
     assert "simulated" in text
-    assert "The analytic model knows means and variances" in text
+    assert "in the plan" in text
+    assert "The plan simulates one instance" in text
+    estimated = said(asked(), scaled(found, 3.0), answer=analytic_plan(asked()))
+    assert "The analytic model knows means and variances" in estimated
+
+
+def test_a_run_of_the_plan_as_it_is_agrees_with_it(found: SimulationResult) -> None:
+    assert said(asked(), found).startswith("Agrees with the plan")
 
 
 @pytest.mark.parametrize(("scenario", "what_if", "replayed", "reason"), [
@@ -61,7 +72,7 @@ def test_a_difference_names_both_values_and_a_reason(found: SimulationResult) ->
 def test_every_cause_is_named(
     found: SimulationResult, scenario: Scenario, what_if: WhatIf, replayed: bool, reason: str
 ) -> None:
-    assert reason in said(scenario, scaled(found, 10.0), what_if, replayed=replayed)
+    assert reason in said(scenario, scaled(found, 10.0), what_if, replayed=replayed, answer=analytic_plan(scenario))
 
 
 def test_routing_evictions_and_heavy_load_are_named(found: SimulationResult) -> None:
@@ -69,7 +80,7 @@ def test_routing_evictions_and_heavy_load_are_named(found: SimulationResult) -> 
         "routing": "round_robin", "instances": 3, "preempted": 1234,
         "offered_rps": 0.95 * (found.largest_stable_rps or 0.0),
     })
-    text = said(asked(), odd)
+    text = said(asked(), odd, answer=analytic_plan(asked()))
     for reason in ("spreads requests more evenly", "full 1,234 times", "The load is 95 % of what can be carried"):
         assert reason in text
 

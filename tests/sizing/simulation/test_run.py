@@ -14,6 +14,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sizing import plan
 from sizing.cli import main
 from sizing.question import understand
 from sizing.scenario.schema import Scenario
@@ -78,7 +79,7 @@ def test_more_load_never_shortens_latency_with_common_random_numbers() -> None:
 
 def simulate_at(rate: float) -> SimulationResult:
     question = understand(scenario(peak_rps=rate))
-    chosen = planned(understand(scenario()))
+    chosen = planned(understand(scenario()), plan(scenario()))
     assert chosen is not None
     fleet = Fleet(replicas=(chosen.replica,))
     return simulate_deployment(fleet, load_of(question, 20_000 / rate / 3600, 0), question.limits, name="test")
@@ -127,7 +128,7 @@ def test_a_profile_is_simulated_for_a_day_and_says_when_it_was_overloaded() -> N
     profile = [0.02] * 12 + [1.0] + [0.02] * 11
     arrivals = {"profile": profile}
     question = understand(scenario(peak_rps=40.0, arrivals=arrivals))
-    chosen = planned(understand(scenario()))
+    chosen = planned(understand(scenario()), plan(scenario()))
     assert chosen is not None
     load = load_of(question, None, 0)
     result = simulate_deployment(Fleet(replicas=(chosen.replica,)), load, question.limits, name="one replica")

@@ -1,76 +1,84 @@
-"""From a scenario to the answer. Each stage is one module; this one only passes the results on."""
+"""The answer from what was evaluated, sized and ranked: deployment, figures, warnings, alternatives."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import lru_cache
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sizing import answer, assumptions, rules
-from sizing.batch_limits import with_batch_limits
 from sizing.business import in_business_terms
 from sizing.catalog import data_version
 from sizing.compose import candidate_of, cost_in, deployed_as, latencies_of, load_curve_of, per_instance_of
 from sizing.disaggregated.plan import gpu_range, pools_plan
-from sizing.disaggregated.search import SizedPools, best_pools, served_by_pools
-from sizing.exclusion import excluded
+from sizing.disaggregated.search import SizedPools
 from sizing.explain import explain
-from sizing.measured import measured_plan
-from sizing.question import Question, understand
+from sizing.question import Question
 from sizing.ranking import frontier
-from sizing.result import Excluded, Latencies, Plan, PlanWarning
-from sizing.scenario.schema import Scenario
-from sizing.screen import Evaluated, Sized, all_configurations, evaluate
-from sizing.serving import Choice, alternatives_of, order_of_all, shortlist_of_all, sized_aggregated
+from sizing.result import Candidate, Excluded, Latencies, Plan, PlanWarning
+from sizing.screen import Evaluated, Sized
+from sizing.serving import Choice, alternatives_of
 from sizing.spread import Spread, spread
 from sizing.version import ENGINE_VERSION
 
-ALTERNATIVES = 24
 
-SpreadOf = Callable[[Question, Evaluated, Sized, NDArray[np.intp]], Spread]
-LatenciesOf = Callable[[Question, Evaluated, Sized, int, Spread], Latencies]
+class Figures(Protocol):
+    """Where interval, latency and ranked deployments of aggregated serving come from."""
+
+    def spread(self, question: Question, evaluated: Evaluated, sized: Sized, rows: NDArray[np.intp]) -> Spread:
+        """80 % interval of ``rows`` of ``sized``."""
+
+    def latencies(
+        self, question: Question, evaluated: Evaluated, sized: Sized, k: int, around: Spread
+    ) -> Latencies:
+        """Percentiles of row ``k`` at the planned load."""
+
+    def candidate(
+        self, question: Question, evaluated: Evaluated, sized: Sized, k: int, gpus: tuple[int, int | None]
+    ) -> Candidate:
+        """Row ``k`` as an alternative, ``gpus`` its 80 % range."""
 
 
-def plan(scenario: Scenario, *, alternatives: int = ALTERNATIVES) -> Plan:
-    """The answer to a scenario.
+class Analytic:
+    """Figures of the analytic load model."""
 
-    Raises InvalidScenario for an unknown model, GPU, engine or precision and for impossible values; a scenario that
-    nothing can serve is an answer (``feasible`` is False) that says why and what to relax.
-    """
-    question = understand(scenario)
-    if scenario.measured is not None:
-        return measured_plan(question)
-    everything = all_configurations(question)
-    base = evaluate(question, everything)
-    evaluated, pools = with_batch_limits(question, base), best_pools(question, base)
-    sized = sized_aggregated(question, evaluated)
-    ranked = order_of_all(question, evaluated, sized, pools)
-    out = excluded(question, base, everything, served_by_pools(pools))
-    if not len(ranked):
-        return infeasible(question, out)
-    chosen = shortlist_of_all(evaluated, sized, pools, ranked, alternatives)
-    return answered(question, evaluated, sized, pools, chosen, out)
+    def spread(self, question: Question, evaluated: Evaluated, sized: Sized, rows: NDArray[np.intp]) -> Spread:
+        """The same question with all step times at the ends of their interval."""
+        return spread(question, evaluated, sized, rows)
+
+    def latencies(
+        self, question: Question, evaluated: Evaluated, sized: Sized, k: int, around: Spread
+    ) -> Latencies:
+        """Percentiles of the steady state."""
+        return latencies_of(question, evaluated, sized, k, around)
+
+    def candidate(
+        self, question: Question, evaluated: Evaluated, sized: Sized, k: int, gpus: tuple[int, int | None]
+    ) -> Candidate:
+        """Latency of the steady state at the planned load."""
+        return candidate_of(question, evaluated, sized, k, *gpus)
+
+
+ANALYTIC = Analytic()
 
 
 def answered(
     question: Question, evaluated: Evaluated, sized: Sized, pools: SizedPools | None, chosen: list[Choice],
-    out: tuple[Excluded, ...], *, spread_of: SpreadOf = spread, latencies: LatenciesOf = latencies_of,
-    latency: Latencies | None = None,
+    out: tuple[Excluded, ...], *, figures: Figures = ANALYTIC, latency: Latencies | None = None,
 ) -> Plan:
     """The plan whose deployment is ``chosen[0]``, of either kind, and whose alternatives are the others.
 
-    ``spread_of`` and ``latencies`` may put simulated figures in the place of the analytic ones of an aggregated
-    deployment, ``latency`` in the place of those of pools.
+    ``figures`` may put simulated ones in the place of the analytic ones of aggregated deployments, ``latency`` in the
+    place of those of the chosen pools.
     """
     rows = [c.k for c in chosen if not c.pools]
     if pools is None or not chosen[0].pools:
-        plan = composed(question, evaluated, sized, rows, out, spread_of=spread_of, latencies=latencies)
+        plan = composed(question, evaluated, sized, rows, out, figures)
         return plan.model_copy(update={"alternatives": alternatives_of(question, pools, chosen, plan.alternatives)})
-    around = spread_of(question, evaluated, sized, np.array(rows)) if rows else None
+    around = figures.spread(question, evaluated, sized, np.array(rows)) if rows else None
     together = [
-        candidate_of(question, evaluated, sized, k, *gpu_range(around, n)) for n, k in enumerate(rows)
+        figures.candidate(question, evaluated, sized, k, gpu_range(around, n)) for n, k in enumerate(rows)
     ] if around else []
     return pools_plan(
         question, pools, chosen[0].k, evaluated, out, alternatives_of(question, pools, chosen, together),
@@ -116,20 +124,17 @@ def infeasible(question: Question, out: tuple[Excluded, ...]) -> Plan:
 
 
 def composed(
-    question: Question, evaluated: Evaluated, sized: Sized, chosen: list[int], out: tuple[Excluded, ...], *,
-    spread_of: SpreadOf = spread, latencies: LatenciesOf = latencies_of,
+    question: Question, evaluated: Evaluated, sized: Sized, chosen: list[int], out: tuple[Excluded, ...],
+    figures: Figures,
 ) -> Plan:
-    """The plan whose deployment is row ``chosen[0]`` of ``sized`` and whose alternatives are the other rows.
-
-    ``spread_of`` and ``latencies`` may put simulated figures in the place of the analytic ones.
-    """
+    """The plan whose deployment is row ``chosen[0]`` of ``sized`` and whose alternatives are the other rows."""
     rows = np.array(chosen)
-    around = spread_of(question, evaluated, sized, rows)
+    around = figures.spread(question, evaluated, sized, rows)
     winner, index = chosen[0], int(sized.index[chosen[0]])
     row = evaluated.candidates.rows[index]
     deployed = deployed_as(question, evaluated, sized, winner)
     one = per_instance_of(question, evaluated, sized, winner)
-    latency = latencies(question, evaluated, sized, winner, around)
+    latency = figures.latencies(question, evaluated, sized, winner, around)
     cost = cost_in(sized, winner, question.demand.peak_rps * question.traffic.output_tokens)
     business = in_business_terms(
         question.demand.peak_rps, question.traffic.input_tokens, question.traffic.output_tokens, question.demand
@@ -137,7 +142,7 @@ def composed(
     low, high = gpu_range(around, 0)
     bound = answer.limited_by(question, evaluated, index)
     better = frontier(question, evaluated, sized, winner)
-    around_better = spread_of(question, evaluated, better, np.arange(len(better.index)))
+    around_better = figures.spread(question, evaluated, better, np.arange(len(better.index)))
     said = answer.sentence(question, row, deployed, latency, cost, bound, low, high)
     beyond = answer.beyond_context(question)
     return Plan(
@@ -157,7 +162,7 @@ def composed(
         source=evaluated.sources[index],
         confidence=answer.confidence(around.decode[0], around.prefill[0]),
         alternatives=tuple(
-            candidate_of(question, evaluated, sized, k, *gpu_range(around, n)) for n, k in enumerate(chosen) if n
+            figures.candidate(question, evaluated, sized, k, gpu_range(around, n)) for n, k in enumerate(chosen) if n
         ),
         trade_off=tuple(
             candidate_of(question, evaluated, better, k, *gpu_range(around_better, k))
@@ -216,10 +221,3 @@ def _assumed(question: Question, evaluated: Evaluated, index: int) -> tuple[str,
     if question.scenario.deployment.location == "hybrid":
         notes.append("Hybrid is priced as on premises for the whole peak.")
     return tuple(notes)
-
-
-@lru_cache(maxsize=1)
-def warm_up() -> None:
-    """Load catalogue and fits once, so that the first question is answered as fast as the next."""
-    workload = {"input_tokens": 1000, "output_tokens": 100, "peak_rps": 1}
-    plan(Scenario.model_validate({"model": "meta-llama/Meta-Llama-3-8B", "workload": workload}))
