@@ -36,12 +36,13 @@ class Vectors:
 
 @dataclass(frozen=True, kw_only=True)
 class Ranges:
-    """Series by name of the expression on one grid."""
+    """Series by name of the expression on one grid; ``since_s``: not asked for yet before (None: all)."""
 
     series: Mapping[str, tuple[Series, ...]]
     start_s: float
     end_s: float
     step_s: float
+    since_s: float | None = None
     problems: Mapping[str, str] = field(default_factory=dict)
     notes: Notes = field(default_factory=Notes)
 
