@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 import threading
 import time
 from collections import OrderedDict
@@ -40,14 +41,14 @@ COLUMNS = (
     "ecc_uncorrected",
 )
 
-KEPT = 24
-"""Readings that are kept: columns, and whole fleets; of 10,000 GPUs a column takes 10 ms and 10 MB."""
+KEPT = 20
+"""Readings that are kept, of the deployment read last: columns, places, GPUs. Of 10,000 a column takes 30 ms."""
 Identity = tuple[str | None, ...]
 Column = Mapping[Identity, float | None]
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Device:
     """One GPU: what it is, where it is, and its values by concept (bytes, watts, °C, MHz, ratios of 1)."""
 
@@ -57,7 +58,7 @@ class Device:
     pod: str
     values: Mapping[str, float | None]
     told_s: Mapping[str, float] = field(default_factory=dict)
-    """The moment that the values of a concept are about: the GPUs of a fleet are read in turns."""
+    """The moment that the values of a concept are about, or an earlier one since which they are the same."""
 
     @property
     def name(self) -> str:
@@ -113,8 +114,7 @@ def read_devices(
         for i, candidate in enumerate(concept.use if concept else ()):
             asked[f"{key}.{i}"] = f"max by ({', '.join(own)}) ({_now_or_window(key, candidate, scope)})"
     found = backend.vectors(asked, at_s=look.at_s)
-    told = {name: samples for name, samples in found.samples.items() if samples}
-    return _KEPT.of(f"devices {' '.join(told)}", tuple(told.values()), lambda: _devices(told, vocabulary))
+    return _devices({name: samples for name, samples in found.samples.items() if samples}, vocabulary)
 
 
 def _devices(told: Mapping[str, tuple[Sample, ...]], vocabulary: GpuVocabulary) -> tuple[Device, ...]:
@@ -125,15 +125,23 @@ def _devices(told: Mapping[str, tuple[Sample, ...]], vocabulary: GpuVocabulary) 
     for name, samples in told.items():
         key = name.split(".")[0]
         if key != "device_labels":
-            column = _KEPT.of("column", (samples,), partial(_column, samples, own))
+            column = _KEPT.of(name, (samples,), partial(_column, samples, own))
             values[key] = {**column, **values[key]} if key in values else column
             moments[key] = min(moments.get(key, math.inf), samples[0].time_s)
     named = told.get("device_labels", ())
-    places = _KEPT.of("places", (named,), partial(_places, named, vocabulary)) if named else {}
+    places = _KEPT.of("places", (named,), partial(_places, named, vocabulary))
     nameless = set[Identity]().union(*values.values()) - places.keys()
     if nameless:
         labels = [_pairs(own, identity) for identity in nameless]
         places = _sorted({**places, **{_identity(each, own): _place(each, vocabulary) for each in labels}})
+    return _KEPT.of(
+        f"devices {' '.join(values)}", (places, *values.values()), lambda: _built(places, values, moments)
+    )
+
+
+def _built(
+    places: Mapping[Identity, _Place], values: Mapping[str, Column], moments: Mapping[str, float]
+) -> tuple[Device, ...]:
     return tuple(
         Device(
             labels=place.labels,
@@ -151,7 +159,7 @@ def _column(samples: Sequence[Sample], own: Sequence[str]) -> Column:
     return {_identity(sample.labels, own): finite(sample.value) for sample in reversed(samples)}
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class _Place:
     """What a GPU is and where: this hardly changes."""
 
@@ -185,23 +193,24 @@ def _place(labels: Mapping[str, str], vocabulary: GpuVocabulary) -> _Place:
 
 
 class _Kept:
-    """What was read from answers that are believed: they are kept with it, so that no others take their place."""
+    """What was read last, by what it is: it is not read again from the same answer, and stays where it is equal."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[object, ...], tuple[tuple[object, ...], object]] = OrderedDict()
+        self._kept: OrderedDict[str, tuple[tuple[object, ...], object]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def of(self, what: str, answers: tuple[tuple[Sample, ...], ...], read: Callable[[], T]) -> T:
-        """Read, or as read before of these very answers."""
-        key = (what, *map(id, answers))
+    def of(self, what: str, answers: tuple[object, ...], read: Callable[[], T]) -> T:
+        """Read from ``answers``, or as read before from these very ones."""
         with self._lock:
-            held = self._kept.get(key)
-            if held is not None:
-                self._kept.move_to_end(key)
-                return cast(T, held[1])
+            held = self._kept.get(what)
+        if held is not None and len(held[0]) == len(answers) and all(map(operator.is_, held[0], answers)):
+            return cast(T, held[1])
         found = read()
+        if held is not None and held[1] == found:
+            found = held[1]
         with self._lock:
-            self._kept[key] = (answers, found)
+            self._kept[what] = (answers, found)
+            self._kept.move_to_end(what)
             while len(self._kept) > KEPT:
                 self._kept.popitem(last=False)
         return found

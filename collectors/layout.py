@@ -10,7 +10,7 @@ from functools import cached_property
 
 from collectors.backend import Vectors
 from collectors.prometheus.answers import Sample
-from collectors.prometheus.promql import duration
+from collectors.prometheus.promql import NICE_STEPS_S, duration
 from collectors.vocabulary.expressions import Scope
 
 REPLICA_LABELS = ("instance", "pod", "exported_pod", "namespace")
@@ -128,7 +128,13 @@ def _interval(
     scrapes = _highest(vectors.of("scrapes"))
     if newest is None or oldest is None or scrapes is None or scrapes < 2:
         return None
-    return max(0.1, (newest - max(oldest, at_s - window_s)) / (scrapes - 1))
+    begin = max(oldest, at_s - window_s)
+    longest = max(0.1, (newest - begin) / (scrapes - 1))
+    if not then or begin == oldest:
+        return longest
+    # The first scrape came somewhere in the first interval of the window: of a fleet, a round interval is chosen.
+    shortest = (newest - begin) / scrapes
+    return next((float(step) for step in reversed(NICE_STEPS_S) if shortest < step <= longest), longest)
 
 
 def _duplicates(live: Sequence[Mapping[str, str]]) -> tuple[tuple[str, ...], str | None]:

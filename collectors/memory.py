@@ -17,6 +17,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 from collectors.backend import Backend, Ranges, Vectors, joined_notes
@@ -24,11 +25,13 @@ from collectors.cadence import FLEET_REPLICAS, GRID_S, LONGEST_S, Turn, lag_of, 
 from collectors.narrowing import NARROWED, Narrowing
 from collectors.prometheus.answers import Notes, Sample, Series
 
-MOMENTS = 8
+MOMENTS = 4
 LINES = 600
 """Expressions over time that are remembered, the least used leave; a page of one range has about a hundred."""
-PART_POINTS = 49
-"""Points of a fleet's line that one question adds to its older end: 8 of 24 hours; the first, half as many."""
+HABIT_S = 150.0
+"""What a fleet's viewers asked within this is asked again when its turn comes, before they do."""
+PART_POINTS = 37
+"""Points of a fleet's line that one question adds to its older end: 6 of 24 hours; the first, half as many."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,6 +71,7 @@ class Remembering:
         self._believed: dict[str, _Believed] = {}
         self._moments: OrderedDict[float, dict[str, tuple[Sample, ...]]] = OrderedDict()
         self._narrowing = Narrowing(inner)
+        self._habits: dict[str, tuple[str, float]] = {}
         self._lines: OrderedDict[tuple[str, float], _Line] = OrderedDict()
 
     def vectors(self, expressions: Mapping[str, str], *, at_s: float | None) -> Vectors:
@@ -77,18 +81,34 @@ class Remembering:
     def _vectors(self, expressions: Mapping[str, str], at_s: float | None, *, exact: bool) -> Vectors:
         """``exact``: about this very moment, whatever is believed."""
         with self._asking:
+            if self._fleet and not exact and at_s is not None and at_s not in self._moments:
+                self._foresee(expressions, at_s)
             known, unknown = self._known(expressions, at_s, exact=exact)
-            answers = [Vectors(samples=known)]
-            for moment, asked in unknown.items():
-                found = self._asked(asked, moment)
-                if not found.problems and not found.notes.warnings:
-                    self._keep(asked, found, moment)
-                answers.append(found)
+            answers = [Vectors(samples=known), *self._ask_all(unknown)]
+            if self._fleet and not exact and at_s is not None:
+                self._habits |= {text: (key, at_s) for key, text in expressions.items()}
         return Vectors(
             samples={key: samples for answer in answers for key, samples in answer.samples.items()},
             problems={key: text for answer in answers for key, text in answer.problems.items()},
             notes=joined_notes([answer.notes for answer in answers]),
         )
+
+    def _foresee(self, expressions: Mapping[str, str], at_s: float) -> None:
+        """Of a fleet, everything that is due at a new moment is asked at once: a reading asks in several rounds."""
+        self._habits = {text: told for text, told in self._habits.items() if 0 <= at_s - told[1] <= HABIT_S}
+        due = {key: text for text, (key, _) in self._habits.items()}
+        self._ask_all(self._known({**due, **expressions}, at_s, exact=False)[1])
+
+    def _ask_all(self, unknown: Mapping[float | None, Mapping[str, str]]) -> list[Vectors]:
+        """The answers about several moments, asked side by side; what is good of them is kept."""
+        if not unknown:
+            return []
+        with ThreadPoolExecutor(max_workers=len(unknown)) as pool:
+            answers = list(pool.map(lambda group: self._asked(group[1], group[0]), unknown.items()))
+        for (moment, asked), found in zip(unknown.items(), answers, strict=True):
+            if not found.problems and not found.notes.warnings:
+                self._keep(asked, found, moment)
+        return answers
 
     def _asked(self, expressions: Mapping[str, str], at_s: float | None) -> Vectors:
         """The answers of the source: each text is asked once, and of a fleet's histograms the buckets that count."""

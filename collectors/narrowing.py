@@ -2,7 +2,8 @@
 
 A quantile needs the edges of its bucket, what lies below them and the total. So once the quantiles of a histogram are
 known, the next question is for their buckets, the neighbours of those and the last one. Where nothing is known, a few
-replicas are asked for all their buckets first. Where a quantile of all lies elsewhere, all buckets are asked for: a narrowed answer that is kept gives the very quantiles that all buckets would give.
+replicas are asked for all their buckets first. Where a quantile of all lies elsewhere, all buckets are asked for:
+a narrowed answer that is kept gives the very quantiles that all buckets would give.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from collectors.backend import Backend, Vectors
 from collectors.cadence import FLEET_REPLICAS
@@ -17,6 +17,8 @@ from collectors.vocabulary.detect import all_names, engine_names
 from collectors.vocabulary.expressions import MODEL_KEYS
 
 CLOCK_SKEW_S = 30.0
+FIRST_GPU = 'gpu=~"0|",gpu_id=~"0|"'
+"""The number 0 of the exporters that number GPUs, and every GPU of those that do not."""
 FLEET_MOMENT_S = 15.0
 """A fleet is read at whole multiples of this: who asks within it asks about the same moment and shares the answers."""
 
@@ -39,7 +41,6 @@ def look_around(backend: Backend, source: Source, at_s: float | None, clock: Cal
         {
             "now": "vector(time())",
             "engines": f"count by (__name__) ({{{_inside(engine_names(), others)}}})",
-            "gpu_names": f"count by (__name__) ({{{_inside(_gpu_names(), '')}}})",
             "up": "count(up)",
             "down": "count(up == 0)",
         },
@@ -55,7 +56,7 @@ def look_around(backend: Backend, source: Source, at_s: float | None, clock: Cal
     fleet = max((s.value for s in found.of("engines")), default=0.0) > FLEET_REPLICAS
     named = _names(backend, source, others, at_s, fleet=fleet)
     names = {s.labels.get("__name__", ""): s.value
-             for samples in (named.of("names"), found.of("engines"), found.of("gpu_names")) for s in samples}
+             for samples in (named.of("names"), found.of("engines"), named.of("gpu_names")) for s in samples}
     at = at_s if at_s is not None else now if now is not None else here
     at = math.floor(at / FLEET_MOMENT_S) * FLEET_MOMENT_S if fleet else at
     told = tuple(dict.fromkeys((*warnings, *named.notes.warnings)))
@@ -63,17 +64,26 @@ def look_around(backend: Backend, source: Source, at_s: float | None, clock: Cal
 
 
 def _names(backend: Backend, source: Source, others: str, at_s: float | None, *, fleet: bool) -> Vectors:
-    """The names with data, but for those of GPUs; of a fleet, those of some replicas: each name is thousands of series."""
-    of_gpus = set(_gpu_names())
-    wanted = tuple(name for name in all_names(source.metrics.values()) if name not in of_gpus)
-    if fleet:
-        known = backend.vectors(
-            {"instances": f"count by (instance) ({{{_inside(engine_names(), others)}}})"}, at_s=at_s
-        )
-        chosen = evenly([s.labels for s in known.of("instances")], SAMPLED)
-        if chosen:
-            others = ",".join(part for part in (matchers({"instance": chosen}), others) if part)
-    return backend.vectors({"names": f"count by (__name__) ({{{_inside(wanted, others)}}})"}, at_s=at_s)
+    """The names with data; of a fleet, those of some replicas and of each host's first GPU: a name is many series."""
+    gpus = _gpu_names()
+    wanted = tuple(name for name in all_names(source.metrics.values()) if name not in set(gpus))
+    every = f"count by (__name__) ({{{_inside(gpus, '')}}})"
+    if not fleet:
+        asked = {"names": f"count by (__name__) ({{{_inside(wanted, others)}}})", "gpu_names": every}
+        return backend.vectors(asked, at_s=at_s)
+    known = backend.vectors({"instances": f"count by (instance) ({{{_inside(engine_names(), others)}}})"}, at_s=at_s)
+    chosen = evenly([s.labels for s in known.of("instances")], SAMPLED)
+    if chosen:
+        others = ",".join(part for part in (matchers({"instance": chosen}), others) if part)
+    asked = {
+        "names": f"count by (__name__) ({{{_inside(wanted, others)}}})",
+        "gpu_names": f"count by (__name__) ({{{_inside(gpus, FIRST_GPU)}}})",
+    }
+    found = backend.vectors(asked, at_s=at_s)
+    if found.of("gpu_names"):
+        return found
+    again = backend.vectors({"gpu_names": every}, at_s=at_s)  # no host has a GPU of that number
+    return replace(found, samples={**found.samples, **again.samples})
 
 
 def _inside(names: Sequence[str], others: str) -> str:
