@@ -59,6 +59,11 @@ class Turn:
     period_s: float
     phase_s: float | None = None
 
+    @property
+    def absence(self) -> bool:
+        """Whether it is believed, too, that there is nothing: of what has its turn every minute."""
+        return self.phase_s is not None and self.period_s == GRID_S
+
     def about(self, at_s: float) -> float:
         """The moment that a question asked at ``at_s`` is about: the full minute at which its turn began."""
         if self.phase_s is None:

@@ -108,6 +108,28 @@ def history(
     )
 
 
+def whole_history(
+    backend: Backend,
+    source: Source,
+    *,
+    start_s: float,
+    end_s: float,
+    concepts: Sequence[str] = DEFAULT,
+    points: int = POINTS,
+) -> History:
+    """:func:`history` with all its parts: of a fleet, this takes several times as long. Raises SourceError."""
+    def read() -> History:
+        return history(backend, source, start_s=start_s, end_s=end_s, concepts=concepts, points=points)
+
+    found = read()
+    while found.since_s is not None:
+        more = read()
+        if more.since_s is not None and more.since_s >= found.since_s:  # an answer with problems is not remembered
+            return more
+        found = more
+    return found
+
+
 def _steps(start_s: float, end_s: float, step_s: float) -> int:
     return math.floor((end_s - start_s) / step_s + 1e-9) + 1
 

@@ -72,6 +72,7 @@ class Remembering:
         self._moments: OrderedDict[float, dict[str, tuple[Sample, ...]]] = OrderedDict()
         self._narrowing = Narrowing(inner)
         self._habits: dict[str, tuple[str, float]] = {}
+        self._foreseen_from_s = -math.inf
         self._lines: OrderedDict[tuple[str, float], _Line] = OrderedDict()
 
     def vectors(self, expressions: Mapping[str, str], *, at_s: float | None) -> Vectors:
@@ -94,10 +95,18 @@ class Remembering:
         )
 
     def _foresee(self, expressions: Mapping[str, str], at_s: float) -> None:
-        """Of a fleet, everything that is due at a new moment is asked at once: a reading asks in several rounds."""
-        self._habits = {text: told for text, told in self._habits.items() if 0 <= at_s - told[1] <= HABIT_S}
-        due = {key: text for text, (key, _) in self._habits.items()}
-        self._ask_all(self._known({**due, **expressions}, at_s, exact=False)[1])
+        """Of a fleet, everything that is due at a new moment is asked at once: a reading asks in several rounds.
+
+        Not where answers cannot be kept: they would be asked for twice.
+        """
+        due = {key: text for text, (key, told_s) in self._habits.items() if 0 < at_s - told_s <= HABIT_S}
+        if not due or at_s < self._foreseen_from_s:
+            return
+        newest = max(told_s for _, told_s in self._habits.values())
+        self._habits = {text: told for text, told in self._habits.items() if newest - told[1] <= HABIT_S}
+        answers = self._ask_all(self._known({**due, **expressions}, at_s, exact=False)[1])
+        if any(answer.problems or answer.notes.warnings for answer in answers):
+            self._foreseen_from_s = at_s + 2 * HABIT_S
 
     def _ask_all(self, unknown: Mapping[float | None, Mapping[str, str]]) -> list[Vectors]:
         """The answers about several moments, asked side by side; what is good of them is kept."""
@@ -149,7 +158,7 @@ class Remembering:
 
     def _believe(self, key: str, text: str, samples: tuple[Sample, ...], now_s: float, at_s: float | None) -> None:
         turn, held = turn_of(key, fleet=self._fleet), self._believed.get(text)
-        if turn is None or not (samples or turn.phase_s is not None):
+        if turn is None or not (samples or turn.absence):
             return
         if held is None or at_s is None or held.at_s is None or held.at_s <= at_s or not held.holds(turn, now_s, at_s):
             self._believed[text] = _Believed(samples=samples, told_s=now_s, at_s=at_s)

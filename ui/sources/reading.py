@@ -17,7 +17,7 @@ import streamlit as st
 from collectors.backend import Backend
 from collectors.deployments import Deployment, find_deployments
 from collectors.devices import COLUMNS, Device, read_devices
-from collectors.history import DEFAULT, POINTS, History, history
+from collectors.history import DEFAULT, POINTS, History, history, whole_history
 from collectors.observation import Observation, State
 from collectors.prometheus.promql import step_for
 from collectors.reading import read_from
@@ -64,15 +64,13 @@ def asked(
     *,
     end_s: float | None = None,
     every_s: float = REFRESH_S,
-    part: float = 0.0,
     wait_s: float = WAIT_S,
     why_bad: Callable[[T], str] = always_good,
 ) -> Answer[T]:
     """The answer to any question about a source, shared by all who ask ``what`` of it.
 
     ``end_s`` is the moment in the past that the question is about; None: it is about now. ``what`` must name
-    everything the answer depends on, but for the source and that moment. Another ``part`` is asked for anew.
-    ``question`` may raise SourceError.
+    everything the answer depends on, but for the source and that moment. ``question`` may raise SourceError.
     """
     shared = desk()
     generation = shared.connections.generation(known)
@@ -80,7 +78,7 @@ def asked(
     return shared.latest.ask(
         (known.key, what, end_s),
         lambda: question(shared.connections.backend(known), known.source),
-        slot=(slot, generation, part),
+        slot=(slot, generation),
         retry=math.floor(shared.clock() / REFRESH_S),
         wait_s=wait_s,
         why_bad=why_bad,
@@ -122,21 +120,21 @@ def over_time(
     """Lines over the ``span_s`` before ``end_s`` (None: now, which is ``now_s`` by the clock of the source).
 
     A long range is read when its step has passed, not at every refresh: nothing of it would be new. A fleet's is read
-    in parts, one at every refresh until it is whole.
+    in parts, one at every refresh until it is whole; before a moment in the past, where nothing refreshes, all at once.
     """
     until = end_s if end_s is not None else now_s if now_s is not None else desk().clock()
     what = f"history {span_s} {points} {','.join(concepts)}"
+    read = history if end_s is None else whole_history
     before = desk().latest.peek((known.key, what, end_s)).good
     whole = before is None or before.since_s is None
     return asked(
         known,
         what,
-        lambda backend, source: history(
+        lambda backend, source: read(
             backend, source, start_s=until - span_s, end_s=until, concepts=concepts, points=points
         ),
         end_s=end_s,
         every_s=max(REFRESH_S, step_for(span_s, points=points)) if whole else REFRESH_S,
-        part=0 if end_s is None or before is None else before.since_s or 0.0,
         wait_s=wait_s,
         why_bad=lambda found: "" if found.times_s else "There is no engine with data in this range.",
     )
