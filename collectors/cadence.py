@@ -89,7 +89,7 @@ def _fleet_turns() -> dict[str, Turn]:
 
 
 _FLEET = _fleet_turns()
-_PLACES = Turn(period_s=LONGEST_S, phase_s=225.0)
+_PLACES = Turn(period_s=LONGEST_S, phase_s=120.0)
 _MINUTE = Turn(period_s=BELIEVED_S)
 _FIRST = Turn(period_s=GRID_S, phase_s=0.0)
 _ENGINE = re.compile(rf"(?:replica\.)?(?:{'|'.join((*SCALARS, *DISTRIBUTIONS))})(?:_max|_min|_growth|\.\w+)?")
