@@ -1,8 +1,9 @@
 """The live view of a large fleet: 2,000 replicas and 10,000 GPUs in a real Prometheus, read as the Live page does.
 
 A refresh is everything the page shows: the observation, the lines of the range and every GPU, every 15 s as the page
-asks for it. A fleet is read in turns (collectors.cadence), so refreshes differ: those of the whole cycle are told by
-their median and their maximum. Processor time inside Prometheus stands apart from our own; both share the cores here.
+asks for it. A fleet is read in turns (collectors.cadence) and a long range in parts, so refreshes differ: those of the
+whole cycle are told by their median and their maximum. Processor time inside Prometheus stands apart from our own; both
+share the cores here, and whatever else runs takes from them: where the wall is slower than both together, it did.
 The data are kept in bench/out (4.2 GB); BENCH_FOLDER puts them elsewhere.
 """
 
@@ -32,6 +33,8 @@ from collectors.observation import State
 from collectors.prometheus.fetch import Fetcher, Reply
 from collectors.reading import read_from
 from collectors.source import Source, source_from
+from ui.figures.gpu_map import MEASURES
+from ui.live.gpus import TROUBLE
 
 NAME = "Live view of 2,000 replicas and 10,000 GPUs, from a Prometheus that scrapes them every minute"
 
@@ -43,6 +46,8 @@ REFRESHES = 20
 LIMIT_S = {900: 1.0, 86_400: 3.0}
 MOST_QUERIES = 20
 MOST_MEGABYTES = 50.0
+SHOWN = (*MEASURES["sm_active"].keys, *TROUBLE)
+"""What the page reads of single GPUs as it opens: the measure of its map, and what shows trouble."""
 KEEP_S = 20 * 86_400.0
 OUT = Path(__file__).parent / "out"
 LABEL = {900: "15 m", 86_400: "24 h"}
@@ -120,7 +125,7 @@ def refresh(backend: Remembering, source: Source, *, at_s: float, span_s: float)
     if observed.state in (State.NO_DATA, State.UNREACHABLE, State.STALE):
         raise RuntimeError(f"The fleet is not read: {observed.reasons}")
     lines = history(backend, source, start_s=at_s - span_s, end_s=at_s)
-    devices = read_devices(backend, source, at_s=at_s)
+    devices = read_devices(backend, source, at_s=at_s, columns=SHOWN)
     if not lines.lines or observed.number("gpus") != len(devices):
         raise RuntimeError("The fleet is read in part only.")
 
@@ -171,6 +176,7 @@ def _rows(url: str, pid: int, span_s: int, end_s: int) -> list[Row]:
     return [
         Row(what=f"{name}: open", unit="s", samples=(cold.wall_s,)),
         Row(what=f"{name}: open, processor time in Prometheus", unit="s", samples=(cold.inside_s,)),
+        Row(what=f"{name}: open, processor time of ours", unit="s", samples=(cold.own_s,)),
         Row(what=f"{name}: first minute of refreshes", unit="s", samples=tuple(c.wall_s for c in first), limit=limit),
         Row(what=f"{name}: refresh", unit="s", samples=tuple(c.wall_s for c in later), limit=limit),
         Row(

@@ -14,9 +14,13 @@ from collectors.prometheus.errors import QueryRejected, SourceError
 from collectors.prometheus.promql import quoted
 
 CONCEPT_LABEL = "concept_"
-BATCH_WEIGHT = 24
-WEIGHTS = {"_bucket": 6, "by (": 3}
+BATCH_WEIGHT = 60
+SPLIT_FROM = 8
+"""From this weight on expressions are at least two queries: a server answers one query on one core."""
+WEIGHTS = {"_bucket": 6, "max by (": 6, "by (": 3}
 """What an expression costs a server, by what stands in it: buckets are many series, split answers many samples."""
+GPU_WEIGHT = 5
+"""Of a sum over GPUs: there are several times as many as replicas."""
 BATCH_CHARACTERS = 24_000
 CONNECTIONS = 4
 
@@ -36,12 +40,13 @@ class Vectors:
 
 @dataclass(frozen=True, kw_only=True)
 class Ranges:
-    """Series by name of the expression on one grid."""
+    """Series by name of the expression on one grid; ``since_s``: not asked for yet before (None: all)."""
 
     series: Mapping[str, tuple[Series, ...]]
     start_s: float
     end_s: float
     step_s: float
+    since_s: float | None = None
     problems: Mapping[str, str] = field(default_factory=dict)
     notes: Notes = field(default_factory=Notes)
 
@@ -127,9 +132,11 @@ class PrometheusBackend:
 
 def batched(expressions: Mapping[str, str]) -> list[dict[str, str]]:
     """Expressions in groups of about the same weight: groups are answered side by side, what is in one in turn."""
-    weights = {key: weight(text) for key, text in expressions.items()}
+    weights = {k: max(weight(text), GPU_WEIGHT if k.startswith("gpu/") else 1) for k, text in expressions.items()}
     longest = sum(len(text) for text in expressions.values())
-    count = max(math.ceil(sum(weights.values()) / BATCH_WEIGHT), math.ceil(longest / BATCH_CHARACTERS))
+    whole = sum(weights.values())
+    least = 2 if whole >= SPLIT_FROM else 1
+    count = max(math.ceil(whole / BATCH_WEIGHT), math.ceil(longest / BATCH_CHARACTERS), least)
     groups: list[dict[str, str]] = [{} for _ in range(count)]
     loads = [0] * count
     for key in sorted(expressions, key=lambda key: -weights[key]):

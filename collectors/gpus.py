@@ -67,6 +67,8 @@ class GpuJoin:
     sign: str = ""
     how: str = ""
     devices: float = 0.0
+    single: bool = False
+    """Whether every GPU is known to have one series of a field: no partitions, no second exporter."""
     reason: str = ""
 
 
@@ -78,12 +80,16 @@ class GpuNumbers:
     notes: tuple[str, ...] = ()
 
 
-def place_expressions(vocabularies: Sequence[GpuVocabulary], names: Collection[str]) -> dict[str, str]:
-    """Expressions that tell where the GPUs of each exporter are."""
+def place_expressions(
+    vocabularies: Sequence[GpuVocabulary], names: Collection[str], *, fleet: bool = False
+) -> dict[str, str]:
+    """Expressions that tell where the GPUs of each exporter are; of a fleet also how many there are."""
     found = {}
     for v in vocabularies:
         by = ", ".join(dict.fromkeys((*v.pod_labels, *v.host_labels, "instance")))
         found[f"gpu_places.{v.id}"] = f"count by ({by}) ({_sign(v, names)})"
+        if fleet:
+            found[f"gpu_devices.{v.id}"] = f"count(count by ({', '.join(v.device_labels)}) ({_sign(v, names)}))"
     return found
 
 
@@ -104,12 +110,11 @@ def join_gpus(
         return GpuJoin(reason="no GPU exporter is seen (dcgm-exporter or AMD's device-metrics-exporter)")
     if selector is not None:
         first = vocabularies[0]
-        seen = sum(sample.value for sample in places.of(f"gpu_places.{first.id}"))
-        return GpuJoin(vocabulary=first, labels=selector, how="gpu_selector", devices=seen, sign=_sign(first, names))
+        known = _known(first, places, names)
+        return GpuJoin(labels=selector, how="gpu_selector", **known)  # type: ignore[arg-type]
     for vocabulary in vocabularies:
-        samples = places.of(f"gpu_places.{vocabulary.id}")
-        found = [sample.labels for sample in samples]
-        known = {"vocabulary": vocabulary, "devices": sum(s.value for s in samples), "sign": _sign(vocabulary, names)}
+        found = [sample.labels for sample in places.of(f"gpu_places.{vocabulary.id}")]
+        known = _known(vocabulary, places, names)
         by_pod = _common(found, vocabulary.pod_labels, _pods(layout))
         if by_pod:
             return GpuJoin(how="pod", **by_pod, **known)  # type: ignore[arg-type]
@@ -118,6 +123,12 @@ def join_gpus(
             return GpuJoin(how="host", **by_host, **known)  # type: ignore[arg-type]
     label = vocabularies[0].label
     return GpuJoin(reason=f"{label} is seen, but no pod or host ties its GPUs to this deployment: give gpu_selector")
+
+
+def _known(vocabulary: GpuVocabulary, places: Vectors, names: Collection[str]) -> dict[str, object]:
+    series = sum(sample.value for sample in places.of(f"gpu_places.{vocabulary.id}"))
+    single = _value(places.of(f"gpu_devices.{vocabulary.id}")) == series
+    return {"vocabulary": vocabulary, "devices": series, "single": single, "sign": _sign(vocabulary, names)}
 
 
 def _pods(layout: Layout) -> set[str]:

@@ -8,8 +8,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from collectors.backend import Backend
+from collectors.cadence import GRID_S
 from collectors.distribution import QUANTILES, buckets_of, quantile
 from collectors.engine_values import DIRECT, expressions
+from collectors.gpu_sums import Plain, plain_expressions
 from collectors.gpus import gpu_expressions, gpu_scope
 from collectors.layout import LOOK_BACK_S
 from collectors.observation import DISTRIBUTIONS
@@ -41,11 +43,15 @@ GPU_DEFAULT = ("busy", "sm_active", "tensor_active", "dram_active", "power", "te
 
 @dataclass(frozen=True, kw_only=True)
 class History:
-    """Lines by name on one grid. A quantile is three lines: ``ttft_ms.p95`` with ``.p95_low`` and ``.p95_high``."""
+    """Lines by name on one grid. A quantile is three lines: ``ttft_ms.p95`` with ``.p95_low`` and ``.p95_high``.
+
+    ``since_s`` is where lines begin that are not read whole yet: every further question adds an older part.
+    """
 
     times_s: tuple[float, ...]
     lines: Mapping[str, tuple[float, ...]]
     step_s: float
+    since_s: float | None = None
     engine: str | None = None
     problems: tuple[str, ...] = ()
 
@@ -68,26 +74,60 @@ def history(
     ground = find_ground(backend, source, look, engine, min(source.window_s, LOOK_BACK_S))
     interval = steady(ground.layout.interval_s) or 15.0
     step = step_for(end_s - start_s, interval_s=interval, points=points)
+    step = math.ceil(step / GRID_S) * GRID_S if look.fleet else step
     # A fleet's lines have the window of its observation, so that one answer serves both.
     least = ground.scope.window_s if look.fleet else 4 * interval
     scope = replace(ground.scope, window_s=max(step, least), step_s=interval)
     chosen = {key: choice for key, choice in ground.choices.items() if key in concepts}
     asked = {key: text for key, text in expressions(chosen, scope).items() if not key.endswith(("_min", "_growth"))}
+    exact: dict[str, str] = {}
+    plain: dict[str, Plain] = {}
     if ground.gpus.vocabulary is not None:
         narrow = gpu_scope(ground.gpus, scope if look.fleet else replace(scope, window_s=scope.window_s * points))
         narrow = replace(narrow, window_s=min(scope.window_s, narrow.window_s))
         of_gpus = gpu_expressions(ground.gpus.vocabulary, narrow, sign=ground.gpus.sign)
-        asked |= {f"gpu/{key}": text for key, text in of_gpus.items() if key.split(".")[0] in GPU_DEFAULT}
+        exact = {key: text for key, text in of_gpus.items() if key.split(".")[0] in GPU_DEFAULT}
+        plain = plain_expressions(exact, ground.gpus, narrow)
+        asked |= {f"gpu/{key}": plain[key].text if key in plain else text for key, text in exact.items()}
     found = backend.ranges(asked, start_s=start_s, end_s=end_s, step_s=step)
+    unproven = [k for k, p in plain.items() if not all(p.proven(s.values) for s in found.series.get(f"gpu/{k}", ()))]
+    if unproven:
+        again = backend.ranges(
+            {f"gpu/{key}": exact[key] for key in unproven}, start_s=start_s, end_s=end_s, step_s=step
+        )
+        found = replace(found, series={**found.series, **again.series}, problems={**found.problems, **again.problems})
     grid = tuple(found.start_s + i * found.step_s for i in range(_steps(found.start_s, found.end_s, found.step_s)))
     reader = _Lines(found.series, found.start_s, found.end_s, found.step_s)
     return History(
         times_s=grid,
         lines=reader.all(chosen.keys()),
         step_s=found.step_s,
+        since_s=found.since_s if found.since_s is not None and found.since_s > found.start_s else None,
         engine=engine.vocabulary.id,
         problems=tuple(dict.fromkeys(found.problems.values())),
     )
+
+
+def whole_history(
+    backend: Backend,
+    source: Source,
+    *,
+    start_s: float,
+    end_s: float,
+    concepts: Sequence[str] = DEFAULT,
+    points: int = POINTS,
+) -> History:
+    """:func:`history` with all its parts: of a fleet, this takes several times as long. Raises SourceError."""
+    def read() -> History:
+        return history(backend, source, start_s=start_s, end_s=end_s, concepts=concepts, points=points)
+
+    found = read()
+    while found.since_s is not None:
+        more = read()
+        if more.since_s is not None and more.since_s >= found.since_s:  # an answer with problems is not remembered
+            return more
+        found = more
+    return found
 
 
 def _steps(start_s: float, end_s: float, step_s: float) -> int:

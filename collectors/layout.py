@@ -6,10 +6,11 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from collectors.backend import Vectors
 from collectors.prometheus.answers import Sample
-from collectors.prometheus.promql import duration
+from collectors.prometheus.promql import NICE_STEPS_S, duration
 from collectors.vocabulary.expressions import Scope
 
 REPLICA_LABELS = ("instance", "pod", "exported_pod", "namespace")
@@ -38,12 +39,12 @@ class Layout:
     duplicates: tuple[str, ...] = ()
     job: str | None = None
 
-    @property
+    @cached_property
     def replicas(self) -> int:
         """Replicas with data now."""
         return len({replica_key(labels) for labels in self.live})
 
-    @property
+    @cached_property
     def lost(self) -> tuple[str, ...]:
         """Replicas that had data within the window and have none now."""
         live = {replica_key(labels) for labels in self.live}
@@ -87,8 +88,11 @@ def layout_expressions(
     if past:  # finely over the last minutes, where a short life would fall between two steps of the whole span
         for key, asked in (("newest", f"{span}:{step}"), ("newest_lately", f"{duration(LEAST_SPAN_S)}:2s")):
             gone[key] = f"max(max_over_time(timestamp({series})[{asked}]))"
-    lately = {} if fleet else {"oldest_lately": f"min(min_over_time(timestamp({series})[30s:500ms]))"}
-    return gone | lately | {
+    # Timing belongs together: of a fleet, all of it has its turn, and ``newest_now`` beside it is never believed.
+    timing = {"newest_then": f"max(timestamp({series}))"} if fleet else {
+        "oldest_lately": f"min(min_over_time(timestamp({series})[30s:500ms]))"
+    }
+    return gone | timing | {
         "live": f"count by ({by}) ({series})",
         "seen": f"count by ({by}) (last_over_time({series}[{span}]))",
         "newest_now": f"max(timestamp({series}))",
@@ -102,10 +106,6 @@ def read_layout(vectors: Vectors, *, at_s: float, window_s: float) -> Layout:
     newest = _highest(vectors.of("newest"), vectors.of("newest_lately"), vectors.of("newest_now"))
     begun = [_highest(vectors.of("oldest")), _highest(vectors.of("oldest_lately"))]
     oldest = min((moment for moment in begun if moment is not None), default=None)
-    scrapes = _highest(vectors.of("scrapes"))
-    interval = None
-    if newest is not None and oldest is not None and scrapes is not None and scrapes >= 2:
-        interval = max(0.1, (newest - max(oldest, at_s - window_s)) / (scrapes - 1))
     live = tuple(sample.labels for sample in vectors.of("live"))
     duplicates, job = _duplicates(live)
     return Layout(
@@ -113,10 +113,28 @@ def read_layout(vectors: Vectors, *, at_s: float, window_s: float) -> Layout:
         seen=tuple(sample.labels for sample in vectors.of("seen")),
         newest_s=newest,
         oldest_s=oldest,
-        interval_s=interval,
+        interval_s=_interval(vectors, newest, oldest, at_s=at_s, window_s=window_s),
         duplicates=duplicates,
         job=job,
     )
+
+
+def _interval(
+    vectors: Vectors, newest: float | None, oldest: float | None, *, at_s: float, window_s: float
+) -> float | None:
+    """Seconds between two scrapes: what the window holds of them, as counted at one moment."""
+    then = vectors.of("newest_then")
+    newest, at_s = (_highest(then), then[0].time_s) if then else (newest, at_s)
+    scrapes = _highest(vectors.of("scrapes"))
+    if newest is None or oldest is None or scrapes is None or scrapes < 2:
+        return None
+    begin = max(oldest, at_s - window_s)
+    longest = max(0.1, (newest - begin) / (scrapes - 1))
+    if not then or begin == oldest:
+        return longest
+    # The first scrape came somewhere in the first interval of the window: of a fleet, a round interval is chosen.
+    shortest = (newest - begin) / scrapes
+    return next((float(step) for step in reversed(NICE_STEPS_S) if shortest < step <= longest), longest)
 
 
 def _duplicates(live: Sequence[Mapping[str, str]]) -> tuple[tuple[str, ...], str | None]:

@@ -19,7 +19,7 @@ from collectors.cadence import FLEET_REPLICAS
 from collectors.connect import prometheus_backend
 from collectors.devices import read_devices
 from collectors.history import history
-from collectors.memory import Remembering
+from collectors.memory import PART_POINTS, Remembering
 from collectors.observation import State
 from collectors.reading import read_from
 from collectors.source import Source, source_from
@@ -93,6 +93,33 @@ def test_all_gpus_of_a_fleet_add_up_to_the_observation(fleet: tuple[Remembering,
     assert all(device.host and device.pod and device.product for device in devices)
 
 
+def test_sums_over_gpus_are_asked_plainly_and_are_the_same(fleet: tuple[Remembering, Source, int]) -> None:
+    """Without filter and grouping; where an answer could hold a blank value, the whole expression is asked."""
+    _, source, _ = fleet
+    assert source.prometheus is not None
+    own, asked = prometheus_backend(source, source.prometheus), []
+    told = own._inner.vectors
+
+    def listening(expressions: Mapping[str, str], *, at_s: float | None) -> Vectors:
+        asked.extend(text for key, text in expressions.items() if key.startswith("gpu/"))
+        return told(expressions, at_s=at_s)
+
+    own._inner.vectors = listening  # type: ignore[method-assign]
+    seen = read_from(own, source, at_s=END_S)
+    plain = [text for text in asked if "max by" not in text]
+    assert any(text.startswith("avg(DCGM_FI_DEV_GPU_UTIL{") for text in plain)
+    drawn = [d.values for d in read_devices(own, source, at_s=END_S)]
+    for number, key, how in (
+        ("gpu_busy", "busy", np.mean),
+        ("gpu_sm_active", "sm_active", np.mean),
+        ("power_w", "power", np.sum),
+        ("gpu_temperature_max_c", "temperature", np.max),
+        ("gpu_clock_min_mhz", "sm_clock", np.min),
+    ):
+        assert seen.number(number) == pytest.approx(how([values[key] for values in drawn]))
+    assert seen.number("gpus") == FLEET.gpus
+
+
 def test_only_wanted_columns_are_fetched(fleet: tuple[Remembering, Source, int]) -> None:
     backend, source, _ = fleet
     devices = read_devices(backend, source, at_s=END_S - 30, columns=("temperature",))
@@ -117,7 +144,7 @@ def test_refreshing_asks_few_queries_and_less_than_opening(fleet: tuple[Remember
 def test_a_fleet_read_in_turns_shows_what_a_fresh_reading_shows(
     fleet: tuple[Remembering, Source, int], end_s: int
 ) -> None:
-    """At a full minute rates, gauges and quantiles have their turn; quantiles come from few buckets by then."""
+    """45 s after a full minute everything had its turn, which was about that minute; quantiles are of few buckets."""
     _, source, _ = fleet
     assert source.prometheus is not None
     narrow, asked = prometheus_backend(source, source.prometheus), []
@@ -128,11 +155,11 @@ def test_a_fleet_read_in_turns_shows_what_a_fresh_reading_shows(
         return told(expressions, at_s=at_s)
 
     narrow._inner.vectors = listening  # type: ignore[method-assign]
-    for moment in (end_s - 60, end_s - 30, end_s):
+    for moment in range(end_s - 75, end_s + 46, 15):
         seen = read_from(narrow, source, at_s=moment)
         lines = history(narrow, source, start_s=moment - 600, end_s=moment).lines
     assert any('_bucket{le=~"' in text for text in asked)
-    fresh = prometheus_backend(source, source.prometheus)
+    fresh = prometheus_backend(source, source.prometheus)._inner
     whole = read_from(fresh, source, at_s=end_s)
     for key, value in whole.numbers.items():
         if value is None or not key.startswith("gpu"):
@@ -157,12 +184,34 @@ def test_ages_are_told(fleet: tuple[Remembering, Source, int]) -> None:
     later = read_from(own, source, at_s=END_S - 105)
     assert any("in turns" in note and "quantiles 15 s" in note for note in later.notes)
     devices = read_devices(own, source, at_s=END_S - 105)
-    assert {devices[0].ages_s[key] for key in ("sm_active", "xid", "busy", "power")} == {0.0, 15.0}
+    assert devices[0].told_s["throttle_reasons"] == END_S - 120
 
 
 def test_lines_of_a_fleet_end_where_its_observation_is(fleet: tuple[Remembering, Source, int]) -> None:
+    """When everything had its turn: the newest point of a line waits for it."""
     backend, source, _ = fleet
-    seen = read_from(backend, source, at_s=END_S)
-    lines = history(backend, source, start_s=END_S - 900, end_s=END_S).lines
+    for moment in range(END_S, END_S + 46, 15):
+        seen = read_from(backend, source, at_s=moment)
+        lines = history(backend, source, start_s=moment - 900, end_s=moment).lines
     assert lines["running"][-1] == pytest.approx(seen.number("running"))
     assert lines["ttft_ms.p95"][-1] == pytest.approx(seen.distribution("ttft_ms").p95)
+
+
+def test_long_lines_of_a_fleet_are_read_in_parts(fleet: tuple[Remembering, Source, int]) -> None:
+    """The newest part first, an older one with every question; in the end they are what one question would answer."""
+    _, source, _ = fleet
+    assert source.prometheus is not None
+    own = prometheus_backend(source, source.prometheus)
+    start_s = END_S - 7_200
+    known = []
+    for moment in range(END_S, END_S + 46, 15):
+        read_from(own, source, at_s=moment)
+        lines = history(own, source, start_s=start_s, end_s=moment)
+        known.append(lines.since_s)
+    assert known[0] == END_S - 60 * (PART_POINTS // 2)
+    assert known[1] == END_S - 60 * (PART_POINTS // 2 + PART_POINTS)
+    assert known[-1] is None
+    whole = history(own._inner, source, start_s=start_s, end_s=END_S)
+    assert whole.times_s == lines.times_s
+    for key, values in whole.lines.items():
+        assert lines.lines[key] == pytest.approx(values, nan_ok=True), key

@@ -80,7 +80,7 @@ def find_ground(backend: Backend, source: Source, look: Look, engine: DetectedEn
     series = presence(choices, scope)
     span = max(window_s, LEAST_SPAN_S)
     exporters = detect_gpus(look.names)
-    asked = place_expressions(exporters, look.names)
+    asked = place_expressions(exporters, look.names, fleet=look.fleet)
     if series is not None:
         asked |= layout_expressions(series, scope, window_s=span, fleet=look.fleet)
     if engine.vocabulary.front:

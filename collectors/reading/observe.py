@@ -12,6 +12,7 @@ from collectors.engine_values import (
     mapping_of,
     missing_of,
 )
+from collectors.gpu_sums import plain_expressions, with_sums
 from collectors.gpus import FLEET_GPUS, gpu_expressions, gpu_numbers, gpu_scope, missing_fields
 from collectors.health import CORE, verdict
 from collectors.layout import Layout
@@ -53,7 +54,10 @@ def observe(backend: Backend, source: Source, look: Look, ground: Ground) -> Obs
     of_gpus: dict[str, str] = {}
     if ground.gpus.vocabulary is not None:
         of_gpus = gpu_expressions(ground.gpus.vocabulary, gpu_scope(ground.gpus, scope), sign=ground.gpus.sign)
-    found = backend.vectors({**asked, **{f"gpu/{key}": text for key, text in of_gpus.items()}}, at_s=look.at_s)
+    plain = plain_expressions(of_gpus, ground.gpus, gpu_scope(ground.gpus, scope))
+    texts = of_gpus | {key: form.text for key, form in plain.items()}
+    found = backend.vectors({**asked, **{f"gpu/{key}": text for key, text in texts.items()}}, at_s=look.at_s)
+    found = with_sums(backend, found, of_gpus, plain, look.at_s, before="gpu/")
     return _assembled(source, look, ground, found, _down(found, layout, dedicated=backend.dedicated))
 
 

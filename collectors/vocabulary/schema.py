@@ -176,13 +176,14 @@ class EngineVocabulary(_Vocabulary):
 
 
 class GpuVocabulary(_Vocabulary):
-    """Names of one GPU exporter: which labels tell devices, hosts and pods apart."""
+    """Names of one GPU exporter: which labels tell devices, hosts and pods apart; blanks are ``blank_from`` or more."""
 
     device_labels: tuple[str, ...]
     host_labels: tuple[str, ...]
     pod_labels: tuple[str, ...]
     product_label: str
     partition_labels: tuple[str, ...] = ()
+    blank_from: float | None = None
 
     @model_validator(mode="after")
     def _known_concepts(self) -> GpuVocabulary:

@@ -52,6 +52,16 @@ def test_agreement_can_fail(measured: dict[str, Any]) -> None:
     assert {c.what for c in found if not c.ok} >= {"E2E mean", "E2E p50"}
 
 
+@pytest.mark.parametrize(("beyond", "ok"), [(0.0, True), (0.05, True), (0.08, False)])
+def test_a_quantile_beside_the_edge_of_its_bucket_is_told(measured: dict[str, Any], beyond: float, ok: bool) -> None:
+    edge = measured["collector"]["tpot_ms"]["p50_high"]
+    generator = {**measured["generator"], "tpot_ms": {**measured["generator"]["tpot_ms"], "p50": edge * (1 + beyond)}}
+    found = checks(generator, measured["server"], measured["collector"])
+    (check,) = [check for check in found if check.what == "TPOT p50"]
+    assert check.ok is ok
+    assert ("7% beside it" in check.must) is (ok and beyond > 0)
+
+
 def test_recorded_pages_give_the_recorded_numbers(
     measured: dict[str, Any], recording: Recording, read_again: dict[str, Any]
 ) -> None:

@@ -48,6 +48,18 @@ class Source:
         return Ranges(series=series, start_s=start_s, end_s=end_s, step_s=step_s, problems=self.problems)
 
 
+class Fleet(Source):
+    """As many replicas as make a fleet; every other expression has one sample, or none where ``silent``."""
+
+    silent = False
+
+    def vectors(self, expressions: Mapping[str, str], *, at_s: float | None) -> Vectors:
+        found = super().vectors(expressions, at_s=at_s)
+        one = Sample(labels={"instance": "a"}, time_s=at_s or 0.0, value=1.0)
+        told = {key: () if self.silent else samples for key, samples in found.samples.items()}
+        return replace(found, samples={**told, **({"live": (one,) * 501} if "live" in expressions else {})})
+
+
 class Clock:
     def __init__(self) -> None:
         self.now = 0.0
@@ -179,3 +191,54 @@ def test_remembered_lines_equal_fresh_ones(hour: float) -> None:
     assert told.lines.keys() == fresh.lines.keys()
     for name, values in fresh.lines.items():
         assert told.lines[name] == pytest.approx(values, nan_ok=True), name
+
+
+ROUNDS: tuple[Mapping[str, str], ...] = (
+    {"up": "count(up)"},
+    {"live": "count by (instance) (x)"},
+    {"running": "sum(x)"},
+)
+
+
+def asked_at(memory: Remembering, source: Source, at_s: float) -> list[tuple[str, float | None]]:
+    """What the source is asked when a reading asks in three rounds."""
+    source.asked.clear()
+    for expressions in ROUNDS:
+        memory.vectors(expressions, at_s=at_s)
+    return list(source.asked)
+
+
+def test_of_a_fleet_all_that_is_due_is_asked_at_the_first_question() -> None:
+    source = Fleet()
+    memory = Remembering(source)
+    asked_at(memory, source, NOW)
+    source.asked.clear()
+    memory.vectors(ROUNDS[0], at_s=NOW + 75)
+    assert sorted(source.asked) == [
+        ("count by (instance) (x)", NOW + 75), ("count(up)", NOW + 75), ("sum(x)", NOW + 60),
+    ]  # fmt: skip
+    source.asked.clear()
+    for expressions in ROUNDS:
+        memory.vectors(expressions, at_s=NOW + 75)
+    assert not source.asked
+
+
+def test_answers_that_cannot_be_kept_are_not_asked_for_ahead() -> None:
+    source = Fleet()
+    memory = Remembering(source)
+    asked_at(memory, source, NOW)
+    source.notes = Notes(warnings=("a store did not answer",), partial=True)
+    asked_at(memory, source, NOW + 75)
+    assert len(asked_at(memory, source, NOW + 135)) == len(ROUNDS)
+
+
+def test_of_a_fleet_absence_is_believed_for_a_minute_but_not_of_names() -> None:
+    source = Fleet()
+    memory = Remembering(source)
+    memory.vectors(ROUNDS[1], at_s=NOW)
+    source.silent = True
+    memory.vectors({"failed": "sum(failed)", "engines": "count by (__name__) (x)"}, at_s=NOW)
+    source.asked.clear()
+    memory.vectors({"failed": "sum(failed)", "engines": "count by (__name__) (x)"}, at_s=NOW + 15)
+    assert "sum(failed)" not in dict(source.asked)
+    assert "count by (__name__) (x)" in dict(source.asked)

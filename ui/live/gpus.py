@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pandas as pd
 import streamlit as st
 
@@ -10,7 +12,7 @@ from collectors.history import History
 from collectors.observation import Observation
 from ui import sources
 from ui.explore.tables import draw_table
-from ui.figures.gpu_map import MEASURES, build_gpu_map, gpu_map_alt_text, gpu_table, trouble_of
+from ui.figures.gpu_map import MEASURES, Measure, build_gpu_map, gpu_map_alt_text, gpu_table, trouble_of
 from ui.figures.live_lines import Chart, Line
 from ui.format import as_markdown, count
 from ui.live.charts import draw_chart, line
@@ -19,6 +21,7 @@ from ui.sources.picker import Picked
 
 FILTER_FROM = 64
 MOST_ROWS = 200
+TROUBLE = ("xid", "throttle_reasons")
 WAIT_S = 2.0
 """Longest wait for what only this tab asks for: the rest of the page stands already."""
 
@@ -28,7 +31,8 @@ _PLAIN = {"config": {"displaylogo": False}}
 def draw_gpus(picked: Picked, observed: Observation, lines: History | None, span: tuple[float, float], moment: Moment,
               *, dark: bool) -> None:
     """The map first; XIDs and slowed-down GPUs beside it, then the lines."""
-    told = sources.per_device(picked.known, end_s=moment.end_s, wait_s=WAIT_S)
+    chosen = _chosen_measure(observed)
+    told = _asked(picked, moment, chosen)
     devices = told.good
     if devices is None:
         _say_why_none(told.problem or "The GPUs are being read for the first time.")
@@ -38,32 +42,45 @@ def draw_gpus(picked: Picked, observed: Observation, lines: History | None, span
         if told.problem:
             st.warning(f"The GPUs below are those of the last good reading. {as_markdown(told.problem)}",
                        icon=":material/history:")
-        draw_map(devices, dark=dark)
+        draw_map(devices, chosen, observed.at_s, lambda: _asked(picked, moment, *MEASURES.values()).good, dark=dark)
         _draw_trouble(picked, devices, span, moment)
     if lines is not None:
         _draw_lines(lines, span, moment, dark=dark)
     _say_what_is_missing(observed)
 
 
-def draw_map(devices: tuple[Device, ...], *, dark: bool) -> None:
-    """One measure of every GPU."""
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        name = st.segmented_control("Shown", list(MEASURES), default="sm_active", required=True, key="gpu_measure",
-                                    format_func=lambda key: MEASURES[key].label, bind="query-params") or "sm_active"
-        wanted = ""
-        if len(devices) > FILTER_FROM:
-            wanted = st.text_input("Only hosts and pods with", key="gpu_filter", width=260, placeholder="node-17",
-                                   help="Part of a name. Large fleets are drawn by host; fewer GPUs one by one.")
+def _chosen_measure(observed: Observation) -> Measure:
+    """What the map shows, chosen before the GPUs are asked: of thousands only what is shown is read."""
+    if not observed.number("gpus"):
+        return MEASURES["sm_active"]
+    return MEASURES[st.segmented_control(
+        "Shown", list(MEASURES), default="sm_active", required=True, key="gpu_measure",
+        format_func=lambda key: MEASURES[key].label, bind="query-params") or "sm_active"]
+
+
+def _asked(picked: Picked, moment: Moment, *measures: Measure) -> sources.Answer[tuple[Device, ...]]:
+    """Every GPU with some measures, and with what shows trouble."""
+    columns = dict.fromkeys(key for measure in measures for key in (*measure.keys, *TROUBLE))
+    return sources.per_device(picked.known, columns=tuple(columns), end_s=moment.end_s, wait_s=WAIT_S)
+
+
+def draw_map(devices: tuple[Device, ...], measure: Measure, at_s: float,
+             all_measures: Callable[[], tuple[Device, ...] | None], *, dark: bool) -> None:
+    """One measure of every GPU at ``at_s``; ``all_measures`` reads the others when the table is opened."""
+    wanted = ""
+    if len(devices) > FILTER_FROM:
+        wanted = st.text_input("Only hosts and pods with", key="gpu_filter", width=260, placeholder="node-17",
+                               help="Part of a name. Large fleets are drawn by host; fewer GPUs one by one.")
     shown = filtered(devices, wanted)
     if not shown:
         st.info(f"No host or pod has “{as_markdown(wanted[:60])}” in its name.", icon=":material/search_off:")
         return
-    measure = MEASURES[name]
     st.plotly_chart(build_gpu_map(shown, measure, dark=dark), key="gpu_map", alt=gpu_map_alt_text(shown, measure),
                     **_PLAIN)
-    age = max((shown[0].ages_s.get(key, 0.0) for key in measure.keys), default=0.0)
+    age = max((at_s - shown[0].told_s.get(key, at_s) for key in measure.keys), default=0.0)
     st.caption(measure.note + (f" These values are {age:.0f} s older than the rest." if age >= 1.0 else ""))
-    draw_table(lambda: gpu_table(shown), key="gpus", what=f"{count(len(shown))} GPUs")
+    draw_table(lambda: gpu_table(filtered(all_measures() or devices, wanted)), key="gpus",
+               what=f"{count(len(shown))} GPUs")
 
 
 def filtered(devices: tuple[Device, ...], wanted: str) -> tuple[Device, ...]:

@@ -79,6 +79,9 @@ def _body(picked: Picked, moment: Moment, planned: Planned | None, *, waiting: b
         if history.problem and not told.problem:
             st.warning(f"The charts below are of the last good reading. {as_markdown(history.problem)}",
                        icon=":material/history:")
+        if lines is not None and lines.since_s is not None:
+            st.caption(f"The lines of this fleet reach back to {moment.clock(lines.since_s)} so far: "
+                       "every refresh adds an older part.")
     _tabs(picked, shown, lines, moment, planned, otherwise=READING if pending else NOTHING, dark=dark)
 
 

@@ -16,8 +16,8 @@ import streamlit as st
 
 from collectors.backend import Backend
 from collectors.deployments import Deployment, find_deployments
-from collectors.devices import Device, read_devices
-from collectors.history import DEFAULT, POINTS, History, history
+from collectors.devices import COLUMNS, Device, read_devices
+from collectors.history import DEFAULT, POINTS, History, history, whole_history
 from collectors.observation import Observation, State
 from collectors.prometheus.promql import step_for
 from collectors.reading import read_from
@@ -119,26 +119,37 @@ def over_time(
 ) -> Answer[History]:
     """Lines over the ``span_s`` before ``end_s`` (None: now, which is ``now_s`` by the clock of the source).
 
-    A long range is read when its step has passed, not at every refresh: nothing of it would be new.
+    A long range is read when its step has passed, not at every refresh: nothing of it would be new. A fleet's is read
+    in parts, one at every refresh until it is whole; before a moment in the past, where nothing refreshes, all at once.
     """
     until = end_s if end_s is not None else now_s if now_s is not None else desk().clock()
+    what = f"history {span_s} {points} {','.join(concepts)}"
+    read = history if end_s is None else whole_history
+    before = desk().latest.peek((known.key, what, end_s)).good
+    whole = before is None or before.since_s is None
     return asked(
         known,
-        f"history {span_s} {points} {','.join(concepts)}",
-        lambda backend, source: history(
+        what,
+        lambda backend, source: read(
             backend, source, start_s=until - span_s, end_s=until, concepts=concepts, points=points
         ),
         end_s=end_s,
-        every_s=max(REFRESH_S, step_for(span_s, points=points)),
+        every_s=max(REFRESH_S, step_for(span_s, points=points)) if whole else REFRESH_S,
         wait_s=wait_s,
         why_bad=lambda found: "" if found.times_s else "There is no engine with data in this range.",
     )
 
 
-def per_device(known: Known, *, end_s: float | None = None, wait_s: float = WAIT_S) -> Answer[tuple[Device, ...]]:
-    """Every GPU of the deployment at ``end_s`` (None: now)."""
+def per_device(
+    known: Known, *, columns: Sequence[str] = COLUMNS, end_s: float | None = None, wait_s: float = WAIT_S
+) -> Answer[tuple[Device, ...]]:
+    """Every GPU of the deployment at ``end_s`` (None: now), with the values of ``columns`` only."""
     return asked(
-        known, "devices", lambda backend, source: read_devices(backend, source, at_s=end_s), end_s=end_s, wait_s=wait_s
+        known,
+        f"devices {','.join(columns)}",
+        lambda backend, source: read_devices(backend, source, at_s=end_s, columns=columns),
+        end_s=end_s,
+        wait_s=wait_s,
     )
 
 
