@@ -42,7 +42,7 @@ FAMILY_PRIORS = {
     "kv": Prior(centre=0.60, spread=0.3, between=0.12),
     "attention": Prior(centre=0.35, spread=0.4, between=0.2),
     "link": Prior(centre=0.50, spread=0.4, between=0.12),
-    "layer": Prior(centre=1.0, spread=1e-3, between=0.18),
+    "layer": Prior(centre=1.0, spread=1e-3, between=0.35),
     "ageing": Prior(centre=0.0, spread=1e-3, between=0.15, linear=True),
 }
 ENGINE_PRIORS = {
@@ -78,7 +78,7 @@ COMMON_PRIORS = {
 }
 PLATFORM_PRIORS = {
     "device": Prior(centre=1.0, spread=1e-3, between=0.06),
-    "fixed": Prior(centre=1.0, spread=1e-3, between=0.15),
+    "fixed": Prior(centre=1.0, spread=1e-3, between=0.35),
 }
 
 
