@@ -109,8 +109,9 @@ def _solve(
             error = errors[table.mode, metric]
             used = np.isfinite(error) & masks[table.mode]
             parts.append(error[used] * weight[used] / SCATTER)
-        return np.concatenate([robust(np.concatenate(parts)), part])
+        return np.concatenate([robust(np.concatenate(parts)), np.where(departs, robust(part), part)])
 
+    departs = np.array([s.member != "default" for s in start.parameters.slots])[free]
     touched = _touched(start.parameters, free, fitted, masks)
 
     def slopes(part: Floats) -> Floats:
@@ -146,15 +147,16 @@ def _slopes(
     Reid 1974). The last rows are the priors: one each."""
     now = objective(part)
     rows = len(now) - len(part)
-    out = np.vstack([np.zeros((rows, len(part))), np.eye(len(part))])
+    out = np.zeros((len(now), len(part)))
     step = np.sqrt(np.finfo(float).eps) * np.where(part < 0, -1.0, 1.0) * np.maximum(np.abs(part), 1.0)
     for slots in touched:
         moved = part.copy()
         for index, _ in slots:
             moved[index] += step[index]
-        change = (objective(moved) - now)[:rows]
+        change = objective(moved) - now
         for index, mine in slots:
-            out[:rows, index][mine] = change[mine] / (moved[index] - part[index])
+            out[:rows, index][mine] = change[:rows][mine] / (moved[index] - part[index])
+            out[rows + index, index] = change[rows + index] / (moved[index] - part[index])
     return out
 
 

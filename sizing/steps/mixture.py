@@ -3,8 +3,8 @@
 Both are wrong in their own way, the tables where a kernel was measured badly or an engine takes another, the roofline
 where a kernel is unusual. weight of the tables = share / (1 + (d / reach)^2) with d = log(kernel / roofline): when they
 contradict each other, one of them is broken, and that is mostly the tables (the weight a heavy-tailed error has in an
-M-estimate; Cauchy weights, Holland and Welsch 1977). ``share`` and ``reach`` are cross-validated, ``mixture.yaml``; dense
-models and mixtures of experts have their own, because the roofline knows less of routing than of matrices.
+M-estimate; Cauchy weights, Holland and Welsch 1977). ``share`` and ``reach`` are cross-validated, ``mixture.yaml``;
+dense models and mixtures of experts have their own, because the roofline knows less of routing than of matrices.
 """
 
 from __future__ import annotations
