@@ -54,10 +54,15 @@ def layout(tables: Sequence[Targets]) -> Parameters:
     return parameters(families, engines, [p for p in pairs if not p.startswith("default")])
 
 
+def sweep_of(labels: pd.DataFrame) -> pd.Series:
+    """The sweep that each row belongs to: one configuration of one source."""
+    return labels["source"] + labels["architecture"] + labels["gpu"] + labels["engine"] + labels["precision"]
+
+
 def row_weights(table: Targets, metric: str) -> Floats:
-    """Square roots of weights: by quality, and 1 / sqrt(rows) within a group, so that no sweep outvotes the others."""
+    """Square roots of weights: by quality, and 1 / sqrt(rows) within a sweep, so that none outvotes the others."""
     labels = table.labels
-    group = labels["source"] + labels["architecture"] + labels["gpu"] + labels["engine"] + labels["precision"]
+    group = sweep_of(labels)
     seen = np.isfinite(table.observed[metric])
     count = group[seen].value_counts()
     size = group.map(count).fillna(1.0).to_numpy(dtype=np.float64)
@@ -109,7 +114,7 @@ def _solve(
             error = errors[table.mode, metric]
             used = np.isfinite(error) & masks[table.mode]
             parts.append(error[used] * weight[used] / SCATTER)
-        return np.concatenate([robust(np.concatenate(parts)), np.where(departs, robust(part), part)])
+        return np.concatenate([robust(np.concatenate(parts)), np.where(departs, heavy_tailed(part), part)])
 
     departs = np.array([s.member != "default" for s in start.parameters.slots])[free]
     touched = _touched(start.parameters, free, fitted, masks)
@@ -163,6 +168,12 @@ def _slopes(
 def robust(error: Floats) -> Floats:
     """Residuals whose squares are the soft-L1 loss 2 (sqrt(1 + e^2) - 1): outliers count linearly."""
     return np.asarray(np.sign(error) * np.sqrt(2.0 * (np.sqrt(1.0 + error**2) - 1.0)))
+
+
+def heavy_tailed(departure: Floats) -> Floats:
+    """Residuals whose squares are the loss log(1 + d^2) of a Cauchy prior: a family or engine that is unlike the others
+    departs at little cost, instead of moving the default that unseen ones get."""
+    return np.asarray(np.sign(departure) * np.sqrt(np.log1p(departure**2)))
 
 
 def efficiency_yaml(fit: Efficiencies, rows: int) -> str:

@@ -127,12 +127,14 @@ def _fields(steps: Steps) -> dict[str, object]:
 
 
 def predicted(tables: Sequence[Targets], steps: Mapping[str, Steps], trust: Trusts) -> dict[tuple[str, str], Floats]:
-    """log(predicted / measured) by (mode, metric), NaN where there is no measurement."""
+    """log(predicted / measured) by (mode, metric), NaN where nothing was measured nor follows from what was."""
     out: dict[tuple[str, str], Floats] = {}
     for table in tables:
         now = steps[table.mode]
         logs = table.predicted_by(Known(now.mixed(trust).times, now.fit))
-        out |= {(table.mode, metric): logs[metric] - seen for metric, seen in table.observed.items()}
+        for metric, seen in table.observed.items():
+            known = np.where(np.isfinite(seen), seen, table.derived.get(metric, np.nan))
+            out[table.mode, metric] = logs[metric] - known
     return out
 
 

@@ -1,7 +1,7 @@
 """The free parameters of the fit: their priors, and the efficiencies that a vector of them stands for.
 
 A parameter of the default has a wide prior round a textbook value; one of a family or engine is a departure from the
-default (a log factor, or a difference for ageing rates) with a narrow prior at 0: shrinkage to the parent.
+default (a log factor, or a difference for ageing rates) with a narrow, heavy-tailed prior at 0: shrinkage to the parent.
 """
 
 from __future__ import annotations
