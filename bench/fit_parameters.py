@@ -1,7 +1,8 @@
 """The free parameters of the fit: their priors, and the efficiencies that a vector of them stands for.
 
 A parameter of the default has a wide prior round a textbook value; one of a family or engine is a departure from the
-default (a log factor, or a difference for ageing rates) with a narrow, heavy-tailed prior at 0: shrinkage to the parent.
+default (a log factor, or a difference for ageing rates) with a narrow, heavy-tailed prior at 0: shrinkage to the
+parent, unless the evidence speaks clearly.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ FAMILY_PRIORS = {
     "link": Prior(centre=0.50, spread=0.4, between=0.12),
     "layer": Prior(centre=1.0, spread=1e-3, between=0.35),
     "ageing": Prior(centre=0.0, spread=1e-3, between=0.15, linear=True),
+    "matrix_ageing": Prior(centre=0.0, spread=1e-3, between=0.4, linear=True),
 }
 ENGINE_PRIORS = {
     "scale": Prior(centre=1.0, spread=1e-3, between=0.09),

@@ -16,6 +16,7 @@ from sizing.point_answers import AnySource, expected
 from sizing.point_rows import MODES, Point, points_of
 from sizing.point_table import PointTable, point_table
 from sizing.points import best_layouts
+from sizing.protocols import FULL_SHARE
 from sizing.steps.efficiency import Efficiencies
 from sizing.steps.roofline import Roofline
 
@@ -134,15 +135,13 @@ def _observed(cells: pd.DataFrame, mode: str) -> dict[str, Floats]:
 
 def _derived(observed: dict[str, Floats], mode: str, points: Sequence[Point]) -> dict[str, Floats]:
     """E2E and output rate of closed loops that published TTFT and ITL alone: E2E = TTFT + (OSL - 1) x ITL, which holds
-    within 1 % where all three are published; rate = B x OSL / E2E, less the median loss of starting and draining."""
+    within 2 % where all three are published; rate as in :func:`sizing.protocols.fixed_concurrency`."""
     if mode != "fixed_concurrency":
         return {}
     length = np.array([p.output_tokens for p in points])
     whole = np.log(np.exp(observed["ttft"]) + (length - 1.0) * np.exp(observed["itl"]))
-    full = np.log(np.array([p.concurrency for p in points]) * length)
-    loss = observed["throughput"] + observed["e2e"] - full
-    typical = float(np.nanmedian(loss)) if np.isfinite(loss).any() else 0.0
-    found = {"e2e": whole, "throughput": full + typical - whole}
+    running = FULL_SHARE * np.array([p.concurrency for p in points])
+    found = {"e2e": whole, "throughput": np.log(running * length) - whole}
     return {metric: np.where(np.isfinite(observed[metric]), np.nan, found[metric]) for metric in found}
 
 
