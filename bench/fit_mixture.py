@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
 from bench.crossvalidate import Masks, Refit
@@ -21,7 +22,7 @@ from sizing.point_rows import MODES
 from sizing.point_table import PointTable, roofline_times, times_by_group, todays_times
 from sizing.steps.efficiency import Efficiencies
 from sizing.steps.kernel import KernelTables
-from sizing.steps.mixture import Mixed, Trust, Trusts, aged, mixed
+from sizing.steps.mixture import Mixed, StepTrust, Trust, Trusts, aged, mixed
 from sizing.steps.roofline import Roofline
 from sizing.steps.times import StepTimes
 
@@ -48,10 +49,11 @@ class Steps:
     today: StepTimes
     kernel: StepTimes
     fit: Efficiencies
+    is_moe: NDArray[np.bool_]
 
     def mixed(self, trust: Trusts) -> Mixed:
         """Both together."""
-        return mixed(self.base, aged(self.kernel, self.base, self.today), trust)
+        return mixed(self.base, aged(self.kernel, self.base, self.today), trust.of(self.is_moe))
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,8 @@ def steps_of(tables: Sequence[Targets], kernel: Mapping[str, StepTimes], fit: Ef
     for table in tables:
         asked = concurrencies(table, fit)
         base, today = (times(table.points, asked, Roofline(fit)) for times in (roofline_times, todays_times))
-        out[table.mode] = Steps(base=base, today=today, kernel=kernel[table.mode], fit=fit)
+        is_moe = table.points.is_moe
+        out[table.mode] = Steps(base=base, today=today, kernel=kernel[table.mode], fit=fit, is_moe=is_moe)
     return out
 
 
@@ -124,35 +127,47 @@ def _fields(steps: Steps) -> dict[str, object]:
 
 
 def predicted(tables: Sequence[Targets], steps: Mapping[str, Steps], trust: Trusts) -> dict[tuple[str, str], Floats]:
-    """log(predicted / measured) by (mode, metric), NaN where there is no measurement."""
+    """log(predicted / measured) by (mode, metric), NaN where nothing was measured nor follows from what was."""
     out: dict[tuple[str, str], Floats] = {}
     for table in tables:
         now = steps[table.mode]
         logs = table.predicted_by(Known(now.mixed(trust).times, now.fit))
-        out |= {(table.mode, metric): logs[metric] - seen for metric, seen in table.observed.items()}
+        for metric, seen in table.observed.items():
+            known = np.where(np.isfinite(seen), seen, table.derived.get(metric, np.nan))
+            out[table.mode, metric] = logs[metric] - known
     return out
 
 
-def trusts_of(vector: Floats) -> Trusts:
-    """Weights of a vector of (logit of share, log of reach) for decode steps and prompts."""
+def step_trust(vector: Floats) -> StepTrust:
+    """Trust of a vector of (logit of share, log of reach) for decode steps and prompts."""
     share_decode, reach_decode, share_prompt, reach_prompt = vector
-    return Trusts(
+    return StepTrust(
         decode=Trust(share=float(1.0 / (1.0 + np.exp(-share_decode))), reach=float(np.exp(reach_decode))),
         prompt=Trust(share=float(1.0 / (1.0 + np.exp(-share_prompt))), reach=float(np.exp(reach_prompt))),
-        modes=frozenset(MODES),
     )
 
 
 def fit_trusts(tables: Sequence[Targets], steps: Mapping[str, Steps], keep: Masks | None = None) -> Trusts:
+    """Weights of dense models and of mixtures of experts, each fitted to its own points in ``keep``."""
+    kept = keep or {t.mode: np.ones(len(t.points), dtype=bool) for t in tables}
+    moe = {mode: mask & steps[mode].is_moe for mode, mask in kept.items()}
+    dense = {mode: mask & ~steps[mode].is_moe for mode, mask in kept.items()}
+    return Trusts(dense=_fit(tables, steps, dense), moe=_fit(tables, steps, moe), modes=frozenset(MODES))
+
+
+def _fit(tables: Sequence[Targets], steps: Mapping[str, Steps], keep: Masks) -> StepTrust:
     """Weights that make errors smallest on the points in ``keep`` for which there are tables."""
+
+    def alike(part: Floats) -> Trusts:
+        found = step_trust(CENTRE + SPREAD * part)
+        return Trusts(dense=found, moe=found, modes=frozenset(MODES))
+
     used = [t for t in tables if t.mode in METRICS_BY_MODE]
-    covered = {t.mode: steps[t.mode].mixed(trusts_of(CENTRE)).weight > 0 for t in used}
-    if keep is not None:
-        covered = {mode: mask & keep[mode] for mode, mask in covered.items()}
+    covered = {t.mode: (steps[t.mode].mixed(alike(np.zeros(4))).weight > 0) & keep[t.mode] for t in used}
     weights = [(t.mode, m, row_weights(t, m)) for t in used for m in METRICS_BY_MODE[t.mode]]
 
     def objective(part: Floats) -> Floats:
-        errors = predicted(used, steps, trusts_of(CENTRE + SPREAD * part))
+        errors = predicted(used, steps, alike(part))
         found = []
         for mode, metric, weight in weights:
             error = errors[mode, metric]
@@ -161,7 +176,7 @@ def fit_trusts(tables: Sequence[Targets], steps: Mapping[str, Steps], keep: Mask
         return np.concatenate([robust(np.concatenate(found)), part])
 
     solved = least_squares(objective, np.zeros(4), max_nfev=12, xtol=1e-3, ftol=1e-3)
-    return trusts_of(CENTRE + SPREAD * solved.x)
+    return step_trust(CENTRE + SPREAD * solved.x)
 
 
 def mixture_yaml(trust: Trusts, rows: int) -> str:
@@ -172,6 +187,8 @@ def mixture_yaml(trust: Trusts, rows: int) -> str:
         f"fitted: {{date: {FITTED_ON}, rows: {rows}}}",
         f"modes: [{', '.join(sorted(trust.modes))}]",
     ]
-    for name, one in (("decode", trust.decode), ("prompt", trust.prompt)):
-        lines.append(f"{name}: {{share: {one.share:.2f}, reach: {one.reach:.2f}}}")
+    for name, kind in (("dense", trust.dense), ("moe", trust.moe)):
+        lines.append(f"{name}:")
+        for step, one in (("decode", kind.decode), ("prompt", kind.prompt)):
+            lines.append(f"  {step}: {{share: {one.share:.2f}, reach: {one.reach:.2f}}}")
     return "\n".join(lines) + "\n"

@@ -1,7 +1,8 @@
 """The free parameters of the fit: their priors, and the efficiencies that a vector of them stands for.
 
 A parameter of the default has a wide prior round a textbook value; one of a family or engine is a departure from the
-default (a log factor, or a difference for ageing rates) with a narrow prior at 0: shrinkage to the parent.
+default (a log factor, or a difference for ageing rates) with a narrow, heavy-tailed prior at 0: shrinkage to the
+parent, unless the evidence speaks clearly.
 """
 
 from __future__ import annotations
@@ -42,8 +43,9 @@ FAMILY_PRIORS = {
     "kv": Prior(centre=0.60, spread=0.3, between=0.12),
     "attention": Prior(centre=0.35, spread=0.4, between=0.2),
     "link": Prior(centre=0.50, spread=0.4, between=0.12),
-    "layer": Prior(centre=1.0, spread=1e-3, between=0.18),
+    "layer": Prior(centre=1.0, spread=1e-3, between=0.35),
     "ageing": Prior(centre=0.0, spread=1e-3, between=0.15, linear=True),
+    "matrix_ageing": Prior(centre=0.0, spread=1e-3, between=0.4, linear=True),
 }
 ENGINE_PRIORS = {
     "scale": Prior(centre=1.0, spread=1e-3, between=0.09),
@@ -78,7 +80,7 @@ COMMON_PRIORS = {
 }
 PLATFORM_PRIORS = {
     "device": Prior(centre=1.0, spread=1e-3, between=0.06),
-    "fixed": Prior(centre=1.0, spread=1e-3, between=0.15),
+    "fixed": Prior(centre=1.0, spread=1e-3, between=0.35),
 }
 
 

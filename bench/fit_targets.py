@@ -16,6 +16,7 @@ from sizing.point_answers import AnySource, expected
 from sizing.point_rows import MODES, Point, points_of
 from sizing.point_table import PointTable, point_table
 from sizing.points import best_layouts
+from sizing.protocols import FULL_SHARE
 from sizing.steps.efficiency import Efficiencies
 from sizing.steps.roofline import Roofline
 
@@ -44,12 +45,17 @@ FIRST_TOKEN = {"fixed_concurrency": ("ttft",)}
 
 @dataclass(frozen=True)
 class Targets:
-    """The rows of one mode: their points, the cells they came from, and the logarithm of each metric (NaN: none)."""
+    """The rows of one mode: their points, the cells they came from, and the logarithm of each metric (NaN: none).
+
+    ``derived`` are metrics that were not published but follow from those that were; they calibrate intervals and are
+    never counted as measurements.
+    """
 
     mode: str
     points: PointTable
     cells: pd.DataFrame
     observed: dict[str, Floats]
+    derived: dict[str, Floats]
 
     @cached_property
     def labels(self) -> pd.DataFrame:
@@ -101,7 +107,7 @@ def targets(fit: Efficiencies, rows: NDArray[np.intp] | None = None) -> tuple[Ta
         if chosen:
             cells = frame.iloc[[p.row for p in chosen]].reset_index(drop=True)
             observed = _possible(_observed(cells, mode), chosen)
-            found.append(Targets(mode, point_table(chosen), cells, observed))
+            found.append(Targets(mode, point_table(chosen), cells, observed, _derived(observed, mode, chosen)))
     return tuple(found)
 
 
@@ -125,6 +131,18 @@ def _observed(cells: pd.DataFrame, mode: str) -> dict[str, Floats]:
         with np.errstate(invalid="ignore", divide="ignore"):
             out[metric] = np.log(np.where(values > 0, values, np.nan).astype(np.float64) * scale)
     return out
+
+
+def _derived(observed: dict[str, Floats], mode: str, points: Sequence[Point]) -> dict[str, Floats]:
+    """E2E and output rate of closed loops that published TTFT and ITL alone: E2E = TTFT + (OSL - 1) x ITL, which holds
+    within 2 % where all three are published; rate as in :func:`sizing.protocols.fixed_concurrency`."""
+    if mode != "fixed_concurrency":
+        return {}
+    length = np.array([p.output_tokens for p in points])
+    whole = np.log(np.exp(observed["ttft"]) + (length - 1.0) * np.exp(observed["itl"]))
+    running = FULL_SHARE * np.array([p.concurrency for p in points])
+    found = {"e2e": whole, "throughput": np.log(running * length) - whole}
+    return {metric: np.where(np.isfinite(observed[metric]), np.nan, found[metric]) for metric in found}
 
 
 def _possible(observed: dict[str, Floats], points: Sequence[Point]) -> dict[str, Floats]:

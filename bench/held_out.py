@@ -27,7 +27,8 @@ def held_out_errors(
     """Long table with one row per point, metric and scheme, and the trust in the tables fitted to everything.
 
     ``error`` is log(predicted / measured) of the product's answer, ``alone`` that of the roofline without tables,
-    ``weight`` and ``apart`` how the tables took part, ``new_...`` what of the point no other measurement shows.
+    ``weight`` and ``apart`` how the tables took part, ``new_...`` what of the point no other measurement shows,
+    ``derived`` whether the metric was worked out from others of the same run rather than published.
     """
     unseen = unseen_steps(tables, kernel, fit.efficiencies, refits)
     whole = fit_trusts(tables, unseen)
@@ -48,7 +49,8 @@ def held_out_errors(
 
 def _helps(part: pd.DataFrame) -> bool:
     """Whether the tables make the median held-out error of a mode smaller, over its metrics and all schemes alike."""
-    some = part[(part["weight"] > 0) & (part["scheme"] != "fit") & part["metric"].isin(CHOSEN_BY)]
+    asked = (part["weight"] > 0) & (part["scheme"] != "fit") & ~part["derived"]
+    some = part[asked & part["metric"].isin(CHOSEN_BY)]
     medians = some[["error", "alone"]].abs().groupby([some["scheme"], some["metric"]]).median()
     return len(some) > 0 and bool(medians["error"].mean() < medians["alone"].mean())
 
@@ -78,7 +80,10 @@ def _long(
         ).iloc[rows]
         for metric in METRICS:
             error = both[table.mode, metric][rows]
-            part = labels.assign(metric=metric, error=error, alone=alone[table.mode, metric][rows])
+            derived = ~np.isfinite(table.observed[metric][rows])
+            part = labels.assign(
+                metric=metric, error=error, alone=alone[table.mode, metric][rows], derived=derived
+            )
             parts.append(part[np.isfinite(error)])
     return pd.concat(parts, ignore_index=True)
 

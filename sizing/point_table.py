@@ -57,6 +57,11 @@ class PointTable:
         return Lengths(new=self.prompt - self.cached, output=self.output, budget=self.facts.budget)
 
     @property
+    def is_moe(self) -> NDArray[np.bool_]:
+        """Which points (C,) are of models with routed experts."""
+        return np.asarray(self.shape.routed)[:, 0] > 0
+
+    @property
     def context(self) -> Floats:
         """Mean tokens a decoding sequence attends to: the prompt and half of the output."""
         return self.prompt + self.output / 2.0
@@ -164,7 +169,8 @@ def mixed_times(points: PointTable, concurrency: Floats, source: Mixture) -> Mix
     kernel = base.scaled(*np.full((2, len(points)), np.nan))
     if len(asked):
         kernel = kernel.replaced(asked, times_by_group(select(points, asked), concurrency[asked], source.kernel))
-    return mixed(base, aged(kernel, base, todays_times(points, concurrency, source.base)), source.trust)
+    trust = source.trust.of(points.is_moe)
+    return mixed(base, aged(kernel, base, todays_times(points, concurrency, source.base)), trust)
 
 
 def todays_times(points: PointTable, concurrency: Floats, source: Roofline) -> StepTimes:

@@ -85,6 +85,7 @@ def _model(fields: Fields, a: Architecture, name: str, total: float, active: flo
         kv_elements_full=kv_elements_full(a),
         kv_elements_sliding=sliding,
         state_elements=state_elements(a),
+        norm_collectives=_norm_collectives(fields, a),
         experts=a.experts if moe_layers else 0,
         experts_per_token=a.experts_per_token if moe_layers else 0,
         shared_experts=_shared_experts(fields, a) if moe_layers else 0,
@@ -95,6 +96,15 @@ def _model(fields: Fields, a: Architecture, name: str, total: float, active: flo
         source="config.json",
         assumptions=_assumptions(fields, a),
     )
+
+
+def _norm_collectives(fields: Fields, a: Architecture) -> int:
+    """Collectives for query and key norms over all heads: one a layer in MiniMax (both mean squares at once), two in
+    OLMo 2 and 3. Source: vLLM, MiniMaxText01RMSNormTP.forward_qk and Olmo2Attention._apply_qk_norm."""
+    layers = sum(layer.mixer in ("full", "sliding") for layer in a.plan)
+    if fields.flag("use_qk_norm") and fields.text("qk_norm_type") == "per_layer":
+        return layers
+    return 2 * layers if fields.text("model_type") in ("olmo2", "olmo3") else 0
 
 
 def _main_heads(fields: Fields, a: Architecture) -> tuple[int, int]:

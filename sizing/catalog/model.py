@@ -15,6 +15,8 @@ class Model:
     ``kv_elements_full`` and ``kv_elements_sliding`` are numbers of cached values per token summed over the layers of
     that kind (keys and values together; the latent vector for MLA), before tensor-parallel splitting. Sliding layers
     hold at most ``sliding_window`` tokens. Linear-attention and Mamba layers hold ``state_elements`` per sequence.
+    ``norm_collectives`` are the collectives of a step under tensor parallelism for query and key norms that span all
+    heads, whose mean square the ranks must put together before attention.
     """
 
     id: str
@@ -38,6 +40,7 @@ class Model:
     kv_elements_full: float
     kv_elements_sliding: float = 0.0
     state_elements: float = 0.0
+    norm_collectives: int = 0
     experts: int = 0
     experts_per_token: int = 0
     shared_experts: int = 0

@@ -24,7 +24,8 @@ class DeviceEfficiency:
     ``matrix_16``, ``matrix_8``, ``matrix_4``: share of the dense matrix rate at 16, 8 and 4 bit; ``memory_16``,
     ``memory_8``, ``memory_4``: share of bandwidth for weights of that width; ``kv``: for the KV cache; ``attention``:
     share of the 16-bit rate in attention; ``link``: share of link bandwidth in collectives; ``layer``: factor on fixed
-    times; ``ageing``: growth of device time per year before :data:`REFERENCE_YEAR`, on top of the engine's.
+    times; ``ageing``: growth of device time per year before :data:`REFERENCE_YEAR`, on top of the engine's;
+    ``matrix_ageing``: growth of the time of matrix arithmetic beyond that.
     """
 
     matrix_16: float
@@ -38,6 +39,7 @@ class DeviceEfficiency:
     link: float
     layer: float
     ageing: float
+    matrix_ageing: float
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,7 +3,8 @@
 Both are wrong in their own way, the tables where a kernel was measured badly or an engine takes another, the roofline
 where a kernel is unusual. weight of the tables = share / (1 + (d / reach)^2) with d = log(kernel / roofline): when they
 contradict each other, one of them is broken, and that is mostly the tables (the weight a heavy-tailed error has in an
-M-estimate; Cauchy weights, Holland and Welsch 1977). ``share`` and ``reach`` are cross-validated, ``mixture.yaml``.
+M-estimate; Cauchy weights, Holland and Welsch 1977). ``share`` and ``reach`` are cross-validated, ``mixture.yaml``;
+dense models and mixtures of experts have their own, because the roofline knows less of routing than of matrices.
 """
 
 from __future__ import annotations
@@ -29,29 +30,53 @@ class Trust:
     """How far the tables are trusted for one kind of time: ``share`` of the weight where both agree, ``reach`` is the
     log ratio at which it has halved."""
 
-    share: float
-    reach: float
+    share: float | Floats
+    reach: float | Floats
 
     def weight(self, apart: Floats) -> Floats:
         """Weight of the tables where they are ``apart`` from the roofline, a log ratio."""
         return np.asarray(self.share / (1.0 + (apart / self.reach) ** 2))
 
 
+NONE = Trust(share=0.0, reach=1.0)
+"""No trust at all: the roofline alone."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepTrust:
+    """Trust in decode steps and in prompts (prefill and the work of a prompt beside decoding)."""
+
+    decode: Trust
+    prompt: Trust
+
+
 @dataclass(frozen=True, kw_only=True)
 class Trusts:
-    """Trust in decode steps and in prompts (prefill and the work of a prompt beside decoding).
+    """Trust in the tables for dense models and for mixtures of experts.
 
     ``modes`` are the protocols in which the tables made held-out errors smaller; in the others they are not asked.
     """
 
-    decode: Trust
-    prompt: Trust
+    dense: StepTrust
+    moe: StepTrust
     modes: frozenset[str]
+
+    def of(self, is_moe: bool | NDArray[np.bool_]) -> StepTrust:
+        """The trust for one model, or columns (C,) for a different one per row."""
+
+        def chosen(dense: Trust, moe: Trust) -> Trust:
+            return Trust(
+                share=np.where(is_moe, moe.share, dense.share), reach=np.where(is_moe, moe.reach, dense.reach)
+            )
+
+        return StepTrust(
+            decode=chosen(self.dense.decode, self.moe.decode), prompt=chosen(self.dense.prompt, self.moe.prompt)
+        )
 
     def none(self) -> Trusts:
         """No trust at all: the roofline alone."""
-        nothing = Trust(share=0.0, reach=1.0)
-        return Trusts(decode=nothing, prompt=nothing, modes=frozenset())
+        nothing = StepTrust(decode=NONE, prompt=NONE)
+        return Trusts(dense=nothing, moe=nothing, modes=frozenset())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,10 +93,14 @@ class Mixed:
 def trusts() -> Trusts:
     """The committed weights."""
     row = read_yaml("mixture.yaml")
-    return Trusts(decode=Trust(**row["decode"]), prompt=Trust(**row["prompt"]), modes=frozenset(row["modes"]))
+
+    def kind(name: str) -> StepTrust:
+        return StepTrust(decode=Trust(**row[name]["decode"]), prompt=Trust(**row[name]["prompt"]))
+
+    return Trusts(dense=kind("dense"), moe=kind("moe"), modes=frozenset(row["modes"]))
 
 
-def mixed(base: StepTimes, kernel: StepTimes, trust: Trusts) -> Mixed:
+def mixed(base: StepTimes, kernel: StepTimes, trust: StepTrust) -> Mixed:
     """Geometric means of both sources. The tables count the fixed time of prompt steps as work, so that it counts
     beside theirs only as far as the roofline does."""
     covered = np.isfinite(kernel.decode_s).all(axis=1) & np.isfinite(kernel.prefill_s + kernel.prefill_work_s)
@@ -139,7 +168,7 @@ class Mixture:
     def mixed(self, model: Model, candidates: Candidates, traffic: Traffic, concurrency: Floats) -> Mixed:
         """Step times of every candidate and the weight of the tables in them."""
         base = self.base.times(model, candidates, traffic, concurrency)
-        return mixed(base, self.kernel.times(model, candidates, traffic, concurrency), self.trust)
+        return mixed(base, self.kernel.times(model, candidates, traffic, concurrency), self.trust.of(model.is_moe))
 
     def times(self, model: Model, candidates: Candidates, traffic: Traffic, concurrency: Floats) -> StepTimes:
         """Step times of every candidate; see :class:`StepTimes` for the shapes."""

@@ -144,9 +144,12 @@ def matrices_s(shape: Shape, speed: Rates, tokens: Floats) -> Floats:
 
 
 def communication_s(shape: Shape, speed: Rates, tokens: Floats) -> Floats:
-    """Collectives of the whole model for ``tokens`` rows: two all-reduces a layer, all-to-all in expert layers."""
+    """Collectives of the whole model for ``tokens`` rows: two all-reduces a layer, all-to-all in expert layers, and
+    those of norms over all heads, a few bytes each."""
     payload = (shape.hidden * WIDE_BYTES / speed.dp) * tokens
     total = ALLREDUCES_PER_LAYER * shape.layers * all_reduce_s(speed, payload)
+    if np.any(np.asarray(shape.norm_collectives) > 0):
+        total = total + shape.norm_collectives * np.where(speed.tp > 1, speed.collective_s, 0.0)
     if np.any(speed.dp > 1):
         total = total + shape.moe_layers * all_to_all_s(shape, speed, tokens)
     return np.asarray(total)

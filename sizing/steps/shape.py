@@ -40,6 +40,7 @@ class Shape:
     pair_flop: Number
     latent: Number
     latent_layers: Number
+    norm_collectives: Number
     kv_heads: Number
     replicated_kv: Number
 
@@ -66,6 +67,7 @@ def shape_of(model: Model) -> Shape:
         pair_flop=flop_per_pair(model),
         latent=latent_factor(model),
         latent_layers=float(model.full_layers if model.attention == "mla" else 0),
+        norm_collectives=float(model.norm_collectives),
         kv_heads=float(model.kv_heads),
         replicated_kv=float(model.attention == "mla"),
     )

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import yaml
 
-from bench.fit_efficiency import FITTED, efficiency_yaml, fit_all, layout, residuals
+from bench.fit_efficiency import FITTED, _slopes, efficiency_yaml, fit_all, heavy_tailed, layout, residuals
 from bench.fit_targets import targets
 from sizing.catalog.files import read_yaml
 from sizing.evidence import evidence_frame
@@ -77,3 +77,28 @@ def test_the_fit_is_deterministic_and_its_file_reads_back():
     assert text == efficiency_yaml(second.efficiencies, len(rows))
     read = from_mapping(yaml.safe_load(text))
     assert set(read.engines) == {"default", *layout(tables).engines}
+
+
+def test_slopes_of_slots_moved_together_are_those_of_each():
+    """Two departures that bear on rows of their own and a default that bears on all, with a prior each."""
+    first = np.array([True, True, False, False])
+
+    def objective(part):
+        errors = np.where(first, part[1], 3.0 * part[2]) ** 2 + part[0]
+        return np.concatenate([errors, heavy_tailed(part)])
+
+    at = np.array([0.5, 1.0, -2.0])
+    found = _slopes(objective, at, [[(0, np.ones(4, bool))], [(1, first), (2, ~first)]])
+    by_hand = np.zeros((7, 3))
+    by_hand[:4, 0] = 1.0
+    by_hand[:2, 1] = 2.0 * 1.0
+    by_hand[2:4, 2] = 2.0 * 9.0 * -2.0
+    for i in range(3):
+        by_hand[4 + i, i] = (heavy_tailed(at[i] + 1e-6) - heavy_tailed(at[i] - 1e-6)) / 2e-6
+    assert found == pytest.approx(by_hand, abs=1e-5)
+
+
+def test_a_large_departure_costs_little_more_than_a_medium_one():
+    assert heavy_tailed(np.array([0.01])) == pytest.approx([0.01], rel=1e-3)
+    assert heavy_tailed(np.array([-8.0])) ** 2 == pytest.approx(np.log(65.0))
+    assert heavy_tailed(np.array([-8.0])) < 0

@@ -3,10 +3,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sizing.steps.mixture import Trust, Trusts, aged, mixed, said, trusts
+from sizing.steps.mixture import StepTrust, Trust, Trusts, aged, mixed, said, trusts
 from sizing.steps.times import StepTimes
 
-HALF = Trusts(decode=Trust(share=0.5, reach=1e9), prompt=Trust(share=0.5, reach=1e9), modes=frozenset())
+HALF = StepTrust(decode=Trust(share=0.5, reach=1e9), prompt=Trust(share=0.5, reach=1e9))
 
 
 def steps(decode, prefill=1.0, work=0.5, launch=0.0):
@@ -43,7 +43,7 @@ def test_without_an_answer_of_the_tables_the_roofline_stands_alone(hole):
 
 
 def test_no_trust_is_the_roofline():
-    found = mixed(steps([1.0]), steps([2.0]), trusts().none())
+    found = mixed(steps([1.0]), steps([2.0]), trusts().none().of(True))
     assert found.times.decode_s[0, 0] == 1.0
     assert found.weight[0] == 0.0
 
@@ -57,7 +57,7 @@ def test_no_trust_is_the_roofline():
 def test_mixed_times_lie_between_both_and_grow_with_concurrency(ours, theirs, share, reach):
     base, kernel = np.sort(ours), np.sort(theirs[: len(ours)])
     trust = Trust(share=share, reach=reach)
-    found = mixed(steps(base), steps(kernel), Trusts(decode=trust, prompt=trust, modes=frozenset())).times.decode_s[0]
+    found = mixed(steps(base), steps(kernel), StepTrust(decode=trust, prompt=trust)).times.decode_s[0]
     assert (np.diff(found) >= -1e-12).all()
     assert (found >= np.minimum(base, kernel) * (1 - 1e-9)).all()
     assert (found <= np.maximum(base, kernel) * (1 + 1e-9)).all()
@@ -74,9 +74,22 @@ def test_the_source_names_both_with_their_weights():
     assert said("tables", "roofline (x)", 0.62) == "kernel+roofline: 62% tables, 38% roofline (x)"
 
 
+def test_dense_models_and_mixtures_of_experts_have_their_own_trust_row_by_row():
+    dense, moe = (
+        StepTrust(decode=Trust(share=s, reach=1e9), prompt=Trust(share=s, reach=1e9)) for s in (0.5, 1.0)
+    )
+    both = Trusts(dense=dense, moe=moe, modes=frozenset())
+    base, kernel = steps([1.0, 1.0]), steps([4.0, 4.0])
+    found = mixed(base, kernel, both.of(np.array([False, True])))
+    np.testing.assert_allclose(found.times.decode_s[:, 0], [2.0, 4.0])  # sqrt(1 x 4), and the tables alone
+    np.testing.assert_allclose(found.weight, [0.5, 1.0])
+    alone = mixed(steps([1.0]), steps([4.0]), both.of(True))
+    assert alone.times.decode_s[0, 0] == pytest.approx(4.0)
+
+
 def test_committed_trust_is_possible():
     found = trusts()
-    for one in (found.decode, found.prompt):
+    for one in (found.dense.decode, found.dense.prompt, found.moe.decode, found.moe.prompt):
         assert 0.0 < one.share < 1.0
         assert 0.1 < one.reach < 3.0
     assert found.modes <= {"static_batch", "fixed_concurrency", "offline_max_throughput", "fixed_rate"}
