@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from types import MappingProxyType
 from typing import Any
@@ -35,7 +35,7 @@ def labels(key: str) -> Mapping[Any, str]:
     """Option -> label, in the order shown."""
     if key in _FIXED:
         return MappingProxyType(_FIXED[key])
-    listed = {
+    listed: dict[str, Callable[[], Mapping[str, str]]] = {
         "gpu": lambda: cached.gpu_names() | {OWN_GPU: "Own accelerator"}, "engine": cached.engine_labels,
         "prec": cached.precision_labels, "m_sys": cached.system_names,
         "model": lambda: {model: model for model in cached.model_ids()},

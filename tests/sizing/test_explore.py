@@ -205,7 +205,7 @@ def test_the_planned_point_of_pools_is_the_plan() -> None:
     assert answer.deployment.prefill
     assert answer.per_instance
     assert answer.latency
-    point = operating_points(large_model(), planned=(answer.deployment, answer.per_instance.rps)).planned
+    point = operating_points(large_model(), planned=answer).planned
     assert point
     assert point.prefill
     assert point.prefill.instances == answer.deployment.prefill.instances

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import streamlit as st
 
@@ -14,7 +15,7 @@ from ui.live.moment import Moment
 from ui.live.planned import Planned
 
 QUANTILES = ("p50", "p95", "p99")
-_PLAIN = {"config": {"displaylogo": False}}
+_PLAIN: dict[str, Any] = {"config": {"displaylogo": False}}
 _LATENCIES = {"ttft_ms": ("TTFT", "ms", 1.0), "itl_ms": ("ITL", "ms", 1.0), "e2e_ms": ("E2E", "s", 1e-3)}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -25,7 +26,7 @@ TROUBLE = ("xid", "throttle_reasons")
 WAIT_S = 2.0
 """Longest wait for what only this tab asks for: the rest of the page stands already."""
 
-_PLAIN = {"config": {"displaylogo": False}}
+_PLAIN: dict[str, Any] = {"config": {"displaylogo": False}}
 
 
 def draw_gpus(picked: Picked, observed: Observation, lines: History | None, span: tuple[float, float], moment: Moment,
