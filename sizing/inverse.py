@@ -25,7 +25,7 @@ from sizing.question import Question, understand
 from sizing.result import Business
 from sizing.scenario.schema import Scenario
 from sizing.screen import Evaluated, all_configurations, evaluate
-from sizing.serving import Deployments, deployments
+from sizing.serving import Deployments, deployments, fewest_gpus
 
 LimitName = Literal["ttft_ms", "itl_ms", "e2e_ms"]
 MAX_GPUS = 1_000_000
@@ -199,10 +199,8 @@ def _within_gpus(gpus: int) -> Affordable:
 
 def _carrying(question: Question, base: Evaluated, gpus: int, plain: bool) -> str | None:
     """The deployment with the fewest GPUs that carries the peak on at most ``gpus``; None when there is none."""
-    among = deployments(question, base, plain=plain)
-    if not len(among.gpus) or among.gpus.min() > gpus:
-        return None
-    return among.label(int(among.gpus.argmin()))
+    found = fewest_gpus(question, base, plain=plain)
+    return found[1] if found is not None and found[0] <= gpus else None
 
 
 def _most(question: Question, base: Evaluated, affordable: Affordable) -> _Found | None:

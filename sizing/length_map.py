@@ -128,13 +128,15 @@ def _together(asked: Sequence[Question], each: Candidates) -> list[LengthCell]:
     served, first = np.unique(cells[sized.index[ranked]], return_index=True)
     best = dict(zip(served.tolist(), ranked[first].tolist(), strict=True))
     starts = np.searchsorted(cells, np.arange(len(asked) + 1))
-    least = _least(asked, evaluated, cells)
+    capped, split = _least(asked, evaluated, cells)
     found = []
     for n, (start, end) in enumerate(pairwise(starts.tolist())):
         gpus = int(sized.gpus[best[n]]) if n in best else None
+        most = np.inf if gpus is None else float(gpus)
         better = None
-        if least[n] < (np.inf if gpus is None else gpus):
-            better = _better(asked[n], taken(evaluated, np.arange(start, end)), gpus)
+        if min(capped[n], split[n]) < most:
+            own = taken(evaluated, np.arange(start, end))
+            better = _better(asked[n], own, most, caps=capped[n] < most, pools=split[n] < most)
         if better is None and n in best:
             better = _served(asked[n], evaluated.candidates.rows[sized.index[best[n]]].label,
                              int(sized.gpus[best[n]]), int(sized.systems[best[n]]))
@@ -143,8 +145,8 @@ def _together(asked: Sequence[Question], each: Candidates) -> list[LengthCell]:
     return found
 
 
-def _least(asked: Sequence[Question], evaluated: Evaluated, cells: NDArray[np.intp]) -> Floats:
-    """Fewest GPUs that a batch limit or pools could come down to in each cell, (len(asked),): a bound, quickly found.
+def _least(asked: Sequence[Question], evaluated: Evaluated, cells: NDArray[np.intp]) -> tuple[Floats, Floats]:
+    """Fewest GPUs that a batch limit, and that pools could come down to in each cell, (len(asked),): quick bounds.
 
     A cap cannot carry more than the rate at which the mean gap reaches its limit, a decode instance not more than that
     at which its step does, a prefill instance not more than it computes.
@@ -171,18 +173,25 @@ def _least(asked: Sequence[Question], evaluated: Evaluated, cells: NDArray[np.in
     full = prefill_times(times, candidates.pp * candidates.dp, candidates.column(_budget), prompts).full_s
     split = np.array([supports(unit) for unit in candidates.units])[candidates.unit] & wanted(question)
     everywhere = np.ones(len(cells), dtype=np.bool_)
-    return np.minimum(fewest(capped, everywhere), fewest(1.0 / full, split) + fewest(decode, split))
+    return fewest(capped, everywhere), fewest(1.0 / full, split) + fewest(decode, split)
 
 
 def _budget(row: Configuration) -> float:
     return row.engine.budget(row.gpu)
 
 
-def _better(question: Question, own: Evaluated, gpus: int | None) -> LengthCell | None:
-    """The cell where a batch limit or pools need fewer GPUs than ``gpus``; None where they do not."""
-    most, pools = np.inf if gpus is None else gpus, smallest_pools(question, own)
-    if (pools is None or pools.gpus.min() >= most) and with_batch_limits(question, own) is own:
-        return None
+def _better(question: Question, own: Evaluated, most: float, *, caps: bool, pools: bool) -> LengthCell | None:
+    """The cell where a batch limit or pools need fewer than ``most`` GPUs; None where they do not.
+
+    ``caps`` and ``pools`` say which of them could.
+    """
+    peak, spares = question.demand.peak_rps, question.scenario.deployment.spare_instances
+    split = smallest_pools(question, own) if pools else None
+    if split is None or split.gpus.min() >= most:
+        capped = with_batch_limits(question, own) if caps else own
+        needed = instances_needed(peak, np.maximum(capped.capacity.rps, LEAST_RPS)) + spares
+        if capped is own or (needed * capped.candidates.gpus).min() >= most:
+            return None
     among = deployments(question, own)
     best = int(among.order(question.scenario.deployment.objective)[0])
     if among.gpus[best] >= most:

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from sizing.batch_limits import with_batch_limits
 from sizing.candidates import Configuration, Floats
 from sizing.disaggregated.plan import candidates_of
-from sizing.disaggregated.search import SizedPools, best_pools
+from sizing.disaggregated.search import SizedPools, best_pools, smallest_pools
 from sizing.question import Question
 from sizing.ranking import Keys, chosen_few, keys_of
 from sizing.result import Candidate
 from sizing.scenario.schema import Objective
-from sizing.screen import Evaluated, Sized, size
+from sizing.screen import Evaluated, Sized, instances_needed, size
 
 NO_ROWS = np.empty(0, dtype=np.intp)
 
@@ -80,8 +80,7 @@ class Deployments:
         choice = self.choice(place)
         if choice.pools and self.pools is not None:
             return self.pools.pools.label(choice.k)
-        row: Configuration = self.evaluated.candidates.rows[self.sized.index[choice.k]]
-        return row.label if row.batch_limit is None else f"{row.label}, batch limit {row.batch_limit:,}"
+        return label_of(self.evaluated.candidates.rows[self.sized.index[choice.k]])
 
 
 def deployments(question: Question, base: Evaluated, *, plain: bool = False) -> Deployments:
@@ -99,6 +98,33 @@ def deployments(question: Question, base: Evaluated, *, plain: bool = False) -> 
         evaluated=evaluated, sized=sized, pools=pools, gpus=np.concatenate(gpus), usd_per_hour=np.concatenate(cost),
         spares=question.scenario.deployment.spare_instances,
     )
+
+
+def fewest_gpus(question: Question, base: Evaluated, *, plain: bool = False) -> tuple[int, str] | None:
+    """GPUs of the smallest of :func:`deployments`, spares counted, and its label; None where nothing serves.
+
+    Without systems and prices, which take longer than the count.
+    """
+    scenario, peak = question.scenario.deployment, question.demand.peak_rps
+    found: list[tuple[int, str]] = []
+    if not scenario.serving or "aggregated" in scenario.serving:
+        evaluated = base if plain else with_batch_limits(question, base)
+        able = np.flatnonzero(evaluated.capacity.rps > 0)
+        if len(able):
+            instances = instances_needed(peak, evaluated.capacity.rps[able]) + scenario.spare_instances
+            gpus = instances * evaluated.candidates.gpus[able]
+            found.append((int(gpus.min()), label_of(evaluated.candidates.rows[able[gpus.argmin()]])))
+    pools = None if plain else smallest_pools(question, base)
+    if pools is not None:
+        each = base.candidates.gpus
+        gpus = pools.gpus + scenario.spare_instances * (each[pools.prefill] + each[pools.decode])
+        found.append((int(gpus.min()), pools.label(int(gpus.argmin()))))
+    return min(found, key=lambda one: one[0]) if found else None
+
+
+def label_of(row: Configuration) -> str:
+    """GPU, engine, precision, parallelism and, where there is one, the cap on the sequences in flight."""
+    return row.label if row.batch_limit is None else f"{row.label}, batch limit {row.batch_limit:,}"
 
 
 def sized_aggregated(question: Question, evaluated: Evaluated) -> Sized:

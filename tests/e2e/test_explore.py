@@ -42,7 +42,8 @@ def test_a_clicked_point_is_sized(open_page: OpenPage) -> None:
     settle(page)
     link = parse_qs(urlparse(page.url).query)
     assert link["gpu"][0] in ("H100 SXM5 80GB", "H200 SXM 141GB")
-    assert len(link["gpu"]) == len(link["engine"]) == len(link["prec"]) == len(link["tp"]) == 1
+    assert len(link["gpu"]) == len(link["engine"]) == len(link["prec"]) == len(link["serving"]) == 1
+    assert len(link["tp"]) <= 2  # pools have one for prefill and one for decode instances
     assert link["isl"] == ["3500"]
     expect(page.get_by_test_id("stMain").locator("h2").first).to_contain_text(link["gpu"][0])
     expect(page.get_by_role("button", name="Consider all hardware again")).to_be_visible()
