@@ -72,7 +72,7 @@ def test_an_hour_is_simulated_beside_the_page(panel: AppTest) -> None:
     assert any("requests simulated" in text for text in said)
     assert any("simulated" in " ".join(map(str, frame.value.columns)) for frame in panel.dataframe)
     compared = [text.value for text in panel.markdown if "compare_arrows" in text.value]
-    assert any("agree" in text or "differs" in text for text in compared)
+    assert any("Agrees with the plan" in text or "differs" in text for text in compared)
     panel.text_input(key="osl").set_value("120").run()
     assert any("previous inputs" in caption.value for caption in panel.caption)
 

@@ -43,7 +43,7 @@ def draw_alternatives(answer: Answer) -> None:
             "rate": number("Output tokens/s per GPU", format="localized"),
             "serving": st.column_config.TextColumn("Serving", width=110),
             "limited": "Limited by", "source": "Step times from",
-            "origin": st.column_config.TextColumn("Figures", width=90, help="Instances and latency: simulated, or estimated."),
+            "origin": st.column_config.TextColumn("Figures", width=90, help="Where instances and latency come from."),
         },
     )
     if any(c.decided_by == "analytic" for c in shown) and answer.plan.decided_by == "simulation":
