@@ -45,7 +45,7 @@ FAMILY_PRIORS = {
     "link": Prior(centre=0.50, spread=0.4, between=0.12),
     "layer": Prior(centre=1.0, spread=1e-3, between=0.35),
     "ageing": Prior(centre=0.0, spread=1e-3, between=0.15, linear=True),
-    "matrix_ageing": Prior(centre=0.0, spread=1e-3, between=0.4, linear=True),
+    "wide_ageing": Prior(centre=0.0, spread=1e-3, between=0.4, linear=True),
 }
 ENGINE_PRIORS = {
     "scale": Prior(centre=1.0, spread=1e-3, between=0.09),

@@ -25,7 +25,7 @@ class DeviceEfficiency:
     ``memory_8``, ``memory_4``: share of bandwidth for weights of that width; ``kv``: for the KV cache; ``attention``:
     share of the 16-bit rate in attention; ``link``: share of link bandwidth in collectives; ``layer``: factor on fixed
     times; ``ageing``: growth of device time per year before :data:`REFERENCE_YEAR`, on top of the engine's;
-    ``matrix_ageing``: growth of the time of matrix arithmetic beyond that.
+    ``wide_ageing``: growth of the time of 16-bit matrix arithmetic beyond that.
     """
 
     matrix_16: float
@@ -39,7 +39,7 @@ class DeviceEfficiency:
     link: float
     layer: float
     ageing: float
-    matrix_ageing: float
+    wide_ageing: float
 
 
 @dataclass(frozen=True, kw_only=True)

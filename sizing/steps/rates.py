@@ -134,8 +134,9 @@ def rates(candidates: Candidates, facts: Hardware, fit: Efficiencies, software_y
 
     common, tp = fit.common, candidates.tp[:, None]
     matrix = facts.matrix * by_class([(d.matrix_16, d.matrix_8, d.matrix_4) for d in devices], facts.number_class)
-    then = np.exp(-device(lambda d: d.matrix_ageing) * age)
-    matrix = matrix * np.where(facts.weight_only[:, None], common.weight_only, 1.0) * then
+    matrix = matrix * np.where(facts.weight_only[:, None], common.weight_only, 1.0)
+    then = np.exp(-device(lambda d: d.wide_ageing) * age)
+    matrix = matrix * np.where(facts.number_class[:, None] == 0, then, 1.0)
     memory = facts.memory * by_class([(d.memory_16, d.memory_8, d.memory_4) for d in devices], facts.width_class)
     host = np.exp(engine(lambda o: o.host_ageing) * age)
     by_width = np.array([common.expert_memory_16, common.expert_memory_8, common.expert_memory_4])

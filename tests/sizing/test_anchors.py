@@ -76,8 +76,10 @@ def test_intervals_are_narrower_and_still_hold():
 
 
 def test_one_anchor_already_helps():
+    """By how much depends on how good the estimate is without: 7 % here, of curves that were in the fit."""
     rest = leave_rest_out(CURVES, 1, spread_out)
-    assert relative(rest["after"]).median() < 0.6 * relative(rest["before"]).median()
+    assert relative(rest["after"]).median() < 0.7 * relative(rest["before"]).median()
+    assert relative(rest["after"]).median() < 0.05
 
 
 def test_the_report_is_that_of_these_curves():

@@ -52,7 +52,7 @@ def test_old_matrices_are_slower_by_their_own_ageing():
     row, model = table([configuration(1, "l40s", "bf16")]), models()["meta-llama/Meta-Llama-3.1-8B"]
 
     def work_s(year: float, ageing: float) -> float:
-        family = replace(fit.device("ada"), matrix_ageing=ageing)
+        family = replace(fit.device("ada"), wide_ageing=ageing)
         changed = replace(fit, families=MappingProxyType({**fit.families, "ada": family}))
         return float(Roofline(changed, year).times(model, row, TRAFFIC, np.array([[1.0]])).prefill_work_s[0])
 
