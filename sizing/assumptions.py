@@ -42,6 +42,17 @@ def simulated(routing: Routing) -> tuple[str, ...]:
     )
 
 
+def simulated_pools(routing: Routing) -> tuple[str, ...]:
+    """What simulated percentiles of prefill and decode pools assume: random routing, whatever is asked for."""
+    if routing == "random":
+        return simulated(routing)
+    return (
+        *simulated("random"),
+        f"The routing asked for, {ROUTED[routing]}, spreads requests more evenly than that: prefill and decode pools "
+        "are sized without the gain, a simulation of the plan shows it.",
+    )
+
+
 def speculative(question: Question) -> Iterator[str]:
     """What speculative decoding is taken to be; nothing where it is not asked for."""
     asked = question.speculation

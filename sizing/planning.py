@@ -12,7 +12,7 @@ import numpy as np
 
 from sizing.analytic import ALTERNATIVES, Screened, estimate, screened
 from sizing.answered import answered
-from sizing.assumptions import simulated
+from sizing.assumptions import simulated, simulated_pools
 from sizing.disaggregated.compose import latencies_of as latencies_of_pools
 from sizing.disaggregated.refine import Split, shortlist_beside, split_of
 from sizing.disaggregated.search import served_by_pools
@@ -85,7 +85,7 @@ def _of_pools(seen: Screened, decided: Decided, split: Split, alternatives: int)
     requests = found.outcome.finished
     answer = as_simulated(
         answer, how_sure=f"Instances and percentiles simulated with {requests:,} requests per instance.",
-        requests=requests, assumptions=simulated("random"),
+        requests=requests, assumptions=simulated_pools(question.scenario.deployment.routing),
     )
     return answer.model_copy(update={"source": f"{answer.source}; simulated, {requests:,} requests"})
 

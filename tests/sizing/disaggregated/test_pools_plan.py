@@ -269,3 +269,13 @@ def test_instances_never_carry_more_than_what_rules_pools_out(model: str, length
         for replica, instances, prefill in roles:
             carried = stable_rps_of(replica, case.lengths, prefill_only=prefill, decode_only=not prefill)
             assert instances[k] <= math.ceil(100 / (HEAVIEST * carried) - 1e-9)
+
+
+def test_pools_say_that_they_are_sized_for_random_routing() -> None:
+    def assumed(routing: str) -> str:
+        return " ".join(plan(scenario(deployment={**ONLY, "routing": routing}), alternatives=0).assumptions)
+
+    assert "any instance at random" in assumed("random")
+    assert "sized without the gain" not in assumed("random")
+    assert "goes to the instance with the fewest requests" in assumed("least_loaded")
+    assert "sized without the gain" in assumed("least_loaded")
