@@ -52,7 +52,8 @@ def scored(errors: pd.DataFrame) -> pd.DataFrame:
 
 
 def difficulties(rows: pd.DataFrame) -> dict[str, dict[str, float]]:
-    """By metric, how much each difficulty adds to the log scale of an error: least squares, none below 0."""
+    """By metric, how much each difficulty adds to the log scale of an error: least squares, none below its
+    prior: rows that were easy although they lie outside do not make the next one safe."""
     prior = np.array([PRIORS.get(name, 0.0) for name in DIFFICULTIES])
     size = len(prior)
     out = {}
@@ -62,7 +63,7 @@ def difficulties(rows: pd.DataFrame) -> dict[str, dict[str, float]]:
         observed = np.hstack([strata, features])
         assumed = np.hstack([np.zeros((size, strata.shape[1])), np.sqrt(RIDGE) * np.eye(size)])
         target = np.concatenate([np.log(np.abs(part["error"]) + FLOOR), np.sqrt(RIDGE) * prior])
-        lower = np.concatenate([np.full(strata.shape[1], -np.inf), np.zeros(size)])
+        lower = np.concatenate([np.full(strata.shape[1], -np.inf), prior])
         found = lsq_linear(np.vstack([observed, assumed]), target, bounds=(lower, np.inf)).x[strata.shape[1] :]
         out[str(metric)] = {name: round(float(v), 3) for name, v in zip(DIFFICULTIES, found, strict=True)}
     return out

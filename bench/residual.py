@@ -1,7 +1,7 @@
 """A learned residual on top of tables and roofline, judged like everything else: does it help groups it has not seen?
 
 ``python -m bench.residual`` prints held-out errors without and with ridge regression and gradient boosting on the log
-error. Nothing of it ships: see "What was tried" in ``docs/ACCURACY.md``. Needs scikit-learn (requirements-bench.txt).
+error. Nothing of it ships: see "What was tried" in ``docs/ACCURACY.md``. Needs scikit-learn (requirements-test.txt).
 """
 
 from __future__ import annotations
@@ -11,10 +11,6 @@ from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
-from sklearn.ensemble import HistGradientBoostingRegressor
-from sklearn.linear_model import Ridge
-from sklearn.neighbors import NearestNeighbors
-from sklearn.preprocessing import StandardScaler
 
 from bench.crossvalidate import SCHEMES, group_of, refits
 from bench.fit_efficiency import CAUTION_WEIGHT, fit_all, sweep_of
@@ -70,11 +66,15 @@ def features(tables: tuple[Targets, ...]) -> pd.DataFrame:
 
 def ridge(known: Floats, error: Floats, weight: Floats, asked: Floats) -> Floats:
     """Ridge regression on standardised features."""
+    from sklearn.linear_model import Ridge  # here and below: other benchmarks run without scikit-learn
+
     return np.asarray(Ridge(alpha=30.0).fit(known, error, sample_weight=weight).predict(asked))
 
 
 def boosting(known: Floats, error: Floats, weight: Floats, asked: Floats) -> Floats:
     """Small trees, absolute loss: the median of an error, not its mean."""
+    from sklearn.ensemble import HistGradientBoostingRegressor
+
     model = HistGradientBoostingRegressor(
         loss="absolute_error",
         max_iter=150,
@@ -92,6 +92,9 @@ Learner = Callable[[Floats, Floats, Floats, Floats], Floats]
 
 def corrected(rows: pd.DataFrame, facts: pd.DataFrame, scheme: str, learn: Learner) -> pd.Series:
     """Held-out errors of a scheme less what was learned from the other groups' errors with their model left out."""
+    from sklearn.neighbors import NearestNeighbors
+    from sklearn.preprocessing import StandardScaler
+
     source, mine = rows[rows["scheme"] == "model"], rows[rows["scheme"] == scheme]
     names, groups = group_of(source, scheme), group_of(mine, scheme)
     scaler = StandardScaler().fit(facts.loc[source["id"]])
