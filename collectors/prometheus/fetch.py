@@ -52,7 +52,7 @@ class Clock:
 
     monotonic: Callable[[], float] = time.monotonic
     wait: Callable[[float], None] = time.sleep
-    jitter: Callable[[], float] = random.random
+    jitter: Callable[[], float] = random.Random().random
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from sizing import Scenario, plan
+from sizing import Scenario
+from sizing.analytic import analytic_plan
 from sizing.inverse import RATE_TOLERANCE, longest_prompt, served_by_budget, served_by_gpus, tightest_limit
 from sizing.pool import place
 from tests.sizing.test_properties import HARDWARE, having, scenarios
@@ -60,7 +61,7 @@ def test_longer_prompts_never_let_more_be_served(keys, gpus, more):
 @given(keys=scenarios(objective="gpus"), serving=st.sampled_from([[], ["aggregated"], ["disaggregated"]]))
 def test_the_gpus_of_a_plan_serve_its_peak(keys, serving):
     keys = having(keys, "deployment", serving=serving)
-    found = plan(asked(keys), alternatives=0)
+    found = analytic_plan(asked(keys), alternatives=0)
     assume(found.deployment is not None and found.feasible and found.deployment.gpus <= 100_000)
     served = served_by_gpus(asked(keys), found.deployment.gpus)
     assert served.requests_per_s >= found.peak_rps * NEARLY
@@ -118,6 +119,6 @@ def test_a_pool_of_one_is_no_larger_than_its_plan(serving):
         "workload": {"input_tokens": 3500, "output_tokens": 500, "peak_rps": 31},
         "deployment": {"gpus": ["h200_sxm"], "serving": serving, "objective": "gpus"},
     }  # fmt: skip
-    found = plan(asked(keys), alternatives=0)
+    found = analytic_plan(asked(keys), alternatives=0)
     assert found.deployment is not None
     assert pooled([keys]) <= found.deployment.systems
