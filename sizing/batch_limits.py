@@ -22,7 +22,7 @@ from sizing.screen import Evaluated, instances_needed, under_load
 TRIED = (1.0, 1.1, 1.2, 1.4)
 """Caps tried, as multiples of the concurrency at which the mean gap reaches its limit."""
 
-BEST_OF_UNIT = 3
+BEST_OF_UNIT = 12
 """Configurations of each GPU, engine and number format that are tried: those that could need the fewest GPUs."""
 
 Rows = NDArray[np.intp]

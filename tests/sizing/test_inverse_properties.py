@@ -63,6 +63,7 @@ def test_the_gpus_of_a_plan_serve_its_peak(keys, serving):
     keys = having(keys, "deployment", serving=serving)
     found = analytic_plan(asked(keys), alternatives=0)
     assume(found.deployment is not None and found.feasible and found.deployment.gpus <= 100_000)
+    assume(found.deployment.batch_limit is None)  # caps are tried for the likeliest configurations at each load only
     served = served_by_gpus(asked(keys), found.deployment.gpus)
     assert served.requests_per_s >= found.peak_rps * NEARLY
     assert served.gpus <= served.gpus_given
