@@ -128,7 +128,7 @@ def _in_flight(evaluated: Evaluated, traffic: ObservedTraffic, replicas: int) ->
 def _arrivals(question: Question, traffic: ObservedTraffic, replicas: int) -> Arrivals:
     """Arrivals at one replica: the load of the window over and over, as bursty within its steps as planned."""
     whole = Arrivals(rate_rps=traffic.rps, cv=arrivals_of(question).cv)
-    one = share_of(whole, replicas)
+    one = share_of(whole, 1.0 / replicas)
     if len(traffic.rates) < 2:
         return one
     expected = traffic.rps / replicas * traffic.step_s * len(traffic.rates)
