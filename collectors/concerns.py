@@ -29,7 +29,8 @@ def _errors(observed: Observation) -> list[str]:
     aborted, arrivals = observed.number("aborted_rps"), observed.number("arrivals_rps")
     many = arrivals is not None and arrivals * observed.window_s >= FEW_REQUESTS
     if aborted is not None and arrivals is not None and many and aborted >= ABORTS_FROM * arrivals:
-        found.append(f"About {aborted / arrivals:.0%} of the requests are given up by their clients before the end.")
+        found.append(f"About {aborted / arrivals:.0%} of the requests end early: given up by their clients, or lost "
+                     "with an engine that restarted.")
     return found
 
 

@@ -64,7 +64,7 @@ def saturation(
     if queue.mean is not None and ttft.mean and (queue.count or 0) >= FEW_REQUESTS:
         share = min(1.0, queue.mean / ttft.mean)
         if share >= QUEUE_SHARE and queue.mean >= LONG_QUEUE_MS:
-            reasons.append(f"Waiting in the queue is {share:.0%} of the mean TTFT ({queue.mean:.0f} ms).")
+            reasons.append(f"Waiting in the queue, {queue.mean:.0f} ms on average, is {share:.0%} of the mean TTFT.")
     return tuple(reasons)
 
 

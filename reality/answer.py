@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from reality.result import VERDICT_WORDS, Comparison, Interval, PerformanceRow, TrafficRow
 from reality.traffic import in_words
+from reality.verdict import says_little
 from sizing.format import UNKNOWN, interval, ms, rounded, significant
 
 STATISTICS = ("mean", "p50", "p95", "p99")
@@ -50,11 +51,20 @@ def answer(found: Comparison, *, foreign: Sequence[str] = (), silent: str = "") 
         )
     if not off:
         inside = f"All {len(judged)} quantities lie within the 80 % interval predicted for this traffic."
-        return f"{said}{inside}{_counted(counted)}"
+        return f"{said}{inside}{_wide(judged)}{_counted(counted)}"
     return (
         f"{said}{len(judged) - len(off)} of {len(judged)} quantities lie within the 80 % interval predicted for this "
-        f"traffic; {_off(off)}.{_counted(counted)}"
+        f"traffic; {_off(off)}.{_wide(judged)}{_counted(counted)}"
     )
+
+
+def _wide(judged: Sequence[PerformanceRow]) -> str:
+    """How many rows agree only because their interval excludes almost nothing."""
+    within = [r for r in judged if r.verdict == "within" and says_little(r.predicted)]
+    if not within:
+        return ""
+    what = "1 of these intervals is" if len(within) == 1 else f"{len(within)} of these intervals are"
+    return f" {what} open or very wide, as the load is near the limit of slower step times: that says little."
 
 
 def _off(rows: Sequence[PerformanceRow]) -> str:

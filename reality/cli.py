@@ -64,7 +64,7 @@ def _parser() -> argparse.ArgumentParser:
     compare.add_argument(
         "--analytic",
         action="store_true",
-        help="number of instances from the analytic plan, as the pages show it (nothing simulated)",
+        help="take the plan of the analytic load model; it may have another number of instances than the pages show",
     )
     compare.set_defaults(run=_compare)
     return parser

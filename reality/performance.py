@@ -15,7 +15,7 @@ from reality.prediction import Prediction
 from reality.result import Interval, PerformanceRow
 from reality.sampling import NOTHING, UNKNOWN, Measured, around, counted, exact, mean_of, quantile_of
 from reality.traffic import length_variation
-from reality.verdict import tolerated, verdict
+from reality.verdict import says_little, tolerated, verdict
 from sizing.candidates import Configuration
 from sizing.result import Deployed as PlannedDeployment
 
@@ -34,6 +34,10 @@ CONCEPT_OF = {
     "kv_usage": "kv_usage",
     "kv_capacity_tokens": "kv_capacity_tokens",
 }
+
+OPEN = "open above: at the slow end of the step times the load could not be carried"
+NEAR_SATURATION = 0.85
+"""Share of the largest stable load beyond which a queue answers small changes of the step times with large ones."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +63,18 @@ def performance_rows(
         rows += _latency_rows(name, label, observed, values, requests, blocked)
     rows += _load_rows(observed, values, row, requests, blocked)
     rows += _counted_rows(observed, prediction, planned, blocked)
-    return tuple(rows)
+    return tuple(_width_explained(one, prediction.slow_share) for one in rows) if prediction else tuple(rows)
+
+
+def _width_explained(row: PerformanceRow, slow_share: float) -> PerformanceRow:
+    """The row with the reason why its interval is so wide that lying within says little."""
+    if row.reason or not row.predicted.value or not says_little(row.predicted) or slow_share < NEAR_SATURATION:
+        return row
+    why = (
+        f"wide, so that lying within says little: at the slow end of the step times this load is {slow_share:.0%} of "
+        "what the replicas carry, where queues grow long"
+    )
+    return row.model_copy(update={"reason": why})
 
 
 def _requests(observed: Observation) -> float | None:
@@ -230,7 +245,7 @@ def _open(predicted: Interval | None) -> str:
         return "the plan's engine has no value: it cannot carry this load, or answers of one token have no gaps"
     if predicted.value is None:
         return "the plan's engine could not carry this load: only the lower end, of the fast step times, is known"
-    return "" if predicted.high is not None else "at the slow end of the step times the load could not be carried"
+    return "" if predicted.high is not None else OPEN
 
 
 def _missing(key: str, observed: Observation) -> str:

@@ -14,6 +14,16 @@ RATIO_TOLERANCE = 0.05
 """The same for a share between 0 and 1, absolute."""
 
 
+WIDE = 5.0
+"""Upper end over central value from which lying within says little: step times alone are uncertain by less than 2."""
+
+
+def says_little(predicted: Interval) -> bool:
+    """Whether an interval is open above or so wide that almost any value would lie within it."""
+    value, high = predicted.value, predicted.high
+    return predicted.low is not None and (high is None or (value is not None and high >= WIDE * value))
+
+
 def verdict(expected: Interval, measured: Interval) -> Verdict:
     """higher or lower when the intervals do not meet; an end that is None is open."""
     if measured.value is None or (expected.value is None and expected.low is None and expected.high is None):

@@ -134,7 +134,10 @@ def _reason(error: Exception) -> str:
     """What the JSON reader complains about, without the text of the file."""
     if isinstance(error, json.JSONDecodeError):
         return f"{error.msg[:1].lower()}{error.msg[1:]} in line {error.lineno}, column {error.colno}"
-    return "nested too deeply" if isinstance(error, RecursionError) else str(error)[:100]
+    if isinstance(error, RecursionError):
+        return "nested too deeply"
+    digits = "integer string conversion" in str(error)  # Python's own words name a function to call
+    return "it holds a number of thousands of digits" if digits else str(error)[:100]
 
 
 def _yaml(name: str, text: str) -> Document:

@@ -250,6 +250,8 @@ def status_problem(status: int, where: str, detail: str = "") -> SourceError:
         return QueryRejected(f"{where} rejects the query{said}.")
     if status == 404:
         return UnusableAnswer(f"{where} has nothing at this path (404): check the URL and its path prefix.")
+    if status in (405, 501):
+        return UnusableAnswer(f"{where} does not answer such requests ({status}): check the URL of the source.")
     if status >= 500:
         return ServerFailed(f"{where} failed with status {status}{said}.")
     return UnusableAnswer(f"{where} answered with status {status}{said}.")

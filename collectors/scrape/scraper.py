@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import sqlite3
 import threading
 import time
@@ -99,8 +98,14 @@ class Scraper:
     def _run(self) -> None:
         due = time.monotonic()
         while not self._stop.is_set():
-            with contextlib.suppress(sqlite3.Error):  # a full or locked disk: the next round may find it well again
+            try:
                 self.scrape()
+            except sqlite3.Error:
+                pass  # a full or locked disk: the next round may find it well again
+            except RuntimeError:
+                if threading.main_thread().is_alive():
+                    raise
+                return  # the process ends: no thread starts any more
             due = max(due + self.interval_s, time.monotonic())
             self._stop.wait(max(0.0, due - time.monotonic()))
 

@@ -130,8 +130,11 @@ def share_of(arrivals: Arrivals, part: float, *, in_turn: bool = False) -> Arriv
 
     At random: rate x p and cv^2 = 1 + p (cv^2 - 1): a thinned renewal process tends to Poisson (exact for Poisson
     arrivals and for bursts, which all instances see; thinning of renewal processes, Renyi, 1956). In turn: every n-th
-    request, whose gaps are sums of n gaps: cv^2 = p cv^2, exact for gamma gaps.
+    request, whose gaps are sums of n gaps: cv^2 = p cv^2, exact for gamma gaps. Raises ValueError for what is no share,
+    such as a number of instances.
     """
+    if not 0.0 < part <= 1.0:
+        raise ValueError(f"a share of the arrivals lies above 0 and up to 1, not at {part:g}")
     spread = part * arrivals.cv**2 if in_turn else max(1.0 + part * (arrivals.cv**2 - 1.0), 0.0)
     return replace(arrivals, rate_rps=arrivals.rate_rps * part, cv=math.sqrt(spread), profile=())
 

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from reality.compare import compare
 from reality.prediction import predict
 from reality.traffic import observed_traffic
-from sizing.simulation.needed import share_of
 from tests.reality.truths import LoadOverTime, deployed, planned, scenario, simulated_truth, verdicts
 
 ON_SPEED = ("ttft_ms.mean", "ttft_ms.p50", "ttft_ms.p95", "tpot_ms.mean", "tpot_ms.p95", "itl_ms.mean", "e2e_ms.mean",
@@ -110,15 +109,35 @@ def test_the_ends_of_an_interval_lie_around_its_value() -> None:
         assert interval.low <= interval.value <= interval.high, key  # type: ignore[operator]
 
 
-def test_one_replica_sees_all_arrivals() -> None:
+@pytest.mark.parametrize("steps", [1, 30])
+def test_a_replica_sees_its_share_of_the_arrivals(steps: int) -> None:
+    """Also where the window is too short, or too quiet, for more than one step."""
     from reality.prediction import _arrivals
 
     asked = scenario(arrivals={"gamma": {"cv": 2.0}})
     ready = planned(asked)
-    observed, seen = simulated_truth(asked, rps=10.0, replicas=2)
+    observed, _ = simulated_truth(asked, rps=10.0, replicas=4)
+    seen = deployed(load=LoadOverTime(step_s=120.0, rps=(10.0,) * steps))
     traffic = observed_traffic(ready.question, observed, seen)
     assert traffic is not None
+    assert len(traffic.rates) == steps
     assert _arrivals(ready.question, traffic, 1).cv == 2.0
-    half = _arrivals(ready.question, traffic, 2)
-    assert half.rate_rps == pytest.approx(5.0)
-    assert half.cv == pytest.approx(share_of(_arrivals(ready.question, traffic, 1), 2).cv)
+    quarter = _arrivals(ready.question, traffic, 4)
+    assert quarter.expected(1000.0) == pytest.approx(2500.0)
+    assert quarter.cv**2 == pytest.approx(1.0 + (2.0**2 - 1.0) / 4.0), "thinned: towards Poisson"
+
+
+def test_a_window_of_one_step_is_predicted_like_many_even_steps() -> None:
+    asked = scenario()
+    ready = planned(asked)
+    assert ready.row is not None
+    observed, _ = simulated_truth(asked, rps=10.0, replicas=4)
+    found = []
+    for steps in (1, 30):
+        seen = deployed(load=LoadOverTime(step_s=120.0, rps=(10.0,) * steps))
+        traffic = observed_traffic(ready.question, observed, seen)
+        assert traffic is not None
+        found.append(predict(ready.question, ready.row, traffic, replicas=4).values)
+    for key in ("ttft_ms.mean", "tpot_ms.mean", "running", "kv_usage"):
+        one, many = (values[key].value for values in found)
+        assert one == pytest.approx(many, rel=0.05), key

@@ -80,6 +80,8 @@ def test_a_candidate_that_cannot_come_first_costs_one_look() -> None:
 
 def test_requests_that_go_anywhere_at_random_are_poisson_at_each_instance() -> None:
     assert share_of(Arrivals(rate_rps=30.0), 1 / 3) == Arrivals(rate_rps=10.0)
+    with pytest.raises(ValueError, match="share of the arrivals"):
+        share_of(Arrivals(rate_rps=30.0), 3)
     bursty = share_of(Arrivals(rate_rps=30.0, cv=3.0), 1 / 4)
     assert bursty.cv**2 == pytest.approx(3.0)
     assert share_of(Arrivals(rate_rps=30.0, cv=0.0), 1).cv == 0.0

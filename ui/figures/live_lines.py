@@ -15,7 +15,10 @@ from sizing.format import rounded, significant
 from ui.figures.template import DASHES, MANY_DECADES, NEUTRAL, TEXT_SIZE, alpha, axis, layout, message, palette
 
 _FEW = 60
-"""Up to this many points, each is marked: a single one between two gaps would not be seen."""
+"""Up to this many values of a line, each is marked: a single one between two gaps would not be seen."""
+
+_SELDOM_S = 600.0
+"""Seconds between the points of a line from which much may happen between two of them."""
 
 _LOG_FROM = 30.0
 """Ratio of the largest value to the smallest from which an axis is logarithmic; below, one from zero reads better."""
@@ -76,7 +79,7 @@ def build_lines(chart: Chart, *, zone: tzinfo = UTC, dark: bool = False) -> go.F
     """The chart. A range without a single value says so instead of drawing an empty frame."""
     seen = [v for line in chart.lines for v in line.values if math.isfinite(v)]
     if not seen:
-        return message(chart.nothing, dark=dark)
+        return message(chart.nothing + _seldom(chart.times_s), dark=dark)
     times = [moment(t, zone) for t in chart.times_s]
     scale = chart.scale
     shown = [v * scale for v in (*seen, *(level.value for level in chart.levels)) if math.isfinite(v)]
@@ -126,6 +129,19 @@ def moment(at_s: float, zone: tzinfo) -> str:
     return datetime.fromtimestamp(at_s, zone).strftime("%Y-%m-%d %H:%M:%S")
 
 
+def _seldom(times_s: Sequence[float]) -> str:
+    """What an empty range of few points does not exclude: data that began, or was there, between two of them."""
+    step = times_s[1] - times_s[0] if len(times_s) > 1 else 0.0
+    if step < _SELDOM_S:
+        return ""
+    return f" It has a point every {step / 60.0:g} min: a shorter range may show more."
+
+
+def _few(values: Sequence[float]) -> bool:
+    """Whether a line has so few values that some may stand alone, where a line alone would draw nothing."""
+    return sum(map(math.isfinite, values)) <= _FEW
+
+
 def _unit(chart: Chart) -> str:
     return chart.title.rpartition("(")[2].rstrip(")")
 
@@ -136,12 +152,11 @@ def _points(values: Sequence[float], scale: float) -> list[float | None]:
 
 def _lines(chart: Chart, times: Sequence[str], scale: float, *, dark: bool) -> list[dict[str, Any]]:
     colours = palette(dark=dark)
-    few = len(times) <= _FEW
     unit = " %" if chart.percent else ""
     return [
         {
             "type": "scatter", "x": times, "y": _points(line.values, scale), "name": line.name, "connectgaps": False,
-            "mode": "markers" if line.marks else "lines+markers" if few else "lines",
+            "mode": "markers" if line.marks else "lines+markers" if _few(line.values) else "lines",
             "line": {"color": colours[line.colour], "dash": DASHES[line.dash], "width": line.width},
             "marker": {"color": colours[line.colour], "size": 9 if line.marks else 4,
                        "symbol": "x" if line.marks else "circle"},

@@ -63,7 +63,7 @@ def latency_chart(lines: History, quantity: str, chosen: str, span: tuple[float,
     band = Band(name=f"Bucket of {chosen}", low=line(lines, f"{quantity}.{chosen}_low"),
                 high=line(lines, f"{quantity}.{chosen}_high"), colour=place)
     return Chart(title=f"{name} ({unit})", times_s=lines.times_s, lines=(*drawn, mean), band=band, span_s=span,
-                 levels=plan, scale=scale, nothing=f"No {name} was recorded in this range.")
+                 levels=plan, scale=scale, nothing=f"No {name} in this range.")
 
 
 def kv_chart(lines: History, span: tuple[float, float]) -> Chart:

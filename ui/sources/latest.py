@@ -128,7 +128,8 @@ class Latest:
         except sqlite3.Error as error:
             answer = replace(kept, problem=f"The ring of scrapes cannot be used ({error}): free its disk.")
         except Exception as error:  # noqa: BLE001 (a bug: the page stays, the log tells)
-            _log.exception("Reading a source failed")
+            if threading.main_thread().is_alive():  # at the end of the process no thread starts any more: no bug
+                _log.exception("Reading a source failed")
             fault = type(error).__name__
             answer = replace(kept, problem=f"Reading failed unexpectedly ({fault}): see the log of the dashboard.")
         with self._lock:

@@ -18,6 +18,8 @@ from collectors.benchmarks.rows import MAX_ERRORS
         (b" \n ", "a.json", "a.json is empty."),
         (b'{"a": 1', "a.json", "a.json is not valid JSON: expecting ',' delimiter in line 1, column 8."),
         (b"[1, 2", "a.json", "a.json is not valid JSON: expecting ',' delimiter in line 1, column 6."),
+        (b'{"a": ' + b"9" * 5000 + b"}", "a.json",
+         "a.json is not valid JSON: it holds a number of thousands of digits."),
         (b"\xff\x00\x81", "a.csv", "a.csv is not a text file in UTF-8."),
         (b"a\x00b", "a.csv", "a.csv is not a text file."),
         (b"PK\x03\x04rest", "a.zip", "a.zip is an archive: unpack it, or import the zip as a set of files."),

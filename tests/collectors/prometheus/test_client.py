@@ -140,6 +140,8 @@ def test_targets_metadata_series_and_labels(server: Server) -> None:
         (Told(status=500), ServerFailed),
         (Told(status=503), ServerFailed),
         (Told(status=404), UnusableAnswer),
+        (Told(status=405), UnusableAnswer),
+        (Told(status=501), UnusableAnswer),
         (Told(body=b"<html><body>Sign in</body></html>", content_type="text/html"), UnusableAnswer),
         (Told(body=b'{"status": "success", "data": {"resultType": "vector", "resu'), UnusableAnswer),
         (Told(body=b'{"status": "success"', claim_bytes=400), UnusableAnswer),

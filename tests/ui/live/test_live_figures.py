@@ -44,6 +44,20 @@ def test_no_value_at_all_is_a_sentence() -> None:
     assert "without data" in lines_alt_text(chart(*[NAN] * 6))
 
 
+def test_an_empty_range_of_few_points_does_not_say_that_nothing_was_there() -> None:
+    hourly = Chart(title="TTFT (ms)", times_s=[START, START + 3600.0], lines=(Line(name="p95", values=[NAN, NAN]),),
+                   span_s=SPAN)
+    told = build_lines(hourly).layout.annotations[0].text
+    assert told == "No data in this range. It has a point every 60 min: a shorter range may show more."
+
+
+def test_the_first_values_of_a_source_are_seen_in_a_long_range() -> None:
+    times = [START + 20.0 * i for i in range(180)]
+    line = Line(name="p95", values=[*[NAN] * 179, 3.0])
+    figure = build_lines(Chart(title="TTFT (ms)", times_s=times, lines=(line,), span_s=SPAN))
+    assert figure.data[0].mode == "lines+markers"
+
+
 def test_the_tint_ends_at_gaps_and_an_open_bucket_rises_over_everything() -> None:
     band = Band(name="Bucket", low=[1, 1, NAN, 2, 2, 2], high=[2, 2, NAN, math.inf, math.inf, math.inf])
     area = build_lines(chart(1.5, 1.5, NAN, 2, 2, 4, band=band)).data[0]
