@@ -261,7 +261,7 @@ def _served(question: Question, found: _Found | None, what: str, gpus: int | Non
         systems, held = sized.systems[choice.k], sized.gpus_bought[choice.k]
         instances = int(sized.instances[choice.k]) - among.spares
         used = instances * among.evaluated.candidates.rows[sized.index[choice.k]].gpus
-        runs = f"{instances} x {label}"
+        runs = f"{instances} instance{'s' if instances != 1 else ''} of {label}"
     traffic = question.traffic
     terms = (rps, traffic.input_tokens, traffic.output_tokens, question.demand)
     return Served(

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sizing.candidates import Floats
+from sizing.explain import SIMULATED
 from sizing.question import Question
 from sizing.ranking import order, resized
 from sizing.screen import Evaluated, Sized, instances_needed, size
@@ -81,7 +82,7 @@ class Search:
             highest = max(one.broken_rps * LARGEST_BELOW, one.met_rps)
             rps[index] = float(np.clip(rps[index], one.met_rps, highest))
             stable[index] = one.stable_rps or stable[index]
-            sources[index] = f"{sources[index]}; simulated, {one.requests:,} requests"
+            sources[index] = f"{sources[index]}{SIMULATED}{one.requests:,} requests"
         capacity = replace(self.evaluated.capacity, rps=rps, stable_rps=stable)
         return replace(self.evaluated, capacity=capacity, sources=tuple(sources))
 

@@ -195,6 +195,9 @@ def test_alternatives_that_were_tried_are_simulated_and_say_so() -> None:
     assert any(one.decided_by == "analytic" for one in found.alternatives)
     simulated = {e.name for e in found.explained if "requests simulated" in e.source}
     assert simulated == {"ttft_ms", "itl_ms", "e2e_ms", "max_rps"}
+    step_times = [e.source for e in found.explained if e.name in ("decode_step_ms", "prefill_ms")]
+    assert len(step_times) == 2
+    assert not any("simulated" in source for source in step_times)
 
 
 def at_ttft(limit_ms: float) -> Scenario:
