@@ -65,16 +65,17 @@ def excluded(
         elif only_pools:
             out.append(_no_pools(question, gpu, [evaluated.candidates.rows[i] for i in fits]))
     found = _checked(question, out)
-    if beyond := beyond_context(question):
-        found = tuple(_never(e, beyond) for e in found)
+    if beyond_context(question):
+        found = tuple(_never(e) for e in found)
     return tuple(sorted(found, key=lambda e: _distance(question, e)))
 
 
-def _never(entry: Excluded, beyond: str) -> Excluded:
+def _never(entry: Excluded) -> Excluded:
     """The entry where no limit, GPU or format helps, because the model cannot read so long a prompt."""
     if entry.fix is not None and entry.fix.key == "workload.input_tokens":
         return entry
-    return entry.model_copy(update={"fix": None, "relaxation": f"None: {beyond}"})
+    never = "None: the prompt does not fit in the context window of the model."
+    return entry.model_copy(update={"fix": None, "relaxation": never})
 
 
 def _rows_by_gpu(candidates: Candidates) -> dict[str, NDArray[np.intp]]:
