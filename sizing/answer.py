@@ -86,7 +86,7 @@ def sentence(
     known = cost.usd_per_month is not None
     price = f", for {usd(cost.usd_per_month)} a month{part}" if known else ", list price unknown"
     return (
-        f"{count(deployed.gpus)} x {row.gpu.name} ({replicas(row, deployed)}) serve "
+        f"{count(deployed.gpus)} x {row.gpu.name} ({replicas(row, deployed)}) serve{'s' if deployed.gpus == 1 else ''} "
         f"{requests_per_s(question.demand.peak_rps)} with {key_latency(question, latency)}{price}; limited by {bound}; "
         f"{sure(gpus_low, gpus_high)}."
     )
