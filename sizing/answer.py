@@ -86,7 +86,7 @@ def sentence(
     known = cost.usd_per_month is not None
     price = f", for {usd(cost.usd_per_month)} a month{part}" if known else ", list price unknown"
     return (
-        f"{count(deployed.gpus)} x {row.gpu.name} ({replicas(row, deployed)}) serve "
+        f"{count(deployed.gpus)} x {row.gpu.name} ({replicas(row, deployed)}) serve{'s' if deployed.gpus == 1 else ''} "
         f"{requests_per_s(question.demand.peak_rps)} with {key_latency(question, latency)}{price}; limited by {bound}; "
         f"{sure(gpus_low, gpus_high)}."
     )
@@ -118,6 +118,9 @@ def _gpus(number: int) -> str:
     return f"{count(number)} GPU{'s' if number != 1 else ''}"
 
 
+LONGER_CONTEXT = "Shorten the prompt or take a model with a longer context window: nothing else helps."
+
+
 def beyond_context(question: Question) -> str:
     """Why the model cannot serve requests of mean length; "" when its context window holds them or is unknown."""
     window = question.model.max_context
@@ -131,9 +134,9 @@ def beyond_context(question: Question) -> str:
 
 
 def infeasible(question: Question, excluded: tuple[Excluded, ...]) -> str:
-    """Nothing fits: first what no limit could change, then how many were considered and the nearest way out."""
-    beyond, rest = beyond_context(question), _nothing_serves(question, excluded)
-    return f"{beyond} By memory and speed alone: {rest}" if beyond else rest
+    """Nothing fits: what no limit could change, else how many were considered and the nearest way out."""
+    beyond = beyond_context(question)
+    return f"{beyond} {LONGER_CONTEXT}" if beyond else _nothing_serves(question, excluded)
 
 
 def _nothing_serves(question: Question, excluded: tuple[Excluded, ...]) -> str:

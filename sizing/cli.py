@@ -173,10 +173,12 @@ def as_text(plan: Plan) -> str:
         ]
     lines += [f"{w.severity.capitalize()}: {w.message}" for w in plan.warnings]
     if plan.alternatives:
-        lines += ["", "Alternatives (estimates of the analytic load model, unless simulated)"]
+        lines += ["", "Alternatives (latency at the asked percentile; estimates of the analytic load model, unless "
+                      "simulated)"]
         lines += [
-            f"  {count(a.deployment.gpus):>5} GPUs: {_deployed(a.deployment)}, TTFT {ms(a.ttft_ms)}, "
-            f"ITL {ms(a.itl_ms)}, {usd(a.usd_per_month)} a month{', simulated' if a.decided_by == 'simulation' else ''}"
+            f"  {count(a.deployment.gpus):>5} GPU{'s' if a.deployment.gpus > 1 else ' '}: {_deployed(a.deployment)}, "
+            f"TTFT {ms(a.ttft_ms)}, ITL {ms(a.itl_ms)}, {usd(a.usd_per_month)} a month"
+            f"{', simulated' if a.decided_by == 'simulation' else ''}"
             for a in plan.alternatives
         ]
     if plan.excluded:

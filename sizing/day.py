@@ -203,7 +203,9 @@ def _sentence(
 ) -> str:
     peak = requests_per_s(question.demand.peak_rps)
     if not burst:
-        return f"{count(base)} instances run all day: the load, {peak} at its peak, never lets one of them go."
+        always = f"{count(base)} instances run" if base > 1 else "1 instance runs"
+        one = "one of them" if base > 1 else "it"
+        return f"{always} all day: the load, {peak} at its peak, never lets {one} go."
     meanwhile = ""
     if steepest is not None:
         within = "every limit is met" if steepest.meets_limits else "a limit is broken"
@@ -219,7 +221,8 @@ def _sentence(
 def _notes(question: Question, spares: int) -> tuple[str, ...]:
     notes = ["The load follows straight lines between the middles of the hours or windows.",
              "An instance that starts is paid for from its order on; on premises, saved hours are free for other work."]
-    return (*notes, *([f"{spares} spare instances run all day."] if spares else []), question.demand.how)
+    kept = f"{spares} spare instances run all day." if spares > 1 else "1 spare instance runs all day."
+    return (*notes, *([kept] if spares else []), question.demand.how)
 
 
 def _moments(load: DayLoad, plan: Schedule, spares: int) -> tuple[DayMoment, ...]:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sizing.answer import beyond_context
 from sizing.candidates import Allowed, Candidates, Configuration, Floats, enumerate_for, table
 from sizing.catalog.gpu import Gpu
 from sizing.format import gigabytes, ms
@@ -63,7 +64,18 @@ def excluded(
             out.append(_too_slow(question, evaluated, fits))
         elif only_pools:
             out.append(_no_pools(question, gpu, [evaluated.candidates.rows[i] for i in fits]))
-    return tuple(sorted(_checked(question, out), key=lambda e: _distance(question, e)))
+    found = _checked(question, out)
+    if beyond_context(question):
+        found = tuple(_never(e) for e in found)
+    return tuple(sorted(found, key=lambda e: _distance(question, e)))
+
+
+def _never(entry: Excluded) -> Excluded:
+    """The entry where no limit, GPU or format helps, because the model cannot read so long a prompt."""
+    if entry.fix is not None and entry.fix.key == "workload.input_tokens":
+        return entry
+    never = "None: the prompt does not fit in the context window of the model."
+    return entry.model_copy(update={"fix": None, "relaxation": never})
 
 
 def _rows_by_gpu(candidates: Candidates) -> dict[str, NDArray[np.intp]]:

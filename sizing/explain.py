@@ -10,6 +10,9 @@ from sizing.question import Question
 from sizing.result import Business, Cost, Deployed, Explained, Latencies, PerInstance
 
 LOAD_SOURCE = "Little (1961); Pollaczek-Khinchine; Kelly (1979); Halfin and Whitt (1981): module sizing.load"
+SIMULATED = "; simulated, "
+"""Begins what a source says of the simulation."""
+
 MEMORY_SOURCE = "module sizing.memory; Kwon et al., PagedAttention (SOSP 2023)"
 
 
@@ -33,10 +36,15 @@ def explain(
         explain_demand(question),
         *_counts(question, row, deployed, one),
         *explain_memory(question, row, one),
-        *_speed(question, row, one, times_from),
+        *_speed(question, row, one, step_times_of(times_from)),
         *explain_latency(question, one, latency),
         *explain_money(question, deployed, cost, business),
     )
+
+
+def step_times_of(source: str) -> str:
+    """Where the step times come from, without what a simulation then made of them."""
+    return source.partition(SIMULATED)[0]
 
 
 def explain_demand(question: Question) -> Explained:

@@ -13,6 +13,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from sizing.answer import LONGER_CONTEXT, beyond_context
 from sizing.business import in_business_terms
 from sizing.capacity import capacity
 from sizing.checks import number_between, whole_number
@@ -99,8 +100,8 @@ def served_by_gpus(scenario: Scenario, gpus: int) -> Served:
     """
     given = whole_number("GPUs", gpus, 1, MAX_GPUS)
     question, base = _evaluated(scenario)
-    found = _most(question, base, _within_gpus(given))
-    return _served(question, found, f"{count(given)} GPUs", given)
+    found = None if beyond_context(question) else _most(question, base, _within_gpus(given))
+    return _served(question, found, gpus_said(given), given)
 
 
 def served_by_budget(scenario: Scenario, usd_per_month: float) -> Served:
@@ -110,7 +111,8 @@ def served_by_budget(scenario: Scenario, usd_per_month: float) -> Served:
     """
     budget = number_between("Budget in USD a month", usd_per_month, 0.0, MAX_BUDGET_USD, exclude_low=True)
     question, base = _evaluated(scenario)
-    found = _most(question, base, lambda d: d.usd_per_hour * HOURS_PER_MONTH <= budget * ROOM)
+    found = None if beyond_context(question) else _most(
+        question, base, lambda d: d.usd_per_hour * HOURS_PER_MONTH <= budget * ROOM)
     return _served(question, found, f"{usd(budget)} a month", None)
 
 
@@ -134,14 +136,15 @@ def longest_prompt(scenario: Scenario, gpus: int) -> Pushed:
             value=None,
             unit="tokens",
             configuration="",
-            message=f"{given:,} GPUs cannot carry the peak at any prompt length.",
+            message=f"{gpus_said(given)} cannot carry the peak at any prompt length.",
         )
+    carrying = f"{gpus_said(given)} {'carry' if given > 1 else 'carries'}"
     limited = " (the context window)" if low >= top * (1 - PROMPT_TOLERANCE) else ""
     return Pushed(
         value=float(int(low)),
         unit="tokens",
         configuration=label,
-        message=f"{given:,} GPUs carry the peak with prompts of up to {int(low):,} tokens{limited}.",
+        message=f"{carrying} the peak with prompts of up to {int(low):,} tokens{limited}.",
     )
 
 
@@ -151,6 +154,8 @@ def tightest_limit(scenario: Scenario, limit: LimitName, gpus: int) -> Pushed:
     if limit not in ("ttft_ms", "itl_ms", "e2e_ms"):
         raise SizingError(f"There is no limit {limit!r}: choose ttft_ms, itl_ms or e2e_ms.")
     question, base = _evaluated(scenario)
+    if beyond := beyond_context(question):
+        return Pushed(value=None, unit="ms", configuration="", message=f"{beyond} {LONGER_CONTEXT}")
 
     def fits(reciprocal: float, plain: bool) -> str | None:
         asked = _with_limit(question, limit, 1.0 / reciprocal)
@@ -163,15 +168,21 @@ def tightest_limit(scenario: Scenario, limit: LimitName, gpus: int) -> Pushed:
             value=None,
             unit="ms",
             configuration="",
-            message=f"{given:,} GPUs cannot carry the peak, however loose the {name} limit.",
+            message=f"{gpus_said(given)} cannot carry the peak, however loose the {name} limit.",
         )
+    carrying = f"{gpus_said(given)} {'carry' if given > 1 else 'carries'}"
     p, value = f"p{question.limits.percentile:g}", 1.0 / found
     return Pushed(
         value=value,
         unit="ms",
         configuration=label,
-        message=f"{given:,} GPUs carry the peak with {p} {name} down to {ms(value)}.",
+        message=f"{carrying} the peak with {p} {name} down to {ms(value)}.",
     )
+
+
+def gpus_said(number: int) -> str:
+    """"1 GPU", "8 GPUs"."""
+    return f"{count(number)} GPU{'s' if number != 1 else ''}"
 
 
 def _evaluated(scenario: Scenario) -> tuple[Question, Evaluated]:
@@ -246,7 +257,8 @@ def _served(question: Question, found: _Found | None, what: str, gpus: int | Non
             gpus_given=gpus or 0,
             systems=0,
             business=None,
-            message=f"{what} cannot serve this scenario: one instance does not fit, or a limit is out of reach.",
+            message=f"{beyond} {LONGER_CONTEXT}" if (beyond := beyond_context(question)) else
+            f"{what} cannot serve this scenario: one instance does not fit, or a limit is out of reach.",
         )
     among, rps = found.among, found.rps
     choice, label = among.choice(found.place), among.label(found.place)
@@ -261,8 +273,9 @@ def _served(question: Question, found: _Found | None, what: str, gpus: int | Non
         systems, held = sized.systems[choice.k], sized.gpus_bought[choice.k]
         instances = int(sized.instances[choice.k]) - among.spares
         used = instances * among.evaluated.candidates.rows[sized.index[choice.k]].gpus
-        runs = f"{instances} x {label}"
+        runs = f"{instances} instance{'s' if instances != 1 else ''} of {label}"
     traffic = question.traffic
+    serve = "serve" if gpus and gpus > 1 else "serves"
     terms = (rps, traffic.input_tokens, traffic.output_tokens, question.demand)
     return Served(
         requests_per_s=rps,
@@ -272,7 +285,7 @@ def _served(question: Question, found: _Found | None, what: str, gpus: int | Non
         gpus_given=int(held) if gpus is None else gpus,
         systems=int(systems) if gpus is None else 0,
         business=in_business_terms(*terms) if rps <= MAX_RPS else None,  # beyond any load the engine is asked for
-        message=f"{what} serve up to {requests_per_s(rps)} within the limits: {runs}.",
+        message=f"{what} {serve} up to {requests_per_s(rps)} within the limits: {runs}.",
     )
 
 

@@ -18,6 +18,7 @@ from sizing.disaggregated.refine import Split, shortlist_beside, split_of
 from sizing.disaggregated.search import served_by_pools
 from sizing.disaggregated.spread import spread_of_pools
 from sizing.exclusion import excluded
+from sizing.explain import SIMULATED
 from sizing.measured import measured_plan
 from sizing.question import understand
 from sizing.ranking import shortlist
@@ -87,7 +88,7 @@ def _of_pools(seen: Screened, decided: Decided, split: Split, alternatives: int)
         answer, how_sure=f"Instances and percentiles simulated with {requests:,} requests per instance.",
         requests=requests, assumptions=simulated_pools(question.scenario.deployment.routing),
     )
-    return answer.model_copy(update={"source": f"{answer.source}; simulated, {requests:,} requests"})
+    return answer.model_copy(update={"source": f"{answer.source}{SIMULATED}{requests:,} requests"})
 
 
 @lru_cache(maxsize=1)

@@ -243,8 +243,10 @@ def _pool(
     parts = " and ".join(f"{count(s.systems)} x {s.system}" for s in systems)
     price = f", for {usd(total)} a month" if total is not None else ""
     verb = "serves" if sum(counts) == 1 else "serve"
+    every = "both" if len(placed) == 2 else f"all {len(placed)}" if len(placed) > 1 else "the one"
+    load = "workload" if len(placed) == 1 else "workloads together"
     return Pool(
-        answer=f"{parts} {verb} all {len(placed)} workloads together{price}; apart they would need {apart} systems.",
+        answer=f"{parts} {verb} {every} {load}{price}; apart they would need {apart} systems.",
         feasible=True,
         placed=tuple(placed),
         systems=systems,

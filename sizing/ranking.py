@@ -32,15 +32,17 @@ class Keys:
     borrowed: Floats
     ways: Floats
     split: Floats
+    outdone: Floats
 
     def order(self, objective: Objective) -> NDArray[np.intp]:
         """Positions, best first. Ties go to prefill and decode in one instance, then to fewer GPUs, then to an engine
-        with measurements of its own, then to the wider weight format, then to the shorter E2E latency."""
+        with measurements of its own, then to the wider weight format, then to the shorter E2E latency. By latency, what
+        another beats on a fraction of the GPUs comes last."""
         ties = (self.ways, self.e2e_s, -self.bytes_per, self.borrowed)
         keys = {
             "cost": (*ties, self.gpus, self.split, self.cost),
             "gpus": (*ties, self.cost, self.split, self.gpus),
-            "latency": (self.ways, -self.bytes_per, self.gpus, self.cost, self.split, self.e2e_s),
+            "latency": (self.ways, -self.bytes_per, self.gpus, self.cost, self.split, self.e2e_s, self.outdone),
             "energy": (*ties, self.gpus, self.cost, self.split, self.power),
         }[objective]
         return np.lexsort(keys)
@@ -59,6 +61,7 @@ def keys_of(sized: Sized, evaluated: Evaluated) -> Keys:
         bytes_per=candidates.column(lambda r: r.precision.bytes)[index],
         borrowed=candidates.column(lambda r: r.engine.runs_as != r.engine.id)[index],
         ways=candidates.pp[index] * candidates.dp[index], split=np.zeros(len(index)),
+        outdone=sized.outdone.astype(np.float64),
     )
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sizing.candidates import Floats
+from sizing.explain import SIMULATED
 from sizing.question import Question
 from sizing.ranking import order, resized
 from sizing.screen import Evaluated, Sized, instances_needed, size
@@ -81,7 +82,7 @@ class Search:
             highest = max(one.broken_rps * LARGEST_BELOW, one.met_rps)
             rps[index] = float(np.clip(rps[index], one.met_rps, highest))
             stable[index] = one.stable_rps or stable[index]
-            sources[index] = f"{sources[index]}; simulated, {one.requests:,} requests"
+            sources[index] = f"{sources[index]}{SIMULATED}{one.requests:,} requests"
         capacity = replace(self.evaluated.capacity, rps=rps, stable_rps=stable)
         return replace(self.evaluated, capacity=capacity, sources=tuple(sources))
 
@@ -112,6 +113,27 @@ class Search:
         first = int(np.flatnonzero(ranked < len(counts))[0])
         most = int(max(tried[ranked[:first] - len(counts)], default=0))
         return most if most < tried[-1] else None
+
+    def promising(self, now: Decided) -> int:
+        """What to simulate next: the first in order, once what the failures say of the others is believed.
+
+        The screen promises alike candidates too much alike: capacities of those not simulated are taken lower by as
+        much as it was wrong most, and those nearer to a limit without load than one that broke it there come last. When
+        that leaves nothing new before the best so far, the first in order as the screen has it.
+        """
+        capacity, excess = now.evaluated.capacity, self.evaluated.capacity.excess
+        promised = self.evaluated.capacity.rps
+        too_high = max([1.0, *(promised[i] / one.broken_rps for i, one in self.found.items() if bounds(one))])
+        hopeless = min((excess[i] for i, one in self.found.items() if not_at_all(one)), default=np.inf)
+        rps = np.where(excess < hopeless, capacity.rps / too_high, 0.0)
+        rps[list(self.found)] = capacity.rps[list(self.found)]
+        believed = replace(now.evaluated, capacity=replace(capacity, rps=rps))
+        able = now.sized.index[rps[now.sized.index] > 0]
+        if not len(able):
+            return now.winner
+        sized = size(self.question, believed, able, instances_needed(self.question.demand.peak_rps, rps[able]))
+        first = int(able[order(sized, believed, self.question.scenario.deployment.objective)[0]])
+        return now.winner if first in self.known else first
 
     def not_met(self) -> list[tuple[str, NotMet]]:
         """The candidates that met the limits with no number of instances, as they were tried."""
@@ -167,28 +189,15 @@ class Decided:
 def decide(question: Question, evaluated: Evaluated, seed: int) -> Decided:
     """Simulate the best of the screen and near ties, then whatever comes first, until that has been simulated.
 
-    Last, the one that comes first is simulated for longer where its number of instances is not certain.
+    The one that comes first is simulated for longer where its number of instances is not certain; when it then needs
+    more, the search goes on: others, simulated or not, may come first now.
     """
-    search, given_up = Search(question, evaluated, seed), False
+    search = Search(question, evaluated, seed)
     for index in _close(search):
         search.simulate(index)
-    while not given_up:
-        now = _ranked(search)
-        if not len(now.ranked) or now.winner in search.found:
-            break
-        simulated = [k for k in now.ranked if int(now.sized.index[k]) in search.found]
-        cost = objective_of(question, now.sized)
-        near = bool(simulated) and cost[simulated[0]] <= CLOSE * cost[now.ranked[0]]
-        given_up = len(search.found) >= (MOST_CANDIDATES if near else MOST_FAILURES)
-        if not given_up:
-            search.simulate(now.winner)
-    return _sharpened(search, _ranked(search, simulated_first=given_up))
-
-
-def _sharpened(search: Search, last: Decided) -> Decided:
-    """The order once the one that comes first has been simulated for longer, whatever that makes come first."""
     sharp: set[int] = set()
     for _ in range(MOST_FAILURES):
+        last = _first_simulated(search)
         found = search.found.get(last.winner) if len(last.ranked) else None
         if not len(last.ranked) or last.winner not in search.known or (
             isinstance(found, Needed) and last.winner in sharp
@@ -199,9 +208,31 @@ def _sharpened(search: Search, last: Decided) -> Decided:
             sharp.add(last.winner)
         else:  # was looked at only as far as it could have come before one that now needs more, or not at all
             search.simulate(last.winner)
-        # Fewer instances answer later: by latency one that was not simulated could come first now.
-        last = _ranked(search, simulated_first=True)
-    return _others_in_order(last)
+    return _others_in_order(_ranked(search, simulated_first=True))
+
+
+def _first_simulated(search: Search) -> Decided:
+    """The order once what comes first has been simulated, or enough has been tried: then what was simulated first."""
+    while True:
+        now = _ranked(search)
+        if not len(now.ranked) or now.winner in search.found:
+            return now
+        simulated = [k for k in now.ranked if int(now.sized.index[k]) in search.found]
+        cost = objective_of(search.question, now.sized)
+        near = bool(simulated) and cost[simulated[0]] <= CLOSE * cost[now.ranked[0]]
+        if len(search.found) >= (MOST_CANDIDATES if near else MOST_FAILURES):
+            return _ranked(search, simulated_first=True)
+        search.simulate(search.promising(now))
+
+
+def bounds(one: Needed | NotMet) -> bool:
+    """Whether the load that broke a limit says how much of its capacity a candidate really has."""
+    return isinstance(one, Needed) or one.bounded
+
+
+def not_at_all(one: Needed | NotMet) -> bool:
+    """Whether a limit was broken however many instances there were."""
+    return isinstance(one, NotMet) and not one.bounded
 
 
 def _others_in_order(last: Decided) -> Decided:

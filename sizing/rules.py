@@ -215,7 +215,8 @@ def about_purchase(question: Question, deployed: Deployed, option: HardwareOptio
             code="idle_gpus",
             severity="info",
             source="arithmetic",
-            message=f"The systems hold {deployed.gpus_bought} GPUs, {deployed.gpus} are used: {idle} more "
+            message=f"The systems hold {deployed.gpus_bought} GPUs, {deployed.gpus} "
+            f"{'are' if deployed.gpus > 1 else 'is'} used: {idle} more "
             f"instance{'s' if idle > 1 else ''}{' of either kind' if deployed.prefill else ''} would cost nothing "
             "extra.",
             fix=Fix(

@@ -24,6 +24,14 @@ from sizing.steps.times import StepTimes, Traffic, TrafficColumns
 ROUNDING = 1e-9  # a load that equals the capacity up to rounding needs no further instance
 
 
+WASTEFUL = 4
+"""By latency a deployment comes last that another beats on so many times fewer GPUs: an assumption about what is meant
+by the lowest latency. The next larger size of an instance may well take twice the GPUs for a few per cent."""
+
+RIVALS = 50
+"""Candidates of each kind that a deployment is held against."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Evaluated:
     """Candidates that fit in memory with everything known about them; arrays (C,) or (C, K)."""
@@ -57,6 +65,8 @@ class Sized:
     gpus_bought: NDArray[np.int64]
     usd_per_hour: Floats
     power_kw: Floats
+    outdone: NDArray[np.bool_]
+    """By latency: whether another answers sooner on a :data:`WASTEFUL`-th of the GPUs; never by other objectives."""
 
 
 def all_configurations(question: Question) -> Candidates:
@@ -160,6 +170,7 @@ def size(
     gpu_index = evaluated.candidates.column(lambda r: order[r.gpu.id])[able].astype(np.int64)
     offers = all_offers(question)
     chosen = cheapest_option(total, each, gpu_index, offers)
+    e2e = position.of(evaluated.latencies.e2e_s[able])
     return Sized(
         index=able,
         instances=total,
@@ -167,14 +178,49 @@ def size(
         position=position,
         ttft_s=position.of(evaluated.latencies.ttft_s[able]),
         itl_s=position.of(evaluated.latencies.itl_s[able]),
-        e2e_s=position.of(evaluated.latencies.e2e_s[able]),
+        e2e_s=e2e,
         gpus=total * each,
         options=tuple(offers[g][o] for g, o in zip(gpu_index.tolist(), chosen.option_index.tolist(), strict=True)),
         systems=chosen.systems,
         gpus_bought=chosen.gpus_bought,
         usd_per_hour=chosen.usd_per_hour,
         power_kw=chosen.power_kw,
+        outdone=_outdone(question, evaluated, total * each, e2e),
     )
+
+
+def _outdone(question: Question, evaluated: Evaluated, gpus: NDArray[np.int64], e2e_s: Floats) -> NDArray[np.bool_]:
+    """Which deployments, (N,) by GPUs and E2E, another beats on a :data:`WASTEFUL`-th of the GPUs, (N,).
+
+    A configuration that hardly meets a limit when idle needs very many nearly idle instances, and then answers sooner
+    than others do at their full load: as many GPUs of those would answer far sooner still. The others looked at are the
+    :data:`RIVALS` that carry most per GPU and the :data:`RIVALS` that answer soonest when idle, with all instances that
+    fit in 1, 2, 4, ... GPUs.
+    """
+    deployment, rps = question.scenario.deployment, evaluated.capacity.rps
+    if deployment.objective != "latency" or not len(gpus) or not (rps > 0).any():
+        return np.zeros(len(gpus), dtype=np.bool_)
+    able = np.flatnonzero(rps > 0)
+    each = evaluated.candidates.gpus
+    most = able[np.argsort(-rps[able] / each[able], kind="stable")[:RIVALS]]
+    soonest = able[np.argsort(evaluated.latencies.e2e_s[able, 0], kind="stable")[:RIVALS]]
+    rivals = np.union1d(most, soonest)
+    budgets = 2 ** np.arange(int(gpus.max()).bit_length())
+    best = np.array([_soonest(question, evaluated, rivals, int(b)) for b in budgets])
+    within = np.floor(np.log2(np.maximum(gpus / WASTEFUL, 0.5))).astype(np.intp)  # -1: less than one GPU
+    best = np.append(np.minimum.accumulate(best), np.inf)
+    return np.asarray(best[within] < e2e_s)
+
+
+def _soonest(question: Question, evaluated: Evaluated, rows: NDArray[np.intp], gpus: int) -> float:
+    """The shortest E2E that one of the candidates at ``rows`` has with so many GPUs, seconds; inf: none can serve."""
+    peak, spares = question.demand.peak_rps, question.scenario.deployment.spare_instances
+    working = gpus // evaluated.candidates.gpus[rows] - spares
+    enough = working >= instances_needed(peak, evaluated.capacity.rps[rows])
+    rows, working = rows[enough], working[enough]
+    if not len(rows):
+        return float("inf")
+    return float(at_rate(evaluated.state.rps[rows], peak / working).of(evaluated.latencies.e2e_s[rows]).min())
 
 
 def all_offers(question: Question) -> list[tuple[HardwareOption, ...]]:

@@ -144,7 +144,7 @@ def keys_of_pools(sized: SizedPools) -> Keys:
         gpus=sized.gpus.astype(np.float64), e2e_s=sized.e2e_s,
         bytes_per=candidates.column(lambda r: r.precision.bytes)[rows],
         borrowed=candidates.column(lambda r: r.engine.runs_as != r.engine.id)[rows],
-        ways=ways[rows] * ways[sized.pools.prefill], split=np.ones(len(rows)),
+        ways=ways[rows] * ways[sized.pools.prefill], split=np.ones(len(rows)), outdone=np.zeros(len(rows)),
     )
 
 

@@ -51,8 +51,8 @@ class Planned:
     def name(self) -> str:
         """The deployment in words."""
         if self.prefill is None:
-            return f"{self.working} x {self.row.label}"
-        return f"{self.prefill.working} prefill x {self.prefill.row.label} + {self.working} decode x {self.row.label}"
+            return f"{self.working} instance{'s' if self.working > 1 else ''} of {self.row.label}"
+        return f"{self.prefill.working} prefill of {self.prefill.row.label} + {self.working} decode of {self.row.label}"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

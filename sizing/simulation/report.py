@@ -134,7 +134,7 @@ def _sentence(
     within = "every limit is met" if met else "a limit is broken"
     part = "" if outcome.stopped_at is None else f" (stopped after {outcome.stopped_at:.0%})"
     return (
-        f"{name} serves {requests_per_s(load.rps)} with p{limits.percentile:g} {', '.join(said)}: {within} "
+        f"{name} at {requests_per_s(load.rps)}: p{limits.percentile:g} {', '.join(said)}; {within} "
         f"({outcome.finished:,} requests simulated{part})."
     )
 

@@ -111,3 +111,18 @@ def test_infeasible_names_the_number_considered():
     assert "Smallest relaxation: " in found.answer
     assert found.gpus_low is None
     assert found.alternatives == found.trade_off == ()
+
+
+def test_beyond_the_context_window_no_other_change_is_proposed():
+    """Nothing meets the limits either, but relaxing them would not make the model read more."""
+    keys = raw("meta-llama/Llama-3.3-70B-Instruct", workload={"input_tokens": 200_000, "output_tokens": 1000},
+               limits={"ttft_ms": 2000})
+    found = answer(keys)
+    assert not found.feasible
+    assert "Relax" not in found.answer
+    assert "relaxation" not in found.answer
+    assert "longer context" in found.answer
+    assert found.excluded
+    assert {e.fix.key for e in found.excluded if e.fix} <= {"workload.input_tokens"}
+    (warning,) = [w for w in found.warnings if w.code == "context_exceeded"]
+    assert warning.fix.key == "workload.input_tokens"

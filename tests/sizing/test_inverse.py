@@ -152,3 +152,28 @@ def test_a_batch_limit_that_a_plan_needs_counts_here_too() -> None:
     served = served_by_gpus(asked, planned.gpus)
     assert served.requests_per_s >= 31
     assert "batch limit" in served.configuration
+
+
+def test_beyond_the_context_window_no_gpus_serve_anything():
+    """Memory and speed would do; the model cannot read the prompt."""
+    scenario = Scenario.model_validate({
+        "model": "meta-llama/Llama-3.3-70B-Instruct", "limits": {"ttft_ms": 600_000, "itl_ms": 1000},
+        "workload": {"input_tokens": 200_000, "output_tokens": 1000, "peak_rps": 0.01},
+    })  # fmt: skip
+    for found in (served_by_gpus(scenario, 64), served_by_budget(scenario, 1e6)):
+        assert found.requests_per_s == 0
+        assert found.business is None
+        assert "context window" in found.message
+    assert tightest_limit(scenario, "ttft_ms", 64).value is None
+    longest = longest_prompt(scenario, 64)
+    assert longest.value is not None
+    assert longest.value < 131_072
+
+
+def test_one_gpu_is_not_many():
+    scenario = Scenario.model_validate({
+        "model": "meta-llama/Meta-Llama-3-8B-Instruct", "deployment": {"gpus": ["h100_sxm"]},
+        "workload": {"input_tokens": 1000, "output_tokens": 100, "peak_rps": 1},
+    })  # fmt: skip
+    assert served_by_gpus(scenario, 1).message.startswith("1 GPU serves up to ")
+    assert longest_prompt(scenario, 1).message.startswith("1 GPU carries the peak ")

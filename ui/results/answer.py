@@ -54,8 +54,7 @@ def _infeasible(answer: Answer) -> None:
             st.markdown("**Smallest changes that would make it fit**")
         for number, excluded in enumerate(nearest):
             _relaxation(excluded, answer, key=f"relax_{number}")
-    if answer.plan.deployment is not None:
-        draw_warnings(answer, "error")
+    draw_warnings(answer, "error")
 
 
 def nearest_to_fit(plan: Plan) -> list[Excluded]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from sizing.explain import step_times_of
 from sizing.format import count, large, ms, significant
 from sizing.result import Business, CrossCheck, Plan
 from sizing.scenario.schema import Scenario
@@ -32,7 +33,8 @@ NEAREST = 5
 
 def draw_evidence(plan: Plan, scenario: Scenario) -> None:
     """Source of the step times, the nearest measurements, second opinion, assumptions."""
-    st.markdown(f"**Step times from** {as_markdown(plan.source)}. **Limited by** {as_markdown(plan.limited_by)}.")
+    times = step_times_of(plan.source)
+    st.markdown(f"**Step times from** {as_markdown(times)}. **Limited by** {as_markdown(plan.limited_by)}.")
     st.markdown(as_markdown(plan.confidence))
     if plan.cross_check:
         _second_opinion(plan, plan.cross_check)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
+from sizing.explain import step_times_of
 from sizing.result import Candidate
 from ui import state
 from ui.choices import label
@@ -60,7 +61,7 @@ def alternatives_table(candidates: tuple[Candidate, ...]) -> pd.DataFrame:
         "range": gpu_range(c.gpus_low, c.gpus_high).removesuffix(" (80 %)"), "systems": c.deployment.systems,
         "ttft": _short(c.ttft_ms), "itl": _short(c.itl_ms), "e2e": _short(c.e2e_ms),
         "rate": _short(c.output_tokens_per_s_per_gpu), "serving": label("serving", c.deployment.serving),
-        "limited": c.limited_by, "source": c.source,
+        "limited": c.limited_by, "source": step_times_of(c.source),
     } for c in candidates])
 
 

@@ -32,9 +32,10 @@ def draw_trade_off(answer: Answer, *, dark: bool) -> None:
     if len(steps) < 2:
         st.caption("Only one deployment is neither dearer nor slower than another: there is nothing to trade.")
         return
+    at = f"p{answer.scenario.limits.percentile:g}"
     position = st.select_slider(
         "Throughput-optimal to latency-optimal", range(len(steps)), key="trade_step", persist_state="page",
-        format_func=lambda step: f"{steps[step].deployment.gpus} GPUs, E2E {ms(steps[step].e2e_ms)}",
+        format_func=lambda step: f"{steps[step].deployment.gpus} GPUs, {at} E2E {ms(steps[step].e2e_ms)}",
         help="Left: fewest GPUs. Right: lowest latency. Every step is the best deployment at its number of GPUs.",
     ) if st.session_state.get("trade_step", 0) in range(len(steps)) else 0
     chosen = steps[position]
@@ -47,9 +48,9 @@ def draw_trade_off(answer: Answer, *, dark: bool) -> None:
 
 
 def _selected(chosen: Candidate, answer: Answer) -> None:
-    at = f"p{answer.scenario.limits.percentile:g}"
+    at, systems = f"p{answer.scenario.limits.percentile:g}", chosen.deployment.systems
     facts = (
-        f"**{describe(chosen)}**: {count(chosen.deployment.systems)} systems, "
+        f"**{describe(chosen)}**: {count(systems)} system{'s' if systems != 1 else ''}, "
         f"{gpu_range(chosen.gpus_low, chosen.gpus_high)} GPUs, {at} TTFT {ms(chosen.ttft_ms)}, "
         f"{at} ITL {ms(chosen.itl_ms)}, {significant(chosen.output_tokens_per_s_per_gpu)} output tokens/s per GPU, "
         f"{usd(chosen.usd_per_month)} a month."
