@@ -24,7 +24,7 @@ class Window:
 
 def draw_window() -> Window:
     """Length and end of the window. The end is that of the address, to the second; the field shows its minute."""
-    length, end = st.columns([3, 2], gap="small", vertical_alignment="bottom")
+    length, end = st.columns([3, 2], gap="small")
     with length:
         label = st.segmented_control(
             "Window", list(RANGES), default="1 h", required=True, key=RANGE, bind="query-params",
