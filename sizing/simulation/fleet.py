@@ -19,7 +19,7 @@ POLICIES: dict[str, int] = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True)
 class Replica:
     """One copy of the model: step times and scheduler settings.
 

@@ -25,7 +25,7 @@ KEPT_GRIDS = 128
 """Grids kept in memory; one is up to 150 KB."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class StepGrid:
     """Durations in seconds of the steps of one engine.
 

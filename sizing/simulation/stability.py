@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -11,13 +12,16 @@ from sizing.candidates import Floats
 from sizing.simulation.arrivals import requests
 from sizing.simulation.fleet import Deployment, Disaggregated, Fleet, Replica
 from sizing.simulation.pool import Measurement, Pool
-from sizing.simulation.request_lengths import RequestLengths
+from sizing.simulation.request_lengths import DrawnLengths, RequestLengths
 
 ROUNDS = 30
 """Requests per sequence slot in a saturated run; the start and the end of the run count for about one of them."""
 
 FEWEST, MOST = 1_000, 40_000
 """Bounds on the number of requests of a saturated run."""
+
+KEPT_RATES = 512
+"""Saturated rates that are remembered, of replicas whose step times are remembered."""
 
 
 def saturated_rps(replica: Replica, sample: Floats, *, prefill_only: bool = False, decode_only: bool = False) -> float:
@@ -61,32 +65,28 @@ def largest_stable_rps(deployment: Deployment, lengths: RequestLengths, seed: in
     By routing: in turn or at random, the slowest replica decides (N x its rate); weighted, the one with the least rate
     per weight; by load, the sum. Of two pools the smaller counts. Failures are left out.
     """
-    rngs = tuple(np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(3))
     if isinstance(deployment, Disaggregated):
         return min(
-            _fleet_rps(deployment.prefill, lengths, rngs, prefill_only=True),
-            _fleet_rps(deployment.decode, lengths, rngs, decode_only=True),
+            _fleet_rps(deployment.prefill, lengths, seed, prefill_only=True),
+            _fleet_rps(deployment.decode, lengths, seed, decode_only=True),
         )
-    return _fleet_rps(deployment, lengths, rngs)
+    return _fleet_rps(deployment, lengths, seed)
 
 
 def stable_rps_of(
     replica: Replica, lengths: RequestLengths, seed: int = 0, *, prefill_only: bool = False, decode_only: bool = False
 ) -> float:
     """Requests/s beyond which the queue of one replica grows for ever, in the role it plays."""
-    rngs = tuple(np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(3))
-    return _fleet_rps(Fleet(replicas=(replica,)), lengths, rngs, prefill_only=prefill_only, decode_only=decode_only)
+    return _fleet_rps(Fleet(replicas=(replica,)), lengths, seed, prefill_only=prefill_only, decode_only=decode_only)
 
 
 def _fleet_rps(
-    fleet: Fleet, lengths: RequestLengths, rngs: tuple[np.random.Generator, ...], *, prefill_only: bool = False,
-    decode_only: bool = False,
+    fleet: Fleet, lengths: RequestLengths, seed: int, *, prefill_only: bool = False, decode_only: bool = False
 ) -> float:
-    kinds = list(dict.fromkeys(fleet.replicas))
-    most = max(slots(k, lengths.sample(rngs, FEWEST)) for k in kinds)
-    sample = lengths.sample(rngs, int(np.clip(ROUNDS * most, FEWEST, MOST)))
-    sample[3] = -1.0
-    rate = {k: saturated_rps(k, sample, prefill_only=prefill_only, decode_only=decode_only) for k in kinds}
+    kinds = tuple(dict.fromkeys(fleet.replicas))
+    # An observed trace may be large: what was found of it is not kept, because the trace would be, too.
+    found = _rates_of_drawn if isinstance(lengths, DrawnLengths) else _rates
+    rate = dict(zip(kinds, found(kinds, lengths, seed, prefill_only, decode_only), strict=True))
     rates = np.array([rate[r] for r in fleet.replicas])
     if fleet.routing in ("round_robin", "random"):
         return float(len(rates) * rates.min())
@@ -94,3 +94,17 @@ def _fleet_rps(
         weights = np.array([r.weight for r in fleet.replicas])
         return float((rates / weights).min() * weights.sum())
     return float(rates.sum())
+
+
+def _rates(
+    kinds: tuple[Replica, ...], lengths: RequestLengths, seed: int, prefill_only: bool, decode_only: bool
+) -> tuple[float, ...]:
+    """Saturated rates of replicas under the same requests. No load takes part: any other load asks for them again."""
+    rngs = tuple(np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(3))
+    most = max(slots(k, lengths.sample(rngs, FEWEST)) for k in kinds)
+    sample = lengths.sample(rngs, int(np.clip(ROUNDS * most, FEWEST, MOST)))
+    sample[3] = -1.0
+    return tuple(saturated_rps(k, sample, prefill_only=prefill_only, decode_only=decode_only) for k in kinds)
+
+
+_rates_of_drawn = lru_cache(maxsize=KEPT_RATES)(_rates)
