@@ -196,9 +196,7 @@ def _warnings(
         *rules.about_purchase(question, deployed, sized.options[winner]),
         *rules.about_ranking(question, sized.options, sized.options[winner]),
     ]
-    found = [w if rules.possible(w.fix, evaluated) else w.model_copy(update={"fix": None}) for w in found]
-    severities = ("error", "warning", "info")
-    return tuple(sorted(found, key=lambda w: severities.index(w.severity)))
+    return rules.in_order(found, evaluated)
 
 
 def _assumed(question: Question, evaluated: Evaluated, index: int) -> tuple[str, ...]:
@@ -214,10 +212,4 @@ def _assumed(question: Question, evaluated: Evaluated, index: int) -> tuple[str,
     ]
     if row.engine.runs_as != row.engine.id:
         notes.append(f"{row.engine.label} has no measurements of its own: step times of {row.engine.runs_as} are used.")
-    if question.scenario.workload.mode == "sequential":
-        notes.append("Sequential use: only the E2E limit holds.")
-    if question.scenario.workload.mode == "offline":
-        notes.append("Offline use: no latency limit; requests are queued and the highest throughput counts.")
-    if question.scenario.deployment.location == "hybrid":
-        notes.append("Hybrid is priced as on premises for the whole peak.")
-    return tuple(notes)
+    return (*notes, *assumptions.usage(question))

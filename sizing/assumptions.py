@@ -53,6 +53,16 @@ def simulated_pools(routing: Routing) -> tuple[str, ...]:
     )
 
 
+def usage(question: Question) -> Iterator[str]:
+    """What the mode of use and the place mean for limits and prices."""
+    if question.scenario.workload.mode == "sequential":
+        yield "Sequential use: only the E2E limit holds."
+    if question.scenario.workload.mode == "offline":
+        yield "Offline use: no latency limit; requests are queued and the highest throughput counts."
+    if question.scenario.deployment.location == "hybrid":
+        yield "Hybrid is priced as on premises for the whole peak."
+
+
 def speculative(question: Question) -> Iterator[str]:
     """What speculative decoding is taken to be; nothing where it is not asked for."""
     asked = question.speculation

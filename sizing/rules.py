@@ -117,6 +117,13 @@ def about_hardware(question: Question, row: Configuration, option: HardwareOptio
         )
 
 
+def in_order(found: Iterable[PlanWarning], evaluated: Evaluated) -> tuple[PlanWarning, ...]:
+    """The warnings, errors first; a fix after which nothing would serve is not offered."""
+    kept = [w if possible(w.fix, evaluated) else w.model_copy(update={"fix": None}) for w in found]
+    severities = ("error", "warning", "info")
+    return tuple(sorted(kept, key=lambda w: severities.index(w.severity)))
+
+
 def possible(fix: Fix | None, evaluated: Evaluated) -> bool:
     """Whether some evaluated candidate still serves once ``fix`` narrows the choice; other fixes always can be made."""
     able = np.flatnonzero(evaluated.capacity.rps > 0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sizing import answer, rules
+from sizing import answer, assumptions, rules
 from sizing.business import in_business_terms
 from sizing.catalog import data_version
 from sizing.disaggregated.compose import (
@@ -126,9 +126,7 @@ def _warnings(
         *rules.about_ranking(question, pools.options, option),
     ]
     found = list({w.code: w for w in reversed(found)}.values())[::-1]
-    found = [w if rules.possible(w.fix, evaluated) else w.model_copy(update={"fix": None}) for w in found]
-    severities = ("error", "warning", "info")
-    return tuple(sorted(found, key=lambda w: severities.index(w.severity)))
+    return rules.in_order(found, evaluated)
 
 
 def _assumed(question: Question, pools: SizedPools, winner: int) -> tuple[str, ...]:
@@ -149,10 +147,4 @@ def _assumed(question: Question, pools: SizedPools, winner: int) -> tuple[str, .
     ]
     if prefill.pp > 1:
         notes.append("Pipeline stages of a prefill instance work on different prompts at the same time.")
-    if question.scenario.workload.mode == "sequential":
-        notes.append("Sequential use: only the E2E limit holds.")
-    if question.scenario.workload.mode == "offline":
-        notes.append("Offline use: no latency limit; requests are queued and the highest throughput counts.")
-    if question.scenario.deployment.location == "hybrid":
-        notes.append("Hybrid is priced as on premises for the whole peak.")
-    return tuple(notes)
+    return (*notes, *assumptions.usage(question))
