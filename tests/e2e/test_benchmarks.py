@@ -42,6 +42,12 @@ def test_a_real_vllm_benchmark_calibrates_the_scenario(
     main = page.get_by_test_id("stMain")
     expect(main).to_contain_text("Read 8 runs in 2 curves (vLLM bench serve).")
     expect(page.get_by_test_id("stDataFrame").first).to_be_visible()
+    expect(main).to_contain_text("The file says model “tiny-llama”, which is not known here")
+    expect(main).not_to_contain_text("Predicted against measured")
+    picture(page, tmp_path / f"asked-{width}-{scheme}.png")
+    page.get_by_role("combobox", name="Model", exact=False).click()
+    page.get_by_role("option", name="Scenario:", exact=False).click()
+    settle(page)
     expect(main).to_contain_text("Predicted against measured")
     picture(page, tmp_path / f"read-{width}-{scheme}.png")
     assert page.evaluate(SIDEWAYS) <= 2
