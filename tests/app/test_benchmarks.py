@@ -380,6 +380,23 @@ def test_why_shows_the_nearest_measurements_with_their_source(size: AppTest) -> 
     assert near[["Mean ITL (ms)", "Output tokens/s per GPU"]].notna().any(axis=1).all()
 
 
+def test_own_points_stand_in_why_and_in_explore(page: AppTest) -> None:
+    drop(page, own(1, 4, 16, 64))
+    page.button(key="benchmark_use").click().run()
+    size = page.switch_page("pages/size.py").run()
+    size.button(key="benchmark_only").click().run()
+    size.session_state["view"] = "Why"
+    size.run()
+    near = table(size, "Distance")
+    assert near["Source"].tolist()[:4] == ["Your benchmark: own CSV (own.csv)"] * 4
+    assert near["Concurrency"].tolist()[0] in (16, 64), "nearest in load first"
+    assert len(near) == 9, "published ones follow"
+    explore = size.switch_page("pages/explore.py").run()
+    assert not explore.exception
+    chart = next(c for c in explore.get("plotly_chart") if "Your benchmark" in c.proto.spec)
+    assert "diamond" in chart.proto.spec
+
+
 def test_cold_link_opens_the_library(open_link: OpenLink) -> None:
     page = open_link(goto="benchmarks", bench="Evidence library")
     assert not page.exception

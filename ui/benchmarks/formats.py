@@ -30,7 +30,8 @@ def draw_formats() -> None:
                 "Several files of one sweep belong together: drop them at once.")
     with st.expander("Which file of which tool", icon=":material/description:"):
         st.markdown("\n".join(f"- **{tool}**: {file}" for tool, file in FILES.items()))
-    with st.expander("Columns of the own CSV", icon=":material/table:"):
+    # Of a fixed height, so that its tables scroll inside it on a phone.
+    with st.expander("Columns of the own CSV", icon=":material/table:"), st.container(height=420, border=False):
         st.markdown(explained())
     st.download_button("Template of the own CSV", template(), "benchmark_template.csv", "text/csv",
                        key="benchmark_template", on_click="ignore", icon=":material/download:",

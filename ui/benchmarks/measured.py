@@ -130,13 +130,15 @@ def _listed(words: Sequence[str]) -> str:
 
 
 def _choose(name: str, options: list[str], shown: Any) -> str | None:
-    return st.selectbox(_TITLES[name], options, key=_key(name), format_func=shown, help=_HELP[name], index=None,
-                        placeholder="Choose", persist_state="session")
+    empty = st.session_state.get(_key(name)) is None
+    return st.selectbox(_TITLES[name], options, key=_key(name), format_func=shown, help=_HELP[name],
+                        index=None if empty else 0, placeholder="Choose", persist_state="session")
 
 
 def _count(name: str) -> int | None:
-    return st.number_input(_TITLES[name], min_value=1, step=1, max_value=_MOST[name], key=_key(name), value=None,
-                           placeholder="Type it in", help=_HELP[name], persist_state="session")
+    empty = st.session_state.get(_key(name)) is None
+    return st.number_input(_TITLES[name], min_value=1, step=1, max_value=_MOST[name], key=_key(name),
+                           value=None if empty else "min", help=_HELP[name], persist_state="session")
 
 
 def _engine_of_tool(tool: str) -> str | None:
@@ -158,8 +160,6 @@ def _moe(chosen: str | None) -> bool:
 
 def _resolved(kind: str, name: str) -> str | None:
     """The id that a file's name stands for; None for one that is not known. ``dynamo-`` names an orchestrator."""
-    if kind == "model" and (asked := state.model()) and name == asked.id:
-        return OF_SCENARIO
     resolve = {
         "model": lambda n: resolve_model(n)[0].id, "gpu": lambda n: resolve_gpu(n).id,
         "engine": lambda n: resolve_engine(n.lower().removeprefix("dynamo-")).id,
@@ -168,5 +168,6 @@ def _resolved(kind: str, name: str) -> str | None:
     try:
         found = resolve(name)
     except SizingError:
-        return None
+        asked = state.model() if kind == "model" else None
+        return OF_SCENARIO if asked and asked.id == name else None
     return found if found in (cached.model_ids() if kind == "model" else labels(kind)) else None

@@ -10,9 +10,10 @@ from sizing.engines import engines
 from sizing.evidence import Measurement, Near, nearest
 from sizing.evidence_sources import SOURCES, source_url
 from sizing.format import rounded
+from sizing.own_evidence import own_measurements
 from sizing.precision import precisions
 from sizing.question import understand
-from sizing.result import Plan
+from sizing.result import Deployed, Plan
 from sizing.scenario.schema import Scenario
 from ui.choices import label
 
@@ -34,6 +35,23 @@ def nearest_rows(scenario: Scenario, plan: Plan, number: int) -> tuple[Near, ...
     )
     return nearest(question.model, row, concurrency=max(plan.per_instance.concurrency, 1.0), count=number,
                    input_tokens=question.traffic.input_tokens, output_tokens=question.traffic.output_tokens)
+
+
+def own_rows(scenario: Scenario, plan: Plan, number: int) -> tuple[Near, ...]:
+    """The points of the scenario's own benchmark nearest to the load of a plan; none where the plan is of another
+    deployment than it measured."""
+    one, deployed = plan.per_instance, plan.deployment
+    if scenario.benchmark is None or one is None or deployed is None:
+        return ()
+    near = own_measurements(understand(scenario), max(one.concurrency, 1.0))
+    return tuple(n for n in near[:number] if _is(deployed, n.measurement.configuration))
+
+
+def _is(deployed: Deployed, row: Configuration) -> bool:
+    """Whether a configuration is the deployment of a plan, whatever its KV-cache format."""
+    planned = (deployed.gpu, deployed.engine, deployed.weight_precision, deployed.tp, deployed.pp, deployed.ep,
+               deployed.dp)  # fmt: skip
+    return planned == (row.gpu.id, row.engine.id, row.precision.id, row.tp, row.pp, row.ep, row.dp)
 
 
 def nearest_table(found: tuple[Near, ...]) -> pd.DataFrame:
