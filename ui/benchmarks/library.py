@@ -10,9 +10,10 @@ import streamlit as st
 from sizing.catalog import resolve_gpu
 from sizing.evidence import evidence_frame
 from sizing.evidence_sources import SOURCES, source_url
+from sizing.methodology.accuracy import MODES
 from sizing.scenario.schema import Scenario
 from ui import state
-from ui.benchmarks.nearest import MODES, nearest_rows
+from ui.benchmarks.nearest import nearest_rows
 from ui.choices import label
 from ui.figures.evidence import build_evidence, drawn, evidence_alt_text
 from ui.format import count

@@ -10,17 +10,13 @@ from sizing.engines import engines
 from sizing.evidence import Measurement, Near, nearest
 from sizing.evidence_sources import SOURCES, source_url
 from sizing.format import rounded
+from sizing.methodology.accuracy import MODES
 from sizing.own_evidence import own_measurements
 from sizing.precision import precisions
 from sizing.question import understand
 from sizing.result import Deployed, Plan
 from sizing.scenario.schema import Scenario
 from ui.choices import label
-
-MODES = {
-    "fixed_concurrency": "Closed loop", "fixed_rate": "Open loop", "offline_max_throughput": "Offline",
-    "static_batch": "Static batch",
-}
 
 
 def nearest_rows(scenario: Scenario, plan: Plan, number: int) -> tuple[Near, ...]:

@@ -108,6 +108,9 @@ def _notes(shown: OperatingPoints, answer: Answer, measured: Sequence[MeasuredPo
         when = f"of {first}" if first == last else f"of {first} to {last}"
         notes.append(f"Measured points ran engines {when}, in years, at the parallelism their authors chose; the lines "
                      f"are for engines of {REFERENCE_YEAR:.0f} at their best, and engines became faster in between.")
+    if measured:
+        notes.append(f"Measured points are means of their runs, the lines p{shown.percentile:g} at a "
+                     "steady load: a mean lies on the faster side.")
     if answer.scenario.measured is not None:
         notes.append("Size answers with the measured record; this chart shows estimates.")
     if any(p.prefill for c in shown.curves for p in (*c.points, *c.beyond)):
