@@ -21,6 +21,7 @@ _ONE_LINE, _TWO_LINES, _TALLEST = 35, 70, 640
 """Heights of table rows and of the tallest table, in pixels."""
 _PROSE = 420
 """Height of a long text, in pixels."""
+JUDGED = "How it was judged"
 REPORT = Path(__file__).parents[1] / "docs" / "ACCURACY.md"
 
 
@@ -47,13 +48,13 @@ def draw_section(section: Section) -> None:
         _draw_accuracy()
     for table in section.tables:
         _draw_table(section, table)
+    if section.slug == "accuracy":
+        _draw_prose(*(title for title in report_prose() if title != JUDGED))
 
 
 def _draw_accuracy() -> None:
     """How it was judged, the reliability diagram and the learning curve; their tables follow with the others."""
-    for title, text in report_prose().items():
-        with st.expander(title), st.container(height=_PROSE, border=False):
-            st.markdown(text)
+    _draw_prose(JUDGED)
     figures, dark = accuracy_figures(), st.context.theme.type == "dark"
     charts = (
         ("Reliability", "reliability", build_reliability, reliability_alt_text),
@@ -66,11 +67,17 @@ def _draw_accuracy() -> None:
                             config={"displaylogo": False})  # fmt: skip
 
 
+def _draw_prose(*titles: str) -> None:
+    for title in titles:
+        with st.expander(title), st.container(height=_PROSE, border=False):
+            st.markdown(report_prose()[title])
+
+
 @cache
 def report_prose() -> dict[str, str]:
     """What ``docs/ACCURACY.md`` says beside its figures: title -> Markdown; its wide tables scroll inside a box."""
     first, *chapters = REPORT.read_text(encoding="utf-8").split("\n## ")
-    said = {"How it was judged": first.partition("\n")[2]}
+    said = {JUDGED: first.partition("\n")[2]}
     for chapter in chapters:
         title, _, text = chapter.partition("\n")
         if title not in TITLES.values():

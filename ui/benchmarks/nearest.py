@@ -60,12 +60,13 @@ def _row(measured: Measurement, distance: float) -> dict[str, object]:
     rate = measured.output_tokens_per_s
     return {
         "Model": measured.model.id.rpartition("/")[2], "GPU": f"{measured.gpus} x {row.gpu.name}",
-        "Precision": label("prec", row.precision.id), "Mean ITL (ms)": _short(measured.itl_ms),
+        "Mean ITL (ms)": _short(measured.itl_ms),
         "Output tokens/s per GPU": _short(None if rate is None else rate / measured.gpus),
-        "Concurrency": measured.concurrency, "Mode": MODES[measured.mode], "Engine": row.engine.label,
+        "Source": source.label if source else measured.source, "Link": source_url(measured.source_link),
+        "Precision": label("prec", row.precision.id), "Concurrency": measured.concurrency,
+        "Mode": MODES[measured.mode], "Engine": row.engine.label,
         "Input tokens": _short(measured.input_tokens), "Output tokens": _short(measured.output_tokens),
         "Mean TTFT (ms)": _short(measured.ttft_ms), "Distance": rounded(distance, 2),
-        "Source": source.label if source else measured.source, "Link": source_url(measured.source_link),
         "Date": measured.source_date,
     }
 
