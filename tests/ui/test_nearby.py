@@ -35,7 +35,7 @@ def answer(scenario: Scenario) -> Plan:
 
 def test_own_points_come_first_and_name_their_source(scenario: Scenario, answer: Plan) -> None:
     lines = measured_nearby(scenario, answer, "itl_ms").splitlines()
-    assert lines[0] == "Measured nearby (mean ITL); all of them under Why:"
+    assert lines[0] == "Measured nearby (mean ITL); more under Why:"
     assert len(lines) == 5, "three of them"
     own = [line for line in lines if "Your benchmark" in line]
     assert any(line.startswith("- **15.9 ms**: Llama-3.3-70B-Instruct on 4 x H100 SXM5 80GB, vLLM") for line in own)
@@ -53,6 +53,7 @@ def test_published_measurements_are_shown_without_a_benchmark_of_ones_own(scenar
     said = measured_nearby(alone, plan(alone), "itl_ms")
     assert "Your benchmark" not in said
     assert said.count("H100 SXM5 80GB") >= 1
+    assert "T00:00" not in said, "a day without a time of day"
 
 
 def test_where_nothing_is_near_it_is_said(scenario: Scenario) -> None:

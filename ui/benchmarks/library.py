@@ -9,7 +9,7 @@ import streamlit as st
 
 from sizing.catalog import resolve_gpu
 from sizing.evidence import evidence_frame
-from sizing.evidence_sources import SOURCES, source_url
+from sizing.evidence_sources import SOURCES, source_day, source_url
 from sizing.methodology.accuracy import MODES
 from sizing.scenario.schema import Scenario
 from ui import state
@@ -49,7 +49,8 @@ def library() -> pd.DataFrame:
     out["mode"] = frame["mode"].map(MODES)
     out["source"] = frame["source"].map(sources)
     out["licence"] = frame["source"].map({name: source.licence for name, source in SOURCES.items()})
-    out["place"], out["date"] = frame["source_url_or_repo_path"], frame["source_date_or_version"]
+    out["place"] = frame["source_url_or_repo_path"]
+    out["date"] = frame["source_date_or_version"].map(source_day, na_action="ignore")
     out["link"] = out["place"].map({place: source_url(place) for place in out["place"].unique()})
     out["per_gpu"] = frame["output_tokens_per_s"] / frame["gpus"]
     newest = frame["software_year"].sort_values(ascending=False, kind="stable").index

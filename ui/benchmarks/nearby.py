@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from sizing.evidence import Measurement, Near
-from sizing.evidence_sources import SOURCES
+from sizing.evidence_sources import SOURCES, source_day
 from sizing.format import count, ms, significant
 from sizing.measured_points import FARTHEST
 from sizing.methodology.accuracy import MODES
@@ -53,17 +53,19 @@ def measured_nearby(scenario: Scenario, plan: Plan, name: str) -> str:
     if not known:
         return f"Measured: no {quantity.words} of a deployment and load near enough to this one."
     lines = [f"- **{quantity.printed(value)}**: {as_markdown(_said(n))}" for value, n in known]
-    return "\n".join([f"Measured nearby ({quantity.words}); all of them under Why:", "", *lines])
+    return "\n".join([f"Measured nearby ({quantity.words}); more under Why:", "", *lines])
 
 
 def _said(near: Near) -> str:
     """One measurement in a line: what ran, how it was loaded, who published it."""
     m, row = near.measurement, near.measurement.configuration
     source = SOURCES[m.source].label if m.source in SOURCES else m.source
+    day = source_day(m.source_date)
+    published = source if day in source else f"{source}, {day}"
     load = f", {count(m.concurrency)} in flight" if m.concurrency else ""
     rate = f", {significant(m.rate_rps)} requests/s asked" if m.rate_rps else ""
     return (
         f"{m.model.id.rpartition('/')[2]} on {count(m.gpus)} x {row.gpu.name}, {row.engine.label}, "
         f"{label('prec', row.precision.id)}, {count(m.input_tokens)} in / {count(m.output_tokens)} out, "
-        f"{MODES[m.mode].lower()}{load}{rate} ({', '.join(filter(None, [source, m.source_date]))})"
+        f"{MODES[m.mode].lower()}{load}{rate} ({published})"
     )

@@ -8,7 +8,7 @@ from sizing.candidates import Configuration
 from sizing.catalog import gpus
 from sizing.engines import engines
 from sizing.evidence import Measurement, Near, nearest
-from sizing.evidence_sources import SOURCES, source_url
+from sizing.evidence_sources import SOURCES, source_day, source_url
 from sizing.format import rounded
 from sizing.methodology.accuracy import MODES
 from sizing.own_evidence import own_measurements
@@ -67,7 +67,7 @@ def _row(measured: Measurement, distance: float) -> dict[str, object]:
         "Mode": MODES[measured.mode], "Engine": row.engine.label,
         "Input tokens": _short(measured.input_tokens), "Output tokens": _short(measured.output_tokens),
         "Mean TTFT (ms)": _short(measured.ttft_ms), "Distance": rounded(distance, 2),
-        "Date": measured.source_date,
+        "Date": source_day(measured.source_date),
     }
 
 

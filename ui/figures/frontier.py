@@ -10,7 +10,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from sizing.engines import engines
-from sizing.evidence_sources import SOURCES, source_url
+from sizing.evidence_sources import SOURCES, source_day, source_url
 from sizing.explore import Curve, OperatingPoints
 from sizing.format import UNKNOWN, count, ms, rounded, significant, tokens_per_s, usd
 from sizing.measured_points import MeasuredPoint
@@ -111,7 +111,7 @@ def measured_table(measured: Sequence[MeasuredPoint]) -> pd.DataFrame:
         "Output (tokens)": round(m.output_tokens), "Requests in flight": m.concurrency,
         "Output tokens/s per user": rounded(m.tokens_per_s_per_user), "Mean TTFT (ms)": _known(m.ttft_ms),
         "Output tokens/s per GPU": rounded(m.output_tokens_per_s_per_gpu), "Distance": rounded(m.distance, 2),
-        "Source": _source(m), "Link": source_url(m.source_link), "Date": m.source_date,
+        "Source": _source(m), "Link": source_url(m.source_link), "Date": source_day(m.source_date),
         "Engine of (year)": round(m.software_year, 1),
     } for m in measured])
 
@@ -280,7 +280,7 @@ def _measured_hover(m: MeasuredPoint) -> str:
         f"{significant(m.tokens_per_s_per_user)} output tokens/s per user (mean), "
         f"mean TTFT {ms(m.ttft_ms) if m.ttft_ms is not None else UNKNOWN}",
         f"{tokens_per_s(m.output_tokens_per_s_per_gpu)} per GPU (output)",
-        f"Source: {', '.join(filter(None, [_source(m), m.source_date]))}"[:110],
+        f"Source: {', '.join(filter(None, [_source(m), source_day(m.source_date)]))}"[:110],
     ))
 
 
