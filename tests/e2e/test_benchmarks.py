@@ -64,7 +64,7 @@ def test_a_real_vllm_benchmark_calibrates_the_scenario(
     page.get_by_role("tab", name="Why").click()
     settle(page)
     expect(main).to_contain_text("Step times from measured benchmark vLLM bench serve of 2026-11-20")
-    expect(main).to_contain_text("Nearest published measurements")
+    expect(main).to_contain_text("Nearest measurements: your own benchmark, then published ones")
     picture(page, tmp_path / f"size-{width}-{scheme}.png")
     page.get_by_role("button", name="Remove", exact=True).click()
     settle(page)
