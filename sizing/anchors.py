@@ -48,11 +48,13 @@ TOLERANCE = 1e-4  # relative; a hundredth of what repeating a benchmark changes
 
 WARM_STEPS = 3  # Gauss-Newton steps from a fit to nearly the same points
 
+AT_BOUND = 0.01  # a log factor this near to its bound is at it
+
 LEAST_DECODE = 0.1
 """A calibrated decode step is at least this share of what it was, whatever a negative s takes away."""
 
-FAR_OFF = 3.0
-"""Prior standard deviations from which on a factor speaks for a wrong description rather than a slow engine."""
+WIDEST = math.log(10.0)
+"""Half width of the widest interval, in logs: a factor of ten either way says that hardly anything is known."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,6 +95,18 @@ class Anchored:
         """What is written beside every number that comes from here."""
         return f"measured benchmark {self.name} ({counted(self.anchors, 'anchor')}) on roofline"
 
+    @property
+    def of_something_else(self) -> bool:
+        """Whether no calibration of this configuration explains the decode times: their factor is at its bound, or the
+        fixed time takes away all but the least of a step. The description is wrong then, or the unit of the times."""
+        at_bound = min(self.factors[0] - LOWEST[0], HIGHEST[0] - self.factors[0]) < AT_BOUND
+        return bool(at_bound) or self.decode * self.one_sequence_s + self.step_s <= self._least_s
+
+    @property
+    def _least_s(self) -> float:
+        """The shortest decode step of one sequence that a calibration gives, in seconds."""
+        return LEAST_DECODE * self.one_sequence_s
+
     def matching(self, candidates: Candidates) -> NDArray[np.intp]:
         """The candidates that are what was measured: same GPU, engine, weight format and TP, PP, EP, DP."""
         one = self.configuration
@@ -119,7 +133,8 @@ class Anchored:
         """80 % interval of ``decode`` or ``prefill`` times after calibration, at ``concurrency`` per instance if given.
 
         width = 1.28 x sqrt((posterior variance + left over^2) x max(misfit, 1) + (per doubling x doublings beyond the
-        anchors)^2): anchors that disagree by more than their noise leave more open (Birge 1932).
+        anchors)^2): anchors that disagree by more than their noise leave more open (Birge 1932). At
+        most WIDEST.
         """
         covariance = np.array(self.covariance)
         slope = np.array([0.0, 1.0, 0.0]) if metric == "prefill" else self._slope()
@@ -127,13 +142,13 @@ class Anchored:
         beyond = max(math.log2(load / self.highest), math.log2(self.lowest / load))
         variance = (float(slope @ covariance @ slope) + LEFT_OVER**2) * max(self.misfit, 1.0)
         variance += (PER_DOUBLING * max(beyond, 0.0)) ** 2
-        width = Z80 * math.sqrt(variance)
+        width = min(Z80 * math.sqrt(variance), WIDEST)
         basis = f"{counted(self.anchors, 'measured point')} of this very configuration"
         return Interval(low_factor=math.exp(-width), high_factor=math.exp(width), basis=basis, rows=self.anchors)
 
     def _slope(self) -> Floats:
         """Derivatives of log decode(1) by the three factors; the fixed part weighs most there."""
-        total = self.decode * self.one_sequence_s + self.step_s
+        total = max(self.decode * self.one_sequence_s + self.step_s, self._least_s)
         return np.array([self.decode * self.one_sequence_s / total, 0.0, self.one_sequence_s / total])
 
 

@@ -9,12 +9,14 @@ from typing import TypeVar
 
 from sizing.anchor_points import Anchor
 from sizing.anchors import Anchored, counted, fit_anchors
-from sizing.candidates import Configuration
+from sizing.candidates import Configuration, table
 from sizing.catalog import resolve_gpu, resolve_model
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.model import Model
 from sizing.engines import resolve_engine
 from sizing.errors import InvalidScenario, SizingError
+from sizing.format import gigabytes, significant
+from sizing.memory import weights_per_gpu
 from sizing.point_rows import Point
 from sizing.precision import gpu_supports, resolve_kv_precision, resolve_precision
 from sizing.scenario.schema import Benchmark, BenchmarkPoint
@@ -54,11 +56,23 @@ def calibration(benchmark: Benchmark, model: Model, gpus: Sequence[Gpu]) -> Cali
     custom = tuple(g for g in gpus if g.custom)
     anchored = _fitted(benchmark.model_dump_json(), model, custom)
     said = f"The imported benchmark {benchmark.source}".rstrip()
+    if anchored.of_something_else:
+        return Calibration(
+            anchored=None,
+            note=f"{said} ran {speed(anchored)} as predicted for {anchored.configuration.label}, which no calibration "
+            "explains: it is not used. Check what was measured, and the unit of the times.",
+        )
     return Calibration(
         anchored=anchored,
         note=f"{said} ({counted(anchored.anchors, 'point')}) calibrates the step times of "
         f"{anchored.configuration.label} only; every other deployment keeps the uncalibrated ones.",
     )
+
+
+def speed(anchored: Anchored) -> str:
+    """How fast the points were, of what was predicted: "2.1 times as slow"."""
+    slow = anchored.ratio >= 1
+    return f"{significant(anchored.ratio if slow else 1 / anchored.ratio, 2)} times as {'slow' if slow else 'fast'}"
 
 
 @lru_cache(maxsize=64)
@@ -72,10 +86,25 @@ def anchors(benchmark: Benchmark, model: Model, custom: Sequence[Gpu] = ()) -> l
     """The points of a benchmark with their measurements. Raises InvalidScenario for unknown names."""
     row = configuration(benchmark, custom)
     gpus = benchmark.gpus or row.gpus
+    _check_possible(row, gpus, model)
     return [
         _anchor(point, _point(number, point, row, model, max(gpus / row.gpus, 1.0)))
         for number, point in enumerate(benchmark.points)
     ]
+
+
+def _check_possible(row: Configuration, gpus: int, model: Model) -> None:
+    """Raises InvalidScenario for what cannot have run: half an instance, or weights larger than memory."""
+    if gpus % row.gpus:
+        raise InvalidScenario(
+            [f"benchmark.gpus: {gpus} GPUs are no whole number of instances of {row.gpus} (TP x PP x DP)."]
+        )
+    weights = float(weights_per_gpu(model, table([row]))[0])
+    if weights > row.gpu.memory_bytes:
+        raise InvalidScenario([
+            f"benchmark.tp: {model.id} in {row.precision.label} with {row.ways} needs {gigabytes(weights / 1e9)} "
+            f"per GPU, and {row.gpu.name} has {gigabytes(row.gpu.memory_bytes / 1e9)}: this cannot have run."
+        ])  # fmt: skip
 
 
 def configuration(benchmark: Benchmark, custom: Sequence[Gpu] = ()) -> Configuration:

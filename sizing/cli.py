@@ -233,7 +233,8 @@ def _trace(asked: argparse.Namespace) -> int:
 
 
 def _predict(asked: argparse.Namespace) -> int:
-    from sizing.points import predict_points, read_points, write_points
+    from sizing.point_file import read_points, write_points
+    from sizing.points import predict_points
 
     out = _writable(asked.out)
     answered = predict_points(read_points(asked.points))

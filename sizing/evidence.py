@@ -176,6 +176,17 @@ def _numbers(
     return [math.nan if v is None else math.log2(max(v, 1e-9)) for v in values]
 
 
+def load_distance(
+    measured: Measurement, concurrency: float | None, input_tokens: float | None, output_tokens: float | None
+) -> float:
+    """The distance of :func:`nearest` for a measurement of the very configuration: by load per instance and lengths."""
+    one, row = measured, measured.configuration
+    per_instance = None if one.concurrency is None else one.concurrency * row.gpus / one.gpus
+    own = np.array(_numbers(one.model, row, per_instance, one.input_tokens, one.output_tokens))
+    asked = np.array(_numbers(one.model, row, concurrency, input_tokens, output_tokens))
+    return float(np.nan_to_num(np.abs(own - asked)) @ WEIGHTS)
+
+
 def nearest(
     model: Model,
     configuration: Configuration,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+_TIME_OF_DAY = re.compile(r"(?<=\d)T\d\d:\d\d:[\d.]+Z$")
 _REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+(?= )")
 
 
@@ -37,6 +38,11 @@ SOURCES: dict[str, EvidenceSource] = {
     "vultr_b200_cookbook": EvidenceSource(label="Vultr documentation", licence="facts cited"),
 }
 """Every source of the library by its id in the rows."""
+
+
+def source_day(date: str) -> str:
+    """The day of a source, its time of day left out: "2025-10-29T00:00:00.000Z" is "2025-10-29"."""
+    return _TIME_OF_DAY.sub("", date)
 
 
 def source_url(place: str) -> str | None:

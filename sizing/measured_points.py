@@ -1,4 +1,4 @@
-"""Published measurements near a scenario, as points that stand beside the operating points."""
+"""Measurements near a scenario, published or its own, as points that stand beside the operating points."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from sizing.cost import SECONDS_PER_HOUR, TOKENS_PER_MILLION
 from sizing.evidence import Measurement, evidence, nearest
 from sizing.memory import memory_fit
 from sizing.operating_point import share_of_systems
+from sizing.own_evidence import own_measurements
 from sizing.quantity import Result, quantity
 from sizing.question import Question, understand
 from sizing.scenario.schema import Scenario
@@ -28,8 +29,9 @@ MODES = ("fixed_concurrency", "fixed_rate")
 
 
 class MeasuredPoint(Result):
-    """One published measurement; latencies are means, and None where the source does not hold them."""
+    """One measurement; latencies are means, and None where the source does not hold them."""
 
+    own: bool = quantity("Own", help="Whether it is a point of the scenario's own benchmark.")
     gpu: str = quantity("GPU", help="Catalogue id of the accelerator.")
     configuration: str = quantity("Deployment", help="GPU, engine, precision and parallelism that were measured.")
     model: str = quantity("Model", help="The model that was measured.")
@@ -56,8 +58,12 @@ class MeasuredPoint(Result):
 
 
 def measured_points(scenario: Scenario, gpus: Sequence[str]) -> tuple[MeasuredPoint, ...]:
-    """The measurements nearest to the scenario on each of ``gpus``, at most 12 of each, nearest first."""
+    """The scenario's own benchmark where it is of one of ``gpus``, then the published measurements nearest to the
+    scenario on each of them, at most 12 of each, nearest first."""
     question = understand(scenario)
+    own = [(n.distance, n.measurement) for n in own_measurements(question)
+           if n.measurement.configuration.gpu.id in gpus and _alike(question, n.measurement)
+           and _output_rate(n.measurement) is not None]  # fmt: skip
     comparable = {m.row for m in _usable() if m.configuration.gpu.id in gpus and _alike(question, m)}
     known = {m.configuration.gpu.id for m in _usable() if m.row in comparable}
     found: dict[int, tuple[float, Measurement]] = {}
@@ -73,7 +79,7 @@ def measured_points(scenario: Scenario, gpus: Sequence[str]) -> tuple[MeasuredPo
                 found[m.row] = n.distance, m
     ranked = sorted(found.values(), key=lambda one: (one[0], one[1].row))
     kept = [one for gpu in gpus for one in [r for r in ranked if r[1].configuration.gpu.id == gpu][:PER_GPU]]
-    return _points(question, kept)
+    return _points(question, own + kept)
 
 
 @cache
@@ -130,6 +136,7 @@ def _point(m: Measurement, distance: float, usd_per_gpu_hour: float, kw_per_gpu:
     rate = total / m.gpus
     cost = usd_per_gpu_hour / (rate * SECONDS_PER_HOUR) * TOKENS_PER_MILLION
     return MeasuredPoint(
+        own=m.row < 0,
         gpu=m.configuration.gpu.id, configuration=m.configuration.label, model=m.model.id, source=m.source,
         source_link=m.source_link, source_date=m.source_date, software_year=m.software_year,
         input_tokens=m.input_tokens, output_tokens=m.output_tokens, concurrency=m.concurrency, distance=distance,

@@ -250,22 +250,31 @@ def _layouts(
         tp = gpus // (dp * pp)
     if tp is None:
         return _open_layouts(gpus, pp, ep, mode, model, base)
+    if tp * pp > gpus:
+        raise _BadCell(f"tp {tp} x pp {pp} needs {tp * pp} GPUs, and gpus is {gpus}")
     return [_stated_layout(gpus, tp, pp, ep, dp, model, base)]
 
 
 def _stated_layout(
     gpus: int, tp: int, pp: int, ep: int, dp: int, model: Model, base: Configuration
 ) -> tuple[Configuration, float]:
-    """DP counts ranks of one instance when experts are spread over them (EP > 1), else replicas.
+    """GPUs beyond one instance are replicas; see :func:`one_instance`."""
+    tp, ep, dp = one_instance(gpus, tp, pp, ep, dp, moe=model.is_moe)
+    instance = replace(base, tp=tp, pp=pp, ep=ep, dp=dp)
+    return instance, max(gpus / instance.gpus, 1.0)
 
-    A TP that already counts the DP ranks (TP x PP = GPUs) is divided by them. GPUs beyond one instance are replicas.
+
+def one_instance(gpus: int, tp: int, pp: int, ep: int, dp: int, *, moe: bool) -> tuple[int, int, int]:
+    """TP, EP and DP of one instance, from what a benchmark states.
+
+    DP counts ranks of one instance when experts are spread over them (EP > 1), else replicas. A TP that already counts
+    the DP ranks (TP x PP = GPUs) is divided by them.
     """
     if dp > 1 and tp * pp >= gpus and tp % dp == 0:
         tp //= dp
-    if not (model.is_moe and ep > 1):
+    if not (moe and ep > 1):
         dp = 1
-    instance = replace(base, tp=tp, pp=pp, ep=min(ep, tp * dp) if model.is_moe else 1, dp=dp)
-    return instance, max(gpus / instance.gpus, 1.0)
+    return tp, min(ep, tp * dp) if moe else 1, dp
 
 
 def _open_layouts(

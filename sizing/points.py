@@ -7,14 +7,12 @@ Rates are those of all GPUs of the row. Measured columns of the input are ignore
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from sizing.candidates import Floats
-from sizing.errors import InvalidPoints
 from sizing.point_answers import expected
 from sizing.point_rows import points_of
 from sizing.point_table import PointTable, mixed_times, point_table, step_times
@@ -64,20 +62,6 @@ class _Recorded:
         """Weight of the tables and log ratio to the roofline, each (C,)."""
         weight, apart = np.array([self.tables[id(p)] for p in points.points]).T
         return weight, np.where(weight > 0, apart, np.nan)
-
-
-def read_points(path: Path) -> pd.DataFrame:
-    """The table of a CSV file, every cell as text. Raises InvalidPoints for what is not one, OSError as usual."""
-    try:
-        return pd.read_csv(path, dtype=str)
-    except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
-        reason = " ".join(str(error).split())
-        raise InvalidPoints(f"{path.name} is not a CSV table: {reason}") from None
-
-
-def write_points(answers: pd.DataFrame, path: Path) -> None:
-    """Write the answers as CSV, numbers with six significant digits."""
-    answers.to_csv(path, index=False, float_format="%.6g")
 
 
 def predict_points(frame: pd.DataFrame, source: StepSource | None = None) -> pd.DataFrame:

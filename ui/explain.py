@@ -9,18 +9,30 @@ import streamlit as st
 
 from sizing.glossary import FieldEntry, fields
 from sizing.result import Explained, Plan
+from sizing.scenario.schema import Scenario
 from ui.format import as_markdown
 
+MEASURED = ("ttft_ms", "itl_ms", "e2e_ms", "output_tokens_per_s_per_gpu")
+"""Figures that benchmarks measure, too."""
 
-def explain_popover(plan: Plan, name: str, *, label: str = "Explain") -> None:
+
+def explain_popover(plan: Plan, name: str, scenario: Scenario) -> None:
     """A small button that opens formula, numbers and source of one figure; nothing where nothing is known of it.
 
     ``name`` is a name in ``Plan.explained`` or that of a public result field, whose formula is shown without numbers.
+    What others and the user measured of the quantity is looked up when the button is pressed.
     """
     body = explanation(plan, name)
-    if body:
-        with st.popover(label, type="tertiary", icon=":material/function:", help="How this number comes about"):
-            st.markdown(body)
+    if not body:
+        return
+    is_measured = name in MEASURED and plan.deployment is not None
+    with st.popover("Explain", type="tertiary", icon=":material/function:", help="How this number comes about",
+                    key=f"explain_{name}", on_change="rerun" if is_measured else "ignore") as held:  # fmt: skip
+        st.markdown(body)
+        if is_measured and held.open:
+            from ui.benchmarks.nearby import measured_nearby
+
+            st.markdown(measured_nearby(scenario, plan, name))
 
 
 def explain_all(plan: Plan) -> None:

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import groupby
+from pathlib import Path
 
 import pandas as pd
 import streamlit as st
 
 from sizing.methodology import Entry, Section, Table, search, sections
+from sizing.methodology.accuracy import TITLES, accuracy_figures
 from sizing.methodology.markdown import entry as entry_markdown
-from sizing.methodology.numbers import accuracy_figures
 from ui.figures.accuracy import build_learning_curve, build_reliability, learning_alt_text, reliability_alt_text
 from ui.format import as_markdown, count
 
 _LONG = 60
 _ONE_LINE, _TWO_LINES, _TALLEST = 35, 70, 640
 """Heights of table rows and of the tallest table, in pixels."""
+_PROSE = 420
+"""Height of a long text, in pixels."""
+JUDGED = "How it was judged"
+REPORT = Path(__file__).parents[1] / "docs" / "ACCURACY.md"
 
 
 def draw() -> None:
@@ -43,10 +48,13 @@ def draw_section(section: Section) -> None:
         _draw_accuracy()
     for table in section.tables:
         _draw_table(section, table)
+    if section.slug == "accuracy":
+        _draw_prose(*(title for title in report_prose() if title != JUDGED))
 
 
 def _draw_accuracy() -> None:
-    """The reliability diagram and the learning curve; their tables follow with the others."""
+    """How it was judged, the reliability diagram and the learning curve; their tables follow with the others."""
+    _draw_prose(JUDGED)
     figures, dark = accuracy_figures(), st.context.theme.type == "dark"
     charts = (
         ("Reliability", "reliability", build_reliability, reliability_alt_text),
@@ -57,6 +65,24 @@ def _draw_accuracy() -> None:
             st.markdown(f"##### {title}", anchors=False)
             st.plotly_chart(build(figures[name], dark=dark), key=f"accuracy_{name}", alt=said(figures[name]),
                             config={"displaylogo": False})  # fmt: skip
+
+
+def _draw_prose(*titles: str) -> None:
+    for title in titles:
+        with st.expander(title), st.container(height=_PROSE, border=False):
+            st.markdown(report_prose()[title])
+
+
+@cache
+def report_prose() -> dict[str, str]:
+    """What ``docs/ACCURACY.md`` says beside its figures: title -> Markdown; its wide tables scroll inside a box."""
+    first, *chapters = REPORT.read_text(encoding="utf-8").split("\n## ")
+    said = {JUDGED: first.partition("\n")[2]}
+    for chapter in chapters:
+        title, _, text = chapter.partition("\n")
+        if title not in TITLES.values():
+            said[title] = text
+    return said
 
 
 def _choices() -> tuple[str, str]:

@@ -81,7 +81,8 @@ def _text(data: bytes, name: str) -> str:
     try:
         text = data.decode(encoding)
     except UnicodeDecodeError:
-        raise NotAResultFile(f"{name} is not a text file in UTF-8.") from None
+        advice = ": save it as CSV (UTF-8)" if name.lower().endswith((".csv", ".tsv", ".txt")) else ""
+        raise NotAResultFile(f"{name} is not a text file in UTF-8{advice}.") from None
     if not text.strip():
         raise BenchmarkFileError(f"{name} is empty.")
     if "\0" in text:
@@ -99,6 +100,8 @@ def _json(name: str, text: str) -> Document:
         if lines is None and text.lstrip().startswith("[") and not name.lower().endswith((".json", ".jsonl")):
             # A log whose lines begin with [time] or [level].
             return Document(name=name, kind="text", text=text)
+        if lines is None and isinstance(error, json.JSONDecodeError) and error.pos >= len(text.rstrip()):
+            raise BenchmarkFileError(f"{name} is cut off: its JSON ends too early, in line {error.lineno}.") from None
         if lines is None:
             raise BenchmarkFileError(f"{name} is not valid JSON: {_reason(error)}.") from None
         return lines

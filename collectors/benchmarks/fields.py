@@ -18,6 +18,8 @@ Floats = NDArray[np.float64]
 _THOUSANDS = re.compile(r"\d{1,3}(,\d{3})+\.\d+")
 """1,234.56 as NVIDIA's tools write it; 1,234 could as well be a decimal comma and is not a number here."""
 
+_DECIMAL_COMMA = re.compile(r"\d+,\d+")
+
 LARGEST = 1e12
 """No quantity here is larger in its unit; beyond it a file is broken, and arithmetic would overflow."""
 MAX_TEXT = 200
@@ -111,10 +113,12 @@ def number(name: str, value: object, *, scale: float = 1.0, cells: bool = False)
     """``value`` times ``scale``, finite and at least zero; text is a number only in a table. Raises BadRow."""
     shown = f"“{str(value)[:40]}”" if isinstance(value, str) else None
     if cells and isinstance(value, str):
+        text = value.strip()
         try:
-            value = float(value.replace(",", "") if _THOUSANDS.fullmatch(value.strip()) else value)
+            value = float(text.replace(",", "") if _THOUSANDS.fullmatch(text) else text)
         except ValueError:
-            raise BadRow(f"{name} is not a number: {shown}") from None
+            comma = "; write the decimal sign as a point" if _DECIMAL_COMMA.fullmatch(text) else ""
+            raise BadRow(f"{name} is not a number: {shown}{comma}") from None
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise BadRow(f"{name} is not a number: {shown or type(value).__name__}")
     try:

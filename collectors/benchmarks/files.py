@@ -24,6 +24,8 @@ from collectors.benchmarks.records import (
 
 MAX_FILES = 500
 MAX_UNPACKED_BYTES = 4 * MAX_BYTES
+OFFICE_PART = "[Content_Types].xml"
+"""What every workbook and document of an office suite holds: they are zip archives, too."""
 LENGTH_TOLERANCE = 0.15
 """Mean lengths of two runs of one sweep may differ by this share: they are drawn at random."""
 
@@ -80,6 +82,10 @@ def _unpacked(files: Iterable[tuple[str, bytes]], errors: list[RowError]) -> Ite
             continue
         try:
             with zipfile.ZipFile(io.BytesIO(data)) as archive:
+                if OFFICE_PART in archive.namelist():
+                    message = f"{name} is an Office document: save the table as CSV (UTF-8)."
+                    errors.append(RowError(file=name, row=None, message=message))
+                    continue
                 yield from _members(name, archive, errors)
         except (zipfile.BadZipFile, zlib.error, ValueError, OSError, EOFError, NotImplementedError) as error:
             message = f"{name} is not a readable zip archive: {str(error)[:100]}."
@@ -136,7 +142,21 @@ def _merged(points: list[BenchmarkPoint]) -> tuple[list[BenchmarkPoint], list[st
             best = _filled(best, other)
             notes.append(f"{other.file} is another export of the run in {best.file}.")
         merged.append(best)
-    return merged, notes
+    once, repeats = _once(merged)
+    return once, notes + repeats
+
+
+def _once(points: list[BenchmarkPoint]) -> tuple[list[BenchmarkPoint], list[str]]:
+    """The points without those that say the very same again, and the note about them."""
+    seen: dict[BenchmarkPoint, BenchmarkPoint] = {}
+    again = []
+    for point in points:
+        if seen.setdefault(replace(point, file="", row=0, notes=()), point) is not point:
+            again.append(f"{point.file} row {point.row}")
+    if not again:
+        return points, []
+    said = "one run repeats" if len(again) == 1 else f"{len(again):,} runs repeat"
+    return list(seen.values()), [f"{said.capitalize()} another in every number and counts once: {_listed(again)}."]
 
 
 def _folder(point: BenchmarkPoint) -> str:

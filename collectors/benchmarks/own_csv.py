@@ -11,7 +11,15 @@ from difflib import get_close_matches
 from collectors.benchmarks.documents import Document
 from collectors.benchmarks.fields import Fields, latency_stats
 from collectors.benchmarks.load import Load, moment
-from collectors.benchmarks.records import BadRow, BenchmarkFileError, BenchmarkPoint, Imported, LatencyStats, Mode
+from collectors.benchmarks.records import (
+    BadRow,
+    BenchmarkFileError,
+    BenchmarkPoint,
+    Imported,
+    LatencyStats,
+    Mode,
+    RowError,
+)
 from collectors.benchmarks.rows import read_rows
 
 FORMAT = "own CSV"
@@ -55,9 +63,16 @@ def parse(document: Document) -> Imported:
     twice = sorted({name for name in names if name and names.count(name) > 1})
     if twice:
         raise BenchmarkFileError(f"{document.name} has the column {', '.join(twice)[:100]} twice.")
-    rows: list[tuple[int, object]] = [(line, dict(zip(names, cells, strict=False))) for line, cells in table[1:]]
-
-    return read_rows(document.name, FORMAT, rows, _point, notes=_unknown_columns(names), cells=True)
+    rows: list[tuple[int, object]] = []
+    longer: list[RowError] = []
+    for line, cells in table[1:]:
+        if any(cells[len(names):]):
+            message = f"{len(cells)} cells for {len(names)} columns: quote a cell that holds the delimiter"
+            longer.append(RowError(file=document.name, row=line, message=message))
+        else:
+            rows.append((line, dict(zip(names, cells, strict=False))))
+    notes = _unknown_columns(names)
+    return read_rows(document.name, FORMAT, rows, _point, notes=notes, errors=tuple(longer), cells=True)
 
 
 def _unknown_columns(names: list[str]) -> tuple[str, ...]:
@@ -75,6 +90,9 @@ def _point(file: str, row: int, fields: Fields) -> BenchmarkPoint:
     isl, osl = (fields.number(name) for name in ("isl_tokens", "osl_tokens"))
     if not isl or not osl:
         raise BadRow(f"{'osl_tokens' if isl else 'isl_tokens'} is empty or zero")
+    gpus, tp, pp = (fields.count(name) for name in ("gpus", "tp", "pp"))
+    if gpus and tp and tp * (pp or 1) > gpus:
+        raise BadRow(f"tp {tp} x pp {pp or 1} is more than gpus {gpus}")
     return BenchmarkPoint(
         file=file,
         row=row,
@@ -87,9 +105,9 @@ def _point(file: str, row: int, fields: Fields) -> BenchmarkPoint:
         weight_precision=fields.text("weight_precision"),
         kv_precision=fields.text("kv_precision"),
         gpu=fields.text("gpu"),
-        gpus=fields.count("gpus"),
-        tp=fields.count("tp"),
-        pp=fields.count("pp"),
+        gpus=gpus,
+        tp=tp,
+        pp=pp,
         ep=fields.count("ep"),
         dp=fields.count("dp"),
         mode=load.mode,

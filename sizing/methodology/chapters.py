@@ -5,12 +5,13 @@ from __future__ import annotations
 from functools import cache
 
 from sizing.glossary import fields, glossary
+from sizing.methodology.accuracy import accuracy
 from sizing.methodology.catalogue import facts, quantization_losses, sources
 from sizing.methodology.content import Entry, Section, Table
 from sizing.methodology.docstrings import PACKAGE
 from sizing.methodology.formulas import formulas, overview, validity
 from sizing.methodology.inputs import inputs
-from sizing.methodology.numbers import accuracy, constants, engines_and_formats, fitted
+from sizing.methodology.numbers import constants, engines_and_formats, fitted
 
 CHANGELOG = PACKAGE.parent / "CHANGELOG.md"
 

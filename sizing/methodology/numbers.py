@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import ast
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from sizing.catalog.files import DATA_DIR, read_yaml
+from sizing.catalog.files import read_yaml
 from sizing.constants import CONSTANTS
 from sizing.engines import engines
 from sizing.methodology.content import Cell, Section, Table
@@ -93,39 +92,8 @@ def engines_and_formats() -> Section:
     )  # fmt: skip
 
 
-def accuracy() -> Section | None:
-    """Measured accuracy by stratum, from ``sizing/data/accuracy.json``; None until there is such a file.
-
-    The file maps titles to flat records, as a list or by name, which become tables, and names to plain values, which
-    are said above them.
-    """
-    content = accuracy_figures()
-    if not content:
-        return None
-    said = [f"{key.replace('_', ' ').capitalize()}: {value}." for key, value in content.items() if _is_plain(value)]
-    lists = {key: value for key, value in content.items() if isinstance(value, list) and value}
-    tables = [_records(key, value, in_document=key in IN_DOCUMENT) for key, value in lists.items()]
-    tables += [_nested(key, value) for key, value in content.items() if _is_nested(value)]
-    return Section(slug="accuracy", title="Accuracy", intro=" ".join(said), tables=tuple(tables))
-
-
-IN_DOCUMENT = ("targets", "reliability", "learning_curve")
-"""Tables that are short enough for the methodology; all of them are in ``docs/ACCURACY.md``."""
-
-
-def accuracy_figures() -> Mapping[str, Any]:
-    """The content of ``accuracy.json``; empty until there is such a file."""
-    path = DATA_DIR / "accuracy.json"
-    found: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    return found
-
-
 def _sizes(pair: tuple[int, int]) -> str:
     return f"{pair[0]:,} / {pair[1]:,}" if pair[0] != pair[1] else f"{pair[0]:,}"
-
-
-def _is_plain(value: Any) -> bool:
-    return isinstance(value, str | int | float) and not isinstance(value, bool)
 
 
 def _is_nested(value: Any) -> bool:
@@ -136,13 +104,6 @@ def _nested(name: str, rows: Mapping[str, Mapping[str, Any]]) -> Table:
     keys = list(dict.fromkeys(key for row in rows.values() for key in row))
     cells = tuple((str(name), *(row.get(key) for key in keys)) for name, row in rows.items())
     return Table(title=name.replace("_", " ").capitalize(), columns=("For", *keys), rows=cells)
-
-
-def _records(name: str, records: list[Mapping[str, Any]], *, in_document: bool = True) -> Table:
-    keys = list(dict.fromkeys(key for record in records for key in record))
-    titles = tuple(key.replace("_", " ").capitalize() for key in keys)
-    rows = tuple(tuple(record.get(key) for key in keys) for record in records)
-    return Table(title=name.replace("_", " ").capitalize(), columns=titles, rows=rows, in_document=in_document)
 
 
 def _string(node: ast.stmt | None) -> str:

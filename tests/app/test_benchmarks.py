@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 import yaml
@@ -12,34 +11,14 @@ from streamlit.testing.v1 import AppTest
 from sizing.scenario.file import parse, scenario_from
 from tests.app.conftest import OpenLink
 from tests.app.pages_text import answer, problems
+from tests.app.result_files import PAGE, SAMPLES, VLLM, drop, drop_vllm, metric, own, table, text
 from ui import state
-
-SAMPLES = Path(__file__).parents[1] / "collectors" / "benchmarks" / "samples"
-VLLM = sorted((SAMPLES / "vllm").glob("bench_rate*.json"))
-PAGE = "pages/benchmarks.py"
+from ui.benchmarks.measured import OF_SCENARIO
 
 
 @pytest.fixture
 def page(app: AppTest) -> AppTest:
     return app.switch_page(PAGE).run()
-
-
-def drop(page: AppTest, *files: Path | tuple[str, bytes]) -> AppTest:
-    """Drop files, given by path or as (name, content)."""
-    given = [(f.name, f.read_bytes()) if isinstance(f, Path) else f for f in files]
-    return page.file_uploader(key="benchmark_files").set_value([(*f, "application/octet-stream") for f in given]).run()
-
-
-def metric(page: AppTest, label: str) -> str:
-    return next(m.value for m in page.metric if m.label == label)
-
-
-def table(page: AppTest, column: str):
-    return next(d.value for d in page.dataframe if column in d.value.columns)
-
-
-def text(page: AppTest) -> str:
-    return "\n".join(e.value for e in [*page.markdown, *page.caption, *page.info, *page.success, *page.warning])
 
 
 def test_empty_page_says_what_can_be_dropped(page: AppTest) -> None:
@@ -49,7 +28,7 @@ def test_empty_page_says_what_can_be_dropped(page: AppTest) -> None:
 
 
 def test_real_vllm_files_are_previewed_and_compared(page: AppTest) -> None:
-    drop(page, *VLLM)
+    drop_vllm(page)
     assert not page.exception
     assert "Read 8 runs in 2 curves (vLLM bench serve)" in text(page)
     preview = table(page, "p50 TTFT (ms)")
@@ -119,7 +98,7 @@ def test_names_with_markup_are_shown_as_text(page: AppTest) -> None:
 
 
 def test_impossible_descriptions_are_one_sentence(page: AppTest) -> None:
-    drop(page, *VLLM)
+    drop_vllm(page)
     page.selectbox(key="measured_gpu").set_value("a100_sxm_80g")
     page.selectbox(key="measured_prec").set_value("fp8").run()
     assert problems(page) == ["A100 SXM4 80GB does not run FP8 (W8A8)."]
@@ -127,7 +106,7 @@ def test_impossible_descriptions_are_one_sentence(page: AppTest) -> None:
 
 
 def test_used_benchmark_calibrates_the_scenario_until_it_is_removed(page: AppTest) -> None:
-    drop(page, *VLLM)
+    drop_vllm(page)
     page.selectbox(key="measured_gpu").set_value("h200_sxm").run()
     page.button(key="benchmark_use").click().run()
     assert "In use" in text(page)
@@ -151,7 +130,7 @@ def test_the_scenario_file_carries_the_benchmark_and_the_link_does_not(page: App
     from ui.results.export import scenario_yaml
     from ui.state import Answer
 
-    drop(page, *VLLM)
+    drop_vllm(page)
     page.button(key="benchmark_use").click().run()
     held = page.session_state[state.BENCHMARK]
     size = page.switch_page("pages/size.py").run()
@@ -182,7 +161,7 @@ def test_closed_loop_ttft_is_said_to_be_a_cohort_effect(page: AppTest) -> None:
 
 
 def test_import_survives_a_visit_to_another_page(page: AppTest) -> None:
-    drop(page, *VLLM)
+    drop_vllm(page)
     page.selectbox(key="measured_gpu").set_value("h200_sxm").run()
     page.switch_page("pages/size.py").run()
     back = page.switch_page(PAGE).run()
@@ -191,8 +170,9 @@ def test_import_survives_a_visit_to_another_page(page: AppTest) -> None:
 
 
 def test_the_other_curve_can_be_chosen(page: AppTest) -> None:
-    drop(page, *VLLM)
+    drop_vllm(page)
     page.selectbox(key="benchmark_curve").set_value(1).run()
+    page.selectbox(key="measured_model").set_value(OF_SCENARIO).run()
     assert not page.exception
     assert metric(page, "In 80 % interval").endswith("of 1")
     assert metric(page, "Error after") == "unknown"
@@ -203,7 +183,7 @@ def test_model_by_size_is_compared_too(app: AppTest) -> None:
     size.session_state["model_by"] = "size"
     size.run()
     size.text_input(key="size_b").set_value("43").run()
-    page = drop(size.switch_page(PAGE).run(), *VLLM)
+    page = drop_vllm(size.switch_page(PAGE).run())
     assert not page.exception
     assert not problems(page)
     page.button(key="benchmark_use").click().run()
@@ -248,6 +228,24 @@ def test_why_shows_the_nearest_measurements_with_their_source(size: AppTest) -> 
     assert near["Distance"].is_monotonic_increasing
     assert near["Source"].notna().all()
     assert near[["Mean ITL (ms)", "Output tokens/s per GPU"]].notna().any(axis=1).all()
+
+
+def test_own_points_stand_in_why_and_in_explore(page: AppTest) -> None:
+    drop(page, own(1, 4, 16, 64))
+    page.button(key="benchmark_use").click().run()
+    size = page.switch_page("pages/size.py").run()
+    size.button(key="benchmark_only").click().run()
+    size.session_state["view"] = "Why"
+    size.run()
+    near = table(size, "Distance")
+    assert near["Source"].tolist()[:4] == ["Your benchmark: own CSV (own.csv)"] * 4
+    assert near["Concurrency"].tolist()[0] in (16, 64), "nearest in load first"
+    assert len(near) == 9, "published ones follow"
+    explore = size.switch_page("pages/explore.py").run()
+    assert not explore.exception
+    chart = next(c for c in explore.get("plotly_chart") if "Your benchmark" in c.proto.spec)
+    assert "diamond" in chart.proto.spec
+    assert "Measured points are means of their runs, the lines p99 at a steady load" in text(explore)
 
 
 def test_cold_link_opens_the_library(open_link: OpenLink) -> None:

@@ -17,7 +17,7 @@ from bench.anchors import REPORT, at_random, curves, improved, leave_rest_out, r
 from sizing import Scenario
 from sizing.analytic import analytic_plan
 from sizing.anchor_points import prepare
-from sizing.anchors import fit_anchors, left_out_errors
+from sizing.anchors import WIDEST, fit_anchors, left_out_errors
 from sizing.benchmark import anchors, calibration
 from sizing.errors import InvalidScenario
 from sizing.point_rows import points_of
@@ -152,6 +152,32 @@ def test_leaving_each_point_out_is_honest():
     assert np.median(np.abs(errors)) >= fit_anchors(curve).after - 0.02
 
 
+def fitted(factor):
+    asked = Scenario.model_validate(raw(LLAMA_70B, benchmark=benchmark(factor)))
+    return fit_anchors(anchors(asked.benchmark, understand(asked).model))
+
+
+@pytest.mark.parametrize("factor", [1e-6, 1e-3, 1e3, 1e5])
+def test_times_in_another_unit_are_of_something_else_and_their_interval_is_finite(factor):
+    found = fitted(factor)
+    assert found.of_something_else
+    assert width(found) <= np.exp(2 * WIDEST) * (1 + 1e-9), "a ratio of the ends"
+    assert np.isfinite(found.interval("prefill").high_factor)
+
+
+@pytest.mark.parametrize("factor", [0.5, 1.0, 2.0, 5.0])
+def test_a_fast_or_slow_engine_is_not_something_else(factor):
+    assert not fitted(factor).of_something_else
+
+
+def test_what_no_calibration_explains_is_not_used_and_the_plan_says_so():
+    asked = Scenario.model_validate(raw(LLAMA_70B, benchmark=benchmark(1e-3), deployment=H100))
+    assert understand(asked).anchored is None
+    (note,) = [a for a in understand(asked).assumptions if "imported benchmark" in a]
+    assert "which no calibration explains: it is not used" in note
+    assert "times as fast as predicted" in note
+
+
 def test_anchors_of_two_configurations_are_a_bug():
     with pytest.raises(ValueError, match="one configuration"):
         fit_anchors([CURVES[0].anchors[0], CURVES[-1].anchors[0]])
@@ -270,6 +296,8 @@ def test_a_measured_record_wins_over_a_benchmark():
         ({"engine": "vlmm"}, "benchmark.engine: Unknown engine “vlmm”. Did you mean vllm"),
         ({"weight_precision": "fp9"}, "benchmark.weight_precision: Unknown"),
         ({"gpu": "a100_sxm_80g"}, "benchmark.weight_precision: A100 SXM4 80GB does not run FP8 (W8A8)."),
+        ({"tp": 8, "gpus": 4}, "benchmark.gpus: 4 GPUs are no whole number of instances of 8 (TP x PP x DP)."),
+        ({"gpu": "L4", "tp": 1}, "needs 72.7 GB per GPU, and L4 24GB has 25.8 GB: this cannot have run."),
         ({"points": []}, "benchmark.points: "),
         ({"points": [{"mode": "fixed_rate", "input_tokens": 1, "output_tokens": 9, "itl_ms": 3}]}, "request_rate_rps"),
         ({"points": [{"mode": "offline", "input_tokens": 1, "output_tokens": 9}]}, "nothing was measured"),

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -8,6 +7,7 @@ import pytest
 from sizing.catalog.files import DATA_DIR, read_rows
 from sizing.glossary import fields, glossary
 from sizing.methodology import Section, search, sections
+from sizing.methodology import accuracy as accuracy_chapter
 from sizing.methodology import numbers as numbers_chapter
 from sizing.methodology.__main__ import TARGET, main
 from sizing.methodology.catalogue import LOADERS
@@ -104,18 +104,40 @@ def test_numbers_beside_the_code_are_shown_with_their_comment(tmp_path: Path, mo
 
 
 def test_accuracy_is_left_out_until_it_was_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(numbers_chapter, "DATA_DIR", tmp_path)
-    assert numbers_chapter.accuracy() is None
-    content = {"date": "2026-11-21", "by_stratum": [{"stratum": "H100, vLLM", "median_error": 0.1}],
-               "by_gpu": {"h100": {"rows": 7}}}  # fmt: skip
-    (tmp_path / "accuracy.json").write_text(json.dumps(content))
-    monkeypatch.setattr(numbers_chapter, "read_yaml", lambda name: json.loads((tmp_path / name).read_text()))
-    section = numbers_chapter.accuracy()
+    monkeypatch.setattr(accuracy_chapter, "DATA_DIR", tmp_path)
+    assert accuracy_chapter.accuracy() is None
+
+
+def test_the_accuracy_chapter_shows_every_figure_of_the_report() -> None:
+    figures = accuracy_chapter.accuracy_figures()
+    section = accuracy_chapter.accuracy()
     assert section is not None
-    assert "2026-11-21" in section.intro
-    assert [(t.columns, t.rows) for t in section.tables] == [
-        (("Stratum", "Median error"), (("H100, vLLM", 0.1),)), (("For", "rows"), (("h100", 7),)),
-    ]  # fmt: skip
+    lists = {key for key, value in figures.items() if isinstance(value, list)}
+    assert lists == set(accuracy_chapter.TITLES), "each list of accuracy.json has a title"
+    assert figures["date"] in section.intro
+    assert f"{figures['rows']:,}" in section.intro
+    for key, table in zip(accuracy_chapter.TITLES, section.tables, strict=True):
+        shown = sorted(repr(cell) for row in table.rows for cell in row if isinstance(cell, int | float))
+        held = sorted(repr(v) for r in figures[key] for v in r.values() if isinstance(v, int | float))
+        assert shown == held, key
+        assert len(table.rows) == len(figures[key])
+
+
+def test_the_accuracy_chapter_has_no_names_of_the_code() -> None:
+    section = accuracy_chapter.accuracy()
+    assert section is not None
+    said = [str(cell) for table in section.tables for row in (table.columns, *table.rows) for cell in row]
+    raw = {"fixed_concurrency", "fixed_rate", "static_batch", "offline_max_throughput", "itl", "e2e", "h100_sxm"}
+    assert not raw & set(said)
+    assert not [word for word in said if word.endswith("pct")]
+
+
+def test_errors_stand_in_the_order_of_the_report() -> None:
+    section = accuracy_chapter.accuracy()
+    assert section is not None
+    errors = next(table for table in section.tables if table.title == "Errors by protocol")
+    assert errors.rows[0][:4] == ("Nothing (seen in the fit)", "Closed loop", "ITL", "good")
+    assert [row[0] for row in errors.rows[:5]] == list(accuracy_chapter.SCHEMES.values())
 
 
 def test_a_docstring_is_taken_apart() -> None:

@@ -7,7 +7,8 @@ import pytest
 
 from sizing.errors import InvalidPoints
 from sizing.evidence import evidence_frame
-from sizing.points import COLUMNS, METRICS, predict_points, read_points, write_points
+from sizing.point_file import read_points, write_points
+from sizing.points import COLUMNS, METRICS, predict_points
 from sizing.steps.kernel import KernelTables
 from sizing.steps.roofline import roofline
 
@@ -79,6 +80,13 @@ def test_a_bad_cell_fails_its_row_only(changes, reason):
     assert found.loc[[0, 2], "ttft_ms"].notna().all()
 
 
+def test_more_gpus_in_an_instance_than_stated_is_an_error_of_the_row():
+    found = predict(row(gpus=1, tp=8), row(gpus=4, tp=2, pp=4), GOOD)
+    assert found["error"].tolist() == [
+        "tp 8 x pp 1 needs 8 GPUs, and gpus is 1", "tp 2 x pp 4 needs 8 GPUs, and gpus is 4", ""
+    ]  # fmt: skip
+
+
 def test_a_table_without_a_required_column_is_refused_in_one_line():
     with pytest.raises(InvalidPoints, match=r"^the table lacks the columns gpu, isl$"):
         predict_points(pd.DataFrame([GOOD]).drop(columns=["gpu", "isl"]))
@@ -91,6 +99,56 @@ def test_a_malformed_file_is_refused_in_one_line(tmp_path, text):
     with pytest.raises(InvalidPoints) as refused:
         predict_points(read_points(path))
     assert "\n" not in str(refused.value)
+
+
+LINE = "vllm,meta-llama/Llama-3.1-8B-Instruct,bf16,h100_sxm,1,1,1000,200,fixed_concurrency,16,"
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b"", "points.csv is empty: it needs a header line and one line per configuration."),
+        (b" \n\n", "points.csv is empty: it needs a header line and one line per configuration."),
+        (f"{HEADER},gpu\n{LINE},l4\n".encode(), "points.csv has the column gpu twice."),
+        (f"{HEADER}\n{LINE},8\n{LINE}\n".encode(),
+         "points.csv has 12 cells in line 2, and 11 columns: quote cells that hold the delimiter."),
+        (f"{HEADER},notes\n{LINE},\"open\n".encode(),
+         "points.csv is not a CSV table: unexpected end of data in line 2."),
+        (f"{HEADER},notes\n{LINE},Gr\xf6\xdfe\n".encode("latin-1"),
+         "points.csv is not a text file in UTF-8: save it as CSV (UTF-8)."),
+        (b"\x89PNG\r\n\x1a\n\0\0", "points.csv is not a text file in UTF-8: save it as CSV (UTF-8)."),
+    ],
+)  # fmt: skip
+def test_a_faulty_file_is_refused_with_its_fault(tmp_path, content, sentence):
+    path = tmp_path / "points.csv"
+    path.write_bytes(content)
+    with pytest.raises(InvalidPoints) as refused:
+        read_points(path)
+    assert str(refused.value) == sentence
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        f"{HEADER}\n{LINE}\n".replace(",", ";").encode(),
+        f"{HEADER}\n{LINE}\n".replace(",", "\t").encode(),
+        b"\xef\xbb\xbf" + f"{HEADER}\n{LINE}\n".encode(),
+        f"{HEADER}\r\n{LINE}\r\n".encode("utf-16"),
+        f"{HEADER.upper()}\n\n{LINE}\n\n".encode(),
+        f"{HEADER.replace(',', ' , ')}\n{LINE}\n".encode(),
+        f"{HEADER},notes\n{LINE},\"two\nlines, and a comma\"\n".encode(),
+        f"{HEADER}\n{LINE},,,\n".encode(),
+        f"{HEADER},\n{LINE},\n".encode(),
+        f"{HEADER}\n{LINE}NaN\n".encode(),
+        f"{HEADER}\n{LINE.rstrip(',')}\n".encode(),
+    ],
+)
+def test_what_spreadsheets_write_is_read(tmp_path, content):
+    path = tmp_path / "points.csv"
+    path.write_bytes(content)
+    found = predict_points(read_points(path))
+    assert found["error"].tolist() == [""]
+    assert found["itl_ms"].tolist() == predict(GOOD)["itl_ms"].tolist()
 
 
 def test_a_file_is_read_and_written(tmp_path):

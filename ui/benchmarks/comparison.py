@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import pandas as pd
 import streamlit as st
 
 from collectors.benchmarks import BenchmarkPoint, Deployment
 from collectors.benchmarks.own_csv_writer import write_csv
+from sizing.anchors import NOISE, WIDEST, Anchored
+from sizing.benchmark import speed
 from sizing.benchmark_check import QUANTITIES, Check, Quantity, check
 from sizing.catalog import resolve_model
 from sizing.catalog.model import Model
@@ -14,31 +18,40 @@ from sizing.errors import SizingError
 from sizing.format import rounded
 from sizing.scenario.schema import Benchmark
 from ui import state
-from ui.benchmarks.scenario import benchmark_of, use, use_with_model
+from ui.benchmarks.scenario import MOST_POINTS, benchmark_of, use, use_with_model
 from ui.figures.benchmark import benchmark_alt_text, build_benchmark, load_of, load_title, words
-from ui.format import UNKNOWN, as_markdown, interval, percent, significant
+from ui.format import UNKNOWN, as_markdown, count, interval, percent, significant
 
 _SHORT = {"itl_ms": "ITL", "ttft_ms": "TTFT", "output_tokens_per_s": "Output tokens/s"}
 COHORT = (
     "TTFT of a closed loop is an effect of its cohorts: requests start together and queue for prefill together. It is "
     "compared with a prediction of the same protocol, and never with the TTFT at a request rate that Size plans for."
 )
+NOTABLE = 1.5
+"""From this ratio of measured to predicted times on, decode times are what is said to be far off, else prompts."""
+
 FAR_OFF = 3.0
 """Prior standard deviations from which on the description is more likely wrong than the engine slow."""
 
 
 def draw_comparison(
-    curve: tuple[BenchmarkPoint, ...], stated: Deployment, scenario_model: Model, *, dark: bool
+    curve: tuple[BenchmarkPoint, ...], stated: Deployment | None, scenario_model: Model, *, dark: bool
 ) -> None:
-    """Everything below the description of what was measured."""
+    """Everything below the description of what was measured; nothing while that is incomplete."""
+    if stated is None:
+        return
     benchmark, left_out = benchmark_of(curve, stated)
     for fault in left_out:
         where = f"{as_markdown(fault.file)}, row {fault.row}"
         st.warning(f"{where}: {as_markdown(fault.message)} This run is not compared.", icon=":material/warning:")
     if benchmark is None:
-        st.error("No run of this curve says enough to be compared: it needs lengths, a load and something measured.",
-                 icon=":material/error:")
+        st.error("No run of this curve says enough to be compared: it needs lengths, a load and something measured. "
+                 "Download it as CSV, fill in what is missing, and drop that file here.", icon=":material/error:")
+        _download(curve, stated)
         return
+    if len(curve) - len(left_out) > MOST_POINTS:
+        st.info(f"{MOST_POINTS} of {count(len(curve))} runs, spread evenly over the loads, are compared and used.",
+                icon=":material/info:")
     try:
         same = stated.model == scenario_model.id
         model = scenario_model if same else resolve_model(stated.model or "")[0]
@@ -49,7 +62,7 @@ def draw_comparison(
     st.subheader("Predicted against measured", anchor=False)
     _figures(found)
     _chart_and_table(benchmark, found, dark=dark)
-    _actions(curve, stated, benchmark, same_model=same, scenario_model=scenario_model)
+    _actions(curve, stated, benchmark, found, scenario_model=scenario_model)
 
 
 def _figures(found: Check) -> None:
@@ -61,13 +74,13 @@ def _figures(found: Check) -> None:
     others = found.left_out_median
     now = anchored.interval("decode", anchored.highest)
     figures = (
-        ("Error before", percent(anchored.before),
+        ("Error before", percent(anchored.before) if itl else UNKNOWN,
          "Median error of ITL, predicted without this benchmark; of throughput where no ITL was measured."),
         ("Error after", percent(others) if others is not None else UNKNOWN,
          "Median error with each point predicted by a calibration on the other points: what to expect at a load that "
          "was not measured. Needs two points."),
         ("In 80 % interval", inside, "Measured points inside the interval of the uncalibrated prediction."),
-        ("Interval after", f"±{percent((now.high_factor / now.low_factor) ** 0.5 - 1)}",
+        ("Interval after", f"±{percent(now.high_factor - 1)}" if now.high_factor < math.exp(WIDEST) else UNKNOWN,
          "80 % interval of decode times of this deployment once it is calibrated, at the highest load measured."),
     )
     with st.grid(4, min_column_width=150, gap="small", border=True):
@@ -79,11 +92,25 @@ def _figures(found: Check) -> None:
         f"{significant(abs(anchored.step_s) * 1e3, 2)} ms, prompt = "
         f"{significant(anchored.prefill)} x predicted; shrunk towards the prediction where the points cannot tell."
     )
-    if anchored.surprise > FAR_OFF:
-        slow = anchored.ratio >= 1
-        times = significant(anchored.ratio if slow else 1 / anchored.ratio, 2)
-        st.warning(f"This ran {times} times as {'slow' if slow else 'fast'} as predicted, which is rare: check model, "
-                   "GPU, engine, precision and parallelism above before using it.", icon=":material/warning:")
+    _doubts(anchored, others)
+
+
+def _doubts(anchored: Anchored, others: float | None) -> None:
+    """What speaks against the benchmark or its description, the worst first."""
+    checked = "model, GPU, engine, precision and parallelism above"
+    if anchored.of_something_else:
+        st.error(f"This ran {speed(anchored)} as predicted, which no calibration of this deployment explains: check "
+                 f"{checked}, and that times are in the unit of their column (ms, not s).", icon=":material/error:")
+    elif anchored.surprise > FAR_OFF:
+        far = max(anchored.ratio, 1 / anchored.ratio) > NOTABLE
+        what = f"This ran {speed(anchored)} as predicted" if far else (
+            f"Prompts took {significant(anchored.prefill, 2)} times as long as predicted")
+        st.warning(f"{what}, which is rare: check {checked}, and whether a cache answered, before using it.",
+                   icon=":material/warning:")
+    if others is not None and others > max(anchored.before, NOISE):
+        st.warning(f"Each point predicted from the others is off by {percent(others)}, more than without calibration: "
+                   f"the points contradict each other or what is stated above. Using them improves nothing.",
+                   icon=":material/warning:")
 
 
 def _chart_and_table(benchmark: Benchmark, found: Check, *, dark: bool) -> None:
@@ -127,26 +154,34 @@ def comparison_table(benchmark: Benchmark, found: Check, quantity: Quantity) -> 
 
 
 def _actions(
-    curve: tuple[BenchmarkPoint, ...], stated: Deployment, benchmark: Benchmark, *, same_model: bool,
-    scenario_model: Model,
+    curve: tuple[BenchmarkPoint, ...], stated: Deployment, benchmark: Benchmark, found: Check, *, scenario_model: Model
 ) -> None:
+    same_model = stated.model == scenario_model.id
     in_use = st.session_state.get(state.BENCHMARK) == benchmark.model_dump(mode="json")
+    wrong = found.anchored.of_something_else
     with st.container(horizontal=True):
-        if same_model:
+        if same_model and in_use:
+            st.button("Remove from this scenario", key="benchmark_unuse", icon=":material/close:",
+                      on_click=state.remove_benchmark, help="Sizes without the benchmark again.")
+        elif same_model:
             st.button("Use for this scenario", key="benchmark_use", type="primary", icon=":material/check:",
-                      on_click=use, args=(benchmark,), disabled=in_use,
+                      on_click=use, args=(benchmark,), disabled=wrong,
                       help="Size then uses the calibrated step times for exactly this deployment.")
         else:
             st.button(f"Size {as_markdown(benchmark.model or '')} with it", key="benchmark_use_model", type="primary",
-                      icon=":material/check:", on_click=use_with_model, args=(benchmark,),
+                      icon=":material/check:", on_click=use_with_model, args=(benchmark,), disabled=wrong,
                       help="Changes the scenario's model to the one that was measured, and uses the benchmark.")
-        st.download_button("Download as CSV", lambda: write_csv(curve, stated), "benchmark.csv", "text/csv",
-                           key="benchmark_csv", on_click="ignore", icon=":material/table:",
-                           help="One run a row, in the columns of docs/BENCHMARK_CSV.md, with what is stated above.")
+        _download(curve, stated)
     if not same_model:
         st.info(f"The scenario asks for {as_markdown(scenario_model.id)}, so this benchmark says nothing about it.",
                 icon=":material/info:")
     elif in_use:
-        st.success("In use: Size calibrates exactly this deployment with it. A link does not carry it; the scenario "
-                   "file (Size, Export) does.", icon=":material/check_circle:")
+        st.success("In use: Size calibrates exactly this deployment with it. A link does not carry it, and a reload of "
+                   "the page loses it; the scenario file (Size, Export) keeps it.", icon=":material/check_circle:")
         st.page_link("pages/size.py", label="Back to Size", icon=":material/straighten:")
+
+
+def _download(curve: tuple[BenchmarkPoint, ...], stated: Deployment) -> None:
+    st.download_button("Download as CSV", lambda: write_csv(curve, stated), "benchmark.csv", "text/csv",
+                       key="benchmark_csv", on_click="ignore", icon=":material/table:",
+                       help="One run a row, in the columns of the own CSV, with what is stated above.")

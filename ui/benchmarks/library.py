@@ -9,10 +9,11 @@ import streamlit as st
 
 from sizing.catalog import resolve_gpu
 from sizing.evidence import evidence_frame
-from sizing.evidence_sources import SOURCES, source_url
+from sizing.evidence_sources import SOURCES, source_day, source_url
+from sizing.methodology.accuracy import MODES
 from sizing.scenario.schema import Scenario
 from ui import state
-from ui.benchmarks.nearest import MODES, nearest_rows
+from ui.benchmarks.nearest import nearest_rows
 from ui.choices import label
 from ui.figures.evidence import build_evidence, drawn, evidence_alt_text
 from ui.format import count
@@ -48,7 +49,8 @@ def library() -> pd.DataFrame:
     out["mode"] = frame["mode"].map(MODES)
     out["source"] = frame["source"].map(sources)
     out["licence"] = frame["source"].map({name: source.licence for name, source in SOURCES.items()})
-    out["place"], out["date"] = frame["source_url_or_repo_path"], frame["source_date_or_version"]
+    out["place"] = frame["source_url_or_repo_path"]
+    out["date"] = frame["source_date_or_version"].map(source_day, na_action="ignore")
     out["link"] = out["place"].map({place: source_url(place) for place in out["place"].unique()})
     out["per_gpu"] = frame["output_tokens_per_s"] / frame["gpus"]
     newest = frame["software_year"].sort_values(ascending=False, kind="stable").index
@@ -86,7 +88,8 @@ def draw_library(*, dark: bool) -> None:
     _table(found)
     st.caption(
         ":material/info: TTFT in a closed loop is an effect of requests that start together: it is not the TTFT of a "
-        "customer at a request rate. ITL is TPOT for most sources. Rows of quality “caution” count less in the fit. "
+        "customer at a request rate. ITL is TPOT for most sources. Lengths are means as sent: 0.9 x the nominal "
+        "ones where InferenceX draws them at random. Rows of quality “caution” count less in the fit. "
         "InferenceX data: attribution to InferenceX (SemiAnalysis). MLPerf is a trademark of MLCommons; figures are "
         "not verified by it. All attributions: NOTICE."
     )

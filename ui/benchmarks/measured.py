@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import streamlit as st
 
 from collectors.benchmarks import BenchmarkPoint, Deployment
+from sizing.catalog import resolve_gpu, resolve_model
+from sizing.engines import resolve_engine
 from sizing.errors import SizingError
+from sizing.point_rows import one_instance
+from sizing.precision import resolve_kv_precision, resolve_precision
 from sizing.result import Deployed
 from ui import cached, state
 from ui.choices import label, labels
@@ -16,14 +21,24 @@ from ui.format import as_markdown
 NOT_STATED = "not stated"
 OF_SCENARIO = "of the scenario"
 _WAYS = ("tp", "pp", "ep", "dp", "gpus")
-_TITLES = {"tp": "TP", "pp": "PP", "ep": "EP", "dp": "DP", "gpus": "GPUs"}
+_NAMES = ("model", "gpu", "engine", "prec", "kv")
+_ATTRIBUTE = {"prec": "weight_precision", "kv": "kv_precision"}
+_TITLES = {
+    "model": "Model", "gpu": "GPU", "engine": "Engine", "prec": "Weight precision", "kv": "KV-cache precision",
+    "tp": "TP (GPUs)", "pp": "PP (GPUs)", "ep": "EP (GPUs)", "dp": "DP (ranks)", "gpus": "GPUs (total)",
+}
 _HELP = {
+    "model": "The model that answered.", "gpu": "What it ran on.", "engine": "Serving engine.",
+    "prec": "Number format of the weights.", "kv": "Not stated: calibrates either.",
     "tp": "Tensor parallelism: GPUs that share every layer.", "pp": "Pipeline parallelism.",
     "ep": "Expert parallelism.", "dp": "Attention data parallelism inside one instance.",
     "gpus": "All that served the load, replicas together.",
 }
+_MOST = {"tp": 128, "pp": 64, "ep": 128, "dp": 128, "gpus": 100_000}
+"""The bounds of ``sizing.scenario.schema.Benchmark``."""
 
 _TOOLS = {"vllm": "vllm", "sglang": "sglang", "trtllm": "trtllm"}
+_ORIGIN = "measured_origin"
 
 
 def _key(name: str) -> str:
@@ -31,61 +46,99 @@ def _key(name: str) -> str:
 
 
 def prefill(curve: tuple[BenchmarkPoint, ...]) -> None:
-    """Fill the fields with what the file says, and with the planned deployment where it does not (for callbacks)."""
+    """Fill the fields with what the file says, and with the planned deployment where it does not (for callbacks).
+
+    A name that is not known leaves its field empty: it is for the user to say what it means.
+    """
     first, planned = curve[0], _planned()
-    ways = {name: getattr(first, name) for name in _WAYS}
-    tp = ways["tp"] or ways["gpus"] or (planned.tp if planned else 1)
-    pp, dp = ways["pp"] or 1, ways["dp"] or 1
-    _fill(
-        model=_model_of(first.model),
-        gpu=_resolved("gpu", first.gpu) or (planned.gpu if planned else "h100_sxm"),
-        engine=_resolved("engine", first.engine) or _engine_of_tool(first.tool)
-        or (planned.engine if planned else "vllm"),
-        prec=_resolved("prec", first.weight_precision) or (planned.weight_precision if planned else "bf16"),
-        kv=_resolved("kv", first.kv_precision) or NOT_STATED,
-        tp=tp, pp=pp, ep=ways["ep"] or 1, dp=dp, gpus=max(ways["gpus"] or 0, tp * pp * dp),
-    )
-
-
-def _fill(**values: Any) -> None:
+    said = {name: getattr(first, _ATTRIBUTE.get(name, name)) for name in (*_NAMES, *_WAYS)}
+    tool = _engine_of_tool(first.tool)
+    otherwise = {
+        "model": OF_SCENARIO, "gpu": _resolved("gpu", planned.gpu) if planned else "h100_sxm",
+        "engine": tool or (planned.engine if planned else "vllm"),
+        "prec": planned.weight_precision if planned else "bf16", "kv": NOT_STATED,
+    }
+    values: dict[str, Any] = {n: _resolved(n, said[n]) if said[n] else otherwise[n] for n in _NAMES}
+    values |= _ways(said, planned, moe=_moe(values["model"]))
     for name, value in values.items():
         st.session_state[_key(name)] = value
+    st.session_state[_ORIGIN] = {
+        "unknown": {n: str(said[n]) for n, value in values.items() if value is None and said[n]},
+        "assumed": [n for n in ("model", "gpu", "engine", "prec", "tp") if not said[n]],
+        "named": first.model,
+    }
 
 
-def draw_measured(curve: tuple[BenchmarkPoint, ...], scenario_model: str) -> Deployment:
-    """The fields; what they hold wins over the file."""
+def _ways(said: dict[str, Any], planned: Deployed | None, *, moe: bool) -> dict[str, int | None]:
+    """TP, PP, EP, DP of one instance and all GPUs; None for what is beyond all bounds."""
+    beyond = {n: None for n in _WAYS if (said[n] or 1) > _MOST[n]}
+    tp = said["tp"] or said["gpus"] or (planned.tp if planned else 1)
+    pp, ep, dp = (said[name] or 1 for name in ("pp", "ep", "dp"))
+    gpus = said["gpus"] or tp * pp * dp
+    tp, ep, dp = one_instance(gpus, tp, pp, ep, dp, moe=moe)
+    return {"tp": tp, "pp": pp, "ep": ep, "dp": dp, "gpus": gpus} | beyond
+
+
+def draw_measured(curve: tuple[BenchmarkPoint, ...], scenario_model: str) -> Deployment | None:
+    """The fields; what they hold wins over the file. None while one of them is empty."""
     with st.container(border=True, gap="small"):
         st.markdown("**What was measured**")
-        named = curve[0].model
-        said = f"The file calls the model “{as_markdown(named)}”. " if named else "The file names no model. "
-        st.caption(f"{said}Check what is filled in: what the file does not say is taken from the planned deployment.")
+        _say_where_from()
         with st.grid(3, min_column_width=200, gap="small"):
-            model = _choose("model", "Model", [OF_SCENARIO, *cached.model_ids()],
-                            lambda m: f"Scenario: {scenario_model}" if m == OF_SCENARIO else m,
-                            "The model that answered.")
-            gpu = _choose("gpu", "GPU", list(cached.gpu_names()), lambda g: label("gpu", g), "What it ran on.")
-            engine = _choose("engine", "Engine", list(labels("engine")), lambda e: label("engine", e),
-                             "Serving engine.")
-            weights = _choose("prec", "Weight precision", list(labels("prec")), lambda p: label("prec", p),
-                              "Number format of the weights.")
-            kv = _choose("kv", "KV-cache precision", [NOT_STATED, *labels("kv")], lambda k: label("kv", k).capitalize(),
-                         "Not stated: calibrates either.")
+            model = _choose("model", [OF_SCENARIO, *cached.model_ids()],
+                            lambda m: f"Scenario: {scenario_model}" if m == OF_SCENARIO else m)
+            gpu = _choose("gpu", list(cached.gpu_names()), lambda g: label("gpu", g))
+            engine = _choose("engine", list(labels("engine")), lambda e: label("engine", e))
+            weights = _choose("prec", list(labels("prec")), lambda p: label("prec", p))
+            kv = _choose("kv", [NOT_STATED, *labels("kv")], lambda k: label("kv", k).capitalize())
         with st.grid(5, min_column_width=110, gap="small"):
-            ways = {name: int(_count(name)) for name in _WAYS}
+            ways = {name: _count(name) for name in _WAYS}
+        if None in (model, gpu, engine, weights, kv, *ways.values()):
+            return None
     return Deployment(
         model=scenario_model if model == OF_SCENARIO else model, gpu=gpu, engine=engine, weight_precision=weights,
         kv_precision=None if kv == NOT_STATED else kv, **ways,
     )
 
 
-def _choose(name: str, title: str, options: list[str], shown: Any, help_text: str) -> str:
-    return st.selectbox(title, options, key=_key(name), format_func=shown, help=help_text, persist_state="session")
+def _say_where_from() -> None:
+    """What the file says, what it does not, and what it says that is not known here."""
+    origin = st.session_state.get(_ORIGIN, {"unknown": {}, "assumed": [], "named": None})
+    empty = {n: said for n, said in origin["unknown"].items() if st.session_state.get(_key(n)) is None}
+    if empty:
+        named = _listed([f"{_word(n)} “{as_markdown(said[:80])}”" for n, said in empty.items()])
+        many = len(empty) > 1
+        st.warning(f"The file says {named}, which {'are' if many else 'is'} not known here: choose what "
+                   f"{'they are' if many else 'it is'} to compare.", icon=":material/warning:")
+    elif missing := [_word(n) for n in (*_NAMES, *_WAYS) if st.session_state.get(_key(n)) is None]:
+        st.warning(f"Say {_listed(missing)} to compare.", icon=":material/warning:")
+    named = f"The file calls the model “{as_markdown(origin['named'])}”. " if origin["named"] else ""
+    assumed = [_word(n) for n in origin["assumed"]]
+    told = f"Not in the file, and filled in from the scenario and its plan: {_listed(assumed)}. " if assumed else ""
+    st.caption(f"{named}{told}Check all of it: it decides what is compared and calibrated.")
 
 
-def _count(name: str) -> int:
-    return st.number_input(f"{_TITLES[name]} (GPUs)" if name != "gpus" else "GPUs (total)", min_value=1, step=1,
-                           max_value=100_000 if name == "gpus" else 64, key=_key(name), help=_HELP[name],
-                           persist_state="session")
+def _word(name: str) -> str:
+    """A field inside a sentence."""
+    title = _TITLES[name].partition(" (")[0]
+    return title if title.isupper() else title[:1].lower() + title[1:]
+
+
+def _listed(words: Sequence[str]) -> str:
+    """"a", "a and b", "a, b and c"."""
+    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
+
+
+def _choose(name: str, options: list[str], shown: Any) -> str | None:
+    empty = st.session_state.get(_key(name)) is None
+    return st.selectbox(_TITLES[name], options, key=_key(name), format_func=shown, help=_HELP[name],
+                        index=None if empty else 0, placeholder="Choose", persist_state="session")
+
+
+def _count(name: str) -> int | None:
+    empty = st.session_state.get(_key(name)) is None
+    return st.number_input(_TITLES[name], min_value=1, step=1, max_value=_MOST[name], key=_key(name),
+                           value=None if empty else "min", help=_HELP[name], persist_state="session")
 
 
 def _engine_of_tool(tool: str) -> str | None:
@@ -99,29 +152,22 @@ def _planned() -> Deployed | None:
     return last.plan.deployment if last else None
 
 
-def _model_of(name: str | None) -> str:
-    """The model of the catalogue that the file means; else the scenario's."""
-    from sizing.catalog import resolve_model
-
-    try:
-        found = resolve_model(name)[0].id if name else None
-    except SizingError:
-        found = None
-    return found if found in cached.model_ids() else OF_SCENARIO
+def _moe(chosen: str | None) -> bool:
+    """Whether the model that was measured is a mixture of experts."""
+    model = state.model() if chosen in (None, OF_SCENARIO) else resolve_model(chosen)[0]
+    return model is not None and model.is_moe
 
 
-def _resolved(kind: str, name: str | None) -> str | None:
-    """The id that a file's name stands for; None for one that is not known."""
-    from sizing.catalog import resolve_gpu
-    from sizing.engines import resolve_engine
-    from sizing.precision import resolve_kv_precision, resolve_precision
-
-    if not name:
-        return None
-    resolve = {"gpu": lambda n: resolve_gpu(n).id, "engine": lambda n: resolve_engine(n).id,
-               "prec": lambda n: resolve_precision(n).id, "kv": resolve_kv_precision}[kind]
+def _resolved(kind: str, name: str) -> str | None:
+    """The id that a file's name stands for; None for one that is not known. ``dynamo-`` names an orchestrator."""
+    resolve = {
+        "model": lambda n: resolve_model(n)[0].id, "gpu": lambda n: resolve_gpu(n).id,
+        "engine": lambda n: resolve_engine(n.lower().removeprefix("dynamo-")).id,
+        "prec": lambda n: resolve_precision(n).id, "kv": resolve_kv_precision,
+    }[kind]
     try:
         found = resolve(name)
     except SizingError:
-        return None
-    return found if found in labels(kind) else None
+        asked = state.model() if kind == "model" else None
+        return OF_SCENARIO if asked and asked.id == name else None
+    return found if found in (cached.model_ids() if kind == "model" else labels(kind)) else None

@@ -8,18 +8,15 @@ from sizing.candidates import Configuration
 from sizing.catalog import gpus
 from sizing.engines import engines
 from sizing.evidence import Measurement, Near, nearest
-from sizing.evidence_sources import SOURCES, source_url
+from sizing.evidence_sources import SOURCES, source_day, source_url
 from sizing.format import rounded
+from sizing.methodology.accuracy import MODES
+from sizing.own_evidence import own_measurements
 from sizing.precision import precisions
 from sizing.question import understand
-from sizing.result import Plan
+from sizing.result import Deployed, Plan
 from sizing.scenario.schema import Scenario
 from ui.choices import label
-
-MODES = {
-    "fixed_concurrency": "Closed loop", "fixed_rate": "Open loop", "offline_max_throughput": "Offline",
-    "static_batch": "Static batch",
-}
 
 
 def nearest_rows(scenario: Scenario, plan: Plan, number: int) -> tuple[Near, ...]:
@@ -36,6 +33,23 @@ def nearest_rows(scenario: Scenario, plan: Plan, number: int) -> tuple[Near, ...
                    input_tokens=question.traffic.input_tokens, output_tokens=question.traffic.output_tokens)
 
 
+def own_rows(scenario: Scenario, plan: Plan, number: int) -> tuple[Near, ...]:
+    """The points of the scenario's own benchmark nearest to the load of a plan; none where the plan is of another
+    deployment than it measured."""
+    one, deployed = plan.per_instance, plan.deployment
+    if scenario.benchmark is None or one is None or deployed is None:
+        return ()
+    near = own_measurements(understand(scenario), max(one.concurrency, 1.0))
+    return tuple(n for n in near[:number] if _is(deployed, n.measurement.configuration))
+
+
+def _is(deployed: Deployed, row: Configuration) -> bool:
+    """Whether a configuration is the deployment of a plan, whatever its KV-cache format."""
+    planned = (deployed.gpu, deployed.engine, deployed.weight_precision, deployed.tp, deployed.pp, deployed.ep,
+               deployed.dp)  # fmt: skip
+    return planned == (row.gpu.id, row.engine.id, row.precision.id, row.tp, row.pp, row.ep, row.dp)
+
+
 def nearest_table(found: tuple[Near, ...]) -> pd.DataFrame:
     """Measured rows with what sets them apart, their values and their source; nearest first."""
     return pd.DataFrame([_row(near.measurement, near.distance) for near in found])
@@ -46,13 +60,14 @@ def _row(measured: Measurement, distance: float) -> dict[str, object]:
     rate = measured.output_tokens_per_s
     return {
         "Model": measured.model.id.rpartition("/")[2], "GPU": f"{measured.gpus} x {row.gpu.name}",
-        "Precision": label("prec", row.precision.id), "Mean ITL (ms)": _short(measured.itl_ms),
+        "Mean ITL (ms)": _short(measured.itl_ms),
         "Output tokens/s per GPU": _short(None if rate is None else rate / measured.gpus),
-        "Concurrency": measured.concurrency, "Mode": MODES[measured.mode], "Engine": row.engine.label,
+        "Source": source.label if source else measured.source, "Link": source_url(measured.source_link),
+        "Precision": label("prec", row.precision.id), "Concurrency": measured.concurrency,
+        "Mode": MODES[measured.mode], "Engine": row.engine.label,
         "Input tokens": _short(measured.input_tokens), "Output tokens": _short(measured.output_tokens),
         "Mean TTFT (ms)": _short(measured.ttft_ms), "Distance": rounded(distance, 2),
-        "Source": source.label if source else measured.source, "Link": source_url(measured.source_link),
-        "Date": measured.source_date,
+        "Date": source_day(measured.source_date),
     }
 
 

@@ -15,7 +15,8 @@ from sizing.scenario.schema import BenchmarkPoint as Measured
 from ui import state
 
 _MODES = {"offline_max_throughput": "offline"}
-_MOST_POINTS = 200
+MOST_POINTS = 200
+"""Runs that a scenario holds; of more, as many spread evenly over the loads."""
 
 
 def benchmark_of(curve: Sequence[BenchmarkPoint], stated: Deployment) -> tuple[Benchmark | None, list[RowError]]:
@@ -32,8 +33,15 @@ def benchmark_of(curve: Sequence[BenchmarkPoint], stated: Deployment) -> tuple[B
              "kv_precision": stated.kv_precision, "model": stated.model, "gpus": stated.gpus}
     ways = {name: getattr(stated, name) or 1 for name in ("tp", "pp", "ep", "dp")}
     return Benchmark.model_validate(
-        {**named, **ways, "source": source_of(curve), "points": points[:_MOST_POINTS]}
+        {**named, **ways, "source": source_of(curve), "points": _spread(points)}
     ), left_out
+
+
+def _spread(points: list[Measured]) -> list[Measured]:
+    """At most MOST_POINTS of the points, first and last among them."""
+    if len(points) <= MOST_POINTS:
+        return points
+    return [points[i * (len(points) - 1) // (MOST_POINTS - 1)] for i in range(MOST_POINTS)]
 
 
 def source_of(curve: Sequence[BenchmarkPoint]) -> str:
@@ -78,5 +86,6 @@ def _why(error: ValidationError) -> str:
     name = _NAMES.get(str(fault["loc"][0]) if fault["loc"] else "")
     if name and fault["input"] is None:
         return f"The file does not say {name}."
-    what = f"{fault['loc'][0]}: " if fault["loc"] else ""
-    return f"{what}{str(fault['msg']).removeprefix('Value error, ')}."
+    what = f"{str(fault['loc'][0]).replace('_', ' ')}: " if fault["loc"] else ""
+    said = str(fault["msg"]).removeprefix("Value error, ").replace("Input should be", "it must be")
+    return f"{what}{said}."

@@ -5,14 +5,11 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from collectors.benchmarks import BenchmarkFileError, BenchmarkPoint, Imported, curves, read_benchmarks
+from collectors.benchmarks import BenchmarkFileError, BenchmarkPoint, Imported, RowError, curves, read_benchmarks
 from ui.benchmarks import measured
+from ui.benchmarks.formats import draw_formats
 from ui.format import as_markdown, count
 
-TOOLS = (
-    "vLLM bench serve, SGLang bench_serving, GuideLLM, AIPerf, GenAI-Perf, inference-perf, LLMPerf, trtllm-bench, "
-    "InferenceX"
-)
 MAX_MB = 64
 _FILES, _KEPT, _CURVE = "benchmark_files", "benchmark_import", "benchmark_curve"
 
@@ -27,12 +24,11 @@ def draw_upload() -> Curve | None:
     )
     imported: Imported | None = st.session_state.get(_KEPT)
     if imported is None:
-        st.markdown(
-            f"Read without conversion: {TOOLS}. Results of any other tool: as a CSV with one run a row, of which "
-            "`docs/BENCHMARK_CSV.md` lists the columns. Several files of one sweep belong together: drop them at once."
-        )
+        draw_formats()
         return None
     _say_what_was_read(imported)
+    if not imported.points:
+        draw_formats()
     return _choice(imported)
 
 
@@ -59,7 +55,7 @@ def _say_what_was_read(imported: Imported) -> None:
         runs, groups = _counted(len(imported.points), "run"), _counted(len(found), "curve")
         st.markdown(f":material/check_circle: Read {runs} in {groups} ({as_markdown(imported.format)}).")
     else:
-        first = imported.errors[0].message if imported.errors else "There is no run in these files."
+        first = _placed(imported.errors[0]) if imported.errors else "There is no run in these files."
         st.error(as_markdown(first if len(imported.errors) == 1 else "None of these files holds a run that can be "
                              "used; the reasons are listed below."), icon=":material/error:")
     if imported.errors and (imported.points or len(imported.errors) > 1):
@@ -74,6 +70,11 @@ def _say_what_was_read(imported: Imported) -> None:
     if imported.notes:
         with st.expander("What to know about these files"):
             st.markdown("\n".join(f"- {as_markdown(note)}" for note in imported.notes))
+
+
+def _placed(error: RowError) -> str:
+    """The message with file and row, as far as it does not name the file itself."""
+    return error.message if error.row is None else f"{error.file}, row {error.row}: {error.message}."
 
 
 def _choice(imported: Imported) -> Curve | None:

@@ -100,13 +100,17 @@ def _notes(shown: OperatingPoints, answer: Answer, measured: Sequence[MeasuredPo
     if answer.plan.decided_by == "simulation":
         notes.append("Points are estimates of the analytic load model; the plan and what Size makes of a clicked point "
                      "are simulated.")
-    if not measured:
+    published = [m for m in measured if not m.own]
+    if not published:
         notes.append("No published measurement is near enough to this scenario to be shown.")
-    elif min(m.software_year for m in measured) < REFERENCE_YEAR - AGED_YEARS:
-        first, last = (f"{pick(m.software_year for m in measured):.1f}" for pick in (min, max))
+    elif min(m.software_year for m in published) < REFERENCE_YEAR - AGED_YEARS:
+        first, last = (f"{pick(m.software_year for m in published):.1f}" for pick in (min, max))
         when = f"of {first}" if first == last else f"of {first} to {last}"
         notes.append(f"Measured points ran engines {when}, in years, at the parallelism their authors chose; the lines "
                      f"are for engines of {REFERENCE_YEAR:.0f} at their best, and engines became faster in between.")
+    if measured:
+        notes.append(f"Measured points are means of their runs, the lines p{shown.percentile:g} at a "
+                     "steady load: a mean lies on the faster side.")
     if answer.scenario.measured is not None:
         notes.append("Size answers with the measured record; this chart shows estimates.")
     if any(p.prefill for c in shown.curves for p in (*c.points, *c.beyond)):

@@ -10,6 +10,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from sizing.engines import engines
+from sizing.evidence_sources import SOURCES, source_day, source_url
 from sizing.explore import Curve, OperatingPoints
 from sizing.format import UNKNOWN, count, ms, rounded, significant, tokens_per_s, usd
 from sizing.measured_points import MeasuredPoint
@@ -59,12 +60,15 @@ def build_frontier(
     data: list[dict[str, Any]] = [_range(c, shown, dark=dark) for c in shown.curves if _ranged(c, shown, ranges)]
     for number, curve in enumerate(shown.curves):
         data += _curve(curve, number, shown, dark=dark)
-    for gpu in dict.fromkeys(m.gpu for m in measured):
-        data.append(_measured([m for m in measured if m.gpu == gpu], shown, dark=dark))
+    published, own = ([m for m in measured if m.own is mine] for mine in (False, True))
+    for gpu in dict.fromkeys(m.gpu for m in published):
+        data.append(_measured([m for m in published if m.gpu == gpu], shown, dark=dark))
+    if own:
+        data.append(_own(own, shown, dark=dark))
     data += _best(shown, dark=dark)
     if shown.planned:
         data.append(_planned(shown.planned, shown, dark=dark))
-    data += _keys(shown, bool(measured), any(_ranged(c, shown, ranges) for c in shown.curves), dark=dark)
+    data += _keys(shown, bool(published), any(_ranged(c, shown, ranges) for c in shown.curves), dark=dark)
     across, up, p = AXES[shown.x], AXES[shown.y], _percentile(shown)
     return go.Figure(data=data, layout=layout(
         dark=dark, height=520, shapes=_allowed(shown, dark=dark), annotations=_allowed_words(shown, dark=dark),
@@ -107,9 +111,14 @@ def measured_table(measured: Sequence[MeasuredPoint]) -> pd.DataFrame:
         "Output (tokens)": round(m.output_tokens), "Requests in flight": m.concurrency,
         "Output tokens/s per user": rounded(m.tokens_per_s_per_user), "Mean TTFT (ms)": _known(m.ttft_ms),
         "Output tokens/s per GPU": rounded(m.output_tokens_per_s_per_gpu), "Distance": rounded(m.distance, 2),
-        "Source": m.source, "Link": m.source_link, "Date": m.source_date,
+        "Source": _source(m), "Link": source_url(m.source_link), "Date": source_day(m.source_date),
         "Engine of (year)": round(m.software_year, 1),
     } for m in measured])
+
+
+def _source(m: MeasuredPoint) -> str:
+    """Who measured it, in words."""
+    return SOURCES[m.source].label if m.source in SOURCES else m.source
 
 
 def frontier_alt_text(shown: OperatingPoints) -> str:
@@ -255,6 +264,14 @@ def _measured(points: Sequence[MeasuredPoint], shown: OperatingPoints, *, dark: 
     }  # fmt: skip
 
 
+def _own(points: Sequence[MeasuredPoint], shown: OperatingPoints, *, dark: bool) -> dict[str, Any]:
+    """The points of the user's own benchmark, marked as on the Benchmarks page."""
+    return _measured(points, shown, dark=dark) | {
+        "name": "Your benchmark (means)", "legendgroup": "own", "showlegend": True,
+        "marker": {"color": INK[dark], "symbol": "diamond", "size": 11, "line": {"width": 1, "color": NEUTRAL[dark]}},
+    }  # fmt: skip
+
+
 def _measured_hover(m: MeasuredPoint) -> str:
     running = f", {count(m.concurrency)} requests in flight" if m.concurrency is not None else ""
     return "<br>".join((
@@ -263,7 +280,7 @@ def _measured_hover(m: MeasuredPoint) -> str:
         f"{significant(m.tokens_per_s_per_user)} output tokens/s per user (mean), "
         f"mean TTFT {ms(m.ttft_ms) if m.ttft_ms is not None else UNKNOWN}",
         f"{tokens_per_s(m.output_tokens_per_s_per_gpu)} per GPU (output)",
-        f"Source: {m.source}, {m.source_date}"[:110],
+        f"Source: {', '.join(filter(None, [_source(m), source_day(m.source_date)]))}"[:110],
     ))
 
 

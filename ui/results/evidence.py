@@ -47,14 +47,16 @@ def draw_evidence(plan: Plan, scenario: Scenario) -> None:
 
 def _nearest(plan: Plan, scenario: Scenario) -> None:
     """The measured rows nearest to the planned deployment, with their source."""
-    from ui.benchmarks.nearest import nearest_rows, nearest_table
+    from ui.benchmarks.nearest import nearest_rows, nearest_table, own_rows
 
     near = nearest_rows(scenario, plan, 8 * NEAREST)
     found = tuple(n for n in near if n.measurement.itl_ms or n.measurement.output_tokens_per_s)[:NEAREST]
-    if not found:
+    own = own_rows(scenario, plan, NEAREST)
+    if not (found or own):
         return
     one = plan.per_instance
-    st.markdown("**Nearest published measurements**")
+    st.markdown("**Nearest measurements: your own benchmark, then published ones**" if own else
+                "**Nearest published measurements**")
     if one is not None and plan.latency is not None:
         st.caption(f"Beside this plan: {count(one.concurrency)} requests in flight per instance, median ITL "
                    f"{ms(plan.latency.itl_ms.p50)}, {significant(one.output_tokens_per_s_per_gpu)} output tokens/s per "
@@ -63,8 +65,8 @@ def _nearest(plan: Plan, scenario: Scenario) -> None:
     numbers = ("Concurrency", "Input tokens", "Output tokens", "Mean ITL (ms)", "Mean TTFT (ms)",
                "Output tokens/s per GPU")
     st.dataframe(
-        nearest_table(found), hide_index=True, key="nearest", placeholder="",
-        alt="Published measurements nearest to this deployment",
+        nearest_table(own + found), hide_index=True, key="nearest", placeholder="",
+        alt="Measurements nearest to this deployment",
         column_config={"Model": st.column_config.TextColumn(pinned=True, width=180),
                        **{name: st.column_config.NumberColumn(format="localized") for name in numbers},
                        "Link": st.column_config.LinkColumn(display_text="open", help="Opens the source.")},

@@ -35,7 +35,7 @@ def draw_key_figures(plan: Plan, scenario: Scenario) -> None:
     for number, figure in enumerate(figures, start=1):
         fills_the_row = number == len(figures) and number % _PER_ROW == _PER_ROW - 1
         with grid.cell(column_span=2 if fills_the_row else 1):
-            _draw(figure, plan)
+            _draw(figure, plan, scenario)
 
 
 def key_figures(plan: Plan, scenario: Scenario) -> Iterator[Figure]:
@@ -80,14 +80,14 @@ def _kinds(deployed: Deployed) -> str:
     return f"; {count(deployed.prefill.gpus)} prefill + {count(deployed.decode.gpus)} decode"
 
 
-def _draw(figure: Figure, plan: Plan) -> None:
+def _draw(figure: Figure, plan: Plan, scenario: Scenario) -> None:
     colour = {True: ":green[{}]", False: ":red[{}]", None: "{}"}[figure.within]
     with st.container(gap=None):
         st.caption(figure.label, help=as_markdown(figure.help))
         st.metric(figure.label, figure.value, label_visibility="collapsed")
         if figure.note:
             st.markdown(f":small[{colour.format(as_markdown(figure.note))}]")
-        explain_popover(plan, figure.name)
+        explain_popover(plan, figure.name, scenario)
 
 
 def _instances(deployed: Deployed) -> str:

@@ -122,3 +122,22 @@ def test_limits_of_an_archive(samples, monkeypatch):
     imported = read_benchmarks([("x.zip", packed({f"{i}.json": good for i in range(2)}))])
     assert len(imported.points) == 1
     assert "unpacks to more than" in imported.errors[0].message
+
+
+def test_the_same_run_dropped_twice_counts_once(samples):
+    (name, data), *others = loaded(samples, "vllm/bench_rate4.json", "vllm/bench_rate6.json")
+    imported = read_benchmarks([(name, data), ("copy.json", data), *others])
+    assert [point.request_rate_rps for point in imported.points] == [4.0, 6.0]
+    assert imported.notes[-1] == "One run repeats another in every number and counts once: copy.json row 1."
+
+
+def test_two_runs_at_one_load_are_both_kept():
+    rows = [f"9,9,fixed_concurrency,4,{itl}" for itl in (14.1, 14.2)]
+    imported = read_benchmarks([("a.csv", "\n".join(["isl,osl,mode,concurrency,tpot_ms_mean", *rows]).encode())])
+    assert [point.tpot_ms.mean for point in imported.points] == [14.1, 14.2]
+
+
+def test_a_workbook_is_told_from_a_zip_of_results():
+    book = packed({"[Content_Types].xml": b"<Types/>", "xl/worksheets/sheet1.xml": b"<worksheet/>"})
+    (error,) = read_benchmarks([("results.xlsx", book)]).errors
+    assert error.message == "results.xlsx is an Office document: save the table as CSV (UTF-8)."

@@ -37,6 +37,23 @@ def test_utf_16_of_a_spreadsheet_is_read():
     assert read_benchmark(text.encode("utf-16"), "a.txt").points[0].osl_mean == 20.0
 
 
+def test_a_line_of_more_cells_than_columns_is_an_error_of_its_row():
+    """Otherwise a price or a model with a comma in it would shift what follows into other columns."""
+    text = f"{HEAD}\nm,100,20,offline,,,5.5\nm,100,20,fixed_concurrency,1,000,,5.5\nm,100,20,offline,,,5.5,,\n"
+    imported = read_benchmark(text.encode(), "a.csv")
+    assert [p.row for p in imported.points] == [2, 4]
+    assert [(e.row, e.message) for e in imported.errors] == [
+        (3, "8 cells for 7 columns: quote a cell that holds the delimiter")
+    ]  # fmt: skip
+
+
+def test_an_instance_larger_than_the_system_is_an_error_of_its_row():
+    text = "isl,osl,mode,ttft_ms_mean,gpus,tp,pp\n1,2,offline,5,8,8,\n1,2,offline,5,8,8,2\n"
+    imported = read_benchmark(text.encode(), "a.csv")
+    assert [p.tp for p in imported.points] == [8]
+    assert [(e.row, e.message) for e in imported.errors] == [(3, "tp 8 x pp 2 is more than gpus 8")]
+
+
 @pytest.mark.parametrize(
     ("row", "message"),
     [
@@ -47,7 +64,7 @@ def test_utf_16_of_a_spreadsheet_is_read():
         ("m,,20,offline,,,5", "isl_tokens is empty or zero"),
         ("m,100,20,offline,,,", "neither a latency nor a throughput is stated"),
         ("m,100,20,offline,,,nan", "ttft_ms_mean is not a finite number"),
-        ('m,100,20,offline,,,"1,5"', "ttft_ms_mean is not a number: “1,5”"),
+        ('m,100,20,offline,,,"1,5"', "ttft_ms_mean is not a number: “1,5”; write the decimal sign as a point"),
         ("m,100,20,static_batch,8,,5", "mode is not fixed_concurrency, fixed_rate or offline: “static_batch”"),
     ],
 )
