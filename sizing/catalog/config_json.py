@@ -86,6 +86,7 @@ def _model(fields: Fields, a: Architecture, name: str, total: float, active: flo
         kv_elements_sliding=sliding,
         state_elements=state_elements(a),
         norm_collectives=_norm_collectives(fields, a),
+        parallel_blocks=family(fields) in model_families().parallel_blocks and fields.flag("parallel_attn", default=True),
         experts=a.experts if moe_layers else 0,
         experts_per_token=a.experts_per_token if moe_layers else 0,
         shared_experts=_shared_experts(fields, a) if moe_layers else 0,

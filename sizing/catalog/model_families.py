@@ -19,6 +19,7 @@ class ModelFamilies:
     learned_positions: frozenset[str]
     gated_output: frozenset[str]
     multi_query: frozenset[str]
+    parallel_blocks: frozenset[str]
     always_sliding: frozenset[str]
     sliding_pattern: Mapping[str, int]
     known: frozenset[str]

@@ -77,6 +77,7 @@ def _model(row: Row) -> Model:
         kv_elements_sliding=number(row["kv_elements_per_token_sliding_layers"]) or 0.0,
         state_elements=number(row["state_elements"]) or 0.0,
         norm_collectives=_whole(row, "norm_collectives"),
+        parallel_blocks=flag(row["parallel_blocks"]),
         experts=_whole(row, "moe_num_experts") if is_moe else 0,
         experts_per_token=_whole(row, "moe_top_k") if is_moe else 0,
         shared_experts=_whole(row, "moe_shared_experts") if is_moe else 0,

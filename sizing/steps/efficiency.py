@@ -49,7 +49,9 @@ class EngineOverhead:
     ``layer_s``: per layer and step; ``routing_s``: more for a layer with experts; ``latent_s``: more for a layer with
     latent attention (MLA); ``prompt_layer_s``: more per layer in a step that carries prompt tokens; ``collective``:
     factor on the latency of a collective; ``step_s``: host, per step; ``sequence_s``: host, per sequence and step;
-    ``request_s``: server and client time before the first token, outside the engine's steps.
+    ``request_s``: server and client time before the first token, outside the engine's steps; ``ageing``: of device
+    times but for 16-bit products of dense weights, which every engine leaves to the vendor's library;
+    ``host_ageing``: of host times.
     """
 
     scale: float
@@ -92,6 +94,7 @@ class CommonEfficiency:
     expert_memory_4: float
     imbalance: float
     evenness: float
+    power: float
     latent_ageing: float
     fixed_ageing: float
     prompt_token_s: float

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sizing.catalog.gpu import Gpu
 from sizing.candidates import Candidates, Configuration, Floats
 from sizing.precision import KV_BYTES, WIDE_BYTES, compute_flops, wide_flops
 from sizing.steps.efficiency import REFERENCE_YEAR, DeviceEfficiency, Efficiencies, EngineOverhead, PlatformFactor
@@ -21,6 +22,7 @@ class Hardware:
 
     matrix: Floats
     wide: Floats
+    power: Floats
     memory: Floats
     link: Floats
     fast: NDArray[np.bool_]
@@ -87,6 +89,7 @@ def hardware(candidates: Candidates) -> Hardware:
     return Hardware(
         matrix=col(lambda k: compute_flops(k.gpu, k.precision) or wide_flops(k.gpu)),
         wide=col(lambda k: wide_flops(k.gpu)),
+        power=col(lambda k: _power(k.gpu)),
         memory=col(lambda k: k.gpu.memory_bandwidth),
         link=np.where(fast[:, None], fast_link, slow_link),
         fast=fast[:, None],
@@ -101,6 +104,11 @@ def hardware(candidates: Candidates) -> Hardware:
         engines=engines,
         engine=code(lambda k: engines.index(k.engine.runs_as)),
     )
+
+
+def _power(gpu: Gpu) -> float:
+    """Watts per 16-bit FLOP/s relative to the H100 SXM (700 W, 989 TFLOP/s); 1 where the power is not known."""
+    return gpu.tdp_w / wide_flops(gpu) * 989.4e12 / 700.0 if gpu.tdp_w else 1.0
 
 
 def _number_class(row: Configuration) -> int:
@@ -133,23 +141,27 @@ def rates(candidates: Candidates, facts: Hardware, fit: Efficiencies, software_y
         return np.array(values)[facts.family, column][:, None]
 
     common, tp = fit.common, candidates.tp[:, None]
-    matrix = facts.matrix * by_class([(d.matrix_16, d.matrix_8, d.matrix_4) for d in devices], facts.number_class)
+    sustained = facts.power**common.power
+    matrix = facts.matrix * sustained * by_class([(d.matrix_16, d.matrix_8, d.matrix_4) for d in devices], facts.number_class)
     matrix = matrix * np.where(facts.weight_only[:, None], common.weight_only, 1.0)
     then = np.exp(-device(lambda d: d.wide_ageing) * age)
     matrix = matrix * np.where(facts.number_class[:, None] == 0, then, 1.0)
+    # Plain 16-bit products run on the vendor's library in every engine: they do not age with it, its own kernels do.
+    library = np.exp(engine(lambda o: o.ageing) * age)
+    plain = (facts.number_class == 0)[:, None] & ~facts.weight_only[:, None]
     memory = facts.memory * by_class([(d.memory_16, d.memory_8, d.memory_4) for d in devices], facts.width_class)
     host = np.exp(engine(lambda o: o.host_ageing) * age)
     by_width = np.array([common.expert_memory_16, common.expert_memory_8, common.expert_memory_4])
     fixed = device(lambda d: d.layer) * pair(lambda p: p.fixed) * np.exp(common.fixed_ageing * age)
     latency = np.where(facts.fast, common.collective_s, common.pcie_collective_s) * engine(lambda o: o.collective)
     return Rates(
-        matrix=matrix,
-        wide_matrix=facts.wide * device(lambda d: d.matrix_16) * then,
+        matrix=matrix * np.where(plain, library, 1.0),
+        wide_matrix=facts.wide * sustained * device(lambda d: d.matrix_16) * then * library,
         expert_matrix=matrix * common.expert_matrix,
         attention=facts.wide * device(lambda d: d.attention),
-        memory=memory,
+        memory=memory * np.where((facts.width_class == 0)[:, None], library, 1.0),
         expert_memory=memory * by_width[facts.width_class][:, None],
-        wide_memory=facts.memory * device(lambda d: d.memory_16),
+        wide_memory=facts.memory * device(lambda d: d.memory_16) * library,
         kv_memory=facts.memory * device(lambda d: d.kv),
         link=facts.link * device(lambda d: d.link),
         collective_s=latency * (np.maximum(tp, 2.0) / 2.0) ** common.collective_growth,
@@ -159,7 +171,7 @@ def rates(candidates: Candidates, facts: Hardware, fit: Efficiencies, software_y
         layer_s=engine(lambda o: o.layer_s) * fixed,
         routing_s=engine(lambda o: o.routing_s) * fixed,
         latent_s=engine(lambda o: o.latent_s) * fixed * np.exp(common.latent_ageing * age),
-        prompt_layer_s=engine(lambda o: o.prompt_layer_s) * fixed * host,
+        prompt_layer_s=engine(lambda o: o.prompt_layer_s) * fixed,
         step_s=engine(lambda o: o.step_s) * host,
         sequence_s=engine(lambda o: o.sequence_s) * host,
         scale=engine(lambda o: o.scale)

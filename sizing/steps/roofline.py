@@ -22,7 +22,6 @@ from sizing.steps.shape import Number, Shape, shape_of
 from sizing.steps.times import StepTimes, Traffic, TrafficColumns
 
 PIPELINE_EFFICIENCY = constant("pipeline_efficiency")
-ALLREDUCES_PER_LAYER = 2  # after attention and after the feed-forward block (Megatron-LM, Shoeybi et al. 2019)
 
 
 @dataclass(frozen=True)
@@ -147,7 +146,7 @@ def communication_s(shape: Shape, speed: Rates, tokens: Floats) -> Floats:
     """Collectives of the whole model for ``tokens`` rows: two all-reduces a layer, all-to-all in expert layers, and
     those of norms over all heads, a few bytes each."""
     payload = (shape.hidden * WIDE_BYTES / speed.dp) * tokens
-    total = ALLREDUCES_PER_LAYER * shape.layers * all_reduce_s(speed, payload)
+    total = shape.all_reduces * all_reduce_s(speed, payload)
     if np.any(np.asarray(shape.norm_collectives) > 0):
         total = total + shape.norm_collectives * np.where(speed.tp > 1, speed.collective_s, 0.0)
     if np.any(speed.dp > 1):

@@ -13,6 +13,9 @@ from sizing.precision import WIDE_BYTES
 
 Number = float | Floats
 
+ALLREDUCES_PER_LAYER = 2
+"""After attention and after the feed-forward block (Megatron-LM, Shoeybi et al. 2019)."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Shape:
@@ -41,6 +44,7 @@ class Shape:
     latent: Number
     latent_layers: Number
     norm_collectives: Number
+    all_reduces: Number
     kv_heads: Number
     replicated_kv: Number
 
@@ -68,6 +72,7 @@ def shape_of(model: Model) -> Shape:
         latent=latent_factor(model),
         latent_layers=float(model.full_layers if model.attention == "mla" else 0),
         norm_collectives=float(model.norm_collectives),
+        all_reduces=float(model.layers * (1 if model.parallel_blocks else ALLREDUCES_PER_LAYER)),
         kv_heads=float(model.kv_heads),
         replicated_kv=float(model.attention == "mla"),
     )
