@@ -98,8 +98,8 @@ def steady_state(
 
     rate(B) = B / (P + D x decode(B) + max(B - 1, 0) x W): a request holds its place for its own prefill P, for
     D = (OSL - 1) / tokens per step decode steps, and while the engine works W on the prompt of each of the others
-    (Little's law, work conservation). ITL(B) = (decode(B) + B x W / D) / tokens per step; an answer of one token has no
-    gap that a prompt could interrupt.
+    (Little's law, work conservation); on attention-DP ranks W falls with the B / D prompts that begin per step.
+    ITL(B) = (decode(B) + B x W / D) / tokens per step; an answer of one token has no gap that a prompt could interrupt.
     TTFT = rest of the running step + prompt queue + slot queue + own prefill, each chunk of which shares its step with
     the decoding sequences. Validity: against the simulator, ``docs/LOAD_MODEL.md``.
     """
@@ -108,16 +108,17 @@ def steady_state(
     gaps = np.maximum(tokens / times.tokens_per_step, np.minimum(tokens, 1.0))  # steps of one request, at least one
     per_token = np.where(tokens > 0.0, gaps / np.maximum(tokens, 1e-300), 1.0)
     decode = times.decode_s
-    budget = budget[:, None]
+    budget, ranks = budget[:, None], np.reshape(times.ranks, (-1, 1))
     chunks = np.ceil(traffic.new_tokens / budget)
-    work = times.prefill_work_s[:, None] + chunks * _launches(times, concurrency, gaps)
+    begun = concurrency / np.maximum(gaps, 1.0) * chunks
+    work = times.work_s(begun, budget * chunks / traffic.new_tokens) + chunks * _launches(times, concurrency, gaps)
     itl = decode + concurrency * work * np.minimum(gaps, 1.0) / np.maximum(gaps, 1.0)
     rps = concurrency / (alone + gaps * decode + np.maximum(concurrency - 1.0, 0.0) * work)
     past_prompt = gaps * decode / (alone + gaps * decode)  # share of the B sequences that is decoding
     # Prefill alone streams the weights once; a step shared with decoding has paid for that.
     floor = alone + chunks * np.maximum(decode - decode[:, :1], 0.0) * past_prompt
-    # A prompt also waits for the decode part of the steps that its share of the token budget fills.
-    service = work + traffic.new_tokens / budget * decode * past_prompt
+    # A prompt also waits for the decode part of the steps that its share of the token budget of all ranks fills.
+    service = work + traffic.new_tokens / (budget * ranks) * decode * past_prompt
     load = np.minimum(rps * service, 1.0 - 1e-9)
     step_mean, step_var = residual_step(decode * past_prompt, work / chunks, itl, gaps, variability)
     queue_mean, queue_var = prompt_queue(service, load, rps, variability)
