@@ -86,10 +86,9 @@ def busiest_share(ranks: int) -> Floats:
     within = np.ones((len(balls), len(balls)))  # (m, k): one bin holds all m
     within[balls[:, None] > balls[None, :]] = 0.0
     for bins in range(2, ranks + 1):
-        before = within.copy()
-        for m in balls:
-            first = binom.pmf(balls[: m + 1], m, 1.0 / bins)  # j in the first bin, m - j in the others
-            allowed = balls[: m + 1, None] <= balls[None, :]
-            within[m] = (first[:, None] * allowed * before[m - balls[: m + 1]]).sum(axis=0)
+        before, first = within.copy(), np.asarray(binom.pmf(balls[None, :], balls[:, None], 1.0 / bins))
+        for m in balls:  # j in the first bin, m - j in the others
+            j = balls[: m + 1]
+            within[m] = (first[m, j, None] * (j[:, None] <= balls) * before[m - j]).sum(axis=0)
     expected = (1.0 - within).sum(axis=1)
     return np.asarray(np.divide(expected, balls, out=np.ones(len(balls)), where=balls > 0))

@@ -15,21 +15,22 @@ from tests.sizing.simulation.building import columns, grid, simulate_all
 from tests.sizing.simulation.reference import Sequence, simulate_slowly
 
 STEPS = {
-    stages: grid(
+    (stages, ranks): grid(
         16, decode=lambda n, c: 0.005 + 0.0013 * math.sqrt(n) + 1e-6 * n * min(c, 300.0), row_s=3e-5,
-        prompt_step_s=0.002, pair_s=2e-8, idle_s=0.004, stages=stages,
+        prompt_step_s=0.002, pair_s=2e-8, idle_s=0.004, stages=stages, ranks=ranks,
     )
-    for stages in (1, 2, 4)
+    for stages, ranks in ((1, 1), (2, 1), (4, 1), (1, 2), (1, 4), (2, 4))
 }  # fmt: skip
 
 
 @st.composite
 def cases(draw: st.DrawFn) -> tuple[Replica, list[tuple[float, float, float, float]]]:
-    """Prefix-cache hits, speculative decoding, pipeline stages, chunks and a full KV cache, alone and together."""
+    """Prefix-cache hits, speculative decoding, pipeline stages, attention-DP ranks, chunks and a full KV cache, alone
+    and together."""
     sequences = draw(st.integers(1, 16))
     draft = draw(st.sampled_from([0, 0, 0, 3]))
     replica = Replica(
-        grid=STEPS[draw(st.sampled_from([1, 2, 4]))], max_sequences=sequences,
+        grid=STEPS[draw(st.sampled_from(sorted(STEPS)))], max_sequences=sequences,
         token_budget=draw(st.integers(16 * (draft + 1), 400)),
         kv_tokens=draw(st.sampled_from([math.inf, 900.0, 1500.0])), block_tokens=draw(st.sampled_from([1.0, 16.0])),
         reserve_output=draw(st.booleans()),
@@ -117,6 +118,6 @@ def test_nothing_is_evicted_where_the_answer_is_reserved() -> None:
 def test_a_slower_engine_never_answers_sooner_on_average(seed: int, factor: float) -> None:
     rng = np.random.default_rng(seed)
     chunk = columns(np.cumsum(rng.exponential(0.1, 400)), rng.integers(1, 300, 400), rng.integers(1, 60, 400))
-    engines = [Replica(grid=g, max_sequences=8, token_budget=256) for g in (STEPS[1], STEPS[1].scaled(factor))]
+    engines = [Replica(grid=g, max_sequences=8, token_budget=256) for g in (STEPS[1, 1], STEPS[1, 1].scaled(factor))]
     one, other = (simulate_all(engine, chunk)[1] for engine in engines)
     assert (other["finished"] - other["arrived"]).mean() > (one["finished"] - one["arrived"]).mean()
