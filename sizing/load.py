@@ -110,15 +110,17 @@ def steady_state(
     decode = times.decode_s
     budget, ranks = budget[:, None], np.reshape(times.ranks, (-1, 1))
     chunks = np.ceil(traffic.new_tokens / budget)
-    begun = concurrency / np.maximum(gaps, 1.0) * chunks
-    work = times.work_s(begun, budget * chunks / traffic.new_tokens) + chunks * _launches(times, concurrency, gaps)
+    work, even = _work(times, concurrency / np.maximum(gaps, 1.0), chunks, budget * chunks / traffic.new_tokens)
     itl = decode + concurrency * work * np.minimum(gaps, 1.0) / np.maximum(gaps, 1.0)
     rps = concurrency / (alone + gaps * decode + np.maximum(concurrency - 1.0, 0.0) * work)
     past_prompt = gaps * decode / (alone + gaps * decode)  # share of the B sequences that is decoding
     # Prefill alone streams the weights once; a step shared with decoding has paid for that.
     floor = alone + chunks * np.maximum(decode - decode[:, :1], 0.0) * past_prompt
+    if even is not work:  # prompts on other attention-DP ranks share its steps
+        floor += (1.0 - 1.0 / ranks) * times.prefill_work_s[:, None] * chunks / np.maximum(gaps, 1.0) * concurrency
     # A prompt also waits for the decode part of the steps that its share of the token budget of all ranks fills.
-    service = work + traffic.new_tokens / (budget * ranks) * decode * past_prompt
+    # Attention-DP ranks serve one queue, and a prompt that waits has all of them full, hence even, ahead of it.
+    service = even + traffic.new_tokens / (budget * ranks) * decode * past_prompt
     load = np.minimum(rps * service, 1.0 - 1e-9)
     step_mean, step_var = residual_step(decode * past_prompt, work / chunks, itl, gaps, variability)
     queue_mean, queue_var = prompt_queue(service, load, rps, variability)
@@ -148,12 +150,21 @@ def steady_state(
     )
 
 
-def _launches(times: StepTimes, concurrency: Floats, gaps: Floats) -> Floats:
+def _work(times: StepTimes, prompts: Floats, chunks: Floats, held: Floats) -> tuple[Floats, Floats]:
+    """Engine time of a prompt (C, K) with so many ``prompts`` a step: as they fall, and with all attention-DP ranks even
+    (the same array where there are none)."""
+    fixed = chunks * _launches(times, prompts)
+    if not np.any(times.stall_s):
+        fixed += times.prefill_work_s[:, None]
+        return fixed, fixed
+    return times.work_s(prompts * chunks, held) + fixed, times.prefill_work_s[:, None] + fixed
+
+
+def _launches(times: StepTimes, prompts: Floats) -> Floats:
     """Fixed time of prompt-carrying steps per chunk of one prompt (C, K): prompts that fall into one step share it.
 
-    f x (1 - e^-a) / a with a = B / D prompts a step (Poisson).
+    f x (1 - e^-a) / a with a = B / D ``prompts`` a step (Poisson).
     """
-    prompts = concurrency / np.maximum(gaps, 1.0)
     fixed = np.broadcast_to(np.asarray(times.prompt_step_s, dtype=np.float64), times.prefill_s.shape)[:, None]
     return np.asarray(fixed * -np.expm1(-prompts) / prompts)
 

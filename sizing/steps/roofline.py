@@ -126,7 +126,10 @@ def _matrix_flop_s(shape: Shape, speed: Rates) -> tuple[Floats, Floats]:
 
 def matrices_s(shape: Shape, speed: Rates, tokens: Floats) -> Floats:
     """All matrix products of one step over ``tokens`` rows: weights are streamed once, experts as far as touched."""
-    return dense_s(shape, speed, tokens) + experts_s(shape, speed, tokens)
+    total = dense_s(shape, speed, tokens)
+    if np.any(np.asarray(shape.routed) > 0):
+        total = total + experts_s(shape, speed, tokens)
+    return total
 
 
 def dense_s(shape: Shape, speed: Rates, tokens: Floats) -> Floats:
@@ -143,8 +146,6 @@ def dense_s(shape: Shape, speed: Rates, tokens: Floats) -> Floats:
 
 def experts_s(shape: Shape, speed: Rates, tokens: Floats) -> Floats:
     """Matrix products of the routed experts, which all ranks compute for the ``tokens`` rows of all; 0 if dense."""
-    if not np.any(np.asarray(shape.routed) > 0):
-        return np.zeros(())
     _, expert_flop = _matrix_flop_s(shape, speed)
     expert_byte = shape.experts * speed.expert_bytes / (speed.tp * speed.dp) / speed.expert_memory
     return _bound(expert_flop * tokens, expert_byte * expert_coverage(shape, tokens, speed.evenness))
