@@ -151,8 +151,8 @@ def steady_state(
 
 
 def _work(times: StepTimes, prompts: Floats, chunks: Floats, held: Floats) -> tuple[Floats, Floats]:
-    """Engine time of a prompt (C, K) with so many ``prompts`` a step: as they fall, and with all attention-DP ranks even
-    (the same array where there are none)."""
+    """Engine time of a prompt (C, K) with so many ``prompts`` a step: as they fall on attention-DP ranks, and with even
+    ranks (the same array where there are none)."""
     fixed = chunks * _launches(times, prompts)
     if not np.any(times.stall_s):
         fixed += times.prefill_work_s[:, None]

@@ -13,8 +13,7 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
-from scipy.special import pdtr
-from scipy.stats import binom
+from scipy.special import comb, pdtr
 
 from sizing.candidates import Floats
 
@@ -83,12 +82,14 @@ def busiest_share(ranks: int) -> Floats:
     Source: Johnson and Kotz, "Urn models and their application" (1977), 3.1; the counts are Poisson given their sum.
     """
     balls = np.arange(MOST_COUNTED + 1)
+    chosen = comb(balls[:, None], balls[None, :])
     within = np.ones((len(balls), len(balls)))  # (m, k): one bin holds all m
     within[balls[:, None] > balls[None, :]] = 0.0
     for bins in range(2, ranks + 1):
-        before, first = within.copy(), np.asarray(binom.pmf(balls[None, :], balls[:, None], 1.0 / bins))
+        before = within.copy()
         for m in balls:  # j in the first bin, m - j in the others
             j = balls[: m + 1]
-            within[m] = (first[m, j, None] * (j[:, None] <= balls) * before[m - j]).sum(axis=0)
+            first = chosen[m, j] * (1.0 - 1.0 / bins) ** (m - j) / float(bins) ** j
+            within[m] = (first[:, None] * (j[:, None] <= balls) * before[m - j]).sum(axis=0)
     expected = (1.0 - within).sum(axis=1)
     return np.asarray(np.divide(expected, balls, out=np.ones(len(balls)), where=balls > 0))

@@ -124,31 +124,25 @@ def _matrix_flop_s(shape: Shape, speed: Rates) -> tuple[Floats, Floats]:
     return np.asarray(dense), np.asarray(experts)
 
 
-def matrices_s(shape: Shape, speed: Rates, tokens: Floats) -> Floats:
-    """All matrix products of one step over ``tokens`` rows: weights are streamed once, experts as far as touched."""
-    total = dense_s(shape, speed, tokens)
-    if np.any(np.asarray(shape.routed) > 0):
-        total = total + experts_s(shape, speed, tokens)
-    return total
+def matrices_s(shape: Shape, speed: Rates, tokens: Floats, own: Floats | None = None) -> Floats:
+    """All matrix products of one step over ``tokens`` rows: weights are streamed once, experts as far as touched.
 
-
-def dense_s(shape: Shape, speed: Rates, tokens: Floats) -> Floats:
-    """Matrix products that a rank computes for its own rows, of ``tokens`` rows spread evenly over the ranks."""
-    dense_flop, _ = _matrix_flop_s(shape, speed)
+    ``own``: rows of all attention-DP ranks if each had as many as the fullest, where they are uneven: each computes the
+    products outside the experts for its own rows.
+    """
+    own = tokens if own is None else own
+    dense_flop, expert_flop = _matrix_flop_s(shape, speed)
     unquantised = speed.narrow & (np.asarray(shape.dense_bytes) > 0)  # 4-bit experts, the rest at its native width
     width = np.where(unquantised, shape.dense_bytes, speed.expert_bytes)
     memory = np.where(unquantised, speed.wide_memory, speed.memory)
     dense_byte = shape.dense * width / speed.tp / memory
+    expert_byte = shape.experts * speed.expert_bytes / (speed.tp * speed.dp) / speed.expert_memory
     head_flop = 2.0 * shape.head / (speed.tp * speed.dp * speed.wide_matrix)
     head_byte = shape.head * WIDE_BYTES / speed.tp / speed.wide_memory
-    return _bound(dense_flop * tokens, dense_byte) + _bound(head_flop * tokens, head_byte)
-
-
-def experts_s(shape: Shape, speed: Rates, tokens: Floats) -> Floats:
-    """Matrix products of the routed experts, which all ranks compute for the ``tokens`` rows of all; 0 if dense."""
-    _, expert_flop = _matrix_flop_s(shape, speed)
-    expert_byte = shape.experts * speed.expert_bytes / (speed.tp * speed.dp) / speed.expert_memory
-    return _bound(expert_flop * tokens, expert_byte * expert_coverage(shape, tokens, speed.evenness))
+    total = _bound(dense_flop * own, dense_byte) + _bound(head_flop * own, head_byte)
+    if np.any(np.asarray(shape.routed) > 0):
+        total = total + _bound(expert_flop * tokens, expert_byte * expert_coverage(shape, tokens, speed.evenness))
+    return total
 
 
 def communication_s(shape: Shape, speed: Rates, tokens: Floats) -> Floats:
@@ -215,7 +209,7 @@ def prefill_s(shape: Shape, speed: Rates, new: Number, cached: Number, batch: fl
     pairs = busiest * attention_pairs(shape, new, cached)
     score = pairs * shape.pair_flop / speed.tp / speed.attention
     fixed = fixed_s(shape, speed) + shape.layers * speed.prompt_layer_s
-    matrices = dense_s(shape, speed, even) + experts_s(shape, speed, rows)
+    matrices = matrices_s(shape, speed, rows, even)
     device = chunks * (matrices + communication_s(shape, speed, even) + fixed) + score
     return np.asarray(speed.scale * device + chunks * speed.step_s)
 

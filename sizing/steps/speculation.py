@@ -9,7 +9,7 @@ import numpy as np
 from sizing.candidates import Candidates, Floats
 from sizing.catalog.model import Model
 from sizing.steps.rates import Rates, hardware, rates
-from sizing.steps.roofline import communication_s, dense_s, experts_s, roofline
+from sizing.steps.roofline import communication_s, matrices_s, roofline
 from sizing.steps.shape import Shape, shape_of
 from sizing.steps.times import StepTimes
 
@@ -53,14 +53,15 @@ def rows_s(shape: Shape, speed: Rates, rows: Floats, fullest: float | Floats = 1
     ``fullest``: rows of the fullest attention-DP rank over those of an even one.
     """
     at = np.maximum(rows, 1.0)
-    matrices = dense_s(shape, speed, at * fullest) + experts_s(shape, speed, at)
-    return np.asarray(speed.scale * (matrices + communication_s(shape, speed, at * fullest)))
+    own = at * fullest
+    return np.asarray(speed.scale * (matrices_s(shape, speed, at, own) + communication_s(shape, speed, own)))
 
 
 def own_rows_s(shape: Shape, speed: Rates, rows: Floats) -> Floats:
     """The part of :func:`rows_s` that each attention-DP rank does for its own rows: all but the routed experts."""
-    at = np.maximum(rows, 1.0)
-    return np.asarray(speed.scale * (dense_s(shape, speed, at) + communication_s(shape, speed, at)))
+    own = np.maximum(rows, 1.0)
+    dense = matrices_s(shape, speed, np.zeros_like(own), own)
+    return np.asarray(speed.scale * (dense + communication_s(shape, speed, own)))
 
 
 def verification_s(shape: Shape, speed: Rates, sequences: Floats, speculation: Speculation) -> Floats:
