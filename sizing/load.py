@@ -294,6 +294,14 @@ def non_decreasing(values: Floats) -> Floats:
     return highest
 
 
+def interpolated(at: Floats, known: Floats, values: Floats) -> Floats:
+    """Values (N, K) known at growing places (N, K), at other places (N, M), row by row; a straight line beyond them."""
+    lower = np.clip((known[:, None, :] <= at[:, :, None]).sum(axis=2) - 1, 0, known.shape[1] - 2)
+    x, y = (np.take_along_axis(v, lower, axis=1) for v in (known, values))
+    right, top = (np.take_along_axis(v, lower + 1, axis=1) for v in (known, values))
+    return np.asarray(y + (at - x) / np.maximum(right - x, 1e-300) * (top - y))
+
+
 def gamma_quantile(mean: Floats, variance: Floats, percentile: float) -> Floats:
     """Quantile of a gamma distribution with this mean and variance, by Wilson and Hilferty (1931), never below 0.
 

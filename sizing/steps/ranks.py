@@ -93,3 +93,19 @@ def busiest_share(ranks: int) -> Floats:
             within[m] = (first[:, None] * (j[:, None] <= balls) * before[m - j]).sum(axis=0)
     expected = (1.0 - within).sum(axis=1)
     return np.asarray(np.divide(expected, balls, out=np.ones(len(balls)), where=balls > 0))
+
+
+def unevenness_of(prompts: Floats, ranks: Floats, held: Floats) -> Floats:
+    """As :func:`unevenness`, of a step with exactly so many ``prompts`` (R, K), at least 1, instead of a random number.
+
+    Equation: (min(m s, c) / m - 1/d) / (1 - 1/d), at least 0, with s the share of :func:`busiest_share`, beyond its
+    table 1/d + (s - 1/d) x root(last / m), as deviations of a sum fall.
+    """
+    even = np.reshape(1.0 / ranks, (-1, 1))
+    share = np.empty_like(prompts)
+    for d in np.unique(ranks):
+        rows, known = ranks == d, busiest_share(int(d))
+        share[rows] = np.interp(prompts[rows], np.arange(len(known)), known)
+    share = even + (share - even) * np.sqrt(np.minimum(MOST_COUNTED / prompts, 1.0))
+    fullest = np.minimum(share, np.reshape(held, (-1, 1)) / prompts)
+    return np.asarray(np.maximum((fullest - even) / (1.0 - even), 0.0))

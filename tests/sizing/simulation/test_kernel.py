@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sizing.simulation.fleet import Replica
+from sizing.steps.ranks import busiest_share
 from sizing.steps.speculation import Speculation
 from tests.sizing.simulation.building import columns, grid, simulate_all
 from tests.sizing.simulation.reference import Sequence, simulate_slowly
@@ -121,3 +122,25 @@ def test_a_slower_engine_never_answers_sooner_on_average(seed: int, factor: floa
     engines = [Replica(grid=g, max_sequences=8, token_budget=256) for g in (STEPS[1, 1], STEPS[1, 1].scaled(factor))]
     one, other = (simulate_all(engine, chunk)[1] for engine in engines)
     assert (other["finished"] - other["arrived"]).mean() > (one["finished"] - one["arrived"]).mean()
+
+
+def test_a_step_lasts_as_long_as_its_fullest_rank() -> None:
+    """Rows take 0.1 ms each, half of it their own rank's. Alone on one of 4 ranks 100 tokens take 5 + 4 x 5 ms; eight
+    such prompts take 40 + 160 ms x the fullest rank's share; with a budget of 200 tokens a rank, a quarter."""
+    steps = grid(16, row_s=1e-4, ranks=4, own=0.5)
+    for prompts, budget, seconds in (
+        (1, 4e4, 0.005 + 4 * 0.005),
+        (8, 4e4, 0.040 + 4 * 0.040 * float(busiest_share(4)[8])),
+        (8, 800.0, 0.040 + 0.040),
+    ):
+        replica = Replica(grid=steps, max_sequences=16, token_budget=budget)
+        _, found = simulate_all(replica, columns([0.0] * prompts, 100.0, 1.0))
+        assert found["finished"].tolist() == pytest.approx([seconds] * prompts)
+
+
+def test_a_long_prompt_has_the_budget_of_its_rank_and_others_use_the_rest() -> None:
+    """Four ranks of 50 tokens a step: 200 tokens take four steps, and a prompt of 50 behind it ends with the first."""
+    replica = Replica(grid=grid(16, row_s=1e-4, ranks=4, own=0.0), max_sequences=16, token_budget=200.0)
+    pool, found = simulate_all(replica, columns([0.0, 0.0], [200.0, 50.0], 1.0))
+    assert found["finished"].tolist() == pytest.approx([0.025, 0.010])
+    assert pool.world.replicas["steps"][0] == 4
