@@ -26,7 +26,7 @@ from sizing.load import (
     prompt_queue,
     slot_queue,
 )
-from sizing.steps.ranks import unevenness_of
+from sizing.steps.ranks import counted_unevenness
 from sizing.steps.times import StepTimes, Traffic
 
 NEVER_FULL = 1.0 - 1e-9
@@ -121,7 +121,7 @@ def _on_ranks(one: PrefillTimes, rps: Floats, busy: Floats, variability: Variabi
     """
     most = (one.ranks * one.together)[:, None]
     number = most ** np.linspace(0.0, 1.0, STEP_SIZES)
-    stall = one.stall_s[:, None] * unevenness_of(number, one.ranks, one.together)
+    stall = one.stall_s[:, None] * counted_unevenness(number, one.ranks, one.together)
     alone = one.single_s - one.stall_s  # W + F, of which full steps share F
     fixed = (alone - one.full_s) / (1.0 - 1.0 / (one.ranks * np.floor(one.together)))
     step = fixed[:, None] + number * ((alone - fixed)[:, None] + stall)

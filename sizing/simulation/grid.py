@@ -63,8 +63,8 @@ class StepGrid:
         return self.stretched(factor, factor)
 
     def stretched(self, decode: float | Floats, prompt: float) -> StepGrid:
-        """Decode steps times ``decode``, one factor or one per number of sequences (S + 1, 1), prompts times
-        ``prompt``."""
+        """Every duration stretched: decode steps by ``decode``, one factor or a column of one per number of sequences,
+        prompts by ``prompt``."""
         return replace(
             self, decode_s=self.decode_s * decode, row_s=self.row_s * prompt, own_s=self.own_s * prompt,
             lag_s=self.lag_s * prompt, prompt_step_s=self.prompt_step_s * prompt,

@@ -54,8 +54,8 @@ def interpolated(rows: Array, line: int, at: float) -> float:
 def fullest_share(shares: Array, prompts: int, ranks: float) -> float:
     """Share of the prompt tokens of a step that the fullest of the ranks carries, with ``prompts`` in the step.
 
-    Beyond the table ``shares`` (M,) the excess over 1 / ranks falls with the root of their number, as deviations of a
-    sum do.
+    Equation: s(m) of ``shares`` (M + 1,); beyond that table 1/d + (s(M) - 1/d) x root(M / m), as deviations of a sum
+    fall. Source: :func:`sizing.steps.ranks.busiest_share`.
     """
     last = shares.shape[0] - 1
     if prompts <= last:

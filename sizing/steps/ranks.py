@@ -5,7 +5,7 @@ forward passes must be aligned, idle ranks run empty ones). A step therefore las
 in attention and dense layers. Prompts fall on ranks at random here. Not modelled: engines that hold prompts back until
 more ranks have one (TensorRT-LLM ``attention_dp_config.enable_balance``, off by default, "ADP Balance Strategy", tech
 blog 10, 2025) or that send a request to the least loaded rank; with them reality lies between these times and those
-of evenly loaded ranks.
+of evenly loaded ranks. Measured there: 25,664 tokens/s without and 34,140 with it, DeepSeek V3 on 8 GB200, 8 ranks.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def busiest_share(ranks: int) -> Floats:
     return np.asarray(np.divide(expected, balls, out=np.ones(len(balls)), where=balls > 0))
 
 
-def unevenness_of(prompts: Floats, ranks: Floats, held: Floats) -> Floats:
+def counted_unevenness(prompts: Floats, ranks: Floats, held: Floats) -> Floats:
     """As :func:`unevenness`, of a step with exactly so many ``prompts`` (R, K), at least 1, instead of a random number.
 
     Equation: (min(m s, c) / m - 1/d) / (1 - 1/d), at least 0, with s the share of :func:`busiest_share`, beyond its

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sizing.steps.ranks import MOST_COUNTED, busiest_share, unevenness, unevenness_of
+from sizing.steps.ranks import MOST_COUNTED, busiest_share, counted_unevenness, unevenness
 
 RANKS = (2, 3, 4, 8, 16)
 
@@ -82,7 +82,7 @@ def test_random_numbers_of_prompts_agree_with_counted_ones() -> None:
 
 def test_counted_prompts_beyond_the_table_go_on_evening_out() -> None:
     number = np.array([[1.0, 8.0, MOST_COUNTED, 4.0 * MOST_COUNTED]])
-    found = unevenness_of(number, np.array([4.0]), np.array([1e9]))[0]
+    found = counted_unevenness(number, np.array([4.0]), np.array([1e9]))[0]
     assert found[0] == 1.0
     assert found[3] == pytest.approx(found[2] / 2.0)
     rng = np.random.default_rng(1)
