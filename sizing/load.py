@@ -117,7 +117,8 @@ def steady_state(
     # Prefill alone streams the weights once; a step shared with decoding has paid for that.
     floor = alone + chunks * np.maximum(decode - decode[:, :1], 0.0) * past_prompt
     if even is not work:  # prompts on other attention-DP ranks share its steps
-        floor += (1.0 - 1.0 / ranks) * times.prefill_work_s[:, None] * chunks / np.maximum(gaps, 1.0) * concurrency
+        others = (1.0 - 1.0 / ranks) * np.minimum(gaps, 1.0) / np.maximum(gaps, 1.0) * chunks * concurrency
+        floor += others * times.prefill_work_s[:, None]
     # A prompt also waits for the decode part of the steps that its share of the token budget of all ranks fills.
     # Attention-DP ranks serve one queue, and a prompt that waits has all of them full, hence even, ahead of it.
     service = even + traffic.new_tokens / (budget * ranks) * decode * past_prompt

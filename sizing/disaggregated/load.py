@@ -126,7 +126,6 @@ def _on_ranks(one: PrefillTimes, rps: Floats, busy: Floats, variability: Variabi
     fixed = (alone - one.full_s) / (1.0 - 1.0 / (one.ranks * np.floor(one.together)))
     step = fixed[:, None] + number * ((alone - fixed)[:, None] + stall)
     rate = non_decreasing(number / step)
-
     lasts = interpolated(np.clip(rps, rate[:, :1], rate[:, -1:]), rate, step)
     come = rps * lasts
     follows = 1.0 / (1.0 + np.exp(-come) / np.maximum(come, 1e-12))

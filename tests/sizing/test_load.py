@@ -309,3 +309,12 @@ def test_ranks_that_wait_are_never_faster_than_even_ones_nor_slower_than_one_tha
     assert worst.rps[0, 0] <= found.rps[0, 0] * (1 + 1e-9)
     assert found.rps[0, 0] <= best.rps[0, 0] * (1 + 1e-9)
     assert found.rps[0, 0] < found.rps[0, 1] * (1 + 1e-9)
+
+
+def test_prompts_on_other_ranks_share_the_steps_of_a_prompt():
+    """1,000 in flight and answers of 1,000 gaps begin a prompt a step; 7 of 8 are on other ranks and take 20 ms."""
+    grid, traffic = at(1000.0), Traffic(input_tokens=1000, output_tokens=1001)
+    found = under(on_ranks(grid), grid, traffic, slots=1e6)
+    assert found.ttft_floor_s[0, 0] == pytest.approx(0.11 + 7 / 8 * 0.02)
+    one_token = under(on_ranks(grid), grid, Traffic(input_tokens=1000, output_tokens=1), slots=1e6)
+    assert one_token.ttft_floor_s[0, 0] == pytest.approx(0.11), "nothing decodes beside it"

@@ -133,3 +133,22 @@ def test_columns_are_taken_replaced_and_scaled_together():
     assert mixed.stall_s.tolist() == [0.0, times.stall_s[1], 0.0]
     doubled = times.scaled(np.ones(3), np.full(3, 2.0))
     assert doubled.stall_s.tolist() == (2.0 * times.stall_s).tolist()
+
+
+def test_the_gain_of_balanced_ranks_is_of_the_published_size():
+    """DeepSeek V3 on 8 GB200, DP 8, 803 tokens in and 3,653 out: 25,664 tokens/s as prompts come, 34,140 with prompts
+    held back until all ranks have one, 39,552 if all ranks were even (TensorRT-LLM tech blog 10)."""
+    row = Configuration(
+        gpu=gpus()["gb200"], engine=engines()["trtllm"], precision=precisions()["nvfp4"], kv_precision="fp8", tp=1,
+        ep=8, dp=8,
+    )
+    traffic, grid = Traffic(input_tokens=803, output_tokens=3653), np.geomspace(200, 8000, 40)[None, :]
+    times = roofline().times(models()["deepseek-ai/DeepSeek-R1"], table([row]), traffic, grid)  # of the same shape
+
+    def rate(work_s):
+        return (grid / (times.decode_s + grid * work_s / 3653.0))[0]
+
+    uneven = rate(times.work_s(grid / 3653.0, np.array([[8192.0 / 803.0]])))
+    even = rate(times.prefill_work_s[:, None])
+    here = int(np.abs(even - 39_552.0).argmin())
+    assert 1.1 < even[here] / uneven[here] < 39_552 / 25_664
