@@ -23,9 +23,9 @@ from sizing.simulation.recording import record_finish, record_row, record_time, 
 from sizing.simulation.step_time import decode_time, pair_time, pipeline_lag, prompt_time
 
 Heap = NDArray[np.int64]
-"""One replica's (3, S + 1): steps in which sequences finish, their rows, and scratch."""
+"""One replica's (4, S + 1): steps in which sequences finish, their rows, scratch, and prompts begun and not ended."""
 
-SCRATCH = 2
+SCRATCH, BEGUN = 2, 3
 ROUNDING = 1e-9  # tokens: what float arithmetic may leave of an answer that is complete
 
 
@@ -177,9 +177,9 @@ def finish_due(world: World, r: int) -> None:
 
 
 @compiled
-def evict_last(requests: Any, heap: Heap, partials: NDArray[np.int64], state: Any, replica: Any) -> None:
+def evict_last(requests: Any, heap: Heap, state: Any, replica: Any) -> None:
     """Free the KV cache of the sequence admitted last; it goes to the front of the queue, to be recomputed."""
-    begun = partials[replica.partials - 1] if replica.partials > 0 else NONE
+    begun = heap[BEGUN, replica.partials - 1] if replica.partials > 0 else NONE
     row = begun
     if begun == NONE or (replica.newest != NONE and requests[replica.newest].order > requests[begun].order):
         row = heap_remove(requests, heap, replica, requests[replica.newest].place)
@@ -202,13 +202,13 @@ def evict_last(requests: Any, heap: Heap, partials: NDArray[np.int64], state: An
 
 
 @compiled
-def make_room(world: World, r: int) -> bool:
+def make_room(requests: Any, heap: Heap, state: Any, replica: Any) -> bool:
     """Evict until the next token of every decoding sequence fits; whether anything was evicted."""
-    replica, evicted = world.replicas[r], False
+    evicted = False
     if replica.reserve == 1:
         return False
     while replica.running > 0 and replica.kv + replica.running * replica.tokens_per_step > replica.kv_tokens:
-        evict_last(world.requests, world.heap[r], world.partials[r], world.state[0], replica)
+        evict_last(requests, heap, state, replica)
         evicted = True
     return evicted
 
@@ -251,11 +251,11 @@ def plan_prompts(world: World, r: int, may_admit: bool) -> tuple[float, float, i
     """
     replica, heap, requests, rows = world.replicas[r], world.heap[r], world.requests, world.rows[world.replicas[r].kind]
     budget, tokens, pair_s = replica.budget - replica.running * replica.rows_per_sequence, 0.0, 0.0
-    of_rank, partials, begun, taken, left, ended = budget / replica.ranks, world.partials[r], replica.partials, 0, 0, 0
+    of_rank, begun, taken, left, ended = budget / replica.ranks, replica.partials, 0, 0, 0
     may_admit = may_admit and (replica.static == 0 or replica.running == 0)
     while budget > 0.0 and left < replica.ranks:
         if taken < begun:
-            row = partials[taken]
+            row = heap[BEGUN, taken]
             taken += 1
         else:
             if not may_admit or replica.waiting == 0 or replica.running + ended + left >= replica.max_sequences:
@@ -270,14 +270,14 @@ def plan_prompts(world: World, r: int, may_admit: bool) -> tuple[float, float, i
         chunk, seconds = take_chunk(rows, replica, requests[row], min(budget, of_rank))
         budget, tokens, pair_s = budget - chunk, tokens + chunk, pair_s + seconds
         if requests[row].computed < requests[row].target:
-            partials[left] = row
+            heap[BEGUN, left] = row
             left += 1
         else:
             heap[SCRATCH, ended] = row
             ended += 1
     prompts = left + ended
     for i in range(taken, begun):  # no budget was left for them
-        partials[left] = partials[i]
+        heap[BEGUN, left] = heap[BEGUN, i]
         left += 1
     replica.partials = left
     world.state[0].prefilled += tokens
@@ -312,9 +312,7 @@ def mixed_step(world: World, r: int, tokens: float, pair_s: float, prompts: int,
     running = replica.running
     mean = replica.context / running if running > 0 else 0.0
     seconds = decode_time(world.decode[replica.kind], running, mean)[0]
-    seconds += prompt_time(
-        world.rows[replica.kind], world.shares[replica.kind], replica, tokens, pair_s, prompts
-    )
+    seconds += prompt_time(world.rows[replica.kind], replica, tokens, pair_s, prompts)
     pass_time(world, replica, seconds)
     grown = running * replica.tokens_per_step
     replica.step += 1
@@ -387,7 +385,7 @@ def advance(world: World, r: int, until: float) -> None:
     while replica.up == 1 and replica.now < until:
         if replica.running == 0 and replica.partials == 0 and replica.waiting == 0:
             return
-        evicted = make_room(world, r)
+        evicted = make_room(world.requests, world.heap[r], world.state[0], replica)
         tokens, pair_s, prompts, ended = 0.0, 0.0, 0, 0
         if replica.partials > 0 or replica.waiting > 0:
             tokens, pair_s, prompts, ended = plan_prompts(world, r, not evicted)

@@ -92,12 +92,13 @@ SERIES = (
 class World(NamedTuple):
     """Everything the compiled code reads and writes, for N replicas of some kinds.
 
-    ``decode`` (kinds, S + 2, K): knots of the context, then step times by sequences 0..S; ``rows`` (kinds, 4, M): knots
-    of rows, matrix times, pipeline lags, the part of matrix times that is a rank's own; ``shares`` (kinds, P): what the
-    fullest rank carries of so many prompts; ``heap`` (N, 3, S + 1): decoding sequences by the step in which they finish
-    (key, row), and scratch for prompts that end in the running step; ``partials`` (N, ranks): rows of prompts begun and
-    not ended, in order of admission, at most one per rank; ``seen`` (N, groups): when a replica last served a prefix;
-    ``histogram`` (batches, metrics, bins); ``sums`` (batches, 2 + 2 x metrics); ``series`` (bins + 1, columns).
+    ``decode`` (kinds, S + 2, K): knots of the context, then step times by sequences 0..S; ``rows`` (kinds, 5, M): knots
+    of rows, matrix times, pipeline lags, the part of matrix times that is a rank's own, and what the fullest rank
+    carries of 0.. prompts; ``heap`` (N, 4, S + 1): decoding sequences by the step in which they finish (key, row),
+    scratch for prompts that end in the running step, and prompts begun and not ended, in order of admission, at most
+    one per rank; ``seen`` (N, groups): when a replica last served a prefix; ``histogram`` (batches, metrics, bins);
+    ``sums`` (batches, 2 + 2 x metrics); ``series`` (bins + 1, columns).
+    It goes by value from function to function: two arrays more made the simulation take four times as long.
     """
 
     requests: NDArray[Any]
@@ -105,9 +106,7 @@ class World(NamedTuple):
     state: NDArray[Any]
     decode: NDArray[np.float64]
     rows: NDArray[np.float64]
-    shares: NDArray[np.float64]
     heap: NDArray[np.int64]
-    partials: NDArray[np.int64]
     seen: NDArray[np.float64]
     histogram: NDArray[np.uint32]
     sums: NDArray[np.float64]

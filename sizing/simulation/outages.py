@@ -11,6 +11,7 @@ import numpy as np
 from sizing.candidates import Floats
 from sizing.simulation.arrivals import CHUNK_ROWS
 from sizing.simulation.fleet import Fleet
+from sizing.simulation.kernel import BEGUN
 from sizing.simulation.layout import NONE, WAITING_S, World
 
 
@@ -96,7 +97,7 @@ def _rows_on(world: World, r: int) -> Iterator[int]:
         yield row
     waiting, row = int(replica["waiting"]), int(replica["head"])
     for i in range(int(replica["partials"])):
-        begun = int(world.partials[r, i])
+        begun = int(world.heap[r, BEGUN, i])
         request = world.requests[begun]
         state["lost"] += request["done"]
         state["recomputed"] += request["computed"] - request["cached"] - request["done"]

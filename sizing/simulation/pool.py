@@ -15,7 +15,7 @@ from sizing.simulation.fleet import POLICIES, Fleet, Replica
 from sizing.simulation.front import run_chunk
 from sizing.simulation.layout import BATCHES, BINS, METRICS, NONE, World
 from sizing.simulation.outages import bring_back, events_of, take_down
-from sizing.steps.ranks import busiest_share
+from sizing.steps.ranks import MOST_COUNTED, busiest_share
 
 UNLIMITED = 2**62
 HUGE_TOKENS = 1e15  # a KV cache without limit, small enough that shares of it are numbers
@@ -109,8 +109,7 @@ def _world(fleet: Fleet, measurement: Measurement, role: int) -> World:
     return World(
         requests=np.zeros(0, layout.REQUEST), replicas=_replicas(fleet, kinds, role), state=_state(fleet, measurement),
         decode=_decode(kinds, most), rows=_rows(kinds),
-        shares=np.stack([busiest_share(k.grid.ranks) for k in kinds]), heap=np.zeros((count, 3, most + 1), np.int64),
-        partials=np.full((count, max(k.grid.ranks for k in kinds)), NONE, np.int64),
+        heap=np.zeros((count, 4, max(most + 1, *(k.grid.ranks for k in kinds))), np.int64),
         seen=np.full((count, fleet.prefix_groups), -np.inf), histogram=np.zeros((BATCHES, METRICS, BINS), np.uint32),
         sums=np.zeros((BATCHES, 2 + 2 * METRICS)), series=np.zeros((measurement.bins + 1, len(layout.SERIES))),
         records=np.zeros(0, layout.RECORD),
@@ -147,8 +146,17 @@ def _state(fleet: Fleet, measurement: Measurement) -> NDArray[Any]:
 
 
 def _rows(kinds: list[Replica]) -> Floats:
-    """Knots of rows, matrix times, pipeline lags and a rank's own part of all kinds (kinds, 4, M)."""
-    return np.stack([np.stack([k.grid.row_knots, k.grid.row_s, k.grid.lag_s, k.grid.own_s]) for k in kinds])
+    """Knots of rows, matrix times, pipeline lags, a rank's own part and the fullest rank's share of all kinds
+    (kinds, 5, M)."""
+    width = max(MOST_COUNTED + 1, *(len(k.grid.row_knots) for k in kinds))
+    table = np.zeros((len(kinds), 5, width))
+    for of, kind in zip(table, kinds, strict=True):
+        lines = np.stack([kind.grid.row_knots, kind.grid.row_s, kind.grid.lag_s, kind.grid.own_s])
+        known = lines.shape[1]
+        of[:4, :known] = lines  # then on along the last slope
+        of[:4, known:] = lines[:, -1:] + np.diff(lines[:, -2:]) * np.arange(1.0, width - known + 1.0)
+        of[4, : MOST_COUNTED + 1] = busiest_share(kind.grid.ranks)
+    return table
 
 
 def _padded(knots: list[Floats]) -> Floats:
