@@ -36,8 +36,8 @@ def unevenness(prompts: Floats, ranks: Floats, held: Floats) -> Floats:
     numbers above 1, ``held`` (R,), at least 1; (R, K).
     Source: largest order statistic, P(M <= k) = F(k)^d (David and Nagaraja, "Order statistics", 3rd ed. 2003, 2.1).
     """
-    kinds, of = np.unique(np.stack([ranks, np.minimum(held, MOST_HELD)]), axis=1, return_inverse=True)
-    curves = np.stack([_curve(int(d), float(c)) for d, c in kinds.T])
+    kinds, of = np.unique(ranks + 1j * np.minimum(held, MOST_HELD), return_inverse=True)  # pairs, by one sort
+    curves = np.stack([_curve(int(kind.real), float(kind.imag)) for kind in kinds])
     decades = np.log10(np.maximum(prompts, FEWEST)) - np.log10(FEWEST)
     place = np.minimum(decades * PER_DECADE, curves.shape[1] - 1.000001)
     knot = place.astype(np.intp)
