@@ -38,16 +38,18 @@ QUANTILES = (50, 95, 99)
 WIDE = 3.0  # p95 over p50 of the lengths that vary
 
 CASES = (
-    ("meta-llama/Meta-Llama-3-8B", "h100_sxm", "vllm", "bf16", 1, 1000, 200),
-    ("meta-llama/Meta-Llama-3-8B", "h100_sxm", "vllm", "bf16", 1, 3000, 500),
-    ("meta-llama/Meta-Llama-3-8B", "h100_sxm", "trtllm", "fp8", 1, 3500, 500),
-    ("meta-llama/Meta-Llama-3-8B", "l40s", "vllm", "fp8", 1, 1500, 300),
-    ("meta-llama/Meta-Llama-3-8B", "a100_sxm_80g", "vllm", "bf16", 1, 500, 500),
-    ("meta-llama/Meta-Llama-3-70B", "h100_sxm", "vllm", "fp8", 4, 3000, 400),
-    ("meta-llama/Meta-Llama-3-70B", "h200_sxm", "sglang", "fp8", 2, 2000, 500),
-    ("meta-llama/Meta-Llama-3-70B", "h100_sxm", "trtllm", "bf16", 8, 8000, 300),
-    ("openai/gpt-oss-120b", "h100_sxm", "vllm", "mxfp4", 1, 2000, 500),
-    ("deepseek-ai/DeepSeek-R1", "h200_sxm", "sglang", "fp8", 8, 2000, 1000),
+    ("meta-llama/Meta-Llama-3-8B", "h100_sxm", "vllm", "bf16", 1, 1, 1000, 200),
+    ("meta-llama/Meta-Llama-3-8B", "h100_sxm", "vllm", "bf16", 1, 1, 3000, 500),
+    ("meta-llama/Meta-Llama-3-8B", "h100_sxm", "trtllm", "fp8", 1, 1, 3500, 500),
+    ("meta-llama/Meta-Llama-3-8B", "l40s", "vllm", "fp8", 1, 1, 1500, 300),
+    ("meta-llama/Meta-Llama-3-8B", "a100_sxm_80g", "vllm", "bf16", 1, 1, 500, 500),
+    ("meta-llama/Meta-Llama-3-70B", "h100_sxm", "vllm", "fp8", 4, 1, 3000, 400),
+    ("meta-llama/Meta-Llama-3-70B", "h200_sxm", "sglang", "fp8", 2, 1, 2000, 500),
+    ("meta-llama/Meta-Llama-3-70B", "h100_sxm", "trtllm", "bf16", 8, 1, 8000, 300),
+    ("openai/gpt-oss-120b", "h100_sxm", "vllm", "mxfp4", 1, 1, 2000, 500),
+    ("deepseek-ai/DeepSeek-R1", "h200_sxm", "sglang", "fp8", 8, 1, 2000, 1000),
+    ("deepseek-ai/DeepSeek-R1", "b200_sxm", "trtllm", "nvfp4", 1, 8, 4000, 1000),
+    ("openai/gpt-oss-120b", "h100_sxm", "vllm", "mxfp4", 1, 4, 2000, 500),
 )
 
 
@@ -71,8 +73,8 @@ def compare() -> Iterator[Compared]:
             yield from _case(case, varies)
 
 
-def _case(case: tuple[str, str, str, str, int, int, int], varies: bool) -> Iterator[Compared]:
-    model, gpu, engine, precision, tp, isl, osl = case
+def _case(case: tuple[str, str, str, str, int, int, int, int], varies: bool) -> Iterator[Compared]:
+    model, gpu, engine, precision, tp, dp, isl, osl = case
     lengths = [{"p50": n, "p95": n * WIDE} if varies else n for n in (isl, osl)]
     scenario = Scenario.model_validate(
         {
@@ -85,7 +87,9 @@ def _case(case: tuple[str, str, str, str, int, int, int], varies: bool) -> Itera
     question = understand(scenario)
     chosen = precisions()[precision]
     kv = "fp8" if chosen.compute in ("fp8", "fp4") else "fp16"
-    row = Configuration(gpu=gpus()[gpu], engine=engines()[engine], precision=chosen, kv_precision=kv, tp=tp)
+    row = Configuration(
+        gpu=gpus()[gpu], engine=engines()[engine], precision=chosen, kv_precision=kv, tp=tp, ep=dp, dp=dp,
+    )
     evaluated = evaluate(question, table([row]))
     fleet = Fleet(replicas=(as_replica(question, row),))
     drawn = lengths_of(question)
@@ -114,7 +118,7 @@ def _case(case: tuple[str, str, str, str, int, int, int], varies: bool) -> Itera
             for m, d in (("TTFT", found.ttft_ms), ("ITL", found.itl_ms))
             for q in QUANTILES
         }
-        name = f"{model.rpartition('/')[2]}, {row.gpu.name}, {engine} {precision} TP{tp}, {isl}/{osl}"
+        name = f"{model.rpartition('/')[2]}, {row.gpu.name}, {engine} {precision} {row.ways}, {isl}/{osl}"
         yield Compared(case=name, varies=varies, load=load, stable=stable, analytic=analytic, simulated=simulated)
 
 

@@ -39,11 +39,13 @@ from sizing.simulation.stability import largest_stable_rps, stable_rps_of
 
 EVIDENCE = Path(sizing.__file__).parent / "data" / "evidence.csv.gz"
 CASES = (
-    ("meta-llama/Meta-Llama-3-8B", "h100_sxm", "vllm", "bf16", 1, 1000, 200),
-    ("meta-llama/Meta-Llama-3-8B", "l40s", "vllm", "fp8", 1, 1500, 300),
-    ("meta-llama/Meta-Llama-3-70B", "h100_sxm", "vllm", "fp8", 4, 3000, 400),
-    ("meta-llama/Meta-Llama-3-70B", "h100_sxm", "trtllm", "bf16", 8, 8000, 300),
-    ("deepseek-ai/DeepSeek-R1", "h200_sxm", "sglang", "fp8", 8, 2000, 1000),
+    ("meta-llama/Meta-Llama-3-8B", "h100_sxm", "vllm", "bf16", 1, 1, 1000, 200),
+    ("meta-llama/Meta-Llama-3-8B", "l40s", "vllm", "fp8", 1, 1, 1500, 300),
+    ("meta-llama/Meta-Llama-3-70B", "h100_sxm", "vllm", "fp8", 4, 1, 3000, 400),
+    ("meta-llama/Meta-Llama-3-70B", "h100_sxm", "trtllm", "bf16", 8, 1, 8000, 300),
+    ("deepseek-ai/DeepSeek-R1", "h200_sxm", "sglang", "fp8", 8, 1, 2000, 1000),
+    ("deepseek-ai/DeepSeek-R1", "b200_sxm", "trtllm", "nvfp4", 1, 8, 4000, 1000),
+    ("openai/gpt-oss-120b", "h100_sxm", "vllm", "mxfp4", 1, 4, 2000, 500),
 )
 LIMITS = (8, 32, 128)
 LOADS = (0.5, 0.8, 0.9)
@@ -63,8 +65,8 @@ class Row:
     simulated: dict[str, float]
 
 
-def _asked(case: tuple[str, str, str, str, int, int, int], varies: bool) -> tuple[Question, Evaluated, str]:
-    model, gpu, engine, precision, tp, isl, osl = case
+def _asked(case: tuple[str, str, str, str, int, int, int, int], varies: bool) -> tuple[Question, Evaluated, str]:
+    model, gpu, engine, precision, tp, dp, isl, osl = case
     lengths = [{"p50": n, "p95": n * WIDE} if varies else n for n in (isl, osl)]
     question = understand(Scenario.model_validate({
         "model": model, "workload": {"input_tokens": lengths[0], "output_tokens": lengths[1], "peak_rps": 1},
@@ -72,8 +74,10 @@ def _asked(case: tuple[str, str, str, str, int, int, int], varies: bool) -> tupl
     }))
     chosen = precisions()[precision]
     kv = "fp8" if chosen.compute in ("fp8", "fp4") else "fp16"
-    row = Configuration(gpu=gpus()[gpu], engine=engines()[engine], precision=chosen, kv_precision=kv, tp=tp)
-    name = f"{model.rpartition('/')[2]}, {row.gpu.name}, {engine} {precision} TP{tp}, {isl}/{osl}"
+    row = Configuration(
+        gpu=gpus()[gpu], engine=engines()[engine], precision=chosen, kv_precision=kv, tp=tp, ep=dp, dp=dp,
+    )
+    name = f"{model.rpartition('/')[2]}, {row.gpu.name}, {engine} {precision} {row.ways}, {isl}/{osl}"
     return question, evaluate(question, table([row])), name
 
 

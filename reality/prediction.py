@@ -147,15 +147,7 @@ def _arrivals(question: Question, traffic: ObservedTraffic, replicas: int) -> Ar
 def _scaled(grid: StepGrid, decode: Factors, prefill: Factors, end: str) -> StepGrid:
     """The grid with decode and prefill times at one end of their intervals."""
     d, p = (getattr(factors, f"{end}_factor") for factors in (decode, prefill))
-    return replace(
-        grid,
-        decode_s=grid.decode_s * d,
-        row_s=grid.row_s * p,
-        lag_s=grid.lag_s * p,
-        prompt_step_s=grid.prompt_step_s * p,
-        full_pair_s=grid.full_pair_s * p,
-        sliding_pair_s=grid.sliding_pair_s * p,
-    )
+    return grid.stretched(d, p)
 
 
 def _run(replica: Replica, arrivals: Arrivals, traffic: ObservedTraffic, replicas: int) -> _Run:

@@ -165,6 +165,7 @@ def calibrated(times: StepTimes, *, decode: float, prefill: float, step_s: float
         prefill_s=prefill * times.prefill_s,
         prefill_work_s=prefill * times.prefill_work_s,
         prompt_step_s=prefill * np.asarray(times.prompt_step_s),
+        stall_s=prefill * np.asarray(times.stall_s),
         source=source,
     )
 

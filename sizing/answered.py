@@ -208,6 +208,7 @@ def _assumed(question: Question, evaluated: Evaluated, index: int) -> tuple[str,
         f"{row.batch_limit or row.engine.sequences(row.gpu):,} sequences{capped}, "
         f"{row.engine.memory_fraction:.0%} of GPU memory, chunked prefill.",
         f"KV cache in {'FP8' if row.kv_precision == 'fp8' else '16 bit'}.",
+        *assumptions.uneven_ranks(row),
         *assumptions.analytic(question),
     ]
     if row.engine.runs_as != row.engine.id:

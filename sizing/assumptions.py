@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
+from sizing.candidates import Configuration
 from sizing.format import percent
 from sizing.question import Question
 from sizing.scenario.schema import Routing
@@ -51,6 +52,16 @@ def simulated_pools(routing: Routing) -> tuple[str, ...]:
         f"The routing asked for, {ROUTED[routing]}, spreads requests more evenly than that: prefill and decode pools "
         "are sized without the gain, a simulation of the plan shows it.",
     )
+
+
+def uneven_ranks(row: Configuration) -> Iterator[str]:
+    """How prompts are taken to fall on the attention-DP ranks of an instance that computes them."""
+    if row.dp > 1:
+        yield (
+            f"Prompts fall at random on the {row.dp} ranks of attention data parallelism, which step together: each "
+            "step lasts as long as that of the rank with most prompt tokens. Engines that hold prompts back until more "
+            "ranks have one (TensorRT-LLM: attention_dp_config.enable_balance) lose less."
+        )
 
 
 def usage(question: Question) -> Iterator[str]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from sizing.candidates import Floats
 from sizing.capacity import Bound, Capacity, Percentiles, rate_at_limit
-from sizing.load import NEARLY_FULL, SteadyState, concurrency_grid, non_decreasing
+from sizing.load import NEARLY_FULL, SteadyState, concurrency_grid, interpolated, non_decreasing
 from sizing.memory import MemoryFit
 from sizing.question import Question
 from sizing.screen import Evaluated, instances_needed, under_load
@@ -125,14 +125,6 @@ def _under_caps(question: Question, evaluated: Evaluated, rows: Rows, caps: Floa
         question, candidates, replace(memory, max_concurrency=slots),
         replace(times, decode_s=decode), tuple(evaluated.sources[i] for i in rows), grid,
     )
-
-
-def interpolated(at: Floats, known: Floats, values: Floats) -> Floats:
-    """Values (N, K) known at growing places (N, K), at other places (N, M), row by row; a straight line beyond them."""
-    lower = np.clip((known[:, None, :] <= at[:, :, None]).sum(axis=2) - 1, 0, known.shape[1] - 2)
-    x, y = (np.take_along_axis(v, lower, axis=1) for v in (known, values))
-    right, top = (np.take_along_axis(v, lower + 1, axis=1) for v in (known, values))
-    return np.asarray(y + (at - x) / np.maximum(right - x, 1e-300) * (top - y))
 
 
 def _asked(question: Question) -> tuple[int, ...]:

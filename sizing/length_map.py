@@ -170,7 +170,7 @@ def _least(asked: Sequence[Question], evaluated: Evaluated, cells: NDArray[np.in
     tokens = times.tokens_per_step
     capped = at_limit(evaluated.state.rps, evaluated.state.itl_mean_s)
     decode = at_limit(evaluated.state.concurrency / (gaps[:, None] / tokens * times.decode_s), times.decode_s / tokens)
-    full = prefill_times(times, candidates.pp * candidates.dp, candidates.column(_budget), prompts).full_s
+    full = prefill_times(times, candidates.pp, candidates.column(_budget), prompts).full_s
     split = np.array([supports(unit) for unit in candidates.units])[candidates.unit] & wanted(question)
     everywhere = np.ones(len(cells), dtype=np.bool_)
     return fewest(capped, everywhere), fewest(1.0 / full, split) + fewest(decode, split)

@@ -98,8 +98,8 @@ def steady_state(
 
     rate(B) = B / (P + D x decode(B) + max(B - 1, 0) x W): a request holds its place for its own prefill P, for
     D = (OSL - 1) / tokens per step decode steps, and while the engine works W on the prompt of each of the others
-    (Little's law, work conservation). ITL(B) = (decode(B) + B x W / D) / tokens per step; an answer of one token has no
-    gap that a prompt could interrupt.
+    (Little's law, work conservation); on attention-DP ranks W falls with the B / D prompts that begin per step.
+    ITL(B) = (decode(B) + B x W / D) / tokens per step; an answer of one token has no gap that a prompt could interrupt.
     TTFT = rest of the running step + prompt queue + slot queue + own prefill, each chunk of which shares its step with
     the decoding sequences. Validity: against the simulator, ``docs/LOAD_MODEL.md``.
     """
@@ -108,16 +108,20 @@ def steady_state(
     gaps = np.maximum(tokens / times.tokens_per_step, np.minimum(tokens, 1.0))  # steps of one request, at least one
     per_token = np.where(tokens > 0.0, gaps / np.maximum(tokens, 1e-300), 1.0)
     decode = times.decode_s
-    budget = budget[:, None]
+    budget, ranks = budget[:, None], np.reshape(times.ranks, (-1, 1))
     chunks = np.ceil(traffic.new_tokens / budget)
-    work = times.prefill_work_s[:, None] + chunks * _launches(times, concurrency, gaps)
+    work, even = _work(times, concurrency / np.maximum(gaps, 1.0), chunks, budget * chunks / traffic.new_tokens)
     itl = decode + concurrency * work * np.minimum(gaps, 1.0) / np.maximum(gaps, 1.0)
     rps = concurrency / (alone + gaps * decode + np.maximum(concurrency - 1.0, 0.0) * work)
     past_prompt = gaps * decode / (alone + gaps * decode)  # share of the B sequences that is decoding
     # Prefill alone streams the weights once; a step shared with decoding has paid for that.
     floor = alone + chunks * np.maximum(decode - decode[:, :1], 0.0) * past_prompt
-    # A prompt also waits for the decode part of the steps that its share of the token budget fills.
-    service = work + traffic.new_tokens / budget * decode * past_prompt
+    if even is not work:  # prompts on other attention-DP ranks share its steps
+        others = (1.0 - 1.0 / ranks) * np.minimum(gaps, 1.0) / np.maximum(gaps, 1.0) * chunks * concurrency
+        floor += others * times.prefill_work_s[:, None]
+    # A prompt also waits for the decode part of the steps that its share of the token budget of all ranks fills.
+    # Attention-DP ranks serve one queue, and a prompt that waits has all of them full, hence even, ahead of it.
+    service = even + traffic.new_tokens / (budget * ranks) * decode * past_prompt
     load = np.minimum(rps * service, 1.0 - 1e-9)
     step_mean, step_var = residual_step(decode * past_prompt, work / chunks, itl, gaps, variability)
     queue_mean, queue_var = prompt_queue(service, load, rps, variability)
@@ -147,12 +151,21 @@ def steady_state(
     )
 
 
-def _launches(times: StepTimes, concurrency: Floats, gaps: Floats) -> Floats:
+def _work(times: StepTimes, prompts: Floats, chunks: Floats, held: Floats) -> tuple[Floats, Floats]:
+    """Engine time of a prompt (C, K) with so many ``prompts`` a step: as they fall on attention-DP ranks, and with even
+    ranks (the same array where there are none)."""
+    fixed = chunks * _launches(times, prompts)
+    if not np.any(times.stall_s):
+        fixed += times.prefill_work_s[:, None]
+        return fixed, fixed
+    return times.work_s(prompts * chunks, held) + fixed, times.prefill_work_s[:, None] + fixed
+
+
+def _launches(times: StepTimes, prompts: Floats) -> Floats:
     """Fixed time of prompt-carrying steps per chunk of one prompt (C, K): prompts that fall into one step share it.
 
-    f x (1 - e^-a) / a with a = B / D prompts a step (Poisson).
+    f x (1 - e^-a) / a with a = B / D ``prompts`` a step (Poisson).
     """
-    prompts = concurrency / np.maximum(gaps, 1.0)
     fixed = np.broadcast_to(np.asarray(times.prompt_step_s, dtype=np.float64), times.prefill_s.shape)[:, None]
     return np.asarray(fixed * -np.expm1(-prompts) / prompts)
 
@@ -280,6 +293,14 @@ def non_decreasing(values: Floats) -> Floats:
     for k in range(1, values.shape[1]):
         np.maximum(highest[:, k], highest[:, k - 1], out=highest[:, k])
     return highest
+
+
+def interpolated(at: Floats, known: Floats, values: Floats) -> Floats:
+    """Values (N, K) known at growing places (N, K), at other places (N, M), row by row; a straight line beyond them."""
+    lower = np.clip((known[:, None, :] <= at[:, :, None]).sum(axis=2) - 1, 0, known.shape[1] - 2)
+    x, y = (np.take_along_axis(v, lower, axis=1) for v in (known, values))
+    right, top = (np.take_along_axis(v, lower + 1, axis=1) for v in (known, values))
+    return np.asarray(y + (at - x) / np.maximum(right - x, 1e-300) * (top - y))
 
 
 def gamma_quantile(mean: Floats, variance: Floats, percentile: float) -> Floats:

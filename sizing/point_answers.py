@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import fields
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sizing.candidates import Floats
 from sizing.load import SteadyState, Variability, concurrency_grid, steady_state
@@ -19,7 +18,7 @@ from sizing.protocols import (
     static_batch,
 )
 from sizing.steps.efficiency import Efficiencies, efficiencies
-from sizing.steps.times import StepSource, StepTimes
+from sizing.steps.times import StepSource
 
 BENCHMARK_SPREAD = Variability(arrivals=1.0, prompt=0.5, output=0.5)
 """Poisson arrivals; squared coefficients of variation of 0.5 for both lengths, as in the MLPerf and ShareGPT sets."""
@@ -93,22 +92,11 @@ def _fixed_rate(points: PointTable, fits: Floats, source: AnySource) -> Expected
     out = {f.name: np.full((len(points), 1), np.nan) for f in fields(Expected)}
     for index in alike([traffic_of(p) for p in points.points]):
         traffic = traffic_of(points.points[index[0]])
-        some, budget = _rows(times, index), points.facts.budget[index, 0]
+        some, budget = times.take(index), points.facts.budget[index, 0]
         state = steady_state(some, grid[index], np.full(len(index), NO_SLOT_LIMIT), budget, traffic, BENCHMARK_SPREAD)
         for name, values in vars(_at_rate(state, points.rate_rps[index])).items():
             out[name][index] = values
     return Expected(**out)
-
-
-def _rows(times: StepTimes, index: NDArray[np.intp]) -> StepTimes:
-    fixed = np.broadcast_to(np.asarray(times.prompt_step_s), times.prefill_s.shape)
-    return StepTimes(
-        decode_s=times.decode_s[index],
-        prefill_s=times.prefill_s[index],
-        prefill_work_s=times.prefill_work_s[index],
-        source=times.source,
-        prompt_step_s=fixed[index],
-    )
 
 
 def share_weights(predicted: Floats, shares: Floats) -> Floats:

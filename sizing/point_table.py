@@ -16,7 +16,7 @@ from sizing.protocols import Lengths
 from sizing.steps.efficiency import REFERENCE_YEAR
 from sizing.steps.mixture import Mixed, Mixture, aged, mixed
 from sizing.steps.rates import Hardware, hardware, rates
-from sizing.steps.roofline import Roofline, decode_step_s, pipeline_loss, prefill_s, prefill_work_s, prompt_step_s
+from sizing.steps.roofline import Roofline, decode_step_s, prefill_s, prefill_work_s, prompt_step_s
 from sizing.steps.shape import Shape, shapes_of
 from sizing.steps.times import StepSource, StepTimes, Traffic
 
@@ -183,26 +183,27 @@ def roofline_times(points: PointTable, concurrency: Floats, source: Roofline) ->
     """The roofline over rows that differ in everything."""
     speed = rates(points.candidates, points.facts, source.fit, points.software_year)
     new = points.lengths.new
-    work = prefill_work_s(points.shape, speed, new, points.cached) * pipeline_loss(points.shape, speed)
+    work, stall = prefill_work_s(points.shape, speed, new, points.cached)
     return StepTimes(
         decode_s=decode_step_s(points.shape, speed, concurrency, points.context),
         prefill_s=prefill_s(points.shape, speed, new, points.cached)[:, 0],
-        prefill_work_s=(work / (speed.pp * speed.dp))[:, 0],
+        prefill_work_s=work[:, 0],
         source=source.source,
         prompt_step_s=prompt_step_s(points.shape, speed)[:, 0],
+        stall_s=stall[:, 0],
+        ranks=speed.dp[:, 0],
     )
 
 
 def times_by_group(points: PointTable, concurrency: Floats, source: StepSource) -> StepTimes:
     """Any source: rows of the same model and lengths are one question."""
     keys = [(p.model.id, p.input_tokens, p.output_tokens, p.cached_tokens) for p in points.points]
-    decode = np.empty_like(concurrency)
-    prefill, work, fixed = (np.empty(len(points)) for _ in range(3))
-    name = source.name
+    nothing = np.full(len(points), np.nan)
+    times = StepTimes(
+        decode_s=np.full_like(concurrency, np.nan), prefill_s=nothing, prefill_work_s=nothing, source=source.name
+    )
     for index in alike(keys):
         first = points.points[index[0]]
         found = source.times(first.model, points.candidates.take(index), traffic_of(first), concurrency[index])
-        decode[index], prefill[index], work[index] = found.decode_s, found.prefill_s, found.prefill_work_s
-        fixed[index] = found.prompt_step_s
-        name = found.source
-    return StepTimes(decode_s=decode, prefill_s=prefill, prefill_work_s=work, source=name, prompt_step_s=fixed)
+        times = replace(times.replaced(index, found), source=found.source)
+    return times

@@ -6,7 +6,7 @@ business of ``sizing.load``; what is here reproduces published measurements, who
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -26,6 +26,16 @@ class Lengths:
     def gaps(self) -> Floats:
         """Gaps between output tokens, OSL - 1; a hair above 0 for one token, whose ITL is then the decode step."""
         return np.maximum(self.output - 1.0, 1e-6)
+
+    @property
+    def chunks(self) -> Floats:
+        """Steps that the prompt fills, at least one: prompts shorter than the token budget share a step."""
+        return np.maximum(self.new / self.budget, 1.0)
+
+    @property
+    def held(self) -> Floats:
+        """Prompts, or chunks of one, that the token budget holds: at least one."""
+        return np.maximum(self.budget / self.new, 1.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,30 +72,38 @@ def static_batch(times: StepTimes, lengths: Lengths, batch: Floats, fits: Floats
     """One batch of equal prompts run to the end: prefill of all of them, then OSL - 1 decode steps.
 
     TTFT = prefill + (B - 1) x work; ITL = decode at the mean context; E2E = TTFT + (OSL - 1) x ITL. A batch that does
-    not fit in memory runs in batch / fits waves.
+    not fit in memory runs in batch / fits waves. Attention-DP ranks share it evenly: the fullest has ceil(B / ranks).
     """
     waves = np.maximum(batch / fits, 1.0)
     active = batch / waves
-    first = times.prefill_s[:, None] + (active - 1.0) * times.prefill_work_s[:, None]
+    first = times.prefill_s[:, None] + (active - 1.0) * times.prefill_work_s[:, None] + _stalled_s(times, active)
     itl = times.decode_s
     one_wave = first + (lengths.output - 1.0) * itl
     waiting = (waves - 1.0) / 2.0 * one_wave
     return _expected(first + waiting, itl, one_wave + waiting, batch / (waves * one_wave))
 
 
+def _stalled_s(times: StepTimes, batch: Floats) -> Floats:
+    """What B prompts at once take beyond one alone and B - 1 even ones: a x ((ceil(B / d) - 1) - (B - 1) / d), with
+    a = stall / (1 - 1 / d) what a prompt takes of its own rank; 0 without ranks."""
+    ranks, stall = (np.reshape(values, (-1, 1)) for values in (times.ranks, times.stall_s))
+    own = stall / np.maximum(1.0 - 1.0 / ranks, 1e-9)
+    return np.asarray(own * (np.ceil(batch / ranks) - 1.0 - (batch - 1.0) / ranks))
+
+
 def work_conserving_itl_s(times: StepTimes, lengths: Lengths, concurrency: Floats) -> Floats:
     """ITL with B sequences in flight, each replaced when it ends: decode(B) + (B - 1) x work / OSL + share of prompt
-    steps x their fixed time (work conservation)."""
+    steps x their fixed time (work conservation). On attention-DP ranks the work is that with B / OSL prompts a step."""
     shared = prompt_steps_share(lengths, concurrency) * np.reshape(times.prompt_step_s, (-1, 1))
     others = np.maximum(concurrency - 1.0, 0.0)
-    itl: Floats = times.decode_s + others * times.prefill_work_s[:, None] / lengths.output + shared
+    work = times.work_s(concurrency / lengths.output * lengths.chunks, lengths.held)
+    itl: Floats = times.decode_s + others * work / lengths.output + shared
     return itl
 
 
 def prompt_steps_share(lengths: Lengths, concurrency: Floats) -> Floats:
     """Share of steps that carry prompt tokens: 1 - exp(-a), with a = B / OSL x chunks per prompt prompts per step."""
-    chunks = np.maximum(lengths.new / lengths.budget, 1.0)
-    return -np.expm1(-concurrency / lengths.output * chunks)
+    return -np.expm1(-concurrency / lengths.output * lengths.chunks)
 
 
 FULL_SHARE = 0.978
@@ -101,15 +119,16 @@ def fixed_concurrency(
 
     ITL by work conservation. TTFT = request + prompt tokens x host time + prefill + steps x decode + work x (cohort x
     ln B + burst x (B - 1)): requests that end in one step start the next round together (cohort), and the first round
-    queues as a whole (burst; InferenceMAX sends 10 x B requests, so a tenth). E2E = TTFT + (OSL - 1) x ITL; rate =
-    full share x B / E2E. What does not fit in memory waits for a whole stay.
+    queues as a whole (burst; InferenceMAX sends 10 x B requests, so a tenth); so many prompts at once share the work on
+    attention-DP ranks. E2E = TTFT + (OSL - 1) x ITL; rate = full share x B / E2E. What does not fit in memory waits for
+    a whole stay.
     """
     active = np.minimum(concurrency, fits)
     itl = work_conserving_itl_s(times, lengths, active)
     queued = first.cohort * np.log(active) + first.burst * (active - 1.0)
     host = first.request_s + first.prompt_token_s * lengths.new
     ttft = host + times.prefill_s[:, None] + first.first_token_steps * times.decode_s
-    ttft = ttft + queued * times.prefill_work_s[:, None]
+    ttft = ttft + queued * times.work_s(queued * lengths.chunks, lengths.held)
     ttft = ttft + (concurrency / active - 1.0) * (ttft + lengths.gaps * itl)
     e2e = ttft + lengths.gaps * itl
     return _expected(ttft, itl, e2e, FULL_SHARE * concurrency / e2e)
@@ -119,9 +138,11 @@ def offline_max_throughput(times: StepTimes, lengths: Lengths, fits: Floats) -> 
     """All requests queued: as many in flight as memory and engine hold; then work conservation. TTFT excludes the
     queue.
 
-    rate = B / (OSL x decode(B) + B x work).
+    rate = B / (OSL x decode(B) + B x work). Attention-DP ranks are even: published runs queue requests of equal lengths
+    ("standard deviations set to 0", TensorRT-LLM performance overview 1.2), so that all ranks begin and end prompts in
+    the same steps.
     """
-    itl = work_conserving_itl_s(times, lengths, fits)
+    itl = work_conserving_itl_s(replace(times, stall_s=0.0), lengths, fits)
     e2e = lengths.output * itl
     return _expected(times.prefill_s[:, None] + itl, itl, e2e, fits / e2e)
 

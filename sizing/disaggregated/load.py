@@ -21,40 +21,56 @@ from sizing.load import (
     drift,
     gamma_quantile,
     in_flight_variance,
+    interpolated,
     non_decreasing,
     prompt_queue,
     slot_queue,
 )
+from sizing.steps.ranks import counted_unevenness
 from sizing.steps.times import StepTimes, Traffic
 
 NEVER_FULL = 1.0 - 1e-9
+
+STEP_SIZES = 24
+"""Numbers of prompts in a step at which its duration is computed, evenly spaced in their logarithm."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PrefillTimes:
     """One prompt on a prefill instance, seconds, (N,): alone; engine time for one at a time, and in full steps.
 
-    ``together``: prompts that the token budget of a step holds, at least 1.
+    ``together``: prompts that the token budget of a step of one attention-DP rank holds, at least 1. ``stall_s``: what
+    one of ``single_s`` costs because the other ``ranks`` wait.
     """
 
     alone_s: Floats
     single_s: Floats
     full_s: Floats
     together: Floats
+    stall_s: Floats
+    ranks: Floats
+
+    def take(self, index: NDArray[np.intp]) -> PrefillTimes:
+        """The configurations at ``index``."""
+        return PrefillTimes(**{name: values[index] for name, values in vars(self).items()})
 
 
-def prefill_times(times: StepTimes, ways: Floats, budget: Floats, new_tokens: float | Floats) -> PrefillTimes:
+def prefill_times(times: StepTimes, stages: Floats, budget: Floats, new_tokens: float | Floats) -> PrefillTimes:
     """Engine time of a prompt of ``new_tokens`` that are not cached: arithmetic W, plus the fixed part of a step, which
     as many prompts share as fit into it.
 
-    single = W + F / ways, full = W + F / (ways x max(1, floor(budget / new tokens))) with F = alone - W x ways; ways
-    are the pipeline stages and attention-DP ranks that work on different prompts.
+    single = W + S + F / stages, full = W + F / (stages x ranks x max(1, floor(budget / new tokens))) with S the stall
+    of a prompt alone on its attention-DP rank and F = alone - (W + S) x stages; pipeline ``stages`` work on different
+    prompts. In full steps every rank has its budget full, so that none waits.
     """
     work = times.prefill_work_s
-    fixed = np.maximum(times.prefill_s - work * ways, 0.0) / ways
+    stall, ranks = (np.broadcast_to(values, work.shape) for values in (times.stall_s, times.ranks))
+    single = work + stall
+    fixed = np.maximum(times.prefill_s - single * stages, 0.0) / stages
     together = np.maximum(budget / new_tokens, 1.0)
     return PrefillTimes(
-        alone_s=times.prefill_s, single_s=work + fixed, full_s=work + fixed / np.floor(together), together=together
+        alone_s=times.prefill_s, single_s=single + fixed, full_s=work + fixed / (ranks * np.floor(together)),
+        together=together, stall_s=stall, ranks=ranks,
     )
 
 
@@ -85,11 +101,41 @@ def first_token(one: PrefillTimes, rps: Floats, transfer_s: Floats, variability:
     behind = np.minimum(busy * mean, ((one.together - 1.0) * one.single_s)[:, None])
     longer = 1.0 + behind / np.maximum(mean, 1e-300)
     mean, var = mean * longer, var * longer**2
+    if len(some := np.flatnonzero(one.ranks > 1.0)):
+        mean[some], var[some] = _on_ranks(one.take(some), rps[some], busy[some], variability)
     floor = np.broadcast_to(alone, busy.shape)
     return FirstToken(
         mean_s=floor + mean, floor_s=floor if variability.prompt == 0.0 else np.zeros_like(busy),
         var=var + variability.prompt * floor**2, busy=busy,
     )
+
+
+def _on_ranks(one: PrefillTimes, rps: Floats, busy: Floats, variability: Variability) -> tuple[Floats, Floats]:
+    """Mean and variance of what delays a prompt beyond its own prefill on an instance with attention-DP ranks, (N, K).
+
+    All ranks step together, and a step takes what came during the one before. With T(n) = n even work + n stall x
+    unevenness + fixed, steps hold n = rate x T(n) prompts, at least 1; the engine works a share b = 1 / (1 + e^-x / x)
+    of the time, x = rate x T (steps follow each other unless nobody came). Delay = b x (T / 2 + T(1 + x) - T(1)), plus
+    the wait for room in full steps, full x r^(sqrt(2 m + 2) - 1) / (1 - r) x (ca^2 + cs^2) / 2 with m prompts in a full
+    step and r the share of them that come. Sources: batch service (Bailey 1954); Sakasegawa (1977) for the last term.
+    """
+    most = (one.ranks * one.together)[:, None]
+    number = most ** np.linspace(0.0, 1.0, STEP_SIZES)
+    stall = one.stall_s[:, None] * counted_unevenness(number, one.ranks, one.together)
+    alone = one.single_s - one.stall_s  # W + F, of which full steps share F
+    fixed = (alone - one.full_s) / (1.0 - 1.0 / (one.ranks * np.floor(one.together)))
+    step = fixed[:, None] + number * ((alone - fixed)[:, None] + stall)
+    rate = non_decreasing(number / step)
+    lasts = interpolated(np.clip(rps, rate[:, :1], rate[:, -1:]), rate, step)
+    come = rps * lasts
+    follows = 1.0 / (1.0 + np.exp(-come) / np.maximum(come, 1e-12))
+    shared = interpolated(np.minimum(1.0 + come, most), number, step) - step[:, :1]
+    spread = (variability.arrivals + variability.prompt) / 2.0
+    room = one.full_s[:, None] * busy ** (np.sqrt(2.0 * most + 2.0) - 1.0) / (1.0 - busy) * spread
+    rest = lasts * spread
+    mean = follows * (rest + shared) + room
+    var = follows * (4.0 / 3.0 * rest**2 + 2.0 * rest * shared + shared**2) - (follows * (rest + shared)) ** 2 + room**2
+    return mean, var
 
 
 @dataclass(frozen=True, kw_only=True)

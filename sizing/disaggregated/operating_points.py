@@ -208,9 +208,8 @@ def _together(
     one = times_of(question, evaluated, rows)
     stable, moved = prefill_stable(question, evaluated, rows, one), longest_transfer(question, evaluated, rows)
     prefill_rps = stable[of_pair] * prefill[1]
-    each = {name: values[of_pair] for name, values in vars(one).items()}
     first: FirstToken = first_token(
-        type(one)(**each), prefill_rps[:, None], moved[of_pair], question.variability
+        one.take(of_pair), prefill_rps[:, None], moved[of_pair], question.variability
     )
     rows, of_pair = np.unique(decode[0], return_inverse=True)
     pool: Decoding = decoding_of(question, evaluated, rows)

@@ -147,4 +147,4 @@ def _assumed(question: Question, pools: SizedPools, winner: int) -> tuple[str, .
     ]
     if prefill.pp > 1:
         notes.append("Pipeline stages of a prefill instance work on different prompts at the same time.")
-    return (*notes, *assumptions.usage(question))
+    return (*notes, *assumptions.uneven_ranks(prefill), *assumptions.usage(question))

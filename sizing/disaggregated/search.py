@@ -148,7 +148,7 @@ def times_of(question: Question, evaluated: Evaluated, rows: Rows) -> PrefillTim
     """Prompt times of the candidates at ``rows`` as prefill instances."""
     c = evaluated.candidates
     budget = c.column(lambda r: r.engine.budget(r.gpu))[rows]
-    return prefill_times(evaluated.times.take(rows), (c.pp * c.dp)[rows], budget, question.traffic.new_tokens)
+    return prefill_times(evaluated.times.take(rows), c.pp[rows], budget, question.traffic.new_tokens)
 
 
 def decoding_of(question: Question, evaluated: Evaluated, rows: Rows) -> Decoding:

@@ -12,7 +12,7 @@ from sizing.catalog.model import Model
 from sizing.steps.rates import Rates, hardware, rates
 from sizing.steps.roofline import Roofline, decode_step_s, fixed_s, roofline
 from sizing.steps.shape import Shape, shape_of
-from sizing.steps.speculation import Speculation, rows_s, verification_s
+from sizing.steps.speculation import Speculation, own_rows_s, rows_s, verification_s
 from sizing.steps.times import StepTimes
 
 FIRST_KNOT, LAST_KNOT = 64.0, 2.0**21
@@ -33,13 +33,17 @@ class StepGrid:
     processes prompt tokens takes longer by ``row_s`` (M,), the time of all matrices and collectives at ``row_knots``
     rows, between the rows without and with them, by ``prompt_step_s``, and per attention pair by ``full_pair_s`` (and
     ``sliding_pair_s``, at most ``window`` pairs a token). ``lag_s`` (M,) and ``pair_lag`` are what a prompt takes from
-    the end of its step to its first token where pipeline stages or attention-DP ranks work beside each other.
+    the end of its step to its first token where pipeline stages work beside each other.
+    All that is for rows spread evenly over the ``ranks`` of attention-DP. ``own_s`` (M,) is the part of ``row_s`` that
+    a rank computes for its own rows; where one has more of the prompt tokens than the others, this part and the pairs
+    take as long as if all ranks had as many.
     """
 
     decode_s: Floats
     knots: Floats
     row_knots: Floats
     row_s: Floats
+    own_s: Floats
     lag_s: Floats
     pair_lag: float
     prompt_step_s: float
@@ -47,6 +51,7 @@ class StepGrid:
     sliding_pair_s: float
     window: float
     source: str
+    ranks: int = 1
 
     @property
     def max_sequences(self) -> int:
@@ -55,10 +60,15 @@ class StepGrid:
 
     def scaled(self, factor: float) -> StepGrid:
         """All durations times ``factor``: the ends of an interval."""
+        return self.stretched(factor, factor)
+
+    def stretched(self, decode: float | Floats, prompt: float) -> StepGrid:
+        """Every duration stretched: decode steps by ``decode``, one factor or a column of one per number of sequences,
+        prompts by ``prompt``."""
         return replace(
-            self, decode_s=self.decode_s * factor, row_s=self.row_s * factor, lag_s=self.lag_s * factor,
-            prompt_step_s=self.prompt_step_s * factor, full_pair_s=self.full_pair_s * factor,
-            sliding_pair_s=self.sliding_pair_s * factor,
+            self, decode_s=self.decode_s * decode, row_s=self.row_s * prompt, own_s=self.own_s * prompt,
+            lag_s=self.lag_s * prompt, prompt_step_s=self.prompt_step_s * prompt,
+            full_pair_s=self.full_pair_s * prompt, sliding_pair_s=self.sliding_pair_s * prompt,
         )
 
     def fitted_to(self, times: StepTimes, reference: StepTimes, concurrency: Floats) -> StepGrid:
@@ -67,11 +77,7 @@ class StepGrid:
         ratio = times.decode_s[0] / reference.decode_s[0]
         factor = np.interp(np.arange(len(self.decode_s)), concurrency, ratio)
         prompt = float(times.prefill_work_s[0] / reference.prefill_work_s[0])
-        return replace(
-            self, decode_s=self.decode_s * factor[:, None], row_s=self.row_s * prompt, lag_s=self.lag_s * prompt,
-            prompt_step_s=self.prompt_step_s * prompt, full_pair_s=self.full_pair_s * prompt,
-            sliding_pair_s=self.sliding_pair_s * prompt, source=times.source,
-        )
+        return replace(self.stretched(factor[:, None], prompt), source=times.source)
 
 
 def roofline_grid(
@@ -102,14 +108,17 @@ def _grid(
     speed = rates(candidates, hardware(candidates), source.fit, source.software_year)
     knots, rows = _knots(model), _row_knots()
     ways = float(row.pp * row.dp)
-    matrices = rows_s(shape, speed, rows[None, :] / row.pp)[0]
-    on_all = rows_s(shape, speed, rows[None, :] * row.dp)[0]
-    lag = np.maximum(on_all - matrices, 0.0) if ways > 1 else np.zeros_like(rows)
+    each = rows[None, :] / row.pp
+    matrices, own = rows_s(shape, speed, each)[0], own_rows_s(shape, speed, each)[0]
+    lag = np.zeros_like(rows)
+    if row.pp > 1:  # a prompt passes all stages, alone on its rank
+        lone, in_step = (rows_s(shape, speed, at, speed.dp)[0] for at in (rows[None, :], each))
+        lag = np.maximum(lone - in_step, 0.0)
     pair_s = float((speed.scale * shape.pair_flop / (speed.tp * speed.attention))[0, 0]) / ways
     matrices[0] = 0.0  # without rows no weights are streamed
     return StepGrid(
         decode_s=_decode_s(shape, speed, knots, max_sequences, speculation), knots=knots, row_knots=rows,
-        row_s=matrices, lag_s=lag, pair_lag=ways - 1.0,
+        row_s=matrices, own_s=own, lag_s=lag, pair_lag=(row.pp - 1.0) * row.dp, ranks=row.dp,
         prompt_step_s=float((speed.scale * shape.layers * speed.prompt_layer_s)[0, 0]),
         full_pair_s=pair_s * float(shape.full_layers), sliding_pair_s=pair_s * float(shape.sliding_layers),
         window=float(np.minimum(shape.window, 1e9)), source=source.source,

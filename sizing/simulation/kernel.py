@@ -23,9 +23,9 @@ from sizing.simulation.recording import record_finish, record_row, record_time, 
 from sizing.simulation.step_time import decode_time, pair_time, pipeline_lag, prompt_time
 
 Heap = NDArray[np.int64]
-"""One replica's (3, S + 1): steps in which sequences finish, their rows, and scratch."""
+"""One replica's (4, S + 1): steps in which sequences finish, their rows, scratch, and prompts begun and not ended."""
 
-SCRATCH = 2
+SCRATCH, BEGUN = 2, 3
 ROUNDING = 1e-9  # tokens: what float arithmetic may leave of an answer that is complete
 
 
@@ -179,8 +179,9 @@ def finish_due(world: World, r: int) -> None:
 @compiled
 def evict_last(requests: Any, heap: Heap, state: Any, replica: Any) -> None:
     """Free the KV cache of the sequence admitted last; it goes to the front of the queue, to be recomputed."""
-    row = replica.partial
-    if row == NONE:
+    begun = heap[BEGUN, replica.partials - 1] if replica.partials > 0 else NONE
+    row = begun
+    if begun == NONE or (replica.newest != NONE and requests[replica.newest].order > requests[begun].order):
         row = heap_remove(requests, heap, replica, requests[replica.newest].place)
         line_out(requests, replica, row)
         request, held = requests[row], held_tokens(replica, requests[row])
@@ -191,7 +192,7 @@ def evict_last(requests: Any, heap: Heap, state: Any, replica: Any) -> None:
     else:
         request, held = requests[row], requests[row].target
         state.recomputed += request.computed - request.cached
-        replica.partial = NONE
+        replica.partials -= 1
     replica.kv -= held + replica.waste_tokens
     request.target = request.prompt + request.done
     request.computed = request.cached
@@ -242,15 +243,22 @@ def take_chunk(rows: NDArray[np.float64], replica: Any, request: Any, budget: fl
 
 
 @compiled
-def plan_prompts(world: World, r: int, may_admit: bool) -> tuple[float, float, int]:
-    """Prompt tokens of the next step, seconds of their attention, and how many prompts end in it (rows in scratch)."""
+def plan_prompts(world: World, r: int, may_admit: bool) -> tuple[float, float, int, int]:
+    """Prompt tokens of the next step, seconds of their attention, how many prompts they are of, and how many of these
+    end in it (rows in scratch).
+
+    Every attention-DP rank has its share of the token budget; a prompt stays on one of them.
+    """
     replica, heap, requests, rows = world.replicas[r], world.heap[r], world.requests, world.rows[world.replicas[r].kind]
-    budget, ended, tokens, pair_s = replica.budget - replica.running * replica.rows_per_sequence, 0, 0.0, 0.0
-    row = replica.partial
+    budget, tokens, pair_s = replica.budget - replica.running * replica.rows_per_sequence, 0.0, 0.0
+    of_rank, begun, taken, left, ended = budget / replica.ranks, replica.partials, 0, 0, 0
     may_admit = may_admit and (replica.static == 0 or replica.running == 0)
-    while budget > 0.0:
-        if row == NONE:
-            if not may_admit or replica.waiting == 0 or replica.running + ended >= replica.max_sequences:
+    while budget > 0.0 and left < replica.ranks:
+        if taken < begun:
+            row = heap[BEGUN, taken]
+            taken += 1
+        else:
+            if not may_admit or replica.waiting == 0 or replica.running + ended + left >= replica.max_sequences:
                 break
             row = admit(requests, replica)
             if row == NONE:
@@ -258,18 +266,22 @@ def plan_prompts(world: World, r: int, may_admit: bool) -> tuple[float, float, i
             if requests[row].computed >= requests[row].target:  # prefilled elsewhere, KV cache handed over
                 join(requests, heap, replica, row)
                 budget -= replica.rows_per_sequence
-                row = NONE
                 continue
-        chunk, seconds = take_chunk(rows, replica, requests[row], budget)
+        chunk, seconds = take_chunk(rows, replica, requests[row], min(budget, of_rank))
         budget, tokens, pair_s = budget - chunk, tokens + chunk, pair_s + seconds
         if requests[row].computed < requests[row].target:
-            break
-        heap[SCRATCH, ended] = row
-        ended += 1
-        row = NONE
-    replica.partial = row
+            heap[BEGUN, left] = row
+            left += 1
+        else:
+            heap[SCRATCH, ended] = row
+            ended += 1
+    prompts = left + ended
+    for i in range(taken, begun):  # no budget was left for them
+        heap[BEGUN, left] = heap[BEGUN, i]
+        left += 1
+    replica.partials = left
     world.state[0].prefilled += tokens
-    return tokens, pair_s, ended
+    return tokens, pair_s, prompts, ended
 
 
 @compiled
@@ -294,13 +306,13 @@ def first_token(world: World, r: int, row: int) -> None:
 
 
 @compiled
-def mixed_step(world: World, r: int, tokens: float, pair_s: float, ended: int) -> None:
+def mixed_step(world: World, r: int, tokens: float, pair_s: float, prompts: int, ended: int) -> None:
     """One step with prompt tokens: decoding sequences advance by a token, ended prompts emit their first."""
     replica = world.replicas[r]
     running = replica.running
     mean = replica.context / running if running > 0 else 0.0
     seconds = decode_time(world.decode[replica.kind], running, mean)[0]
-    seconds += prompt_time(world.rows[replica.kind], replica, tokens, pair_s)
+    seconds += prompt_time(world.rows[replica.kind], replica, tokens, pair_s, prompts)
     pass_time(world, replica, seconds)
     grown = running * replica.tokens_per_step
     replica.step += 1
@@ -371,13 +383,13 @@ def advance(world: World, r: int, until: float) -> None:
     """Run a replica until its next step would start at ``until`` or later, or nothing is left to do."""
     replica = world.replicas[r]
     while replica.up == 1 and replica.now < until:
-        if replica.running == 0 and replica.partial == NONE and replica.waiting == 0:
+        if replica.running == 0 and replica.partials == 0 and replica.waiting == 0:
             return
         evicted = make_room(world.requests, world.heap[r], world.state[0], replica)
-        tokens, pair_s, ended = 0.0, 0.0, 0
-        if replica.partial != NONE or replica.waiting > 0:
-            tokens, pair_s, ended = plan_prompts(world, r, not evicted)
+        tokens, pair_s, prompts, ended = 0.0, 0.0, 0, 0
+        if replica.partials > 0 or replica.waiting > 0:
+            tokens, pair_s, prompts, ended = plan_prompts(world, r, not evicted)
         if tokens > 0.0:
-            mixed_step(world, r, tokens, pair_s, ended)
+            mixed_step(world, r, tokens, pair_s, prompts, ended)
         else:
             leap(world, r, until)

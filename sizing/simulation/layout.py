@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 NONE = -1
-"""No row: the end of a linked list, no partial prompt, no prefix group."""
+"""No row: the end of a linked list, no prefix group."""
 
 WHOLE, PREFILL_ONLY = 0, 1
 """Roles of a replica: prefill and decode of a request, or its prefill before it is handed to a decode pool."""
@@ -45,9 +45,10 @@ REQUEST = np.dtype([
 
 REPLICA = np.dtype([
     ("kind", np.int64), ("up", np.int64), ("now", np.float64), ("step", np.int64),
-    # Decoding sequences (with the padding of a static batch), those of them still alive, their cached tokens.
+    # Decoding sequences (with the padding of a static batch), those of them still alive, their cached tokens; prompts
+    # begun and not ended.
     ("running", np.int64), ("alive", np.int64), ("context", np.float64), ("kv", np.float64),
-    ("partial", np.int64), ("head", np.int64), ("tail", np.int64), ("waiting", np.int64), ("order", np.int64),
+    ("partials", np.int64), ("head", np.int64), ("tail", np.int64), ("waiting", np.int64), ("order", np.int64),
     ("newest", np.int64), ("in_flight", np.int64), ("load_tokens", np.float64),
     # Of the requests just counted out, those that end at ``now``, which the front end may not know yet.
     ("ending", np.int64), ("ending_tokens", np.float64), ("weight", np.float64), ("credit", np.float64),
@@ -56,6 +57,7 @@ REPLICA = np.dtype([
     ("max_sequences", np.int64), ("budget", np.float64), ("kv_tokens", np.float64), ("waste_tokens", np.float64),
     ("tokens_per_step", np.float64), ("rows_per_sequence", np.float64), ("prompt_step_s", np.float64),
     ("full_pair_s", np.float64), ("sliding_pair_s", np.float64), ("window", np.float64), ("pair_lag", np.float64),
+    ("ranks", np.float64),
     ("static", np.int64), ("reserve", np.int64), ("queue_limit", np.int64), ("role", np.int64),
 ])
 
@@ -90,10 +92,13 @@ SERIES = (
 class World(NamedTuple):
     """Everything the compiled code reads and writes, for N replicas of some kinds.
 
-    ``decode`` (kinds, S + 2, K): knots of the context, then step times by sequences 0..S; ``rows`` (kinds, 3, M): knots
-    of rows, matrix times, pipeline lags; ``heap`` (N, 3, S + 1): decoding sequences by the step in which they finish
-    (key, row), and scratch for prompts that end in the running step; ``seen`` (N, groups): when a replica last served a
-    prefix; ``histogram`` (batches, metrics, bins); ``sums`` (batches, 2 + 2 x metrics); ``series`` (bins + 1, columns).
+    ``decode`` (kinds, S + 2, K): knots of the context, then step times by sequences 0..S; ``rows`` (kinds, 5, M): knots
+    of rows, matrix times, pipeline lags, the part of matrix times that is a rank's own, and what the fullest rank
+    carries of 0.. prompts; ``heap`` (N, 4, S + 1): decoding sequences by the step in which they finish (key, row),
+    scratch for prompts that end in the running step, and prompts begun and not ended, in order of admission, at most
+    one per rank; ``seen`` (N, groups): when a replica last served a prefix; ``histogram`` (batches, metrics, bins);
+    ``sums`` (batches, 2 + 2 x metrics); ``series`` (bins + 1, columns).
+    It goes by value from function to function: two arrays more made the simulation take four times as long.
     """
 
     requests: NDArray[Any]

@@ -11,6 +11,7 @@ import numpy as np
 from sizing.candidates import Floats
 from sizing.simulation.arrivals import CHUNK_ROWS
 from sizing.simulation.fleet import Fleet
+from sizing.simulation.kernel import BEGUN
 from sizing.simulation.layout import NONE, WAITING_S, World
 
 
@@ -75,7 +76,7 @@ def take_down(world: World, event: Event) -> Floats:
     for name in ("up", "running", "alive", "waiting", "in_flight", "load_tokens", "context", "kv", "ending"):
         replica[name] = 0
     replica["ending_tokens"], replica["back"] = 0.0, event.back
-    replica["partial"] = replica["newest"] = NONE
+    replica["partials"], replica["newest"] = 0, NONE
     world.seen[event.replica] = -math.inf
     return chunk[:, np.argsort(chunk[8])]
 
@@ -95,11 +96,12 @@ def _rows_on(world: World, r: int) -> Iterator[int]:
         state["recomputed"] += request["prompt"] - request["cached"]
         yield row
     waiting, row = int(replica["waiting"]), int(replica["head"])
-    if replica["partial"] != NONE:
-        request = world.requests[replica["partial"]]
+    for i in range(int(replica["partials"])):
+        begun = int(world.heap[r, BEGUN, i])
+        request = world.requests[begun]
         state["lost"] += request["done"]
         state["recomputed"] += request["computed"] - request["cached"] - request["done"]
-        yield int(replica["partial"])
+        yield begun
     for _ in range(waiting):
         request = world.requests[row]
         following = int(request["after"])

@@ -15,6 +15,7 @@ from sizing.simulation.fleet import POLICIES, Fleet, Replica
 from sizing.simulation.front import run_chunk
 from sizing.simulation.layout import BATCHES, BINS, METRICS, NONE, World
 from sizing.simulation.outages import bring_back, events_of, take_down
+from sizing.steps.ranks import MOST_COUNTED, busiest_share
 
 UNLIMITED = 2**62
 HUGE_TOKENS = 1e15  # a KV cache without limit, small enough that shares of it are numbers
@@ -107,7 +108,8 @@ def _world(fleet: Fleet, measurement: Measurement, role: int) -> World:
     most, count = max(k.max_sequences for k in kinds), len(fleet.replicas)
     return World(
         requests=np.zeros(0, layout.REQUEST), replicas=_replicas(fleet, kinds, role), state=_state(fleet, measurement),
-        decode=_decode(kinds, most), rows=_rows(kinds), heap=np.zeros((count, 3, most + 1), np.int64),
+        decode=_decode(kinds, most), rows=_rows(kinds),
+        heap=np.zeros((count, 4, max(most + 1, *(k.grid.ranks for k in kinds))), np.int64),
         seen=np.full((count, fleet.prefix_groups), -np.inf), histogram=np.zeros((BATCHES, METRICS, BINS), np.uint32),
         sums=np.zeros((BATCHES, 2 + 2 * METRICS)), series=np.zeros((measurement.bins + 1, len(layout.SERIES))),
         records=np.zeros(0, layout.RECORD),
@@ -117,7 +119,7 @@ def _world(fleet: Fleet, measurement: Measurement, role: int) -> World:
 def _replicas(fleet: Fleet, kinds: list[Replica], role: int) -> NDArray[Any]:
     rows = np.zeros(len(fleet.replicas), layout.REPLICA)
     rows["up"], rows["back"] = 1, np.inf
-    rows["partial"] = rows["head"] = rows["tail"] = rows["newest"] = NONE
+    rows["head"] = rows["tail"] = rows["newest"] = NONE
     for row, one in zip(rows, fleet.replicas, strict=True):
         grid, speculation = one.grid, one.speculation
         row["kind"], row["weight"], row["role"] = kinds.index(one), one.weight, role
@@ -126,7 +128,7 @@ def _replicas(fleet: Fleet, kinds: list[Replica], role: int) -> NDArray[Any]:
         row["budget"] = np.inf if one.static_batching else one.token_budget
         row["kv_tokens"], row["waste_tokens"] = min(one.kv_tokens, HUGE_TOKENS), one.waste_tokens
         row["tokens_per_step"], row["rows_per_sequence"] = speculation.tokens_per_step, speculation.rows_per_sequence
-        row["prompt_step_s"], row["pair_lag"] = grid.prompt_step_s, grid.pair_lag
+        row["prompt_step_s"], row["pair_lag"], row["ranks"] = grid.prompt_step_s, grid.pair_lag, grid.ranks
         row["full_pair_s"], row["sliding_pair_s"], row["window"] = grid.full_pair_s, grid.sliding_pair_s, grid.window
         row["queue_limit"] = UNLIMITED if one.queue_limit is None else one.queue_limit
     return rows
@@ -144,8 +146,17 @@ def _state(fleet: Fleet, measurement: Measurement) -> NDArray[Any]:
 
 
 def _rows(kinds: list[Replica]) -> Floats:
-    """Knots of rows, matrix times and pipeline lags of all kinds (kinds, 3, M)."""
-    return np.stack([np.stack([k.grid.row_knots, k.grid.row_s, k.grid.lag_s]) for k in kinds])
+    """Knots of rows, matrix times, pipeline lags, a rank's own part and the fullest rank's share of all kinds
+    (kinds, 5, M)."""
+    width = max(MOST_COUNTED + 1, *(len(k.grid.row_knots) for k in kinds))
+    table = np.zeros((len(kinds), 5, width))
+    for of, kind in zip(table, kinds, strict=True):
+        lines = np.stack([kind.grid.row_knots, kind.grid.row_s, kind.grid.lag_s, kind.grid.own_s])
+        known = lines.shape[1]
+        of[:4, :known] = lines  # then on along the last slope
+        of[:4, known:] = lines[:, -1:] + np.diff(lines[:, -2:]) * np.arange(1.0, width - known + 1.0)
+        of[4, : MOST_COUNTED + 1] = busiest_share(kind.grid.ranks)
+    return table
 
 
 def _padded(knots: list[Floats]) -> Floats:

@@ -23,7 +23,6 @@ from sizing.simulation.layout import (
     ITL,
     KV_S,
     METRICS,
-    NONE,
     OUTPUT_TOKENS,
     QUEUE,
     RUNNING_S,
@@ -129,5 +128,5 @@ def settle(replica: Any) -> None:
     """An engine without sequences holds nothing; rounding must not accumulate over millions of requests."""
     if replica.running == 0:
         replica.context = 0.0
-        if replica.partial == NONE:
+        if replica.partials == 0:
             replica.kv = 0.0

@@ -21,6 +21,9 @@ from sizing.candidates import Candidates, Configuration, Floats
 from sizing.catalog.model import Model
 from sizing.steps.kernel_configs import checkpoint
 from sizing.steps.kernel_engines import EXPECTED, StepTable, available, engine_for, sentence
+from sizing.steps.rates import hardware, rates
+from sizing.steps.roofline import prefill_s, prefill_work_s, roofline
+from sizing.steps.shape import shape_of
 from sizing.steps.times import StepTimes, Traffic
 
 ABSENT = "kernel tables (not installed)"
@@ -47,6 +50,7 @@ class KernelTables:
     def times(self, model: Model, candidates: Candidates, traffic: Traffic, concurrency: Floats) -> StepTimes:
         """Decode, prefill and prefill work of every candidate; NaN rows where the tables do not cover it."""
         decode, prefill, work = np.full_like(concurrency, np.nan), *np.full((2, len(candidates)), np.nan)
+        lone, waits = _on_one_rank(model, candidates, traffic)
         for i, row in enumerate(candidates.rows):
             engine = engine_for(model, row)
             if engine.table is None:
@@ -59,7 +63,10 @@ class KernelTables:
             engine.reason = ""
             decode[i], prefill[i], work[i] = times
         source = self.source(model, candidates)
-        return StepTimes(decode_s=decode, prefill_s=prefill, prefill_work_s=work, source=source)
+        return StepTimes(
+            decode_s=decode, prefill_s=prefill * lone, prefill_work_s=work, source=source, stall_s=work * waits,
+            ranks=candidates.dp,
+        )
 
     def source(self, model: Model, candidates: Candidates) -> str:
         """Name and release of the tables, and whether another architecture stands in for the model's own."""
@@ -75,8 +82,21 @@ def kernel_name() -> str:
     return f"kernel tables (aiconfigurator-core {version('aiconfigurator-core')})" if available() else ABSENT
 
 
+def _on_one_rank(model: Model, candidates: Candidates, traffic: Traffic) -> tuple[Floats | float, Floats | float]:
+    """What the tables cannot tell, because they time as many prompt tokens on every attention-DP rank: prefill of a
+    prompt on one rank over that of one on each, and stall over work of a prompt, (C,). Both are the roofline's."""
+    if not np.any(candidates.dp > 1):
+        return 1.0, 0.0
+    source, shape = roofline(), shape_of(model)
+    speed = rates(candidates, hardware(candidates), source.fit, source.software_year)
+    new, cached = traffic.new_tokens, traffic.cached_tokens
+    work, stall = prefill_work_s(shape, speed, new, cached)
+    lone = prefill_s(shape, speed, new, cached) / prefill_s(shape, speed, new, cached, speed.dp)
+    return lone[:, 0], (stall / work)[:, 0]
+
+
 def _row(table: StepTable, row: Configuration, traffic: Traffic, concurrency: Floats) -> tuple[Floats, float, float]:
-    """Decode (K,), prefill and prefill work of one candidate in seconds.
+    """Decode (K,), prefill and prefill work of one candidate in seconds, with a prompt on each attention-DP rank.
 
     A pass carries B / PP sequences, of which an attention-DP rank decodes B / (PP x DP); the table's time is that of
     the pass through all stages, as in the roofline.

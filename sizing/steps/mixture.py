@@ -9,7 +9,7 @@ dense models and mixtures of experts have their own, because the roofline knows 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import ClassVar
 
@@ -102,7 +102,8 @@ def trusts() -> Trusts:
 
 def mixed(base: StepTimes, kernel: StepTimes, trust: StepTrust) -> Mixed:
     """Geometric means of both sources. The tables count the fixed time of prompt steps as work, so that it counts
-    beside theirs only as far as the roofline does."""
+    beside theirs only as far as the roofline does. The share of a prompt's work for which other ranks wait is that of
+    the roofline in both."""
     covered = np.isfinite(kernel.decode_s).all(axis=1) & np.isfinite(kernel.prefill_s + kernel.prefill_work_s)
     covered &= (kernel.decode_s > 0).all(axis=1) & (kernel.prefill_s > 0) & (kernel.prefill_work_s > 0)
 
@@ -110,12 +111,15 @@ def mixed(base: StepTimes, kernel: StepTimes, trust: StepTrust) -> Mixed:
     decode = trust.decode.weight(apart) * covered
     prefill = trust.prompt.weight(_apart(base.prefill_s, kernel.prefill_s, covered)) * covered
     work = trust.prompt.weight(_apart(base.prefill_work_s, kernel.prefill_work_s, covered)) * covered
+    together = _mean(base.prefill_work_s, kernel.prefill_work_s, work)
     return Mixed(
         times=StepTimes(
             decode_s=_mean(base.decode_s, kernel.decode_s, decode[:, None]),
             prefill_s=_mean(base.prefill_s, kernel.prefill_s, prefill),
-            prefill_work_s=_mean(base.prefill_work_s, kernel.prefill_work_s, work),
+            prefill_work_s=together,
             prompt_step_s=np.broadcast_to(base.prompt_step_s, prefill.shape) * (1.0 - work),
+            stall_s=base.stall_s * (together / base.prefill_work_s),
+            ranks=base.ranks,
             source=base.source,
         ),
         weight=decode,
@@ -138,11 +142,13 @@ def _mean(base: Floats, kernel: Floats, weight: Floats) -> Floats:
 
 def aged(kernel: StepTimes, then: StepTimes, now: StepTimes) -> StepTimes:
     """The tables' times as older software would have them: times the roofline's ratio of that year to today."""
-    return StepTimes(
+    work = then.prefill_work_s / now.prefill_work_s
+    return replace(
+        kernel,
         decode_s=kernel.decode_s * (then.decode_s / now.decode_s),
         prefill_s=kernel.prefill_s * (then.prefill_s / now.prefill_s),
-        prefill_work_s=kernel.prefill_work_s * (then.prefill_work_s / now.prefill_work_s),
-        source=kernel.source,
+        prefill_work_s=kernel.prefill_work_s * work,
+        stall_s=kernel.stall_s * work,
     )
 
 

@@ -44,19 +44,16 @@ class Roofline:
         shape = shape_of(model)
         speed = rates(candidates, hardware(candidates), self.fit, self.software_year)
         new, cached = traffic.new_tokens, traffic.cached_tokens
+        work, stall = prefill_work_s(shape, speed, new, cached)
         return StepTimes(
             decode_s=decode_step_s(shape, speed, concurrency, traffic.decode_context),
             prefill_s=prefill_s(shape, speed, new, cached)[:, 0],
-            prefill_work_s=self._work_s(shape, speed, traffic),
+            prefill_work_s=work[:, 0],
             prompt_step_s=prompt_step_s(shape, speed)[:, 0],
+            stall_s=stall[:, 0],
+            ranks=speed.dp[:, 0],
             source=self.source,
         )
-
-
-    def _work_s(self, shape: Shape, speed: Rates, traffic: Traffic | TrafficColumns) -> Floats:
-        """Prefill work per prompt (C,): pipeline stages and attention-DP ranks take different prompts at once."""
-        work = prefill_work_s(shape, speed, traffic.new_tokens, traffic.cached_tokens) * pipeline_loss(shape, speed)
-        return np.asarray((work / (speed.pp * speed.dp))[:, 0])
 
 
 def roofline() -> Roofline:
@@ -126,8 +123,13 @@ def _matrix_flop_s(shape: Shape, speed: Rates) -> tuple[Floats, Floats]:
     return np.asarray(dense), np.asarray(experts)
 
 
-def matrices_s(shape: Shape, speed: Rates, tokens: Floats) -> Floats:
-    """All matrix products of one step over ``tokens`` rows: weights are streamed once, experts as far as touched."""
+def matrices_s(shape: Shape, speed: Rates, tokens: Floats, own: Floats | None = None) -> Floats:
+    """All matrix products of one step over ``tokens`` rows: weights are streamed once, experts as far as touched.
+
+    ``own``: rows of all attention-DP ranks if each had as many as the fullest, where they are uneven: each computes the
+    products outside the experts for its own rows.
+    """
+    own = tokens if own is None else own
     dense_flop, expert_flop = _matrix_flop_s(shape, speed)
     unquantised = speed.narrow & (np.asarray(shape.dense_bytes) > 0)  # 4-bit experts, the rest at its native width
     width = np.where(unquantised, shape.dense_bytes, speed.expert_bytes)
@@ -136,7 +138,7 @@ def matrices_s(shape: Shape, speed: Rates, tokens: Floats) -> Floats:
     expert_byte = shape.experts * speed.expert_bytes / (speed.tp * speed.dp) / speed.expert_memory
     head_flop = 2.0 * shape.head / (speed.tp * speed.dp * speed.wide_matrix)
     head_byte = shape.head * WIDE_BYTES / speed.tp / speed.wide_memory
-    total = _bound(dense_flop * tokens, dense_byte) + _bound(head_flop * tokens, head_byte)
+    total = _bound(dense_flop * own, dense_byte) + _bound(head_flop * own, head_byte)
     if np.any(np.asarray(shape.routed) > 0):
         total = total + _bound(expert_flop * tokens, expert_byte * expert_coverage(shape, tokens, speed.evenness))
     return total
@@ -192,28 +194,33 @@ def stage_transfers_s(shape: Shape, speed: Rates, tokens: Floats) -> Floats:
     return np.asarray((speed.pp - 1.0) * (speed.collective_s + tokens * shape.hidden * WIDE_BYTES / speed.link))
 
 
-def prefill_s(shape: Shape, speed: Rates, new: Number, cached: Number, batch: Number = 1.0) -> Floats:
+def prefill_s(shape: Shape, speed: Rates, new: Number, cached: Number, batch: float | Floats = 1.0) -> Floats:
     """Time for ``batch`` prompts at once with nothing else running, shape (C, 1), in chunks of the token budget.
 
     Per chunk: matrices (weights streamed) + collectives + fixed times; attention over all pairs once. Under
-    attention-DP one prompt stays on its rank while the other ranks carry prompts of their own.
+    attention-DP a prompt stays on its rank, with a token budget of its own, and the experts of all ranks serve it: the
+    fullest rank, which carries ceil(batch / DP) prompts, sets the time of everything but the experts.
     """
-    tokens = np.asarray(batch * new) * np.ones_like(speed.tp)
-    chunks = np.maximum(np.ceil(tokens / speed.budget / speed.dp), 1.0)
-    alone = np.maximum(np.minimum(speed.dp / batch, speed.dp), 1.0)
-    rows = tokens / chunks * alone
-    pairs = batch * alone * attention_pairs(shape, new, cached)
-    score = pairs * shape.pair_flop / (speed.tp * speed.dp) / speed.attention
+    busiest = np.ceil(batch / speed.dp)  # prompts on the fullest rank
+    tokens = busiest * new * np.ones_like(speed.tp)
+    chunks = np.maximum(np.ceil(tokens / speed.budget), 1.0)
+    rows, even = batch * new / chunks, tokens * speed.dp / chunks
+    pairs = busiest * attention_pairs(shape, new, cached)
+    score = pairs * shape.pair_flop / speed.tp / speed.attention
     fixed = fixed_s(shape, speed) + shape.layers * speed.prompt_layer_s
-    device = chunks * (matrices_s(shape, speed, rows) + communication_s(shape, speed, rows) + fixed) + score
+    matrices = matrices_s(shape, speed, rows, even)
+    device = chunks * (matrices + communication_s(shape, speed, even) + fixed) + score
     return np.asarray(speed.scale * device + chunks * speed.step_s)
 
 
-def prefill_work_s(shape: Shape, speed: Rates, new: Number, cached: Number) -> Floats:
-    """Engine time one prompt takes from decoding sequences it shares steps with, shape (C, 1), on its own rank.
+def prefill_work_s(shape: Shape, speed: Rates, new: Number, cached: Number) -> tuple[Floats, Floats]:
+    """Engine time one prompt takes from decoding sequences it shares steps with, two of shape (C, 1): where all ranks
+    carry the same, and by how much more where its rank alone carries one, so that the others wait for it.
 
     The running steps have paid for streaming the weights, so only arithmetic and collectives count; what each such
-    step costs beyond that is :func:`prompt_step_s`.
+    step costs beyond that is :func:`prompt_step_s`. Pipeline stages take different prompts at once.
+    Equation: even = (e x DP + a) / (PP x DP), stall = a / PP x (1 - 1 / DP) with e = routed experts, which all ranks
+    compute, and a = dense products, attention and collectives, which the rank of the prompt does alone.
     """
     tokens = np.asarray(new) * np.ones_like(speed.tp)
     chunks = tokens / speed.budget  # prompts shorter than the budget share a step
@@ -221,7 +228,12 @@ def prefill_work_s(shape: Shape, speed: Rates, new: Number, cached: Number) -> F
     matrices = (dense_flop + expert_flop) * tokens * speed.dp
     score = attention_pairs(shape, new, cached) * shape.pair_flop / speed.tp / speed.attention
     moved = chunks * communication_s(shape, speed, tokens * speed.dp / chunks)
-    return np.asarray(speed.scale * (matrices + score + moved))
+    loss = pipeline_loss(shape, speed)
+    even = speed.scale * (matrices + score + moved) * loss / (speed.pp * speed.dp)
+    if not np.any(speed.dp > 1):
+        return np.asarray(even), np.zeros_like(even)
+    own = speed.scale * (dense_flop * tokens * speed.dp + score + moved) * loss
+    return np.asarray(even), np.asarray(own * (speed.dp - 1.0) / (speed.pp * speed.dp))
 
 
 def prompt_step_s(shape: Shape, speed: Rates) -> Floats:

@@ -47,10 +47,21 @@ class Speculation:
         return np.asarray(decode_s * (1.0 + self.draft_tokens * self.draft_cost) + more_s)
 
 
-def rows_s(shape: Shape, speed: Rates, rows: Floats) -> Floats:
-    """Matrices and collectives of one pass over ``rows`` rows, the part of a step that grows with them, in s."""
+def rows_s(shape: Shape, speed: Rates, rows: Floats, fullest: float | Floats = 1.0) -> Floats:
+    """Matrices and collectives of one pass over ``rows`` rows, the part of a step that grows with them, in s.
+
+    ``fullest``: rows of the fullest attention-DP rank over those of an even one.
+    """
     at = np.maximum(rows, 1.0)
-    return np.asarray(speed.scale * (matrices_s(shape, speed, at) + communication_s(shape, speed, at)))
+    own = at * fullest
+    return np.asarray(speed.scale * (matrices_s(shape, speed, at, own) + communication_s(shape, speed, own)))
+
+
+def own_rows_s(shape: Shape, speed: Rates, rows: Floats) -> Floats:
+    """The part of :func:`rows_s` that each attention-DP rank does for its own rows: all but the routed experts."""
+    own = np.maximum(rows, 1.0)
+    dense = matrices_s(shape, speed, np.zeros_like(own), own)
+    return np.asarray(speed.scale * (dense + communication_s(shape, speed, own)))
 
 
 def verification_s(shape: Shape, speed: Rates, sequences: Floats, speculation: Speculation) -> Floats:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sizing.candidates import Candidates, Floats
 from sizing.catalog.model import Model
+from sizing.steps.ranks import unevenness
 
 Length = TypeVar("Length", float, Floats)
 
@@ -70,6 +71,9 @@ class TrafficColumns(Lengths[Floats]):
         )
 
 
+_COLUMNS = ("decode_s", "prefill_s", "prefill_work_s", "prompt_step_s", "stall_s", "ranks")
+
+
 @dataclass(frozen=True, kw_only=True)
 class StepTimes:
     """Durations in seconds for C candidates; NaN where the source has no answer.
@@ -80,6 +84,8 @@ class StepTimes:
     from everything else when it shares steps with decoding sequences; smaller than ``prefill_s`` where pipeline stages
     or attention-DP ranks work in parallel. ``prompt_step_s`` (C,): fixed time by which a step that carries prompt
     tokens is longer than one that only decodes, however few they are (launches that no captured graph replays).
+    ``stall_s`` (C,): what the prompt takes more where its rank alone carries one of the ``ranks`` (C,) attention-DP
+    ranks, because the others wait; ``prefill_work_s`` holds where all carry the same.
     """
 
     decode_s: Floats
@@ -87,7 +93,26 @@ class StepTimes:
     prefill_work_s: Floats
     source: str
     prompt_step_s: Floats | float = 0.0
+    stall_s: Floats | float = 0.0
+    ranks: Floats | float = 1.0
     tokens_per_step: float = 1.0
+
+    def work_s(self, prompts: Floats, held: Floats) -> Floats:
+        """Engine time a prompt takes, with ``prompts`` (C, K) begun per step over all ranks; (C, K), or (C, 1) without
+        ranks that could wait.
+
+        work = even work + stall x unevenness, see :func:`sizing.steps.ranks.unevenness`. ``held`` (C, 1): how many of
+        them the token budget of one rank holds in a step.
+        """
+        work = self.prefill_work_s[:, None]
+        index = np.flatnonzero(self.stall_s)
+        if not len(index):
+            return work
+        stall, ranks = (np.broadcast_to(v, self.prefill_s.shape)[index] for v in (self.stall_s, self.ranks))
+        fitting = np.broadcast_to(held, work.shape)[index, 0]
+        found = np.repeat(work, prompts.shape[1], axis=1)
+        found[index] += stall[:, None] * unevenness(prompts[index], ranks, fitting)
+        return found
 
     def scaled(self, decode: Floats, prefill: Floats) -> StepTimes:
         """Durations of each candidate times its factors (C,): the ends of an interval."""
@@ -97,25 +122,22 @@ class StepTimes:
             prefill_s=self.prefill_s * prefill,
             prefill_work_s=self.prefill_work_s * prefill,
             prompt_step_s=self.prompt_step_s * prefill,
+            stall_s=self.stall_s * prefill,
         )
 
     def take(self, index: NDArray[np.intp]) -> StepTimes:
         """The candidates at ``index``."""
-        return replace(
-            self,
-            decode_s=self.decode_s[index],
-            prefill_s=self.prefill_s[index],
-            prefill_work_s=self.prefill_work_s[index],
-            prompt_step_s=self.prompt_step_s if isinstance(self.prompt_step_s, float) else self.prompt_step_s[index],
-        )
+        columns = ((name, getattr(self, name)) for name in _COLUMNS)
+        taken: dict[str, Any] = {name: v if isinstance(v, float) else v[index] for name, v in columns}
+        return replace(self, **taken)
 
     def replaced(self, index: NDArray[np.intp], other: StepTimes) -> StepTimes:
         """These times with those of ``other`` for the candidates at ``index``; the source stays."""
-        names = ("decode_s", "prefill_s", "prefill_work_s", "prompt_step_s")
-        columns = {name: np.array(getattr(self, name), dtype=np.float64) for name in names}
-        columns["prompt_step_s"] = np.broadcast_to(columns["prompt_step_s"], self.prefill_s.shape).copy()
+        columns = {name: np.array(getattr(self, name), dtype=np.float64) for name in _COLUMNS}
         for name, values in columns.items():
-            values[index] = getattr(other, name)
+            if not values.ndim:
+                columns[name] = np.full(self.prefill_s.shape, values)
+            columns[name][index] = getattr(other, name)
         return StepTimes(source=self.source, tokens_per_step=self.tokens_per_step, **columns)
 
 

@@ -10,7 +10,8 @@ import pytest
 
 from sizing import Scenario
 from sizing.analytic import analytic_plan
-from sizing.batch_limits import first_of_each, interpolated, limited, proposals, with_batch_limits
+from sizing.batch_limits import first_of_each, limited, proposals, with_batch_limits
+from sizing.load import interpolated
 from sizing.question import Question, understand
 from sizing.refine import Search
 from sizing.screen import Evaluated, all_configurations, evaluate, instances_needed
@@ -107,7 +108,7 @@ def test_the_answer_names_a_limit_that_it_chose() -> None:
 
 def test_attention_dp_ranks_share_a_limit_evenly() -> None:
     keys = raw("deepseek-ai/DeepSeek-R1", workload={"peak_rps": 300}, limits={"ttft_ms": 3000, "itl_ms": 50},
-               deployment={"gpus": ["b200_sxm"], "serving": ["aggregated"]})
+               deployment={"gpus": ["b200_sxm"], "tp": [1], "pp": [1], "serving": ["aggregated"]})
     question = understand(Scenario.model_validate(keys))
     rows, caps = proposals(question, base(question))
     ranks = base(question).candidates.dp[rows]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -277,3 +278,41 @@ def test_rows_with_lengths_of_their_own_are_as_each_alone():
         alone = steady_state(times.take(np.array([n])), grid[[n]], slots[[n]], budget[[n]], traffic, POISSON)
         for name, values in vars(alone).items():
             assert getattr(together, name)[n] == pytest.approx(values[0], rel=1e-12), name
+
+
+def on_ranks(grid, ranks=8.0, own=0.08, experts=0.01):
+    """One candidate whose prompts take 80 ms of their own rank and 10 ms of the experts of all."""
+    times = toy(grid, prefill_s=0.02 + own + experts, work_s=experts + own / ranks, per_sequence=1e-4)
+    return replace(times, stall_s=np.array([own * (1.0 - 1.0 / ranks)]), ranks=np.array([ranks]))
+
+
+def test_a_prompt_alone_on_its_rank_interrupts_all_sequences_for_its_whole_time():
+    """One in flight per 1,000 tokens: ITL grows by 1 / 1000 of 10 + 80 ms, of 10 + 10 ms with even ranks."""
+    grid, traffic = at(1.0), Traffic(input_tokens=1000, output_tokens=1001)
+    waits, even = (under(t, grid, traffic) for t in (on_ranks(grid), replace(on_ranks(grid), stall_s=0.0)))
+    decode = 0.01 + 1e-4
+    assert waits.itl_mean_s[0, 0] == pytest.approx(decode + 0.09 / 1000, rel=1e-5)
+    assert even.itl_mean_s[0, 0] == pytest.approx(decode + 0.02 / 1000, rel=1e-5)
+
+
+@given(st.floats(0.1, 3000.0), st.integers(100, 20_000), st.integers(2, 2000), st.sampled_from([2.0, 4.0, 8.0, 16.0]))
+def test_ranks_that_wait_are_never_faster_than_even_ones_nor_slower_than_one_that_works_alone(b, isl, osl, ranks):
+    grid, traffic = at(b), Traffic(input_tokens=isl, output_tokens=osl)
+    times = on_ranks(grid, ranks)
+    even, alone = replace(times, stall_s=0.0), replace(times, prefill_work_s=times.prefill_work_s + times.stall_s)
+    best, found, worst = (under(t, grid, traffic, slots=1e4) for t in (even, times, replace(alone, stall_s=0.0)))
+    low, here, high = (s.itl_mean_s[0, 0] for s in (best, found, worst))
+    assert low <= here * (1 + 1e-9)
+    assert here <= high * (1 + 1e-9)
+    assert worst.rps[0, 0] <= found.rps[0, 0] * (1 + 1e-9)
+    assert found.rps[0, 0] <= best.rps[0, 0] * (1 + 1e-9)
+    assert found.rps[0, 0] < found.rps[0, 1] * (1 + 1e-9)
+
+
+def test_prompts_on_other_ranks_share_the_steps_of_a_prompt():
+    """1,000 in flight and answers of 1,000 gaps begin a prompt a step; 7 of 8 are on other ranks and take 20 ms."""
+    grid, traffic = at(1000.0), Traffic(input_tokens=1000, output_tokens=1001)
+    found = under(on_ranks(grid), grid, traffic, slots=1e6)
+    assert found.ttft_floor_s[0, 0] == pytest.approx(0.11 + 7 / 8 * 0.02)
+    one_token = under(on_ranks(grid), grid, Traffic(input_tokens=1000, output_tokens=1), slots=1e6)
+    assert one_token.ttft_floor_s[0, 0] == pytest.approx(0.11), "nothing decodes beside it"

@@ -171,6 +171,16 @@ def test_lengths_that_vary_are_stated_and_cost_capacity():
     assert not any("mean prompt and output length" in a for a in varied.assumptions)
 
 
+def test_an_answer_on_attention_dp_ranks_says_how_prompts_fall_on_them():
+    only = {"gpus": ["b200_sxm"], "engines": ["trtllm"], "tp": [1], "pp": [1]}
+    for serving in ("aggregated", "disaggregated"):
+        ranked = ask("deepseek-ai/DeepSeek-R1", workload={"peak_rps": 4}, deployment={**only, "serving": [serving]},
+                     limits={"ttft_ms": 10_000, "itl_ms": 200})
+        pool = ranked.deployment.prefill or ranked.deployment
+        assert any(f"at random on the {pool.dp} ranks" in a for a in ranked.assumptions)
+    assert not any("at random on the" in a for a in ask(deployment=H100).assumptions)
+
+
 def test_a_spread_of_nothing_is_the_number():
     one = ask(deployment=H100)
     same = ask(

@@ -22,13 +22,15 @@ def column(value):
     return np.array([[float(value)]])
 
 
-def times(decode=0.01, prefill=0.2, work=0.1, fixed=0.0):
+def times(decode=0.01, prefill=0.2, work=0.1, fixed=0.0, stall=0.0, ranks=1.0):
     return StepTimes(
         decode_s=column(decode),
         prefill_s=np.array([prefill]),
         prefill_work_s=np.array([work]),
         source="by hand",
         prompt_step_s=np.array([fixed]),
+        stall_s=np.array([stall]),
+        ranks=np.array([ranks]),
     )
 
 
@@ -41,6 +43,29 @@ def test_static_batch_is_one_prefill_and_the_decode_steps():
     assert found.ttft_s.item() == pytest.approx(0.2 + 3 * 0.1)
     assert found.e2e_s.item() == pytest.approx(0.5 + 100 * 0.01)
     assert found.rps.item() == pytest.approx(4 / 1.5)
+
+
+def test_a_static_batch_fills_attention_dp_ranks_evenly():
+    """20 ms of experts and 80 ms on its own rank, of four: five prompts take 5 x 20 + 2 x 80 ms, four 4 x 20 + 80."""
+    even, stall = 0.02 + 0.08 / 4, 0.08 * 3 / 4
+    for batch, expected in ((1, 0.1), (4, 0.16), (5, 0.26), (8, 0.32)):
+        found = static_batch(times(prefill=0.1, work=even, stall=stall, ranks=4.0), lengths(), column(batch), column(9))
+        assert found.ttft_s.item() == pytest.approx(expected)
+
+
+def test_a_closed_loop_waits_for_the_fullest_rank_and_an_offline_run_does_not():
+    """31 in flight and answers of 101 tokens begin 0.307 prompts a step: more than one falls into a step rarely."""
+    even, stall = 0.04, 0.06
+    ranked, flat = (times(work=even, stall=s, ranks=4.0) for s in (stall, 0.0))
+    waits, plain = (fixed_concurrency(t, lengths(), column(31), column(100), NO_DELAY) for t in (ranked, flat))
+    more = (waits.itl_s - plain.itl_s).item() / (30 * stall / 101)
+    a = 31 / 101 / 4  # prompts per rank and step
+    below = [np.exp(-a), np.exp(-a) * (1 + a), np.exp(-a) * (1 + a + a**2 / 2)]  # P(at most 0, 1, 2 on a rank)
+    largest = sum(1 - p**4 for p in below)
+    assert more == pytest.approx((largest / (4 * a) - 1 / 4) / (3 / 4), rel=2e-3)
+    assert waits.ttft_s.item() == pytest.approx(plain.ttft_s.item())
+    offline = [offline_max_throughput(t, lengths(), column(31)).rps.item() for t in (ranked, flat)]
+    assert offline[0] == offline[1]
 
 
 def test_a_batch_too_large_for_memory_runs_in_waves():

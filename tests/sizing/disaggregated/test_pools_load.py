@@ -34,7 +34,10 @@ def one(value: float) -> np.ndarray:
 
 
 def prompt(alone: float, together: float = 1.0) -> PrefillTimes:
-    return PrefillTimes(alone_s=one(alone), single_s=one(alone), full_s=one(alone), together=one(together))
+    return PrefillTimes(
+        alone_s=one(alone), single_s=one(alone), full_s=one(alone), together=one(together), stall_s=one(0.0),
+        ranks=one(1.0),
+    )
 
 
 def test_prompts_that_fit_into_a_step_share_its_fixed_part() -> None:
@@ -50,6 +53,36 @@ def test_two_pipeline_stages_take_two_prompts_at_once() -> None:
     found = prefill_times(times, one(2.0), one(8192.0), 9000.0)
     assert found.alone_s[0] == pytest.approx(0.03)
     assert found.full_s[0] == pytest.approx(0.015)
+
+
+def on_ranks(budget: float) -> PrefillTimes:
+    """Four ranks: 100 ms alone, of which 10 ms are fixed, 10 ms experts and 80 ms on the prompt's own rank."""
+    times = StepTimes(
+        decode_s=np.ones((1, 2)), prefill_s=one(0.1), prefill_work_s=one(0.03), source="", stall_s=one(0.06),
+        ranks=one(4.0),
+    )
+    return prefill_times(times, one(1.0), one(budget), 2000.0)
+
+
+def test_ranks_wait_for_a_lone_prompt_and_not_in_full_steps() -> None:
+    """Full steps hold 4 x 1 prompts of 2,000 tokens: 10 ms of experts + 80 / 4 + 10 / 4 fixed."""
+    found = on_ranks(2000.0)
+    assert found.alone_s[0] == found.single_s[0] == pytest.approx(0.1)
+    assert found.full_s[0] == pytest.approx(0.01 + 0.02 + 0.0025)
+    assert on_ranks(8000.0).full_s[0] == pytest.approx(0.01 + 0.02 + 0.01 / 16)
+
+
+def test_a_prompt_on_ranks_waits_for_the_running_step_and_for_those_that_share_its_own() -> None:
+    """Little load: it meets a step of 100 ms with probability rate x 100 ms, of which half is left; and what came
+    meanwhile, itself included, takes 20 ms more (10 of experts, a quarter of the time 40 of the same rank)."""
+    found = first_token(on_ranks(8000.0), np.array([[0.1], ]), one(0.0), Variability())
+    assert found.mean_s[0, 0] - 0.1 == pytest.approx(0.01 * (0.05 + 0.01 * 0.03), rel=0.05)
+    rates = np.array([[1.0, 3.0, 10.0, 20.0, 30.0]])
+    later = first_token(on_ranks(8000.0), rates, one(0.0), Variability())
+    assert np.all(np.diff(later.mean_s[0]) > 0)
+    assert np.all(later.var[0] > 0)
+    # Nearly full: steps hold 16 prompts and last 16 x 30.6 ms; one waits for half of a step, and lies in the next.
+    assert later.mean_s[0, -1] == pytest.approx(1.5 * 16 * 0.030625, rel=0.15)
 
 
 def test_long_prompts_queue_as_m_d_1() -> None:

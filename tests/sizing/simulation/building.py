@@ -20,13 +20,15 @@ ROWS = np.concatenate([np.arange(17.0), [32.0, 64.0, 256.0, 4096.0, 1e6]])
 def grid(
     most: int = 64, *, decode: Callable[[float, float], float] = lambda n, c: 0.01, row_s: float = 0.0,
     prompt_step_s: float = 0.0, pair_s: float = 0.0, idle_s: float = 0.0, stages: int = 1,
+    ranks: int = 1, own: float = 0.5,
 ) -> StepGrid:
     """Step times from a function of (sequences, mean context) and linear prompt work; a prompt passes the other
-    pipeline ``stages`` after its step, each of which takes as long."""
+    pipeline ``stages`` after its step, each of which takes as long. The share ``own`` of the work of rows is that of
+    their attention-DP rank."""
     table = np.array([[decode(float(n), c) for c in KNOTS] for n in range(most + 1)])
     table[0] = idle_s
     return StepGrid(
-        decode_s=table, knots=KNOTS, row_knots=ROWS, row_s=row_s * ROWS,
+        decode_s=table, knots=KNOTS, row_knots=ROWS, row_s=row_s * ROWS, own_s=own * row_s * ROWS, ranks=ranks,
         lag_s=(stages - 1.0) * row_s * ROWS, pair_lag=stages - 1.0,
         prompt_step_s=prompt_step_s, full_pair_s=pair_s, sliding_pair_s=0.0, window=math.inf, source="made up",
     )

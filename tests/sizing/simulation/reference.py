@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from sizing.simulation.fleet import Replica
+from sizing.steps.ranks import busiest_share
 
 
 @dataclass(eq=False)
@@ -69,12 +70,14 @@ class SlowEngine:
             evicted = True
         decoding = [s for s in self.running if s.decoding]
         budget = replica.token_budget - len(decoding) * replica.speculation.rows_per_sequence
+        of_rank = budget / replica.grid.ranks
         chunks: list[tuple[Sequence, float]] = []
         pair_s = 0.0
         candidates = [s for s in self.running if not s.decoding]
-        while budget > 0:
+        unfinished = 0
+        while budget > 0 and unfinished < replica.grid.ranks:
             if candidates:
-                sequence = candidates.pop()
+                sequence = candidates.pop(0)
             elif not evicted and self.queue and len(self.running) < replica.max_sequences:
                 sequence = self.queue[0]
                 need = sequence.target + replica.waste_tokens + (len(decoding) + 1) * per_step
@@ -88,16 +91,15 @@ class SlowEngine:
                     sequence.started = self.now
             else:
                 break
-            chunk = min(budget, sequence.target - sequence.computed)
+            chunk = min(budget, of_rank, sequence.target - sequence.computed)
             sequence.lag = self.lag(chunk, self.pairs(chunk, sequence.computed))
             pair_s += self.pairs(chunk, sequence.computed)
             sequence.computed += chunk
             self.processed += chunk
             budget -= chunk
             chunks.append((sequence, chunk))
-            if sequence.computed < sequence.target:
-                break
-        self.now += self.duration(decoding, sum(c for _, c in chunks), pair_s)
+            unfinished += sequence.computed < sequence.target
+        self.now += self.duration(decoding, [c for _, c in chunks], pair_s)
         for s in decoding:
             s.cache += per_step
             s.grown += per_step
@@ -131,14 +133,20 @@ class SlowEngine:
         grid = self.replica.grid
         return float(np.interp(chunk, grid.row_knots, grid.lag_s)) + grid.pair_lag * pair_s
 
-    def duration(self, decoding: list[Sequence], tokens: float, pair_s: float) -> float:
+    def duration(self, decoding: list[Sequence], chunks: list[float], pair_s: float) -> float:
         grid, n = self.replica.grid, len(decoding)
         mean = sum(s.cache for s in decoding) / n if n else 0.0
         seconds = float(np.interp(mean, grid.knots, grid.decode_s[n]))
+        tokens = sum(chunks)
         if tokens > 0:
             rows = n * self.replica.speculation.rows_per_sequence
-            before, after = np.interp([rows, rows + tokens], grid.row_knots, grid.row_s)
-            seconds += float(after - before) + grid.prompt_step_s + pair_s
+            of_rank = (self.replica.token_budget - rows) / grid.ranks
+            fullest = min(float(busiest_share(grid.ranks)[len(chunks)]) * tokens, of_rank) * grid.ranks
+            # Experts work for the tokens of all ranks, the rest for as many as the fullest rank has.
+            experts = np.interp([rows, rows + tokens], grid.row_knots, grid.row_s - grid.own_s)
+            own = np.interp([rows, rows + fullest], grid.row_knots, grid.own_s)
+            seconds += float(experts[1] - experts[0] + own[1] - own[0])
+            seconds += grid.prompt_step_s + pair_s * fullest / tokens
         return seconds
 
     @property

@@ -10,26 +10,28 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sizing.simulation.fleet import Replica
+from sizing.steps.ranks import busiest_share
 from sizing.steps.speculation import Speculation
 from tests.sizing.simulation.building import columns, grid, simulate_all
 from tests.sizing.simulation.reference import Sequence, simulate_slowly
 
 STEPS = {
-    stages: grid(
+    (stages, ranks): grid(
         16, decode=lambda n, c: 0.005 + 0.0013 * math.sqrt(n) + 1e-6 * n * min(c, 300.0), row_s=3e-5,
-        prompt_step_s=0.002, pair_s=2e-8, idle_s=0.004, stages=stages,
+        prompt_step_s=0.002, pair_s=2e-8, idle_s=0.004, stages=stages, ranks=ranks,
     )
-    for stages in (1, 2, 4)
+    for stages, ranks in ((1, 1), (2, 1), (4, 1), (1, 2), (1, 4), (2, 4))
 }  # fmt: skip
 
 
 @st.composite
 def cases(draw: st.DrawFn) -> tuple[Replica, list[tuple[float, float, float, float]]]:
-    """Prefix-cache hits, speculative decoding, pipeline stages, chunks and a full KV cache, alone and together."""
+    """Prefix-cache hits, speculative decoding, pipeline stages, attention-DP ranks, chunks and a full KV cache, alone
+    and together."""
     sequences = draw(st.integers(1, 16))
     draft = draw(st.sampled_from([0, 0, 0, 3]))
     replica = Replica(
-        grid=STEPS[draw(st.sampled_from([1, 2, 4]))], max_sequences=sequences,
+        grid=STEPS[draw(st.sampled_from(sorted(STEPS)))], max_sequences=sequences,
         token_budget=draw(st.integers(16 * (draft + 1), 400)),
         kv_tokens=draw(st.sampled_from([math.inf, 900.0, 1500.0])), block_tokens=draw(st.sampled_from([1.0, 16.0])),
         reserve_output=draw(st.booleans()),
@@ -117,6 +119,28 @@ def test_nothing_is_evicted_where_the_answer_is_reserved() -> None:
 def test_a_slower_engine_never_answers_sooner_on_average(seed: int, factor: float) -> None:
     rng = np.random.default_rng(seed)
     chunk = columns(np.cumsum(rng.exponential(0.1, 400)), rng.integers(1, 300, 400), rng.integers(1, 60, 400))
-    engines = [Replica(grid=g, max_sequences=8, token_budget=256) for g in (STEPS[1], STEPS[1].scaled(factor))]
+    engines = [Replica(grid=g, max_sequences=8, token_budget=256) for g in (STEPS[1, 1], STEPS[1, 1].scaled(factor))]
     one, other = (simulate_all(engine, chunk)[1] for engine in engines)
     assert (other["finished"] - other["arrived"]).mean() > (one["finished"] - one["arrived"]).mean()
+
+
+def test_a_step_lasts_as_long_as_its_fullest_rank() -> None:
+    """Rows take 0.1 ms each, half of it their own rank's. Alone on one of 4 ranks 100 tokens take 5 + 4 x 5 ms; eight
+    such prompts take 40 + 160 ms x the fullest rank's share; with a budget of 200 tokens a rank, a quarter."""
+    steps = grid(16, row_s=1e-4, ranks=4, own=0.5)
+    for prompts, budget, seconds in (
+        (1, 4e4, 0.005 + 4 * 0.005),
+        (8, 4e4, 0.040 + 4 * 0.040 * float(busiest_share(4)[8])),
+        (8, 800.0, 0.040 + 0.040),
+    ):
+        replica = Replica(grid=steps, max_sequences=16, token_budget=budget)
+        _, found = simulate_all(replica, columns([0.0] * prompts, 100.0, 1.0))
+        assert found["finished"].tolist() == pytest.approx([seconds] * prompts)
+
+
+def test_a_long_prompt_has_the_budget_of_its_rank_and_others_use_the_rest() -> None:
+    """Four ranks of 50 tokens a step: 200 tokens take four steps, and a prompt of 50 behind it ends with the first."""
+    replica = Replica(grid=grid(16, row_s=1e-4, ranks=4, own=0.0), max_sequences=16, token_budget=200.0)
+    pool, found = simulate_all(replica, columns([0.0, 0.0], [200.0, 50.0], 1.0))
+    assert found["finished"].tolist() == pytest.approx([0.025, 0.010])
+    assert pool.world.replicas["steps"][0] == 4

@@ -147,6 +147,18 @@ def test_attention_dp_ranks_share_the_batch() -> None:
 
 
 @pytest.mark.usefixtures("tables")
+def test_a_prompt_on_one_rank_is_read_from_tables_that_put_one_on_every_rank() -> None:
+    row = configuration("h200_sxm", "trtllm", "fp8", "fp8", tp=1, dp=8, ep=8)
+    model = models()["deepseek-ai/DeepSeek-R1"]
+    handle = kernel_engines.engine_for(model, row).table
+    assert handle is not None
+    found, ours = times(model, row), roofline().times(model, table([row]), TRAFFIC, np.array([BATCHES]))
+    assert 0.3 < found.prefill_s[0] / (handle.predict_prefill_latency(1, 2000) * 1e-3) < 1.0
+    assert found.ranks[0] == 8.0
+    assert found.stall_s[0] / found.prefill_work_s[0] == pytest.approx(ours.stall_s[0] / ours.prefill_work_s[0])
+
+
+@pytest.mark.usefixtures("tables")
 def test_a_fraction_of_a_sequence_costs_as_much_as_one_and_fractions_interpolate() -> None:
     decode = times(LLAMA_8B, configuration(), batches=(0.05, 1.0, 2.0, 2.5, 3.0)).decode_s[0]
     assert decode[0] == decode[1]

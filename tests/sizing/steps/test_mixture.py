@@ -9,12 +9,13 @@ from sizing.steps.times import StepTimes
 HALF = StepTrust(decode=Trust(share=0.5, reach=1e9), prompt=Trust(share=0.5, reach=1e9))
 
 
-def steps(decode, prefill=1.0, work=0.5, launch=0.0):
+def steps(decode, prefill=1.0, work=0.5, launch=0.0, stall=0.0):
     return StepTimes(
         decode_s=np.atleast_2d(np.array(decode, dtype=float)),
         prefill_s=np.array([prefill]),
         prefill_work_s=np.array([work]),
         prompt_step_s=np.array([launch]),
+        stall_s=np.array([stall]),
         source="x",
     )
 
@@ -27,6 +28,12 @@ def test_equal_trust_is_the_geometric_mean():
     assert found.times.prompt_step_s[0] == pytest.approx(0.1), "the tables count launches as work"
     assert found.weight[0] == pytest.approx(0.5)
     assert found.apart[0] == pytest.approx(np.log(4.0))
+
+
+def test_the_share_of_the_work_for_which_ranks_wait_is_that_of_the_roofline():
+    """Half of 3 s waits in the roofline, so half of the 6 s of both."""
+    found = mixed(steps([1.0], work=3.0, stall=1.5), steps([4.0], work=12.0, stall=0.1), HALF)
+    assert found.times.stall_s[0] == pytest.approx(3.0)
 
 
 def test_trust_halves_at_its_reach():
@@ -64,10 +71,11 @@ def test_mixed_times_lie_between_both_and_grow_with_concurrency(ours, theirs, sh
 
 
 def test_older_software_slows_the_tables_as_it_slows_the_roofline():
-    found = aged(steps([2.0], 4.0, 6.0), steps([1.2], 1.5, 1.0), steps([1.0], 1.0, 0.5))
+    found = aged(steps([2.0], 4.0, 6.0, stall=3.0), steps([1.2], 1.5, 1.0), steps([1.0], 1.0, 0.5))
     assert found.decode_s[0, 0] == pytest.approx(2.4)
     assert found.prefill_s[0] == pytest.approx(6.0)
     assert found.prefill_work_s[0] == pytest.approx(12.0)
+    assert found.stall_s[0] == pytest.approx(6.0)
 
 
 def test_the_source_names_both_with_their_weights():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -13,16 +14,19 @@ from sizing.catalog import gpus, models
 from sizing.engines import engines
 from sizing.precision import precisions
 from sizing.steps.efficiency import efficiencies
-from sizing.steps.roofline import Roofline, roofline
-from sizing.steps.times import Traffic
+from sizing.steps.rates import hardware, rates
+from sizing.steps.roofline import Roofline, communication_s, roofline
+from sizing.steps.shape import shape_of
+from sizing.steps.times import StepTimes, Traffic
 
 TRAFFIC = Traffic(input_tokens=2000, output_tokens=500)
 MINIMAX = "MiniMaxAI/MiniMax-M2.5"
 
 
-def configuration(tp: int, gpu: str = "h200_sxm", precision: str = "fp8") -> Configuration:
+def configuration(tp: int, gpu: str = "h200_sxm", precision: str = "fp8", dp: int = 1) -> Configuration:
     return Configuration(
-        gpu=gpus()[gpu], engine=engines()["vllm"], precision=precisions()[precision], kv_precision="fp16", tp=tp
+        gpu=gpus()[gpu], engine=engines()["vllm"], precision=precisions()[precision], kv_precision="fp16", tp=tp,
+        ep=dp, dp=dp,
     )
 
 
@@ -58,3 +62,93 @@ def test_old_matrices_are_slower_by_their_own_ageing():
 
     assert work_s(2026.0, 0.0) == pytest.approx(work_s(2026.0, np.log(2.0)))
     assert 1.6 < work_s(2025.0, np.log(2.0)) / work_s(2025.0, 0.0) <= 2.0, "all but attention"
+
+
+def of_ranks(dp: int, traffic: Traffic = TRAFFIC) -> StepTimes:
+    row = table([configuration(1, dp=dp)])
+    return roofline().times(models()["deepseek-ai/DeepSeek-R1"], row, traffic, np.array([[8.0]]))
+
+
+def test_work_of_a_prompt_on_ranks_by_hand():
+    """DeepSeek-R1: experts work for every rank's prompts, the rest of a prompt is that of its own rank."""
+    model, row = models()["deepseek-ai/DeepSeek-R1"], table([configuration(1, dp=8)])
+    source, shape = roofline(), shape_of(model)
+    speed = rates(row, hardware(row), source.fit, source.software_year)
+    found = of_ranks(8)
+    experts = 2.0 * shape.experts * shape.routed * speed.imbalance / (8.0 * speed.expert_matrix[0, 0]) * 2000.0
+    own = (found.stall_s[0] / (1.0 - 1.0 / 8.0)) / speed.scale[0, 0]
+    assert found.prefill_work_s[0] == pytest.approx(speed.scale[0, 0] * (experts + own / 8.0))
+    dense = 2.0 * shape.dense / speed.matrix[0, 0] * 2000.0
+    pairs = shape.full_layers * 2000.0**2 / 2.0 * shape.pair_flop / speed.attention[0, 0]
+    chunks = 2000.0 / 8192.0  # of one prompt on each of eight ranks
+    moved = chunks * communication_s(shape, speed, np.array([[8 * 8192.0]]))[0, 0]
+    assert own == pytest.approx(dense + pairs + moved)
+
+
+def test_a_step_takes_as_long_as_its_fullest_rank():
+    """Alone it stalls the others by the whole; 10 prompts a step on 8 ranks are more even, full ranks wholly so."""
+    times = of_ranks(8)
+    held = np.array([[4.0]])
+    lone, some, full = (times.work_s(np.array([[n]]), held)[0, 0] for n in (1e-9, 10.0, 32.0))
+    assert lone == pytest.approx(times.prefill_work_s[0] + times.stall_s[0])
+    assert times.prefill_work_s[0] < some < lone
+    assert full == pytest.approx(times.prefill_work_s[0], rel=0.05)
+    one = of_ranks(1)
+    assert np.all(one.stall_s == 0.0)
+    assert one.work_s(np.array([[0.1, 5.0]]), held).tolist() == [[one.prefill_work_s[0]]]
+
+
+@pytest.mark.parametrize("name", ["deepseek-ai/DeepSeek-R1", "openai/gpt-oss-120b", "Qwen/Qwen3-235B-A22B"])
+def test_more_ranks_never_make_a_prompt_dearer_and_its_stall_is_less_than_a_prompt_on_one(name):
+    """A rank alone computes what one GPU computes, with the experts of all to help it."""
+    model = models()[name]
+    sources = [
+        roofline().times(model, table([configuration(1, dp=dp)]), TRAFFIC, np.array([[8.0]])) for dp in (1, 2, 4, 8)
+    ]
+    work = [t.prefill_work_s[0] for t in sources]
+    assert all(b < a for a, b in itertools.pairwise(work))
+    whole = [t.prefill_work_s[0] + t.stall_s[0] for t in sources[1:]]
+    assert all(b < a for a, b in itertools.pairwise(whole))
+    assert all(t.stall_s[0] < (ways - 1) * t.prefill_work_s[0] for t, ways in zip(sources[1:], (2, 4, 8), strict=True))
+
+
+def test_a_prompt_longer_than_the_budget_of_its_rank_is_prefilled_in_chunks():
+    """Every rank has a budget of its own (8,192 tokens): another one does not help."""
+    short, long = (of_ranks(8, Traffic(input_tokens=n, output_tokens=500)).prefill_s[0] for n in (8000, 16_000))
+    assert long > 2.0 * short
+
+
+def test_columns_are_taken_replaced_and_scaled_together():
+    row = table([configuration(1), configuration(1, dp=4), configuration(1, dp=8)])
+    model, grid = models()["deepseek-ai/DeepSeek-R1"], np.ones((3, 2))
+    times = roofline().times(model, row, TRAFFIC, grid)
+    assert times.ranks.tolist() == [1.0, 4.0, 8.0]
+    some = times.take(np.array([2, 0]))
+    assert some.ranks.tolist() == [8.0, 1.0]
+    assert some.stall_s.tolist() == [times.stall_s[2], 0.0]
+    plain = StepTimes(decode_s=grid, prefill_s=np.ones(3), prefill_work_s=np.ones(3), source="plain")
+    assert plain.take(np.array([1])).stall_s == 0.0
+    mixed = plain.replaced(np.array([1]), times.take(np.array([1])))
+    assert mixed.ranks.tolist() == [1.0, 4.0, 1.0]
+    assert mixed.stall_s.tolist() == [0.0, times.stall_s[1], 0.0]
+    doubled = times.scaled(np.ones(3), np.full(3, 2.0))
+    assert doubled.stall_s.tolist() == (2.0 * times.stall_s).tolist()
+
+
+def test_the_gain_of_balanced_ranks_is_of_the_published_size():
+    """DeepSeek V3 on 8 GB200, DP 8, 803 tokens in and 3,653 out: 25,664 tokens/s as prompts come, 34,140 with prompts
+    held back until all ranks have one, 39,552 if all ranks were even (TensorRT-LLM tech blog 10)."""
+    row = Configuration(
+        gpu=gpus()["gb200"], engine=engines()["trtllm"], precision=precisions()["nvfp4"], kv_precision="fp8", tp=1,
+        ep=8, dp=8,
+    )
+    traffic, grid = Traffic(input_tokens=803, output_tokens=3653), np.geomspace(200, 8000, 40)[None, :]
+    times = roofline().times(models()["deepseek-ai/DeepSeek-R1"], table([row]), traffic, grid)  # of the same shape
+
+    def rate(work_s):
+        return (grid / (times.decode_s + grid * work_s / 3653.0))[0]
+
+    uneven = rate(times.work_s(grid / 3653.0, np.array([[8192.0 / 803.0]])))
+    even = rate(times.prefill_work_s[:, None])
+    here = int(np.abs(even - 39_552.0).argmin())
+    assert 1.1 < even[here] / uneven[here] < 39_552 / 25_664
