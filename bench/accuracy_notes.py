@@ -27,8 +27,7 @@ OBSTACLES: Mapping[str, str] = MappingProxyType(
         "Closed-loop E2E": TWO_MODELS,
         "Closed-loop output tokens/s": TWO_MODELS,
         "Offline output tokens/s": "what fills the batch of a tuned run is not published",
-        "Prefill of static batches": "all 296 rows are of quality caution, by software of 2023 and 2024: half are one "
-        "study of a modified vLLM (Splitwise)",
+        "Prefill of static batches": "all 296 rows are of quality caution, by software of 2023 and 2024",
         "Open-loop TTFT p50": JUST_BELOW,
         "Open-loop TTFT p99": JUST_BELOW,
     }

@@ -86,7 +86,7 @@ def _model(fields: Fields, a: Architecture, name: str, total: float, active: flo
         kv_elements_sliding=sliding,
         state_elements=state_elements(a),
         norm_collectives=_norm_collectives(fields, a),
-        parallel_blocks=family(fields) in model_families().parallel_blocks and fields.flag("parallel_attn", default=True),
+        parallel_blocks=_parallel_blocks(fields),
         experts=a.experts if moe_layers else 0,
         experts_per_token=a.experts_per_token if moe_layers else 0,
         shared_experts=_shared_experts(fields, a) if moe_layers else 0,
@@ -97,6 +97,10 @@ def _model(fields: Fields, a: Architecture, name: str, total: float, active: flo
         source="config.json",
         assumptions=_assumptions(fields, a),
     )
+
+
+def _parallel_blocks(fields: Fields) -> bool:
+    return family(fields) in model_families().parallel_blocks and fields.flag("parallel_attn", default=True)
 
 
 def _norm_collectives(fields: Fields, a: Architecture) -> int:

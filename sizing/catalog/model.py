@@ -16,8 +16,8 @@ class Model:
     that kind (keys and values together; the latent vector for MLA), before tensor-parallel splitting. Sliding layers
     hold at most ``sliding_window`` tokens. Linear-attention and Mamba layers hold ``state_elements`` per sequence.
     ``norm_collectives`` are the collectives of a step under tensor parallelism for query and key norms that span all
-    heads, whose mean square the ranks must put together before attention. With ``parallel_blocks`` attention and MLP of a
-    layer are added before one all-reduce instead of two.
+    heads, whose mean square the ranks must put together before attention. With ``parallel_blocks`` attention and
+    MLP of a layer are added before one all-reduce instead of two.
     """
 
     id: str

@@ -76,6 +76,8 @@ class CommonEfficiency:
     formats relative to 16 bit (dequantisation); ``expert_matrix`` and ``expert_memory_16``, ``_8``, ``_4``: rates of
     expert matrices relative to dense ones, the latter by the width of the weights; ``imbalance``: load of the busiest
     expert group relative to the mean; ``evenness``: shape of the gamma distribution of how popular experts are;
+    ``power``: exponent of watts per 16-bit FLOP/s, relative to the H100 SXM, in the share of the matrix rate that is
+    sustained: dense products draw so much that the power limit lowers the clock;
     ``latent_ageing`` and ``fixed_ageing``: growth of the fixed times of MLA and of layers per year of age of the
     software.
 

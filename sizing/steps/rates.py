@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sizing.catalog.gpu import Gpu
 from sizing.candidates import Candidates, Configuration, Floats
+from sizing.catalog.gpu import Gpu
 from sizing.precision import KV_BYTES, WIDE_BYTES, compute_flops, wide_flops
 from sizing.steps.efficiency import REFERENCE_YEAR, DeviceEfficiency, Efficiencies, EngineOverhead, PlatformFactor
 
@@ -107,7 +107,11 @@ def hardware(candidates: Candidates) -> Hardware:
 
 
 def _power(gpu: Gpu) -> float:
-    """Watts per 16-bit FLOP/s relative to the H100 SXM (700 W, 989 TFLOP/s); 1 where the power is not known."""
+    """Watts per 16-bit FLOP/s relative to the H100 SXM (700 W, 989.4 TFLOP/s); 1 where the power is not known.
+
+    Dense products draw the most power, so that the clock they sustain is what the power limit leaves: NVIDIA rates the
+    A100 at 1,305 MHz in HPL, at 1,410 MHz in its datasheet (Lockwood, "Peak FLOPS", read 2026-11-21).
+    """
     return gpu.tdp_w / wide_flops(gpu) * 989.4e12 / 700.0 if gpu.tdp_w else 1.0
 
 
@@ -141,8 +145,9 @@ def rates(candidates: Candidates, facts: Hardware, fit: Efficiencies, software_y
         return np.array(values)[facts.family, column][:, None]
 
     common, tp = fit.common, candidates.tp[:, None]
+    by_number = by_class([(d.matrix_16, d.matrix_8, d.matrix_4) for d in devices], facts.number_class)
     sustained = facts.power**common.power
-    matrix = facts.matrix * sustained * by_class([(d.matrix_16, d.matrix_8, d.matrix_4) for d in devices], facts.number_class)
+    matrix = facts.matrix * np.minimum(sustained * by_number, 1.0)
     matrix = matrix * np.where(facts.weight_only[:, None], common.weight_only, 1.0)
     then = np.exp(-device(lambda d: d.wide_ageing) * age)
     matrix = matrix * np.where(facts.number_class[:, None] == 0, then, 1.0)
@@ -156,7 +161,7 @@ def rates(candidates: Candidates, facts: Hardware, fit: Efficiencies, software_y
     latency = np.where(facts.fast, common.collective_s, common.pcie_collective_s) * engine(lambda o: o.collective)
     return Rates(
         matrix=matrix * np.where(plain, library, 1.0),
-        wide_matrix=facts.wide * sustained * device(lambda d: d.matrix_16) * then * library,
+        wide_matrix=facts.wide * np.minimum(sustained * device(lambda d: d.matrix_16), 1.0) * then * library,
         expert_matrix=matrix * common.expert_matrix,
         attention=facts.wide * device(lambda d: d.attention),
         memory=memory * np.where((facts.width_class == 0)[:, None], library, 1.0),

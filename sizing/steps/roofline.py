@@ -100,9 +100,14 @@ def all_reduce_s(speed: Rates, payload_bytes: Floats) -> Floats:
 
 
 def all_to_all_s(shape: Shape, speed: Rates, tokens: Floats) -> Floats:
-    """Dispatch and combine of one MoE layer over the EP group: 2 x tokens/EP x k x h x 2 bytes / link; 0 without EP."""
+    """Dispatch and combine of one MoE layer over the EP group: 2 x tokens/EP x r x h x 2 bytes / link; 0 without DP.
+
+    A token goes once to each other rank that holds one of its k experts: r = (EP - 1) (1 - (1 - 1/EP)^k) on average,
+    experts being chosen evenly. Source: DeepEP (2025), ``get_dispatch_layout``, whose ``is_token_in_rank`` counts so.
+    """
     apart = speed.dp > 1
-    per_token = np.where(apart, 2.0 / speed.ep * shape.experts_per_token * shape.hidden * WIDE_BYTES / speed.link, 0.0)
+    remote = (speed.ep - 1.0) * (1.0 - (1.0 - 1.0 / speed.ep) ** shape.experts_per_token)
+    per_token = np.where(apart, 2.0 / speed.ep * remote * shape.hidden * WIDE_BYTES / speed.link, 0.0)
     return per_token * tokens + np.where(apart, 2.0 * speed.collective_s, 0.0)
 
 

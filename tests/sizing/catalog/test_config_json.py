@@ -52,7 +52,7 @@ def test_real_configurations_give_the_parameters_and_kv_cache_of_the_catalogue(p
     for fact in (
         "layers", "hidden_size", "heads", "kv_heads", "head_dim", "attention", "full_layers", "sliding_layers",
         "linear_layers", "sliding_window", "kv_elements_full", "kv_elements_sliding", "state_elements", "experts",
-        "norm_collectives", "experts_per_token", "shared_experts", "moe_layers", "tie_embeddings",
+        "norm_collectives", "parallel_blocks", "experts_per_token", "shared_experts", "moe_layers", "tie_embeddings",
     ):  # fmt: skip
         assert getattr(model, fact) == getattr(known, fact), fact
 
