@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from bench.conformal import INTERVAL_METRICS, LEVELS, inside, width
-from bench.fit_efficiency import FITTED_ON
+from bench.fit_efficiency import FITTED_ON, sweep_of
 from bench.fit_targets import Targets
 from bench.reasons import reason, rows_of
 from sizing.catalog.files import DATA_DIR
@@ -110,11 +110,23 @@ def coverage_records(checked: pd.DataFrame, widening: Mapping[tuple[str, str], f
                 "scheme": scheme,
                 "rows": len(part),
                 "inside_80_pct": round(float(part["in80"].mean()) * 100, 1),
+                "inside_80_give_or_take_pct": round(standard_error(part["in80"], sweep_of(part)) * 100, 1),
                 "width_80_pct": round(float(part["wide"].median()) * 100, 1),
                 "inside_95_pct": round(float(part["in95"].mean()) * 100, 1),
             }
         )
     return out
+
+
+def standard_error(hit: pd.Series, sweep: pd.Series) -> float:
+    """Standard error of the share of ``hit``, rows of one sweep being mostly one error many times.
+
+    sqrt(G / (G - 1) x sum over G sweeps of (sum of hit - share)^2) / rows. Source: cluster-robust variance of a mean
+    (Liang and Zeger 1986). NaN with one sweep.
+    """
+    off = (hit - hit.mean()).groupby(sweep).sum()
+    groups = len(off)
+    return float(np.sqrt(groups / (groups - 1) * (off**2).sum()) / len(hit)) if groups > 1 else float("nan")
 
 
 def reliability_records(checked: pd.DataFrame, widening: Mapping[tuple[str, str], float]) -> Records:

@@ -88,7 +88,8 @@ def markdown(figures: Mapping[str, Any]) -> str:
         _section(
             "Intervals",
             "Share of measurements inside, and median full width. Every group is judged by quantiles it had no part "
-            "in.",
+            "in. *Give or take* is the standard error of the share, a sweep counting as one observation "
+            "(cluster-robust variance): so far a share may lie from 80 % by chance.",
             figures["coverage"],
         ),
         _section("Reliability", "Nominal and actual coverage, all schemes and protocols.", figures["reliability"]),

@@ -261,9 +261,9 @@ def grown(pools: Pools) -> Pools:
 
 
 def _within_e2e(question: Question, pools: Pools) -> Pools:
-    """The smallest of the grown pairs of every unit that meet the E2E limit."""
+    """The smallest of the grown pairs of every unit that meet the E2E limit: not every pair can grow into it."""
     c = pools.evaluated.candidates
-    many = grown(pools.take(first_of_each(c.unit[pools.decode], pools.gpus, 1)))
+    many = grown(pools)
     moved = longest_transfer(question, many.evaluated, many.prefill)
     state = at_peak(question, many, moved)
     held = np.flatnonzero(state.e2e_s(question.limits.percentile)[:, 0] <= question.limits.e2e_s)

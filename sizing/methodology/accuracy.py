@@ -63,6 +63,7 @@ _COLUMNS = {
     "bias_pct": "Median bias (%)",
     "roofline_alone_pct": "Median error, roofline alone (%)",
     "inside_80_pct": "Inside the 80 % interval (%)",
+    "inside_80_give_or_take_pct": "Give or take (standard error, %)",
     "width_80_pct": "Median width of the 80 % interval (%)",
     "inside_95_pct": "Inside the 95 % interval (%)",
     "nominal_pct": "Promised (%)",

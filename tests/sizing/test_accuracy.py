@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bench.accuracy_figures import WORST, fingerprint, summary
+from bench.accuracy_figures import WORST, fingerprint, standard_error, summary
 from bench.accuracy_report import REPORT, markdown
 from bench.conformal import difficulties, stratum_quantiles, tails, with_scores
 from bench.fit_targets import targets
@@ -187,3 +187,10 @@ def test_what_follows_from_published_metrics_is_no_measurement(library):
     good = published & (closed.labels["quality"] == "good").to_numpy()
     assert np.exp(closed.observed["e2e"][good]) == pytest.approx(by_hand[good], rel=0.02)
     assert all(not t.derived for t in library if t.mode != "fixed_concurrency")
+
+
+@pytest.mark.parametrize(("sweeps", "error"), [("abcd", 0.5 / 3**0.5), ("aabb", 0.5), ("abab", 0.0)])
+def test_a_sweep_counts_once_in_the_standard_error_of_a_share(sweeps, error):
+    """Hits 1, 1, 0, 0. Each a sweep of its own: the usual sd / sqrt(4) = sqrt(1/3) / 2. Two sweeps that are all right
+    or all wrong: sqrt(2 / 1 x (1 + 1)) / 4. Two that are half right: they do not differ."""
+    assert standard_error(pd.Series([1.0, 1.0, 0.0, 0.0]), pd.Series(list(sweeps))) == pytest.approx(error)

@@ -45,6 +45,21 @@ def gpus(found: Plan) -> int:
     return found.deployment.gpus
 
 
+def test_an_e2e_limit_is_met_by_whichever_pair_grows_into_it() -> None:
+    """At 4 requests/s the smallest pair of pools misses the E2E limit however many instances it gets, another meets it:
+    with the smallest alone tried, 4 requests/s took 32 GPUs and 5 took 18."""
+    limits = {"ttft_ms": 50, "itl_ms": 6, "e2e_ms": 557, "percentile": 99}
+
+    def needed(rps: int) -> int:
+        workload = {"input_tokens": 651, "output_tokens": 97, "peak_rps": rps, "arrivals": {"gamma": {"cv": 0.5}}}
+        deployment = {**H100, "max_utilization": 0.6, "location": "on_prem", "objective": "gpus"}
+        asked = raw("google/gemma-3-27b-it", workload=workload, limits=limits, deployment=deployment)
+        return gpus(analytic_plan(Scenario.model_validate(asked)))
+
+    found = [needed(rps) for rps in range(1, 9)]
+    assert found == sorted(found)
+
+
 def test_pools_win_where_a_tight_itl_limit_keeps_batches_small() -> None:
     found, together = analytic_plan(scenario()), analytic_plan(scenario(deployment={**H100, "serving": ["aggregated"]}))
     assert found.deployment is not None
