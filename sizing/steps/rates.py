@@ -13,6 +13,9 @@ from sizing.catalog.gpu import Gpu
 from sizing.precision import KV_BYTES, WIDE_BYTES, compute_flops, wide_flops
 from sizing.steps.efficiency import REFERENCE_YEAR, DeviceEfficiency, Efficiencies, EngineOverhead, PlatformFactor
 
+POWER_RANGE = (0.5, 4.0)
+"""Watts per FLOP/s of the catalogue's GPUs relative to the H100 SXM; a typed-in GPU beyond it is taken for its end."""
+
 _CLASS_OF = {"wide": 0, "fp8": 1, "int8": 1, "fp4": 2, "mxfp4": 1}
 
 
@@ -112,7 +115,7 @@ def _power(gpu: Gpu) -> float:
     Dense products draw the most power, so that the clock they sustain is what the power limit leaves: NVIDIA rates the
     A100 at 1,305 MHz in HPL, at 1,410 MHz in its datasheet (Lockwood, "Peak FLOPS", read 2026-11-21).
     """
-    return gpu.tdp_w / wide_flops(gpu) * 989.4e12 / 700.0 if gpu.tdp_w else 1.0
+    return float(np.clip(gpu.tdp_w / wide_flops(gpu) * 989.4e12 / 700.0, *POWER_RANGE)) if gpu.tdp_w else 1.0
 
 
 def _number_class(row: Configuration) -> int:
@@ -147,13 +150,11 @@ def rates(candidates: Candidates, facts: Hardware, fit: Efficiencies, software_y
     common, tp = fit.common, candidates.tp[:, None]
     by_number = by_class([(d.matrix_16, d.matrix_8, d.matrix_4) for d in devices], facts.number_class)
     sustained = facts.power**common.power
-    matrix = facts.matrix * np.minimum(sustained * by_number, 1.0)
+    then, wide = np.exp(-device(lambda d: d.wide_ageing) * age), (facts.number_class == 0)[:, None]
+    matrix = facts.matrix * np.minimum(sustained * by_number, 1.0) * np.where(wide, then, 1.0)
     matrix = matrix * np.where(facts.weight_only[:, None], common.weight_only, 1.0)
-    then = np.exp(-device(lambda d: d.wide_ageing) * age)
-    matrix = matrix * np.where(facts.number_class[:, None] == 0, then, 1.0)
-    # Plain 16-bit products run on the vendor's library in every engine: they do not age with it, its own kernels do.
-    library = np.exp(engine(lambda o: o.ageing) * age)
-    plain = (facts.number_class == 0)[:, None] & ~facts.weight_only[:, None]
+    library = np.exp(engine(lambda o: o.ageing) * age)  # plain 16-bit products: the vendor's, not the engine's kernels
+    plain = wide & ~facts.weight_only[:, None]
     memory = facts.memory * by_class([(d.memory_16, d.memory_8, d.memory_4) for d in devices], facts.width_class)
     host = np.exp(engine(lambda o: o.host_ageing) * age)
     by_width = np.array([common.expert_memory_16, common.expert_memory_8, common.expert_memory_4])
@@ -179,9 +180,8 @@ def rates(candidates: Candidates, facts: Hardware, fit: Efficiencies, software_y
         prompt_layer_s=engine(lambda o: o.prompt_layer_s) * fixed,
         step_s=engine(lambda o: o.step_s) * host,
         sequence_s=engine(lambda o: o.sequence_s) * host,
-        scale=engine(lambda o: o.scale)
-        * pair(lambda p: p.device)
-        * np.exp((engine(lambda o: o.ageing) + device(lambda d: d.ageing)) * age),
+        scale=engine(lambda o: o.scale) * pair(lambda p: p.device) * library
+        * np.exp(device(lambda d: d.ageing) * age),
         imbalance=common.imbalance,
         evenness=common.evenness,
         budget=facts.budget,

@@ -66,7 +66,8 @@ def test_a_quiet_demo_is_judged() -> None:
     assert (found.state, found.reasons) == ("ok", ())
     unclear = {row.key: row.reason for row in found.performance if row.verdict == "cannot_judge"}
     assert set(unclear) <= {"queue_ms.p50", "queue_ms.p95"}
-    assert "up to 300 ms, holds the whole prediction" in unclear["queue_ms.p50"]
+    quieter = {row.key: row.reason for row in demo(8.0).performance if row.verdict == "cannot_judge"}
+    assert "up to 300 ms, holds the whole prediction" in quieter["queue_ms.p50"]
     told = verdicts(found)
     assert told["arrivals_rps_peak"] == told["input_tokens.mean"] == told["prefix_hit_ratio"] == "within"
     assert told["replicas"] == told["gpus"] == told["kv_capacity_tokens"] == "within"

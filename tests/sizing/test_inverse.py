@@ -143,7 +143,7 @@ def test_what_can_be_pushed_is_pushed_as_far_as_pools_let_it() -> None:
 def test_a_batch_limit_that_a_plan_needs_counts_here_too() -> None:
     asked = scenario(
         model="meta-llama/Llama-3.1-70B-Instruct", workload={**LENGTHS, "peak_rps": 31},
-        limits={"ttft_ms": 2000, "itl_ms": 30},
+        limits={"ttft_ms": 2000, "itl_ms": 20},
         deployment={"gpus": ["b300_sxm"], "objective": "gpus", "serving": ["aggregated"]},
     )  # fmt: skip
     planned = analytic_plan(asked).deployment

@@ -164,7 +164,8 @@ _HARDWARE = (
             "together. Empty: PCIe.", "deployment.custom_gpus.link_gbs", short="Link"),
     _number("own_domain", "Accelerators linked together", "count", "8", "Accelerators in one server or rack that "
             "share the link. Empty: 8.", "deployment.custom_gpus.domain_gpus", short="Linked"),
-    _number("own_watts", "Power of the accelerator", "W", "1000", "TDP of one accelerator.",
+    _number("own_watts", "Power of the accelerator", "W", "1000", "TDP of one: power of the deployment, and "
+            "the matrix rate that is sustained. Empty: power unknown, rate like an H100.",
             "deployment.custom_gpus.tdp_watts", short="Power"),
     _number("own_usd", "Price of the accelerator", "USD", "40000", "Without the server around it.",
             "deployment.custom_gpus.price_usd", private=True, short="Price"),

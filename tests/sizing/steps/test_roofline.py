@@ -14,7 +14,7 @@ from sizing.catalog import gpus, models
 from sizing.engines import engines
 from sizing.precision import precisions
 from sizing.steps.efficiency import Efficiencies, efficiencies
-from sizing.steps.rates import hardware, rates
+from sizing.steps.rates import _power, hardware, rates
 from sizing.steps.roofline import Roofline, all_to_all_s, communication_s, roofline
 from sizing.steps.shape import shape_of
 from sizing.steps.times import StepTimes, Traffic
@@ -109,6 +109,14 @@ def test_no_power_lifts_a_rate_above_the_datasheet():
     speed = rates(row, facts, high, 2026.0)
     assert speed.matrix[0, 0] == pytest.approx(facts.matrix[0, 0])
     assert speed.matrix[1, 0] == rates(row, facts, fit, 2026.0).matrix[1, 0]
+
+
+@pytest.mark.parametrize(("watts", "relative"), [(1.0, 0.5), (700.0, 1.0), (100_000.0, 4.0)])
+def test_an_impossible_power_is_taken_for_the_nearest_of_the_catalogue(watts, relative):
+    odd = replace(gpus()["h100_sxm"], tdp_w=watts)
+    row = table([replace(configuration(1), gpu=odd)])
+    assert hardware(row).power[0, 0] == pytest.approx(relative, rel=1e-3)
+    assert all(0.5 < p < 4.0 for g in gpus().values() if g.tdp_w for p in [_power(g)])
 
 
 def test_falcon_reduces_once_a_layer():
