@@ -16,7 +16,7 @@ from sizing.protocols import Lengths
 from sizing.steps.efficiency import REFERENCE_YEAR
 from sizing.steps.mixture import Mixed, Mixture, aged, mixed
 from sizing.steps.rates import Hardware, hardware, rates
-from sizing.steps.roofline import Roofline, decode_step_s, prefill_s, prefill_work_s, prompt_step_s
+from sizing.steps.roofline import Roofline
 from sizing.steps.shape import Shape, shapes_of
 from sizing.steps.times import StepSource, StepTimes, Traffic
 
@@ -182,17 +182,7 @@ def todays_times(points: PointTable, concurrency: Floats, source: Roofline) -> S
 def roofline_times(points: PointTable, concurrency: Floats, source: Roofline) -> StepTimes:
     """The roofline over rows that differ in everything."""
     speed = rates(points.candidates, points.facts, source.fit, points.software_year)
-    new = points.lengths.new
-    work, stall = prefill_work_s(points.shape, speed, new, points.cached)
-    return StepTimes(
-        decode_s=decode_step_s(points.shape, speed, concurrency, points.context),
-        prefill_s=prefill_s(points.shape, speed, new, points.cached)[:, 0],
-        prefill_work_s=work[:, 0],
-        source=source.source,
-        prompt_step_s=prompt_step_s(points.shape, speed)[:, 0],
-        stall_s=stall[:, 0],
-        ranks=speed.dp[:, 0],
-    )
+    return source.at_rates(points.shape, speed, points.lengths.new, points.cached, points.context, concurrency)
 
 
 def times_by_group(points: PointTable, concurrency: Floats, source: StepSource) -> StepTimes:

@@ -41,12 +41,20 @@ class Roofline:
         self, model: Model, candidates: Candidates, traffic: Traffic | TrafficColumns, concurrency: Floats
     ) -> StepTimes:
         """Decode, prefill and prefill work of every candidate; see :class:`StepTimes` for the shapes."""
-        shape = shape_of(model)
         speed = rates(candidates, hardware(candidates), self.fit, self.software_year)
         new, cached = traffic.new_tokens, traffic.cached_tokens
+        return self.at_rates(shape_of(model), speed, new, cached, traffic.decode_context, concurrency)
+
+    def at_rates(
+        self, shape: Shape, speed: Rates, new: Number, cached: Number, context: Number, concurrency: Floats
+    ) -> StepTimes:
+        """Step times at given rates: prompts of ``new`` tokens after ``cached`` ones, decoding at ``context`` tokens.
+
+        Lengths and shapes are numbers, or columns (C, 1) where rows differ in them; ``concurrency`` (C, K).
+        """
         work, stall = prefill_work_s(shape, speed, new, cached)
         return StepTimes(
-            decode_s=decode_step_s(shape, speed, concurrency, traffic.decode_context),
+            decode_s=decode_step_s(shape, speed, concurrency, context),
             prefill_s=prefill_s(shape, speed, new, cached)[:, 0],
             prefill_work_s=work[:, 0],
             prompt_step_s=prompt_step_s(shape, speed)[:, 0],
