@@ -7,6 +7,7 @@ only an E2E limit joins them, and is then met by more instances of either kind.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -255,25 +256,70 @@ def grown(pools: Pools) -> Pools:
     every = np.repeat(np.arange(len(pools)), len(p)).astype(np.intp)
     many = pools.take(every)
     return replace(
-        many, prefill_instances=np.ceil(many.prefill_instances * np.tile(p, len(pools)) - 1e-9).astype(np.int64),
-        decode_instances=np.ceil(many.decode_instances * np.tile(d, len(pools)) - 1e-9).astype(np.int64),
+        many, prefill_instances=_times(many.prefill_instances, np.tile(p, len(pools))),
+        decode_instances=_times(many.decode_instances, np.tile(d, len(pools))),
     )
 
 
 def _within_e2e(question: Question, pools: Pools) -> Pools:
-    """The smallest of the grown pairs of every unit that meet the E2E limit: not every pair can grow into it."""
-    c = pools.evaluated.candidates
-    many = grown(pools)
-    moved = longest_transfer(question, many.evaluated, many.prefill)
-    state = at_peak(question, many, moved)
-    held = np.flatnonzero(state.e2e_s(question.limits.percentile)[:, 0] <= question.limits.e2e_s)
-    many = many.take(held)
+    """The smallest pair of every unit that meets the E2E limit: not every pair can grow into it."""
+    c, peak = pools.evaluated.candidates, question.demand.peak_rps
+    many, held = grown_into_e2e(question, pools, longest_transfer(question, pools.evaluated, pools.prefill))
+    many = many.take(np.flatnonzero(held))
     many = many.take(first_of_each(c.unit[many.decode], many.gpus, 1))
-    peak = question.demand.peak_rps
     return replace(
         many, prefill_rps=np.minimum(many.prefill_rps, peak / many.prefill_instances),
         decode_rps=np.minimum(many.decode_rps, peak / many.decode_instances),
     )
+
+
+def grown_into_e2e(question: Question, pools: Pools, moved: Floats) -> tuple[Pools, NDArray[np.bool_]]:
+    """Every pair with the fewest GPUs that meet the E2E limit, and whether any do, (N,); of either pool at most three
+    times as many.
+
+    For some numbers of decode instances the fewest prefill instances; then, for the best of them, the fewest decode
+    instances. A waiting line grows so steeply near the capacity of a pool that a single instance more may be enough.
+    """
+    tried = np.repeat(np.arange(len(pools)), len(MORE)).astype(np.intp)
+    one, other = times_of(question, pools.evaluated, pools.prefill), _decoding(question, pools)
+    more = _times(pools.decode_instances[tried], np.tile(MORE, len(pools)))
+    peak, variability = question.demand.peak_rps, question.variability
+
+    def in_time(rows: Rows, prefill: Counts, decode: Counts) -> NDArray[np.bool_]:
+        load = np.full((len(rows), 1), peak)
+        first = first_token(one.take(rows), load / prefill[:, None], moved[rows], variability)
+        gap = other.take(rows).at(load / decode[:, None])
+        state = joined(first, gap, load, question.traffic, variability)
+        return np.asarray(state.e2e_s(question.limits.percentile)[:, 0] <= question.limits.e2e_s)
+
+    least, able = _fewest(
+        lambda n: in_time(tried, n, more), pools.prefill_instances[tried],
+        _times(pools.prefill_instances[tried], MORE[-1]),
+    )
+    many = replace(pools.take(tried), prefill_instances=least, decode_instances=more)
+    best = np.where(able, many.gpus, np.inf).reshape(-1, len(MORE)).argmin(axis=1) + np.arange(len(pools)) * len(MORE)
+    chosen, every = many.take(best), np.arange(len(pools))
+    decode, _ = _fewest(
+        lambda n: in_time(every, chosen.prefill_instances, n), pools.decode_instances, chosen.decode_instances)
+    return replace(chosen, decode_instances=decode), able[best]
+
+
+def _times(instances: Counts, factor: float | Floats) -> Counts:
+    """Whole instances, at least ``factor`` times as many."""
+    return np.ceil(instances * factor - 1e-9).astype(np.int64)
+
+
+def _fewest(
+    enough: Callable[[Counts], NDArray[np.bool_]], low: Counts, high: Counts
+) -> tuple[Counts, NDArray[np.bool_]]:
+    """The smallest numbers from ``low`` to ``high`` that are enough, and whether ``high`` is, (N,): bisection."""
+    able = enough(high)
+    too_few, most = low - 1, np.where(able, high, low)
+    while (most - too_few > 1).any():
+        middle = (too_few + most + 1) // 2
+        found = enough(middle)
+        too_few, most = np.where(found, too_few, middle), np.where(found, middle, most)
+    return np.where(able, most, high), able
 
 
 def at_peak(question: Question, pools: Pools, moved: Floats) -> SteadyState:
@@ -285,10 +331,14 @@ def at_loads(question: Question, pools: Pools, moved: Floats, rps: Floats) -> St
     """Both pools at loads ``rps`` (N, K) of the whole deployment, transfers taking ``moved`` (N,) seconds."""
     one = times_of(question, pools.evaluated, pools.prefill)
     first = first_token(one, rps / pools.prefill_instances[:, None], moved, question.variability)
-    each = rps / pools.decode_instances[:, None]
-    rows, of_pair = np.unique(pools.decode, return_inverse=True)
-    gap = decoding_of(question, pools.evaluated, rows).take(of_pair).at(each)
+    gap = _decoding(question, pools).at(rps / pools.decode_instances[:, None])
     return joined(first, gap, rps, question.traffic, question.variability)
+
+
+def _decoding(question: Question, pools: Pools) -> Decoding:
+    """A decode instance of every pair."""
+    rows, of_pair = np.unique(pools.decode, return_inverse=True)
+    return decoding_of(question, pools.evaluated, rows).take(of_pair)
 
 
 def sized(question: Question, pools: Pools) -> SizedPools:

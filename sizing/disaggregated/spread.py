@@ -9,13 +9,13 @@ import numpy as np
 from sizing.batch_limits import taken
 from sizing.candidates import Floats
 from sizing.disaggregated.search import (
-    MORE,
     Pools,
     Rows,
     SizedPools,
     at_peak,
     decode_capacity,
     decoding_of,
+    grown_into_e2e,
     prefill_capacity,
     prefill_stable,
     times_of,
@@ -70,11 +70,8 @@ def _gpus(question: Question, pools: Pools, moved: Floats, spares: int) -> Float
     peak, evaluated = question.demand.peak_rps, pools.evaluated
     rates = prefill_capacity(question, evaluated, pools.prefill), decode_capacity(question, evaluated, pools.decode)
     counts = [instances_needed(peak, np.maximum(r, peak * 1e-9)) for r in rates]
-    each = evaluated.candidates.gpus[pools.prefill], evaluated.candidates.gpus[pools.decode]
-    gpus = np.full(len(pools), np.inf)
-    for more in MORE if np.isfinite(question.limits.e2e_s) else MORE[:1]:
-        n_p, n_d = (np.ceil(n * more - 1e-9).astype(np.int64) for n in counts)
-        state = at_peak(question, replace(pools, prefill_instances=n_p, decode_instances=n_d), moved)
-        held = (state.e2e_s(question.limits.percentile)[:, 0] <= question.limits.e2e_s) & np.isinf(gpus)
-        gpus = np.where(held, (n_p + spares) * each[0] + (n_d + spares) * each[1], gpus)
-    return np.where((rates[0] > 0) & (rates[1] > 0), gpus, np.inf)
+    needed, held = replace(pools, prefill_instances=counts[0], decode_instances=counts[1]), np.True_
+    if np.isfinite(question.limits.e2e_s):
+        needed, held = grown_into_e2e(question, needed, moved)
+    each = evaluated.candidates.gpus[pools.prefill] + evaluated.candidates.gpus[pools.decode]
+    return np.where((rates[0] > 0) & (rates[1] > 0) & held, needed.gpus + spares * each, np.inf)

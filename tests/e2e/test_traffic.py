@@ -53,6 +53,7 @@ def test_a_long_simulation_is_cancelled_and_the_page_answers_meanwhile(open_page
     picture(page, tmp_path / "progress.png")
     page.get_by_role("tab", name="Memory").click()
     expect(page.get_by_text("What this serves")).to_be_visible()
+    settle(page)  # until then the old panel is in the page, and Streamlit drops a click on a fragment that is gone
     page.get_by_role("tab", name="Simulate").click()
     page.get_by_role("button", name="Cancel").click()
     expect(page.get_by_text("stopped after")).to_be_visible(timeout=60_000)
