@@ -40,7 +40,7 @@ def with_batch_limits(question: Question, evaluated: Evaluated) -> Evaluated:
     peak = question.demand.peak_rps
     tried = _under_caps(question, evaluated, rows, caps)
     best = _best_of_row(rows, tried.capacity.rps)
-    before, after = (_instances(peak, r) for r in (evaluated.capacity.rps[rows[best]], tried.capacity.rps[best]))
+    before, after = (instances_needed(peak, r) for r in (evaluated.capacity.rps[rows[best]], tried.capacity.rps[best]))
     best = best[after < before]
     return replaced(evaluated, rows[best], _named(taken(tried, best), caps[best]))
 
@@ -62,10 +62,10 @@ def proposals(question: Question, evaluated: Evaluated) -> tuple[Rows, Floats]:
     )
     slots = np.minimum(rate_at_limit(state.concurrency[able], gap, limit), evaluated.memory.max_concurrency[able])
     peak = question.demand.peak_rps
-    least = _instances(peak, most)
+    least = instances_needed(peak, most)
     gpus = least * evaluated.candidates.gpus[able]
     gain = np.flatnonzero(
-        (least < _instances(peak, evaluated.capacity.rps[able])) & (gpus < _fewest_on_gpu(peak, evaluated)[able])
+        (least < instances_needed(peak, evaluated.capacity.rps[able])) & (gpus < _fewest_on_gpu(peak, evaluated)[able])
     )
     gpus = gpus[gain]
     first = first_of_each(evaluated.candidates.unit[able][gain], gpus, BEST_OF_UNIT)
@@ -79,16 +79,11 @@ def proposals(question: Question, evaluated: Evaluated) -> tuple[Rows, Floats]:
     return row[useful], caps.ravel()[useful]
 
 
-def _instances(peak_rps: float, rps: Floats) -> NDArray[np.int64]:
-    """Instances for the peak; very many where one carries nothing."""
-    return instances_needed(peak_rps, np.maximum(rps, peak_rps * 1e-9))
-
-
 def _fewest_on_gpu(peak_rps: float, evaluated: Evaluated) -> Floats:
     """For each candidate the fewest GPUs of its type with which any candidate carries the peak, shape (C,)."""
     gpu = evaluated.candidates.gpu_number
     fewest = np.full(int(gpu.max(initial=-1)) + 1, np.inf)
-    np.minimum.at(fewest, gpu, _instances(peak_rps, evaluated.capacity.rps) * evaluated.candidates.gpus)
+    np.minimum.at(fewest, gpu, instances_needed(peak_rps, evaluated.capacity.rps) * evaluated.candidates.gpus)
     return fewest[gpu]
 
 

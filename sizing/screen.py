@@ -21,6 +21,7 @@ from sizing.steps.choice import StepChoice, step_times
 from sizing.steps.speculation import speculated
 from sizing.steps.times import StepTimes, Traffic, TrafficColumns
 
+BEYOND_ANY = 1e12  # instances; more than any load takes
 ROUNDING = 1e-9  # a load that equals the capacity up to rounding needs no further instance
 
 
@@ -145,8 +146,11 @@ def under_load(
 
 
 def instances_needed(peak_rps: float, rps: Floats) -> NDArray[np.int64]:
-    """Instances that carry the peak: ceil(peak / requests/s per instance), at least 1. Shape (C,)."""
-    return np.maximum(np.ceil(peak_rps / rps - ROUNDING), 1.0).astype(np.int64)
+    """Instances that carry the peak: ceil(peak / requests/s per instance), at least 1. Shape (C,).
+
+    As many as :data:`BEYOND_ANY` where one carries nothing.
+    """
+    return np.maximum(np.ceil(peak_rps / np.maximum(rps, peak_rps / BEYOND_ANY) - ROUNDING), 1.0).astype(np.int64)
 
 
 def size(

@@ -85,8 +85,7 @@ def _at_end(
     """GPUs needed, and the latencies at the planned load (inf where it would be unstable), at one end."""
     scaled = with_slower_steps(question, evaluated, sized.index[rows], decode, prefill)
     rps = scaled.capacity.rps
-    with np.errstate(divide="ignore"):
-        needed = np.where(rps > 0, instances_needed(question.demand.peak_rps, np.maximum(rps, 1e-12)), np.inf)
+    needed = np.where(rps > 0, instances_needed(question.demand.peak_rps, rps), np.inf)
     gpus = (needed + question.scenario.deployment.spare_instances) * scaled.candidates.gpus
     load = sized.rps[rows]
     position = at_rate(scaled.state.rps, load)

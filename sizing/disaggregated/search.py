@@ -170,10 +170,7 @@ def prefill_rows(question: Question, evaluated: Evaluated, rows: Rows) -> tuple[
     one = times_of(question, evaluated, rows)
     stable = prefill_stable(question, evaluated, rows, one)
     able = np.flatnonzero(one.alone_s + moved < limit)
-    index = _fewest_gpus(question, evaluated, rows[able], stable[able])
-    rows = rows[able][index]
-    rps = prefill_capacity(question, evaluated, rows)
-    return rows[rps > 0], rps[rps > 0]
+    return _best_of_units(question, evaluated, rows[able], stable[able], prefill_capacity)
 
 
 def prefill_capacity(question: Question, evaluated: Evaluated, rows: Rows) -> Floats:
@@ -212,10 +209,7 @@ def decode_rows(question: Question, evaluated: Evaluated, rows: Rows) -> tuple[R
     reached = non_decreasing(evaluated.state.concurrency[rows] / (gaps * step))
     most = np.minimum(rate_at_limit(reached, step * (1.0 + 0.5 / gaps), limit), reached[:, -1])
     able = np.flatnonzero(most > 0)
-    index = able[_fewest_gpus(question, evaluated, rows[able], most[able])]
-    rows = rows[index]
-    rps = decode_capacity(question, evaluated, rows)
-    return rows[rps > 0], rps[rps > 0]
+    return _best_of_units(question, evaluated, rows[able], most[able], decode_capacity)
 
 
 def decode_capacity(question: Question, evaluated: Evaluated, rows: Rows) -> Floats:
@@ -227,12 +221,33 @@ def decode_capacity(question: Question, evaluated: Evaluated, rows: Rows) -> Flo
     return np.minimum(rate_at_limit(pool.rps, at, limit), most)
 
 
-def _fewest_gpus(question: Question, evaluated: Evaluated, rows: Rows, rps: Floats) -> Rows:
-    """Positions of the rows of every unit that could carry the peak with the fewest GPUs, then with most to spare."""
-    c = evaluated.candidates
-    gpus = instances_needed(question.demand.peak_rps, rps) * c.gpus[rows]
-    spare = rps / c.gpus[rows]
-    return first_of_each(c.unit[rows], gpus - spare / (1.0 + spare), BEST_OF_UNIT)
+def _best_of_units(
+    question: Question, evaluated: Evaluated, rows: Rows, most: Floats,
+    capacity: Callable[[Question, Evaluated, Rows], Floats],
+) -> tuple[Rows, Floats]:
+    """The rows of every unit that carry the peak with the fewest GPUs, then with most to spare, and their ``capacity``.
+
+    ``most`` (N,) is what a row carries at best. Capacities, which take longer, are computed for the likeliest rows and
+    for those that could still do with fewer GPUs than these.
+    """
+    c, peak = evaluated.candidates, question.demand.peak_rps
+
+    def rank(rows: Rows, rps: Floats) -> Floats:
+        spare = rps / c.gpus[rows]
+        return np.asarray(instances_needed(peak, rps) * c.gpus[rows] - spare / (1.0 + spare))
+
+    likely = first_of_each(c.unit[rows], rank(rows, most), BEST_OF_UNIT)
+    known = capacity(question, evaluated, rows[likely])
+    fewest = np.full(len(c.units), np.inf)
+    np.minimum.at(fewest, c.unit[rows[likely]], instances_needed(peak, known) * c.gpus[rows[likely]])
+    promising = instances_needed(peak, most) * c.gpus[rows] < fewest[c.unit[rows]]
+    promising[likely] = False
+    others = rows[promising]
+    rows = np.concatenate([rows[likely], others])
+    rps = np.concatenate([known, capacity(question, evaluated, others)])
+    rows, rps = rows[rps > 0], rps[rps > 0]
+    best = first_of_each(c.unit[rows], rank(rows, rps), BEST_OF_UNIT)
+    return rows[best], rps[best]
 
 
 def _pairs(
@@ -306,7 +321,7 @@ def grown_into_e2e(question: Question, pools: Pools, moved: Floats) -> tuple[Poo
 
 def _times(instances: Counts, factor: float | Floats) -> Counts:
     """Whole instances, at least ``factor`` times as many."""
-    return np.ceil(instances * factor - 1e-9).astype(np.int64)
+    return np.asarray(np.ceil(instances * factor - 1e-9), dtype=np.int64)
 
 
 def _fewest(

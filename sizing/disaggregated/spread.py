@@ -69,8 +69,8 @@ def _gpus(question: Question, pools: Pools, moved: Floats, spares: int) -> Float
     """GPUs with which every limit holds, spares included; inf where no number helps."""
     peak, evaluated = question.demand.peak_rps, pools.evaluated
     rates = prefill_capacity(question, evaluated, pools.prefill), decode_capacity(question, evaluated, pools.decode)
-    counts = [instances_needed(peak, np.maximum(r, peak * 1e-9)) for r in rates]
-    needed, held = replace(pools, prefill_instances=counts[0], decode_instances=counts[1]), np.True_
+    counts = [instances_needed(peak, r) for r in rates]
+    needed, held = replace(pools, prefill_instances=counts[0], decode_instances=counts[1]), np.full(len(pools), True)
     if np.isfinite(question.limits.e2e_s):
         needed, held = grown_into_e2e(question, needed, moved)
     each = evaluated.candidates.gpus[pools.prefill] + evaluated.candidates.gpus[pools.decode]
