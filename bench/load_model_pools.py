@@ -20,7 +20,7 @@ from sizing.candidates import Configuration, table
 from sizing.capacity import at_percentile, at_rate
 from sizing.catalog import gpus, resolve_model
 from sizing.disaggregated.load import first_token
-from sizing.disaggregated.search import BUSY, decoding_of, times_of
+from sizing.disaggregated.pools import BUSY, decoding_of, times_of
 from sizing.disaggregated.simulate import PoolsCase, decoded, first_tokens
 from sizing.disaggregated.transfer import SETUP_S
 from sizing.engines import engines

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from sizing.answered import answered, infeasible
 from sizing.batch_limits import with_batch_limits
 from sizing.candidates import Candidates
-from sizing.disaggregated.search import SizedPools, best_pools, served_by_pools
+from sizing.disaggregated.pools import SizedPools
+from sizing.disaggregated.search import best_pools, served_by_pools
 from sizing.exclusion import excluded
 from sizing.measured import measured_plan
 from sizing.question import Question, understand

@@ -12,7 +12,7 @@ from sizing.business import in_business_terms
 from sizing.catalog import data_version
 from sizing.compose import candidate_of, cost_in, deployed_as, latencies_of, load_curve_of, per_instance_of
 from sizing.disaggregated.plan import gpu_range, pools_plan
-from sizing.disaggregated.search import SizedPools
+from sizing.disaggregated.pools import SizedPools
 from sizing.explain import explain
 from sizing.question import Question
 from sizing.ranking import frontier

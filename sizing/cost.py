@@ -33,11 +33,10 @@ Floats = NDArray[np.float64]
 class OptionChoice:
     """The chosen option of each of C candidates, as arrays of shape (C,).
 
-    ``option_index`` counts within the options of the candidate's GPU; ``usd_per_hour`` (USD/h) and ``power_kw`` (kW)
-    are of all systems together, NaN when unknown.
+    ``usd_per_hour`` (USD/h) and ``power_kw`` (kW) are of all systems together, NaN when unknown.
     """
 
-    option_index: Ints
+    options: NDArray[np.object_]
     systems: Ints
     usd_per_hour: Floats
     power_kw: Floats
@@ -70,56 +69,16 @@ def cost_of(option: HardwareOption, systems: int, output_tokens_per_s: float) ->
     )
 
 
-def cheapest_option(
-    instances: ArrayLike,
-    gpus_per_instance: ArrayLike,
-    gpu_index: ArrayLike,
-    options_by_gpu: Sequence[Sequence[HardwareOption]],
-    beside: tuple[ArrayLike, ArrayLike] | None = None,
-) -> OptionChoice:
-    """For each candidate the option of its GPU to run on; all array arguments have shape (C,).
+class Offers:
+    """What each GPU can be bought or rented in: the options of all GPUs one after the other, as arrays.
 
-    ``beside``: instances and GPUs per instance of a second kind that shares the systems (disaggregated pools).
-
-    First an option in which one instance spans the fewest systems (an instance that fits is never spread over several),
-    then the price that covers most (complete system, GPUs only, unknown), then the least ``systems x USD/h``, then the
-    fewest systems, then the listed order. Raises SizingError for a GPU without options or malformed counts.
+    ``by_gpu`` are the same GPU by GPU; ``first`` and ``counts`` say which of the arrays belong to a GPU.
     """
-    table = _OptionTable(options_by_gpu)
-    gpu = np.asarray(gpu_index, dtype=np.int64)
-    if gpu.size == 0:
-        return _nothing()
-    if gpu.min() < 0 or gpu.max() >= len(table.counts):
-        raise SizingError(f"A candidate names GPU {gpu.max()}, but options are given for {len(table.counts)}.")
-    candidate, option = table.pairs(gpu)
-    count, each = np.asarray(instances)[candidate], np.asarray(gpus_per_instance)[candidate]
-    if beside is None:
-        systems = systems_needed(count, each, table.gpus[option])
-    else:
-        others = np.asarray(beside[0])[candidate], np.asarray(beside[1])[candidate]
-        systems = systems_for_both((count, each), others, table.gpus[option])
-        each = np.maximum(each, others[1])
-    spread = -(-each.astype(np.int64) // table.gpus[option])
-    price = systems * np.nan_to_num(table.usd_per_hour[option])
-    best = np.arange(len(option))
-    for key in (spread * len(PREFERENCE) + table.price_rank[option], price, systems):
-        best = best[_least(key[best].astype(np.float64), candidate[best])]
-    best = best[_starts(candidate[best])]
-    chosen = option[best]
-    return OptionChoice(
-        option_index=chosen - table.first[gpu],
-        systems=systems[best],
-        usd_per_hour=systems[best] * table.usd_per_hour[chosen],
-        power_kw=systems[best] * table.power_kw[chosen],
-        gpus_bought=systems[best] * table.gpus[chosen],
-    )
-
-
-class _OptionTable:
-    """The options of all GPUs one after the other, as arrays; ``first`` and ``counts`` say which belong to a GPU."""
 
     def __init__(self, options_by_gpu: Sequence[Sequence[HardwareOption]]) -> None:
         flat = [option for options in options_by_gpu for option in options]
+        self.by_gpu = tuple(tuple(options) for options in options_by_gpu)
+        self.options: NDArray[np.object_] = np.array(flat, dtype=np.object_)
         self.counts: Ints = np.array([len(options) for options in options_by_gpu], dtype=np.int64)
         self.first: Ints = np.cumsum(self.counts) - self.counts
         self.gpus: Ints = np.array([option.gpus for option in flat], dtype=np.int64)
@@ -135,6 +94,51 @@ class _OptionTable:
         starts = np.cumsum(counts) - counts
         candidate = np.repeat(np.arange(len(gpu), dtype=np.int64), counts)
         return candidate, np.arange(len(candidate)) + (self.first[gpu] - starts)[candidate]
+
+
+def cheapest_option(
+    instances: ArrayLike,
+    gpus_per_instance: ArrayLike,
+    gpu_index: ArrayLike,
+    offers: Offers,
+    beside: tuple[ArrayLike, ArrayLike] | None = None,
+) -> OptionChoice:
+    """For each candidate the option of its GPU to run on; all array arguments have shape (C,).
+
+    ``gpu_index`` counts the GPUs of ``offers``.
+    ``beside``: instances and GPUs per instance of a second kind that shares the systems (disaggregated pools).
+
+    First an option in which one instance spans the fewest systems (an instance that fits is never spread over several),
+    then the price that covers most (complete system, GPUs only, unknown), then the least ``systems x USD/h``, then the
+    fewest systems, then the listed order. Raises SizingError for a GPU without options or malformed counts.
+    """
+    gpu = np.asarray(gpu_index, dtype=np.int64)
+    if gpu.size == 0:
+        return _nothing()
+    if gpu.min() < 0 or gpu.max() >= len(offers.counts):
+        raise SizingError(f"A candidate names GPU {gpu.max()}, but options are given for {len(offers.counts)}.")
+    candidate, option = offers.pairs(gpu)
+    count, each = np.asarray(instances)[candidate], np.asarray(gpus_per_instance)[candidate]
+    if beside is None:
+        systems = systems_needed(count, each, offers.gpus[option])
+    else:
+        others = np.asarray(beside[0])[candidate], np.asarray(beside[1])[candidate]
+        systems = systems_for_both((count, each), others, offers.gpus[option])
+        each = np.maximum(each, others[1])
+    spread = -(-each.astype(np.int64) // offers.gpus[option])
+    price = systems * np.nan_to_num(offers.usd_per_hour[option])
+    best = np.arange(len(option))
+    for key in (spread * len(PREFERENCE) + offers.price_rank[option], price, systems):
+        best = best[_least(key[best].astype(np.float64), candidate[best])]
+    best = best[_starts(candidate[best])]
+    chosen = option[best]
+    return OptionChoice(
+        options=offers.options[chosen],
+        systems=systems[best],
+        usd_per_hour=systems[best] * offers.usd_per_hour[chosen],
+        power_kw=systems[best] * offers.power_kw[chosen],
+        gpus_bought=systems[best] * offers.gpus[chosen],
+    )
 
 
 def _least(key: Floats, candidate: Ints) -> NDArray[np.bool_]:
@@ -154,4 +158,5 @@ def _starts(candidate: Ints) -> Ints:
 def _nothing() -> OptionChoice:
     """The answer for no candidates."""
     none, nothing = np.empty(0, dtype=np.int64), np.empty(0)
-    return OptionChoice(option_index=none, systems=none, usd_per_hour=nothing, power_kw=nothing, gpus_bought=none)
+    return OptionChoice(options=np.empty(0, dtype=np.object_), systems=none, usd_per_hour=nothing, power_kw=nothing,
+                        gpus_bought=none)

@@ -148,7 +148,7 @@ def _choices(workloads: Sequence[_Workload], objective: PoolObjective) -> tuple[
     number: dict[str, int] = {}
     choices = []
     for w, work in enumerate(workloads):
-        offers = dict(zip((g.id for g in work.question.gpus), all_offers(work.question), strict=True))
+        offers = dict(zip((g.id for g in work.question.gpus), all_offers(work.question).by_gpu, strict=True))
         smallest: dict[str, list[int]] = {}
         for k in work.among.order("gpus").tolist():
             smallest.setdefault(work.among.gpu(k), []).append(k)

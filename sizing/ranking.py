@@ -15,7 +15,7 @@ from sizing.scenario.schema import Objective
 from sizing.screen import Evaluated, Sized, instances_needed, size
 
 if TYPE_CHECKING:
-    from sizing.disaggregated.search import SizedPools
+    from sizing.disaggregated.pools import SizedPools
 
 MORE_INSTANCES = (1.0, 1.25, 1.5, 2.0, 3.0)  # how far beyond the smallest deployment the frontier looks
 
@@ -143,10 +143,7 @@ def resized(question: Question, evaluated: Evaluated, sized: Sized, changed: NDA
         values[place[able]] = getattr(new, name)
     position = type(sized.position)(sized.position.index.copy(), sized.position.share.copy())
     position.index[place[able]], position.share[place[able]] = new.position.index, new.position.share
-    options = list(sized.options)
-    for k, option in zip(place[able], new.options, strict=True):
-        options[k] = option
-    out = Sized(**arrays, position=position, options=tuple(options))
+    out = Sized(**arrays, position=position)
     return out if able.all() else take(out, np.delete(np.arange(len(out.index)), place[~able]))
 
 
@@ -154,4 +151,4 @@ def take(sized: Sized, rows: NDArray[np.intp]) -> Sized:
     """The rows of a Sized."""
     position = type(sized.position)(sized.position.index[rows], sized.position.share[rows])
     plain = {k: v[rows] for k, v in vars(sized).items() if isinstance(v, np.ndarray)}
-    return Sized(**plain, position=position, options=tuple(sized.options[r] for r in rows))
+    return Sized(**plain, position=position)

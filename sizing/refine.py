@@ -217,9 +217,9 @@ def _first_simulated(search: Search) -> Decided:
         now = _ranked(search)
         if not len(now.ranked) or now.winner in search.found:
             return now
-        simulated = [k for k in now.ranked if int(now.sized.index[k]) in search.found]
-        cost = objective_of(search.question, now.sized)
-        near = bool(simulated) and cost[simulated[0]] <= CLOSE * cost[now.ranked[0]]
+        cost = objective_of(search.question, now.sized)[now.ranked]
+        simulated = np.flatnonzero(np.isin(now.sized.index[now.ranked], list(search.found)))
+        near = len(simulated) > 0 and cost[simulated[0]] <= CLOSE * cost[0]
         if len(search.found) >= (MOST_CANDIDATES if near else MOST_FAILURES):
             return _ranked(search, simulated_first=True)
         search.simulate(search.promising(now))

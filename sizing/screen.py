@@ -12,11 +12,12 @@ from sizing.candidates import Allowed, Candidates, Floats, enumerate_for, table
 from sizing.capacity import Capacity, Percentiles, Position, at_percentile, at_rate, capacity
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.model import Model
-from sizing.cost import cheapest_option
+from sizing.cost import Offers, cheapest_option
 from sizing.hardware import HardwareOption, options
 from sizing.load import SteadyState, concurrency_grid, steady_state
 from sizing.memory import MemoryFit, memory_fit
 from sizing.question import Question
+from sizing.scenario.schema import Location, Prices
 from sizing.steps.choice import StepChoice, step_times
 from sizing.steps.speculation import speculated
 from sizing.steps.times import StepTimes, Traffic, TrafficColumns
@@ -61,7 +62,8 @@ class Sized:
     itl_s: Floats
     e2e_s: Floats
     gpus: NDArray[np.int64]
-    options: tuple[HardwareOption, ...]
+    options: NDArray[np.object_]
+    """Of :class:`sizing.hardware.HardwareOption`."""
     systems: NDArray[np.int64]
     gpus_bought: NDArray[np.int64]
     usd_per_hour: Floats
@@ -172,8 +174,7 @@ def size(
     each = evaluated.candidates.gpus[able].astype(np.int64)
     order = {gpu.id: i for i, gpu in enumerate(question.gpus)}
     gpu_index = evaluated.candidates.column(lambda r: order[r.gpu.id])[able].astype(np.int64)
-    offers = all_offers(question)
-    chosen = cheapest_option(total, each, gpu_index, offers)
+    chosen = cheapest_option(total, each, gpu_index, all_offers(question))
     e2e = position.of(evaluated.latencies.e2e_s[able])
     return Sized(
         index=able,
@@ -184,7 +185,7 @@ def size(
         itl_s=position.of(evaluated.latencies.itl_s[able]),
         e2e_s=e2e,
         gpus=total * each,
-        options=tuple(offers[g][o] for g, o in zip(gpu_index.tolist(), chosen.option_index.tolist(), strict=True)),
+        options=chosen.options,
         systems=chosen.systems,
         gpus_bought=chosen.gpus_bought,
         usd_per_hour=chosen.usd_per_hour,
@@ -227,22 +228,25 @@ def _soonest(question: Question, evaluated: Evaluated, rows: NDArray[np.intp], g
     return float(at_rate(evaluated.state.rps[rows], peak / working).of(evaluated.latencies.e2e_s[rows]).min())
 
 
-def all_offers(question: Question) -> list[tuple[HardwareOption, ...]]:
+def all_offers(question: Question) -> Offers:
     """What each considered GPU can be bought or rented in, at the location and prices of the scenario.
 
     When some considered GPU is priced without chassis only, every GPU is priced so where such a price exists: a
-    complete
-    system is not compared with bare GPUs.
+    complete system is not compared with bare GPUs.
     """
-    found = [_offers(question, gpu) for gpu in question.gpus]
-    if any(_bare(offers) for offers in found):
-        return [tuple(o for o in offers if o.price_covers == "gpus_only") or offers for offers in found]
-    return found
-
-
-def _offers(question: Question, gpu: Gpu) -> tuple[HardwareOption, ...]:
     scenario = question.scenario
-    return options(gpu, scenario.deployment.location, scenario.prices, question.gpu_prices.get(gpu.id))
+    return _offers(question.gpus, scenario.deployment.location, scenario.prices, tuple(question.gpu_prices.items()))
+
+
+@lru_cache(maxsize=64)
+def _offers(
+    gpus: tuple[Gpu, ...], location: Location, prices: Prices, own_prices: tuple[tuple[str, float], ...]
+) -> Offers:
+    own = dict(own_prices)
+    found = [options(gpu, location, prices, own.get(gpu.id)) for gpu in gpus]
+    if any(_bare(offers) for offers in found):
+        found = [tuple(o for o in offers if o.price_covers == "gpus_only") or offers for offers in found]
+    return Offers(found)
 
 
 def _bare(offers: tuple[HardwareOption, ...]) -> bool:

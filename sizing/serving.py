@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from sizing.batch_limits import with_batch_limits
 from sizing.candidates import Configuration, Floats
 from sizing.disaggregated.plan import candidates_of
-from sizing.disaggregated.search import SizedPools, best_pools, smallest_pools
+from sizing.disaggregated.pools import SizedPools
+from sizing.disaggregated.search import best_pools, smallest_pools
 from sizing.question import Question
 from sizing.ranking import Keys, chosen_few, keys_of
 from sizing.result import Candidate

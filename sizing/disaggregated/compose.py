@@ -7,14 +7,7 @@ import numpy as np
 from sizing.candidates import Configuration, Floats
 from sizing.compose import GB, MS
 from sizing.cost import cost_of
-from sizing.disaggregated.search import (
-    SizedPools,
-    at_loads,
-    at_peak,
-    decoding_of,
-    prefill_stable,
-    times_of,
-)
+from sizing.disaggregated.pools import SizedPools, at_loads, at_peak, decoding_of, prefill_stable, times_of
 from sizing.disaggregated.transfer import prompt_kv_bytes
 from sizing.format import count
 from sizing.load import SteadyState

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sizing.batch_limits import taken
 from sizing.candidates import Configuration, Floats, table
 from sizing.disaggregated.load import Decoding, FirstToken, first_token, joined
-from sizing.disaggregated.search import (
+from sizing.disaggregated.pools import (
     BUSY,
     Pools,
     at_peak,
@@ -22,10 +22,9 @@ from sizing.disaggregated.search import (
     exact_transfer,
     longest_transfer,
     prefill_stable,
-    sized,
     times_of,
-    wanted,
 )
+from sizing.disaggregated.search import sized, wanted
 from sizing.disaggregated.transfer import supports
 from sizing.load import SteadyState, non_decreasing
 from sizing.operating_point import (

@@ -19,7 +19,8 @@ from sizing.disaggregated.compose import (
     rows_of,
 )
 from sizing.disaggregated.explain import explain_pools
-from sizing.disaggregated.search import SizedPools, grown, sized
+from sizing.disaggregated.pools import SizedPools
+from sizing.disaggregated.search import grown, sized
 from sizing.disaggregated.spread import spread_of_pools
 from sizing.disaggregated.transfer import link_name
 from sizing.question import Question

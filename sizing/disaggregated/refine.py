@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sizing.candidates import Floats
-from sizing.disaggregated.search import Pools, SizedPools, decoding_of, prefill_stable, sized, times_of
+from sizing.disaggregated.pools import Pools, SizedPools, decoding_of, prefill_stable, times_of
+from sizing.disaggregated.search import sized
 from sizing.disaggregated.simulate import NeededPools, simulated
 from sizing.question import Question
 from sizing.ranking import keys_of

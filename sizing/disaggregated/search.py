@@ -8,111 +8,40 @@ only an E2E limit joins them, and is then met by more instances of either kind.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sizing.batch_limits import first_of_each
-from sizing.candidates import Configuration, Floats
+from sizing.candidates import Floats
 from sizing.capacity import rate_at_limit
 from sizing.cost import cheapest_option
-from sizing.disaggregated.load import (
-    Decoding,
-    PrefillTimes,
-    decoding,
-    first_token,
-    joined,
-    prefill_times,
+from sizing.disaggregated.load import first_token, joined
+from sizing.disaggregated.pools import (
+    Counts,
+    Pools,
+    Rows,
+    SizedPools,
+    at_peak,
+    decode_capacity,
+    decoding_of_pairs,
+    exact_transfer,
+    longest_transfer,
+    prefill_capacity,
+    prefill_stable,
+    times_of,
 )
-from sizing.disaggregated.transfer import (
-    inside_bytes_per_s,
-    largest_share,
-    network_bytes_per_s,
-    prompt_kv_bytes,
-    supports,
-    transfer_s,
-)
-from sizing.hardware import HardwareOption
-from sizing.load import SteadyState, non_decreasing
+from sizing.disaggregated.transfer import supports
+from sizing.load import non_decreasing
 from sizing.question import Question
 from sizing.screen import Evaluated, all_offers, instances_needed
-
-Rows = NDArray[np.intp]
-Counts = NDArray[np.int64]
 
 BEST_OF_UNIT = 2
 """Configurations of each pool kept for every GPU, engine and formats; all their pairs are looked at."""
 
-BUSY = np.concatenate([np.linspace(0.02, 0.9, 12), [0.93, 0.95, 0.97, 0.985, 0.995]])
-"""Busy shares of a prefill instance at which TTFT is computed."""
-
 MORE = (1.0, 1.1, 1.25, 1.5, 2.0, 3.0)
 """Multiples of the smallest pools that are tried where an E2E limit, or less latency, asks for more."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Pools:
-    """Pairs of pools, (N,): ``prefill`` and ``decode`` are rows of ``evaluated``; instances without spares.
-
-    ``prefill_rps`` and ``decode_rps``: what one instance carries within the limits.
-    """
-
-    evaluated: Evaluated
-    prefill: Rows
-    decode: Rows
-    prefill_instances: Counts
-    decode_instances: Counts
-    prefill_rps: Floats
-    decode_rps: Floats
-
-    def __len__(self) -> int:
-        return len(self.prefill)
-
-    @property
-    def gpus(self) -> Counts:
-        """GPUs of both pools without spares, (N,)."""
-        each = self.evaluated.candidates.gpus.astype(np.int64)
-        return np.asarray(self.prefill_instances * each[self.prefill] + self.decode_instances * each[self.decode])
-
-    @property
-    def max_rps(self) -> Floats:
-        """Requests/s that both pools carry within the limits, (N,): that of the smaller one."""
-        return np.minimum(self.prefill_instances * self.prefill_rps, self.decode_instances * self.decode_rps)
-
-    def label(self, k: int) -> str:
-        """Short name of pair ``k`` for tables: GPU, engine, precision, parallelism of either kind of instance."""
-        prefill, decode = (self.evaluated.candidates.rows[rows[k]] for rows in (self.prefill, self.decode))
-        return (f"{decode.gpu.name}, {decode.engine.label}, {decode.precision.label}, prefill {prefill.ways}, "
-                f"decode {decode.ways}")
-
-    def take(self, index: Rows) -> Pools:
-        """The pairs at ``index``."""
-        plain: dict[str, Any] = {k: v[index] for k, v in vars(self).items() if isinstance(v, np.ndarray)}
-        return replace(self, **plain)
-
-
-@dataclass(frozen=True, kw_only=True)
-class SizedPools:
-    """Pairs of pools with systems, list cost and latency at the peak; arrays (N,), spares counted."""
-
-    pools: Pools
-    spares: int
-    transfer_s: Floats
-    inside: NDArray[np.bool_]
-    ttft_s: Floats
-    itl_s: Floats
-    e2e_s: Floats
-    gpus: Counts
-    options: tuple[HardwareOption, ...]
-    systems: Counts
-    gpus_bought: Counts
-    usd_per_hour: Floats
-    power_kw: Floats
-
-    def __len__(self) -> int:
-        return len(self.pools)
 
 
 def wanted(question: Question) -> bool:
@@ -145,21 +74,6 @@ def smallest_pools(question: Question, evaluated: Evaluated) -> Pools | None:
     return pools if len(pools) else None
 
 
-def times_of(question: Question, evaluated: Evaluated, rows: Rows) -> PrefillTimes:
-    """Prompt times of the candidates at ``rows`` as prefill instances."""
-    c = evaluated.candidates
-    budget = c.column(lambda r: r.engine.budget(r.gpu))[rows]
-    return prefill_times(evaluated.times.take(rows), c.pp[rows], budget, question.traffic.new_tokens)
-
-
-def decoding_of(question: Question, evaluated: Evaluated, rows: Rows) -> Decoding:
-    """The candidates at ``rows`` as decode instances."""
-    return decoding(
-        evaluated.times.decode_s[rows], evaluated.state.concurrency[rows], evaluated.memory.max_concurrency[rows],
-        question.traffic, question.variability, evaluated.times.tokens_per_step,
-    )
-
-
 def prefill_rows(question: Question, evaluated: Evaluated, rows: Rows) -> tuple[Rows, Floats]:
     """The best prefill instances of every unit, and the requests/s that one carries within the TTFT limit.
 
@@ -173,34 +87,6 @@ def prefill_rows(question: Question, evaluated: Evaluated, rows: Rows) -> tuple[
     return _best_of_units(question, evaluated, rows[able], stable[able], prefill_capacity)
 
 
-def prefill_capacity(question: Question, evaluated: Evaluated, rows: Rows) -> Floats:
-    """Requests/s of a prefill instance within the TTFT limit (N,), the transfer being the longest there is."""
-    limits, limit = question.limits, min(question.limits.ttft_s, question.limits.e2e_s)
-    one = times_of(question, evaluated, rows)
-    stable = prefill_stable(question, evaluated, rows, one)
-    rates = np.multiply.outer(stable, BUSY)
-    first = first_token(one, rates, longest_transfer(question, evaluated, rows), question.variability)
-    rps = rate_at_limit(rates, non_decreasing(first.at(limits.percentile)), limit)
-    return np.minimum(np.minimum(rps, stable), question.scenario.deployment.max_utilization * stable)
-
-
-def longest_transfer(question: Question, evaluated: Evaluated, rows: Rows) -> Floats:
-    """Seconds of a KV transfer over the network through a single GPU, (N,)."""
-    c = evaluated.candidates
-    network = c.column(_network)[rows]
-    kv = prompt_kv_bytes(question.model, c, question.traffic.input_tokens)[rows]
-    return transfer_s(kv, np.ones(len(rows)), network)
-
-
-def prefill_stable(question: Question, evaluated: Evaluated, rows: Rows, one: PrefillTimes) -> Floats:
-    """Requests/s of a prefill instance that never waits for work, or as many as its network sends away."""
-    c = evaluated.candidates
-    kv = prompt_kv_bytes(question.model, c, question.traffic.input_tokens)[rows]
-    network = c.column(_network)[rows] * c.dp[rows]
-    sent_s = kv * largest_share(question.model, c)[rows] / network
-    return np.asarray(1.0 / np.maximum(one.full_s, sent_s))
-
-
 def decode_rows(question: Question, evaluated: Evaluated, rows: Rows) -> tuple[Rows, Floats]:
     """The best decode instances of every unit, and the requests/s that one carries within the ITL limit."""
     gaps = max(question.traffic.output_tokens - 1.0, 1.0)
@@ -210,15 +96,6 @@ def decode_rows(question: Question, evaluated: Evaluated, rows: Rows) -> tuple[R
     most = np.minimum(rate_at_limit(reached, step * (1.0 + 0.5 / gaps), limit), reached[:, -1])
     able = np.flatnonzero(most > 0)
     return _best_of_units(question, evaluated, rows[able], most[able], decode_capacity)
-
-
-def decode_capacity(question: Question, evaluated: Evaluated, rows: Rows) -> Floats:
-    """Requests/s of a decode instance within the ITL limit, (N,)."""
-    limit = min(question.limits.itl_s, question.limits.e2e_s / max(question.traffic.output_tokens - 1.0, 1.0))
-    pool = decoding_of(question, evaluated, rows)
-    at = non_decreasing(pool.gap_s(question.limits.percentile))
-    most = question.scenario.deployment.max_utilization * pool.rps[:, -1]
-    return np.minimum(rate_at_limit(pool.rps, at, limit), most)
 
 
 def _best_of_units(
@@ -296,7 +173,7 @@ def grown_into_e2e(question: Question, pools: Pools, moved: Floats) -> tuple[Poo
     instances. A waiting line grows so steeply near the capacity of a pool that a single instance more may be enough.
     """
     tried = np.repeat(np.arange(len(pools)), len(MORE)).astype(np.intp)
-    one, other = times_of(question, pools.evaluated, pools.prefill), _decoding(question, pools)
+    one, other = times_of(question, pools.evaluated, pools.prefill), decoding_of_pairs(question, pools)
     more = _times(pools.decode_instances[tried], np.tile(MORE, len(pools)))
     peak, variability = question.demand.peak_rps, question.variability
 
@@ -337,25 +214,6 @@ def _fewest(
     return np.where(able, most, high), able
 
 
-def at_peak(question: Question, pools: Pools, moved: Floats) -> SteadyState:
-    """Both pools at the peak, (N, 1)."""
-    return at_loads(question, pools, moved, np.full((len(pools), 1), question.demand.peak_rps))
-
-
-def at_loads(question: Question, pools: Pools, moved: Floats, rps: Floats) -> SteadyState:
-    """Both pools at loads ``rps`` (N, K) of the whole deployment, transfers taking ``moved`` (N,) seconds."""
-    one = times_of(question, pools.evaluated, pools.prefill)
-    first = first_token(one, rps / pools.prefill_instances[:, None], moved, question.variability)
-    gap = _decoding(question, pools).at(rps / pools.decode_instances[:, None])
-    return joined(first, gap, rps, question.traffic, question.variability)
-
-
-def _decoding(question: Question, pools: Pools) -> Decoding:
-    """A decode instance of every pair."""
-    rows, of_pair = np.unique(pools.decode, return_inverse=True)
-    return decoding_of(question, pools.evaluated, rows).take(of_pair)
-
-
 def sized(question: Question, pools: Pools) -> SizedPools:
     """Systems, list cost, transfer and latency of the pairs; spares in both pools."""
     c, spares = pools.evaluated.candidates, question.scenario.deployment.spare_instances
@@ -363,37 +221,19 @@ def sized(question: Question, pools: Pools) -> SizedPools:
     each = [c.gpus[rows].astype(np.int64) for rows in (pools.decode, pools.prefill)]
     order = {gpu.id: i for i, gpu in enumerate(question.gpus)}
     gpu = c.column(lambda r: order[r.gpu.id])[pools.decode].astype(np.int64)
-    offers = all_offers(question)
-    chosen = cheapest_option(total[0], each[0], gpu, offers, beside=(total[1], each[1]))
-    options = tuple(offers[g][o] for g, o in zip(gpu.tolist(), chosen.option_index.tolist(), strict=True))
+    chosen = cheapest_option(total[0], each[0], gpu, all_offers(question), beside=(total[1], each[1]))
     gpus = total[0] * each[0] + total[1] * each[1]
-    inside = (chosen.systems == 1) & (gpus <= np.array([o.domain_gpus for o in options]))
+    inside = (chosen.systems == 1) & (gpus <= np.array([o.domain_gpus for o in chosen.options]))
     inside |= (chosen.systems == 1) & ~c.column(lambda r: r.gpu.has_fast_link)[pools.decode].astype(bool)
     moved = exact_transfer(question, pools, inside)
     state, percentile = at_peak(question, pools, moved), question.limits.percentile
     return SizedPools(
         pools=pools, spares=spares, transfer_s=moved, inside=inside, ttft_s=state.ttft_s(percentile)[:, 0],
-        itl_s=state.itl_s(percentile)[:, 0], e2e_s=state.e2e_s(percentile)[:, 0], gpus=gpus, options=options,
+        itl_s=state.itl_s(percentile)[:, 0], e2e_s=state.e2e_s(percentile)[:, 0], gpus=gpus,
+        options=chosen.options,
         systems=chosen.systems, gpus_bought=chosen.gpus_bought, usd_per_hour=chosen.usd_per_hour,
         power_kw=chosen.power_kw,
     )
-
-
-def _inside(row: Configuration) -> float:
-    return inside_bytes_per_s(row.gpu)
-
-
-def _network(row: Configuration) -> float:
-    return network_bytes_per_s(row.gpu)
-
-
-def exact_transfer(question: Question, pools: Pools, inside: NDArray[np.bool_]) -> Floats:
-    """Seconds of a transfer with the share that passes the busiest GPU of either instance, (N,)."""
-    c = pools.evaluated.candidates
-    near, far = (c.column(speed)[pools.decode] for speed in (_inside, _network))
-    share = largest_share(question.model, c)
-    kv = prompt_kv_bytes(question.model, c, question.traffic.input_tokens)[pools.decode]
-    return transfer_s(kv, np.maximum(share[pools.prefill], share[pools.decode]), np.where(inside, near, far))
 
 
 def served_by_pools(sized: SizedPools | None) -> frozenset[str]:

@@ -16,7 +16,8 @@ import numpy as np
 
 from sizing.candidates import Floats
 from sizing.capacity import AskedLimits
-from sizing.disaggregated.search import MORE, SizedPools, sized
+from sizing.disaggregated.pools import SizedPools
+from sizing.disaggregated.search import MORE, sized
 from sizing.disaggregated.transfer import SETUP_S
 from sizing.question import Question
 from sizing.simulation.arrivals import CHUNK_ROWS, Arrivals

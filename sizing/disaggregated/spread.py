@@ -8,18 +8,18 @@ import numpy as np
 
 from sizing.batch_limits import taken
 from sizing.candidates import Floats
-from sizing.disaggregated.search import (
+from sizing.disaggregated.pools import (
     Pools,
     Rows,
     SizedPools,
     at_peak,
     decode_capacity,
     decoding_of,
-    grown_into_e2e,
     prefill_capacity,
     prefill_stable,
     times_of,
 )
+from sizing.disaggregated.search import grown_into_e2e
 from sizing.question import Question
 from sizing.screen import instances_needed
 from sizing.spread import Spread, interval_of

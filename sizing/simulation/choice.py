@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from sizing.candidates import Configuration, table
-from sizing.disaggregated.search import Pools, sized
+from sizing.disaggregated.pools import Pools
+from sizing.disaggregated.search import sized
 from sizing.disaggregated.simulate import planned_pools
 from sizing.operating_point import configuration_of
 from sizing.question import Question

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sizing.catalog import gpus
-from sizing.cost import HOURS_PER_MONTH, TIE, cheapest_option, cost_of
+from sizing.cost import HOURS_PER_MONTH, TIE, Offers, cheapest_option, cost_of
 from sizing.errors import SizingError
 from sizing.hardware import HardwareOption, options
 from sizing.packing import pack
@@ -55,10 +55,10 @@ candidate = st.tuples(st.integers(1, 500), st.sampled_from([1, 2, 3, 4, 8, 16, 7
 @given(st.lists(offers, min_size=3, max_size=3), st.lists(candidate, min_size=1, max_size=40))
 def test_the_vectorised_choice_agrees_with_the_rule(by_gpu, candidates):
     instances, each, gpu = np.array(candidates).T
-    chosen = cheapest_option(instances, each, gpu, by_gpu)
+    chosen = cheapest_option(instances, each, gpu, Offers(by_gpu))
     for row, (n, g, i) in enumerate(candidates):
-        option = by_gpu[i][chosen.option_index[row]]
-        assert chosen.option_index[row] == slow_choice(n, g, by_gpu[i])
+        option = chosen.options[row]
+        assert option is by_gpu[i][slow_choice(n, g, by_gpu[i])]
         assert chosen.systems[row] == pack(n, g, option.gpus).systems
         assert chosen.gpus_bought[row] == chosen.systems[row] * option.gpus
         for total, single in ((chosen.usd_per_hour, option.usd_per_hour), (chosen.power_kw, option.power_kw)):
@@ -69,7 +69,7 @@ def test_the_vectorised_choice_agrees_with_the_rule(by_gpu, candidates):
 
 @given(offers, st.integers(1, 500), st.integers(0, 500), st.sampled_from([1, 2, 4, 8, 16]))
 def test_more_instances_never_cost_less(offered, instances, more, each):
-    chosen = cheapest_option([instances, instances + more], [each, each], [0, 0], [offered])
+    chosen = cheapest_option([instances, instances + more], [each, each], [0, 0], Offers([offered]))
     if not math.isnan(chosen.usd_per_hour[0]):
         assert chosen.usd_per_hour[1] >= chosen.usd_per_hour[0] * (1 - TIE)
 
@@ -86,19 +86,19 @@ def test_more_instances_never_cost_less(offered, instances, more, each):
     ids=["cheapest", "known beats unknown", "complete beats bare GPUs", "fewer systems on a tie", "listed order"],
 )
 def test_what_is_preferred(offered, index):
-    assert cheapest_option([2], [4], [0], [offered]).option_index.tolist() == [index]
+    assert cheapest_option([2], [4], [0], Offers([offered])).options[0] is offered[index]
 
 
 def test_an_instance_is_not_spread_over_single_gpu_machines_because_they_are_cheaper():
     offered = [an_option(size=1, usd=1.0), an_option(size=8, usd=20.0)]
-    assert cheapest_option([1, 1], [8, 1], [0, 0], [offered]).option_index.tolist() == [1, 0]
-    assert cheapest_option([1], [16], [0], [offered]).systems.tolist() == [2]
+    assert cheapest_option([1, 1], [8, 1], [0, 0], Offers([offered])).options.tolist() == offered[::-1]
+    assert cheapest_option([1], [16], [0], Offers([offered])).systems.tolist() == [2]
 
 
 def test_thirteen_dgx_h100_for_case_1():
     found = options(gpus()["h100_sxm"], "on_prem", Prices())
-    chosen = cheapest_option([13], [8], [0], [found])
-    assert (found[chosen.option_index[0]].id, chosen.systems[0], chosen.gpus_bought[0]) == ("dgx_h100", 13, 104)
+    chosen = cheapest_option([13], [8], [0], Offers([found]))
+    assert (chosen.options[0].id, chosen.systems[0], chosen.gpus_bought[0]) == ("dgx_h100", 13, 104)
     cost = cost_of(found[0], 13, 31 * 500)
     assert cost.purchase_usd == 13 * 400_000
     assert cost.usd_per_hour == pytest.approx(13 * 400_000 / (5 * 8760)) == pytest.approx(chosen.usd_per_hour[0])
@@ -121,7 +121,7 @@ def test_an_unknown_price_stays_unknown():
 
 
 def test_no_candidates_give_empty_arrays():
-    assert cheapest_option([], [], [], [[an_option()]]).systems.shape == (0,)
+    assert cheapest_option([], [], [], Offers([[an_option()]])).systems.shape == (0,)
 
 
 @pytest.mark.parametrize("bad", [0, -1, math.nan, 1.5, 10**13])
@@ -148,9 +148,9 @@ def test_a_bad_token_rate_is_refused(bad):
 )
 def test_malformed_candidates_are_refused(instances, each, gpu, by_gpu):
     with pytest.raises(SizingError):
-        cheapest_option(instances, each, gpu, by_gpu)
+        cheapest_option(instances, each, gpu, Offers(by_gpu))
 
 
 def test_numbers_out_of_the_arrays_are_accepted():
-    chosen = cheapest_option([3], [8], [0], [[an_option()]])
+    chosen = cheapest_option([3], [8], [0], Offers([[an_option()]]))
     assert cost_of(an_option(), chosen.systems[0], np.float64(100)).usd_per_hour == 30

@@ -11,7 +11,8 @@ import pytest
 from sizing import Scenario
 from sizing.catalog import gpus
 from sizing.disaggregated.load import PrefillTimes, decoding, first_token, prefill_times
-from sizing.disaggregated.search import best_pools, decoding_of, times_of
+from sizing.disaggregated.pools import decoding_of, times_of
+from sizing.disaggregated.search import best_pools
 from sizing.disaggregated.simulate import PoolsCase, case_of, decoded, first_tokens
 from sizing.disaggregated.transfer import (
     inside_bytes_per_s,

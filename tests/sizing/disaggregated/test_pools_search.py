@@ -12,17 +12,8 @@ from hypothesis import strategies as st
 
 from sizing import Scenario
 from sizing.candidates import Floats
-from sizing.disaggregated.search import (
-    Pools,
-    at_peak,
-    decode_capacity,
-    decode_rows,
-    grown_into_e2e,
-    longest_transfer,
-    prefill_capacity,
-    prefill_rows,
-    smallest_pools,
-)
+from sizing.disaggregated.pools import Pools, at_peak, decode_capacity, longest_transfer, prefill_capacity
+from sizing.disaggregated.search import decode_rows, grown_into_e2e, prefill_rows, smallest_pools
 from sizing.disaggregated.transfer import supports
 from sizing.inverse import served_by_gpus
 from sizing.question import Question, understand
