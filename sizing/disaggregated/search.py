@@ -17,7 +17,7 @@ from sizing.batch_limits import first_of_each
 from sizing.candidates import Floats
 from sizing.capacity import rate_at_limit
 from sizing.cost import cheapest_option
-from sizing.disaggregated.load import first_token, joined
+from sizing.disaggregated.load import FirstToken, first_token, joined
 from sizing.disaggregated.pools import (
     Counts,
     Pools,
@@ -177,22 +177,27 @@ def grown_into_e2e(question: Question, pools: Pools, moved: Floats) -> tuple[Poo
     more = _times(pools.decode_instances[tried], np.tile(MORE, len(pools)))
     peak, variability = question.demand.peak_rps, question.variability
 
-    def in_time(rows: Rows, prefill: Counts, decode: Counts) -> NDArray[np.bool_]:
-        load = np.full((len(rows), 1), peak)
-        first = first_token(one.take(rows), load / prefill[:, None], moved[rows], variability)
-        gap = other.take(rows).at(load / decode[:, None])
-        state = joined(first, gap, load, question.traffic, variability)
+    def first_of(rows: Rows, prefill: Counts) -> FirstToken:
+        return first_token(one.take(rows), peak / prefill[:, None], moved[rows], variability)
+
+    def gap_of(rows: Rows, decode: Counts) -> tuple[Floats, Floats, Floats]:
+        return other.take(rows).at(peak / decode[:, None])
+
+    def in_time(first: FirstToken, gap: tuple[Floats, Floats, Floats]) -> NDArray[np.bool_]:
+        state = joined(first, gap, np.full_like(gap[0], peak), question.traffic, variability)
         return np.asarray(state.e2e_s(question.limits.percentile)[:, 0] <= question.limits.e2e_s)
 
+    gap = gap_of(tried, more)
     least, able = _fewest(
-        lambda n: in_time(tried, n, more), pools.prefill_instances[tried],
+        lambda n: in_time(first_of(tried, n), gap), pools.prefill_instances[tried],
         _times(pools.prefill_instances[tried], MORE[-1]),
     )
     many = replace(pools.take(tried), prefill_instances=least, decode_instances=more)
     best = np.where(able, many.gpus, np.inf).reshape(-1, len(MORE)).argmin(axis=1) + np.arange(len(pools)) * len(MORE)
     chosen, every = many.take(best), np.arange(len(pools))
+    first = first_of(every, chosen.prefill_instances)
     decode, _ = _fewest(
-        lambda n: in_time(every, chosen.prefill_instances, n), pools.decode_instances, chosen.decode_instances)
+        lambda n: in_time(first, gap_of(every, n)), pools.decode_instances, chosen.decode_instances)
     return replace(chosen, decode_instances=decode), able[best]
 
 
