@@ -88,12 +88,18 @@ def prefill_rows(question: Question, evaluated: Evaluated, rows: Rows) -> tuple[
 
 
 def decode_rows(question: Question, evaluated: Evaluated, rows: Rows) -> tuple[Rows, Floats]:
-    """The best decode instances of every unit, and the requests/s that one carries within the ITL limit."""
-    gaps = max(question.traffic.output_tokens - 1.0, 1.0)
-    limit = min(question.limits.itl_s, question.limits.e2e_s / gaps)
+    """The best decode instances of every unit, and the requests/s that one carries within the ITL limit.
+
+    At best an instance carries the load at which the gap between tokens is within the limit in the mean, without waits
+    for a slot.
+    """
+    tokens = max(question.traffic.output_tokens - 1.0, 1.0)
+    steps = max(tokens / evaluated.times.tokens_per_step, 1.0)
+    limit = min(question.limits.itl_s, question.limits.e2e_s / tokens)
     step = non_decreasing(evaluated.times.decode_s[rows])
-    reached = non_decreasing(evaluated.state.concurrency[rows] / (gaps * step))
-    most = np.minimum(rate_at_limit(reached, step * (1.0 + 0.5 / gaps), limit), reached[:, -1])
+    reached = non_decreasing(evaluated.state.concurrency[rows] / (steps * step))
+    gap = (step * (steps + 0.5)) / tokens
+    most = np.minimum(rate_at_limit(reached, gap, limit), reached[:, -1])
     able = np.flatnonzero(most > 0)
     return _best_of_units(question, evaluated, rows[able], most[able], decode_capacity)
 

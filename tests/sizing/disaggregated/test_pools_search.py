@@ -46,8 +46,10 @@ def fewest(question: Question, evaluated: Evaluated, rows: np.ndarray, rps: Floa
 
 
 @settings(max_examples=25)
-@given(keys=scenarios())
-def test_no_configuration_that_was_not_looked_at_needs_fewer_gpus(keys: dict[str, Any]) -> None:
+@given(keys=scenarios(), drafts=st.integers(0, 4))
+def test_no_configuration_that_was_not_looked_at_needs_fewer_gpus(keys: dict[str, Any], drafts: int) -> None:
+    if drafts:
+        keys = having(keys, "deployment", speculative_decoding={"draft_tokens": drafts, "acceptance": 0.7})
     question, evaluated = evaluated_of(keys)
     rows = np.flatnonzero([supports(row) for row in evaluated.candidates.rows])
     for searched, capacity in ((prefill_rows, prefill_capacity), (decode_rows, decode_capacity)):
