@@ -181,7 +181,8 @@ class Measured(Part):
 class BenchmarkPoint(Part):
     """One run of a benchmark at one load: mean lengths, means of latencies, rates of everything that served it.
 
-    ``ttft_ms`` is the mean in a closed loop (``fixed_concurrency``) and the median in an open one (``fixed_rate``).
+    ``ttft_ms`` is the mean in a closed loop (``fixed_concurrency``) and the median in an open one (``fixed_rate``), of
+    which ``ttft_p99_ms`` is the 99th percentile; that is compared with the prediction and calibrates nothing.
     """
 
     mode: Literal["fixed_concurrency", "fixed_rate", "offline"]
@@ -191,6 +192,7 @@ class BenchmarkPoint(Part):
     output_tokens: Tokens
     prefix_cached_tokens: Annotated[float, Field(ge=0, le=10_000_000, allow_inf_nan=False)] = 0.0
     ttft_ms: Milliseconds | None = None
+    ttft_p99_ms: Milliseconds | None = None
     itl_ms: Milliseconds | None = None
     requests_per_s: Rate | None = None
     output_tokens_per_s: Annotated[float, Field(gt=0, le=1e9, allow_inf_nan=False)] | None = None

@@ -201,6 +201,8 @@ def test_an_open_loop_is_read_at_the_rate_that_was_asked():
     assert found.rps[2, 0] < 1000, "beyond the capacity only the capacity is served"
     assert found.itl_s[0, 0] < found.itl_s[1, 0] < found.itl_s[2, 0]
     assert found.ttft_s[2, 0] > 10 * found.ttft_s[1, 0], "a queue grows"
+    assert (found.ttft_p99_s[:, 0] > found.ttft_s[:, 0]).all()
+    assert found.ttft_p99_s[2, 0] == pytest.approx(0.99 / 0.5 * found.ttft_s[2, 0], rel=0.1), "evenly, while it runs"
 
 
 def test_an_overloaded_open_loop_shows_its_capacity_only():

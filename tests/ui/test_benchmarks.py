@@ -35,12 +35,28 @@ def run(load: float, itl: float, **more: object) -> BenchmarkPoint:
 CURVE = (run(4, 15.0), run(32, 22.0), run(128, 40.0))
 
 
-@pytest.fixture(scope="module")
-def compared() -> tuple[Benchmark, Check]:
-    benchmark, left_out = benchmark_of(CURVE, STATED)
+RATES = tuple(
+    run(0, itl, mode="fixed_rate", concurrency=None, request_rate_rps=rate, requests_per_s=rate,
+        ttft_ms=LatencyStats(mean=2 * ttft, p50=ttft, p99=5 * ttft))
+    for rate, itl, ttft in ((1.0, 14.0, 90.0), (4.0, 20.0, 110.0))
+)  # fmt: skip
+
+
+def compared_of(curve: tuple[BenchmarkPoint, ...]) -> tuple[Benchmark, Check]:
+    benchmark, left_out = benchmark_of(curve, STATED)
     assert benchmark is not None
     assert not left_out
     return benchmark, check(benchmark, MODEL)
+
+
+@pytest.fixture(scope="module")
+def compared() -> tuple[Benchmark, Check]:
+    return compared_of(CURVE)
+
+
+@pytest.fixture(scope="module")
+def rates_compared() -> tuple[Benchmark, Check]:
+    return compared_of(RATES)
 
 
 def test_runs_become_points_of_a_benchmark() -> None:
@@ -53,10 +69,28 @@ def test_runs_become_points_of_a_benchmark() -> None:
 
 
 def test_ttft_of_an_open_loop_is_its_median() -> None:
-    open_loop = run(4, 15.0, mode="fixed_rate", concurrency=None, request_rate_rps=2.0)
-    benchmark, _ = benchmark_of([open_loop], STATED)
+    benchmark, _ = benchmark_of(RATES, STATED)
     assert benchmark is not None
-    assert benchmark.points[0].ttft_ms == 150
+    assert [(p.ttft_ms, p.ttft_p99_ms) for p in benchmark.points] == [(90, 450), (110, 550)]
+
+
+def test_p99_of_a_closed_loop_is_an_effect_of_its_start_and_left_out() -> None:
+    benchmark, _ = benchmark_of([run(4, 15.0, ttft_ms=LatencyStats(mean=200.0, p99=900.0))], STATED)
+    assert benchmark is not None
+    assert benchmark.points[0].ttft_p99_ms is None
+
+
+def test_p99_of_an_open_loop_is_compared_and_calibrates_nothing(rates_compared: tuple[Benchmark, Check]) -> None:
+    benchmark, found = rates_compared
+    table = comparison_table(benchmark, found, "ttft_p99_ms")
+    assert table["Measured (ms)"].tolist() == [450.0, 550.0]
+    median, last = ([r for r in found.rows if r.quantity == q] for q in ("ttft_ms", "ttft_p99_ms"))
+    for low, high in zip(median, last, strict=True):
+        assert high.predicted > low.predicted
+        assert high.high / high.predicted == pytest.approx(low.high / low.predicted), "the interval of the median"
+    without = benchmark.model_copy(update={
+        "points": [p.model_copy(update={"ttft_p99_ms": None}) for p in benchmark.points]})
+    assert check(without, MODEL).anchored == found.anchored
 
 
 @pytest.mark.parametrize(
@@ -90,7 +124,8 @@ def test_comparison_states_error_interval_and_calibration(compared: tuple[Benchm
     benchmark, found = compared
     table = comparison_table(benchmark, found, "itl_ms")
     assert table["Measured (ms)"].tolist() == [15.0, 22.0, 40.0]
-    for row, error in zip(found.rows[::3], table["Error"], strict=True):
+    itl = [r for r in found.rows if r.quantity == "itl_ms"]
+    for row, error in zip(itl, table["Error"], strict=True):
         assert error == pytest.approx(row.predicted / row.measured - 1, rel=0.06)
     assert set(table["Within the interval"]) <= {"yes", "no"}
     assert found.anchored.after <= found.anchored.before
@@ -99,12 +134,14 @@ def test_comparison_states_error_interval_and_calibration(compared: tuple[Benchm
 
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("quantity", QUANTITIES)
-def test_figure_names_statistic_and_unit(compared: tuple[Benchmark, Check], quantity: str, dark: bool) -> None:
-    benchmark, found = compared
+def test_figure_names_statistic_and_unit(
+    compared: tuple[Benchmark, Check], rates_compared: tuple[Benchmark, Check], quantity: str, dark: bool
+) -> None:
+    benchmark, found = rates_compared if quantity == "ttft_p99_ms" else compared
     figure = build_benchmark(benchmark.points, found.rows, quantity, dark=dark)  # type: ignore[arg-type]
     title = figure.layout.yaxis.title.text
     assert "(" in title
-    assert "Mean" in title or "tokens/s" in title
+    assert {"ttft_p99_ms": "p99", "output_tokens_per_s": "tokens/s"}.get(quantity, "Mean") in title
     assert {t.name for t in figure.data} >= {"Predicted", "After calibration", "Measured"}
     assert figure.to_json() == build_benchmark(benchmark.points, found.rows, quantity, dark=dark).to_json()  # type: ignore[arg-type]
 

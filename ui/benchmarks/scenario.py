@@ -72,7 +72,9 @@ def _point(row: dict[str, Any]) -> dict[str, Any]:
         "mode": mode, "concurrency": row["concurrency_or_batch"] or None, "request_rate_rps": row["request_rate_rps"],
         "input_tokens": row["isl"], "output_tokens": row["osl"],
         "prefix_cached_tokens": row["prefix_cached_tokens"] or 0.0,
-        "ttft_ms": row[first[0]] or row[first[1]] or None, "itl_ms": row["itl_ms_mean"] or row["itl_ms_p50"] or None,
+        "ttft_ms": row[first[0]] or row[first[1]] or None,
+        "ttft_p99_ms": (row["ttft_ms_p99"] or None) if mode == "fixed_rate" else None,
+        "itl_ms": row["itl_ms_mean"] or row["itl_ms_p50"] or None,
         "requests_per_s": row["requests_per_s"] or None, "output_tokens_per_s": row["output_tokens_per_s"] or None,
     }
 

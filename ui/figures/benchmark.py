@@ -28,6 +28,8 @@ def words(quantity: Quantity, mode: str) -> Words:
             return Words("mean ITL", "Mean ITL (ms)")
         case "ttft_ms":
             return Words("p50 TTFT", "p50 TTFT (ms)") if mode == "fixed_rate" else Words("mean TTFT", "Mean TTFT (ms)")
+        case "ttft_p99_ms":
+            return Words("p99 TTFT", "p99 TTFT (ms)")
         case _:
             return Words("output tokens/s", "Output tokens/s of all GPUs (tokens/s)")
 
