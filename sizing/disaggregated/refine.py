@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sizing.candidates import Floats
-from sizing.disaggregated.pools import Pools, SizedPools, decoding_of, prefill_stable, times_of
+from sizing.disaggregated.pools import Counts, Pools, SizedPools, decoding_of, prefill_stable, times_of
 from sizing.disaggregated.search import sized
-from sizing.disaggregated.simulate import NeededPools, simulated
+from sizing.disaggregated.simulate import NeededPools, Wins, simulated
 from sizing.question import Question
 from sizing.ranking import keys_of
 from sizing.screen import Evaluated, Sized, instances_needed
@@ -53,7 +53,9 @@ def split_of(
             break
         if not _could_win(question, pools, int(k), known):
             continue
-        one = simulated(question, pools, int(k), seed)
+        before = np.inf if best is None else float(_measure(best[0], objective)[0])
+        wins = _wins(question, pools.pools.take(np.array([k])), known, before)
+        one = simulated(question, pools, int(k), seed, wins)
         if one is not None and (best is None or _first(question, one[0], best[0])):
             best = one
     if best is None or (first is not None and not _beats(question, evaluated, together, first, best[0])):
@@ -73,6 +75,22 @@ def shortlist_beside(
     after = both[int(np.flatnonzero(both == ranked[0])[0]):]
     split = after[after >= len(sized.index)]
     return shortlist_of_all(evaluated, sized, pools, np.concatenate([ranked, split]), count)
+
+
+def _wins(question: Question, pair: Pools, known: float, before: float) -> Wins:
+    """Whether a pair with given instances would come before an aggregated deployment that counts ``known``, and not
+    after pools that count ``before``; infinite: there is none. By latency more instances may always win."""
+    objective = question.scenario.deployment.objective
+
+    def wins(prefill: Counts, decode: Counts) -> NDArray[np.bool_]:
+        if objective == "latency":
+            return np.full(len(prefill), True)
+        many = replace(pair.take(np.zeros(len(prefill), dtype=np.intp)), prefill_instances=prefill,
+                       decode_instances=decode)
+        counted = _measure(sized(question, many), objective)
+        return np.asarray(((counted < known) | np.isinf(known)) & (counted <= before))
+
+    return wins
 
 
 def _could_win(question: Question, pools: SizedPools, k: int, known: float) -> bool:

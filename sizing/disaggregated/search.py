@@ -115,22 +115,25 @@ def _best_of_units(
     """
     c, peak = evaluated.candidates, question.demand.peak_rps
 
+    def gpus(rows: Rows, rps: Floats) -> Counts:
+        return np.asarray(instances_needed(peak, rps) * c.gpus[rows], dtype=np.int64)
+
     def rank(rows: Rows, rps: Floats) -> Floats:
         spare = rps / c.gpus[rows]
-        return np.asarray(instances_needed(peak, rps) * c.gpus[rows] - spare / (1.0 + spare))
+        return np.asarray(gpus(rows, rps) - spare / (1.0 + spare))
 
     likely = first_of_each(c.unit[rows], rank(rows, most), BEST_OF_UNIT)
-    known = capacity(question, evaluated, rows[likely])
+    known, rps = rows[likely], capacity(question, evaluated, rows[likely])
     fewest = np.full(len(c.units), np.inf)
-    np.minimum.at(fewest, c.unit[rows[likely]], instances_needed(peak, known) * c.gpus[rows[likely]])
-    promising = instances_needed(peak, most) * c.gpus[rows] < fewest[c.unit[rows]]
+    np.minimum.at(fewest, c.unit[known], gpus(known, rps))
+    promising = gpus(rows, most) < fewest[c.unit[rows]]
     promising[likely] = False
-    others = rows[promising]
-    rows = np.concatenate([rows[likely], others])
-    rps = np.concatenate([known, capacity(question, evaluated, others)])
-    rows, rps = rows[rps > 0], rps[rps > 0]
-    best = first_of_each(c.unit[rows], rank(rows, rps), BEST_OF_UNIT)
-    return rows[best], rps[best]
+    if promising.any():
+        others = rows[promising]
+        known, rps = np.concatenate([known, others]), np.concatenate([rps, capacity(question, evaluated, others)])
+    known, rps = known[rps > 0], rps[rps > 0]
+    best = first_of_each(c.unit[known], rank(known, rps), BEST_OF_UNIT)
+    return known[best], rps[best]
 
 
 def _pairs(

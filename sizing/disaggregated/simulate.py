@@ -9,14 +9,15 @@ every latency of a request is that of its own lengths.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sizing.candidates import Floats
 from sizing.capacity import AskedLimits
-from sizing.disaggregated.pools import SizedPools
+from sizing.disaggregated.pools import Counts, SizedPools
 from sizing.disaggregated.search import MORE, sized
 from sizing.disaggregated.transfer import SETUP_S
 from sizing.question import Question
@@ -24,12 +25,15 @@ from sizing.simulation.arrivals import CHUNK_ROWS, Arrivals
 from sizing.simulation.drive import Outcome, drive
 from sizing.simulation.fleet import Fleet, Replica
 from sizing.simulation.layout import E2E, ITL, TTFT
-from sizing.simulation.needed import HEAVIEST, Finding, fewest, finding, share_of
+from sizing.simulation.needed import FARTHER, FARTHEST, HEAVIEST, Finding, fewest, finding, share_of
 from sizing.simulation.planned import Planned, PrefillPool, arrivals_of, lengths_of, replica_at
 from sizing.simulation.pool import Measurement, Pool
 from sizing.simulation.quantiles import quantile
 from sizing.simulation.request_lengths import RequestLengths
 from sizing.simulation.stability import stable_rps_of
+
+Wins = Callable[[Counts, Counts], NDArray[np.bool_]]
+"""Whether pools with so many prefill and decode instances, (N,) each, would be the answer if they met the limits."""
 
 REQUESTS, MOST_REQUESTS = 12_000, 48_000
 """Requests simulated at each count, and at most where many are in flight at once."""
@@ -169,10 +173,11 @@ def held(outcome: Outcome, limits: AskedLimits) -> bool:
     return all(math.isinf(limit) or quantile(counts[metric], 1.0) <= limit for metric, limit in asked)
 
 
-def needed_pools(case: PoolsCase, guess: tuple[int, int]) -> NeededPools | None:
+def needed_pools(case: PoolsCase, guess: tuple[int, int], wins: Wins) -> NeededPools | None:
     """The fewest instances that meet every limit, prefill first; an E2E limit may ask for more prefill instances.
 
-    Never fewer than the stability limits times the utilisation cap ask for. None when even many do not meet a limit.
+    Never fewer than the stability limits times the utilisation cap ask for. None when even many do not meet a limit, or
+    when those that do are no longer worth it, as ``wins`` says.
     """
     rate = case.arrivals.rate_rps
     least = []
@@ -189,18 +194,32 @@ def needed_pools(case: PoolsCase, guess: tuple[int, int]) -> NeededPools | None:
         first_of[instances] = first_tokens(case, instances)
         return within(first_of[instances], case.limits) == "met"
 
-    smallest = fewest(in_time, least=least[0], guess=guess[0])
+    most = _most(wins, guess[0], decode=least[1])
+    smallest = None if most == 0 else fewest(in_time, least=least[0], guess=guess[0], most=most)
     if smallest is None:
         return None
     for more in MORE if math.isfinite(case.limits.e2e_s) else MORE[:1]:
         count = math.ceil(smallest * more - 1e-9)
-        found = _decode_instances(case, first_of.get(count) or first_tokens(case, count), least[1], guess[1])
+        most = _most(wins, guess[1], prefill=count)
+        if most == 0:
+            return None
+        found = _decode_instances(case, first_of.get(count) or first_tokens(case, count), least[1], guess[1], most)
         if found is not None:
             return NeededPools(prefill_instances=count, decode_instances=found[0], outcome=found[1])
     return None
 
 
-def _decode_instances(case: PoolsCase, first: FirstTokens, least: int, guess: int) -> tuple[int, Outcome] | None:
+def _most(wins: Wins, guess: int, *, prefill: int | None = None, decode: int | None = None) -> int | None:
+    """The most instances of a pool, the other being given, that are worth a try; 0: none; None: there is no bound."""
+    tried = np.arange(1, FARTHEST * guess + FARTHER + 1)
+    other = np.full_like(tried, prefill or decode or 1)
+    worth = tried[wins(tried, other) if prefill is None else wins(other, tried)]
+    return None if len(worth) == len(tried) else int(worth.max(initial=0))
+
+
+def _decode_instances(
+    case: PoolsCase, first: FirstTokens, least: int, guess: int, most: int | None
+) -> tuple[int, Outcome] | None:
     """The fewest decode instances that meet the ITL and E2E limits, and what was counted there."""
     others, outcomes = replace(case.limits, ttft_s=math.inf), dict[int, Outcome]()
 
@@ -209,15 +228,18 @@ def _decode_instances(case: PoolsCase, first: FirstTokens, least: int, guess: in
             outcomes[instances] = decoded(case, first, instances)
         return held(outcomes[instances], others)
 
-    found = fewest(met, least=least, guess=guess)
+    found = fewest(met, least=least, guess=guess, most=most)
     return None if found is None else (found, outcomes[found])
 
 
-def simulated(question: Question, pools: SizedPools, k: int, seed: int) -> tuple[SizedPools, NeededPools] | None:
-    """Pair ``k`` with the instances that a simulation asks for, sized again; None when no number meets the limits."""
+def simulated(
+    question: Question, pools: SizedPools, k: int, seed: int, wins: Wins
+) -> tuple[SizedPools, NeededPools] | None:
+    """Pair ``k`` with the instances that a simulation asks for, sized again; None when no number meets the limits and
+    wins."""
     case = case_of(question, pools, k, seed)
     one = pools.pools.take(np.array([k]))
-    found = needed_pools(case, (int(one.prefill_instances[0]), int(one.decode_instances[0])))
+    found = needed_pools(case, (int(one.prefill_instances[0]), int(one.decode_instances[0])), wins)
     if found is None:
         return None
     peak = question.demand.peak_rps

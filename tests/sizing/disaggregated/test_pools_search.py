@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sizing import Scenario
+from sizing import Scenario, plan
 from sizing.candidates import Floats
+from sizing.disaggregated import refine
 from sizing.disaggregated.pools import Pools, at_peak, decode_capacity, longest_transfer, prefill_capacity
 from sizing.disaggregated.search import decode_rows, grown_into_e2e, prefill_rows, smallest_pools
 from sizing.disaggregated.transfer import supports
@@ -94,3 +95,26 @@ def test_no_smaller_numbers_meet_an_e2e_limit(rps: float, e2e_ms: float) -> None
         assert not in_time(fewer)[could].any()
     ample = replace(least, prefill_instances=3 * least.prefill_instances, decode_instances=3 * least.decode_instances)
     assert (in_time(ample) == held).all()
+
+
+@pytest.mark.parametrize("objective", ["cost", "gpus"])
+@pytest.mark.parametrize(
+    ("model", "workload", "limits"),
+    [
+        ("meta-llama/Llama-3.3-70B-Instruct", {"input_tokens": 8000, "output_tokens": 300, "peak_rps": 30},
+         {"ttft_ms": 1500, "itl_ms": 40}),
+        (LLAMA_70B, {"input_tokens": 3500, "output_tokens": 500, "peak_rps": 31}, {"ttft_ms": 3000, "itl_ms": 20}),
+        ("deepseek-ai/DeepSeek-R1", {"input_tokens": 4000, "output_tokens": 800, "peak_rps": 60}, {"itl_ms": 30}),
+        (LLAMA_70B, {"input_tokens": 4000, "output_tokens": 200, "peak_rps": 12}, {"e2e_ms": 9000}),
+    ],
+)
+def test_pools_that_cannot_win_are_given_up_without_changing_the_answer(
+    model: str, workload: dict[str, Any], limits: dict[str, Any], objective: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scenario = Scenario.model_validate({
+        "model": model, "workload": {**workload, "arrivals": {"gamma": {"cv": 2.0}}},
+        "limits": {**limits, "percentile": 99}, "deployment": {"objective": objective},
+    })  # fmt: skip
+    found = plan(scenario)
+    monkeypatch.setattr(refine, "_wins", lambda *_: lambda prefill, _: np.full(len(prefill), True))
+    assert plan(scenario) == found
