@@ -23,7 +23,7 @@ from sizing.question import Question, at_lengths, understand
 from sizing.ranking import order
 from sizing.scenario.schema import Deployment, Scenario
 from sizing.screen import Evaluated, all_configurations, evaluate, held, instances_needed
-from sizing.serving import deployments, sized_aggregated
+from sizing.serving import deployments_of, sized_aggregated
 from sizing.steps.times import TrafficColumns
 
 MAX_TOKENS = 10_000_000.0
@@ -187,12 +187,14 @@ def _better(question: Question, own: Evaluated, most: float, *, caps: bool, pool
     """
     peak, spares = question.demand.peak_rps, question.scenario.deployment.spare_instances
     split = smallest_pools(question, own) if pools else None
-    if split is None or split.gpus.min() >= most:
-        capped = with_batch_limits(question, own) if caps else own
-        needed = instances_needed(peak, np.maximum(capped.capacity.rps, LEAST_RPS)) + spares
-        if capped is own or (needed * capped.candidates.gpus).min() >= most:
-            return None
-    among = deployments(question, own)
+    fewer = split is not None and split.gpus.min() < most
+    if not fewer and not caps:
+        return None
+    capped = with_batch_limits(question, own)
+    needed = (instances_needed(peak, capped.capacity.rps) + spares) * capped.candidates.gpus
+    if not fewer and needed.min() >= most:
+        return None
+    among = deployments_of(question, capped, split if pools else smallest_pools(question, own))
     best = int(among.order(question.scenario.deployment.objective)[0])
     if among.gpus[best] >= most:
         return None

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from sizing.batch_limits import with_batch_limits
 from sizing.candidates import Configuration, Floats
 from sizing.disaggregated.plan import candidates_of
-from sizing.disaggregated.pools import SizedPools
-from sizing.disaggregated.search import best_pools, smallest_pools
+from sizing.disaggregated.pools import Pools, SizedPools
+from sizing.disaggregated.search import sized as sized_pools
+from sizing.disaggregated.search import smallest_pools
 from sizing.question import Question
 from sizing.ranking import Keys, chosen_few, keys_of
 from sizing.result import Candidate
@@ -89,8 +90,14 @@ def deployments(question: Question, base: Evaluated, *, plain: bool = False) -> 
 
     ``plain`` leaves both out: what is there without a cap and without pools, in a fraction of the time.
     """
-    evaluated = base if plain else with_batch_limits(question, base)
-    pools = None if plain else best_pools(question, base)
+    if plain:
+        return deployments_of(question, base, None)
+    return deployments_of(question, with_batch_limits(question, base), smallest_pools(question, base))
+
+
+def deployments_of(question: Question, evaluated: Evaluated, split: Pools | None) -> Deployments:
+    """As :func:`deployments`, once what batch limits and pools give is known."""
+    pools = None if split is None else sized_pools(question, split)
     sized = sized_aggregated(question, evaluated)
     gpus, cost = [sized.gpus], [sized.usd_per_hour]
     if pools is not None:
