@@ -35,9 +35,6 @@ ROWS_AT_ONCE = 2_048
 """Rows of one table: few enough that its columns stay in the processor's cache, whatever the number of cells."""
 
 
-LEAST_RPS = 1e-9
-"""Below what any instance carries: keeps the count of instances finite."""
-
 
 class LengthCell(Result):
     """The smallest answer for one pair of lengths on one kind of GPU."""
@@ -159,7 +156,7 @@ def _least(asked: Sequence[Question], evaluated: Evaluated, cells: NDArray[np.in
 
     def fewest(rate: Floats, able: NDArray[np.bool_]) -> Floats:
         gpus = np.full(len(asked), np.inf)
-        needed = instances_needed(question.demand.peak_rps, np.maximum(rate, LEAST_RPS)) * candidates.gpus
+        needed = np.where(rate > 0, instances_needed(question.demand.peak_rps, rate) * candidates.gpus, np.inf)
         np.minimum.at(gpus, cells[able], needed[able])
         return gpus
 
@@ -191,8 +188,9 @@ def _better(question: Question, own: Evaluated, most: float, *, caps: bool, pool
     if not fewer and not caps:
         return None
     capped = with_batch_limits(question, own)
-    needed = (instances_needed(peak, capped.capacity.rps) + spares) * capped.candidates.gpus
-    if not fewer and needed.min() >= most:
+    able = capped.capacity.rps > 0
+    needed = (instances_needed(peak, capped.capacity.rps[able]) + spares) * capped.candidates.gpus[able]
+    if not fewer and needed.min(initial=most) >= most:
         return None
     among = deployments_of(question, capped, split if pools else smallest_pools(question, own))
     best = int(among.order(question.scenario.deployment.objective)[0])

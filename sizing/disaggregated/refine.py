@@ -79,11 +79,12 @@ def shortlist_beside(
 
 def _wins(question: Question, pair: Pools, known: float, before: float) -> Wins:
     """Whether a pair with given instances would come before an aggregated deployment that counts ``known``, and not
-    after pools that count ``before``; infinite: there is none. By latency more instances may always win."""
+    after pools that count ``before``; infinite: there is none, or its price is unknown. By latency more instances may
+    always win."""
     objective = question.scenario.deployment.objective
 
     def wins(prefill: Counts, decode: Counts) -> NDArray[np.bool_]:
-        if objective == "latency":
+        if objective == "latency" or (np.isinf(known) and np.isinf(before)):
             return np.full(len(prefill), True)
         many = replace(pair.take(np.zeros(len(prefill), dtype=np.intp)), prefill_instances=prefill,
                        decode_instances=decode)

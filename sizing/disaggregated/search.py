@@ -33,7 +33,7 @@ from sizing.disaggregated.pools import (
     times_of,
 )
 from sizing.disaggregated.transfer import supports
-from sizing.load import non_decreasing
+from sizing.load import gamma_quantile, non_decreasing
 from sizing.question import Question
 from sizing.screen import Evaluated, all_offers, instances_needed
 
@@ -83,7 +83,9 @@ def prefill_rows(question: Question, evaluated: Evaluated, rows: Rows) -> tuple[
     moved = longest_transfer(question, evaluated, rows)
     one = times_of(question, evaluated, rows)
     stable = prefill_stable(question, evaluated, rows, one)
-    able = np.flatnonzero(one.alone_s + moved < limit)
+    alone = one.alone_s + moved
+    idle = gamma_quantile(alone, question.variability.prompt * alone**2, question.limits.percentile)
+    able = np.flatnonzero(idle < limit)
     return _best_of_units(question, evaluated, rows[able], stable[able], prefill_capacity)
 
 
@@ -108,15 +110,15 @@ def _best_of_units(
     question: Question, evaluated: Evaluated, rows: Rows, most: Floats,
     capacity: Callable[[Question, Evaluated, Rows], Floats],
 ) -> tuple[Rows, Floats]:
-    """The rows of every unit that carry the peak with the fewest GPUs, then with most to spare, and their ``capacity``.
+    """The rows of every unit that carry the peak with the fewest GPUs, spares counted, and their ``capacity``.
 
     ``most`` (N,) is what a row carries at best. Capacities, which take longer, are computed for the likeliest rows and
-    for those that could still do with fewer GPUs than these.
+    for those that could still do with fewer GPUs than these; of these, those with most to spare come first.
     """
-    c, peak = evaluated.candidates, question.demand.peak_rps
+    c, peak, spares = evaluated.candidates, question.demand.peak_rps, question.scenario.deployment.spare_instances
 
     def gpus(rows: Rows, rps: Floats) -> Counts:
-        return np.asarray(instances_needed(peak, rps) * c.gpus[rows], dtype=np.int64)
+        return np.asarray((instances_needed(peak, rps) + spares) * c.gpus[rows], dtype=np.int64)
 
     def rank(rows: Rows, rps: Floats) -> Floats:
         spare = rps / c.gpus[rows]
@@ -167,7 +169,8 @@ def _within_e2e(question: Question, pools: Pools) -> Pools:
     c, peak = pools.evaluated.candidates, question.demand.peak_rps
     many, held = grown_into_e2e(question, pools, longest_transfer(question, pools.evaluated, pools.prefill))
     many = many.take(np.flatnonzero(held))
-    many = many.take(first_of_each(c.unit[many.decode], many.gpus, 1))
+    spares = question.scenario.deployment.spare_instances * (c.gpus[many.prefill] + c.gpus[many.decode])
+    many = many.take(first_of_each(c.unit[many.decode], many.gpus + spares, 1))
     return replace(
         many, prefill_rps=np.minimum(many.prefill_rps, peak / many.prefill_instances),
         decode_rps=np.minimum(many.decode_rps, peak / many.decode_instances),
@@ -175,11 +178,11 @@ def _within_e2e(question: Question, pools: Pools) -> Pools:
 
 
 def grown_into_e2e(question: Question, pools: Pools, moved: Floats) -> tuple[Pools, NDArray[np.bool_]]:
-    """Every pair with the fewest GPUs that meet the E2E limit, and whether any do, (N,); of either pool at most three
-    times as many.
+    """Every pair with so many instances that it meets the E2E limit, and whether it can, (N,); of either pool at most
+    three times as many, and none that could be left out.
 
-    For some numbers of decode instances the fewest prefill instances; then, for the best of them, the fewest decode
-    instances. A waiting line grows so steeply near the capacity of a pool that a single instance more may be enough.
+    For some numbers of decode instances the fewest prefill instances; then, for those with the fewest GPUs, the fewest
+    decode instances. A waiting line grows so steeply near the capacity of a pool that one instance more may be enough.
     """
     tried = np.repeat(np.arange(len(pools)), len(MORE)).astype(np.intp)
     one, other = times_of(question, pools.evaluated, pools.prefill), decoding_of_pairs(question, pools)
@@ -197,17 +200,13 @@ def grown_into_e2e(question: Question, pools: Pools, moved: Floats) -> tuple[Poo
         return np.asarray(state.e2e_s(question.limits.percentile)[:, 0] <= question.limits.e2e_s)
 
     gap = gap_of(tried, more)
-    least, able = _fewest(
-        lambda n: in_time(first_of(tried, n), gap), pools.prefill_instances[tried],
-        _times(pools.prefill_instances[tried], MORE[-1]),
-    )
+    least, able = _fewest(lambda n: in_time(first_of(tried, n), gap), pools.prefill_instances[tried])
     many = replace(pools.take(tried), prefill_instances=least, decode_instances=more)
     best = np.where(able, many.gpus, np.inf).reshape(-1, len(MORE)).argmin(axis=1) + np.arange(len(pools)) * len(MORE)
     chosen, every = many.take(best), np.arange(len(pools))
     first = first_of(every, chosen.prefill_instances)
-    decode, _ = _fewest(
-        lambda n: in_time(first, gap_of(every, n)), pools.decode_instances, chosen.decode_instances)
-    return replace(chosen, decode_instances=decode), able[best]
+    decode, _ = _fewest(lambda n: in_time(first, gap_of(every, n)), pools.decode_instances)
+    return replace(chosen, decode_instances=np.minimum(decode, chosen.decode_instances)), able[best]
 
 
 def _times(instances: Counts, factor: float | Floats) -> Counts:
@@ -216,16 +215,24 @@ def _times(instances: Counts, factor: float | Floats) -> Counts:
 
 
 def _fewest(
-    enough: Callable[[Counts], NDArray[np.bool_]], low: Counts, high: Counts
+    enough: Callable[[Counts], NDArray[np.bool_]], least: Counts
 ) -> tuple[Counts, NDArray[np.bool_]]:
-    """The smallest numbers from ``low`` to ``high`` that are enough, and whether ``high`` is, (N,): bisection."""
-    able = enough(high)
-    too_few, most = low - 1, np.where(able, high, low)
+    """The smallest numbers from ``least`` on that are enough, and whether any is, (N,): multiples, then bisection.
+
+    The multiples come first because a median may rise with more instances, as what spreads round it becomes less.
+    """
+    able, too_few, most = np.zeros(len(least), dtype=np.bool_), least - 1, least
+    for more in MORE:
+        tried = _times(least, more)
+        found = enough(tried)
+        too_few, most = np.where(able | found, too_few, tried), np.where(found & ~able, tried, most)
+        able |= found
+    too_few = np.where(able, too_few, most)
     while (most - too_few > 1).any():
         middle = (too_few + most + 1) // 2
         found = enough(middle)
         too_few, most = np.where(found, too_few, middle), np.where(found, middle, most)
-    return np.where(able, most, high), able
+    return most, able
 
 
 def sized(question: Question, pools: Pools) -> SizedPools:

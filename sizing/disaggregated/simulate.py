@@ -35,6 +35,9 @@ from sizing.simulation.stability import stable_rps_of
 Wins = Callable[[Counts, Counts], NDArray[np.bool_]]
 """Whether pools with so many prefill and decode instances, (N,) each, would be the answer if they met the limits."""
 
+MOST_TRIED = 4096
+"""Numbers of instances whose price is looked at; of more, as many evenly spaced in their logarithm."""
+
 REQUESTS, MOST_REQUESTS = 12_000, 48_000
 """Requests simulated at each count, and at most where many are in flight at once."""
 
@@ -211,7 +214,9 @@ def needed_pools(case: PoolsCase, guess: tuple[int, int], wins: Wins) -> NeededP
 
 def _most(wins: Wins, guess: int, *, prefill: int | None = None, decode: int | None = None) -> int | None:
     """The most instances of a pool, the other being given, that are worth a try; 0: none; None: there is no bound."""
-    tried = np.arange(1, FARTHEST * guess + FARTHER + 1)
+    farthest = FARTHEST * guess + FARTHER
+    tried = np.unique(np.geomspace(1, farthest, min(farthest, MOST_TRIED)).round().astype(np.int64))
+    tried = np.arange(1, farthest + 1) if farthest <= MOST_TRIED else tried
     other = np.full_like(tried, prefill or decode or 1)
     worth = tried[wins(tried, other) if prefill is None else wins(other, tried)]
     return None if len(worth) == len(tried) else int(worth.max(initial=0))

@@ -79,6 +79,17 @@ def test_what_cannot_be_served_says_why() -> None:
     assert cell.reason == "Does not fit in memory."
 
 
+def test_a_limit_out_of_reach_leaves_its_cells_unserved() -> None:
+    keys = {
+        "model": "meta-llama/Llama-3.3-70B-Instruct", "limits": {"ttft_ms": 1000, "itl_ms": 30},
+        "workload": {"input_tokens": 4000, "output_tokens": 300, "peak_rps": 10}, "deployment": {"gpus": ["l40s"]},
+    }  # fmt: skip
+    scenario = Scenario.model_validate(keys)
+    found = gpus_over_lengths(scenario, "l40s", *around(scenario))
+    cells = [cell for row in found.rows for cell in row]
+    assert any(cell.gpus is None and cell.reason == "No load meets the limits." for cell in cells)
+
+
 def test_one_output_token_has_no_itl_to_limit() -> None:
     ((cell,),) = gpus_over_lengths(scenario(), "h100_sxm", [1000], [1]).rows
     assert cell.gpus

@@ -22,7 +22,7 @@ class Words(NamedTuple):
 
 
 def words(quantity: Quantity, mode: str) -> Words:
-    """The name of a quantity with its statistic: an open loop's TTFT is the median of its run, all else a mean."""
+    """The name of a quantity with its statistic: TTFT of an open loop is a percentile of its run, all else a mean."""
     match quantity:
         case "itl_ms":
             return Words("mean ITL", "Mean ITL (ms)")
