@@ -35,7 +35,6 @@ ROWS_AT_ONCE = 2_048
 """Rows of one table: few enough that its columns stay in the processor's cache, whatever the number of cells."""
 
 
-
 class LengthCell(Result):
     """The smallest answer for one pair of lengths on one kind of GPU."""
 

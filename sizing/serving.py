@@ -124,9 +124,8 @@ def fewest_gpus(question: Question, base: Evaluated, *, plain: bool = False) -> 
             found.append((int(gpus.min()), label_of(evaluated.candidates.rows[able[gpus.argmin()]])))
     pools = None if plain else smallest_pools(question, base)
     if pools is not None:
-        each = base.candidates.gpus
-        gpus = pools.gpus + scenario.spare_instances * (each[pools.prefill] + each[pools.decode])
-        found.append((int(gpus.min()), pools.label(int(gpus.argmin()))))
+        of_pools = pools.gpus_with(scenario.spare_instances)
+        found.append((int(of_pools.min()), pools.label(int(of_pools.argmin()))))
     return min(found, key=lambda one: one[0]) if found else None
 
 

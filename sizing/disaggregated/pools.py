@@ -50,8 +50,13 @@ class Pools:
     @property
     def gpus(self) -> Counts:
         """GPUs of both pools without spares, (N,)."""
+        return self.gpus_with(0)
+
+    def gpus_with(self, spares: int) -> Counts:
+        """GPUs of both pools with as many spare instances in each, (N,)."""
         each = self.evaluated.candidates.gpus.astype(np.int64)
-        return np.asarray(self.prefill_instances * each[self.prefill] + self.decode_instances * each[self.decode])
+        prefill, decode = self.prefill_instances + spares, self.decode_instances + spares
+        return np.asarray(prefill * each[self.prefill] + decode * each[self.decode])
 
     @property
     def max_rps(self) -> Floats:

@@ -51,10 +51,11 @@ def split_of(
     for k in ranked[:MOST_PAIRS]:
         if np.isfinite(known) and not measured[k] <= CLOSE * known:
             break
-        if not _could_win(question, pools, int(k), known):
-            continue
         before = np.inf if best is None else float(_measure(best[0], objective)[0])
-        wins = _wins(question, pools.pools.take(np.array([k])), known, before)
+        pair = pools.pools.take(np.array([k]))
+        wins, fewest = _wins(question, pair, known, before), with_fewest(question, pair)
+        if not wins(fewest.prefill_instances, fewest.decode_instances)[0]:
+            continue
         one = simulated(question, pools, int(k), seed, wins)
         if one is not None and (best is None or _first(question, one[0], best[0])):
             best = one
@@ -79,8 +80,10 @@ def shortlist_beside(
 
 def _wins(question: Question, pair: Pools, known: float, before: float) -> Wins:
     """Whether a pair with given instances would come before an aggregated deployment that counts ``known``, and not
-    after pools that count ``before``; infinite: there is none, or its price is unknown. By latency more instances may
-    always win."""
+    after pools that count ``before``; infinite: there is none, or its price is unknown.
+
+    Of what counts the same, aggregated serving comes first. By latency more instances may always win.
+    """
     objective = question.scenario.deployment.objective
 
     def wins(prefill: Counts, decode: Counts) -> NDArray[np.bool_]:
@@ -92,19 +95,6 @@ def _wins(question: Question, pair: Pools, known: float, before: float) -> Wins:
         return np.asarray(((counted < known) | np.isinf(known)) & (counted <= before))
 
     return wins
-
-
-def _could_win(question: Question, pools: SizedPools, k: int, known: float) -> bool:
-    """Whether pair ``k`` would come before ``known`` with as few instances as could carry the load for ever.
-
-    Of what counts the same, aggregated serving comes first; fewer instances never answer sooner, so that latency as the
-    objective rules nothing out.
-    """
-    objective = question.scenario.deployment.objective
-    if objective == "latency" or not np.isfinite(known):
-        return True
-    fewest = sized(question, with_fewest(question, pools.pools.take(np.array([k]))))
-    return bool(_measure(fewest, objective)[0] < known)
 
 
 def with_fewest(question: Question, pools: Pools) -> Pools:

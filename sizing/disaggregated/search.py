@@ -169,8 +169,8 @@ def _within_e2e(question: Question, pools: Pools) -> Pools:
     c, peak = pools.evaluated.candidates, question.demand.peak_rps
     many, held = grown_into_e2e(question, pools, longest_transfer(question, pools.evaluated, pools.prefill))
     many = many.take(np.flatnonzero(held))
-    spares = question.scenario.deployment.spare_instances * (c.gpus[many.prefill] + c.gpus[many.decode])
-    many = many.take(first_of_each(c.unit[many.decode], many.gpus + spares, 1))
+    spares = question.scenario.deployment.spare_instances
+    many = many.take(first_of_each(c.unit[many.decode], many.gpus_with(spares), 1))
     return replace(
         many, prefill_rps=np.minimum(many.prefill_rps, peak / many.prefill_instances),
         decode_rps=np.minimum(many.decode_rps, peak / many.decode_instances),
@@ -243,7 +243,7 @@ def sized(question: Question, pools: Pools) -> SizedPools:
     order = {gpu.id: i for i, gpu in enumerate(question.gpus)}
     gpu = c.column(lambda r: order[r.gpu.id])[pools.decode].astype(np.int64)
     chosen = cheapest_option(total[0], each[0], gpu, all_offers(question), beside=(total[1], each[1]))
-    gpus = total[0] * each[0] + total[1] * each[1]
+    gpus = pools.gpus_with(spares)
     inside = (chosen.systems == 1) & (gpus <= np.array([o.domain_gpus for o in chosen.options]))
     inside |= (chosen.systems == 1) & ~c.column(lambda r: r.gpu.has_fast_link)[pools.decode].astype(bool)
     moved = exact_transfer(question, pools, inside)
@@ -251,9 +251,8 @@ def sized(question: Question, pools: Pools) -> SizedPools:
     return SizedPools(
         pools=pools, spares=spares, transfer_s=moved, inside=inside, ttft_s=state.ttft_s(percentile)[:, 0],
         itl_s=state.itl_s(percentile)[:, 0], e2e_s=state.e2e_s(percentile)[:, 0], gpus=gpus,
-        options=chosen.options,
-        systems=chosen.systems, gpus_bought=chosen.gpus_bought, usd_per_hour=chosen.usd_per_hour,
-        power_kw=chosen.power_kw,
+        options=chosen.options, systems=chosen.systems, gpus_bought=chosen.gpus_bought,
+        usd_per_hour=chosen.usd_per_hour, power_kw=chosen.power_kw,
     )
 
 

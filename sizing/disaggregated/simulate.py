@@ -215,8 +215,9 @@ def needed_pools(case: PoolsCase, guess: tuple[int, int], wins: Wins) -> NeededP
 def _most(wins: Wins, guess: int, *, prefill: int | None = None, decode: int | None = None) -> int | None:
     """The most instances of a pool, the other being given, that are worth a try; 0: none; None: there is no bound."""
     farthest = FARTHEST * guess + FARTHER
-    tried = np.unique(np.geomspace(1, farthest, min(farthest, MOST_TRIED)).round().astype(np.int64))
-    tried = np.arange(1, farthest + 1) if farthest <= MOST_TRIED else tried
+    tried = np.arange(1, farthest + 1)
+    if farthest > MOST_TRIED:
+        tried = np.unique(np.geomspace(1, farthest, MOST_TRIED).round().astype(np.int64))
     other = np.full_like(tried, prefill or decode or 1)
     worth = tried[wins(tried, other) if prefill is None else wins(other, tried)]
     return None if len(worth) == len(tried) else int(worth.max(initial=0))

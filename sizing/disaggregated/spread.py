@@ -73,5 +73,4 @@ def _gpus(question: Question, pools: Pools, moved: Floats, spares: int) -> Float
     needed, held = replace(pools, prefill_instances=counts[0], decode_instances=counts[1]), np.full(len(pools), True)
     if np.isfinite(question.limits.e2e_s):
         needed, held = grown_into_e2e(question, needed, moved)
-    each = evaluated.candidates.gpus[pools.prefill] + evaluated.candidates.gpus[pools.decode]
-    return np.where((rates[0] > 0) & (rates[1] > 0) & held, needed.gpus + spares * each, np.inf)
+    return np.where((rates[0] > 0) & (rates[1] > 0) & held, needed.gpus_with(spares), np.inf)
