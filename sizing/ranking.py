@@ -37,15 +37,19 @@ class Keys:
     def order(self, objective: Objective) -> NDArray[np.intp]:
         """Positions, best first. Ties go to prefill and decode in one instance, then to fewer GPUs, then to an engine
         with measurements of its own, then to the wider weight format, then to the shorter E2E latency. By latency, what
-        another beats on a fraction of the GPUs comes last."""
+        another beats on a fraction of the GPUs comes last. Where cost or power is unknown, GPUs stand in for it."""
         ties = (self.ways, self.e2e_s, -self.bytes_per, self.borrowed)
         keys = {
-            "cost": (*ties, self.gpus, self.split, self.cost),
+            "cost": (*ties, self.gpus, self.split, self._unless_known(self.cost), self.cost),
             "gpus": (*ties, self.cost, self.split, self.gpus),
             "latency": (self.ways, -self.bytes_per, self.gpus, self.cost, self.split, self.e2e_s, self.outdone),
-            "energy": (*ties, self.gpus, self.cost, self.split, self.power),
+            "energy": (*ties, self.gpus, self.cost, self.split, self._unless_known(self.power), self.power),
         }[objective]
         return np.lexsort(keys)
+
+    def _unless_known(self, counted: Floats) -> Floats:
+        """GPUs where what counts is unknown, elsewhere 0: nothing else would keep a deployment small there."""
+        return np.where(np.isinf(counted), self.gpus, 0.0)
 
     def followed_by(self, other: Keys) -> Keys:
         """These deployments and then the others."""

@@ -91,6 +91,17 @@ def test_unknown_prices_rank_last_by_cost():
     assert unknown == sorted(unknown)
 
 
+def test_hardware_without_a_price_is_chosen_by_its_gpus():
+    """Aggregated, 300 L40S and more hold these limits; in pools a dozen do."""
+    found = ask(
+        LLAMA_70B, workload={"input_tokens": 1000, "output_tokens": 38, "peak_rps": 10},
+        limits={"ttft_ms": 1000, "itl_ms": 30, "percentile": 99}, deployment={"gpus": ["l40s"]},
+    )
+    assert found.cost.usd_per_month is None
+    assert found.deployment.serving == "disaggregated"
+    assert found.deployment.gpus < 30
+
+
 def test_by_latency_nothing_wins_that_another_beats_on_a_fraction_of_its_gpus():
     """MI250X TP8 PP2 hardly meets the ITL limit when idle: 2,277 nearly idle instances answered before busy others."""
     for rate in (5, 55):
