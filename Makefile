@@ -16,7 +16,7 @@ BENCH ?=
 ENSURE_VENV := VENV="$(VENV)" PYTHON="$(PYTHON)" .ci/ensure-venv
 IN_VENV := $(VENV)/bin/python -m
 
-.PHONY: run test lint bench chain calibrate docs screens clean
+.PHONY: run test lint format bench chain calibrate docs screens clean
 
 # Streamlit opens the browser itself, and does without where there is no display.
 run:
@@ -30,6 +30,7 @@ test:
 	@tests/install_system_packages.sh
 	@failed=; \
 	$(IN_VENV) ruff check . || failed="$$failed ruff"; \
+	$(IN_VENV) ruff format --check . || failed="$$failed format"; \
 	$(IN_VENV) mypy || failed="$$failed mypy"; \
 	$(IN_VENV) pytest -n 2 -m "not e2e" $(PYTEST_ARGS) || [ $$? -eq 5 ] || failed="$$failed pytest"; \
 	$(IN_VENV) pytest -m e2e $(PYTEST_ARGS) || [ $$? -eq 5 ] || failed="$$failed browser"; \
@@ -38,7 +39,13 @@ test:
 lint:
 	@$(ENSURE_VENV) requirements.txt requirements-test.txt
 	$(IN_VENV) ruff check .
+	$(IN_VENV) ruff format --check .
 	$(IN_VENV) mypy
+
+format:
+	@$(ENSURE_VENV) requirements.txt requirements-test.txt
+	$(IN_VENV) ruff check --fix --select I .
+	$(IN_VENV) ruff format .
 
 bench:
 	@$(ENSURE_VENV) requirements.txt

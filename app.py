@@ -9,24 +9,52 @@ from ui import cached, shell
 HERE = Path(__file__).parent
 
 st.set_page_config(
-    page_title="Inference sizing", page_icon=str(HERE / "ui" / "icon.png"), layout="wide", initial_sidebar_state="auto",
+    page_title="Inference sizing", page_icon=str(HERE / "ui" / "icon.png"), layout="wide", initial_sidebar_state="auto"
 )
 
 PAGES = {
-    "home": st.Page("pages/home.py", title="Home", icon=":material/home:",
-                    help="What a plan answers, and starting points for common workloads."),
-    "size": st.Page("pages/size.py", title="Size", icon=":material/straighten:",
-                    help="Six questions to an answer: GPUs, systems, latency, cost, and why."),
-    "explore": st.Page("pages/explore.py", title="Explore", icon=":material/explore:",
-                       help="Latency against throughput, load, lengths, and what given hardware serves."),
-    "live": st.Page("pages/live.py", title="Live", icon=":material/monitor_heart:",
-                    help="What a running deployment does, beside the plan: Prometheus, metrics pages, or the demo."),
-    "reality": st.Page("pages/reality.py", title="Plan vs reality", icon=":material/balance:",
-                       help="What runs against what was planned: traffic, latency, throughput, memory, GPUs."),
-    "benchmarks": st.Page("pages/benchmarks.py", title="Benchmarks", icon=":material/speed:",
-                          help="Your own benchmark against the prediction, and the library of published measurements."),
-    "methodology": st.Page("pages/methodology.py", title="Methodology", icon=":material/menu_book:",
-                           help="Every formula, assumption and source behind the answers."),
+    "home": st.Page(
+        "pages/home.py",
+        title="Home",
+        icon=":material/home:",
+        help="What a plan answers, and starting points for common workloads.",
+    ),
+    "size": st.Page(
+        "pages/size.py",
+        title="Size",
+        icon=":material/straighten:",
+        help="Six questions to an answer: GPUs, systems, latency, cost, and why.",
+    ),
+    "explore": st.Page(
+        "pages/explore.py",
+        title="Explore",
+        icon=":material/explore:",
+        help="Latency against throughput, load, lengths, and what given hardware serves.",
+    ),
+    "live": st.Page(
+        "pages/live.py",
+        title="Live",
+        icon=":material/monitor_heart:",
+        help="What a running deployment does, beside the plan: Prometheus, metrics pages, or the demo.",
+    ),
+    "reality": st.Page(
+        "pages/reality.py",
+        title="Plan vs reality",
+        icon=":material/balance:",
+        help="What runs against what was planned: traffic, latency, throughput, memory, GPUs.",
+    ),
+    "benchmarks": st.Page(
+        "pages/benchmarks.py",
+        title="Benchmarks",
+        icon=":material/speed:",
+        help="Your own benchmark against the prediction, and the library of published measurements.",
+    ),
+    "methodology": st.Page(
+        "pages/methodology.py",
+        title="Methodology",
+        icon=":material/menu_book:",
+        help="Every formula, assumption and source behind the answers.",
+    ),
 }
 
 

@@ -14,7 +14,7 @@ from bench.fit_efficiency import FITTED_ON, sweep_of
 from bench.fit_targets import Targets
 from bench.reasons import reason, rows_of
 from sizing.catalog.files import DATA_DIR
-from sizing.evidence import evidence_frame
+from sizing.evidence.published import evidence_frame
 from sizing.steps.mixture import Mixture
 
 PARAMETER_FILES = ("evidence.csv.gz", "efficiency.yaml", "mixture.yaml", "intervals.yaml")

@@ -11,7 +11,7 @@ from bench.accuracy_notes import notes
 from bench.conformal import SHIPPED_LEVELS, Calibration
 from bench.fit_targets import Targets
 from bench.held_out import load_columns, load_range
-from sizing.uncertainty import LOAD_NAMES, architecture
+from sizing.evidence.uncertainty import LOAD_NAMES, architecture
 
 ROOT = Path(__file__).resolve().parents[1]
 REPORT = ROOT / "docs" / "ACCURACY.md"
@@ -35,7 +35,8 @@ def intervals_yaml(tables: Sequence[Targets], found: Calibration) -> str:
     }
     lines = [
         "# Quantiles of log(measured / predicted) / scale of held-out errors by stratum, for 80 % and 95 % intervals,",
-        "# and the scale's difficulties. Written by `make calibrate` (bench/conformal.py), see sizing/uncertainty.py.",
+        "# and the scale's difficulties. Written by `make calibrate` (bench/conformal.py), see "
+        "sizing/evidence/uncertainty.py.",
         "measured:",
         *(f"  {name}: [{', '.join(_quoted(v) for v in sorted(values))}]" for name, values in seen.items()),
         "ranges:",

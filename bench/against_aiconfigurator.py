@@ -19,7 +19,7 @@ from typing import Any
 
 from bench.table import Row
 from sizing import Scenario, plan
-from sizing.version import ENGINE_VERSION
+from sizing.base.version import ENGINE_VERSION
 
 NAME = "Against AIConfigurator: cli_recommend for one GPU type; ours plans every GPU type, engine and precision"
 
@@ -63,9 +63,7 @@ print(json.dumps({"samples": samples, "answer": answer, "version": version("aico
 def run() -> list[Row]:
     """Seconds of both, what each answered, and how many times longer theirs takes than ours."""
     ours, answer = _ours()
-    rows = [
-        Row(what=f"ours {ENGINE_VERSION}, every GPU type, p95 under load: {answer}", unit="s", samples=ours),
-    ]
+    rows = [Row(what=f"ours {ENGINE_VERSION}, every GPU type, p95 under load: {answer}", unit="s", samples=ours)]
     python = _installed()
     for system in SYSTEMS:
         theirs = _theirs(python, system)
@@ -76,10 +74,15 @@ def run() -> list[Row]:
         )
         rows.append(Row(what=what, unit="s", samples=tuple(theirs["samples"])))
         share = tuple(rows[0].median / s for s in theirs["samples"])
-        rows.append(Row(
-            what=f"ours over theirs, {system} (theirs takes {1 / sorted(share)[len(share) // 2]:,.0f} times as long)",
-            unit="", samples=share, limit=1.0 / ASKED_RATIO,
-        ))  # fmt: skip
+        rows.append(
+            Row(
+                what=f"ours over theirs, {system} (theirs takes {1 / sorted(share)[len(share) // 2]:,.0f} times "
+                f"as long)",
+                unit="",
+                samples=share,
+                limit=1.0 / ASKED_RATIO,
+            )
+        )
     return rows
 
 
@@ -104,15 +107,28 @@ def _ours() -> tuple[tuple[float, ...], str]:
 def _theirs(python: Path, system: str) -> dict[str, Any]:
     """Seconds per call, the answer and the version, measured in a process of its own."""
     asked = {
-        "model_path": THEIR_MODEL, "system": system, "backend": BACKEND, "isl": ISL, "osl": OSL, "ttft": TTFT_MS,
-        "tpot": ITL_MS, "target_request_rate": RPS, "strict_sla": True, "runs": THEIR_RUNS,
-    }  # fmt: skip
+        "model_path": THEIR_MODEL,
+        "system": system,
+        "backend": BACKEND,
+        "isl": ISL,
+        "osl": OSL,
+        "ttft": TTFT_MS,
+        "tpot": ITL_MS,
+        "target_request_rate": RPS,
+        "strict_sla": True,
+        "runs": THEIR_RUNS,
+    }
     # Nothing of ours on its path: it brings its own aiconfigurator-core.
     environment = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "VIRTUAL_ENV")}
     done = subprocess.run(
-        [str(python), "-c", THEIRS, json.dumps(asked)], cwd=HOME, env=environment, capture_output=True, text=True,
-        timeout=THEIR_LIMIT_S, check=False,
-    )  # fmt: skip
+        [str(python), "-c", THEIRS, json.dumps(asked)],
+        cwd=HOME,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=THEIR_LIMIT_S,
+        check=False,
+    )
     if done.returncode:
         raise RuntimeError(f"aiconfigurator failed for {system}: {done.stderr.strip().splitlines()[-1]}")
     found: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])

@@ -1,9 +1,9 @@
 """The live view of a large fleet: 2,000 replicas and 10,000 GPUs in a real Prometheus, read as the Live page does.
 
 A refresh is everything the page shows: the observation, the lines of the range and every GPU, every 15 s as the page
-asks for it. A fleet is read in turns (collectors.cadence) and a long range in parts, so refreshes differ: those of the
-whole cycle are told by their median and their maximum. Processor time inside Prometheus stands apart from our own; both
-share the cores here, and whatever else runs takes from them: where the wall is slower than both together, it did.
+asks for it. A fleet is read in turns (collectors.backends.ttl) and a long range in parts, so refreshes differ: those of
+the whole cycle are told by their median and their maximum. Processor time inside Prometheus stands apart from our own;
+both share the cores here, and whatever else runs takes from them: where the wall is slower than both together, it did.
 The data are kept in bench/out (4.2 GB); BENCH_FOLDER puts them elsewhere.
 """
 
@@ -25,13 +25,13 @@ from pathlib import Path
 from bench.fleet import Fleet, write_fleet
 from bench.server import prometheus
 from bench.table import Row
+from collectors.backends.cache import Remembering
 from collectors.connect import prometheus_backend
-from collectors.devices import read_devices
-from collectors.history import history
-from collectors.memory import Remembering
-from collectors.observation import State
 from collectors.prometheus.fetch import Fetcher, Reply
+from collectors.questions.devices import read_devices
+from collectors.questions.history import history
 from collectors.reading import read_from
+from collectors.reading.observation import State
 from collectors.source import Source, source_from
 from ui.figures.gpu_map import MEASURES
 from ui.live.gpus import TROUBLE
@@ -179,13 +179,9 @@ def _rows(url: str, pid: int, span_s: int, end_s: int) -> list[Row]:
         Row(what=f"{name}: open, processor time of ours", unit="s", samples=(cold.own_s,)),
         Row(what=f"{name}: first minute of refreshes", unit="s", samples=tuple(c.wall_s for c in first), limit=limit),
         Row(what=f"{name}: refresh", unit="s", samples=tuple(c.wall_s for c in later), limit=limit),
-        Row(
-            what=f"{name}: worst refresh of a cycle", unit="s", samples=(max(c.wall_s for c in later),), limit=limit
-        ),
+        Row(what=f"{name}: worst refresh of a cycle", unit="s", samples=(max(c.wall_s for c in later),), limit=limit),
         Row(what=f"{name}: refresh, processor time in Prometheus", unit="s", samples=tuple(c.inside_s for c in later)),
         Row(what=f"{name}: refresh, processor time of ours", unit="s", samples=tuple(c.own_s for c in later)),
         Row(what=f"{name}: most queries of a refresh", unit="", samples=(float(most),), limit=MOST_QUERIES),
-        Row(
-            what=f"{name}: most fetched", unit="MB", samples=(max(c.megabytes for c in costs),), limit=MOST_MEGABYTES
-        ),
+        Row(what=f"{name}: most fetched", unit="MB", samples=(max(c.megabytes for c in costs),), limit=MOST_MEGABYTES),
     ]

@@ -16,8 +16,8 @@ from scipy.optimize import lsq_linear
 
 from bench.crossvalidate import SCHEMES, group_of
 from bench.fit_efficiency import sweep_of
-from sizing.candidates import Floats
-from sizing.uncertainty import DIFFICULTIES, stratum_keys
+from sizing.deployments.candidates import Floats
+from sizing.evidence.uncertainty import DIFFICULTIES, stratum_keys
 
 INTERVAL_METRICS = ("ttft", "itl", "e2e", "throughput")
 MIN_ROWS = 20

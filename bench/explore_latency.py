@@ -11,8 +11,8 @@ from streamlit.testing.v1.element_tree import Element
 from bench.page_latency import CHANGES, INPUT_KEY, PRESET_KEY, ROOT, RUN_LIMIT_S, page_durations
 from bench.table import Row
 from sizing import Scenario
-from sizing.explore import operating_points
-from sizing.length_map import gpus_over_lengths
+from sizing.explore.frontier import operating_points
+from sizing.explore.length_map import gpus_over_lengths
 
 NAME = "Explore: page script after one changed input, warm; frontier and length map in the engine"
 

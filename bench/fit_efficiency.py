@@ -1,5 +1,4 @@
-"""The roofline's efficiencies, fitted to published measurements.
-"""
+"""The roofline's efficiencies, fitted to published measurements."""
 
 from __future__ import annotations
 
@@ -12,7 +11,7 @@ from scipy.optimize import least_squares
 
 from bench.fit_parameters import Parameters, parameters, record_fields
 from bench.fit_targets import FIRST_TOKEN, FITTED, Targets
-from sizing.candidates import Floats
+from sizing.deployments.candidates import Floats
 from sizing.steps.efficiency import Efficiencies
 
 SCATTER = 0.30

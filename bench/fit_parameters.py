@@ -14,7 +14,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from sizing.candidates import Floats
+from sizing.deployments.candidates import Floats
 from sizing.steps.efficiency import CommonEfficiency, DeviceEfficiency, Efficiencies, EngineOverhead, PlatformFactor
 
 Record = DeviceEfficiency | EngineOverhead | PlatformFactor | CommonEfficiency
@@ -169,7 +169,9 @@ def parameters(families: Sequence[str], engines: Sequence[str], platforms: Seque
         slots += [Slot(group, "default", name, p.spread) for name, p in priors.items() if p.spread > 0.002]
         slots += [
             Slot(group, m, name, p.between)
-            for m in members for name, p in priors.items() if p.between > 0 and departs(m, name)
+            for m in members
+            for name, p in priors.items()
+            if p.between > 0 and departs(m, name)
         ]
     return Parameters(tuple(slots), tuple(families), tuple(engines), tuple(platforms))
 

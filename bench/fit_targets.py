@@ -10,13 +10,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sizing.candidates import Floats
-from sizing.evidence import evidence_frame
-from sizing.point_answers import AnySource, expected
-from sizing.point_rows import MODES, Point, points_of
-from sizing.point_table import PointTable, point_table
-from sizing.points import best_layouts
-from sizing.protocols import FULL_SHARE
+from sizing.deployments.candidates import Floats
+from sizing.evidence.point_answers import AnySource, expected
+from sizing.evidence.point_rows import MODES, Point, points_of
+from sizing.evidence.point_table import PointTable, point_table
+from sizing.evidence.predict import best_layouts
+from sizing.evidence.protocols import FULL_SHARE
+from sizing.evidence.published import evidence_frame
 from sizing.steps.efficiency import Efficiencies
 from sizing.steps.roofline import Roofline
 
@@ -135,7 +135,7 @@ def _observed(cells: pd.DataFrame, mode: str) -> dict[str, Floats]:
 
 def _derived(observed: dict[str, Floats], mode: str, points: Sequence[Point]) -> dict[str, Floats]:
     """E2E and output rate of closed loops that published TTFT and ITL alone: E2E = TTFT + (OSL - 1) x ITL, which holds
-    within 2 % where all three are published; rate as in :func:`sizing.protocols.fixed_concurrency`."""
+    within 2 % where all three are published; rate as in :func:`sizing.evidence.protocols.fixed_concurrency`."""
     if mode != "fixed_concurrency":
         return {}
     length = np.array([p.output_tokens for p in points])

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.tsdb import Curve, curve, sorted_series, write_block
-from collectors.scrape.text import PageSample, read_page
+from collectors.backends.scrape.text import PageSample, read_page
 
 RECORDINGS = Path(__file__).parents[1] / "tests" / "collectors" / "recordings"
 GPUS_PER_NODE = 8

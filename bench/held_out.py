@@ -12,10 +12,10 @@ from bench.crossvalidate import Masks, Refit
 from bench.fit_efficiency import Fit
 from bench.fit_mixture import Steps, fit_trusts, predicted, steps_of, unseen_steps
 from bench.fit_targets import METRICS, Targets
-from sizing.candidates import Floats
+from sizing.deployments.candidates import Floats
+from sizing.evidence.uncertainty import doublings_outside
 from sizing.steps.mixture import Trusts
 from sizing.steps.times import StepTimes
-from sizing.uncertainty import doublings_outside
 
 CHOSEN_BY = ("itl", "e2e", "throughput", "ttft")
 """Metrics that decide whether the tables help in a mode."""
@@ -81,9 +81,7 @@ def _long(
         for metric in METRICS:
             error = both[table.mode, metric][rows]
             derived = ~np.isfinite(table.observed[metric][rows])
-            part = labels.assign(
-                metric=metric, error=error, alone=alone[table.mode, metric][rows], derived=derived
-            )
+            part = labels.assign(metric=metric, error=error, alone=alone[table.mode, metric][rows], derived=derived)
             parts.append(part[np.isfinite(error)])
     return pd.concat(parts, ignore_index=True)
 

@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 
 from bench.page_latency import ROOT, RUN_LIMIT_S, page_durations
 from bench.table import Row
-from collectors.devices import COLUMNS, Device
+from collectors.questions.devices import COLUMNS, Device
 from ui.figures.gpu_map import MEASURES, build_gpu_map, gpu_map_alt_text
 from ui.sources.reading import desk
 
@@ -31,8 +31,11 @@ def run() -> list[Row]:
     while not app.metric or not app.get("plotly_chart"):
         time.sleep(0.2)
         _run(app)
-    there = Row(what="until the demo shows its first figures, imports included", unit="ms",
-                samples=(1000 * (time.perf_counter() - start),))
+    there = Row(
+        what="until the demo shows its first figures, imports included",
+        unit="ms",
+        samples=(1000 * (time.perf_counter() - start),),
+    )
     blocked = Row(what="longest block of the first opening", unit="ms", samples=(max(first),))
     return [there, blocked, *(_tab(app, tab) for tab in TABS), *_map()]
 
@@ -53,8 +56,13 @@ def _tab(app: AppTest, tab: str) -> Row:
 def _map() -> list[Row]:
     values = dict.fromkeys(COLUMNS, 0.5) | {"xid": 0.0, "throttle_reasons": 0.0}
     devices = [
-        Device(labels={"gpu": str(i % PER_HOST), "UUID": f"GPU-{i}"}, product="H100", host=f"node-{i // PER_HOST:05d}",
-               pod=f"vllm-{i // PER_HOST}", values=values)
+        Device(
+            labels={"gpu": str(i % PER_HOST), "UUID": f"GPU-{i}"},
+            product="H100",
+            host=f"node-{i // PER_HOST:05d}",
+            pod=f"vllm-{i // PER_HOST}",
+            values=values,
+        )
         for i in range(GPUS)
     ]
     rows = []

@@ -15,27 +15,27 @@ import pandas as pd
 from scipy.special import ndtri
 
 import sizing
-from sizing.batch_limits import limited
-from sizing.candidates import Configuration, table
-from sizing.capacity import at_percentile, at_rate
+from sizing.base.errors import SizingError
 from sizing.catalog import gpus, resolve_model
-from sizing.disaggregated.load import first_token
-from sizing.disaggregated.pools import BUSY, decoding_of, times_of
-from sizing.disaggregated.simulate import PoolsCase, decoded, first_tokens
-from sizing.disaggregated.transfer import SETUP_S
-from sizing.engines import engines
-from sizing.errors import SizingError
-from sizing.precision import precisions
-from sizing.question import Question, understand
+from sizing.catalog.engines import engines
+from sizing.catalog.precisions import precisions
+from sizing.deployments.candidates import Configuration, table
+from sizing.deployments.kv_transfer import SETUP_S
+from sizing.question.understand import Question, understand
+from sizing.queueing.capacity import at_percentile, at_rate
+from sizing.queueing.pools import first_token
+from sizing.replay.simulate import Load, simulate_deployment
 from sizing.scenario import Scenario
-from sizing.screen import Evaluated, evaluate
-from sizing.simulation.arrivals import Arrivals
-from sizing.simulation.fleet import Fleet
-from sizing.simulation.layout import ITL
-from sizing.simulation.planned import as_replica, lengths_of
-from sizing.simulation.quantiles import sampled_quantile
-from sizing.simulation.run import Load, simulate_deployment
-from sizing.simulation.stability import largest_stable_rps, stable_rps_of
+from sizing.search.batch_limits import limited
+from sizing.search.pools import BUSY, decoding_of, times_of
+from sizing.search.pools_simulated import PoolsCase, decoded, first_tokens
+from sizing.search.replicas import as_replica, lengths_of
+from sizing.search.screen import Evaluated, evaluate
+from sizing.simulator.arrivals import Arrivals
+from sizing.simulator.fleet import Fleet, Replica
+from sizing.simulator.layout import ITL
+from sizing.simulator.quantiles import sampled_quantile
+from sizing.simulator.stability import largest_stable_rps, stable_rps_of
 
 EVIDENCE = Path(sizing.__file__).parent / "data" / "evidence.csv.gz"
 CASES = (
@@ -68,14 +68,20 @@ class Row:
 def _asked(case: tuple[str, str, str, str, int, int, int, int], varies: bool) -> tuple[Question, Evaluated, str]:
     model, gpu, engine, precision, tp, dp, isl, osl = case
     lengths = [{"p50": n, "p95": n * WIDE} if varies else n for n in (isl, osl)]
-    question = understand(Scenario.model_validate({
-        "model": model, "workload": {"input_tokens": lengths[0], "output_tokens": lengths[1], "peak_rps": 1},
-        "limits": {"ttft_ms": None, "itl_ms": None}, "deployment": {"gpus": [gpu]},
-    }))
+    question = understand(
+        Scenario.model_validate(
+            {
+                "model": model,
+                "workload": {"input_tokens": lengths[0], "output_tokens": lengths[1], "peak_rps": 1},
+                "limits": {"ttft_ms": None, "itl_ms": None},
+                "deployment": {"gpus": [gpu]},
+            }
+        )
+    )
     chosen = precisions()[precision]
     kv = "fp8" if chosen.compute in ("fp8", "fp4") else "fp16"
     row = Configuration(
-        gpu=gpus()[gpu], engine=engines()[engine], precision=chosen, kv_precision=kv, tp=tp, ep=dp, dp=dp,
+        gpu=gpus()[gpu], engine=engines()[engine], precision=chosen, kv_precision=kv, tp=tp, ep=dp, dp=dp
     )
     name = f"{model.rpartition('/')[2]}, {row.gpu.name}, {engine} {precision} {row.ways}, {isl}/{osl}"
     return question, evaluate(question, table([row])), name
@@ -104,13 +110,22 @@ def _capped(question: Question, free: Evaluated, name: str, varies: bool, cap: i
             analytic[f"TTFT p{q}"] = float(at.of(here.ttft_s)[0]) * 1e3
             analytic[f"ITL p{q}"] = float(at.of(here.itl_s)[0]) * 1e3
         duration = REQUESTS / rate
-        traffic = Load(stream=Arrivals(rate_rps=rate).stream(drawn, duration, 1), expected=REQUESTS,
-                       duration_s=duration, lengths=drawn, stationary=True, notes=())
+        traffic = Load(
+            stream=Arrivals(rate_rps=rate).stream(drawn, duration, 1),
+            expected=REQUESTS,
+            duration_s=duration,
+            lengths=drawn,
+            stationary=True,
+            notes=(),
+        )
         result = simulate_deployment(fleet, traffic, question.limits, name=name)
         if result.ttft_ms is None or result.itl_ms is None:
             continue
-        simulated = {f"{m} p{q}": getattr(d, f"p{q}").value
-                     for m, d in (("TTFT", result.ttft_ms), ("ITL", result.itl_ms)) for q in QUANTILES}
+        simulated = {
+            f"{m} p{q}": getattr(d, f"p{q}").value
+            for m, d in (("TTFT", result.ttft_ms), ("ITL", result.itl_ms))
+            for q in QUANTILES
+        }
         yield Row(case=name, varies=varies, load=load, analytic=analytic, simulated=simulated)
 
 
@@ -125,8 +140,10 @@ def pools() -> Iterator[Row]:
 def _split(question: Question, found: Evaluated, name: str, varies: bool) -> Iterator[Row]:
     one, gap = times_of(question, found, np.zeros(1, np.intp)), decoding_of(question, found, np.zeros(1, np.intp))
     replica, drawn = as_replica(question, found.candidates.rows[0]), lengths_of(question)
-    most = (min(1.0 / one.full_s[0], stable_rps_of(replica, drawn, prefill_only=True)),
-            min(gap.rps[0, -1], stable_rps_of(replica, drawn, decode_only=True)))
+    most = (
+        min(1.0 / one.full_s[0], stable_rps_of(replica, drawn, prefill_only=True)),
+        min(gap.rps[0, -1], stable_rps_of(replica, drawn, decode_only=True)),
+    )
     for load in (share for share in LOADS if share <= BUSY[-1]):
         prefill, decode = (_case(question, replica, load * rate) for rate in most)
         first = first_token(one, np.array([[load * most[0]]]), np.array([SETUP_S]), question.variability)
@@ -137,24 +154,37 @@ def _split(question: Question, found: Evaluated, name: str, varies: bool) -> Ite
         for q in QUANTILES:
             analytic[f"TTFT p{q}"] = float(first.at(q)[0, 0]) * 1e3
             analytic[f"ITL p{q}"] = float(mean[0, 0] + ndtri(q / 100) * np.sqrt(var[0, 0])) * 1e3
-            simulated[f"TTFT p{q}"] = float(np.percentile(seen.ttft_s[REQUESTS // 7:], q)) * 1e3
+            simulated[f"TTFT p{q}"] = float(np.percentile(seen.ttft_s[REQUESTS // 7 :], q)) * 1e3
             simulated[f"ITL p{q}"] = sampled_quantile(outcome, ITL, q).value * 1e3
         yield Row(case=name, varies=varies, load=load, analytic=analytic, simulated=simulated)
 
 
-def _case(question: Question, replica: object, rate: float) -> PoolsCase:
+def _case(question: Question, replica: Replica, rate: float) -> PoolsCase:
     return PoolsCase(
-        prefill=replica, decode=replica, arrivals=Arrivals(rate_rps=rate), lengths=lengths_of(question),  # type: ignore[arg-type]
-        limits=question.limits, max_utilization=1.0, transfer_latency_s=SETUP_S, transfer_s_per_token=0.0,
-        requests=REQUESTS, seed=1,
+        prefill=replica,
+        decode=replica,
+        arrivals=Arrivals(rate_rps=rate),
+        lengths=lengths_of(question),
+        limits=question.limits,
+        max_utilization=1.0,
+        transfer_latency_s=SETUP_S,
+        transfer_s_per_token=0.0,
+        requests=REQUESTS,
+        seed=1,
     )
 
 
 def section(title: str, words: str, rows: list[Row]) -> list[str]:
     """Median ratios by lengths and load, as Markdown."""
     keys = list(rows[0].analytic)
-    lines = [f"## {title}", "", words, "", "| Lengths | Load | Cases | " + " | ".join(keys) + " |",
-             "|---|---|---|" + "---|" * len(keys)]
+    lines = [
+        f"## {title}",
+        "",
+        words,
+        "",
+        "| Lengths | Load | Cases | " + " | ".join(keys) + " |",
+        "|---|---|---|" + "---|" * len(keys),
+    ]
     for varies in (False, True):
         for load in LOADS:
             chosen = [r for r in rows if r.varies is varies and r.load == load]
@@ -165,9 +195,7 @@ def section(title: str, words: str, rows: list[Row]) -> list[str]:
     return [*lines, ""]
 
 
-PUBLISHED = re.compile(
-    r"DISAGG prefill (\d+)x\(tp(\d+),adp(\d+),ep(\d+)\).*?decode (\d+)x\(tp(\d+),adp(\d+),ep(\d+)\)"
-)
+PUBLISHED = re.compile(r"DISAGG prefill (\d+)x\(tp(\d+),adp(\d+),ep(\d+)\).*?decode (\d+)x\(tp(\d+),adp(\d+),ep(\d+)\)")
 WORKERS = re.compile(r"DISAGG (\d+) prefill : (\d+) decode workers; TP(\d+)")
 
 
@@ -212,25 +240,38 @@ def _published(
 ) -> Published:
     model, _ = resolve_model(str(row["model"]))
     isl, osl, users = (float(str(row[k])) for k in ("isl", "osl", "concurrency_or_batch"))
-    question = understand(Scenario.model_validate({
-        "model": model.id, "workload": {"input_tokens": isl, "output_tokens": osl, "peak_rps": 1},
-        "limits": {"ttft_ms": None, "itl_ms": None}, "deployment": {"gpus": [row["gpu"]]},
-    }))
+    question = understand(
+        Scenario.model_validate(
+            {
+                "model": model.id,
+                "workload": {"input_tokens": isl, "output_tokens": osl, "peak_rps": 1},
+                "limits": {"ttft_ms": None, "itl_ms": None},
+                "deployment": {"gpus": [row["gpu"]]},
+            }
+        )
+    )
     kv = "fp8" if precisions()[str(row["weight_precision"])].compute in ("fp8", "fp4") else "fp16"
-    base = Configuration(gpu=gpus()[str(row["gpu"])], engine=engines()[str(row["engine"])],
-                         precision=precisions()[str(row["weight_precision"])], kv_precision=kv)
+    base = Configuration(
+        gpu=gpus()[str(row["gpu"])],
+        engine=engines()[str(row["engine"])],
+        precision=precisions()[str(row["weight_precision"])],
+        kv_precision=kv,
+    )
     found = evaluate(question, table([replace(base, tp=tp, ep=ep, dp=dp) for _, tp, ep, dp in (prefill, decode)]))
     if len(found) < 2:
         raise SizingError("does not fit")
     one = times_of(question, found, np.zeros(1, np.intp))
     pool = decoding_of(question, found, np.ones(1, np.intp))
-    rate = closed_loop_rps(users, prefill[0], decode[0], float(one.alone_s[0]), float(one.full_s[0]), pool.rps[0],
-                           pool.concurrency[0])
+    rate = closed_loop_rps(
+        users, prefill[0], decode[0], float(one.alone_s[0]), float(one.full_s[0]), pool.rps[0], pool.concurrency[0]
+    )
     gap = float(pool.at(np.array([[rate / decode[0]]]))[1][0, 0]) * 1e3
     rate_measured = float(str(row["output_tokens_per_s"]))
-    case = (f"{model.id.rpartition('/')[2]}, {base.gpu.name}, {row['engine']} {row['weight_precision']}, "
-            f"{prefill[0]} x TP{prefill[1]} DP{prefill[3]} + {decode[0]} x TP{decode[1]} DP{decode[3]}, "
-            f"{float(f'{isl:.2g}'):,.0f} tokens in")
+    case = (
+        f"{model.id.rpartition('/')[2]}, {base.gpu.name}, {row['engine']} {row['weight_precision']}, "
+        f"{prefill[0]} x TP{prefill[1]} DP{prefill[3]} + {decode[0]} x TP{decode[1]} DP{decode[3]}, "
+        f"{float(f'{isl:.2g}'):,.0f} tokens in"
+    )
     return Published(case=case, concurrency=users, measured=(gap_ms, rate_measured), predicted=(gap, rate * osl))
 
 
@@ -249,11 +290,14 @@ def closed_loop_rps(
 def published_section(rows: list[Published]) -> list[str]:
     """Medians of predicted over measured, by case, as Markdown."""
     lines = [
-        "## Published disaggregated runs", "",
+        "## Published disaggregated runs",
+        "",
         "Closed-loop runs of the evidence library whose notes give the split of GPUs (speculative decoding is not "
         "flagged in",
-        "some of them): predicted over measured, median over the concurrencies of a case.", "",
-        "| Case | Runs | Concurrency | Mean ITL | Output tokens/s |", "|---|---|---|---|---|",
+        "some of them): predicted over measured, median over the concurrencies of a case.",
+        "",
+        "| Case | Runs | Concurrency | Mean ITL | Output tokens/s |",
+        "|---|---|---|---|---|",
     ]
     for case in dict.fromkeys(r.case for r in rows):
         of = [r for r in rows if r.case == case]
@@ -265,19 +309,27 @@ def published_section(rows: list[Published]) -> list[str]:
     itl_error = np.median([abs(r.predicted[0] / r.measured[0] - 1) for r in rows])
     rate_error = np.median([abs(r.predicted[1] / r.measured[1] - 1) for r in rows if r.measured[1] > 0])
     return [
-        *lines, "", f"Median error over {len(rows)} runs: ITL {itl_error:.0%}, output tokens/s {rate_error:.0%}.",
+        *lines,
+        "",
+        f"Median error over {len(rows)} runs: ITL {itl_error:.0%}, output tokens/s {rate_error:.0%}.",
         "Part of it is that of the step times, which are far off for these models when aggregated, too",
-        "(`docs/ACCURACY.md`); what a split costs beyond the model cannot be told from so few models.", "",
+        "(`docs/ACCURACY.md`); what a split costs beyond the model cannot be told from so few models.",
+        "",
     ]
 
 
 def report() -> list[str]:
     """All sections."""
     return [
-        *section("Batch limits: median ratio, analytic / simulated",
-                 f"One instance that may have at most {', '.join(map(str, LIMITS))} requests in flight.",
-                 list(batch_limits())),
-        *section("Prefill and decode apart: median ratio, analytic / simulated",
-                 "One prefill and one decode instance, each at a share of what it carries for ever.", list(pools())),
+        *section(
+            "Batch limits: median ratio, analytic / simulated",
+            f"One instance that may have at most {', '.join(map(str, LIMITS))} requests in flight.",
+            list(batch_limits()),
+        ),
+        *section(
+            "Prefill and decode apart: median ratio, analytic / simulated",
+            "One prefill and one decode instance, each at a share of what it carries for ever.",
+            list(pools()),
+        ),
         *published_section(list(published())),
     ]

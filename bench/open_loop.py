@@ -14,20 +14,20 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from sizing.evidence import evidence_frame
-from sizing.point_rows import Point, points_of
-from sizing.point_table import point_table
-from sizing.points import best_layouts
-from sizing.question import Z95, understand
+from sizing.evidence.point_rows import Point, points_of
+from sizing.evidence.point_table import point_table
+from sizing.evidence.predict import best_layouts
+from sizing.evidence.published import evidence_frame
+from sizing.question.understand import Z95, understand
 from sizing.scenario import Scenario
-from sizing.simulation.arrivals import Arrivals
-from sizing.simulation.drive import Outcome, drive
-from sizing.simulation.fleet import Fleet, Replica, Routing
-from sizing.simulation.layout import ITL, TTFT
-from sizing.simulation.planned import as_replica
-from sizing.simulation.pool import Measurement
-from sizing.simulation.quantiles import quantile, sampled_mean
-from sizing.simulation.request_lengths import DrawnLengths, LognormalLength
+from sizing.search.replicas import as_replica
+from sizing.simulator.arrivals import Arrivals
+from sizing.simulator.drive import Outcome, drive
+from sizing.simulator.fleet import Fleet, Replica, Routing
+from sizing.simulator.layout import ITL, TTFT
+from sizing.simulator.quantiles import quantile, sampled_mean
+from sizing.simulator.request_lengths import DrawnLengths, LognormalLength
+from sizing.simulator.world import Measurement
 from sizing.steps.roofline import roofline
 
 REQUESTS, WARM_UP_SHARE = 10_000, 0.2
@@ -110,12 +110,17 @@ def _run(cells: pd.Series, row: int, point: Point, fits: float) -> Run:
     count = int(point.instances * chosen.gpus)
     name = f"{point.model.id.rpartition('/')[2]}, {count} x {chosen.gpu.name}, {chosen.engine.label}, TP{chosen.tp}"
     return Run(
-        row=row, name=f"{name}, {point.rate_rps:.4g}/s ({cells['source']})", point=point,
-        fits=fits, shape=SPREADS[str(cells["model"])],
+        row=row,
+        name=f"{name}, {point.rate_rps:.4g}/s ({cells['source']})",
+        point=point,
+        fits=fits,
+        shape=SPREADS[str(cells["model"])],
         requests=DSTACK_REQUESTS if dstack else REQUESTS,
-        itl_mean=float(cells["itl_ms_mean"]), itl_p99=float(cells["itl_ms_p99"]),
-        ttft_mean=float(cells["ttft_ms_mean"]), ttft_p99=float(cells["ttft_ms_p99"]),
-    )  # fmt: skip
+        itl_mean=float(cells["itl_ms_mean"]),
+        itl_p99=float(cells["itl_ms_p99"]),
+        ttft_mean=float(cells["ttft_ms_mean"]),
+        ttft_p99=float(cells["ttft_ms_p99"]),
+    )
 
 
 def lengths_of(run: Run) -> DrawnLengths:
@@ -132,10 +137,14 @@ def lengths_of(run: Run) -> DrawnLengths:
 def replica_of(run: Run) -> Replica:
     """The run's instance: step times of the roofline, scheduler defaults, but the KV cache of a tuned benchmark run."""
     point = run.point
-    question = understand(Scenario.model_validate({
-        "model": point.model.id,
-        "workload": {"input_tokens": point.input_tokens, "output_tokens": point.output_tokens, "peak_rps": 1},
-    }))  # fmt: skip
+    question = understand(
+        Scenario.model_validate(
+            {
+                "model": point.model.id,
+                "workload": {"input_tokens": point.input_tokens, "output_tokens": point.output_tokens, "peak_rps": 1},
+            }
+        )
+    )
     held = run.fits * (point.input_tokens + point.output_tokens)
     return replace(as_replica(question, point.configuration), kv_tokens=held, reserve_output=False)
 
@@ -147,9 +156,11 @@ def simulated(run: Run, replica: Replica, factor: float) -> Outcome:
     requests = run.requests * instances if warm else run.requests
     horizon = requests / run.point.rate_rps
     fleet = Fleet(replicas=(replace(replica, grid=replica.grid.scaled(factor)),) * instances, routing=ROUTING)
-    return drive(fleet, Arrivals(rate_rps=run.point.rate_rps).stream(lengths_of(run), horizon, 1), Measurement(
-        expected=requests, horizon_s=horizon, warm_up=int(WARM_UP_SHARE * requests) if warm else 0,
-    ))  # fmt: skip
+    return drive(
+        fleet,
+        Arrivals(rate_rps=run.point.rate_rps).stream(lengths_of(run), horizon, 1),
+        Measurement(expected=requests, horizon_s=horizon, warm_up=int(WARM_UP_SHARE * requests) if warm else 0),
+    )
 
 
 def reproduced(run: Run) -> Reproduced | None:
@@ -167,7 +178,11 @@ def reproduced(run: Run) -> Reproduced | None:
         return None
     p99 = {m: quantile(outcome.histogram[:, m].sum(axis=0), 0.99) * 1e3 for m in (TTFT, ITL)}
     return Reproduced(
-        run=run, factor=low, itl_mean=itl, itl_p99=p99[ITL], ttft_mean=sampled_mean(outcome, TTFT).value * 1e3,
+        run=run,
+        factor=low,
+        itl_mean=itl,
+        itl_p99=p99[ITL],
+        ttft_mean=sampled_mean(outcome, TTFT).value * 1e3,
         ttft_p99=p99[TTFT],
     )
 

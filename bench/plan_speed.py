@@ -14,7 +14,7 @@ import yaml
 
 from bench.table import Row
 from sizing import Plan, Scenario, plan
-from sizing.analytic import analytic_plan
+from sizing.planning.analytic import analytic_plan
 
 NAME = "Plan: every GPU type, engine and precision, one scenario"
 
@@ -30,7 +30,7 @@ COLD = """
 import time
 start = time.perf_counter()
 from sizing import Scenario
-from sizing.analytic import analytic_plan
+from sizing.planning.analytic import analytic_plan
 analytic_plan(Scenario.model_validate({scenario}))
 print(1000 * (time.perf_counter() - start))
 """

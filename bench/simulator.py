@@ -13,18 +13,18 @@ from typing import Any
 import numpy as np
 
 from bench.table import Row
-from sizing.analytic import analytic_plan
-from sizing.day import day
-from sizing.day_profile import working_day
-from sizing.planning import plan
-from sizing.question import understand
+from sizing.planning.analytic import analytic_plan
+from sizing.planning.plan import plan
+from sizing.question.understand import understand
+from sizing.replay.day import day
+from sizing.replay.planned import planned
+from sizing.scenario.day_profile import working_day
 from sizing.scenario.schema import Scenario
-from sizing.simulation.arrivals import Arrivals
-from sizing.simulation.choice import planned
-from sizing.simulation.drive import Outcome, drive
-from sizing.simulation.fleet import Fleet, Routing
-from sizing.simulation.planned import lengths_of
-from sizing.simulation.pool import Measurement
+from sizing.search.replicas import lengths_of
+from sizing.simulator.arrivals import Arrivals
+from sizing.simulator.drive import Outcome, drive
+from sizing.simulator.fleet import Fleet, Routing
+from sizing.simulator.world import Measurement
 
 NAME = "Simulator: Llama 3 8B on H100, 1000/200 tokens (p95 3000/600), about 64 sequences per replica"
 
@@ -39,11 +39,9 @@ MB = 2**20
 
 SCENARIO: dict[str, Any] = {
     "model": "meta-llama/Meta-Llama-3-8B-Instruct",
-    "workload": {
-        "input_tokens": {"p50": 1000, "p95": 3000}, "output_tokens": {"p50": 200, "p95": 600}, "peak_rps": 5,
-    },
+    "workload": {"input_tokens": {"p50": 1000, "p95": 3000}, "output_tokens": {"p50": 200, "p95": 600}, "peak_rps": 5},
     "deployment": {"gpus": ["h100_sxm"], "engines": ["vllm"], "precisions": ["bf16"], "tp": [1]},
-}  # fmt: skip
+}
 
 FIRST_START = """
 import time; start = time.perf_counter()
@@ -76,8 +74,12 @@ def run() -> list[Row]:
 
 def _days() -> list[Row]:
     """Capacity over a day with a steep morning, its steepest scale-out simulated twice with 100,000 requests."""
-    scenario = Scenario.model_validate({**SCENARIO, "workload": {
-        **SCENARIO["workload"], "peak_rps": DAY_RPS, "arrivals": {"profile": working_day(10.0, 1.8)}}})
+    scenario = Scenario.model_validate(
+        {
+            **SCENARIO,
+            "workload": {**SCENARIO["workload"], "peak_rps": DAY_RPS, "arrivals": {"profile": working_day(10.0, 1.8)}},
+        }
+    )
     rows = []
     known = plan(scenario, alternatives=0)
     for what, answer in (("page: its plan is known", known), ("command line: with its plan", None)):
@@ -125,9 +127,12 @@ def _first_start() -> float:
     """Seconds until the first simulation is done in a new process without compiled code on disk."""
     with tempfile.TemporaryDirectory() as empty:
         done = subprocess.run(
-            [sys.executable, "-c", FIRST_START], env={"NUMBA_CACHE_DIR": empty, "PATH": ""}, check=True,
-            capture_output=True, text=True,
-        )  # fmt: skip
+            [sys.executable, "-c", FIRST_START],
+            env={"NUMBA_CACHE_DIR": empty, "PATH": ""},
+            check=True,
+            capture_output=True,
+            text=True,
+        )
     return float(done.stdout)
 
 

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from bench.table import Row
-from sizing.sweep import processes, sweep
+from sizing.explore.sweep import processes, sweep
 
 NAME = "Sweep: 10,000 scenarios, from one worker to two"
 
@@ -58,9 +58,11 @@ def run() -> list[Row]:
 def _speed_up(what: str, walls: dict[int, float]) -> Row:
     ratio = walls[1] / walls[2]
     return Row(
-        what=f"{what}: {SPEED_UP:g} over the speed-up from 1 to 2 (which is {ratio:.2f})", unit="",
-        samples=(SPEED_UP / ratio,), limit=1.0,
-    )  # fmt: skip
+        what=f"{what}: {SPEED_UP:g} over the speed-up from 1 to 2 (which is {ratio:.2f})",
+        unit="",
+        samples=(SPEED_UP / ratio,),
+        limit=1.0,
+    )
 
 
 def _timed(executors: Callable[[], Executor]) -> tuple[float, float]:
@@ -83,7 +85,7 @@ def _local_cluster(workers: int) -> Iterator[Callable[[], Executor]]:
     """A Dask cluster on this machine, one thread per worker process, behind its scheduler's address."""
     from distributed import LocalCluster
 
-    from sizing.cluster import dask_executors
+    from sizing.explore.cluster import dask_executors
 
     with (
         LocalCluster(  # type: ignore[no-untyped-call]

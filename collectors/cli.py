@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from collectors.connect import open_backend, read
-from collectors.observation import NUMBERS, Observation
+from collectors.reading.observation import NUMBERS, Observation
 from collectors.source import InvalidSource, load_source
 
 INVALID_INPUT = 2

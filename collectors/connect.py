@@ -13,14 +13,14 @@ from pathlib import Path
 
 import requests
 
-from collectors.backend import Backend, PrometheusBackend
-from collectors.memory import Remembering
-from collectors.observation import Observation, State, without_data
+from collectors.backends.backend import Backend, PrometheusBackend
+from collectors.backends.cache import Remembering
+from collectors.backends.scrape.backend import RingBackend
+from collectors.backends.scrape.scraper import Scraper, Target
+from collectors.backends.scrape.store import MEBIBYTE, Ring
 from collectors.prometheus import Clock, Fetcher, Limits, PrometheusClient
 from collectors.reading import read_from
-from collectors.scrape.backend import RingBackend
-from collectors.scrape.scraper import Scraper, Target
-from collectors.scrape.store import MEBIBYTE, Ring
+from collectors.reading.observation import Observation, State, without_data
 from collectors.source import PrometheusSource, ScrapeSource, Source
 
 FIRST_SCRAPES = 4

@@ -69,9 +69,7 @@ def fetch_config(
             _check_status(response.status_code, model_id, base)
             body = _read(response)
     except requests.RequestException:
-        raise HubUnreachable(
-            f"Cannot reach {base}: paste or upload config.json instead, or set HF_ENDPOINT."
-        ) from None
+        raise HubUnreachable(f"Cannot reach {base}: paste or upload config.json instead, or set HF_ENDPOINT.") from None
     try:
         json.loads(body)
     except (ValueError, RecursionError):

@@ -18,8 +18,9 @@ if own.open:
         curve = draw_upload()
         model = state.model()
         if curve is not None and model is None:
-            st.error("The scenario on Size has no model that can be read: correct it there first.",
-                     icon=":material/error:")
+            st.error(
+                "The scenario on Size has no model that can be read: correct it there first.", icon=":material/error:"
+            )
         elif curve is not None:
             draw_comparison(curve, draw_measured(curve, model.id), model, dark=dark)
 if library.open:

@@ -24,8 +24,14 @@ for kind, title in SECTIONS.items():
                 st.markdown(preset.summary)
                 st.caption(state.question(preset.scenario))
                 st.space("stretch")
-                if st.button("Size this", key=f"open_{preset.id}", on_click=state.load_preset, args=(preset.id,),
-                             help=preset.evidence, width="stretch"):
+                if st.button(
+                    "Size this",
+                    key=f"open_{preset.id}",
+                    on_click=state.load_preset,
+                    args=(preset.id,),
+                    help=preset.evidence,
+                    width="stretch",
+                ):
                     st.switch_page("pages/size.py", query_params=state.parameters())
 
 st.subheader("What a plan answers", anchor=False)

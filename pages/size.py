@@ -4,15 +4,15 @@ from ui import inputs, shell, state
 from ui.figures.load_curve import build_load_curve, load_curve_alt_text
 from ui.figures.memory import build_memory_bar, memory_alt_text
 from ui.format import as_markdown
-from ui.results.answer import draw_outcome, draw_warnings
-from ui.results.day import draw_day
-from ui.results.evidence import draw_business, draw_evidence
-from ui.results.export import draw_downloads
-from ui.results.key_figures import draw_key_figures
-from ui.results.origin import draw_curve_origin
-from ui.results.simulate import draw_simulate
-from ui.results.tables import draw_alternatives, draw_excluded
-from ui.results.trade_off import draw_trade_off
+from ui.size.answer import draw_outcome, draw_warnings
+from ui.size.day import draw_day
+from ui.size.evidence import draw_business, draw_evidence
+from ui.size.export import draw_downloads
+from ui.size.key_figures import draw_key_figures
+from ui.size.origin import draw_curve_origin
+from ui.size.simulate import draw_simulate
+from ui.size.tables import draw_alternatives, draw_excluded
+from ui.size.trade_off import draw_trade_off
 
 shell.require("size")
 top = shell.header("Size")
@@ -40,8 +40,19 @@ with results:
         draw_key_figures(plan, answer.scenario)
         draw_warnings(answer, "warning", "info")
         memory, trade, load, hour, whole_day, ranked, why, export = st.tabs(
-            ["Memory", "Throughput or latency", "Load curve", "Simulate", "Over the day", "Alternatives", "Why",
-             "Export"], key="view", on_change="rerun", bind="query-params",
+            [
+                "Memory",
+                "Throughput or latency",
+                "Load curve",
+                "Simulate",
+                "Over the day",
+                "Alternatives",
+                "Why",
+                "Export",
+            ],
+            key="view",
+            on_change="rerun",
+            bind="query-params",
         )
         if memory.open:
             with memory:
@@ -53,8 +64,12 @@ with results:
                 draw_trade_off(answer, dark=dark)
         if load.open:
             with load:
-                st.plotly_chart(build_load_curve(plan, limits=limits, dark=dark), key="load_curve",
-                                alt=load_curve_alt_text(plan, limits=limits), **CHART)
+                st.plotly_chart(
+                    build_load_curve(plan, limits=limits, dark=dark),
+                    key="load_curve",
+                    alt=load_curve_alt_text(plan, limits=limits),
+                    **CHART,
+                )
                 draw_curve_origin(plan, limits)
         if hour.open:
             with hour:

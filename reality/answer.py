@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from reality.result import VERDICT_WORDS, Comparison, Interval, PerformanceRow, TrafficRow
 from reality.traffic import in_words
 from reality.verdict import says_little
-from sizing.format import UNKNOWN, interval, ms, rounded, significant
+from sizing.base.format import UNKNOWN, interval, ms, rounded, significant
 
 STATISTICS = ("mean", "p50", "p95", "p99")
 KEY_ROWS = (

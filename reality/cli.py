@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from collectors.source import InvalidSource, Source, load_source
-from sizing.errors import InvalidScenario, SizingError
+from sizing.base.errors import InvalidScenario, SizingError
 from sizing.scenario.file import load_scenario
 from sizing.scenario.schema import Scenario
 
@@ -102,7 +102,7 @@ def _compare(asked: argparse.Namespace) -> int:
     scenario, source = _files(asked.scenario, asked.source)
     from reality.answer import as_text
     from reality.compare import compare_source
-    from sizing.analytic import analytic_plan
+    from sizing.planning.analytic import analytic_plan
 
     found = compare_source(
         scenario,

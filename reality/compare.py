@@ -7,10 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from collectors.backend import Backend
-from collectors.deployed import Deployed, read_deployment
-from collectors.health import PARTIAL_ANSWER
-from collectors.observation import Observation, State
+from collectors.backends.backend import Backend
+from collectors.questions.deployed import Deployed, read_deployment
+from collectors.reading.health import PARTIAL_ANSWER
+from collectors.reading.observation import Observation, State
 from collectors.source import Source
 from reality.answer import answer
 from reality.identity import Identity, check, facts_of
@@ -18,14 +18,14 @@ from reality.performance import Blocked, performance_rows
 from reality.prediction import Prediction, predict, traffic_spread
 from reality.result import Comparison
 from reality.traffic import length_variation, observed_traffic, traffic_rows
-from sizing.candidates import Configuration
+from sizing.base.result import Plan
+from sizing.base.version import ENGINE_VERSION
 from sizing.catalog import data_version
-from sizing.operating_point import configuration_of
-from sizing.planning import plan as plan_of
-from sizing.question import Question, understand
-from sizing.result import Plan
+from sizing.deployments.candidates import Configuration
+from sizing.explore.operating_point import configuration_of
+from sizing.planning.plan import plan as plan_of
+from sizing.question.understand import Question, understand
 from sizing.scenario.schema import Scenario
-from sizing.version import ENGINE_VERSION
 
 SATURATED = (
     "Saturated: latency under a growing queue depends on how long one watches, not on the step times. Choose a window "

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from collectors.deployed import Deployed
-from collectors.observation import Observation
+from collectors.questions.deployed import Deployed
+from collectors.reading.observation import Observation
 from reality.result import DeployedFacts
-from sizing.candidates import Configuration
+from sizing.base.errors import UnknownName
+from sizing.base.format import count
 from sizing.catalog import resolve_gpu, resolve_model
+from sizing.catalog.engines import engines
 from sizing.catalog.model import Model
-from sizing.engines import engines
-from sizing.errors import UnknownName
-from sizing.format import count
+from sizing.deployments.candidates import Configuration
 
 ENGINE_OF = {
     "vllm": ("vllm",),
@@ -73,12 +73,7 @@ def check(
     """Compare what runs with the plan; ``served_as`` is a name under which the planned model is known to be served."""
     parts = [_model(model, deployed, served_as)]
     if row is not None:
-        parts += [
-            _engine(row, observed),
-            _gpu(row, deployed),
-            _ways(row, observed, deployed),
-            _kv(row, deployed),
-        ]
+        parts += [_engine(row, observed), _gpu(row, deployed), _ways(row, observed, deployed), _kv(row, deployed)]
     return Identity(
         foreign=tuple(text for part in parts for text in part.foreign),
         unknown=tuple(text for part in parts for text in part.unknown),

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.optimize import brentq
 
-from collectors.distribution import Distribution
 from collectors.prometheus.answers import Bucket
+from collectors.prometheus.histograms import Distribution
 from reality.sampling import closed_end
-from sizing.candidates import Floats
-from sizing.question import Z95
+from sizing.deployments.candidates import Floats
+from sizing.question.understand import Z95
 from sizing.scenario.traffic import Length, LengthSpread, LengthTrace
 
 DRAWS = 4_096

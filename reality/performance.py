@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from collectors.observation import DISTRIBUTIONS, Observation
+from collectors.reading.observation import DISTRIBUTIONS, Observation
 from reality.identity import FRONT_ENDS
 from reality.prediction import Prediction
 from reality.result import Interval, PerformanceRow
 from reality.sampling import NOTHING, UNKNOWN, Measured, around, counted, exact, mean_of, quantile_of
 from reality.traffic import length_variation
 from reality.verdict import says_little, tolerated, verdict
-from sizing.candidates import Configuration
-from sizing.result import Deployed as PlannedDeployment
+from sizing.base.result import Deployed as PlannedDeployment
+from sizing.deployments.candidates import Configuration
 
 STATISTICS = {"mean": "mean", "p50": "p50", "p95": "p95", "p99": "p99"}
 LABELS = {

@@ -14,22 +14,22 @@ import numpy as np
 from reality.result import Interval
 from reality.sampling import Z80
 from reality.traffic import ObservedTraffic
-from sizing.candidates import Configuration, table
-from sizing.question import Question, at_lengths
-from sizing.screen import Evaluated, evaluate
-from sizing.simulation.arrivals import Arrivals
-from sizing.simulation.drive import Outcome, drive
-from sizing.simulation.fleet import Fleet, Replica
-from sizing.simulation.grid import StepGrid
-from sizing.simulation.layout import E2E, ITL, QUEUE, TTFT
-from sizing.simulation.needed import share_of
-from sizing.simulation.planned import arrivals_of, replica_at
-from sizing.simulation.pool import Measurement
-from sizing.simulation.quantiles import Sampled, sampled_mean, sampled_quantile
-from sizing.simulation.request_lengths import ObservedLengths
-from sizing.simulation.stability import largest_stable_rps
-from sizing.spread import interval_of
-from sizing.uncertainty import Interval as Factors
+from sizing.deployments.candidates import Configuration, table
+from sizing.evidence.uncertainty import Interval as Factors
+from sizing.planning.spread import interval_of
+from sizing.question.understand import Question, at_lengths
+from sizing.search.instances import share_of
+from sizing.search.replicas import arrivals_of, replica_at
+from sizing.search.screen import Evaluated, evaluate
+from sizing.simulator.arrivals import Arrivals
+from sizing.simulator.drive import Outcome, drive
+from sizing.simulator.fleet import Fleet, Replica
+from sizing.simulator.grid import StepGrid
+from sizing.simulator.layout import E2E, ITL, QUEUE, TTFT
+from sizing.simulator.quantiles import Sampled, sampled_mean, sampled_quantile
+from sizing.simulator.request_lengths import ObservedLengths
+from sizing.simulator.stability import largest_stable_rps
+from sizing.simulator.world import Measurement
 
 MS = 1e3
 REQUESTS = 40_000
@@ -164,11 +164,7 @@ def _run(replica: Replica, arrivals: Arrivals, traffic: ObservedTraffic, replica
     outcome = drive(
         fleet,
         arrivals.stream(lengths, duration, SEED),
-        Measurement(
-            expected=expected,
-            horizon_s=duration,
-            warm_up=int(WARM_UP_SHARE * expected),
-        ),
+        Measurement(expected=expected, horizon_s=duration, warm_up=int(WARM_UP_SHARE * expected)),
     )
     return _Run(outcome=None if outcome.overwhelmed else outcome, stable_rps=stable)
 

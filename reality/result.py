@@ -1,10 +1,11 @@
-"""What a comparison answers; every public field carries its label, unit, formula and help (:mod:`sizing.quantity`)."""
+"""What a comparison answers; every public field carries its label, unit, formula and help "
+"(:mod:`sizing.base.quantity`)."""
 
 from __future__ import annotations
 
 from typing import Literal
 
-from sizing.quantity import Result, quantity
+from sizing.base.quantity import Result, quantity
 
 Verdict = Literal["within", "higher", "lower", "cannot_judge"]
 

@@ -10,8 +10,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from collectors.distribution import QUANTILES, Distribution, quantile
 from collectors.prometheus.answers import Bucket
+from collectors.prometheus.histograms import QUANTILES, Distribution, quantile
 from reality.result import Interval
 
 Z80 = 1.2815515655446004

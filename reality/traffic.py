@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from collectors.deployed import Deployed
-from collectors.distribution import Distribution
-from collectors.observation import Observation
+from collectors.prometheus.histograms import Distribution
+from collectors.questions.deployed import Deployed
+from collectors.reading.observation import Observation
 from reality.lengths import from_histogram, from_plan, shared_prefix
 from reality.result import TrafficRow
 from reality.sampling import NOTHING, Measured, exact, mean_of, quantile_of, rate_of, variation
 from reality.verdict import TOLERANCE, tolerated, verdict
-from sizing.candidates import Floats
-from sizing.question import Question
+from sizing.deployments.candidates import Floats
+from sizing.question.understand import Question
 from sizing.scenario.traffic import Length, LengthSpread, LengthTrace
 
 LEAST_PER_BIN = 100.0

@@ -36,10 +36,7 @@ def verdict(expected: Interval, measured: Interval) -> Verdict:
 
 
 def _ends(interval: Interval) -> tuple[float, float]:
-    return (
-        -math.inf if interval.low is None else interval.low,
-        math.inf if interval.high is None else interval.high,
-    )
+    return (-math.inf if interval.low is None else interval.low, math.inf if interval.high is None else interval.high)
 
 
 def tolerated(value: float, *, ratio: bool = False) -> Interval:

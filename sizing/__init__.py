@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sizing.result import Plan
+from sizing.base.result import Plan
+from sizing.base.version import ENGINE_VERSION
 from sizing.scenario import Scenario
-from sizing.version import ENGINE_VERSION
 
 if TYPE_CHECKING:
-    from sizing.planning import plan
+    from sizing.planning.plan import plan
 
 __all__ = ["ENGINE_VERSION", "Plan", "Scenario", "plan"]
 
@@ -18,6 +18,6 @@ def __getattr__(name: str) -> Any:
     """``sizing.plan``, loaded when it is asked for: the simulator brings a compiler, which takes its time."""
     if name != "plan":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from sizing.planning import plan
+    from sizing.planning.plan import plan
 
     return plan

@@ -7,9 +7,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from sizing.errors import InvalidScenario, SizingError
-from sizing.format import count, ms, requests_per_s, usd
-from sizing.result import Deployed, Plan, Pool
+from sizing.base.errors import InvalidScenario, SizingError
+from sizing.base.format import count, ms, requests_per_s, usd
+from sizing.base.result import Deployed, Plan, Pool
 
 INVALID_INPUT = 2
 
@@ -47,10 +47,19 @@ def _parser() -> argparse.ArgumentParser:
     simulate.add_argument("--json", action="store_true", help="print the whole result as JSON")
     simulate.add_argument("--hours", type=_hours, help="simulated time (default: one hour, or the whole trace)")
     simulate.add_argument("--seed", type=_seed, default=0, help="same seed, same requests (default 0)")
-    simulate.add_argument("--batching", choices=("in_flight", "static"), default="in_flight",
-                          help="static: every batch runs to the end of its longest answer, for comparison")
-    simulate.add_argument("--fail-minutes", type=_minutes, default=0.0, metavar="N",
-                          help="one instance fails for N minutes, after a third of the simulated time")
+    simulate.add_argument(
+        "--batching",
+        choices=("in_flight", "static"),
+        default="in_flight",
+        help="static: every batch runs to the end of its longest answer, for comparison",
+    )
+    simulate.add_argument(
+        "--fail-minutes",
+        type=_minutes,
+        default=0.0,
+        metavar="N",
+        help="one instance fails for N minutes, after a third of the simulated time",
+    )
     simulate.set_defaults(run=_simulate)
     day = commands.add_parser("day", help="instances over the day, from a profile or trace in the scenario")
     day.add_argument("scenario", type=Path, help="scenario in YAML or JSON")
@@ -128,10 +137,10 @@ def _minutes(text: str) -> float:
 
 
 def _plan(asked: argparse.Namespace) -> int:
-    from sizing.analytic import analytic_plan
-    from sizing.planning import plan
+    from sizing.planning.analytic import analytic_plan
+    from sizing.planning.plan import plan
+    from sizing.planning.second_opinion import with_second_opinion
     from sizing.scenario.file import load_scenario
-    from sizing.second_opinion import with_second_opinion
 
     scenario = load_scenario(asked.scenario)
     answer = (analytic_plan if asked.analytic else plan)(scenario, alternatives=asked.alternatives)
@@ -173,8 +182,10 @@ def as_text(plan: Plan) -> str:
         ]
     lines += [f"{w.severity.capitalize()}: {w.message}" for w in plan.warnings]
     if plan.alternatives:
-        lines += ["", "Alternatives (latency at the asked percentile; estimates of the analytic load model, unless "
-                      "simulated)"]
+        lines += [
+            "",
+            "Alternatives (latency at the asked percentile; estimates of the analytic load model, unless simulated)",
+        ]
         lines += [
             f"  {count(a.deployment.gpus):>5} GPU{'s' if a.deployment.gpus > 1 else ' '}: {_deployed(a.deployment)}, "
             f"TTFT {ms(a.ttft_ms)}, ITL {ms(a.itl_ms)}, {usd(a.usd_per_month)} a month"
@@ -188,34 +199,34 @@ def as_text(plan: Plan) -> str:
 
 
 def _simulate(asked: argparse.Namespace) -> int:
-    from sizing.question import understand
+    from sizing.question.understand import understand
+    from sizing.replay.report import as_text
+    from sizing.replay.simulate import simulate
+    from sizing.replay.what_if import WhatIf
     from sizing.scenario.file import load_scenario
+    from sizing.scenario.trace import read_trace
     from sizing.scenario.traffic import TraceArrivals
-    from sizing.simulation.report import as_text
-    from sizing.simulation.run import simulate
-    from sizing.simulation.trace import read_trace
-    from sizing.simulation.what_if import WhatIf
 
     scenario = load_scenario(asked.scenario)
     trace, arrivals = asked.trace, scenario.workload.arrivals
     if trace is None and isinstance(arrivals, TraceArrivals):
         trace = asked.scenario.parent / arrivals.trace
         if not trace.is_file():
-            print(f"{arrivals.trace} is not beside the scenario: its busiest time is simulated, not replayed.",
-                  file=sys.stderr)
+            print(
+                f"{arrivals.trace} is not beside the scenario: its busiest time is simulated, not replayed.",
+                file=sys.stderr,
+            )
             trace = None
     if trace is not None:
         trace = read_trace(trace, max_tokens=understand(scenario).model.max_context)
     what_if = WhatIf(static_batching=asked.batching == "static", fail_minutes=asked.fail_minutes)
-    result = simulate(
-        scenario, trace=trace, hours=asked.hours, seed=asked.seed, what_if=what_if
-    )
+    result = simulate(scenario, trace=trace, hours=asked.hours, seed=asked.seed, what_if=what_if)
     print(result.model_dump_json(indent=2) if asked.json else as_text(result))
     return 0
 
 
 def _day(asked: argparse.Namespace) -> int:
-    from sizing.day import as_text, day
+    from sizing.replay.day import as_text, day
     from sizing.scenario.file import load_scenario
 
     found = day(load_scenario(asked.scenario), startup_s=asked.startup_s)
@@ -224,8 +235,8 @@ def _day(asked: argparse.Namespace) -> int:
 
 
 def _trace(asked: argparse.Namespace) -> int:
-    from sizing.simulation.trace import read_trace
-    from sizing.trace_found import found_in, sentences
+    from sizing.scenario.trace import read_trace
+    from sizing.scenario.trace_summary import found_in, sentences
 
     found = found_in(read_trace(asked.trace))
     print(found.model_dump_json(indent=2) if asked.json else "\n".join(sentences(found)))
@@ -233,8 +244,8 @@ def _trace(asked: argparse.Namespace) -> int:
 
 
 def _predict(asked: argparse.Namespace) -> int:
-    from sizing.point_file import read_points, write_points
-    from sizing.points import predict_points
+    from sizing.evidence.point_file import read_points, write_points
+    from sizing.evidence.predict import predict_points
 
     out = _writable(asked.out)
     answered = predict_points(read_points(asked.points))
@@ -255,8 +266,8 @@ def _sweep(asked: argparse.Namespace) -> int:
     import os
     from contextlib import nullcontext
 
-    from sizing.cluster import dask_executors
-    from sizing.sweep import processes, read_sweep, sweep
+    from sizing.explore.cluster import dask_executors
+    from sizing.explore.sweep import processes, read_sweep, sweep
 
     out = _writable(asked.out)
     base, axes = read_sweep(asked.sweep)

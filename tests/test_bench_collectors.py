@@ -14,14 +14,14 @@ from bench.collectors import MOST_QUERIES, Meter, refresh
 from bench.fleet import Fleet, recorded, write_fleet
 from bench.server import prometheus
 from bench.tsdb import curve, sorted_series, write_block
-from collectors.backend import Vectors
-from collectors.cadence import FLEET_REPLICAS
+from collectors.backends.backend import Vectors
+from collectors.backends.cache import PART_POINTS, Remembering
+from collectors.backends.ttl import FLEET_REPLICAS
 from collectors.connect import prometheus_backend
-from collectors.devices import read_devices
-from collectors.history import history
-from collectors.memory import PART_POINTS, Remembering
-from collectors.observation import State
+from collectors.questions.devices import read_devices
+from collectors.questions.history import history
 from collectors.reading import read_from
+from collectors.reading.observation import State
 from collectors.source import Source, source_from
 
 pytestmark = pytest.mark.skipif(shutil.which("prometheus") is None, reason="Prometheus is not installed")
@@ -131,8 +131,10 @@ def test_refreshing_asks_few_queries_and_less_than_opening(fleet: tuple[Remember
     meter = Meter(pid)
     with meter.counting():
         opened = meter.measure(lambda: refresh(backend, source, at_s=END_S - 480, span_s=900))
-        again = [meter.measure(lambda t=t: refresh(backend, source, at_s=t, span_s=900))  # type: ignore[misc]
-                 for t in range(END_S - 465, END_S - 299, 15)]  # fmt: skip
+        again = [
+            meter.measure(lambda t=t: refresh(backend, source, at_s=t, span_s=900))  # type: ignore[misc]
+            for t in range(END_S - 465, END_S - 299, 15)
+        ]
         same = meter.measure(lambda: refresh(backend, source, at_s=END_S - 300, span_s=900))
     assert max(cost.queries for cost in (opened, *again)) <= MOST_QUERIES
     assert all(cost.queries < opened.queries for cost in again)

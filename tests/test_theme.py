@@ -60,6 +60,10 @@ def test_chart_colours_stand_out_from_the_page(theme: str) -> None:
 def test_streamlit_knows_every_option_of_our_configuration() -> None:
     shown = subprocess.run(
         [sys.executable, "-m", "streamlit", "config", "show"],
-        cwd=ROOT, capture_output=True, text=True, timeout=60, check=True,
-    )  # fmt: skip
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
     assert "not a valid config option" not in shown.stdout + shown.stderr

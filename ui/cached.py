@@ -7,7 +7,7 @@ from functools import cache
 
 import streamlit as st
 
-from sizing.result import Plan
+from sizing.base.result import Plan
 from sizing.scenario.schema import Scenario
 from ui.presets import presets
 
@@ -36,7 +36,7 @@ def warm_up() -> threading.Thread:
 
 def _first_answer() -> None:
     import sizing
-    from sizing.evidence import evidence
+    from sizing.evidence.published import evidence
 
     sizing.plan(next(iter(presets().values())).scenario)
     evidence()
@@ -69,7 +69,7 @@ def system_names() -> dict[str, str]:
 @cache
 def engine_labels() -> dict[str, str]:
     """Labels of the serving engines, by id."""
-    from sizing.engines import engines
+    from sizing.catalog.engines import engines
 
     return {engine.id: engine.label for engine in engines().values()}
 
@@ -77,6 +77,6 @@ def engine_labels() -> dict[str, str]:
 @cache
 def precision_labels() -> dict[str, str]:
     """Labels of the weight precisions, by id."""
-    from sizing.precision import precisions
+    from sizing.catalog.precisions import precisions
 
     return {name: precision.label for name, precision in precisions().items()}

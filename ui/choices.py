@@ -7,7 +7,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any
 
-from sizing.lengths import LANGUAGES
+from sizing.scenario.lengths import LANGUAGES
 from ui import cached
 from ui.form.read import OWN_GPU
 
@@ -19,8 +19,13 @@ _FIXED: dict[str, dict[Any, str]] = {
     "mode": {"streaming": "Streamed", "sequential": "Whole", "offline": "Offline"},
     "where": {"on_prem": "On-premises", "cloud": "Cloud", "hybrid": "Hybrid"},
     "obj": {"cost": "Cost", "gpus": "GPUs", "latency": "Latency", "energy": "Energy"},
-    "route": {"random": "Random", "round_robin": "Round robin", "weighted": "Weighted", "least_loaded": "Least loaded",
-              "prefix_aware": "Prefix-aware"},
+    "route": {
+        "random": "Random",
+        "round_robin": "Round robin",
+        "weighted": "Weighted",
+        "least_loaded": "Least loaded",
+        "prefix_aware": "Prefix-aware",
+    },
     "steps": {"roofline": "Roofline", "kernel": "Kernel tables"},
     "serving": {"aggregated": "Aggregated", "disaggregated": "Disaggregated"},
     "kv": {"fp16": "16 bit", "fp8": "FP8"},
@@ -36,8 +41,10 @@ def labels(key: str) -> Mapping[Any, str]:
     if key in _FIXED:
         return MappingProxyType(_FIXED[key])
     listed: dict[str, Callable[[], Mapping[str, str]]] = {
-        "gpu": lambda: cached.gpu_names() | {OWN_GPU: "Own accelerator"}, "engine": cached.engine_labels,
-        "prec": cached.precision_labels, "m_sys": cached.system_names,
+        "gpu": lambda: cached.gpu_names() | {OWN_GPU: "Own accelerator"},
+        "engine": cached.engine_labels,
+        "prec": cached.precision_labels,
+        "m_sys": cached.system_names,
         "model": lambda: {model: model for model in cached.model_ids()},
     }
     return MappingProxyType(dict(listed[key]()))

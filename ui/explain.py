@@ -7,8 +7,8 @@ from functools import cache
 import pandas as pd
 import streamlit as st
 
-from sizing.glossary import FieldEntry, fields
-from sizing.result import Explained, Plan
+from sizing.base.result import Explained, Plan
+from sizing.methodology.glossary import FieldEntry, fields
 from sizing.scenario.schema import Scenario
 from ui.format import as_markdown
 
@@ -26,8 +26,14 @@ def explain_popover(plan: Plan, name: str, scenario: Scenario) -> None:
     if not body:
         return
     is_measured = name in MEASURED and plan.deployment is not None
-    with st.popover("Explain", type="tertiary", icon=":material/function:", help="How this number comes about",
-                    key=f"explain_{name}", on_change="rerun" if is_measured else "ignore") as held:  # fmt: skip
+    with st.popover(
+        "Explain",
+        type="tertiary",
+        icon=":material/function:",
+        help="How this number comes about",
+        key=f"explain_{name}",
+        on_change="rerun" if is_measured else "ignore",
+    ) as held:
         st.markdown(body)
         if is_measured and held.open:
             from ui.benchmarks.nearby import measured_nearby
@@ -38,9 +44,11 @@ def explain_popover(plan: Plan, name: str, scenario: Scenario) -> None:
 def explain_all(plan: Plan) -> None:
     """Every figure of the plan with value, formula, numbers and source, as a table."""
     st.dataframe(
-        explained_table(plan), hide_index=True, alt="Every figure of the plan with formula, numbers and source",
+        explained_table(plan),
+        hide_index=True,
+        alt="Every figure of the plan with formula, numbers and source",
         column_config={"Quantity": st.column_config.TextColumn(pinned=True)},
-    )  # fmt: skip
+    )
 
 
 def explanation(plan: Plan, name: str) -> str:

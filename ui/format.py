@@ -1,10 +1,10 @@
-"""What pages print numbers with: the functions of :mod:`sizing.format`, and text made safe for Markdown."""
+"""What pages print numbers with: the functions of :mod:`sizing.base.format`, and text made safe for Markdown."""
 
 from __future__ import annotations
 
 import re
 
-from sizing.format import (
+from sizing.base.format import (
     UNKNOWN,
     count,
     gigabytes,

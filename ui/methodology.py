@@ -63,8 +63,12 @@ def _draw_accuracy() -> None:
     for column, (title, name, build, said) in zip(st.columns(2), charts, strict=True):
         with column:
             st.markdown(f"##### {title}", anchors=False)
-            st.plotly_chart(build(figures[name], dark=dark), key=f"accuracy_{name}", alt=said(figures[name]),
-                            config={"displaylogo": False})  # fmt: skip
+            st.plotly_chart(
+                build(figures[name], dark=dark),
+                key=f"accuracy_{name}",
+                alt=said(figures[name]),
+                config={"displaylogo": False},
+            )
 
 
 def _draw_prose(*titles: str) -> None:
@@ -89,14 +93,24 @@ def _choices() -> tuple[str, str]:
     """The words to look for and the open chapter, both part of the link."""
     titles = [section.title for section in sections()]
     query = st.text_input(
-        "Search all chapters", key="term", bind="query-params", type="search", icon=":material/search:",
+        "Search all chapters",
+        key="term",
+        bind="query-params",
+        type="search",
+        icon=":material/search:",
         placeholder="Term, formula, constant, GPU, source",
         help="Finds entries and table rows that hold every word. The link in the address bar keeps the search.",
-    )  # fmt: skip
+    )
     chapter = st.pills(
-        "Contents", titles, default=titles[0], required=True, wrap=True, key="chapter", bind="query-params",
+        "Contents",
+        titles,
+        default=titles[0],
+        required=True,
+        wrap=True,
+        key="chapter",
+        bind="query-params",
         help="The chapter that is open. The link in the address bar keeps the choice.",
-    )  # fmt: skip
+    )
     return (query or "").strip(), str(chapter)
 
 
@@ -121,10 +135,15 @@ def _draw_table(section: Section, table: Table) -> None:
     frame = _frame(table)
     columns |= {name: st.column_config.NumberColumn(format="localized") for name in frame.select_dtypes("number")}
     st.dataframe(
-        frame, hide_index=True, placeholder="", column_config=columns, key=f"{section.slug}_{table.title}",
-        row_height=row, height="content" if len(table.rows) * row <= _TALLEST else _TALLEST,
+        frame,
+        hide_index=True,
+        placeholder="",
+        column_config=columns,
+        key=f"{section.slug}_{table.title}",
+        row_height=row,
+        height="content" if len(table.rows) * row <= _TALLEST else _TALLEST,
         alt=f"{table.title}: {', '.join(table.columns)}",
-    )  # fmt: skip
+    )
 
 
 @lru_cache(maxsize=256)

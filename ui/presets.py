@@ -36,8 +36,16 @@ class Preset:
         """Where lengths and limits come from, for a tooltip."""
         lengths = f"Lengths: {_source(self.lengths_from)}" if self.lengths_from else ""
         limits = f"Limits: {_source(self.limits_from)}" if self.limits_from else ""
-        return " ".join(text for text in (lengths, limits, self.limits_note, "The load is an assumption."
-                                          if self.kind == "use case" else "") if text)
+        return " ".join(
+            text
+            for text in (
+                lengths,
+                limits,
+                self.limits_note,
+                "The load is an assumption." if self.kind == "use case" else "",
+            )
+            if text
+        )
 
 
 @cache

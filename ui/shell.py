@@ -59,7 +59,7 @@ def chip(scenario: str) -> None:
 
 def footer() -> None:
     """Versions of engine and data: two equal footers, two equal answers."""
+    from sizing.base.version import ENGINE_VERSION
     from sizing.catalog import data_date, data_version
-    from sizing.version import ENGINE_VERSION
 
     st.caption(f"Engine {ENGINE_VERSION}, data {data_version()} of {data_date()}. Estimates, not guarantees.")

@@ -10,15 +10,15 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from sizing.errors import SizingError
-from sizing.result import Plan
+from sizing.base.errors import SizingError
+from sizing.base.result import Plan
 from sizing.scenario.schema import Scenario
 
 if TYPE_CHECKING:  # the simulator's compiler would slow down the start of every page
-    from sizing.day_result import DayPlan
-    from sizing.simulation.result import SimulationResult
-    from sizing.simulation.trace import Trace
-    from sizing.simulation.what_if import WhatIf
+    from sizing.replay.day_result import DayPlan
+    from sizing.replay.result import SimulationResult
+    from sizing.replay.what_if import WhatIf
+    from sizing.scenario.trace import Trace
 
 T = TypeVar("T")
 Heard = Callable[[float], bool]
@@ -79,22 +79,26 @@ def _pool() -> ThreadPoolExecutor:
 
 
 def start_simulation(
-    asked: Scenario, *, plan: Plan | None = None, scenario: Scenario | None = None, hours: float | None,
-    what_if: WhatIf, trace: Trace | None = None,
+    asked: Scenario,
+    *,
+    plan: Plan | None = None,
+    scenario: Scenario | None = None,
+    hours: float | None,
+    what_if: WhatIf,
+    trace: Trace | None = None,
 ) -> Job[SimulationResult]:
     """Start to simulate some hours of ``scenario``, which stands for the ``asked`` one, or a trace, on what ``plan``
     deploys."""
     job: Job[SimulationResult] = Job(asked=asked, about=(what_if, trace is not None))
 
     def work() -> SimulationResult:
-        from sizing.question import understand
-        from sizing.simulation.run import simulate
+        from sizing.question.understand import understand
+        from sizing.replay.simulate import simulate
 
         if trace is not None:
             model = understand(asked).model
             trace.check_fits(model.max_context, model.id)
-        return simulate(scenario or asked, hours=hours, what_if=what_if, trace=trace, progress=job.heard,
-                        plan=plan)
+        return simulate(scenario or asked, hours=hours, what_if=what_if, trace=trace, progress=job.heard, plan=plan)
 
     job.future = _pool().submit(work)
     return job
@@ -105,7 +109,7 @@ def start_day(asked: Scenario, scenario: Scenario, startup_s: float, plan: Plan 
     job: Job[DayPlan] = Job(asked=asked, about=(scenario, startup_s))
 
     def work() -> DayPlan:
-        from sizing.day import day
+        from sizing.replay.day import day
 
         return day(scenario, startup_s=startup_s, plan=plan)
 

@@ -12,10 +12,10 @@ import streamlit as st
 from pydantic import ValidationError
 from streamlit.errors import StreamlitAPIException
 
+from sizing.base.errors import SizingError
+from sizing.base.result import Candidate, Deployed, Fix, Plan
 from sizing.catalog.model import Model
-from sizing.errors import SizingError
-from sizing.operating_point import OperatingPoint
-from sizing.result import Candidate, Deployed, Fix, Plan
+from sizing.explore.operating_point import OperatingPoint
 from sizing.scenario.schema import Scenario
 from ui.cached import plan_of
 from ui.choices import label
@@ -28,7 +28,7 @@ from ui.form.write import changed, from_scenario, with_change
 from ui.presets import presets
 
 if TYPE_CHECKING:
-    from sizing.simulation.trace import Trace
+    from sizing.scenario.trace import Trace
 
 LINK_VERSION = "1"
 """Version of the defaults that links leave out; a link of another version says so."""
@@ -102,8 +102,11 @@ def value(key: str) -> Any:
 def outcome() -> Outcome:
     """Read the form and answer it. What is wrong with the inputs is a sentence, never an exception."""
     try:
-        scenario = Scenario.model_validate(to_scenario(
-            values(), config=st.session_state.get(CONFIG), benchmark=st.session_state.get(BENCHMARK), trace=trace()))
+        scenario = Scenario.model_validate(
+            to_scenario(
+                values(), config=st.session_state.get(CONFIG), benchmark=st.session_state.get(BENCHMARK), trace=trace()
+            )
+        )
         answer = Answer(scenario=scenario, plan=plan_of(scenario.model_dump_json()))
     except (BadInput, SizingError, ValidationError) as error:
         return Outcome(answer=None, problem=sentence(error), last=st.session_state.get(_LAST))
@@ -151,7 +154,7 @@ def _note_dropped() -> None:
 
 def model() -> Model | None:
     """The model of the form; None where the form says none that can be read."""
-    from sizing.question import model_of
+    from sizing.question.understand import model_of
 
     answered = outcome()
     known = answered.answer or answered.last
@@ -188,10 +191,13 @@ def use_deployment(chosen: Deployed | OperatingPoint, scenario: Scenario) -> Non
     kinds = [chosen.prefill, chosen] if split else [chosen]
     limit = getattr(chosen, "batch_limit", None)
     pinned = {
-        "gpus": [chosen.gpu], "engines": [chosen.engine], "precisions": [chosen.weight_precision],
+        "gpus": [chosen.gpu],
+        "engines": [chosen.engine],
+        "precisions": [chosen.weight_precision],
         "kv_precisions": [chosen.kv_precision],
         **{name: sorted({getattr(kind, name) for kind in kinds}) for name in ("tp", "pp", "ep")},
-        "serving": ["disaggregated" if split else "aggregated"], "batch_limits": [] if limit is None else [limit],
+        "serving": ["disaggregated" if split else "aggregated"],
+        "batch_limits": [] if limit is None else [limit],
     }
     _apply(scenario, tuple((f"deployment.{name}", value) for name, value in pinned.items()))
 
@@ -203,12 +209,22 @@ def choose_model(model_id: str) -> None:
 
 def consider_only_measured() -> None:
     """Restrict the hardware to the deployment that the benchmark in use measured (for callbacks)."""
-    from sizing.benchmark import configuration
+    from sizing.calibration.benchmark import configuration
     from sizing.scenario.schema import Benchmark
 
     row = configuration(Benchmark.model_validate(st.session_state[BENCHMARK]))
-    _write({"gpu": [row.gpu.id], "engine": [row.engine.id], "prec": [row.precision.id], "kv": [], "tp": [row.tp],
-            "pp": [row.pp], "ep": [row.ep], "serving": ["aggregated"]})
+    _write(
+        {
+            "gpu": [row.gpu.id],
+            "engine": [row.engine.id],
+            "prec": [row.precision.id],
+            "kv": [],
+            "tp": [row.tp],
+            "pp": [row.pp],
+            "ep": [row.ep],
+            "serving": ["aggregated"],
+        }
+    )
 
 
 def remove_benchmark() -> None:
@@ -264,12 +280,16 @@ def link_notes() -> tuple[str, ...]:
     notes = []
     version = st.query_params.get("v", LINK_VERSION)
     if version != LINK_VERSION:
-        notes.append(f"This link was made for version {version[:20]} of the form, this is version {LINK_VERSION}: "
-                     "check the inputs that it does not name.")
+        notes.append(
+            f"This link was made for version {version[:20]} of the form, this is version {LINK_VERSION}: "
+            "check the inputs that it does not name."
+        )
     named = st.query_params.get(NAMED_TRACE)
     if named and trace() is None:
-        notes.append(f"This link was made with the trace {named[:80]}, which a link cannot carry: lengths are "
-                     "lognormal by p50 and p95 and arrivals random, unless you fill the form in from that trace again.")
+        notes.append(
+            f"This link was made with the trace {named[:80]}, which a link cannot carry: lengths are "
+            "lognormal by p50 and p95 and arrivals random, unless you fill the form in from that trace again."
+        )
     return (*notes, *_dropped_notes())
 
 

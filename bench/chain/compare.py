@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from bench.chain.recording import Recording
-from collectors.backend import Backend
-from collectors.counted import counted_between
+from collectors.backends.backend import Backend
+from collectors.backends.scrape.text import PageSample
+from collectors.questions.counted import counted_between
 from collectors.reading import read_from
-from collectors.scrape.text import PageSample
 from collectors.source import Source
 
 LATENCIES = ("ttft_ms", "tpot_ms", "e2e_ms")

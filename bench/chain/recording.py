@@ -11,11 +11,11 @@ from pathlib import Path
 
 import requests
 
-from collectors.scrape.backend import RingBackend
-from collectors.scrape.kept import kept
-from collectors.scrape.scraper import Target
-from collectors.scrape.store import MEBIBYTE, Ring
-from collectors.scrape.text import PageSample, read_page
+from collectors.backends.scrape.backend import RingBackend
+from collectors.backends.scrape.kept import kept
+from collectors.backends.scrape.scraper import Target
+from collectors.backends.scrape.store import MEBIBYTE, Ring
+from collectors.backends.scrape.text import PageSample, read_page
 from collectors.source import Source, source_from
 
 DAY_S = 86_400.0

@@ -21,9 +21,7 @@ from collectors.benchmarks.rows import read_objects, read_rows
 
 FORMAT = "AIPerf"
 
-CSV_NOTES = (
-    "The CSV rounds to two decimals and states neither model nor load: the JSON beside it states both.",
-)
+CSV_NOTES = ("The CSV rounds to two decimals and states neither model nor load: the JSON beside it states both.",)
 
 _OPTION = r"--{}[ =]'?([\d.]+)'?(?= |$)"
 _FOLDER = re.compile(r"(concurrency|request_rate)_?([\d.]*\d)")

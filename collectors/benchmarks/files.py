@@ -215,9 +215,21 @@ def curves(points: Iterable[BenchmarkPoint]) -> tuple[tuple[BenchmarkPoint, ...]
 def _system(point: BenchmarkPoint) -> tuple[object, ...]:
     """Everything but lengths and load that tells one curve from another."""
     return (
-        point.tool, point.model, point.engine, point.engine_version, point.weight_precision, point.kv_precision,
-        point.gpu, point.gpus, point.tp, point.pp, point.ep, point.dp, point.mode, point.prefix_cached_tokens,
-    )  # fmt: skip
+        point.tool,
+        point.model,
+        point.engine,
+        point.engine_version,
+        point.weight_precision,
+        point.kv_precision,
+        point.gpu,
+        point.gpus,
+        point.tp,
+        point.pp,
+        point.ep,
+        point.dp,
+        point.mode,
+        point.prefix_cached_tokens,
+    )
 
 
 def _same_lengths(first: BenchmarkPoint, second: BenchmarkPoint) -> bool:

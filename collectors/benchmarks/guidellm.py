@@ -130,8 +130,6 @@ def _model(fields: Fields, config: Fields) -> str | None:
     return backend.text("model") or fields.child("worker").text("backend_model")
 
 
-
-
 def _mean(metrics: Fields, name: str) -> float | None:
     return metrics.child(name).child("successful").number("mean")
 

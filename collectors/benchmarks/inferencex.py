@@ -75,7 +75,7 @@ def _point(file: str, row: int, fields: Fields) -> BenchmarkPoint:
 
 
 def _engine(framework: str) -> str | None:
-    """"dynamo-trt" is TensorRT-LLM under the Dynamo orchestrator."""
+    """ "dynamo-trt" is TensorRT-LLM under the Dynamo orchestrator."""
     lower = framework.lower()
     orchestrated = lower.startswith("dynamo-")
     engine = engine_of(lower.removeprefix("dynamo-")) or lower.removeprefix("dynamo-") or None
@@ -83,7 +83,7 @@ def _engine(framework: str) -> str | None:
 
 
 def _precision(fields: Fields) -> str | None:
-    """"fp4" names no format: gpt-oss ships MXFP4, AMD runs MXFP4, NVIDIA quantises the others to NVFP4."""
+    """ "fp4" names no format: gpt-oss ships MXFP4, AMD runs MXFP4, NVIDIA quantises the others to NVFP4."""
     stated = fields.text("precision")
     if stated is None or stated.lower() != "fp4":
         return stated

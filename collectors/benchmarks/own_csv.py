@@ -34,12 +34,35 @@ STATISTICS = ("mean", "p50", "p90", "p95", "p99")
 LATENCIES = ("ttft", "tpot", "itl", "e2e")
 ALIASES = {"isl": "isl_tokens", "osl": "osl_tokens", "concurrency_or_batch": "concurrency"}
 COLUMNS = (
-    "model", "engine", "engine_version", "weight_precision", "kv_precision", "gpu", "gpus", "tp", "pp", "ep", "dp",
-    "isl_tokens", "osl_tokens", "prefix_cached_tokens", "mode", "concurrency", "request_rate_rps", "duration_s",
-    "requests_completed", "requests_failed",
+    "model",
+    "engine",
+    "engine_version",
+    "weight_precision",
+    "kv_precision",
+    "gpu",
+    "gpus",
+    "tp",
+    "pp",
+    "ep",
+    "dp",
+    "isl_tokens",
+    "osl_tokens",
+    "prefix_cached_tokens",
+    "mode",
+    "concurrency",
+    "request_rate_rps",
+    "duration_s",
+    "requests_completed",
+    "requests_failed",
     *(f"{metric}_ms_{statistic}" for metric in LATENCIES for statistic in STATISTICS),
-    "output_tokens_per_s", "total_tokens_per_s", "requests_per_s", "tool", "tool_version", "when", "notes",
-)  # fmt: skip
+    "output_tokens_per_s",
+    "total_tokens_per_s",
+    "requests_per_s",
+    "tool",
+    "tool_version",
+    "when",
+    "notes",
+)
 NEEDED = ("isl_tokens", "osl_tokens", "mode")
 # Columns of the evidence library that describe its source, not the run.
 IGNORED = ("quality", "source", "source_url_or_repo_path", "source_date_or_version", "software_year")
@@ -66,7 +89,7 @@ def parse(document: Document) -> Imported:
     rows: list[tuple[int, object]] = []
     longer: list[RowError] = []
     for line, cells in table[1:]:
-        if any(cells[len(names):]):
+        if any(cells[len(names) :]):
             message = f"{len(cells)} cells for {len(names)} columns: quote a cell that holds the delimiter"
             longer.append(RowError(file=document.name, row=line, message=message))
         else:

@@ -13,8 +13,18 @@ from collectors.benchmarks.records import BenchmarkPoint
 
 _RENAMED = {"isl_tokens": "isl_mean", "osl_tokens": "osl_mean"}
 _STATED = (
-    "model", "engine", "engine_version", "weight_precision", "kv_precision", "gpu", "gpus", "tp", "pp", "ep", "dp",
-)  # fmt: skip
+    "model",
+    "engine",
+    "engine_version",
+    "weight_precision",
+    "kv_precision",
+    "gpu",
+    "gpus",
+    "tp",
+    "pp",
+    "ep",
+    "dp",
+)
 _DIGITS = 6
 
 

@@ -6,11 +6,11 @@ import math
 
 import numpy as np
 
+from collectors.backends.scrape.text import PageSample
 from collectors.demo.day import INPUT_SPREAD, INPUT_TOKENS, OUTPUT_SPREAD, OUTPUT_TOKENS, Conditions, conditions_at
 from collectors.demo.gpu import GPUS_PER_REPLICA, Gpu, gpu_page, gpu_samples
 from collectors.demo.queue import advance
 from collectors.demo.replica import Replica
-from collectors.scrape.text import PageSample
 
 STEP_S = 1.0
 WARM_UP_S = 120.0

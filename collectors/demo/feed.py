@@ -5,14 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from collectors.backends.scrape.backend import RingBackend
+from collectors.backends.scrape.kept import kept
+from collectors.backends.scrape.promql.samples import Tracks
+from collectors.backends.scrape.scraper import Target
+from collectors.backends.scrape.store import MEBIBYTE, Ring
 from collectors.demo.day import DAY_S
 from collectors.demo.deployment import Demo
 from collectors.demo.replica import pod_name
-from collectors.scrape.backend import RingBackend
-from collectors.scrape.kept import kept
-from collectors.scrape.promql.samples import Tracks
-from collectors.scrape.scraper import Target
-from collectors.scrape.store import MEBIBYTE, Ring
 from collectors.source import Source, source_from
 
 INTERVAL_S = 15.0

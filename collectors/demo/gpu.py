@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
+from collectors.backends.scrape.text import PageSample
 from collectors.demo.replica import Family, Labels, Replica, written
-from collectors.scrape.text import PageSample
 
 GPUS_PER_REPLICA = 2
 POWER_CAP_W = 700.0

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from collectors.backends.scrape.promql.tree import Matcher, Selector
 from collectors.demo.feed import DemoFeed
-from collectors.scrape.promql.tree import Matcher, Selector
 
 ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n"})
 

@@ -11,8 +11,8 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
+from collectors.backends.scrape.text import PageSample
 from collectors.demo.queue import BLOCK_TOKENS, KV_TOKENS, MAX_SEQUENCES, Outcome, ReplicaState
-from collectors.scrape.text import PageSample
 from collectors.vocabulary import engine_vocabularies
 
 MODEL = "demo/Llama-3.3-70B-Instruct-FP8"

@@ -8,14 +8,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from collectors.backend import Backend
-from collectors.layout import is_stale
-from collectors.observation import Observation, State, without_data
+from collectors.backends.backend import Backend
 from collectors.prometheus.errors import SourceError
-from collectors.reading.ground import find_ground, known_names, refusal
-from collectors.reading.look import look_around
+from collectors.reading.discovery import look_around
+from collectors.reading.layout import is_stale
+from collectors.reading.no_data import silent, stale_or_empty
+from collectors.reading.observation import Observation, State, without_data
 from collectors.reading.observe import observe
-from collectors.reading.silence import silent, stale_or_empty
+from collectors.reading.topology import find_ground, known_names, refusal
 from collectors.source import Source
 from collectors.vocabulary.detect import detect_engine
 

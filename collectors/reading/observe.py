@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collectors.backend import Backend, Vectors
-from collectors.cadence import FLEET_REPLICAS, SLOW
-from collectors.engine_values import (
+from collectors.backends.backend import Backend, Vectors
+from collectors.backends.ttl import FLEET_REPLICAS, SLOW
+from collectors.prometheus.promql import matchers
+from collectors.reading.discovery import Look
+from collectors.reading.engine_values import (
     QUANTITY,
     engine_distributions,
     engine_numbers,
@@ -12,14 +14,12 @@ from collectors.engine_values import (
     mapping_of,
     missing_of,
 )
-from collectors.gpu_sums import plain_expressions, with_sums
-from collectors.gpus import FLEET_GPUS, gpu_expressions, gpu_numbers, gpu_scope, missing_fields
-from collectors.health import CORE, verdict
-from collectors.layout import Layout
-from collectors.observation import Missing, Observation, Replica, unknown_numbers
-from collectors.prometheus.promql import matchers
-from collectors.reading.ground import Ground
-from collectors.reading.look import Look
+from collectors.reading.gpu_sums import plain_expressions, with_sums
+from collectors.reading.gpus import FLEET_GPUS, gpu_expressions, gpu_numbers, gpu_scope, missing_fields
+from collectors.reading.health import CORE, verdict
+from collectors.reading.layout import Layout
+from collectors.reading.observation import Missing, Observation, Replica, unknown_numbers
+from collectors.reading.topology import Ground
 from collectors.source import Source
 from collectors.vocabulary.detect import DetectedEngine
 from collectors.vocabulary.expressions import per_replica_expression

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from sizing.base.errors import InvalidModelConfig
 from sizing.catalog.config_fields import Fields, checked_whole
 from sizing.catalog.layer_plan import Layer, layer_plan
 from sizing.catalog.model_families import family, model_families
 from sizing.catalog.parameter_count import Architecture, LatentAttention
 from sizing.catalog.recurrent_mixers import recurrent_mixer
-from sizing.errors import InvalidModelConfig
 
 MAX_WIDTH, MAX_HEADS, MAX_VOCAB, MAX_EXPERTS = 10**6, 10**5, 10**7, 10**5
+
 
 def architecture(fields: Fields) -> Architecture:
     """The decoder that the configuration describes; raises InvalidModelConfig where it is missing or contradictory."""

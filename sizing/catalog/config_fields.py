@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
-from sizing.errors import InvalidModelConfig
+from sizing.base.errors import InvalidModelConfig
 
 MAX_CONFIG_BYTES = 1 << 20
 """A config.json is a few kilobytes, 100 kB at most; a file over 1 MB is something else (weights, a tokenizer)."""
@@ -25,17 +25,30 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
     "dense_intermediate_size": ("intermediate_size_mlp", "dense_intermediate_size"),
     "vocab_size": ("vocab_size", "padded_vocab_size", "n_vocab"),
     "max_context": (
-        "max_position_embeddings", "n_positions", "seq_length", "max_seq_len", "max_sequence_length", "n_ctx",
+        "max_position_embeddings",
+        "n_positions",
+        "seq_length",
+        "max_seq_len",
+        "max_sequence_length",
+        "n_ctx",
     ),
     "sliding_window": ("sliding_window", "attention_window_size", "window_size"),
     "experts": ("num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts", "n_experts"),
     "experts_per_token": (
-        "num_experts_per_tok", "num_experts_per_token", "experts_per_token", "top_k_experts", "moe_topk", "moe_top_k",
-        "moe_k", "num_selected_experts",
+        "num_experts_per_tok",
+        "num_experts_per_token",
+        "experts_per_token",
+        "top_k_experts",
+        "moe_topk",
+        "moe_top_k",
+        "moe_k",
+        "num_selected_experts",
     ),
     "shared_experts": ("n_shared_experts", "num_shared_experts", "moe_num_shared_experts"),
     "shared_intermediate_size": (
-        "shared_expert_intermediate_size", "moe_shared_expert_intermediate_size", "shared_intermediate_size",
+        "shared_expert_intermediate_size",
+        "moe_shared_expert_intermediate_size",
+        "shared_intermediate_size",
         "share_expert_dim",
     ),
     "moe_intermediate_size": ("moe_intermediate_size", "expert_intermediate_size"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from sizing.base.errors import InvalidModelConfig
 from sizing.catalog.config_architecture import architecture
 from sizing.catalog.config_fields import Fields, load_config
 from sizing.catalog.model import AttentionKind, Model
@@ -17,15 +18,21 @@ from sizing.catalog.parameter_count import (
     state_elements,
     total_params,
 )
-from sizing.errors import InvalidModelConfig
 
 MAX_PARAMS = 2e13
 """Twenty trillion parameters: seven times the largest catalogue model; more is a typing error."""
 
 QUANT_METHODS = {
-    "fp8": "fp8", "fbgemm_fp8": "fp8", "modelopt": "", "modelopt_fp4": "nvfp4", "mxfp4": "mxfp4", "quark": "",
-    "awq": "int4_awq", "gptq": "int4_gptq", "bitsandbytes": "int4_wo",
-}  # fmt: skip
+    "fp8": "fp8",
+    "fbgemm_fp8": "fp8",
+    "modelopt": "",
+    "modelopt_fp4": "nvfp4",
+    "mxfp4": "mxfp4",
+    "quark": "",
+    "awq": "int4_awq",
+    "gptq": "int4_gptq",
+    "bitsandbytes": "int4_wo",
+}
 """Checkpoint quantisation methods and our name of the weight format; "" means that another field decides."""
 
 
@@ -118,8 +125,10 @@ def _main_heads(fields: Fields, a: Architecture) -> tuple[int, int]:
         return a.kv_heads, a.latent.nope_dim + a.latent.rope_dim
     if fields.whole("global_head_dim"):
         return a.swa_kv_heads, a.swa_head_dim
-    return max((layer.kv_heads or a.kv_heads for layer in a.plan if layer.mixer == "full" and layer.kv_heads),
-               default=a.kv_heads), a.head_dim
+    return max(
+        (layer.kv_heads or a.kv_heads for layer in a.plan if layer.mixer == "full" and layer.kv_heads),
+        default=a.kv_heads,
+    ), a.head_dim
 
 
 def _attention(a: Architecture, kv_heads: int) -> AttentionKind:

@@ -8,10 +8,10 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from sizing.base.errors import InvalidScenario, nearest_names
 from sizing.catalog.files import GIGA, TERA
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.gpu_rows import ASSUMED_PCIE_GENERATION, pcie_bytes_per_s
-from sizing.errors import InvalidScenario, nearest_names
 
 Tflops = Annotated[float, Field(gt=0, le=1e6)]
 

@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from sizing.base.errors import InvalidScenario, nearest_names
 from sizing.catalog.model import Model
-from sizing.errors import InvalidScenario, nearest_names
 
 MIN_PARAMS_B, MAX_PARAMS_B = 0.05, 20_000.0
 
@@ -70,14 +70,26 @@ def model_from_size(name: str, params_b: float, **overrides: Any) -> Model:
             [f"{layers} layers of width {width} exceed {params_b:g} billion parameters: lower layers or hidden_size."]
         )
     return Model(
-        id=name, family="dense transformer", developer="", params_total=total, params_active=total, layers=layers,
-        hidden_size=width, heads=heads, kv_heads=kv_heads, head_dim=head_dim, intermediate_size=intermediate,
-        vocab_size=vocabulary, tie_embeddings=tied,
+        id=name,
+        family="dense transformer",
+        developer="",
+        params_total=total,
+        params_active=total,
+        layers=layers,
+        hidden_size=width,
+        heads=heads,
+        kv_heads=kv_heads,
+        head_dim=head_dim,
+        intermediate_size=intermediate,
+        vocab_size=vocabulary,
+        tie_embeddings=tied,
         attention="mqa" if kv_heads == 1 < heads else "mha" if kv_heads == heads else "gqa",
-        full_layers=layers, kv_elements_full=float(2 * layers * kv_heads * head_dim),
-        max_context=given.get("max_context"), source="size given by the user",
+        full_layers=layers,
+        kv_elements_full=float(2 * layers * kv_heads * head_dim),
+        max_context=given.get("max_context"),
+        source="size given by the user",
         assumptions=_assumptions(given, params_b, layers, width, heads, kv_heads, head_dim, vocabulary),
-    )  # fmt: skip
+    )
 
 
 def _size_problems(params_b: object) -> list[str]:
@@ -120,7 +132,13 @@ def _head_dim(width: int, given: Mapping[str, Any]) -> int:
 
 
 def _assumptions(
-    given: Mapping[str, Any], params_b: float, layers: int, width: int, heads: int, kv_heads: int, head_dim: int,
+    given: Mapping[str, Any],
+    params_b: float,
+    layers: int,
+    width: int,
+    heads: int,
+    kv_heads: int,
+    head_dim: int,
     vocabulary: int,
 ) -> tuple[str, ...]:
     """One sentence per thing that was not given."""

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from sizing.base.errors import InvalidModelConfig
 from sizing.catalog.config_fields import Fields, checked_number, checked_whole, reject
 from sizing.catalog.model_families import family, model_families
-from sizing.errors import InvalidModelConfig
 
 Mixer = Literal["full", "sliding", "linear", "mamba", "none"]
 Mlp = Literal["dense", "moe", "none"]
@@ -31,11 +31,22 @@ class Layer:
 
 
 MIXER_NAMES: dict[str, Mixer] = {
-    "full_attention": "full", "attention": "full", "global": "full", "full": "full",
-    "sliding_attention": "sliding", "chunked_attention": "sliding", "local": "sliding", "sliding": "sliding",
-    "deepseek_sparse_attention": "full", "sparse_attention": "full", "sparse": "full",
-    "linear_attention": "linear", "kda": "linear", "mamba": "mamba", "mamba2": "mamba",
-}  # fmt: skip
+    "full_attention": "full",
+    "attention": "full",
+    "global": "full",
+    "full": "full",
+    "sliding_attention": "sliding",
+    "chunked_attention": "sliding",
+    "local": "sliding",
+    "sliding": "sliding",
+    "deepseek_sparse_attention": "full",
+    "sparse_attention": "full",
+    "sparse": "full",
+    "linear_attention": "linear",
+    "kda": "linear",
+    "mamba": "mamba",
+    "mamba2": "mamba",
+}
 BLOCK_LETTERS: dict[str, Layer] = {
     "M": Layer(mixer="mamba", mlp="none"),
     "*": Layer(mixer="full", mlp="none"),

@@ -11,12 +11,12 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from types import MappingProxyType
 
+from sizing.base.errors import UnknownName
 from sizing.catalog.files import read_yaml
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.gpu_rows import gpus
 from sizing.catalog.model import Model
 from sizing.catalog.model_rows import models
-from sizing.errors import UnknownName
 
 _PRECISION = re.compile(
     r"^(fp8|fp4|nvfp4|mxfp4|bf16|fp16|int8|int4|4bit|8bit|w\d+a\d+|awq|gptq|gguf|bnb|kv|dynamic|static|pertensor|"

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
 
+from sizing.base.errors import UnknownName
 from sizing.catalog.files import DATA_DATE, Row, number, read_rows
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.gpu_rows import gpus
 from sizing.catalog.system import CloudInstance, System
-from sizing.errors import UnknownName
 
 GPUS_PER_ASSUMED_SERVER = 8
 """Results are always normalised to 8-GPU servers, PCIe cards too (NVIDIA LLM sizing deck; seed_facts row 6)."""

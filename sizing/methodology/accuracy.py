@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sizing.catalog import gpus
+from sizing.catalog.engines import engines
 from sizing.catalog.files import DATA_DIR
-from sizing.engines import engines
-from sizing.evidence_sources import SOURCES
+from sizing.evidence.sources import SOURCES
 from sizing.methodology.content import Cell, Section, Table
 
 Record = Mapping[str, Any]

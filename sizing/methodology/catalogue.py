@@ -65,10 +65,13 @@ def quantization_losses() -> Section:
         intro="Accuracy lost to number formats, as published. Figures hold for the model and benchmark named; measure "
         "your own task before you decide on a format.",
         tables=(
-            Table(title="Published losses", rows=rows,
-                  columns=("Format", "Model", "Benchmark", "Before", "After", "Loss", "Source", "Date")),
+            Table(
+                title="Published losses",
+                rows=rows,
+                columns=("Format", "Model", "Benchmark", "Before", "After", "Loss", "Source", "Date"),
+            ),
         ),
-    )  # fmt: skip
+    )
 
 
 def facts() -> Section:
@@ -83,39 +86,113 @@ def facts() -> Section:
 
 
 def _gpus() -> Table:
-    columns = ("GPU", "Id", "Family", "Memory (GB)", "Bandwidth (GB/s)", "FP16/BF16 (TFLOPS)", "FP8 (TFLOPS)",
-               "INT8 (TOPS)", "FP4 (TFLOPS)", "Link (GB/s)", "GPUs in domain", "TDP (W)", "Source", "Date")  # fmt: skip
+    columns = (
+        "GPU",
+        "Id",
+        "Family",
+        "Memory (GB)",
+        "Bandwidth (GB/s)",
+        "FP16/BF16 (TFLOPS)",
+        "FP8 (TFLOPS)",
+        "INT8 (TOPS)",
+        "FP4 (TFLOPS)",
+        "Link (GB/s)",
+        "GPUs in domain",
+        "TDP (W)",
+        "Source",
+        "Date",
+    )
     rows = tuple(
-        (g.name, g.id, g.family, round(g.memory_bytes / 1e9, 1), g.memory_bandwidth / 1e9,
-         _tera(g.bf16_flops or g.fp16_flops), _tera(g.fp8_flops), _tera(g.int8_ops), _tera(g.fp4_flops),
-         None if g.link_bytes_per_s is None else g.link_bytes_per_s / 1e9, g.domain_gpus, g.tdp_w, g.source,
-         g.source_date)
+        (
+            g.name,
+            g.id,
+            g.family,
+            round(g.memory_bytes / 1e9, 1),
+            g.memory_bandwidth / 1e9,
+            _tera(g.bf16_flops or g.fp16_flops),
+            _tera(g.fp8_flops),
+            _tera(g.int8_ops),
+            _tera(g.fp4_flops),
+            None if g.link_bytes_per_s is None else g.link_bytes_per_s / 1e9,
+            g.domain_gpus,
+            g.tdp_w,
+            g.source,
+            g.source_date,
+        )
         for g in catalog.gpus().values()
-    )  # fmt: skip
+    )
     return Table(title="Accelerators", columns=columns, rows=rows)
 
 
 def _systems() -> Table:
-    columns = ("System", "Id", "GPU", "GPUs", "GPUs in domain", "Power (kW)", "Rack units", "Price, low (USD)",
-               "Price, high (USD)", "Price source", "Price date", "Source")  # fmt: skip
+    columns = (
+        "System",
+        "Id",
+        "GPU",
+        "GPUs",
+        "GPUs in domain",
+        "Power (kW)",
+        "Rack units",
+        "Price, low (USD)",
+        "Price, high (USD)",
+        "Price source",
+        "Price date",
+        "Source",
+    )
     rows = tuple(
-        (s.name, s.id, s.gpu_id, s.gpus, s.domain_gpus, s.max_power_kw, s.rack_units, s.price_low_usd,
-         s.price_high_usd, s.price_source, s.price_date, s.source)
+        (
+            s.name,
+            s.id,
+            s.gpu_id,
+            s.gpus,
+            s.domain_gpus,
+            s.max_power_kw,
+            s.rack_units,
+            s.price_low_usd,
+            s.price_high_usd,
+            s.price_source,
+            s.price_date,
+            s.source,
+        )
         for s in catalog.systems().values()
-    )  # fmt: skip
+    )
     return Table(title="Systems", columns=columns, rows=rows)
 
 
 def _models() -> Table:
-    columns = ("Model", "Family", "Parameters (billions)", "Active (billions)", "Layers", "Attention", "KV heads",
-               "Experts", "Experts per token", "Sliding window (tokens)", "Context (tokens)", "Native format",
-               "Source")  # fmt: skip
+    columns = (
+        "Model",
+        "Family",
+        "Parameters (billions)",
+        "Active (billions)",
+        "Layers",
+        "Attention",
+        "KV heads",
+        "Experts",
+        "Experts per token",
+        "Sliding window (tokens)",
+        "Context (tokens)",
+        "Native format",
+        "Source",
+    )
     rows = tuple(
-        (m.id, m.family, round(m.params_total / 1e9, 3), round(m.params_active / 1e9, 3), m.layers,
-         m.attention.upper(), m.kv_heads, m.experts or None, m.experts_per_token or None, m.sliding_window,
-         m.max_context, m.native_precision, m.source)
+        (
+            m.id,
+            m.family,
+            round(m.params_total / 1e9, 3),
+            round(m.params_active / 1e9, 3),
+            m.layers,
+            m.attention.upper(),
+            m.kv_heads,
+            m.experts or None,
+            m.experts_per_token or None,
+            m.sliding_window,
+            m.max_context,
+            m.native_precision,
+            m.source,
+        )
         for m in catalog.models().values()
-    )  # fmt: skip
+    )
     return Table(title="Models", columns=columns, rows=rows)
 
 

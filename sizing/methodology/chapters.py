@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from functools import cache
 
-from sizing.glossary import fields, glossary
 from sizing.methodology.accuracy import accuracy
 from sizing.methodology.catalogue import facts, quantization_losses, sources
 from sizing.methodology.content import Entry, Section, Table
 from sizing.methodology.docstrings import PACKAGE
 from sizing.methodology.formulas import formulas, overview, validity
+from sizing.methodology.glossary import fields, glossary
 from sizing.methodology.inputs import inputs
 from sizing.methodology.numbers import constants, engines_and_formats, fitted
 
@@ -20,9 +20,21 @@ CHANGELOG = PACKAGE.parent / "CHANGELOG.md"
 def sections() -> tuple[Section, ...]:
     """Every chapter for which there is content; the same objects on every call."""
     found = (
-        overview(), formulas(), inputs(), constants(), fitted(), engines_and_formats(), validity(), accuracy(),
-        quantization_losses(), sources(), facts(), results(), terms(), changes(),
-    )  # fmt: skip
+        overview(),
+        formulas(),
+        inputs(),
+        constants(),
+        fitted(),
+        engines_and_formats(),
+        validity(),
+        accuracy(),
+        quantization_losses(),
+        sources(),
+        facts(),
+        results(),
+        terms(),
+        changes(),
+    )
     return tuple(section for section in found if section is not None)
 
 
@@ -37,8 +49,9 @@ def results() -> Section:
 def terms() -> Section:
     """The glossary."""
     entries = tuple(Entry(title=t.name, text=t.meaning, group=t.group, also=t.also) for t in glossary())
-    return Section(slug="glossary", title="Glossary", intro="The words of the field as this product uses them.",
-                   entries=entries)  # fmt: skip
+    return Section(
+        slug="glossary", title="Glossary", intro="The words of the field as this product uses them.", entries=entries
+    )
 
 
 def changes() -> Section | None:

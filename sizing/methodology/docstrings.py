@@ -63,9 +63,14 @@ def document(module: str, name: str, docstring: str) -> Documented:
         head, colon, tail = summary.partition(": ")
         equation, summary = (tail, f"{head}.") if colon and _MATHS.search(tail) else (summary, "")
     return Documented(
-        module=module, name=name, summary=summary, text=text, equation=equation,
-        valid=keys.get("Valid", ""), source=keys.get("Source", ""),
-    )  # fmt: skip
+        module=module,
+        name=name,
+        summary=summary,
+        text=text,
+        equation=equation,
+        valid=keys.get("Valid", ""),
+        source=keys.get("Source", ""),
+    )
 
 
 def module_name(path: Path) -> str:

@@ -9,21 +9,53 @@ from sizing.methodology.content import Entry, Section, Table
 from sizing.methodology.docstrings import PACKAGE, Documented, Module, read_module
 
 FLOW = (
-    "lengths", "spread", "demand", "catalog", "catalog.model", "candidates", "precision", "memory",
-    "steps", "steps.roofline", "load", "question", "capacity", "screen", "batch_limits", "disaggregated",
-    "packing", "hardware", "cost",
-    "ranking", "exclusion", "business", "knee",
-)  # fmt: skip
+    "scenario.lengths",
+    "scenario.demand",
+    "scenario.business",
+    "catalog",
+    "catalog.model",
+    "question",
+    "deployments",
+    "prices",
+    "steps",
+    "queueing",
+    "evidence",
+    "calibration",
+    "simulator",
+    "search",
+    "planning",
+    "explore",
+    "replay",
+)
 """The order in which a question runs through the engine. A package stands for its modules; others come last."""
 
-NOT_ENGINE = ("methodology", "scenario", "format", "glossary", "terms", "quantity", "errors", "checks", "constants",
-              "answer", "explain", "version")
+NOT_ENGINE = (
+    "methodology",
+    "scenario.schema",
+    "scenario.part",
+    "scenario.traffic",
+    "scenario.file",
+    "scenario.traces",
+    "base.format",
+    "base.quantity",
+    "base.errors",
+    "base.checks",
+    "base.constants",
+    "base.version",
+    "planning.sentences",
+    "planning.explain",
+    "planning.pools_explain",
+)
+"""Formats, texts and entry points: nothing is computed there."""
 
 
 _SPELLED = {
     **{word: word.upper() for word in ("kv", "ttft", "itl", "e2e", "gpu", "usd", "tp", "pp", "ep", "dp", "api")},
-    "gpus": "GPUs", "pcie": "PCIe", "ms": "ms", "rps": "requests/s",
-}  # fmt: skip
+    "gpus": "GPUs",
+    "pcie": "PCIe",
+    "ms": "ms",
+    "rps": "requests/s",
+}
 
 
 @cache
@@ -65,8 +97,12 @@ def validity() -> Section | None:
     if not rows:
         return None
     table = Table(title="Ranges", columns=("Formula", "Valid for", "Where"), rows=rows)
-    return Section(slug="validity", title="Validity", intro="Outside these ranges a formula is not meant to be used.",
-                   tables=(table,))  # fmt: skip
+    return Section(
+        slug="validity",
+        title="Validity",
+        intro="Outside these ranges a formula is not meant to be used.",
+        tables=(table,),
+    )
 
 
 def title(formula: Documented) -> str:
@@ -89,9 +125,13 @@ def _place(module: str) -> int:
 def _entry(formula: Documented) -> Entry:
     text = " ".join(part for part in (formula.summary, formula.text) if part)
     return Entry(
-        title=title(formula), text=text, group=_theme(formula.module), where=_where(formula), formula=formula.equation,
+        title=title(formula),
+        text=text,
+        group=_theme(formula.module),
+        where=_where(formula),
+        formula=formula.equation,
         source=formula.source,
-    )  # fmt: skip
+    )
 
 
 def _theme(module: str) -> str:
@@ -107,4 +147,5 @@ def _where(formula: Documented) -> str:
 def left_out(path: Path) -> bool:
     """Whether a source file holds no formulas or constants of the engine: formats, texts, entry points."""
     inside = path.relative_to(PACKAGE).with_suffix("").parts
-    return inside[0] in NOT_ENGINE or inside[-1].startswith("__")
+    names = {".".join(inside[:length]) for length in range(1, len(inside) + 1)}
+    return not names.isdisjoint(NOT_ENGINE) or inside[-1].startswith("__")

@@ -7,31 +7,33 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from sizing.base.constants import CONSTANTS
+from sizing.catalog.engines import engines
 from sizing.catalog.files import read_yaml
-from sizing.constants import CONSTANTS
-from sizing.engines import engines
+from sizing.catalog.precisions import precisions
 from sizing.methodology.content import Cell, Section, Table
 from sizing.methodology.docstrings import PACKAGE, module_name, plain_text
 from sizing.methodology.formulas import left_out
-from sizing.precision import precisions
 
 
 def constants() -> Section:
     """Every constant with its source and date, then those that stand beside the code that uses them."""
     named = tuple((c.name, c.value, c.unit, c.meaning, c.source, c.date) for c in CONSTANTS.values())
     columns = ("Constant", "Value", "Unit", "Meaning", "Source", "Date")
-    local = tuple(row for path in sorted(PACKAGE.rglob("*.py")) if not left_out(path)
-                  for row in module_constants(path))
+    local = tuple(row for path in sorted(PACKAGE.rglob("*.py")) if not left_out(path) for row in module_constants(path))
     return Section(
         slug="constants",
         title="Constants",
         intro="Numbers that are neither asked, nor in the catalogue, nor fitted.",
         tables=(
             Table(title="Constants with a source", columns=columns, rows=named),
-            Table(title="Conventions and bounds in the code", rows=local,
-                  columns=("Name", "Value", "Meaning and source", "Module")),
+            Table(
+                title="Conventions and bounds in the code",
+                rows=local,
+                columns=("Name", "Value", "Meaning and source", "Module"),
+            ),
         ),
-    )  # fmt: skip
+    )
 
 
 def module_constants(path: Path) -> Iterator[tuple[Cell, ...]]:
@@ -70,13 +72,29 @@ def fitted() -> Section:
 
 def engines_and_formats() -> Section:
     """Serving engines with the defaults the load model uses, and number formats with their size."""
-    columns = ("Engine", "Block (tokens)", "Token budget per step", "Sequences in flight, at most", "Memory used",
-               "Families", "Source", "Date")  # fmt: skip
+    columns = (
+        "Engine",
+        "Block (tokens)",
+        "Token budget per step",
+        "Sequences in flight, at most",
+        "Memory used",
+        "Families",
+        "Source",
+        "Date",
+    )
     rows = tuple(
-        (e.label, e.block_tokens, _sizes(e.token_budget), _sizes(e.max_sequences), f"{e.memory_fraction:.0%}",
-         ", ".join(e.families), e.source, e.date)
+        (
+            e.label,
+            e.block_tokens,
+            _sizes(e.token_budget),
+            _sizes(e.max_sequences),
+            f"{e.memory_fraction:.0%}",
+            ", ".join(e.families),
+            e.source,
+            e.date,
+        )
         for e in engines().values()
-    )  # fmt: skip
+    )
     formats = tuple((p.label, p.bytes, p.compute, p.accuracy, p.needs) for p in precisions().values())
     return Section(
         slug="engines",
@@ -85,11 +103,13 @@ def engines_and_formats() -> Section:
         "defaults. Bytes per parameter include scales.",
         tables=(
             Table(title="Engines", columns=columns, rows=rows),
-            Table(title="Number formats",
-                  columns=("Format", "Bytes per parameter", "Matrix rate", "Accuracy loss", "GPU must support"),
-                  rows=formats),
+            Table(
+                title="Number formats",
+                columns=("Format", "Bytes per parameter", "Matrix rate", "Accuracy loss", "GPU must support"),
+                rows=formats,
+            ),
         ),
-    )  # fmt: skip
+    )
 
 
 def _sizes(pair: tuple[int, int]) -> str:

@@ -10,7 +10,7 @@ from typing import Any, get_args
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from sizing.errors import InvalidScenario, nearest_names
+from sizing.base.errors import InvalidScenario, nearest_names
 from sizing.scenario.schema import SCHEMA_VERSION, Scenario
 from sizing.scenario.traces import with_traces
 

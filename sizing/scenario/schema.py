@@ -60,7 +60,8 @@ def _model_form(value: object) -> str | None:
 ModelAsked = Annotated[
     Annotated[str, Tag("[name]")] | Annotated[ModelSize, Tag("[size]")] | Annotated[ModelConfig, Tag("[config]")],
     Discriminator(
-        _model_form, custom_error_type="unknown_form",
+        _model_form,
+        custom_error_type="unknown_form",
         custom_error_message="must be a model name, {name: ..., params_b: ...} or {config: ...}",
     ),
 ]
@@ -209,7 +210,8 @@ class BenchmarkPoint(Part):
 
 
 class Benchmark(Part):
-    """A measured curve of one configuration: calibrates the step times of exactly that one (``sizing.anchors``).
+    """A measured curve of one configuration: calibrates the step times of exactly that one
+    (``sizing.calibration.fit``).
 
     ``model`` left out means the scenario's; ``gpus`` all that served the load, replicas together, one instance if
     left out.

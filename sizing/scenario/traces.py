@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sizing.errors import InvalidScenario, InvalidTrace
+from sizing.base.errors import InvalidScenario, InvalidTrace
 
 if TYPE_CHECKING:  # pandas, which it needs, would slow down every start
-    from sizing.simulation.trace import Trace
+    from sizing.scenario.trace import Trace
 
 MAX_TRACE_BYTES = 512_000_000
 """Largest trace file; ten million rows of numbers are about half of it."""
@@ -72,7 +72,7 @@ def beside(folder: Path, name: str) -> Trace:
 @lru_cache(maxsize=2)
 def _read(path: Path, _changed: int) -> Trace:
     """One file often describes arrivals and both lengths."""
-    from sizing.simulation.trace import read_trace
+    from sizing.scenario.trace import read_trace
 
     return read_trace(path)
 

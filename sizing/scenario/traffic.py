@@ -152,7 +152,8 @@ Arrivals = Annotated[
     | Annotated[Burst, Tag("[bursts]")]
     | Annotated[TraceArrivals, Tag("[trace]")],
     Discriminator(
-        _arrivals_form, custom_error_type="unknown_form",
+        _arrivals_form,
+        custom_error_type="unknown_form",
         custom_error_message="must be poisson, {gamma: {cv: 2}}, {profile: [24 hourly values]}, "
         "{bursts: {on_s: 30, off_s: 90}} or {trace: file.csv}",
     ),

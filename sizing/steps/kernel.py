@@ -17,8 +17,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from sizing.candidates import Candidates, Configuration, Floats
 from sizing.catalog.model import Model
+from sizing.deployments.candidates import Candidates, Configuration, Floats
 from sizing.steps.kernel_configs import checkpoint
 from sizing.steps.kernel_engines import EXPECTED, StepTable, available, engine_for, sentence
 from sizing.steps.rates import hardware, rates
@@ -64,7 +64,11 @@ class KernelTables:
             decode[i], prefill[i], work[i] = times
         source = self.source(model, candidates)
         return StepTimes(
-            decode_s=decode, prefill_s=prefill * lone, prefill_work_s=work, source=source, stall_s=work * waits,
+            decode_s=decode,
+            prefill_s=prefill * lone,
+            prefill_work_s=work,
+            source=source,
+            stall_s=work * waits,
             ranks=candidates.dp,
         )
 

@@ -25,8 +25,12 @@ PARAMETER_TOLERANCE = 0.02  # norms and biases are below 1 %; a second matrix in
 DEFAULT_CONTEXT = 131072  # the tables do not depend on it, the parser wants it
 
 _OWN_LABEL = (
-    ("Qwen3", "Qwen3ForCausalLM"), ("Qwen2", "Qwen2ForCausalLM"), ("QwQ", "Qwen2ForCausalLM"),
-    ("Llama", "LlamaForCausalLM"), ("Code Llama", "LlamaForCausalLM"), ("TinyLlama", "LlamaForCausalLM"),
+    ("Qwen3", "Qwen3ForCausalLM"),
+    ("Qwen2", "Qwen2ForCausalLM"),
+    ("QwQ", "Qwen2ForCausalLM"),
+    ("Llama", "LlamaForCausalLM"),
+    ("Code Llama", "LlamaForCausalLM"),
+    ("TinyLlama", "LlamaForCausalLM"),
 )
 """Start of the family name -> architecture the tables know under this name."""
 
@@ -61,10 +65,26 @@ def checkpoint(model: Model, precision: str) -> Checkpoint | None:
 def _shape(model: Model) -> tuple[object, ...]:
     """Everything that decides step time; two models with the same shape are the same to the tables."""
     return (
-        model.layers, model.hidden_size, model.heads, model.kv_heads, model.head_dim, model.intermediate_size,
-        model.vocab_size, model.attention, model.full_layers, model.sliding_layers, model.linear_layers,
-        model.sliding_window, model.kv_elements_full, model.kv_elements_sliding, model.state_elements, model.experts,
-        model.experts_per_token, model.shared_experts, model.moe_intermediate_size, model.moe_layers,
+        model.layers,
+        model.hidden_size,
+        model.heads,
+        model.kv_heads,
+        model.head_dim,
+        model.intermediate_size,
+        model.vocab_size,
+        model.attention,
+        model.full_layers,
+        model.sliding_layers,
+        model.linear_layers,
+        model.sliding_window,
+        model.kv_elements_full,
+        model.kv_elements_sliding,
+        model.state_elements,
+        model.experts,
+        model.experts_per_token,
+        model.shared_experts,
+        model.moe_intermediate_size,
+        model.moe_layers,
     )
 
 
@@ -141,17 +161,25 @@ def _adds_up(model: Model, mlp: float) -> bool:
 
 def _llama(model: Model, architecture: str) -> dict[str, object]:
     return {
-        "architectures": [architecture], "num_hidden_layers": model.layers, "hidden_size": model.hidden_size,
-        "num_attention_heads": model.heads, "num_key_value_heads": model.kv_heads, "head_dim": model.head_dim,
-        "intermediate_size": model.intermediate_size, "vocab_size": model.vocab_size,
-        "tie_word_embeddings": model.tie_embeddings, "max_position_embeddings": model.max_context or DEFAULT_CONTEXT,
+        "architectures": [architecture],
+        "num_hidden_layers": model.layers,
+        "hidden_size": model.hidden_size,
+        "num_attention_heads": model.heads,
+        "num_key_value_heads": model.kv_heads,
+        "head_dim": model.head_dim,
+        "intermediate_size": model.intermediate_size,
+        "vocab_size": model.vocab_size,
+        "tie_word_embeddings": model.tie_embeddings,
+        "max_position_embeddings": model.max_context or DEFAULT_CONTEXT,
     }
 
 
 def _mixtral(model: Model) -> dict[str, object]:
     return {
-        **_llama(model, "MixtralForCausalLM"), "intermediate_size": model.moe_intermediate_size,
-        "num_local_experts": model.experts, "num_experts_per_tok": model.experts_per_token,
+        **_llama(model, "MixtralForCausalLM"),
+        "intermediate_size": model.moe_intermediate_size,
+        "num_local_experts": model.experts,
+        "num_experts_per_tok": model.experts_per_token,
     }
 
 

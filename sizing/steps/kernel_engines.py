@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Protocol
 
-from sizing.candidates import Configuration
 from sizing.catalog.model import Model
+from sizing.deployments.candidates import Configuration
 from sizing.steps.kernel_configs import Checkpoint, checkpoint
 from sizing.steps.kernel_names import BACKENDS, SYSTEMS, Modes, missing, modes
 
@@ -125,9 +125,19 @@ def _compile(folder: str, configuration: Configuration, formats: Modes) -> StepT
 
     c = configuration
     table: StepTable = EngineHandle.compile(
-        folder, SYSTEMS[c.gpu.id], BACKENDS[c.engine.id], backend_version=VERSION_SLOT, tp_size=c.tp, pp_size=c.pp,
-        attention_dp_size=c.dp, moe_ep_size=c.ep, moe_tp_size=c.tp * c.dp // c.ep, gemm_quant_mode=formats.gemm,
-        moe_quant_mode=formats.moe, kvcache_quant_mode=formats.kvcache, fmha_quant_mode=formats.fmha,
+        folder,
+        SYSTEMS[c.gpu.id],
+        BACKENDS[c.engine.id],
+        backend_version=VERSION_SLOT,
+        tp_size=c.tp,
+        pp_size=c.pp,
+        attention_dp_size=c.dp,
+        moe_ep_size=c.ep,
+        moe_tp_size=c.tp * c.dp // c.ep,
+        gemm_quant_mode=formats.gemm,
+        moe_quant_mode=formats.moe,
+        kvcache_quant_mode=formats.kvcache,
+        fmha_quant_mode=formats.fmha,
     )
     return table
 

@@ -10,31 +10,43 @@ from dataclasses import dataclass
 from itertools import product
 from types import MappingProxyType
 
-from sizing.candidates import Configuration
 from sizing.catalog.model import Model
+from sizing.deployments.candidates import Configuration
 
-SYSTEMS: Mapping[str, str] = MappingProxyType({
-    "a100_sxm_80g": "a100_sxm", "l40s": "l40s", "h100_sxm": "h100_sxm", "h200_sxm": "h200_sxm", "b200_sxm": "b200_sxm",
-    "b300_sxm": "b300_sxm", "gb200": "gb200", "gb300": "gb300", "rtx_pro_6000_server": "rtx_pro_6000_server",
-    "b60": "b60",
-})
+SYSTEMS: Mapping[str, str] = MappingProxyType(
+    {
+        "a100_sxm_80g": "a100_sxm",
+        "l40s": "l40s",
+        "h100_sxm": "h100_sxm",
+        "h200_sxm": "h200_sxm",
+        "b200_sxm": "b200_sxm",
+        "b300_sxm": "b300_sxm",
+        "gb200": "gb200",
+        "gb300": "gb300",
+        "rtx_pro_6000_server": "rtx_pro_6000_server",
+        "b60": "b60",
+    }
+)
 """GPU id -> system with measured tables. Systems that ship as a specification without measurements are left out."""
 
-BACKENDS: Mapping[str, str] = MappingProxyType({
-    "trtllm": "trtllm", "nim": "trtllm", "vllm": "vllm", "sglang": "sglang"
-})
+BACKENDS: Mapping[str, str] = MappingProxyType(
+    {"trtllm": "trtllm", "nim": "trtllm", "vllm": "vllm", "sglang": "sglang"}
+)
 """Engine id -> backend. TGI is not measured; NIM runs TensorRT-LLM."""
 
 _VLLM_ONLY = frozenset({"b60"})
 
-_KV_MODES: Mapping[str, tuple[tuple[str, str], ...]] = MappingProxyType({
-    "fp16": (("bfloat16", "bfloat16"),), "fp8": (("fp8", "fp8"), ("fp8", "bfloat16")),
-})
+_KV_MODES: Mapping[str, tuple[tuple[str, str], ...]] = MappingProxyType(
+    {"fp16": (("bfloat16", "bfloat16"),), "fp8": (("fp8", "fp8"), ("fp8", "bfloat16"))}
+)
 """KV format -> (KV cache, prefill attention) modes, best first: FP8 attention is missing for some engines."""
 
-_MXFP4_EXPERTS: Mapping[bool, tuple[str, ...]] = MappingProxyType({
-    True: ("w4a8_mxfp4_mxfp8_trtllm", "w4a8_mxfp4_mxfp8", "w4a16_mxfp4"), False: ("w4a16_mxfp4_cutlass", "w4a16_mxfp4"),
-})
+_MXFP4_EXPERTS: Mapping[bool, tuple[str, ...]] = MappingProxyType(
+    {
+        True: ("w4a8_mxfp4_mxfp8_trtllm", "w4a8_mxfp4_mxfp8", "w4a16_mxfp4"),
+        False: ("w4a16_mxfp4_cutlass", "w4a16_mxfp4"),
+    }
+)
 """Has FP4 units -> expert kernels in the order engines choose them: 8-bit activations where FP4 can be multiplied."""
 
 

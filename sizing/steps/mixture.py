@@ -16,9 +16,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sizing.candidates import Candidates, Floats
 from sizing.catalog.files import read_yaml
 from sizing.catalog.model import Model
+from sizing.deployments.candidates import Candidates, Floats
 from sizing.steps.efficiency import Efficiencies
 from sizing.steps.kernel import KernelTables
 from sizing.steps.roofline import Roofline, roofline
@@ -65,9 +65,7 @@ class Trusts:
         """The trust for one model, or columns (C,) for a different one per row."""
 
         def chosen(dense: Trust, moe: Trust) -> Trust:
-            return Trust(
-                share=np.where(is_moe, moe.share, dense.share), reach=np.where(is_moe, moe.reach, dense.reach)
-            )
+            return Trust(share=np.where(is_moe, moe.share, dense.share), reach=np.where(is_moe, moe.reach, dense.reach))
 
         return StepTrust(
             decode=chosen(self.dense.decode, self.moe.decode), prompt=chosen(self.dense.prompt, self.moe.prompt)

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sizing.candidates import Candidates, Configuration, Floats
 from sizing.catalog.gpu import Gpu
-from sizing.precision import KV_BYTES, WIDE_BYTES, compute_flops, wide_flops
+from sizing.catalog.precisions import KV_BYTES, WIDE_BYTES, compute_flops, wide_flops
+from sizing.deployments.candidates import Candidates, Configuration, Floats
 from sizing.steps.efficiency import REFERENCE_YEAR, DeviceEfficiency, Efficiencies, EngineOverhead, PlatformFactor
 
 POWER_RANGE = (0.5, 4.0)
@@ -180,8 +180,7 @@ def rates(candidates: Candidates, facts: Hardware, fit: Efficiencies, software_y
         prompt_layer_s=engine(lambda o: o.prompt_layer_s) * fixed,
         step_s=engine(lambda o: o.step_s) * host,
         sequence_s=engine(lambda o: o.sequence_s) * host,
-        scale=engine(lambda o: o.scale) * pair(lambda p: p.device) * library
-        * np.exp(device(lambda d: d.ageing) * age),
+        scale=engine(lambda o: o.scale) * pair(lambda p: p.device) * library * np.exp(device(lambda d: d.ageing) * age),
         imbalance=common.imbalance,
         evenness=common.evenness,
         budget=facts.budget,

@@ -12,10 +12,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from sizing.candidates import Candidates, Floats
+from sizing.base.constants import constant
 from sizing.catalog.model import Model
-from sizing.constants import constant
-from sizing.precision import WIDE_BYTES
+from sizing.catalog.precisions import WIDE_BYTES
+from sizing.deployments.candidates import Candidates, Floats
 from sizing.steps.efficiency import REFERENCE_YEAR, Efficiencies, efficiencies
 from sizing.steps.rates import Rates, hardware, rates
 from sizing.steps.shape import Number, Shape, shape_of

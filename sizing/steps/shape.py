@@ -7,9 +7,9 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from sizing.candidates import Floats
 from sizing.catalog.model import Model
-from sizing.precision import WIDE_BYTES
+from sizing.catalog.precisions import WIDE_BYTES
+from sizing.deployments.candidates import Floats
 
 Number = float | Floats
 

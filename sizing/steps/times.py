@@ -8,8 +8,8 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sizing.candidates import Candidates, Floats
 from sizing.catalog.model import Model
+from sizing.deployments.candidates import Candidates, Floats
 from sizing.steps.ranks import unevenness
 
 Length = TypeVar("Length", float, Floats)
@@ -66,7 +66,9 @@ class TrafficColumns(Lengths[Floats]):
     def take(self, index: NDArray[np.intp]) -> TrafficColumns:
         """The lengths of the rows at ``index``."""
         return replace(
-            self, input_tokens=self.input_tokens[index], output_tokens=self.output_tokens[index],
+            self,
+            input_tokens=self.input_tokens[index],
+            output_tokens=self.output_tokens[index],
             cached_tokens=self.cached_tokens[index],
         )
 

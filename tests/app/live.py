@@ -16,9 +16,12 @@ from ui.sources.reading import Desk
 PAGE = "pages/live.py"
 ID = 'model_name="m",engine="0"'
 VLLM = (
-    f"vllm:num_requests_running{{{ID}}} 8", f"vllm:num_requests_waiting{{{ID}}} 0",
-    f"vllm:kv_cache_usage_perc{{{ID}}} 0.4", f"vllm:generation_tokens_total{{{ID}}} @50",
-    f"vllm:prompt_tokens_total{{{ID}}} @500", f'vllm:request_success_total{{{ID},finished_reason="stop"}} @2',
+    f"vllm:num_requests_running{{{ID}}} 8",
+    f"vllm:num_requests_waiting{{{ID}}} 0",
+    f"vllm:kv_cache_usage_perc{{{ID}}} 0.4",
+    f"vllm:generation_tokens_total{{{ID}}} @50",
+    f"vllm:prompt_tokens_total{{{ID}}} @500",
+    f'vllm:request_success_total{{{ID},finished_reason="stop"}} @2',
     f"vllm:num_preemptions_total{{{ID}}} 0",
     *histogram("vllm:time_to_first_token_seconds", {0.1: 1.0, 0.25: 1.9, 0.5: 2.0}, 0.3, ID),
     *histogram("vllm:inter_token_latency_seconds", {0.01: 30, 0.025: 49, 0.05: 50}, 0.6, ID),

@@ -42,8 +42,14 @@ OWN = "model,engine,weight_precision,gpu,gpus,tp,isl,osl,mode,concurrency,ttft_m
 
 def own(*loads: float, factor: float = 1.0, **changes: str) -> tuple[str, bytes]:
     """An own CSV of a plausible closed loop on 4 x H100, its times times ``factor``."""
-    said = {"model": "meta-llama/Llama-3.3-70B-Instruct", "engine": "vllm", "weight_precision": "fp8",
-            "gpu": "H100 SXM", "gpus": "4", "tp": "4"} | changes  # fmt: skip
+    said = {
+        "model": "meta-llama/Llama-3.3-70B-Instruct",
+        "engine": "vllm",
+        "weight_precision": "fp8",
+        "gpu": "H100 SXM",
+        "gpus": "4",
+        "tp": "4",
+    } | changes
     system = ",".join(said.values())
     times = [(c, (60 + 3 * c) * factor, (14 + 0.12 * c) * factor) for c in loads]
     rows = [f"{system},1000,300,fixed_concurrency,{c},{ttft},{tpot}" for c, ttft, tpot in times]

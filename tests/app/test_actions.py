@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from streamlit.testing.v1 import AppTest
 
-from sizing.result import Fix
+from sizing.base.result import Fix
 from sizing.scenario import Scenario
 from tests.app.pages_text import answer, figure, problems
 from ui.form.write import changed, from_scenario, with_change

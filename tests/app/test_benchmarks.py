@@ -41,11 +41,18 @@ def test_real_vllm_files_are_previewed_and_compared(page: AppTest) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["sglang_bench_serving.jsonl", "inferencex_agg_bmk.json", "guidellm/guidellm_rate4.json",
-     "aiperf_server_tokens.json", "inference-perf/stage_3_lifecycle_metrics.json", "made_up/trtllm_report.json",
-     "llmperf_summary_excerpt.json",
-     "made_up/profile_export_genai_perf.json", "guidellm/guidellm_rate4.csv"],
-)  # fmt: skip
+    [
+        "sglang_bench_serving.jsonl",
+        "inferencex_agg_bmk.json",
+        "guidellm/guidellm_rate4.json",
+        "aiperf_server_tokens.json",
+        "inference-perf/stage_3_lifecycle_metrics.json",
+        "made_up/trtllm_report.json",
+        "llmperf_summary_excerpt.json",
+        "made_up/profile_export_genai_perf.json",
+        "guidellm/guidellm_rate4.csv",
+    ],
+)
 def test_every_sample_is_shown_without_a_fault(page: AppTest, name: str) -> None:
     drop(page, SAMPLES / name)
     assert not page.exception
@@ -55,8 +62,13 @@ def test_every_sample_is_shown_without_a_fault(page: AppTest, name: str) -> None
 def test_what_the_file_says_fills_the_form(page: AppTest) -> None:
     drop(page, SAMPLES / "made_up" / "trtllm_report.json")
     held = {key: page.selectbox(key=f"measured_{key}").value for key in ("model", "gpu", "engine", "prec", "kv")}
-    assert held == {"model": "meta-llama/Meta-Llama-3.1-8B", "gpu": "h100_sxm", "engine": "trtllm", "prec": "fp8",
-                    "kv": "fp8"}  # fmt: skip
+    assert held == {
+        "model": "meta-llama/Meta-Llama-3.1-8B",
+        "gpu": "h100_sxm",
+        "engine": "trtllm",
+        "prec": "fp8",
+        "kv": "fp8",
+    }
     assert page.number_input(key="measured_tp").value == 2
 
 
@@ -127,7 +139,7 @@ def test_used_benchmark_calibrates_the_scenario_until_it_is_removed(page: AppTes
 
 
 def test_the_scenario_file_carries_the_benchmark_and_the_link_does_not(page: AppTest) -> None:
-    from ui.results.export import scenario_yaml
+    from ui.size.export import scenario_yaml
     from ui.state import Answer
 
     drop_vllm(page)

@@ -8,8 +8,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from sizing import plan
-from sizing.explore import operating_points
-from sizing.result import Excluded
+from sizing.base.result import Excluded
+from sizing.explore.frontier import operating_points
 from tests.app.conftest import APP, RUN_LIMIT_S
 from tests.app.pages_text import answer, problems
 from ui.explore.controls import X_LABELS, Y_LABELS, leading_gpus

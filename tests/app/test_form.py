@@ -20,9 +20,21 @@ from ui.presets import presets
 @pytest.mark.parametrize(
     ("text", "unit", "value"),
     [
-        ("3500", "", 3500), ("3,500", "", 3500), (" 3 500 ", "", 3500), ("3.5k", "", 3500), ("1e6", "", 1e6),
-        ("1,234,567.5", "", 1234567.5), ("2,4", "", 2.4), ("3'500", "", 3500), (".5", "", 0.5), ("-5", "", -5),
-        ("3 s", "ms", 3000), ("480 ms", "ms", 480), ("80 %", "%", 80), ("43B", "billions", 43), ("2M", "", 2e6),
+        ("3500", "", 3500),
+        ("3,500", "", 3500),
+        (" 3 500 ", "", 3500),
+        ("3.5k", "", 3500),
+        ("1e6", "", 1e6),
+        ("1,234,567.5", "", 1234567.5),
+        ("2,4", "", 2.4),
+        ("3'500", "", 3500),
+        (".5", "", 0.5),
+        ("-5", "", -5),
+        ("3 s", "ms", 3000),
+        ("480 ms", "ms", 480),
+        ("80 %", "%", 80),
+        ("43B", "billions", 43),
+        ("2M", "", 2e6),
         ("12 tokens", "tokens", 12),
     ],
 )
@@ -48,18 +60,50 @@ def test_shown_number_reads_back(value: float) -> None:
 
 
 SCENARIOS = [
-    {"model": {"name": "Mine", "params_b": 7}, "workload": {"input_tokens": {"p50": 100, "p95": 900},
-     "output_tokens": 10.5, "average_rps": 7, "peak_percentile": 90, "growth_percent": 20, "mode": "sequential",
-     "arrivals": {"gamma": {"cv": 2}}},
-     "limits": {"ttft_ms": None, "itl_ms": None, "e2e_ms": 9000, "percentile": 99.9}},
-    {"model": "a/b", "workload": {"input_tokens": 5, "output_tokens": 5, "users": {"daily_users": 1e6, "hours": 24}},
-     "deployment": {"gpus": ["own_accelerator"], "engines": ["vllm"],
-                    "custom_gpus": [{"id": "own_accelerator", "name": "Own", "memory_gb": 100, "bandwidth_gbs": 2000,
-                                     "fp16_tflops": 500, "link_gbs": 900, "price_usd": 9.5}], "tp": [2, 4],
-                    "pp": [1], "ep": [8], "kv_precisions": ["fp8"], "location": "cloud", "spare_instances": 2,
-                    "max_utilization": 0.85, "objective": "energy", "step_times": "kernel", "routing": "least_loaded",
-                    "speculative_decoding": {"draft_tokens": 4, "acceptance": 0.7, "draft_cost": 0.02}},
-     "prices": {"system_usd": 1000, "gpu_hour_usd": 2.5, "depreciation_years": 3}},
+    {
+        "model": {"name": "Mine", "params_b": 7},
+        "workload": {
+            "input_tokens": {"p50": 100, "p95": 900},
+            "output_tokens": 10.5,
+            "average_rps": 7,
+            "peak_percentile": 90,
+            "growth_percent": 20,
+            "mode": "sequential",
+            "arrivals": {"gamma": {"cv": 2}},
+        },
+        "limits": {"ttft_ms": None, "itl_ms": None, "e2e_ms": 9000, "percentile": 99.9},
+    },
+    {
+        "model": "a/b",
+        "workload": {"input_tokens": 5, "output_tokens": 5, "users": {"daily_users": 1e6, "hours": 24}},
+        "deployment": {
+            "gpus": ["own_accelerator"],
+            "engines": ["vllm"],
+            "custom_gpus": [
+                {
+                    "id": "own_accelerator",
+                    "name": "Own",
+                    "memory_gb": 100,
+                    "bandwidth_gbs": 2000,
+                    "fp16_tflops": 500,
+                    "link_gbs": 900,
+                    "price_usd": 9.5,
+                }
+            ],
+            "tp": [2, 4],
+            "pp": [1],
+            "ep": [8],
+            "kv_precisions": ["fp8"],
+            "location": "cloud",
+            "spare_instances": 2,
+            "max_utilization": 0.85,
+            "objective": "energy",
+            "step_times": "kernel",
+            "routing": "least_loaded",
+            "speculative_decoding": {"draft_tokens": 4, "acceptance": 0.7, "draft_cost": 0.02},
+        },
+        "prices": {"system_usd": 1000, "gpu_hour_usd": 2.5, "depreciation_years": 3},
+    },
 ]
 
 
@@ -72,8 +116,9 @@ def test_scenario_survives_the_form(scenario: Scenario) -> None:
 
 
 def test_every_path_of_a_field_is_a_key_of_the_scenario() -> None:
-    full = Scenario.model_validate(SCENARIOS[1]).model_dump() | {"measured": dict.fromkeys(
-        ("system", "rps_per_system", "ttft_ms", "itl_ms", "source"))}
+    full = Scenario.model_validate(SCENARIOS[1]).model_dump() | {
+        "measured": dict.fromkeys(("system", "rps_per_system", "ttft_ms", "itl_ms", "source"))
+    }
     full["deployment"]["custom_gpus"] = full["deployment"]["custom_gpus"][0]
     full["workload"] |= {name: {"p95": 1} for name in ("input_tokens", "output_tokens")}
     full["workload"]["arrivals"] = {"gamma": {"cv": 1}, "profile": []}

@@ -18,9 +18,22 @@ from ui.state import LINK_VERSION, defaults
 ROOT = Path(__file__).parents[2]
 
 CASE_1 = {
-    "model_by": "Size", "size_name": "NeMo 43B GPT", "size_b": "43", "isl": "3500", "osl": "500", "rps": "31",
-    "ttft": "3000", "itl": "", "pct": "95", "gpu": ["H100 SXM5 80GB"], "meas": "true", "m_sys": "DGX H100",
-    "m_rps": "2.4", "m_ttft": "2606", "m_itl": "21.4", "name": "Case 1",
+    "model_by": "Size",
+    "size_name": "NeMo 43B GPT",
+    "size_b": "43",
+    "isl": "3500",
+    "osl": "500",
+    "rps": "31",
+    "ttft": "3000",
+    "itl": "",
+    "pct": "95",
+    "gpu": ["H100 SXM5 80GB"],
+    "meas": "true",
+    "m_sys": "DGX H100",
+    "m_rps": "2.4",
+    "m_ttft": "2606",
+    "m_itl": "21.4",
+    "name": "Case 1",
 }
 
 
@@ -52,8 +65,11 @@ def test_link_with_unknown_options_falls_back_to_the_defaults(open_link: OpenLin
 
 
 def test_parameters_of_tabs_and_axes_are_no_slips_of_the_pen() -> None:
-    bound = [key for path in (ROOT / "ui").rglob("*.py")
-             for key in re.findall(r'key="(\w+)"[^)]{0,80}bind="query-params"', path.read_text())]
+    bound = [
+        key
+        for path in (ROOT / "ui").rglob("*.py")
+        for key in re.findall(r'key="(\w+)"[^)]{0,80}bind="query-params"', path.read_text())
+    ]
     assert {"shown", "have", "show"} <= set(bound)
     held = {key: ["1"] for key in (*bound, "v", "trace", "view", "x", "y", "lines", "range")}
     assert dropped(held) == ()
@@ -81,14 +97,41 @@ def test_defaults_that_links_leave_out_are_those_of_this_link_version() -> None:
     assert LINK_VERSION == "1"
     told = {key: value for key, value in defaults().items() if value not in ("", [], False)}
     assert told == {
-        "avg_pct": "95", "cached": "0", "doc": "600", "docs": "5", "draft": "3", "draft_cost": "5", "growth": "0",
-        "hours": "8", "isl": "1155",
-        "itl": "100", "lang": "English", "load": "rps", "mode": "streaming", "model_by": "catalogue", "name": "Chatbot",
-        "model": "meta-llama/Llama-3.3-70B-Instruct", "obj": "cost", "osl": "211", "p2m": "2",
-        "pct": "99", "per_user": "3", "prec": ["bf16", "fp16", "fp8"], "proven": True, "question": "50", "rps": "10",
-        "route": "random", "spare": "0", "steps": "roofline",
-        "system": "300", "ttft": "2000", "turns": "0", "unit": "tokens", "util": "100",
-        "where": "on_prem", "years": "5",
+        "avg_pct": "95",
+        "cached": "0",
+        "doc": "600",
+        "docs": "5",
+        "draft": "3",
+        "draft_cost": "5",
+        "growth": "0",
+        "hours": "8",
+        "isl": "1155",
+        "itl": "100",
+        "lang": "English",
+        "load": "rps",
+        "mode": "streaming",
+        "model_by": "catalogue",
+        "name": "Chatbot",
+        "model": "meta-llama/Llama-3.3-70B-Instruct",
+        "obj": "cost",
+        "osl": "211",
+        "p2m": "2",
+        "pct": "99",
+        "per_user": "3",
+        "prec": ["bf16", "fp16", "fp8"],
+        "proven": True,
+        "question": "50",
+        "rps": "10",
+        "route": "random",
+        "spare": "0",
+        "steps": "roofline",
+        "system": "300",
+        "ttft": "2000",
+        "turns": "0",
+        "unit": "tokens",
+        "util": "100",
+        "where": "on_prem",
+        "years": "5",
     }
 
 

@@ -25,9 +25,15 @@ VIEWERS = 30
 
 def gpu(number: int, *, sm: float = 0.4, xid: int = 0, mask: int = 0, host: str = "a") -> tuple[str, ...]:
     labels = f'gpu="{number}",UUID="GPU-{host}-{number}",Hostname="{host}",modelName="NVIDIA H100 80GB HBM3"'
-    values = {"DCGM_FI_DEV_GPU_UTIL": 100, "DCGM_FI_PROF_SM_ACTIVE": sm, "DCGM_FI_DEV_POWER_USAGE": 400,
-              "DCGM_FI_DEV_FB_USED": 70_000, "DCGM_FI_DEV_XID_ERRORS": xid, "DCGM_FI_DEV_GPU_TEMP": 60,
-              "DCGM_FI_DEV_CLOCKS_EVENT_REASONS": mask}
+    values = {
+        "DCGM_FI_DEV_GPU_UTIL": 100,
+        "DCGM_FI_PROF_SM_ACTIVE": sm,
+        "DCGM_FI_DEV_POWER_USAGE": 400,
+        "DCGM_FI_DEV_FB_USED": 70_000,
+        "DCGM_FI_DEV_XID_ERRORS": xid,
+        "DCGM_FI_DEV_GPU_TEMP": 60,
+        "DCGM_FI_DEV_CLOCKS_EVENT_REASONS": mask,
+    }
     return tuple(f"{name}{{{labels}}} {value}" for name, value in values.items())
 
 
@@ -162,10 +168,17 @@ def test_a_link_opens_the_same_moment(server: Server, fake: FakePrometheus, desk
     assert server.url not in code
 
 
-@pytest.mark.parametrize(("text", "said_"), [
-    ("yesterday", "is not a moment"), ("2026-13-40T00:00:00Z", "is not a moment"), ("1999-01-01T00:00:00Z", "before"),
-    ("2999-01-01T00:00:00Z", "in the future"), ("'; drop", "is not a moment"), ("9" * 400, "is not a moment"),
-])
+@pytest.mark.parametrize(
+    ("text", "said_"),
+    [
+        ("yesterday", "is not a moment"),
+        ("2026-13-40T00:00:00Z", "is not a moment"),
+        ("1999-01-01T00:00:00Z", "before"),
+        ("2999-01-01T00:00:00Z", "in the future"),
+        ("'; drop", "is not a moment"),
+        ("9" * 400, "is not a moment"),
+    ],
+)
 def test_a_moment_that_is_none_is_a_sentence(text: str, said_: str) -> None:
     at_s, problem = read_end(text)
     assert at_s is None
@@ -220,8 +233,7 @@ def mapping(app: AppTest, desk: Desk, **fields: str) -> AppTest:
 
 def test_a_quantity_can_be_read_from_something_else(server: Server, desk: Desk) -> None:
     app = open_live(desk, tab="Mapping")
-    mapping(app, desk, quantity="finished", kind="expr",
-            text="sum(rate(vllm:request_success_total{$sel}[$w])) * 10")
+    mapping(app, desk, quantity="finished", kind="expr", text="sum(rate(vllm:request_success_total{$sel}[$w])) * 10")
     assert not app.error
     assert "20 finish" in said(app)
     assert "finished:" in app.code[-1].value
@@ -239,8 +251,10 @@ BAD_MAPPINGS = [
     ({"quantity": "finished", "kind": "histogram", "text": "x"}, "finished needs gauge, counter, info or expr"),
     ({"quantity": "ttft", "kind": "gauge", "text": "x"}, "ttft needs histogram or mean"),
     ({"quantity": "finished", "kind": "counter", "text": "no_such_metric_total"}, "has no data for it"),
-    ({"quantity": "running", "kind": "gauge", "text": "vllm:num_requests_running", "scale": "zero"},
-     "is not a number to multiply with"),
+    (
+        {"quantity": "running", "kind": "gauge", "text": "vllm:num_requests_running", "scale": "zero"},
+        "is not a number to multiply with",
+    ),
     ({"quantity": "running", "kind": "gauge", "text": "vllm:num_requests_running", "scale": "-1"}, "must be above 0"),
 ]
 

@@ -11,9 +11,9 @@ import yaml
 
 from sizing import Scenario, plan
 from sizing.cli import main
-from sizing.simulation.run import simulate
+from sizing.replay.simulate import simulate
 from ui.presets import presets
-from ui.results.export import scenario_yaml
+from ui.size.export import scenario_yaml
 
 LLAMA_8B_ON_H100: dict[str, Any] = {"model": "meta-llama/Meta-Llama-3-8B-Instruct", "gpu": "H100 SXM5 80GB"}
 
@@ -66,8 +66,11 @@ def test_what_contradicted_itself_agrees(percentile: str, open_link, tmp_path: P
 def test_python_gives_the_answer_of_the_page() -> None:
     from ui.cached import plan_of
 
-    scenario = Scenario.model_validate({
-        "model": "meta-llama/Meta-Llama-3-8B-Instruct", "deployment": {"gpus": ["h100_sxm"]},
-        "workload": {"input_tokens": 3500, "output_tokens": 500, "peak_rps": 31},
-    })
+    scenario = Scenario.model_validate(
+        {
+            "model": "meta-llama/Meta-Llama-3-8B-Instruct",
+            "deployment": {"gpus": ["h100_sxm"]},
+            "workload": {"input_tokens": 3500, "output_tokens": 500, "peak_rps": 31},
+        }
+    )
     assert plan_of(scenario.model_dump_json()) == plan(scenario)

@@ -90,8 +90,15 @@ def test_a_scenario_file_is_read_or_its_faults_are_said(app: AppTest) -> None:
     upload.set_value([("plan.yaml", b"model: nobody/none\nmodle: 1", "application/yaml")]).run()
     assert any("modle: unknown key. Did you mean model?" in text for text in problems(page))
     upload = page.file_uploader(key="scenario_file")
-    upload.set_value([("plan.yaml", b"model: nobody/none\nworkload: {input_tokens: 1, output_tokens: 1, peak_rps: 1}",
-                       "application/yaml")]).run()  # fmt: skip
+    upload.set_value(
+        [
+            (
+                "plan.yaml",
+                b"model: nobody/none\nworkload: {input_tokens: 1, output_tokens: 1, peak_rps: 1}",
+                "application/yaml",
+            )
+        ]
+    ).run()
     settled(page)
     assert any("Unknown model" in text for text in problems(page))
     assert not page.exception

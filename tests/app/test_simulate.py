@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from sizing.replay.result import SimulationResult
+from sizing.replay.what_if import AS_PLANNED
 from sizing.scenario.schema import Scenario
-from sizing.simulation.result import SimulationResult
-from sizing.simulation.trace import read_trace
-from sizing.simulation.what_if import AS_PLANNED
+from sizing.scenario.trace import read_trace
 from ui import simulating
 from ui.figures.simulated import MOST_POINTS, build_simulated, simulated_alt_text, simulated_table
 from ui.form.trace import in_use

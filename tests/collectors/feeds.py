@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from collectors.observation import Observation
+from collectors.backends.scrape.backend import RingBackend
+from collectors.backends.scrape.scraper import Target
+from collectors.backends.scrape.store import Ring
+from collectors.backends.scrape.text import read_page
 from collectors.reading import read_from
-from collectors.scrape.backend import RingBackend
-from collectors.scrape.scraper import Target
-from collectors.scrape.store import Ring
-from collectors.scrape.text import read_page
+from collectors.reading.observation import Observation
 from collectors.source import source_from
 
 NOW = 1_800_000_000.0

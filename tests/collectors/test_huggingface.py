@@ -116,9 +116,22 @@ def test_a_slow_hub_is_unreachable(endpoint):
 
 @pytest.mark.parametrize(
     "model_id",
-    ["", "llama", "a/b/c", "../etc/passwd", "a/..", "org/", "/model", "org/mo del", "org/m?x=1", "org/m#x", "http://x/y",
-     "org/a..b", "x" * 200 + "/y"],
-)  # fmt: skip
+    [
+        "",
+        "llama",
+        "a/b/c",
+        "../etc/passwd",
+        "a/..",
+        "org/",
+        "/model",
+        "org/mo del",
+        "org/m?x=1",
+        "org/m#x",
+        "http://x/y",
+        "org/a..b",
+        "x" * 200 + "/y",
+    ],
+)
 def test_what_cannot_be_an_id_is_refused_before_any_request(model_id):
     with pytest.raises(InvalidModelId, match="organisation/model"):
         fetch_config(model_id, endpoint="http://127.0.0.1:1")

@@ -41,8 +41,10 @@ CHARTS_DRAWN = """() => [...document.querySelectorAll('[data-testid=stPlotlyChar
 QUIET_MS = 300
 
 PHONE_WIDTH = 500
-PHONE = ("Mozilla/5.0 (Linux; Android 14; Pixel 8) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/130.0.0.0 Mobile "
-         "Safari/537.36")
+PHONE = (
+    "Mozilla/5.0 (Linux; Android 14; Pixel 8) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/130.0.0.0 Mobile "
+    "Safari/537.36"
+)
 """What a narrow window says it is."""
 
 

@@ -120,7 +120,8 @@ def test_theme_follows_the_switch(open_page: OpenPage, tmp_path: Path) -> None:
     light = background(page)
     page.get_by_test_id("stMainMenu").click()
     page.get_by_role("option", name="Dark").or_(page.get_by_role("menuitemradio", name="Dark")).or_(
-        page.get_by_text("Dark", exact=True)).first.click()
+        page.get_by_text("Dark", exact=True)
+    ).first.click()
     page.keyboard.press("Escape")
     settle(page)
     picture(page, tmp_path / "dark.png")
@@ -135,8 +136,12 @@ def test_phone_shows_everything_without_sideways_scrolling(
 ) -> None:
     page = open_page(path, width=390, height=844, scheme=scheme)
     picture(page, tmp_path / f"phone-{path or 'home'}-{scheme}.png")
-    assert page.evaluate("() => { const m = document.querySelector('[data-testid=stMain]');"
-                         " return m.scrollWidth - m.clientWidth }") <= 2
+    assert (
+        page.evaluate(
+            "() => { const m = document.querySelector('[data-testid=stMain]'); return m.scrollWidth - m.clientWidth }"
+        )
+        <= 2
+    )
 
 
 def test_answer_and_key_figures_are_on_the_first_screen(open_page: OpenPage) -> None:
@@ -160,7 +165,8 @@ def test_form_is_reached_by_keyboard(open_page: OpenPage) -> None:
     for label in ("Prompt (tokens)", "Output (tokens)", "Peak load (requests/s)", "TTFT limit (ms)", "ITL limit (ms)"):
         assert label in reached, reached
     assert [r for r in reached if r.endswith(")")] == sorted(
-        [r for r in reached if r.endswith(")")], key=reached.index), "in the order of the form"
+        [r for r in reached if r.endswith(")")], key=reached.index
+    ), "in the order of the form"
 
 
 def test_fix_of_an_unmeetable_limit_is_one_click(open_page: OpenPage) -> None:

@@ -20,8 +20,7 @@ HEAD = b"timestamp,input_tokens,output_tokens,cached_tokens\n"
 
 def upload(page: Page, name: str, content: bytes) -> None:
     """Give a trace to the form."""
-    page.locator("input[type=file]").first.set_input_files(
-        {"name": name, "mimeType": "text/csv", "buffer": content})
+    page.locator("input[type=file]").first.set_input_files({"name": name, "mimeType": "text/csv", "buffer": content})
     settle(page)
 
 
@@ -76,8 +75,11 @@ def test_a_trace_fills_in_the_form_and_is_replayed(open_page: OpenPage, tmp_path
     """Faults are named by row; a good trace gives lengths, peak and arrivals; a link names what it cannot carry."""
     page = open_page(HOUR)
     upload(page, "bad.csv", HEAD + b"1,100,10,0\n2,-5,10,0\n3,NaN,10,0\n4,100,99000000,0\n")
-    for said in ("bad.csv, row 3: input_tokens must be at least 1", "row 4: input_tokens is not a number",
-                 "row 5: 99,000,100 tokens"):
+    for said in (
+        "bad.csv, row 3: input_tokens must be at least 1",
+        "row 4: input_tokens is not a number",
+        "row 5: 99,000,100 tokens",
+    ):
         expect(page.get_by_text(said)).to_be_visible()
     picture(page, tmp_path / "faulty.png")
     upload(page, "good.csv", rows(600))
@@ -117,8 +119,11 @@ def test_a_day_is_planned_from_its_hours(open_page: OpenPage, tmp_path: Path) ->
 
 def test_a_link_says_what_it_could_not_carry(open_page: OpenPage) -> None:
     page = open_page("size?mode=Nonsense&gpu=Abacus&gpu=H100+SXM5+80GB&is1=5")
-    for said in ("“Nonsense” is not one of the options", "“Abacus” is not one of the options",
-                 "“is1” is no input; did it mean isl"):
+    for said in (
+        "“Nonsense” is not one of the options",
+        "“Abacus” is not one of the options",
+        "“is1” is no input; did it mean isl",
+    ):
         expect(page.get_by_text(said)).to_be_visible()
     enter(page, "Prompt (tokens)", "1234")
     expect(page.get_by_text("is not one of the options")).to_have_count(0)

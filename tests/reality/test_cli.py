@@ -20,9 +20,26 @@ from tests.reality.truths import DEMO_SCENARIO
 
 ROOT = Path(__file__).parents[2]
 VERDICTS = {"within", "higher", "lower", "cannot_judge"}
-ROWS = {"arrivals_rps_peak", "arrivals_rps", "input_tokens.mean", "input_tokens.p95", "output_tokens.mean",
-        "prefix_hit_ratio", "ttft_ms.mean", "ttft_ms.p95", "tpot_ms.p95", "itl_ms.mean", "e2e_ms.p99", "queue_ms.mean",
-        "output_tokens_per_s_per_gpu", "running", "kv_usage", "kv_capacity_tokens", "replicas", "gpus"}  # fmt: skip
+ROWS = {
+    "arrivals_rps_peak",
+    "arrivals_rps",
+    "input_tokens.mean",
+    "input_tokens.p95",
+    "output_tokens.mean",
+    "prefix_hit_ratio",
+    "ttft_ms.mean",
+    "ttft_ms.p95",
+    "tpot_ms.p95",
+    "itl_ms.mean",
+    "e2e_ms.p99",
+    "queue_ms.mean",
+    "output_tokens_per_s_per_gpu",
+    "running",
+    "kv_usage",
+    "kv_capacity_tokens",
+    "replicas",
+    "gpus",
+}
 
 
 def run(*arguments: str, timeout: float = 90) -> subprocess.CompletedProcess[str]:
@@ -124,15 +141,21 @@ def test_an_unreachable_source_is_an_answer(tmp_path: Path, kind: str) -> None:
     ("scenario", "source", "said"),
     [
         ("model: [", "prometheus: {url: 'http://p:9090'}", ["scenario.yaml is not valid YAML or JSON at line 1."]),
-        ("model: nobody/none\nworkload: {input_tokens: 1, output_tokens: 1, peak_rps: 1}",
-         "prometheus: {url: 'http://127.0.0.1:1'}", ["Unknown model “nobody/none”."]),
+        (
+            "model: nobody/none\nworkload: {input_tokens: 1, output_tokens: 1, peak_rps: 1}",
+            "prometheus: {url: 'http://127.0.0.1:1'}",
+            ["Unknown model “nobody/none”."],
+        ),
         ("workload: {}", "prometheus: {url: 'ftp://p'}", ["model: is required.", "prometheus"]),
         (None, None, ["There is no file", "There is no file"]),
-        ("model: a\nmodle: b", "scrap: {}",
-         ["modle: unknown key. Did you mean model?", "Unknown key scrap: did you mean scrape?"]),
+        (
+            "model: a\nmodle: b",
+            "scrap: {}",
+            ["modle: unknown key. Did you mean model?", "Unknown key scrap: did you mean scrape?"],
+        ),
         ("[1, 2]", "- 1", ["scenario.yaml must hold keys", "source.yaml must hold keys"]),
     ],
-)  # fmt: skip
+)
 def test_bad_files_are_exit_2_with_a_line_each(
     tmp_path: Path, scenario: str | None, source: str | None, said: list[str]
 ) -> None:
@@ -151,9 +174,16 @@ def test_bad_files_are_exit_2_with_a_line_each(
 
 @pytest.mark.parametrize(
     "arguments",
-    [(), ("compare",), ("compare", "a.yaml"), ("compare", "a", "b", "--window", "soon"), ("nothing",),
-     ("compare", "a", "b", "--at", "tomorrow"), ("compare", "a", "b", "--window", "1s")],
-)  # fmt: skip
+    [
+        (),
+        ("compare",),
+        ("compare", "a.yaml"),
+        ("compare", "a", "b", "--window", "soon"),
+        ("nothing",),
+        ("compare", "a", "b", "--at", "tomorrow"),
+        ("compare", "a", "b", "--window", "1s"),
+    ],
+)
 def test_wrong_arguments_are_exit_2(arguments: tuple[str, ...]) -> None:
     done = run(*arguments)
     assert done.returncode == 2

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from collectors.distribution import Distribution
-from collectors.observation import Missing, State
+from collectors.prometheus.histograms import Distribution
+from collectors.reading.observation import Missing, State
 from reality.answer import as_text
 from reality.compare import compare, planned_of
 from reality.result import Comparison, DeployedFacts, Interval, PerformanceRow, TrafficRow, Verdict
 from reality.verdict import tolerated, verdict
-from sizing.quantity import Result
+from sizing.base.quantity import Result
 from tests.reality.truths import (
     Deployed,
     demo,
@@ -32,8 +32,21 @@ GOLDEN = Path(__file__).parent / "golden" / "demo_at_ten.json"
 REFITTED = 0.5
 """Relative: the demo and the step times are fitted anew from time to time, each by less than this. A unit that is lost,
 a row that is gone or a mean for a p99 is more."""
-FITTED = {"answer", "reason", "reasons", "verdict", "judged", "difference", "error", "assumptions", "notes",
-          "step_times", "low", "high", *PER_RELEASE}  # fmt: skip
+FITTED = {
+    "answer",
+    "reason",
+    "reasons",
+    "verdict",
+    "judged",
+    "difference",
+    "error",
+    "assumptions",
+    "notes",
+    "step_times",
+    "low",
+    "high",
+    *PER_RELEASE,
+}
 """What follows from the fit: the other tests here hold it."""
 COUNTED = {"kv_capacity_tokens", "replicas", "gpus"}
 
@@ -120,10 +133,11 @@ def test_more_replicas_than_planned_are_seen() -> None:
 @pytest.mark.parametrize(
     ("state", "word", "said"),
     [
-        (State.UNREACHABLE, "cannot be reached", "check its address"), (State.STALE, "is stale", "reports no more"),
+        (State.UNREACHABLE, "cannot be reached", "check its address"),
+        (State.STALE, "is stale", "reports no more"),
         (State.NO_DATA, "has no data", "check selector"),
     ],
-)  # fmt: skip
+)
 def test_without_data_there_is_an_answer_and_no_zero(state: State, word: str, said: str) -> None:
     found = compare(planned(scenario()), silent(state, "The host is unknown."), Deployed())
     assert found.state == state.value
@@ -160,10 +174,13 @@ def test_a_missing_metric_names_its_reason() -> None:
     asked = scenario()
     observed, seen = simulated_truth(asked, rps=6.0, replicas=4)
     told = Missing(quantity="prefix_hit_ratio", reason="no metric; enable it with --enable-prefix-caching")
-    less = observed.model_copy(update={
-        "numbers": observed.numbers | {"prefix_hit_ratio": None},
-        "distributions": observed.distributions | {"tpot_ms": Distribution()}, "missing": (told,),
-    })  # fmt: skip
+    less = observed.model_copy(
+        update={
+            "numbers": observed.numbers | {"prefix_hit_ratio": None},
+            "distributions": observed.distributions | {"tpot_ms": Distribution()},
+            "missing": (told,),
+        }
+    )
     found = compare(planned(asked), less, seen)
     hits = next(r for r in found.traffic if r.key == "prefix_hit_ratio")
     assert (hits.verdict, hits.reason) == ("cannot_judge", told.reason)
@@ -199,12 +216,16 @@ def test_tpot_is_never_compared_with_single_gaps() -> None:
 @pytest.mark.parametrize(
     ("expected", "measured", "said"),
     [
-        ((100, 90, 120), (125, 119, 130), "within"), ((100, 90, 120), (125, 121, 130), "higher"),
-        ((100, 90, 120), (80, 70, 89), "lower"), ((None, 90, None), (1e6, 1e6, 1e6), "within"),
-        ((None, 90, None), (50, 40, 60), "lower"), ((100, 90, 120), (200, 100, None), "within"),
-        ((100, 90, 120), (None, None, None), "cannot_judge"), ((None, None, None), (1, 1, 1), "cannot_judge"),
+        ((100, 90, 120), (125, 119, 130), "within"),
+        ((100, 90, 120), (125, 121, 130), "higher"),
+        ((100, 90, 120), (80, 70, 89), "lower"),
+        ((None, 90, None), (1e6, 1e6, 1e6), "within"),
+        ((None, 90, None), (50, 40, 60), "lower"),
+        ((100, 90, 120), (200, 100, None), "within"),
+        ((100, 90, 120), (None, None, None), "cannot_judge"),
+        ((None, None, None), (1, 1, 1), "cannot_judge"),
     ],
-)  # fmt: skip
+)
 def test_verdicts(expected: tuple[float, ...], measured: tuple[float, ...], said: Verdict) -> None:
     def interval(ends: tuple[float, ...]) -> Interval:
         return Interval(value=ends[0], low=ends[1], high=ends[2])

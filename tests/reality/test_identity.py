@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from collectors.deployed import Deployed, KvSettings
+from collectors.questions.deployed import Deployed, KvSettings
 from reality.compare import compare
 from reality.identity import check
-from sizing.candidates import Configuration
 from sizing.catalog.model import Model
+from sizing.deployments.candidates import Configuration
 from tests.reality.truths import SERVED, deployed, observation, planned, scenario, simulated_truth, verdicts
 
 NUMBERS = {"replicas": 4.0, "replicas_lost": 0.0, "gpus": 8.0}
@@ -27,9 +27,16 @@ def kv(kind: str) -> tuple[KvSettings, ...]:
 
 @pytest.mark.parametrize(
     "name",
-    [SERVED, "Llama-3.3-70B-Instruct", "demo/Llama-3.3-70B-Instruct-FP8", "RedHatAI/Llama-3.3-70B-Instruct-FP8-dynamic",
-     "nvidia/Llama-3.3-70B-Instruct-FP8", "/models/Llama-3.3-70B-Instruct", "meta-llama/Llama-3.1-70B-Instruct"],
-)  # fmt: skip
+    [
+        SERVED,
+        "Llama-3.3-70B-Instruct",
+        "demo/Llama-3.3-70B-Instruct-FP8",
+        "RedHatAI/Llama-3.3-70B-Instruct-FP8-dynamic",
+        "nvidia/Llama-3.3-70B-Instruct-FP8",
+        "/models/Llama-3.3-70B-Instruct",
+        "meta-llama/Llama-3.1-70B-Instruct",
+    ],
+)
 def test_the_same_architecture_under_other_names(ours: tuple[Model, Configuration], name: str) -> None:
     assert check(*ours, observation(NUMBERS), deployed(model=name)).foreign == ()
 
@@ -46,7 +53,7 @@ def test_the_same_architecture_under_other_names(ours: tuple[Model, Configuratio
         (deployed(gpu_products=("NVIDIA H100 80GB HBM3", "NVIDIA L4")), "NVIDIA L4"),
         (deployed(kv=kv("fp8_e4m3")), "kv_precisions: [fp8]"),
     ],
-)  # fmt: skip
+)
 def test_another_deployment_is_told_with_what_to_do(
     ours: tuple[Model, Configuration], seen: Deployed, said: str
 ) -> None:
@@ -63,9 +70,15 @@ def test_another_engine(ours: tuple[Model, Configuration]) -> None:
 
 @pytest.mark.parametrize(
     ("gpus", "by", "foreign"),
-    [(8.0, "pod", False), (16.0, "pod", True), (4.0, "gpu_selector", True), (8.0, "host", False), (9.0, "host", False),
-     (6.0, "pod", True)],
-)  # fmt: skip
+    [
+        (8.0, "pod", False),
+        (16.0, "pod", True),
+        (4.0, "gpu_selector", True),
+        (8.0, "host", False),
+        (9.0, "host", False),
+        (6.0, "pod", True),
+    ],
+)
 def test_other_parallelism(ours: tuple[Model, Configuration], gpus: float, by: str, foreign: bool) -> None:
     found = check(*ours, observation(NUMBERS | {"gpus": gpus}), deployed(by=by))
     assert bool(found.foreign) is foreign

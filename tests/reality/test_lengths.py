@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collectors.distribution import Distribution
 from collectors.prometheus.answers import Bucket
+from collectors.prometheus.histograms import Distribution
 from reality.lengths import from_histogram, from_plan, shared_prefix
 from sizing.scenario.traffic import LengthSpread, LengthTrace
 from tests.reality.truths import TOKEN_EDGES, in_buckets

@@ -12,23 +12,41 @@ from reality.prediction import predict
 from reality.traffic import observed_traffic
 from tests.reality.truths import LoadOverTime, deployed, planned, scenario, simulated_truth, verdicts
 
-ON_SPEED = ("ttft_ms.mean", "ttft_ms.p50", "ttft_ms.p95", "tpot_ms.mean", "tpot_ms.p95", "itl_ms.mean", "e2e_ms.mean",
-            "e2e_ms.p95", "queue_ms.mean", "output_tokens_per_s_per_gpu", "running", "kv_usage",
-            "kv_capacity_tokens")  # fmt: skip
+ON_SPEED = (
+    "ttft_ms.mean",
+    "ttft_ms.p50",
+    "ttft_ms.p95",
+    "tpot_ms.mean",
+    "tpot_ms.p95",
+    "itl_ms.mean",
+    "e2e_ms.mean",
+    "e2e_ms.p95",
+    "queue_ms.mean",
+    "output_tokens_per_s_per_gpu",
+    "running",
+    "kv_usage",
+    "kv_capacity_tokens",
+)
 
 
 @settings(max_examples=12, derandomize=True)
 @given(
-    load=st.floats(0.1, 0.85), prompt=st.integers(300, 4000), output=st.integers(50, 500), cached=st.floats(0, 0.6),
-    replicas=st.integers(1, 6), seed=st.integers(1, 1000),
-)  # fmt: skip
+    load=st.floats(0.1, 0.85),
+    prompt=st.integers(300, 4000),
+    output=st.integers(50, 500),
+    cached=st.floats(0, 0.6),
+    replicas=st.integers(1, 6),
+    seed=st.integers(1, 1000),
+)
 def test_what_the_engine_made_lies_within_what_it_predicts(
     load: float, prompt: int, output: int, cached: float, replicas: int, seed: int
 ) -> None:
     asked = scenario(
-        input_tokens={"p50": prompt, "p95": 2.5 * prompt}, output_tokens={"p50": output, "p95": 3.0 * output},
-        prefix_cached_tokens=round(cached * prompt * 0.9), peak_rps=4.0,
-    )  # fmt: skip
+        input_tokens={"p50": prompt, "p95": 2.5 * prompt},
+        output_tokens={"p50": output, "p95": 3.0 * output},
+        prefix_cached_tokens=round(cached * prompt * 0.9),
+        peak_rps=4.0,
+    )
     ready = planned(asked)
     assert ready.plan.per_instance is not None
     rps = load * ready.plan.per_instance.stable_rps * replicas

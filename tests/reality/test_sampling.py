@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collectors.distribution import Distribution
 from collectors.prometheus.answers import Bucket
+from collectors.prometheus.histograms import Distribution
 from reality.sampling import FEWEST_REQUESTS, around, mean_of, quantile_of, rate_of, variation
 from tests.reality.truths import in_buckets
 
@@ -55,9 +55,15 @@ def test_gaps_of_one_request_count_once() -> None:
 
 @pytest.mark.parametrize(
     ("name", "count", "judged"),
-    [("p95", 99, False), ("p95", 100, True), ("p99", 499, False), ("p99", 500, True), ("p50", 29, False),
-     ("p50", 30, True)],
-)  # fmt: skip
+    [
+        ("p95", 99, False),
+        ("p95", 100, True),
+        ("p99", 499, False),
+        ("p99", 500, True),
+        ("p50", 29, False),
+        ("p50", 30, True),
+    ],
+)
 def test_a_quantile_needs_requests_beyond_it(name: str, count: float, judged: bool) -> None:
     values = {f"{name}{end}": 10.0 for end in ("", "_low", "_high")}
     assert (quantile_of(Distribution(count=count, **values), name).weak == "") is judged

@@ -12,38 +12,41 @@ import numpy as np
 
 import sizing
 from collectors.demo.feed import DemoFeed
-from collectors.deployed import Deployed, KvSettings, LoadOverTime
-from collectors.distribution import Distribution, distribution
-from collectors.observation import Observation, State, unknown_distributions, unknown_numbers, without_data
 from collectors.prometheus.answers import Bucket
+from collectors.prometheus.histograms import Distribution, distribution
+from collectors.questions.deployed import Deployed, KvSettings, LoadOverTime
+from collectors.reading.observation import Observation, State, unknown_distributions, unknown_numbers, without_data
 from collectors.vocabulary import engine_vocabularies
 from reality.compare import Planned, compare_source, planned_of
 from reality.result import Comparison
 from sizing.scenario.file import load_scenario
 from sizing.scenario.schema import Scenario
-from sizing.simulation.arrivals import Arrivals
-from sizing.simulation.drive import drive
-from sizing.simulation.fleet import Fleet
-from sizing.simulation.layout import BIN_RATIO, E2E, ITL, QUEUE, SMALLEST_S, TTFT
-from sizing.simulation.planned import as_replica, lengths_of
-from sizing.simulation.pool import Measurement
+from sizing.search.replicas import as_replica, lengths_of
+from sizing.simulator.arrivals import Arrivals
+from sizing.simulator.drive import drive
+from sizing.simulator.fleet import Fleet
+from sizing.simulator.layout import BIN_RATIO, E2E, ITL, QUEUE, SMALLEST_S, TTFT
+from sizing.simulator.world import Measurement
 
 NOW = 1_800_000_000.0
 HOUR = 3600.0
 DEMO_SCENARIO = Path(sizing.__file__).parents[1] / "reality" / "data" / "demo_scenario.yaml"
 TOKEN_EDGES = [m * 10.0**e for e in range(6) for m in (1, 2, 5)]
 SERVED = "meta-llama/Llama-3.3-70B-Instruct"
-PINNED = {
-    "gpus": ["h100_sxm"], "engines": ["vllm"], "precisions": ["fp8"], "kv_precisions": ["fp16"], "tp": [2],
-}  # fmt: skip
+PINNED = {"gpus": ["h100_sxm"], "engines": ["vllm"], "precisions": ["fp8"], "kv_precisions": ["fp16"], "tp": [2]}
 
 
 def scenario(**workload: Any) -> Scenario:
     asked = {"input_tokens": {"p50": 1500, "p95": 3500}, "output_tokens": {"p50": 200, "p95": 600}, "peak_rps": 12.0}
-    return Scenario.model_validate({
-        "name": "test", "model": SERVED, "workload": asked | workload, "limits": {"ttft_ms": 2000, "itl_ms": 80},
-        "deployment": PINNED,
-    })  # fmt: skip
+    return Scenario.model_validate(
+        {
+            "name": "test",
+            "model": SERVED,
+            "workload": asked | workload,
+            "limits": {"ttft_ms": 2000, "itl_ms": 80},
+            "deployment": PINNED,
+        }
+    )
 
 
 def planned(asked: Scenario) -> Planned:
@@ -56,15 +59,21 @@ def deployed(*, model: str = SERVED, product: str = "NVIDIA H100 80GB HBM3", by:
 
 
 def observation(
-    numbers: dict[str, float | None] | None = None,
-    distributions: dict[str, Distribution] | None = None,
-    **more: Any,
+    numbers: dict[str, float | None] | None = None, distributions: dict[str, Distribution] | None = None, **more: Any
 ) -> Observation:
-    return Observation(**{
-        "name": "truth", "state": State.OK, "at_s": NOW, "window_s": HOUR, "scrape_interval_s": 15.0, "engine": "vllm",
-        "numbers": unknown_numbers() | (numbers or {}),
-        "distributions": unknown_distributions() | (distributions or {}),
-    } | more)  # fmt: skip
+    return Observation(
+        **{
+            "name": "truth",
+            "state": State.OK,
+            "at_s": NOW,
+            "window_s": HOUR,
+            "scrape_interval_s": 15.0,
+            "engine": "vllm",
+            "numbers": unknown_numbers() | (numbers or {}),
+            "distributions": unknown_distributions() | (distributions or {}),
+        }
+        | more
+    )
 
 
 def silent(state: State, reason: str = "It is silent.") -> Observation:
@@ -96,16 +105,22 @@ def simulated_truth(
     drawn = lengths.sample(tuple(np.random.default_rng(seed + i) for i in range(3)), 20_000)
     fleet, rate = Fleet(replicas=(replica,)), rps / replicas
     expected = round(rate * window_s)
-    outcome = drive(fleet, Arrivals(rate_rps=rate).stream(lengths, window_s, seed), Measurement(
-        expected=expected, horizon_s=window_s, warm_up=expected // 20))  # fmt: skip
+    outcome = drive(
+        fleet,
+        Arrivals(rate_rps=rate).stream(lengths, window_s, seed),
+        Measurement(expected=expected, horizon_s=window_s, warm_up=expected // 20),
+    )
     buckets = engine_vocabularies()["vllm"].buckets
     middles = np.concatenate(
         [[SMALLEST_S / 2], SMALLEST_S * BIN_RATIO ** (np.arange(outcome.histogram.shape[2] - 1) + 0.5)]
     )
     found = {}
     for name, metric, edges in (
-        ("ttft_ms", TTFT, "ttft"), ("tpot_ms", ITL, "itl"), ("e2e_ms", E2E, "e2e"), ("queue_ms", QUEUE, "e2e"),
-    ):  # fmt: skip
+        ("ttft_ms", TTFT, "ttft"),
+        ("tpot_ms", ITL, "itl"),
+        ("e2e_ms", E2E, "e2e"),
+        ("queue_ms", QUEUE, "e2e"),
+    ):
         counts = outcome.histogram[:, metric].sum(axis=0).astype(float) * replicas
         found[name] = in_buckets(middles * 1e3, counts, [edge * 1e3 for edge in buckets[edges]])
     weights = np.full(drawn.shape[1], rps * window_s / drawn.shape[1])
@@ -119,18 +134,23 @@ def simulated_truth(
     queue = found["queue_ms"].mean
     assert queue is not None
     numbers: dict[str, float | None] = {
-        "arrivals_rps": rps, "finished_rps": rps, "generation_tokens_per_s": rps * float(drawn[1].mean()),
-        "running": rps * (last - queue) / 1e3, "replicas": float(replicas), "replicas_lost": 0.0,
-        "gpus": float(ready.row.gpus * replicas), "prefix_hit_ratio": float(drawn[2].sum() / drawn[0].sum()),
+        "arrivals_rps": rps,
+        "finished_rps": rps,
+        "generation_tokens_per_s": rps * float(drawn[1].mean()),
+        "running": rps * (last - queue) / 1e3,
+        "replicas": float(replicas),
+        "replicas_lost": 0.0,
+        "gpus": float(ready.row.gpus * replicas),
+        "prefix_hit_ratio": float(drawn[2].sum() / drawn[0].sum()),
         "kv_capacity_tokens": one.kv_tokens,
         "kv_usage": float(outcome.column("kv_s").sum()) / outcome.horizon_s,
-    }  # fmt: skip
+    }
     load = LoadOverTime(step_s=120.0, rps=(rps,) * 30)
     return observation(numbers, found, window_s=window_s), deployed(load=load)
 
 
 @cache
-def demo_plan() -> tuple[Scenario, sizing.result.Plan]:
+def demo_plan() -> tuple[Scenario, sizing.base.result.Plan]:
     asked = load_scenario(DEMO_SCENARIO)
     return asked, sizing.plan(asked)
 

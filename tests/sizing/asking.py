@@ -9,10 +9,10 @@ import copy
 from typing import Any
 
 from sizing import Plan, Scenario
-from sizing.analytic import analytic_plan
 from sizing.catalog import resolve_model
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.model import Model
+from sizing.planning.analytic import analytic_plan
 
 LLAMA_8B = "meta-llama/Meta-Llama-3-8B-Instruct"
 LLAMA_70B = "meta-llama/Meta-Llama-3-70B-Instruct"

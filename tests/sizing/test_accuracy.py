@@ -15,11 +15,11 @@ from bench.conformal import difficulties, stratum_quantiles, tails, with_scores
 from bench.fit_targets import targets
 from bench.reasons import RULES, Row, reason
 from sizing.catalog.files import DATA_DIR
-from sizing.point_rows import MODES
+from sizing.evidence.point_rows import MODES
+from sizing.evidence.uncertainty import DIFFICULTIES, architecture, measured
 from sizing.steps.efficiency import efficiencies
 from sizing.steps.kernel import KernelTables
 from sizing.steps.mixture import mixture
-from sizing.uncertainty import DIFFICULTIES, architecture, measured
 
 RENEW = "run `make calibrate` and commit what it writes"
 FIGURES = json.loads((DATA_DIR / "accuracy.json").read_text(encoding="utf-8"))
@@ -93,16 +93,28 @@ def test_intervals_know_everything_that_was_measured(library):
 
 CELLS = pd.Series(
     {
-        "notes": "", "output_tokens_per_s": np.nan, "itl_ms_mean": 10.0, "ttft_ms_mean": 100.0, "osl": 100.0,
-        "concurrency_or_batch": 8.0, "software_year": 2026.0, "tp": 1.0, "weight_precision": "fp8",
+        "notes": "",
+        "output_tokens_per_s": np.nan,
+        "itl_ms_mean": 10.0,
+        "ttft_ms_mean": 100.0,
+        "osl": 100.0,
+        "concurrency_or_batch": 8.0,
+        "software_year": 2026.0,
+        "tp": 1.0,
+        "weight_precision": "fp8",
     }
-)  # fmt: skip
+)
 LABEL = pd.Series(
     {
-        "mode": "fixed_concurrency", "metric": "itl", "fits": 100.0, "concurrency": 8.0,
-        "architecture": "8B, 32 layers", "family": "hopper", "apart": 0.0,
+        "mode": "fixed_concurrency",
+        "metric": "itl",
+        "fits": 100.0,
+        "concurrency": 8.0,
+        "architecture": "8B, 32 layers",
+        "family": "hopper",
+        "apart": 0.0,
     }
-)  # fmt: skip
+)
 PLAIN = Row(error=0.5, cells=CELLS, label=LABEL, neighbours=(0.45,), group=0.0)
 
 
@@ -136,14 +148,21 @@ def errors(count, scale_of_new=1.0):
     new = np.arange(count) % 2
     return pd.DataFrame(
         {
-            "metric": "itl", "mode": "fixed_concurrency", "basis": "roofline", "id": [str(i) for i in range(count)],
+            "metric": "itl",
+            "mode": "fixed_concurrency",
+            "basis": "roofline",
+            "id": [str(i) for i in range(count)],
             "architecture": [f"a{i % 3}" for i in range(count)],
             "error": random.normal(size=count) * 0.1 * np.where(new, scale_of_new, 1.0),
-            "source": "one", "gpu": "h100_sxm", "engine": "vllm", "precision": "fp8", "scheme": "gpu",
+            "source": "one",
+            "gpu": "h100_sxm",
+            "engine": "vllm",
+            "precision": "fp8",
+            "scheme": "gpu",
             **dict.fromkeys(DIFFICULTIES, 0.0),
             "new_platform": new.astype(float),
         }
-    )  # fmt: skip
+    )
 
 
 def test_a_difficulty_that_doubles_errors_is_found():

@@ -57,7 +57,8 @@ ASKED: dict[str, dict[str, Any]] = {
     ),
     "llama_70b_disaggregated": raw(LLAMA_70B, limits={"ttft_ms": 3000, "itl_ms": 30}, deployment=H100),
     "llama_70b_batch_limit": raw(
-        LLAMA_70B, limits={"ttft_ms": 3000, "itl_ms": 30},
+        LLAMA_70B,
+        limits={"ttft_ms": 3000, "itl_ms": 30},
         deployment={"gpus": ["h200_sxm"], "serving": ["aggregated"], "precisions": ["fp8"]},
     ),
     "nothing_meets_the_limit": raw(LLAMA_70B, limits={"ttft_ms": 20}, deployment={"gpus": ["h100_sxm", "t4"]}),
@@ -84,8 +85,9 @@ def _same_words(old: str, new: str, rel_tol: float) -> bool:
     if NUMBER.sub("#", old) != NUMBER.sub("#", new):
         return False
     pairs = zip(NUMBER.findall(old), NUMBER.findall(new), strict=True)
-    return all(a == b or math.isclose(*(float(n.replace(",", "")) for n in (a, b)), rel_tol=2 * rel_tol)
-               for a, b in pairs)
+    return all(
+        a == b or math.isclose(*(float(n.replace(",", "")) for n in (a, b)), rel_tol=2 * rel_tol) for a, b in pairs
+    )
 
 
 def test_a_difference_in_words_or_numbers_is_seen() -> None:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from sizing.precision import precisions
+from sizing.catalog.precisions import precisions
 from tests.sizing.asking import ALL, LLAMA_8B, LLAMA_70B, answer, ask, gpus_that_serve, raw
 
 ROOT = Path(__file__).resolve().parents[2]

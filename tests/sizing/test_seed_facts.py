@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from sizing import Scenario
-from sizing.candidates import Configuration, table
+from sizing.base.constants import constant
 from sizing.catalog import gpus, systems
-from sizing.constants import constant
-from sizing.engines import engines
-from sizing.lengths import from_tokens, ms_per_token
-from sizing.packing import pack
-from sizing.precision import precisions
+from sizing.catalog.engines import engines
+from sizing.catalog.precisions import precisions
+from sizing.deployments.candidates import Configuration, table
+from sizing.prices.packing import pack
+from sizing.scenario.lengths import from_tokens, ms_per_token
 from sizing.scenario.schema import Limits
 from sizing.steps.efficiency import efficiencies
 from sizing.steps.roofline import Roofline

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sizing.result import (
+from sizing.base.result import (
     Business,
     Candidate,
     Cost,
@@ -26,15 +26,25 @@ def deployed(gpu: str = "h100_sxm", *, tp: int = 1, instances: int = 8, precisio
     gpus = instances * tp
     systems = -(-gpus // 8)
     return Deployed(
-        gpu=gpu, engine="vllm", weight_precision=precision, kv_precision="fp8", tp=tp, pp=1, ep=1, dp=1,
-        instances=instances, spare_instances=0, gpus=gpus, system="dgx_h100", systems=systems, gpus_bought=8 * systems,
+        gpu=gpu,
+        engine="vllm",
+        weight_precision=precision,
+        kv_precision="fp8",
+        tp=tp,
+        pp=1,
+        ep=1,
+        dp=1,
+        instances=instances,
+        spare_instances=0,
+        gpus=gpus,
+        system="dgx_h100",
+        systems=systems,
+        gpus_bought=8 * systems,
     )
 
 
 def latency(asked: float) -> Latency:
-    return Latency(
-        p50=0.6 * asked, p95=asked, p99=1.3 * asked, low=0.8 * asked, high=1.25 * asked, asked=asked
-    )
+    return Latency(p50=0.6 * asked, p95=asked, p99=1.3 * asked, low=0.8 * asked, high=1.25 * asked, asked=asked)
 
 
 def load_point(rps: float) -> LoadPoint:
@@ -42,17 +52,29 @@ def load_point(rps: float) -> LoadPoint:
     slow = 1 / (1 - rps / STABLE_RPS)
     ttft, itl = 120 + 60 * slow, 9 + 2.2 * slow
     return LoadPoint(
-        rps=rps, concurrency=rps * (ttft + 199 * itl) / 1000, ttft_ms=ttft, itl_ms=itl, e2e_ms=ttft + 199 * itl,
+        rps=rps,
+        concurrency=rps * (ttft + 199 * itl) / 1000,
+        ttft_ms=ttft,
+        itl_ms=itl,
+        e2e_ms=ttft + 199 * itl,
         output_tokens_per_s_per_gpu=200 * rps,
     )
 
 
 def candidate(gpu: str, tp: int, instances: int, e2e_ms: float, usd: float | None) -> Candidate:
     return Candidate(
-        deployment=deployed(gpu, tp=tp, instances=instances), max_rps=9.1, ttft_ms=0.1 * e2e_ms,
-        itl_ms=0.9 * e2e_ms / 199, e2e_ms=e2e_ms, output_tokens_per_s_per_gpu=14140 / (tp * instances),
-        gpus_low=tp * instances - 1, gpus_high=tp * instances + 2, usd_per_month=usd, power_kw=10.2,
-        limited_by="TTFT limit", source="roofline",
+        deployment=deployed(gpu, tp=tp, instances=instances),
+        max_rps=9.1,
+        ttft_ms=0.1 * e2e_ms,
+        itl_ms=0.9 * e2e_ms / 199,
+        e2e_ms=e2e_ms,
+        output_tokens_per_s_per_gpu=14140 / (tp * instances),
+        gpus_low=tp * instances - 1,
+        gpus_high=tp * instances + 2,
+        usd_per_month=usd,
+        power_kw=10.2,
+        limited_by="TTFT limit",
+        source="roofline",
     )
 
 
@@ -63,41 +85,77 @@ def hand_made_plan() -> Plan:
     return Plan(
         answer="8 x H100 SXM (8 replicas of TP1 on one 8-GPU system) serve 70.7 req/s with p95 TTFT 569 ms "
         "(limit 1 s), for $6,667 a month; limited by the TTFT limit; 80 % sure that 7 to 10 GPUs suffice.",
-        feasible=True, peak_rps=70.7, deployment=deployed(),
+        feasible=True,
+        peak_rps=70.7,
+        deployment=deployed(),
         per_instance=PerInstance(
-            max_rps=9.1, stable_rps=STABLE_RPS, rps=70.7 / 8, concurrency=planned.concurrency, max_concurrency=256,
-            memory_per_gpu_gb=80.0, weights_gb=9.1, kv_gb=58.4, kv_per_sequence_gb=0.144, activations_gb=2.9,
-            overhead_gb=1.6, free_gb=54.1, kv_used_gb=4.3, output_tokens_per_s=1767.5,
-            output_tokens_per_s_per_gpu=1767.5, prefill_share=0.41, decode_step_ms=11.3, prefill_ms=46.0,
+            max_rps=9.1,
+            stable_rps=STABLE_RPS,
+            rps=70.7 / 8,
+            concurrency=planned.concurrency,
+            max_concurrency=256,
+            memory_per_gpu_gb=80.0,
+            weights_gb=9.1,
+            kv_gb=58.4,
+            kv_per_sequence_gb=0.144,
+            activations_gb=2.9,
+            overhead_gb=1.6,
+            free_gb=54.1,
+            kv_used_gb=4.3,
+            output_tokens_per_s=1767.5,
+            output_tokens_per_s_per_gpu=1767.5,
+            prefill_share=0.41,
+            decode_step_ms=11.3,
+            prefill_ms=46.0,
         ),
         latency=Latencies(ttft_ms=ttft, itl_ms=itl, e2e_ms=e2e),
-        gpus_low=7, gpus_high=10,
+        gpus_low=7,
+        gpus_high=10,
         cost=Cost(
-            basis="list price of DGX H100 over 5 years", system_usd=400_000, purchase_usd=400_000, usd_per_hour=9.13,
-            usd_per_month=6_667, usd_per_million_output_tokens=0.179, power_kw=10.2, source="catalogue, 2026",
+            basis="list price of DGX H100 over 5 years",
+            system_usd=400_000,
+            purchase_usd=400_000,
+            usd_per_hour=9.13,
+            usd_per_month=6_667,
+            usd_per_million_output_tokens=0.179,
+            power_kw=10.2,
+            source="catalogue, 2026",
         ),
         business=Business(
-            requests_per_day=2_036_160, daily_users=678_720, input_tokens_per_day=4.07e9, output_tokens_per_day=4.07e8,
-            hours=8, requests_per_user=3, growth=0.0,
+            requests_per_day=2_036_160,
+            daily_users=678_720,
+            input_tokens_per_day=4.07e9,
+            output_tokens_per_day=4.07e8,
+            hours=8,
+            requests_per_user=3,
+            growth=0.0,
         ),
         limited_by="TTFT limit",
         warnings=(PlanWarning(code="tight", severity="warning", message="97 % of the capacity is used."),),
         assumptions=("All lengths are equal to their mean.",),
-        source="roofline", confidence="80 % sure that 7 to 10 GPUs suffice (roofline, 41 measured points nearby).",
+        source="roofline",
+        confidence="80 % sure that 7 to 10 GPUs suffice (roofline, 41 measured points nearby).",
         alternatives=(candidate("l40s", 1, 26, 6200.0, None), candidate("a100_sxm_80g", 1, 16, 5100.0, 9_000.0)),
         trade_off=(
-            candidate("h100_sxm", 1, 8, planned.e2e_ms, 6_667.0), candidate("h100_sxm", 2, 6, 3900.0, 13_300.0),
-            candidate("b200_sxm", 1, 14, 2900.0, None), candidate("h100_sxm", 4, 5, 2600.0, 20_000.0),
+            candidate("h100_sxm", 1, 8, planned.e2e_ms, 6_667.0),
+            candidate("h100_sxm", 2, 6, 3900.0, 13_300.0),
+            candidate("b200_sxm", 1, 14, 2900.0, None),
+            candidate("h100_sxm", 4, 5, 2600.0, 20_000.0),
         ),
-        excluded=(), load_curve=curve,
+        excluded=(),
+        load_curve=curve,
         explained=(
             Explained(
-                name="Instances", value="8 instances",
+                name="Instances",
+                value="8 instances",
                 formula="ceil(peak requests/s / requests/s per instance) + spares",
-                numbers="ceil(70.7 / 9.1) + 0 = 8", source="sizing.plan",
+                numbers="ceil(70.7 / 9.1) + 0 = 8",
+                source="sizing.plan",
             ),
         ),
-        cross_check=None, engine_version="0.1.0", data_version="2026-11-20-0123456789",
+        cross_check=None,
+        engine_version="0.1.0",
+        data_version="2026-11-20-0123456789",
     )
 
 
@@ -111,8 +169,17 @@ def nothing_fits(plan: Plan) -> Plan:
     """A plan without a deployment."""
     return plan.model_copy(
         update={
-            "feasible": False, "deployment": None, "per_instance": None, "latency": None, "gpus_low": None,
-            "gpus_high": None, "cost": None, "trade_off": (), "load_curve": (), "alternatives": (), "explained": (),
+            "feasible": False,
+            "deployment": None,
+            "per_instance": None,
+            "latency": None,
+            "gpus_low": None,
+            "gpus_high": None,
+            "cost": None,
+            "trade_off": (),
+            "load_curve": (),
+            "alternatives": (),
+            "explained": (),
         }
     )
 

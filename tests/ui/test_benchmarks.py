@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from collectors.benchmarks import BenchmarkPoint, Deployment, LatencyStats
-from sizing.benchmark_check import QUANTITIES, Check, check
+from sizing.calibration.check import QUANTITIES, Check, check
 from sizing.catalog import gpus, resolve_model
 from sizing.scenario.schema import Benchmark
 from ui.benchmarks.comparison import comparison_table
@@ -24,11 +24,19 @@ STATED = Deployment(model=MODEL.id, gpu="h100_sxm", engine="vllm", weight_precis
 
 def run(load: float, itl: float, **more: object) -> BenchmarkPoint:
     values: dict[str, object] = {
-        "file": "a/run.json", "row": 1, "tool": "vLLM bench serve", "mode": "fixed_concurrency",
-        "concurrency": load, "isl_mean": 1000.0, "osl_mean": 500.0, "tpot_ms": LatencyStats(mean=itl),
-        "ttft_ms": LatencyStats(mean=200.0, p50=150.0), "output_tokens_per_s": 1000.0,
-        "when": datetime(2026, 11, 20, tzinfo=UTC), **more,
-    }  # fmt: skip
+        "file": "a/run.json",
+        "row": 1,
+        "tool": "vLLM bench serve",
+        "mode": "fixed_concurrency",
+        "concurrency": load,
+        "isl_mean": 1000.0,
+        "osl_mean": 500.0,
+        "tpot_ms": LatencyStats(mean=itl),
+        "ttft_ms": LatencyStats(mean=200.0, p50=150.0),
+        "output_tokens_per_s": 1000.0,
+        "when": datetime(2026, 11, 20, tzinfo=UTC),
+        **more,
+    }
     return BenchmarkPoint(**values)  # type: ignore[arg-type]
 
 
@@ -36,10 +44,17 @@ CURVE = (run(4, 15.0), run(32, 22.0), run(128, 40.0))
 
 
 RATES = tuple(
-    run(0, itl, mode="fixed_rate", concurrency=None, request_rate_rps=rate, requests_per_s=rate,
-        ttft_ms=LatencyStats(mean=2 * ttft, p50=ttft, p99=5 * ttft))
+    run(
+        0,
+        itl,
+        mode="fixed_rate",
+        concurrency=None,
+        request_rate_rps=rate,
+        requests_per_s=rate,
+        ttft_ms=LatencyStats(mean=2 * ttft, p50=ttft, p99=5 * ttft),
+    )
     for rate, itl, ttft in ((1.0, 14.0, 90.0), (4.0, 20.0, 110.0))
-)  # fmt: skip
+)
 
 
 def compared_of(curve: tuple[BenchmarkPoint, ...]) -> tuple[Benchmark, Check]:
@@ -88,8 +103,9 @@ def test_p99_of_an_open_loop_is_compared_and_calibrates_nothing(rates_compared: 
     for low, high in zip(median, last, strict=True):
         assert high.predicted > low.predicted
         assert high.high / high.predicted == pytest.approx(low.high / low.predicted), "the interval of the median"
-    without = benchmark.model_copy(update={
-        "points": [p.model_copy(update={"ttft_p99_ms": None}) for p in benchmark.points]})
+    without = benchmark.model_copy(
+        update={"points": [p.model_copy(update={"ttft_p99_ms": None}) for p in benchmark.points]}
+    )
     assert check(without, MODEL).anchored == found.anchored
 
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from sizing.result import Plan
+from sizing.base.result import Plan
 from ui.explain import explained_table, explanation, field_entry
 
 

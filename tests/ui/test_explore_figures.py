@@ -8,29 +8,31 @@ import math
 import pytest
 
 from sizing import Scenario, plan
-from sizing.explore import OperatingPoints, operating_points
-from sizing.length_map import LengthMap, gpus_over_lengths
-from sizing.load_band import load_band
-from sizing.measured_points import measured_points
-from sizing.operating_point import XAxis, YAxis
+from sizing.explore.frontier import OperatingPoints, operating_points
+from sizing.explore.length_map import LengthMap, gpus_over_lengths
+from sizing.explore.load_band import load_band
+from sizing.explore.measured_points import measured_points
+from sizing.explore.operating_point import XAxis, YAxis
 from ui.figures import template
 from ui.figures.frontier import AXES, build_frontier, frontier_alt_text, frontier_table, measured_table
 from ui.figures.heat_map import build_heat_map, heat_map_alt_text, heat_map_table
 from ui.figures.load_curve import build_load_curve
 
 XS: tuple[XAxis, ...] = ("tokens_per_s_per_user", "ttft_ms", "e2e_ms")
-YS: tuple[YAxis, ...] = (
-    "output_tokens_per_s_per_gpu", "usd_per_million_output_tokens", "output_tokens_per_s_per_kw",
-)
+YS: tuple[YAxis, ...] = ("output_tokens_per_s_per_gpu", "usd_per_million_output_tokens", "output_tokens_per_s_per_kw")
 GPUS = ("h100_sxm", "h200_sxm", "b200_sxm")
 
 
 @pytest.fixture(scope="module")
 def asked() -> Scenario:
-    return Scenario.model_validate({
-        "model": "Qwen/Qwen3-32B", "workload": {"input_tokens": 8192, "output_tokens": 1024, "peak_rps": 4},
-        "limits": {"ttft_ms": 2000, "itl_ms": 50}, "deployment": {"gpus": list(GPUS)},
-    })
+    return Scenario.model_validate(
+        {
+            "model": "Qwen/Qwen3-32B",
+            "workload": {"input_tokens": 8192, "output_tokens": 1024, "peak_rps": 4},
+            "limits": {"ttft_ms": 2000, "itl_ms": 50},
+            "deployment": {"gpus": list(GPUS)},
+        }
+    )
 
 
 @pytest.fixture(scope="module")
@@ -156,7 +158,12 @@ def test_tables_hold_every_point_and_their_range(shown: OperatingPoints) -> None
 
 def test_without_a_point_the_figure_says_so(asked: Scenario) -> None:
     nothing = OperatingPoints(
-        x="ttft_ms", y="output_tokens_per_s_per_gpu", percentile=95, x_limit=None, curves=(), planned=None,
+        x="ttft_ms",
+        y="output_tokens_per_s_per_gpu",
+        percentile=95,
+        x_limit=None,
+        curves=(),
+        planned=None,
         missing=("l4",),
     )
     assert build_frontier(nothing).layout.annotations[0].text.startswith("Nothing fits")

@@ -9,8 +9,8 @@ from pathlib import Path
 import plotly.graph_objects as go
 import pytest
 
+from sizing.base.result import LoadPoint, Plan
 from sizing.catalog.gpu_rows import gpus
-from sizing.result import LoadPoint, Plan
 from sizing.scenario.schema import Limits
 from ui import figures
 from ui.figures import template
@@ -105,9 +105,7 @@ def test_frontier_holds_only_what_nothing_beats(plan: Plan) -> None:
     best = frontier(plan.trade_off)
     assert [c.deployment.gpus for c in best] == sorted(c.deployment.gpus for c in best)
     for one in best:
-        assert not any(
-            c.deployment.gpus <= one.deployment.gpus and c.e2e_ms < one.e2e_ms for c in plan.trade_off
-        )
+        assert not any(c.deployment.gpus <= one.deployment.gpus and c.e2e_ms < one.e2e_ms for c in plan.trade_off)
 
 
 def test_cost_leaves_out_what_has_no_price(plan: Plan, limits: Limits) -> None:

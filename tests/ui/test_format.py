@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-import sizing.format
+import sizing.base.format
 import ui.format
 from ui.format import as_markdown
 
@@ -18,5 +18,5 @@ def test_the_icon_and_colour_notation_of_streamlit_stays_text() -> None:
 
 
 def test_pages_print_numbers_as_the_engine_does() -> None:
-    assert ui.format.ms is sizing.format.ms
-    assert ui.format.usd is sizing.format.usd
+    assert ui.format.ms is sizing.base.format.ms
+    assert ui.format.usd is sizing.base.format.usd

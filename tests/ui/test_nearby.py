@@ -5,27 +5,45 @@ from __future__ import annotations
 import pytest
 
 from sizing import Scenario, plan
-from sizing.result import Plan
+from sizing.base.result import Plan
 from ui.benchmarks.nearby import measured_nearby
 from ui.explain import MEASURED
 
 
 @pytest.fixture(scope="module")
 def scenario() -> Scenario:
-    return Scenario.model_validate({
-        "model": "meta-llama/Llama-3.3-70B-Instruct",
-        "workload": {"input_tokens": 1000, "output_tokens": 300, "peak_rps": 5},
-        "deployment": {"gpus": ["h100_sxm"], "engines": ["vllm"], "precisions": ["fp8"], "tp": [4], "pp": [1]},
-        "benchmark": {
-            "source": "own CSV (own.csv)", "gpu": "h100_sxm", "engine": "vllm", "weight_precision": "fp8", "tp": 4,
-            "points": [
-                {"mode": "fixed_concurrency", "concurrency": 16, "input_tokens": 1000, "output_tokens": 300,
-                 "itl_ms": 15.9, "ttft_ms": 108},
-                {"mode": "fixed_rate", "request_rate_rps": 4, "input_tokens": 1000, "output_tokens": 300,
-                 "itl_ms": 16.9, "ttft_ms": 98},
-            ],
-        },
-    })  # fmt: skip
+    return Scenario.model_validate(
+        {
+            "model": "meta-llama/Llama-3.3-70B-Instruct",
+            "workload": {"input_tokens": 1000, "output_tokens": 300, "peak_rps": 5},
+            "deployment": {"gpus": ["h100_sxm"], "engines": ["vllm"], "precisions": ["fp8"], "tp": [4], "pp": [1]},
+            "benchmark": {
+                "source": "own CSV (own.csv)",
+                "gpu": "h100_sxm",
+                "engine": "vllm",
+                "weight_precision": "fp8",
+                "tp": 4,
+                "points": [
+                    {
+                        "mode": "fixed_concurrency",
+                        "concurrency": 16,
+                        "input_tokens": 1000,
+                        "output_tokens": 300,
+                        "itl_ms": 15.9,
+                        "ttft_ms": 108,
+                    },
+                    {
+                        "mode": "fixed_rate",
+                        "request_rate_rps": 4,
+                        "input_tokens": 1000,
+                        "output_tokens": 300,
+                        "itl_ms": 16.9,
+                        "ttft_ms": 98,
+                    },
+                ],
+            },
+        }
+    )
 
 
 @pytest.fixture(scope="module")

@@ -6,8 +6,8 @@ import math
 
 import pytest
 
-from collectors.deployed import Deployed
-from collectors.observation import State
+from collectors.questions.deployed import Deployed
+from collectors.reading.observation import State
 from reality.compare import compare
 from reality.result import Comparison
 from tests.reality.truths import planned, scenario, silent, simulated_truth

@@ -9,13 +9,13 @@ import streamlit as st
 
 from collectors.benchmarks import BenchmarkPoint, Deployment
 from collectors.benchmarks.own_csv_writer import write_csv
-from sizing.anchors import NOISE, WIDEST, Anchored
-from sizing.benchmark import speed
-from sizing.benchmark_check import QUANTITIES, Check, Quantity, check
+from sizing.base.errors import SizingError
+from sizing.base.format import rounded
+from sizing.calibration.benchmark import speed
+from sizing.calibration.check import QUANTITIES, Check, Quantity, check
+from sizing.calibration.fit import NOISE, WIDEST, Anchored
 from sizing.catalog import resolve_model
 from sizing.catalog.model import Model
-from sizing.errors import SizingError
-from sizing.format import rounded
 from sizing.scenario.schema import Benchmark
 from ui import state
 from ui.benchmarks.scenario import MOST_POINTS, benchmark_of, use, use_with_model
@@ -49,13 +49,18 @@ def draw_comparison(
         where = f"{as_markdown(fault.file)}, row {fault.row}"
         st.warning(f"{where}: {as_markdown(fault.message)} This run is not compared.", icon=":material/warning:")
     if benchmark is None:
-        st.error("No run of this curve says enough to be compared: it needs lengths, a load and something measured. "
-                 "Download it as CSV, fill in what is missing, and drop that file here.", icon=":material/error:")
+        st.error(
+            "No run of this curve says enough to be compared: it needs lengths, a load and something measured. "
+            "Download it as CSV, fill in what is missing, and drop that file here.",
+            icon=":material/error:",
+        )
         _download(curve, stated)
         return
     if len(curve) - len(left_out) > MOST_POINTS:
-        st.info(f"{MOST_POINTS} of {count(len(curve))} runs, spread evenly over the loads, are compared and used.",
-                icon=":material/info:")
+        st.info(
+            f"{MOST_POINTS} of {count(len(curve))} runs, spread evenly over the loads, are compared and used.",
+            icon=":material/info:",
+        )
     try:
         same = stated.model == scenario_model.id
         model = scenario_model if same else resolve_model(stated.model or "")[0]
@@ -78,14 +83,24 @@ def _figures(found: Check) -> None:
     others = found.left_out_median
     now = anchored.interval("decode", anchored.highest)
     figures = (
-        ("Error before", percent(anchored.before) if itl else UNKNOWN,
-         "Median error of ITL, predicted without this benchmark; of throughput where no ITL was measured."),
-        ("Error after", percent(others) if others is not None else UNKNOWN,
-         "Median error with each point predicted by a calibration on the other points: what to expect at a load that "
-         "was not measured. Needs two points."),
+        (
+            "Error before",
+            percent(anchored.before) if itl else UNKNOWN,
+            "Median error of ITL, predicted without this benchmark; of throughput where no ITL was measured.",
+        ),
+        (
+            "Error after",
+            percent(others) if others is not None else UNKNOWN,
+            "Median error with each point predicted by a calibration on the other points: what to expect at a load "
+            "that "
+            "was not measured. Needs two points.",
+        ),
         ("In 80 % interval", inside, "Measured points inside the interval of the uncalibrated prediction."),
-        ("Interval after", f"±{percent(now.high_factor - 1)}" if now.high_factor < math.exp(WIDEST) else UNKNOWN,
-         "80 % interval of decode times of this deployment once it is calibrated, at the highest load measured."),
+        (
+            "Interval after",
+            f"±{percent(now.high_factor - 1)}" if now.high_factor < math.exp(WIDEST) else UNKNOWN,
+            "80 % interval of decode times of this deployment once it is calibrated, at the highest load measured.",
+        ),
     )
     with st.grid(4, min_column_width=150, gap="small", border=True):
         for title, value, help_text in figures:
@@ -103,18 +118,28 @@ def _doubts(anchored: Anchored, others: float | None) -> None:
     """What speaks against the benchmark or its description, the worst first."""
     checked = "model, GPU, engine, precision and parallelism above"
     if anchored.of_something_else:
-        st.error(f"This ran {speed(anchored)} as predicted, which no calibration of this deployment explains: check "
-                 f"{checked}, and that times are in the unit of their column (ms, not s).", icon=":material/error:")
+        st.error(
+            f"This ran {speed(anchored)} as predicted, which no calibration of this deployment explains: check "
+            f"{checked}, and that times are in the unit of their column (ms, not s).",
+            icon=":material/error:",
+        )
     elif anchored.surprise > FAR_OFF:
         far = max(anchored.ratio, 1 / anchored.ratio) > NOTABLE
-        what = f"This ran {speed(anchored)} as predicted" if far else (
-            f"Prompts took {significant(anchored.prefill, 2)} times as long as predicted")
-        st.warning(f"{what}, which is rare: check {checked}, and whether a cache answered, before using it.",
-                   icon=":material/warning:")
+        what = (
+            f"This ran {speed(anchored)} as predicted"
+            if far
+            else (f"Prompts took {significant(anchored.prefill, 2)} times as long as predicted")
+        )
+        st.warning(
+            f"{what}, which is rare: check {checked}, and whether a cache answered, before using it.",
+            icon=":material/warning:",
+        )
     if others is not None and others > max(anchored.before, NOISE):
-        st.warning(f"Each point predicted from the others is off by {percent(others)}, more than without calibration: "
-                   f"the points contradict each other or what is stated above. Using them improves nothing.",
-                   icon=":material/warning:")
+        st.warning(
+            f"Each point predicted from the others is off by {percent(others)}, more than without calibration: "
+            f"the points contradict each other or what is stated above. Using them improves nothing.",
+            icon=":material/warning:",
+        )
 
 
 def _chart_and_table(benchmark: Benchmark, found: Check, *, dark: bool) -> None:
@@ -122,23 +147,38 @@ def _chart_and_table(benchmark: Benchmark, found: Check, *, dark: bool) -> None:
     if not shown:
         return
     quantity: Quantity = st.segmented_control(
-        "Quantity", shown, default=shown[0], required=True, key="benchmark_quantity", format_func=_SHORT.get,
-        label_visibility="collapsed", help="What is compared.",
+        "Quantity",
+        shown,
+        default=shown[0],
+        required=True,
+        key="benchmark_quantity",
+        format_func=_SHORT.get,
+        label_visibility="collapsed",
+        help="What is compared.",
     )
     if quantity not in shown:
         quantity = shown[0]
     points = benchmark.points
-    st.plotly_chart(build_benchmark(points, found.rows, quantity, dark=dark), key=f"benchmark_chart_{quantity}",
-                    alt=benchmark_alt_text(points, found.rows, quantity), config={"displaylogo": False})
+    st.plotly_chart(
+        build_benchmark(points, found.rows, quantity, dark=dark),
+        key=f"benchmark_chart_{quantity}",
+        alt=benchmark_alt_text(points, found.rows, quantity),
+        config={"displaylogo": False},
+    )
     if quantity == "ttft_ms" and any(p.mode == "fixed_concurrency" for p in points):
         st.caption(f":material/info: {COHORT}")
     if quantity == "ttft_p99_ms":
         st.caption(f":material/info: {LAST_IN_A_HUNDRED}")
-    st.dataframe(comparison_table(benchmark, found, quantity), hide_index=True, key="benchmark_compared",
-                 alt=f"Predicted and measured {words(quantity, points[0].mode).name} point by point",
-                 column_config={"Error": st.column_config.NumberColumn(format="percent"),
-                                "Error from the other points": st.column_config.NumberColumn(format="percent")},
-                 )
+    st.dataframe(
+        comparison_table(benchmark, found, quantity),
+        hide_index=True,
+        key="benchmark_compared",
+        alt=f"Predicted and measured {words(quantity, points[0].mode).name} point by point",
+        column_config={
+            "Error": st.column_config.NumberColumn(format="percent"),
+            "Error from the other points": st.column_config.NumberColumn(format="percent"),
+        },
+    )
 
 
 def comparison_table(benchmark: Benchmark, found: Check, quantity: Quantity) -> pd.DataFrame:
@@ -148,9 +188,12 @@ def comparison_table(benchmark: Benchmark, found: Check, quantity: Quantity) -> 
     for r in (r for r in found.rows if r.quantity == quantity):
         point = benchmark.points[r.point]
         row = {
-            load_title(point.mode): rounded(load_of(point, r)), f"Measured ({unit})": rounded(r.measured),
-            f"Predicted ({unit})": rounded(r.predicted), f"80 % interval ({unit})": interval(r.low, r.high),
-            "Error": rounded(r.error, 2), "Within the interval": "yes" if r.within else "no",
+            load_title(point.mode): rounded(load_of(point, r)),
+            f"Measured ({unit})": rounded(r.measured),
+            f"Predicted ({unit})": rounded(r.predicted),
+            f"80 % interval ({unit})": interval(r.low, r.high),
+            "Error": rounded(r.error, 2),
+            "Within the interval": "yes" if r.within else "no",
             f"After calibration ({unit})": rounded(r.calibrated),
         }
         if quantity == "itl_ms" and found.left_out:
@@ -167,27 +210,58 @@ def _actions(
     wrong = found.anchored.of_something_else
     with st.container(horizontal=True):
         if same_model and in_use:
-            st.button("Remove from this scenario", key="benchmark_unuse", icon=":material/close:",
-                      on_click=state.remove_benchmark, help="Sizes without the benchmark again.")
+            st.button(
+                "Remove from this scenario",
+                key="benchmark_unuse",
+                icon=":material/close:",
+                on_click=state.remove_benchmark,
+                help="Sizes without the benchmark again.",
+            )
         elif same_model:
-            st.button("Use for this scenario", key="benchmark_use", type="primary", icon=":material/check:",
-                      on_click=use, args=(benchmark,), disabled=wrong,
-                      help="Size then uses the calibrated step times for exactly this deployment.")
+            st.button(
+                "Use for this scenario",
+                key="benchmark_use",
+                type="primary",
+                icon=":material/check:",
+                on_click=use,
+                args=(benchmark,),
+                disabled=wrong,
+                help="Size then uses the calibrated step times for exactly this deployment.",
+            )
         else:
-            st.button(f"Size {as_markdown(benchmark.model or '')} with it", key="benchmark_use_model", type="primary",
-                      icon=":material/check:", on_click=use_with_model, args=(benchmark,), disabled=wrong,
-                      help="Changes the scenario's model to the one that was measured, and uses the benchmark.")
+            st.button(
+                f"Size {as_markdown(benchmark.model or '')} with it",
+                key="benchmark_use_model",
+                type="primary",
+                icon=":material/check:",
+                on_click=use_with_model,
+                args=(benchmark,),
+                disabled=wrong,
+                help="Changes the scenario's model to the one that was measured, and uses the benchmark.",
+            )
         _download(curve, stated)
     if not same_model:
-        st.info(f"The scenario asks for {as_markdown(scenario_model.id)}, so this benchmark says nothing about it.",
-                icon=":material/info:")
+        st.info(
+            f"The scenario asks for {as_markdown(scenario_model.id)}, so this benchmark says nothing about it.",
+            icon=":material/info:",
+        )
     elif in_use:
-        st.success("In use: Size calibrates exactly this deployment with it. A link does not carry it, and a reload of "
-                   "the page loses it; the scenario file (Size, Export) keeps it.", icon=":material/check_circle:")
+        st.success(
+            "In use: Size calibrates exactly this deployment with it. A link does not carry it, and a reload of "
+            "the page loses it; the scenario file (Size, Export) keeps it.",
+            icon=":material/check_circle:",
+        )
         st.page_link("pages/size.py", label="Back to Size", icon=":material/straighten:")
 
 
 def _download(curve: tuple[BenchmarkPoint, ...], stated: Deployment) -> None:
-    st.download_button("Download as CSV", lambda: write_csv(curve, stated), "benchmark.csv", "text/csv",
-                       key="benchmark_csv", on_click="ignore", icon=":material/table:",
-                       help="One run a row, in the columns of the own CSV, with what is stated above.")
+    st.download_button(
+        "Download as CSV",
+        lambda: write_csv(curve, stated),
+        "benchmark.csv",
+        "text/csv",
+        key="benchmark_csv",
+        on_click="ignore",
+        icon=":material/table:",
+        help="One run a row, in the columns of the own CSV, with what is stated above.",
+    )

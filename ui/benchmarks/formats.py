@@ -26,16 +26,25 @@ _DOCUMENT = Path(__file__).parents[2] / "docs" / "BENCHMARK_CSV.md"
 
 def draw_formats() -> None:
     """Which file to drop of which tool; the own CSV explained, with its template."""
-    st.markdown(f"Read without conversion: {', '.join(FILES)}. Results of any other tool: as a CSV with one run a row. "
-                "Several files of one sweep belong together: drop them at once.")
+    st.markdown(
+        f"Read without conversion: {', '.join(FILES)}. Results of any other tool: as a CSV with one run a row. "
+        "Several files of one sweep belong together: drop them at once."
+    )
     with st.expander("Which file of which tool", icon=":material/description:"):
         st.markdown("\n".join(f"- **{tool}**: {file}" for tool, file in FILES.items()))
     # Of a fixed height, so that its tables scroll inside it on a phone.
     with st.expander("Columns of the own CSV", icon=":material/table:"), st.container(height=420, border=False):
         st.markdown(explained())
-    st.download_button("Template of the own CSV", template(), "benchmark_template.csv", "text/csv",
-                       key="benchmark_template", on_click="ignore", icon=":material/download:",
-                       help="The most useful columns with two example rows to overwrite.")
+    st.download_button(
+        "Template of the own CSV",
+        template(),
+        "benchmark_template.csv",
+        "text/csv",
+        key="benchmark_template",
+        on_click="ignore",
+        icon=":material/download:",
+        help="The most useful columns with two example rows to overwrite.",
+    )
 
 
 @cache

@@ -8,8 +8,8 @@ import pandas as pd
 import streamlit as st
 
 from sizing.catalog import resolve_gpu
-from sizing.evidence import evidence_frame
-from sizing.evidence_sources import SOURCES, source_day, source_url
+from sizing.evidence.published import evidence_frame
+from sizing.evidence.sources import SOURCES, source_day, source_url
 from sizing.methodology.accuracy import MODES
 from sizing.scenario.schema import Scenario
 from ui import state
@@ -22,16 +22,36 @@ _ALL, _NEAR = "All", "Nearest to this scenario"
 _SHOWN = 500
 _NEAREST = 100
 _FILTERS = {
-    "model": ("Model", "Any"), "gpu": ("GPU", "Any"), "engine": ("Engine", "Any"),
-    "weight_precision": ("Precision", "Any"), "mode": ("Mode", "Any"), "source": ("Source", "Any"),
+    "model": ("Model", "Any"),
+    "gpu": ("GPU", "Any"),
+    "engine": ("Engine", "Any"),
+    "weight_precision": ("Precision", "Any"),
+    "mode": ("Mode", "Any"),
+    "source": ("Source", "Any"),
 }
 COLUMNS = {
-    "model": "Model", "gpu": "GPU", "gpus": "GPUs", "engine": "Engine", "weight_precision": "Precision",
-    "mode": "Mode", "concurrency_or_batch": "Concurrency or batch", "itl_ms_mean": "Mean ITL (ms)",
-    "per_gpu": "Output tokens/s per GPU", "isl": "Input tokens", "osl": "Output tokens",
-    "ttft_ms_mean": "Mean TTFT (ms)", "e2e_ms_mean": "Mean E2E (ms)", "request_rate_rps": "Requests/s asked",
-    "tp": "TP", "source": "Source", "licence": "Licence", "link": "Link", "place": "Place in the source",
-    "date": "Date", "quality": "Quality", "notes": "Notes",
+    "model": "Model",
+    "gpu": "GPU",
+    "gpus": "GPUs",
+    "engine": "Engine",
+    "weight_precision": "Precision",
+    "mode": "Mode",
+    "concurrency_or_batch": "Concurrency or batch",
+    "itl_ms_mean": "Mean ITL (ms)",
+    "per_gpu": "Output tokens/s per GPU",
+    "isl": "Input tokens",
+    "osl": "Output tokens",
+    "ttft_ms_mean": "Mean TTFT (ms)",
+    "e2e_ms_mean": "Mean E2E (ms)",
+    "request_rate_rps": "Requests/s asked",
+    "tp": "TP",
+    "source": "Source",
+    "licence": "Licence",
+    "link": "Link",
+    "place": "Place in the source",
+    "date": "Date",
+    "quality": "Quality",
+    "notes": "Notes",
 }
 
 
@@ -69,22 +89,30 @@ def draw_library(*, dark: bool) -> None:
         f"{count(len(everything))} published measurements, each with its source. The prediction is fitted to them and "
         "judged on them with their model, GPU, configuration or source left out (`docs/ACCURACY.md`)."
     )
-    which = st.segmented_control("Show", [_ALL, _NEAR], default=_ALL, required=True, key="evidence_show",
-                                 label_visibility="collapsed", persist_state="session",
-                                 help="Nearest: in model size and kind, GPU, precision, engine, lengths and load, to "
-                                      "the deployment that Size plans now.")
+    which = st.segmented_control(
+        "Show",
+        [_ALL, _NEAR],
+        default=_ALL,
+        required=True,
+        key="evidence_show",
+        label_visibility="collapsed",
+        persist_state="session",
+        help="Nearest: in model size and kind, GPU, precision, engine, lengths and load, to "
+        "the deployment that Size plans now.",
+    )
     found = _nearest(everything) if which == _NEAR else everything
     found = _filtered(found)
     if found.empty:
         st.info("No measurement matches: take back a filter.", icon=":material/filter_alt_off:")
         return
-    st.caption(f"{count(len(found))} measurements match; {count(len(drawn(found)))} of them state both ITL and output "
-               "tokens/s and are in the chart.")
+    st.caption(
+        f"{count(len(found))} measurements match; {count(len(drawn(found)))} of them state both ITL and output "
+        "tokens/s and are in the chart."
+    )
     figure = build_evidence(found, dark=dark)
     # Another kind of axis is another chart: a browser that turns one into the other logs errors.
     kind = f"{figure.layout.xaxis.type}_{figure.layout.yaxis.type}"
-    st.plotly_chart(figure, key=f"evidence_chart_{kind}", alt=evidence_alt_text(found),
-                    config={"displaylogo": False})
+    st.plotly_chart(figure, key=f"evidence_chart_{kind}", alt=evidence_alt_text(found), config={"displaylogo": False})
     _table(found)
     st.caption(
         ":material/info: TTFT in a closed loop is an effect of requests that start together: it is not the TTFT of a "
@@ -100,12 +128,22 @@ def _filtered(frame: pd.DataFrame) -> pd.DataFrame:
     kept = pd.Series(True, index=frame.index)
     with st.grid(3, min_column_width=200, gap="small"):
         for name, (title, empty) in _FILTERS.items():
-            chosen = st.multiselect(title, _options(name), key=f"evidence_{name}", placeholder=empty,
-                                    persist_state="session", help=f"Only these. Empty: {empty.lower()}.")
+            chosen = st.multiselect(
+                title,
+                _options(name),
+                key=f"evidence_{name}",
+                placeholder=empty,
+                persist_state="session",
+                help=f"Only these. Empty: {empty.lower()}.",
+            )
             if chosen:
                 kept &= frame[name].isin(chosen)
-    if st.toggle("Only rows of good quality", key="evidence_good", persist_state="session",
-                 help="Leaves out rows to be taken with caution: old software, unclear protocol, derived values."):
+    if st.toggle(
+        "Only rows of good quality",
+        key="evidence_good",
+        persist_state="session",
+        help="Leaves out rows to be taken with caution: old software, unclear protocol, derived values.",
+    ):
         kept &= frame["quality"] == "good"
     return frame[kept]
 
@@ -131,7 +169,12 @@ def _table(found: pd.DataFrame) -> None:
     numeric = [title for name, title in COLUMNS.items() if pd.api.types.is_numeric_dtype(found[name])]
     shown = found.head(_SHOWN)[list(COLUMNS)].rename(columns=COLUMNS)
     st.dataframe(
-        shown, hide_index=True, key="evidence_table", height=420, placeholder="", alt="Published measurements",
+        shown,
+        hide_index=True,
+        key="evidence_table",
+        height=420,
+        placeholder="",
+        alt="Published measurements",
         column_config={
             "Model": st.column_config.TextColumn(pinned=True, width=220),
             **{title: number(format="localized") for title in numeric},
@@ -141,7 +184,14 @@ def _table(found: pd.DataFrame) -> None:
     )
     words = f"First {_SHOWN} of {count(len(found))} shown. " if len(found) > _SHOWN else ""
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.download_button("Download these measurements (CSV)", lambda: found[list(COLUMNS)].to_csv(index=False),
-                           "measurements.csv", "text/csv", key="evidence_csv", on_click="ignore",
-                           icon=":material/table:", help="All that match, with source and licence.")
+        st.download_button(
+            "Download these measurements (CSV)",
+            lambda: found[list(COLUMNS)].to_csv(index=False),
+            "measurements.csv",
+            "text/csv",
+            key="evidence_csv",
+            on_click="ignore",
+            icon=":material/table:",
+            help="All that match, with source and licence.",
+        )
         st.caption(words)

@@ -8,12 +8,12 @@ from typing import Any
 import streamlit as st
 
 from collectors.benchmarks import BenchmarkPoint, Deployment
+from sizing.base.errors import SizingError
+from sizing.base.result import Deployed
 from sizing.catalog import resolve_gpu, resolve_model
-from sizing.engines import resolve_engine
-from sizing.errors import SizingError
-from sizing.point_rows import one_instance
-from sizing.precision import resolve_kv_precision, resolve_precision
-from sizing.result import Deployed
+from sizing.catalog.engines import resolve_engine
+from sizing.catalog.precisions import resolve_kv_precision, resolve_precision
+from sizing.evidence.point_rows import one_instance
 from ui import cached, state
 from ui.choices import label, labels
 from ui.format import as_markdown
@@ -24,14 +24,27 @@ _WAYS = ("tp", "pp", "ep", "dp", "gpus")
 _NAMES = ("model", "gpu", "engine", "prec", "kv")
 _ATTRIBUTE = {"prec": "weight_precision", "kv": "kv_precision"}
 _TITLES = {
-    "model": "Model", "gpu": "GPU", "engine": "Engine", "prec": "Weight precision", "kv": "KV-cache precision",
-    "tp": "TP (GPUs)", "pp": "PP (GPUs)", "ep": "EP (GPUs)", "dp": "DP (ranks)", "gpus": "GPUs (total)",
+    "model": "Model",
+    "gpu": "GPU",
+    "engine": "Engine",
+    "prec": "Weight precision",
+    "kv": "KV-cache precision",
+    "tp": "TP (GPUs)",
+    "pp": "PP (GPUs)",
+    "ep": "EP (GPUs)",
+    "dp": "DP (ranks)",
+    "gpus": "GPUs (total)",
 }
 _HELP = {
-    "model": "The model that answered.", "gpu": "What it ran on.", "engine": "Serving engine.",
-    "prec": "Number format of the weights.", "kv": "Not stated: calibrates either.",
-    "tp": "Tensor parallelism: GPUs that share every layer.", "pp": "Pipeline parallelism.",
-    "ep": "Expert parallelism.", "dp": "Attention data parallelism inside one instance.",
+    "model": "The model that answered.",
+    "gpu": "What it ran on.",
+    "engine": "Serving engine.",
+    "prec": "Number format of the weights.",
+    "kv": "Not stated: calibrates either.",
+    "tp": "Tensor parallelism: GPUs that share every layer.",
+    "pp": "Pipeline parallelism.",
+    "ep": "Expert parallelism.",
+    "dp": "Attention data parallelism inside one instance.",
     "gpus": "All that served the load, replicas together.",
 }
 _MOST = {"tp": 128, "pp": 64, "ep": 128, "dp": 128, "gpus": 100_000}
@@ -54,9 +67,11 @@ def prefill(curve: tuple[BenchmarkPoint, ...]) -> None:
     said = {name: getattr(first, _ATTRIBUTE.get(name, name)) for name in (*_NAMES, *_WAYS)}
     tool = _engine_of_tool(first.tool)
     otherwise = {
-        "model": OF_SCENARIO, "gpu": _resolved("gpu", planned.gpu) if planned else "h100_sxm",
+        "model": OF_SCENARIO,
+        "gpu": _resolved("gpu", planned.gpu) if planned else "h100_sxm",
         "engine": tool or (planned.engine if planned else "vllm"),
-        "prec": planned.weight_precision if planned else "bf16", "kv": NOT_STATED,
+        "prec": planned.weight_precision if planned else "bf16",
+        "kv": NOT_STATED,
     }
     values: dict[str, Any] = {n: _resolved(n, said[n]) if said[n] else otherwise[n] for n in _NAMES}
     values |= _ways(said, planned, moe=_moe(values["model"]))
@@ -85,8 +100,11 @@ def draw_measured(curve: tuple[BenchmarkPoint, ...], scenario_model: str) -> Dep
         st.markdown("**What was measured**")
         _say_where_from()
         with st.grid(3, min_column_width=200, gap="small"):
-            model = _choose("model", [OF_SCENARIO, *cached.model_ids()],
-                            lambda m: f"Scenario: {scenario_model}" if m == OF_SCENARIO else m)
+            model = _choose(
+                "model",
+                [OF_SCENARIO, *cached.model_ids()],
+                lambda m: f"Scenario: {scenario_model}" if m == OF_SCENARIO else m,
+            )
             gpu = _choose("gpu", list(cached.gpu_names()), lambda g: label("gpu", g))
             engine = _choose("engine", list(labels("engine")), lambda e: label("engine", e))
             weights = _choose("prec", list(labels("prec")), lambda p: label("prec", p))
@@ -96,8 +114,12 @@ def draw_measured(curve: tuple[BenchmarkPoint, ...], scenario_model: str) -> Dep
         if None in (model, gpu, engine, weights, kv, *ways.values()):
             return None
     return Deployment(
-        model=scenario_model if model == OF_SCENARIO else model, gpu=gpu, engine=engine, weight_precision=weights,
-        kv_precision=None if kv == NOT_STATED else kv, **ways,
+        model=scenario_model if model == OF_SCENARIO else model,
+        gpu=gpu,
+        engine=engine,
+        weight_precision=weights,
+        kv_precision=None if kv == NOT_STATED else kv,
+        **ways,
     )
 
 
@@ -108,8 +130,11 @@ def _say_where_from() -> None:
     if empty:
         named = _listed([f"{_word(n)} “{as_markdown(said[:80])}”" for n, said in empty.items()])
         many = len(empty) > 1
-        st.warning(f"The file says {named}, which {'are' if many else 'is'} not known here: choose what "
-                   f"{'they are' if many else 'it is'} to compare.", icon=":material/warning:")
+        st.warning(
+            f"The file says {named}, which {'are' if many else 'is'} not known here: choose what "
+            f"{'they are' if many else 'it is'} to compare.",
+            icon=":material/warning:",
+        )
     elif missing := [_word(n) for n in (*_NAMES, *_WAYS) if st.session_state.get(_key(n)) is None]:
         st.warning(f"Say {_listed(missing)} to compare.", icon=":material/warning:")
     named = f"The file calls the model “{as_markdown(origin['named'])}”. " if origin["named"] else ""
@@ -125,20 +150,36 @@ def _word(name: str) -> str:
 
 
 def _listed(words: Sequence[str]) -> str:
-    """"a", "a and b", "a, b and c"."""
+    """ "a", "a and b", "a, b and c"."""
     return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
 
 
 def _choose(name: str, options: list[str], shown: Any) -> str | None:
     empty = st.session_state.get(_key(name)) is None
-    return st.selectbox(_TITLES[name], options, key=_key(name), format_func=shown, help=_HELP[name],
-                        index=None if empty else 0, placeholder="Choose", persist_state="session")
+    return st.selectbox(
+        _TITLES[name],
+        options,
+        key=_key(name),
+        format_func=shown,
+        help=_HELP[name],
+        index=None if empty else 0,
+        placeholder="Choose",
+        persist_state="session",
+    )
 
 
 def _count(name: str) -> int | None:
     empty = st.session_state.get(_key(name)) is None
-    return st.number_input(_TITLES[name], min_value=1, step=1, max_value=_MOST[name], key=_key(name),
-                           value=None if empty else "min", help=_HELP[name], persist_state="session")
+    return st.number_input(
+        _TITLES[name],
+        min_value=1,
+        step=1,
+        max_value=_MOST[name],
+        key=_key(name),
+        value=None if empty else "min",
+        help=_HELP[name],
+        persist_state="session",
+    )
 
 
 def _engine_of_tool(tool: str) -> str | None:
@@ -161,9 +202,11 @@ def _moe(chosen: str | None) -> bool:
 def _resolved(kind: str, name: str) -> str | None:
     """The id that a file's name stands for; None for one that is not known. ``dynamo-`` names an orchestrator."""
     resolve = {
-        "model": lambda n: resolve_model(n)[0].id, "gpu": lambda n: resolve_gpu(n).id,
+        "model": lambda n: resolve_model(n)[0].id,
+        "gpu": lambda n: resolve_gpu(n).id,
         "engine": lambda n: resolve_engine(n.lower().removeprefix("dynamo-")).id,
-        "prec": lambda n: resolve_precision(n).id, "kv": resolve_kv_precision,
+        "prec": lambda n: resolve_precision(n).id,
+        "kv": resolve_kv_precision,
     }[kind]
     try:
         found = resolve(name)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from sizing.evidence import Measurement, Near
-from sizing.evidence_sources import SOURCES, source_day
-from sizing.format import count, ms, significant
-from sizing.measured_points import FARTHEST
+from sizing.base.format import count, ms, significant
+from sizing.base.result import Plan
+from sizing.evidence.published import Measurement, Near
+from sizing.evidence.sources import SOURCES, source_day
+from sizing.explore.measured_points import FARTHEST
 from sizing.methodology.accuracy import MODES
-from sizing.result import Plan
 from sizing.scenario.schema import Scenario
 from ui.benchmarks.nearest import nearest_rows, own_rows
 from ui.choices import label

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import pandas as pd
 
-from sizing.candidates import Configuration
+from sizing.base.format import rounded
+from sizing.base.result import Deployed, Plan
 from sizing.catalog import gpus
-from sizing.engines import engines
-from sizing.evidence import Measurement, Near, nearest
-from sizing.evidence_sources import SOURCES, source_day, source_url
-from sizing.format import rounded
+from sizing.catalog.engines import engines
+from sizing.catalog.precisions import precisions
+from sizing.deployments.candidates import Configuration
+from sizing.evidence.published import Measurement, Near, nearest
+from sizing.evidence.sources import SOURCES, source_day, source_url
+from sizing.explore.own_evidence import own_measurements
 from sizing.methodology.accuracy import MODES
-from sizing.own_evidence import own_measurements
-from sizing.precision import precisions
-from sizing.question import understand
-from sizing.result import Deployed, Plan
+from sizing.question.understand import understand
 from sizing.scenario.schema import Scenario
 from ui.choices import label
 
@@ -26,11 +26,23 @@ def nearest_rows(scenario: Scenario, plan: Plan, number: int) -> tuple[Near, ...
         return ()
     question, planned = understand(scenario), plan.deployment
     row = Configuration(
-        gpu=gpus()[planned.gpu], engine=engines()[planned.engine], precision=precisions()[planned.weight_precision],
-        kv_precision=planned.kv_precision, tp=planned.tp, pp=planned.pp, ep=planned.ep, dp=planned.dp,
+        gpu=gpus()[planned.gpu],
+        engine=engines()[planned.engine],
+        precision=precisions()[planned.weight_precision],
+        kv_precision=planned.kv_precision,
+        tp=planned.tp,
+        pp=planned.pp,
+        ep=planned.ep,
+        dp=planned.dp,
     )
-    return nearest(question.model, row, concurrency=max(plan.per_instance.concurrency, 1.0), count=number,
-                   input_tokens=question.traffic.input_tokens, output_tokens=question.traffic.output_tokens)
+    return nearest(
+        question.model,
+        row,
+        concurrency=max(plan.per_instance.concurrency, 1.0),
+        count=number,
+        input_tokens=question.traffic.input_tokens,
+        output_tokens=question.traffic.output_tokens,
+    )
 
 
 def own_rows(scenario: Scenario, plan: Plan, number: int) -> tuple[Near, ...]:
@@ -45,8 +57,15 @@ def own_rows(scenario: Scenario, plan: Plan, number: int) -> tuple[Near, ...]:
 
 def _is(deployed: Deployed, row: Configuration) -> bool:
     """Whether a configuration is the deployment of a plan, whatever its KV-cache format."""
-    planned = (deployed.gpu, deployed.engine, deployed.weight_precision, deployed.tp, deployed.pp, deployed.ep,
-               deployed.dp)  # fmt: skip
+    planned = (
+        deployed.gpu,
+        deployed.engine,
+        deployed.weight_precision,
+        deployed.tp,
+        deployed.pp,
+        deployed.ep,
+        deployed.dp,
+    )
     return planned == (row.gpu.id, row.engine.id, row.precision.id, row.tp, row.pp, row.ep, row.dp)
 
 
@@ -59,14 +78,20 @@ def _row(measured: Measurement, distance: float) -> dict[str, object]:
     row, source = measured.configuration, SOURCES.get(measured.source)
     rate = measured.output_tokens_per_s
     return {
-        "Model": measured.model.id.rpartition("/")[2], "GPU": f"{measured.gpus} x {row.gpu.name}",
+        "Model": measured.model.id.rpartition("/")[2],
+        "GPU": f"{measured.gpus} x {row.gpu.name}",
         "Mean ITL (ms)": _short(measured.itl_ms),
         "Output tokens/s per GPU": _short(None if rate is None else rate / measured.gpus),
-        "Source": source.label if source else measured.source, "Link": source_url(measured.source_link),
-        "Precision": label("prec", row.precision.id), "Concurrency": measured.concurrency,
-        "Mode": MODES[measured.mode], "Engine": row.engine.label,
-        "Input tokens": _short(measured.input_tokens), "Output tokens": _short(measured.output_tokens),
-        "Mean TTFT (ms)": _short(measured.ttft_ms), "Distance": rounded(distance, 2),
+        "Source": source.label if source else measured.source,
+        "Link": source_url(measured.source_link),
+        "Precision": label("prec", row.precision.id),
+        "Concurrency": measured.concurrency,
+        "Mode": MODES[measured.mode],
+        "Engine": row.engine.label,
+        "Input tokens": _short(measured.input_tokens),
+        "Output tokens": _short(measured.output_tokens),
+        "Mean TTFT (ms)": _short(measured.ttft_ms),
+        "Distance": rounded(distance, 2),
         "Date": source_day(measured.source_date),
     }
 

@@ -29,12 +29,16 @@ def benchmark_of(curve: Sequence[BenchmarkPoint], stated: Deployment) -> tuple[B
             left_out.append(RowError(file=point.file, row=point.row, message=_why(error)))
     if not points:
         return None, left_out
-    named = {"gpu": stated.gpu, "engine": stated.engine, "weight_precision": stated.weight_precision,
-             "kv_precision": stated.kv_precision, "model": stated.model, "gpus": stated.gpus}
+    named = {
+        "gpu": stated.gpu,
+        "engine": stated.engine,
+        "weight_precision": stated.weight_precision,
+        "kv_precision": stated.kv_precision,
+        "model": stated.model,
+        "gpus": stated.gpus,
+    }
     ways = {name: getattr(stated, name) or 1 for name in ("tp", "pp", "ep", "dp")}
-    return Benchmark.model_validate(
-        {**named, **ways, "source": source_of(curve), "points": _spread(points)}
-    ), left_out
+    return Benchmark.model_validate({**named, **ways, "source": source_of(curve), "points": _spread(points)}), left_out
 
 
 def _spread(points: list[Measured]) -> list[Measured]:
@@ -69,13 +73,17 @@ def _point(row: dict[str, Any]) -> dict[str, Any]:
     mode = _MODES.get(row["mode"], row["mode"])
     first = ("ttft_ms_p50", "ttft_ms_mean") if mode == "fixed_rate" else ("ttft_ms_mean", "ttft_ms_p50")
     return {
-        "mode": mode, "concurrency": row["concurrency_or_batch"] or None, "request_rate_rps": row["request_rate_rps"],
-        "input_tokens": row["isl"], "output_tokens": row["osl"],
+        "mode": mode,
+        "concurrency": row["concurrency_or_batch"] or None,
+        "request_rate_rps": row["request_rate_rps"],
+        "input_tokens": row["isl"],
+        "output_tokens": row["osl"],
         "prefix_cached_tokens": row["prefix_cached_tokens"] or 0.0,
         "ttft_ms": row[first[0]] or row[first[1]] or None,
         "ttft_p99_ms": (row["ttft_ms_p99"] or None) if mode == "fixed_rate" else None,
         "itl_ms": row["itl_ms_mean"] or row["itl_ms_p50"] or None,
-        "requests_per_s": row["requests_per_s"] or None, "output_tokens_per_s": row["output_tokens_per_s"] or None,
+        "requests_per_s": row["requests_per_s"] or None,
+        "output_tokens_per_s": row["output_tokens_per_s"] or None,
     }
 
 

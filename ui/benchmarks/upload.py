@@ -19,8 +19,11 @@ Curve = tuple[BenchmarkPoint, ...]
 def draw_upload() -> Curve | None:
     """The drop area, what the files hold, and the curve that is looked at; None without a readable run."""
     st.file_uploader(
-        f"Result files of a benchmark, or a zip of them (up to {MAX_MB} MB each)", key=_FILES, on_change=_read,
-        accept_multiple_files=True, help="Read on this server, sent nowhere.",
+        f"Result files of a benchmark, or a zip of them (up to {MAX_MB} MB each)",
+        key=_FILES,
+        on_change=_read,
+        accept_multiple_files=True,
+        help="Read on this server, sent nowhere.",
     )
     imported: Imported | None = st.session_state.get(_KEPT)
     if imported is None:
@@ -56,17 +59,32 @@ def _say_what_was_read(imported: Imported) -> None:
         st.markdown(f":material/check_circle: Read {runs} in {groups} ({as_markdown(imported.format)}).")
     else:
         first = _placed(imported.errors[0]) if imported.errors else "There is no run in these files."
-        st.error(as_markdown(first if len(imported.errors) == 1 else "None of these files holds a run that can be "
-                             "used; the reasons are listed below."), icon=":material/error:")
+        st.error(
+            as_markdown(
+                first
+                if len(imported.errors) == 1
+                else "None of these files holds a run that can be used; the reasons are listed below."
+            ),
+            icon=":material/error:",
+        )
     if imported.errors and (imported.points or len(imported.errors) > 1):
-        with st.expander(f"{_counted(len(imported.errors), 'row or file', 'rows or files')} left out", expanded=True,
-                         icon=":material/warning:"):
+        with st.expander(
+            f"{_counted(len(imported.errors), 'row or file', 'rows or files')} left out",
+            expanded=True,
+            icon=":material/warning:",
+        ):
             rows = [(e.file, e.row, e.message) for e in imported.errors]
-            st.dataframe(pd.DataFrame(rows, columns=["File", "Row", "Why"]), hide_index=True, key="benchmark_errors",
-                         placeholder="",
-                         alt="Rows and files that were left out, with the reason",
-                         column_config={"Row": st.column_config.NumberColumn(width="small"),
-                                        "Why": st.column_config.TextColumn(width="large")})
+            st.dataframe(
+                pd.DataFrame(rows, columns=["File", "Row", "Why"]),
+                hide_index=True,
+                key="benchmark_errors",
+                placeholder="",
+                alt="Rows and files that were left out, with the reason",
+                column_config={
+                    "Row": st.column_config.NumberColumn(width="small"),
+                    "Why": st.column_config.TextColumn(width="large"),
+                },
+            )
     if imported.notes:
         with st.expander("What to know about these files"):
             st.markdown("\n".join(f"- {as_markdown(note)}" for note in imported.notes))
@@ -84,7 +102,11 @@ def _choice(imported: Imported) -> Curve | None:
     number = 0
     if len(found) > 1:
         number = st.selectbox(
-            "Curve", range(len(found)), key=_CURVE, format_func=lambda i: _name(found[i]), persist_state="session",
+            "Curve",
+            range(len(found)),
+            key=_CURVE,
+            format_func=lambda i: _name(found[i]),
+            persist_state="session",
             on_change=lambda: measured.prefill(found[st.session_state[_CURVE] or 0]),
             help="Runs that differ only in load make up one curve; one curve calibrates one deployment.",
         )
@@ -107,7 +129,10 @@ def _preview(curve: Curve) -> None:
     """The runs as they were understood."""
     number = st.column_config.NumberColumn
     st.dataframe(
-        preview_table(curve), hide_index=True, key="benchmark_preview", placeholder="",
+        preview_table(curve),
+        hide_index=True,
+        key="benchmark_preview",
+        placeholder="",
         alt="The runs as they were read",
         column_config={
             "File": st.column_config.TextColumn(pinned=True),
@@ -118,8 +143,18 @@ def _preview(curve: Curve) -> None:
 
 
 _NUMBERS = (
-    "Concurrency", "Requests/s asked", "Input tokens", "Output tokens", "Mean TTFT (ms)", "p50 TTFT (ms)",
-    "p99 TTFT (ms)", "Mean ITL (ms)", "p99 ITL (ms)", "Mean E2E (ms)", "Requests/s served", "Output tokens/s",
+    "Concurrency",
+    "Requests/s asked",
+    "Input tokens",
+    "Output tokens",
+    "Mean TTFT (ms)",
+    "p50 TTFT (ms)",
+    "p99 TTFT (ms)",
+    "Mean ITL (ms)",
+    "p99 ITL (ms)",
+    "Mean E2E (ms)",
+    "Requests/s served",
+    "Output tokens/s",
 )
 
 
@@ -129,8 +164,18 @@ def preview_table(curve: Curve) -> pd.DataFrame:
     for p in curve:
         step = p.tpot_ms if p.tpot_ms.stated else p.itl_ms
         values = (
-            p.concurrency, p.request_rate_rps, p.isl_mean, p.osl_mean, p.ttft_ms.mean, p.ttft_ms.p50, p.ttft_ms.p99,
-            step.mean, step.p99, p.e2e_ms.mean, p.requests_per_s, p.output_tokens_per_s,
+            p.concurrency,
+            p.request_rate_rps,
+            p.isl_mean,
+            p.osl_mean,
+            p.ttft_ms.mean,
+            p.ttft_ms.p50,
+            p.ttft_ms.p99,
+            step.mean,
+            step.p99,
+            p.e2e_ms.mean,
+            p.requests_per_s,
+            p.output_tokens_per_s,
         )
         short = [None if v is None else float(f"{v:.4g}") for v in values]
         rows.append([p.file, p.row, *short, "; ".join(p.notes)])

@@ -7,13 +7,21 @@ from __future__ import annotations
 
 import streamlit as st
 
-from sizing.explore import OperatingPoints, Split, operating_points
-from sizing.inverse import LimitName, Pushed, Served, longest_prompt, served_by_budget, served_by_gpus, tightest_limit
-from sizing.length_map import LengthMap, around, gpus_over_lengths, on_gpu
-from sizing.load_band import LoadBand, load_band
-from sizing.measured_points import MeasuredPoint, measured_points
-from sizing.operating_point import XAxis, YAxis
-from sizing.pool import Pool, PoolObjective, place
+from sizing.explore.frontier import OperatingPoints, Split, operating_points
+from sizing.explore.inverse import (
+    LimitName,
+    Pushed,
+    Served,
+    longest_prompt,
+    served_by_budget,
+    served_by_gpus,
+    tightest_limit,
+)
+from sizing.explore.length_map import LengthMap, around, gpus_over_lengths, on_gpu
+from sizing.explore.load_band import LoadBand, load_band
+from sizing.explore.measured_points import MeasuredPoint, measured_points
+from sizing.explore.operating_point import XAxis, YAxis
+from sizing.explore.shared_pool import Pool, PoolObjective, place
 from sizing.scenario.schema import Scenario
 from ui.cached import plan_of
 

@@ -6,20 +6,21 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from sizing.explore import Split
-from sizing.operating_point import XAxis, YAxis
-from sizing.result import Plan
+from sizing.base.result import Plan
+from sizing.explore.frontier import Split
+from sizing.explore.operating_point import XAxis, YAxis
 from sizing.scenario.schema import Scenario
 from ui import cached
 from ui.choices import label
 from ui.figures.template import hardware_look
 from ui.form.read import OWN_GPU
-from ui.results.answer import nearest_to_fit
+from ui.size.answer import nearest_to_fit
 
 MOST_UNASKED = 5
 X_LABELS: dict[XAxis, str] = {"tokens_per_s_per_user": "Speed for a user", "ttft_ms": "TTFT", "e2e_ms": "E2E"}
 Y_LABELS: dict[YAxis, str] = {
-    "output_tokens_per_s_per_gpu": "Rate per GPU", "usd_per_million_output_tokens": "USD per million",
+    "output_tokens_per_s_per_gpu": "Rate per GPU",
+    "usd_per_million_output_tokens": "USD per million",
     "output_tokens_per_s_per_kw": "Rate per kW",
 }
 SPLIT_LABELS: dict[Split, str] = {"none": "Best", "width": "Precision", "engine": "Engine", "serving": "Serving"}
@@ -43,25 +44,44 @@ def draw_controls(scenario: Scenario, plan: Plan) -> View:
     with across:
         x = _choice("x", "Across", X_LABELS, "Speed for a user: output tokens/s of one answer, 1 / ITL.")
     with up:
-        y = _choice("y", "Upwards", Y_LABELS, "Output tokens/s per GPU, USD per million output tokens, or output "
-                    "tokens/s per kW. Cost and power are those of full systems.")
+        y = _choice(
+            "y",
+            "Upwards",
+            Y_LABELS,
+            "Output tokens/s per GPU, USD per million output tokens, or output "
+            "tokens/s per kW. Cost and power are those of full systems.",
+        )
     kinds, split_by, ranged = st.columns([4, 4, 3], gap="medium")
     unasked, considered = leading_gpus(plan, scenario), _considered(scenario)
     with kinds:
         asked = st.multiselect(
-            "GPUs shown", considered, key="shown", bind="query-params", wrap=True,
+            "GPUs shown",
+            considered,
+            key="shown",
+            bind="query-params",
+            wrap=True,
             format_func=lambda gpu: label("gpu", gpu),
             placeholder="All considered" if len(unasked) == len(considered) else "The best of each colour",
             help="Empty: all where few are considered, else the best-ranked GPU of each colour. Colour stands for the "
-                 "family, the marker for the GPU.",
+            "family, the marker for the GPU.",
         )
     with split_by:
-        split = _choice("lines", "Lines per GPU", SPLIT_LABELS, "One line for the best of all deployments, or one for "
-                        "each width of the weights (16, 8, 4 bit), engine or kind of serving (prefill and decode "
-                        "together or in pools of their own), told apart by the dash.")
+        split = _choice(
+            "lines",
+            "Lines per GPU",
+            SPLIT_LABELS,
+            "One line for the best of all deployments, or one for "
+            "each width of the weights (16, 8, 4 bit), engine or kind of serving (prefill and decode "
+            "together or in pools of their own), told apart by the dash.",
+        )
     with ranged:
-        ranges = _choice("range", "80 % range of", RANGE_LABELS, "Where 80 % of such estimates lie, at the same "
-                         "number of requests in flight: for the GPU of the plan, or for all.")
+        ranges = _choice(
+            "range",
+            "80 % range of",
+            RANGE_LABELS,
+            "Where 80 % of such estimates lie, at the same "
+            "number of requests in flight: for the GPU of the plan, or for all.",
+        )
     gpus = tuple(asked or unasked)
     own = plan.deployment.gpu if plan.deployment and plan.deployment.gpu in gpus else gpus[0] if gpus else ""
     return View(x=x, y=y, gpus=gpus, split=split, ranges={"all": gpus, "plan": (own,), "none": ()}[ranges])
@@ -89,8 +109,15 @@ def _considered(scenario: Scenario) -> list[str]:
 
 def _choice(key: str, title: str, options: dict, help: str):
     return st.segmented_control(
-        title, list(options), default=next(iter(options)), required=True, key=key, bind="query-params", help=help,
-        format_func=options.__getitem__, width="stretch",
+        title,
+        list(options),
+        default=next(iter(options)),
+        required=True,
+        key=key,
+        bind="query-params",
+        help=help,
+        format_func=options.__getitem__,
+        width="stretch",
     )
 
 
@@ -101,5 +128,16 @@ def draw_gpu_choice(key: str, plan: Plan, scenario: Scenario) -> str:
     held = st.session_state.get(key)
     if held is not None and held not in options:
         del st.session_state[key]
-    return st.selectbox("GPU", options, index=None, key=key, persist_state="session", placeholder=label("gpu", first),
-                        format_func=lambda gpu: label("gpu", gpu), help="Empty: the GPU of the plan.") or first
+    return (
+        st.selectbox(
+            "GPU",
+            options,
+            index=None,
+            key=key,
+            persist_state="session",
+            placeholder=label("gpu", first),
+            format_func=lambda gpu: label("gpu", gpu),
+            help="Empty: the GPU of the plan.",
+        )
+        or first
+    )

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import streamlit as st
 
-from sizing.errors import SizingError
-from sizing.question import understand
+from sizing.base.errors import SizingError
+from sizing.question.understand import understand
 from ui.explore import computed
 from ui.explore.controls import draw_gpu_choice
 from ui.explore.tables import draw_table
 from ui.figures.heat_map import build_heat_map, heat_map_alt_text, heat_map_table
 from ui.figures.load_curve import build_load_curve, load_curve_alt_text, load_curve_table
 from ui.format import as_markdown
-from ui.results.origin import draw_curve_origin, draw_estimates
+from ui.size.origin import draw_curve_origin, draw_estimates
 from ui.state import Answer
 
 _PLAIN = {"config": {"displaylogo": False}}
@@ -27,8 +27,10 @@ def draw_load(answer: Answer, *, dark: bool) -> None:
     whose = "One instance of the plan."
     if plan.deployment and plan.deployment.serving == "disaggregated":
         whose = "One decode instance of the plan, with its share of the prefill instances."
-    st.caption(f"{whose} Beyond the knee latency grows faster than the load; where the curve ends, "
-               "the queue grows without end.")
+    st.caption(
+        f"{whose} Beyond the knee latency grows faster than the load; where the curve ends, "
+        "the queue grows without end."
+    )
     draw_curve_origin(plan, limits)
     draw_table(lambda: load_curve_table(plan, limits=limits), key="load", what="Load curve")
 
@@ -46,7 +48,9 @@ def draw_lengths(answer: Answer, *, dark: bool) -> None:
     traffic = understand(answer.scenario).traffic
     figure = build_heat_map(found, asked=(traffic.input_tokens, traffic.output_tokens), dark=dark)
     st.plotly_chart(figure, key="length_map", alt=heat_map_alt_text(found), **_PLAIN)
-    st.caption("GPUs needed for the same load within the same limits; framed: the lengths of the scenario. "
-               "The share of the prompt found in the prefix cache stays as it is.")
+    st.caption(
+        "GPUs needed for the same load within the same limits; framed: the lengths of the scenario. "
+        "The share of the prompt found in the prefix cache stays as it is."
+    )
     draw_estimates(answer.plan)
     draw_table(lambda: heat_map_table(found), key="lengths", what="GPUs over lengths")

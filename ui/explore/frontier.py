@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from sizing.explore import OperatingPoints
-from sizing.measured_points import MeasuredPoint
-from sizing.operating_point import OperatingPoint
+from sizing.explore.frontier import OperatingPoints
+from sizing.explore.measured_points import MeasuredPoint
+from sizing.explore.operating_point import OperatingPoint
 from sizing.scenario.schema import Scenario
 from sizing.steps.efficiency import REFERENCE_YEAR
 from ui import state
@@ -68,8 +68,11 @@ def draw_frontier(answer: Answer, *, dark: bool) -> None:
     shown = computed.points_of(key, view.x, view.y, view.gpus, view.split)
     measured = computed.measured_of(key, view.gpus)
     st.plotly_chart(
-        build_frontier(shown, ranges=view.ranges, measured=measured, dark=dark), key=_CHART,
-        on_select=lambda: _take(shown, answer.scenario), selection_mode="points", alt=frontier_alt_text(shown),
+        build_frontier(shown, ranges=view.ranges, measured=measured, dark=dark),
+        key=_CHART,
+        on_select=lambda: _take(shown, answer.scenario),
+        selection_mode="points",
+        alt=frontier_alt_text(shown),
         config={"displaylogo": False},
     )
     st.caption(" ".join(_notes(shown, answer, measured)))
@@ -95,27 +98,37 @@ def _take(shown: OperatingPoints, scenario: Scenario) -> None:
 
 
 def _notes(shown: OperatingPoints, answer: Answer, measured: Sequence[MeasuredPoint]) -> list[str]:
-    notes = ["Click a point to size with its GPU, engine, precision and parallelism. One point is one deployment at "
-             "one load, from many requests in flight to few. Cost and power: systems full and busy all the time."]
+    notes = [
+        "Click a point to size with its GPU, engine, precision and parallelism. One point is one deployment at "
+        "one load, from many requests in flight to few. Cost and power: systems full and busy all the time."
+    ]
     if answer.plan.decided_by == "simulation":
-        notes.append("Points are estimates of the analytic load model; the plan and what Size makes of a clicked point "
-                     "are simulated.")
+        notes.append(
+            "Points are estimates of the analytic load model; the plan and what Size makes of a clicked point "
+            "are simulated."
+        )
     published = [m for m in measured if not m.own]
     if not published:
         notes.append("No published measurement is near enough to this scenario to be shown.")
     elif min(m.software_year for m in published) < REFERENCE_YEAR - AGED_YEARS:
         first, last = (f"{pick(m.software_year for m in published):.1f}" for pick in (min, max))
         when = f"of {first}" if first == last else f"of {first} to {last}"
-        notes.append(f"Measured points ran engines {when}, in years, at the parallelism their authors chose; the lines "
-                     f"are for engines of {REFERENCE_YEAR:.0f} at their best, and engines became faster in between.")
+        notes.append(
+            f"Measured points ran engines {when}, in years, at the parallelism their authors chose; the lines "
+            f"are for engines of {REFERENCE_YEAR:.0f} at their best, and engines became faster in between."
+        )
     if measured:
-        notes.append(f"Measured points are means of their runs, the lines p{shown.percentile:g} at a "
-                     "steady load: a mean lies on the faster side.")
+        notes.append(
+            f"Measured points are means of their runs, the lines p{shown.percentile:g} at a "
+            "steady load: a mean lies on the faster side."
+        )
     if answer.scenario.measured is not None:
         notes.append("Size answers with the measured record; this chart shows estimates.")
     if any(p.prefill for c in shown.curves for p in (*c.points, *c.beyond)):
-        notes.append("Pools of prefill and decode instances are shown as the smallest group of whole instances that "
-                     "keeps both busy; their concurrency is that of a decode instance.")
+        notes.append(
+            "Pools of prefill and decode instances are shown as the smallest group of whole instances that "
+            "keeps both busy; their concurrency is that of a decode instance."
+        )
     if shown.missing:
         without = ", ".join(label("gpu", gpu) for gpu in shown.missing)
         notes.append(f"Without a point, as it does not fit or no price or power is known: {without}.")

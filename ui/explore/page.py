@@ -12,7 +12,7 @@ from ui.explore.frontier import draw_frontier
 from ui.explore.serves import draw_serves
 from ui.explore.shared_pool import draw_pool
 from ui.format import as_markdown
-from ui.results.answer import draw_outcome
+from ui.size.answer import draw_outcome
 from ui.state import Answer
 
 
@@ -39,7 +39,9 @@ def draw() -> None:
 def _views(answer: Answer, *, dark: bool) -> None:
     frontier, load, lengths, serves, pool = st.tabs(
         ["Latency against throughput", "Load curve", "Lengths", "What can this serve?", "Shared pool"],
-        key="show", on_change="rerun", bind="query-params",
+        key="show",
+        on_change="rerun",
+        bind="query-params",
     )
     if frontier.open:
         with frontier:

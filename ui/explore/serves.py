@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import streamlit as st
 
-from sizing.errors import SizingError
-from sizing.format import large, requests_per_s
-from sizing.inverse import MAX_BUDGET_USD, MAX_GPUS, Served
+from sizing.base.errors import SizingError
+from sizing.base.format import large, requests_per_s
+from sizing.explore.inverse import MAX_BUDGET_USD, MAX_GPUS, Served
 from ui.explore import computed
 from ui.explore.controls import draw_gpu_choice
 from ui.form.numbers import NotANumber, parse_number
 from ui.format import as_markdown
-from ui.results.origin import draw_estimates
+from ui.size.origin import draw_estimates
 from ui.state import Answer
 
 _HAVE = {"gpus": "GPUs", "usd": "Monthly budget"}
@@ -21,9 +21,17 @@ def draw_serves(answer: Answer) -> None:
     """Hardware or budget in; requests/s, users, longest prompt and tightest limits out."""
     have, amount, kind = st.columns([1, 1, 2], gap="medium", vertical_alignment="top")
     with have:
-        what = st.segmented_control("You have", list(_HAVE), default="gpus", required=True, key="have",
-                                    bind="query-params", format_func=_HAVE.__getitem__, width="stretch",
-                                    help="A number of GPUs, or USD a month for whole systems at list price.")
+        what = st.segmented_control(
+            "You have",
+            list(_HAVE),
+            default="gpus",
+            required=True,
+            key="have",
+            bind="query-params",
+            format_func=_HAVE.__getitem__,
+            width="stretch",
+            help="A number of GPUs, or USD a month for whole systems at list price.",
+        )
     with amount:
         typed = _amount(what)
     with kind:
@@ -51,7 +59,7 @@ class BadAmount(ValueError):
 
 def read_amount(typed: str, what: str) -> float:
     """The number of GPUs or the USD a month that was typed. Raises BadAmount with one sentence."""
-    name, most, example = (("GPUs", MAX_GPUS, "16") if what == "gpus" else ("Monthly budget", MAX_BUDGET_USD, "50,000"))
+    name, most, example = ("GPUs", MAX_GPUS, "16") if what == "gpus" else ("Monthly budget", MAX_BUDGET_USD, "50,000")
     try:
         number = parse_number(typed.replace("$", ""))
     except NotANumber:
@@ -66,21 +74,38 @@ def read_amount(typed: str, what: str) -> float:
 
 def _amount(what: str) -> str:
     if what == "gpus":
-        return st.text_input("Number of GPUs", value="8", key="have_gpus", bind="query-params", max_chars=40,
-                             help="GPUs of the kind beside, spares included.")
-    return st.text_input("Budget (USD a month)", value="50,000", key="have_usd", persist_state="session", max_chars=40,
-                         help="Buys or rents whole systems. Never part of a link.")
+        return st.text_input(
+            "Number of GPUs",
+            value="8",
+            key="have_gpus",
+            bind="query-params",
+            max_chars=40,
+            help="GPUs of the kind beside, spares included.",
+        )
+    return st.text_input(
+        "Budget (USD a month)",
+        value="50,000",
+        key="have_usd",
+        persist_state="session",
+        max_chars=40,
+        help="Buys or rents whole systems. Never part of a link.",
+    )
 
 
 def _figures(served: Served) -> None:
     business = served.business
     if business is None:
         return
-    shown = [("Requests/s", requests_per_s(served.requests_per_s).split()[0], "requests_per_s"),
-             ("Requests a day", large(business.requests_per_day), ""), ("Daily users", large(business.daily_users), ""),
-             ("Output tokens a day", large(business.output_tokens_per_day), "")]
+    shown = [
+        ("Requests/s", requests_per_s(served.requests_per_s).split()[0], "requests_per_s"),
+        ("Requests a day", large(business.requests_per_day), ""),
+        ("Daily users", large(business.daily_users), ""),
+        ("Output tokens a day", large(business.output_tokens_per_day), ""),
+    ]
     with st.grid(4, min_column_width=130, gap="small", border=True):
         for name, value, field in shown:
             st.metric(name, value, help=type(served).model_fields[field].description if field else None)
-    st.caption(f"{served.gpus} GPUs in use; over a day of {business.hours:g} hours with "
-               f"{business.requests_per_user:g} requests per user.")
+    st.caption(
+        f"{served.gpus} GPUs in use; over a day of {business.hours:g} hours with "
+        f"{business.requests_per_user:g} requests per user."
+    )

@@ -5,15 +5,15 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from sizing.errors import SizingError
-from sizing.format import rounded
-from sizing.pool import Pool
+from sizing.base.errors import SizingError
+from sizing.base.format import rounded
+from sizing.explore.shared_pool import Pool
 from sizing.scenario.schema import Scenario
 from ui.explore import computed
 from ui.form.numbers import NotANumber, parse_number, show_number
 from ui.format import as_markdown
 from ui.presets import presets
-from ui.results.origin import ESTIMATES
+from ui.size.origin import ESTIMATES
 from ui.state import Answer
 
 THIS = "this"
@@ -27,14 +27,28 @@ def draw_pool(answer: Answer) -> None:
     which, by = st.columns([3, 1], gap="medium")
     with which:
         chosen = st.multiselect(
-            "Workloads", list(known), default=[THIS, "rag"], key="pool", max_selections=MOST, wrap=True,
-            persist_state="session", format_func=lambda one: _name(one, answer),
+            "Workloads",
+            list(known),
+            default=[THIS, "rag"],
+            key="pool",
+            max_selections=MOST,
+            wrap=True,
+            persist_state="session",
+            format_func=lambda one: _name(one, answer),
             help="Two to six: the scenario of this page and examples, each within its own limits.",
         )
     with by:
-        objective = st.segmented_control("Pool with", list(_OBJECTIVES), default="cost", required=True, key="pool_by",
-                                         persist_state="session", format_func=_OBJECTIVES.__getitem__, width="stretch",
-                                         help="What is made smallest over all systems of the pool.")
+        objective = st.segmented_control(
+            "Pool with",
+            list(_OBJECTIVES),
+            default="cost",
+            required=True,
+            key="pool_by",
+            persist_state="session",
+            format_func=_OBJECTIVES.__getitem__,
+            width="stretch",
+            help="What is made smallest over all systems of the pool.",
+        )
     with st.grid(3, min_column_width=220, gap="small"):
         loads = {one: _load(one, known[one], answer) for one in chosen}
     if len(chosen) < 2:
@@ -56,8 +70,14 @@ def _name(one: str, answer: Answer) -> str:
 
 def _load(one: str, scenario: Scenario, answer: Answer) -> str:
     peak = answer.plan.peak_rps if one == THIS else scenario.workload.peak_rps
-    return st.text_input(f"{_name(one, answer)} (requests/s)", value=show_number(peak), key=f"pool_rps_{one}",
-                         persist_state="session", max_chars=40, help="Peak load of this workload.")
+    return st.text_input(
+        f"{_name(one, answer)} (requests/s)",
+        value=show_number(peak),
+        key=f"pool_rps_{one}",
+        persist_state="session",
+        max_chars=40,
+        help="Peak load of this workload.",
+    )
 
 
 def _with_load(scenario: Scenario, typed: str, name: str) -> Scenario:
@@ -69,9 +89,9 @@ def _with_load(scenario: Scenario, typed: str, name: str) -> Scenario:
     if not 0 < peak <= 1_000_000:
         raise ValueError(f"{name}: the load must be more than 0 and at most 1,000,000 requests/s.")
     only = {"peak_rps": peak, "average_rps": None, "users": None, "growth_percent": 0.0}
-    return scenario.model_copy(update={
-        "name": name, "measured": None, "workload": scenario.workload.model_copy(update=only),
-    })
+    return scenario.model_copy(
+        update={"name": name, "measured": None, "workload": scenario.workload.model_copy(update=only)}
+    )
 
 
 def _pool(found: Pool) -> None:
@@ -79,14 +99,41 @@ def _pool(found: Pool) -> None:
         st.error(as_markdown(found.answer), icon=":material/block:")
         return
     st.markdown(f"#### {as_markdown(found.answer)}")
-    st.dataframe(pd.DataFrame([{
-        "Workload": p.scenario, "Runs on": p.configuration, "Instances": p.deployment.instances, "GPUs": p.gpus,
-        "System": p.deployment.system,
-    } for p in found.placed]), hide_index=True, key="pool_placed", alt="What serves each workload of the pool")
-    st.dataframe(pd.DataFrame([{
-        "System": s.system, "Systems": s.systems, "GPUs": s.gpus, "GPUs used": s.gpus_used,
-        "USD a month": None if s.usd_per_month is None else rounded(s.usd_per_month),
-    } for s in found.systems]), hide_index=True, key="pool_systems", alt="Systems of the pool",
-        column_config={"USD a month": st.column_config.NumberColumn(format="localized", step=1)})
-    st.caption("Each workload is sized with its own limits and spares; its instances then share whole systems. "
-               f"{ESTIMATES}")
+    st.dataframe(
+        pd.DataFrame(
+            [
+                {
+                    "Workload": p.scenario,
+                    "Runs on": p.configuration,
+                    "Instances": p.deployment.instances,
+                    "GPUs": p.gpus,
+                    "System": p.deployment.system,
+                }
+                for p in found.placed
+            ]
+        ),
+        hide_index=True,
+        key="pool_placed",
+        alt="What serves each workload of the pool",
+    )
+    st.dataframe(
+        pd.DataFrame(
+            [
+                {
+                    "System": s.system,
+                    "Systems": s.systems,
+                    "GPUs": s.gpus,
+                    "GPUs used": s.gpus_used,
+                    "USD a month": None if s.usd_per_month is None else rounded(s.usd_per_month),
+                }
+                for s in found.systems
+            ]
+        ),
+        hide_index=True,
+        key="pool_systems",
+        alt="Systems of the pool",
+        column_config={"USD a month": st.column_config.NumberColumn(format="localized", step=1)},
+    )
+    st.caption(
+        f"Each workload is sized with its own limits and spares; its instances then share whole systems. {ESTIMATES}"
+    )

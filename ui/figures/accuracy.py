@@ -11,9 +11,10 @@ from ui.figures.template import NEUTRAL, axis, layout, palette
 
 METRICS = {"ttft": "TTFT", "itl": "ITL", "e2e": "E2E", "throughput": "Output tokens/s"}
 CURVES = {
-    "fixed_concurrency": "Closed-loop ITL", "offline_max_throughput": "Offline output tokens/s",
+    "fixed_concurrency": "Closed-loop ITL",
+    "offline_max_throughput": "Offline output tokens/s",
     "static_batch": "Static-batch E2E",
-}  # fmt: skip
+}
 
 Records = Sequence[Mapping[str, Any]]
 
@@ -24,17 +25,26 @@ def build_reliability(records: Records, *, dark: bool = False) -> go.Figure:
     colours = palette(dark=dark)
     data: list[dict[str, Any]] = [
         {
-            "type": "scatter", "mode": "lines", "name": "As promised", "x": [0, 100], "y": [0, 100],
-            "line": {"color": NEUTRAL[dark], "dash": "dot"}, "hoverinfo": "skip",
+            "type": "scatter",
+            "mode": "lines",
+            "name": "As promised",
+            "x": [0, 100],
+            "y": [0, 100],
+            "line": {"color": NEUTRAL[dark], "dash": "dot"},
+            "hoverinfo": "skip",
         }
-    ]  # fmt: skip
+    ]
     for place, (key, name) in enumerate(METRICS.items()):
         data.append(_line(name, nominal, [r[f"{key}_pct"] for r in records], colours[place], "% promised", "% inside"))
     return go.Figure(
         data=data,
-        layout=layout(dark=dark, height=380, xaxis=axis("Nominal coverage (%)", range=[0, 100]),
-                      yaxis=axis("Measurements inside (%)", range=[0, 100])),
-    )  # fmt: skip
+        layout=layout(
+            dark=dark,
+            height=380,
+            xaxis=axis("Nominal coverage (%)", range=[0, 100]),
+            yaxis=axis("Measurements inside (%)", range=[0, 100]),
+        ),
+    )
 
 
 def build_learning_curve(records: Records, *, dark: bool = False) -> go.Figure:
@@ -46,16 +56,25 @@ def build_learning_curve(records: Records, *, dark: bool = False) -> go.Figure:
         data.append(_line(name, x, y, palette(dark=dark)[place], "models", "% median error"))
     return go.Figure(
         data=data,
-        layout=layout(dark=dark, height=380, xaxis=axis("Models in the fit", rangemode="tozero"),
-                      yaxis=axis("Median error on other models (%)", rangemode="tozero")),
-    )  # fmt: skip
+        layout=layout(
+            dark=dark,
+            height=380,
+            xaxis=axis("Models in the fit", rangemode="tozero"),
+            yaxis=axis("Median error on other models (%)", rangemode="tozero"),
+        ),
+    )
 
 
 def _line(name: str, x: list[float], y: list[float], colour: str, x_unit: str, y_unit: str) -> dict[str, Any]:
     return {
-        "type": "scatter", "mode": "lines+markers", "name": name, "x": x, "y": y, "line": {"color": colour},
+        "type": "scatter",
+        "mode": "lines+markers",
+        "name": name,
+        "x": x,
+        "y": y,
+        "line": {"color": colour},
         "hovertemplate": f"{name}: %{{x}} {x_unit}, %{{y}} {y_unit}<extra></extra>",
-    }  # fmt: skip
+    }
 
 
 def reliability_alt_text(records: Records) -> str:

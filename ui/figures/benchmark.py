@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import plotly.graph_objects as go
 
-from sizing.benchmark_check import Compared, Quantity
+from sizing.calibration.check import Compared, Quantity
 from sizing.scenario.schema import BenchmarkPoint
 from ui.figures.template import INK, NEUTRAL, alpha, axis, layout, message, palette, spread_out
 
@@ -41,9 +41,9 @@ def load_of(point: BenchmarkPoint, row: Compared) -> float:
 
 def load_title(mode: str) -> str:
     """The load axis of a mode."""
-    return {
-        "fixed_concurrency": "Requests in flight (concurrency)", "fixed_rate": "Load asked for (requests/s)",
-    }.get(mode, "Requests in flight (predicted)")  # fmt: skip
+    return {"fixed_concurrency": "Requests in flight (concurrency)", "fixed_rate": "Load asked for (requests/s)"}.get(
+        mode, "Requests in flight (predicted)"
+    )
 
 
 def build_benchmark(
@@ -62,20 +62,32 @@ def build_benchmark(
         _line("Predicted", loads, [r.predicted for r in found], first, "solid"),
         _line("After calibration", loads, [r.calibrated for r in found], second, "dash"),
         {
-            "type": "scatter", "mode": "markers", "name": "Measured", "x": loads, "y": [r.measured for r in found],
-            "marker": {"color": INK[dark], "symbol": "diamond", "size": 11,
-                       "line": {"width": 1, "color": NEUTRAL[dark]}},
+            "type": "scatter",
+            "mode": "markers",
+            "name": "Measured",
+            "x": loads,
+            "y": [r.measured for r in found],
+            "marker": {
+                "color": INK[dark],
+                "symbol": "diamond",
+                "size": 11,
+                "line": {"width": 1, "color": NEUTRAL[dark]},
+            },
             "hovertemplate": f"%{{x:,.4~g}}: measured {name} %{{y:,.3~r}}<extra></extra>",
         },
-    ]  # fmt: skip
+    ]
     scale = spread_out(loads)
     if scale["type"] == "log":
         scale |= {"tickvals": loads, "ticktext": [f"{x:g}" for x in loads]}
     return go.Figure(
         data=data,
-        layout=layout(dark=dark, height=360, xaxis=axis(load_title(mode), **scale),
-                      yaxis=axis(title, **spread_out([v for r in found for v in (r.measured, r.predicted)]))),
-    )  # fmt: skip
+        layout=layout(
+            dark=dark,
+            height=360,
+            xaxis=axis(load_title(mode), **scale),
+            yaxis=axis(title, **spread_out([v for r in found for v in (r.measured, r.predicted)])),
+        ),
+    )
 
 
 def benchmark_alt_text(points: Sequence[BenchmarkPoint], rows: Sequence[Compared], quantity: Quantity) -> str:
@@ -90,25 +102,47 @@ def benchmark_alt_text(points: Sequence[BenchmarkPoint], rows: Sequence[Compared
 
 def _line(name: str, x: list[float], y: list[float], colour: str, dash: str) -> dict[str, Any]:
     return {
-        "type": "scatter", "mode": "lines+markers" if len(x) < 2 else "lines", "name": name, "x": x, "y": y,
-        "line": {"color": colour, "width": 3, "dash": dash}, "marker": {"color": colour, "size": 9},
+        "type": "scatter",
+        "mode": "lines+markers" if len(x) < 2 else "lines",
+        "name": name,
+        "x": x,
+        "y": y,
+        "line": {"color": colour, "width": 3, "dash": dash},
+        "marker": {"color": colour, "size": 9},
         "hovertemplate": f"%{{x:,.4~g}}: {name.lower()} %{{y:,.3~r}}<extra></extra>",
-    }  # fmt: skip
+    }
 
 
 def _band(x: list[float], rows: Sequence[Compared], colour: str) -> list[dict[str, Any]]:
     """The interval as an area; as an error bar where there is one load only."""
     if len(x) < 2:
         one = rows[0]
-        return [{
-            "type": "scatter", "mode": "markers", "name": "80 % interval", "x": x, "y": [one.predicted],
-            "marker": {"color": colour, "size": 1}, "hoverinfo": "skip",
-            "error_y": {"type": "data", "array": [one.high - one.predicted], "arrayminus": [one.predicted - one.low],
-                        "color": colour},
-        }]  # fmt: skip
+        return [
+            {
+                "type": "scatter",
+                "mode": "markers",
+                "name": "80 % interval",
+                "x": x,
+                "y": [one.predicted],
+                "marker": {"color": colour, "size": 1},
+                "hoverinfo": "skip",
+                "error_y": {
+                    "type": "data",
+                    "array": [one.high - one.predicted],
+                    "arrayminus": [one.predicted - one.low],
+                    "color": colour,
+                },
+            }
+        ]
     edges = {"type": "scatter", "mode": "lines", "line": {"width": 0}, "hoverinfo": "skip"}
     return [
         {**edges, "x": x, "y": [r.low for r in rows], "showlegend": False},
-        {**edges, "x": x, "y": [r.high for r in rows], "fill": "tonexty", "fillcolor": alpha(colour, 0.18),
-         "name": "80 % interval of the prediction"},
-    ]  # fmt: skip
+        {
+            **edges,
+            "x": x,
+            "y": [r.high for r in rows],
+            "fill": "tonexty",
+            "fillcolor": alpha(colour, 0.18),
+            "name": "80 % interval of the prediction",
+        },
+    ]

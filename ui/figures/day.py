@@ -7,8 +7,8 @@ from typing import Any
 import pandas as pd
 import plotly.graph_objects as go
 
-from sizing.day_result import DayPlan
-from sizing.format import count, percent, requests_per_s, rounded
+from sizing.base.format import count, percent, requests_per_s, rounded
+from sizing.replay.day_result import DayPlan
 from ui.figures.template import axis, layout, palette
 
 _HOUR, _MINUTE = 3600.0, 60.0
@@ -23,21 +23,46 @@ def build_day(plan: DayPlan, *, dark: bool = False) -> go.Figure:
     spares = plan.spare_instances
     lines: tuple[tuple[str, list[float], str, dict[str, Any]], ...] = (
         ("Load", [rounded(m.rps) for m in plan.moments], "y", {"line": {"color": colours[0], "width": 2}}),
-        ("Base", [plan.base_instances] * len(time), "y2", {
-            "line": {"color": colours[2], "width": 1, "shape": "hv"}, "fill": "tozeroy"}),
-        ("Base and burst, paid for", [m.ordered for m in plan.moments], "y2", {
-            "line": {"color": colours[1], "width": 2, "shape": "hv"}}),
-        ("Needed", [m.needed + spares for m in plan.moments], "y2", {
-            "line": {"color": colours[4], "width": 2, "shape": "hv", "dash": "dot"}}),
+        (
+            "Base",
+            [plan.base_instances] * len(time),
+            "y2",
+            {"line": {"color": colours[2], "width": 1, "shape": "hv"}, "fill": "tozeroy"},
+        ),
+        (
+            "Base and burst, paid for",
+            [m.ordered for m in plan.moments],
+            "y2",
+            {"line": {"color": colours[1], "width": 2, "shape": "hv"}},
+        ),
+        (
+            "Needed",
+            [m.needed + spares for m in plan.moments],
+            "y2",
+            {"line": {"color": colours[4], "width": 2, "shape": "hv", "dash": "dot"}},
+        ),
     )
     data = [
-        {"type": "scatter", "mode": "lines", "x": time, "y": values, "xaxis": "x", "yaxis": where, "name": name,
-         "hovertemplate": f"%{{x:.3~g}} {unit}: %{{y:,.3~r}}<extra>{name}</extra>", **look}
+        {
+            "type": "scatter",
+            "mode": "lines",
+            "x": time,
+            "y": values,
+            "xaxis": "x",
+            "yaxis": where,
+            "name": name,
+            "hovertemplate": f"%{{x:.3~g}} {unit}: %{{y:,.3~r}}<extra>{name}</extra>",
+            **look,
+        }
         for name, values, where, look in lines
     ]
     axes = {
-        "xaxis": axis(f"Time ({unit})", range=[0, max(plan.moments[-1].time_s / width, 1e-9)], anchor="y2",
-                      **({"dtick": 3} if unit == "h" else {})),
+        "xaxis": axis(
+            f"Time ({unit})",
+            range=[0, max(plan.moments[-1].time_s / width, 1e-9)],
+            anchor="y2",
+            **({"dtick": 3} if unit == "h" else {}),
+        ),
         "yaxis": axis("Load (requests/s)", domain=[0.6, 1.0], rangemode="tozero", nticks=4),
         "yaxis2": axis("Instances", domain=[0.0, 0.5], rangemode="tozero", nticks=6),
     }
@@ -46,13 +71,15 @@ def build_day(plan: DayPlan, *, dark: bool = False) -> go.Figure:
 
 def day_table(plan: DayPlan) -> pd.DataFrame:
     """The moments as a table."""
-    return pd.DataFrame({
-        "Time (h)": [round(m.time_s / _HOUR, 3) for m in plan.moments],
-        "Load (requests/s)": [rounded(m.rps) for m in plan.moments],
-        "Needed (instances)": [m.needed + plan.spare_instances for m in plan.moments],
-        "Serving (instances)": [m.serving for m in plan.moments],
-        "Paid for (instances)": [m.ordered for m in plan.moments],
-    })
+    return pd.DataFrame(
+        {
+            "Time (h)": [round(m.time_s / _HOUR, 3) for m in plan.moments],
+            "Load (requests/s)": [rounded(m.rps) for m in plan.moments],
+            "Needed (instances)": [m.needed + plan.spare_instances for m in plan.moments],
+            "Serving (instances)": [m.serving for m in plan.moments],
+            "Paid for (instances)": [m.ordered for m in plan.moments],
+        }
+    )
 
 
 def hourly_table(plan: DayPlan) -> pd.DataFrame:
@@ -60,11 +87,17 @@ def hourly_table(plan: DayPlan) -> pd.DataFrame:
     rows: dict[int, list[Any]] = {}
     for moment in plan.moments:
         rows.setdefault(int(moment.time_s // _HOUR), []).append(moment)
-    return pd.DataFrame([{
-        "Hour": f"{hour:02d}", "Peak load (requests/s)": rounded(max(m.rps for m in held)),
-        "Base (instances)": plan.base_instances,
-        "Burst (instances)": max(m.ordered for m in held) - plan.base_instances,
-    } for hour, held in sorted(rows.items())])
+    return pd.DataFrame(
+        [
+            {
+                "Hour": f"{hour:02d}",
+                "Peak load (requests/s)": rounded(max(m.rps for m in held)),
+                "Base (instances)": plan.base_instances,
+                "Burst (instances)": max(m.ordered for m in held) - plan.base_instances,
+            }
+            for hour, held in sorted(rows.items())
+        ]
+    )
 
 
 def day_alt_text(plan: DayPlan) -> str:

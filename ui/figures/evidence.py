@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import plotly.graph_objects as go
 
-from sizing.format import count
+from sizing.base.format import count
 from ui.figures.template import MAX_POINTS, axis, hardware_look, layout, message, spread_out
 
 _NOTHING = "Hardly any of these measurements states both ITL and output tokens/s."
@@ -31,11 +31,12 @@ def build_evidence(rows: pd.DataFrame, *, dark: bool = False) -> go.Figure:
     return go.Figure(
         data=data,
         layout=layout(
-            dark=dark, height=520,
+            dark=dark,
+            height=520,
             xaxis=axis("Mean ITL (ms)", **spread_out(found["itl_ms_mean"].tolist())),
             yaxis=axis("Output tokens/s per GPU (tokens/s)", **spread_out(found["per_gpu"].tolist())),
         ),
-    )  # fmt: skip
+    )
 
 
 def evidence_alt_text(rows: pd.DataFrame) -> str:
@@ -53,10 +54,14 @@ def evidence_alt_text(rows: pd.DataFrame) -> str:
 def _gpu(gpu: str, rows: pd.DataFrame, *, dark: bool) -> dict[str, Any]:
     look = hardware_look(gpu, dark=dark)
     return {
-        "type": "scatter", "mode": "markers", "name": look.name, "showlegend": True, "x": rows["itl_ms_mean"].tolist(),
+        "type": "scatter",
+        "mode": "markers",
+        "name": look.name,
+        "showlegend": True,
+        "x": rows["itl_ms_mean"].tolist(),
         "y": rows["per_gpu"].tolist(),
         "marker": {"color": look.colour, "symbol": look.symbol, "size": 7, "opacity": 0.7},
         "customdata": rows[["model", "engine", "weight_precision", "mode", "source"]].to_numpy().tolist(),
         "hovertemplate": "%{customdata[0]}<br>" + look.name + ", %{customdata[1]}, %{customdata[2]}<br>%{customdata[3]}"
-                         "<br>ITL %{x:,.3~r} ms, %{y:,.3~r} tokens/s per GPU<br>%{customdata[4]}<extra></extra>",
-    }  # fmt: skip
+        "<br>ITL %{x:,.3~r} ms, %{y:,.3~r} tokens/s per GPU<br>%{customdata[4]}<extra></extra>",
+    }

@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 import pandas as pd
 import plotly.graph_objects as go
 
-from sizing.engines import engines
-from sizing.evidence_sources import SOURCES, source_day, source_url
-from sizing.explore import Curve, OperatingPoints
-from sizing.format import UNKNOWN, count, ms, rounded, significant, tokens_per_s, usd
-from sizing.measured_points import MeasuredPoint
-from sizing.operating_point import OperatingPoint, Performance
-from sizing.precision import precisions
+from sizing.base.format import UNKNOWN, count, ms, rounded, significant, tokens_per_s, usd
+from sizing.catalog.engines import engines
+from sizing.catalog.precisions import precisions
+from sizing.evidence.sources import SOURCES, source_day, source_url
+from sizing.explore.frontier import Curve, OperatingPoints
+from sizing.explore.measured_points import MeasuredPoint
+from sizing.explore.operating_point import OperatingPoint, Performance
 from ui.figures.template import DASHES, INK, NEUTRAL, Look, alpha, axis, hardware_look, layout, message
 
 _NOTHING = "Nothing fits, or no price or power is known: there is no point to show."
@@ -70,11 +70,17 @@ def build_frontier(
         data.append(_planned(shown.planned, shown, dark=dark))
     data += _keys(shown, bool(published), any(_ranged(c, shown, ranges) for c in shown.curves), dark=dark)
     across, up, p = AXES[shown.x], AXES[shown.y], _percentile(shown)
-    return go.Figure(data=data, layout=layout(
-        dark=dark, height=520, shapes=_allowed(shown, dark=dark), annotations=_allowed_words(shown, dark=dark),
-        xaxis=axis(across.title.format(p=p), **_scale(across, shown, shown.x)),
-        yaxis=axis(up.title, **_scale(up, shown, shown.y)),
-    ))
+    return go.Figure(
+        data=data,
+        layout=layout(
+            dark=dark,
+            height=520,
+            shapes=_allowed(shown, dark=dark),
+            annotations=_allowed_words(shown, dark=dark),
+            xaxis=axis(across.title.format(p=p), **_scale(across, shown, shown.x)),
+            yaxis=axis(up.title, **_scale(up, shown, shown.y)),
+        ),
+    )
 
 
 def frontier_table(shown: OperatingPoints) -> pd.DataFrame:
@@ -106,14 +112,26 @@ def frontier_table(shown: OperatingPoints) -> pd.DataFrame:
 
 def measured_table(measured: Sequence[MeasuredPoint]) -> pd.DataFrame:
     """The measurements with their sources."""
-    return pd.DataFrame([{
-        "Measured": m.configuration, "Model": m.model, "Prompt (tokens)": round(m.input_tokens),
-        "Output (tokens)": round(m.output_tokens), "Requests in flight": m.concurrency,
-        "Output tokens/s per user": rounded(m.tokens_per_s_per_user), "Mean TTFT (ms)": _known(m.ttft_ms),
-        "Output tokens/s per GPU": rounded(m.output_tokens_per_s_per_gpu), "Distance": rounded(m.distance, 2),
-        "Source": _source(m), "Link": source_url(m.source_link), "Date": source_day(m.source_date),
-        "Engine of (year)": round(m.software_year, 1),
-    } for m in measured])
+    return pd.DataFrame(
+        [
+            {
+                "Measured": m.configuration,
+                "Model": m.model,
+                "Prompt (tokens)": round(m.input_tokens),
+                "Output (tokens)": round(m.output_tokens),
+                "Requests in flight": m.concurrency,
+                "Output tokens/s per user": rounded(m.tokens_per_s_per_user),
+                "Mean TTFT (ms)": _known(m.ttft_ms),
+                "Output tokens/s per GPU": rounded(m.output_tokens_per_s_per_gpu),
+                "Distance": rounded(m.distance, 2),
+                "Source": _source(m),
+                "Link": source_url(m.source_link),
+                "Date": source_day(m.source_date),
+                "Engine of (year)": round(m.software_year, 1),
+            }
+            for m in measured
+        ]
+    )
 
 
 def _source(m: MeasuredPoint) -> str:
@@ -128,10 +146,15 @@ def frontier_alt_text(shown: OperatingPoints) -> str:
     if not best:
         return f"{words[0].upper()}{words[1:]}: no point is within the limits."
     best.sort(key=lambda p: _value(p.expected, shown.x))
-    ends = [f"{hardware_look(p.gpu).name} with {significant(_value(p.expected, shown.y))} at "
-            f"{significant(_value(p.expected, shown.x))}" for p in (best[0], best[-1])]
-    return (f"{words[0].upper()}{words[1:]} of {len({c.gpu for c in shown.curves})} GPUs: the best of all go from "
-            f"{ends[0]} to {ends[1]}.")
+    ends = [
+        f"{hardware_look(p.gpu).name} with {significant(_value(p.expected, shown.y))} at "
+        f"{significant(_value(p.expected, shown.x))}"
+        for p in (best[0], best[-1])
+    ]
+    return (
+        f"{words[0].upper()}{words[1:]} of {len({c.gpu for c in shown.curves})} GPUs: the best of all go from "
+        f"{ends[0]} to {ends[1]}."
+    )
 
 
 def _percentile(shown: OperatingPoints) -> str:
@@ -176,16 +199,34 @@ def _curve(curve: Curve, number: int, shown: OperatingPoints, *, dark: bool) -> 
     marker = {"color": look.colour, "symbol": look.symbol}
     pale = {**marker, "size": 6, "opacity": _BEYOND}
     drawn = [
-        (0, curve.points, {"mode": "lines+markers", "line": {"color": look.colour, "dash": look.dash, "width": 2.5},
-                           "marker": {**marker, "size": 8}, "name": look.name, "showlegend": first}),
-        (1, curve.beyond, {"mode": "markers", "marker": pale, "name": look.name,
-                           "showlegend": first and not curve.points}),
-    ]  # fmt: skip
+        (
+            0,
+            curve.points,
+            {
+                "mode": "lines+markers",
+                "line": {"color": look.colour, "dash": look.dash, "width": 2.5},
+                "marker": {**marker, "size": 8},
+                "name": look.name,
+                "showlegend": first,
+            },
+        ),
+        (
+            1,
+            curve.beyond,
+            {"mode": "markers", "marker": pale, "name": look.name, "showlegend": first and not curve.points},
+        ),
+    ]
     return [
-        {**common, **style, **_xy(points, shown), "text": [_hover(p, shown) for p in points],
-         "customdata": [[number, kind, k] for k in range(len(points))]}
-        for kind, points, style in drawn if points
-    ]  # fmt: skip
+        {
+            **common,
+            **style,
+            **_xy(points, shown),
+            "text": [_hover(p, shown) for p in points],
+            "customdata": [[number, kind, k] for k in range(len(points))],
+        }
+        for kind, points, style in drawn
+        if points
+    ]
 
 
 def _xy(points: Sequence[OperatingPoint], shown: OperatingPoints) -> dict[str, list[float]]:
@@ -200,15 +241,17 @@ def _hover(point: OperatingPoint, shown: OperatingPoints) -> str:
         "output_tokens_per_s_per_gpu": f"{tokens_per_s(now.output_tokens_per_s_per_gpu)} per GPU (output)",
         "usd_per_million_output_tokens": f"{usd(now.usd_per_million_output_tokens)} per million output tokens",
     }
-    return "<br>".join((
-        point.configuration,
-        f"{significant(_value(now, shown.y))} {AXES[shown.y].words}{spread}",
-        f"{significant(now.tokens_per_s_per_user)} output tokens/s per user ({p} ITL {ms(now.itl_ms)})",
-        f"{p} TTFT {ms(now.ttft_ms)}, E2E {ms(now.e2e_ms)}",
-        ", ".join(words for name, words in others.items() if name != shown.y),
-        f"{significant(point.concurrency)} requests in flight per {'decode ' if point.prefill else ''}instance"
-        + ("" if point.feasible else "<br>Beyond a limit"),
-    ))
+    return "<br>".join(
+        (
+            point.configuration,
+            f"{significant(_value(now, shown.y))} {AXES[shown.y].words}{spread}",
+            f"{significant(now.tokens_per_s_per_user)} output tokens/s per user ({p} ITL {ms(now.itl_ms)})",
+            f"{p} TTFT {ms(now.ttft_ms)}, E2E {ms(now.e2e_ms)}",
+            ", ".join(words for name, words in others.items() if name != shown.y),
+            f"{significant(point.concurrency)} requests in flight per {'decode ' if point.prefill else ''}instance"
+            + ("" if point.feasible else "<br>Beyond a limit"),
+        )
+    )
 
 
 def _ranged(curve: Curve, shown: OperatingPoints, ranges: Collection[str]) -> bool:
@@ -227,11 +270,18 @@ def _range(curve: Curve, shown: OperatingPoints, *, dark: bool) -> dict[str, Any
     ends = [(p.fast, p.slow) for p in curve.points if p.fast and p.slow]
     way = [fast for fast, _ in ends] + [slow for _, slow in reversed(ends)]
     return {
-        "type": "scatter", "mode": "lines", "fill": "toself", "line": {"width": 0}, "hoverinfo": "skip",
-        "fillcolor": alpha(hardware_look(curve.gpu, dark=dark).colour, 0.16), "showlegend": False,
-        "legendgroup": curve.gpu, "name": f"80 % range of {curve.gpu}",
-        "x": [_value(p, shown.x) for p in way], "y": [_value(p, shown.y) for p in way],
-    }  # fmt: skip
+        "type": "scatter",
+        "mode": "lines",
+        "fill": "toself",
+        "line": {"width": 0},
+        "hoverinfo": "skip",
+        "fillcolor": alpha(hardware_look(curve.gpu, dark=dark).colour, 0.16),
+        "showlegend": False,
+        "legendgroup": curve.gpu,
+        "name": f"80 % range of {curve.gpu}",
+        "x": [_value(p, shown.x) for p in way],
+        "y": [_value(p, shown.y) for p in way],
+    }
 
 
 def _best(shown: OperatingPoints, *, dark: bool) -> list[dict[str, Any]]:
@@ -239,49 +289,71 @@ def _best(shown: OperatingPoints, *, dark: bool) -> list[dict[str, Any]]:
     best = sorted((p for c in shown.curves for p in c.points if p.best), key=lambda p: _value(p.expected, shown.x))
     if len(shown.curves) < 2 or not best:
         return []
-    return [{
-        "type": "scatter", "mode": "lines", "name": "Best of all", **_xy(best, shown), "hoverinfo": "skip",
-        "line": {"color": NEUTRAL[dark], "width": 7}, "opacity": 0.35,
-    }]  # fmt: skip
+    return [
+        {
+            "type": "scatter",
+            "mode": "lines",
+            "name": "Best of all",
+            **_xy(best, shown),
+            "hoverinfo": "skip",
+            "line": {"color": NEUTRAL[dark], "width": 7},
+            "opacity": 0.35,
+        }
+    ]
 
 
 def _planned(point: OperatingPoint, shown: OperatingPoints, *, dark: bool) -> dict[str, Any]:
     return {
-        "type": "scatter", "mode": "markers", "name": "The plan", **_xy([point], shown),
-        "text": [f"The plan<br>{_hover(point, shown)}"], "hovertemplate": "%{text}<extra></extra>", "cliponaxis": False,
+        "type": "scatter",
+        "mode": "markers",
+        "name": "The plan",
+        **_xy([point], shown),
+        "text": [f"The plan<br>{_hover(point, shown)}"],
+        "hovertemplate": "%{text}<extra></extra>",
+        "cliponaxis": False,
         "marker": {"color": INK[dark], "symbol": "circle-open", "size": 20, "line": {"width": 3}},
-    }  # fmt: skip
+    }
 
 
 def _measured(points: Sequence[MeasuredPoint], shown: OperatingPoints, *, dark: bool) -> dict[str, Any]:
     look = hardware_look(points[0].gpu, dark=dark)
     drawn = [m for m in points if getattr(m, shown.x) is not None and getattr(m, shown.y) is not None]
     return {
-        "type": "scatter", "mode": "markers", "legendgroup": points[0].gpu, "showlegend": False, "name": look.name,
-        "x": [getattr(m, shown.x) for m in drawn], "y": [getattr(m, shown.y) for m in drawn],
+        "type": "scatter",
+        "mode": "markers",
+        "legendgroup": points[0].gpu,
+        "showlegend": False,
+        "name": look.name,
+        "x": [getattr(m, shown.x) for m in drawn],
+        "y": [getattr(m, shown.y) for m in drawn],
         "marker": {"color": look.colour, "symbol": f"{look.symbol}-open-dot", "size": 11, "line": {"width": 2}},
-        "text": [_measured_hover(m) for m in drawn], "hovertemplate": "%{text}<extra></extra>",
-    }  # fmt: skip
+        "text": [_measured_hover(m) for m in drawn],
+        "hovertemplate": "%{text}<extra></extra>",
+    }
 
 
 def _own(points: Sequence[MeasuredPoint], shown: OperatingPoints, *, dark: bool) -> dict[str, Any]:
     """The points of the user's own benchmark, marked as on the Benchmarks page."""
     return _measured(points, shown, dark=dark) | {
-        "name": "Your benchmark (means)", "legendgroup": "own", "showlegend": True,
+        "name": "Your benchmark (means)",
+        "legendgroup": "own",
+        "showlegend": True,
         "marker": {"color": INK[dark], "symbol": "diamond", "size": 11, "line": {"width": 1, "color": NEUTRAL[dark]}},
-    }  # fmt: skip
+    }
 
 
 def _measured_hover(m: MeasuredPoint) -> str:
     running = f", {count(m.concurrency)} requests in flight" if m.concurrency is not None else ""
-    return "<br>".join((
-        f"Measured: {m.configuration}",
-        f"{m.model}, {count(m.input_tokens)} in, {count(m.output_tokens)} out{running}",
-        f"{significant(m.tokens_per_s_per_user)} output tokens/s per user (mean), "
-        f"mean TTFT {ms(m.ttft_ms) if m.ttft_ms is not None else UNKNOWN}",
-        f"{tokens_per_s(m.output_tokens_per_s_per_gpu)} per GPU (output)",
-        f"Source: {', '.join(filter(None, [_source(m), source_day(m.source_date)]))}"[:110],
-    ))
+    return "<br>".join(
+        (
+            f"Measured: {m.configuration}",
+            f"{m.model}, {count(m.input_tokens)} in, {count(m.output_tokens)} out{running}",
+            f"{significant(m.tokens_per_s_per_user)} output tokens/s per user (mean), "
+            f"mean TTFT {ms(m.ttft_ms) if m.ttft_ms is not None else UNKNOWN}",
+            f"{tokens_per_s(m.output_tokens_per_s_per_gpu)} per GPU (output)",
+            f"Source: {', '.join(filter(None, [_source(m), source_day(m.source_date)]))}"[:110],
+        )
+    )
 
 
 def _keys(shown: OperatingPoints, measured: bool, ranged: bool, *, dark: bool) -> list[dict[str, Any]]:
@@ -291,16 +363,23 @@ def _keys(shown: OperatingPoints, measured: bool, ranged: bool, *, dark: bool) -
     keys: list[dict[str, Any]] = []
     for curve in {c.variant: c for c in shown.curves if c.variant}.values():
         dash = _look(curve, shown, dark=dark).dash
-        keys.append({**none, "mode": "lines", "line": {"color": grey, "width": 2.5, "dash": dash},
-                     "name": variant_name(curve)})
+        keys.append(
+            {**none, "mode": "lines", "line": {"color": grey, "width": 2.5, "dash": dash}, "name": variant_name(curve)}
+        )
     if ranged:
-        keys.append({**none, "marker": {"color": alpha(grey, 0.25), "symbol": "square", "size": 13},
-                     "name": "80 % range"})
+        keys.append(
+            {**none, "marker": {"color": alpha(grey, 0.25), "symbol": "square", "size": 13}, "name": "80 % range"}
+        )
     if any(c.beyond for c in shown.curves):
         keys.append({**none, "marker": {"color": grey, "size": 6, "opacity": _BEYOND}, "name": "Beyond a limit"})
     if measured:
-        keys.append({**none, "marker": {"color": grey, "symbol": "circle-open-dot", "size": 11, "line": {"width": 2}},
-                     "name": "Measured (means)"})
+        keys.append(
+            {
+                **none,
+                "marker": {"color": grey, "symbol": "circle-open-dot", "size": 11, "line": {"width": 2}},
+                "name": "Measured (means)",
+            }
+        )
     return keys
 
 
@@ -312,10 +391,21 @@ def _allowed(shown: OperatingPoints, *, dark: bool) -> list[dict[str, Any]]:
     faster = shown.x == "tokens_per_s_per_user"
     far = max(high, shown.x_limit) * 1.5 if faster else min(low, shown.x_limit) / 10
     common = {"y0": 0, "y1": 1, "yref": "paper", "layer": "below"}
-    tint = {**common, "type": "rect", "x0": shown.x_limit, "x1": far, "fillcolor": alpha(NEUTRAL[dark], 0.08),
-            "line": {"width": 0}}  # fmt: skip
-    edge = {**common, "type": "line", "x0": shown.x_limit, "x1": shown.x_limit,
-            "line": {"color": NEUTRAL[dark], "width": 2, "dash": "dash"}}  # fmt: skip
+    tint = {
+        **common,
+        "type": "rect",
+        "x0": shown.x_limit,
+        "x1": far,
+        "fillcolor": alpha(NEUTRAL[dark], 0.08),
+        "line": {"width": 0},
+    }
+    edge = {
+        **common,
+        "type": "line",
+        "x0": shown.x_limit,
+        "x1": shown.x_limit,
+        "line": {"color": NEUTRAL[dark], "width": 2, "dash": "dash"},
+    }
     return [tint, edge]
 
 
@@ -326,11 +416,19 @@ def _allowed_words(shown: OperatingPoints, *, dark: bool) -> list[dict[str, Any]
     faster = shown.x == "tokens_per_s_per_user"
     limit = ms(1000 / shown.x_limit if faster else shown.x_limit)
     name = {"tokens_per_s_per_user": "ITL", "ttft_ms": "TTFT", "e2e_ms": "E2E"}[shown.x]
-    return [{
-        "x": shown.x_limit if faster else math.log10(shown.x_limit), "xanchor": "left" if faster else "right",
-        "y": 1, "yref": "paper", "yanchor": "top", "showarrow": False, "xshift": 6 if faster else -6,
-        "text": f"within {_percentile(shown)} {name} {limit}", "font": {"color": INK[dark], "size": 13},
-    }]  # fmt: skip
+    return [
+        {
+            "x": shown.x_limit if faster else math.log10(shown.x_limit),
+            "xanchor": "left" if faster else "right",
+            "y": 1,
+            "yref": "paper",
+            "yanchor": "top",
+            "showarrow": False,
+            "xshift": 6 if faster else -6,
+            "text": f"within {_percentile(shown)} {name} {limit}",
+            "font": {"color": INK[dark], "size": 13},
+        }
+    ]
 
 
 def _reach(shown: OperatingPoints, axis_name: str) -> tuple[float, float]:

@@ -10,8 +10,8 @@ from typing import Any
 import pandas as pd
 import plotly.graph_objects as go
 
-from collectors.devices import Device
-from sizing.format import rounded, significant
+from collectors.questions.devices import Device
+from sizing.base.format import rounded, significant
 from ui.figures.template import INK, alpha, axis, layout, message, palette
 
 MOST_CELLS = 4_096
@@ -36,21 +36,51 @@ class Measure:
 
 
 MEASURES: Mapping[str, Measure] = {
-    "busy": Measure(label="Busy", unit="%", keys=("busy", "engine_active"), scale=100.0, top=100.0,
-                    note="Busy means that some kernel ran. Nearly every LLM server reads 100 % here at any load: it is "
-                         "not a measure of how well the GPU is used. Look at SM, tensor and memory activity for that."),
-    "sm_active": Measure(label="SM active", unit="%", keys=("sm_active",), scale=100.0, top=100.0,
-                         note="Share of the multiprocessors with work."),
-    "tensor_active": Measure(label="Tensor active", unit="%", keys=("tensor_active",), scale=100.0, top=100.0,
-                             note="Share of time the tensor cores compute: high in prefill, low in decode."),
-    "dram_active": Measure(label="Memory active", unit="%", keys=("dram_active",), scale=100.0, top=100.0,
-                           note="Share of time the memory moves data: high in decode."),
-    "memory": Measure(label="Memory used", unit="GB", keys=("memory_used",), scale=1 / GIGABYTE,
-                      note="Engines reserve memory at their start: flat, and not the use of the KV cache."),
+    "busy": Measure(
+        label="Busy",
+        unit="%",
+        keys=("busy", "engine_active"),
+        scale=100.0,
+        top=100.0,
+        note="Busy means that some kernel ran. Nearly every LLM server reads 100 % here at any load: it is "
+        "not a measure of how well the GPU is used. Look at SM, tensor and memory activity for that.",
+    ),
+    "sm_active": Measure(
+        label="SM active",
+        unit="%",
+        keys=("sm_active",),
+        scale=100.0,
+        top=100.0,
+        note="Share of the multiprocessors with work.",
+    ),
+    "tensor_active": Measure(
+        label="Tensor active",
+        unit="%",
+        keys=("tensor_active",),
+        scale=100.0,
+        top=100.0,
+        note="Share of time the tensor cores compute: high in prefill, low in decode.",
+    ),
+    "dram_active": Measure(
+        label="Memory active",
+        unit="%",
+        keys=("dram_active",),
+        scale=100.0,
+        top=100.0,
+        note="Share of time the memory moves data: high in decode.",
+    ),
+    "memory": Measure(
+        label="Memory used",
+        unit="GB",
+        keys=("memory_used",),
+        scale=1 / GIGABYTE,
+        note="Engines reserve memory at their start: flat, and not the use of the KV cache.",
+    ),
     "power": Measure(label="Power", unit="W", keys=("power",), note="Mean over the window."),
-    "temperature": Measure(label="Temperature", unit="°C", keys=("temperature",), top=95.0,
-                           note="Highest within the window."),
-}  # fmt: skip
+    "temperature": Measure(
+        label="Temperature", unit="°C", keys=("temperature",), top=95.0, note="Highest within the window."
+    ),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,32 +121,48 @@ def build_gpu_map(devices: Sequence[Device], measure: Measure, *, dark: bool = F
         return message(f"No GPU reports {measure.label.lower()}.", dark=dark)
     rows, columns, across = _arranged(devices, measure)
     colour = palette(dark=dark)[0]
-    data: list[dict[str, Any]] = [{
-        "type": "heatmap", "x": columns, "y": [name for name, _ in rows],
-        "z": [[None if c is None or c.value is None else rounded(c.value) for c in row] for _, row in rows],
-        "customdata": [["" if c is None else _hover(c, measure) for c in row] for _, row in rows],
-        "hovertemplate": "%{customdata}<extra></extra>", "hoverongaps": False,
-        "colorscale": [[0.0, alpha(colour, 0.07)], [1.0, alpha(colour, 0.85)]],
-        "zmin": 0.0, "zmax": max(measure.top or 0.0, max(values)),
-        "xgap": 1, "ygap": 1,
-        "colorbar": {"title": {"text": measure.unit}, "thickness": 12, "outlinewidth": 0, "nticks": 4},
-    }]  # fmt: skip
+    data: list[dict[str, Any]] = [
+        {
+            "type": "heatmap",
+            "x": columns,
+            "y": [name for name, _ in rows],
+            "z": [[None if c is None or c.value is None else rounded(c.value) for c in row] for _, row in rows],
+            "customdata": [["" if c is None else _hover(c, measure) for c in row] for _, row in rows],
+            "hovertemplate": "%{customdata}<extra></extra>",
+            "hoverongaps": False,
+            "colorscale": [[0.0, alpha(colour, 0.07)], [1.0, alpha(colour, 0.85)]],
+            "zmin": 0.0,
+            "zmax": max(measure.top or 0.0, max(values)),
+            "xgap": 1,
+            "ygap": 1,
+            "colorbar": {"title": {"text": measure.unit}, "thickness": 12, "outlinewidth": 0, "nticks": 4},
+        }
+    ]
     data += _crosses(rows, columns, dark=dark)
     few, by_number = len(devices) <= TEXT_CELLS, across == BY_NUMBER
     height = min(620, max(200, 100 + (40 if few else 12) * len(rows)))
-    return go.Figure(data=data, layout=layout(
-        dark=dark, height=height, annotations=_labels(rows, measure, dark=dark) if few else [],
-        xaxis=axis(across, type="category", showgrid=False, showticklabels=by_number),
-        yaxis=axis("", type="category", showgrid=False, autorange="reversed", showticklabels=by_number),
-    ))
+    return go.Figure(
+        data=data,
+        layout=layout(
+            dark=dark,
+            height=height,
+            annotations=_labels(rows, measure, dark=dark) if few else [],
+            xaxis=axis(across, type="category", showgrid=False, showticklabels=by_number),
+            yaxis=axis("", type="category", showgrid=False, autorange="reversed", showticklabels=by_number),
+        ),
+    )
 
 
 def gpu_table(devices: Sequence[Device]) -> pd.DataFrame:
     """One row per GPU; an empty cell is unknown."""
     rows = []
     for device in devices:
-        row: dict[str, object] = {"Host": device.host, "GPU": device.number, "Product": device.product,
-                                  "Pod": device.pod}
+        row: dict[str, object] = {
+            "Host": device.host,
+            "GPU": device.number,
+            "Product": device.product,
+            "Pod": device.pod,
+        }
         for measure in MEASURES.values():
             value = value_of(device, measure)
             row[f"{measure.label} ({measure.unit})"] = None if value is None else rounded(value)
@@ -130,9 +176,11 @@ def gpu_map_alt_text(devices: Sequence[Device], measure: Measure) -> str:
     bad = sum(bool(trouble_of(device)) for device in devices)
     if not values:
         return f"{measure.label} is not known for any of {len(devices)} GPUs."
-    return (f"{measure.label} of {len(devices)} GPUs: from {significant(values[0])} to {significant(values[-1])} "
-            f"{measure.unit}, half of them below {significant(values[len(values) // 2])} {measure.unit}; "
-            f"{bad} with an XID error or slowed down.")
+    return (
+        f"{measure.label} of {len(devices)} GPUs: from {significant(values[0])} to {significant(values[-1])} "
+        f"{measure.unit}, half of them below {significant(values[len(values) // 2])} {measure.unit}; "
+        f"{bad} with an XID error or slowed down."
+    )
 
 
 Row = tuple[str, list[Cell | None]]
@@ -152,15 +200,19 @@ def _arranged(devices: Sequence[Device], measure: Measure) -> tuple[list[Row], l
         return rows, numbers, BY_NUMBER
     if len(devices) <= MOST_CELLS:
         return (*_wrapped([_cell(device, measure) for device in devices]), "GPUs, by host and number")
-    return (*_wrapped([_host_cell(host, group, measure) for host, group in hosts.items()]),
-            "Hosts (mean of their GPUs)")
+    return (
+        *_wrapped([_host_cell(host, group, measure) for host, group in hosts.items()]),
+        "Hosts (mean of their GPUs)",
+    )
 
 
 def _wrapped(cells: Sequence[Cell]) -> tuple[list[Row], list[str]]:
     width = max(1, math.ceil(math.sqrt(len(cells) * WIDE)))
     lines = [list(cells[i : i + width]) for i in range(0, len(cells), width)]
-    return ([(str(i), [*line, *([None] * (width - len(line)))]) for i, line in enumerate(lines)],
-            [str(i) for i in range(width)])
+    return (
+        [(str(i), [*line, *([None] * (width - len(line)))]) for i, line in enumerate(lines)],
+        [str(i) for i in range(width)],
+    )
 
 
 def _cell(device: Device, measure: Measure) -> Cell:
@@ -173,7 +225,9 @@ def _host_cell(host: str, group: Sequence[Device], measure: Measure) -> Cell:
     bad = [trouble for device in group if (trouble := trouble_of(device))]
     ends = f", {significant(min(values))} to {significant(max(values))}" if values else ""
     return Cell(
-        place=f"{host}, {len(group)} GPUs", text=ends, value=sum(values) / len(values) if values else None,
+        place=f"{host}, {len(group)} GPUs",
+        text=ends,
+        value=sum(values) / len(values) if values else None,
         trouble=f"{len(bad)} with trouble: {bad[0]}" if bad else "",
     )
 
@@ -188,18 +242,32 @@ def _crosses(rows: Sequence[Row], columns: Sequence[str], *, dark: bool) -> list
     marked = [(columns[i], name, cell) for name, row in rows for i, cell in enumerate(row) if cell and cell.trouble]
     if not marked:
         return []
-    return [{
-        "type": "scatter", "mode": "markers", "x": [x for x, _, _ in marked], "y": [y for _, y, _ in marked],
-        "marker": {"symbol": "x-thin", "size": 13, "line": {"width": 3, "color": palette(dark=dark)[1]}},
-        "name": "XID error or slowed down", "showlegend": True, "hoverinfo": "skip",
-    }]  # fmt: skip
+    return [
+        {
+            "type": "scatter",
+            "mode": "markers",
+            "x": [x for x, _, _ in marked],
+            "y": [y for _, y, _ in marked],
+            "marker": {"symbol": "x-thin", "size": 13, "line": {"width": 3, "color": palette(dark=dark)[1]}},
+            "name": "XID error or slowed down",
+            "showlegend": True,
+            "hoverinfo": "skip",
+        }
+    ]
 
 
 def _labels(rows: Sequence[Row], measure: Measure, *, dark: bool) -> list[dict[str, Any]]:
     """The value in each cell, a dash where there is none; nothing under a cross."""
     return [
-        {"x": x, "y": y, "text": "-" if cell.value is None else significant(cell.value, 2), "showarrow": False,
-         "yshift": -15 if cell.trouble else 0,
-         "font": {"color": INK[dark], "size": 12}}
-        for y, (_, row) in enumerate(rows) for x, cell in enumerate(row) if cell is not None
-    ]  # fmt: skip
+        {
+            "x": x,
+            "y": y,
+            "text": "-" if cell.value is None else significant(cell.value, 2),
+            "showarrow": False,
+            "yshift": -15 if cell.trouble else 0,
+            "font": {"color": INK[dark], "size": 12},
+        }
+        for y, (_, row) in enumerate(rows)
+        for x, cell in enumerate(row)
+        if cell is not None
+    ]

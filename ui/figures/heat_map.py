@@ -8,8 +8,8 @@ from typing import Any
 import pandas as pd
 import plotly.graph_objects as go
 
-from sizing.format import count, large
-from sizing.length_map import LengthCell, LengthMap
+from sizing.base.format import count, large
+from sizing.explore.length_map import LengthCell, LengthMap
 from ui.figures.template import INK, alpha, axis, hardware_look, layout, message
 
 _NONE = "-"
@@ -36,23 +36,41 @@ def build_heat_map(found: LengthMap, *, asked: tuple[float, float] | None = None
         "texttemplate": "%{text}",
         "hovertemplate": "%{customdata}<extra></extra>",
         "colorscale": [[0.0, alpha(look.colour, 0.08)], [1.0, alpha(look.colour, 0.75)]],
-        "showscale": False, "xgap": 2, "ygap": 2, "hoverongaps": True,
+        "showscale": False,
+        "xgap": 2,
+        "ygap": 2,
+        "hoverongaps": True,
         "textfont": {"size": 14, "color": INK[dark]},
-    }  # fmt: skip
-    return go.Figure(data=[data], layout=layout(
-        dark=dark, height=440, shapes=_frame(found, asked, dark=dark), annotations=_unserved(found, dark=dark),
-        xaxis=axis("Output length (tokens)", type="category", showgrid=False),
-        yaxis=axis("Prompt length (tokens)", type="category", showgrid=False),
-    ))
+    }
+    return go.Figure(
+        data=[data],
+        layout=layout(
+            dark=dark,
+            height=440,
+            shapes=_frame(found, asked, dark=dark),
+            annotations=_unserved(found, dark=dark),
+            xaxis=axis("Output length (tokens)", type="category", showgrid=False),
+            yaxis=axis("Prompt length (tokens)", type="category", showgrid=False),
+        ),
+    )
 
 
 def heat_map_table(found: LengthMap) -> pd.DataFrame:
     """One row per pair of lengths."""
-    return pd.DataFrame([{
-        "Prompt length (tokens)": round(cell.input_tokens, 1), "Output length (tokens)": round(cell.output_tokens, 1),
-        "GPUs": cell.gpus, "Systems": cell.systems, "Deployment of one instance": cell.configuration,
-        "Why not": cell.reason,
-    } for row in found.rows for cell in row]).astype({"GPUs": "Int64", "Systems": "Int64"})
+    return pd.DataFrame(
+        [
+            {
+                "Prompt length (tokens)": round(cell.input_tokens, 1),
+                "Output length (tokens)": round(cell.output_tokens, 1),
+                "GPUs": cell.gpus,
+                "Systems": cell.systems,
+                "Deployment of one instance": cell.configuration,
+                "Why not": cell.reason,
+            }
+            for row in found.rows
+            for cell in row
+        ]
+    ).astype({"GPUs": "Int64", "Systems": "Int64"})
 
 
 def heat_map_alt_text(found: LengthMap) -> str:
@@ -64,8 +82,10 @@ def heat_map_alt_text(found: LengthMap) -> str:
     least, most = (pick(served, key=lambda c: c.gpus or 0) for pick in (min, max))
     total = sum(len(row) for row in found.rows)
     missing = f"; {total - len(served)} of {total} pairs cannot be served" if total > len(served) else ""
-    return (f"{name} over prompt and output length: from {count(least.gpus)} GPUs at {_pair(least)} to "
-            f"{count(most.gpus)} at {_pair(most)}{missing}.")
+    return (
+        f"{name} over prompt and output length: from {count(least.gpus)} GPUs at {_pair(least)} to "
+        f"{count(most.gpus)} at {_pair(most)}{missing}."
+    )
 
 
 def _pair(cell: LengthCell) -> str:
@@ -92,7 +112,8 @@ def _frame(found: LengthMap, asked: tuple[float, float] | None, *, dark: bool) -
     line = {"color": INK[dark], "width": 3}
     return [
         {"type": "rect", "x0": c - 0.5, "x1": c + 0.5, "y0": r - 0.5, "y1": r + 0.5, "line": line}
-        for r in rows for c in columns
+        for r in rows
+        for c in columns
     ]
 
 
@@ -100,5 +121,7 @@ def _unserved(found: LengthMap, *, dark: bool) -> list[dict[str, Any]]:
     """A dash where nothing serves the lengths: an empty cell has no text of its own."""
     return [
         {"x": c, "y": r, "text": _NONE, "showarrow": False, "font": {"color": INK[dark], "size": 14}}
-        for r, row in enumerate(found.rows) for c, cell in enumerate(row) if not cell.gpus
+        for r, row in enumerate(found.rows)
+        for c, cell in enumerate(row)
+        if not cell.gpus
     ]

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 import plotly.graph_objects as go
 
-from sizing.format import rounded, significant
+from sizing.base.format import rounded, significant
 from ui.figures.template import DASHES, MANY_DECADES, NEUTRAL, TEXT_SIZE, alpha, axis, layout, message, palette
 
 _FEW = 60
@@ -86,12 +86,24 @@ def build_lines(chart: Chart, *, zone: tzinfo = UTC, dark: bool = False) -> go.F
     data = [*_band(chart, times, max(shown), scale, dark=dark), *_lines(chart, times, scale, dark=dark)]
     ends = [moment(t, zone) for t in chart.span_s]
     data += _levels(chart, ends, scale, dark=dark)
-    return go.Figure(data=data, layout=layout(
-        dark=dark, height=300, hovermode="x unified",
-        xaxis={"type": "date", "range": ends, "showgrid": False, "tickfont": {"size": TEXT_SIZE}, "tickangle": 0,
-               "nticks": 6, "tickformat": "%H:%M\n%d %b"},
-        yaxis=axis(chart.title, **({"range": [0, 104]} if chart.percent else _scale(shown))),
-    ))
+    return go.Figure(
+        data=data,
+        layout=layout(
+            dark=dark,
+            height=300,
+            hovermode="x unified",
+            xaxis={
+                "type": "date",
+                "range": ends,
+                "showgrid": False,
+                "tickfont": {"size": TEXT_SIZE},
+                "tickangle": 0,
+                "nticks": 6,
+                "tickformat": "%H:%M\n%d %b",
+            },
+            yaxis=axis(chart.title, **({"range": [0, 104]} if chart.percent else _scale(shown))),
+        ),
+    )
 
 
 def _scale(shown: Sequence[float]) -> dict[str, Any]:
@@ -155,26 +167,37 @@ def _lines(chart: Chart, times: Sequence[str], scale: float, *, dark: bool) -> l
     unit = " %" if chart.percent else ""
     return [
         {
-            "type": "scatter", "x": times, "y": _points(line.values, scale), "name": line.name, "connectgaps": False,
+            "type": "scatter",
+            "x": times,
+            "y": _points(line.values, scale),
+            "name": line.name,
+            "connectgaps": False,
             "mode": "markers" if line.marks else "lines+markers" if _few(line.values) else "lines",
             "line": {"color": colours[line.colour], "dash": DASHES[line.dash], "width": line.width},
-            "marker": {"color": colours[line.colour], "size": 9 if line.marks else 4,
-                       "symbol": "x" if line.marks else "circle"},
+            "marker": {
+                "color": colours[line.colour],
+                "size": 9 if line.marks else 4,
+                "symbol": "x" if line.marks else "circle",
+            },
             "hovertemplate": f"%{{y:.4~g}}{unit}",
         }
         for line in chart.lines
-    ]  # fmt: skip
+    ]
 
 
 def _levels(chart: Chart, ends: Sequence[str], scale: float, *, dark: bool) -> list[dict[str, Any]]:
     return [
         {
-            "type": "scatter", "x": ends, "y": [level.value * scale] * 2, "mode": "lines", "name": level.name,
+            "type": "scatter",
+            "x": ends,
+            "y": [level.value * scale] * 2,
+            "mode": "lines",
+            "name": level.name,
             "line": {"color": NEUTRAL[dark], "dash": "dot" if level.limit else "dash", "width": 2},
             "hovertemplate": "%{y:.4~g}",
         }
         for level in chart.levels
-    ]  # fmt: skip
+    ]
 
 
 def _band(chart: Chart, times: Sequence[str], top: float, scale: float, *, dark: bool) -> list[dict[str, Any]]:
@@ -189,10 +212,23 @@ def _band(chart: Chart, times: Sequence[str], top: float, scale: float, *, dark:
         high = [v * scale if math.isfinite(v) else top * _OPEN_END for v in chart.band.high[start:end]]
         x += [*times[start:end], *reversed(times[start:end]), None]
         y += [*(rounded(v, 4) for v in low), *(rounded(v, 4) for v in reversed(high)), None]
-    return [{
-        "type": "scatter", "x": x, "y": y, "mode": "lines", "fill": "toself", "fillcolor": colour,
-        "line": {"width": 0}, "name": chart.band.name, "hoverinfo": "skip",
-    }] if x else []  # fmt: skip
+    return (
+        [
+            {
+                "type": "scatter",
+                "x": x,
+                "y": y,
+                "mode": "lines",
+                "fill": "toself",
+                "fillcolor": colour,
+                "line": {"width": 0},
+                "name": chart.band.name,
+                "hoverinfo": "skip",
+            }
+        ]
+        if x
+        else []
+    )
 
 
 def _stretches(values: Sequence[float]) -> list[tuple[int, int]]:

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import pandas as pd
 import plotly.graph_objects as go
 
-from sizing.format import ms, requests_per_s, rounded
-from sizing.knee import knee
-from sizing.load_band import LoadBand
-from sizing.result import LoadPoint, Plan
+from sizing.base.format import ms, requests_per_s, rounded
+from sizing.base.result import LoadPoint, Plan
+from sizing.explore.load_band import LoadBand
+from sizing.queueing.knee import knee
 from sizing.scenario.schema import Limits
 from ui.figures.template import INK, MAX_POINTS, NEUTRAL, Look, alpha, axis, hardware_look, layout, message
 
@@ -41,9 +41,7 @@ def percentile_name(limits: Limits | None) -> str:
     return f"p{limits.percentile:g}" if limits else "asked percentile of"
 
 
-def build_load_curve(
-    plan: Plan, *, limits: Limits, band: LoadBand | None = None, dark: bool = False
-) -> go.Figure:
+def build_load_curve(plan: Plan, *, limits: Limits, band: LoadBand | None = None, dark: bool = False) -> go.Figure:
     """TTFT, ITL and E2E at the asked percentile against requests/s of one instance, one panel each, limits dashed.
 
     A dot marks the planned load, a dotted line the knee, a tint the loads at which every limit holds, and ``band`` the
@@ -131,16 +129,33 @@ def _panel(
     common = {"type": "scatter", "xaxis": "x", "yaxis": axis, "showlegend": False}
     hover = f"%{{x:.3~g}} requests/s: {at} {panel.name} %{{y:,.3~r}} {panel.unit}<extra></extra>"
     traces = [
-        {**common, "mode": "lines", "x": list(rates), "y": [v * panel.scale for v in panel.values],
-         "line": {"color": look.colour, "width": 3}, "hovertemplate": hover}
-    ]  # fmt: skip
+        {
+            **common,
+            "mode": "lines",
+            "x": list(rates),
+            "y": [v * panel.scale for v in panel.values],
+            "line": {"color": look.colour, "width": 3},
+            "hovertemplate": hover,
+        }
+    ]
     if panel.planned is not None and math.isfinite(panel.planned):
         traces.append(
-            {**common, "mode": "markers", "x": [load], "y": [panel.planned * panel.scale], "cliponaxis": False,
-             "marker": {"color": look.colour, "size": 13, "symbol": "circle", "line": {"color": INK[dark], "width": 2}},
-             "hovertemplate": f"Planned load {requests_per_s(load)}: {at} {panel.name} {ms(panel.planned)}"
-                              "<extra></extra>"}
-        )  # fmt: skip
+            {
+                **common,
+                "mode": "markers",
+                "x": [load],
+                "y": [panel.planned * panel.scale],
+                "cliponaxis": False,
+                "marker": {
+                    "color": look.colour,
+                    "size": 13,
+                    "symbol": "circle",
+                    "line": {"color": INK[dark], "width": 2},
+                },
+                "hovertemplate": f"Planned load {requests_per_s(load)}: {at} {panel.name} {ms(panel.planned)}"
+                "<extra></extra>",
+            }
+        )
     return traces
 
 
@@ -149,19 +164,35 @@ def _limit(panel: Panel, place: int, last: float, at: str, *, dark: bool) -> lis
     if panel.limit is None:
         return []
     return [
-        {"type": "scatter", "xaxis": "x", "yaxis": "y" if place == 0 else f"y{place + 1}", "showlegend": False,
-         "mode": "lines", "x": [0, last], "y": [panel.limit * panel.scale] * 2,
-         "line": {"color": INK[dark], "width": 2, "dash": "dash"},
-         "hovertemplate": f"{at} {panel.name} limit: {ms(panel.limit, 4)}<extra></extra>"}
-    ]  # fmt: skip
+        {
+            "type": "scatter",
+            "xaxis": "x",
+            "yaxis": "y" if place == 0 else f"y{place + 1}",
+            "showlegend": False,
+            "mode": "lines",
+            "x": [0, last],
+            "y": [panel.limit * panel.scale] * 2,
+            "line": {"color": INK[dark], "width": 2, "dash": "dash"},
+            "hovertemplate": f"{at} {panel.name} limit: {ms(panel.limit, 4)}<extra></extra>",
+        }
+    ]
 
 
 def _band(band: LoadBand, panel: Panel, place: int, look: Look) -> list[dict[str, Any]]:
     """The tint between the curve at the fast and at the slow end; both go on to where the queue grows without end."""
     axis = "y" if place == 0 else f"y{place + 1}"
     name = f"{panel.name.lower()}_ms"
-    common = {"type": "scatter", "xaxis": "x", "yaxis": axis, "showlegend": False, "hoverinfo": "skip",
-              "mode": "lines", "fill": "toself", "line": {"width": 0}, "fillcolor": alpha(look.colour, 0.18)}
+    common = {
+        "type": "scatter",
+        "xaxis": "x",
+        "yaxis": axis,
+        "showlegend": False,
+        "hoverinfo": "skip",
+        "mode": "lines",
+        "fill": "toself",
+        "line": {"width": 0},
+        "fillcolor": alpha(look.colour, 0.18),
+    }
     fast, slow = ([(p.rps, getattr(p, name) * panel.scale) for p in _drawn(end)] for end in (band.fast, band.slow))
     corner = (fast[-1][0], max(fast[-1][1], slow[-1][1]))  # from the last stable load straight up
     return [{**common, **dict(zip("xy", map(list, zip(*fast, corner, *reversed(slow), strict=True)), strict=True))}]
@@ -200,9 +231,7 @@ def _layout(
     if bend:
         line = {"color": NEUTRAL[dark], "width": 2, "dash": "dot"}
         shapes.append({"type": "line", "x0": bend.rps, "x1": bend.rps, "y0": 0, "y1": 1, "yref": "paper", "line": line})
-    axes: dict[str, Any] = {
-        "xaxis": axis("Load of one instance (requests/s)", range=[0, last * 1.02], anchor="y3"),
-    }
+    axes: dict[str, Any] = {"xaxis": axis("Load of one instance (requests/s)", range=[0, last * 1.02], anchor="y3")}
     for place, panel in enumerate(panels):
         low = 1 - (place + 1) / 3 + (0.05 if place < 2 else 0.0)
         axes["yaxis" if place == 0 else f"yaxis{place + 1}"] = axis(

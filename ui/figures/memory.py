@@ -7,8 +7,8 @@ from typing import NamedTuple
 import pandas as pd
 import plotly.graph_objects as go
 
-from sizing.format import gigabytes, percent, rounded
-from sizing.result import Deployed, PerInstance, Plan, Pool
+from sizing.base.format import gigabytes, percent, rounded
+from sizing.base.result import Deployed, PerInstance, Plan, Pool
 from ui.figures.template import INK, NEUTRAL, alpha, axis, layout, message, palette, text_on
 
 _NOTHING = "No deployment fits, so there is no memory to show."
@@ -63,10 +63,25 @@ def build_memory_bar(plan: Plan, *, dark: bool = False) -> go.Figure:
     total, others = plan.per_instance.memory_per_gpu_gb, prefill_memory_parts(plan)
     of_both = zip(parts, others, strict=True) if others else ((part,) for part in parts)
     bars = [_bar(part, total, dark=dark) for part in of_both]
-    line = {"type": "line", "x0": total, "x1": total, "y0": 0, "y1": 1, "yref": "y domain",
-            "line": {"color": INK[dark], "width": 2}}  # fmt: skip
-    label = {"x": total, "y": 1, "yref": "y domain", "text": gigabytes(total), "showarrow": False, "xanchor": "right",
-             "yanchor": "bottom", "font": {"color": INK[dark]}}  # fmt: skip
+    line = {
+        "type": "line",
+        "x0": total,
+        "x1": total,
+        "y0": 0,
+        "y1": 1,
+        "yref": "y domain",
+        "line": {"color": INK[dark], "width": 2},
+    }
+    label = {
+        "x": total,
+        "y": 1,
+        "yref": "y domain",
+        "text": gigabytes(total),
+        "showarrow": False,
+        "xanchor": "right",
+        "yanchor": "bottom",
+        "font": {"color": INK[dark]},
+    }
     return go.Figure(
         data=bars,
         layout=layout(
@@ -126,11 +141,18 @@ def _bar(parts: tuple[Part, ...], total: float, *, dark: bool) -> dict[str, obje
         "marker": {
             "color": alpha(colour, part.opacity),
             "line": {"color": colour, "width": 1},
-            "pattern": {"shape": part.pattern, "bgcolor": alpha(colour, part.opacity), "fgcolor": hatch,
-                        "fgopacity": 0.45, "size": 8, "solidity": 0.2},
+            "pattern": {
+                "shape": part.pattern,
+                "bgcolor": alpha(colour, part.opacity),
+                "fgcolor": hatch,
+                "fgopacity": 0.45,
+                "size": 8,
+                "solidity": 0.2,
+            },
         },
         "textfont": {"color": ink},
-        "customdata": [f"{gigabytes(p.gigabytes)} ({percent(p.gigabytes / total if total else 0)} of the GPU)"
-                       for p in parts],
+        "customdata": [
+            f"{gigabytes(p.gigabytes)} ({percent(p.gigabytes / total if total else 0)} of the GPU)" for p in parts
+        ],
         "hovertemplate": f"{part.name}: %{{customdata}}<extra></extra>",
-    }  # fmt: skip
+    }

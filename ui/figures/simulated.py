@@ -7,8 +7,8 @@ from typing import Any
 import pandas as pd
 import plotly.graph_objects as go
 
-from sizing.format import ms, requests_per_s, rounded
-from sizing.simulation.result import SimulationResult
+from sizing.base.format import ms, requests_per_s, rounded
+from sizing.replay.result import SimulationResult
 from ui.figures.template import Look, axis, layout, message, palette
 
 _NOTHING = "The load is beyond what can be carried, so there is nothing to draw."
@@ -26,22 +26,35 @@ def build_simulated(result: SimulationResult, *, dark: bool = False) -> go.Figur
     unit, width = _unit(result)
     together = -(-len(series.waiting) // MOST_POINTS)
     time = [(k + 0.5) * series.bin_s * together / width for k in range(-(-len(series.waiting) // together))]
-    panels = tuple((name, _means(values, together)) for name, values in (
-        ("Arrivals (requests/s)", series.arrived_rps), ("In flight (requests)", series.running),
-        ("Waiting (requests)", series.waiting)))
+    panels = tuple(
+        (name, _means(values, together))
+        for name, values in (
+            ("Arrivals (requests/s)", series.arrived_rps),
+            ("In flight (requests)", series.running),
+            ("Waiting (requests)", series.waiting),
+        )
+    )
     data: list[dict[str, Any]] = []
     axes: dict[str, Any] = {"xaxis": axis(f"Time ({unit})", range=[0, max(time[-1], 1e-9)], anchor="y3")}
     for place, (name, values) in enumerate(panels):
         look = Look(name=name, colour=palette(dark=dark)[place], dash="solid", symbol="circle")
-        data.append({
-            "type": "scatter", "mode": "lines", "x": time, "y": values, "xaxis": "x", "showlegend": False,
-            "yaxis": "y" if place == 0 else f"y{place + 1}", "name": name,
-            "line": {"color": look.colour, "width": 2, "dash": look.dash},
-            "hovertemplate": f"%{{x:.3~g}} {unit}: %{{y:,.3~r}}<extra>{name}</extra>",
-        })
+        data.append(
+            {
+                "type": "scatter",
+                "mode": "lines",
+                "x": time,
+                "y": values,
+                "xaxis": "x",
+                "showlegend": False,
+                "yaxis": "y" if place == 0 else f"y{place + 1}",
+                "name": name,
+                "line": {"color": look.colour, "width": 2, "dash": look.dash},
+                "hovertemplate": f"%{{x:.3~g}} {unit}: %{{y:,.3~r}}<extra>{name}</extra>",
+            }
+        )
         low = 1 - (place + 1) / 3 + (0.06 if place < 2 else 0.0)
         axes["yaxis" if place == 0 else f"yaxis{place + 1}"] = axis(
-            name, domain=[round(low, 4), round(1 - place / 3, 4)], rangemode="tozero", nticks=4,
+            name, domain=[round(low, 4), round(1 - place / 3, 4)], rangemode="tozero", nticks=4
         )
     return go.Figure(data=data, layout=layout(dark=dark, height=480, **axes))
 
@@ -58,9 +71,13 @@ def simulated_table(result: SimulationResult) -> pd.DataFrame:
     if series is None:
         return pd.DataFrame()
     columns = {
-        "Time (s)": [k * series.bin_s for k in range(len(series.waiting))], "Arrivals (requests/s)": series.arrived_rps,
-        "In flight (requests)": series.running, "Waiting (requests)": series.waiting,
-        "Mean TTFT (ms)": series.ttft_ms, "KV use (fraction)": series.kv_use, "Busy share (fraction)": series.busy,
+        "Time (s)": [k * series.bin_s for k in range(len(series.waiting))],
+        "Arrivals (requests/s)": series.arrived_rps,
+        "In flight (requests)": series.running,
+        "Waiting (requests)": series.waiting,
+        "Mean TTFT (ms)": series.ttft_ms,
+        "KV use (fraction)": series.kv_use,
+        "Busy share (fraction)": series.busy,
     }
     return pd.DataFrame({name: [None if v is None else rounded(v) for v in values] for name, values in columns.items()})
 

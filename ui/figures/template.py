@@ -38,9 +38,19 @@ MAX_POINTS = 5_000
 _FAMILY_COLOUR = {"hopper": 0, "blackwell": 1, "ampere": 2, "ada": 3, "cdna2": 4, "cdna3": 4, "cdna4": 4}
 _OTHER_COLOUR = 5
 _SYMBOLS = (
-    "circle", "square", "diamond", "triangle-up", "cross", "x", "star", "pentagon", "hexagon", "triangle-down",
-    "star-diamond", "hourglass",
-)  # fmt: skip
+    "circle",
+    "square",
+    "diamond",
+    "triangle-up",
+    "cross",
+    "x",
+    "star",
+    "pentagon",
+    "hexagon",
+    "triangle-down",
+    "star-diamond",
+    "hourglass",
+)
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 """Line dashes in order of use."""
 
@@ -154,10 +164,13 @@ def _luminance(colour: str) -> float:
 def message(text: str, *, dark: bool = False) -> go.Figure:
     """An empty figure that says in one sentence why there is nothing to draw."""
     note = {
-        "text": text, "xref": "paper", "yref": "paper", "x": 0.5, "y": 0.5,
-        "showarrow": False, "font": {"color": INK[dark], "size": 14},
-    }  # fmt: skip
+        "text": text,
+        "xref": "paper",
+        "yref": "paper",
+        "x": 0.5,
+        "y": 0.5,
+        "showarrow": False,
+        "font": {"color": INK[dark], "size": 14},
+    }
     hidden = {"visible": False}
-    return go.Figure(
-        layout=layout(dark=dark, height=140, annotations=[note], xaxis=hidden, yaxis=hidden)
-    )
+    return go.Figure(layout=layout(dark=dark, height=140, annotations=[note], xaxis=hidden, yaxis=hidden))

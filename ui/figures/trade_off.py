@@ -9,8 +9,8 @@ from typing import Any, Literal
 import pandas as pd
 import plotly.graph_objects as go
 
-from sizing.format import count, ms, rounded, tokens_per_s, usd
-from sizing.result import Candidate, Plan
+from sizing.base.format import count, ms, rounded, tokens_per_s, usd
+from sizing.base.result import Candidate, Plan
 from sizing.scenario.schema import Limits
 from ui.figures.load_curve import percentile_name
 from ui.figures.template import INK, MAX_POINTS, NEUTRAL, axis, hardware_look, layout, message
@@ -99,9 +99,7 @@ def trade_off_table(plan: Plan, *, limits: Limits | None = None) -> pd.DataFrame
     return pd.DataFrame(rows)
 
 
-def trade_off_alt_text(
-    plan: Plan, *, selected: int | None, limits: Limits | None = None, y: Latency = "e2e_ms"
-) -> str:
+def trade_off_alt_text(plan: Plan, *, selected: int | None, limits: Limits | None = None, y: Latency = "e2e_ms") -> str:
     """The trade-off in one sentence, for those who do not see it."""
     if not plan.trade_off:
         return _why_nothing(plan)
@@ -141,9 +139,7 @@ def _frontier_line(points: Sequence[Candidate], x: Across, y: Latency, *, dark: 
     }
 
 
-def _hardware(
-    points: Sequence[Candidate], gpu: str, x: Across, y: Latency, at: str, *, dark: bool
-) -> dict[str, Any]:
+def _hardware(points: Sequence[Candidate], gpu: str, x: Across, y: Latency, at: str, *, dark: bool) -> dict[str, Any]:
     look = hardware_look(gpu, dark=dark)
     return {
         "type": "scatter",

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 
 from reality.answer import percent_of, range_of, short_label, shown
 from reality.result import VERDICT_WORDS, Comparison, Interval, PerformanceRow, TrafficRow, Verdict
-from sizing.format import rounded
+from sizing.base.format import rounded
 from ui.figures.template import INK, NEUTRAL, alpha, axis, layout, message, palette
 
 _NOTHING = "There is no quantity with both a prediction and a measured value."
@@ -20,9 +20,11 @@ NARROWEST, WIDEST = 0.2, 5.0
 
 _ROW_PX, _FRAME_PX = 25, 130
 _LOOKS: dict[Verdict, tuple[int | None, str]] = {
-    "within": (0, "circle"), "higher": (1, "triangle-right"), "lower": (3, "triangle-left"),
+    "within": (0, "circle"),
+    "higher": (1, "triangle-right"),
+    "lower": (3, "triangle-left"),
     "cannot_judge": (None, "circle-open"),
-}  # fmt: skip
+}
 """Colour of the palette (None: neutral) and marker of a verdict."""
 
 
@@ -37,8 +39,15 @@ def build_verdicts(rows: Sequence[PerformanceRow], *, dark: bool = False) -> go.
     names = [_name(row) for row in kept]
     data: list[dict[str, Any]] = [_bands(kept, names, palette(dark=dark)[0])]
     data += [one for verdict in _LOOKS for one in _points(kept, names, verdict, dark=dark)]
-    line = {"type": "line", "x0": 1, "x1": 1, "y0": 0, "y1": 1, "yref": "paper",
-            "line": {"color": NEUTRAL[dark], "width": 1, "dash": "dot"}}  # fmt: skip
+    line = {
+        "type": "line",
+        "x0": 1,
+        "x1": 1,
+        "y0": 0,
+        "y1": 1,
+        "yref": "paper",
+        "line": {"color": NEUTRAL[dark], "width": 1, "dash": "dot"},
+    }
     judged = [row for row in kept if row.verdict != "cannot_judge"] or kept
     ends = [r for row in judged for r in (*_ratios(row.predicted, row), *_ratios(row.measured, row))]
     low, high = max(min(ends) / 1.1, NARROWEST), min(max(ends) * 1.1, WIDEST)
@@ -46,12 +55,21 @@ def build_verdicts(rows: Sequence[PerformanceRow], *, dark: bool = False) -> go.
     return go.Figure(
         data=data,
         layout=layout(
-            dark=dark, height=_FRAME_PX + _ROW_PX * len(kept), shapes=[line], barmode="overlay",
-            xaxis=axis("Measured / predicted (ratio)", type="log", tickangle=0,
-                       range=[math.log10(low), math.log10(high)], tickvals=ticks, ticktext=[f"{t:g}" for t in ticks]),
+            dark=dark,
+            height=_FRAME_PX + _ROW_PX * len(kept),
+            shapes=[line],
+            barmode="overlay",
+            xaxis=axis(
+                "Measured / predicted (ratio)",
+                type="log",
+                tickangle=0,
+                range=[math.log10(low), math.log10(high)],
+                tickvals=ticks,
+                ticktext=[f"{t:g}" for t in ticks],
+            ),
             yaxis={"autorange": "reversed", "tickfont": {"size": 13}, "automargin": True, "ticksuffix": " "},
         ),
-    )  # fmt: skip
+    )
 
 
 def _name(row: PerformanceRow) -> str:
@@ -67,12 +85,17 @@ def drawn(rows: Sequence[PerformanceRow]) -> list[PerformanceRow]:
 def _bands(rows: Sequence[PerformanceRow], names: list[str], colour: str) -> dict[str, Any]:
     ratios = [_ratios(row.predicted, row) for row in rows]
     return {
-        "type": "bar", "orientation": "h", "name": "Predicted, 80 % interval", "y": names,
-        "base": [low for low, _ in ratios], "x": [high - low for low, high in ratios], "width": 0.62,
+        "type": "bar",
+        "orientation": "h",
+        "name": "Predicted, 80 % interval",
+        "y": names,
+        "base": [low for low, _ in ratios],
+        "x": [high - low for low, high in ratios],
+        "width": 0.62,
         "marker": {"color": alpha(colour, 0.28), "line": {"color": colour, "width": 1}},
         "customdata": [[shown(row.predicted.value, row.unit), range_of(row.predicted, row.unit)] for row in rows],
         "hovertemplate": "%{y}<br>predicted %{customdata[0]}, 80 % interval %{customdata[1]}<extra></extra>",
-    }  # fmt: skip
+    }
 
 
 def _points(rows: Sequence[PerformanceRow], names: list[str], verdict: Verdict, *, dark: bool) -> list[dict[str, Any]]:
@@ -83,17 +106,29 @@ def _points(rows: Sequence[PerformanceRow], names: list[str], verdict: Verdict, 
     colour = NEUTRAL[dark] if place is None else palette(dark=dark)[place]
     at = [_clipped(_ratio(row.measured.value, row)) for row, _ in kept]
     ends = [_ratios(row.measured, row) for row, _ in kept]
-    return [{
-        "type": "scatter", "mode": "markers", "name": f"Measured: {VERDICT_WORDS[verdict]}", "x": at,
-        "y": [name for _, name in kept],
-        "marker": {"color": colour, "symbol": symbol, "size": 11, "line": {"color": INK[dark], "width": 1}},
-        "error_x": {"type": "data", "symmetric": False, "color": INK[dark], "thickness": 1.5, "width": 4,
-                    "array": [max(high - x, 0.0) for (_, high), x in zip(ends, at, strict=True)],
-                    "arrayminus": [max(x - low, 0.0) for (low, _), x in zip(ends, at, strict=True)]},
-        "customdata": [[shown(row.measured.value, row.unit), range_of(row.measured, row.unit), row.reason]
-                       for row, _ in kept],
-        "hovertemplate": "%{y}<br>measured %{customdata[0]}, %{customdata[1]}<br>%{customdata[2]}<extra></extra>",
-    }]  # fmt: skip
+    return [
+        {
+            "type": "scatter",
+            "mode": "markers",
+            "name": f"Measured: {VERDICT_WORDS[verdict]}",
+            "x": at,
+            "y": [name for _, name in kept],
+            "marker": {"color": colour, "symbol": symbol, "size": 11, "line": {"color": INK[dark], "width": 1}},
+            "error_x": {
+                "type": "data",
+                "symmetric": False,
+                "color": INK[dark],
+                "thickness": 1.5,
+                "width": 4,
+                "array": [max(high - x, 0.0) for (_, high), x in zip(ends, at, strict=True)],
+                "arrayminus": [max(x - low, 0.0) for (low, _), x in zip(ends, at, strict=True)],
+            },
+            "customdata": [
+                [shown(row.measured.value, row.unit), range_of(row.measured, row.unit), row.reason] for row, _ in kept
+            ],
+            "hovertemplate": "%{y}<br>measured %{customdata[0]}, %{customdata[1]}<br>%{customdata[2]}<extra></extra>",
+        }
+    ]
 
 
 def _ratio(value: float | None, row: PerformanceRow) -> float:
@@ -126,22 +161,43 @@ def verdicts_alt_text(found: Comparison) -> str:
 
 def performance_table(found: Comparison) -> pd.DataFrame:
     """Every quantity: predicted, measured, error, verdict, reason."""
-    return pd.DataFrame([{
-        "Quantity": row.label, "Unit": row.unit, "Predicted": _number(row.predicted.value),
-        "Predicted, 80 %": _range(row.predicted), "Measured": _number(row.measured.value),
-        "Measured, interval": _range(row.measured), "Error of the prediction": percent_of(row.error),
-        "Verdict": VERDICT_WORDS[row.verdict], "Why, or what to know": row.reason,
-        "Requests": None if row.count is None else round(row.count), "Read from": row.query,
-    } for row in found.performance])  # fmt: skip
+    return pd.DataFrame(
+        [
+            {
+                "Quantity": row.label,
+                "Unit": row.unit,
+                "Predicted": _number(row.predicted.value),
+                "Predicted, 80 %": _range(row.predicted),
+                "Measured": _number(row.measured.value),
+                "Measured, interval": _range(row.measured),
+                "Error of the prediction": percent_of(row.error),
+                "Verdict": VERDICT_WORDS[row.verdict],
+                "Why, or what to know": row.reason,
+                "Requests": None if row.count is None else round(row.count),
+                "Read from": row.query,
+            }
+            for row in found.performance
+        ]
+    )
 
 
 def traffic_table(rows: Sequence[TrafficRow]) -> pd.DataFrame:
     """Planned and measured traffic."""
-    return pd.DataFrame([{
-        "Quantity": row.label, "Unit": row.unit, "Planned": _number(row.planned),
-        "Measured": _number(row.measured.value), "Measured, interval": _range(row.measured),
-        "Difference": _difference(row), "Verdict": VERDICT_WORDS[row.verdict], "Why, or what to know": row.reason,
-    } for row in rows])  # fmt: skip
+    return pd.DataFrame(
+        [
+            {
+                "Quantity": row.label,
+                "Unit": row.unit,
+                "Planned": _number(row.planned),
+                "Measured": _number(row.measured.value),
+                "Measured, interval": _range(row.measured),
+                "Difference": _difference(row),
+                "Verdict": VERDICT_WORDS[row.verdict],
+                "Why, or what to know": row.reason,
+            }
+            for row in rows
+        ]
+    )
 
 
 def _difference(row: TrafficRow) -> str:

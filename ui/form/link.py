@@ -4,15 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from sizing.errors import nearest_names
+from sizing.base.errors import nearest_names
 from ui.choices import labels
 from ui.form.fields import FIELDS, Field
 
 ANY_TEXT = ("model",)
 """Choices that take what is not listed."""
 
-NO_INPUTS = frozenset({"v", "trace", "goto", "view", "show", "shown", "x", "y", "lines", "range", "have", "have_gpus",
-                       "term", "chapter", "bench"})
+NO_INPUTS = frozenset(
+    {
+        "v",
+        "trace",
+        "goto",
+        "view",
+        "show",
+        "shown",
+        "x",
+        "y",
+        "lines",
+        "range",
+        "have",
+        "have_gpus",
+        "term",
+        "chapter",
+        "bench",
+    }
+)
 """Parameters that say something else than an input of the form: version, tabs, axes."""
 
 MAY_BE_EMPTY = ("model", "m_sys")
@@ -40,8 +57,11 @@ def _dropped(key: str, held: Sequence[str]) -> str:
 
 
 _WHY = {
-    "choice": "is not one of the options", "many": "is not one of the options", "switch": "is neither true nor false",
-    "number": "is too long for a number", "text": "is too long",
+    "choice": "is not one of the options",
+    "many": "is not one of the options",
+    "switch": "is neither true nor false",
+    "number": "is too long for a number",
+    "text": "is too long",
 }
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from sizing.errors import SizingError
+from sizing.base.errors import SizingError
 from ui.form.fields import BY_PATH, LENGTH_KEYS, Field
 from ui.form.numbers import show_number
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from sizing.lengths import CHARS_PER_TOKEN, LANGUAGES, Prompt, to_tokens
+from sizing.scenario.lengths import CHARS_PER_TOKEN, LANGUAGES, Prompt, to_tokens
 from ui.form.fields import FIELDS
 from ui.form.numbers import NotANumber, parse_number
 from ui.form.problems import BadInput, no_number
@@ -21,7 +21,10 @@ Values = Mapping[str, Any]
 
 
 def to_scenario(
-    values: Values, *, config: Mapping[str, Any] | None = None, benchmark: Mapping[str, Any] | None = None,
+    values: Values,
+    *,
+    config: Mapping[str, Any] | None = None,
+    benchmark: Mapping[str, Any] | None = None,
     trace: TraceInUse | None = None,
 ) -> dict[str, Any]:
     """The scenario that the form describes; ``config``, ``benchmark`` and ``trace`` are the files that were given.
@@ -73,8 +76,10 @@ def _model(values: Values, config: Mapping[str, Any] | None) -> Any:
             return {"name": name, "params_b": _needed(values, "size_b")}
         case "config":
             if config is None:
-                raise BadInput("No config.json was given yet: upload, paste or fetch one, or choose a model from the "
-                               "catalogue. (A link does not carry a config.json.)")
+                raise BadInput(
+                    "No config.json was given yet: upload, paste or fetch one, or choose a model from the "
+                    "catalogue. (A link does not carry a config.json.)"
+                )
             return dict(config)
         case _:
             if not values["model"]:
@@ -132,10 +137,14 @@ def _average(values: Values) -> dict[str, Any]:
 
 
 def _users(values: Values) -> dict[str, Any]:
-    return {"users": {
-        "daily_users": _needed(values, "users"), "requests_per_user": _needed(values, "per_user"),
-        "hours": _needed(values, "hours"), "peak_to_mean": _needed(values, "p2m"),
-    }}
+    return {
+        "users": {
+            "daily_users": _needed(values, "users"),
+            "requests_per_user": _needed(values, "per_user"),
+            "hours": _needed(values, "hours"),
+            "peak_to_mean": _needed(values, "p2m"),
+        }
+    }
 
 
 def _cached(values: Values, isl: float) -> float:
@@ -143,8 +152,10 @@ def _cached(values: Values, isl: float) -> float:
     if text.endswith("%"):
         share = _parsed("cached", text.removesuffix("%"))
         if not 0 <= share < 100:
-            raise BadInput(f"Prompt found in the prefix cache must be at least 0% and less than 100% of the prompt; "
-                           f"{text} was entered.")
+            raise BadInput(
+                f"Prompt found in the prefix cache must be at least 0% and less than 100% of the prompt; "
+                f"{text} was entered."
+            )
         return isl * share / 100
     return _optional(values, "cached") or 0.0
 
@@ -160,21 +171,31 @@ def _deployment(values: Values) -> dict[str, Any]:
     own = [_own_gpu(values)] if values["own"] else []
     chosen = [gpu for gpu in values["gpu"] if gpu != OWN_GPU or own]
     return {
-        "gpus": chosen, "engines": list(values["engine"]), "precisions": list(values["prec"]),
-        "kv_precisions": list(values["kv"]), **{key: list(values[key]) for key in ("tp", "pp", "ep")},
-        "serving": list(values["serving"]), "batch_limits": _counts(values, "batch"),
-        "custom_gpus": own, "measured_gpus_only": values["proven"], "location": values["where"],
+        "gpus": chosen,
+        "engines": list(values["engine"]),
+        "precisions": list(values["prec"]),
+        "kv_precisions": list(values["kv"]),
+        **{key: list(values[key]) for key in ("tp", "pp", "ep")},
+        "serving": list(values["serving"]),
+        "batch_limits": _counts(values, "batch"),
+        "custom_gpus": own,
+        "measured_gpus_only": values["proven"],
+        "location": values["where"],
         "spare_instances": _whole(values, "spare"),
-        "max_utilization": _needed(values, "util") * FIELDS["util"].scale, "objective": values["obj"],
-        "step_times": values["steps"], "routing": values["route"],
+        "max_utilization": _needed(values, "util") * FIELDS["util"].scale,
+        "objective": values["obj"],
+        "step_times": values["steps"],
+        "routing": values["route"],
         "speculative_decoding": _speculation(values) if values["spec"] else None,
     }
 
 
 def _speculation(values: Values) -> dict[str, Any]:
     shares = {key: _needed(values, key) * FIELDS[key].scale for key in ("accept", "draft_cost")}
-    return {"draft_tokens": _whole(values, "draft"),
-            **{FIELDS[key].path.rpartition(".")[2]: round(share, 12) for key, share in shares.items()}}
+    return {
+        "draft_tokens": _whole(values, "draft"),
+        **{FIELDS[key].path.rpartition(".")[2]: round(share, 12) for key, share in shares.items()},
+    }
 
 
 def _own_gpu(values: Values) -> dict[str, Any]:
@@ -189,8 +210,12 @@ def _own_gpu(values: Values) -> dict[str, Any]:
 def _measured(values: Values) -> dict[str, Any]:
     if not values["m_sys"]:
         raise BadInput("The measured record names no system: choose the system the benchmark ran on.")
-    return {"system": values["m_sys"], "rps_per_system": _needed(values, "m_rps"),
-            **_numbers(values, "m_ttft", "m_itl"), "source": str(values["m_source"]).strip()}
+    return {
+        "system": values["m_sys"],
+        "rps_per_system": _needed(values, "m_rps"),
+        **_numbers(values, "m_ttft", "m_itl"),
+        "source": str(values["m_source"]).strip(),
+    }
 
 
 def _numbers(values: Values, *keys: str) -> dict[str, float | None]:

@@ -6,18 +6,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sizing.format import rounded
-from sizing.trace_found import TraceFound, found_in, sentences, workload_of
+from sizing.base.format import rounded
+from sizing.scenario.trace_summary import TraceFound, found_in, sentences, workload_of
 from ui.form.numbers import show_number
 
 if TYPE_CHECKING:
-    from sizing.simulation.trace import Trace
+    from sizing.scenario.trace import Trace
 
 MOST_KEPT = 2_000_000
 """Requests that a session keeps for a replay: 40 MB. All of a longer trace count for lengths and rates."""
 
-_OF = {"input_tokens": ("isl", "isl95", "unit", "compose"), "output_tokens": ("osl", "osl95", "unit"),
-       "prefix_cached_tokens": ("cached", "isl", "isl95", "unit", "compose"), "arrivals": ("cv", "profile")}
+_OF = {
+    "input_tokens": ("isl", "isl95", "unit", "compose"),
+    "output_tokens": ("osl", "osl95", "unit"),
+    "prefix_cached_tokens": ("cached", "isl", "isl95", "unit", "compose"),
+    "arrivals": ("cv", "profile"),
+}
 """The fields that decide about each key of the workload; once one was edited, what it says counts."""
 
 
@@ -58,8 +62,15 @@ def _filled(found: TraceFound, cached: float) -> dict[str, Any]:
     """The fields of the form: median and 95th percentile of the lengths, the busiest window as the peak."""
     prompt, output = found.input_tokens, found.output_tokens
     return {
-        "isl": show_number(round(prompt.p50)), "isl95": show_number(round(prompt.p95)),
-        "osl": show_number(round(output.p50)), "osl95": show_number(round(output.p95)), "unit": "tokens",
-        "compose": False, "load": "rps", "rps": show_number(rounded(found.peak_rps, 4)), "cached": show_number(cached),
-        "cv": "", "profile": "",
+        "isl": show_number(round(prompt.p50)),
+        "isl95": show_number(round(prompt.p95)),
+        "osl": show_number(round(output.p50)),
+        "osl95": show_number(round(output.p95)),
+        "unit": "tokens",
+        "compose": False,
+        "load": "rps",
+        "rps": show_number(rounded(found.peak_rps, 4)),
+        "cached": show_number(cached),
+        "cv": "",
+        "profile": "",
     }

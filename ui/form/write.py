@@ -12,14 +12,53 @@ from ui.form.numbers import show_number
 from ui.form.read import OWN_GPU
 
 _FIXED: dict[str, Any] = {
-    "model_by": "catalogue", "unit": "tokens", "lang": "English", "load": "rps", "avg_pct": "95", "per_user": "3",
-    "hours": "8", "p2m": "2", "docs": "5", "turns": "0", "system": "300", "doc": "600", "question": "50",
-    "growth": "0", "cached": "0", "spare": "0", "draft": "3", "draft_cost": "5",
+    "model_by": "catalogue",
+    "unit": "tokens",
+    "lang": "English",
+    "load": "rps",
+    "avg_pct": "95",
+    "per_user": "3",
+    "hours": "8",
+    "p2m": "2",
+    "docs": "5",
+    "turns": "0",
+    "system": "300",
+    "doc": "600",
+    "question": "50",
+    "growth": "0",
+    "cached": "0",
+    "spare": "0",
+    "draft": "3",
+    "draft_cost": "5",
 }
 """What a field holds when the scenario does not use it: good starting points rather than blanks."""
 
-_PLAIN = ("name", "ttft", "itl", "e2e", "pct", "mode", "engine", "prec", "kv", "tp", "pp", "ep", "serving", "where",
-          "proven", "util", "spare", "obj", "steps", "route", "growth", "usd_system", "usd_hour", "years")
+_PLAIN = (
+    "name",
+    "ttft",
+    "itl",
+    "e2e",
+    "pct",
+    "mode",
+    "engine",
+    "prec",
+    "kv",
+    "tp",
+    "pp",
+    "ep",
+    "serving",
+    "where",
+    "proven",
+    "util",
+    "spare",
+    "obj",
+    "steps",
+    "route",
+    "growth",
+    "usd_system",
+    "usd_hour",
+    "years",
+)
 """Fields that hold exactly the value of their scenario key."""
 
 
@@ -29,8 +68,14 @@ def from_scenario(scenario: Scenario) -> dict[str, Any]:
     dumped = scenario.model_dump()
     values |= {key: _shown(key, _at(dumped, FIELDS[key].path)) for key in _PLAIN}
     values["batch"] = ", ".join(map(str, scenario.deployment.batch_limits))
-    return (values | _model(scenario) | _workload(scenario) | _own_gpu(scenario) | _measured(scenario)
-            | _speculation(scenario))
+    return (
+        values
+        | _model(scenario)
+        | _workload(scenario)
+        | _own_gpu(scenario)
+        | _measured(scenario)
+        | _speculation(scenario)
+    )
 
 
 def changed(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
@@ -65,8 +110,11 @@ def _workload(scenario: Scenario) -> dict[str, Any]:
     work = scenario.workload
     values = _length("isl", work.input_tokens) | _length("osl", work.output_tokens)
     if work.average_rps is not None:
-        values |= {"load": "average", "avg": show_number(work.average_rps),
-                   "avg_pct": show_number(work.peak_percentile)}
+        values |= {
+            "load": "average",
+            "avg": show_number(work.average_rps),
+            "avg_pct": show_number(work.peak_percentile),
+        }
     elif work.users is not None:
         values |= {"load": "users"} | {
             key: show_number(getattr(work.users, FIELDS[key].path.rpartition(".")[2]))
@@ -101,8 +149,9 @@ def _measured(scenario: Scenario) -> dict[str, Any]:
     record = scenario.measured
     if record is None:
         return {}
-    numbers = {key: show_number(getattr(record, FIELDS[key].path.rpartition(".")[2]))
-               for key in ("m_rps", "m_ttft", "m_itl")}
+    numbers = {
+        key: show_number(getattr(record, FIELDS[key].path.rpartition(".")[2])) for key in ("m_rps", "m_ttft", "m_itl")
+    }
     return {"meas": True, "m_sys": record.system, "m_source": record.source, **numbers}
 
 

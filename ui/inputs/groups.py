@@ -33,9 +33,16 @@ def draw_presets() -> None:
     """The choice of a starting point, which fills in the whole form."""
     chosen = st.session_state.get("preset")
     st.selectbox(
-        "Start from an example", list(presets()), key="preset", index=None,
-        format_func=lambda key: presets()[key].title, on_change=_load, persist_state="session",
-        label_visibility="collapsed", placeholder="Start from an example", width=240,
+        "Start from an example",
+        list(presets()),
+        key="preset",
+        index=None,
+        format_func=lambda key: presets()[key].title,
+        on_change=_load,
+        persist_state="session",
+        label_visibility="collapsed",
+        placeholder="Start from an example",
+        width=240,
         help=presets()[chosen].evidence if chosen else "Fills in the whole form.",
     )
 
@@ -128,8 +135,14 @@ def _hardware() -> None:
         switch("proven")
         segments("where")
         if state.restricted():
-            st.button("Consider all hardware again", on_click=state.consider_all, key="all_hardware", width="stretch",
-                      icon=":material/restart_alt:", help="Takes back every choice of GPU, engine and parallelism.")
+            st.button(
+                "Consider all hardware again",
+                on_click=state.consider_all,
+                key="all_hardware",
+                width="stretch",
+                icon=":material/restart_alt:",
+                help="Takes back every choice of GPU, engine and parallelism.",
+            )
 
 
 def _assumptions() -> None:

@@ -6,7 +6,7 @@ import os
 
 import streamlit as st
 
-from sizing.errors import SizingError
+from sizing.base.errors import SizingError
 from ui import state
 from ui.format import as_markdown
 from ui.inputs.widgets import dropdown, segments, text
@@ -34,16 +34,38 @@ def _config() -> None:
     st.caption(f"In use: {as_markdown(given['name'])}" if given else "No config.json yet.")
     upload, paste, fetch = st.tabs(["Upload", "Paste", "Fetch"])
     with upload:
-        st.file_uploader("config.json (up to 1 MB)", type="json", key="config_file", on_change=_from_upload,
-                         help="The file beside the weights in any Hugging Face repository.")
+        st.file_uploader(
+            "config.json (up to 1 MB)",
+            type="json",
+            key="config_file",
+            on_change=_from_upload,
+            help="The file beside the weights in any Hugging Face repository.",
+        )
     with paste:
-        st.text_area("Content of config.json", key="config_text", on_change=_from_paste, height=120,
-                     persist_state="session", help="Paste the whole file.")
+        st.text_area(
+            "Content of config.json",
+            key="config_text",
+            on_change=_from_paste,
+            height=120,
+            persist_state="session",
+            help="Paste the whole file.",
+        )
     with fetch:
-        st.text_input("Hugging Face id", key="config_id", max_chars=120, persist_state="session",
-                      placeholder="organisation/model", help=f"Asks {_endpoint()} when the button is pressed.")
-        st.button("Fetch", key="config_fetch", on_click=_from_hub, icon=":material/cloud_download:",
-                  help="The only request that leaves this machine, and only now.")
+        st.text_input(
+            "Hugging Face id",
+            key="config_id",
+            max_chars=120,
+            persist_state="session",
+            placeholder="organisation/model",
+            help=f"Asks {_endpoint()} when the button is pressed.",
+        )
+        st.button(
+            "Fetch",
+            key="config_fetch",
+            on_click=_from_hub,
+            icon=":material/cloud_download:",
+            help="The only request that leaves this machine, and only now.",
+        )
     if problem := st.session_state.pop(_PROBLEM, ""):
         st.error(as_markdown(problem), icon=":material/error:")
 

@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 
 import streamlit as st
 
-from sizing.errors import InvalidTrace
+from sizing.base.errors import InvalidTrace
 from ui import state
 from ui.format import as_markdown, count
 
@@ -21,9 +21,12 @@ def draw_upload() -> None:
     """Where to give a trace."""
     st.file_uploader(
         f"Fill in from a trace of requests (CSV or Parquet, up to {MAX_TRACE_MB} MB)",
-        type=["csv", "gz", "parquet"], key=_FILE, max_upload_size=MAX_TRACE_MB, on_change=_read,
+        type=["csv", "gz", "parquet"],
+        key=_FILE,
+        max_upload_size=MAX_TRACE_MB,
+        on_change=_read,
         help="One row per request: timestamp (seconds or date), input_tokens, output_tokens and, optionally, "
-             "cached_tokens. Azure and Mooncake traces are read as they are. The file stays in this session.",
+        "cached_tokens. Azure and Mooncake traces are read as they are. The file stays in this session.",
     )
 
 
@@ -38,13 +41,18 @@ def draw_trace() -> None:
         st.markdown(f":material/timeline: **Trace in use**: {as_markdown(held.name)}")
         st.caption(" ".join(as_markdown(line) for line in held.said[1:] or held.said))
         st.caption(as_markdown(_what_counts(held)))
-        st.button("Remove the trace", key="trace_remove", on_click=state.remove_trace, icon=":material/close:",
-                  help="Keeps lengths and rate as they stand in the form; arrivals are random again.")
+        st.button(
+            "Remove the trace",
+            key="trace_remove",
+            on_click=state.remove_trace,
+            icon=":material/close:",
+            help="Keeps lengths and rate as they stand in the form; arrivals are random again.",
+        )
 
 
 def _read() -> None:
     """Read the upload (for callbacks); what is wrong with it is said, row by row, below the field."""
-    from sizing.simulation.trace import read_trace
+    from sizing.scenario.trace import read_trace
 
     upload = st.session_state[_FILE]
     if upload is None:

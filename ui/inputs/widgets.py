@@ -35,9 +35,16 @@ def segments(key: str, *, labelled: bool = True) -> None:
     """A choice of a few options, all visible; without a visible label where the options say it."""
     field = FIELDS[key]
     st.segmented_control(
-        field.title, list(labels(key)), default=defaults()[key], required=True, key=key, help=field.help,
-        format_func=lambda option: label(key, option), width="stretch",
-        label_visibility="visible" if labelled else "collapsed", **_kept(field),
+        field.title,
+        list(labels(key)),
+        default=defaults()[key],
+        required=True,
+        key=key,
+        help=field.help,
+        format_func=lambda option: label(key, option),
+        width="stretch",
+        label_visibility="visible" if labelled else "collapsed",
+        **_kept(field),
     )
 
 
@@ -47,16 +54,33 @@ def dropdown(key: str, **more: Any) -> None:
     typed = st.session_state.get(key)
     if typed and typed not in options:
         options.append(typed)
-    st.selectbox(field.title, options, index=options.index(default) if default in options else None, key=key,
-                 help=field.help, format_func=lambda option: label(key, option), **_kept(field), **more)
+    st.selectbox(
+        field.title,
+        options,
+        index=options.index(default) if default in options else None,
+        key=key,
+        help=field.help,
+        format_func=lambda option: label(key, option),
+        **_kept(field),
+        **more,
+    )
 
 
 def several(key: str) -> None:
     """Any number of options; none means all."""
     field = FIELDS[key]
     options = [o for o in labels(key) if o != OWN_GPU or st.session_state.get("own")]
-    st.multiselect(field.title, options, default=defaults()[key], key=key, help=field.help, placeholder="All",
-                   format_func=lambda option: label(key, option), wrap=True, **_kept(field))
+    st.multiselect(
+        field.title,
+        options,
+        default=defaults()[key],
+        key=key,
+        help=field.help,
+        placeholder="All",
+        format_func=lambda option: label(key, option),
+        wrap=True,
+        **_kept(field),
+    )
 
 
 def switch(key: str) -> bool:

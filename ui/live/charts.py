@@ -8,7 +8,7 @@ from typing import Any
 
 import streamlit as st
 
-from collectors.history import History
+from collectors.questions.history import History
 from ui.explore.tables import draw_table
 from ui.figures.live_lines import Band, Chart, Level, Line, build_lines, lines_alt_text, lines_table
 from ui.live.moment import Moment
@@ -19,51 +19,119 @@ _PLAIN: dict[str, Any] = {"config": {"displaylogo": False}}
 _LATENCIES = {"ttft_ms": ("TTFT", "ms", 1.0), "itl_ms": ("ITL", "ms", 1.0), "e2e_ms": ("E2E", "s", 1e-3)}
 
 
-def draw_latency(lines: History, span: tuple[float, float], moment: Moment, planned: Planned | None, *,
-                 dark: bool) -> None:
+def draw_latency(
+    lines: History, span: tuple[float, float], moment: Moment, planned: Planned | None, *, dark: bool
+) -> None:
     """TTFT, ITL and E2E: quantiles, the mean, and the bucket of one quantile as a tint."""
-    chosen = st.segmented_control("Bucket interval of", QUANTILES, default="p95", required=True, key="bucket_of",
-                                  help="Where the quantile surely lies: the edges of its histogram bucket.") or "p95"
+    chosen = (
+        st.segmented_control(
+            "Bucket interval of",
+            QUANTILES,
+            default="p95",
+            required=True,
+            key="bucket_of",
+            help="Where the quantile surely lies: the edges of its histogram bucket.",
+        )
+        or "p95"
+    )
     for quantity in _LATENCIES:
-        draw_chart(latency_chart(lines, quantity, chosen, span, levels(planned, quantity)), moment, key=quantity,
-                   dark=dark)
-    st.caption("Server side: without network and gateway. Within the tint the value is a guess; the mean is exact. "
-               "E2E is recorded when a request ends, so a growing queue shows there late.")
+        draw_chart(
+            latency_chart(lines, quantity, chosen, span, levels(planned, quantity)), moment, key=quantity, dark=dark
+        )
+    st.caption(
+        "Server side: without network and gateway. Within the tint the value is a guess; the mean is exact. "
+        "E2E is recorded when a request ends, so a growing queue shows there late."
+    )
 
 
-def draw_load(lines: History, span: tuple[float, float], moment: Moment, planned: Planned | None, *,
-              dark: bool) -> None:
+def draw_load(
+    lines: History, span: tuple[float, float], moment: Moment, planned: Planned | None, *, dark: bool
+) -> None:
     """Requests, tokens, queue, and KV cache with prefix hits."""
     left, right = st.columns(2, gap="medium")
     with left:
-        draw_chart(_chart(lines, span, "Requests/s", ("arrivals_rps", "Arriving"), ("finished_rps", "Finished"),
-                          levels=levels(planned, "arrivals_rps")), moment, key="requests", dark=dark)
-        draw_chart(_chart(lines, span, "Requests", ("running", "Running"), ("waiting", "Waiting"),
-                          ("waiting_max", "Waiting, most")), moment, key="queue", dark=dark)
+        draw_chart(
+            _chart(
+                lines,
+                span,
+                "Requests/s",
+                ("arrivals_rps", "Arriving"),
+                ("finished_rps", "Finished"),
+                levels=levels(planned, "arrivals_rps"),
+            ),
+            moment,
+            key="requests",
+            dark=dark,
+        )
+        draw_chart(
+            _chart(
+                lines,
+                span,
+                "Requests",
+                ("running", "Running"),
+                ("waiting", "Waiting"),
+                ("waiting_max", "Waiting, most"),
+            ),
+            moment,
+            key="queue",
+            dark=dark,
+        )
     with right:
-        draw_chart(_chart(lines, span, "Tokens/s", ("prompt_tokens_per_s", "Prompt, cache hits included"),
-                          ("generation_tokens_per_s", "Output")), moment, key="tokens", dark=dark)
+        draw_chart(
+            _chart(
+                lines,
+                span,
+                "Tokens/s",
+                ("prompt_tokens_per_s", "Prompt, cache hits included"),
+                ("generation_tokens_per_s", "Output"),
+            ),
+            moment,
+            key="tokens",
+            dark=dark,
+        )
         draw_chart(kv_chart(lines, span), moment, key="kv", dark=dark)
 
 
 def draw_chart(chart: Chart, moment: Moment, *, key: str, dark: bool) -> None:
     """A chart with its table."""
-    st.plotly_chart(build_lines(chart, zone=moment.zone, dark=dark), key=f"live_{key}", alt=lines_alt_text(chart),
-                    **_PLAIN)
+    st.plotly_chart(
+        build_lines(chart, zone=moment.zone, dark=dark), key=f"live_{key}", alt=lines_alt_text(chart), **_PLAIN
+    )
     draw_table(lambda: lines_table(chart, zone=moment.zone), key=f"live_{key}", what=chart.title)
 
 
-def latency_chart(lines: History, quantity: str, chosen: str, span: tuple[float, float],
-                  plan: tuple[Level, ...]) -> Chart:
+def latency_chart(
+    lines: History, quantity: str, chosen: str, span: tuple[float, float], plan: tuple[Level, ...]
+) -> Chart:
     """One latency with its quantiles, mean and bucket."""
     place, (name, unit, scale) = QUANTILES.index(chosen), _LATENCIES[quantity]
-    drawn = [Line(name=f"{q} {name}", values=line(lines, f"{quantity}.{q}"), colour=i, dash=(2, 0, 1)[i],
-                  width=2.5 if q == chosen else 1.5) for i, q in enumerate(QUANTILES)]
+    drawn = [
+        Line(
+            name=f"{q} {name}",
+            values=line(lines, f"{quantity}.{q}"),
+            colour=i,
+            dash=(2, 0, 1)[i],
+            width=2.5 if q == chosen else 1.5,
+        )
+        for i, q in enumerate(QUANTILES)
+    ]
     mean = Line(name="Mean", values=line(lines, f"{quantity}.mean"), colour=3, dash=3, width=1.5)
-    band = Band(name=f"Bucket of {chosen}", low=line(lines, f"{quantity}.{chosen}_low"),
-                high=line(lines, f"{quantity}.{chosen}_high"), colour=place)
-    return Chart(title=f"{name} ({unit})", times_s=lines.times_s, lines=(*drawn, mean), band=band, span_s=span,
-                 levels=plan, scale=scale, nothing=f"No {name} in this range.")
+    band = Band(
+        name=f"Bucket of {chosen}",
+        low=line(lines, f"{quantity}.{chosen}_low"),
+        high=line(lines, f"{quantity}.{chosen}_high"),
+        colour=place,
+    )
+    return Chart(
+        title=f"{name} ({unit})",
+        times_s=lines.times_s,
+        lines=(*drawn, mean),
+        band=band,
+        span_s=span,
+        levels=plan,
+        scale=scale,
+        nothing=f"No {name} in this range.",
+    )
 
 
 def kv_chart(lines: History, span: tuple[float, float]) -> Chart:
@@ -77,8 +145,9 @@ def kv_chart(lines: History, span: tuple[float, float]) -> Chart:
     ]
     if any(math.isfinite(v) for v in hit):
         drawn.append(Line(name="Preemptions", values=hit, colour=3, marks=True))
-    return Chart(title="KV cache (%)", times_s=lines.times_s, lines=tuple(drawn), span_s=span,
-                 percent=True, scale=100.0)
+    return Chart(
+        title="KV cache (%)", times_s=lines.times_s, lines=tuple(drawn), span_s=span, percent=True, scale=100.0
+    )
 
 
 def line(lines: History, name: str) -> Sequence[float]:
@@ -91,9 +160,13 @@ def levels(planned: Planned | None, quantity: str) -> tuple[Level, ...]:
     return planned.levels(quantity) if planned else ()
 
 
-def _chart(lines: History, span: tuple[float, float], title: str, *drawn: tuple[str, str],
-           levels: tuple[Level, ...] = ()) -> Chart:
+def _chart(
+    lines: History, span: tuple[float, float], title: str, *drawn: tuple[str, str], levels: tuple[Level, ...] = ()
+) -> Chart:
     return Chart(
-        title=title, times_s=lines.times_s, span_s=span, levels=levels,
+        title=title,
+        times_s=lines.times_s,
+        span_s=span,
+        levels=levels,
         lines=tuple(Line(name=name, values=line(lines, key), colour=i, dash=i) for i, (key, name) in enumerate(drawn)),
     )

@@ -8,9 +8,9 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from collectors.devices import Device
-from collectors.history import History
-from collectors.observation import Observation
+from collectors.questions.devices import Device
+from collectors.questions.history import History
+from collectors.reading.observation import Observation
 from ui import sources
 from ui.explore.tables import draw_table
 from ui.figures.gpu_map import MEASURES, Measure, build_gpu_map, gpu_map_alt_text, gpu_table, trouble_of
@@ -29,8 +29,15 @@ WAIT_S = 2.0
 _PLAIN: dict[str, Any] = {"config": {"displaylogo": False}}
 
 
-def draw_gpus(picked: Picked, observed: Observation, lines: History | None, span: tuple[float, float], moment: Moment,
-              *, dark: bool) -> None:
+def draw_gpus(
+    picked: Picked,
+    observed: Observation,
+    lines: History | None,
+    span: tuple[float, float],
+    moment: Moment,
+    *,
+    dark: bool,
+) -> None:
     """The map first; XIDs and slowed-down GPUs beside it, then the lines."""
     chosen = _chosen_measure(observed)
     told = _asked(picked, moment, chosen)
@@ -41,8 +48,10 @@ def draw_gpus(picked: Picked, observed: Observation, lines: History | None, span
         _say_why_none(next((m.reason for m in observed.missing if m.quantity == "gpus"), "No GPU is known."))
     else:
         if told.problem:
-            st.warning(f"The GPUs below are those of the last good reading. {as_markdown(told.problem)}",
-                       icon=":material/history:")
+            st.warning(
+                f"The GPUs below are those of the last good reading. {as_markdown(told.problem)}",
+                icon=":material/history:",
+            )
         draw_map(devices, chosen, observed.at_s, lambda: _asked(picked, moment, *MEASURES.values()).good, dark=dark)
         _draw_trouble(picked, devices, span, moment)
     if lines is not None:
@@ -54,9 +63,18 @@ def _chosen_measure(observed: Observation) -> Measure:
     """What the map shows, chosen before the GPUs are asked: of thousands only what is shown is read."""
     if not observed.number("gpus"):
         return MEASURES["sm_active"]
-    return MEASURES[st.segmented_control(
-        "Shown", list(MEASURES), default="sm_active", required=True, key="gpu_measure",
-        format_func=lambda key: MEASURES[key].label, bind="query-params") or "sm_active"]
+    return MEASURES[
+        st.segmented_control(
+            "Shown",
+            list(MEASURES),
+            default="sm_active",
+            required=True,
+            key="gpu_measure",
+            format_func=lambda key: MEASURES[key].label,
+            bind="query-params",
+        )
+        or "sm_active"
+    ]
 
 
 def _asked(picked: Picked, moment: Moment, *measures: Measure) -> sources.Answer[tuple[Device, ...]]:
@@ -65,23 +83,36 @@ def _asked(picked: Picked, moment: Moment, *measures: Measure) -> sources.Answer
     return sources.per_device(picked.known, columns=tuple(columns), end_s=moment.end_s, wait_s=WAIT_S)
 
 
-def draw_map(devices: tuple[Device, ...], measure: Measure, at_s: float,
-             all_measures: Callable[[], tuple[Device, ...] | None], *, dark: bool) -> None:
+def draw_map(
+    devices: tuple[Device, ...],
+    measure: Measure,
+    at_s: float,
+    all_measures: Callable[[], tuple[Device, ...] | None],
+    *,
+    dark: bool,
+) -> None:
     """One measure of every GPU at ``at_s``; ``all_measures`` reads the others when the table is opened."""
     wanted = ""
     if len(devices) > FILTER_FROM:
-        wanted = st.text_input("Only hosts and pods with", key="gpu_filter", width=260, placeholder="node-17",
-                               help="Part of a name. Large fleets are drawn by host; fewer GPUs one by one.")
+        wanted = st.text_input(
+            "Only hosts and pods with",
+            key="gpu_filter",
+            width=260,
+            placeholder="node-17",
+            help="Part of a name. Large fleets are drawn by host; fewer GPUs one by one.",
+        )
     shown = filtered(devices, wanted)
     if not shown:
         st.info(f"No host or pod has “{as_markdown(wanted[:60])}” in its name.", icon=":material/search_off:")
         return
-    st.plotly_chart(build_gpu_map(shown, measure, dark=dark), key="gpu_map", alt=gpu_map_alt_text(shown, measure),
-                    **_PLAIN)
+    st.plotly_chart(
+        build_gpu_map(shown, measure, dark=dark), key="gpu_map", alt=gpu_map_alt_text(shown, measure), **_PLAIN
+    )
     age = max((at_s - shown[0].told_s.get(key, at_s) for key in measure.keys), default=0.0)
     st.caption(measure.note + (f" These values are {age:.0f} s older than the rest." if age >= 1.0 else ""))
-    draw_table(lambda: gpu_table(filtered(all_measures() or devices, wanted)), key="gpus",
-               what=f"{count(len(shown))} GPUs")
+    draw_table(
+        lambda: gpu_table(filtered(all_measures() or devices, wanted)), key="gpus", what=f"{count(len(shown))} GPUs"
+    )
 
 
 def filtered(devices: tuple[Device, ...], wanted: str) -> tuple[Device, ...]:
@@ -98,11 +129,18 @@ def _draw_trouble(picked: Picked, devices: tuple[Device, ...], span: tuple[float
         st.markdown("**Slowed down, or with an error, now**")
         bad = [device for device in devices if trouble_of(device)]
         if not bad:
-            st.caption("No GPU." if any(d.values.get("throttle_reasons") is not None for d in devices) else
-                       "Not known: the exporter does not say why clocks are reduced.")
+            st.caption(
+                "No GPU."
+                if any(d.values.get("throttle_reasons") is not None for d in devices)
+                else "Not known: the exporter does not say why clocks are reduced."
+            )
             return
-        st.dataframe(pd.DataFrame([{"GPU": d.name, "Pod": d.pod, "Why": trouble_of(d)} for d in bad[:MOST_ROWS]]),
-                     hide_index=True, key="gpu_trouble", alt="GPUs that are slowed down or show an error")
+        st.dataframe(
+            pd.DataFrame([{"GPU": d.name, "Pod": d.pod, "Why": trouble_of(d)} for d in bad[:MOST_ROWS]]),
+            hide_index=True,
+            key="gpu_trouble",
+            alt="GPUs that are slowed down or show an error",
+        )
 
 
 def _draw_xids(picked: Picked, span: tuple[float, float], moment: Moment) -> None:
@@ -114,28 +152,65 @@ def _draw_xids(picked: Picked, span: tuple[float, float], moment: Moment) -> Non
     if not told.good:
         st.caption("None was reported.")
         return
-    rows = [{"From": ("before " if e.since_start else "") + moment.clock(e.at_s), "GPU": f"{e.host}/{e.gpu}",
-             "XID": e.code, "Meaning": e.meaning or "see NVIDIA's Xid catalog"} for e in told.good[:MOST_ROWS]]
-    st.dataframe(pd.DataFrame(rows), hide_index=True, key="xid_log", alt="XID errors by time",
-                 column_config={"Meaning": st.column_config.TextColumn(width="large")})
+    rows = [
+        {
+            "From": ("before " if e.since_start else "") + moment.clock(e.at_s),
+            "GPU": f"{e.host}/{e.gpu}",
+            "XID": e.code,
+            "Meaning": e.meaning or "see NVIDIA's Xid catalog",
+        }
+        for e in told.good[:MOST_ROWS]
+    ]
+    st.dataframe(
+        pd.DataFrame(rows),
+        hide_index=True,
+        key="xid_log",
+        alt="XID errors by time",
+        column_config={"Meaning": st.column_config.TextColumn(width="large")},
+    )
     st.caption("The exporter keeps the last code until the driver is loaded anew: a repeated error shows once.")
 
 
 def _draw_lines(lines: History, span: tuple[float, float], moment: Moment, *, dark: bool) -> None:
-    drawn = [("gpu_sm_active", "SM active"), ("gpu_tensor_active", "Tensor active"),
-             ("gpu_dram_active", "Memory active"), ("gpu_busy", "Busy (a kernel ran)")]
-    draw_chart(Chart(
-        title="Mean of all GPUs (%)", times_s=lines.times_s, span_s=span, percent=True, scale=100.0,
-        lines=tuple(Line(name=name, values=line(lines, key), colour=i, dash=i) for i, (key, name) in enumerate(drawn)),
-        nothing="No GPU activity in this range.",
-    ), moment, key="activity", dark=dark)
+    drawn = [
+        ("gpu_sm_active", "SM active"),
+        ("gpu_tensor_active", "Tensor active"),
+        ("gpu_dram_active", "Memory active"),
+        ("gpu_busy", "Busy (a kernel ran)"),
+    ]
+    draw_chart(
+        Chart(
+            title="Mean of all GPUs (%)",
+            times_s=lines.times_s,
+            span_s=span,
+            percent=True,
+            scale=100.0,
+            lines=tuple(
+                Line(name=name, values=line(lines, key), colour=i, dash=i) for i, (key, name) in enumerate(drawn)
+            ),
+            nothing="No GPU activity in this range.",
+        ),
+        moment,
+        key="activity",
+        dark=dark,
+    )
     left, right = st.columns(2, gap="medium")
-    for place, title, key in ((left, "Power of all GPUs (W)", "gpu_power"),
-                              (right, "Hottest GPU (°C)", "gpu_temperature")):
+    for place, title, key in (
+        (left, "Power of all GPUs (W)", "gpu_power"),
+        (right, "Hottest GPU (°C)", "gpu_temperature"),
+    ):
         with place:
-            draw_chart(Chart(title=title, times_s=lines.times_s, span_s=span,
-                             lines=(Line(name=title.partition(" (")[0], values=line(lines, key)),)),
-                       moment, key=key, dark=dark)
+            draw_chart(
+                Chart(
+                    title=title,
+                    times_s=lines.times_s,
+                    span_s=span,
+                    lines=(Line(name=title.partition(" (")[0], values=line(lines, key)),),
+                ),
+                moment,
+                key=key,
+                dark=dark,
+            )
 
 
 def _say_why_none(reason: str) -> None:
@@ -145,5 +220,7 @@ def _say_why_none(reason: str) -> None:
 def _say_what_is_missing(observed: Observation) -> None:
     missing = [m for m in observed.missing if m.quantity.startswith(("gpu_", "power", "ecc", "gpus_"))]
     if missing:
-        st.markdown("**Not exported**\n" + "\n".join(
-            f"- {as_markdown(m.quantity.replace('_', ' '))}: {as_markdown(m.reason)}" for m in missing))
+        st.markdown(
+            "**Not exported**\n"
+            + "\n".join(f"- {as_markdown(m.quantity.replace('_', ' '))}: {as_markdown(m.reason)}" for m in missing)
+        )

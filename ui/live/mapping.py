@@ -9,8 +9,8 @@ import streamlit as st
 import yaml
 from pydantic import ValidationError
 
-from collectors.observation import Observation
 from collectors.reading import read_from
+from collectors.reading.observation import Observation
 from collectors.source import Source
 from collectors.vocabulary import Candidate, engine_vocabularies
 from collectors.vocabulary.schema import DISTRIBUTIONS, SCALARS
@@ -21,8 +21,13 @@ from ui.sources.known import Known
 from ui.sources.picker import Picked
 
 TRIAL_S = 20.0
-KINDS = {"expr": "PromQL expression", "gauge": "Gauge", "counter": "Counter", "histogram": "Histogram",
-         "mean": "PromQL of a mean"}
+KINDS = {
+    "expr": "PromQL expression",
+    "gauge": "Gauge",
+    "counter": "Counter",
+    "histogram": "Histogram",
+    "mean": "PromQL of a mean",
+}
 _CHANGED = "mapping_changed"
 _PROBLEM, _FIELDS = "mapping_problem", ("quantity", "kind", "text", "scale")
 
@@ -40,51 +45,96 @@ def _draw_in_use(observed: Observation) -> None:
     engine = engine_vocabularies().get(observed.engine or "")
     if engine is not None:
         variant = f" ({observed.engine_variant})" if observed.engine_variant else ""
-        st.caption(as_markdown(f"Mapping of {engine.label}{variant}, from {engine.source}; {engine.date}. A latency "
-                               "shows the query of its p95. Verified: seen on a live server or a recording of one."))
-    rows = [{"Quantity": key, "Query": m.query, "Unit at the source": m.unit,
-             "From": "this session or the source file" if m.overridden else "verified" if m.verified
-             else "documentation", "Versions": m.versions, "Know": m.trap} for key, m in observed.mapping.items()]
-    st.dataframe(pd.DataFrame(rows), hide_index=True, key="mapping_rows", alt="Query behind each quantity",
-                 column_config={"Quantity": st.column_config.TextColumn(pinned=True),
-                                "Query": st.column_config.TextColumn(width="large"),
-                                "Know": st.column_config.TextColumn(width="large")})
+        st.caption(
+            as_markdown(
+                f"Mapping of {engine.label}{variant}, from {engine.source}; {engine.date}. A latency "
+                "shows the query of its p95. Verified: seen on a live server or a recording of one."
+            )
+        )
+    rows = [
+        {
+            "Quantity": key,
+            "Query": m.query,
+            "Unit at the source": m.unit,
+            "From": "this session or the source file"
+            if m.overridden
+            else "verified"
+            if m.verified
+            else "documentation",
+            "Versions": m.versions,
+            "Know": m.trap,
+        }
+        for key, m in observed.mapping.items()
+    ]
+    st.dataframe(
+        pd.DataFrame(rows),
+        hide_index=True,
+        key="mapping_rows",
+        alt="Query behind each quantity",
+        column_config={
+            "Quantity": st.column_config.TextColumn(pinned=True),
+            "Query": st.column_config.TextColumn(width="large"),
+            "Know": st.column_config.TextColumn(width="large"),
+        },
+    )
     if observed.missing:
         st.markdown("**Without data**")
-        st.dataframe(pd.DataFrame([{"Quantity": m.quantity, "Why, and what would enable it": m.reason}
-                                   for m in observed.missing]), hide_index=True, key="missing_rows",
-                     alt="Quantities without data, with the reason",
-                     column_config={"Why, and what would enable it": st.column_config.TextColumn(width="large")})
+        st.dataframe(
+            pd.DataFrame(
+                [{"Quantity": m.quantity, "Why, and what would enable it": m.reason} for m in observed.missing]
+            ),
+            hide_index=True,
+            key="missing_rows",
+            alt="Quantities without data, with the reason",
+            column_config={"Why, and what would enable it": st.column_config.TextColumn(width="large")},
+        )
 
 
 def _draw_form(picked: Picked) -> None:
     name = picked.known.name
     edited = sessions.mapping_of(name)
     st.markdown("**Read a quantity from something else**")
-    st.caption("For a gateway's own metric, or a name that this version does not know. In this session only; the file "
-               "of the source keeps it for everybody.")
+    st.caption(
+        "For a gateway's own metric, or a name that this version does not know. In this session only; the file "
+        "of the source keeps it for everybody."
+    )
     with st.form("mapping", border=True):
         quantity, kind, scale = st.columns([2, 2, 1])
         with quantity:
-            st.selectbox("Quantity", [*SCALARS, *DISTRIBUTIONS], key="map_quantity",
-                         help="As in the table above. Latencies need a histogram, or an expression for their mean.")
+            st.selectbox(
+                "Quantity",
+                [*SCALARS, *DISTRIBUTIONS],
+                key="map_quantity",
+                help="As in the table above. Latencies need a histogram, or an expression for their mean.",
+            )
         with kind:
-            st.selectbox("Read as", list(KINDS), key="map_kind", format_func=KINDS.__getitem__,
-                         help="A metric name, or PromQL in which $sel stands for the selection and $w for the window.")
+            st.selectbox(
+                "Read as",
+                list(KINDS),
+                key="map_kind",
+                format_func=KINDS.__getitem__,
+                help="A metric name, or PromQL in which $sel stands for the selection and $w for the window.",
+            )
         with scale:
-            st.text_input("Times", "1", key="map_scale", help="Turns the metric into seconds, tokens or shares of 1: "
-                          "0.001 for milliseconds.")
+            st.text_input(
+                "Times",
+                "1",
+                key="map_scale",
+                help="Turns the metric into seconds, tokens or shares of 1: 0.001 for milliseconds.",
+            )
         st.text_input("Metric or expression", key="map_text", placeholder="my_gateway_ttft_ms")
         st.form_submit_button("Try and use", on_click=_apply, args=(picked.known,), icon=":material/check:")
     if problem := st.session_state.pop(_PROBLEM, ""):
         st.error(as_markdown(problem), icon=":material/error:")
     if edited:
-        text = yaml.safe_dump({"metrics": {key: one.model_dump(exclude_defaults=True) for key, one in edited.items()}},
-                              sort_keys=False)
+        text = yaml.safe_dump(
+            {"metrics": {key: one.model_dump(exclude_defaults=True) for key, one in edited.items()}}, sort_keys=False
+        )
         st.markdown("In use in this session; as part of a source file:")
         st.code(text, language="yaml")
-        st.button("Back to the built-in mapping", key="map_reset", on_click=_use, args=(name, {}),
-                  icon=":material/undo:")
+        st.button(
+            "Back to the built-in mapping", key="map_reset", on_click=_use, args=(name, {}), icon=":material/undo:"
+        )
 
 
 def follow_change() -> None:
@@ -131,8 +181,9 @@ def candidate_of(kind: str, text: str, scale: str) -> Candidate:
 def with_override(source: Source, quantity: str, candidate: Candidate) -> Source:
     """The source with one quantity read otherwise. Raises ValueError where the kind does not suit the quantity."""
     try:
-        Source.model_validate({"schema_version": 1, "scrape": {"targets": ["http://x/metrics"]},
-                               "metrics": {quantity: candidate}})
+        Source.model_validate(
+            {"schema_version": 1, "scrape": {"targets": ["http://x/metrics"]}, "metrics": {quantity: candidate}}
+        )
     except ValidationError as invalid:
         raise ValueError(_said(invalid)) from None
     return source.model_copy(update={"metrics": {**source.metrics, quantity: candidate}})

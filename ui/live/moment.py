@@ -39,22 +39,48 @@ def draw_moment(picked: Picked) -> Moment:
     """The range, a pause, and the link to what is seen."""
     row = st.container(horizontal=True, vertical_alignment="bottom", gap="small", width="content")
     with row:
-        label = st.segmented_control(
-            "Range", list(RANGES), default="1 h", required=True, key=RANGE, bind="query-params",
-            help="How far back the charts go. The figures above them stand for the last minutes of it.") or "1 h"
+        label = (
+            st.segmented_control(
+                "Range",
+                list(RANGES),
+                default="1 h",
+                required=True,
+                key=RANGE,
+                bind="query-params",
+                help="How far back the charts go. The figures above them stand for the last minutes of it.",
+            )
+            or "1 h"
+        )
         end_s, problem = asked_end()
         if end_s is None:
-            st.button("Pause", key="live_pause", icon=":material/pause:", on_click=_pause,
-                      help="Stop refreshing and stay at this moment.")
+            st.button(
+                "Pause",
+                key="live_pause",
+                icon=":material/pause:",
+                on_click=_pause,
+                help="Stop refreshing and stay at this moment.",
+            )
         else:
-            st.button("Resume", key="live_resume", icon=":material/play_arrow:", on_click=hold, args=(None,),
-                      type="primary", help="Follow the deployment again.")
+            st.button(
+                "Resume",
+                key="live_resume",
+                icon=":material/play_arrow:",
+                on_click=hold,
+                args=(None,),
+                type="primary",
+                help="Follow the deployment again.",
+            )
         with st.popover("Link", icon=":material/link:", help="A link to the same source, range and moment."):
             shown_at = end_s if end_s is not None else st.session_state.get(SHOWN_AT)
             st.code(link(picked, label, shown_at), language=None, wrap_lines=True)
-            st.caption("Names the source, never its address or credentials."
-                       + (" This source was typed in this session: the link works in this session only."
-                          if picked.known.origin == "typed" else ""))
+            st.caption(
+                "Names the source, never its address or credentials."
+                + (
+                    " This source was typed in this session: the link works in this session only."
+                    if picked.known.origin == "typed"
+                    else ""
+                )
+            )
     keep(picked, label, end_s)
     return Moment(label=label, span_s=RANGES[label], end_s=end_s, zone=_zone(), problem=problem)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from collectors.observation import Observation
-from sizing.format import rounded
+from collectors.reading.observation import Observation
+from sizing.base.format import rounded
 from ui import sources
 from ui.live.verdict import WORDS, duration, word_for
 from ui.sources import Answer, Known, Origin
@@ -21,9 +21,17 @@ def draw_overview(*, key: str = "overview") -> None:
     found = sources.listing()
     connected = tuple(known for known in found.sources if known.origin is not Origin.DEMO)
     table = overview_table(connected or found.sources)
-    st.dataframe(table, hide_index=True, key=key, placeholder="no data", alt="State of every source",
-                 column_config={"Why": st.column_config.TextColumn(width="large"),
-                                "KV cache, peak": st.column_config.NumberColumn(format="percent")})
+    st.dataframe(
+        table,
+        hide_index=True,
+        key=key,
+        placeholder="no data",
+        alt="State of every source",
+        column_config={
+            "Why": st.column_config.TextColumn(width="large"),
+            "KV cache, peak": st.column_config.NumberColumn(format="percent"),
+        },
+    )
     for one in found.broken:
         for problem in one.problems:
             st.error(f"{one.file}: {problem}".replace("$", "\\$"), icon=":material/error:")
@@ -40,11 +48,19 @@ def _row(known: Known, told: Answer[Observation]) -> dict[str, object]:
     newest, good = told.newest, told.good
     state = word_for(newest) if newest is not None else WORDS["unreachable"] if told.problem else ASKING
     why = (newest.reasons[0] if newest is not None and newest.reasons else told.problem) or ""
-    row: dict[str, object] = {"Source": known.name, "From": known.file or known.origin.value, "State": state,
-                              "Why": why}
+    row: dict[str, object] = {
+        "Source": known.name,
+        "From": known.file or known.origin.value,
+        "State": state,
+        "Why": why,
+    }
     shown = good
-    for name, key in (("Requests/s", "arrivals_rps"), ("KV cache, peak", "kv_usage_max"), ("Replicas", "replicas"),
-                      ("GPUs", "gpus")):
+    for name, key in (
+        ("Requests/s", "arrivals_rps"),
+        ("KV cache, peak", "kv_usage_max"),
+        ("Replicas", "replicas"),
+        ("GPUs", "gpus"),
+    ):
         value = shown.number(key) if shown else None
         row[name] = None if value is None else rounded(value)
     ttft = shown.distribution("ttft_ms").p95 if shown else None

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from collectors.history import History
-from collectors.observation import Observation
+from collectors.questions.history import History
+from collectors.reading.observation import Observation
 from ui import shell, sources
 from ui.format import as_markdown
 from ui.live.charts import draw_latency, draw_load
@@ -35,9 +35,13 @@ def draw() -> None:
         picked = sources.pick()
         moment = draw_moment(picked)
     with top:
-        st.page_link("pages/reality.py", label="Plan vs reality at this time", icon=":material/balance:",
-                     query_params=parameters(picked, moment.label, moment.end_s),
-                     help="What was planned beside what this source measures, over the same time.")
+        st.page_link(
+            "pages/reality.py",
+            label="Plan vs reality at this time",
+            icon=":material/balance:",
+            query_params=parameters(picked, moment.label, moment.end_s),
+            help="What was planned beside what this source measures, over the same time.",
+        )
     planned = draw_plan_switch()
     if moment.problem:
         st.warning(as_markdown(moment.problem), icon=":material/schedule:")
@@ -77,11 +81,15 @@ def _body(picked: Picked, moment: Moment, planned: Planned | None, *, waiting: b
         lines, pending = history.good, history.pending
         draw_tiles(shown, lines, planned, late=bool(told.problem))
         if history.problem and not told.problem:
-            st.warning(f"The charts below are of the last good reading. {as_markdown(history.problem)}",
-                       icon=":material/history:")
+            st.warning(
+                f"The charts below are of the last good reading. {as_markdown(history.problem)}",
+                icon=":material/history:",
+            )
         if lines is not None and lines.since_s is not None:
-            st.caption(f"The lines of this fleet reach back to {moment.clock(lines.since_s)} so far: "
-                       "every refresh adds an older part.")
+            st.caption(
+                f"The lines of this fleet reach back to {moment.clock(lines.since_s)} so far: "
+                "every refresh adds an older part."
+            )
     _tabs(picked, shown, lines, moment, planned, otherwise=READING if pending else NOTHING, dark=dark)
 
 
@@ -89,11 +97,21 @@ def _lines(picked: Picked, moment: Moment, seen: Observation) -> sources.Answer[
     return sources.over_time(picked.known, span_s=moment.span_s, end_s=moment.end_s, now_s=seen.at_s)
 
 
-def _tabs(picked: Picked, shown: Observation | None, lines: History | None, moment: Moment, planned: Planned | None,
-          *, otherwise: str, dark: bool) -> None:
+def _tabs(
+    picked: Picked,
+    shown: Observation | None,
+    lines: History | None,
+    moment: Moment,
+    planned: Planned | None,
+    *,
+    otherwise: str,
+    dark: bool,
+) -> None:
     """The open tab; ``otherwise`` stands where what it needs is not there."""
     latency, load, gpus, replicas, mapping, every = st.tabs(
-        ["Latency", "Load", "GPUs", "Replicas", "Mapping", "All sources"], key="tab", on_change="rerun",
+        ["Latency", "Load", "GPUs", "Replicas", "Mapping", "All sources"],
+        key="tab",
+        on_change="rerun",
         bind="query-params",
     )
     end_s = st.session_state.get(SHOWN_AT, 0.0)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from sizing.format import significant
-from sizing.result import Plan
+from sizing.base.format import significant
+from sizing.base.result import Plan
 from sizing.scenario.schema import Limits
 from ui import state
 from ui.figures.live_lines import Level
@@ -75,6 +75,11 @@ def draw_plan_switch() -> Planned | None:
     if answer is None:
         return None
     name = answer.scenario.name or "Untitled"
-    shown = st.toggle(f"Plan lines of “{as_markdown(name[:60])}”", value=True, key=_SHOW, persist_state="session",
-                      help="What the scenario on Size plans, dashed in the charts. Its peak load, not the load of now.")
+    shown = st.toggle(
+        f"Plan lines of “{as_markdown(name[:60])}”",
+        value=True,
+        key=_SHOW,
+        persist_state="session",
+        help="What the scenario on Size plans, dashed in the charts. Its peak load, not the load of now.",
+    )
     return Planned(name=name, plan=answer.plan, limits=answer.scenario.limits) if shown else None

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from collectors.layout import replica_name
-from collectors.observation import Observation
+from collectors.reading.layout import replica_name
+from collectors.reading.observation import Observation
 
 MOST_ROWS = 1_000
 
@@ -18,7 +18,10 @@ def draw_replicas(observed: Observation) -> None:
         return
     table = replica_table(observed)
     st.dataframe(
-        table.head(MOST_ROWS), hide_index=True, key="replicas", placeholder="no data",
+        table.head(MOST_ROWS),
+        hide_index=True,
+        key="replicas",
+        placeholder="no data",
         alt="Replicas with their share of the load",
         column_config={
             "KV cache in use": st.column_config.ProgressColumn(min_value=0.0, max_value=1.0, format="percent"),
@@ -27,14 +30,28 @@ def draw_replicas(observed: Observation) -> None:
     )
     more = f" The first {MOST_ROWS} of {len(table)} are shown." if len(table) > MOST_ROWS else ""
     st.caption(f"Running, waiting and KV cache: last scrape. Output tokens/s: mean of the window.{more}")
-    st.download_button("CSV", table.to_csv(index=False), "replicas.csv", "text/csv", key="replicas_csv",
-                       on_click="ignore", icon=":material/download:", help="The replicas as a file.")
+    st.download_button(
+        "CSV",
+        table.to_csv(index=False),
+        "replicas.csv",
+        "text/csv",
+        key="replicas_csv",
+        on_click="ignore",
+        icon=":material/download:",
+        help="The replicas as a file.",
+    )
 
 
 def replica_table(observed: Observation) -> pd.DataFrame:
     """The replicas, the fullest first."""
-    rows = [{
-        "Replica": replica_name(r.labels), "Running": r.running, "Waiting": r.waiting, "KV cache in use": r.kv_usage,
-        "Output tokens/s": None if r.generation_tokens_per_s is None else round(r.generation_tokens_per_s, 1),
-    } for r in observed.replicas]
+    rows = [
+        {
+            "Replica": replica_name(r.labels),
+            "Running": r.running,
+            "Waiting": r.waiting,
+            "KV cache in use": r.kv_usage,
+            "Output tokens/s": None if r.generation_tokens_per_s is None else round(r.generation_tokens_per_s, 1),
+        }
+        for r in observed.replicas
+    ]
     return pd.DataFrame(rows).sort_values(["KV cache in use", "Replica"], ascending=[False, True])

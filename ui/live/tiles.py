@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import streamlit as st
 
-from collectors.distribution import Distribution
-from collectors.history import History
-from collectors.observation import Observation
+from collectors.prometheus.histograms import Distribution
+from collectors.questions.history import History
+from collectors.reading.observation import Observation
 from ui.format import as_markdown, count, ms, percent, significant
 from ui.live.planned import Planned
 
@@ -35,8 +35,15 @@ def draw_tiles(observed: Observation, lines: History | None, planned: Planned | 
         plan = planned.beside(tile.quantity) if planned else ""
         note = "; ".join(part for part in (tile.note, plan) if part)
         with grid.cell(), st.container(gap="xsmall"):
-            st.metric(tile.label, tile.value, help=_help(tile, observed), chart_data=spark_of(lines, tile.line),
-                      chart_type="line", delta_color="off", icon=":material/history:" if late else None)
+            st.metric(
+                tile.label,
+                tile.value,
+                help=_help(tile, observed),
+                chart_data=spark_of(lines, tile.line),
+                chart_type="line",
+                delta_color="off",
+                icon=":material/history:" if late else None,
+            )
             if note:
                 st.caption(as_markdown(note))
 
@@ -50,19 +57,35 @@ def spark_of(lines: History | None, name: str) -> list[float] | None:
 def tiles(observed: Observation) -> Iterator[Tile]:
     """The figures, the most asked for first."""
     rate = observed.number("arrivals_rps")
-    yield Tile("Requests/s", _number(rate), _finished(observed), "Requests that arrive a second.", "arrivals_rps",
-               "arrivals_rps")
+    yield Tile(
+        "Requests/s",
+        _number(rate),
+        _finished(observed),
+        "Requests that arrive a second.",
+        "arrivals_rps",
+        "arrivals_rps",
+    )
     yield _latency("TTFT", "ttft_ms", observed)
     yield _latency("ITL", "itl_ms", observed)
     yield _tokens(observed)
     waiting = observed.number("waiting")
-    yield Tile("Requests waiting", _number(waiting), _most("at most", observed.number("waiting_max"), significant),
-               "Mean over the window of the requests in the queue, all replicas together.", "waiting", "waiting")
+    yield Tile(
+        "Requests waiting",
+        _number(waiting),
+        _most("at most", observed.number("waiting_max"), significant),
+        "Mean over the window of the requests in the queue, all replicas together.",
+        "waiting",
+        "waiting",
+    )
     kv = observed.number("kv_usage_max")
-    yield Tile("KV cache, peak", percent(kv) if kv is not None else NOTHING,
-               _most("mean", observed.number("kv_usage"), percent),
-               "The fullest replica at its fullest moment: averages hide what makes requests wait.", "kv_usage",
-               "kv_usage_max")
+    yield Tile(
+        "KV cache, peak",
+        percent(kv) if kv is not None else NOTHING,
+        _most("mean", observed.number("kv_usage"), percent),
+        "The fullest replica at its fullest moment: averages hide what makes requests wait.",
+        "kv_usage",
+        "kv_usage_max",
+    )
     yield _errors(observed)
     yield _size(observed)
 
@@ -70,9 +93,15 @@ def tiles(observed: Observation) -> Iterator[Tile]:
 def _latency(name: str, key: str, observed: Observation) -> Tile:
     d = observed.distribution(key)
     about = {"TTFT": "Time to first token, seen by the server", "ITL": "Time between two tokens, seen by the server"}
-    return Tile(f"p95 {name}", ms(d.p95) if d.p95 is not None else NOTHING, bucket(d),
-                f"{about[name]}: 95 % of the values in the window are below. Only the histogram bucket is certain; "
-                "within it the value is interpolated. The mean needs no bucket.", key, f"{key}.p95")
+    return Tile(
+        f"p95 {name}",
+        ms(d.p95) if d.p95 is not None else NOTHING,
+        bucket(d),
+        f"{about[name]}: 95 % of the values in the window are below. Only the histogram bucket is certain; "
+        "within it the value is interpolated. The mean needs no bucket.",
+        key,
+        f"{key}.p95",
+    )
 
 
 def bucket(d: Distribution) -> str:
@@ -87,26 +116,52 @@ def _tokens(observed: Observation) -> Tile:
     total, gpus = observed.number("generation_tokens_per_s"), observed.number("gpus")
     about = "Output tokens generated a second"
     if total is not None and gpus:
-        return Tile("Output tokens/s per GPU", significant(total / gpus), f"{significant(total)} in all",
-                    f"{about}, over {count(gpus)} GPUs.", "generation_tokens_per_s_per_gpu", "generation_tokens_per_s")
-    return Tile("Output tokens/s", _number(total), "", f"{about}. The number of GPUs is not known.",
-                "generation_tokens_per_s", "generation_tokens_per_s")
+        return Tile(
+            "Output tokens/s per GPU",
+            significant(total / gpus),
+            f"{significant(total)} in all",
+            f"{about}, over {count(gpus)} GPUs.",
+            "generation_tokens_per_s_per_gpu",
+            "generation_tokens_per_s",
+        )
+    return Tile(
+        "Output tokens/s",
+        _number(total),
+        "",
+        f"{about}. The number of GPUs is not known.",
+        "generation_tokens_per_s",
+        "generation_tokens_per_s",
+    )
 
 
 def _errors(observed: Observation) -> Tile:
     ratio, refused = observed.number("error_ratio"), observed.number("client_error_ratio")
-    return Tile("Failed requests", percent(ratio) if ratio is not None else NOTHING,
-                _most("refused", refused, percent),
-                "Share of requests that the server failed (5xx). Refused: the client's own errors (4xx).",
-                "error_ratio")
+    return Tile(
+        "Failed requests",
+        percent(ratio) if ratio is not None else NOTHING,
+        _most("refused", refused, percent),
+        "Share of requests that the server failed (5xx). Refused: the client's own errors (4xx).",
+        "error_ratio",
+    )
 
 
 def _size(observed: Observation) -> Tile:
     replicas, lost, gpus = (observed.number(key) for key in ("replicas", "replicas_lost", "gpus"))
-    note = ", ".join(part for part in (
-        f"{count(lost)} lost" if lost else "", f"{count(gpus)} GPUs" if gpus is not None else "GPUs unknown") if part)
-    return Tile("Replicas", count(replicas) if replicas is not None else NOTHING, note,
-                "Copies of the model that report now, and those lost within the window.", "replicas")
+    note = ", ".join(
+        part
+        for part in (
+            f"{count(lost)} lost" if lost else "",
+            f"{count(gpus)} GPUs" if gpus is not None else "GPUs unknown",
+        )
+        if part
+    )
+    return Tile(
+        "Replicas",
+        count(replicas) if replicas is not None else NOTHING,
+        note,
+        "Copies of the model that report now, and those lost within the window.",
+        "replicas",
+    )
 
 
 def _finished(observed: Observation) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from collectors.concerns import concerns
-from collectors.observation import Observation, State
+from collectors.reading.alerts import concerns
+from collectors.reading.observation import Observation, State
 from collectors.vocabulary import engine_vocabularies, gpu_vocabularies
 from ui.format import as_markdown, count, significant
 from ui.live.moment import Moment
@@ -25,9 +25,12 @@ WORDS = {
 """The word for each state: no two look alike."""
 
 _ICONS = {
-    State.OK: ":material/check_circle:", State.SATURATED: ":material/trending_up:",
-    State.PARTIAL: ":material/pie_chart:", State.STALE: ":material/hourglass_disabled:",
-    State.NO_DATA: ":material/search_off:", State.UNREACHABLE: ":material/cloud_off:",
+    State.OK: ":material/check_circle:",
+    State.SATURATED: ":material/trending_up:",
+    State.PARTIAL: ":material/pie_chart:",
+    State.STALE: ":material/hourglass_disabled:",
+    State.NO_DATA: ":material/search_off:",
+    State.UNREACHABLE: ":material/cloud_off:",
 }
 ATTENTION = "Needs attention"
 
@@ -42,9 +45,11 @@ def draw_verdict(told: Answer[Observation], picked: Picked, moment: Moment) -> O
     newest, good = told.newest, told.good
     if picked.known.origin is Origin.DEMO:
         filling = "" if demo_is_whole(picked.known) else " Its earlier hours are being made, which takes some minutes."
-        st.info("Demo deployment: every number is simulated. In its last hours it got a new system prompt, a burst and "
-                f"a lost replica; a slow GPU follows. It has {DEMO_HOURS:g} h of past.{filling}",
-                icon=":material/science:")
+        st.info(
+            "Demo deployment: every number is simulated. In its last hours it got a new system prompt, a burst and "
+            f"a lost replica; a slow GPU follows. It has {DEMO_HOURS:g} h of past.{filling}",
+            icon=":material/science:",
+        )
     if newest is not None:
         _box(newest)
     elif told.problem:
@@ -65,11 +70,15 @@ def draw_first_time(picked: Picked) -> None:
     """What stands there until a source has answered once."""
     takes = {
         Origin.DEMO: "its last hour is being simulated, which takes some seconds",
-        Origin.FILE: "the figures come as soon as it answers", Origin.TYPED: "the figures come as soon as it answers",
+        Origin.FILE: "the figures come as soon as it answers",
+        Origin.TYPED: "the figures come as soon as it answers",
     }[picked.known.origin]
     pages = "; metrics pages need about 15 s for a first rate" if picked.known.source.scrape else ""
-    st.info(f"Reading {as_markdown(picked.known.name)} for the first time: "
-            f"{takes}{'' if picked.known.origin is Origin.DEMO else pages}.", icon=":material/hourglass_top:")
+    st.info(
+        f"Reading {as_markdown(picked.known.name)} for the first time: "
+        f"{takes}{'' if picked.known.origin is Origin.DEMO else pages}.",
+        icon=":material/hourglass_top:",
+    )
 
 
 def _box(observed: Observation) -> None:
@@ -77,10 +86,17 @@ def _box(observed: Observation) -> None:
     title = f"**{word_for(observed)}.**"
     single = f"{title} {as_markdown(reasons[0])}" if len(reasons) == 1 else title
     listed = "".join(f"\n- {as_markdown(reason)}" for reason in reasons) if len(reasons) > 1 else ""
-    box = {State.OK: st.warning if reasons else st.success, State.SATURATED: st.error, State.PARTIAL: st.warning,
-           State.STALE: st.error, State.NO_DATA: st.info, State.UNREACHABLE: st.error}[observed.state]
-    box(single + listed, icon=":material/warning:" if observed.state is State.OK and reasons else
-        _ICONS[observed.state])
+    box = {
+        State.OK: st.warning if reasons else st.success,
+        State.SATURATED: st.error,
+        State.PARTIAL: st.warning,
+        State.STALE: st.error,
+        State.NO_DATA: st.info,
+        State.UNREACHABLE: st.error,
+    }[observed.state]
+    box(
+        single + listed, icon=":material/warning:" if observed.state is State.OK and reasons else _ICONS[observed.state]
+    )
     for warning in observed.warnings[:3]:
         st.caption(f":material/info: {as_markdown(warning)}")
 

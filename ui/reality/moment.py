@@ -26,15 +26,32 @@ def draw_window() -> Window:
     """Length and end of the window. The end is that of the address, to the second; the field shows its minute."""
     length, end = st.columns([3, 2], gap="small")
     with length:
-        label = st.segmented_control(
-            "Window", list(RANGES), default="1 h", required=True, key=RANGE, bind="query-params",
-            help="Long enough for some hundred requests, short enough that nothing was changed within it.") or "1 h"
+        label = (
+            st.segmented_control(
+                "Window",
+                list(RANGES),
+                default="1 h",
+                required=True,
+                key=RANGE,
+                bind="query-params",
+                help="Long enough for some hundred requests, short enough that nothing was changed within it.",
+            )
+            or "1 h"
+        )
     end_s, problem = asked_end()
     st.session_state[UNTIL] = _wall_clock(end_s) if end_s is not None else None
     with end:
         st.datetime_input(
-            "Until (UTC)", value=None, min_value=EARLIEST.replace(tzinfo=None), max_value=_latest(), key=UNTIL,
-            step=300, format="YYYY-MM-DD", on_change=_hold, help="End of the window. Empty: now.")
+            "Until (UTC)",
+            value=None,
+            min_value=EARLIEST.replace(tzinfo=None),
+            max_value=_latest(),
+            key=UNTIL,
+            step=300,
+            format="YYYY-MM-DD",
+            on_change=_hold,
+            help="End of the window. Empty: now.",
+        )
     return Window(label=label, span_s=RANGES[label], end_s=end_s, problem=problem)
 
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from collectors.deployed import SILENT, Deployed, read_deployment
-from collectors.observation import Observation
+from collectors.questions.deployed import SILENT, Deployed, read_deployment
+from collectors.reading.observation import Observation
 from reality.result import Comparison
-from sizing.errors import SizingError
+from sizing.base.errors import SizingError
 from sizing.scenario.schema import Scenario
 from ui import shell, sources
 from ui.cached import plan_of
@@ -47,9 +47,13 @@ def draw() -> None:
         window = draw_window()
     keep(picked, window.label, window.end_s)
     with top:
-        st.page_link("pages/live.py", label="Live at this time", icon=":material/monitor_heart:",
-                     query_params=parameters(picked, window.label, window.end_s),
-                     help="This source over the same time: charts, replicas, GPUs.")
+        st.page_link(
+            "pages/live.py",
+            label="Live at this time",
+            icon=":material/monitor_heart:",
+            query_params=parameters(picked, window.label, window.end_s),
+            help="This source over the same time: charts, replicas, GPUs.",
+        )
     if window.problem:
         st.warning(as_markdown(window.problem), icon=":material/schedule:")
     if scenario is None:
@@ -66,11 +70,19 @@ def _asked(picked: Picked, window: Window) -> sources.Answer[Read]:
     span, end = window.span_s, window.end_s
 
     return sources.asked(
-        picked.known, f"deployment {span}",
-        lambda backend, source: Read(**dict(zip(
-            ("observed", "deployed"), read_deployment(source, at_s=end, window_s=span, backend=backend), strict=True
-        ))),
-        end_s=end, every_s=_every(window),
+        picked.known,
+        f"deployment {span}",
+        lambda backend, source: Read(
+            **dict(
+                zip(
+                    ("observed", "deployed"),
+                    read_deployment(source, at_s=end, window_s=span, backend=backend),
+                    strict=True,
+                )
+            )
+        ),
+        end_s=end,
+        every_s=_every(window),
         why_bad=lambda read: " ".join(read.observed.reasons) if read.observed.state in SILENT else "",
     )
 
@@ -92,8 +104,10 @@ def _body(picked: Picked, scenario: Scenario, window: Window, *, waiting: bool) 
         return
     told = _asked(picked, window)
     if _waits(told):
-        st.info(f"Reading {as_markdown(picked.title)}. The comparison appears when the source has answered.",
-                icon=":material/hourglass_top:")
+        st.info(
+            f"Reading {as_markdown(picked.title)}. The comparison appears when the source has answered.",
+            icon=":material/hourglass_top:",
+        )
         return
     if waiting:
         st.rerun()
@@ -102,8 +116,10 @@ def _body(picked: Picked, scenario: Scenario, window: Window, *, waiting: bool) 
         st.error(f"No verdict: the source cannot be read. {as_markdown(told.problem)}", icon=":material/cloud_off:")
         return
     if told.late:
-        st.warning(f"The newest reading failed: {as_markdown(told.problem)} Below is the last good one.",
-                   icon=":material/history:")
+        st.warning(
+            f"The newest reading failed: {as_markdown(told.problem)} Below is the last good one.",
+            icon=":material/history:",
+        )
     _compared(picked, scenario, window, read)
 
 
@@ -113,8 +129,9 @@ def _compared(picked: Picked, scenario: Scenario, window: Window, read: Read) ->
     served_as = held if held in names else ""
     try:
         with st.spinner("Predicting for the observed traffic", show_time=False):
-            found = comparison(scenario.model_dump_json(), picked.known.key, window.span_s, read.observed.at_s,
-                               served_as, _read=read)
+            found = comparison(
+                scenario.model_dump_json(), picked.known.key, window.span_s, read.observed.at_s, served_as, _read=read
+            )
     except SizingError as error:
         for problem in str(error).splitlines():
             st.error(as_markdown(problem), icon=":material/error:")
@@ -122,9 +139,14 @@ def _compared(picked: Picked, scenario: Scenario, window: Window, read: Read) ->
     draw_results(found, dark=st.context.theme.type == "dark")
     if found.unmatched_name or served_as:
         name = found.unmatched_name or served_as
-        st.toggle(f"“{as_markdown(name)}” is the planned model under a name of its own", value=bool(served_as),
-                  key="served_as_toggle", on_change=_state_name, args=(name,),
-                  help="Names that say nothing about the model cannot be checked: you state it.")
+        st.toggle(
+            f"“{as_markdown(name)}” is the planned model under a name of its own",
+            value=bool(served_as),
+            key="served_as_toggle",
+            on_change=_state_name,
+            args=(name,),
+            help="Names that say nothing about the model cannot be checked: you state it.",
+        )
 
 
 def _state_name(name: str) -> None:

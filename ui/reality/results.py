@@ -15,9 +15,11 @@ CHART, TABLE = "Chart", "Table"
 STATES = {
     "ok": ("Data complete", ":material/check_circle:", "green"),
     "partial": ("Data partial", ":material/rule:", "orange"),
-    "saturated": ("Saturated", ":material/speed:", "red"), "stale": ("Stale", ":material/schedule:", "orange"),
-    "no_data": ("No data", ":material/block:", "gray"), "unreachable": ("Unreachable", ":material/cloud_off:", "red"),
-}  # fmt: skip
+    "saturated": ("Saturated", ":material/speed:", "red"),
+    "stale": ("Stale", ":material/schedule:", "orange"),
+    "no_data": ("No data", ":material/block:", "gray"),
+    "unreachable": ("Unreachable", ":material/cloud_off:", "red"),
+}
 """Word, icon and colour of a state: never colour alone."""
 
 
@@ -35,8 +37,13 @@ def draw_results(found: Comparison, *, dark: bool) -> None:
         st.warning(as_markdown(reason), icon=":material/info:")
     _figures(found)
     st.subheader("What the traffic is", anchor=False)
-    st.dataframe(traffic_table(found.traffic), hide_index=True, key="reality_traffic", placeholder="",
-                 alt="Planned traffic beside the measured one")
+    st.dataframe(
+        traffic_table(found.traffic),
+        hide_index=True,
+        key="reality_traffic",
+        placeholder="",
+        alt="Planned traffic beside the measured one",
+    )
     st.subheader("What the plan's engine predicts for this traffic, and what is measured", anchor=False)
     _intervals(found, dark=dark)
     _grounds(found)
@@ -51,8 +58,11 @@ def _figures(found: Comparison) -> None:
     figures = (
         ("As expected", inside, "Quantities whose measured interval meets the predicted one."),
         ("Load, requests/s", significant(arrivals), "Mean of the arrivals over the window."),
-        ("Limit, requests/s", significant(found.stable_rps),
-         "What the deployed replicas carry for ever at the observed lengths, by the plan's engine. An estimate."),
+        (
+            "Limit, requests/s",
+            significant(found.stable_rps),
+            "What the deployed replicas carry for ever at the observed lengths, by the plan's engine. An estimate.",
+        ),
         ("Replicas", _of(rows["replicas"]), "Replicas with data now, and those planned."),
         ("GPUs", _of(rows["gpus"]), "GPUs joined to the deployment, and those planned."),
     )
@@ -67,18 +77,37 @@ def _of(row: PerformanceRow) -> str:
 
 
 def _intervals(found: Comparison, *, dark: bool) -> None:
-    view = st.segmented_control("View", [CHART, TABLE], default=CHART, required=True, key="reality_view",
-                                label_visibility="collapsed", bind="query-params", help="The same numbers.")
+    view = st.segmented_control(
+        "View",
+        [CHART, TABLE],
+        default=CHART,
+        required=True,
+        key="reality_view",
+        label_visibility="collapsed",
+        bind="query-params",
+        help="The same numbers.",
+    )
     if view == TABLE:
-        st.dataframe(performance_table(found), hide_index=True, key="reality_performance", placeholder="",
-                     height="content",
-                     alt="Predicted and measured values with verdicts",
-                     column_config={"Requests": st.column_config.NumberColumn(format="localized")})
+        st.dataframe(
+            performance_table(found),
+            hide_index=True,
+            key="reality_performance",
+            placeholder="",
+            height="content",
+            alt="Predicted and measured values with verdicts",
+            column_config={"Requests": st.column_config.NumberColumn(format="localized")},
+        )
         return
-    st.plotly_chart(build_verdicts(found.performance, dark=dark), key="reality_chart", alt=verdicts_alt_text(found),
-                    config={"displaylogo": False})
-    st.caption("Band: 80 % interval of the prediction. Point: measured, its bar the interval of the histogram bucket "
-               "and of the number of requests. TPOT is the mean gap of a request; the percentiles are over requests.")
+    st.plotly_chart(
+        build_verdicts(found.performance, dark=dark),
+        key="reality_chart",
+        alt=verdicts_alt_text(found),
+        config={"displaylogo": False},
+    )
+    st.caption(
+        "Band: 80 % interval of the prediction. Point: measured, its bar the interval of the histogram bucket "
+        "and of the number of requests. TPOT is the mean gap of a request; the percentiles are over requests."
+    )
     _without_picture(found)
 
 
@@ -90,10 +119,13 @@ def _without_picture(found: Comparison) -> None:
         return
     what = "quantity" if len(missing) == 1 else "quantities"
     with st.expander(f"{len(missing)} {what} without a point", icon=":material/visibility_off:"):
-        st.markdown("\n".join(
-            f"- {as_markdown(r.label)}: measured {as_markdown(shown(r.measured.value, r.unit))}, predicted "
-            f"{as_markdown(range_of(r.predicted, r.unit))}. {as_markdown(_sentence(r.reason))}" for r in missing
-        ))
+        st.markdown(
+            "\n".join(
+                f"- {as_markdown(r.label)}: measured {as_markdown(shown(r.measured.value, r.unit))}, predicted "
+                f"{as_markdown(range_of(r.predicted, r.unit))}. {as_markdown(_sentence(r.reason))}"
+                for r in missing
+            )
+        )
 
 
 def _sentence(text: str) -> str:
@@ -108,8 +140,11 @@ def _grounds(found: Comparison) -> None:
             f"Deployed: {', '.join(seen.models) or 'model unknown'}, engine {seen.engine or UNKNOWN}, "
             f"{', '.join(seen.gpu_products) or 'GPU type unknown'}.",
             *found.assumptions,
-            *([f"Step times from {found.step_times}; {count(found.requests)} requests simulated."]
-              if found.step_times else []),
+            *(
+                [f"Step times from {found.step_times}; {count(found.requests)} requests simulated."]
+                if found.step_times
+                else []
+            ),
             *found.notes,
         ]
         st.markdown("\n".join(f"- {as_markdown(text)}" for text in told))
@@ -118,12 +153,26 @@ def _grounds(found: Comparison) -> None:
 def _downloads(found: Comparison) -> None:
     stem = re.sub(r"[^a-z0-9]+", "-", f"{found.scenario} {found.at}".lower()).strip("-")[:80] or "comparison"
     with st.container(horizontal=True):
-        st.download_button("Comparison (JSON)", lambda: found.model_dump_json(indent=2), f"{stem}.json",
-                           "application/json", key="reality_json", on_click="ignore", icon=":material/data_object:",
-                           help="As python -m reality compare --json prints it.")
-        st.download_button("Predicted and measured (CSV)", lambda: performance_table(found).to_csv(index=False),
-                           f"{stem}.csv", "text/csv", key="reality_csv", on_click="ignore", icon=":material/table:",
-                           help="One quantity a row, with the PromQL it was read from.")
+        st.download_button(
+            "Comparison (JSON)",
+            lambda: found.model_dump_json(indent=2),
+            f"{stem}.json",
+            "application/json",
+            key="reality_json",
+            on_click="ignore",
+            icon=":material/data_object:",
+            help="As python -m reality compare --json prints it.",
+        )
+        st.download_button(
+            "Predicted and measured (CSV)",
+            lambda: performance_table(found).to_csv(index=False),
+            f"{stem}.csv",
+            "text/csv",
+            key="reality_csv",
+            on_click="ignore",
+            icon=":material/table:",
+            help="One quantity a row, with the PromQL it was read from.",
+        )
 
 
 def _span(seconds: float) -> str:

@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 
 import streamlit as st
 
-from sizing.errors import InvalidScenario, SizingError
+from sizing.base.errors import InvalidScenario, SizingError
 from sizing.scenario.file import load_scenario
 from sizing.scenario.schema import Scenario
 from ui import state
@@ -28,10 +28,19 @@ def draw_scenario(picked: Picked) -> Scenario | None:
     options = [DEMO, SIZE, FILE] if demo else [SIZE, FILE]
     if st.session_state.get(_CHOICE) not in (None, *options):
         del st.session_state[_CHOICE]
-    chosen = st.segmented_control(
-        "Scenario", options, default=options[0], required=True, key=_CHOICE, bind="query-params",
-        help="What was planned: the inputs on Size, what fits the built-in demo, or a scenario file (Size, Export).",
-    ) or options[0]
+    chosen = (
+        st.segmented_control(
+            "Scenario",
+            options,
+            default=options[0],
+            required=True,
+            key=_CHOICE,
+            bind="query-params",
+            help="What was planned: the inputs on Size, what fits the built-in demo, or a scenario file (Size, "
+            "Export).",
+        )
+        or options[0]
+    )
     if chosen == DEMO:
         return demo_scenario()
     return _uploaded() if chosen == FILE else _of_size()
@@ -52,8 +61,13 @@ def _of_size() -> Scenario | None:
 
 
 def _uploaded() -> Scenario | None:
-    file = st.file_uploader(f"Scenario in YAML or JSON (up to {MAX_MB} MB)", type=["yaml", "yml", "json"], key=_UPLOAD,
-                            max_upload_size=MAX_MB, help="Read on this server, sent nowhere.")
+    file = st.file_uploader(
+        f"Scenario in YAML or JSON (up to {MAX_MB} MB)",
+        type=["yaml", "yml", "json"],
+        key=_UPLOAD,
+        max_upload_size=MAX_MB,
+        help="Read on this server, sent nowhere.",
+    )
     if file is None:
         return None
     try:

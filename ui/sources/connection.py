@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from collectors.backend import Backend, Ranges, Vectors
+from collectors.backends.backend import Backend, Ranges, Vectors
 from collectors.connect import prometheus_backend, scraping
 from collectors.demo.feed import DemoFeed
 from collectors.source import Source

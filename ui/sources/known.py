@@ -63,8 +63,15 @@ class Known:
         """The same for all selections of one server. What a scrape keeps depends on the mapping, so that counts too."""
         source = self.source
         mapping = source.metrics if source.scrape and self.origin is not Origin.DEMO else {}
-        return _digest([self.origin, _plain(source.prometheus), _plain(source.scrape), str(source.folder),
-                        {name: _plain(candidate) for name, candidate in mapping.items()}])
+        return _digest(
+            [
+                self.origin,
+                _plain(source.prometheus),
+                _plain(source.scrape),
+                str(source.folder),
+                {name: _plain(candidate) for name, candidate in mapping.items()},
+            ]
+        )
 
     def within(self, labels: Mapping[str, LabelValue]) -> Known:
         """Only the series of the source with these labels."""

@@ -46,8 +46,15 @@ def pick(*, deployments: bool = True) -> Picked:
     names = [known.name for known in found.sources]
     _say_what_is_unknown(names)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", width="content"):
-        name = st.selectbox("Source", names, key=SOURCE, bind="query-params", required=True, width=_WIDTH,
-                            help="Files of the sources folder, addresses given on this page, and the built-in demo.")
+        name = st.selectbox(
+            "Source",
+            names,
+            key=SOURCE,
+            bind="query-params",
+            required=True,
+            width=_WIDTH,
+            help="Files of the sources folder, addresses given on this page, and the built-in demo.",
+        )
         known = found.named(name) or found.sources[0]
         picked = pick_deployment(known) if deployments else Picked(known=known)
         _draw_more(known, found)
@@ -64,8 +71,15 @@ def pick_deployment(known: Known) -> Picked:
     held = st.session_state.get(DEPLOYMENT)
     if held is not None and held not in (*by_name, ALL):
         del st.session_state[DEPLOYMENT]
-    name = st.selectbox("Deployment", [*by_name, ALL], key=DEPLOYMENT, bind="query-params", required=True, width=_WIDTH,
-                        help="One per model and namespace. All: their sum, which no plan is about.")
+    name = st.selectbox(
+        "Deployment",
+        [*by_name, ALL],
+        key=DEPLOYMENT,
+        bind="query-params",
+        required=True,
+        width=_WIDTH,
+        help="One per model and namespace. All: their sum, which no plan is about.",
+    )
     if name not in by_name:
         return Picked(known=known, deployment=ALL)
     return Picked(known=known.within(by_name[name].labels), deployment=name)
@@ -75,20 +89,34 @@ def _say_what_is_unknown(names: list[str]) -> None:
     """A link to a source that this dashboard does not have."""
     wanted = st.query_params.get(SOURCE)
     if wanted is not None and wanted not in names:
-        st.warning(f"This dashboard has no source “{as_markdown(wanted[:80])}”: addresses typed on this page are known "
-                   "to their own session only. Another source is shown.", icon=":material/link:")
+        st.warning(
+            f"This dashboard has no source “{as_markdown(wanted[:80])}”: addresses typed on this page are known "
+            "to their own session only. Another source is shown.",
+            icon=":material/link:",
+        )
 
 
 def _draw_more(known: Known, found: Listing) -> None:
-    with st.popover("Connect", icon=":material/add_link:", key=_CONNECT, on_change="rerun",
-                    help="Read an address of your own, for this session."):
+    with st.popover(
+        "Connect",
+        icon=":material/add_link:",
+        key=_CONNECT,
+        on_change="rerun",
+        help="Read an address of your own, for this session.",
+    ):
         if sources.may_type():
             _draw_form()
         else:
             st.markdown("Addresses cannot be typed here: this dashboard reads the files of its sources folder.")
     if known.origin is Origin.TYPED:
-        st.button("Forget", key="forget_source", icon=":material/close:", on_click=sources.forget_typed,
-                  args=(known,), help="Take this source, and its credentials, out of this session.")
+        st.button(
+            "Forget",
+            key="forget_source",
+            icon=":material/close:",
+            on_click=sources.forget_typed,
+            args=(known,),
+            help="Take this source, and its credentials, out of this session.",
+        )
     if found.broken:
         _draw_broken(found.broken)
 
@@ -103,13 +131,27 @@ def _draw_broken(broken: tuple[Broken, ...]) -> None:
 def _draw_form() -> None:
     """URL, model and credentials of a source; what is wrong stands by the button, and what was typed stays."""
     with st.form(_FORM, border=False):
-        st.radio("What answers there", ["Prometheus", "Metrics pages"], key="own_kind", horizontal=True,
-                 help="A Prometheus-compatible API (Prometheus, Thanos, Mimir, VictoriaMetrics), or /metrics "
-                      "pages of engines and GPU exporters, read every 5 s.")
-        st.text_area("URL; several metrics pages: one per line", key="own_urls", height=90,
-                     placeholder="http://prometheus:9090", help="Read by this server, not by your browser.")
-        st.text_input("Model name (optional)", key="own_model", placeholder="meta-llama/Llama-3.3-70B-Instruct",
-                      help="Selects one deployment, by the model label of its engine.")
+        st.radio(
+            "What answers there",
+            ["Prometheus", "Metrics pages"],
+            key="own_kind",
+            horizontal=True,
+            help="A Prometheus-compatible API (Prometheus, Thanos, Mimir, VictoriaMetrics), or /metrics "
+            "pages of engines and GPU exporters, read every 5 s.",
+        )
+        st.text_area(
+            "URL; several metrics pages: one per line",
+            key="own_urls",
+            height=90,
+            placeholder="http://prometheus:9090",
+            help="Read by this server, not by your browser.",
+        )
+        st.text_input(
+            "Model name (optional)",
+            key="own_model",
+            placeholder="meta-llama/Llama-3.3-70B-Instruct",
+            help="Selects one deployment, by the model label of its engine.",
+        )
         st.text_input("Name (optional)", key="own_name", help="What it is called in the choice of sources.")
         with st.expander("Credentials (optional, kept in this session only)", icon=":material/key:"):
             st.text_input("User name", key="own_user")
@@ -123,8 +165,10 @@ def _draw_form() -> None:
 
 def _add() -> None:
     """Keep what was typed; a problem is a sentence in the form."""
-    text = {name: str(st.session_state.get(f"own_{name}") or "").strip() for name in
-            ("kind", "urls", "model", "name", "user", "password", "token", "tenant")}
+    text = {
+        name: str(st.session_state.get(f"own_{name}") or "").strip()
+        for name in ("kind", "urls", "model", "name", "user", "password", "token", "tenant")
+    }
     try:
         name = sources.add_typed(_raw(text))
     except InvalidSource as error:

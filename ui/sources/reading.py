@@ -14,15 +14,15 @@ from typing import TypeVar
 
 import streamlit as st
 
-from collectors.backend import Backend
-from collectors.deployments import Deployment, find_deployments
-from collectors.devices import COLUMNS, Device, read_devices
-from collectors.history import DEFAULT, POINTS, History, history, whole_history
-from collectors.observation import Observation, State
+from collectors.backends.backend import Backend
 from collectors.prometheus.promql import step_for
+from collectors.questions.deployments import Deployment, find_deployments
+from collectors.questions.devices import COLUMNS, Device, read_devices
+from collectors.questions.history import DEFAULT, POINTS, History, history, whole_history
+from collectors.questions.xids import XidEvent, xid_log
 from collectors.reading import read_from
+from collectors.reading.observation import Observation, State
 from collectors.source import Source
-from collectors.xids import XidEvent, xid_log
 from ui.sources.connection import Connections
 from ui.sources.known import Known
 from ui.sources.latest import Answer, Latest, always_good

@@ -19,8 +19,11 @@ from collectors.benchmarks.rows import MAX_ERRORS
         (b'{"a": 1', "a.json", "a.json is cut off: its JSON ends too early, in line 1."),
         (b"[1, 2\n", "a.json", "a.json is cut off: its JSON ends too early, in line 2."),
         (b'{"a": 1 "b": 2}', "a.json", "a.json is not valid JSON: expecting ',' delimiter in line 1, column 9."),
-        (b'{"a": ' + b"9" * 5000 + b"}", "a.json",
-         "a.json is not valid JSON: it holds a number of thousands of digits."),
+        (
+            b'{"a": ' + b"9" * 5000 + b"}",
+            "a.json",
+            "a.json is not valid JSON: it holds a number of thousands of digits.",
+        ),
         (b"\xff\x00\x81", "a.csv", "a.csv is not a text file in UTF-8: save it as CSV (UTF-8)."),
         (b"%PDF-1.4\n\xe2\xe3\xcf\xd3", "a.pdf", "a.pdf is not a text file in UTF-8."),
         (b"a\x00b", "a.csv", "a.csv is not a text file."),

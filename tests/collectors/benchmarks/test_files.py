@@ -36,8 +36,15 @@ def test_other_lengths_are_another_curve(samples):
 
 def test_aiperf_directory_is_one_point(samples):
     folder = "aiperf_rate5"
-    names = [f"{folder}/{name}" for name in ("profile_export.jsonl", "profile_export_aiperf.csv",
-                                             "profile_export_aiperf.json", "server_metrics_export.json")]  # fmt: skip
+    names = [
+        f"{folder}/{name}"
+        for name in (
+            "profile_export.jsonl",
+            "profile_export_aiperf.csv",
+            "profile_export_aiperf.json",
+            "server_metrics_export.json",
+        )
+    ]
     imported = read_benchmarks(loaded(samples, *names))
     (point,) = imported.points
     assert point.file == f"{folder}/profile_export_aiperf.json"

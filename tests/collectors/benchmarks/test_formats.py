@@ -122,7 +122,7 @@ def test_guidellm_older_csv():
     labels = "[min, 0.1, 1, 5, 10, 25, 75, 90, 95, 99, max]"
     text = (
         f'{head},{metric} mean,{metric} median,{metric} std dev,"{metric} {labels}",Backend\n'
-        'generative_benchmark,r,i,concurrent@16,2025-09-01 10:00:00,2025-09-01 10:01:00,60.0,90,0,1,'
+        "generative_benchmark,r,i,concurrent@16,2025-09-01 10:00:00,2025-09-01 10:01:00,60.0,90,0,1,"
         '100.0,95.0,3.0,"[1, 2, 3, 4, 5, 6, 110, 120, 130, 140, 150]","{""model"": ""m""}"\n'
     )
     run = read_benchmark(text.encode(), "benchmarks.csv").points[0]
@@ -181,9 +181,16 @@ def test_llmperf_responses(point):
 def test_inferencex_split_deployment(samples):
     row = json.loads((samples / "inferencex_agg_bmk.json").read_text())[0]
     row |= {
-        "framework": "dynamo-trt", "disagg": True, "is_multinode": True, "num_prefill_gpu": 8, "num_decode_gpu": 32,
-        "hw": "gb200-nv", "spec_decoding": "mtp", "model": "deepseek-ai/DeepSeek-R1", "image": "nvcr.io/x/trt:1.2.0",
-    }  # fmt: skip
+        "framework": "dynamo-trt",
+        "disagg": True,
+        "is_multinode": True,
+        "num_prefill_gpu": 8,
+        "num_decode_gpu": 32,
+        "hw": "gb200-nv",
+        "spec_decoding": "mtp",
+        "model": "deepseek-ai/DeepSeek-R1",
+        "image": "nvcr.io/x/trt:1.2.0",
+    }
     run = read_benchmark(json.dumps([row]).encode(), "agg_bmk.json").points[0]
     assert (run.engine, run.engine_version, run.gpu) == ("dynamo-trtllm", "1.2.0", "gb200")
     assert (run.gpus, run.tp, run.weight_precision) == (40, None, "nvfp4")

@@ -5,15 +5,41 @@ from __future__ import annotations
 import pandas as pd
 
 from collectors.benchmarks import Deployment, read_benchmarks, to_measurements
-from sizing.point_rows import points_of
+from sizing.evidence.point_rows import points_of
 
 # The header of the evidence library, in its order, without the columns that describe a source.
 CALIBRATION = [
-    "source", "engine", "engine_version", "software_year", "model", "weight_precision", "kv_precision", "gpu", "gpus",
-    "tp", "pp", "ep", "dp", "isl", "osl", "prefix_cached_tokens", "mode", "concurrency_or_batch", "request_rate_rps",
-    "ttft_ms_mean", "ttft_ms_p50", "ttft_ms_p99", "itl_ms_mean", "itl_ms_p50", "itl_ms_p99", "e2e_ms_mean",
-    "output_tokens_per_s", "total_tokens_per_s", "requests_per_s", "notes",
-]  # fmt: skip
+    "source",
+    "engine",
+    "engine_version",
+    "software_year",
+    "model",
+    "weight_precision",
+    "kv_precision",
+    "gpu",
+    "gpus",
+    "tp",
+    "pp",
+    "ep",
+    "dp",
+    "isl",
+    "osl",
+    "prefix_cached_tokens",
+    "mode",
+    "concurrency_or_batch",
+    "request_rate_rps",
+    "ttft_ms_mean",
+    "ttft_ms_p50",
+    "ttft_ms_p99",
+    "itl_ms_mean",
+    "itl_ms_p50",
+    "itl_ms_p99",
+    "e2e_ms_mean",
+    "output_tokens_per_s",
+    "total_tokens_per_s",
+    "requests_per_s",
+    "notes",
+]
 
 
 def test_columns_are_those_of_the_evidence_library(read):

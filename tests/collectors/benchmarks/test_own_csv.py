@@ -44,7 +44,7 @@ def test_a_line_of_more_cells_than_columns_is_an_error_of_its_row():
     assert [p.row for p in imported.points] == [2, 4]
     assert [(e.row, e.message) for e in imported.errors] == [
         (3, "8 cells for 7 columns: quote a cell that holds the delimiter")
-    ]  # fmt: skip
+    ]
 
 
 def test_an_instance_larger_than_the_system_is_an_error_of_its_row():

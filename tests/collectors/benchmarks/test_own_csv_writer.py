@@ -12,9 +12,14 @@ from collectors.benchmarks.own_csv_writer import write_csv
 
 SAMPLES = Path(__file__).parent / "samples"
 COMPLETE = (
-    "vllm/bench_rate8.json", "sglang_bench_serving.jsonl", "inferencex_agg_bmk.json", "made_up/own.csv",
-    "made_up/trtllm_report.json", "inference-perf/stage_3_lifecycle_metrics.json", "guidellm/guidellm_rate4.json",
-)  # fmt: skip
+    "vllm/bench_rate8.json",
+    "sglang_bench_serving.jsonl",
+    "inferencex_agg_bmk.json",
+    "made_up/own.csv",
+    "made_up/trtllm_report.json",
+    "inference-perf/stage_3_lifecycle_metrics.json",
+    "guidellm/guidellm_rate4.json",
+)
 NOT_IN_CSV = {"file", "row", "concurrency_mean", "requests_cut_off", "notes"}
 
 

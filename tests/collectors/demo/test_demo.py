@@ -10,16 +10,16 @@ from pathlib import Path
 import pytest
 import yaml
 
+from collectors.backends.scrape.text import read_page
 from collectors.connect import read
 from collectors.demo.day import INCIDENTS, PEAK_RPS, conditions_at
 from collectors.demo.deployment import Demo
 from collectors.demo.feed import DemoFeed
 from collectors.demo.history import write_history
 from collectors.demo.server import DemoServer
-from collectors.devices import read_devices
-from collectors.history import history
-from collectors.observation import Observation, State
-from collectors.scrape.text import read_page
+from collectors.questions.devices import read_devices
+from collectors.questions.history import history
+from collectors.reading.observation import Observation, State
 from collectors.source import source_from
 from tests.collectors.servers import running_prometheus
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from collectors.backends.scrape.promql.parse import parse
+from collectors.backends.scrape.promql.tree import Selector
 from collectors.prometheus.promql import MAX_POINTS, duration, matcher, matchers, quoted, regex_quoted, step_for
-from collectors.scrape.promql.parse import parse
-from collectors.scrape.promql.tree import Selector
 
 
 @given(st.text(alphabet=st.characters(codec="utf-8", exclude_categories=["Cs"])))

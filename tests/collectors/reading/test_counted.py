@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from collectors.counted import counted_between
+from collectors.questions.counted import counted_between
 from collectors.source import source_from
 from tests.collectors.feeds import NOW, Feed
 

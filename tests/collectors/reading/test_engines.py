@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from collectors.backend import Vectors
-from collectors.engine_values import engine_distributions
-from collectors.observation import State
+from collectors.backends.backend import Vectors
+from collectors.backends.scrape.text import read_page
 from collectors.prometheus.answers import read_vector
-from collectors.scrape.text import read_page
+from collectors.reading.engine_values import engine_distributions
+from collectors.reading.observation import State
 from collectors.vocabulary import engine_vocabularies, engine_vocabulary
 from collectors.vocabulary.detect import DetectedEngine, choose
 from collectors.vocabulary.expressions import Scope

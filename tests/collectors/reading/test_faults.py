@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from collectors.backend import PrometheusBackend, batched
+from collectors.backends.backend import PrometheusBackend, batched
 from collectors.connect import prometheus_backend, read
-from collectors.observation import State
 from collectors.prometheus import Clock
+from collectors.reading.observation import State
 from collectors.source import Source, source_from
 from tests.collectors.fake_prometheus import FakePrometheus
 from tests.collectors.feeds import NOW, Feed, histogram, steady

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from collectors.devices import read_devices
-from collectors.observation import Observation
+from collectors.questions.devices import read_devices
+from collectors.reading.observation import Observation
 from collectors.source import source_from
 from collectors.vocabulary import gpu_vocabularies
 from tests.collectors.feeds import NOW, Feed, steady

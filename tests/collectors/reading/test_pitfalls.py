@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from collectors.observation import State
 from collectors.reading import read_from
+from collectors.reading.observation import State
 from collectors.source import source_from
 from collectors.vocabulary import engine_vocabularies
 from collectors.vocabulary.expressions import distribution_expressions, scalar_expressions, scope_of

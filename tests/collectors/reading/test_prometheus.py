@@ -7,7 +7,7 @@ import time
 import pytest
 
 from collectors.connect import read
-from collectors.observation import DISTRIBUTIONS, NUMBERS, State
+from collectors.reading.observation import DISTRIBUTIONS, NUMBERS, State
 from collectors.source import Source, source_from
 from tests.collectors.conftest import Replay
 from tests.collectors.servers import free_port, recording

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from collectors.observation import Observation, State
+from collectors.reading.observation import Observation, State
 from tests.collectors.feeds import Feed
 from tests.collectors.servers import recording
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sizing.base.errors import InvalidScenario
 from sizing.catalog import generic_system, gpu_from_spec
-from sizing.errors import InvalidScenario
 
 SPEC = {"name": "My GPU 9000", "memory_gb": 96, "bandwidth_gbs": 4000, "fp16_tflops": 900}
 
@@ -38,14 +38,19 @@ def test_without_a_link_there_is_only_pcie():
 @pytest.mark.parametrize(
     ("change", "match"),
     [
-        ({"memory_gb": 0}, "memory_gb = 0"), ({"memory_gb": "lots"}, "memory_gb = 'lots'"),
-        ({"memory_gb": True}, "memory_gb = True"), ({"bandwidth_gbs": float("nan")}, "bandwidth_gbs = nan"),
-        ({"fp16_tflops": -5}, "fp16_tflops = -5"), ({"fp16_tflops": 1e12}, "fp16_tflops = 1000000000000.0"),
-        ({"fp16_tflops": None}, "fp16_tflops = None"), ({"name": " "}, "give the accelerator a name"),
-        ({"domain_gpus": 8}, "domain_gpus needs link_gbs"), ({"memory_gib": 3}, "Did you mean memory_gb"),
+        ({"memory_gb": 0}, "memory_gb = 0"),
+        ({"memory_gb": "lots"}, "memory_gb = 'lots'"),
+        ({"memory_gb": True}, "memory_gb = True"),
+        ({"bandwidth_gbs": float("nan")}, "bandwidth_gbs = nan"),
+        ({"fp16_tflops": -5}, "fp16_tflops = -5"),
+        ({"fp16_tflops": 1e12}, "fp16_tflops = 1000000000000.0"),
+        ({"fp16_tflops": None}, "fp16_tflops = None"),
+        ({"name": " "}, "give the accelerator a name"),
+        ({"domain_gpus": 8}, "domain_gpus needs link_gbs"),
+        ({"memory_gib": 3}, "Did you mean memory_gb"),
         ({"price_usd": -1}, "price_usd = -1"),
     ],
-)  # fmt: skip
+)
 def test_a_fault_is_one_sentence_that_names_the_field(change, match):
     with pytest.raises(InvalidScenario, match=match) as caught:
         gpu_from_spec({**SPEC, **change})

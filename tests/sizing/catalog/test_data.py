@@ -9,13 +9,24 @@ import re
 import pytest
 
 from sizing import catalog
+from sizing.base.errors import UnknownName
 from sizing.catalog.files import DATA_DIR
 from sizing.catalog.gpu_rows import PCIE_X16_BYTES_PER_S, pcie_bytes_per_s
 from sizing.catalog.tables import CATALOG_KINDS, catalog_table
-from sizing.errors import UnknownName
 
 FAMILIES = {
-    "volta", "turing", "ampere", "ada", "hopper", "blackwell", "cdna2", "cdna3", "cdna4", "gaudi", "tpu", "neuron",
+    "volta",
+    "turing",
+    "ampere",
+    "ada",
+    "hopper",
+    "blackwell",
+    "cdna2",
+    "cdna3",
+    "cdna4",
+    "gaudi",
+    "tpu",
+    "neuron",
     "xe",
 }
 PRECISIONS = {"bf16", "fp16", "fp8", "mxfp4", "nvfp4", "int4_wo"}
@@ -81,14 +92,34 @@ def test_gpu_facts_lie_in_the_range_of_real_hardware():
 
 
 DENSE_TFLOPS = {
-    "h100_sxm": (989, 1979), "h200_sxm": (989, 1979), "h100_pcie": (756.5, 1513), "h100_nvl": (835.5, 1671),
-    "h200_nvl": (835.5, 1671), "a100_sxm_80g": (312, None), "a100_sxm_40g": (312, None), "a100_pcie_80g": (312, None),
-    "a40": (149.7, None), "a10": (125, None), "l4": (121, 242), "l40": (181, 362), "l40s": (362, 733),
-    "rtx_6000_ada": (364.2, 728.5), "b200_sxm": (2250, 4500), "b300_sxm": (2250, 4500), "gb200": (2500, 5000),
-    "gb300": (2500, 5000), "mi300x": (1307, 2615), "mi325x": (1307, 2615), "mi355x": (2500, 5000),
-    "mi250x": (383, None), "v100_sxm": (125, None), "t4": (65, None), "gh200": (989, 1979), "rtx_4090": (165.2, 330.3),
+    "h100_sxm": (989, 1979),
+    "h200_sxm": (989, 1979),
+    "h100_pcie": (756.5, 1513),
+    "h100_nvl": (835.5, 1671),
+    "h200_nvl": (835.5, 1671),
+    "a100_sxm_80g": (312, None),
+    "a100_sxm_40g": (312, None),
+    "a100_pcie_80g": (312, None),
+    "a40": (149.7, None),
+    "a10": (125, None),
+    "l4": (121, 242),
+    "l40": (181, 362),
+    "l40s": (362, 733),
+    "rtx_6000_ada": (364.2, 728.5),
+    "b200_sxm": (2250, 4500),
+    "b300_sxm": (2250, 4500),
+    "gb200": (2500, 5000),
+    "gb300": (2500, 5000),
+    "mi300x": (1307, 2615),
+    "mi325x": (1307, 2615),
+    "mi355x": (2500, 5000),
+    "mi250x": (383, None),
+    "v100_sxm": (125, None),
+    "t4": (65, None),
+    "gh200": (989, 1979),
+    "rtx_4090": (165.2, 330.3),
     "rtx_5090": (209.6, 419.2),
-}  # fmt: skip
+}
 """Dense FP16 and FP8 rates of the vendors' datasheets, which print twice as much "with sparsity"."""
 
 
@@ -117,9 +148,16 @@ def test_a_format_without_hardware_has_no_rate():
 
 @pytest.mark.parametrize(
     ("gpu_id", "one_way_gbs", "domain"),
-    [("h100_sxm", 450, 8), ("h100_nvl", 300, 2), ("h200_nvl", 450, 4), ("a40", 56.25, 2), ("gb200", 900, 72),
-     ("mi300x", 448, 8), ("mi355x", 537.5, 8)],
-)  # fmt: skip
+    [
+        ("h100_sxm", 450, 8),
+        ("h100_nvl", 300, 2),
+        ("h200_nvl", 450, 4),
+        ("a40", 56.25, 2),
+        ("gb200", 900, 72),
+        ("mi300x", 448, 8),
+        ("mi355x", 537.5, 8),
+    ],
+)
 def test_links_are_one_direction_of_the_datasheet_figure(gpu_id, one_way_gbs, domain):
     gpu = catalog.gpus()[gpu_id]
     assert gpu.link_bytes_per_s == pytest.approx(one_way_gbs * 1e9)
@@ -175,20 +213,33 @@ def test_kv_cache_follows_from_heads_where_attention_is_plain():
 
 @pytest.mark.parametrize(
     ("model_id", "elements"),
-    [("meta-llama/Meta-Llama-3-8B", 65536), ("meta-llama/Meta-Llama-3-70B", 163840), ("deepseek-ai/DeepSeek-V3", 35136),
-     ("deepseek-ai/DeepSeek-V3.2", 35136 + 61 * 128), ("zai-org/GLM-5.2", 44928 + 21 * 128),
-     ("zai-org/GLM-4.5-Air", 94208), ("deepseek-ai/DeepSeek-V4-Flash", 3440), ("deepseek-ai/DeepSeek-V4-Pro", 4924)],
-)  # fmt: skip
+    [
+        ("meta-llama/Meta-Llama-3-8B", 65536),
+        ("meta-llama/Meta-Llama-3-70B", 163840),
+        ("deepseek-ai/DeepSeek-V3", 35136),
+        ("deepseek-ai/DeepSeek-V3.2", 35136 + 61 * 128),
+        ("zai-org/GLM-5.2", 44928 + 21 * 128),
+        ("zai-org/GLM-4.5-Air", 94208),
+        ("deepseek-ai/DeepSeek-V4-Flash", 3440),
+        ("deepseek-ai/DeepSeek-V4-Pro", 4924),
+    ],
+)
 def test_kv_values_per_token_of_known_models(model_id, elements):
     """Llama: 2 x layers x 8 KV heads x 128. DeepSeek: 61 x (512 + 64), plus 128 per indexer. V4: its assumptions."""
     assert catalog.models()[model_id].kv_elements_full == elements
 
 
 def test_experts_sit_only_on_the_layers_that_have_them():
-    moe_layers = {name: catalog.models()[name].moe_layers for name in (
-        "deepseek-ai/DeepSeek-R1", "meta-llama/Llama-4-Maverick-17B-128E-Instruct", "ai21labs/Jamba-v0.1",
-        "nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16", "mistralai/Mixtral-8x7B-v0.1",
-    )}  # fmt: skip
+    moe_layers = {
+        name: catalog.models()[name].moe_layers
+        for name in (
+            "deepseek-ai/DeepSeek-R1",
+            "meta-llama/Llama-4-Maverick-17B-128E-Instruct",
+            "ai21labs/Jamba-v0.1",
+            "nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16",
+            "mistralai/Mixtral-8x7B-v0.1",
+        )
+    }
     assert list(moe_layers.values()) == [58, 24, 16, 23, 32]
 
 

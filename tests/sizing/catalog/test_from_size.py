@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sizing.base.errors import InvalidScenario
 from sizing.catalog import model_from_size
-from sizing.errors import InvalidScenario
 
 
 @given(st.floats(0.05, 20_000))
@@ -55,12 +55,16 @@ def test_a_size_out_of_range_is_refused(params_b):
 @pytest.mark.parametrize(
     ("overrides", "match"),
     [
-        ({"layers": 0}, "layers must be"), ({"heads": "x"}, "heads must be"),
+        ({"layers": 0}, "layers must be"),
+        ({"heads": "x"}, "heads must be"),
         ({"hidden_size": 1.5}, "hidden_size must be"),
-        ({"layer": 3}, "Did you mean layers"), ({"zzz": 3}, "Known: layers"), ({"layers": 2000}, "lower layers"),
-        ({"heads": 8, "kv_heads": 16}, "lower kv_heads"), ({"max_context": float("nan")}, "max_context must be"),
+        ({"layer": 3}, "Did you mean layers"),
+        ({"zzz": 3}, "Known: layers"),
+        ({"layers": 2000}, "lower layers"),
+        ({"heads": 8, "kv_heads": 16}, "lower kv_heads"),
+        ({"max_context": float("nan")}, "max_context must be"),
     ],
-)  # fmt: skip
+)
 def test_overrides_out_of_range_are_refused(overrides, match):
     with pytest.raises(InvalidScenario, match=match):
         model_from_size("a model", 43, **overrides)

@@ -9,29 +9,80 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sizing.base.errors import UnknownName
 from sizing.catalog import gpus, models, resolve_gpu, resolve_model
-from sizing.errors import UnknownName
 
 EVIDENCE_MODELS = [
-    "BAAI/Aquila-7B", "Deci/DeciLM-7B", "EleutherAI/gpt-j-6b", "MiniMaxAI/MiniMax-M2.5", "Qwen/Qwen1.5-7B",
-    "Qwen/Qwen2-72B", "Qwen/Qwen2-7B", "Qwen/Qwen3-235B-A22B", "Qwen/Qwen3-235B-A22B-FP8", "Qwen/Qwen3-32B",
-    "amd/Llama-3.1-405B-Instruct-FP8-KV", "bigscience/bloom", "bigscience/bloom-7b1", "deepseek-ai/DeepSeek-R1",
-    "deepseek-ai/DeepSeek-R1-0528", "facebook/opt-6.7b", "huggyllama/llama-7b", "meta-llama/Llama-2-70b-chat-hf",
-    "meta-llama/Llama-2-70b-hf", "meta-llama/Llama-2-7b-hf", "meta-llama/Llama-3.1-405B",
-    "meta-llama/Llama-3.1-405B-FP8", "meta-llama/Llama-3.1-405B-Instruct", "meta-llama/Llama-3.1-70B",
-    "meta-llama/Llama-3.1-8B", "meta-llama/Llama-3.1-8B-Instruct", "meta-llama/Llama-3.3-70B-Instruct",
-    "meta-llama/Llama-4-Maverick-17B-128E-Instruct", "meta-llama/Meta-Llama-3-70B", "meta-llama/Meta-Llama-3-8B",
-    "mistralai/Mistral-7B-v0.1", "mistralai/Mixtral-8x22B-v0.1", "mistralai/Mixtral-8x7B-Instruct-v0.1",
-    "mistralai/Mixtral-8x7B-v0.1", "moonshotai/Kimi-K2.5", "nvidia/DeepSeek-R1-NVFP4", "nvidia/DeepSeek-V3.1-NVFP4",
-    "nvidia/Llama-3.1-405B-Instruct-FP4", "nvidia/Llama-3.1-405B-Instruct-FP8", "nvidia/Llama-3.1-8B-Instruct-FP8",
-    "nvidia/Llama-3.3-70B-Instruct-FP4", "nvidia/Llama-4-Maverick-17B-128E-Instruct-FP8",
-    "nvidia/Nemotron-Nano-30B (FP8)", "nvidia/Nemotron-Super-49B (FP8)", "nvidia/Qwen3-32B-NVFP4",
-    "openai/gpt-oss-120b", "openai/gpt-oss-20b", "tiiuae/falcon-180B",
-]  # fmt: skip
+    "BAAI/Aquila-7B",
+    "Deci/DeciLM-7B",
+    "EleutherAI/gpt-j-6b",
+    "MiniMaxAI/MiniMax-M2.5",
+    "Qwen/Qwen1.5-7B",
+    "Qwen/Qwen2-72B",
+    "Qwen/Qwen2-7B",
+    "Qwen/Qwen3-235B-A22B",
+    "Qwen/Qwen3-235B-A22B-FP8",
+    "Qwen/Qwen3-32B",
+    "amd/Llama-3.1-405B-Instruct-FP8-KV",
+    "bigscience/bloom",
+    "bigscience/bloom-7b1",
+    "deepseek-ai/DeepSeek-R1",
+    "deepseek-ai/DeepSeek-R1-0528",
+    "facebook/opt-6.7b",
+    "huggyllama/llama-7b",
+    "meta-llama/Llama-2-70b-chat-hf",
+    "meta-llama/Llama-2-70b-hf",
+    "meta-llama/Llama-2-7b-hf",
+    "meta-llama/Llama-3.1-405B",
+    "meta-llama/Llama-3.1-405B-FP8",
+    "meta-llama/Llama-3.1-405B-Instruct",
+    "meta-llama/Llama-3.1-70B",
+    "meta-llama/Llama-3.1-8B",
+    "meta-llama/Llama-3.1-8B-Instruct",
+    "meta-llama/Llama-3.3-70B-Instruct",
+    "meta-llama/Llama-4-Maverick-17B-128E-Instruct",
+    "meta-llama/Meta-Llama-3-70B",
+    "meta-llama/Meta-Llama-3-8B",
+    "mistralai/Mistral-7B-v0.1",
+    "mistralai/Mixtral-8x22B-v0.1",
+    "mistralai/Mixtral-8x7B-Instruct-v0.1",
+    "mistralai/Mixtral-8x7B-v0.1",
+    "moonshotai/Kimi-K2.5",
+    "nvidia/DeepSeek-R1-NVFP4",
+    "nvidia/DeepSeek-V3.1-NVFP4",
+    "nvidia/Llama-3.1-405B-Instruct-FP4",
+    "nvidia/Llama-3.1-405B-Instruct-FP8",
+    "nvidia/Llama-3.1-8B-Instruct-FP8",
+    "nvidia/Llama-3.3-70B-Instruct-FP4",
+    "nvidia/Llama-4-Maverick-17B-128E-Instruct-FP8",
+    "nvidia/Nemotron-Nano-30B (FP8)",
+    "nvidia/Nemotron-Super-49B (FP8)",
+    "nvidia/Qwen3-32B-NVFP4",
+    "openai/gpt-oss-120b",
+    "openai/gpt-oss-20b",
+    "tiiuae/falcon-180B",
+]
 EVIDENCE_GPUS = [
-    "h100_sxm", "mi300x", "h200_sxm", "b200_sxm", "a100_sxm_40g", "mi250", "gh200", "gb200", "a100_sxm_80g", "l40s",
-    "b300_sxm", "mi355x", "mi325x", "gh200_120gb", "h100_nvl", "h200_nvl", "h100_pcie", "gh200_480gb", "gb300",
-]  # fmt: skip
+    "h100_sxm",
+    "mi300x",
+    "h200_sxm",
+    "b200_sxm",
+    "a100_sxm_40g",
+    "mi250",
+    "gh200",
+    "gb200",
+    "a100_sxm_80g",
+    "l40s",
+    "b300_sxm",
+    "mi355x",
+    "mi325x",
+    "gh200_120gb",
+    "h100_nvl",
+    "h200_nvl",
+    "h100_pcie",
+    "gh200_480gb",
+    "gb300",
+]
 SIMILAR_ONLY = {"BAAI/Aquila-7B", "Deci/DeciLM-7B", "Qwen/Qwen1.5-7B"}
 
 
@@ -95,9 +146,20 @@ def test_a_bare_name_keeps_its_size(model_id):
 
 @pytest.mark.parametrize(
     "name",
-    ["", "  ", "Llama 70B", "Llama-3-80B", "mistral-small", "mistralai/Mistral-Small-Instruct-2501", "NeMo 43B GPT",
-     "Qwen/Qwen3-9B", "x" * 100_000, "../../etc/passwd", "deepseek-ai/DeepSeek-R1-Distill-Qwen"],
-)  # fmt: skip
+    [
+        "",
+        "  ",
+        "Llama 70B",
+        "Llama-3-80B",
+        "mistral-small",
+        "mistralai/Mistral-Small-Instruct-2501",
+        "NeMo 43B GPT",
+        "Qwen/Qwen3-9B",
+        "x" * 100_000,
+        "../../etc/passwd",
+        "deepseek-ai/DeepSeek-R1-Distill-Qwen",
+    ],
+)
 def test_a_name_that_fits_nothing_or_several_is_unknown(name):
     with pytest.raises(UnknownName) as caught:
         resolve_model(name)
@@ -121,14 +183,22 @@ def test_any_text_resolves_or_is_unknown(name):
 @pytest.mark.parametrize(
     ("name", "gpu_id"),
     [
-        ("H100", "h100_sxm"), ("h100 sxm", "h100_sxm"), ("NVIDIA H100 80GB HBM3", "h100_sxm"),
-        ("NVIDIA H100 PCIe", "h100_pcie"), ("NVIDIA H100 NVL", "h100_nvl"), ("NVIDIA A100-SXM4-40GB", "a100_sxm_40g"),
-        ("NVIDIA A100 80GB PCIe", "a100_pcie_80g"), ("NVIDIA L40S", "l40s"), ("NVIDIA GH200 480GB", "gh200"),
-        ("AMD Instinct MI300X OAM", "mi300x"), ("Tesla V100-SXM2-32GB", "v100_sxm"),
+        ("H100", "h100_sxm"),
+        ("h100 sxm", "h100_sxm"),
+        ("NVIDIA H100 80GB HBM3", "h100_sxm"),
+        ("NVIDIA H100 PCIe", "h100_pcie"),
+        ("NVIDIA H100 NVL", "h100_nvl"),
+        ("NVIDIA A100-SXM4-40GB", "a100_sxm_40g"),
+        ("NVIDIA A100 80GB PCIe", "a100_pcie_80g"),
+        ("NVIDIA L40S", "l40s"),
+        ("NVIDIA GH200 480GB", "gh200"),
+        ("AMD Instinct MI300X OAM", "mi300x"),
+        ("Tesla V100-SXM2-32GB", "v100_sxm"),
         ("RTX PRO 6000", "rtx_pro_6000_server"),
-        ("mi250", "mi250x"), ("Trainium2", "trn2"),
+        ("mi250", "mi250x"),
+        ("Trainium2", "trn2"),
     ],
-)  # fmt: skip
+)
 def test_product_and_driver_names_of_gpus_resolve(name, gpu_id):
     assert resolve_gpu(name).id == gpu_id
 

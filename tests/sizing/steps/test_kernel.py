@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sizing.candidates import Configuration, table
 from sizing.catalog import Model, gpus, models
-from sizing.engines import engines
-from sizing.precision import precisions
+from sizing.catalog.engines import engines
+from sizing.catalog.precisions import precisions
+from sizing.deployments.candidates import Configuration, table
 from sizing.steps import kernel_engines
 from sizing.steps.kernel import KernelTables
 from sizing.steps.kernel_configs import checkpoint

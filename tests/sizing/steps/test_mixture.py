@@ -83,9 +83,7 @@ def test_the_source_names_both_with_their_weights():
 
 
 def test_dense_models_and_mixtures_of_experts_have_their_own_trust_row_by_row():
-    dense, moe = (
-        StepTrust(decode=Trust(share=s, reach=1e9), prompt=Trust(share=s, reach=1e9)) for s in (0.5, 1.0)
-    )
+    dense, moe = (StepTrust(decode=Trust(share=s, reach=1e9), prompt=Trust(share=s, reach=1e9)) for s in (0.5, 1.0))
     both = Trusts(dense=dense, moe=moe, modes=frozenset())
     base, kernel = steps([1.0, 1.0]), steps([4.0, 4.0])
     found = mixed(base, kernel, both.of(np.array([False, True])))

@@ -42,9 +42,7 @@ def test_a_prompt_alone_stalls_all_and_full_ranks_none(ranks: int) -> None:
     assert uneven(2.0 * ranks, ranks, 2.0) < 0.1
 
 
-@given(
-    st.sampled_from(RANKS), st.floats(1e-4, 500.0), st.floats(1.0, 3.0), st.floats(1.0, 80.0), st.floats(1.0, 5.0)
-)
+@given(st.sampled_from(RANKS), st.floats(1e-4, 500.0), st.floats(1.0, 3.0), st.floats(1.0, 80.0), st.floats(1.0, 5.0))
 def test_more_prompts_or_less_budget_are_more_even(
     ranks: int, prompts: float, more: float, held: float, wider: float
 ) -> None:

@@ -9,10 +9,10 @@ from types import MappingProxyType
 import numpy as np
 import pytest
 
-from sizing.candidates import Configuration, table
 from sizing.catalog import gpus, models
-from sizing.engines import engines
-from sizing.precision import precisions
+from sizing.catalog.engines import engines
+from sizing.catalog.precisions import precisions
+from sizing.deployments.candidates import Configuration, table
 from sizing.steps.efficiency import Efficiencies, efficiencies
 from sizing.steps.rates import _power, hardware, rates
 from sizing.steps.roofline import Roofline, all_to_all_s, communication_s, roofline
@@ -26,8 +26,13 @@ LLAMA = "meta-llama/Meta-Llama-3.1-8B"
 
 def configuration(tp: int, gpu: str = "h200_sxm", precision: str = "fp8", dp: int = 1) -> Configuration:
     return Configuration(
-        gpu=gpus()[gpu], engine=engines()["vllm"], precision=precisions()[precision], kv_precision="fp16", tp=tp,
-        ep=dp, dp=dp,
+        gpu=gpus()[gpu],
+        engine=engines()["vllm"],
+        precision=precisions()[precision],
+        kv_precision="fp16",
+        tp=tp,
+        ep=dp,
+        dp=dp,
     )
 
 
@@ -209,8 +214,13 @@ def test_the_gain_of_balanced_ranks_is_of_the_published_size():
     """DeepSeek V3 on 8 GB200, DP 8, 803 tokens in and 3,653 out: 25,664 tokens/s as prompts come, 34,140 with prompts
     held back until all ranks have one, 39,552 if all ranks were even (TensorRT-LLM tech blog 10)."""
     row = Configuration(
-        gpu=gpus()["gb200"], engine=engines()["trtllm"], precision=precisions()["nvfp4"], kv_precision="fp8", tp=1,
-        ep=8, dp=8,
+        gpu=gpus()["gb200"],
+        engine=engines()["trtllm"],
+        precision=precisions()["nvfp4"],
+        kv_precision="fp8",
+        tp=1,
+        ep=8,
+        dp=8,
     )
     traffic, grid = Traffic(input_tokens=803, output_tokens=3653), np.geomspace(200, 8000, 40)[None, :]
     times = roofline().times(models()["deepseek-ai/DeepSeek-R1"], table([row]), traffic, grid)  # of the same shape

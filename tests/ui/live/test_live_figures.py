@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from collectors.devices import COLUMNS, Device
+from collectors.questions.devices import COLUMNS, Device
 from ui.figures.gpu_map import MEASURES, MOST_CELLS, build_gpu_map, gpu_map_alt_text, gpu_table, trouble_of
 from ui.figures.live_lines import Band, Chart, Level, Line, build_lines, lines_alt_text, lines_table
 from ui.figures.template import MAX_POINTS
@@ -24,8 +24,9 @@ def chart(*values: float, **more: object) -> Chart:
 
 def device(number: int, host: str = "a", **values: float | None) -> Device:
     known = dict.fromkeys(COLUMNS, None) | {"sm_active": 0.5, "xid": 0.0, "throttle_reasons": 0.0} | values
-    return Device(labels={"gpu": str(number), "UUID": f"{host}-{number}"}, product="H100", host=host, pod="p",
-                  values=known)
+    return Device(
+        labels={"gpu": str(number), "UUID": f"{host}-{number}"}, product="H100", host=host, pod="p", values=known
+    )
 
 
 def test_a_gap_is_not_bridged_and_not_zero() -> None:
@@ -45,8 +46,9 @@ def test_no_value_at_all_is_a_sentence() -> None:
 
 
 def test_an_empty_range_of_few_points_does_not_say_that_nothing_was_there() -> None:
-    hourly = Chart(title="TTFT (ms)", times_s=[START, START + 3600.0], lines=(Line(name="p95", values=[NAN, NAN]),),
-                   span_s=SPAN)
+    hourly = Chart(
+        title="TTFT (ms)", times_s=[START, START + 3600.0], lines=(Line(name="p95", values=[NAN, NAN]),), span_s=SPAN
+    )
     told = build_lines(hourly).layout.annotations[0].text
     assert told == "No data in this range. It has a point every 60 min: a shorter range may show more."
 
@@ -67,8 +69,9 @@ def test_the_tint_ends_at_gaps_and_an_open_bucket_rises_over_everything() -> Non
 
 
 def test_levels_of_the_plan_cross_the_whole_range_in_the_unit_of_the_chart() -> None:
-    figure = build_lines(chart(1000, 1000, 1000, 1000, 1000, 2000, scale=1e-3,
-                               levels=(Level(name="Limit", value=3000.0, limit=True),)))
+    figure = build_lines(
+        chart(1000, 1000, 1000, 1000, 1000, 2000, scale=1e-3, levels=(Level(name="Limit", value=3000.0, limit=True),))
+    )
     limit = figure.data[-1]
     assert list(limit.y) == [3.0, 3.0]
     assert (limit.x[0], limit.x[-1]) == ("2026-11-21 12:00:00", "2026-11-21 12:05:00")

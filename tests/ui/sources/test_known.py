@@ -27,7 +27,9 @@ def typed(**endpoint: object) -> Known:
 
 def test_files_come_first_and_the_demo_last(folder: Path) -> None:
     (folder / "a.yaml").write_text(GOOD)
-    (folder / "b.json").write_text('{"schema_version": 1, "name": "edge", "scrape": {"targets": ["http://e:8000/metrics"]}}')
+    (folder / "b.json").write_text(
+        '{"schema_version": 1, "name": "edge", "scrape": {"targets": ["http://e:8000/metrics"]}}'
+    )
     (folder / "notes.txt").write_text("not a source")
     found = listing()
     assert [known.name for known in found.sources] == ["production", "edge", "Demo deployment"]

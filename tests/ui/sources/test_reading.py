@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from collectors.observation import State
+from collectors.reading.observation import State
 from collectors.source import source_from
 from tests.collectors.servers import Asked, Told, serving, vector
 from ui.sources import Known, Origin, deployments_of, observed, over_time, per_device, reading, xids_of

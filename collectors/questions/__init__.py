@@ -1,0 +1,1 @@
+"""What is asked of a source beyond one observation: history, devices, deployments, XID errors."""

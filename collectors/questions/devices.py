@@ -1,0 +1,242 @@
+"""Every GPU of a deployment by itself, for a table or a heat map."""
+
+from __future__ import annotations
+
+import math
+import operator
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TypeVar, cast
+
+from collectors.backends.backend import Backend
+from collectors.prometheus.answers import Sample
+from collectors.prometheus.histograms import finite
+from collectors.reading.discovery import look_around
+from collectors.reading.gpus import HARMFUL, THROTTLE_BITS, gpu_scope, per_device
+from collectors.reading.topology import find_ground
+from collectors.source import Source
+from collectors.vocabulary.detect import detect_engine
+from collectors.vocabulary.expressions import Scope, selected
+from collectors.vocabulary.schema import Candidate, GpuVocabulary
+
+COLUMNS = (
+    "busy",
+    "engine_active",
+    "sm_active",
+    "tensor_active",
+    "dram_active",
+    "memory_used",
+    "power",
+    "power_cap",
+    "temperature",
+    "memory_temperature",
+    "sm_clock",
+    "xid",
+    "throttle_reasons",
+    "ecc_corrected",
+    "ecc_uncorrected",
+)
+
+KEPT = 20
+"""Readings that are kept, of the deployment read last: columns, places, GPUs. Of 10,000 a column takes 30 ms."""
+Identity = tuple[str | None, ...]
+Column = Mapping[Identity, float | None]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Device:
+    """One GPU: what it is, where it is, and its values by concept (bytes, watts, °C, MHz, ratios of 1)."""
+
+    labels: Mapping[str, str]
+    product: str
+    host: str
+    pod: str
+    values: Mapping[str, float | None]
+    told_s: Mapping[str, float] = field(default_factory=dict)
+    """The moment that the values of a concept are about, or an earlier one since which they are the same."""
+
+    @property
+    def name(self) -> str:
+        """Host and number."""
+        return f"{self.host}/{self.number}"
+
+    @property
+    def number(self) -> str:
+        """Its number within the host."""
+        return number_of(self.labels)
+
+    @property
+    def throttle_causes(self) -> tuple[str, ...]:
+        """What slows it down."""
+        return self._causes(~0)
+
+    @property
+    def harmful_causes(self) -> tuple[str, ...]:
+        """What slows it down and should not: all but the power cap, at which a busy GPU should run."""
+        return self._causes(HARMFUL)
+
+    def _causes(self, counted: int) -> tuple[str, ...]:
+        mask = int(self.values.get("throttle_reasons") or 0) & counted
+        return tuple(text for bit, text in THROTTLE_BITS.items() if mask & bit) if mask else ()
+
+
+def read_devices(
+    backend: Backend,
+    source: Source,
+    *,
+    at_s: float | None = None,
+    columns: Collection[str] = COLUMNS,
+    clock: Callable[[], float] = time.time,
+) -> tuple[Device, ...]:
+    """The GPUs of a deployment, by host and number; none when they cannot be told. Raises SourceError.
+
+    ``columns`` are the concepts to read, the others are left out: of thousands of GPUs each is a megabyte.
+    """
+    look = look_around(backend, source, at_s, clock)
+    engine = detect_engine(look.names, wanted=source.engine)
+    if engine is None:
+        return ()
+    ground = find_ground(backend, source, look, engine, source.window_s)
+    vocabulary = ground.gpus.vocabulary
+    if vocabulary is None:
+        return ()
+    scope = gpu_scope(ground.gpus, ground.scope)
+    own = vocabulary.device_labels
+    every = tuple(dict.fromkeys((*own, *vocabulary.host_labels, *vocabulary.pod_labels, vocabulary.product_label)))
+    asked = {"device_labels": f"count by ({', '.join(every)}) ({ground.gpus.sign}{{{scope.selection()}}})"}
+    for key in columns:
+        concept = vocabulary.concepts.get(key)
+        for i, candidate in enumerate(concept.use if concept else ()):
+            asked[f"{key}.{i}"] = f"max by ({', '.join(own)}) ({_now_or_window(key, candidate, scope)})"
+    found = backend.vectors(asked, at_s=look.at_s)
+    return _devices({name: samples for name, samples in found.samples.items() if samples}, vocabulary)
+
+
+def _devices(told: Mapping[str, tuple[Sample, ...]], vocabulary: GpuVocabulary) -> tuple[Device, ...]:
+    """The GPUs from the answers; what did not change since the last reading is as it was."""
+    own = vocabulary.device_labels
+    values: dict[str, Column] = {}
+    moments: dict[str, float] = {}
+    for name, samples in told.items():
+        key = name.split(".")[0]
+        if key != "device_labels":
+            column = _KEPT.of(name, (samples,), partial(_column, samples, own))
+            values[key] = {**column, **values[key]} if key in values else column
+            moments[key] = min(moments.get(key, math.inf), samples[0].time_s)
+    named = told.get("device_labels", ())
+    places = _KEPT.of("places", (named,), partial(_places, named, vocabulary))
+    nameless = set[Identity]().union(*values.values()) - places.keys()
+    if nameless:
+        labels = [_pairs(own, identity) for identity in nameless]
+        places = _sorted({**places, **{_identity(each, own): _place(each, vocabulary) for each in labels}})
+    return _KEPT.of(f"devices {' '.join(values)}", (places, *values.values()), lambda: _built(places, values, moments))
+
+
+def _built(
+    places: Mapping[Identity, _Place], values: Mapping[str, Column], moments: Mapping[str, float]
+) -> tuple[Device, ...]:
+    return tuple(
+        Device(
+            labels=place.labels,
+            product=place.product,
+            host=place.host,
+            pod=place.pod,
+            values={key: column.get(identity) for key, column in values.items()},
+            told_s=moments,
+        )
+        for identity, place in places.items()
+    )
+
+
+def _column(samples: Sequence[Sample], own: Sequence[str]) -> Column:
+    return {_identity(sample.labels, own): finite(sample.value) for sample in reversed(samples)}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Place:
+    """What a GPU is and where: this hardly changes."""
+
+    labels: Mapping[str, str]
+    product: str
+    host: str
+    pod: str
+
+
+def _places(samples: Sequence[Sample], vocabulary: GpuVocabulary) -> dict[Identity, _Place]:
+    """By host and number. A GPU shared by several pods is one device: the first names it."""
+    own = vocabulary.device_labels
+    return _sorted({_identity(s.labels, own): _place(s.labels, vocabulary) for s in reversed(samples)})
+
+
+def _sorted(places: Mapping[Identity, _Place]) -> dict[Identity, _Place]:
+    return dict(
+        sorted(
+            places.items(),
+            key=lambda one: (one[1].host, one[1].labels.get("gpu", "").zfill(4), number_of(one[1].labels)),
+        )
+    )
+
+
+def _place(labels: Mapping[str, str], vocabulary: GpuVocabulary) -> _Place:
+    def first(names: tuple[str, ...]) -> str:
+        return next((labels[name] for name in names if labels.get(name)), "")
+
+    return _Place(
+        labels=labels,
+        product=labels.get(vocabulary.product_label, ""),
+        host=first((*vocabulary.host_labels, "instance")),
+        pod=first(vocabulary.pod_labels),
+    )
+
+
+class _Kept:
+    """What was read last, by what it is: it is not read again from the same answer, and stays where it is equal."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[str, tuple[tuple[object, ...], object]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def of(self, what: str, answers: tuple[object, ...], read: Callable[[], T]) -> T:
+        """Read from ``answers``, or as read before from these very ones."""
+        with self._lock:
+            held = self._kept.get(what)
+        if held is not None and len(held[0]) == len(answers) and all(map(operator.is_, held[0], answers)):
+            return cast(T, held[1])
+        found = read()
+        if held is not None and held[1] == found:
+            found = held[1]
+        with self._lock:
+            self._kept[what] = (answers, found)
+            self._kept.move_to_end(what)
+            while len(self._kept) > KEPT:
+                self._kept.popitem(last=False)
+        return found
+
+
+_KEPT = _Kept()
+
+
+def _identity(labels: Mapping[str, str], names: Sequence[str]) -> Identity:
+    """What tells one device from another."""
+    return tuple([labels.get(name) for name in names])
+
+
+def number_of(labels: Mapping[str, str]) -> str:
+    """The number of a GPU within its host."""
+    return labels.get("gpu") or labels.get("gpu_id") or labels.get("UUID", "?")
+
+
+def _pairs(names: Sequence[str], identity: Sequence[str | None]) -> dict[str, str]:
+    return {name: value for name, value in zip(names, identity, strict=True) if value is not None}
+
+
+def _now_or_window(key: str, candidate: Candidate, scope: Scope) -> str:
+    """Codes and bits as they are now; everything else over the window."""
+    if key in ("xid", "throttle_reasons") and candidate.gauge:
+        return selected(candidate, candidate.gauge, scope)
+    return per_device(candidate, scope)

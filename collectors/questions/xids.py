@@ -1,0 +1,104 @@
+"""XID errors of a deployment's GPUs over time: which GPU, from when, and what the code means."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+
+from collectors.backends.backend import Backend
+from collectors.prometheus.answers import Series
+from collectors.prometheus.promql import step_for
+from collectors.reading.discovery import look_around
+from collectors.reading.gpus import gpu_scope
+from collectors.reading.topology import find_ground
+from collectors.source import Source
+from collectors.vocabulary.detect import detect_engine
+from collectors.vocabulary.expressions import selected
+from collectors.vocabulary.schema import GpuVocabulary
+
+POINTS = 240
+MOST_EVENTS = 1_000
+
+# NVIDIA, "Analyzing Xid Errors with the Xid Catalog", docs.nvidia.com/deploy/xid-errors, read 2026-11-21.
+MEANINGS = {
+    13: "graphics engine exception: often the application",
+    31: "GPU memory page fault: often the application",
+    43: "GPU stopped processing: the application is ended",
+    45: "work of the application was cleared, mostly after another error",
+    48: "double-bit ECC error: reset the GPU",
+    63: "a memory row is remapped: takes effect at the next reset",
+    64: "remapping a memory row failed: reset, then replace",
+    74: "NVLink error: check links and switches",
+    79: "the GPU has fallen off the bus: restart the host, check power and seating",
+    92: "many single-bit ECC errors",
+    94: "contained memory error: only the application that hit it is affected",
+    95: "uncontained memory error: reset the GPU",
+    119: "timeout of the GPU's system processor: reset the GPU",
+    120: "error of the GPU's system processor: reset the GPU",
+    140: "unrecovered ECC error: reset the GPU",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class XidEvent:
+    """A code that appeared on a GPU. ``since_start``: it stood there before the time looked at."""
+
+    at_s: float
+    host: str
+    gpu: str
+    code: int
+    since_start: bool = False
+
+    @property
+    def meaning(self) -> str:
+        """What NVIDIA says about the code; "" for one that is not listed here."""
+        return MEANINGS.get(self.code, "")
+
+
+def xid_log(
+    backend: Backend, source: Source, *, start_s: float, end_s: float, clock: Callable[[], float] = time.time
+) -> tuple[XidEvent, ...]:
+    """Codes that appeared between two moments, newest first. Raises SourceError; empty without an exporter of XIDs.
+
+    The gauge holds the last code until the driver is loaded anew: the same error twice looks like one.
+    """
+    look = look_around(backend, source, end_s, clock)
+    engine = detect_engine(look.names, wanted=source.engine)
+    if engine is None:
+        return ()
+    ground = find_ground(backend, source, look, engine, source.window_s)
+    vocabulary = ground.gpus.vocabulary
+    concept = vocabulary.concepts.get("xid") if vocabulary else None
+    if vocabulary is None or concept is None:
+        return ()
+    scope = gpu_scope(ground.gpus, ground.scope)
+    by = ", ".join(dict.fromkeys((*vocabulary.device_labels, *vocabulary.host_labels)))
+    asked = {
+        f"xid.{i}": f"max by ({by}) ({selected(use, use.gauge, scope)}) > 0"
+        for i, use in enumerate(concept.use)
+        if use.gauge
+    }
+    step = step_for(end_s - start_s, interval_s=ground.layout.interval_s or 15.0, points=POINTS)
+    found = backend.ranges(asked, start_s=start_s, end_s=end_s, step_s=step)
+    events = [
+        event
+        for several in found.series.values()
+        for series in several
+        for event in _events(series, vocabulary, found.start_s)
+    ]
+    return tuple(sorted(events, key=lambda event: (-event.at_s, event.host, event.gpu))[:MOST_EVENTS])
+
+
+def _events(series: Series, vocabulary: GpuVocabulary, start_s: float) -> list[XidEvent]:
+    """One event where a code first stands, and one where it changes."""
+    host = next((series.labels[name] for name in (*vocabulary.host_labels, "instance") if series.labels.get(name)), "")
+    gpu = series.labels.get("gpu") or series.labels.get("gpu_id") or series.labels.get("UUID", "?")
+    points = [(t, int(v)) for t, v in zip(series.times_s, series.values, strict=True) if v == v and 0 < v < 10_000]
+    first = points[:1]
+    changed = [now for before, now in pairwise(points) if now[1] != before[1]]
+    return [
+        XidEvent(at_s=at_s, host=host, gpu=gpu, code=code, since_start=at_s <= start_s)
+        for at_s, code in [*first, *changed]
+    ]

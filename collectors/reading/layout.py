@@ -1,0 +1,190 @@
+"""Which replicas, jobs and scrapes stand behind a selection: the ground a reading rests on."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from collectors.backends.backend import Vectors
+from collectors.prometheus.answers import Sample
+from collectors.prometheus.promql import NICE_STEPS_S, duration
+from collectors.vocabulary.expressions import Scope
+
+REPLICA_LABELS = ("instance", "pod", "exported_pod", "namespace")
+HOST_LABELS = ("node", "hostname", "Hostname", "kubernetes_node")
+LAYOUT_LABELS = ("job", *REPLICA_LABELS, *HOST_LABELS)
+LOOK_BACK_S = 3600.0
+TIMING_STEPS = 60
+FLEET_TIMING_STEPS = 6
+LEAST_SPAN_S = 300.0
+"""Timing is judged over at least this long: a window of two scrapes says nothing about the interval."""
+
+STALE_AFTER_SCRAPES = 4
+STALE_AFTER_S = 30.0
+"""At least this old before data counts as stale: one late scrape is no outage."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """Replicas now and within the window, when the newest sample came and how often samples come."""
+
+    live: tuple[Mapping[str, str], ...]
+    seen: tuple[Mapping[str, str], ...]
+    newest_s: float | None
+    oldest_s: float | None
+    interval_s: float | None
+    duplicates: tuple[str, ...] = ()
+    job: str | None = None
+
+    @cached_property
+    def replicas(self) -> int:
+        """Replicas with data now."""
+        return len({replica_key(labels) for labels in self.live})
+
+    @cached_property
+    def lost(self) -> tuple[str, ...]:
+        """Replicas that had data within the window and have none now."""
+        live = {replica_key(labels) for labels in self.live}
+        return tuple(sorted({replica_name(labels) for labels in self.seen if replica_key(labels) not in live}))
+
+    def values(self, labels: Sequence[str]) -> dict[str, set[str]]:
+        """The values of each label, of replicas seen within the window."""
+        found: dict[str, set[str]] = defaultdict(set)
+        for replica in (*self.live, *self.seen):
+            for label in labels:
+                if replica.get(label):
+                    found[label].add(replica[label])
+        return found
+
+
+def replica_key(labels: Mapping[str, str]) -> tuple[str, ...]:
+    """What tells one replica from another; the job does not, because two jobs may scrape one server."""
+    return tuple(labels.get(label, "") for label in REPLICA_LABELS)
+
+
+def replica_name(labels: Mapping[str, str]) -> str:
+    """The name of a replica for a person: its pod, else its address."""
+    return labels.get("exported_pod") or labels.get("pod") or labels.get("instance") or "replica"
+
+
+def layout_expressions(
+    series: str, scope: Scope, *, window_s: float | None = None, past: bool = False, fleet: bool = False
+) -> dict[str, str]:
+    """Expressions that find replicas and timing of ``series`` (a selector with its braces).
+
+    ``past`` also asks when there was data last, for series that have none now. Of a ``fleet`` the age of the oldest
+    sample is asked coarsely: a subquery visits every replica at every step.
+    """
+    span = duration(window_s or scope.window_s)
+    whole = window_s or scope.window_s
+    between = max(1.0, whole / (FLEET_TIMING_STEPS if fleet else TIMING_STEPS))
+    step = duration(between)
+    reach = duration(whole + between) if fleet else span  # the first of few steps must not lie within the window
+    by = ", ".join(LAYOUT_LABELS)
+    gone = {}
+    if past:  # finely over the last minutes, where a short life would fall between two steps of the whole span
+        for key, asked in (("newest", f"{span}:{step}"), ("newest_lately", f"{duration(LEAST_SPAN_S)}:2s")):
+            gone[key] = f"max(max_over_time(timestamp({series})[{asked}]))"
+    # Timing belongs together: of a fleet, all of it has its turn, and ``newest_now`` beside it is never believed.
+    timing = (
+        {"newest_then": f"max(timestamp({series}))"}
+        if fleet
+        else {"oldest_lately": f"min(min_over_time(timestamp({series})[30s:500ms]))"}
+    )
+    return (
+        gone
+        | timing
+        | {
+            "live": f"count by ({by}) ({series})",
+            "seen": f"count by ({by}) (last_over_time({series}[{span}]))",
+            "newest_now": f"max(timestamp({series}))",
+            "oldest": f"min(min_over_time(timestamp({series})[{reach}:{step}]))",
+            "scrapes": f"max(count_over_time({series}[{span}]))",
+        }
+    )
+
+
+def read_layout(vectors: Vectors, *, at_s: float, window_s: float) -> Layout:
+    """The layout from the answers to :func:`layout_expressions`."""
+    newest = _highest(vectors.of("newest"), vectors.of("newest_lately"), vectors.of("newest_now"))
+    begun = [_highest(vectors.of("oldest")), _highest(vectors.of("oldest_lately"))]
+    oldest = min((moment for moment in begun if moment is not None), default=None)
+    live = tuple(sample.labels for sample in vectors.of("live"))
+    duplicates, job = _duplicates(live)
+    return Layout(
+        live=live,
+        seen=tuple(sample.labels for sample in vectors.of("seen")),
+        newest_s=newest,
+        oldest_s=oldest,
+        interval_s=_interval(vectors, newest, oldest, at_s=at_s, window_s=window_s),
+        duplicates=duplicates,
+        job=job,
+    )
+
+
+def _interval(
+    vectors: Vectors, newest: float | None, oldest: float | None, *, at_s: float, window_s: float
+) -> float | None:
+    """Seconds between two scrapes: what the window holds of them, as counted at one moment."""
+    then = vectors.of("newest_then")
+    newest, at_s = (_highest(then), then[0].time_s) if then else (newest, at_s)
+    scrapes = _highest(vectors.of("scrapes"))
+    if newest is None or oldest is None or scrapes is None or scrapes < 2:
+        return None
+    begin = max(oldest, at_s - window_s)
+    longest = max(0.1, (newest - begin) / (scrapes - 1))
+    if not then or begin == oldest:
+        return longest
+    # The first scrape came somewhere in the first interval of the window: of a fleet, a round interval is chosen.
+    shortest = (newest - begin) / scrapes
+    return next((float(step) for step in reversed(NICE_STEPS_S) if shortest < step <= longest), longest)
+
+
+def _duplicates(live: Sequence[Mapping[str, str]]) -> tuple[tuple[str, ...], str | None]:
+    """Jobs that scrape the same replicas, and the one job to keep: the one that sees most replicas."""
+    jobs: dict[tuple[str, ...], set[str]] = defaultdict(set)
+    size: dict[str, int] = defaultdict(int)
+    for labels in live:
+        jobs[replica_key(labels)].add(labels.get("job", ""))
+        size[labels.get("job", "")] += 1
+    twice = [key for key, found in jobs.items() if len(found) > 1]
+    if not twice:
+        return (), None
+    rivals = {job for key in twice for job in jobs[key]}
+    keep = min(rivals, key=lambda job: (-size[job], job))
+    return tuple(sorted(rivals)), keep
+
+
+def without_duplicates(layout: Layout, scope: Scope) -> tuple[Layout, Scope]:
+    """Layout and scope that count every replica once."""
+    if layout.job is None:
+        return layout, scope
+    dropped = set(layout.duplicates) - {layout.job}
+    kept = sorted({labels.get("job", "") for labels in layout.live} - dropped)
+    jobs = kept[0] if len(kept) == 1 else kept
+    narrowed = replace(scope, labels={**scope.labels, "job": jobs})
+    return (
+        replace(
+            layout,
+            live=tuple(labels for labels in layout.live if labels.get("job", "") not in dropped),
+            seen=tuple(labels for labels in layout.seen if labels.get("job", "") not in dropped),
+        ),
+        narrowed,
+    )
+
+
+def is_stale(layout: Layout, at_s: float) -> bool:
+    """Whether nothing came for several scrape intervals."""
+    if not layout.live:
+        return True
+    if layout.newest_s is None:
+        return False
+    return at_s - layout.newest_s > max(STALE_AFTER_S, STALE_AFTER_SCRAPES * (layout.interval_s or 0.0))
+
+
+def _highest(*samples: Sequence[Sample]) -> float | None:
+    found = [s.value for part in samples for s in part if math.isfinite(s.value)]
+    return max(found) if found else None

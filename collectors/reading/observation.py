@@ -1,0 +1,184 @@
+"""One observation of one deployment: its state with reasons, and every value with what it was read from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from collectors.prometheus.histograms import Distribution
+
+NUMBERS = {
+    "arrivals_rps": "requests/s",
+    "finished_rps": "requests/s",
+    "aborted_rps": "requests/s",
+    "failed_rps": "requests/s",
+    "client_errors_rps": "requests/s",
+    "error_ratio": "ratio",
+    "client_error_ratio": "ratio",
+    "prompt_tokens_per_s": "tokens/s",
+    "computed_prompt_tokens_per_s": "tokens/s",
+    "generation_tokens_per_s": "tokens/s",
+    "running": "requests",
+    "running_max": "requests",
+    "waiting": "requests",
+    "waiting_max": "requests",
+    "waiting_growth_per_s": "requests/s",
+    "kv_usage": "ratio",
+    "kv_usage_max": "ratio",
+    "kv_capacity_tokens": "tokens",
+    "max_concurrency": "requests",
+    "prefix_hit_ratio": "ratio",
+    "preemptions_per_s": "events/s",
+    "replicas": "replicas",
+    "replicas_lost": "replicas",
+    "gpus": "GPUs",
+    "gpu_busy": "ratio",
+    "gpu_sm_active": "ratio",
+    "gpu_tensor_active": "ratio",
+    "gpu_dram_active": "ratio",
+    "gpu_memory_used_gb": "GB",
+    "gpu_memory_total_gb": "GB",
+    "power_w": "W",
+    "power_cap_w": "W",
+    "gpu_temperature_max_c": "°C",
+    "gpu_clock_min_mhz": "MHz",
+    "gpus_with_xid": "GPUs",
+    "gpus_throttled": "GPUs",
+    "ecc_uncorrected": "errors",
+    "tokens_per_joule": "tokens/J",
+}
+"""Every number of an observation with its unit. A ratio is 0 to 1."""
+
+DISTRIBUTIONS = {
+    "ttft_ms": "ttft",
+    "itl_ms": "itl",
+    "tpot_ms": "tpot",
+    "e2e_ms": "e2e",
+    "queue_ms": "queue",
+    "prefill_ms": "prefill",
+    "decode_ms": "decode",
+    "input_tokens": "input_tokens",
+    "output_tokens": "output_tokens",
+}
+"""Every distribution of an observation with the concept it is read from."""
+
+
+class State(StrEnum):
+    """How far the numbers can be trusted."""
+
+    OK = "ok"
+    NO_DATA = "no_data"
+    STALE = "stale"
+    PARTIAL = "partial"
+    UNREACHABLE = "unreachable"
+    SATURATED = "saturated"
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Mapped(_Frozen):
+    """What a quantity was read from: expression to copy, unit of the source, trap, whether the name was verified."""
+
+    query: str
+    unit: str
+    versions: str = ""
+    verified: bool = False
+    trap: str = ""
+    at_finish: bool = False
+    overridden: bool = False
+
+
+class Missing(_Frozen):
+    """A quantity without data, and why."""
+
+    quantity: str
+    reason: str
+
+
+class Replica(_Frozen):
+    """One replica now: its labels and its share."""
+
+    labels: dict[str, str]
+    running: float | None = None
+    waiting: float | None = None
+    kv_usage: float | None = None
+    generation_tokens_per_s: float | None = None
+
+
+class Observation(_Frozen):
+    """One deployment over one window. ``reasons`` explain the state; ``notes`` say what to know about the numbers;
+    ``warnings`` come from the server. ``numbers`` and ``distributions`` always hold every key; None is unknown."""
+
+    name: str
+    state: State
+    reasons: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    at_s: float
+    window_s: float
+    covered_s: float | None = None
+    age_s: float | None = None
+    scrape_interval_s: float | None = None
+    engine: str | None = None
+    engine_variant: str | None = None
+    gpu_exporter: str | None = None
+    numbers: dict[str, float | None]
+    distributions: dict[str, Distribution]
+    replicas: tuple[Replica, ...] = ()
+    mapping: dict[str, Mapped] = {}
+    missing: tuple[Missing, ...] = ()
+
+    def number(self, key: str) -> float | None:
+        """One number; None when unknown. Raises KeyError for a key that no observation has."""
+        return self.numbers[key]
+
+    def distribution(self, key: str) -> Distribution:
+        """One distribution. Raises KeyError for a key that no observation has."""
+        return self.distributions[key]
+
+    def as_json(self) -> dict[str, Any]:
+        """The contract of ``python -m collectors read --json``: numbers and distributions together under values."""
+        plain = self.model_dump(mode="json", exclude={"numbers", "distributions", "at_s"})
+        at = datetime.fromtimestamp(self.at_s, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        values: dict[str, Any] = {**self.numbers, **{k: d.model_dump() for k, d in self.distributions.items()}}
+        return {
+            "schema_version": 1,
+            "name": plain.pop("name"),
+            "state": plain.pop("state"),
+            "at": at,
+            **plain,
+            "values": values,
+        }
+
+
+def unknown_numbers() -> dict[str, float | None]:
+    """Every number, unknown."""
+    return dict.fromkeys(NUMBERS)
+
+
+def unknown_distributions() -> dict[str, Distribution]:
+    """Every distribution, unknown."""
+    return {key: Distribution() for key in DISTRIBUTIONS}
+
+
+def without_data(
+    *, name: str, state: State, reasons: tuple[str, ...], at_s: float, window_s: float, **known: Any
+) -> Observation:
+    """An observation that knows no value, only why."""
+    numbers: Mapping[str, float | None] = unknown_numbers()
+    return Observation(
+        name=name,
+        state=state,
+        reasons=reasons,
+        at_s=at_s,
+        window_s=window_s,
+        numbers=dict(numbers),
+        distributions=unknown_distributions(),
+        **known,
+    )

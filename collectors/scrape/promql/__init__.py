@@ -1,6 +1,0 @@
-"""The part of PromQL that the vocabularies use, answered from our own samples."""
-
-from collectors.scrape.promql.evaluate import evaluate
-from collectors.scrape.promql.parse import UnsupportedExpression, parse
-
-__all__ = ["UnsupportedExpression", "evaluate", "parse"]

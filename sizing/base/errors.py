@@ -1,0 +1,61 @@
+"""What can go wrong in the sizing engine.
+
+SizingError (ValueError)
+├── InvalidScenario      the question itself is malformed; carries one problem per line
+├── UnknownName          a model, GPU, engine or precision that is not in the catalogue
+├── InvalidModelConfig   a config.json that does not describe a transformer we can size
+├── InvalidPoints        a table given to ``predict`` that cannot be read
+└── InvalidTrace         a trace of requests that cannot be read; carries one problem per line
+
+What can be expected to fail while sizing (a model that does not fit) is a value, not an exception:
+see :class:`sizing.base.result.Excluded`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+
+
+class SizingError(ValueError):
+    """Root of every error the engine raises on purpose."""
+
+
+class InvalidScenario(SizingError):
+    """The scenario is malformed. ``problems`` holds one clear sentence per fault, each on one line."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        self.problems = tuple(" ".join(problem.split()) for problem in problems)
+        super().__init__("\n".join(self.problems))
+
+
+class UnknownName(SizingError):
+    """A name that the catalogue does not hold; the message offers the nearest ones."""
+
+    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+        self.kind, self.name = kind, name
+        self.nearest = nearest_names(name, known)
+        hint = f" Did you mean {' or '.join(self.nearest)}?" if self.nearest else ""
+        super().__init__(f"Unknown {kind} “{name[:120]}”.{hint}")
+
+
+class InvalidModelConfig(SizingError):
+    """A Hugging Face config.json that is not JSON, not a language model, or inconsistent."""
+
+
+class InvalidPoints(SizingError):
+    """The table given to ``predict`` cannot be read as measured configurations."""
+
+
+class InvalidTrace(SizingError):
+    """A trace of requests is malformed. ``problems`` holds one clear sentence per fault."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(self.problems))
+
+
+def nearest_names(name: str, known: Iterable[str], count: int = 2) -> list[str]:
+    """The ``count`` known names closest to ``name``, ignoring case; may be empty."""
+    by_lower = {k.lower(): k for k in known}
+    return [by_lower[m] for m in get_close_matches(name.lower(), list(by_lower), n=count, cutoff=0.55)]

@@ -1,0 +1,38 @@
+"""Metadata that every public result field carries, and the estimate with an interval.
+
+Tooltips, exports, the glossary and the methodology page are generated from :func:`quantity`; a test fails when a
+public result field lacks it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.config import JsonDict
+
+
+def quantity(label: str, unit: str = "", formula: str = "", help: str = "", source: str = "", **kwargs: Any) -> Any:
+    """A pydantic field with the metadata that pages and documents are generated from.
+
+    ``unit`` is the unit of the JSON value ("" for names and counts without unit); ``formula`` the equation or the
+    place that decides the value; ``help`` one sentence for a tooltip and the glossary.
+    """
+    extra: JsonDict = {"quantity": {"label": label, "unit": unit, "formula": formula, "source": source}}
+    return Field(title=label, description=help, json_schema_extra=extra, **kwargs)
+
+
+class Result(BaseModel):
+    """Base of all results: frozen, keyword-only, no unknown fields."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
+
+
+class Estimate(Result):
+    """A number with its 80 % interval, unit and where it came from."""
+
+    value: float = quantity("Value", formula="see the field that holds it", help="Central estimate.")
+    low: float = quantity("Low", formula="10th percentile", help="Lower end of the 80 % interval.")
+    high: float = quantity("High", formula="90th percentile", help="Upper end of the 80 % interval.")
+    unit: str = quantity("Unit", formula="fixed per field", help="Unit of value, low and high.")
+    source: str = quantity("Source", formula="fixed per field", help="Measured, kernel tables or roofline.")

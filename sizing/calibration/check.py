@@ -1,0 +1,123 @@
+"""Predicted against measured, point by point of a benchmark: before calibration and after."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+import numpy as np
+
+from sizing.calibration.benchmark import MS, anchors
+from sizing.calibration.fit import Anchored, fit_anchors, left_out_errors
+from sizing.calibration.points import Prepared, prepare
+from sizing.catalog.gpu import Gpu
+from sizing.catalog.model import Model
+from sizing.deployments.candidates import Floats
+from sizing.evidence.uncertainty import point_intervals
+from sizing.scenario.schema import Benchmark
+from sizing.steps.roofline import roofline
+from sizing.steps.times import StepTimes
+
+Quantity = Literal["itl_ms", "ttft_ms", "ttft_p99_ms", "output_tokens_per_s"]
+QUANTITIES: tuple[Quantity, ...] = ("itl_ms", "ttft_ms", "ttft_p99_ms", "output_tokens_per_s")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compared:
+    """One quantity of one point; ``low`` and ``high`` are the 80 % interval of the prediction before calibration."""
+
+    point: int
+    quantity: Quantity
+    load: float
+    measured: float
+    predicted: float
+    low: float
+    high: float
+    calibrated: float
+
+    @property
+    def error(self) -> float:
+        """Predicted relative to measured, minus 1."""
+        return self.predicted / self.measured - 1.0
+
+    @property
+    def within(self) -> bool:
+        """Whether the measurement lies in the interval of the prediction."""
+        return self.low <= self.measured <= self.high
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check:
+    """A benchmark against the engine. ``left_out`` has each anchor's error when predicted from the others, as far as
+    that can be said."""
+
+    anchored: Anchored
+    rows: tuple[Compared, ...]
+    left_out: tuple[float, ...]
+
+    @property
+    def left_out_median(self) -> float | None:
+        """Median absolute error of points predicted from the others; None with fewer than two of them."""
+        known = [abs(e) for e in self.left_out if not math.isnan(e)]
+        return float(np.median(known)) if known else None
+
+
+def check(benchmark: Benchmark, model: Model, custom: Sequence[Gpu] = ()) -> Check:
+    """Predicted and measured values of every point. Raises InvalidScenario for unknown names."""
+    return _check(benchmark.model_dump_json(), model, tuple(custom))
+
+
+@lru_cache(maxsize=64)
+def _check(benchmark_json: str, model: Model, custom: tuple[Gpu, ...]) -> Check:
+    benchmark = Benchmark.model_validate_json(benchmark_json)
+    own = anchors(benchmark, model, custom)
+    fitted = fit_anchors(own, name=benchmark.source, any_kv=benchmark.kv_precision is None)
+    rows = [row for part in prepare([a.point for a in own], roofline()) for row in _of_mode(part, benchmark, fitted)]
+    left_out = left_out_errors(own, whole=fitted) if len(own) > 1 else []
+    return Check(
+        anchored=fitted,
+        rows=tuple(sorted(rows, key=lambda r: (r.point, QUANTITIES.index(r.quantity)))),
+        left_out=tuple(left_out),
+    )
+
+
+def _of_mode(part: Prepared, benchmark: Benchmark, fitted: Anchored) -> list[Compared]:
+    before, after = (_values(part, times) for times in (part.times, fitted.scaled(part.times)))
+    factors, loads = point_intervals(part.points, np.full(len(part.points), np.nan)), part.in_flight()
+    factors["ttft_p99_ms"] = factors["ttft_ms"]  # published p99s are too few for an interval of their own
+    out = []
+    for place, index in enumerate(part.index):
+        point = benchmark.points[int(index)]
+        for quantity in QUANTITIES:
+            measured = getattr(point, quantity)
+            predicted = float(before[quantity][place])
+            if measured is None or not math.isfinite(predicted):
+                continue
+            low, high = (float(f[place]) for f in factors[quantity])
+            out.append(
+                Compared(
+                    point=int(index),
+                    quantity=quantity,
+                    load=float(loads[place]),
+                    measured=measured,
+                    predicted=predicted,
+                    low=predicted * low,
+                    high=predicted * high,
+                    calibrated=float(after[quantity][place]),
+                )
+            )
+    return out
+
+
+def _values(part: Prepared, times: StepTimes) -> dict[Quantity, Floats]:
+    """Predicted values of every point (C,), rates over all instances."""
+    found, points = part.expected(times), part.points
+    return {
+        "itl_ms": found.itl_s[:, 0] / MS,
+        "ttft_ms": found.ttft_s[:, 0] / MS,
+        "ttft_p99_ms": found.ttft_p99_s[:, 0] / MS,
+        "output_tokens_per_s": (found.rps * points.instances * points.output)[:, 0],
+    }

@@ -1,0 +1,306 @@
+"""Calibration of one configuration by measured points of it: anchors of a benchmark curve on the roofline.
+
+Three factors are fitted, each shrunk towards the roofline: a decode step of t seconds becomes d x t + s, prompt times
+are multiplied by p. Minimised is the sum of (log(measured / predicted) / noise)^2 over the anchors plus (log d / w)^2 +
+(log p / v)^2 + (s / (w x decode of one sequence))^2, which is the mode of a normal posterior; w and v are the
+cross-validated spreads of ``sizing.evidence.uncertainty``, the noise is how far two runs of one benchmark differ. The
+curvature there gives the posterior spread, hence an interval narrower than before. Accuracy: ``docs/ANCHORS.md``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import least_squares
+
+from sizing.base.constants import constant
+from sizing.calibration.points import Anchor, Prepared, prepare
+from sizing.catalog.model import Model
+from sizing.deployments.candidates import Candidates, Configuration, Floats
+from sizing.evidence.protocols import Expected
+from sizing.evidence.uncertainty import Interval, interval
+from sizing.steps.roofline import Roofline, roofline
+from sizing.steps.times import StepTimes
+
+NOISE = constant("measurement_repeatability")
+
+FACTORS = ("decode time", "prompt time", "fixed time per step")
+"""What is fitted, in the order of every vector and covariance here."""
+
+FIRST_TOKEN_NOISE = 0.30
+"""Spread of log(measured / predicted) TTFT that is not the step times': queueing, host and client. Misfits beyond it
+count linearly, because a closed loop's TTFT is mostly the effect of its starting burst."""
+
+LEFT_OVER, PER_DOUBLING = 0.02, 0.03
+"""Spread of log(measured / calibrated) that three factors cannot express: between the anchors, and more for every
+doubling of the load beyond them. Chosen so that the 80 % intervals of ``docs/ANCHORS.md`` hold."""
+
+Z80 = 1.2815515655446004  # half width of the central 80 % of a standard normal
+
+LOWEST, HIGHEST = np.array([-1.5, -1.5, -0.7]), np.array([2.5, 2.5, 4.0])
+"""Bounds of (log d, log p, s / decode of one sequence): beyond them the points are of something else."""
+
+TOLERANCE = 1e-4  # relative; a hundredth of what repeating a benchmark changes
+
+WARM_STEPS = 3  # Gauss-Newton steps from a fit to nearly the same points
+
+AT_BOUND = 0.01  # a log factor this near to its bound is at it
+
+LEAST_DECODE = 0.1
+"""A calibrated decode step is at least this share of what it was, whatever a negative s takes away."""
+
+WIDEST = math.log(10.0)
+"""Half width of the widest interval, in logs: a factor of ten either way says that hardly anything is known."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Anchored:
+    """One configuration with its fitted factors; ``covariance`` (3, 3) is that of (log d, log p, s / decode(1)).
+
+    ``misfit`` is the mean square of log(measured / calibrated) in units of the noise; above 1 it widens the interval.
+    ``lowest`` and ``highest`` are the loads of the anchors in requests in flight per instance; ``before`` and ``after``
+    the median absolute error of the anchors' ITL (throughput where none was measured), ``ratio`` their median of
+    measured / predicted before; ``surprise`` that ratio or the largest factor, in prior standard deviations.
+    """
+
+    model: Model
+    configuration: Configuration
+    any_kv: bool
+    anchors: int
+    decode: float
+    prefill: float
+    step_s: float
+    one_sequence_s: float
+    covariance: tuple[tuple[float, ...], ...]
+    misfit: float
+    lowest: float
+    highest: float
+    before: float
+    after: float
+    ratio: float
+    surprise: float
+    name: str
+
+    @property
+    def factors(self) -> Floats:
+        """(log d, log p, s / decode of one sequence)."""
+        return np.array([math.log(self.decode), math.log(self.prefill), self.step_s / self.one_sequence_s])
+
+    @property
+    def source(self) -> str:
+        """What is written beside every number that comes from here."""
+        return f"measured benchmark {self.name} ({counted(self.anchors, 'anchor')}) on roofline"
+
+    @property
+    def of_something_else(self) -> bool:
+        """Whether no calibration of this configuration explains the decode times: their factor is at its bound, or the
+        fixed time takes away all but the least of a step. The description is wrong then, or the unit of the times."""
+        at_bound = min(self.factors[0] - LOWEST[0], HIGHEST[0] - self.factors[0]) < AT_BOUND
+        return bool(at_bound) or self.decode * self.one_sequence_s + self.step_s <= self._least_s
+
+    @property
+    def _least_s(self) -> float:
+        """The shortest decode step of one sequence that a calibration gives, in seconds."""
+        return LEAST_DECODE * self.one_sequence_s
+
+    def matching(self, candidates: Candidates) -> NDArray[np.intp]:
+        """The candidates that are what was measured: same GPU, engine, weight format and TP, PP, EP, DP."""
+        one = self.configuration
+        same = np.array([self._same_unit(u) for u in candidates.units], dtype=bool)[candidates.unit]
+        ways = np.column_stack([candidates.tp, candidates.pp, candidates.ep, candidates.dp])
+        same &= (ways == (one.tp, one.pp, one.ep, one.dp)).all(axis=1)
+        return np.flatnonzero(same)
+
+    def covers(self, row: Configuration) -> bool:
+        """Whether one configuration is what was measured, see :meth:`matching`."""
+        one = self.configuration
+        return self._same_unit(row) and (one.tp, one.pp, one.ep, one.dp) == (row.tp, row.pp, row.ep, row.dp)
+
+    def _same_unit(self, row: Configuration) -> bool:
+        one = self.configuration
+        kv = self.any_kv or row.kv_precision == one.kv_precision
+        return kv and (one.gpu.id, one.engine.id, one.precision.id) == (row.gpu.id, row.engine.id, row.precision.id)
+
+    def scaled(self, times: StepTimes) -> StepTimes:
+        """Roofline times of the measured configuration, calibrated."""
+        return calibrated(times, decode=self.decode, prefill=self.prefill, step_s=self.step_s, source=self.source)
+
+    def interval(self, metric: str, concurrency: float | None = None) -> Interval:
+        """80 % interval of ``decode`` or ``prefill`` times after calibration, at ``concurrency`` per instance if given.
+
+        width = 1.28 x sqrt((posterior variance + left over^2) x max(misfit, 1) + (per doubling x doublings beyond the
+        anchors)^2): anchors that disagree by more than their noise leave more open (Birge 1932). At
+        most WIDEST.
+        """
+        covariance = np.array(self.covariance)
+        slope = np.array([0.0, 1.0, 0.0]) if metric == "prefill" else self._slope()
+        load = self.highest if concurrency is None else max(concurrency, 1e-3)
+        beyond = max(math.log2(load / self.highest), math.log2(self.lowest / load))
+        variance = (float(slope @ covariance @ slope) + LEFT_OVER**2) * max(self.misfit, 1.0)
+        variance += (PER_DOUBLING * max(beyond, 0.0)) ** 2
+        width = min(Z80 * math.sqrt(variance), WIDEST)
+        basis = f"{counted(self.anchors, 'measured point')} of this very configuration"
+        return Interval(low_factor=math.exp(-width), high_factor=math.exp(width), basis=basis, rows=self.anchors)
+
+    def _slope(self) -> Floats:
+        """Derivatives of log decode(1) by the three factors; the fixed part weighs most there."""
+        total = max(self.decode * self.one_sequence_s + self.step_s, self._least_s)
+        return np.array([self.decode * self.one_sequence_s / total, 0.0, self.one_sequence_s / total])
+
+
+def counted(number: int, noun: str) -> str:
+    """ "1 anchor", "3 anchors"."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def calibrated(times: StepTimes, *, decode: float, prefill: float, step_s: float, source: str) -> StepTimes:
+    """Step times with the factors applied: d x decode + s, p x prompt times."""
+    return replace(
+        times,
+        decode_s=np.maximum(decode * times.decode_s + step_s, LEAST_DECODE * times.decode_s),
+        prefill_s=prefill * times.prefill_s,
+        prefill_work_s=prefill * times.prefill_work_s,
+        prompt_step_s=prefill * np.asarray(times.prompt_step_s),
+        stall_s=prefill * np.asarray(times.stall_s),
+        source=source,
+    )
+
+
+def fit_anchors(
+    anchors: Sequence[Anchor],
+    *,
+    name: str = "",
+    any_kv: bool = True,
+    source: Roofline | None = None,
+    near: Anchored | None = None,
+) -> Anchored:
+    """The factors that explain ``anchors``, one or more points of one configuration; ``near`` is where to start from.
+
+    Raises ValueError when there is none, or when they are of several configurations (a bug of the caller).
+    """
+    points = [a.point for a in anchors]
+    if len({(p.model.id, p.configuration) for p in points}) != 1:
+        raise ValueError("anchors must be points of one configuration")
+    first, roof = points[0], source or roofline()
+    prepared = prepare(points, roof)
+    alone = replace(first, mode="fixed_concurrency", concurrency=first.instances)
+    one_sequence = float(prepare([alone], roof)[0].times.decode_s[0, 0])
+    widths = _prior_widths(first.configuration, first.model)
+
+    def misfit(theta: Floats) -> Floats:
+        return np.concatenate([*_misfits(prepared, anchors, theta, one_sequence), theta / widths])
+
+    start = np.zeros(3) if near is None else near.factors
+    found = least_squares(
+        misfit,
+        start,
+        bounds=(LOWEST, HIGHEST),
+        x_scale=widths,
+        ftol=TOLERANCE,
+        xtol=TOLERANCE,
+        gtol=TOLERANCE,
+        max_nfev=None if near is None else WARM_STEPS,
+    )
+    jacobian = np.asarray(found.jac, dtype=np.float64)
+    before, after = (_deviations(prepared, anchors, theta, one_sequence) for theta in (np.zeros(3), found.x))
+    loads = np.concatenate([p.in_flight() for p in prepared])
+    return Anchored(
+        model=first.model,
+        configuration=first.configuration,
+        any_kv=any_kv,
+        anchors=len(anchors),
+        decode=float(np.exp(found.x[0])),
+        prefill=float(np.exp(found.x[1])),
+        step_s=float(found.x[2] * one_sequence),
+        one_sequence_s=one_sequence,
+        covariance=tuple(tuple(map(float, row)) for row in np.linalg.inv(jacobian.T @ jacobian)),
+        misfit=float(np.mean((after / NOISE) ** 2)),
+        lowest=float(loads.min()),
+        highest=float(loads.max()),
+        before=_median_error(before),
+        after=_median_error(after),
+        ratio=float(np.exp(np.median(before))),
+        surprise=float(max(np.max(np.abs(found.x / widths)), abs(np.median(before)) / widths[0])),
+        name=name,
+    )
+
+
+FOLDS = 5
+"""Left-out errors come from this many fits: each of few anchors alone, of many every fifth."""
+
+
+def left_out_errors(
+    anchors: Sequence[Anchor], source: Roofline | None = None, whole: Anchored | None = None
+) -> list[float]:
+    """Relative error of each anchor's ITL (throughput where none was measured) when predicted from the others.
+
+    ``whole`` is the fit to all of them, if known. NaN for an anchor with first tokens only. Raises ValueError for
+    fewer than two anchors.
+    """
+    roof = source or roofline()
+    folds = min(FOLDS, len(anchors))
+    start = whole or fit_anchors(anchors, source=roof)
+    out = [math.nan] * len(anchors)
+    for fold in range(folds):
+        held = range(fold, len(anchors), folds)
+        fitted = fit_anchors([a for i, a in enumerate(anchors) if i % folds != fold], source=roof, near=start)
+        for i in held:
+            (part,) = prepare([anchors[i].point], roof)
+            off = deviations(part, [anchors[i]], part.expected(fitted.scaled(part.times)))
+            out[i] = float(np.expm1(-off[0])) if len(off) else math.nan
+    return out
+
+
+def _prior_widths(row: Configuration, model: Model) -> Floats:
+    """Prior standard deviations of (log d, log p, s / decode(1)), from the 80 % intervals before calibration."""
+    found = [interval(metric, row, model) for metric in ("decode", "prefill", "decode")]
+    return np.array([math.log(f.high_factor / f.low_factor) / (2.0 * Z80) for f in found])
+
+
+def _misfits(
+    prepared: Iterable[Prepared], anchors: Sequence[Anchor], theta: Floats, one_sequence: float
+) -> Iterator[Floats]:
+    """log(measured / predicted) in units of its spread: ITL or throughput, then TTFT."""
+    for part in prepared:
+        found = part.expected(_with(part.times, theta, one_sequence))
+        yield deviations(part, anchors, found) / NOISE
+        seen = [i for i, a in enumerate(part.of(anchors)) if a.ttft_s is not None]
+        late = _logs(part.of(anchors), "ttft_s", seen) - np.log(found.ttft_s[seen, 0])
+        relative = late / FIRST_TOKEN_NOISE
+        yield np.sign(relative) * np.sqrt(2.0 * (np.sqrt(1.0 + relative**2) - 1.0))
+
+
+def deviations(part: Prepared, anchors: Sequence[Anchor], found: Expected) -> Floats:
+    """log(measured / predicted) of each anchor's ITL; of its throughput, inverted, where no ITL was measured."""
+    own = part.of(anchors)
+    itl = [i for i, a in enumerate(own) if a.itl_s is not None]
+    rate = [i for i, a in enumerate(own) if a.itl_s is None and a.rps is not None]
+    served = found.rps[rate, 0] * part.points.instances[rate, 0]
+    slower = np.log(served) - _logs(own, "rps", rate)
+    return np.concatenate([_logs(own, "itl_s", itl) - np.log(found.itl_s[itl, 0]), slower])
+
+
+def _logs(anchors: Sequence[Anchor], name: str, index: Sequence[int]) -> Floats:
+    return np.log(np.array([getattr(anchors[i], name) for i in index], dtype=np.float64))
+
+
+def _deviations(prepared: Iterable[Prepared], anchors: Sequence[Anchor], theta: Floats, one_sequence: float) -> Floats:
+    """log(measured / predicted) of all anchors; one zero when only first tokens were measured."""
+    found = [deviations(p, anchors, p.expected(_with(p.times, theta, one_sequence))) for p in prepared]
+    together = np.concatenate(found)
+    return together if len(together) else np.zeros(1)
+
+
+def _median_error(off: Floats) -> float:
+    """Median of |predicted / measured - 1|."""
+    return float(np.median(np.abs(np.expm1(-off))))
+
+
+def _with(times: StepTimes, theta: Floats, one_sequence: float) -> StepTimes:
+    return calibrated(
+        times, decode=math.exp(theta[0]), prefill=math.exp(theta[1]), step_s=float(theta[2]) * one_sequence, source=""
+    )

@@ -1,0 +1,59 @@
+"""Which source of step times answers for which candidate; the one used is named on every answer."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from sizing.calibration.fit import Anchored
+from sizing.catalog.model import Model
+from sizing.deployments.candidates import Candidates, Floats
+from sizing.steps.kernel import KernelTables
+from sizing.steps.mixture import mixture, said
+from sizing.steps.roofline import roofline
+from sizing.steps.times import StepTimes, Traffic, TrafficColumns
+
+StepChoice = Literal["roofline", "kernel"]
+
+
+def step_times(
+    choice: StepChoice,
+    model: Model,
+    candidates: Candidates,
+    traffic: Traffic | TrafficColumns,
+    concurrency: Floats,
+    anchored: Anchored | None = None,
+) -> tuple[StepTimes, tuple[str, ...]]:
+    """Step times and, per candidate, the name of their source.
+
+    The configuration that was measured (``anchored``) has its calibrated times, whatever is chosen for the others.
+    """
+    times, sources = _predicted(choice, model, candidates, traffic, concurrency)
+    index = anchored.matching(candidates) if anchored else np.empty(0, dtype=np.intp)
+    if anchored is None or not len(index):
+        return times, sources
+    base = roofline().times(model, candidates.take(index), traffic.take(index), concurrency[index])
+    names = list(sources)
+    for i in index:
+        names[i] = anchored.source
+    return times.replaced(index, anchored.scaled(base)), tuple(names)
+
+
+def _predicted(
+    choice: StepChoice, model: Model, candidates: Candidates, traffic: Traffic | TrafficColumns, concurrency: Floats
+) -> tuple[StepTimes, tuple[str, ...]]:
+    """Step times that were not measured, and their source per candidate.
+
+    ``roofline`` answers everything. ``kernel`` takes NVIDIA's kernel tables and the roofline together, weighted, and
+    the roofline alone, row by row, where the tables do not cover a configuration; the source says so.
+    """
+    if choice == "roofline":
+        base = roofline().times(model, candidates, traffic, concurrency)
+        return base, (base.source,) * len(candidates)
+    if isinstance(traffic, TrafficColumns):
+        raise TypeError("Kernel tables answer one pair of lengths at a time.")
+    both = mixture().mixed(model, candidates, traffic, concurrency)
+    missing = f"{both.times.source}; not in the kernel tables"
+    tables = KernelTables().source(model, candidates)
+    return both.times, tuple(said(tables, both.times.source, w) if w > 0 else missing for w in both.weight)

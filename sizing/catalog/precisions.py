@@ -1,0 +1,98 @@
+"""Number formats of weights and KV cache: bytes per value, matrix rate used, and who supports them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from types import MappingProxyType
+from typing import Literal
+
+from sizing.base.errors import UnknownName
+from sizing.catalog.files import read_yaml
+from sizing.catalog.gpu import Gpu
+
+Compute = Literal["wide", "fp8", "int8", "fp4", "mxfp4"]
+
+KV_BYTES: Mapping[str, float] = MappingProxyType({"fp16": 2.0, "fp8": 1.0})
+WIDE_BYTES = 2.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Precision:
+    """One weight format: ``bytes`` per quantised parameter, scales included."""
+
+    id: str
+    label: str
+    bytes: float
+    compute: Compute
+    needs: str
+    accuracy: str
+    aliases: tuple[str, ...]
+
+    @property
+    def width(self) -> str:
+        """Nominal width of a weight: "16 bit", "8 bit" or "4 bit"."""
+        return f"{16 if self.bytes >= WIDE_BYTES else 8 if self.bytes >= 1 else 4} bit"
+
+
+@cache
+def precisions() -> Mapping[str, Precision]:
+    """All weight formats by id, widest first."""
+    rows = read_yaml("precisions.yaml")
+    return MappingProxyType({k: Precision(id=k, **{**v, "aliases": tuple(v["aliases"])}) for k, v in rows.items()})
+
+
+def resolve_precision(name: str) -> Precision:
+    """The weight format called ``name`` (id or alias, any case). Raises UnknownName."""
+    key = name.strip().lower().replace("-", "_")
+    for precision in precisions().values():
+        if key == precision.id or key in precision.aliases:
+            return precision
+    raise UnknownName("precision", name, precisions())
+
+
+def resolve_kv_precision(name: str) -> str:
+    """``fp16`` or ``fp8``; BF16 counts as 16 bit. Raises UnknownName."""
+    key = name.strip().lower()
+    if key in ("fp16", "bf16", "16", "auto"):
+        return "fp16"
+    if key in ("fp8", "int8", "8", "fp8_e4m3"):
+        return "fp8"
+    raise UnknownName("KV-cache precision", name, KV_BYTES)
+
+
+def gpu_supports(gpu: Gpu, precision: Precision) -> bool:
+    """Whether the GPU's matrix units run the format (weight-only formats run wherever 16 bit does)."""
+    supported = {
+        "bf16": gpu.supports_bf16 and bool(gpu.bf16_flops or gpu.fp16_flops),
+        "fp16": bool(gpu.fp16_flops or gpu.bf16_flops),
+        "fp8": gpu.supports_fp8 and gpu.fp8_flops is not None,
+        "int8": gpu.supports_int8 and gpu.int8_ops is not None and gpu.int8_ops >= wide_flops(gpu),
+        "nvfp4": gpu.supports_fp4 and gpu.fp4_flops is not None and gpu.vendor in ("NVIDIA", "custom"),
+    }
+    return supported[precision.needs]
+
+
+def wide_flops(gpu: Gpu) -> float:
+    """16-bit dense matrix rate in FLOP/s: BF16 where known, else FP16; 0 when neither is known."""
+    return gpu.bf16_flops or gpu.fp16_flops or 0.0
+
+
+def compute_flops(gpu: Gpu, precision: Precision) -> float:
+    """Dense matrix rate in FLOP/s that the format reaches on the GPU.
+
+    Weight-only formats multiply at 16 bit. MXFP4 multiplies at 4 bit where the GPU can, else at 16 bit.
+    """
+    match precision.compute:
+        case "fp8":
+            return gpu.fp8_flops or 0.0
+        case "int8":
+            return gpu.int8_ops or 0.0
+        case "fp4":
+            return gpu.fp4_flops or 0.0
+        case "mxfp4" if gpu.supports_fp4:
+            # gpt-oss on Blackwell multiplies MXFP4 weights with 8-bit activations
+            return gpu.fp8_flops or wide_flops(gpu)
+        case _:
+            return wide_flops(gpu)

@@ -1,0 +1,219 @@
+"""Every deployment worth considering: GPU x engine x precision x parallelism, as a table of arrays.
+
+The table depends on the model and on what the scenario allows, not on the load, so that it can be cached and every
+later stage works on whole columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import product
+from types import FunctionType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sizing.catalog.engines import Engine, engines
+from sizing.catalog.gpu import Gpu
+from sizing.catalog.model import Model
+from sizing.catalog.precisions import Precision, gpu_supports, precisions
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+MAX_GPUS_PER_INSTANCE = 16  # two 8-GPU servers; larger only inside one scale-up domain
+TP_SIZES = (1, 2, 4, 8, 16)
+PP_SIZES = (1, 2, 4)
+DP_SIZES = (1, 2, 4, 8, 16)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Configuration:
+    """One deployment of one instance: what runs where and in which number format.
+
+    ``batch_limit`` caps the sequences in flight below what memory and engine allow; None where nothing is capped.
+    """
+
+    gpu: Gpu
+    engine: Engine
+    precision: Precision
+    kv_precision: str
+    tp: int = 1
+    pp: int = 1
+    ep: int = 1
+    dp: int = 1
+    batch_limit: int | None = None
+
+    @property
+    def gpus(self) -> int:
+        """GPUs of one instance: TP x PP x DP."""
+        return self.tp * self.pp * self.dp
+
+    @property
+    def ways(self) -> str:
+        """Parallelism in words, "TP4 PP2"; ways of 1 are left out, but for TP."""
+        each = (("TP", self.tp), ("PP", self.pp), ("EP", self.ep), ("DP", self.dp))
+        return " ".join(f"{name}{n}" for name, n in each if n > 1 or name == "TP")
+
+    @property
+    def label(self) -> str:
+        """Short name for tables: GPU, engine, precision, parallelism."""
+        return f"{self.gpu.name}, {self.engine.label}, {self.precision.label}, {self.ways}"
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """A table of configurations: ``rows[i]`` and the columns the vectorised stages use, each of length C.
+
+    Many rows differ only in parallelism: ``units`` are the distinct combinations of GPU, engine and number formats, and
+    ``unit[i]`` says which one row ``i`` has, so that a column of anything else is looked up once per unit.
+    """
+
+    rows: tuple[Configuration, ...]
+    tp: Floats
+    pp: Floats
+    ep: Floats
+    dp: Floats
+    units: tuple[Configuration, ...]
+    unit: Ints
+    _of_units: dict[object, NDArray[np.float64]] = field(default_factory=dict, repr=False, compare=False)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def gpus(self) -> Floats:
+        """GPUs per instance, shape (C,)."""
+        return self.tp * self.pp * self.dp
+
+    def column(self, value: Callable[[Configuration], float]) -> Floats:
+        """A column (C,) of something that depends on GPU, engine and number formats only.
+
+        What depends on nothing else than the row (no closure) is computed once for these units and remembered.
+        """
+        plain = isinstance(value, FunctionType) and value.__closure__ is None and value.__defaults__ is None
+        key = value.__code__ if plain and isinstance(value, FunctionType) else None
+        found = self._of_units.get(key) if plain else None
+        if found is None:
+            found = np.array([value(u) for u in self.units], dtype=np.float64)
+            if plain:
+                self._of_units[key] = found
+        return found[self.unit]
+
+    @property
+    def gpu_number(self) -> Ints:
+        """Which GPU type each row has, (C,): numbers from 0, the same for every part of one table."""
+        found = self._of_units.get("gpu")
+        if found is None:
+            number: dict[str, int] = {}
+            found = np.array([number.setdefault(u.gpu.id, len(number)) for u in self.units], dtype=np.float64)
+            self._of_units["gpu"] = found
+        return found.astype(np.int64)[self.unit]
+
+    def take(self, index: NDArray[np.intp]) -> Candidates:
+        """The rows at ``index``, in that order."""
+        rows = tuple(map(self.rows.__getitem__, index.tolist()))
+        return Candidates(
+            rows,
+            self.tp[index],
+            self.pp[index],
+            self.ep[index],
+            self.dp[index],
+            self.units,
+            self.unit[index],
+            self._of_units,
+        )
+
+
+def table(rows: Sequence[Configuration]) -> Candidates:
+    """Columns from rows."""
+    ways = np.array([(r.tp, r.pp, r.ep, r.dp) for r in rows], dtype=np.float64).reshape(-1, 4)
+    number: dict[tuple[str, str, str, str], int] = {}
+    units: list[Configuration] = []
+    unit = np.empty(len(rows), dtype=np.int64)
+    for i, row in enumerate(rows):
+        unit[i] = number.setdefault((row.gpu.id, row.engine.id, row.precision.id, row.kv_precision), len(units))
+        if unit[i] == len(units):
+            units.append(row)
+    tp, pp, ep, dp = (np.ascontiguousarray(ways[:, i]) for i in range(4))
+    return Candidates(tuple(rows), tp, pp, ep, dp, tuple(units), unit)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Allowed:
+    """What the scenario allows; an empty tuple means no restriction."""
+
+    engines: tuple[str, ...] = ()
+    precisions: tuple[str, ...] = ()
+    kv_precisions: tuple[str, ...] = ()
+    tp: tuple[int, ...] = ()
+    pp: tuple[int, ...] = ()
+    ep: tuple[int, ...] = ()
+
+
+@lru_cache(maxsize=256)
+def enumerate_for(model: Model, gpu: Gpu, allowed: Allowed) -> tuple[Configuration, ...]:
+    """All configurations of ``model`` on ``gpu`` that hardware, engine and architecture support and ``allowed``
+    lets."""
+    ways = tuple(_parallelism(model, gpu, allowed))
+    return tuple(
+        Configuration(gpu=gpu, engine=engine, precision=precision, kv_precision=kv, tp=tp, pp=pp, ep=ep, dp=dp)
+        for engine in engines().values()
+        if not allowed.engines or engine.id in allowed.engines
+        for precision in _formats(model, gpu, engine, allowed)
+        for kv in _kv_formats(gpu, precision, allowed)
+        for tp, pp, ep, dp in ways
+    )
+
+
+def _formats(model: Model, gpu: Gpu, engine: Engine, allowed: Allowed) -> Iterator[Precision]:
+    """Formats the engine runs on the GPU. Unless asked for, none wider than the checkpoint, and FP16 only without
+    BF16."""
+    native = precisions().get(model.native_precision, precisions()["bf16"])
+    for name in engine.families.get(gpu.family, ()):
+        precision = precisions()[name]
+        if allowed.precisions:
+            wanted = name in allowed.precisions
+        else:
+            redundant = name == "fp16" and gpu.supports_bf16
+            wanted = precision.bytes <= native.bytes and not redundant and _trained_for(model, precision)
+        if wanted and gpu_supports(gpu, precision):
+            yield precision
+
+
+def _trained_for(model: Model, precision: Precision) -> bool:
+    """MXFP4 comes from training (gpt-oss): no conversion to it, nor from it to another format, is offered unasked."""
+    return (precision.id == "mxfp4") == (model.native_precision == "mxfp4")
+
+
+def _kv_formats(gpu: Gpu, precision: Precision, allowed: Allowed) -> tuple[str, ...]:
+    """KV-cache format: as asked, else FP8 beside weights that compute in FP8 or below, else 16 bit."""
+    possible = ("fp16", "fp8") if gpu.supports_fp8 else ("fp16",)
+    if allowed.kv_precisions:
+        return tuple(k for k in possible if k in allowed.kv_precisions)
+    return ("fp8",) if gpu.supports_fp8 and precision.compute in ("fp8", "fp4") else ("fp16",)
+
+
+def _parallelism(model: Model, gpu: Gpu, allowed: Allowed) -> Iterator[tuple[int, int, int, int]]:
+    """(TP, PP, EP, DP): TP divides the heads and stays in one scale-up domain or server; EP and DP only for MoE."""
+    server = max(gpu.domain_gpus, 8)
+    tp_sizes = allowed.tp or TP_SIZES
+    for tp, pp in product(tp_sizes, allowed.pp or PP_SIZES):
+        if model.heads % tp or tp > server or pp > model.layers or tp * pp > max(MAX_GPUS_PER_INSTANCE, server):
+            continue
+        for ep in _expert_ways(model, tp, allowed):
+            yield tp, pp, ep, 1
+    if not model.is_moe or (allowed.tp and 1 not in allowed.tp) or (allowed.pp and 1 not in allowed.pp):
+        return
+    for dp in DP_SIZES[1:]:
+        if dp <= server and model.experts % dp == 0 and (not allowed.ep or dp in allowed.ep):
+            yield 1, 1, dp, dp
+
+
+def _expert_ways(model: Model, tp: int, allowed: Allowed) -> Iterator[int]:
+    """Experts split like every matrix (EP 1) or spread whole over the TP group (EP = TP)."""
+    for ep in {1, tp} if model.is_moe and model.experts % tp == 0 else {1}:
+        if not allowed.ep or ep in allowed.ep:
+            yield ep

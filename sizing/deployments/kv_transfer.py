@@ -1,0 +1,68 @@
+"""How long the KV cache of a prompt takes from a prefill to a decode instance."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sizing.base.constants import constant
+from sizing.catalog.gpu import Gpu
+from sizing.catalog.model import Model
+from sizing.catalog.precisions import KV_BYTES
+from sizing.deployments.candidates import Candidates, Configuration, Floats
+from sizing.deployments.memory import kv_bytes_per_sequence, kv_share
+
+NETWORK = constant("network_bytes_per_s")
+NETWORK_OLDER = constant("network_older_bytes_per_s")
+NETWORK_PCIE = constant("network_pcie_bytes_per_s")
+SETUP_S = constant("kv_transfer_setup_s")
+
+OLDER_FAMILIES = ("ampere", "cdna2")
+
+
+def network_bytes_per_s(gpu: Gpu) -> float:
+    """Network between systems, per GPU and direction."""
+    if not gpu.has_fast_link or gpu.domain_gpus < 4:  # a bridge between two cards does not make a server of it
+        return NETWORK_PCIE
+    return NETWORK_OLDER if gpu.family in OLDER_FAMILIES else NETWORK
+
+
+def inside_bytes_per_s(gpu: Gpu) -> float:
+    """Link between the GPUs of one system, per GPU and direction: NVLink or the like, else PCIe."""
+    joined = gpu.has_fast_link and gpu.domain_gpus >= 4
+    return float(gpu.link_bytes_per_s or 0.0) if joined else gpu.pcie_bytes_per_s
+
+
+def link_name(gpu: Gpu, inside: bool) -> str:
+    """The link in words."""
+    if not inside:
+        return f"network, {network_bytes_per_s(gpu) * 8e-9:.0f} Gb/s per GPU"
+    named = gpu.link_name if gpu.has_fast_link and gpu.domain_gpus >= 4 else "PCIe"
+    return f"{named}, {inside_bytes_per_s(gpu) / 1e9:.0f} GB/s per GPU"
+
+
+def prompt_kv_bytes(model: Model, candidates: Candidates, tokens: float) -> Floats:
+    """KV cache of a prompt of ``tokens`` tokens in bytes, one copy, (C,); the recurrent state is part of it."""
+    kv = candidates.column(lambda r: KV_BYTES[r.kv_precision])
+    return kv_bytes_per_sequence(model, tokens, kv, candidates.column(lambda r: r.engine.block_tokens))
+
+
+def largest_share(model: Model, candidates: Candidates) -> Floats:
+    """Share of a prompt's KV cache that passes through the busiest GPU of an instance, (C,): split over TP and PP.
+
+    The latent vector of MLA is copied to every GPU of a TP group, each of which receives all of it.
+    """
+    return np.asarray(kv_share(model, candidates.tp) / candidates.pp)
+
+
+def transfer_s(kv_bytes: Floats, share: Floats, bytes_per_s: Floats) -> Floats:
+    """set-up + KV bytes x larger share of both instances / link: all GPUs of an instance send and receive at once.
+
+    Source: bytes over bandwidth; set-up of Splitwise (Patel et al., ISCA 2024). Sending layer by layer while the prompt
+    is still being computed would hide part of it.
+    """
+    return np.asarray(SETUP_S + kv_bytes * share / bytes_per_s)
+
+
+def supports(row: Configuration) -> bool:
+    """Whether the engine runs prefill and decode as instances of their own on this GPU."""
+    return row.gpu.family in row.engine.disaggregated

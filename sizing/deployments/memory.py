@@ -1,0 +1,150 @@
+"""Does it fit: weights, KV cache, activations and overhead per GPU, and how many sequences the rest holds.
+
+All quantities are bytes (10^9 to the GB) per GPU unless named otherwise; arrays have one entry per candidate (C,).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sizing.base.constants import constant
+from sizing.catalog.engines import LARGE_MEMORY_BYTES
+from sizing.catalog.model import Model
+from sizing.catalog.precisions import KV_BYTES, WIDE_BYTES
+from sizing.deployments.candidates import Candidates, Floats
+
+RUNTIME_BYTES = constant("runtime_bytes")
+COMMUNICATION_BYTES = constant("communication_bytes")
+STATE_BYTES = constant("recurrent_state_bytes")
+ACTIVATION_COPIES = constant("activation_copies")
+ACTIVATION_FLOOR_BYTES = constant("activation_floor_bytes")
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemoryFit:
+    """Memory per GPU (bytes, shape (C,)) and the sequences one instance holds (C,)."""
+
+    capacity: Floats
+    usable: Floats
+    weights: Floats
+    activations: Floats
+    overhead: Floats
+    kv_available: Floats
+    kv_per_sequence: Floats
+    max_concurrency: Floats
+
+    @property
+    def fits(self) -> NDArray[np.bool_]:
+        """At least one sequence of full length fits beside the weights."""
+        return self.max_concurrency >= 1
+
+    def take(self, index: NDArray[np.intp]) -> MemoryFit:
+        """The rows at ``index``."""
+        return MemoryFit(**{name: values[index] for name, values in vars(self).items()})
+
+
+def weight_bytes(model: Model, bytes_per_parameter: Floats | float) -> Floats:
+    """Bytes of all weights of one instance: quantised matrices plus 16-bit embeddings and output head.
+
+    W = (P - P_emb) x b + P_emb x min(2, max(b, 2)), b in bytes per parameter; 8 billion parameters at 16 bit are
+    16 GB. Source: worked example 8 of the NVIDIA sizing deck; embeddings stay at 16 bit in every quantised format.
+    """
+    wide = embedding_parameters(model)
+    return np.asarray((model.params_total - wide) * bytes_per_parameter + wide * WIDE_BYTES, dtype=np.float64)
+
+
+def embedding_parameters(model: Model) -> float:
+    """Parameters of input embedding and output head, kept at 16 bit: V x h, twice unless tied."""
+    return float(model.vocab_size * model.hidden_size * (1 if model.tie_embeddings else 2))
+
+
+def kv_bytes_per_sequence(
+    model: Model, tokens: float | Floats, kv_bytes: float | Floats, block_tokens: Floats
+) -> Floats:
+    """KV cache of one sequence in bytes, before splitting over GPUs.
+
+    KV = b x (E_full x ceil_block(n) + E_sliding x min(ceil_block(n), window)) + 4 x state, where E counts cached
+    values per token over all layers of a kind, n the tokens, and recurrent state is kept in float32. Source:
+    definition of the KV cache; block granularity
+    from PagedAttention (Kwon et al., SOSP 2023).
+    """
+    held = np.ceil(tokens / block_tokens) * block_tokens
+    sliding = np.minimum(held, model.sliding_window or np.inf) if model.sliding_layers else 0.0
+    growing = np.asarray(kv_bytes) * (model.kv_elements_full * held + model.kv_elements_sliding * sliding)
+    return np.asarray(growing + STATE_BYTES * model.state_elements, dtype=np.float64)
+
+
+def kv_share(model: Model, tp: Floats) -> Floats:
+    """Share of the KV cache each GPU of a TP group holds: ceil(heads / TP) / heads; all of it for MLA's latent
+    vector."""
+    if model.attention == "mla":
+        return np.ones_like(tp)
+    return np.ceil(model.kv_heads / tp) / model.kv_heads
+
+
+def activation_bytes(model: Model, budget: Floats, tp: Floats) -> Floats:
+    """Working memory of one step: c x budget x 2 bytes x (4 h + 3 f / TP) + floor.
+
+    h hidden size, f the wider of dense and routed feed-forward width, c live copies. An upper estimate, checked
+    against the 4.8 to 5.6 GiB (dense) that vLLM reports for 16,384-token steps.
+    """
+    routed = model.moe_intermediate_size * (model.experts_per_token + model.shared_experts)
+    width = max(model.intermediate_size if model.moe_layers < model.layers else 0, routed)
+    per_token = 4 * model.hidden_size + 3 * width / tp
+    return np.asarray(ACTIVATION_COPIES * budget * WIDE_BYTES * per_token + ACTIVATION_FLOOR_BYTES, dtype=np.float64)
+
+
+def reserved_activation_bytes(model: Model, candidates: Candidates, capacity: Floats, usable: Floats) -> Floats:
+    """Activations of the engine's step on each GPU.
+
+    From 70 GiB on engines take larger steps by default. Just above that size the larger step is taken only as far as
+    the memory gained holds it, as an operator would set it: more memory never holds fewer sequences.
+    """
+    whole = activation_bytes(model, candidates.column(lambda r: r.engine.budget(r.gpu)), candidates.tp)
+    small = activation_bytes(model, candidates.column(lambda r: r.engine.token_budget[0]), candidates.tp)
+    gained = usable * (1.0 - LARGE_MEMORY_BYTES / capacity)
+    return np.where(gained >= 0, np.minimum(whole, small + gained), whole)
+
+
+def weights_per_gpu(model: Model, candidates: Candidates) -> Floats:
+    """Weights on the fullest GPU: experts over TP x DP, everything else over TP, layers over PP."""
+    bytes_per = candidates.column(lambda r: r.precision.bytes)
+    wide = embedding_parameters(model)
+    experts = model.params_experts * bytes_per / (candidates.tp * candidates.dp)
+    rest = ((model.params_total - model.params_experts - wide) * bytes_per + wide * WIDE_BYTES) / candidates.tp
+    return (experts + rest) / candidates.pp
+
+
+def memory_fit(model: Model, candidates: Candidates, tokens: float | Floats) -> MemoryFit:
+    """Memory of every candidate and how many sequences of ``tokens`` (prompt plus output; one number or (C,)) one
+    instance holds.
+
+    usable = fraction x capacity; KV available = usable - weights - activations - overhead;
+    sequences = floor(KV available / KV per sequence) x DP, at most what the engine schedules. The KV cache of a whole
+    sequence is reserved, so nothing is ever evicted at mean lengths.
+    """
+    capacity = candidates.column(lambda r: r.gpu.memory_bytes)
+    usable = capacity * candidates.column(lambda r: r.engine.memory_fraction)
+    weights = weights_per_gpu(model, candidates)
+    activations = reserved_activation_bytes(model, candidates, capacity, usable)
+    overhead = RUNTIME_BYTES + np.where(candidates.gpus > 1, COMMUNICATION_BYTES, 0.0)
+    kv_bytes = candidates.column(lambda r: KV_BYTES[r.kv_precision])
+    blocks = candidates.column(lambda r: r.engine.block_tokens)
+    whole = kv_bytes_per_sequence(model, tokens, kv_bytes, blocks)
+    per_sequence = whole * kv_share(model, candidates.tp) / candidates.pp
+    available = np.maximum(usable - weights - activations - overhead, 0.0)
+    scheduled = candidates.column(lambda r: r.engine.sequences(r.gpu))
+    held = np.floor(available / np.maximum(per_sequence, 1.0)) * candidates.dp
+    return MemoryFit(
+        capacity=capacity,
+        usable=usable,
+        weights=weights,
+        activations=activations,
+        overhead=overhead,
+        kv_available=available,
+        kv_per_sequence=per_sequence,
+        max_concurrency=np.minimum(held, scheduled * candidates.dp),
+    )

@@ -1,0 +1,1 @@
+"""Published measurements: what each protocol measures, what is predicted for it, and how far predictions are off."""

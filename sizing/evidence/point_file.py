@@ -1,0 +1,75 @@
+"""The files of ``predict``: a CSV of configurations in, a CSV of answers out."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from sizing.base.errors import InvalidPoints
+
+DELIMITERS = ",;\t"
+EMPTY = ("", "na", "n/a", "nan", "none", "null", "<na>")
+"""Cells that say nothing, in lower case: what spreadsheets and pandas write for a value that is not there."""
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+
+
+def read_points(path: Path) -> pd.DataFrame:
+    """The table of a CSV file, every cell as text, an empty one as None; comma, semicolon or tab between them.
+
+    Names of columns in lower case, without space around them. Raises InvalidPoints with one line for what is not such a
+    table, OSError as usual.
+    """
+    lines = _lines(path.name, _text(path))
+    if not lines:
+        raise InvalidPoints(f"{path.name} is empty: it needs a header line and one line per configuration.")
+    _, head = lines[0]
+    names = [name.strip().lower() for name in head]
+    while names and not names[-1]:
+        names.pop()  # a delimiter at the end of every line
+    twice = sorted({name for name in names if name and names.count(name) > 1})
+    if twice:
+        raise InvalidPoints(f"{path.name} has the column {', '.join(twice)[:100]} twice.")
+    return pd.DataFrame(
+        [_cells(path.name, line, cells, len(names)) for line, cells in lines[1:]], columns=names, dtype=object
+    )
+
+
+def _text(path: Path) -> str:
+    """The file as text. Raises InvalidPoints."""
+    data = path.read_bytes()
+    try:
+        text = data.decode("utf-16" if data.startswith(_UTF_16) else "utf-8-sig")
+    except UnicodeDecodeError:
+        text = "\0"
+    if "\0" in text:
+        raise InvalidPoints(f"{path.name} is not a text file in UTF-8: save it as CSV (UTF-8).")
+    return text
+
+
+def _lines(name: str, text: str) -> list[tuple[int, list[str]]]:
+    """Line number and cells, blank lines left out. Raises InvalidPoints."""
+    head = text.lstrip("\r\n").splitlines()[:1] or [""]
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=max(DELIMITERS, key=head[0].count), strict=True)
+    try:
+        return [(reader.line_num, cells) for cells in reader if len(cells) > 1 or (cells and cells[0].strip())]
+    except csv.Error as error:
+        raise InvalidPoints(f"{name} is not a CSV table: {error} in line {reader.line_num}.") from None
+
+
+def _cells(name: str, line: int, cells: Sequence[str], number: int) -> list[str | None]:
+    """As many cells as there are columns; a short line ends in empty ones. Raises InvalidPoints for a longer one."""
+    if any(cell.strip() for cell in cells[number:]):
+        raise InvalidPoints(
+            f"{name} has {len(cells)} cells in line {line}, and {number} columns: quote cells that hold the delimiter."
+        )
+    found = [None if cell.strip().lower() in EMPTY else cell for cell in cells[:number]]
+    return found + [None] * (number - len(found))
+
+
+def write_points(answers: pd.DataFrame, path: Path) -> None:
+    """Write the answers as CSV, numbers with six significant digits."""
+    answers.to_csv(path, index=False, float_format="%.6g")

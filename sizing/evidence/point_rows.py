@@ -1,0 +1,291 @@
+"""From the cells of a table of configurations to typed points, each cell checked; a bad cell fails its row only."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+
+import pandas as pd
+
+from sizing.base.errors import InvalidPoints, SizingError, UnknownName, nearest_names
+from sizing.catalog import Gpu, Model, resolve_gpu, resolve_model
+from sizing.catalog.engines import Engine, engines, resolve_engine
+from sizing.catalog.precisions import Precision, gpu_supports, precisions, resolve_kv_precision, resolve_precision
+from sizing.deployments.candidates import Configuration
+from sizing.deployments.memory import weight_bytes
+from sizing.steps.efficiency import REFERENCE_YEAR
+
+MODES = ("static_batch", "fixed_concurrency", "offline_max_throughput", "fixed_rate")
+REQUIRED = ("model", "gpu", "gpus", "isl", "osl", "mode")
+WHOLE_RUN_MODES = ("offline_max_throughput", "fixed_rate")
+"""Modes in which a submitter tunes the layout: without a TP the best one is taken."""
+
+OTHER_ENGINES = {"atom": "sglang", "deepspeed-mii": "vllm", "lmdeploy": "vllm", "triton": "trtllm", "llm-d": "vllm"}
+"""Engines outside the catalogue that have been measured or named, and whose scheduler defaults stand in for theirs."""
+
+MAX_COUNT = 1e9
+WEIGHT_SHARE_AT_MOST = 0.8
+"""Weights may fill this share of memory when the layout is not stated; the rest is for KV cache and activations."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Point:
+    """One configuration to predict: one instance, how many of them share the load, the lengths and the protocol.
+
+    ``concurrency`` and ``rate_rps`` are those of the whole row; NaN where the mode does not use them.
+    """
+
+    row: int
+    model: Model
+    configuration: Configuration
+    instances: float
+    input_tokens: float
+    output_tokens: float
+    cached_tokens: float
+    mode: str
+    concurrency: float
+    rate_rps: float
+    software_year: float
+
+
+class _BadCell(SizingError):
+    """One cell that cannot be used; the message is the row's ``error``."""
+
+
+def points_of(frame: pd.DataFrame) -> tuple[list[Point], dict[int, str]]:
+    """Points (several per row where the best layout is sought) and the error of every row that has none.
+
+    Raises InvalidPoints when the table lacks a required column.
+    """
+    missing = [name for name in REQUIRED if name not in frame.columns]
+    if missing:
+        raise InvalidPoints(f"the table lacks the column{'s' if len(missing) > 1 else ''} {', '.join(missing)}")
+    points: list[Point] = []
+    errors: dict[int, str] = {}
+    for row, cells in enumerate(_rows(frame)):
+        try:
+            points.extend(_points(row, cells))
+        except SizingError as error:
+            errors[row] = str(error)
+    return points, errors
+
+
+def _rows(frame: pd.DataFrame) -> Iterator[Mapping[str, object]]:
+    names = [str(c) for c in frame.columns]
+    for values in frame.itertuples(index=False, name=None):
+        yield dict(zip(names, values, strict=True))
+
+
+def _empty(value: object) -> bool:
+    return (
+        value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value)) or str(value).strip() == ""
+    )
+
+
+def _text(cells: Mapping[str, object], name: str) -> str:
+    value = cells.get(name)
+    return "" if _empty(value) else str(value).strip()
+
+
+def _number(cells: Mapping[str, object], name: str, *, at_least: float = 0.0) -> float | None:
+    """A finite number of at least ``at_least``, or None where the cell is empty."""
+    value = cells.get(name)
+    if _empty(value):
+        return None
+    try:
+        number = float(str(value))
+    except ValueError:
+        raise _BadCell(f"{name} is not a number: “{str(value)[:40]}”") from None
+    if not (math.isfinite(number) and at_least <= number <= MAX_COUNT):
+        raise _BadCell(f"{name} must be between {at_least:g} and {MAX_COUNT:g}, not {str(value)[:40]}")
+    return number
+
+
+def _needed(cells: Mapping[str, object], name: str, *, at_least: float) -> float:
+    number = _number(cells, name, at_least=at_least)
+    if number is None:
+        raise _BadCell(f"{name} is empty")
+    return number
+
+
+def _whole(cells: Mapping[str, object], name: str) -> int | None:
+    """A whole number of at least 1, or None where the cell is empty."""
+    number = _number(cells, name, at_least=1.0)
+    if number is not None and number != int(number):
+        raise _BadCell(f"{name} must be a whole number, not {number:g}")
+    return None if number is None else int(number)
+
+
+def _points(row: int, cells: Mapping[str, object]) -> list[Point]:
+    """The point of one row, or one per possible layout where the table leaves the layout open."""
+    mode = _text(cells, "mode")
+    if mode not in MODES:
+        near = nearest_names(mode, MODES, 1)
+        hint = f" Did you mean {near[0]}?" if near else f" It must be one of {', '.join(MODES)}."
+        raise _BadCell(f"Unknown mode “{mode[:60]}”.{hint}" if mode else "mode is empty")
+    name, gpu = _text(cells, "model"), _gpu(_text(cells, "gpu"))
+    if not name:
+        raise _BadCell("model is empty")
+    model = _model(name)
+    engine = _engine(_text(cells, "engine"))
+    precision = _weight_format(_text(cells, "weight_precision"), name, model, gpu, _submission(cells, mode))
+    isl = _needed(cells, "isl", at_least=1.0)
+    osl = _output_tokens(cells, mode)
+    cached = min(_number(cells, "prefix_cached_tokens") or 0.0, isl - 1.0)
+    kv = _kv_precision(_text(cells, "kv_precision"), engine, precision, gpu)
+    base = Configuration(gpu=gpu, engine=engine, precision=precision, kv_precision=kv)
+    year = _number(cells, "software_year", at_least=2000.0)
+    concurrency, rate = _load(cells, mode)
+    return [
+        Point(
+            row=row,
+            model=model,
+            configuration=layout,
+            instances=instances,
+            input_tokens=isl,
+            output_tokens=osl,
+            cached_tokens=cached,
+            mode=mode,
+            concurrency=concurrency,
+            rate_rps=rate,
+            software_year=REFERENCE_YEAR if year is None else year,
+        )
+        for layout, instances in _layouts(cells, mode, model, base)
+    ]
+
+
+def _output_tokens(cells: Mapping[str, object], mode: str) -> float:
+    """OSL; an empty cell of a static batch is a measurement of the first token only."""
+    osl = _number(cells, "osl", at_least=1.0)
+    if osl is None and mode == "static_batch":
+        return 1.0
+    return _needed(cells, "osl", at_least=1.0)
+
+
+def _load(cells: Mapping[str, object], mode: str) -> tuple[float, float]:
+    """(concurrency or batch, requests/s) as far as the mode uses them, else NaN; an unknown rate means the highest."""
+    concurrency = _number(cells, "concurrency_or_batch", at_least=1.0)
+    rate = _number(cells, "request_rate_rps", at_least=1e-9)
+    if mode in ("static_batch", "fixed_concurrency") and concurrency is None:
+        raise _BadCell("concurrency_or_batch is empty")
+    return (math.nan if concurrency is None else concurrency), (math.nan if rate is None else rate)
+
+
+@cache
+def _model(name: str) -> Model:
+    return resolve_model(name)[0]
+
+
+@cache
+def _gpu(name: str) -> Gpu:
+    if not name:
+        raise _BadCell("gpu is empty")
+    gpu = resolve_gpu(name)
+    if not gpu.sizable:
+        raise _BadCell(f"{gpu.name} has no published matrix rate, so nothing can be predicted for it")
+    return gpu
+
+
+@cache
+def _engine(name: str) -> Engine:
+    """The engine; a ``dynamo-`` prefix names the orchestrator above it. Empty: the default overheads of all engines."""
+    key = name.lower().removeprefix("dynamo-")
+    if not key:
+        return replace(engines()["vllm"], id="unknown", label="engine not stated", runs_as="default")
+    try:
+        return resolve_engine(key)
+    except UnknownName:
+        if key not in OTHER_ENGINES:
+            raise
+        return replace(engines()[OTHER_ENGINES[key]], id=key, label=name, runs_as=key)
+
+
+@cache
+def _precision(name: str, model_name: str, native: str) -> Precision:
+    """The weight format; empty: the checkpoint's own, by the suffix of its name, else by the catalogue."""
+    if name:
+        return resolve_precision(name)
+    lower = model_name.lower()
+    for mark, own in (("nvfp4", "nvfp4"), ("fp4", "nvfp4"), ("fp8", "fp8"), ("awq", "int4_awq"), ("gptq", "int4_gptq")):
+        if mark in lower.replace("mxfp4", ""):
+            return precisions()[own]
+    return precisions().get(native, precisions()["bf16"])
+
+
+def _submission(cells: Mapping[str, object], mode: str) -> bool:
+    """Whether the row is a whole system tuned for throughput (MLPerf): all is queued or offered, no layout stated."""
+    return mode in WHOLE_RUN_MODES and _empty(cells.get("tp"))
+
+
+def _weight_format(name: str, model_name: str, model: Model, gpu: Gpu, submission: bool) -> Precision:
+    """The stated format; empty: the checkpoint's own, or FP8 where a 16-bit model was tuned for throughput.
+
+    MLPerf result tables name no format, yet their configurations quantise to FP8 wherever the GPU has it.
+    """
+    own = _precision(name, model_name, model.native_precision)
+    fp8 = precisions()["fp8"]
+    return fp8 if submission and not name and own.bytes > fp8.bytes and gpu_supports(gpu, fp8) else own
+
+
+def _kv_precision(name: str, engine: Engine, precision: Precision, gpu: Gpu) -> str:
+    """KV-cache format; empty: TensorRT-LLM keeps FP8 beside 8- and 4-bit matrix formats, the others 16 bit."""
+    if name:
+        return resolve_kv_precision(name)
+    narrow = engine.runs_as == "trtllm" and precision.compute in ("fp8", "fp4") and gpu.supports_fp8
+    return "fp8" if narrow else "fp16"
+
+
+def _layouts(
+    cells: Mapping[str, object], mode: str, model: Model, base: Configuration
+) -> list[tuple[Configuration, float]]:
+    """(one instance, how many of them) for the row's GPUs; see :func:`_stated_layout` and :func:`_open_layouts`."""
+    gpus = _whole(cells, "gpus")
+    if gpus is None:
+        raise _BadCell("gpus is empty")
+    tp, pp, dp = _whole(cells, "tp"), _whole(cells, "pp") or 1, _whole(cells, "dp") or 1
+    ep = _whole(cells, "ep") or 1
+    if tp is None and dp > 1 and gpus % (dp * pp) == 0:
+        tp = gpus // (dp * pp)
+    if tp is None:
+        return _open_layouts(gpus, pp, ep, mode, model, base)
+    if tp * pp > gpus:
+        raise _BadCell(f"tp {tp} x pp {pp} needs {tp * pp} GPUs, and gpus is {gpus}")
+    return [_stated_layout(gpus, tp, pp, ep, dp, model, base)]
+
+
+def _stated_layout(
+    gpus: int, tp: int, pp: int, ep: int, dp: int, model: Model, base: Configuration
+) -> tuple[Configuration, float]:
+    """GPUs beyond one instance are replicas; see :func:`one_instance`."""
+    tp, ep, dp = one_instance(gpus, tp, pp, ep, dp, moe=model.is_moe)
+    instance = replace(base, tp=tp, pp=pp, ep=ep, dp=dp)
+    return instance, max(gpus / instance.gpus, 1.0)
+
+
+def one_instance(gpus: int, tp: int, pp: int, ep: int, dp: int, *, moe: bool) -> tuple[int, int, int]:
+    """TP, EP and DP of one instance, from what a benchmark states.
+
+    DP counts ranks of one instance when experts are spread over them (EP > 1), else replicas. A TP that already counts
+    the DP ranks (TP x PP = GPUs) is divided by them.
+    """
+    if dp > 1 and tp * pp >= gpus and tp % dp == 0:
+        tp //= dp
+    if not (moe and ep > 1):
+        dp = 1
+    return tp, min(ep, tp * dp) if moe else 1, dp
+
+
+def _open_layouts(
+    gpus: int, pp: int, ep: int, mode: str, model: Model, base: Configuration
+) -> list[tuple[Configuration, float]]:
+    """Without a TP: all GPUs of one node in closed loop; every TP that fits where the submitter tunes the whole run."""
+    fitting = [t for t in (1, 2, 4, 8, 16) if t * pp <= gpus and gpus % (t * pp) == 0 and model.heads % t == 0]
+    room = WEIGHT_SHARE_AT_MOST * base.gpu.memory_bytes
+    fitting = [t for t in fitting if float(weight_bytes(model, base.precision.bytes)) <= room * t * pp] or fitting[-1:]
+    fitting = fitting or [1]
+    if mode not in WHOLE_RUN_MODES:
+        whole = [t for t in fitting if t * pp == gpus]
+        fitting = whole or fitting[:1]
+    return [(replace(base, tp=t, pp=pp, ep=min(ep, t) if model.is_moe else 1), gpus / (t * pp)) for t in fitting]

@@ -1,0 +1,200 @@
+"""Points as columns, and the step times of all of them at once."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sizing.deployments.candidates import Candidates, Floats, table
+from sizing.deployments.memory import memory_fit
+from sizing.evidence.point_rows import Point
+from sizing.evidence.protocols import Lengths
+from sizing.steps.efficiency import REFERENCE_YEAR
+from sizing.steps.mixture import Mixed, Mixture, aged, mixed
+from sizing.steps.rates import Hardware, hardware, rates
+from sizing.steps.roofline import Roofline
+from sizing.steps.shape import Shape, shapes_of
+from sizing.steps.times import StepSource, StepTimes, Traffic
+
+BENCHMARK_MEMORY_SHARE = 0.95
+"""Share of memory that published runs use ("KV mem 0.95 mostly", TensorRT-LLM performance overview 0.17)."""
+
+BENCHMARK_ACTIVATION_SHARE = 0.3
+"""Activations of a tuned run relative to the upper estimate of ``sizing.deployments.memory``; chosen on offline "
+"and static rows."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PointTable:
+    """Points as columns (C, 1) beside their candidates; ``fits`` is how many sequences one instance's memory holds.
+
+    ``concurrency`` and ``rate_rps`` are per instance; ``instances`` scales rates back to the row.
+    """
+
+    points: tuple[Point, ...]
+    candidates: Candidates
+    facts: Hardware
+    shape: Shape
+    prompt: Floats
+    cached: Floats
+    output: Floats
+    software_year: Floats
+    instances: Floats
+    concurrency: Floats
+    rate_rps: Floats
+    fits: Floats
+    scheduled: Floats
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    @property
+    def lengths(self) -> Lengths:
+        """The lengths that protocols need."""
+        return Lengths(new=self.prompt - self.cached, output=self.output, budget=self.facts.budget)
+
+    @property
+    def is_moe(self) -> NDArray[np.bool_]:
+        """Which points (C,) are of models with routed experts."""
+        return np.asarray(self.shape.routed)[:, 0] > 0
+
+    @property
+    def context(self) -> Floats:
+        """Mean tokens a decoding sequence attends to: the prompt and half of the output."""
+        return self.prompt + self.output / 2.0
+
+
+def point_table(points: Sequence[Point]) -> PointTable:
+    """Columns from points."""
+    rows = [p.configuration for p in points]
+    candidates = table(rows)
+
+    def col(values: list[float]) -> Floats:
+        return np.asarray(values, dtype=np.float64)[:, None]
+
+    instances = col([p.instances for p in points])
+    return PointTable(
+        points=tuple(points),
+        candidates=candidates,
+        facts=hardware(candidates),
+        shape=shapes_of([p.model for p in points]),
+        prompt=col([p.input_tokens for p in points]),
+        cached=col([p.cached_tokens for p in points]),
+        output=col([p.output_tokens for p in points]),
+        software_year=col([p.software_year for p in points]),
+        instances=instances,
+        concurrency=np.maximum(col([p.concurrency for p in points]) / instances, 1.0),
+        rate_rps=col([p.rate_rps for p in points]) / instances,
+        fits=_fits(points, candidates),
+        scheduled=col([float(r.engine.sequences(r.gpu) * r.dp) for r in rows]),
+    )
+
+
+def _fits(points: Sequence[Point], candidates: Candidates) -> Floats:
+    """Sequences of full length that fit in memory, at least 1: what has been measured must have run.
+
+    A benchmark uses more of the memory than an engine's defaults, which keep the margin that a plan needs.
+    """
+    held = np.ones(len(points))
+    for index in alike([(p.model.id, p.input_tokens + p.output_tokens) for p in points]):
+        some, first = candidates.take(index), points[index[0]]
+        memory = memory_fit(first.model, some, first.input_tokens + first.output_tokens)
+        tuned = BENCHMARK_MEMORY_SHARE * memory.capacity - BENCHMARK_ACTIVATION_SHARE * memory.activations
+        available = np.maximum(tuned - memory.weights - memory.overhead, 0.0)
+        held[index] = np.floor(available / np.maximum(memory.kv_per_sequence, 1.0)) * some.dp
+    return np.maximum(held, 1.0)[:, None]
+
+
+def alike(keys: Sequence[Hashable]) -> Iterator[NDArray[np.intp]]:
+    """Indices of equal keys, group by group in order of first appearance."""
+    groups: dict[Hashable, list[int]] = {}
+    for index, key in enumerate(keys):
+        groups.setdefault(key, []).append(index)
+    for members in groups.values():
+        yield np.array(members, dtype=np.intp)
+
+
+def traffic_of(point: Point) -> Traffic:
+    """The lengths of a point as other step sources and the load model take them."""
+    return Traffic(
+        input_tokens=point.input_tokens, output_tokens=point.output_tokens, cached_tokens=point.cached_tokens
+    )
+
+
+def select(whole: PointTable, index: NDArray[np.intp]) -> PointTable:
+    """The rows at ``index``."""
+    facts = whole.facts
+    one = {"families", "engines"}
+    return replace(
+        whole,
+        points=tuple(whole.points[i] for i in index),
+        candidates=whole.candidates.take(index),
+        facts=replace(facts, **{f.name: getattr(facts, f.name)[index] for f in fields(Hardware) if f.name not in one}),
+        shape=Shape(**{f.name: getattr(whole.shape, f.name)[index] for f in fields(Shape)}),
+        **{
+            f.name: getattr(whole, f.name)[index]
+            for f in fields(PointTable)
+            if f.name not in {"points", "candidates", "facts", "shape"}
+        },
+    )
+
+
+@runtime_checkable
+class PointSource(Protocol):
+    """A source that knows the step times of whole tables of points."""
+
+    def point_times(self, points: PointTable, concurrency: Floats) -> StepTimes:
+        """Step times of every point at its concurrencies (C, K)."""
+        ...
+
+
+def step_times(points: PointTable, concurrency: Floats, source: StepSource | PointSource) -> StepTimes:
+    """Step times of every point at its concurrencies (C, K): the roofline in one go, other sources by group."""
+    if isinstance(source, PointSource):
+        return source.point_times(points, concurrency)
+    if isinstance(source, Roofline):
+        return roofline_times(points, concurrency, source)
+    if isinstance(source, Mixture):
+        return mixed_times(points, concurrency, source).times
+    return times_by_group(points, concurrency, source)
+
+
+def mixed_times(points: PointTable, concurrency: Floats, source: Mixture) -> Mixed:
+    """Kernel tables, aged to the software of each point, and the roofline, with the weight of the tables."""
+    base = roofline_times(points, concurrency, source.base)
+    asked = np.flatnonzero([p.mode in source.trust.modes for p in points.points])
+    kernel = base.scaled(*np.full((2, len(points)), np.nan))
+    if len(asked):
+        kernel = kernel.replaced(asked, times_by_group(select(points, asked), concurrency[asked], source.kernel))
+    trust = source.trust.of(points.is_moe)
+    return mixed(base, aged(kernel, base, todays_times(points, concurrency, source.base)), trust)
+
+
+def todays_times(points: PointTable, concurrency: Floats, source: Roofline) -> StepTimes:
+    """The roofline as if every point ran today's software."""
+    today = replace(points, software_year=np.full_like(points.software_year, REFERENCE_YEAR))
+    return roofline_times(today, concurrency, source)
+
+
+def roofline_times(points: PointTable, concurrency: Floats, source: Roofline) -> StepTimes:
+    """The roofline over rows that differ in everything."""
+    speed = rates(points.candidates, points.facts, source.fit, points.software_year)
+    return source.at_rates(points.shape, speed, points.lengths.new, points.cached, points.context, concurrency)
+
+
+def times_by_group(points: PointTable, concurrency: Floats, source: StepSource) -> StepTimes:
+    """Any source: rows of the same model and lengths are one question."""
+    keys = [(p.model.id, p.input_tokens, p.output_tokens, p.cached_tokens) for p in points.points]
+    nothing = np.full(len(points), np.nan)
+    times = StepTimes(
+        decode_s=np.full_like(concurrency, np.nan), prefill_s=nothing, prefill_work_s=nothing, source=source.name
+    )
+    for index in alike(keys):
+        first = points.points[index[0]]
+        found = source.times(first.model, points.candidates.take(index), traffic_of(first), concurrency[index])
+        times = replace(times.replaced(index, found), source=found.source)
+    return times

@@ -1,0 +1,136 @@
+"""``predict``: a table of configurations in, what each benchmark would measure out (DESIGN, section 5).
+
+One row per input row, in order. Latencies are means, but TTFT in ``fixed_rate``, which is the median of the run.
+Rates are those of all GPUs of the row. Measured columns of the input are ignored.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from sizing.deployments.candidates import Floats
+from sizing.evidence.point_answers import expected
+from sizing.evidence.point_rows import points_of
+from sizing.evidence.point_table import PointTable, mixed_times, point_table, step_times
+from sizing.evidence.protocols import Expected
+from sizing.evidence.uncertainty import point_intervals
+from sizing.steps.kernel import kernel_name
+from sizing.steps.mixture import Mixture, mixture, said
+from sizing.steps.times import StepSource, StepTimes
+
+METRICS = ("ttft_ms", "itl_ms", "e2e_ms", "output_tokens_per_s", "requests_per_s")
+COLUMNS = (
+    *(name + end for name in METRICS for end in ("", "_low", "_high")),
+    "ttft_ms_p99",
+    "itl_ms_p99",
+    "source",
+    "error",
+)
+MS = 1e3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answers:
+    """Values of the output columns for the points of a table, each (C,); ``best`` are the points that answer a row."""
+
+    points: PointTable
+    values: dict[str, Floats]
+    best: NDArray[np.intp]
+    sources: tuple[str, ...]
+
+
+class _Recorded:
+    """A mixture that remembers, for each point it was asked about, the weight of the tables and how far apart it is."""
+
+    def __init__(self, source: Mixture) -> None:
+        self.source = source
+        self.fit = source.fit
+        self.tables: dict[int, tuple[float, float]] = {}
+
+    def point_times(self, points: PointTable, concurrency: Floats) -> StepTimes:
+        """Step times of every point at its concurrencies (C, K)."""
+        found = mixed_times(points, concurrency, self.source)
+        for point, weight, apart in zip(points.points, found.weight, found.apart, strict=True):
+            self.tables[id(point)] = (float(weight), float(apart))
+        return found.times
+
+    def of(self, points: PointTable) -> tuple[Floats, Floats]:
+        """Weight of the tables and log ratio to the roofline, each (C,)."""
+        weight, apart = np.array([self.tables[id(p)] for p in points.points]).T
+        return weight, np.where(weight > 0, apart, np.nan)
+
+
+def predict_points(frame: pd.DataFrame, source: StepSource | None = None) -> pd.DataFrame:
+    """Predicted measurements of every row of ``frame``; see the module docstring and :data:`COLUMNS`.
+
+    A row with a bad cell has its reason in ``error`` and nothing else. Raises InvalidPoints for a table that lacks a
+    required column. ``source`` is where step times come from: kernel tables and roofline unless given.
+    """
+    points, errors = points_of(frame)
+    table: dict[str, NDArray[np.float64] | NDArray[np.object_]] = {
+        name: np.full(len(frame), np.nan) for name in COLUMNS[:-2]
+    }
+    names, reasons = np.full(len(frame), "", dtype=object), np.full(len(frame), "", dtype=object)
+    for row, reason in errors.items():
+        reasons[row] = reason
+    if points:
+        answers = answer_points(point_table(points), source or mixture())
+        rows = np.array([answers.points.points[i].row for i in answers.best])
+        for name, values in answers.values.items():
+            table[name][rows] = values[answers.best]
+        names[rows] = [answers.sources[i] for i in answers.best]
+    return pd.DataFrame({**table, "source": names, "error": reasons}, columns=list(COLUMNS), index=frame.index)
+
+
+def answer_points(points: PointTable, source: StepSource) -> Answers:
+    """Values with their ends for every point, and which point of each row has the layout with the highest rate."""
+    recorded = _Recorded(source) if isinstance(source, Mixture) else None
+    values = _columns(points, expected(points, recorded or source))
+    weight, apart = recorded.of(points) if recorded else (np.zeros(len(points)), np.full(len(points), np.nan))
+    for name, (low, high) in point_intervals(points, apart).items():
+        values[f"{name}_low"], values[f"{name}_high"] = values[name] * low, values[name] * high
+    base = source.base if isinstance(source, Mixture) else source
+    one = step_times(point_table(points.points[:1]), np.ones((1, 1)), base).source
+    sources = tuple(said(kernel_name(), one, w) if w > 0 else one for w in weight)
+    return Answers(points=points, values=values, best=best_layouts(points, base), sources=sources)
+
+
+def _columns(points: PointTable, found: Expected) -> dict[str, Floats]:
+    """Output columns in ms and 1/s over all instances of the row."""
+    rate = (found.rps * points.instances)[:, 0]
+    one_token = points.output[:, 0] <= 1.0
+    return {
+        "ttft_ms": found.ttft_s[:, 0] * MS,
+        "itl_ms": np.where(one_token, np.nan, found.itl_s[:, 0] * MS),
+        "e2e_ms": found.e2e_s[:, 0] * MS,
+        "output_tokens_per_s": rate * points.output[:, 0],
+        "requests_per_s": rate,
+        "ttft_ms_p99": found.ttft_p99_s[:, 0] * MS,
+        "itl_ms_p99": found.itl_p99_s[:, 0] * MS,
+    }
+
+
+def best_layouts(points: PointTable, source: StepSource) -> NDArray[np.intp]:
+    """For each row the index of its point; of several layouts the one that serves most when all is queued."""
+    rows = np.array([p.row for p in points.points])
+    _, first, count = np.unique(rows, return_index=True, return_counts=True)
+    if np.all(count == 1):
+        return np.asarray(first, dtype=np.intp)
+    open_rows = np.isin(rows, rows[first[count > 1]])
+    rate = np.zeros(len(rows))
+    some = np.flatnonzero(open_rows)
+    rate[some] = _capacity(points, some, source)
+    order = np.lexsort((-rate, rows))
+    _, leader = np.unique(rows[order], return_index=True)
+    return np.asarray(order[leader], dtype=np.intp)
+
+
+def _capacity(points: PointTable, index: NDArray[np.intp], source: StepSource) -> Floats:
+    """Requests per second over all instances when everything is queued, for the points at ``index``."""
+    queued = [replace(points.points[i], mode="offline_max_throughput") for i in index]
+    some = point_table(queued)
+    return np.asarray((expected(some, source).rps * some.instances)[:, 0])

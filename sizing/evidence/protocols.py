@@ -1,0 +1,158 @@
+"""What each benchmark mode measures, from the step times of one source.
+
+Columns (C, 1) in, columns (C, 1) out; one row per configuration. The customer's latency at a request rate is the
+business of ``sizing.queueing.steady_state``; what is here reproduces published measurements, whose closed-loop TTFT is
+a cohort effect.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from sizing.deployments.candidates import Floats
+from sizing.steps.times import StepTimes
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lengths:
+    """Mean tokens per request as columns (C, 1): prompt tokens to compute, output tokens, tokens per engine step."""
+
+    new: Floats
+    output: Floats
+    budget: Floats
+
+    @property
+    def gaps(self) -> Floats:
+        """Gaps between output tokens, OSL - 1; a hair above 0 for one token, whose ITL is then the decode step."""
+        return np.maximum(self.output - 1.0, 1e-6)
+
+    @property
+    def chunks(self) -> Floats:
+        """Steps that the prompt fills, at least one: prompts shorter than the token budget share a step."""
+        return np.maximum(self.new / self.budget, 1.0)
+
+    @property
+    def held(self) -> Floats:
+        """Prompts, or chunks of one, that the token budget holds: at least one."""
+        return np.maximum(self.budget / self.new, 1.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FirstToken:
+    """What delays the first token of a closed loop beside its prefill: see ``sizing.steps.efficiency`` for the
+    names."""
+
+    request_s: Floats
+    prompt_token_s: float
+    first_token_steps: float
+    cohort: float
+    burst: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Expected:
+    """Mean times in seconds and rates per second of one instance, columns (C, 1); NaN where a mode has no such
+    value."""
+
+    ttft_s: Floats
+    itl_s: Floats
+    e2e_s: Floats
+    rps: Floats
+    ttft_p99_s: Floats
+    itl_p99_s: Floats
+
+
+def _expected(ttft: Floats, itl: Floats, e2e: Floats, rps: Floats) -> Expected:
+    nothing = np.full_like(ttft, np.nan)
+    return Expected(ttft_s=ttft, itl_s=itl, e2e_s=e2e, rps=rps, ttft_p99_s=nothing, itl_p99_s=nothing)
+
+
+def static_batch(times: StepTimes, lengths: Lengths, batch: Floats, fits: Floats) -> Expected:
+    """One batch of equal prompts run to the end: prefill of all of them, then OSL - 1 decode steps.
+
+    TTFT = prefill + (B - 1) x work; ITL = decode at the mean context; E2E = TTFT + (OSL - 1) x ITL. A batch that does
+    not fit in memory runs in batch / fits waves. Attention-DP ranks share it evenly: the fullest has ceil(B / ranks).
+    """
+    waves = np.maximum(batch / fits, 1.0)
+    active = batch / waves
+    first = times.prefill_s[:, None] + (active - 1.0) * times.prefill_work_s[:, None] + _stalled_s(times, active)
+    itl = times.decode_s
+    one_wave = first + (lengths.output - 1.0) * itl
+    waiting = (waves - 1.0) / 2.0 * one_wave
+    return _expected(first + waiting, itl, one_wave + waiting, batch / (waves * one_wave))
+
+
+def _stalled_s(times: StepTimes, batch: Floats) -> Floats:
+    """What B prompts at once take beyond one alone and B - 1 even ones: a x ((ceil(B / d) - 1) - (B - 1) / d), with
+    a = stall / (1 - 1 / d) what a prompt takes of its own rank; 0 without ranks."""
+    ranks, stall = (np.reshape(values, (-1, 1)) for values in (times.ranks, times.stall_s))
+    own = stall / np.maximum(1.0 - 1.0 / ranks, 1e-9)
+    return np.asarray(own * (np.ceil(batch / ranks) - 1.0 - (batch - 1.0) / ranks))
+
+
+def work_conserving_itl_s(times: StepTimes, lengths: Lengths, concurrency: Floats) -> Floats:
+    """ITL with B sequences in flight, each replaced when it ends: decode(B) + (B - 1) x work / OSL + share of prompt
+    steps x their fixed time (work conservation). On attention-DP ranks the work is that with B / OSL prompts a step."""
+    shared = prompt_steps_share(lengths, concurrency) * np.reshape(times.prompt_step_s, (-1, 1))
+    others = np.maximum(concurrency - 1.0, 0.0)
+    work = times.work_s(concurrency / lengths.output * lengths.chunks, lengths.held)
+    itl: Floats = times.decode_s + others * work / lengths.output + shared
+    return itl
+
+
+def prompt_steps_share(lengths: Lengths, concurrency: Floats) -> Floats:
+    """Share of steps that carry prompt tokens: 1 - exp(-a), with a = B / OSL x chunks per prompt prompts per step."""
+    return -np.expm1(-concurrency / lengths.output * lengths.chunks)
+
+
+FULL_SHARE = 0.978
+"""Rate x E2E / B of a closed-loop run: it ends with the last of its requests, when most slots are idle. Median of the
+748 good rows of InferenceMAX and InferenceX (2025-11 to 2026-06, 10 x B requests each), which publish all three;
+quartiles 0.972 and 0.984, at every concurrency 0.97 to 0.99."""
+
+
+def fixed_concurrency(
+    times: StepTimes, lengths: Lengths, concurrency: Floats, fits: Floats, first: FirstToken
+) -> Expected:
+    """Closed loop: B requests always in flight, all starting together; mean TTFT over all rounds.
+
+    ITL by work conservation. TTFT = request + prompt tokens x host time + prefill + steps x decode + work x (cohort x
+    ln B + burst x (B - 1)): requests that end in one step start the next round together (cohort), and the first round
+    queues as a whole (burst; InferenceMAX sends 10 x B requests, so a tenth); so many prompts at once share the work on
+    attention-DP ranks. E2E = TTFT + (OSL - 1) x ITL; rate = full share x B / E2E. What does not fit in memory waits for
+    a whole stay.
+    """
+    active = np.minimum(concurrency, fits)
+    itl = work_conserving_itl_s(times, lengths, active)
+    queued = first.cohort * np.log(active) + first.burst * (active - 1.0)
+    host = first.request_s + first.prompt_token_s * lengths.new
+    ttft = host + times.prefill_s[:, None] + first.first_token_steps * times.decode_s
+    ttft = ttft + queued * times.work_s(queued * lengths.chunks, lengths.held)
+    ttft = ttft + (concurrency / active - 1.0) * (ttft + lengths.gaps * itl)
+    e2e = ttft + lengths.gaps * itl
+    return _expected(ttft, itl, e2e, FULL_SHARE * concurrency / e2e)
+
+
+def offline_max_throughput(times: StepTimes, lengths: Lengths, fits: Floats) -> Expected:
+    """All requests queued: as many in flight as memory and engine hold; then work conservation. TTFT excludes the
+    queue.
+
+    rate = B / (OSL x decode(B) + B x work). Attention-DP ranks are even: published runs queue requests of equal lengths
+    ("standard deviations set to 0", TensorRT-LLM performance overview 1.2), so that all ranks begin and end prompts in
+    the same steps.
+    """
+    itl = work_conserving_itl_s(replace(times, stall_s=0.0), lengths, fits)
+    e2e = lengths.output * itl
+    return _expected(times.prefill_s[:, None] + itl, itl, e2e, fits / e2e)
+
+
+OVERLOADED_RUN_REQUESTS = 300.0
+"""Requests of a run whose rate exceeds the capacity; its queue grows to the end, so that latency depends on its length.
+An assumption: published overloaded runs send some hundred to some thousand requests and do not say how many."""
+
+
+def queue_growth_s(rate: Floats, capacity: Floats, share: float) -> Floats:
+    """Wait of the request at ``share`` of an overloaded run: share x N x (1 / capacity - 1 / rate)."""
+    return np.asarray(share * OVERLOADED_RUN_REQUESTS * (1.0 / capacity - 1.0 / rate), dtype=np.float64)

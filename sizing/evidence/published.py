@@ -1,0 +1,213 @@
+"""The evidence library: published measurements that ship with the product, and the ones nearest to a configuration.
+
+``data/evidence.csv.gz`` holds 6,777 rows, each with its source (licences and traps: ``docs/ACCURACY.md``). Lengths
+are the mean lengths actually sent: 0.9 x nominal where a source draws them from [0.8, 1] x nominal.
+"""
+
+from __future__ import annotations
+
+import gzip
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import pandas as pd
+
+from sizing.catalog import Gpu, Model
+from sizing.catalog.files import DATA_DIR
+from sizing.deployments.candidates import Configuration, Floats
+from sizing.evidence.point_rows import Point, points_of
+
+EVIDENCE_FILE = "evidence.csv.gz"
+RANDOM_LENGTH_SOURCES = ("inferencemax", "aic_silicon_inferencex", "inferencex_snapshot")
+MEAN_OF_RANDOM_LENGTHS = 0.9
+"""Mean of a uniform draw from [0.8, 1] (InferenceMAX's ``random_range_ratio`` of 0.8)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measurement:
+    """One published measurement. Latencies in ms, rates per second of all GPUs of the row; None: not in the source.
+
+    ``itl_ms`` is TPOT, (E2E - TTFT) / (OSL - 1), for most sources. ``quality`` is ``good`` or ``caution``.
+    """
+
+    row: int
+    quality: str
+    source: str
+    source_link: str
+    source_date: str
+    model: Model
+    configuration: Configuration
+    software_year: float
+    engine_version: str
+    gpus: int
+    input_tokens: float
+    output_tokens: float
+    mode: str
+    concurrency: float | None
+    rate_rps: float | None
+    ttft_ms: float | None
+    ttft_ms_p50: float | None
+    ttft_ms_p99: float | None
+    itl_ms: float | None
+    itl_ms_p50: float | None
+    itl_ms_p99: float | None
+    e2e_ms: float | None
+    output_tokens_per_s: float | None
+    requests_per_s: float | None
+    notes: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Near:
+    """A measurement and how far it is from what was asked: 0 the same, 1 about a doubling of one quantity."""
+
+    measurement: Measurement
+    distance: float
+
+
+@cache
+def evidence_frame() -> pd.DataFrame:
+    """The library as a table with the columns of the source file, lengths as sent. Do not change it in place."""
+    with gzip.open(DATA_DIR / EVIDENCE_FILE, "rb") as handle:
+        frame = pd.read_csv(handle, low_memory=False)
+    drawn = frame["source"].isin(RANDOM_LENGTH_SOURCES)
+    frame.loc[drawn, ["isl", "osl"]] *= MEAN_OF_RANDOM_LENGTHS
+    return frame
+
+
+@cache
+def evidence() -> tuple[Measurement, ...]:
+    """Every measurement that can be resolved, in file order; rows without a prompt length are left out."""
+    frame = evidence_frame()
+    points, _ = points_of(frame)
+    first: dict[int, Point] = {}
+    for point in points:
+        first.setdefault(point.row, point)
+    names = [str(c) for c in frame.columns]
+    cells = list(frame.itertuples(index=False, name=None))
+    return tuple(_measurement(i, point, dict(zip(names, cells[i], strict=True))) for i, point in first.items())
+
+
+def _measurement(index: int, point: Point, cells: Mapping[str, object]) -> Measurement:
+    def number(name: str) -> float | None:
+        value = float(str(cells[name]))
+        return None if math.isnan(value) else value
+
+    def text(name: str) -> str:
+        value = cells[name]
+        return "" if isinstance(value, float) and math.isnan(value) else str(value)
+
+    return Measurement(
+        row=index,
+        quality=text("quality"),
+        source=text("source"),
+        source_link=text("source_url_or_repo_path"),
+        source_date=text("source_date_or_version"),
+        model=point.model,
+        configuration=point.configuration,
+        software_year=point.software_year,
+        engine_version=text("engine_version"),
+        gpus=int(str(cells["gpus"])),
+        input_tokens=point.input_tokens,
+        output_tokens=point.output_tokens,
+        mode=point.mode,
+        concurrency=number("concurrency_or_batch"),
+        rate_rps=number("request_rate_rps"),
+        ttft_ms=number("ttft_ms_mean"),
+        ttft_ms_p50=number("ttft_ms_p50"),
+        ttft_ms_p99=number("ttft_ms_p99"),
+        itl_ms=number("itl_ms_mean"),
+        itl_ms_p50=number("itl_ms_p50"),
+        itl_ms_p99=number("itl_ms_p99"),
+        e2e_ms=number("e2e_ms_mean"),
+        output_tokens_per_s=number("output_tokens_per_s"),
+        requests_per_s=number("requests_per_s"),
+        notes=text("notes"),
+    )
+
+
+GPU_STEP, FAMILY_STEP = 0.5, 2.0
+ENGINE_STEP, KIND_STEP, CAUTION_STEP = 0.5, 2.0, 0.5
+WEIGHTS = np.array([1.0, 1.0, 1.0, 0.5, 0.7, 0.4, 0.4])
+"""Weight of each numeric axis: parameters total and active, bytes per parameter, GPUs, concurrency, ISL, OSL."""
+
+
+@dataclass(frozen=True)
+class _Axes:
+    """The library as columns to measure distances in: numeric axes as logarithms to base 2, names as arrays."""
+
+    numbers: Floats
+    gpu: np.ndarray
+    family: np.ndarray
+    engine: np.ndarray
+    moe: np.ndarray
+    caution: np.ndarray
+
+
+@cache
+def _axes() -> _Axes:
+    rows = evidence()
+    numbers = [_numbers(m.model, m.configuration, m.concurrency, m.input_tokens, m.output_tokens) for m in rows]
+    return _Axes(
+        numbers=np.array(numbers),
+        gpu=np.array([m.configuration.gpu.id for m in rows]),
+        family=np.array([m.configuration.gpu.family for m in rows]),
+        engine=np.array([m.configuration.engine.runs_as for m in rows]),
+        moe=np.array([m.model.is_moe for m in rows]),
+        caution=np.array([m.quality != "good" for m in rows]),
+    )
+
+
+def _numbers(
+    model: Model, configuration: Configuration, concurrency: float | None, isl: float | None, osl: float | None
+) -> Sequence[float]:
+    values = (
+        model.params_total,
+        model.params_active,
+        configuration.precision.bytes,
+        float(configuration.gpus),
+        concurrency,
+        isl,
+        osl,
+    )
+    return [math.nan if v is None else math.log2(max(v, 1e-9)) for v in values]
+
+
+def load_distance(
+    measured: Measurement, concurrency: float | None, input_tokens: float | None, output_tokens: float | None
+) -> float:
+    """The distance of :func:`nearest` for a measurement of the very configuration: by load per instance and lengths."""
+    one, row = measured, measured.configuration
+    per_instance = None if one.concurrency is None else one.concurrency * row.gpus / one.gpus
+    own = np.array(_numbers(one.model, row, per_instance, one.input_tokens, one.output_tokens))
+    asked = np.array(_numbers(one.model, row, concurrency, input_tokens, output_tokens))
+    return float(np.nan_to_num(np.abs(own - asked)) @ WEIGHTS)
+
+
+def nearest(
+    model: Model,
+    configuration: Configuration,
+    *,
+    concurrency: float | None = None,
+    input_tokens: float | None = None,
+    output_tokens: float | None = None,
+    count: int = 5,
+) -> tuple[Near, ...]:
+    """The measured rows nearest to a configuration, nearest first; lengths and concurrency count where they are given.
+
+    distance = sum of weights x |log2 ratio| over model size, precision, GPUs, concurrency and lengths, plus steps for
+    another GPU, GPU family, engine, architecture kind (dense or MoE) and for rows to be taken with caution.
+    """
+    axes = _axes()
+    asked = np.array(_numbers(model, configuration, concurrency, input_tokens, output_tokens))
+    apart = np.nan_to_num(np.abs(axes.numbers - asked)) @ WEIGHTS
+    gpu: Gpu = configuration.gpu
+    apart += np.where(axes.gpu == gpu.id, 0.0, np.where(axes.family == gpu.family, GPU_STEP, FAMILY_STEP))
+    apart += ENGINE_STEP * (axes.engine != configuration.engine.runs_as) + KIND_STEP * (axes.moe != model.is_moe)
+    apart += CAUTION_STEP * axes.caution
+    order = np.argsort(apart, kind="stable")[:count]
+    rows = evidence()
+    return tuple(Near(measurement=rows[i], distance=float(apart[i])) for i in order)

@@ -1,0 +1,316 @@
+"""The question the other way round: what given hardware or a budget can serve, and how far a question can be pushed.
+
+Each answer holds for the best deployment a plan could choose, instances that do both prefill and decode or a pool for
+each, by the same load model and limits: it is where the plan's own answer starts to need more than there is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sizing.base.checks import number_between, whole_number
+from sizing.base.errors import SizingError
+from sizing.base.format import count, ms, requests_per_s, usd
+from sizing.base.quantity import Result, quantity
+from sizing.base.result import Business
+from sizing.planning.sentences import LONGER_CONTEXT, beyond_context
+from sizing.prices.cost import HOURS_PER_MONTH
+from sizing.question.understand import Question, understand
+from sizing.queueing.capacity import capacity
+from sizing.scenario.business import in_business_terms
+from sizing.scenario.demand import MAX_RPS
+from sizing.scenario.schema import Scenario
+from sizing.search.screen import Evaluated, all_configurations, evaluate
+from sizing.search.serving import Deployments, deployments, fewest_gpus
+
+LimitName = Literal["ttft_ms", "itl_ms", "e2e_ms"]
+MAX_GPUS = 1_000_000
+MAX_BUDGET_USD = 1e12
+LONGEST_PROMPT = 10_000_000.0
+TIGHTEST_MS = 0.01
+"""Shorter than any step of an engine."""
+LOOSEST_MS = 1e9
+PROMPT_TOLERANCE = 0.01
+LIMIT_TOLERANCE = 0.002
+RATE_TOLERANCE = 0.002
+"""Relative widths at which a bisection stops."""
+LEAST_RPS = 1e-6
+"""Load that any instance carries that can carry anything."""
+FIRST_STEP = 1.1
+"""Relative step of the search for a larger load; it grows as long as one is found."""
+LAST_STEP = 1e-6
+"""Relative step of the last search for a slightly larger load."""
+ROOM = 1.0 + 1e-9
+"""A budget that equals a price up to rounding pays it."""
+
+Affordable = Callable[[Deployments], NDArray[np.bool_]]
+
+
+class Served(Result):
+    """What given hardware serves within the limits, with its best deployment."""
+
+    requests_per_s: float = quantity(
+        "Requests/s",
+        "requests/s",
+        "instances x requests/s per instance; of pools the smaller one's",
+        "Load within every limit, spares not counted.",
+    )
+    configuration: str = quantity("Deployment", help="GPU, engine, precision and parallelism of its instances.")
+    instances: int = quantity(
+        "Instances", "instances", "floor(GPUs / GPUs per instance)", "Copies of the model; of pools both kinds."
+    )
+    gpus: int = quantity("GPUs", "GPUs", "sum over instances", "GPUs in use, spares not counted.")
+    gpus_given: int = quantity("GPUs given", "GPUs", "asked, or those of the systems", "GPUs there are to use.")
+    systems: int = quantity("Systems", "systems", "whole systems", "Systems the budget buys; 0 when GPUs were given.")
+    business: Business | None = quantity("In business terms", help="The same in requests, users and tokens a day.")
+    message: str = quantity("Finding", help="The answer in one sentence.")
+
+
+class Pushed(Result):
+    """How far one input can be pushed before nothing fits any more."""
+
+    value: float | None = quantity(
+        "Value", formula="bisection over plans", help="Largest or smallest feasible value; none when nothing fits."
+    )
+    unit: str = quantity("Unit", help="Unit of the value.")
+    configuration: str = quantity("Deployment", help="The deployment that reaches it.")
+    message: str = quantity("Finding", help="The answer in one sentence.")
+
+
+@dataclass(frozen=True)
+class _Found:
+    """The deployment at ``place`` of those found, and the load it carries."""
+
+    among: Deployments
+    place: int
+    rps: float
+
+
+def served_by_gpus(scenario: Scenario, gpus: int) -> Served:
+    """Largest request rate that ``gpus`` GPUs of one type serve.
+
+    Raises InvalidScenario or SizingError for malformed input.
+    """
+    given = whole_number("GPUs", gpus, 1, MAX_GPUS)
+    question, base = _evaluated(scenario)
+    found = None if beyond_context(question) else _most(question, base, _within_gpus(given))
+    return _served(question, found, gpus_said(given), given)
+
+
+def served_by_budget(scenario: Scenario, usd_per_month: float) -> Served:
+    """Largest request rate that a monthly hardware budget serves: whole systems at list price, USD/h x 730.
+
+    Hardware without a known price is left out. Raises InvalidScenario or SizingError for malformed input.
+    """
+    budget = number_between("Budget in USD a month", usd_per_month, 0.0, MAX_BUDGET_USD, exclude_low=True)
+    question, base = _evaluated(scenario)
+    found = (
+        None
+        if beyond_context(question)
+        else _most(question, base, lambda d: d.usd_per_hour * HOURS_PER_MONTH <= budget * ROOM)
+    )
+    return _served(question, found, f"{usd(budget)} a month", None)
+
+
+def longest_prompt(scenario: Scenario, gpus: int) -> Pushed:
+    """Longest mean prompt in tokens with which ``gpus`` GPUs still carry the asked peak within the limits.
+
+    Bisection: capacity falls with prompt length. The context window of the model bounds it where known.
+    """
+    given = whole_number("GPUs", gpus, 1, MAX_GPUS)
+    question = understand(scenario)
+    window = question.model.max_context or LONGEST_PROMPT
+    top = min(window - question.traffic.output_tokens, LONGEST_PROMPT)
+
+    def fits(tokens: float, plain: bool) -> str | None:
+        longer = replace(question, traffic=replace(question.traffic, input_tokens=tokens))
+        return _carrying(longer, evaluate(longer, all_configurations(longer)), given, plain)
+
+    low, label = _farthest(fits, question.traffic.cached_tokens + 1.0, top, PROMPT_TOLERANCE)
+    if low is None:
+        return Pushed(
+            value=None,
+            unit="tokens",
+            configuration="",
+            message=f"{gpus_said(given)} cannot carry the peak at any prompt length.",
+        )
+    carrying = f"{gpus_said(given)} {'carry' if given > 1 else 'carries'}"
+    limited = " (the context window)" if low >= top * (1 - PROMPT_TOLERANCE) else ""
+    return Pushed(
+        value=float(int(low)),
+        unit="tokens",
+        configuration=label,
+        message=f"{carrying} the peak with prompts of up to {int(low):,} tokens{limited}.",
+    )
+
+
+def tightest_limit(scenario: Scenario, limit: LimitName, gpus: int) -> Pushed:
+    """Smallest value of one limit at which ``gpus`` GPUs still carry the asked peak, the other limits unchanged."""
+    given = whole_number("GPUs", gpus, 1, MAX_GPUS)
+    if limit not in ("ttft_ms", "itl_ms", "e2e_ms"):
+        raise SizingError(f"There is no limit {limit!r}: choose ttft_ms, itl_ms or e2e_ms.")
+    question, base = _evaluated(scenario)
+    if beyond := beyond_context(question):
+        return Pushed(value=None, unit="ms", configuration="", message=f"{beyond} {LONGER_CONTEXT}")
+
+    def fits(reciprocal: float, plain: bool) -> str | None:
+        asked = _with_limit(question, limit, 1.0 / reciprocal)
+        return _carrying(asked, _held_to(asked, base), given, plain)
+
+    found, label = _farthest(fits, 1.0 / LOOSEST_MS, 1.0 / TIGHTEST_MS, LIMIT_TOLERANCE)
+    name = limit.removesuffix("_ms").upper()
+    if found is None:
+        return Pushed(
+            value=None,
+            unit="ms",
+            configuration="",
+            message=f"{gpus_said(given)} cannot carry the peak, however loose the {name} limit.",
+        )
+    carrying = f"{gpus_said(given)} {'carry' if given > 1 else 'carries'}"
+    p, value = f"p{question.limits.percentile:g}", 1.0 / found
+    return Pushed(
+        value=value, unit="ms", configuration=label, message=f"{carrying} the peak with {p} {name} down to {ms(value)}."
+    )
+
+
+def gpus_said(number: int) -> str:
+    """ "1 GPU", "8 GPUs"."""
+    return f"{count(number)} GPU{'s' if number != 1 else ''}"
+
+
+def _evaluated(scenario: Scenario) -> tuple[Question, Evaluated]:
+    question = understand(scenario)
+    return question, evaluate(question, all_configurations(question))
+
+
+def _with_limit(question: Question, limit: LimitName, value_ms: float) -> Question:
+    return replace(question, limits=replace(question.limits, **{limit.replace("_ms", "_s"): value_ms / 1e3}))
+
+
+def _held_to(question: Question, base: Evaluated) -> Evaluated:
+    """The same candidates under the limits of ``question``, which change no latency, only what is within them."""
+    deployment = question.scenario.deployment
+    return replace(base, capacity=capacity(base.state, base.latencies, question.limits, deployment.max_utilization))
+
+
+def _at_peak(question: Question, rps: float) -> Question:
+    return replace(question, demand=replace(question.demand, peak_rps=rps))
+
+
+def _within_gpus(gpus: int) -> Affordable:
+    return lambda d: d.gpus <= gpus
+
+
+def _carrying(question: Question, base: Evaluated, gpus: int, plain: bool) -> str | None:
+    """The deployment with the fewest GPUs that carries the peak on at most ``gpus``; None when there is none."""
+    found = fewest_gpus(question, base, plain=plain)
+    return found[1] if found is not None and found[0] <= gpus else None
+
+
+def _most(question: Question, base: Evaluated, affordable: Affordable) -> _Found | None:
+    """The largest load that an affordable deployment carries: first without caps and pools, then with all there is."""
+
+    def at(rps: float, plain: bool) -> _Found | None:
+        among = deployments(_at_peak(question, rps), base, plain=plain)
+        rates = np.where(affordable(among), among.max_rps, 0.0)
+        if not len(rates) or rates.max() <= 0.0:
+            return None
+        best = int(np.lexsort((among.gpus, -rates))[0])
+        return _Found(among, best, float(rates[best]))
+
+    alike = _climbed(lambda rps: at(rps, True), None)
+    return _climbed(lambda rps: at(rps, False), alike)
+
+
+def _climbed(at: Callable[[float], _Found | None], start: _Found | None) -> _Found | None:
+    """The largest load that ``at`` finds a deployment for, from ``start`` upwards: growing steps, then bisection.
+
+    A deployment that is found carries more than was asked for, up to its own limits: the search goes on from there.
+    """
+    best = at(LEAST_RPS if start is None else start.rps * (1.0 + RATE_TOLERANCE))
+    if best is None:
+        return start
+    beyond, step = np.inf, FIRST_STEP
+    while beyond > best.rps * (1.0 + RATE_TOLERANCE):
+        tried = step * best.rps if np.isinf(beyond) else float(np.sqrt(best.rps * beyond))
+        found = at(tried)
+        best, beyond, step = (best, tried, step) if found is None else (found, beyond, min(step**2, 2.0))
+    while (found := at(best.rps * (1.0 + LAST_STEP))) is not None:
+        best = found
+    return best
+
+
+def _served(question: Question, found: _Found | None, what: str, gpus: int | None) -> Served:
+    if found is None:
+        return Served(
+            requests_per_s=0.0,
+            configuration="",
+            instances=0,
+            gpus=0,
+            gpus_given=gpus or 0,
+            systems=0,
+            business=None,
+            message=f"{beyond} {LONGER_CONTEXT}"
+            if (beyond := beyond_context(question))
+            else f"{what} cannot serve this scenario: one instance does not fit, or a limit is out of reach.",
+        )
+    among, rps = found.among, found.rps
+    choice, label = among.choice(found.place), among.label(found.place)
+    sized, pools = among.sized, among.pools
+    if choice.pools and pools is not None:
+        pair = pools.pools
+        systems, held = pools.systems[choice.k], pools.gpus_bought[choice.k]
+        prefill, decode = int(pair.prefill_instances[choice.k]), int(pair.decode_instances[choice.k])
+        instances, used = prefill + decode, int(pair.gpus[choice.k])
+        runs = f"{prefill} prefill and {decode} decode instances on {label}"
+    else:
+        systems, held = sized.systems[choice.k], sized.gpus_bought[choice.k]
+        instances = int(sized.instances[choice.k]) - among.spares
+        used = instances * among.evaluated.candidates.rows[sized.index[choice.k]].gpus
+        runs = f"{instances} instance{'s' if instances != 1 else ''} of {label}"
+    traffic = question.traffic
+    serve = "serve" if gpus and gpus > 1 else "serves"
+    terms = (rps, traffic.input_tokens, traffic.output_tokens, question.demand)
+    return Served(
+        requests_per_s=rps,
+        configuration=label,
+        instances=instances,
+        gpus=used,
+        gpus_given=int(held) if gpus is None else gpus,
+        systems=int(systems) if gpus is None else 0,
+        business=in_business_terms(*terms) if rps <= MAX_RPS else None,  # beyond any load the engine is asked for
+        message=f"{what} {serve} up to {requests_per_s(rps)} within the limits: {runs}.",
+    )
+
+
+def _farthest(
+    fits: Callable[[float, bool], str | None], low: float, high: float, tolerance: float
+) -> tuple[float | None, str]:
+    """Largest value in [low, high] that fits, to a relative tolerance, and what fits it; None if ``low`` fails.
+
+    ``fits`` is asked without caps and pools (True) as long as these can, then with all there is (False).
+    """
+    found, label = _bisect(lambda value: fits(value, True), low, high, tolerance)
+    start = low if found is None else min(found * (1.0 + tolerance), high)
+    farther, other = _bisect(lambda value: fits(value, False), start, high, tolerance)
+    return (found, label) if farther is None else (farther, other)
+
+
+def _bisect(fits: Callable[[float], str | None], low: float, high: float, tolerance: float) -> tuple[float | None, str]:
+    """Largest value in [low, high] that fits, to a relative tolerance, and what fits it; None if ``low`` fails."""
+    label = fits(low)
+    if high < low or label is None:
+        return None, ""
+    top = fits(high)
+    if top is not None:
+        return high, top
+    while high - low > tolerance * high:
+        middle = (low * high) ** 0.5
+        found = fits(middle)
+        low, high, label = (middle, high, found) if found is not None else (low, middle, label)
+    return low, label

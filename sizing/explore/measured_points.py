@@ -1,0 +1,165 @@
+"""Measurements near a scenario, published or its own, as points that stand beside the operating points."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from functools import cache
+
+import numpy as np
+
+from sizing.base.quantity import Result, quantity
+from sizing.deployments.candidates import Configuration, table
+from sizing.deployments.memory import memory_fit
+from sizing.evidence.published import Measurement, evidence, nearest
+from sizing.explore.operating_point import share_of_systems
+from sizing.explore.own_evidence import own_measurements
+from sizing.prices.cost import SECONDS_PER_HOUR, TOKENS_PER_MILLION
+from sizing.question.understand import Question, understand
+from sizing.scenario.schema import Scenario
+from sizing.search.screen import all_configurations
+
+FARTHEST = 2.0
+"""Distance (see :func:`sizing.evidence.published.nearest`) up to which a measurement says something about the "
+"scenario."""
+COMPARABLE = 2.0
+"""Prompt and output may be this many times longer or shorter: throughput follows their lengths closely."""
+PER_GPU = 12
+SEARCHED = 300
+MODES = ("fixed_concurrency", "fixed_rate")
+"""Runs with requests in flight; a static batch or an offline run has no user to be fast for."""
+
+
+class MeasuredPoint(Result):
+    """One measurement; latencies are means, and None where the source does not hold them."""
+
+    own: bool = quantity("Own", help="Whether it is a point of the scenario's own benchmark.")
+    gpu: str = quantity("GPU", help="Catalogue id of the accelerator.")
+    configuration: str = quantity("Deployment", help="GPU, engine, precision and parallelism that were measured.")
+    model: str = quantity("Model", help="The model that was measured.")
+    source: str = quantity("Source", help="Who published it.")
+    source_link: str = quantity("Link", help="Where it was published.")
+    source_date: str = quantity("Date", help="Date or version of the source.")
+    software_year: float = quantity("Software", "year", "as published", "When the engine that ran was released.")
+    input_tokens: float = quantity("ISL", "tokens", "as measured", "Mean prompt length.")
+    output_tokens: float = quantity("OSL", "tokens", "as measured", "Mean output length.")
+    concurrency: float | None = quantity("Requests in flight", "requests", "as measured", "Of all its GPUs.")
+    distance: float = quantity("Distance", "doublings", "see nearest evidence", "How far it is from the scenario.")
+    tokens_per_s_per_user: float = quantity("Tokens/s per user", "tokens/s", "1000 / mean ITL", "As measured.")
+    ttft_ms: float | None = quantity("Mean TTFT", "ms", "as measured", "Time to first token.")
+    e2e_ms: float | None = quantity("Mean E2E", "ms", "as measured", "Time to last token.")
+    output_tokens_per_s_per_gpu: float = quantity(
+        "Output tokens/s per GPU", "tokens/s", "rate / GPUs, else concurrency x OSL / E2E / GPUs", "As measured."
+    )
+    usd_per_million_output_tokens: float | None = quantity(
+        "Cost per million output tokens", "USD", "see operating point", "At the prices of the scenario."
+    )
+    output_tokens_per_s_per_kw: float | None = quantity(
+        "Output tokens/s per kW", "tokens/s per kW", "see operating point", "At the power budget of the systems."
+    )
+
+
+def measured_points(scenario: Scenario, gpus: Sequence[str]) -> tuple[MeasuredPoint, ...]:
+    """The scenario's own benchmark where it is of one of ``gpus``, then the published measurements nearest to the
+    scenario on each of them, at most 12 of each, nearest first."""
+    question = understand(scenario)
+    own = [
+        (n.distance, n.measurement)
+        for n in own_measurements(question)
+        if n.measurement.configuration.gpu.id in gpus
+        and _alike(question, n.measurement)
+        and _output_rate(n.measurement) is not None
+    ]
+    comparable = {m.row for m in _usable() if m.configuration.gpu.id in gpus and _alike(question, m)}
+    known = {m.configuration.gpu.id for m in _usable() if m.row in comparable}
+    found: dict[int, tuple[float, Measurement]] = {}
+    for row in _references(question, known) if known else ():
+        near = nearest(
+            question.model,
+            row,
+            input_tokens=question.traffic.input_tokens,
+            output_tokens=question.traffic.output_tokens,
+            count=SEARCHED,
+        )
+        for n in near:
+            m = n.measurement
+            here = m.row in comparable and m.configuration.gpu.id == row.gpu.id
+            if here and n.distance <= found.get(m.row, (FARTHEST, m))[0]:
+                found[m.row] = n.distance, m
+    ranked = sorted(found.values(), key=lambda one: (one[0], one[1].row))
+    kept = [one for gpu in gpus for one in [r for r in ranked if r[1].configuration.gpu.id == gpu][:PER_GPU]]
+    return _points(question, own + kept)
+
+
+@cache
+def _usable() -> tuple[Measurement, ...]:
+    """The measurements that have a place in the chart."""
+    return tuple(m for m in evidence() if _output_rate(m) is not None)
+
+
+def _alike(question: Question, m: Measurement) -> bool:
+    """Whether both lengths are comparable."""
+    traffic = question.traffic
+    ratios = m.input_tokens / traffic.input_tokens, m.output_tokens / traffic.output_tokens
+    return all(1 / COMPARABLE <= r <= COMPARABLE for r in ratios)
+
+
+def _output_rate(m: Measurement) -> float | None:
+    """Output tokens/s of all GPUs: as measured, else concurrency x OSL / E2E of a closed loop; None when unknown."""
+    if m.mode not in MODES or not m.itl_ms:
+        return None
+    if m.output_tokens_per_s:
+        return m.output_tokens_per_s
+    if m.mode != "fixed_concurrency" or not m.concurrency or m.ttft_ms is None:
+        return None
+    e2e_ms = m.e2e_ms or m.ttft_ms + (m.output_tokens - 1) * m.itl_ms
+    return m.concurrency * m.output_tokens / e2e_ms * 1e3
+
+
+def _references(question: Question, gpus: Collection[str]) -> list[Configuration]:
+    """What measurements are held against: on each GPU and in each width of weights the smallest instance that fits."""
+    candidates = all_configurations(question)
+    fits = memory_fit(question.model, candidates, question.traffic.input_tokens + question.traffic.output_tokens).fits
+    smallest: dict[tuple[str, str], Configuration] = {}
+    for i in np.flatnonzero(fits):
+        row = candidates.rows[i]
+        key = row.gpu.id, row.precision.width
+        if row.gpu.id in gpus and (key not in smallest or row.gpus < smallest[key].gpus):
+            smallest[key] = row
+    return list(smallest.values())
+
+
+def _points(question: Question, kept: Sequence[tuple[float, Measurement]]) -> tuple[MeasuredPoint, ...]:
+    if not kept:
+        return ()
+    measured = table([m.configuration for _, m in kept])
+    share = share_of_systems(question, measured)
+    usd, power = share.usd_per_hour / measured.gpus, share.power_kw / measured.gpus
+    return tuple(_point(m, d, float(usd[i]), float(power[i])) for i, (d, m) in enumerate(kept))
+
+
+def _point(m: Measurement, distance: float, usd_per_gpu_hour: float, kw_per_gpu: float) -> MeasuredPoint:
+    total = _output_rate(m)
+    assert m.itl_ms
+    assert total
+    rate = total / m.gpus
+    cost = usd_per_gpu_hour / (rate * SECONDS_PER_HOUR) * TOKENS_PER_MILLION
+    return MeasuredPoint(
+        own=m.row < 0,
+        gpu=m.configuration.gpu.id,
+        configuration=m.configuration.label,
+        model=m.model.id,
+        source=m.source,
+        source_link=m.source_link,
+        source_date=m.source_date,
+        software_year=m.software_year,
+        input_tokens=m.input_tokens,
+        output_tokens=m.output_tokens,
+        concurrency=m.concurrency,
+        distance=distance,
+        tokens_per_s_per_user=1e3 / m.itl_ms,
+        ttft_ms=m.ttft_ms,
+        e2e_ms=m.e2e_ms,
+        output_tokens_per_s_per_gpu=rate,
+        usd_per_million_output_tokens=cost if np.isfinite(cost) else None,
+        output_tokens_per_s_per_kw=rate / kw_per_gpu if np.isfinite(kw_per_gpu) else None,
+    )

@@ -1,0 +1,232 @@
+"""What one instance does at one load: speed for a user, output per GPU, cost and energy of its tokens.
+
+Cost and power are those of full systems: the instance is charged its share of a server or rack that holds as many
+instances as fit, so that points of different deployments compare. What a plan buys is whole systems for its peak.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sizing.base.quantity import Result, quantity
+from sizing.base.result import Deployed, Pool
+from sizing.deployments.candidates import Candidates, Configuration, Floats
+from sizing.prices.cost import SECONDS_PER_HOUR, TOKENS_PER_MILLION, cheapest_option
+from sizing.question.understand import Question
+from sizing.search.screen import Evaluated, all_configurations, all_offers
+
+XAxis = Literal["tokens_per_s_per_user", "ttft_ms", "e2e_ms"]
+YAxis = Literal["output_tokens_per_s_per_gpu", "usd_per_million_output_tokens", "output_tokens_per_s_per_kw"]
+MORE_IS_BETTER = ("tokens_per_s_per_user", "output_tokens_per_s_per_gpu", "output_tokens_per_s_per_kw")
+"""Of the others less is better."""
+
+FLEET = 720_720
+"""Instances that fill systems of any size without a remainder: the least common multiple of 1 to 16."""
+
+MS = 1e3
+
+
+class Performance(Result):
+    """What an instance gives at one load; latencies at the asked percentile."""
+
+    tokens_per_s_per_user: float = quantity(
+        "Tokens/s per user", "tokens/s", "1000 / ITL", "How fast one answer grows, at the asked percentile of ITL."
+    )
+    ttft_ms: float = quantity("TTFT", "ms", "at the asked percentile", "Time to first token.")
+    itl_ms: float = quantity("ITL", "ms", "at the asked percentile", "Inter-token latency.")
+    e2e_ms: float = quantity("E2E", "ms", "at the asked percentile", "Time to last token.")
+    output_tokens_per_s_per_gpu: float = quantity(
+        "Output tokens/s per GPU", "tokens/s", "rate x OSL / GPUs", "Generated tokens per second and GPU."
+    )
+    usd_per_million_output_tokens: float | None = quantity(
+        "Cost per million output tokens",
+        "USD",
+        "USD/h of the share of full systems / output tokens/h x 10^6",
+        "If systems are full and run at this load all the time; none without a known price.",
+    )
+    output_tokens_per_s_per_kw: float | None = quantity(
+        "Output tokens/s per kW",
+        "tokens/s per kW",
+        "rate x OSL / kW of the instance's share of full systems",
+        "Generated tokens per second and kW of systems at maximum power, or of GPUs at their TDP.",
+    )
+
+
+class Ways(Result):
+    """Parallelism of the prefill instances of a point."""
+
+    tp: int = quantity("TP", "GPUs", "of a prefill instance", "Tensor parallelism.")
+    pp: int = quantity("PP", "GPUs", "of a prefill instance", "Pipeline parallelism.")
+    ep: int = quantity("EP", "GPUs", "of a prefill instance", "Expert parallelism.")
+    dp: int = quantity("DP", "GPUs", "of a prefill instance", "Attention data parallelism.")
+    instances: int = quantity("Prefill instances", "instances", "of a group", "Prefill instances of the group.")
+    beside: int = quantity("Decode instances", "instances", "of a group", "Decode instances that they supply.")
+
+
+class OperatingPoint(Result):
+    """One deployment at one load: an instance that does both, or a decode instance beside prefill instances."""
+
+    gpu: str = quantity("GPU", help="Catalogue id of the accelerator.")
+    engine: str = quantity("Engine", help="Serving engine.")
+    weight_precision: str = quantity("Weight precision", help="Number format of the weights.")
+    kv_precision: str = quantity("KV-cache precision", help="Number format of the KV cache.")
+    tp: int = quantity("TP", "GPUs", "of this deployment", "Tensor parallelism.")
+    pp: int = quantity("PP", "GPUs", "of this deployment", "Pipeline parallelism.")
+    ep: int = quantity("EP", "GPUs", "of this deployment", "Expert parallelism.")
+    dp: int = quantity("DP", "GPUs", "of this deployment", "Attention data parallelism.")
+    prefill: Ways | None = quantity("Prefill", help="Prefill instances of pools; none where instances do both.")
+    configuration: str = quantity("Deployment", help="GPU, engine, precision and parallelism in words.")
+    concurrency: float = quantity("Requests in flight", "requests", "Little's law", "Mean concurrency of an instance.")
+    rps: float = quantity("Requests/s", "requests/s", "see load model", "Load of one instance.")
+    feasible: bool = quantity("Within the limits", help="Whether every limit holds at this load.")
+    best: bool = quantity("Best", help="Whether no other point within the limits is better on both axes.")
+    expected: Performance = quantity("Expected", help="Central estimate.")
+    fast: Performance | None = quantity("Fast end", help="At the fast end of the 80 % interval, same concurrency.")
+    slow: Performance | None = quantity("Slow end", help="At the slow end of the 80 % interval, same concurrency.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Loads:
+    """Every candidate at every load of its grid: arrays (C, K) named as in :class:`Performance`, NaN where unknown."""
+
+    concurrency: Floats
+    rps: Floats
+    tokens_per_s_per_user: Floats
+    ttft_ms: Floats
+    itl_ms: Floats
+    e2e_ms: Floats
+    output_tokens_per_s_per_gpu: Floats
+    usd_per_million_output_tokens: Floats
+    output_tokens_per_s_per_kw: Floats
+    feasible: NDArray[np.bool_]
+
+    def performance(self, row: int, k: int) -> Performance:
+        """The numbers of one point."""
+        found = ((name, float(getattr(self, name)[row, k])) for name in Performance.model_fields)
+        values: dict[str, Any] = {name: value if np.isfinite(value) else None for name, value in found}
+        return Performance.model_construct(**values)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Share:
+    """What one instance takes of full systems, shape (C,): USD/h and kW, NaN where unknown."""
+
+    usd_per_hour: Floats
+    power_kw: Floats
+
+    def take(self, index: NDArray[np.intp]) -> Share:
+        """The candidates at ``index``."""
+        return Share(usd_per_hour=self.usd_per_hour[index], power_kw=self.power_kw[index])
+
+
+def share_of_systems(question: Question, candidates: Candidates) -> Share:
+    """Share of full systems of each candidate, in the option a plan would choose: systems of a fleet / its instances.
+
+    ``question`` names every considered GPU, whose prices have to cover the same; ``candidates`` may hold fewer.
+    """
+    order = {gpu.id: i for i, gpu in enumerate(question.gpus)}
+    gpu = candidates.column(lambda r: order[r.gpu.id]).astype(np.int64)
+    fleet = np.full(len(candidates), FLEET)
+    chosen = cheapest_option(fleet, candidates.gpus.astype(np.int64), gpu, all_offers(question))
+    return Share(usd_per_hour=chosen.usd_per_hour / FLEET, power_kw=chosen.power_kw / FLEET)
+
+
+def configuration_of(
+    question: Question, deployed: Deployed, kind: Deployed | Pool | None = None
+) -> Configuration | None:
+    """The considered configuration that a deployment has; None when it is none of them (a measured record).
+
+    ``kind``: one of its pools, where its parallelism is meant.
+    """
+    kind = kind or deployed
+    pinned = (deployed.gpu, deployed.engine, deployed.weight_precision, deployed.kv_precision)
+    ways = (kind.tp, kind.pp, kind.ep, kind.dp)
+    return next(
+        (
+            r
+            for r in all_configurations(question).rows
+            if (r.tp, r.pp, r.ep, r.dp) == ways and (r.gpu.id, r.engine.id, r.precision.id, r.kv_precision) == pinned
+        ),
+        None,
+    )
+
+
+def loads(question: Question, evaluated: Evaluated, share: Share) -> Loads:
+    """All figures of all candidates over their load."""
+    state, at = evaluated.state, evaluated.latencies
+    rps = np.maximum.accumulate(state.rps, axis=1)
+    capped = rps <= question.scenario.deployment.max_utilization * evaluated.capacity.stable_rps[:, None]
+    return as_loads(
+        question, (at.ttft_s, at.itl_s, at.e2e_s), state.concurrency, rps, evaluated.candidates.gpus, share, capped
+    )
+
+
+def without_points(found: Loads) -> Loads:
+    """The same loads without a figure: where instances that do both are left out."""
+    nothing = np.full_like(found.rps, np.nan)
+    return Loads(**{name: nothing for name in vars(found) if name != "feasible"}, feasible=found.feasible)
+
+
+def as_loads(
+    question: Question,
+    latencies: tuple[Floats, Floats, Floats],
+    concurrency: Floats,
+    rps: Floats,
+    gpus: Floats,
+    share: Share,
+    capped: NDArray[np.bool_],
+) -> Loads:
+    """Figures (C, K) from TTFT, ITL and E2E in seconds and requests/s (C, K) of what takes ``gpus`` and ``share`` (C,).
+
+    ``capped`` (C, K): where the utilisation cap is kept.
+    """
+    (ttft_s, itl_s, e2e_s), limits = latencies, question.limits
+    tokens_per_s = rps * question.traffic.output_tokens
+    hourly = share.usd_per_hour[:, None] / SECONDS_PER_HOUR * TOKENS_PER_MILLION
+    return Loads(
+        concurrency=concurrency,
+        rps=rps,
+        tokens_per_s_per_user=1.0 / itl_s,
+        ttft_ms=ttft_s * MS,
+        itl_ms=itl_s * MS,
+        e2e_ms=e2e_s * MS,
+        output_tokens_per_s_per_gpu=tokens_per_s / gpus[:, None],
+        usd_per_million_output_tokens=hourly / tokens_per_s,
+        output_tokens_per_s_per_kw=tokens_per_s / share.power_kw[:, None],
+        feasible=(ttft_s <= limits.ttft_s) & (itl_s <= limits.itl_s) & (e2e_s <= limits.e2e_s) & capped,
+    )
+
+
+def operating_point(
+    row: Configuration,
+    found: Loads,
+    place: tuple[int, int],
+    *,
+    best: bool = False,
+    fast: Performance | None = None,
+    slow: Performance | None = None,
+) -> OperatingPoint:
+    """The point of ``row`` at ``place`` (candidate, load) of ``found``."""
+    return OperatingPoint.model_construct(
+        gpu=row.gpu.id,
+        engine=row.engine.id,
+        weight_precision=row.precision.id,
+        kv_precision=row.kv_precision,
+        tp=row.tp,
+        pp=row.pp,
+        ep=row.ep,
+        dp=row.dp,
+        prefill=None,
+        configuration=row.label,
+        concurrency=float(found.concurrency[place]),
+        rps=float(found.rps[place]),
+        feasible=bool(found.feasible[place]),
+        best=best,
+        expected=found.performance(*place),
+        fast=fast,
+        slow=slow,
+    )

@@ -1,0 +1,286 @@
+"""Pools of prefill and decode instances at one load each, as points beside those of instances that do both.
+
+A point is a few decode instances at some concurrency beside as many whole prefill instances as keep them supplied: the
+smallest group that is worth repeating. Rates and costs are those of both kinds together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sizing.base.result import Deployed, Pool
+from sizing.deployments.candidates import Configuration, Floats, table
+from sizing.deployments.kv_transfer import supports
+from sizing.explore.operating_point import (
+    Loads,
+    OperatingPoint,
+    Performance,
+    Share,
+    Ways,
+    as_loads,
+    configuration_of,
+    operating_point,
+    share_of_systems,
+)
+from sizing.explore.pareto_front import undominated
+from sizing.planning.spread import interval_of
+from sizing.question.understand import Question
+from sizing.queueing.pools import Decoding, FirstToken, first_token, joined
+from sizing.queueing.steady_state import SteadyState, non_decreasing
+from sizing.search.batch_limits import taken
+from sizing.search.pools import (
+    BUSY,
+    Pools,
+    at_peak,
+    decoding_of,
+    exact_transfer,
+    longest_transfer,
+    prefill_stable,
+    times_of,
+)
+from sizing.search.pools_search import sized, wanted
+from sizing.search.screen import Evaluated, evaluate
+
+Rows = NDArray[np.intp]
+Counts = NDArray[np.int64]
+PREFILL_POINTS, DECODE_POINTS = 6, 24
+"""Points of either kind of instance kept for every GPU, engine and formats; all their pairs are looked at."""
+
+MOST_DECODE = 8
+"""Decode instances of a group at most: beyond that a deployment for the load of one customer has no such ratio."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PoolPoints:
+    """Points (N,): ``prefill`` and ``decode`` are rows of ``evaluated``, ``busy`` and ``slot`` their load.
+
+    ``counts``: prefill and decode instances of a group. ``found`` holds the figures, (N, 1).
+    """
+
+    question: Question
+    evaluated: Evaluated
+    share: Share
+    prefill: Rows
+    busy: Floats
+    decode: Rows
+    slot: Rows
+    counts: tuple[Counts, Counts]
+    found: Loads
+
+    def point(
+        self, i: int, *, best: bool = False, fast: Performance | None = None, slow: Performance | None = None
+    ) -> OperatingPoint:
+        """Point ``i``; its parallelism and load are those of a decode instance."""
+        rows = self.evaluated.candidates.rows
+        return pool_point(
+            (rows[self.prefill[i]], rows[self.decode[i]]),
+            (int(self.counts[0][i]), int(self.counts[1][i])),
+            self.found,
+            i,
+            best=best,
+            fast=fast,
+            slow=slow,
+        )
+
+    def ends(self, index: Rows) -> tuple[Loads, Loads]:
+        """The points at ``index`` with all step times at the fast and the slow end of their interval, (len(index), 1):
+        the same concurrency and the same busy share."""
+        rows = self.evaluated.candidates.rows
+        both = np.concatenate([self.prefill[index], self.decode[index]])
+        known = {
+            i: [interval_of(self.question, what, rows[i]) for what in ("decode", "prefill")]
+            for i in np.unique(both).tolist()
+        }
+        count, small, found = len(index), taken(self.evaluated, both), []
+        for end in ("low_factor", "high_factor"):
+            decode, prefill = (np.array([getattr(known[i][k], end) for i in both.tolist()]) for k in (0, 1))
+            there = replace(small, times=small.times.scaled(decode, prefill))
+            place = np.arange(count)
+            found.append(
+                _figures(
+                    self.question,
+                    there,
+                    self.share.take(both),
+                    (place, self.busy[index]),
+                    (place + count, self.slot[index]),
+                )
+            )
+        return found[0], found[1]
+
+
+def pool_points(question: Question, evaluated: Evaluated, share: Share) -> PoolPoints | None:
+    """The pairs worth a look for every GPU, engine and formats; None where no pools are wanted or possible."""
+    rows = np.flatnonzero(np.array([supports(unit) for unit in evaluated.candidates.units])[evaluated.candidates.unit])
+    if not wanted(question) or not len(rows):
+        return None
+    candidates, percentile = evaluated.candidates, question.limits.percentile
+    unit, gpus = candidates.unit[rows], candidates.gpus[rows][:, None]
+    one = times_of(question, evaluated, rows)
+    rates = np.multiply.outer(prefill_stable(question, evaluated, rows, one), BUSY)
+    ttft = first_token(one, rates, longest_transfer(question, evaluated, rows), question.variability).at(percentile)
+    p, busy = _few(ttft, gpus / rates, unit, PREFILL_POINTS)
+    pool = decoding_of(question, evaluated, rows)
+    d, slot = _few(non_decreasing(pool.gap_s(percentile)), gpus / pool.rps, unit, DECODE_POINTS)
+    first, second = np.nonzero(unit[p][:, None] == unit[d][None, :])
+    needed = pool.rps[d, slot][second] / rates[p, busy][first]  # prefill instances to a decode instance
+    counts = _whole(needed, gpus[p[first], 0], gpus[d[second], 0])
+    used = BUSY[busy[first]] * needed * counts[1] / counts[0]
+    prefill, decode = (rows[p[first]], used), (rows[d[second]], slot[second])
+    return PoolPoints(
+        question=question,
+        evaluated=evaluated,
+        share=share,
+        prefill=prefill[0],
+        busy=used,
+        decode=decode[0],
+        slot=decode[1],
+        counts=counts,
+        found=_figures(question, evaluated, share, prefill, decode),
+    )
+
+
+def _whole(ratio: Floats, prefill_gpus: Floats, decode_gpus: Floats) -> tuple[Counts, Counts]:
+    """Whole prefill and decode instances of the group that takes the fewest GPUs for each decode instance, (N,)."""
+    decode = np.arange(1, MOST_DECODE + 1)
+    prefill = np.maximum(np.ceil(np.multiply.outer(ratio, decode) - 1e-9), 1.0)
+    best = (prefill * prefill_gpus[:, None] / decode + decode_gpus[:, None]).argmin(axis=1)
+    return prefill[np.arange(len(best)), best].astype(np.int64), decode[best]
+
+
+def pools_of(question: Question, deployed: Deployed, prefill: Pool, decode: Pool) -> Pools | None:
+    """The pools of a deployment; None when it is none of the considered ones. They carry the peak, as planned."""
+    rows = [configuration_of(question, deployed, kind) for kind in (prefill, decode)]
+    known = [row for row in rows if row is not None]
+    evaluated = evaluate(question, table(known))
+    if len(known) < 2 or len(evaluated) < 2:
+        return None
+    first, second = (np.array([kind.instances - kind.spare_instances]) for kind in (prefill, decode))
+    peak = question.demand.peak_rps
+    return Pools(
+        evaluated=evaluated,
+        prefill=np.array([0]),
+        decode=np.array([1]),
+        prefill_instances=first,
+        decode_instances=second,
+        prefill_rps=peak / first,
+        decode_rps=peak / second,
+    )
+
+
+def planned_pools(question: Question, deployed: Deployed, prefill: Pool, decode: Pool) -> OperatingPoint | None:
+    """The pools of a plan at its peak; None when they are none of the considered ones."""
+    pools = pools_of(question, deployed, prefill, decode)
+    if pools is None:
+        return None
+    share = share_of_systems(question, pools.evaluated.candidates)
+    moved = exact_transfer(question, pools, sized(question, pools).inside)
+    ratio = pools.prefill_instances / pools.decode_instances
+    found = _loads(
+        question,
+        pools.evaluated,
+        share,
+        (pools.prefill, pools.decode),
+        ratio,
+        at_peak(question, pools, moved),
+        pools.decode_rps,
+        np.ones(1, dtype=np.bool_),
+    )
+    rows = pools.evaluated.candidates.rows
+    counts = int(pools.prefill_instances[0]), int(pools.decode_instances[0])
+    return pool_point((rows[0], rows[1]), counts, found, 0, best=False)
+
+
+def pool_point(
+    rows: tuple[Configuration, Configuration],
+    counts: tuple[int, int],
+    found: Loads,
+    i: int,
+    *,
+    best: bool,
+    fast: Performance | None = None,
+    slow: Performance | None = None,
+) -> OperatingPoint:
+    """Point ``i`` of ``found`` as a result; ``rows`` and ``counts`` are of prefill and decode instances."""
+    prefill, decode = rows
+    point = operating_point(decode, found, (i, 0), best=best, fast=fast, slow=slow)
+    kind = Ways(tp=prefill.tp, pp=prefill.pp, ep=prefill.ep, dp=prefill.dp, instances=counts[0], beside=counts[1])
+    words = (
+        f"{decode.gpu.name}, {decode.engine.label}, {decode.precision.label}, {counts[0]} x prefill "
+        f"{prefill.ways} + {counts[1]} x decode {decode.ways}"
+    )
+    return point.model_copy(update={"prefill": kind, "configuration": words})
+
+
+def _few(latency: Floats, per_request: Floats, unit: NDArray[np.int64], count: int) -> tuple[Rows, Rows]:
+    """Rows and columns of (N, K) that no other of their unit beats on latency and GPUs per request, evenly thinned."""
+    each = latency.shape[1]
+    group = np.repeat(unit, each)
+    kept = undominated(-latency.ravel(), -per_request.ravel(), group)
+    _, starts, sizes = np.unique(group[kept], return_index=True, return_counts=True)  # sorted by group
+    place = np.arange(len(kept)) - np.repeat(starts, sizes)
+    share = place * (count - 1) / np.maximum(np.repeat(sizes, sizes) - 1, 1)
+    step = np.floor(share + 1e-9)
+    kept = kept[(place == 0) | (step != np.concatenate([[-1.0], step[:-1]]))]
+    return kept // each, kept % each
+
+
+def _figures(
+    question: Question, evaluated: Evaluated, share: Share, prefill: tuple[Rows, Floats], decode: tuple[Rows, Rows]
+) -> Loads:
+    """All figures of pairs (N,) of a prefill instance at a busy share and a decode instance at a concurrency."""
+    state, (prefill_rps, decode_rps, most_rps) = _together(question, evaluated, prefill, decode)
+    ratio, cap = decode_rps / prefill_rps, question.scenario.deployment.max_utilization
+    capped = (decode_rps <= cap * most_rps) & (prefill[1] <= cap)
+    return _loads(question, evaluated, share, (prefill[0], decode[0]), ratio, state, decode_rps, capped)
+
+
+def _together(
+    question: Question, evaluated: Evaluated, prefill: tuple[Rows, Floats], decode: tuple[Rows, Rows]
+) -> tuple[SteadyState, tuple[Floats, Floats, Floats]]:
+    """Steady state (N, 1), and the requests/s of one prefill and one decode instance and the most of the latter."""
+    rows, of_pair = np.unique(prefill[0], return_inverse=True)
+    one = times_of(question, evaluated, rows)
+    stable, moved = prefill_stable(question, evaluated, rows, one), longest_transfer(question, evaluated, rows)
+    prefill_rps = stable[of_pair] * prefill[1]
+    first: FirstToken = first_token(one.take(of_pair), prefill_rps[:, None], moved[of_pair], question.variability)
+    rows, of_pair = np.unique(decode[0], return_inverse=True)
+    pool: Decoding = decoding_of(question, evaluated, rows)
+    at = (of_pair, decode[1])
+    gap = tuple(values[at][:, None] for values in (pool.concurrency, pool.mean_s, pool.var))
+    decode_rps = pool.rps[at]
+    state = joined(first, (gap[0], gap[1], gap[2]), decode_rps[:, None], question.traffic, question.variability)
+    return state, (prefill_rps, decode_rps, pool.rps[of_pair, -1])
+
+
+def _loads(
+    question: Question,
+    evaluated: Evaluated,
+    share: Share,
+    rows: tuple[Rows, Rows],
+    ratio: Floats,
+    state: SteadyState,
+    rps: Floats,
+    capped: NDArray[np.bool_],
+) -> Loads:
+    """All figures of pairs (N,) as (N, 1); ``rps`` are those of a decode instance, ``capped`` says which keep the
+    utilisation cap."""
+    prefill, decode = rows
+
+    def both(of: Floats) -> Floats:
+        """Of a decode instance and its share of the prefill instances, (N,)."""
+        return np.asarray(of[decode] + ratio * of[prefill])
+
+    shares = Share(usd_per_hour=both(share.usd_per_hour), power_kw=both(share.power_kw))
+    p = question.limits.percentile
+    return as_loads(
+        question,
+        (state.ttft_s(p), state.itl_s(p), state.e2e_s(p)),
+        state.concurrency,
+        rps[:, None],
+        both(evaluated.candidates.gpus),
+        shares,
+        capped[:, None],
+    )

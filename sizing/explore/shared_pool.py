@@ -1,0 +1,256 @@
+"""Several models on one pool of shared systems: which hardware each runs on, so that the whole systems cost least.
+
+Each workload is sized on its own (limits, spares), as a plan would: instances that do both prefill and decode, or a
+pool for each, whichever takes fewest GPUs. Its instances then share systems with those of the others. An integer
+programme chooses one kind of system for each workload and the number of systems of each kind (``scipy.optimize.milp``,
+HiGHS).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy.optimize import Bounds, LinearConstraint, milp
+
+from sizing.base.errors import InvalidScenario
+from sizing.base.format import count, usd
+from sizing.base.quantity import Result, quantity
+from sizing.base.result import Deployed
+from sizing.planning.compose import deployment
+from sizing.planning.pools_compose import deployed_as, rows_of
+from sizing.prices.cost import HOURS_PER_MONTH
+from sizing.prices.hardware import HardwareOption
+from sizing.question.understand import Question, understand
+from sizing.scenario.schema import Scenario
+from sizing.search.screen import all_configurations, all_offers, evaluate
+from sizing.search.serving import Deployments, deployments
+
+PoolObjective = Literal["cost", "systems"]
+MAX_WORKLOADS = 50
+TRIED = 200
+"""Deployments of each GPU type that are looked at for every kind of system, those with the fewest GPUs."""
+TIE_BREAK = 1e-6
+"""Weight of a GPU in use against a system, so that among equal pools the one with fewer busy GPUs is chosen."""
+
+
+class Placed(Result):
+    """One workload of the pool: what serves it and where."""
+
+    scenario: str = quantity("Workload", help="Name of the scenario.")
+    deployment: Deployed = quantity("Deployment", help="Instances of this workload; systems are shared with others.")
+    configuration: str = quantity("Configuration", help="GPU, engine, precision and parallelism of its instances.")
+    gpus: int = quantity("GPUs", "GPUs", "instances x GPUs per instance", "GPUs this workload uses.")
+
+
+class PoolSystem(Result):
+    """One kind of system in the pool."""
+
+    system: str = quantity("System", help="Server, rack or instance type.")
+    systems: int = quantity("Systems", "systems", "integer programme", "Whole systems of this kind.")
+    gpus: int = quantity("GPUs", "GPUs", "systems x GPUs per system", "GPUs in these systems.")
+    gpus_used: int = quantity("GPUs used", "GPUs", "sum over workloads", "GPUs that serve a workload.")
+    usd_per_month: float | None = quantity("Cost per month", "USD/month", "systems x USD/h x 730", "List cost.")
+
+
+class Pool(Result):
+    """The shared pool."""
+
+    answer: str = quantity("Answer", help="The pool in one sentence.")
+    feasible: bool = quantity("Feasible", help="Whether every workload can be served.")
+    placed: tuple[Placed, ...] = quantity("Workloads", help="What serves each workload.")
+    systems: tuple[PoolSystem, ...] = quantity("Systems", help="What to buy or rent.")
+    usd_per_month: float | None = quantity(
+        "Cost per month", "USD/month", "sum over systems", "List cost; none when a price is unknown."
+    )
+    separate_systems: int = quantity(
+        "Systems without sharing",
+        "systems",
+        "each workload on systems of its own",
+        "What the same workloads need apart, on the same hardware.",
+    )
+    unserved: tuple[str, ...] = quantity("Not served", help="Workloads nothing in the catalogue serves, and why.")
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """One workload on one kind of system: place among its deployments, GPUs that it takes out of the systems."""
+
+    workload: int
+    kind: int
+    place: int
+    gpus: float
+
+
+@dataclass(frozen=True)
+class _Workload:
+    scenario: Scenario
+    question: Question
+    among: Deployments
+
+    def kinds(self, place: int) -> tuple[tuple[int, int], ...]:
+        """(Instances, GPUs of one) of each kind of instance of a deployment, spares counted."""
+        choice, among = self.among.choice(place), self.among
+        if choice.pools and among.pools is not None:
+            pools = among.pools.pools
+            counts = int(pools.prefill_instances[choice.k]), int(pools.decode_instances[choice.k])
+            rows = rows_of(among.pools, choice.k)
+            return tuple((n + among.spares, row.gpus) for n, row in zip(counts, rows, strict=True))
+        row = among.evaluated.candidates.rows[among.sized.index[choice.k]]
+        return ((int(among.sized.instances[choice.k]), row.gpus),)
+
+    def deployed(self, place: int, kind: HardwareOption, systems: int) -> Deployed:
+        """What to deploy in ``systems`` systems of a kind."""
+        choice, among = self.among.choice(place), self.among
+        if choice.pools and among.pools is not None:
+            bought = {"system": kind.name, "systems": systems, "gpus_bought": systems * kind.gpus}
+            return deployed_as(self.question, among.pools, choice.k).model_copy(update=bought)
+        row = among.evaluated.candidates.rows[among.sized.index[choice.k]]
+        return deployment(row, kind, int(among.sized.instances[choice.k]), among.spares, systems)
+
+
+def place(scenarios: Sequence[Scenario], objective: PoolObjective = "cost") -> Pool:
+    """The cheapest (or smallest) pool of whole systems that serves all scenarios, each within its own limits.
+
+    minimise sum_s cost_s y_s subject to sum_s x_ws = 1 and sum_w gpus_ws x_ws <= GPUs_s y_s, x binary, y integer.
+    Raises
+    InvalidScenario for no or more than 50 workloads.
+    """
+    if not 1 <= len(scenarios) <= MAX_WORKLOADS:
+        raise InvalidScenario([f"A pool holds 1 to {MAX_WORKLOADS} workloads, not {len(scenarios)}."])
+    workloads = [_sized(s) for s in scenarios]
+    unserved = tuple(f"{w.scenario.name}: nothing within its limits" for w in workloads if not len(w.among.gpus))
+    if unserved:
+        return Pool(
+            answer="Not every workload can be served: " + "; ".join(unserved) + ".",
+            feasible=False,
+            placed=(),
+            systems=(),
+            usd_per_month=None,
+            separate_systems=0,
+            unserved=unserved,
+        )
+    kinds, choices = _choices(workloads, objective)
+    chosen, systems = _solve(len(workloads), kinds, choices, objective)
+    return _pool(workloads, kinds, chosen, systems)
+
+
+def _sized(scenario: Scenario) -> _Workload:
+    question = understand(scenario)
+    return _Workload(scenario, question, deployments(question, evaluate(question, all_configurations(question))))
+
+
+def _choices(workloads: Sequence[_Workload], objective: PoolObjective) -> tuple[list[HardwareOption], list[_Choice]]:
+    """Kinds of systems on offer and, for each workload and kind, its smallest deployment."""
+    kinds: list[HardwareOption] = []
+    number: dict[str, int] = {}
+    choices = []
+    for w, work in enumerate(workloads):
+        offers = dict(zip((g.id for g in work.question.gpus), all_offers(work.question).by_gpu, strict=True))
+        smallest: dict[str, list[int]] = {}
+        for k in work.among.order("gpus").tolist():
+            smallest.setdefault(work.among.gpu(k), []).append(k)
+        for gpu, places in smallest.items():
+            for offer in offers[gpu]:
+                if offer.usd_per_hour is None and objective == "cost":
+                    continue
+                kind = number.setdefault(f"{offer.kind}:{offer.id}", len(kinds))
+                if kind == len(kinds):
+                    kinds.append(offer)
+                gpus, n = min((_taken(work, k, offer), n) for n, k in enumerate(places[:TRIED]))
+                choices.append(_Choice(w, kind, places[n], gpus))
+    return kinds, choices
+
+
+def _taken(work: _Workload, place: int, offer: HardwareOption) -> float:
+    """GPUs that a deployment takes out of systems of this kind, those it strands included."""
+    taken = 0.0
+    for instances, each in work.kinds(place):
+        spanned = -(-each // offer.gpus) * offer.gpus  # of an instance that is larger than a system
+        taken += instances * (offer.gpus / (offer.gpus // each) if each <= offer.gpus else spanned)
+    return taken
+
+
+def _solve(
+    workloads: int, kinds: Sequence[HardwareOption], choices: Sequence[_Choice], objective: PoolObjective
+) -> tuple[list[_Choice], list[int]]:
+    """The integer programme; variables are x (choices) then y (systems of each kind)."""
+    missing = set(range(workloads)) - {c.workload for c in choices}
+    if missing:
+        raise InvalidScenario(
+            [
+                f"No price is known for any hardware that serves workload {min(missing) + 1}: enter a price "
+                "or minimise systems instead of cost."
+            ]
+        )
+    n, m = len(choices), len(kinds)
+    price = [k.usd_per_hour or 0.0 for k in kinds] if objective == "cost" else [1.0] * m
+    scale = max(price) or 1.0
+    weights = np.array([TIE_BREAK * c.gpus for c in choices] + [p / scale for p in price])
+    one = np.zeros((workloads, n + m))
+    room = np.zeros((m, n + m))
+    for j, c in enumerate(choices):
+        one[c.workload, j] = 1.0
+        room[c.kind, j] = c.gpus
+    for s, kind in enumerate(kinds):
+        room[s, n + s] = -float(kind.gpus)
+    upper = np.array([1.0] * n + [np.inf] * m)
+    found = milp(
+        weights,
+        integrality=np.ones(n + m, dtype=np.int64),
+        bounds=Bounds(np.zeros(n + m), upper),
+        constraints=[LinearConstraint(one, 1.0, 1.0), LinearConstraint(room, -np.inf, 1e-7)],
+    )
+    assert found.x is not None, found.message
+    values = np.round(found.x).astype(int)
+    return [c for j, c in enumerate(choices) if values[j]], [int(v) for v in values[n:]]
+
+
+def _pool(
+    workloads: Sequence[_Workload], kinds: Sequence[HardwareOption], chosen: Sequence[_Choice], counts: Sequence[int]
+) -> Pool:
+    placed, apart = [], 0
+    used = dict.fromkeys(range(len(kinds)), 0)
+    for c in sorted(chosen, key=lambda c: c.workload):
+        work = workloads[c.workload]
+        own = -(-int(np.ceil(c.gpus - 1e-9)) // kinds[c.kind].gpus)
+        apart += own
+        gpus = int(work.among.gpus[c.place])
+        used[c.kind] += gpus
+        placed.append(
+            Placed(
+                scenario=work.scenario.name,
+                deployment=work.deployed(c.place, kinds[c.kind], own),
+                configuration=work.among.label(c.place),
+                gpus=gpus,
+            )
+        )
+    systems = tuple(
+        PoolSystem(
+            system=k.name,
+            systems=n,
+            gpus=n * k.gpus,
+            gpus_used=used[s],
+            usd_per_month=None if k.usd_per_hour is None else n * k.usd_per_hour * HOURS_PER_MONTH,
+        )
+        for s, (k, n) in enumerate(zip(kinds, counts, strict=True))
+        if n
+    )
+    costs = [s.usd_per_month for s in systems]
+    total = None if any(c is None for c in costs) else sum(c for c in costs if c is not None)
+    parts = " and ".join(f"{count(s.systems)} x {s.system}" for s in systems)
+    price = f", for {usd(total)} a month" if total is not None else ""
+    verb = "serves" if sum(counts) == 1 else "serve"
+    every = "both" if len(placed) == 2 else f"all {len(placed)}" if len(placed) > 1 else "the one"
+    load = "workload" if len(placed) == 1 else "workloads together"
+    return Pool(
+        answer=f"{parts} {verb} {every} {load}{price}; apart they would need {apart} systems.",
+        feasible=True,
+        placed=tuple(placed),
+        systems=systems,
+        usd_per_month=total,
+        separate_systems=apart,
+        unserved=(),
+    )

@@ -1,0 +1,162 @@
+"""Many scenarios at once: a base scenario varied along axes, answered by worker processes or a Dask cluster.
+
+A sweep file is a scenario plus ``axes``: a mapping from dotted scenario keys to the values to try; every combination is
+answered. Work is handed out in chunks; a worker that dies takes only its chunk with it, which is handed out again.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from sizing.base.errors import InvalidScenario, SizingError
+from sizing.planning.analytic import analytic_plan
+from sizing.scenario.file import parse, scenario_from, text_of
+
+MAX_SCENARIOS = 1_000_000
+MAX_FILE_BYTES = 20_000_000
+"""A million values written out."""
+CHUNK = 25
+"""Scenarios handed to a worker at a time: about a second of work, little to lose."""
+MAX_ATTEMPTS = 4
+"""Times a chunk is handed out before its rows are reported as failed."""
+
+Point = dict[str, Any]
+Row = dict[str, Any]
+Progress = Callable[[int, int], None]
+
+
+def read_sweep(path: Path) -> tuple[dict[str, Any], dict[str, list[Any]]]:
+    """Base scenario and axes of a sweep file. Raises InvalidScenario."""
+    raw = parse(text_of(path, MAX_FILE_BYTES, "a sweep file"), path.name)
+    axes = raw.pop("axes", None)
+    if not isinstance(axes, dict) or not axes:
+        raise InvalidScenario(
+            [
+                "axes: is required: a mapping from scenario keys to lists of values, such as "
+                "{workload.peak_rps: [10, 20]}."
+            ]
+        )
+    wrong = [
+        f"axes.{k}: must be a list with at least one value."
+        for k, v in axes.items()
+        if not isinstance(v, list) or not v
+    ]
+    if wrong:
+        raise InvalidScenario(wrong)
+    return raw, {str(k): list(v) for k, v in axes.items()}
+
+
+def points(axes: Mapping[str, Sequence[Any]]) -> list[Point]:
+    """Every combination of the axes' values, the last axis varying fastest. Raises InvalidScenario beyond a million."""
+    total = 1
+    for values in axes.values():
+        total *= len(values)
+    if total > MAX_SCENARIOS:
+        raise InvalidScenario([f"axes: {total:,} combinations; at most {MAX_SCENARIOS:,} are answered in one sweep."])
+    return [dict(zip(axes, combination, strict=True)) for combination in itertools.product(*axes.values())]
+
+
+def sweep(
+    base: Mapping[str, Any],
+    axes: Mapping[str, Sequence[Any]],
+    executor_of: Callable[[], Executor],
+    progress: Progress | None = None,
+) -> pd.DataFrame:
+    """One row per combination, in order: the axes' values, the answer's figures, and ``error`` where there is none.
+
+    ``executor_of`` makes an executor of the ``concurrent.futures`` interface; it is called again when a worker process
+    died and broke the pool.
+    """
+    asked = points(axes)
+    _check_first(base, asked[0])
+    chunks = {i: asked[i : i + CHUNK] for i in range(0, len(asked), CHUNK)}
+    done: dict[int, list[Row]] = {}
+    for _ in range(MAX_ATTEMPTS):
+        waiting = {i: chunk for i, chunk in chunks.items() if i not in done}
+        if not waiting:
+            break
+        with executor_of() as executor:
+            for start, rows in _run(executor, base, waiting):
+                done[start] = rows
+                if progress is not None:
+                    progress(sum(map(len, done.values())), len(asked))
+    lost = [
+        dict(p) | {"error": "its worker process died repeatedly"} for i, c in chunks.items() if i not in done for p in c
+    ]
+    return pd.DataFrame([row for i in sorted(done) for row in done[i]] + lost)
+
+
+def _check_first(base: Mapping[str, Any], point: Point) -> None:
+    """An unknown key in the base or an axis is a mistake of the whole sweep, not of one row."""
+    try:
+        scenario_from(with_values(base, point))
+    except InvalidScenario as invalid:
+        unknown = [p for p in invalid.problems if "unknown key" in p or "is required" in p]
+        if unknown:
+            raise InvalidScenario(unknown) from None
+
+
+def _run(
+    executor: Executor, base: Mapping[str, Any], chunks: Mapping[int, Sequence[Point]]
+) -> Iterator[tuple[int, list[Row]]]:
+    """Finished chunks as they come; the chunks of a broken pool or a lost worker are simply not among them."""
+    try:
+        futures: dict[Future[list[Row]], int] = {
+            executor.submit(answer_chunk, dict(base), list(chunk)): start for start, chunk in chunks.items()
+        }
+    except BrokenProcessPool:
+        return
+    for future in as_completed(futures):
+        error = future.exception()
+        if error is None:
+            yield futures[future], future.result()
+        elif isinstance(error, TypeError | NameError | AttributeError):
+            raise error  # a bug, not a lost worker
+
+
+def answer_chunk(base: Mapping[str, Any], chunk: Sequence[Point]) -> list[Row]:
+    """The rows of one chunk; runs in a worker."""
+    return [dict(point) | _answer(base, point) for point in chunk]
+
+
+def _answer(base: Mapping[str, Any], point: Point) -> Row:
+    """The figures of one plan, or why there is none."""
+    try:
+        found = analytic_plan(scenario_from(with_values(base, point)), alternatives=0)
+    except SizingError as error:
+        return {"feasible": False, "error": " ".join(str(error).split())}
+    row: Row = {"feasible": found.feasible, "answer": found.answer, "error": ""}
+    if found.deployment is not None and found.latency is not None and found.cost is not None:
+        row |= found.deployment.model_dump()
+        row |= {"gpus_low": found.gpus_low, "gpus_high": found.gpus_high, "limited_by": found.limited_by}
+        row |= {f"{name}_asked": getattr(found.latency, name).asked for name in ("ttft_ms", "itl_ms", "e2e_ms")}
+        row |= {"usd_per_month": found.cost.usd_per_month, "power_kw": found.cost.power_kw, "source": found.source}
+        row["decided_by"] = found.decided_by
+    return row
+
+
+def with_values(base: Mapping[str, Any], point: Mapping[str, Any]) -> dict[str, Any]:
+    """The base scenario with the dotted keys of ``point`` set; sections that are missing are made."""
+    out = dict(base)
+    for dotted, value in point.items():
+        *sections, key = dotted.split(".")
+        inside = out
+        for name in sections:
+            below = inside.get(name)
+            inside[name] = dict(below) if isinstance(below, dict) else {}
+            inside = inside[name]
+        inside[key] = value
+    return out
+
+
+def processes(workers: int) -> Callable[[], Executor]:
+    """Executors of ``workers`` local processes, started fresh so that no state of this process leaks into them."""
+    return lambda: ProcessPoolExecutor(max_workers=workers, mp_context=get_context("spawn"))

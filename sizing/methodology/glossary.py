@@ -1,0 +1,79 @@
+"""The glossary: terms of the field, and one entry per public field of the results."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from sizing.base import quantity, result
+from sizing.base.quantity import Result
+from sizing.methodology.terms import TERMS, Term
+
+
+@dataclass(frozen=True, kw_only=True)
+class FieldEntry:
+    """One public result field as pages and documents describe it; ``unit`` is that of the JSON value."""
+
+    result: str
+    name: str
+    label: str
+    unit: str
+    formula: str
+    help: str
+    annotation: str
+
+    @property
+    def key(self) -> str:
+        """Result and field in one word, e.g. ``PerInstance.kv_gb``."""
+        return f"{self.result}.{self.name}"
+
+
+def glossary() -> tuple[Term, ...]:
+    """The terms of the field that the product uses, in reading order."""
+    return TERMS
+
+
+def term(name: str) -> Term | None:
+    """The term of that name or other name, in any case; None when the glossary does not hold it."""
+    wanted = name.casefold()
+    return next((t for t in TERMS if wanted in (t.name.casefold(), *(a.casefold() for a in t.also))), None)
+
+
+@cache
+def fields() -> tuple[FieldEntry, ...]:
+    """Every public field of every result class, in the order of the answer: the plan first, then its parts."""
+    return tuple(_entry(cls, name) for cls in result_classes() for name in cls.model_fields)
+
+
+@cache
+def result_classes() -> tuple[type[Result], ...]:
+    """Every result class of :mod:`sizing.base.result`, :class:`sizing.base.result.Plan` first, and the estimate."""
+    classes = [
+        cls
+        for module in (result, quantity)
+        for _, cls in inspect.getmembers(module, inspect.isclass)
+        if issubclass(cls, Result) and cls is not Result and cls.__module__ == module.__name__
+    ]
+    return tuple(sorted(classes, key=lambda cls: (cls is not result.Plan, inspect.getsourcelines(cls)[1])))
+
+
+def _entry(cls: type[Result], name: str) -> FieldEntry:
+    info = cls.model_fields[name]
+    extra: Any = info.json_schema_extra
+    meta = extra.get("quantity", {}) if isinstance(extra, dict) else {}
+    return FieldEntry(
+        result=cls.__name__,
+        name=name,
+        label=str(meta.get("label", "")),
+        unit=str(meta.get("unit", "")),
+        formula=str(meta.get("formula", "")),
+        help=info.description or "",
+        annotation=_type_name(info.annotation),
+    )
+
+
+def _type_name(annotation: Any) -> str:
+    """The annotation as a reader writes it: ``float | None`` rather than ``typing.Optional[float]``."""
+    return annotation.__name__ if isinstance(annotation, type) else str(annotation).replace("sizing.base.result.", "")

@@ -1,0 +1,1 @@
+"""The answer: the chosen deployment with its figures, intervals, reasons, warnings and sentences."""

@@ -1,0 +1,108 @@
+"""What an answer takes for granted about how requests are served, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+
+from sizing.base.format import percent
+from sizing.deployments.candidates import Configuration
+from sizing.question.understand import Question
+from sizing.scenario.schema import Routing
+
+ROUTED: Mapping[Routing, str] = MappingProxyType(
+    {
+        "random": "each request goes to any instance at random; round-robin or least-loaded routing would be smoother",
+        "round_robin": "requests go to the instances in turn",
+        "weighted": "requests go to the instances in turn, by weights that are equal because the instances are",
+        "least_loaded": "each request goes to the instance with the fewest requests",
+        "prefix_aware": "each request goes to the instance that caches its prefix; the shared part of the prompts "
+        "counts "
+        "as cached on every one, so that is the one with the fewest requests",
+    }
+)
+"""What happens to a request under each routing."""
+
+
+def analytic(question: Question) -> Iterator[str]:
+    """What the analytic load model assumes, and how the routing asked for differs from it."""
+    routing = question.scenario.deployment.routing
+    even = (
+        "Routing that evens out the load (round robin, least loaded) makes TTFT shorter: simulate it."
+        if routing == "random"
+        else f"With the routing asked for, {ROUTED[routing]}: that evens out the load and makes TTFT shorter than "
+        "stated; the simulation includes it."
+    )
+    yield (
+        "Percentiles come from the analytic load model: stationary load, first come first served, each replica sees "
+        f"random arrivals of its own. {even}"
+    )
+    yield from speculative(question)
+
+
+def simulated(routing: Routing) -> tuple[str, ...]:
+    """What simulated percentiles assume."""
+    return (
+        f"Percentiles are simulated: stationary peak load, first come first served; {ROUTED[routing]}.",
+        "Load curve, trade-off and the latency of alternatives come from the analytic load model.",
+    )
+
+
+def simulated_pools(routing: Routing) -> tuple[str, ...]:
+    """What simulated percentiles of prefill and decode pools assume: random routing, whatever is asked for."""
+    if routing == "random":
+        return simulated(routing)
+    return (
+        *simulated("random"),
+        f"The routing asked for, {ROUTED[routing]}, spreads requests more evenly than that: prefill and decode pools "
+        "are sized without the gain, a simulation of the plan shows it.",
+    )
+
+
+def uneven_ranks(row: Configuration) -> Iterator[str]:
+    """How prompts are taken to fall on the attention-DP ranks of an instance that computes them."""
+    if row.dp > 1:
+        yield (
+            f"Prompts fall at random on the {row.dp} ranks of attention data parallelism, which step together: each "
+            "step lasts as long as that of the rank with most prompt tokens. Engines that hold prompts back until more "
+            "ranks have one (TensorRT-LLM: attention_dp_config.enable_balance) lose less."
+        )
+
+
+def usage(question: Question) -> Iterator[str]:
+    """What the mode of use and the place mean for limits and prices."""
+    if question.scenario.workload.mode == "sequential":
+        yield "Sequential use: only the E2E limit holds."
+    if question.scenario.workload.mode == "offline":
+        yield "Offline use: no latency limit; requests are queued and the highest throughput counts."
+    if question.scenario.deployment.location == "hybrid":
+        yield "Hybrid is priced as on premises for the whole peak."
+
+
+def speculative(question: Question) -> Iterator[str]:
+    """What speculative decoding is taken to be; nothing where it is not asked for."""
+    asked = question.speculation
+    if asked.draft_tokens:
+        yield (
+            f"Speculative decoding: {asked.draft_tokens} draft tokens, each right with probability "
+            f"{percent(asked.acceptance)}, give (1 - a^(k+1)) / (1 - a) = {asked.tokens_per_step:.3g} tokens a step; a "
+            f"draft token takes {percent(asked.draft_cost)} of a decode step, and the rows that verify the drafts are "
+            "counted (Leviathan et al., ICML 2023). Published step times are without drafts; the memory of a draft "
+            "model is not counted."
+        )
+
+
+def measured(question: Question) -> Iterator[str]:
+    """What a measured record leaves without effect."""
+    asked = question.scenario.deployment
+    names = [
+        name
+        for name, given in (
+            ("routing", asked.routing != "random"),
+            ("speculative_decoding", asked.speculative_decoding is not None),
+        )
+        if given
+    ]
+    if names:
+        verb = "have" if len(names) > 1 else "has"
+        yield f"{' and '.join(names)} {verb} no effect: the measured record holds as it was taken."

@@ -1,0 +1,255 @@
+"""Each figure of the answer followed from the inputs to the formula to the source."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sizing.base.format import count, gigabytes, large, ms, percent, requests_per_s, significant, usd
+from sizing.base.result import Business, Cost, Deployed, Explained, Latencies, PerInstance
+from sizing.deployments.candidates import Configuration
+from sizing.question.understand import Question
+
+LOAD_SOURCE = (
+    "Little (1961); Pollaczek-Khinchine; Kelly (1979); Halfin and Whitt (1981): module sizing.queueing.steady_state"
+)
+SIMULATED = "; simulated, "
+"""Begins what a source says of the simulation."""
+
+MEMORY_SOURCE = "module sizing.deployments.memory; Kwon et al., PagedAttention (SOSP 2023)"
+
+
+def entry(name: str, value: str, formula: str, numbers: str, source: str) -> Explained:
+    """One figure."""
+    return Explained(name=name, value=value, formula=formula, numbers=numbers, source=source)
+
+
+def explain(
+    question: Question,
+    row: Configuration,
+    deployed: Deployed,
+    one: PerInstance,
+    latency: Latencies,
+    cost: Cost,
+    business: Business,
+    times_from: str,
+) -> tuple[Explained, ...]:
+    """Every public figure of a predicted plan."""
+    return (
+        explain_demand(question),
+        *_counts(question, row, deployed, one),
+        *explain_memory(question, row, one),
+        *_speed(question, row, one, step_times_of(times_from)),
+        *explain_latency(question, one, latency),
+        *explain_money(question, deployed, cost, business),
+    )
+
+
+def step_times_of(source: str) -> str:
+    """Where the step times come from, without what a simulation then made of them."""
+    return source.partition(SIMULATED)[0]
+
+
+def explain_demand(question: Question) -> Explained:
+    """The peak that is sized for."""
+    peak = requests_per_s(question.demand.peak_rps)
+    return entry("peak_rps", peak, "as asked; see demand", question.demand.how, "module sizing.scenario.demand")
+
+
+def _counts(question: Question, row: Configuration, deployed: Deployed, one: PerInstance) -> Iterator[Explained]:
+    peak = question.demand.peak_rps
+    working = deployed.instances - deployed.spare_instances
+    yield entry(
+        "instances",
+        count(deployed.instances),
+        "ceil(peak / requests/s per instance) + spares",
+        f"ceil({significant(peak)} / {significant(one.max_rps)}) + {deployed.spare_instances} = {deployed.instances}",
+        "module sizing.search.screen",
+    )
+    yield entry(
+        "gpus",
+        count(deployed.gpus),
+        "instances x TP x PP x DP",
+        f"{deployed.instances} x {row.tp} x {row.pp} x {row.dp} = {deployed.gpus}",
+        "definition",
+    )
+    yield entry(
+        "systems",
+        count(deployed.systems),
+        "ceil(instances / instances per system), whole systems",
+        f"{deployed.instances} instances of {row.gpus} GPUs on {deployed.system}: {deployed.systems} systems, "
+        f"{deployed.gpus_bought} GPUs",
+        "module sizing.prices.packing; instances x TP = 8 on an 8-GPU server",
+    )
+    yield entry(
+        "max_rps",
+        requests_per_s(one.max_rps),
+        "largest rate at which every limit holds, x utilisation cap",
+        f"{significant(working * one.max_rps)} requests/s over {working} instances; load per instance "
+        f"{significant(one.rps)}; stability limit {significant(one.stable_rps)}",
+        LOAD_SOURCE,
+    )
+    if deployed.batch_limit is not None:
+        yield _batch_limit(row, deployed.batch_limit, one)
+
+
+def _batch_limit(row: Configuration, limit: int, one: PerInstance) -> Explained:
+    """The cap on requests in flight: what it is, where it is set and what it does."""
+    documented = row.engine.batch_source or "no such setting is documented for this engine"
+    ranks = f" ({limit // row.dp} for each attention-DP rank)" if row.dp > 1 else ""
+    return entry(
+        "batch_limit",
+        count(limit),
+        "concurrency at which the gap between tokens reaches its limit; the best of a few around it",
+        f"{row.engine.batch_option or 'Requests in flight'} {limit}{ranks}: {significant(one.concurrency)} are in "
+        "flight on average, a burst waits for a slot instead of slowing down every answer",
+        f"module sizing.search.batch_limits; {documented}",
+    )
+
+
+def explain_memory(question: Question, row: Configuration, one: PerInstance) -> Iterator[Explained]:
+    """Weights, KV cache and the sequences it holds."""
+    model, traffic = question.model, question.traffic
+    tokens = traffic.held_tokens
+    yield entry(
+        "weights_gb",
+        gigabytes(one.weights_gb),
+        "parameters x bytes per parameter; embeddings and head at 16 bit",
+        f"{model.params_total / 1e9:.4g} billion x {row.precision.bytes:g} byte = {gigabytes(one.weights_gb)} over "
+        f"{row.gpus} GPU{'s' if row.gpus > 1 else ''}",
+        f"{model.source}; {MEMORY_SOURCE}",
+    )
+    yield entry(
+        "kv_per_sequence_gb",
+        gigabytes(one.kv_per_sequence_gb),
+        "KV values per token x bytes x tokens, rounded up to blocks",
+        f"{count(model.kv_elements_full)} values x {count(tokens)} tokens at {row.kv_precision}"
+        + (
+            f" + {count(model.kv_elements_sliding)} values x window {model.sliding_window}"
+            if model.sliding_layers
+            else ""
+        ),
+        f"{model.source}; {MEMORY_SOURCE}",
+    )
+    yield entry(
+        "max_concurrency",
+        count(one.max_concurrency),
+        "floor(KV memory / KV per sequence), at most the engine's limit",
+        f"{gigabytes(one.kv_gb)} / {gigabytes(one.kv_per_sequence_gb)}; "
+        + (
+            f"batch limit {row.batch_limit}"
+            if row.batch_limit
+            else f"engine limit {row.engine.sequences(row.gpu) * row.dp}"
+        ),
+        f"{MEMORY_SOURCE}; {row.engine.source}",
+    )
+    yield entry(
+        "kv_gb",
+        gigabytes(one.kv_gb),
+        "usable memory - weights - activations - overhead",
+        f"{row.gpus} x {gigabytes(one.memory_per_gpu_gb)} x {row.engine.memory_fraction:g} - "
+        f"{gigabytes(one.weights_gb)} - "
+        f"{gigabytes(one.activations_gb)} - {gigabytes(one.overhead_gb)}",
+        f"{row.gpu.source}; {row.engine.source}",
+    )
+
+
+def _speed(question: Question, row: Configuration, one: PerInstance, times_from: str) -> Iterator[Explained]:
+    traffic = question.traffic
+    yield entry(
+        "decode_step_ms",
+        ms(one.decode_step_ms),
+        "sum over operators of max(FLOP / rate, bytes / bandwidth) + collectives + fixed times"
+        + (", x (1 + draft tokens x their cost) + rows of the drafts" if question.speculation.draft_tokens else ""),
+        f"{significant(one.concurrency)} sequences at {count(traffic.decode_context)} tokens of context on {row.label}",
+        times_from,
+    )
+    yield entry(
+        "prefill_ms",
+        ms(one.prefill_ms),
+        "2 x active parameters x prompt tokens / matrix rate + attention + collectives",
+        f"{count(traffic.new_tokens)} prompt tokens ({count(traffic.cached_tokens)} more from the prefix cache)",
+        times_from,
+    )
+    yield entry(
+        "output_tokens_per_s_per_gpu",
+        f"{significant(one.output_tokens_per_s_per_gpu)} tokens/s",
+        "requests/s per instance x OSL / GPUs per instance",
+        f"{significant(one.rps)} x {count(traffic.output_tokens)} / {row.gpus}",
+        "definition",
+    )
+
+
+def explain_latency(
+    question: Question,
+    one: PerInstance,
+    latency: Latencies,
+    *,
+    ttft: str = "rest of the running step + prompt queue + slot queue + prefill shared with decoding",
+    ttft_numbers: str = "",
+    itl: str = "",
+    itl_numbers: str = "",
+) -> Iterator[Explained]:
+    """The three latencies; formulas and numbers of TTFT and ITL may be those of disaggregated pools."""
+    p = f"p{question.limits.percentile:g}"
+    yield entry(
+        "ttft_ms",
+        f"{p} {ms(latency.ttft_ms.asked)}",
+        ttft,
+        ttft_numbers
+        or f"prefill {ms(one.prefill_ms)}, decode step {ms(one.decode_step_ms)}, engine busy with prompts "
+        f"{percent(one.prefill_share)} of the time; p50 {ms(latency.ttft_ms.p50)}",
+        LOAD_SOURCE,
+    )
+    gaps, each = max(question.traffic.output_tokens - 1, 0), question.speculation.tokens_per_step
+    yield entry(
+        "itl_ms",
+        f"{p} {ms(latency.itl_ms.asked)}",
+        itl or f"decode step{' / tokens a step' if each > 1 else ''} + concurrency x prefill work / (OSL - 1)",
+        itl_numbers
+        or f"{ms(one.decode_step_ms)}{f' / {significant(each)}' if each > 1 else ''} + "
+        f"{significant(one.concurrency)} x prefill work / {count(gaps)}; p50 {ms(latency.itl_ms.p50)}",
+        LOAD_SOURCE,
+    )
+    yield entry(
+        "e2e_ms",
+        f"{p} {ms(latency.e2e_ms.asked)}",
+        "TTFT + (OSL - 1) x ITL",
+        f"p50: {ms(latency.ttft_ms.p50)} + {count(gaps)} x {ms(latency.itl_ms.p50)}",
+        LOAD_SOURCE,
+    )
+
+
+def explain_money(question: Question, deployed: Deployed, cost: Cost, business: Business) -> Iterator[Explained]:
+    """Cost, power and business terms; the same for predicted and measured plans."""
+    hourly = "systems x USD per hour x 730 h"
+    yield entry(
+        "usd_per_month",
+        usd(cost.usd_per_month),
+        hourly,
+        f"{deployed.systems} x "
+        f"{usd(None if cost.usd_per_hour is None else cost.usd_per_hour / deployed.systems)}/h x 730; "
+        f"{cost.basis}",
+        cost.source,
+    )
+    yield entry(
+        "power_kw",
+        f"{significant(cost.power_kw)} kW" if cost.power_kw is not None else "unknown",
+        "systems x maximum power, or GPUs x TDP",
+        f"{deployed.systems} systems; {cost.basis}",
+        cost.source,
+    )
+    yield entry(
+        "requests_per_day",
+        large(business.requests_per_day),
+        "peak requests/s x mean-to-peak x 3600 x hours",
+        f"{significant(question.demand.peak_rps)} x {significant(question.demand.mean_to_peak)} x 3600 x "
+        f"{significant(business.hours)} h = {large(business.requests_per_day)}",
+        "module sizing.scenario.business",
+    )
+    yield entry(
+        "daily_users",
+        large(business.daily_users),
+        "requests a day / requests per user",
+        f"{large(business.requests_per_day)} / {significant(business.requests_per_user)}",
+        "module sizing.scenario.business",
+    )

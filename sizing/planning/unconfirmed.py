@@ -1,0 +1,58 @@
+"""The answer of the analytic screen where the simulation confirms none of the best candidates."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from sizing.base.format import count, ms, rounded
+from sizing.base.result import Fix, Plan, PlanWarning
+from sizing.queueing.capacity import AskedLimits
+from sizing.search.instances import NotMet, limited
+from sizing.simulator.layout import E2E, ITL, TTFT
+from sizing.simulator.quantiles import sampled_quantile
+
+MS = 1e3
+LIMITED = {TTFT: ("TTFT", "ttft_ms"), ITL: ("ITL", "itl_ms"), E2E: ("E2E", "e2e_ms")}
+SLACK = 1.2  # beyond what nearly idle instances reach: what a relaxed limit is proposed at, so that some load fits
+
+
+def not_confirmed(answer: Plan, limits: AskedLimits, tried: Sequence[tuple[str, NotMet]]) -> Plan:
+    """The answer of the screen with a warning that every candidate simulated breaks a limit, and which.
+
+    ``tried``: name and finding of each, best first; none when only prefill and decode pools were simulated.
+    """
+    shown = "Instances and percentiles shown are those of the analytic load model: "
+    todo = "relax the limit, or test under load before buying."
+    if tried:
+        reached, fix = _reached(limits, *tried[0])
+        none = f"none of the {len(tried)} best candidates" if len(tried) > 1 else "not even the best candidate"
+        said = f"{none} surely keeps the limits there, whatever the number of instances. {reached} {shown}{todo}"
+    else:
+        said, fix = f"no pair of prefill and decode pools surely keeps the limits there. {shown}{todo}", None
+    warning = PlanWarning(
+        code="not_confirmed",
+        severity="warning",
+        source="discrete-event simulation",
+        fix=fix,
+        message=f"Not confirmed by simulation: {said}",
+    )
+    kept = [w for w in answer.warnings if w.severity == "error"]
+    rest = [w for w in answer.warnings if w.severity != "error"]
+    return answer.model_copy(
+        update={"warnings": (*kept, warning, *rest), "confidence": f"{answer.confidence} Not confirmed by simulation."}
+    )
+
+
+def _reached(limits: AskedLimits, label: str, one: NotMet) -> tuple[str, Fix | None]:
+    """What the candidate reaches of the limit it misses most, and the limit it would keep."""
+    asked = [(m, limit, sampled_quantile(one.outcome, m, limits.percentile)) for m, limit in limited(limits)]
+    metric, limit, at = max(asked, key=lambda a: a[2].value / a[1] if math.isfinite(a[2].value) else 0.0)
+    name, key = LIMITED[metric]
+    close = "" if at.value > limit else "too close to the "
+    value = f"p{limits.percentile:g} {name} of {ms(at.value * MS)} ({close}limit {ms(limit * MS)})"
+    said = f"{label} reaches {value} with {count(one.instances)} instances."
+    if not math.isfinite(at.high):
+        return said, None
+    relaxed = math.ceil(rounded(max(at.high, limit) * MS * SLACK, 2))
+    return said, Fix(key=f"limits.{key}", value=relaxed, label=f"Relax the {name} limit to {ms(relaxed)}")

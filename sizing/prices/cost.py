@@ -1,0 +1,163 @@
+"""What a deployment costs, and the cheapest hardware for each of thousands of candidates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sizing.base.checks import number_between, whole_number
+from sizing.base.errors import SizingError
+from sizing.base.result import Cost
+from sizing.prices.hardware import PREFERENCE, HardwareOption
+from sizing.prices.packing import MAX_COUNT, systems_for_both, systems_needed
+
+HOURS_PER_MONTH = 730.0
+"""8760 hours a year / 12."""
+
+SECONDS_PER_HOUR, TOKENS_PER_MILLION = 3600.0, 1e6
+
+MAX_TOKENS_PER_S = 1e12
+"""Token rates beyond this are not looked at."""
+
+TIE = 1e-9
+"""Relative difference below which two prices count as equal, so that rounding does not pick the hardware."""
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class OptionChoice:
+    """The chosen option of each of C candidates, as arrays of shape (C,).
+
+    ``usd_per_hour`` (USD/h) and ``power_kw`` (kW) are of all systems together, NaN when unknown.
+    """
+
+    options: NDArray[np.object_]
+    systems: Ints
+    usd_per_hour: Floats
+    power_kw: Floats
+    gpus_bought: Ints
+
+
+def cost_of(option: HardwareOption, systems: int, output_tokens_per_s: float) -> Cost:
+    """List cost of ``systems`` systems that together generate ``output_tokens_per_s`` (0 when unknown).
+
+    ``USD/month = USD/h x 730``; ``USD per million output tokens = USD/h / (tokens/s x 3600) x 10^6``, as if the load
+    ran all the time. None where the price is unknown. Raises SizingError for less than one system or a negative or
+    infinite rate. Source: the price of the option; definitions in :class:`sizing.base.result.Cost`.
+    """
+    count = whole_number("Systems", systems, 1, MAX_COUNT)
+    rate = number_between("Output tokens/s", output_tokens_per_s, 0.0, MAX_TOKENS_PER_S)
+    per_hour = None if option.usd_per_hour is None else count * option.usd_per_hour
+    per_million = None
+    if per_hour is not None and rate > 0:
+        per_million = per_hour / (rate * SECONDS_PER_HOUR) * TOKENS_PER_MILLION
+    return Cost(
+        basis=option.basis,
+        covers=option.price_covers,
+        system_usd=option.system_usd,
+        purchase_usd=None if option.system_usd is None else count * option.system_usd,
+        usd_per_hour=per_hour,
+        usd_per_month=None if per_hour is None else per_hour * HOURS_PER_MONTH,
+        usd_per_million_output_tokens=per_million,
+        power_kw=None if option.power_kw is None else count * option.power_kw,
+        source=option.source,
+    )
+
+
+class Offers:
+    """What each GPU can be bought or rented in: the options of all GPUs one after the other, as arrays.
+
+    ``by_gpu`` are the same GPU by GPU; ``first`` and ``counts`` say which of the arrays belong to a GPU.
+    """
+
+    def __init__(self, options_by_gpu: Sequence[Sequence[HardwareOption]]) -> None:
+        flat = [option for options in options_by_gpu for option in options]
+        self.by_gpu = tuple(tuple(options) for options in options_by_gpu)
+        self.options: NDArray[np.object_] = np.array(flat, dtype=np.object_)
+        self.counts: Ints = np.array([len(options) for options in options_by_gpu], dtype=np.int64)
+        self.first: Ints = np.cumsum(self.counts) - self.counts
+        self.gpus: Ints = np.array([option.gpus for option in flat], dtype=np.int64)
+        self.price_rank: Ints = np.array([option.price_rank for option in flat], dtype=np.int64)
+        self.usd_per_hour: Floats = np.array([option.usd_per_hour for option in flat], dtype=np.float64)
+        self.power_kw: Floats = np.array([option.power_kw for option in flat], dtype=np.float64)
+
+    def pairs(self, gpu: Ints) -> tuple[Ints, Ints]:
+        """Every (candidate, option) pair, candidate by candidate, options in the listed order."""
+        counts = self.counts[gpu]
+        if counts.min() < 1:
+            raise SizingError(f"GPU {int(gpu[counts.argmin()])} has no hardware option.")
+        starts = np.cumsum(counts) - counts
+        candidate = np.repeat(np.arange(len(gpu), dtype=np.int64), counts)
+        return candidate, np.arange(len(candidate)) + (self.first[gpu] - starts)[candidate]
+
+
+def cheapest_option(
+    instances: ArrayLike,
+    gpus_per_instance: ArrayLike,
+    gpu_index: ArrayLike,
+    offers: Offers,
+    beside: tuple[ArrayLike, ArrayLike] | None = None,
+) -> OptionChoice:
+    """For each candidate the option of its GPU to run on; all array arguments have shape (C,).
+
+    ``gpu_index`` counts the GPUs of ``offers``.
+    ``beside``: instances and GPUs per instance of a second kind that shares the systems (disaggregated pools).
+
+    First an option in which one instance spans the fewest systems (an instance that fits is never spread over several),
+    then the price that covers most (complete system, GPUs only, unknown), then the least ``systems x USD/h``, then the
+    fewest systems, then the listed order. Raises SizingError for a GPU without options or malformed counts.
+    """
+    gpu = np.asarray(gpu_index, dtype=np.int64)
+    if gpu.size == 0:
+        return _nothing()
+    if gpu.min() < 0 or gpu.max() >= len(offers.counts):
+        raise SizingError(f"A candidate names GPU {gpu.max()}, but options are given for {len(offers.counts)}.")
+    candidate, option = offers.pairs(gpu)
+    count, each = np.asarray(instances)[candidate], np.asarray(gpus_per_instance)[candidate]
+    if beside is None:
+        systems = systems_needed(count, each, offers.gpus[option])
+    else:
+        others = np.asarray(beside[0])[candidate], np.asarray(beside[1])[candidate]
+        systems = systems_for_both((count, each), others, offers.gpus[option])
+        each = np.maximum(each, others[1])
+    spread = -(-each.astype(np.int64) // offers.gpus[option])
+    price = systems * np.nan_to_num(offers.usd_per_hour[option])
+    best = np.arange(len(option))
+    for key in (spread * len(PREFERENCE) + offers.price_rank[option], price, systems):
+        best = best[_least(key[best].astype(np.float64), candidate[best])]
+    best = best[_starts(candidate[best])]
+    chosen = option[best]
+    return OptionChoice(
+        options=offers.options[chosen],
+        systems=systems[best],
+        usd_per_hour=systems[best] * offers.usd_per_hour[chosen],
+        power_kw=systems[best] * offers.power_kw[chosen],
+        gpus_bought=systems[best] * offers.gpus[chosen],
+    )
+
+
+def _least(key: Floats, candidate: Ints) -> NDArray[np.bool_]:
+    """Which pairs have the least key of their candidate, ties included; pairs are in the order of candidates."""
+    starts = _starts(candidate)
+    counts = np.diff(starts, append=len(candidate))
+    bound = np.minimum.reduceat(key, starts) * (1.0 + TIE)
+    least: NDArray[np.bool_] = key <= np.repeat(bound, counts)
+    return least
+
+
+def _starts(candidate: Ints) -> Ints:
+    """Position of the first pair of each candidate."""
+    return np.flatnonzero(np.diff(candidate, prepend=-1))
+
+
+def _nothing() -> OptionChoice:
+    """The answer for no candidates."""
+    none, nothing = np.empty(0, dtype=np.int64), np.empty(0)
+    return OptionChoice(
+        options=np.empty(0, dtype=np.object_), systems=none, usd_per_hour=nothing, power_kw=nothing, gpus_bought=none
+    )

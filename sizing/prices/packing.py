@@ -1,0 +1,108 @@
+"""Whole systems: how many servers, racks or cloud instances hold a number of model instances.
+
+An instance that fits into a system never straddles two; one that is larger than a system takes whole systems.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sizing.base.checks import whole_number
+from sizing.base.errors import SizingError
+
+MAX_COUNT = 10**12
+"""Counts beyond this are typing errors; below it every product here fits 64 bits."""
+
+MAX_GPUS = 100_000
+"""Most GPUs one instance or one system may have."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Packing:
+    """Instances in whole systems. ``instances_per_system`` is 0 where one instance needs several systems."""
+
+    systems: int
+    instances_per_system: int
+    systems_per_instance: int
+    gpus_used: int
+    gpus_bought: int
+
+    @property
+    def gpus_idle(self) -> int:
+        """GPUs that come with the systems and run nothing."""
+        return self.gpus_bought - self.gpus_used
+
+
+def pack(instances: int, gpus_per_instance: int, option_gpus: int) -> Packing:
+    """Whole systems of ``option_gpus`` GPUs for ``instances`` instances of ``gpus_per_instance`` GPUs each.
+
+    Fits: ``systems = ceil(instances / floor(G / g))``; larger than a system: ``systems = instances x ceil(g / G)``.
+    Raises SizingError unless all three are whole numbers of at least 1. Source: NVIDIA "LLM inference sizing",
+    instances x TP = 8 on an 8-GPU server (TP1 8, TP2 4, TP4 2, TP8 1).
+    """
+    count = whole_number("Instances", instances, 1, MAX_COUNT)
+    each = whole_number("GPUs per instance", gpus_per_instance, 1, MAX_GPUS)
+    size = whole_number("GPUs per system", option_gpus, 1, MAX_GPUS)
+    per_system, per_instance = size // each, -(-each // size)
+    systems = -(-count // per_system) if per_system else count * per_instance
+    return Packing(
+        systems=systems,
+        instances_per_system=per_system,
+        systems_per_instance=per_instance,
+        gpus_used=count * each,
+        gpus_bought=systems * size,
+    )
+
+
+def systems_needed(instances: ArrayLike, gpus_per_instance: ArrayLike, system_gpus: ArrayLike) -> NDArray[np.int64]:
+    """:func:`pack` for arrays that broadcast against each other: whole systems, int64, same shape as the broadcast.
+
+    0 instances need 0 systems. Raises SizingError where a count is negative, NaN, infinite, fractional or too large, or
+    a number of GPUs is below 1.
+    """
+    count = _counts("Instances", instances, 0, MAX_COUNT)
+    each = _counts("GPUs per instance", gpus_per_instance, 1, MAX_GPUS)
+    size = _counts("GPUs per system", system_gpus, 1, MAX_GPUS)
+    per_system = size // each
+    per_instance = -(-each // size)
+    whole: NDArray[np.int64] = -(-count // np.maximum(per_system, 1)) * per_instance
+    return whole
+
+
+def systems_for_both(
+    first: tuple[ArrayLike, ArrayLike], second: tuple[ArrayLike, ArrayLike], system_gpus: ArrayLike
+) -> NDArray[np.int64]:
+    """Whole systems for two kinds of instances, (instances, GPUs each), the smaller ones beside the larger.
+
+    The larger fill systems as in :func:`pack`; what they leave takes smaller ones, the rest systems of their own. Never
+    more than both kinds apart. Raises SizingError as :func:`systems_needed`.
+    """
+    size = _counts("GPUs per system", system_gpus, 1, MAX_GPUS)
+    counts = [_counts("Instances", n, 0, MAX_COUNT) for n, _ in (first, second)]
+    each = [_counts("GPUs per instance", g, 1, MAX_GPUS) for _, g in (first, second)]
+    swap = each[0] < each[1]
+    large, small = np.where(swap, each[1], each[0]), np.where(swap, each[0], each[1])
+    n_large, n_small = np.where(swap, counts[1], counts[0]), np.where(swap, counts[0], counts[1])
+    systems = systems_needed(n_large, large, size)
+    per_system = size // large
+    full = n_large // np.maximum(per_system, 1)
+    rest = n_large - full * per_system
+    beside = full * ((size - per_system * large) // small) + np.where(rest > 0, (size - rest * large) // small, 0)
+    left = np.maximum(n_small - np.where(per_system > 0, beside, 0), 0)
+    return np.asarray(systems + systems_needed(left, small, size), dtype=np.int64)
+
+
+def _counts(name: str, values: ArrayLike, low: int, high: int) -> NDArray[np.int64]:
+    """An array of whole numbers in ``low..high`` as int64."""
+    given = np.asarray(values)
+    if given.dtype.kind not in "iuf":
+        raise SizingError(f"{name} must be whole numbers.")
+    if given.size and not (given.min() >= low and given.max() <= high):
+        raise SizingError(f"{name} must be whole numbers of at least {low} and at most {high:,}.")
+    whole = given.astype(np.int64, copy=False)
+    if given.dtype.kind == "f" and not np.array_equal(whole, given):
+        raise SizingError(f"{name} must be whole numbers.")
+    return whole

@@ -1,0 +1,249 @@
+"""A scenario with every name resolved and every unit turned into seconds, tokens and requests per second."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from statistics import fmean, pvariance
+from typing import Any, TypeVar
+
+from sizing.base.errors import InvalidScenario, SizingError
+from sizing.calibration.benchmark import Calibration, calibration
+from sizing.calibration.fit import Anchored
+from sizing.catalog import gpus, resolve_gpu, resolve_model
+from sizing.catalog.config_json import model_from_config
+from sizing.catalog.custom_gpu import gpu_from_spec
+from sizing.catalog.engines import resolve_engine
+from sizing.catalog.from_size import model_from_size
+from sizing.catalog.gpu import Gpu
+from sizing.catalog.model import Model
+from sizing.catalog.precisions import resolve_kv_precision, resolve_precision
+from sizing.deployments.candidates import Allowed
+from sizing.evidence.uncertainty import measured_gpus
+from sizing.queueing.capacity import AskedLimits
+from sizing.queueing.steady_state import Variability
+from sizing.scenario.demand import Demand, peak_demand
+from sizing.scenario.schema import CustomGpu, ModelConfig, ModelSize, Scenario, Workload
+from sizing.scenario.traffic import Burst, Gamma, Length, LengthTrace, TraceArrivals
+from sizing.steps.speculation import Speculation
+from sizing.steps.times import Traffic
+
+T = TypeVar("T")
+
+MOST_DISPERSION = 400.0
+Z95 = 1.6448536269514722  # standard normal quantile at 95 %
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """What the engine works on. ``assumptions`` collects what was assumed because nobody said.
+
+    ``anchored`` is the configuration that the scenario's benchmark calibrates, if any.
+    """
+
+    scenario: Scenario
+    model: Model
+    demand: Demand
+    traffic: Traffic
+    longest_tokens: float
+    """Prompt and output at their 95th percentile; the mean where lengths do not vary."""
+    variability: Variability
+    limits: AskedLimits
+    gpus: tuple[Gpu, ...]
+    allowed: Allowed
+    gpu_prices: dict[str, float]
+    assumptions: tuple[str, ...]
+    anchored: Anchored | None = None
+
+    @property
+    def speculation(self) -> Speculation:
+        """Speculative decoding as asked; without draft tokens where it is not."""
+        asked = self.scenario.deployment.speculative_decoding
+        return Speculation(**asked.model_dump()) if asked else Speculation()
+
+
+def understand(scenario: Scenario) -> Question:
+    """Resolve names and units. Raises InvalidScenario with one sentence per unknown name or impossible value."""
+    problems = _Problems()
+    model, about_model = problems.collect(lambda: _model(scenario)) or (None, ())
+    chosen = _gpus(scenario, problems)
+    allowed = _allowed(scenario, problems)
+    demand = problems.collect(lambda: peak_demand(scenario.workload))
+    measured = problems.collect(lambda: _calibration(scenario, model, chosen))
+    if problems.found or model is None or demand is None:
+        raise InvalidScenario(problems.found)
+    traffic, variability, about_lengths = _traffic(scenario)
+    return Question(
+        scenario=scenario,
+        model=model,
+        demand=demand,
+        traffic=traffic,
+        longest_tokens=sum(x if isinstance(x, float) else x.p95 for x in _lengths(scenario)),
+        variability=variability,
+        limits=_limits(scenario, traffic),
+        gpus=chosen,
+        allowed=allowed,
+        gpu_prices={g.id: g.price_usd for g in scenario.deployment.custom_gpus if g.price_usd is not None},
+        assumptions=(*about_model, demand.how, *about_lengths, *([measured.note] if measured else [])),
+        anchored=measured.anchored if measured else None,
+    )
+
+
+def model_of(scenario: Scenario) -> Model:
+    """The model alone. Raises SizingError for one that is not known."""
+    return _model(scenario)[0]
+
+
+def at_lengths(question: Question, input_tokens: float, output_tokens: float) -> Question:
+    """The question with other mean lengths; their spread and the cached share of the prompt stay as they are."""
+    asked = question.traffic
+    cached = asked.cached_tokens / asked.input_tokens * input_tokens
+    traffic = replace(asked, input_tokens=input_tokens, output_tokens=output_tokens, cached_tokens=cached)
+    return replace(question, traffic=traffic, limits=_limits(question.scenario, traffic))
+
+
+def _limits(scenario: Scenario, traffic: Traffic) -> AskedLimits:
+    """The limits that apply; an answer of one token has no gap between tokens that a limit could hold for."""
+    limits = AskedLimits.of(scenario.limits, scenario.workload.mode)
+    return replace(limits, itl_s=math.inf) if traffic.output_tokens <= 1 else limits
+
+
+class _Problems:
+    """Collects the sentences of everything that could not be resolved, so that all are reported at once."""
+
+    def __init__(self) -> None:
+        self.found: list[str] = []
+
+    def collect(self, resolve: Callable[[], T]) -> T | None:
+        """The result of ``resolve``, or None with the problem noted."""
+        try:
+            return resolve()
+        except InvalidScenario as invalid:
+            self.found.extend(invalid.problems)
+        except SizingError as error:
+            self.found.append(str(error))
+        return None
+
+
+def _model(scenario: Scenario) -> tuple[Model, tuple[str, ...]]:
+    """The model asked for and what was assumed about it."""
+    asked = scenario.model
+    if isinstance(asked, ModelSize):
+        given = asked.model_dump(exclude={"name", "params_b"}, exclude_none=True)
+        model = model_from_size(asked.name, asked.params_b, **given)
+    elif isinstance(asked, ModelConfig):
+        model = model_from_config(asked.config, name=asked.name)
+    else:
+        model, note = resolve_model(asked)
+        return model, (*([note] if note else []), *model.assumptions)
+    return model, model.assumptions
+
+
+def _calibration(scenario: Scenario, model: Model | None, chosen: tuple[Gpu, ...]) -> Calibration | None:
+    """What the benchmark of the scenario gives; a measured record replaces the prediction, calibrated or not."""
+    if scenario.benchmark is None or scenario.measured is not None or model is None:
+        return None
+    return calibration(scenario.benchmark, model, chosen)
+
+
+def _gpus(scenario: Scenario, problems: _Problems) -> tuple[Gpu, ...]:
+    """The accelerators considered: those named, plus every custom one; all of the catalogue when none is named."""
+    asked = map(_datasheet, scenario.deployment.custom_gpus)
+    custom = {g.id: g for spec in asked if (g := problems.collect(partial(gpu_from_spec, spec))) is not None}
+    named = scenario.deployment.gpus or ([] if custom else _unnamed(scenario))
+    found = [custom.get(name) or problems.collect(partial(resolve_gpu, name)) for name in named]
+    return tuple(dict.fromkeys([g for g in found if g is not None] + list(custom.values())))
+
+
+def _unnamed(scenario: Scenario) -> list[str]:
+    """What is considered when no accelerator is named: the catalogue, or what benchmarks were published of."""
+    return [g for g in gpus() if g in measured_gpus() or not scenario.deployment.measured_gpus_only]
+
+
+def _datasheet(asked: CustomGpu) -> dict[str, Any]:
+    """A custom accelerator in the words of the catalogue."""
+    spec = asked.model_dump(exclude_none=True, exclude={"int8_tops"})
+    return spec if asked.int8_tops is None else {**spec, "int8_tflops": asked.int8_tops}
+
+
+def _allowed(scenario: Scenario, problems: _Problems) -> Allowed:
+    """The restrictions of the scenario with names resolved."""
+    asked = scenario.deployment
+
+    def ids(names: list[str], resolve: Callable[[str], str]) -> tuple[str, ...]:
+        found = (problems.collect(partial(resolve, name)) for name in names)
+        return tuple(i for i in found if i is not None)
+
+    return Allowed(
+        engines=ids(asked.engines, lambda n: resolve_engine(n).id),
+        precisions=ids(asked.precisions, lambda n: resolve_precision(n).id),
+        kv_precisions=ids(asked.kv_precisions, resolve_kv_precision),
+        tp=tuple(asked.tp),
+        pp=tuple(asked.pp),
+        ep=tuple(asked.ep),
+    )
+
+
+def _lengths(scenario: Scenario) -> tuple[Length, Length]:
+    """Prompt and output length as asked."""
+    return scenario.workload.input_tokens, scenario.workload.output_tokens
+
+
+def _traffic(scenario: Scenario) -> tuple[Traffic, Variability, tuple[str, ...]]:
+    """Mean lengths and variabilities of the workload, and what was assumed about them."""
+    workload = scenario.workload
+    (prompt, prompt_var), (output, output_var) = (lognormal(length) for length in _lengths(scenario))
+    arrivals, about_arrivals = arrival_variability(workload)
+    about = []
+    if prompt_var == 0.0 and output_var == 0.0:
+        about.append("Every request has the mean prompt and output length; give p50 and p95 to let them vary.")
+    about.extend(about_arrivals)
+    traffic = Traffic(
+        input_tokens=prompt,
+        output_tokens=output,
+        cached_tokens=workload.prefix_cached_tokens,
+        output_variation=output_var,
+    )
+    return traffic, Variability(arrivals=arrivals, prompt=prompt_var, output=output_var), tuple(about)
+
+
+def arrival_variability(workload: Workload) -> tuple[float, tuple[str, ...]]:
+    """Squared coefficient of variation of the gaps between arrivals, and what was assumed about them.
+
+    On/off bursts count by their index of dispersion over long times: 1 + 2 p (1 - p) (r1 - r0)^2 t / r with p the share
+    of on time, r1, r0 and r the rates on, off and overall, t = on x off / (on + off) (Fischer and Meier-Hellstern, "The
+    MMPP cookbook", 1993); 400 at most, which is a coefficient of 20.
+    """
+    asked = workload.arrivals
+    if isinstance(asked, Gamma):
+        return asked.gamma.cv**2, ()
+    if isinstance(asked, TraceArrivals):
+        said = f"Gaps between arrivals vary as in {asked.trace}: coefficient of variation {asked.cv:.2g}."
+        return asked.cv**2, (said,)
+    if isinstance(asked, Burst):
+        bursts = asked.bursts
+        whole = bursts.on_s + bursts.off_s
+        share = bursts.on_s / whole
+        contrast = bursts.share_on / share - (1.0 - bursts.share_on) / (1.0 - share)
+        relaxation = bursts.on_s * bursts.off_s / whole
+        rate = peak_demand(workload).peak_rps
+        spread = 1.0 + 2.0 * share * (1.0 - share) * contrast**2 * relaxation * rate
+        return min(spread, MOST_DISPERSION), ("Every instance sees the bursts of the whole load.",)
+    return 1.0, ("Requests arrive at random and independently of each other (Poisson).",)
+
+
+def lognormal(length: Length) -> tuple[float, float]:
+    """Mean and squared coefficient of variation of a length.
+
+    Of a trace: those of its groups.
+    With p50 and p95: sigma = ln(p95/p50) / 1.645, mean = p50 exp(sigma^2 / 2), cv^2 = exp(sigma^2) - 1.
+    """
+    if isinstance(length, float):
+        return length, 0.0
+    if isinstance(length, LengthTrace):
+        mean = fmean(length.groups)
+        return mean, pvariance(length.groups, mean) / mean**2
+    sigma2 = (math.log(length.p95 / length.p50) / Z95) ** 2
+    return length.p50 * math.exp(sigma2 / 2.0), math.expm1(sigma2)

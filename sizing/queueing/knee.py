@@ -1,0 +1,33 @@
+"""Where a load curve bends, and its value at a load."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from sizing.base.result import LoadPoint
+
+
+def knee(load_curve: Sequence[LoadPoint]) -> LoadPoint | None:
+    """The point of the load curve beyond which latency grows faster than the load; None when it is not reached.
+
+    Equation: knee = argmax over load of requests/s / E2E, the "power" of a queue
+    Valid: a curve with at least three points that goes on beyond its knee.
+    Source: L. Kleinrock, Power and deterministic rules of thumb for probabilistic problems, ICC 1979.
+    """
+    points = [p for p in load_curve if np.isfinite(p.e2e_ms) and p.e2e_ms > 0 and p.rps > 0]
+    if len(points) < 3:
+        return None
+    best = int(np.argmax([p.rps / p.e2e_ms for p in points]))
+    return points[best] if 0 < best < len(points) - 1 else None
+
+
+def on_curve(load_curve: Sequence[LoadPoint], rps: float) -> LoadPoint | None:
+    """The load curve at a load, straight between its points; None outside it."""
+    points = [p for p in load_curve if np.isfinite(p.ttft_ms + p.itl_ms + p.e2e_ms)]
+    rates = [p.rps for p in points]
+    if not points or not rates[0] <= rps <= rates[-1]:
+        return None
+    names = (name for name in LoadPoint.model_fields if name != "rps")
+    return LoadPoint(rps=rps, **{n: float(np.interp(rps, rates, [getattr(p, n) for p in points])) for n in names})

@@ -1,0 +1,291 @@
+"""Capacity over the day: base and burst instances, when to add and remove them, and what that saves.
+
+An instance takes a start-up time before it serves, so it has to be ordered while the load still fits: the scale-out
+threshold is the load per instance from which it could outgrow what is running within one start-up time.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sizing.base.errors import InvalidScenario
+from sizing.base.format import count, ms, percent, requests_per_s
+from sizing.base.result import Plan
+from sizing.base.version import ENGINE_VERSION
+from sizing.deployments.candidates import Floats
+from sizing.planning.plan import plan as plan_of
+from sizing.question.understand import Question, understand
+from sizing.replay.day_result import DayMoment, DayPlan, ScaleOut
+from sizing.replay.planned import planned
+from sizing.replay.scale_out import simulated_scale_out
+from sizing.scenario.demand import HOURS_PER_DAY, SECONDS_PER_HOUR
+from sizing.scenario.schema import Scenario
+from sizing.scenario.traffic import Profile, TraceArrivals
+
+STEP_S = 60.0
+"""Between two moments that are looked at; a shorter window of a trace makes it shorter."""
+
+STARTUP_S = 180.0
+"""Start-up when nobody says: a container, the weights from a local disk, and the engine's own warm-up."""
+
+MOST_STARTUP_S = 86_400.0
+LEAST_THRESHOLD = 0.3
+"""A load that more than triples within a start-up time is met by more base instances instead."""
+
+SHOWN_MOMENTS = 1440
+ROUNDING = 1e-9
+
+Counts = NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DayLoad:
+    """Load at moments ``step_s`` apart; ``round`` when the day repeats."""
+
+    rps: Floats
+    step_s: float
+    round: bool
+
+    @property
+    def hours(self) -> float:
+        """Length of the day or trace."""
+        return len(self.rps) * self.step_s / SECONDS_PER_HOUR
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Schedule:
+    """Instances at every moment (N,): needed, serving and paid for; spares not counted."""
+
+    needed: Counts
+    serving: Counts
+    ordered: Counts
+    threshold: float
+    base: int
+
+
+def day(scenario: Scenario, *, startup_s: float = STARTUP_S, plan: Plan | None = None) -> DayPlan:
+    """How many instances run when, each taking the load that the plan finds.
+
+    ``plan``: an answer of aggregated instances that is known already. Raises InvalidScenario without a profile or
+    trace, or when nothing is feasible.
+    """
+    if not 0.0 <= startup_s <= MOST_STARTUP_S:
+        raise InvalidScenario([f"The start-up time must be from 0 to {MOST_STARTUP_S:,.0f} s, not {startup_s:g}."])
+    scenario = aggregated_only(scenario)
+    question = understand(scenario)
+    load = load_of_day(question)
+    answer = plan or plan_of(scenario, alternatives=0)
+    if answer.per_instance is None or answer.deployment is None or not answer.feasible:
+        raise InvalidScenario([f"There is no deployment to scale. {answer.answer}"])
+    over = schedule(load, answer.per_instance.max_rps, startup_s)
+    chosen = planned(question, answer) if scenario.measured is None else None
+    steepest = None
+    if chosen is not None:
+        steepest = simulated_scale_out(
+            question, chosen.replica, load.rps, load.step_s, over.serving, over.needed, startup_s
+        )
+    return _composed(question, answer, load, over, steepest, startup_s)
+
+
+def aggregated_only(scenario: Scenario) -> Scenario:
+    """The scenario without disaggregated pools, whose two kinds of instances no single count describes.
+
+    Raises InvalidScenario when only they are wanted.
+    """
+    if list(scenario.deployment.serving) == ["disaggregated"]:
+        raise InvalidScenario(
+            ["deployment.serving: over the day only aggregated instances are planned; allow them under Serving, too."]
+        )
+    deployment = scenario.deployment.model_copy(update={"serving": ["aggregated"]})
+    return scenario.model_copy(update={"deployment": deployment})
+
+
+def load_of_day(question: Question) -> DayLoad:
+    """Load at every moment, its largest the peak: lines between the middles of the hours or windows."""
+    asked = question.scenario.workload.arrivals
+    if isinstance(asked, Profile):
+        values, width, repeats = np.asarray(asked.profile), HOURS_PER_DAY * SECONDS_PER_HOUR / len(asked.profile), True
+    elif isinstance(asked, TraceArrivals):
+        values, width, repeats = np.asarray(asked.rps), asked.window_s, False
+    else:
+        raise InvalidScenario(
+            [
+                "workload.arrivals: give {profile: [24 hourly values]} or {trace: file.csv}; the load "
+                "over the day is not known otherwise."
+            ]
+        )
+    step = min(STEP_S, width)
+    time = (np.arange(max(round(len(values) * width / step), 1)) + 0.5) * step
+    middles = (np.arange(len(values)) + 0.5) * width
+    rps = np.interp(time, middles, values, period=len(values) * width if repeats else None)
+    return DayLoad(rps=rps / values.max() * question.demand.peak_rps, step_s=step, round=repeats)
+
+
+def instances_for(rps: Floats, max_rps: float) -> Counts:
+    """ceil(load / requests/s per instance), at least 1."""
+    return np.maximum(np.ceil(rps / max_rps - ROUNDING), 1.0).astype(np.int64)
+
+
+def schedule(load: DayLoad, max_rps: float, startup_s: float) -> Schedule:
+    """Instances over the day by the rule of threshold and cool-down.
+
+    ordered(t) = ceil(load(t) / (threshold x max)), held for the cool-down; serving(t): ordered since start-up. Where
+    that would be too few, because the load triples within a start-up time, the base is raised.
+    """
+    ahead = math.ceil(startup_s / load.step_s - ROUNDING)
+    needed = instances_for(load.rps, max_rps)
+    later = _moved(load.rps, ahead, load.round)
+    counts = later > max_rps
+    ratio = np.where(counts, load.rps / np.maximum(later, 1e-300), 1.0)
+    threshold = float(np.clip(ratio.min(), LEAST_THRESHOLD, 1.0))
+    asked = np.maximum(instances_for(load.rps / threshold, max_rps), 1)
+    peak = int(needed.max())
+    asked = np.minimum(asked, peak)  # nothing beyond the peak is ever needed
+    ordered = _over(asked, ahead, load.round, np.maximum)
+    serving = _over(ordered, ahead, load.round, np.minimum)
+    short = needed > serving
+    base = max(int(ordered.min()), int(needed[short].max()) if short.any() else 0)
+    return Schedule(
+        needed=needed,
+        serving=np.maximum(serving, base),
+        ordered=np.maximum(ordered, base),
+        threshold=threshold,
+        base=base,
+    )
+
+
+def _moved(values: Floats, ahead: int, repeats: bool) -> Floats:
+    """The largest value from each moment up to ``ahead`` moments later."""
+    out = values.copy()
+    for k in range(1, min(ahead, len(values)) + 1):
+        moved = np.roll(values, -k)
+        if not repeats:
+            moved[-k:] = values[-1]
+        np.maximum(out, moved, out=out)
+    return out
+
+
+def _over(values: Counts, back: int, repeats: bool, of: Callable[..., Counts]) -> Counts:
+    """Largest or smallest value of each moment and the ``back`` moments before; a trace starts as it goes on."""
+    out = values.copy()
+    for k in range(1, min(back, len(values)) + 1):
+        moved = np.roll(values, k)
+        if not repeats:
+            moved[:k] = values[0]
+        out = of(out, moved)
+    return out
+
+
+def _composed(
+    question: Question, answer: Plan, load: DayLoad, plan: Schedule, steepest: ScaleOut | None, startup_s: float
+) -> DayPlan:
+    assert answer.deployment is not None
+    assert answer.per_instance is not None
+    spares, one = question.scenario.deployment.spare_instances, answer.deployment
+    hours = load.step_s / SECONDS_PER_HOUR
+    used, most = float((plan.ordered + spares).sum()) * hours, float(plan.ordered.max() + spares) * load.hours
+    base, burst = plan.base + spares, int(plan.ordered.max()) - plan.base
+    saved = (most - used) / most
+    name = f"{one.gpu} {one.engine} {one.weight_precision} TP{one.tp} PP{one.pp} EP{one.ep} DP{one.dp}"
+    threshold_rps = plan.threshold * answer.per_instance.max_rps
+    return DayPlan(
+        answer=_sentence(question, base, burst, saved, threshold_rps, startup_s, steepest),
+        deployment=name,
+        peak_rps=question.demand.peak_rps,
+        mean_rps=float(load.rps.mean()),
+        max_rps=answer.per_instance.max_rps,
+        startup_s=startup_s,
+        base_instances=base,
+        spare_instances=spares,
+        burst_instances=burst,
+        threshold=plan.threshold,
+        threshold_rps=threshold_rps,
+        cool_down_s=startup_s,
+        instance_hours=used,
+        peak_instance_hours=most,
+        saved_hours=most - used,
+        saved_share=saved,
+        scale_out=steepest,
+        moments=_moments(load, plan, spares),
+        notes=_notes(question, spares),
+        source=answer.source,
+        engine_version=ENGINE_VERSION,
+    )
+
+
+def _sentence(
+    question: Question,
+    base: int,
+    burst: int,
+    saved: float,
+    threshold_rps: float,
+    startup_s: float,
+    steepest: ScaleOut | None,
+) -> str:
+    peak = requests_per_s(question.demand.peak_rps)
+    if not burst:
+        always = f"{count(base)} instances run" if base > 1 else "1 instance runs"
+        one = "one of them" if base > 1 else "it"
+        return f"{always} all day: the load, {peak} at its peak, never lets {one} go."
+    meanwhile = ""
+    if steepest is not None:
+        within = "every limit is met" if steepest.meets_limits else "a limit is broken"
+        meanwhile = (
+            f"; during the steepest scale-out p{question.limits.percentile:g} TTFT is {ms(steepest.ttft_ms)} "
+            f"and {within}"
+        )
+    return (
+        f"{count(base)} base and up to {count(burst)} burst instances serve a peak of {peak} and save {percent(saved)} "
+        f"of the instance hours; add one from {requests_per_s(threshold_rps)} per instance on, remove it after "
+        f"{startup_s:,.0f} s without need{meanwhile}."
+    )
+
+
+def _notes(question: Question, spares: int) -> tuple[str, ...]:
+    notes = [
+        "The load follows straight lines between the middles of the hours or windows.",
+        "An instance that starts is paid for from its order on; on premises, saved hours are free for other work.",
+    ]
+    kept = f"{spares} spare instances run all day." if spares > 1 else "1 spare instance runs all day."
+    return (*notes, *([kept] if spares else []), question.demand.how)
+
+
+def _moments(load: DayLoad, plan: Schedule, spares: int) -> tuple[DayMoment, ...]:
+    """At most 1,440 moments."""
+    chosen = np.arange(0, len(load.rps), -(-len(load.rps) // SHOWN_MOMENTS))
+    return tuple(
+        DayMoment(
+            time_s=float((k + 0.5) * load.step_s),
+            rps=float(load.rps[k]),
+            needed=int(plan.needed[k]),
+            serving=int(plan.serving[k]) + spares,
+            ordered=int(plan.ordered[k]) + spares,
+        )
+        for k in chosen
+    )
+
+
+def as_text(found: DayPlan) -> str:
+    """The day for a terminal."""
+    lines = [
+        found.answer,
+        "",
+        f"Deployment    {found.deployment}",
+        f"Base          {found.base_instances} instances; burst {found.burst_instances}",
+        f"Scale out     above {requests_per_s(found.threshold_rps)} per instance ({percent(found.threshold)} of its "
+        "capacity)",
+        f"Cool-down     {found.cool_down_s:,.0f} s",
+        f"Hours         {found.instance_hours:,.1f} of {found.peak_instance_hours:,.1f} instance hours",
+    ]
+    if found.scale_out is not None:
+        out = found.scale_out
+        lines.append(
+            f"Scale-out     {out.instances_before} to {out.instances_after} instances: TTFT {ms(out.ttft_ms)}, E2E "
+            f"{ms(out.e2e_ms)}; ordered too late, TTFT {ms(out.late_ttft_ms)} ({out.requests:,} requests simulated)"
+        )
+    return "\n".join([*lines, f"Source        {found.source}", *found.notes])

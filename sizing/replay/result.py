@@ -1,0 +1,149 @@
+"""What a simulation answers; every public field carries its label, unit, formula and help."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from sizing.base.quantity import Result, quantity
+
+Verdict = Literal["stable", "unstable", "stopped", "infeasible"]
+
+
+class SampledMs(Result):
+    """A simulated duration with its Monte-Carlo interval; high is none where too few requests went so far."""
+
+    value: float = quantity("Value", "ms", "histogram of all requests, bins of 0.5 %", "Simulated value.")
+    low: float = quantity("Low", "ms", "95 % Monte-Carlo interval, batch means", "Lower end: more requests narrow it.")
+    high: float | None = quantity(
+        "High",
+        "ms",
+        "95 % Monte-Carlo interval, batch means",
+        "Upper end; none where too few requests were simulated to bound it.",
+    )
+
+
+class Distribution(Result):
+    """One latency over the requests of a simulation."""
+
+    mean: SampledMs = quantity("Mean", "ms", "sum / requests", "Mean over requests.")
+    p50: SampledMs = quantity("p50", "ms", "see simulation", "Half of the requests are faster.")
+    p90: SampledMs = quantity("p90", "ms", "see simulation", "90 % of the requests are faster.")
+    p95: SampledMs = quantity("p95", "ms", "see simulation", "95 % of the requests are faster.")
+    p99: SampledMs = quantity("p99", "ms", "see simulation", "99 % of the requests are faster.")
+    p999: SampledMs = quantity("p99.9", "ms", "see simulation", "99.9 % of the requests are faster.")
+    asked: SampledMs = quantity("Asked percentile", "ms", "see simulation", "At the percentile of the limit.")
+
+
+class Share(Result):
+    """A simulated share with its Monte-Carlo interval."""
+
+    value: float = quantity("Value", "fraction", "counted / all", "Simulated value.")
+    low: float = quantity("Low", "fraction", "95 % Monte-Carlo interval, batch means", "Lower end.")
+    high: float = quantity("High", "fraction", "95 % Monte-Carlo interval, batch means", "Upper end.")
+
+
+class Series(Result):
+    """How the simulation went over time, one entry per bin."""
+
+    bin_s: float = quantity("Bin", "s", "simulated time / bins", "Width of a bin.")
+    arrived_rps: tuple[float, ...] = quantity("Arrivals", "requests/s", "counted / bin", "Requests that came.")
+    finished_rps: tuple[float, ...] = quantity("Finished", "requests/s", "counted / bin", "Requests that ended.")
+    rejected_rps: tuple[float, ...] = quantity("Rejected", "requests/s", "counted / bin", "Requests turned away.")
+    output_tokens_per_s: tuple[float, ...] = quantity(
+        "Output tokens", "tokens/s", "tokens of the requests that ended / bin", "Generated tokens."
+    )
+    ttft_ms: tuple[float | None, ...] = quantity(
+        "Mean TTFT", "ms", "mean over first tokens in the bin", "Time to first token; none in a bin without one."
+    )
+    running: tuple[float, ...] = quantity("Decoding sequences", "requests", "time average", "All replicas together.")
+    waiting: tuple[float, ...] = quantity("Waiting", "requests", "time average", "All queues together.")
+    kv_use: tuple[float, ...] = quantity("KV use", "fraction", "time average over replicas", "Share of the KV cache.")
+    busy: tuple[float, ...] = quantity("Busy share", "fraction", "time average over replicas", "Time in steps.")
+
+
+class Failure(Result):
+    """One instance that fails and returns, and what that does to the others."""
+
+    start_s: float = quantity("Fails at", "s", "a third of the simulated time", "From the start of the simulation.")
+    end_s: float = quantity("Returns at", "s", "start + minutes asked", "Its caches are empty then.")
+    instances_left: int = quantity("Instances left", "instances", "all but the one", "Those that serve meanwhile.")
+    stable_rps_left: float = quantity(
+        "Largest stable load meanwhile",
+        "requests/s",
+        "stable load x left / all",
+        "Beyond this the queue grows until the instance returns.",
+    )
+    started_again: int = quantity("Started again", "requests", "counted", "Requests that the instance had to give up.")
+    ttft_before_ms: float | None = quantity("Mean TTFT before", "ms", "mean over first tokens", "Until the failure.")
+    ttft_meanwhile_ms: float | None = quantity(
+        "Mean TTFT meanwhile",
+        "ms",
+        "mean over first tokens until the queue is as before",
+        "From the failure until all is as before.",
+    )
+    longest_queue: float = quantity("Longest queue", "requests", "largest bin from the failure on", "All queues.")
+    recovered_after_s: float | None = quantity(
+        "Queue as before after",
+        "s",
+        "first bin after the return in which no more requests wait than before the failure",
+        "From the return on; none if not within the simulated time.",
+    )
+
+
+class SimulationResult(Result):
+    """A deployment under simulated traffic. Latencies are none unless the load can be carried."""
+
+    answer: str = quantity("Answer", help="The finding in one sentence.")
+    verdict: Verdict = quantity("Verdict", help="stable, unstable (the queue grows), stopped, or infeasible.")
+    deployment: str = quantity("Deployment", help="What was simulated.")
+    instances: int = quantity("Instances", "instances", "planned instances without spares", "Replicas that serve.")
+    routing: str = quantity("Routing", help="How the front end spreads requests over the instances.")
+    offered_rps: float = quantity("Offered load", "requests/s", "requests / simulated time", "Mean over the run.")
+    largest_stable_rps: float | None = quantity(
+        "Largest stable load",
+        "requests/s",
+        "rate with the queue never empty, simulated",
+        "Beyond this the queue grows for ever.",
+    )
+    simulated_s: float = quantity("Simulated time", "s", "asked, or the length of the trace", "Time with arrivals.")
+    requests: int = quantity("Requests", "requests", "counted", "Requests that arrived.")
+    finished: int = quantity("Finished", "requests", "counted", "Requests answered in full.")
+    rejected: int = quantity("Rejected", "requests", "counted", "Turned away because the queue was full.")
+    too_long: int = quantity("Too long", "requests", "prompt + output > KV cache", "Turned away as too long.")
+    unfinished: int = quantity("Unfinished", "requests", "arrived - finished - turned away", "Still there at the end.")
+    preempted: int = quantity("Preemptions", "evictions", "counted", "Sequences evicted from a full KV cache.")
+    failed_over: int = quantity("Started again", "requests", "counted", "Requests of a replica that failed.")
+    ttft_ms: Distribution | None = quantity("TTFT", "ms", "first token - arrival", "Time to first token.")
+    itl_ms: Distribution | None = quantity(
+        "ITL",
+        "ms",
+        "(last - first token) / (output tokens - 1) per request",
+        "Mean gap between the tokens of one request.",
+    )
+    e2e_ms: Distribution | None = quantity("E2E", "ms", "last token - arrival", "Time to last token.")
+    queue_ms: Distribution | None = quantity("Queue time", "ms", "first step - arrival", "Wait for admission.")
+    meets_limits: bool | None = quantity("Limits met", help="Whether every limit holds at its percentile.")
+    good_share: Share | None = quantity(
+        "Within limits",
+        "fraction",
+        "requests within every limit / finished",
+        "Share of answered requests that meet every limit.",
+    )
+    goodput_rps: float | None = quantity(
+        "Goodput", "requests/s", "share within limits x finished / time", "Requests per second that meet every limit."
+    )
+    output_tokens_per_s: float | None = quantity("Output tokens/s", "tokens/s", "generated / time", "All replicas.")
+    running: float | None = quantity("Decoding sequences", "requests", "time average", "Per replica.")
+    kv_use: float | None = quantity("KV use", "fraction", "time average", "Share of the KV cache.")
+    kv_use_peak: float | None = quantity("KV use, busiest bin", "fraction", "largest bin", "Share of the KV cache.")
+    busy_share: float | None = quantity("Busy share", "fraction", "time in steps / time", "Of all replicas.")
+    peak_waiting: int = quantity("Longest queue", "requests", "largest between two chunks", "All queues together.")
+    recomputed_share: float | None = quantity(
+        "Recomputed", "fraction", "prompt tokens computed again / all computed", "Work lost to evictions and failures."
+    )
+    failure: Failure | None = quantity("Failure", help="An instance that failed and returned, if that was asked.")
+    series: Series | None = quantity("Series", help="How it went over time.")
+    notes: tuple[str, ...] = quantity("Notes", help="What was assumed, and what is odd about the traffic.")
+    source: str = quantity("Source", help="Where the step times come from.")
+    seed: int = quantity("Seed", help="The same seed gives the same requests, whatever the rate.")
+    engine_version: str = quantity("Engine version", help="Version of this engine.")

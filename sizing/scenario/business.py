@@ -1,0 +1,31 @@
+"""A request rate in the words of the people who pay: requests, users and tokens a day."""
+
+from __future__ import annotations
+
+from sizing.base.checks import number_between
+from sizing.base.result import Business
+from sizing.scenario.demand import MAX_RPS, SECONDS_PER_HOUR, Demand
+from sizing.scenario.lengths import MAX_TOKENS
+
+
+def in_business_terms(rps: float, input_tokens: float, output_tokens: float, demand: Demand) -> Business:
+    """What a deployment that holds ``rps`` requests/s at its peak serves in a day.
+
+    ``requests = rps x mean-to-peak x 3600 x hours``; ``users = requests / requests per user``; ``tokens = requests x
+    length``. Where only a peak was given, mean-to-peak is 1: the peak rate through the working day. Lengths are mean
+    tokens per request. Raises SizingError for a rate or length that is not positive and finite. Source: NVIDIA "LLM
+    inference sizing", 70.7 x 3600 x 8 h = 2.04 M requests, 679 k users at 3 requests each.
+    """
+    rps = number_between("Requests/s", rps, 0.0, MAX_RPS, exclude_low=True)
+    isl = number_between("Input tokens", input_tokens, 0.0, MAX_TOKENS, exclude_low=True)
+    osl = number_between("Output tokens", output_tokens, 0.0, MAX_TOKENS, exclude_low=True)
+    requests = rps * demand.mean_to_peak * SECONDS_PER_HOUR * demand.hours
+    return Business(
+        requests_per_day=requests,
+        daily_users=requests / demand.requests_per_user,
+        input_tokens_per_day=requests * isl,
+        output_tokens_per_day=requests * osl,
+        hours=demand.hours,
+        requests_per_user=demand.requests_per_user,
+        growth=demand.growth_factor - 1.0,
+    )

@@ -1,0 +1,68 @@
+"""The load of a day hour by hour, where only working hours are known; and a scenario at another load."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.optimize import brentq
+
+from sizing.base.checks import number_between
+from sizing.scenario.demand import HOURS_PER_DAY
+from sizing.scenario.schema import Scenario, Workload
+from sizing.scenario.traffic import Arrivals, Profile
+
+MIDDAY = 13.0
+"""Middle of the working day: 9 to 17 o'clock for eight hours."""
+
+STEEPEST = 200.0
+"""Exponent of the bell beyond which practically all requests come in one hour."""
+
+SLICES = 60
+"""Parts of an hour over which the bell is averaged."""
+
+
+def working_day(hours: float, peak_to_mean: float) -> tuple[float, ...]:
+    """24 relative hourly loads, busiest hour 1: a bell over the working hours, nothing outside them.
+
+    Assumption where only ``hours`` a day and the ratio of busiest time to mean are known: load(t) = sin(pi u)^p at
+    the share u of the working day, with p such that the busiest hour is ``peak_to_mean`` times the mean of the working
+    hours (p = 0, a box, for 1; at most all in one hour). Raises SizingError outside 0..24 h or below 1.
+    """
+    hours = number_between("Working hours", hours, 1e-6, HOURS_PER_DAY)
+    wanted = number_between("Peak to mean", peak_to_mean, 1.0, 1000.0)
+
+    def excess(p: float) -> float:
+        shape = _bell(hours, p)
+        return float(shape.max() / (shape.sum() / hours)) - wanted
+
+    power = 0.0 if excess(0.0) >= 0.0 else STEEPEST if excess(STEEPEST) <= 0.0 else brentq(excess, 0.0, STEEPEST)
+    shape = _bell(hours, power)
+    return tuple((shape / shape.max()).tolist())
+
+
+def _bell(hours: float, power: float) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """Mean of the bell in every hour of the day."""
+    start = min(max(MIDDAY - hours / 2.0, 0.0), HOURS_PER_DAY - hours)
+    moments = (np.arange(int(HOURS_PER_DAY) * SLICES) + 0.5) / SLICES
+    share = (moments - start) / hours
+    inside = (share > 0.0) & (share < 1.0)
+    values = np.where(inside, np.sin(np.pi * np.clip(share, 0.0, 1.0)) ** power, 0.0)
+    return np.asarray(values.reshape(int(HOURS_PER_DAY), SLICES).mean(axis=1))
+
+
+def at_peak(scenario: Scenario, peak_rps: float, arrivals: Arrivals) -> Scenario:
+    """The scenario with this peak, growth included, whatever its load was given by, and other arrivals."""
+    asked = scenario.workload.model_dump() | {
+        "peak_rps": peak_rps,
+        "average_rps": None,
+        "users": None,
+        "growth_percent": 0.0,
+        "arrivals": arrivals,
+    }
+    return scenario.model_copy(update={"workload": Workload.model_validate(asked)})
+
+
+def over_the_day(scenario: Scenario, peak_rps: float, hourly: Sequence[float]) -> Scenario:
+    """The scenario with a day whose busiest hour has this peak."""
+    return at_peak(scenario, peak_rps, Profile(profile=list(hourly)))

@@ -1,0 +1,184 @@
+"""How many requests per second have to be served at the peak, and how that number came about."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from scipy.special import pdtr, pdtrik
+
+from sizing.base.errors import InvalidScenario
+from sizing.scenario.schema import Users, Workload
+from sizing.scenario.traffic import Profile, TraceArrivals
+
+SECONDS_PER_HOUR = 3600.0
+HOURS_PER_DAY = 24.0
+
+WORKING_HOURS = 8.0
+"""Hours a day when nobody says (NVIDIA "LLM inference sizing": 70.7 x 3600 x 8 h = 2.04 M requests a working day)."""
+
+REQUESTS_PER_USER = 3.0
+"""Requests per person and day when nobody says (same deck: 2.04 M requests = 679 k daily users)."""
+
+MAX_RPS = 1_000_000.0
+"""Largest request rate the engine takes; the same bound as in :mod:`sizing.scenario.schema`."""
+
+
+SINGLE_REQUESTS_BELOW_RPS = 1.0
+"""Mean rate below which many seconds are empty, so that a percentile over seconds says little (stated in ``how``)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Demand:
+    """The load to size for. ``how`` says in one sentence how the peak came about, with its numbers.
+
+    ``average_rps`` is None where only a peak was given; ``mean_to_peak`` is the share of the peak that an average
+    second of the ``hours`` sees (1 where only a peak was given). Growth is contained in both rates.
+    """
+
+    peak_rps: float
+    average_rps: float | None
+    mean_to_peak: float
+    hours: float
+    requests_per_user: float
+    growth_factor: float
+    how: str
+
+
+def peak_demand(workload: Workload) -> Demand:
+    """Peak requests per second of a workload, growth included.
+
+    Given: ``peak``. Average: ``max(average, smallest n with P(N <= n) >= percentile)``, N Poisson with the average as
+    its mean. Users: ``users x requests / (hours x 3600) x peak-to-mean``. An hourly profile takes the place of hours
+    and peak-to-mean, and lifts an average over the day to the busiest hour. Growth multiplies the load before the
+    percentile is taken. Units: requests/s. Raises InvalidScenario when the result is not in (0, 1e6]. Source: NVIDIA
+    "LLM inference sizing" (64 -> 77, 7 -> 12).
+    """
+    growth = 1.0 + workload.growth_percent / 100.0
+    profile = hourly(workload)
+    if workload.users is not None:
+        demand = _from_users(workload.users, growth, profile)
+    elif workload.average_rps is not None:
+        demand = _from_average(workload.average_rps, workload.peak_percentile, growth, profile)
+    elif isinstance(workload.arrivals, TraceArrivals) and workload.peak_rps is None:
+        demand = _from_trace(workload.arrivals, growth)
+    else:
+        demand = _from_peak(workload.peak_rps or 0.0, growth, profile)
+    if not (math.isfinite(demand.peak_rps) and 0 < demand.peak_rps <= MAX_RPS):
+        raise InvalidScenario(
+            [
+                f"workload: the peak comes to {demand.peak_rps:,.6g} requests/s; "
+                f"it must be above 0 and at most {MAX_RPS:,.0f}. {demand.how}"
+            ]
+        )
+    return demand
+
+
+def hourly(workload: Workload) -> Sequence[float] | None:
+    """The shape of the load over time, where one is given: the hours of a profile, or the windows of a trace."""
+    asked = workload.arrivals
+    if isinstance(asked, TraceArrivals):
+        return asked.rps
+    return asked.profile if isinstance(asked, Profile) else None
+
+
+def poisson_peak(average_rps: float, percentile: float) -> float:
+    """Requests in one second that ``percentile`` % of the seconds do not exceed, but never less than the average.
+
+    ``max(average, smallest n with P(N <= n) >= percentile / 100)``: whole requests in a window of one second, so for a
+    fraction of a request per second it is 1 or 2, or the average itself when most seconds are empty. The same number
+    as ``scipy.stats.poisson.ppf``, without the third of a second that importing scipy.stats takes. Source: NVIDIA
+    "LLM inference sizing".
+    """
+    share = percentile / 100.0
+    count = math.ceil(pdtrik(share, average_rps))
+    if count > 0 and pdtr(count - 1, average_rps) >= share:
+        count -= 1
+    return max(average_rps, float(count))
+
+
+def mean_to_peak_of(profile: Sequence[float]) -> float:
+    """Mean hour divided by the busiest hour of a daily profile: ``mean(h) / max(h)``, above 0 and at most 1."""
+    busiest = max(profile)
+    return sum(hour / busiest for hour in profile) / len(profile)
+
+
+def _from_peak(peak_rps: float, growth: float, profile: Sequence[float] | None) -> Demand:
+    peak = peak_rps * growth
+    share = mean_to_peak_of(profile) if profile else 1.0
+    how = f"Peak as given: {peak_rps:,.6g} requests/s{_growth_text(growth)}."
+    if profile:
+        how += f" By the hourly profile the mean hour has {share:.0%} of it."
+    return Demand(
+        peak_rps=peak,
+        average_rps=peak * share if profile else None,
+        mean_to_peak=share,
+        hours=HOURS_PER_DAY if profile else WORKING_HOURS,
+        requests_per_user=REQUESTS_PER_USER,
+        growth_factor=growth,
+        how=how,
+    )
+
+
+def _from_trace(trace: TraceArrivals, growth: float) -> Demand:
+    busiest, share = max(trace.rps), mean_to_peak_of(trace.rps)
+    how = (
+        f"Busiest {trace.window_s:,.0f} s of {trace.trace}: {busiest:,.4g} requests/s{_growth_text(growth)}; the "
+        f"mean is {share:.0%} of it."
+    )
+    return Demand(
+        peak_rps=busiest * growth,
+        average_rps=busiest * growth * share,
+        mean_to_peak=share,
+        hours=HOURS_PER_DAY,
+        requests_per_user=REQUESTS_PER_USER,
+        growth_factor=growth,
+        how=how,
+    )
+
+
+def _from_average(average_rps: float, percentile: float, growth: float, profile: Sequence[float] | None) -> Demand:
+    average = average_rps * growth
+    busy = average / mean_to_peak_of(profile) if profile else average
+    peak = poisson_peak(busy, percentile)
+    hour = f", {busy:,.6g} in the busiest hour of the profile" if profile else ""
+    how = (
+        f"Average {average_rps:,.6g} requests/s{_growth_text(growth)}{hour}; {percentile:g} % of all seconds see at "
+        f"most {peak:,.6g} requests when arrivals are Poisson ({peak / busy - 1:.0%} above the mean)."
+    )
+    if busy < SINGLE_REQUESTS_BELOW_RPS:
+        how += " At so low a rate a one-second window counts single requests, which makes the peak generous."
+    return Demand(
+        peak_rps=peak,
+        average_rps=average,
+        mean_to_peak=average / peak,
+        hours=HOURS_PER_DAY if profile else WORKING_HOURS,
+        requests_per_user=REQUESTS_PER_USER,
+        growth_factor=growth,
+        how=how,
+    )
+
+
+def _from_users(users: Users, growth: float, profile: Sequence[float] | None) -> Demand:
+    hours = HOURS_PER_DAY if profile else users.hours
+    ratio = 1.0 / mean_to_peak_of(profile) if profile else users.peak_to_mean
+    average = users.daily_users * users.requests_per_user / (hours * SECONDS_PER_HOUR) * growth
+    where = "busiest hour of the profile to mean" if profile else "peak to mean"
+    how = (
+        f"{users.daily_users:,.6g} users x {users.requests_per_user:g} requests / ({hours:g} h x 3600 s) x "
+        f"{ratio:.3g} ({where}){_growth_text(growth)} = {average * ratio:,.4g} requests/s."
+    )
+    return Demand(
+        peak_rps=average * ratio,
+        average_rps=average,
+        mean_to_peak=1.0 / ratio,
+        hours=hours,
+        requests_per_user=users.requests_per_user,
+        growth_factor=growth,
+        how=how,
+    )
+
+
+def _growth_text(growth: float) -> str:
+    return f" x {growth:g} growth" if growth != 1.0 else ""

@@ -1,0 +1,250 @@
+"""Reading traces of real traffic: CSV (also compressed) or Parquet, in chunks, every row checked.
+
+Own format: ``timestamp`` (seconds, or date and time), ``input_tokens``, ``output_tokens`` and, optionally,
+``cached_tokens``. Also read: Azure LLM inference traces 2023 (``TIMESTAMP, ContextTokens, GeneratedTokens``) and
+Mooncake (``timestamp_ms`` or ``timestamp`` in ms, ``input_length``, ``output_length``, ``prefix_tokens_seen_before``).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from sizing.base.errors import InvalidTrace
+from sizing.deployments.candidates import Floats
+from sizing.scenario.lengths import MAX_TOKENS
+from sizing.scenario.trace_file import frames_in
+from sizing.simulator.arrivals import CHUNK, requests
+
+Counts = NDArray[np.int32]
+"""Rows prompt, output and cached tokens of requests, shape (3, n)."""
+
+MAX_ROWS = 10_000_000
+"""Rows of a trace, at most; as compact columns they take 200 MB."""
+
+YEARS, YEAR_S = 10, 365.25 * 86_400.0
+"""Longest trace: a longer one has its times in another unit."""
+
+SHOWN_PROBLEMS = 5
+LONG_GAP_S, LONG_GAP_FACTOR = 60.0, 50.0
+"""A gap without requests is mentioned when it lasts a minute and 50 mean gaps."""
+
+SAME_SPEED = 1e-3
+"""A peak that differs from the trace's by less is the same one, rounded."""
+
+MS_PER_S = 1e3
+
+NAMES = {
+    "timestamp": ("timestamp", "time", "timestamp_ms", "arrived_at"),
+    "input_tokens": ("input_tokens", "contexttokens", "input_length", "prompt_tokens", "num_prefill_tokens"),
+    "output_tokens": ("output_tokens", "generatedtokens", "output_length", "completion_tokens", "num_decode_tokens"),
+    "cached_tokens": ("cached_tokens", "prefix_tokens_seen_before", "prefix_cached_tokens"),
+}
+"""Column names that are understood, in any case; the first of each is our own."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Trace:
+    """Requests in order of time; ``time_s`` counts from the first. ``notes`` says what is odd about them."""
+
+    name: str
+    time_s: Floats
+    tokens: Counts
+    notes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.time_s)
+
+    @property
+    def duration_s(self) -> float:
+        """From the first to the last request."""
+        return float(self.time_s[-1])
+
+    @property
+    def mean_rps(self) -> float:
+        """Mean rate over the trace."""
+        return len(self) / max(self.duration_s, 1e-9)
+
+    def until(self, seconds: float) -> Trace:
+        """The requests of the first ``seconds``; at least the first one."""
+        kept = max(int(np.searchsorted(self.time_s, seconds, side="right")), 1)
+        return replace(self, time_s=self.time_s[:kept], tokens=self.tokens[:, :kept])
+
+    def first(self, requests: int) -> Trace:
+        """The first so many requests."""
+        return replace(self, time_s=self.time_s[:requests].copy(), tokens=self.tokens[:, :requests].copy())
+
+    def at_speed(self, factor: float) -> Trace:
+        """The same requests with all gaps divided by ``factor``."""
+        if math.isclose(factor, 1.0, rel_tol=SAME_SPEED):
+            return self
+        said = f"{self.name} was replayed {factor:.3g} times as fast, so that its busiest time is the peak asked for."
+        return replace(self, time_s=self.time_s / factor, notes=(*self.notes, said))
+
+    def check_fits(self, window: float | None, model: str) -> None:
+        """Raise InvalidTrace when requests are longer than the context window of the model."""
+        total = self.tokens[0] + self.tokens[1]
+        if window is None or total.max() <= window:
+            return
+        first = int((total > window).argmax())
+        raise InvalidTrace(
+            [
+                f"{self.name}: {int((total > window).sum()):,} of {len(self):,} requests do not fit in the context "
+                f"window "
+                f"of {model}, {window:,.0f} tokens; the first comes {self.time_s[first]:,.0f} s after the start and "
+                f"has "
+                f"{int(total[first]):,}."
+            ]
+        )
+
+    def stream(self) -> Iterator[Floats]:
+        """Chunks (9, M) of requests."""
+        for start in range(0, len(self), CHUNK):
+            end = start + CHUNK
+            lengths = np.vstack([self.tokens[:, start:end], np.full((1, len(self.time_s[start:end])), -1.0)])
+            yield requests(self.time_s[start:end], lengths)
+
+
+def read_trace(path: Path, *, max_tokens: float | None = None) -> Trace:
+    """The trace in a file. Raises InvalidTrace with one sentence per faulty row (the first few, then how many more).
+
+    ``max_tokens``: longest prompt plus output that can be served, such as the model's context.
+    """
+    longest = min(max_tokens or MAX_TOKENS, MAX_TOKENS)
+    times: list[Floats] = []
+    tokens: list[Counts] = []
+    problems = _Problems(path.name)
+    rows = 0
+    for frame, milliseconds in _frames(path):
+        if rows + len(frame) > MAX_ROWS:
+            raise InvalidTrace([f"{path.name} has more than {MAX_ROWS:,} rows: cut it into shorter traces."])
+        time, counted = _checked(frame, milliseconds, rows, longest, problems)
+        times.append(time)
+        tokens.append(counted)
+        rows += len(frame)
+    problems.stop_if_any()
+    if not rows:
+        raise InvalidTrace([f"{path.name} holds no requests."])
+    return _in_order(path.name, np.concatenate(times), np.concatenate(tokens, axis=1))
+
+
+class _Problems:
+    """The first faulty rows in words, and how many there are."""
+
+    def __init__(self, name: str) -> None:
+        self.name, self.found, self.count = name, list[tuple[int, str]](), 0
+
+    def note(self, faulty: NDArray[np.bool_], first_row: int, said: pd.Series, why: str) -> None:
+        """Every faulty row of a chunk; the header is row 1."""
+        self.count += int(faulty.sum())
+        for i in np.flatnonzero(faulty)[:SHOWN_PROBLEMS]:
+            self.found.append((first_row + int(i) + 2, why.format(" ".join(str(said.iloc[int(i)]).split())[:40])))
+
+    def stop_if_any(self) -> None:
+        """Raise InvalidTrace when a row was faulty."""
+        if not self.count:
+            return
+        shown = sorted(self.found)[:SHOWN_PROBLEMS]
+        lines = [f"{self.name}, row {row:,}: {why}." for row, why in shown]
+        if self.count > len(shown):
+            lines.append(f"{self.name}: {self.count - len(shown):,} more problems of this kind.")
+        raise InvalidTrace(lines)
+
+
+def _frames(path: Path) -> Iterator[tuple[pd.DataFrame, bool]]:
+    """Chunks with our column names, and whether times are in milliseconds."""
+    for frame in frames_in(path):
+        by_lower = {str(c).strip().lower(): c for c in frame.columns}
+        chosen = {own: next((by_lower[n] for n in names if n in by_lower), None) for own, names in NAMES.items()}
+        missing = [own for own in ("timestamp", "input_tokens", "output_tokens") if chosen[own] is None]
+        if missing:
+            raise InvalidTrace(
+                [f"{path.name} lacks {' and '.join(missing)} (found: {', '.join(map(str, frame.columns))[:200]})."]
+            )
+        mooncake = "input_length" in by_lower
+        milliseconds = str(chosen["timestamp"]).strip().lower() == "timestamp_ms" or mooncake
+        yield pd.DataFrame({own: frame[name] for own, name in chosen.items() if name is not None}), milliseconds
+
+
+def _checked(
+    frame: pd.DataFrame, milliseconds: bool, first_row: int, max_tokens: float, problems: _Problems
+) -> tuple[Floats, Counts]:
+    """Times in seconds and rows prompt, output, cached of a chunk; what is wrong goes to ``problems``."""
+    said = frame["timestamp"]
+    time = _seconds(said) / (MS_PER_S if milliseconds else 1.0)
+    problems.note(~np.isfinite(time), first_row, said, "timestamp is not a time: “{}”")
+    problems.note(time < 0, first_row, said, "timestamp is negative: {}")
+    columns = []
+    for name, least in (("input_tokens", 1.0), ("output_tokens", 1.0), ("cached_tokens", 0.0)):
+        if name not in frame:
+            columns.append(np.zeros(len(frame)))
+            continue
+        values = _numbers(frame[name])
+        problems.note(~np.isfinite(values), first_row, frame[name], name + " is not a number: “{}”")
+        problems.note(values < least, first_row, frame[name], f"{name} must be at least {least:g}, not {{}}")
+        columns.append(values)
+    total = np.nan_to_num(columns[0] + columns[1], posinf=0.0)
+    problems.note(
+        total > max_tokens,
+        first_row,
+        pd.Series(total).map(lambda t: f"{t:,.0f}" if t < 1e15 else f"{t:.3g}"),
+        f"{{}} tokens (prompt and output) are more than the {max_tokens:,.0f} that fit",
+    )
+    columns[2] = np.minimum(columns[2], columns[0] - 1.0)
+    whole = np.nan_to_num(np.stack(columns), nan=0.0, posinf=0.0, neginf=0.0)
+    return time, np.clip(np.rint(whole), 0, MAX_TOKENS).astype(np.int32)
+
+
+def _numbers(said: pd.Series) -> Floats:
+    """Numbers as they are; NaN for anything else, such as dates, which pandas would count in nanoseconds."""
+    kind = pd.api.types
+    if kind.is_bool_dtype(said) or kind.is_datetime64_any_dtype(said) or kind.is_timedelta64_dtype(said):
+        return np.full(len(said), np.nan)
+    return np.asarray(pd.to_numeric(said, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan))
+
+
+def _seconds(said: pd.Series) -> Floats:
+    """Numbers as they are; dates as seconds since 1970, UTC where no zone is given; NaN for anything else."""
+    if pd.api.types.is_timedelta64_dtype(said):
+        return np.asarray(said.dt.total_seconds().to_numpy(dtype=np.float64, na_value=np.nan))
+    if pd.api.types.is_datetime64_any_dtype(said):  # as a number it would count nanoseconds, or something else
+        return _since_1970(said)
+    if pd.api.types.is_bool_dtype(said):
+        return np.full(len(said), np.nan)
+    numbers = pd.to_numeric(said, errors="coerce")
+    if numbers.notna().any() or not len(said):
+        return numbers.to_numpy(dtype=np.float64, na_value=np.nan)
+    return _since_1970(said)
+
+
+def _since_1970(said: pd.Series) -> Floats:
+    """Seconds since 1970 of dates; NaN for anything else."""
+    dates = pd.to_datetime(said, errors="coerce", utc=True, format="ISO8601")
+    seconds = (dates - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(seconds=1)
+    return np.asarray(seconds.to_numpy(dtype=np.float64, na_value=np.nan))
+
+
+def _in_order(name: str, time: Floats, tokens: Counts) -> Trace:
+    """Sorted by time, counted from the first request, with notes on disorder and long gaps."""
+    notes = []
+    backwards = int((np.diff(time) < 0).sum())
+    if backwards:
+        order = np.argsort(time, kind="stable")
+        time, tokens = time[order], tokens[:, order]
+        notes.append(f"{name} was not in order of time ({backwards:,} steps back): sorted.")
+    time = time - time[0]
+    if time[-1] > YEARS * YEAR_S:
+        raise InvalidTrace(
+            [f"{name} covers more than {YEARS} years: give timestamps in seconds, or in milliseconds as timestamp_ms."]
+        )
+    gaps = np.diff(time)
+    longest = int(gaps.argmax()) if len(gaps) else 0
+    if len(gaps) and gaps[longest] > max(LONG_GAP_S, LONG_GAP_FACTOR * float(gaps.mean())):
+        notes.append(f"{name} has no request for {gaps[longest]:,.0f} s from {time[longest]:,.0f} s on.")
+    return Trace(name=name, time_s=time, tokens=tokens, notes=tuple(notes))

@@ -1,0 +1,191 @@
+"""Pairs of a pool of prefill and one of decode instances: what they are, what each carries and gives under load."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sizing.deployments.candidates import Configuration, Floats
+from sizing.deployments.kv_transfer import (
+    inside_bytes_per_s,
+    largest_share,
+    network_bytes_per_s,
+    prompt_kv_bytes,
+    transfer_s,
+)
+from sizing.question.understand import Question
+from sizing.queueing.capacity import rate_at_limit
+from sizing.queueing.pools import Decoding, PrefillTimes, decoding, first_token, joined, prefill_times
+from sizing.queueing.steady_state import SteadyState, non_decreasing
+from sizing.search.screen import Evaluated
+
+Rows = NDArray[np.intp]
+Counts = NDArray[np.int64]
+
+BUSY = np.concatenate([np.linspace(0.02, 0.9, 12), [0.93, 0.95, 0.97, 0.985, 0.995]])
+"""Busy shares of a prefill instance at which TTFT is computed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pools:
+    """Pairs of pools, (N,): ``prefill`` and ``decode`` are rows of ``evaluated``; instances without spares.
+
+    ``prefill_rps`` and ``decode_rps``: what one instance carries within the limits.
+    """
+
+    evaluated: Evaluated
+    prefill: Rows
+    decode: Rows
+    prefill_instances: Counts
+    decode_instances: Counts
+    prefill_rps: Floats
+    decode_rps: Floats
+
+    def __len__(self) -> int:
+        return len(self.prefill)
+
+    @property
+    def gpus(self) -> Counts:
+        """GPUs of both pools without spares, (N,)."""
+        return self.gpus_with(0)
+
+    def gpus_with(self, spares: int) -> Counts:
+        """GPUs of both pools with as many spare instances in each, (N,)."""
+        each = self.evaluated.candidates.gpus.astype(np.int64)
+        prefill, decode = self.prefill_instances + spares, self.decode_instances + spares
+        return np.asarray(prefill * each[self.prefill] + decode * each[self.decode])
+
+    @property
+    def max_rps(self) -> Floats:
+        """Requests/s that both pools carry within the limits, (N,): that of the smaller one."""
+        return np.minimum(self.prefill_instances * self.prefill_rps, self.decode_instances * self.decode_rps)
+
+    def label(self, k: int) -> str:
+        """Short name of pair ``k`` for tables: GPU, engine, precision, parallelism of either kind of instance."""
+        prefill, decode = (self.evaluated.candidates.rows[rows[k]] for rows in (self.prefill, self.decode))
+        return (
+            f"{decode.gpu.name}, {decode.engine.label}, {decode.precision.label}, prefill {prefill.ways}, "
+            f"decode {decode.ways}"
+        )
+
+    def take(self, index: Rows) -> Pools:
+        """The pairs at ``index``."""
+        plain: dict[str, Any] = {k: v[index] for k, v in vars(self).items() if isinstance(v, np.ndarray)}
+        return replace(self, **plain)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SizedPools:
+    """Pairs of pools with systems, list cost and latency at the peak; arrays (N,), spares counted."""
+
+    pools: Pools
+    spares: int
+    transfer_s: Floats
+    inside: NDArray[np.bool_]
+    ttft_s: Floats
+    itl_s: Floats
+    e2e_s: Floats
+    gpus: Counts
+    options: NDArray[np.object_]
+    systems: Counts
+    gpus_bought: Counts
+    usd_per_hour: Floats
+    power_kw: Floats
+
+    def __len__(self) -> int:
+        return len(self.pools)
+
+
+def times_of(question: Question, evaluated: Evaluated, rows: Rows) -> PrefillTimes:
+    """Prompt times of the candidates at ``rows`` as prefill instances."""
+    c = evaluated.candidates
+    budget = c.column(lambda r: r.engine.budget(r.gpu))[rows]
+    return prefill_times(evaluated.times.take(rows), c.pp[rows], budget, question.traffic.new_tokens)
+
+
+def decoding_of(question: Question, evaluated: Evaluated, rows: Rows) -> Decoding:
+    """The candidates at ``rows`` as decode instances."""
+    return decoding(
+        evaluated.times.decode_s[rows],
+        evaluated.state.concurrency[rows],
+        evaluated.memory.max_concurrency[rows],
+        question.traffic,
+        question.variability,
+        evaluated.times.tokens_per_step,
+    )
+
+
+def prefill_capacity(question: Question, evaluated: Evaluated, rows: Rows) -> Floats:
+    """Requests/s of a prefill instance within the TTFT limit (N,), the transfer being the longest there is."""
+    limits, limit = question.limits, min(question.limits.ttft_s, question.limits.e2e_s)
+    one = times_of(question, evaluated, rows)
+    stable = prefill_stable(question, evaluated, rows, one)
+    rates = np.multiply.outer(stable, BUSY)
+    first = first_token(one, rates, longest_transfer(question, evaluated, rows), question.variability)
+    rps = rate_at_limit(rates, non_decreasing(first.at(limits.percentile)), limit)
+    return np.minimum(np.minimum(rps, stable), question.scenario.deployment.max_utilization * stable)
+
+
+def longest_transfer(question: Question, evaluated: Evaluated, rows: Rows) -> Floats:
+    """Seconds of a KV transfer over the network through a single GPU, (N,)."""
+    c = evaluated.candidates
+    network = c.column(_network)[rows]
+    kv = prompt_kv_bytes(question.model, c, question.traffic.input_tokens)[rows]
+    return transfer_s(kv, np.ones(len(rows)), network)
+
+
+def prefill_stable(question: Question, evaluated: Evaluated, rows: Rows, one: PrefillTimes) -> Floats:
+    """Requests/s of a prefill instance that never waits for work, or as many as its network sends away."""
+    c = evaluated.candidates
+    kv = prompt_kv_bytes(question.model, c, question.traffic.input_tokens)[rows]
+    network = c.column(_network)[rows] * c.dp[rows]
+    sent_s = kv * largest_share(question.model, c)[rows] / network
+    return np.asarray(1.0 / np.maximum(one.full_s, sent_s))
+
+
+def decode_capacity(question: Question, evaluated: Evaluated, rows: Rows) -> Floats:
+    """Requests/s of a decode instance within the ITL limit, (N,)."""
+    limit = min(question.limits.itl_s, question.limits.e2e_s / max(question.traffic.output_tokens - 1.0, 1.0))
+    pool = decoding_of(question, evaluated, rows)
+    at = non_decreasing(pool.gap_s(question.limits.percentile))
+    most = question.scenario.deployment.max_utilization * pool.rps[:, -1]
+    return np.minimum(rate_at_limit(pool.rps, at, limit), most)
+
+
+def at_peak(question: Question, pools: Pools, moved: Floats) -> SteadyState:
+    """Both pools at the peak, (N, 1)."""
+    return at_loads(question, pools, moved, np.full((len(pools), 1), question.demand.peak_rps))
+
+
+def at_loads(question: Question, pools: Pools, moved: Floats, rps: Floats) -> SteadyState:
+    """Both pools at loads ``rps`` (N, K) of the whole deployment, transfers taking ``moved`` (N,) seconds."""
+    one = times_of(question, pools.evaluated, pools.prefill)
+    first = first_token(one, rps / pools.prefill_instances[:, None], moved, question.variability)
+    gap = decoding_of_pairs(question, pools).at(rps / pools.decode_instances[:, None])
+    return joined(first, gap, rps, question.traffic, question.variability)
+
+
+def decoding_of_pairs(question: Question, pools: Pools) -> Decoding:
+    """A decode instance of every pair."""
+    rows, of_pair = np.unique(pools.decode, return_inverse=True)
+    return decoding_of(question, pools.evaluated, rows).take(of_pair)
+
+
+def _inside(row: Configuration) -> float:
+    return inside_bytes_per_s(row.gpu)
+
+
+def _network(row: Configuration) -> float:
+    return network_bytes_per_s(row.gpu)
+
+
+def exact_transfer(question: Question, pools: Pools, inside: NDArray[np.bool_]) -> Floats:
+    """Seconds of a transfer with the share that passes the busiest GPU of either instance, (N,)."""
+    c = pools.evaluated.candidates
+    near, far = (c.column(speed)[pools.decode] for speed in (_inside, _network))
+    share = largest_share(question.model, c)
+    kv = prompt_kv_bytes(question.model, c, question.traffic.input_tokens)[pools.decode]
+    return transfer_s(kv, np.maximum(share[pools.prefill], share[pools.decode]), np.where(inside, near, far))

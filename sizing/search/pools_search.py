@@ -1,0 +1,280 @@
+"""The best split into prefill and decode instances for every GPU, engine and number format.
+
+Both pools use the same GPU type, engine and formats; parallelism may differ. The search is separable: the prefill
+instances that hold the TTFT limit with the fewest GPUs, the decode instances that hold the ITL limit with the fewest;
+only an E2E limit joins them, and is then met by more instances of either kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sizing.deployments.candidates import Floats
+from sizing.deployments.kv_transfer import supports
+from sizing.prices.cost import cheapest_option
+from sizing.question.understand import Question
+from sizing.queueing.capacity import rate_at_limit
+from sizing.queueing.pools import FirstToken, first_token, joined
+from sizing.queueing.steady_state import gamma_quantile, non_decreasing
+from sizing.search.batch_limits import first_of_each
+from sizing.search.pools import (
+    Counts,
+    Pools,
+    Rows,
+    SizedPools,
+    at_peak,
+    decode_capacity,
+    decoding_of_pairs,
+    exact_transfer,
+    longest_transfer,
+    prefill_capacity,
+    prefill_stable,
+    times_of,
+)
+from sizing.search.screen import Evaluated, all_offers, instances_needed
+
+BEST_OF_UNIT = 2
+"""Configurations of each pool kept for every GPU, engine and formats; all their pairs are looked at."""
+
+MORE = (1.0, 1.1, 1.25, 1.5, 2.0, 3.0)
+"""Multiples of the smallest pools that are tried where an E2E limit, or less latency, asks for more."""
+
+
+def wanted(question: Question) -> bool:
+    """Whether the scenario lets pools be considered: offline only when asked for, because nothing is interrupted."""
+    asked = question.scenario.deployment.serving
+    if question.traffic.output_tokens < 2.0:
+        return False
+    if question.scenario.workload.mode == "offline":
+        return list(asked) == ["disaggregated"]
+    return not asked or "disaggregated" in asked
+
+
+def best_pools(question: Question, evaluated: Evaluated) -> SizedPools | None:
+    """The best pairs of every GPU, engine and formats, sized; None when there is none or none is wanted."""
+    pools = smallest_pools(question, evaluated)
+    return None if pools is None else sized(question, pools)
+
+
+def smallest_pools(question: Question, evaluated: Evaluated) -> Pools | None:
+    """The best pairs of every GPU, engine and formats; None when there is none or none is wanted."""
+    if not wanted(question) or not len(evaluated):
+        return None
+    supported = np.array([supports(unit) for unit in evaluated.candidates.units])[evaluated.candidates.unit]
+    rows = np.flatnonzero(supported)
+    prefill, prefill_rps = prefill_rows(question, evaluated, rows)
+    decode, decode_rps = decode_rows(question, evaluated, rows)
+    pools = _pairs(question, evaluated, (prefill, prefill_rps), (decode, decode_rps))
+    if np.isfinite(question.limits.e2e_s):
+        pools = _within_e2e(question, pools)
+    return pools if len(pools) else None
+
+
+def prefill_rows(question: Question, evaluated: Evaluated, rows: Rows) -> tuple[Rows, Floats]:
+    """The best prefill instances of every unit, and the requests/s that one carries within the TTFT limit.
+
+    The transfer is taken over the network and through a single GPU, the longest it can be.
+    """
+    limit = min(question.limits.ttft_s, question.limits.e2e_s)
+    moved = longest_transfer(question, evaluated, rows)
+    one = times_of(question, evaluated, rows)
+    stable = prefill_stable(question, evaluated, rows, one)
+    alone = one.alone_s + moved
+    idle = gamma_quantile(alone, question.variability.prompt * alone**2, question.limits.percentile)
+    able = np.flatnonzero(idle < limit)
+    return _best_of_units(question, evaluated, rows[able], stable[able], prefill_capacity)
+
+
+def decode_rows(question: Question, evaluated: Evaluated, rows: Rows) -> tuple[Rows, Floats]:
+    """The best decode instances of every unit, and the requests/s that one carries within the ITL limit.
+
+    At best an instance carries the load at which the gap between tokens is within the limit in the mean, without waits
+    for a slot.
+    """
+    tokens = max(question.traffic.output_tokens - 1.0, 1.0)
+    steps = max(tokens / evaluated.times.tokens_per_step, 1.0)
+    limit = min(question.limits.itl_s, question.limits.e2e_s / tokens)
+    step = non_decreasing(evaluated.times.decode_s[rows])
+    reached = non_decreasing(evaluated.state.concurrency[rows] / (steps * step))
+    gap = (step * (steps + 0.5)) / tokens
+    most = np.minimum(rate_at_limit(reached, gap, limit), reached[:, -1])
+    able = np.flatnonzero(most > 0)
+    return _best_of_units(question, evaluated, rows[able], most[able], decode_capacity)
+
+
+def _best_of_units(
+    question: Question,
+    evaluated: Evaluated,
+    rows: Rows,
+    most: Floats,
+    capacity: Callable[[Question, Evaluated, Rows], Floats],
+) -> tuple[Rows, Floats]:
+    """The rows of every unit that carry the peak with the fewest GPUs, spares counted, and their ``capacity``.
+
+    ``most`` (N,) is what a row carries at best. Capacities, which take longer, are computed for the likeliest rows and
+    for those that could still do with fewer GPUs than these; of these, those with most to spare come first.
+    """
+    c, peak, spares = evaluated.candidates, question.demand.peak_rps, question.scenario.deployment.spare_instances
+
+    def gpus(rows: Rows, rps: Floats) -> Counts:
+        return np.asarray((instances_needed(peak, rps) + spares) * c.gpus[rows], dtype=np.int64)
+
+    def rank(rows: Rows, rps: Floats) -> Floats:
+        spare = rps / c.gpus[rows]
+        return np.asarray(gpus(rows, rps) - spare / (1.0 + spare))
+
+    likely = first_of_each(c.unit[rows], rank(rows, most), BEST_OF_UNIT)
+    known, rps = rows[likely], capacity(question, evaluated, rows[likely])
+    fewest = np.full(len(c.units), np.inf)
+    np.minimum.at(fewest, c.unit[known], gpus(known, rps))
+    promising = gpus(rows, most) < fewest[c.unit[rows]]
+    promising[likely] = False
+    if promising.any():
+        others = rows[promising]
+        known, rps = np.concatenate([known, others]), np.concatenate([rps, capacity(question, evaluated, others)])
+    known, rps = known[rps > 0], rps[rps > 0]
+    best = first_of_each(c.unit[known], rank(known, rps), BEST_OF_UNIT)
+    return known[best], rps[best]
+
+
+def _pairs(
+    question: Question, evaluated: Evaluated, prefill: tuple[Rows, Floats], decode: tuple[Rows, Floats]
+) -> Pools:
+    """Every pair of a prefill and a decode configuration of the same unit, each pool as small as its limits let it."""
+    unit = evaluated.candidates.unit
+    match = unit[prefill[0]][:, None] == unit[decode[0]][None, :]
+    p, d = np.nonzero(match)
+    peak = question.demand.peak_rps
+    return Pools(
+        evaluated=evaluated,
+        prefill=prefill[0][p],
+        decode=decode[0][d],
+        prefill_instances=instances_needed(peak, prefill[1][p]),
+        decode_instances=instances_needed(peak, decode[1][d]),
+        prefill_rps=prefill[1][p],
+        decode_rps=decode[1][d],
+    )
+
+
+def grown(pools: Pools) -> Pools:
+    """Every pair with more instances of either pool, up to three times as many."""
+    p, d = (np.array(m).ravel() for m in np.meshgrid(MORE, MORE))
+    every = np.repeat(np.arange(len(pools)), len(p)).astype(np.intp)
+    many = pools.take(every)
+    return replace(
+        many,
+        prefill_instances=_times(many.prefill_instances, np.tile(p, len(pools))),
+        decode_instances=_times(many.decode_instances, np.tile(d, len(pools))),
+    )
+
+
+def _within_e2e(question: Question, pools: Pools) -> Pools:
+    """The smallest pair of every unit that meets the E2E limit: not every pair can grow into it."""
+    c, peak = pools.evaluated.candidates, question.demand.peak_rps
+    many, held = grown_into_e2e(question, pools, longest_transfer(question, pools.evaluated, pools.prefill))
+    many = many.take(np.flatnonzero(held))
+    spares = question.scenario.deployment.spare_instances
+    many = many.take(first_of_each(c.unit[many.decode], many.gpus_with(spares), 1))
+    return replace(
+        many,
+        prefill_rps=np.minimum(many.prefill_rps, peak / many.prefill_instances),
+        decode_rps=np.minimum(many.decode_rps, peak / many.decode_instances),
+    )
+
+
+def grown_into_e2e(question: Question, pools: Pools, moved: Floats) -> tuple[Pools, NDArray[np.bool_]]:
+    """Every pair with so many instances that it meets the E2E limit, and whether it can, (N,); of either pool at most
+    three times as many, and none that could be left out.
+
+    For some numbers of decode instances the fewest prefill instances; then, for those with the fewest GPUs, the fewest
+    decode instances. A waiting line grows so steeply near the capacity of a pool that one instance more may be enough.
+    """
+    tried = np.repeat(np.arange(len(pools)), len(MORE)).astype(np.intp)
+    one, other = times_of(question, pools.evaluated, pools.prefill), decoding_of_pairs(question, pools)
+    more = _times(pools.decode_instances[tried], np.tile(MORE, len(pools)))
+    peak, variability = question.demand.peak_rps, question.variability
+
+    def first_of(rows: Rows, prefill: Counts) -> FirstToken:
+        return first_token(one.take(rows), peak / prefill[:, None], moved[rows], variability)
+
+    def gap_of(rows: Rows, decode: Counts) -> tuple[Floats, Floats, Floats]:
+        return other.take(rows).at(peak / decode[:, None])
+
+    def in_time(first: FirstToken, gap: tuple[Floats, Floats, Floats]) -> NDArray[np.bool_]:
+        state = joined(first, gap, np.full_like(gap[0], peak), question.traffic, variability)
+        return np.asarray(state.e2e_s(question.limits.percentile)[:, 0] <= question.limits.e2e_s)
+
+    gap = gap_of(tried, more)
+    least, able = _fewest(lambda n: in_time(first_of(tried, n), gap), pools.prefill_instances[tried])
+    many = replace(pools.take(tried), prefill_instances=least, decode_instances=more)
+    best = np.where(able, many.gpus, np.inf).reshape(-1, len(MORE)).argmin(axis=1) + np.arange(len(pools)) * len(MORE)
+    chosen, every = many.take(best), np.arange(len(pools))
+    first = first_of(every, chosen.prefill_instances)
+    decode, _ = _fewest(lambda n: in_time(first, gap_of(every, n)), pools.decode_instances)
+    return replace(chosen, decode_instances=np.minimum(decode, chosen.decode_instances)), able[best]
+
+
+def _times(instances: Counts, factor: float | Floats) -> Counts:
+    """Whole instances, at least ``factor`` times as many."""
+    return np.asarray(np.ceil(instances * factor - 1e-9), dtype=np.int64)
+
+
+def _fewest(enough: Callable[[Counts], NDArray[np.bool_]], least: Counts) -> tuple[Counts, NDArray[np.bool_]]:
+    """The smallest numbers from ``least`` on that are enough, and whether any is, (N,): multiples, then bisection.
+
+    The multiples come first because a median may rise with more instances, as what spreads round it becomes less.
+    """
+    able, too_few, most = np.zeros(len(least), dtype=np.bool_), least - 1, least
+    for more in MORE:
+        tried = _times(least, more)
+        found = enough(tried)
+        too_few, most = np.where(able | found, too_few, tried), np.where(found & ~able, tried, most)
+        able |= found
+    too_few = np.where(able, too_few, most)
+    while (most - too_few > 1).any():
+        middle = (too_few + most + 1) // 2
+        found = enough(middle)
+        too_few, most = np.where(found, too_few, middle), np.where(found, middle, most)
+    return most, able
+
+
+def sized(question: Question, pools: Pools) -> SizedPools:
+    """Systems, list cost, transfer and latency of the pairs; spares in both pools."""
+    c, spares = pools.evaluated.candidates, question.scenario.deployment.spare_instances
+    total = [n + spares for n in (pools.decode_instances, pools.prefill_instances)]
+    each = [c.gpus[rows].astype(np.int64) for rows in (pools.decode, pools.prefill)]
+    order = {gpu.id: i for i, gpu in enumerate(question.gpus)}
+    gpu = c.column(lambda r: order[r.gpu.id])[pools.decode].astype(np.int64)
+    chosen = cheapest_option(total[0], each[0], gpu, all_offers(question), beside=(total[1], each[1]))
+    gpus = pools.gpus_with(spares)
+    inside = (chosen.systems == 1) & (gpus <= np.array([o.domain_gpus for o in chosen.options]))
+    inside |= (chosen.systems == 1) & ~c.column(lambda r: r.gpu.has_fast_link)[pools.decode].astype(bool)
+    moved = exact_transfer(question, pools, inside)
+    state, percentile = at_peak(question, pools, moved), question.limits.percentile
+    return SizedPools(
+        pools=pools,
+        spares=spares,
+        transfer_s=moved,
+        inside=inside,
+        ttft_s=state.ttft_s(percentile)[:, 0],
+        itl_s=state.itl_s(percentile)[:, 0],
+        e2e_s=state.e2e_s(percentile)[:, 0],
+        gpus=gpus,
+        options=chosen.options,
+        systems=chosen.systems,
+        gpus_bought=chosen.gpus_bought,
+        usd_per_hour=chosen.usd_per_hour,
+        power_kw=chosen.power_kw,
+    )
+
+
+def served_by_pools(sized: SizedPools | None) -> frozenset[str]:
+    """Ids of the GPUs on which pools serve the scenario."""
+    if sized is None:
+        return frozenset()
+    rows = sized.pools.evaluated.candidates.rows
+    return frozenset(rows[i].gpu.id for i in np.unique(sized.pools.decode))

@@ -1,0 +1,285 @@
+"""How many prefill and decode instances a simulation says are needed.
+
+One prefill and one decode instance are simulated under their share of the load, as in
+:mod:`sizing.search.instances`: each request goes to any instance of a pool at random. Both see the same requests
+(common random numbers): what request i took in the prefill pool is taken along to request i in the decode pool, so that
+every latency of a request is that of its own lengths.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sizing.deployments.candidates import Floats
+from sizing.deployments.kv_transfer import SETUP_S
+from sizing.question.understand import Question
+from sizing.queueing.capacity import AskedLimits
+from sizing.search.instances import FARTHER, FARTHEST, HEAVIEST, Finding, fewest, finding, share_of
+from sizing.search.pools import Counts, SizedPools
+from sizing.search.pools_search import MORE, sized
+from sizing.search.replicas import Planned, PrefillPool, arrivals_of, lengths_of, replica_at
+from sizing.simulator.arrivals import CHUNK_ROWS, Arrivals
+from sizing.simulator.drive import Outcome, drive
+from sizing.simulator.fleet import Fleet, Replica
+from sizing.simulator.layout import E2E, ITL, TTFT
+from sizing.simulator.quantiles import quantile
+from sizing.simulator.request_lengths import RequestLengths
+from sizing.simulator.stability import stable_rps_of
+from sizing.simulator.world import Measurement, Pool
+
+Wins = Callable[[Counts, Counts], NDArray[np.bool_]]
+"""Whether pools with so many prefill and decode instances, (N,) each, would be the answer if they met the limits."""
+
+MOST_TRIED = 4096
+"""Numbers of instances whose price is looked at; of more, as many evenly spaced in their logarithm."""
+
+REQUESTS, MOST_REQUESTS = 12_000, 48_000
+"""Requests simulated at each count, and at most where many are in flight at once."""
+
+IN_FLIGHT_ROUNDS = 20.0
+"""Requests simulated at least per request in flight: a decode instance with 500 sequences needs longer to settle."""
+
+WARM_UP_SHARE = 0.15
+BATCHES = 10
+"""Parts of a prefill run whose percentiles give its Monte-Carlo error."""
+
+T_QUANTILE = 2.26
+"""95 % interval from ten batches (Student's t, 9 degrees of freedom)."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PoolsCase:
+    """A pair of pools under the whole load: what is simulated and what it must meet; ``requests`` in each run."""
+
+    prefill: Replica
+    decode: Replica
+    arrivals: Arrivals
+    lengths: RequestLengths
+    limits: AskedLimits
+    max_utilization: float
+    transfer_latency_s: float
+    transfer_s_per_token: float
+    requests: int
+    seed: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class NeededPools:
+    """The fewest instances of both kinds that met every limit, and what was counted there."""
+
+    prefill_instances: int
+    decode_instances: int
+    outcome: Outcome
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FirstTokens:
+    """What requests took in the prefill pool, by the order in which they came: queue, and first token with transfer."""
+
+    queue_s: Floats
+    ttft_s: Floats
+
+
+def case_of(question: Question, pools: SizedPools, k: int, seed: int) -> PoolsCase:
+    """Pair ``k`` as the simulation sees it."""
+    evaluated = pools.pools.evaluated
+    prefill, decode = int(pools.pools.prefill[k]), int(pools.pools.decode[k])
+    moved, tokens = float(pools.transfer_s[k]), question.traffic.input_tokens
+    stay = question.demand.peak_rps / int(pools.pools.decode_instances[k]) * float(pools.e2e_s[k])
+    return PoolsCase(
+        prefill=replica_at(question, evaluated, prefill),
+        decode=_limited(question, replica_at(question, evaluated, decode)),
+        arrivals=arrivals_of(question),
+        lengths=lengths_of(question),
+        limits=question.limits,
+        max_utilization=question.scenario.deployment.max_utilization,
+        transfer_latency_s=SETUP_S,
+        transfer_s_per_token=max(moved - SETUP_S, 0.0) / tokens,
+        requests=int(np.clip(np.nan_to_num(IN_FLIGHT_ROUNDS * stay), REQUESTS, MOST_REQUESTS)),
+        seed=seed,
+    )
+
+
+def _limited(question: Question, decode: Replica) -> Replica:
+    """A decode instance with no more sequences in flight than the largest batch limit that the scenario names."""
+    named = question.scenario.deployment.batch_limits
+    return replace(decode, max_sequences=min(decode.max_sequences, max(named))) if named else decode
+
+
+def first_tokens(case: PoolsCase, instances: int) -> FirstTokens:
+    """One of so many prefill instances under its share of the load."""
+    share = share_of(case.arrivals, 1.0 / instances)
+    duration = case.requests / share.rate_rps
+    pool = Pool(
+        Fleet(replicas=(case.prefill,)),
+        Measurement(expected=case.requests, horizon_s=duration, keep_records=True),
+        prefill_only=True,
+    )
+    ended = []
+    for chunk in share.stream(case.lengths, duration, case.seed):
+        if chunk.shape[1]:
+            ended.append(pool.run(chunk, float(chunk[0, -1])).copy())
+    ended.append(pool.run(np.zeros((CHUNK_ROWS, 0)), math.inf).copy())
+    records = np.concatenate(ended)
+    records = records[np.argsort(records["id"], kind="stable")]
+    moved = case.transfer_latency_s + records["prompt"] * case.transfer_s_per_token
+    waited = records["arrived"]
+    return FirstTokens(
+        queue_s=records["started"] - waited,
+        ttft_s=records["first"] - waited + np.where(records["output"] > 1.0, moved, 0.0),
+    )
+
+
+def within(first: FirstTokens, limits: AskedLimits) -> Finding:
+    """Whether TTFT lies within its limit at the asked percentile, its Monte-Carlo interval included."""
+    counted = first.ttft_s[int(WARM_UP_SHARE * len(first.ttft_s)) :]
+    value = float(np.percentile(counted, limits.percentile))
+    parts = [np.percentile(part, limits.percentile) for part in np.array_split(counted, BATCHES)]
+    margin = T_QUANTILE * float(np.std(parts, ddof=1)) / math.sqrt(BATCHES)
+    if value - margin > limits.ttft_s:
+        return "broken"
+    return "met" if value + margin <= limits.ttft_s else "unclear"
+
+
+def decoded(case: PoolsCase, first: FirstTokens, instances: int) -> Outcome:
+    """One of so many decode instances under its share of the load, requests coming with their time to first token."""
+    share = share_of(case.arrivals, 1.0 / instances)
+    duration = case.requests / share.rate_rps
+    measurement = Measurement(expected=case.requests, horizon_s=duration, warm_up=int(WARM_UP_SHARE * case.requests))
+    return drive(Fleet(replicas=(case.decode,)), _handed_over(case, first, share, duration), measurement)
+
+
+def _handed_over(case: PoolsCase, first: FirstTokens, share: Arrivals, duration: float) -> Iterator[Floats]:
+    """The stream of a decode instance: rows as in :func:`sizing.simulator.front.run_chunk`; one token needs none."""
+    seen, known = 0, len(first.ttft_s)
+    for chunk in share.stream(case.lengths, duration, case.seed):
+        number = seen + np.arange(chunk.shape[1])
+        seen += chunk.shape[1]
+        of = number % known
+        arrived = chunk[0] - first.ttft_s[of]
+        chunk[1], chunk[6], chunk[7], chunk[8] = arrived, arrived + first.queue_s[of], chunk[0], number
+        yield chunk[:, chunk[3] > 1.0]
+
+
+def held(outcome: Outcome, limits: AskedLimits) -> bool:
+    """Whether the limits are met for sure: by the Monte-Carlo interval, or because no request at all exceeded them.
+
+    Requests that decode together have nearly the same gap between tokens; its percentile then scatters so much between
+    parts of a run that its interval has no upper end, however far it is from the limit.
+    """
+    if finding(outcome, limits) == "met":
+        return True
+    asked = ((TTFT, limits.ttft_s), (ITL, limits.itl_s), (E2E, limits.e2e_s))
+    counts = outcome.histogram.sum(axis=0, dtype=np.int64)
+    return all(math.isinf(limit) or quantile(counts[metric], 1.0) <= limit for metric, limit in asked)
+
+
+def needed_pools(case: PoolsCase, guess: tuple[int, int], wins: Wins) -> NeededPools | None:
+    """The fewest instances that meet every limit, prefill first; an E2E limit may ask for more prefill instances.
+
+    Never fewer than the stability limits times the utilisation cap ask for. None when even many do not meet a limit, or
+    when those that do are no longer worth it, as ``wins`` says.
+    """
+    rate = case.arrivals.rate_rps
+    least = []
+    for replica, prefill_only in ((case.prefill, True), (case.decode, False)):
+        stable = stable_rps_of(
+            replica, case.lengths, case.seed, prefill_only=prefill_only, decode_only=not prefill_only
+        )
+        if stable <= 0.0:
+            return None
+        least.append(max(math.ceil(rate / (stable * min(case.max_utilization, HEAVIEST)) - 1e-9), 1))
+    first_of: dict[int, FirstTokens] = {}
+
+    def in_time(instances: int) -> bool:
+        first_of[instances] = first_tokens(case, instances)
+        return within(first_of[instances], case.limits) == "met"
+
+    most = _most(wins, guess[0], decode=least[1])
+    smallest = None if most == 0 else fewest(in_time, least=least[0], guess=guess[0], most=most)
+    if smallest is None:
+        return None
+    for more in MORE if math.isfinite(case.limits.e2e_s) else MORE[:1]:
+        count = math.ceil(smallest * more - 1e-9)
+        most = _most(wins, guess[1], prefill=count)
+        if most == 0:
+            return None
+        found = _decode_instances(case, first_of.get(count) or first_tokens(case, count), least[1], guess[1], most)
+        if found is not None:
+            return NeededPools(prefill_instances=count, decode_instances=found[0], outcome=found[1])
+    return None
+
+
+def _most(wins: Wins, guess: int, *, prefill: int | None = None, decode: int | None = None) -> int | None:
+    """The most instances of a pool, the other being given, that are worth a try; 0: none; None: there is no bound."""
+    farthest = FARTHEST * guess + FARTHER
+    tried = np.arange(1, farthest + 1)
+    if farthest > MOST_TRIED:
+        tried = np.unique(np.geomspace(1, farthest, MOST_TRIED).round().astype(np.int64))
+    other = np.full_like(tried, prefill or decode or 1)
+    worth = tried[wins(tried, other) if prefill is None else wins(other, tried)]
+    return None if len(worth) == len(tried) else int(worth.max(initial=0))
+
+
+def _decode_instances(
+    case: PoolsCase, first: FirstTokens, least: int, guess: int, most: int | None
+) -> tuple[int, Outcome] | None:
+    """The fewest decode instances that meet the ITL and E2E limits, and what was counted there."""
+    others, outcomes = replace(case.limits, ttft_s=math.inf), dict[int, Outcome]()
+
+    def met(instances: int) -> bool:
+        if instances not in outcomes:
+            outcomes[instances] = decoded(case, first, instances)
+        return held(outcomes[instances], others)
+
+    found = fewest(met, least=least, guess=guess, most=most)
+    return None if found is None else (found, outcomes[found])
+
+
+def simulated(
+    question: Question, pools: SizedPools, k: int, seed: int, wins: Wins
+) -> tuple[SizedPools, NeededPools] | None:
+    """Pair ``k`` with the instances that a simulation asks for, sized again; None when no number meets the limits and
+    wins."""
+    case = case_of(question, pools, k, seed)
+    one = pools.pools.take(np.array([k]))
+    found = needed_pools(case, (int(one.prefill_instances[0]), int(one.decode_instances[0])), wins)
+    if found is None:
+        return None
+    peak = question.demand.peak_rps
+    moved = replace(
+        one,
+        prefill_instances=np.array([found.prefill_instances]),
+        decode_instances=np.array([found.decode_instances]),
+        prefill_rps=_between(one.prefill_rps, peak, found.prefill_instances),
+        decode_rps=_between(one.decode_rps, peak, found.decode_instances),
+    )
+    return sized(question, moved), found
+
+
+def _between(rps: Floats, peak: float, instances: int) -> Floats:
+    """A capacity moved between the load that was met and the load of one instance fewer."""
+    highest = peak / (instances - 1) * (1.0 - 1e-6) if instances > 1 else np.inf
+    return np.clip(rps, peak / instances, highest)
+
+
+def planned_pools(question: Question, pools: SizedPools, k: int) -> Planned:
+    """Pair ``k`` as it is simulated whole, spares not counted."""
+    case, rows = case_of(question, pools, k, seed=0), pools.pools.evaluated.candidates.rows
+    return Planned(
+        row=rows[pools.pools.decode[k]],
+        working=int(pools.pools.decode_instances[k]),
+        replica=case.decode,
+        prefill=PrefillPool(
+            row=rows[pools.pools.prefill[k]],
+            working=int(pools.pools.prefill_instances[k]),
+            replica=case.prefill,
+            transfer_latency_s=case.transfer_latency_s,
+            transfer_s_per_token=case.transfer_s_per_token,
+        ),
+    )

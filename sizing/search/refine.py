@@ -1,0 +1,289 @@
+"""The number of instances decided by simulation: the best few of the screen, until the order is certain.
+
+What the simulation finds corrects the capacity of a candidate, so that instances, systems, cost and order follow by the
+same formulas as in the screen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sizing.deployments.candidates import Floats
+from sizing.planning.explain import SIMULATED
+from sizing.question.understand import Question
+from sizing.search.instances import (
+    FARTHER,
+    FARTHEST,
+    FIRST_REQUESTS,
+    Case,
+    Needed,
+    NotMet,
+    in_flight_of,
+    needed,
+    sharpened,
+)
+from sizing.search.ranking import order, resized
+from sizing.search.replicas import arrivals_of, lengths_of, replica_at, routing_of
+from sizing.search.screen import Evaluated, Sized, instances_needed, size
+from sizing.search.serving import sized_aggregated
+
+CLOSE = 1.15
+"""Candidates within so much of the best by cost (or GPUs, latency, power, as asked) may change places."""
+
+FEWEST_CANDIDATES, MOST_CANDIDATES = 2, 5
+MOST_FAILURES = 10
+"""Candidates that break a limit at any count, after which the search ends: the others are like them, only dearer."""
+
+REPORTED_REQUESTS = 12_000
+"""Requests behind the percentiles of the answer, at least: some 120 beyond p99."""
+
+LARGEST_BELOW = 1.0 - 1e-6
+"""A capacity that was found broken is stated as just below."""
+
+
+@dataclass
+class Search:
+    """What has been simulated so far: the finding per row of the candidates."""
+
+    question: Question
+    evaluated: Evaluated
+    seed: int
+    found: dict[int, Needed | NotMet] = field(default_factory=dict)
+    cases: dict[int, Case] = field(default_factory=dict)
+    behind: set[int] = field(default_factory=set)
+    """Candidates that come after the best so far with any number of instances: nothing to simulate."""
+    learned: float = 1.0
+    """Instances that the last simulated candidate needed, over those of its analytic estimate: others are like it."""
+    first: int = FIRST_REQUESTS
+    """Requests of the first run at a count, as the last simulated candidate needed them."""
+
+    @cached_property
+    def sized(self) -> Sized:
+        """The candidates as the screen sizes them."""
+        return sized_aggregated(self.question, self.evaluated)
+
+    @property
+    def known(self) -> set[int]:
+        """Candidates of which the search knows how they compare with the best."""
+        return {*self.found, *self.behind}
+
+    def corrected(self) -> Evaluated:
+        """The candidates with capacities moved between the load that was met and the load that broke a limit."""
+        rps, stable = self.evaluated.capacity.rps.copy(), self.evaluated.capacity.stable_rps.copy()
+        sources = list(self.evaluated.sources)
+        for index, one in self.found.items():
+            if isinstance(one, NotMet):
+                rps[index] = min(rps[index], one.broken_rps * LARGEST_BELOW) if one.bounded else 0.0
+                continue
+            highest = max(one.broken_rps * LARGEST_BELOW, one.met_rps)
+            rps[index] = float(np.clip(rps[index], one.met_rps, highest))
+            stable[index] = one.stable_rps or stable[index]
+            sources[index] = f"{sources[index]}{SIMULATED}{one.requests:,} requests"
+        capacity = replace(self.evaluated.capacity, rps=rps, stable_rps=stable)
+        return replace(self.evaluated, capacity=capacity, sources=tuple(sources))
+
+    def simulate(self, index: int) -> None:
+        """Decide the number of instances of one candidate, or that it needs too many to come before the best so far."""
+        guess = int(instances_needed(self.question.demand.peak_rps, self.evaluated.capacity.rps[[index]])[0])
+        learned = max(round(guess * self.learned), 1)
+        most = self.most(index, learned)
+        if most == 0 and index not in self.behind:
+            self.behind.add(index)
+            return
+        found = needed(self.case(index), learned, most or None, self.first)
+        if isinstance(found, Needed):
+            self.learned, self.first = found.instances / guess, found.tries.first
+        self.found[index] = found
+
+    def most(self, index: int, guess: int) -> int | None:
+        """The most instances with which a candidate comes before the best so far; 0: with none; None: there is no
+        bound."""
+        counts = {i: one.instances for i, one in self.found.items() if isinstance(one, Needed)}
+        objective = self.question.scenario.deployment.objective
+        if not counts or objective == "latency":  # more instances, lower latency
+            return None
+        tried = np.arange(1, FARTHEST * guess + FARTHER + 1)
+        rows = np.array([*counts, *[index] * len(tried)], dtype=np.intp)
+        sized = size(self.question, self.evaluated, rows, np.array([*counts.values(), *tried], dtype=np.int64))
+        ranked = order(sized, self.evaluated, objective)
+        first = int(np.flatnonzero(ranked < len(counts))[0])
+        most = int(max(tried[ranked[:first] - len(counts)], default=0))
+        return most if most < tried[-1] else None
+
+    def promising(self, now: Decided) -> int:
+        """What to simulate next: the first in order, once what the failures say of the others is believed.
+
+        The screen promises alike candidates too much alike: capacities of those not simulated are taken lower by as
+        much as it was wrong most, and those nearer to a limit without load than one that broke it there come last. When
+        that leaves nothing new before the best so far, the first in order as the screen has it.
+        """
+        capacity, excess = now.evaluated.capacity, self.evaluated.capacity.excess
+        promised = self.evaluated.capacity.rps
+        too_high = max([1.0, *(promised[i] / one.broken_rps for i, one in self.found.items() if bounds(one))])
+        hopeless = min((excess[i] for i, one in self.found.items() if not_at_all(one)), default=np.inf)
+        rps = np.where(excess < hopeless, capacity.rps / too_high, 0.0)
+        rps[list(self.found)] = capacity.rps[list(self.found)]
+        believed = replace(now.evaluated, capacity=replace(capacity, rps=rps))
+        able = now.sized.index[rps[now.sized.index] > 0]
+        if not len(able):
+            return now.winner
+        sized = size(self.question, believed, able, instances_needed(self.question.demand.peak_rps, rps[able]))
+        first = int(able[order(sized, believed, self.question.scenario.deployment.objective)[0]])
+        return now.winner if first in self.known else first
+
+    def not_met(self) -> list[tuple[str, NotMet]]:
+        """The candidates that met the limits with no number of instances, as they were tried."""
+        rows = self.evaluated.candidates.rows
+        return [(rows[i].label, one) for i, one in self.found.items() if isinstance(one, NotMet)]
+
+    def case(self, index: int) -> Case:
+        """One candidate as the simulation sees it."""
+        if index not in self.cases:
+            self.cases[index] = self._case(index)
+        return self.cases[index]
+
+    def _case(self, index: int) -> Case:
+        question, state = self.question, self.evaluated.state
+        rate = float(self.evaluated.capacity.rps[index])
+        k = int(np.searchsorted(np.maximum.accumulate(state.rps[index]), rate))
+        return Case(
+            replica=replica_at(question, self.evaluated, index),
+            arrivals=arrivals_of(question),
+            lengths=lengths_of(question),
+            limits=question.limits,
+            seed=self.seed,
+            max_utilization=question.scenario.deployment.max_utilization,
+            routing=routing_of(question),
+            stable_rps=float(self.evaluated.capacity.stable_rps[index]),
+            in_flight=in_flight_of(1.0, float(state.concurrency[index, min(k, state.rps.shape[1] - 1)])),
+        )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Decided:
+    """The candidates in their final order, with what was simulated."""
+
+    search: Search
+    evaluated: Evaluated
+    sized: Sized
+    ranked: NDArray[np.intp]
+
+    @property
+    def winner(self) -> int:
+        """Row of the evaluated candidates that comes first. Raises IndexError when none is left."""
+        return int(self.sized.index[self.ranked[0]])
+
+    @property
+    def best(self) -> Needed | None:
+        """What the simulation says of the one that comes first; None when it confirmed none."""
+        found = self.search.found.get(self.winner) if len(self.ranked) else None
+        return found if isinstance(found, Needed) else None
+
+    @property
+    def first(self) -> int | None:
+        """Place of the best candidate in ``sized``; None when the simulation confirmed none."""
+        return int(self.ranked[0]) if self.best is not None else None
+
+
+def decide(question: Question, evaluated: Evaluated, seed: int) -> Decided:
+    """Simulate the best of the screen and near ties, then whatever comes first, until that has been simulated.
+
+    The one that comes first is simulated for longer where its number of instances is not certain; when it then needs
+    more, the search goes on: others, simulated or not, may come first now.
+    """
+    search = Search(question, evaluated, seed)
+    for index in _close(search):
+        search.simulate(index)
+    sharp: set[int] = set()
+    for _ in range(MOST_FAILURES):
+        last = _first_simulated(search)
+        found = search.found.get(last.winner) if len(last.ranked) else None
+        if (
+            not len(last.ranked)
+            or last.winner not in search.known
+            or (isinstance(found, Needed) and last.winner in sharp)
+        ):
+            break
+        if isinstance(found, Needed):
+            search.found[last.winner] = sharpened(found, REPORTED_REQUESTS)
+            sharp.add(last.winner)
+        else:  # was looked at only as far as it could have come before one that now needs more, or not at all
+            search.simulate(last.winner)
+    return _others_in_order(_ranked(search, simulated_first=True))
+
+
+def _first_simulated(search: Search) -> Decided:
+    """The order once what comes first has been simulated, or enough has been tried: then what was simulated first."""
+    while True:
+        now = _ranked(search)
+        if not len(now.ranked) or now.winner in search.found:
+            return now
+        cost = objective_of(search.question, now.sized)[now.ranked]
+        simulated = np.flatnonzero(np.isin(now.sized.index[now.ranked], list(search.found)))
+        near = len(simulated) > 0 and cost[simulated[0]] <= CLOSE * cost[0]
+        if len(search.found) >= (MOST_CANDIDATES if near else MOST_FAILURES):
+            return _ranked(search, simulated_first=True)
+        search.simulate(search.promising(now))
+
+
+def bounds(one: Needed | NotMet) -> bool:
+    """Whether the load that broke a limit says how much of its capacity a candidate really has."""
+    return isinstance(one, Needed) or one.bounded
+
+
+def not_at_all(one: Needed | NotMet) -> bool:
+    """Whether a limit was broken however many instances there were."""
+    return isinstance(one, NotMet) and not one.bounded
+
+
+def _others_in_order(last: Decided) -> Decided:
+    """The winner first, then all others by what is known of them, simulated or not."""
+    if not len(last.ranked):
+        return last
+    plain = order(last.sized, last.evaluated, last.search.question.scenario.deployment.objective)
+    return replace(last, ranked=np.concatenate([last.ranked[:1], plain[plain != last.ranked[0]]]))
+
+
+def _ranked(search: Search, simulated_first: bool = False) -> Decided:
+    """The candidates in order by what is known."""
+    corrected = search.corrected()
+    changed = np.fromiter(search.found, dtype=np.intp, count=len(search.found))
+    sized = resized(search.question, corrected, search.sized, changed) if search.found else search.sized
+    ranked = order(sized, corrected, search.question.scenario.deployment.objective)
+    if simulated_first:
+        known = search.known
+        ranked = ranked[np.argsort([int(i) not in known for i in sized.index[ranked]], kind="stable")]
+    return Decided(search=search, evaluated=corrected, sized=sized, ranked=ranked)
+
+
+def _close(search: Search) -> list[int]:
+    """The best of the screen and what is near it: one of every GPU, engine and format, best first."""
+    screen = _ranked(search)
+    evaluated, sized, ranked = screen.evaluated, screen.sized, screen.ranked
+    measure = objective_of(search.question, sized)
+    found: list[int] = []
+    seen: set[object] = set()
+    for k in ranked:
+        row = evaluated.candidates.rows[sized.index[k]]
+        trait = (row.gpu.id, row.precision.id, row.engine.runs_as)
+        if measure[k] > CLOSE * measure[ranked[0]] or len(found) == FEWEST_CANDIDATES:
+            break
+        if trait not in seen:
+            found.append(int(sized.index[k]))
+        seen.add(trait)
+    return found
+
+
+def objective_of(question: Question, sized: Sized) -> Floats:
+    """What the objective counts first; infinite where it is not known."""
+    counted = {
+        "cost": sized.usd_per_hour,
+        "gpus": sized.gpus.astype(np.float64),
+        "latency": sized.e2e_s,
+        "energy": sized.power_kw,
+    }[question.scenario.deployment.objective]
+    return np.asarray(np.nan_to_num(counted, nan=np.inf), dtype=np.float64)

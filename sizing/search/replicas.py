@@ -1,0 +1,148 @@
+"""The deployment a scenario's plan chooses, as a fleet that can be simulated; and its traffic."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from sizing.deployments.candidates import Configuration, table
+from sizing.deployments.memory import memory_fit
+from sizing.question.understand import Question
+from sizing.scenario.traffic import Burst, Gamma, LengthSpread, LengthTrace, Profile, TraceArrivals
+from sizing.scenario.traffic import Length as AskedLength
+from sizing.search.screen import Evaluated
+from sizing.simulator.arrivals import Arrivals, Bursts
+from sizing.simulator.fleet import Deployment, Disaggregated, Fleet, Replica, Routing
+from sizing.simulator.grid import roofline_grid
+from sizing.simulator.request_lengths import DrawnLengths, FixedLength, GroupedLength, Length, LognormalLength
+from sizing.steps.roofline import roofline
+from sizing.steps.speculation import speculated
+
+NO_EVICTION = ("trtllm",)
+"""Engines that admit only what they can finish (TensorRT-LLM docs: default capacity scheduler GUARANTEED_NO_EVICT)."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Planned:
+    """The best deployment of a plan: ``working`` instances (spares not counted) of ``row``.
+
+    ``prefill``: the prefill pool, where prefill runs apart; ``row`` is then a decode instance.
+    """
+
+    row: Configuration
+    working: int
+    replica: Replica
+    prefill: PrefillPool | None = None
+
+    def deployment(self, routing: Routing) -> Deployment:
+        """What is simulated."""
+        fleet = Fleet(replicas=(self.replica,) * self.working, routing=routing)
+        if self.prefill is None:
+            return fleet
+        first = self.prefill
+        return Disaggregated(
+            prefill=Fleet(replicas=(first.replica,) * first.working, routing=routing),
+            decode=fleet,
+            transfer_latency_s=first.transfer_latency_s,
+            transfer_s_per_token=first.transfer_s_per_token,
+        )
+
+    @property
+    def name(self) -> str:
+        """The deployment in words."""
+        if self.prefill is None:
+            return f"{self.working} instance{'s' if self.working > 1 else ''} of {self.row.label}"
+        return f"{self.prefill.working} prefill of {self.prefill.row.label} + {self.working} decode of {self.row.label}"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PrefillPool:
+    """``working`` prefill instances of ``row``, and how long a KV cache takes to a decode instance."""
+
+    row: Configuration
+    working: int
+    replica: Replica
+    transfer_latency_s: float
+    transfer_s_per_token: float
+
+
+def replica_at(question: Question, evaluated: Evaluated, index: int) -> Replica:
+    """One evaluated candidate as a replica, with the step times it was evaluated with."""
+    row = evaluated.candidates.rows[index]
+    replica = as_replica(question, row)
+    times = evaluated.times.take(np.array([index]))
+    if evaluated.sources[index] == replica.grid.source:
+        return replica
+    concurrency = evaluated.state.concurrency[[index]]
+    reference = roofline().times(question.model, table([row]), question.traffic, concurrency)
+    reference = speculated(reference, question.model, table([row]), concurrency, question.speculation)
+    return replace(replica, grid=replica.grid.fitted_to(times, reference, concurrency[0]))
+
+
+def as_replica(question: Question, row: Configuration) -> Replica:
+    """A configuration as a replica: engine defaults, KV cache that memory leaves, step times of the roofline.
+
+    KV tokens = sequences of mean length that fit x their tokens in whole blocks, which is exact for full attention.
+    Pipeline stages and attention-DP ranks take a token budget each; DP ranks a full set of sequences each.
+    """
+    speculation, traffic, engine = question.speculation, question.traffic, row.engine
+    tokens = traffic.input_tokens + traffic.output_tokens
+    memory = memory_fit(question.model, table([row]), tokens)
+    block = float(engine.block_tokens)
+    held = math.ceil(tokens / block) * block
+    per_rank = float(memory.kv_available[0] / max(float(memory.kv_per_sequence[0]), 1.0))
+    sequences = min(engine.sequences(row.gpu) * row.dp, row.batch_limit or engine.sequences(row.gpu) * row.dp)
+    return Replica(
+        grid=roofline_grid(question.model, row, sequences, speculation=speculation),
+        max_sequences=sequences,
+        token_budget=max(float(engine.budget(row.gpu) * row.pp * row.dp), sequences * speculation.rows_per_sequence),
+        kv_tokens=max(per_rank * held * row.dp, block),
+        block_tokens=block,
+        speculation=speculation,
+        reserve_output=engine.runs_as in NO_EVICTION,
+    )
+
+
+IN_SCENARIOS = {"least_requests": "least_loaded"}
+"""Routing by the simulator's name, where scenarios have another word for it."""
+
+
+def routing_of(question: Question) -> Routing:
+    """The routing that a scenario asks for, in the words of the simulator."""
+    asked = question.scenario.deployment.routing
+    return "least_requests" if asked == "least_loaded" else asked
+
+
+def asked_routing(routing: Routing) -> str:
+    """A routing of the simulator in the words of scenarios."""
+    return IN_SCENARIOS.get(routing, routing)
+
+
+def lengths_of(question: Question) -> DrawnLengths:
+    """Lengths of the requests a scenario describes."""
+    workload = question.scenario.workload
+    return DrawnLengths(
+        prompt=_length(workload.input_tokens),
+        output=_length(workload.output_tokens),
+        cached_tokens=workload.prefix_cached_tokens,
+    )
+
+
+def _length(asked: AskedLength) -> Length:
+    if isinstance(asked, LengthSpread):
+        return LognormalLength(p50=asked.p50, p95=asked.p95)
+    return GroupedLength(groups=tuple(asked.groups)) if isinstance(asked, LengthTrace) else FixedLength(tokens=asked)
+
+
+def arrivals_of(question: Question) -> Arrivals:
+    """Arrivals at the peak rate of a scenario; a daily profile peaks there in its busiest hour."""
+    asked, peak = question.scenario.workload.arrivals, question.demand.peak_rps
+    if isinstance(asked, Profile):
+        return Arrivals(rate_rps=peak, profile=tuple(asked.profile))
+    if isinstance(asked, Burst):
+        return Arrivals(rate_rps=peak, bursts=Bursts(**asked.bursts.model_dump()))
+    if isinstance(asked, TraceArrivals):
+        return Arrivals(rate_rps=peak, cv=asked.cv)
+    return Arrivals(rate_rps=peak, cv=asked.gamma.cv if isinstance(asked, Gamma) else 1.0)

@@ -1,1 +1,0 @@
-"""Discrete-event simulation of a deployment under real traffic: percentiles, queues, goodput at the asked load."""

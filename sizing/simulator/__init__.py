@@ -1,0 +1,1 @@
+"""The discrete-event engine: replicas under a stream of requests, compiled; knows nothing of plans."""

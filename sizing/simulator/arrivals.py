@@ -1,0 +1,122 @@
+"""When requests arrive: Poisson, gamma gaps, on/off bursts, a daily profile; as chunks, from one seed.
+
+Gaps of mean 1 are drawn first and mapped to time through the inverse of the cumulative rate (time transformation of a
+Poisson process; Çınlar, 1975). So two simulations with the same seed see the same requests in the same order, whatever
+their rates: common random numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from sizing.deployments.candidates import Floats
+from sizing.scenario.demand import SECONDS_PER_HOUR
+from sizing.simulator.request_lengths import RequestLengths
+
+CHUNK = 16_384
+"""Requests per chunk: a few hundredths of a second of work between two looks at progress and cancellation."""
+
+CHUNK_ROWS = 9
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bursts:
+    """On and off periods of exponential length (means in s); ``share_on`` of all requests come in the on periods."""
+
+    on_s: float
+    off_s: float
+    share_on: float = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arrivals:
+    """Arrivals at a mean of ``rate_rps``; with a ``profile`` of 24 relative loads that is the rate of the busiest hour.
+
+    ``cv``: coefficient of variation of the gaps (1 is Poisson, 0 a metronome). ``profile_step_s``: time between two
+    loads of a profile that is not by the hour; it starts anew after its last.
+    """
+
+    rate_rps: float
+    cv: float = 1.0
+    profile: tuple[float, ...] = ()
+    profile_step_s: float = SECONDS_PER_HOUR
+    bursts: Bursts | None = None
+
+    def expected(self, duration_s: float) -> float:
+        """Expected number of requests in ``duration_s`` from midnight."""
+        if not self.profile:
+            return self.rate_rps * duration_s
+        edges, total = self._day()
+        days, rest = divmod(duration_s, edges[-1])
+        return float(days * total[-1] + np.interp(rest, edges, total))
+
+    def stream(self, lengths: RequestLengths, duration_s: float, seed: int, *, chunk: int = CHUNK) -> Iterator[Floats]:
+        """Chunks (9, M) of at most ``chunk`` requests in order of arrival, rows as in :func:`front.run_chunk`.
+
+        The size of the chunks does not change the requests.
+        """
+        gaps, bursts, *rngs = (np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(5))
+        clock = _BurstClock(self.rate_rps, self.bursts, bursts) if self.bursts else None
+        epoch = 0.0
+        while True:
+            epochs = epoch + np.cumsum(self._gaps(gaps, chunk))
+            epoch = float(epochs[-1])
+            time = clock.times(epochs) if clock else self._times(epochs)
+            kept = int(np.searchsorted(time, duration_s))
+            yield requests(time[:kept], lengths.sample(tuple(rngs), chunk)[:, :kept])
+            if kept < chunk:
+                return
+
+    def _gaps(self, rng: np.random.Generator, count: int) -> Floats:
+        """Gaps of mean 1: gamma with shape 1 / cv^2."""
+        if self.cv == 0.0:
+            return np.ones(count)
+        if self.cv == 1.0:
+            return rng.standard_exponential(count)
+        return rng.standard_gamma(self.cv**-2, count) * self.cv**2
+
+    def _times(self, epochs: Floats) -> Floats:
+        if not self.profile:
+            return epochs / self.rate_rps
+        edges, total = self._day()
+        days, rest = np.divmod(epochs, total[-1])
+        return np.asarray(days * edges[-1] + np.interp(rest, total, edges))
+
+    def _day(self) -> tuple[Floats, Floats]:
+        """Edges of the steps of the profile in seconds, and the requests expected up to each."""
+        each = np.asarray(self.profile) / max(self.profile) * self.rate_rps * self.profile_step_s
+        edges = np.arange(len(self.profile) + 1.0) * self.profile_step_s
+        return edges, np.concatenate([[0.0], np.cumsum(each)])
+
+
+class _BurstClock:
+    """Maps a cumulative number of requests to time, with periods drawn as far as needed."""
+
+    def __init__(self, rate_rps: float, bursts: Bursts, rng: np.random.Generator) -> None:
+        self.bursts, self.rng = bursts, rng
+        whole = bursts.on_s + bursts.off_s
+        self.on_rate = rate_rps * bursts.share_on * whole / bursts.on_s
+        self.off_rate = rate_rps * (1.0 - bursts.share_on) * whole / bursts.off_s
+        self.edges, self.total = np.zeros(1), np.zeros(1)
+
+    def times(self, epochs: Floats) -> Floats:
+        """The time at which the cumulative rate reaches each of ``epochs``, which grow from call to call."""
+        keep = max(int(np.searchsorted(self.total, epochs[0])) - 1, 0)
+        self.edges, self.total = self.edges[keep:], self.total[keep:]
+        while self.total[-1] <= epochs[-1]:
+            periods = self.rng.standard_exponential((256, 2)) * [self.bursts.on_s, self.bursts.off_s]
+            counts = periods * [self.on_rate, self.off_rate]
+            self.edges = np.concatenate([self.edges, self.edges[-1] + np.cumsum(periods)])
+            self.total = np.concatenate([self.total, self.total[-1] + np.cumsum(counts)])
+        return np.interp(epochs, self.total, self.edges)
+
+
+def requests(time: Floats, lengths: Floats) -> Floats:
+    """A chunk (9, M) from times and rows prompt, output, cached, group; nothing has started yet."""
+    chunk = np.full((CHUNK_ROWS, len(time)), -1.0)
+    chunk[0] = chunk[1] = time
+    chunk[2:6] = lengths
+    return chunk

@@ -1,0 +1,186 @@
+"""Feeding a stream of requests to a fleet or to pools of prefill and decode, chunk by chunk."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sizing.deployments.candidates import Floats
+from sizing.simulator.arrivals import CHUNK_ROWS
+from sizing.simulator.fleet import Deployment, Disaggregated, Fleet
+from sizing.simulator.layout import RECORD, SERIES
+from sizing.simulator.world import Measurement, Pool
+
+CARRIED = ((1, "arrived"), (2, "prompt"), (3, "output"), (4, "cached"), (6, "started"), (7, "first"), (8, "id"))
+"""Rows of a chunk that a request keeps when it moves from the prefill to the decode pool."""
+
+FIRST = 7
+"""Row of a chunk that holds the time of the first token."""
+
+MAX_WAITING = 1_000_000
+"""Waiting requests at which a simulation gives up: the queue grows, and memory with it."""
+
+Progress = Callable[[float], bool]
+"""Called between chunks with the share of requests that have arrived; False stops the simulation."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Outcome:
+    """What a simulation has counted.
+
+    ``histogram`` (batches, metrics, bins), ``sums`` (batches, 2 + 2 x metrics), ``series`` (bins, columns of
+    :data:`layout.SERIES`); counters over all pools. ``waiting`` and ``in_system`` are from the end of the arrivals,
+    before the rest was served; ``peak_waiting`` is the longest queue between two chunks.
+    """
+
+    histogram: NDArray[np.uint32]
+    sums: Floats
+    series: Floats
+    bin_s: float
+    horizon_s: float
+    replicas: int
+    arrived: int
+    finished: int
+    rejected: int
+    too_long: int
+    preempted: int
+    failed_over: int
+    unfinished: int
+    waiting: int
+    in_system: int
+    peak_waiting: int
+    prefilled_tokens: float
+    recomputed_tokens: float
+    generated_tokens: float
+    overwhelmed: bool
+    stopped_at: float | None
+    records: NDArray[Any]
+
+    def column(self, name: str) -> Floats:
+        """One column of the series, per bin."""
+        return np.asarray(self.series[:, SERIES.index(name)])
+
+
+class _Line:
+    """The pools of a deployment in a row; what the first hands over reaches the second after the transfer."""
+
+    def __init__(self, deployment: Deployment, measurement: Measurement) -> None:
+        self.deployment = deployment
+        if isinstance(deployment, Fleet):
+            self.pools = [Pool(deployment, measurement)]
+        else:
+            first = Pool(deployment.prefill, measurement, prefill_only=True)
+            self.pools = [first, Pool(deployment.decode, measurement)]
+        self.moving = np.zeros((CHUNK_ROWS, 0))
+        self.records: list[NDArray[Any]] = []
+
+    def run(self, chunk: Floats, until: float) -> None:
+        """Serve a chunk up to ``until``."""
+        ended = self.pools[0].run(chunk, until)
+        if isinstance(self.deployment, Disaggregated):
+            self._hand_over(ended, self.deployment)
+            ready = np.searchsorted(self.moving[0], until, side="right")
+            self._keep(ended[ended["output"] <= 1.0])
+            ended = self.pools[1].run(self.moving[:, :ready], until)
+            self.moving = self.moving[:, ready:]
+        self._keep(ended)
+
+    def _keep(self, ended: NDArray[Any]) -> None:
+        if len(ended) and self.pools[0].state["keep_records"]:
+            self.records.append(ended.copy())
+
+    def _hand_over(self, ended: NDArray[Any], between: Disaggregated) -> None:
+        """Requests with more than one token move on. Nothing that ends later can arrive earlier than ``until``."""
+        moved = ended[ended["output"] > 1.0]
+        columns = np.full((CHUNK_ROWS, len(moved)), -1.0)
+        transfer = between.transfer_latency_s + moved["prompt"] * between.transfer_s_per_token
+        columns[0] = moved["first"] + transfer
+        for row, name in CARRIED:
+            columns[row] = moved[name]
+        columns[FIRST] = columns[0]  # the decode instance streams the answer, its first token included
+        waiting = np.hstack([self.moving, columns])
+        self.moving = waiting[:, np.argsort(waiting[0], kind="stable")]
+
+    @property
+    def waiting(self) -> int:
+        """Requests in all queues, and between the pools."""
+        return sum(p.waiting for p in self.pools) + self.moving.shape[1]
+
+    @property
+    def in_system(self) -> int:
+        """Requests anywhere."""
+        return sum(p.in_system for p in self.pools) + self.moving.shape[1]
+
+    def total(self, name: str) -> float:
+        """A counter summed over the pools."""
+        return float(sum(p.state[name] for p in self.pools))
+
+
+def drive(
+    deployment: Deployment, stream: Iterable[Floats], measurement: Measurement, *, progress: Progress | None = None
+) -> Outcome:
+    """Simulate a stream of requests to its end, then serve what is left.
+
+    Stops early when ``progress`` says so or the queue exceeds :data:`MAX_WAITING`; the outcome tells.
+    """
+    line, peak, stopped, overwhelmed = _Line(deployment, measurement), 0, None, False
+    for chunk in stream:
+        if not chunk.shape[1]:
+            continue
+        line.run(chunk, float(chunk[0, -1]))
+        peak = max(peak, line.waiting)
+        share = min(float(line.pools[0].state["arrived"]) / max(measurement.expected, 1), 1.0)
+        if progress is not None and not progress(share):
+            stopped = share
+            break
+        if line.waiting > MAX_WAITING:
+            overwhelmed = True
+            break
+    waiting, in_system = line.waiting, line.in_system
+    if not overwhelmed and stopped is None:
+        line.run(np.zeros((CHUNK_ROWS, 0)), math.inf)
+    return _outcome(line, measurement, waiting, in_system, peak, overwhelmed, stopped)
+
+
+def _outcome(
+    line: _Line,
+    measurement: Measurement,
+    waiting: int,
+    in_system: int,
+    peak: int,
+    overwhelmed: bool,
+    stopped: float | None,
+) -> Outcome:
+    worlds = [p.world for p in line.pools]
+    series = np.asarray(sum(w.series for w in worlds))
+    if len(worlds) == 2:  # requests come in once
+        series[:, 0] = worlds[0].series[:, 0]
+    return Outcome(
+        histogram=np.asarray(sum(w.histogram for w in worlds)),
+        sums=np.asarray(sum(w.sums for w in worlds)),
+        series=series[:-1],
+        bin_s=measurement.bin_s,
+        horizon_s=measurement.horizon_s,
+        replicas=sum(len(w.replicas) for w in worlds),
+        arrived=int(worlds[0].state["arrived"][0]),
+        finished=int(line.total("finished")),
+        rejected=int(line.total("rejected")),
+        too_long=int(line.total("too_long")),
+        preempted=int(line.total("preempted")),
+        failed_over=int(line.total("failed_over")),
+        unfinished=line.in_system,
+        waiting=waiting,
+        in_system=in_system,
+        peak_waiting=peak,
+        prefilled_tokens=line.total("prefilled"),
+        recomputed_tokens=line.total("recomputed"),
+        generated_tokens=line.total("generated"),
+        overwhelmed=overwhelmed,
+        stopped_at=stopped,
+        records=np.concatenate(line.records) if line.records else np.zeros(0, RECORD),
+    )

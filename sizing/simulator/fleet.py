@@ -1,0 +1,107 @@
+"""What is simulated: replicas, how requests are shared among them, failures, and pools for prefill and decode."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from sizing.simulator.grid import StepGrid
+from sizing.simulator.layout import LEAST_REQUESTS, LEAST_TOKENS, PREFIX_AWARE, RANDOM, ROUND_ROBIN, WEIGHTED
+from sizing.steps.speculation import Speculation
+
+Routing = Literal["random", "round_robin", "weighted", "least_requests", "least_tokens", "prefix_aware"]
+
+POLICIES: dict[str, int] = {
+    "random": RANDOM,
+    "round_robin": ROUND_ROBIN,
+    "weighted": WEIGHTED,
+    "least_requests": LEAST_REQUESTS,
+    "least_tokens": LEAST_TOKENS,
+    "prefix_aware": PREFIX_AWARE,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Replica:
+    """One copy of the model: step times and scheduler settings.
+
+    ``token_budget`` tokens per step, ``max_sequences`` in flight, ``kv_tokens`` of KV cache in blocks of
+    ``block_tokens``. ``queue_limit``: requests beyond so many waiting are rejected. ``reserve_output``: a request is
+    admitted when its whole answer fits in the KV cache, and never evicted. ``static_batching``: a batch runs to the end
+    of its longest answer before the next one starts. ``weight``: share of the load under weighted routing, and speed
+    relative to others under least-loaded routing.
+    """
+
+    grid: StepGrid
+    max_sequences: int
+    token_budget: float
+    kv_tokens: float = math.inf
+    block_tokens: float = 1.0
+    speculation: Speculation = field(default_factory=Speculation)
+    reserve_output: bool = False
+    static_batching: bool = False
+    queue_limit: int | None = None
+    weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.max_sequences <= self.grid.max_sequences:
+            raise ValueError(f"max_sequences must be from 1 to {self.grid.max_sequences}, the size of the grid")
+        if self.token_budget < self.max_sequences * self.speculation.rows_per_sequence:
+            raise ValueError("token_budget must hold one token of every sequence, drafts included")
+        if not (self.kv_tokens > 0 and self.weight > 0 and self.block_tokens >= 1):
+            raise ValueError("kv_tokens and weight must be above 0, block_tokens at least 1")
+
+    @property
+    def waste_tokens(self) -> float:
+        """Mean unused part of a sequence's last KV block: (block - 1) / 2 tokens."""
+        return (self.block_tokens - 1.0) / 2.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outage:
+    """A replica that fails at ``start_s`` and serves again from ``end_s``. Its requests start again elsewhere."""
+
+    replica: int
+    start_s: float
+    end_s: float = math.inf
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Fleet:
+    """Replicas behind one front end.
+
+    ``prefix_life_s``: how long a prefix stays in the cache of a replica; ``prefix_groups``: how many different prefixes
+    are told apart (more share a place).
+    """
+
+    replicas: Sequence[Replica]
+    routing: Routing = "round_robin"
+    outages: Sequence[Outage] = ()
+    prefix_life_s: float = math.inf
+    prefix_groups: int = 1
+
+    def __post_init__(self) -> None:
+        if not self.replicas:
+            raise ValueError("a fleet needs at least one replica")
+        for outage in self.outages:
+            if not (0 <= outage.replica < len(self.replicas) and 0 <= outage.start_s < outage.end_s):
+                raise ValueError("an outage needs a replica of the fleet, and a start before its end")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Disaggregated:
+    """A pool that computes prompts and a pool that decodes; the KV cache moves between them.
+
+    transfer time = ``transfer_latency_s`` + prompt tokens x ``transfer_s_per_token``. The user sees the first token
+    after the transfer, because the decode instance streams the answer.
+    """
+
+    prefill: Fleet
+    decode: Fleet
+    transfer_latency_s: float = 0.0
+    transfer_s_per_token: float = 0.0
+
+
+Deployment = Fleet | Disaggregated

@@ -1,0 +1,166 @@
+"""Step times of one configuration, computed once for every batch size and context the simulator can meet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+
+from sizing.catalog.model import Model
+from sizing.deployments.candidates import Configuration, Floats, table
+from sizing.steps.rates import Rates, hardware, rates
+from sizing.steps.roofline import Roofline, decode_step_s, fixed_s, roofline
+from sizing.steps.shape import Shape, shape_of
+from sizing.steps.speculation import Speculation, own_rows_s, rows_s, verification_s
+from sizing.steps.times import StepTimes
+
+FIRST_KNOT, LAST_KNOT = 64.0, 2.0**21
+"""Contexts between which the grid has knots, doubling from one to the next; outside it goes on in a straight line."""
+
+LAST_ROWS = 2.0**20
+"""Rows of the widest step in the grid."""
+
+KEPT_GRIDS = 128
+"""Grids kept in memory; one is up to 150 KB."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class StepGrid:
+    """Durations in seconds of the steps of one engine.
+
+    ``decode_s`` (S + 1, K): a step that decodes n = 0..S sequences at mean contexts ``knots`` (K,). A step that also
+    processes prompt tokens takes longer by ``row_s`` (M,), the time of all matrices and collectives at ``row_knots``
+    rows, between the rows without and with them, by ``prompt_step_s``, and per attention pair by ``full_pair_s`` (and
+    ``sliding_pair_s``, at most ``window`` pairs a token). ``lag_s`` (M,) and ``pair_lag`` are what a prompt takes from
+    the end of its step to its first token where pipeline stages work beside each other.
+    All that is for rows spread evenly over the ``ranks`` of attention-DP. ``own_s`` (M,) is the part of ``row_s`` that
+    a rank computes for its own rows; where one has more of the prompt tokens than the others, this part and the pairs
+    take as long as if all ranks had as many.
+    """
+
+    decode_s: Floats
+    knots: Floats
+    row_knots: Floats
+    row_s: Floats
+    own_s: Floats
+    lag_s: Floats
+    pair_lag: float
+    prompt_step_s: float
+    full_pair_s: float
+    sliding_pair_s: float
+    window: float
+    source: str
+    ranks: int = 1
+
+    @property
+    def max_sequences(self) -> int:
+        """Largest number of decoding sequences in the grid."""
+        return len(self.decode_s) - 1
+
+    def scaled(self, factor: float) -> StepGrid:
+        """All durations times ``factor``: the ends of an interval."""
+        return self.stretched(factor, factor)
+
+    def stretched(self, decode: float | Floats, prompt: float) -> StepGrid:
+        """Every duration stretched: decode steps by ``decode``, one factor or a column of one per number of sequences,
+        prompts by ``prompt``."""
+        return replace(
+            self,
+            decode_s=self.decode_s * decode,
+            row_s=self.row_s * prompt,
+            own_s=self.own_s * prompt,
+            lag_s=self.lag_s * prompt,
+            prompt_step_s=self.prompt_step_s * prompt,
+            full_pair_s=self.full_pair_s * prompt,
+            sliding_pair_s=self.sliding_pair_s * prompt,
+        )
+
+    def fitted_to(self, times: StepTimes, reference: StepTimes, concurrency: Floats) -> StepGrid:
+        """The grid with the level of another source: ``times`` over ``reference`` of this configuration (one row each),
+        by concurrency (K,) for decode steps, one factor for prompts."""
+        ratio = times.decode_s[0] / reference.decode_s[0]
+        factor = np.interp(np.arange(len(self.decode_s)), concurrency, ratio)
+        prompt = float(times.prefill_work_s[0] / reference.prefill_work_s[0])
+        return replace(self.stretched(factor[:, None], prompt), source=times.source)
+
+
+def roofline_grid(
+    model: Model,
+    row: Configuration,
+    max_sequences: int,
+    *,
+    speculation: Speculation | None = None,
+    source: Roofline | None = None,
+) -> StepGrid:
+    """The grid of one configuration from the roofline.
+
+    Exact at every number of sequences and at every knot; between knots linear in the context, as the roofline is for
+    full attention. Prompt tokens ride along: weights are streamed once for all rows of a step. It knows neither load
+    nor lengths, so the grids of the committed fit that were used last are kept.
+    """
+    speculation = speculation or Speculation()
+    if source is None:
+        return _committed(model, row, max_sequences, speculation)
+    return _grid(model, row, max_sequences, speculation, source)
+
+
+@lru_cache(maxsize=KEPT_GRIDS)
+def _committed(model: Model, row: Configuration, max_sequences: int, speculation: Speculation) -> StepGrid:
+    return _grid(model, row, max_sequences, speculation, roofline())
+
+
+def _grid(model: Model, row: Configuration, max_sequences: int, speculation: Speculation, source: Roofline) -> StepGrid:
+    shape, candidates = shape_of(model), table([row])
+    speed = rates(candidates, hardware(candidates), source.fit, source.software_year)
+    knots, rows = _knots(model), _row_knots()
+    ways = float(row.pp * row.dp)
+    each = rows[None, :] / row.pp
+    matrices, own = rows_s(shape, speed, each)[0], own_rows_s(shape, speed, each)[0]
+    lag = np.zeros_like(rows)
+    if row.pp > 1:  # a prompt passes all stages, alone on its rank
+        lone, in_step = (rows_s(shape, speed, at, speed.dp)[0] for at in (rows[None, :], each))
+        lag = np.maximum(lone - in_step, 0.0)
+    pair_s = float((speed.scale * shape.pair_flop / (speed.tp * speed.attention))[0, 0]) / ways
+    matrices[0] = 0.0  # without rows no weights are streamed
+    return StepGrid(
+        decode_s=_decode_s(shape, speed, knots, max_sequences, speculation),
+        knots=knots,
+        row_knots=rows,
+        row_s=matrices,
+        own_s=own,
+        lag_s=lag,
+        pair_lag=(row.pp - 1.0) * row.dp,
+        ranks=row.dp,
+        prompt_step_s=float((speed.scale * shape.layers * speed.prompt_layer_s)[0, 0]),
+        full_pair_s=pair_s * float(shape.full_layers),
+        sliding_pair_s=pair_s * float(shape.sliding_layers),
+        window=float(np.minimum(shape.window, 1e9)),
+        source=source.source,
+    )
+
+
+def _knots(model: Model) -> Floats:
+    """Contexts: 0, then doubling, and the sliding window, where the slope changes."""
+    doubling = FIRST_KNOT * 2.0 ** np.arange(int(np.log2(LAST_KNOT / FIRST_KNOT)) + 1)
+    window = [float(model.sliding_window)] if model.sliding_window else []
+    return np.unique(np.concatenate([[0.0], doubling, window]))
+
+
+def _row_knots() -> Floats:
+    """Rows of a step: every one up to 16, then eight per doubling."""
+    above = 16.0 * 2.0 ** (np.arange(1, int(8 * np.log2(LAST_ROWS / 16.0)) + 1) / 8.0)
+    return np.concatenate([np.arange(17.0), above])
+
+
+def _decode_s(shape: Shape, speed: Rates, knots: Floats, most: int, speculation: Speculation) -> Floats:
+    """Decode step by sequences and context; a verification step carries draft + 1 rows per sequence.
+
+    Row 0 is a step without decoding sequences: launches and host time alone.
+    """
+    sequences = np.arange(1.0, most + 1.0)[None, :]
+    steps = np.stack([decode_step_s(shape, speed, sequences, float(c))[0] for c in knots], axis=1)
+    if speculation.draft_tokens:
+        steps = speculation.step_s(steps, verification_s(shape, speed, sequences, speculation)[0][:, None])
+    idle = float((speed.scale * fixed_s(shape, speed) + speed.step_s)[0, 0])
+    return np.vstack([np.full((1, len(knots)), idle), steps])

@@ -1,0 +1,147 @@
+"""What the compiled simulator works on: record layouts, and one named tuple of arrays that holds the whole world.
+
+Times are seconds, lengths tokens. Lengths are floats, so that means and continuous test distributions pass unrounded.
+Waiting requests are a linked list through ``requests`` (``after``), so that memory follows the requests in the system.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+NONE = -1
+"""No row: the end of a linked list, no prefix group."""
+
+WHOLE, PREFILL_ONLY = 0, 1
+"""Roles of a replica: prefill and decode of a request, or its prefill before it is handed to a decode pool."""
+
+ROUND_ROBIN, WEIGHTED, LEAST_REQUESTS, LEAST_TOKENS, PREFIX_AWARE, RANDOM = range(6)
+"""How the front end picks a replica."""
+
+TTFT, ITL, E2E, QUEUE = range(4)
+"""Rows of the histograms."""
+
+METRICS = 4
+BATCHES = 24
+"""Consecutive batches of requests, from whose scatter the Monte-Carlo error follows."""
+
+SMALLEST_S, LARGEST_S, BIN_RATIO = 1e-5, 1e6, 1.005
+"""Histogram of durations: below, above and relative width of a bin; resolution 0.5 %."""
+
+BINS = int(np.ceil(np.log(LARGEST_S / SMALLEST_S) / np.log(BIN_RATIO))) + 2
+
+
+def _counts(names: str) -> list[tuple[str, type[np.int64]]]:
+    """Fields of a record that hold whole numbers, rows of other records or switches."""
+    return [(name, np.int64) for name in names.split()]
+
+
+def _reals(names: str) -> list[tuple[str, type[np.float64]]]:
+    """Fields of a record that hold seconds, tokens or shares."""
+    return [(name, np.float64) for name in names.split()]
+
+
+REQUEST = np.dtype(
+    [
+        *_counts("id"),
+        *_reals("arrived started first prompt cached output"),
+        *_counts("group"),
+        # Tokens emitted when it last joined the decoding batch; prompt tokens to process and processed in this pass.
+        *_reals("done target computed"),
+        *_counts("joined_step order preempted"),
+        *_reals("lag"),
+        *_counts("after replica"),
+        # Of a decoding sequence: its place in the heap, and its neighbours in order of admission.
+        *_counts("place older newer"),
+    ]
+)
+
+REPLICA = np.dtype(
+    [
+        *_counts("kind up"),
+        *_reals("now"),
+        *_counts("step"),
+        # Decoding sequences (with the padding of a static batch), those of them still alive, their cached tokens;
+        # prompts begun and not ended.
+        *_counts("running alive"),
+        *_reals("context kv"),
+        *_counts("partials head tail waiting order newest in_flight"),
+        *_reals("load_tokens"),
+        # Of the requests just counted out, those that end at ``now``, which the front end may not know yet.
+        *_counts("ending"),
+        *_reals("ending_tokens weight credit hold back busy_s"),
+        *_counts("steps"),
+        # Settings of its kind.
+        *_counts("max_sequences"),
+        *_reals("budget kv_tokens waste_tokens tokens_per_step rows_per_sequence prompt_step_s full_pair_s"),
+        *_reals("sliding_pair_s window pair_lag ranks"),
+        *_counts("static reserve queue_limit role"),
+    ]
+)
+
+STATE = np.dtype(
+    [
+        *_counts("arrived finished handed rejected too_long preempted failed_over"),
+        *_reals("prefilled recomputed generated lost cached"),
+        *_counts("free turn records"),
+        # What is measured, and how requests are routed.
+        *_counts("policy"),
+        *_reals("expected"),
+        *_counts("warm_up"),
+        *_reals("ttft_limit itl_limit e2e_limit bin_s prefix_life_s"),
+        *_counts("keep_records"),
+    ]
+)
+
+RECORD = np.dtype(
+    [
+        *_counts("id"),
+        *_reals("arrived started first finished prompt cached output"),
+        *_counts("group preempted replica"),
+    ]
+)
+
+SERIES = (
+    "arrived",
+    "finished",
+    "rejected",
+    "output_tokens",
+    "first_tokens",
+    "ttft_sum",
+    "running_s",
+    "waiting_s",
+    "kv_s",
+    "busy_s",
+)
+"""Columns of the series: counts per bin, and integrals over time of sequences, queue, KV share and busy replicas."""
+
+(ARRIVED, FINISHED, REJECTED, OUTPUT_TOKENS, FIRST_TOKENS, TTFT_SUM, RUNNING_S, WAITING_S, KV_S, BUSY_S) = range(
+    len(SERIES)
+)
+
+
+class World(NamedTuple):
+    """Everything the compiled code reads and writes, for N replicas of some kinds.
+
+    ``decode`` (kinds, S + 2, K): knots of the context, then step times by sequences 0..S; ``rows`` (kinds, 5, M): knots
+    of rows, matrix times, pipeline lags, the part of matrix times that is a rank's own, and what the fullest rank
+    carries of 0.. prompts; ``heap`` (N, 4, S + 1): decoding sequences by the step in which they finish (key, row),
+    scratch for prompts that end in the running step, and prompts begun and not ended, in order of admission, at most
+    one per rank; ``seen`` (N, groups): when a replica last served a prefix; ``histogram`` (batches, metrics, bins);
+    ``sums`` (batches, 2 + 2 x metrics); ``series`` (bins + 1, columns).
+    It goes by value from function to function: two arrays more made the simulation take four times as long.
+    """
+
+    requests: NDArray[Any]
+    replicas: NDArray[Any]
+    state: NDArray[Any]
+    decode: NDArray[np.float64]
+    rows: NDArray[np.float64]
+    heap: NDArray[np.int64]
+    seen: NDArray[np.float64]
+    histogram: NDArray[np.uint32]
+    sums: NDArray[np.float64]
+    series: NDArray[np.float64]
+    records: NDArray[Any]

@@ -1,0 +1,124 @@
+"""Percentiles of simulated latencies, and how far they may be off because only so many requests were simulated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sizing.deployments.candidates import Floats
+from sizing.simulator.drive import Outcome
+from sizing.simulator.layout import BIN_RATIO, BINS, METRICS, SMALLEST_S
+
+Z95 = 1.96
+"""Standard normal quantile of a two-sided 95 % interval."""
+
+Z80 = 1.2816
+"""Standard normal quantile of a two-sided 80 % interval, which is what all intervals of a plan are."""
+
+FEWEST_PER_BATCH = 5
+"""Batches with fewer requests say nothing about scatter."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sampled:
+    """A simulated value with its 95 % Monte-Carlo interval; ``high`` is infinite where too few requests went so far."""
+
+    value: float
+    low: float
+    high: float
+
+
+def quantile(counts: NDArray[np.integer], share: float) -> float:
+    """Duration in s below which ``share`` of the histogram lies: geometric within a bin, relative error < 0.5 %."""
+    total = counts.sum()
+    if total == 0:
+        return float("nan")
+    cumulative = np.cumsum(counts)
+    wanted = min(max(share, 0.0), 1.0) * total
+    k = int(np.searchsorted(cumulative, max(wanted, 1e-9)))
+    if k == 0:
+        return 0.0
+    inside = (wanted - (cumulative[k] - counts[k])) / counts[k]
+    return float(SMALLEST_S * BIN_RATIO ** (k - 1 + inside))
+
+
+def sampled_quantile(outcome: Outcome, metric: int, percent: float) -> Sampled:
+    """A percentile with its Monte-Carlo interval.
+
+    Standard error of the share of requests below the percentile: the larger of the scatter between consecutive batches
+    (which sees that successive requests resemble each other) and the binomial one; the interval is read off the
+    histogram at share +- 1.96 errors. Source: batch means for quantiles (Seila, 1982; Asmussen and Glynn, 2007).
+    """
+    batches = outcome.histogram[:, metric]
+    counts = batches.sum(axis=0, dtype=np.int64)
+    total, share = int(counts.sum()), percent / 100.0
+    value = quantile(counts, share)
+    if total == 0:
+        return Sampled(value=value, low=value, high=value)
+    cumulative = np.cumsum(counts)
+    k = int(np.searchsorted(cumulative, share * total))
+    error = max(_batch_error(batches, k), float(np.sqrt(share * (1.0 - share) / total)))
+    high = share + Z95 * error
+    return Sampled(
+        value=value,
+        low=min(quantile(counts, share - Z95 * error), value),
+        high=max(quantile(counts, high), value) if high <= 1.0 - 0.5 / total else float("inf"),
+    )
+
+
+def sampled_share(outcome: Outcome, metric: int, seconds: float, z: float = Z95) -> Sampled:
+    """Share of requests with a latency up to ``seconds``, with its Monte-Carlo interval of ``z`` standard errors.
+
+    Standard error: the larger of the scatter between batches and the binomial one, the latter as if one more request
+    lay on the other side, so that it is never 0. Source: batch means, as for :func:`sampled_quantile`.
+    """
+    batches = outcome.histogram[:, metric]
+    total = int(batches.sum(dtype=np.int64))
+    if total == 0:
+        return Sampled(value=float("nan"), low=float("nan"), high=float("nan"))
+    at = np.log(max(seconds, SMALLEST_S) / SMALLEST_S) / np.log(BIN_RATIO)
+    k, inside = min(int(at), BINS - 2), at - int(at)
+    below = batches[:, : k + 1].sum(axis=1, dtype=np.int64) + inside * batches[:, k + 1]
+    value = float(below.sum() / total)
+    share = min(max(value, 1.0 / (total + 1.0)), total / (total + 1.0))
+    size = batches.sum(axis=1, dtype=np.int64)
+    error = max(_scatter(below, size), float(np.sqrt(share * (1.0 - share) / total)))
+    return Sampled(value=value, low=value - z * error, high=value + z * error)
+
+
+def _batch_error(batches: NDArray[np.uint32], k: int) -> float:
+    """Standard error of the share of requests in bins up to ``k``, from its scatter between batches."""
+    return _scatter(batches[:, : k + 1].sum(axis=1), batches.sum(axis=1, dtype=np.int64))
+
+
+def _scatter(below: NDArray[Any], size: NDArray[np.int64]) -> float:
+    """Standard error of a share from its scatter between batches: ``below`` of ``size`` requests in each."""
+    used = size >= FEWEST_PER_BATCH
+    if used.sum() < 2:
+        return 0.0
+    return float(np.std(below[used] / size[used], ddof=1) / np.sqrt(used.sum()))
+
+
+def sampled_mean(outcome: Outcome, metric: int) -> Sampled:
+    """Mean latency in seconds with its Monte-Carlo interval from batch means."""
+    sums, counts = outcome.sums[:, 2 + metric], outcome.sums[:, 2 + METRICS + metric]
+    return _from_batches(sums, counts)
+
+
+def sampled_good_share(outcome: Outcome) -> Sampled:
+    """Share of finished requests within every limit."""
+    return _from_batches(outcome.sums[:, 1], outcome.sums[:, 0])
+
+
+def _from_batches(sums: Floats, counts: Floats) -> Sampled:
+    if counts.sum() == 0:
+        return Sampled(value=float("nan"), low=float("nan"), high=float("nan"))
+    value = float(sums.sum() / counts.sum())
+    used = counts >= FEWEST_PER_BATCH
+    if used.sum() < 2:
+        return Sampled(value=value, low=value, high=value)
+    error = float(np.std(sums[used] / counts[used], ddof=1) / np.sqrt(used.sum()))
+    return Sampled(value=value, low=value - Z95 * error, high=value + Z95 * error)

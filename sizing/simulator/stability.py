@@ -1,0 +1,111 @@
+"""The largest load a deployment can carry for ever: its rate with the queue never empty."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+
+from sizing.deployments.candidates import Floats
+from sizing.simulator.arrivals import requests
+from sizing.simulator.fleet import Deployment, Disaggregated, Fleet, Replica
+from sizing.simulator.request_lengths import DrawnLengths, RequestLengths
+from sizing.simulator.world import Measurement, Pool
+
+ROUNDS = 30
+"""Requests per sequence slot in a saturated run; the start and the end of the run count for about one of them."""
+
+FEWEST, MOST = 1_000, 40_000
+"""Bounds on the number of requests of a saturated run."""
+
+KEPT_RATES = 512
+"""Saturated rates that are remembered, of replicas whose step times are remembered."""
+
+
+def saturated_rps(replica: Replica, sample: Floats, *, prefill_only: bool = False, decode_only: bool = False) -> float:
+    """Requests/s of one replica that never runs out of work; ``sample`` (4, n) are lengths as they come.
+
+    All requests wait from the start. Counted from the first to the last admission: all that entered in this time, over
+    the time. 0 when no request of the sample fits.
+    """
+    count = sample.shape[1]
+    chunk = requests(np.zeros(count), sample)
+    if decode_only:
+        chunk[6], chunk[7], chunk[8] = 0.0, 0.0, np.arange(count)
+    pool = Pool(
+        Fleet(replicas=(_without_limit(replica),)),
+        Measurement(expected=count, horizon_s=1.0, keep_records=True),
+        prefill_only=prefill_only,
+    )
+    records = pool.run(chunk, math.inf)
+    if not len(records):
+        return 0.0
+    ended = np.sort(records["first" if prefill_only else "finished"])
+    # Skip the rounds in which sequences still run in step with each other at the start, and the emptying at the end.
+    first, last = len(ended) // 6, max(len(ended) - min(slots(replica, sample), len(ended) // 4), 1)
+    if ended[last - 1] <= ended[first]:
+        return float(len(ended) / max(ended[-1], 1e-12))
+    return float((last - 1 - first) / (ended[last - 1] - ended[first]))
+
+
+def slots(replica: Replica, sample: Floats) -> int:
+    """Sequences that fit at once: by the scheduler and by KV cache at mean lengths."""
+    mean = float(sample[0].mean() + sample[1].mean())
+    return max(int(min(replica.max_sequences, replica.kv_tokens / mean)), 1)
+
+
+def _without_limit(replica: Replica) -> Replica:
+    return replace(replica, queue_limit=None)
+
+
+def largest_stable_rps(deployment: Deployment, lengths: RequestLengths, seed: int = 0) -> float:
+    """Requests/s beyond which the queue of the deployment grows for ever.
+
+    By routing: in turn or at random, the slowest replica decides (N x its rate); weighted, the one with the least rate
+    per weight; by load, the sum. Of two pools the smaller counts. Failures are left out.
+    """
+    if isinstance(deployment, Disaggregated):
+        return min(
+            _fleet_rps(deployment.prefill, lengths, seed, prefill_only=True),
+            _fleet_rps(deployment.decode, lengths, seed, decode_only=True),
+        )
+    return _fleet_rps(deployment, lengths, seed)
+
+
+def stable_rps_of(
+    replica: Replica, lengths: RequestLengths, seed: int = 0, *, prefill_only: bool = False, decode_only: bool = False
+) -> float:
+    """Requests/s beyond which the queue of one replica grows for ever, in the role it plays."""
+    return _fleet_rps(Fleet(replicas=(replica,)), lengths, seed, prefill_only=prefill_only, decode_only=decode_only)
+
+
+def _fleet_rps(
+    fleet: Fleet, lengths: RequestLengths, seed: int, *, prefill_only: bool = False, decode_only: bool = False
+) -> float:
+    kinds = tuple(dict.fromkeys(fleet.replicas))
+    # An observed trace may be large: what was found of it is not kept, because the trace would be, too.
+    found = _rates_of_drawn if isinstance(lengths, DrawnLengths) else _rates
+    rate = dict(zip(kinds, found(kinds, lengths, seed, prefill_only, decode_only), strict=True))
+    rates = np.array([rate[r] for r in fleet.replicas])
+    if fleet.routing in ("round_robin", "random"):
+        return float(len(rates) * rates.min())
+    if fleet.routing == "weighted":
+        weights = np.array([r.weight for r in fleet.replicas])
+        return float((rates / weights).min() * weights.sum())
+    return float(rates.sum())
+
+
+def _rates(
+    kinds: tuple[Replica, ...], lengths: RequestLengths, seed: int, prefill_only: bool, decode_only: bool
+) -> tuple[float, ...]:
+    """Saturated rates of replicas under the same requests. No load takes part: any other load asks for them again."""
+    rngs = tuple(np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(3))
+    most = max(slots(k, lengths.sample(rngs, FEWEST)) for k in kinds)
+    sample = lengths.sample(rngs, int(np.clip(ROUNDS * most, FEWEST, MOST)))
+    sample[3] = -1.0
+    return tuple(saturated_rps(k, sample, prefill_only=prefill_only, decode_only=decode_only) for k in kinds)
+
+
+_rates_of_drawn = lru_cache(maxsize=KEPT_RATES)(_rates)

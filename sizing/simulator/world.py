@@ -1,0 +1,185 @@
+"""One fleet in the compiled simulator's memory: building the arrays, keeping room in them, feeding them chunks."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sizing.deployments.candidates import Floats
+from sizing.simulator import layout
+from sizing.simulator.fleet import POLICIES, Fleet, Replica
+from sizing.simulator.front import run_chunk
+from sizing.simulator.layout import BATCHES, BINS, METRICS, NONE, World
+from sizing.simulator.outages import bring_back, events_of, take_down
+from sizing.steps.ranks import MOST_COUNTED, busiest_share
+
+UNLIMITED = 2**62
+HUGE_TOKENS = 1e15  # a KV cache without limit, small enough that shares of it are numbers
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measurement:
+    """What is measured: over ``expected`` requests of which the first ``warm_up`` do not count, in a series of ``bins``
+    over ``horizon_s``. Limits in seconds decide what is good. ``keep_records`` keeps one record per request."""
+
+    expected: int
+    horizon_s: float
+    warm_up: int = 0
+    bins: int = 1
+    ttft_limit_s: float = math.inf
+    itl_limit_s: float = math.inf
+    e2e_limit_s: float = math.inf
+    keep_records: bool = False
+
+    @property
+    def bin_s(self) -> float:
+        """Width of a bin of the series."""
+        return max(self.horizon_s / self.bins, 1e-9)
+
+
+class Pool:
+    """A fleet being simulated. Feed chunks in order of time; memory grows with the requests in the system only."""
+
+    def __init__(self, fleet: Fleet, measurement: Measurement, *, prefill_only: bool = False) -> None:
+        self.handing_over = prefill_only
+        self.outages = events_of(fleet)
+        self.world = _world(fleet, measurement, layout.PREFILL_ONLY if prefill_only else layout.WHOLE)
+
+    @property
+    def state(self) -> Any:
+        """Counters, by the names of :data:`layout.STATE`."""
+        return self.world.state[0]
+
+    @property
+    def in_system(self) -> int:
+        """Requests waiting or in flight."""
+        t = self.state
+        return int(t["arrived"] - t["finished"] - t["handed"] - t["rejected"] - t["too_long"])
+
+    @property
+    def waiting(self) -> int:
+        """Requests in the queues of all replicas."""
+        return int(self.world.replicas["waiting"].sum())
+
+    def run(self, chunk: Floats, until: float) -> NDArray[Any]:
+        """Serve a chunk (rows as in :func:`front.run_chunk`) up to ``until``; the records of what ended or moved on."""
+        arriving = chunk.shape[1]
+        self._make_room(arriving)
+        if self.handing_over or self.world.state["keep_records"][0]:
+            self.world = self.world._replace(records=np.zeros(self.in_system + arriving, layout.RECORD))
+            self.world.state["records"] = 0
+        served = 0
+        while self.outages and self.outages[0].time <= until:
+            event = self.outages.pop(0)
+            before = int(np.searchsorted(chunk[0], event.time))
+            self._serve(chunk[:, served:before], event.time)
+            served = before
+            if event.up:
+                bring_back(self.world, event)
+            else:
+                self._serve(take_down(self.world, event), event.time)
+        self._serve(chunk[:, served:], until)
+        return self.world.records[: int(self.state["records"])]
+
+    def _serve(self, chunk: Floats, until: float) -> None:
+        run_chunk(self.world, np.ascontiguousarray(chunk, dtype=np.float64), until)
+
+    def _make_room(self, arriving: int) -> None:
+        """Rows for every arrival of the chunk: the pool of rows at least doubles when it must grow."""
+        old = self.world.requests
+        needed = self.in_system + arriving
+        if needed <= len(old):
+            return
+        rows = np.zeros(max(needed, 2 * len(old)), layout.REQUEST)
+        rows[: len(old)] = old
+        rows["after"][len(old) :] = np.arange(len(old) + 1, len(rows) + 1)
+        rows["after"][-1] = self.state["free"]
+        self.world.state["free"] = len(old)
+        self.world = self.world._replace(requests=rows)
+
+
+def _world(fleet: Fleet, measurement: Measurement, role: int) -> World:
+    """Arrays for a fleet; replicas that share a specification share its tables."""
+    kinds: list[Replica] = list(dict.fromkeys(fleet.replicas))
+    most, count = max(k.max_sequences for k in kinds), len(fleet.replicas)
+    return World(
+        requests=np.zeros(0, layout.REQUEST),
+        replicas=_replicas(fleet, kinds, role),
+        state=_state(fleet, measurement),
+        decode=_decode(kinds, most),
+        rows=_rows(kinds),
+        heap=np.zeros((count, 4, max(most + 1, *(k.grid.ranks for k in kinds))), np.int64),
+        seen=np.full((count, fleet.prefix_groups), -np.inf),
+        histogram=np.zeros((BATCHES, METRICS, BINS), np.uint32),
+        sums=np.zeros((BATCHES, 2 + 2 * METRICS)),
+        series=np.zeros((measurement.bins + 1, len(layout.SERIES))),
+        records=np.zeros(0, layout.RECORD),
+    )
+
+
+def _replicas(fleet: Fleet, kinds: list[Replica], role: int) -> NDArray[Any]:
+    rows = np.zeros(len(fleet.replicas), layout.REPLICA)
+    rows["up"], rows["back"] = 1, np.inf
+    rows["head"] = rows["tail"] = rows["newest"] = NONE
+    for row, one in zip(rows, fleet.replicas, strict=True):
+        grid, speculation = one.grid, one.speculation
+        row["kind"], row["weight"], row["role"] = kinds.index(one), one.weight, role
+        row["max_sequences"], row["static"] = one.max_sequences, one.static_batching
+        row["reserve"] = (one.reserve_output or one.static_batching) and role == layout.WHOLE
+        row["budget"] = np.inf if one.static_batching else one.token_budget
+        row["kv_tokens"], row["waste_tokens"] = min(one.kv_tokens, HUGE_TOKENS), one.waste_tokens
+        row["tokens_per_step"], row["rows_per_sequence"] = speculation.tokens_per_step, speculation.rows_per_sequence
+        row["prompt_step_s"], row["pair_lag"], row["ranks"] = grid.prompt_step_s, grid.pair_lag, grid.ranks
+        row["full_pair_s"], row["sliding_pair_s"], row["window"] = grid.full_pair_s, grid.sliding_pair_s, grid.window
+        row["queue_limit"] = UNLIMITED if one.queue_limit is None else one.queue_limit
+    return rows
+
+
+def _state(fleet: Fleet, measurement: Measurement) -> NDArray[Any]:
+    row = np.zeros(1, layout.STATE)
+    row["free"] = NONE
+    row["policy"], row["prefix_life_s"] = POLICIES[fleet.routing], fleet.prefix_life_s
+    row["warm_up"], row["bin_s"] = measurement.warm_up, measurement.bin_s
+    row["expected"] = max(measurement.expected - measurement.warm_up, 1)
+    row["ttft_limit"], row["itl_limit"] = measurement.ttft_limit_s, measurement.itl_limit_s
+    row["e2e_limit"], row["keep_records"] = measurement.e2e_limit_s, measurement.keep_records
+    return row
+
+
+def _rows(kinds: list[Replica]) -> Floats:
+    """Knots of rows, matrix times, pipeline lags, a rank's own part and the fullest rank's share of all kinds
+    (kinds, 5, M)."""
+    width = max(MOST_COUNTED + 1, *(len(k.grid.row_knots) for k in kinds))
+    table = np.zeros((len(kinds), 5, width))
+    for of, kind in zip(table, kinds, strict=True):
+        lines = np.stack([kind.grid.row_knots, kind.grid.row_s, kind.grid.lag_s, kind.grid.own_s])
+        known = lines.shape[1]
+        of[:4, :known] = lines  # then on along the last slope
+        of[:4, known:] = lines[:, -1:] + np.diff(lines[:, -2:]) * np.arange(1.0, width - known + 1.0)
+        of[4, : MOST_COUNTED + 1] = busiest_share(kind.grid.ranks)
+    return table
+
+
+def _padded(knots: list[Floats]) -> Floats:
+    """Knots of all kinds as one table; shorter rows go on doubling, where the last slope holds."""
+    most = max(len(k) for k in knots)
+    return np.stack([np.concatenate([k, k[-1] * 2.0 ** np.arange(1, most - len(k) + 1)]) for k in knots])
+
+
+def _decode(kinds: list[Replica], most: int) -> Floats:
+    """Knots and decode tables of all kinds (kinds, S + 2, K), continued along the last slope where knots were added."""
+    knots = _padded([k.grid.knots for k in kinds])
+    table = np.zeros((len(kinds), most + 2, knots.shape[1]))
+    table[:, 0] = knots
+    for i, kind in enumerate(kinds):
+        grid, rows = kind.grid, kind.max_sequences + 1
+        known = len(grid.knots)
+        slope = (grid.decode_s[:rows, -1] - grid.decode_s[:rows, -2]) / (grid.knots[-1] - grid.knots[-2])
+        beyond = (knots[i, known:] - grid.knots[-1])[None, :] * slope[:, None]
+        table[i, 1 : rows + 1, :known] = grid.decode_s[:rows]
+        table[i, 1 : rows + 1, known:] = grid.decode_s[:rows, -1:] + beyond
+    return table

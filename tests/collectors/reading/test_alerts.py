@@ -1,0 +1,67 @@
+"""What an operator should look at: each concern with its threshold, none twice, none from what is unknown."""
+
+from __future__ import annotations
+
+import pytest
+
+from collectors.reading.alerts import concerns
+from collectors.reading.observation import Observation, State, unknown_distributions, unknown_numbers
+
+
+def observed(state: State = State.OK, **numbers: float) -> Observation:
+    return Observation(
+        name="t",
+        state=state,
+        at_s=1e9,
+        window_s=300,
+        age_s=numbers.pop("age_s", 5.0),
+        scrape_interval_s=15.0,
+        numbers=unknown_numbers() | numbers,
+        distributions=unknown_distributions(),
+    )
+
+
+CASES = [
+    ({"error_ratio": 0.02, "failed_rps": 0.1}, "2.0% of the requests fail (0.1 a second)."),
+    ({"arrivals_rps": 2.0, "aborted_rps": 0.2}, "About 10% of the requests end early: given up by"),
+    ({"waiting_growth_per_s": 0.1, "waiting_max": 12.0}, "The queue grows by 0.1 requests/s; up to 12 wait."),
+    ({"preemptions_per_s": 0.2, "kv_usage_max": 0.99}, "Requests are preempted (0.2/s)"),
+    ({"kv_usage_max": 0.97}, "The KV cache reached 97%."),
+    ({"gpus_with_xid": 1.0}, "1 GPU shows an XID error."),
+    ({"gpus_with_xid": 3.0}, "3 GPUs show an XID error."),
+    ({"gpus_throttled": 2.0}, "2 GPUs are slowed down."),
+    ({"ecc_uncorrected": 1.0}, "1 uncorrected memory error."),
+    ({"age_s": 60.0}, "The newest sample is 60 s old; they come every 15 s."),
+]
+
+
+@pytest.mark.parametrize(("numbers", "sentence"), CASES, ids=lambda v: str(v)[:40])
+def test_each_concern_is_one_sentence(numbers: dict[str, float], sentence: str) -> None:
+    (told,) = concerns(observed(**numbers))
+    assert told.startswith(sentence)
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        {},
+        {"error_ratio": 0.005, "failed_rps": 0.1},
+        {"error_ratio": 1.0, "failed_rps": 0.001},
+        {"arrivals_rps": 0.01, "aborted_rps": 0.01},
+        {"waiting_growth_per_s": 0.1, "waiting_max": 0.0},
+        {"kv_usage_max": 0.9},
+        {"preemptions_per_s": 0.0, "gpus_with_xid": 0.0},
+        {"age_s": 20.0},
+    ],
+)
+def test_what_is_normal_or_too_little_is_none(numbers: dict[str, float]) -> None:
+    assert concerns(observed(**numbers)) == ()
+
+
+@pytest.mark.parametrize("state", [State.NO_DATA, State.STALE, State.UNREACHABLE])
+def test_nothing_is_said_about_what_is_not_known(state: State) -> None:
+    assert concerns(observed(state, gpus_with_xid=1.0)) == ()
+
+
+def test_a_saturated_deployment_is_not_told_twice() -> None:
+    assert concerns(observed(State.SATURATED, preemptions_per_s=1.0, kv_usage_max=1.0)) == ()

@@ -1,0 +1,155 @@
+"""Which deployments are considered."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from sizing.catalog import gpus
+from sizing.catalog.engines import engines
+from sizing.catalog.precisions import gpu_supports
+from sizing.deployments.candidates import MAX_GPUS_PER_INSTANCE, Allowed, enumerate_for, table
+from tests.sizing.asking import LLAMA_8B, LLAMA_70B, model_named
+
+SOME_MODELS = (LLAMA_8B, LLAMA_70B, "deepseek-ai/DeepSeek-V3", "openai/gpt-oss-120b", "tiiuae/falcon-7b")
+
+
+def rows(model=LLAMA_8B, gpu="h100_sxm", **allowed):
+    known = model if not isinstance(model, str) else model_named(model)
+    return enumerate_for(known, gpus()[gpu], Allowed(**allowed))
+
+
+def every_row():
+    for name in SOME_MODELS:
+        for gpu in gpus().values():
+            if gpu.sizable:
+                yield from ((model_named(name), row) for row in enumerate_for(model_named(name), gpu, Allowed()))
+
+
+def test_formats_are_those_of_engine_and_gpu():
+    for _, row in every_row():
+        assert row.precision.id in engines()[row.engine.id].families[row.gpu.family]
+        assert gpu_supports(row.gpu, row.precision)
+        assert row.kv_precision == "fp16" or row.gpu.supports_fp8
+
+
+def test_no_fp8_on_ampere_and_no_bf16_on_turing():
+    assert "fp8" not in {r.precision.id for r in rows(gpu="a100_sxm_80g")}
+    assert {r.precision.id for r in rows(gpu="t4")}.isdisjoint({"bf16", "fp8"})
+    assert "fp16" in {r.precision.id for r in rows(gpu="t4")}
+
+
+def test_trtllm_runs_on_nvidia_only():
+    for _, row in every_row():
+        assert row.engine.id not in ("trtllm", "nim") or row.gpu.vendor == "NVIDIA"
+
+
+def test_tp_divides_the_heads_and_stays_in_one_domain_or_server():
+    for model, row in every_row():
+        assert model.heads % row.tp == 0
+        assert row.tp <= max(row.gpu.domain_gpus, 8)
+        assert row.gpus <= max(MAX_GPUS_PER_INSTANCE, row.gpu.domain_gpus)
+    odd = replace(model_named(LLAMA_8B), heads=20, kv_heads=20)
+    assert {r.tp for r in rows(odd)} == {1, 2, 4}
+
+
+def test_an_instance_beyond_a_server_needs_a_domain_for_its_tp():
+    assert max(r.tp for r in rows(LLAMA_70B)) == 8
+    assert max(r.tp for r in rows(LLAMA_70B, "gb200")) == 16
+
+
+def test_experts_are_spread_only_where_there_are_experts():
+    assert {r.ep for r in rows()} == {r.dp for r in rows()} == {1}
+    moe = rows("deepseek-ai/DeepSeek-V3")
+    assert {r.ep for r in moe} >= {1, 8}
+    assert all(256 % r.ep == 0 for r in moe)
+    assert all(r.ep == r.dp for r in moe if r.dp > 1)
+
+
+def test_formats_wider_than_the_checkpoint_are_not_offered_unasked():
+    assert "bf16" not in {r.precision.id for r in rows("deepseek-ai/DeepSeek-V3")}  # published in FP8
+    assert "bf16" in {r.precision.id for r in rows("deepseek-ai/DeepSeek-V3", precisions=("bf16",))}
+    assert "mxfp4" not in {r.precision.id for r in rows()}
+    assert "mxfp4" in {r.precision.id for r in rows("openai/gpt-oss-120b")}
+
+
+def test_kv_cache_is_fp8_beside_fp8_weights_unless_asked_otherwise():
+    assert {(r.precision.id, r.kv_precision) for r in rows(precisions=("bf16", "fp8"))} == {
+        ("bf16", "fp16"),
+        ("fp8", "fp8"),
+    }
+    assert {r.kv_precision for r in rows(kv_precisions=("fp16",))} == {"fp16"}
+    assert rows(gpu="a100_sxm_80g", kv_precisions=("fp8",)) == ()
+
+
+@pytest.mark.parametrize(
+    ("allowed", "of"),
+    [
+        ({"engines": ("vllm",)}, "engine"),
+        ({"tp": (2, 4)}, "tp"),
+        ({"pp": (1,)}, "pp"),
+        ({"precisions": ("fp8",)}, "precision"),
+    ],
+)
+def test_restrictions_hold(allowed, of):
+    wanted = next(iter(allowed.values()))
+    found = {getattr(getattr(r, of), "id", getattr(r, of)) for r in rows(**allowed)}
+    assert found == set(wanted)
+
+
+def test_a_tp_that_no_head_count_allows_gives_nothing():
+    assert rows(tp=(3,)) == ()
+
+
+def test_columns_agree_with_rows():
+    some = rows("deepseek-ai/DeepSeek-V3")
+    whole = table(some)
+    assert len(whole) == len(some)
+    assert whole.gpus.tolist() == [r.gpus for r in some]
+    assert [whole.units[u].precision.id for u in whole.unit] == [r.precision.id for r in some]
+    part = whole.take(np.array([3, 1]))
+    assert part.rows == (some[3], some[1])
+    assert part.column(lambda r: r.precision.bytes).tolist() == [some[3].precision.bytes, some[1].precision.bytes]
+
+
+def test_an_empty_table_is_a_table():
+    assert len(table([])) == 0
+    assert table([]).column(lambda r: 1.0).shape == (0,)
+
+
+def test_label_names_what_runs_where():
+    row = next(r for r in rows(LLAMA_70B) if (r.tp, r.pp, r.engine.id, r.precision.id) == (4, 2, "vllm", "fp8"))
+    assert row.label == f"{row.gpu.name}, vLLM, FP8 (W8A8), TP4 PP2"
+
+
+def test_a_column_that_depends_on_more_than_the_row_is_looked_up_anew():
+    some = table(rows())
+    narrow = [some.column(lambda r: r.precision.bytes) for _ in range(2)]
+    assert narrow[0].tolist() == narrow[1].tolist() == [r.precision.bytes for r in some.rows]
+    for factor in (2.0, 3.0):
+        assert some.column(_times(factor)).tolist() == (factor * narrow[0]).tolist()
+        assert some.column(lambda r, by=factor: by * r.precision.bytes).tolist() == (factor * narrow[0]).tolist()
+
+
+def test_what_was_looked_up_for_a_table_serves_its_parts():
+    some = table(rows())
+    some.column(_bytes)
+    part = some.take(np.array([3, 1]))
+    assert part.column(_bytes).tolist() == [some.rows[3].precision.bytes, some.rows[1].precision.bytes]
+
+
+def _times(factor):
+    return lambda row: factor * row.precision.bytes
+
+
+def _bytes(row):
+    return row.precision.bytes
+
+
+def test_gpu_numbers_tell_gpu_types_apart_in_every_part_of_a_table():
+    some = table([*rows(), *rows(gpu="b200_sxm")])
+    part = some.take(np.array([len(some) - 1, 0]))
+    assert part.gpu_number.tolist() == [some.gpu_number[-1], some.gpu_number[0]]
+    assert len(set(some.gpu_number.tolist())) == 2

@@ -1,0 +1,117 @@
+"""Closed forms of the protocols, worked out by hand from step times that are plain numbers."""
+
+import numpy as np
+import pytest
+
+from sizing.evidence.protocols import (
+    OVERLOADED_RUN_REQUESTS,
+    FirstToken,
+    Lengths,
+    fixed_concurrency,
+    offline_max_throughput,
+    prompt_steps_share,
+    queue_growth_s,
+    static_batch,
+)
+from sizing.steps.times import StepTimes
+
+NO_DELAY = FirstToken(request_s=np.zeros((1, 1)), prompt_token_s=0.0, first_token_steps=0.0, cohort=0.0, burst=0.0)
+
+
+def column(value):
+    return np.array([[float(value)]])
+
+
+def times(decode=0.01, prefill=0.2, work=0.1, fixed=0.0, stall=0.0, ranks=1.0):
+    return StepTimes(
+        decode_s=column(decode),
+        prefill_s=np.array([prefill]),
+        prefill_work_s=np.array([work]),
+        source="by hand",
+        prompt_step_s=np.array([fixed]),
+        stall_s=np.array([stall]),
+        ranks=np.array([ranks]),
+    )
+
+
+def lengths(new=1000, output=101, budget=8192):
+    return Lengths(new=column(new), output=column(output), budget=column(budget))
+
+
+def test_static_batch_is_one_prefill_and_the_decode_steps():
+    found = static_batch(times(), lengths(), column(4), column(100))
+    assert found.ttft_s.item() == pytest.approx(0.2 + 3 * 0.1)
+    assert found.e2e_s.item() == pytest.approx(0.5 + 100 * 0.01)
+    assert found.rps.item() == pytest.approx(4 / 1.5)
+
+
+def test_a_static_batch_fills_attention_dp_ranks_evenly():
+    """20 ms of experts and 80 ms on its own rank, of four: five prompts take 5 x 20 + 2 x 80 ms, four 4 x 20 + 80."""
+    even, stall = 0.02 + 0.08 / 4, 0.08 * 3 / 4
+    for batch, expected in ((1, 0.1), (4, 0.16), (5, 0.26), (8, 0.32)):
+        found = static_batch(times(prefill=0.1, work=even, stall=stall, ranks=4.0), lengths(), column(batch), column(9))
+        assert found.ttft_s.item() == pytest.approx(expected)
+
+
+def test_a_closed_loop_waits_for_the_fullest_rank_and_an_offline_run_does_not():
+    """31 in flight and answers of 101 tokens begin 0.307 prompts a step: more than one falls into a step rarely."""
+    even, stall = 0.04, 0.06
+    ranked, flat = (times(work=even, stall=s, ranks=4.0) for s in (stall, 0.0))
+    waits, plain = (fixed_concurrency(t, lengths(), column(31), column(100), NO_DELAY) for t in (ranked, flat))
+    more = (waits.itl_s - plain.itl_s).item() / (30 * stall / 101)
+    a = 31 / 101 / 4  # prompts per rank and step
+    below = [np.exp(-a), np.exp(-a) * (1 + a), np.exp(-a) * (1 + a + a**2 / 2)]  # P(at most 0, 1, 2 on a rank)
+    largest = sum(1 - p**4 for p in below)
+    assert more == pytest.approx((largest / (4 * a) - 1 / 4) / (3 / 4), rel=2e-3)
+    assert waits.ttft_s.item() == pytest.approx(plain.ttft_s.item())
+    offline = [offline_max_throughput(t, lengths(), column(31)).rps.item() for t in (ranked, flat)]
+    assert offline[0] == offline[1]
+
+
+def test_a_batch_too_large_for_memory_runs_in_waves():
+    whole, waves = (static_batch(times(), lengths(), column(b), column(4)) for b in (4, 8))
+    assert waves.rps.item() == pytest.approx(whole.rps.item())
+    assert waves.ttft_s.item() == pytest.approx(whole.ttft_s.item() + whole.e2e_s.item() / 2)
+
+
+def test_closed_loop_of_one_is_never_interrupted():
+    found = fixed_concurrency(times(), lengths(), column(1), column(100), NO_DELAY)
+    assert found.itl_s.item() == pytest.approx(0.01)
+    assert found.e2e_s.item() == pytest.approx(0.2 + 100 * 0.01)
+
+
+def test_closed_loop_conserves_work():
+    found = fixed_concurrency(times(), lengths(), column(11), column(100), NO_DELAY)
+    assert found.itl_s.item() == pytest.approx(0.01 + 10 * 0.1 / 101)
+    assert found.rps.item() == pytest.approx(0.978 * 11 / found.e2e_s.item()), "the last requests leave slots idle"
+
+
+def test_closed_loop_first_token_adds_every_delay():
+    delays = FirstToken(request_s=column(0.03), prompt_token_s=1e-5, first_token_steps=2.0, cohort=0.5, burst=0.1)
+    found = fixed_concurrency(times(), lengths(), column(11), column(100), delays)
+    by_hand = 0.03 + 1000 * 1e-5 + 0.2 + 2 * 0.01 + 0.1 * (0.5 * np.log(11) + 0.1 * 10)
+    assert found.ttft_s.item() == pytest.approx(by_hand)
+
+
+def test_requests_beyond_memory_wait_for_a_stay():
+    fits, waits = (fixed_concurrency(times(), lengths(), column(b), column(10), NO_DELAY) for b in (10, 20))
+    assert waits.itl_s.item() == pytest.approx(fits.itl_s.item())
+    assert waits.e2e_s.item() == pytest.approx(2 * fits.e2e_s.item())
+    assert waits.rps.item() == pytest.approx(fits.rps.item())
+
+
+def test_prompt_steps_cost_their_fixed_time_as_often_as_they_occur():
+    plain, fixed = (fixed_concurrency(times(fixed=f), lengths(), column(4), column(9), NO_DELAY) for f in (0.0, 0.005))
+    share = 1 - np.exp(-4 / 101)
+    assert prompt_steps_share(lengths(), column(4)).item() == pytest.approx(share)
+    assert fixed.itl_s.item() - plain.itl_s.item() == pytest.approx(share * 0.005)
+
+
+def test_offline_rate_is_slots_over_the_stay():
+    found = offline_max_throughput(times(), lengths(), column(50))
+    assert found.rps.item() == pytest.approx(50 / (101 * (0.01 + 49 * 0.1 / 101)))
+
+
+def test_an_overloaded_queue_grows_over_the_run():
+    assert queue_growth_s(column(4), column(2), 0.5).item() == pytest.approx(0.5 * OVERLOADED_RUN_REQUESTS * 0.25)
+    assert queue_growth_s(column(2), column(2), 0.5).item() == 0.0

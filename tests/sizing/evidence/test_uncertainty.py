@@ -1,0 +1,114 @@
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from sizing.catalog import resolve_gpu, resolve_model
+from sizing.catalog.engines import resolve_engine
+from sizing.catalog.precisions import resolve_precision
+from sizing.deployments.candidates import Configuration
+from sizing.evidence.uncertainty import (
+    DIFFICULTIES,
+    MEASURES,
+    TABLES,
+    Load,
+    Stratum,
+    beyond,
+    case_of,
+    difficulties,
+    doublings_outside,
+    in_words,
+    interval,
+    ranges,
+    strata,
+    stratum_interval,
+    stratum_keys,
+    weights,
+)
+
+LLAMA = resolve_model("meta-llama/Llama-3.3-70B-Instruct")[0]
+
+
+def on(gpu, engine="vllm"):
+    return Configuration(
+        gpu=resolve_gpu(gpu),
+        engine=resolve_engine(engine),
+        precision=resolve_precision("bf16"),
+        kv_precision="fp16",
+        tp=8,
+    )
+
+
+@pytest.mark.parametrize("metric", MEASURES)
+@pytest.mark.parametrize("gpu", ["h100_sxm", "mi300x", "l4", "tpu_v6e", "gaudi3"])
+def test_every_interval_holds_the_prediction_and_says_why(metric, gpu):
+    found = interval(metric, on(gpu), LLAMA)
+    assert 0 < found.low_factor <= 1 <= found.high_factor < 30
+    assert found.rows > 0
+    assert "cross-validated" in found.basis
+
+
+@pytest.mark.parametrize("metric", MEASURES)
+def test_95_percent_is_no_narrower_than_80(metric):
+    narrow, wide = (interval(metric, on("h100_sxm"), LLAMA, level) for level in (80, 95))
+    assert wide.low_factor <= narrow.low_factor
+    assert wide.high_factor >= narrow.high_factor
+
+
+def test_an_interval_is_the_stratum_to_the_power_of_the_scale():
+    plain = Stratum(rows=9, low_80=-0.1, high_80=0.2, low_95=-0.3, high_95=0.4)
+    found = plain.interval("x", 80, 2.0)
+    assert (found.low_factor, found.high_factor) == pytest.approx((math.exp(-0.2), math.exp(0.4)))
+    assert plain.interval("x", 95).high_factor == pytest.approx(math.exp(0.4))
+
+
+def test_an_engine_on_a_family_without_measurements_is_widened_and_says_so():
+    measured, not_measured = (interval("decode", on(gpu), LLAMA) for gpu in ("h100_sxm", "gaudi3"))
+    assert "widened" not in measured.basis
+    assert DIFFICULTIES["new_platform"] in not_measured.basis
+    scale = math.log(not_measured.high_factor) / math.log(measured.high_factor)
+    assert scale == pytest.approx(math.exp(sum(weights("itl")[n] for n in ("new_gpu", "new_family", "new_platform"))))
+
+
+def test_tables_that_contradict_the_roofline_widen():
+    agree, differ = (
+        stratum_interval("itl", "fixed_concurrency", case_of(LLAMA, on("h100_sxm"), 0.0, TABLES, apart))
+        for apart in (0.0, 0.8)
+    )
+    assert differ.high_factor > agree.high_factor
+    assert DIFFICULTIES["apart"] in differ.basis
+    assert "kernel tables and roofline" in agree.basis
+
+
+def test_loads_outside_the_measured_range_are_widened_by_doublings():
+    low, high = ranges()["fixed_concurrency"]
+    inside = Load(concurrency=64, input_tokens=1000, output_tokens=500)
+    far = replace(inside, concurrency=high[0] * 4, input_tokens=high[1] * 2)
+    assert beyond("fixed_concurrency", inside) == 0.0
+    assert beyond("fixed_concurrency", far) == pytest.approx(3.0)
+    assert beyond("fixed_concurrency", replace(inside, concurrency=math.nan)) == 0.0
+    near, wide = (interval("decode", on("h100_sxm"), LLAMA, load=load) for load in (inside, far))
+    assert wide.high_factor > near.high_factor
+    assert DIFFICULTIES["beyond"] in wide.basis
+    assert doublings_outside(np.array([low[0] / 8]), low[:1], high[:1]) == pytest.approx(3.0)
+
+
+def test_difficulties_are_those_of_the_file_and_none_makes_an_interval_narrower():
+    for metric in ("ttft", "itl", "e2e", "throughput"):
+        assert set(weights(metric)) == set(DIFFICULTIES)
+        assert min(weights(metric).values()) >= 0.0
+    assert set(difficulties(case_of(LLAMA, on("h100_sxm")))) == set(DIFFICULTIES)
+
+
+def test_the_narrowest_stratum_with_rows_is_taken():
+    keys = stratum_keys("itl", "fixed_concurrency", TABLES)
+    assert keys == ("itl, fixed_concurrency, tables", "itl, fixed_concurrency", "itl")
+    found = stratum_interval("itl", "fixed_concurrency", case_of(LLAMA, on("h100_sxm"), 0.0, TABLES))
+    assert found.rows == strata()[keys[0]].rows
+    assert in_words(keys[0]) == "closed-loop ITL, kernel tables and roofline"
+    assert in_words(keys[0]) in found.basis
+
+
+def test_every_metric_has_a_last_resort():
+    assert {"ttft", "itl", "e2e", "throughput"} <= set(strata())

@@ -1,0 +1,135 @@
+"""Sweeps: every combination once and in order, equal to single plans, and nothing lost when a worker dies."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from sizing.base.errors import InvalidScenario, SizingError
+from sizing.explore import sweep as module
+from sizing.explore.sweep import points, processes, read_sweep, sweep, with_values
+from sizing.planning.analytic import analytic_plan
+from sizing.scenario.file import scenario_from
+
+ROOT = Path(__file__).parents[3]
+BASE: dict[str, Any] = {
+    "model": "meta-llama/Meta-Llama-3-8B",
+    "workload": {"input_tokens": 1000, "output_tokens": 100, "peak_rps": 1},
+    "deployment": {"gpus": ["h100_sxm"], "engines": ["vllm"]},
+}
+AXES: dict[str, list[Any]] = {"workload.peak_rps": list(range(1, 41)), "workload.input_tokens": [500, 2000]}
+
+
+def test_every_combination_is_answered_once_and_in_order() -> None:
+    found = sweep(BASE, AXES, processes(2))
+    expected = points(AXES)
+    assert len(found) == 80
+    assert found[list(AXES)].to_dict("records") == expected
+    assert (found["error"] == "").all()
+
+
+def test_rows_equal_single_plans() -> None:
+    found = sweep(BASE, {"workload.peak_rps": [7, 90]}, processes(1))
+    for row in found.to_dict("records"):
+        one = analytic_plan(scenario_from(with_values(BASE, {"workload.peak_rps": row["workload.peak_rps"]})))
+        assert one.deployment is not None
+        assert (row["answer"], row["gpus"]) == (one.answer, one.deployment.gpus)
+
+
+def test_a_bad_value_is_an_error_in_its_row_only() -> None:
+    found = sweep(BASE, {"workload.peak_rps": [1, -5, 2]}, processes(1))
+    assert list(found["error"] != "") == [False, True, False]
+    assert "greater than 0" in found["error"][1]
+
+
+def test_an_unknown_key_is_an_error_of_the_sweep() -> None:
+    with pytest.raises(InvalidScenario, match="unknown key"):
+        sweep(BASE, {"workload.peek_rps": [1]}, processes(1))
+
+
+def _dies_once(marker: str, base: dict[str, Any], chunk: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """A worker that kills itself the first time it sees work."""
+    if not os.path.exists(marker):
+        Path(marker).touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return module.answer_chunk(base, chunk)
+
+
+class _Fragile(ProcessPoolExecutor):
+    """A pool whose first worker dies mid-work."""
+
+    marker = ""
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Any:
+        return super().submit(_dies_once, self.marker, *args, **kwargs)
+
+
+def test_a_worker_that_dies_loses_nothing(tmp_path: Path) -> None:
+    _Fragile.marker = str(tmp_path / "died")
+
+    def fragile() -> Executor:
+        return _Fragile(max_workers=2)
+
+    found = sweep(BASE, AXES, fragile)
+    assert (tmp_path / "died").exists()
+    pd.testing.assert_frame_equal(found, sweep(BASE, AXES, processes(1)))
+
+
+def test_too_many_combinations_are_refused() -> None:
+    with pytest.raises(InvalidScenario, match="at most"):
+        points({"a": range(2000), "b": range(2000)})
+
+
+@pytest.mark.parametrize("text", ["", "[]", "model: x", "axes: 3", "axes: {workload.peak_rps: []}", "axes: {a: 5}"])
+def test_malformed_sweep_files_are_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "sweep.yaml"
+    path.write_text(text)
+    with pytest.raises(InvalidScenario):
+        read_sweep(path)
+
+
+def test_command_line_writes_the_table(tmp_path: Path) -> None:
+    path, out = tmp_path / "sweep.yaml", tmp_path / "out.csv"
+    path.write_text(f"{BASE | {'axes': {'workload.peak_rps': [1, 2]}}}".replace("'", '"'))
+    done = subprocess.run(
+        [sys.executable, "-m", "sizing", "sweep", str(path), "--out", str(out), "--workers", "1"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(pd.read_csv(out)) == 2
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    """A real Dask cluster of two worker processes on this machine."""
+    distributed = pytest.importorskip("distributed", reason="needs requirements-scale.txt")
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as local:
+        yield local
+
+
+def test_a_dask_cluster_answers_the_same(cluster: Any) -> None:
+    from sizing.explore.cluster import dask_executors
+
+    with dask_executors(cluster.scheduler_address) as executors:
+        found = sweep(BASE, AXES, executors)
+    pd.testing.assert_frame_equal(found, sweep(BASE, AXES, processes(1)))
+
+
+def test_an_address_without_scheduler_is_one_sentence() -> None:
+    pytest.importorskip("distributed", reason="needs requirements-scale.txt")
+    from sizing.explore.cluster import dask_executors
+
+    with pytest.raises(SizingError, match="No Dask scheduler"), dask_executors("tcp://127.0.0.1:9"):
+        pass

@@ -1,0 +1,131 @@
+"""GPUs that cannot serve: a reason for each, and a fix that really helps."""
+
+from __future__ import annotations
+
+import pytest
+
+from sizing.catalog import gpus
+from sizing.planning.exclusion import two_digits_up
+from tests.sizing.asking import ALL, LLAMA_8B, LLAMA_70B, answer, ask, changed, gpus_that_serve, raw
+
+ASKED = {
+    "nothing restricted": raw(),
+    "70B at 16 bit": raw(LLAMA_70B, workload={"peak_rps": 5}, deployment={"precisions": ["bf16"]}),
+    "70B at 16 bit on one GPU": raw(
+        LLAMA_70B, workload={"peak_rps": 5}, deployment={"precisions": ["bf16"], "tp": [1]}
+    ),
+    "671B MoE": raw("deepseek-ai/DeepSeek-V3", workload={"peak_rps": 2}),
+    "long prompt": raw("meta-llama/Llama-3.1-8B-Instruct", workload={"input_tokens": 100_000, "peak_rps": 1}),
+    "tight TTFT": raw(limits={"ttft_ms": 50}),
+    "two tight limits": raw(limits={"ttft_ms": 20, "itl_ms": 5}),
+    "tight ITL": raw(limits={"itl_ms": 2, "ttft_ms": None}),
+    "tight E2E": raw(workload={"mode": "sequential"}, limits={"e2e_ms": 1500}),
+    "one engine, one format": raw(deployment={"engines": ["tgi"], "precisions": ["nvfp4"]}),
+    "one engine": raw(deployment={"engines": ["sglang"]}),
+    "8-bit KV": raw(deployment={"kv_precisions": ["fp8"], "tp": [2]}),
+    "TP 3": raw(deployment={"tp": [3]}),
+    "TP 3 and 8-bit KV": raw(deployment={"tp": [3], "kv_precisions": ["fp8"]}),
+    "TP 16": raw(deployment={"tp": [16]}),
+    "EP of a dense model": raw(deployment={"ep": [4]}),
+    "5000B": raw({"name": "giant", "params_b": 5000}, workload={"peak_rps": 1}),
+}
+
+
+@pytest.mark.parametrize("asked", ASKED.values(), ids=ASKED)
+def test_each_considered_gpu_is_ranked_or_excluded(asked):
+    found = answer(asked, ALL)
+    excluded = [e.gpu for e in found.excluded]
+    assert len(set(excluded)) == len(excluded)
+    assert gpus_that_serve(found).isdisjoint(excluded)
+    assert gpus_that_serve(found) | set(excluded) == set(gpus())
+
+
+@pytest.mark.parametrize("asked", ASKED.values(), ids=ASKED)
+def test_a_fix_lets_its_gpu_serve(asked):
+    found = answer(asked, ALL)
+    answers = {}
+    for entry in found.excluded:
+        assert entry.reason.endswith(".")
+        assert entry.relaxation.endswith(".")
+        if entry.fix is not None:
+            key = f"{entry.fix.key} {entry.fix.value}"
+            answers.setdefault(key, answer(changed(asked, entry.fix.key, entry.fix.value), ALL))
+            assert entry.gpu in gpus_that_serve(answers[key]), (entry.gpu, entry.reason, key)
+
+
+def only(keys, gpu):
+    return answer(changed(keys, "deployment.gpus", [gpu]))
+
+
+def test_a_model_no_gpu_holds_says_so():
+    found = only(raw(LLAMA_70B, deployment={"precisions": ["bf16"]}), "t4")
+    assert not found.feasible
+    assert found.deployment is found.cost is found.latency is None
+    assert "T4" in found.answer or "t4" in found.answer
+    assert "precision" in found.excluded[0].reason
+
+
+def test_too_small_memory_is_told_in_gb():
+    found = only(raw(LLAMA_70B, deployment={"precisions": ["bf16"], "tp": [1], "pp": [1]}), "h100_sxm")
+    entry = found.excluded[0]
+    assert "Needs" in entry.reason
+    assert "of 85.9 GB are usable" in entry.reason
+    assert entry.fix is not None
+
+
+def test_a_limit_below_the_idle_latency_is_told_with_both():
+    found = only(raw(limits={"ttft_ms": 5}), "a100_sxm_80g")
+    entry = found.excluded[0]
+    assert entry.reason.startswith("Idle, p95 TTFT is ")
+    assert "limit 5 ms" in entry.reason
+    assert entry.fix.key == "limits.ttft_ms"
+    assert entry.fix.value > 5
+    assert found.answer.count("Smallest relaxation") == 1
+
+
+def test_an_unknown_datasheet_value_excludes_without_a_guess():
+    unknown = [g.id for g in gpus().values() if not g.sizable]
+    found = ask(alternatives=ALL)
+    for gpu in unknown:
+        entry = next(e for e in found.excluded if e.gpu == gpu)
+        assert "not known" in entry.reason
+
+
+def test_a_prompt_is_not_cut_to_nothing():
+    for entry in answer(ASKED["5000B"], ALL).excluded:
+        assert entry.fix is None or entry.fix.key != "workload.input_tokens"
+
+
+@pytest.mark.parametrize(
+    ("value", "up"), [(123.0, 130), (120.0, 120), (0.0123, 0.013), (9.91, 10), (100_001.0, 110_000)]
+)
+def test_a_relaxed_limit_is_one_a_person_would_write(value, up):
+    assert two_digits_up(value) == pytest.approx(up)
+    assert two_digits_up(value) >= value * (1 - 1e-9)
+
+
+def test_infeasible_names_the_number_considered():
+    found = ask(LLAMA_8B, limits={"ttft_ms": 0.001})
+    assert not found.feasible
+    assert f"{len(gpus())} GPU types considered" in found.answer
+    assert "Smallest relaxation: " in found.answer
+    assert found.gpus_low is None
+    assert found.alternatives == found.trade_off == ()
+
+
+def test_beyond_the_context_window_no_other_change_is_proposed():
+    """Nothing meets the limits either, but relaxing them would not make the model read more."""
+    keys = raw(
+        "meta-llama/Llama-3.3-70B-Instruct",
+        workload={"input_tokens": 200_000, "output_tokens": 1000},
+        limits={"ttft_ms": 2000},
+    )
+    found = answer(keys)
+    assert not found.feasible
+    assert "Relax" not in found.answer
+    assert "relaxation" not in found.answer
+    assert "longer context" in found.answer
+    assert found.excluded
+    assert {e.fix.key for e in found.excluded if e.fix} <= {"workload.input_tokens"}
+    (warning,) = [w for w in found.warnings if w.code == "context_exceeded"]
+    assert warning.fix.key == "workload.input_tokens"

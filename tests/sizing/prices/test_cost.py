@@ -1,0 +1,172 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sizing.base.errors import SizingError
+from sizing.catalog import gpus
+from sizing.prices.cost import HOURS_PER_MONTH, TIE, Offers, cheapest_option, cost_of
+from sizing.prices.hardware import HardwareOption, options
+from sizing.prices.packing import pack
+from sizing.scenario.schema import Prices
+
+
+def an_option(size=8, usd=10.0, covers="complete", power=5.0):
+    return HardwareOption(
+        id="x",
+        name="x",
+        gpu_id="g",
+        gpus=size,
+        domain_gpus=1,
+        usd_per_hour=None if covers == "unknown" else usd,
+        system_usd=None,
+        power_kw=power,
+        basis="b.",
+        source="s",
+        assumed=False,
+        kind="system",
+        price_covers=covers,
+    )
+
+
+def slow_choice(instances, each, offered):
+    """The rule of cheapest_option written down for one candidate; returns the index."""
+
+    def worse(one, other):
+        (a_first, a_usd, a_systems), (b_first, b_usd, b_systems) = one, other
+        if a_first != b_first:
+            return a_first > b_first
+        if abs(a_usd - b_usd) > TIE * min(a_usd, b_usd):
+            return a_usd > b_usd
+        return a_systems > b_systems
+
+    keys = []
+    for option in offered:
+        packed = pack(instances, each, option.gpus)
+        usd = packed.systems * (option.usd_per_hour or 0.0)
+        keys.append(((packed.systems_per_instance, option.price_rank), usd, packed.systems))
+    best = 0
+    for index in range(1, len(keys)):
+        if worse(keys[best], keys[index]):
+            best = index
+    return best
+
+
+offers = st.lists(
+    st.builds(
+        an_option,
+        st.sampled_from([1, 2, 4, 8, 72]),
+        st.integers(1, 40).map(float),
+        st.sampled_from(["complete", "gpus_only", "unknown"]),
+        st.none() | st.floats(0.1, 100),
+    ),
+    min_size=1,
+    max_size=6,
+)
+candidate = st.tuples(st.integers(1, 500), st.sampled_from([1, 2, 3, 4, 8, 16, 72]), st.integers(0, 2))
+
+
+@given(st.lists(offers, min_size=3, max_size=3), st.lists(candidate, min_size=1, max_size=40))
+def test_the_vectorised_choice_agrees_with_the_rule(by_gpu, candidates):
+    instances, each, gpu = np.array(candidates).T
+    chosen = cheapest_option(instances, each, gpu, Offers(by_gpu))
+    for row, (n, g, i) in enumerate(candidates):
+        option = chosen.options[row]
+        assert option is by_gpu[i][slow_choice(n, g, by_gpu[i])]
+        assert chosen.systems[row] == pack(n, g, option.gpus).systems
+        assert chosen.gpus_bought[row] == chosen.systems[row] * option.gpus
+        for total, single in ((chosen.usd_per_hour, option.usd_per_hour), (chosen.power_kw, option.power_kw)):
+            assert (single is None and math.isnan(total[row])) or total[row] == pytest.approx(
+                chosen.systems[row] * single
+            )
+
+
+@given(offers, st.integers(1, 500), st.integers(0, 500), st.sampled_from([1, 2, 4, 8, 16]))
+def test_more_instances_never_cost_less(offered, instances, more, each):
+    chosen = cheapest_option([instances, instances + more], [each, each], [0, 0], Offers([offered]))
+    if not math.isnan(chosen.usd_per_hour[0]):
+        assert chosen.usd_per_hour[1] >= chosen.usd_per_hour[0] * (1 - TIE)
+
+
+@pytest.mark.parametrize(
+    ("offered", "index"),
+    [
+        ([an_option(usd=12.0), an_option(usd=11.0)], 1),
+        ([an_option(covers="unknown"), an_option(usd=500.0)], 1),
+        ([an_option(usd=1.0, covers="gpus_only"), an_option(usd=9.0)], 1),
+        ([an_option(size=4, usd=5.0), an_option(size=8, usd=10.0)], 1),
+        ([an_option(usd=10.0), an_option(usd=10.0)], 0),
+    ],
+    ids=["cheapest", "known beats unknown", "complete beats bare GPUs", "fewer systems on a tie", "listed order"],
+)
+def test_what_is_preferred(offered, index):
+    assert cheapest_option([2], [4], [0], Offers([offered])).options[0] is offered[index]
+
+
+def test_an_instance_is_not_spread_over_single_gpu_machines_because_they_are_cheaper():
+    offered = [an_option(size=1, usd=1.0), an_option(size=8, usd=20.0)]
+    assert cheapest_option([1, 1], [8, 1], [0, 0], Offers([offered])).options.tolist() == offered[::-1]
+    assert cheapest_option([1], [16], [0], Offers([offered])).systems.tolist() == [2]
+
+
+def test_thirteen_dgx_h100_for_case_1():
+    found = options(gpus()["h100_sxm"], "on_prem", Prices())
+    chosen = cheapest_option([13], [8], [0], Offers([found]))
+    assert (chosen.options[0].id, chosen.systems[0], chosen.gpus_bought[0]) == ("dgx_h100", 13, 104)
+    cost = cost_of(found[0], 13, 31 * 500)
+    assert cost.purchase_usd == 13 * 400_000
+    assert cost.usd_per_hour == pytest.approx(13 * 400_000 / (5 * 8760)) == pytest.approx(chosen.usd_per_hour[0])
+    assert cost.usd_per_month == pytest.approx(cost.usd_per_hour * HOURS_PER_MONTH)
+    assert cost.usd_per_million_output_tokens == pytest.approx(cost.usd_per_hour / (15_500 * 3600) * 1e6)
+    assert cost.power_kw == pytest.approx(13 * 10.2)
+
+
+def test_a_rented_instance_has_no_purchase_price():
+    rented = options(gpus()["h100_sxm"], "cloud", Prices(gpu_hour_usd=2))[0]
+    cost = cost_of(rented, 3, 1000)
+    assert (cost.system_usd, cost.purchase_usd) == (None, None)
+    assert cost.usd_per_hour == pytest.approx(3 * 2 * rented.gpus)
+
+
+def test_an_unknown_price_stays_unknown():
+    cost = cost_of(an_option(covers="unknown", power=None), 2, 1000)
+    assert (cost.usd_per_hour, cost.usd_per_month, cost.usd_per_million_output_tokens, cost.power_kw) == (None,) * 4
+    assert cost_of(an_option(), 2, 0).usd_per_million_output_tokens is None
+
+
+def test_no_candidates_give_empty_arrays():
+    assert cheapest_option([], [], [], Offers([[an_option()]])).systems.shape == (0,)
+
+
+@pytest.mark.parametrize("bad", [0, -1, math.nan, 1.5, 10**13])
+def test_a_bad_number_of_systems_is_refused(bad):
+    with pytest.raises(SizingError, match="Systems"):
+        cost_of(an_option(), bad, 100)
+
+
+@pytest.mark.parametrize("bad", [-1.0, math.nan, math.inf, 1e13])
+def test_a_bad_token_rate_is_refused(bad):
+    with pytest.raises(SizingError, match="Output tokens"):
+        cost_of(an_option(), 1, bad)
+
+
+@pytest.mark.parametrize(
+    ("instances", "each", "gpu", "by_gpu"),
+    [
+        ([math.nan], [1], [0], [[an_option()]]),
+        ([1], [0], [0], [[an_option()]]),
+        ([-1], [1], [0], [[an_option()]]),
+        ([1], [1], [1], [[an_option()]]),
+        ([1], [1], [0], [[]]),
+    ],
+)
+def test_malformed_candidates_are_refused(instances, each, gpu, by_gpu):
+    with pytest.raises(SizingError):
+        cheapest_option(instances, each, gpu, Offers(by_gpu))
+
+
+def test_numbers_out_of_the_arrays_are_accepted():
+    chosen = cheapest_option([3], [8], [0], Offers([[an_option()]]))
+    assert cost_of(an_option(), chosen.systems[0], np.float64(100)).usd_per_hour == 30

@@ -1,0 +1,322 @@
+"""The analytic load model against queueing theory and against hand calculation."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from scipy import stats
+
+from sizing.queueing.steady_state import (
+    Variability,
+    concurrency_grid,
+    gamma_quantile,
+    non_decreasing,
+    prompt_queue,
+    slope,
+    slot_queue,
+    steady_state,
+)
+from sizing.steps.times import StepTimes, Traffic, TrafficColumns
+
+POISSON = Variability()
+BUDGET = np.array([8192.0])
+
+
+def column(*values):
+    return np.array(values, dtype=float)[:, None]
+
+
+def at(concurrency):
+    """A grid (1, 2) whose first point is ``concurrency``; slopes need a second."""
+    return np.array([[concurrency, 1.5 * concurrency]])
+
+
+def toy(grid, decode_s=0.01, prefill_s=0.1, work_s=0.08, per_sequence=0.0):
+    """One candidate whose decode step takes decode_s + per_sequence x B."""
+    return StepTimes(
+        decode_s=decode_s + per_sequence * grid,
+        prefill_s=np.array([prefill_s]),
+        prefill_work_s=np.array([work_s]),
+        source="toy",
+    )
+
+
+def under(times, grid, traffic, variability=POISSON, slots=1024.0, budget=BUDGET):
+    return steady_state(times, grid, np.array([slots]), budget, traffic, variability)
+
+
+@pytest.mark.parametrize("load", [0.1, 0.5, 0.9, 0.99])
+def test_prompt_queue_is_m_d_1(load):
+    """Pollaczek-Khinchine: wait of mean rho S / (2 (1 - rho)) and variance rho S^2 (4 - rho) / (12 (1 - rho)^2)."""
+    service = 0.2
+    mean, var = prompt_queue(column(service), column(load), column(load / service), POISSON)
+    assert mean[0, 0] == pytest.approx(load * service / (2 * (1 - load)))
+    assert var[0, 0] == pytest.approx(load * service**2 * (4 - load) / (12 * (1 - load) ** 2))
+
+
+@pytest.mark.parametrize("cs2", [0.25, 1.0, 4.0])
+def test_prompt_queue_is_m_g_1_for_lognormal_prompts(cs2):
+    load, service = 0.7, 0.3
+    rate = load / service
+    mean, var = prompt_queue(column(service), column(load), column(rate), Variability(prompt=cs2))
+    sigma2 = math.log(1 + cs2)
+    second, third = (service**n * math.exp(n * (n - 1) / 2 * sigma2) for n in (2, 3))
+    wait = rate * second / (2 * (1 - load))
+    assert mean[0, 0] == pytest.approx(wait)
+    assert var[0, 0] == pytest.approx(wait**2 + rate * third / (3 * (1 - load)))
+
+
+@pytest.mark.parametrize("cv2", [0.0, 0.5, 4.0])
+def test_prompt_queue_follows_kingman_for_other_arrivals(cv2):
+    mean, _ = prompt_queue(column(0.2), column(0.6), column(3.0), Variability(arrivals=cv2))
+    assert mean[0, 0] == pytest.approx(0.6 * 0.2 / (2 * 0.4) * cv2)
+
+
+def erlang_c_wait(servers, used, service):
+    """Mean wait of an M/M/c queue."""
+    offered = servers * used
+    terms = [offered**k / math.factorial(k) for k in range(servers)]
+    last = offered**servers / math.factorial(servers) / (1 - used)
+    return last / (sum(terms) + last) * service / (servers * (1 - used))
+
+
+def waiting(servers, used, service=2.0):
+    """Wait for a slot when ``servers`` of them each serve one request in exponential time."""
+    offered = column(servers * used)
+    rate, full = column(servers * used / service), column(servers / service)
+    return slot_queue(offered, offered, column(float(servers)), rate, full, Variability(output=1.0))
+
+
+@pytest.mark.parametrize("used", [0.6, 0.9, 0.98])
+def test_slot_queue_is_near_m_m_1_for_one_slot(used):
+    queue = waiting(1, used)
+    mean, var = queue.mean_s, queue.var
+    assert mean[0, 0] == pytest.approx(used * 2.0 / (1 - used), rel=0.08)
+    given_wait = 2.0 / (1 - used)
+    assert var[0, 0] == pytest.approx(2 * used * given_wait**2 - (used * given_wait) ** 2, rel=0.08)
+
+
+@pytest.mark.parametrize("servers", [2, 8, 32])
+@pytest.mark.parametrize("used", [0.8, 0.9, 0.97])
+def test_slot_queue_is_near_erlang_c(servers, used):
+    mean = waiting(servers, used).mean_s
+    assert mean[0, 0] == pytest.approx(erlang_c_wait(servers, used, 2.0), rel=0.07, abs=0.01 * 2.0)
+
+
+@pytest.mark.parametrize("percentile", [50, 90, 95, 99, 99.9])
+@pytest.mark.parametrize("shape", [1.0, 2.0, 5.0, 50.0])
+def test_gamma_quantile_is_that_of_scipy(shape, percentile):
+    mean = 0.7
+    found = gamma_quantile(np.array([mean]), np.array([mean**2 / shape]), percentile)[0]
+    assert found == pytest.approx(stats.gamma.ppf(percentile / 100, shape, scale=mean / shape), rel=0.04)
+
+
+def test_gamma_quantile_of_something_certain_is_its_mean():
+    assert gamma_quantile(np.array([0.5]), np.array([0.0]), 99)[0] == pytest.approx(0.5)
+    assert gamma_quantile(np.array([0.0]), np.array([0.0]), 99)[0] == 0
+
+
+@given(mean=st.floats(1e-4, 100), cv=st.floats(0, 5), low=st.floats(50, 99), more=st.floats(0, 0.9))
+def test_gamma_quantile_grows_with_the_percentile(mean, cv, low, more):
+    variance = np.array([(cv * mean) ** 2])
+    assert (
+        gamma_quantile(np.array([mean]), variance, low)
+        <= gamma_quantile(np.array([mean]), variance, low + more) + 1e-12
+    )
+
+
+def test_one_request_in_flight_by_hand():
+    """A closed loop of one request: prefill 100 ms, then 10 gaps of 10 ms: 5 requests/s."""
+    one = at(1.0)
+    state = under(toy(one), one, Traffic(input_tokens=1000, output_tokens=11))
+    assert state.rps[0, 0] == pytest.approx(1 / (0.1 + 10 * 0.01))
+
+
+def test_little_s_law_holds_when_idle():
+    """Few requests in flight: rate = B / (prefill + gaps x decode step)."""
+    few = at(0.05)
+    state = under(toy(few), few, Traffic(input_tokens=1000, output_tokens=101))
+    assert state.rps[0, 0] * (0.1 + 100 * 0.01) == pytest.approx(0.05)
+
+
+def test_ttft_when_idle_is_the_prefill_and_the_rest_of_a_running_step():
+    few = at(0.001)
+    state = under(toy(few), few, Traffic(input_tokens=1000, output_tokens=501))
+    assert state.ttft_floor_s[0, 0] == pytest.approx(0.1)  # prefill alone has streamed the weights already
+    assert state.ttft_mean_s[0, 0] == pytest.approx(0.1 + 0.01 / 2, rel=0.01)
+    assert state.itl_mean_s[0, 0] == pytest.approx(0.01, rel=0.01)
+
+
+def test_work_is_conserved_when_saturated():
+    """With B in flight every request costs its prefill work, and its share of decode steps."""
+    many = at(512.0)
+    state = under(toy(many, work_s=0.08, prefill_s=0.08), many, Traffic(input_tokens=1000, output_tokens=101))
+    per_request = 0.08 + 100 * 0.01 / 512
+    assert state.rps[0, 0] == pytest.approx(1 / per_request, rel=1e-9)
+    assert state.prefill_load[0, 0] + state.rps[0, 0] * 100 * 0.01 / 512 == pytest.approx(1.0)
+
+
+def test_offline_maximum_is_the_plateau_of_the_load_curve():
+    grid = concurrency_grid(np.array([256.0]))
+    state = under(toy(grid, per_sequence=1e-4), grid, Traffic(input_tokens=2000, output_tokens=200), slots=256.0)
+    b = grid[0, -1]
+    itl = 0.01 + 1e-4 * b + b * 0.08 / 199
+    assert state.rps[0, -1] == pytest.approx(b / (199 * itl), rel=0.01)
+    assert np.all(np.diff(state.rps[0]) > 0)
+    assert state.rps[0, -1] / state.rps[0, -2] < 1.1
+
+
+def test_prompts_alone_load_the_engine_like_an_m_d_1_queue():
+    """One output token: nothing decodes, so TTFT is the wait of an M/D/1 queue plus the prefill."""
+    grid = at(0.5)
+    state = under(toy(grid, prefill_s=0.1, work_s=0.1), grid, Traffic(input_tokens=1000, output_tokens=1))
+    load = state.rps[0, 0] * 0.1
+    assert load == pytest.approx(0.5)
+    assert state.ttft_mean_s[0, 0] == pytest.approx(0.1 + load * 0.1 / (2 * (1 - load)))
+    assert state.e2e_mean_s[0, 0] == pytest.approx(state.ttft_mean_s[0, 0])
+
+
+def test_an_answer_of_one_token_has_no_gap_to_interrupt():
+    grid = at(8.0)
+    state = under(toy(grid), grid, Traffic(input_tokens=1000, output_tokens=1))
+    assert state.itl_mean_s[0, 0] == pytest.approx(0.01)
+    assert np.isfinite(state.rps).all()
+
+
+def test_cached_prompt_tokens_need_no_budget():
+    """A shorter prompt takes fewer steps, each of which it shares with the sequences that are decoding."""
+    grid = at(4.0)
+    plain = under(toy(grid, per_sequence=1e-3), grid, Traffic(input_tokens=40_000, output_tokens=100))
+    few = Traffic(input_tokens=40_000, output_tokens=100, cached_tokens=39_000)
+    cached = under(toy(grid, per_sequence=1e-3), grid, few)
+    assert cached.ttft_floor_s[0, 1] < plain.ttft_floor_s[0, 1]
+
+
+def test_mean_e2e_is_ttft_plus_gaps_times_itl():
+    grid = concurrency_grid(np.array([64.0]))
+    state = under(toy(grid), grid, Traffic(input_tokens=1000, output_tokens=201), slots=64.0)
+    assert np.allclose(state.e2e_mean_s, state.ttft_mean_s + 200 * state.itl_mean_s)
+
+
+@given(
+    decode=st.floats(1e-4, 0.2),
+    per_sequence=st.floats(0, 1e-3),
+    prefill=st.floats(1e-4, 20),
+    share=st.floats(0.1, 1),
+    isl=st.floats(1, 200_000),
+    osl=st.floats(1, 20_000),
+    slots=st.integers(1, 4096),
+    cv2=st.floats(0, 16),
+    prompt=st.floats(0, 4),
+    output=st.floats(0, 4),
+)
+def test_any_system_is_stable_finite_and_ordered(
+    decode, per_sequence, prefill, share, isl, osl, slots, cv2, prompt, output
+):
+    grid = concurrency_grid(np.array([float(slots)]))
+    times = toy(grid, decode, prefill, prefill * share, per_sequence)
+    state = under(
+        times,
+        grid,
+        Traffic(input_tokens=isl, output_tokens=osl),
+        Variability(arrivals=cv2, prompt=prompt, output=output),
+        float(slots),
+    )
+    assert (np.diff(state.rps[0]) > -1e-9 * state.rps[0, -1]).all()
+    assert (state.rps * times.prefill_work_s[:, None] <= 1 + 1e-9).all()
+    for name in ("ttft_s", "itl_s", "e2e_s"):
+        p50, p95, p99 = (getattr(state, name)(p) for p in (50, 95, 99))
+        assert np.isfinite(p99).all()
+        assert (p50 <= p95 + 1e-12).all()
+        assert (p95 <= p99 + 1e-12).all()
+        assert (p50 >= 0).all()
+
+
+@given(few=st.floats(0.1, 30), more=st.floats(0.1, 30))
+def test_more_in_flight_is_never_faster(few, more):
+    assume(few + more < 60)
+    grid = np.array([[few, few + more]])
+    state = under(toy(grid, per_sequence=1e-4), grid, Traffic(input_tokens=1000, output_tokens=100), slots=64.0)
+    assert state.ttft_mean_s[0, 0] <= state.ttft_mean_s[0, 1] + 1e-12
+    assert state.itl_mean_s[0, 0] <= state.itl_mean_s[0, 1]
+
+
+def test_concurrency_grid_spans_idle_to_the_maximum():
+    grid = concurrency_grid(np.array([1.0, 500.0]))
+    assert grid.shape == (2, 30)
+    assert (np.diff(grid, axis=1) > 0).all()
+    assert grid[1, -1] == pytest.approx(500, rel=0.002)
+    assert (grid[:, 0] < 0.1).all()
+
+
+def test_slopes_and_running_maxima_are_those_of_numpy():
+    rng = np.random.default_rng(1)
+    at_x, values = np.sort(rng.random((5, 9)), axis=1), rng.random((5, 9))
+    assert slope(values, at_x) == pytest.approx(np.gradient(values, axis=1) / np.gradient(at_x, axis=1), rel=1e-12)
+    assert (non_decreasing(values) == np.maximum.accumulate(values, axis=1)).all()
+    assert slope(values[:, :2], at_x[:, :2]).shape == (5, 2)
+
+
+def test_rows_with_lengths_of_their_own_are_as_each_alone():
+    lengths = [(1000.0, 1.0, 0.0), (1000.0, 1.5, 200.0), (300.0, 400.0, 0.0), (9000.0, 2.0, 100.0)]
+    grid = np.repeat(concurrency_grid(np.array([64.0])), len(lengths), axis=0)
+    one = toy(grid, per_sequence=1e-4)
+    times = StepTimes(decode_s=one.decode_s, prefill_s=np.full(4, 0.1), prefill_work_s=np.full(4, 0.08), source="toy")
+    columns = TrafficColumns(
+        **{
+            name: column(*values)
+            for name, values in zip(
+                ("input_tokens", "output_tokens", "cached_tokens"), zip(*lengths, strict=True), strict=True
+            )
+        }
+    )
+    slots, budget = np.full(4, 64.0), np.full(4, 8192.0)
+    together = steady_state(times, grid, slots, budget, columns, POISSON)
+    for n, (isl, osl, cached) in enumerate(lengths):
+        traffic = Traffic(input_tokens=isl, output_tokens=osl, cached_tokens=cached)
+        alone = steady_state(times.take(np.array([n])), grid[[n]], slots[[n]], budget[[n]], traffic, POISSON)
+        for name, values in vars(alone).items():
+            assert getattr(together, name)[n] == pytest.approx(values[0], rel=1e-12), name
+
+
+def on_ranks(grid, ranks=8.0, own=0.08, experts=0.01):
+    """One candidate whose prompts take 80 ms of their own rank and 10 ms of the experts of all."""
+    times = toy(grid, prefill_s=0.02 + own + experts, work_s=experts + own / ranks, per_sequence=1e-4)
+    return replace(times, stall_s=np.array([own * (1.0 - 1.0 / ranks)]), ranks=np.array([ranks]))
+
+
+def test_a_prompt_alone_on_its_rank_interrupts_all_sequences_for_its_whole_time():
+    """One in flight per 1,000 tokens: ITL grows by 1 / 1000 of 10 + 80 ms, of 10 + 10 ms with even ranks."""
+    grid, traffic = at(1.0), Traffic(input_tokens=1000, output_tokens=1001)
+    waits, even = (under(t, grid, traffic) for t in (on_ranks(grid), replace(on_ranks(grid), stall_s=0.0)))
+    decode = 0.01 + 1e-4
+    assert waits.itl_mean_s[0, 0] == pytest.approx(decode + 0.09 / 1000, rel=1e-5)
+    assert even.itl_mean_s[0, 0] == pytest.approx(decode + 0.02 / 1000, rel=1e-5)
+
+
+@given(st.floats(0.1, 3000.0), st.integers(100, 20_000), st.integers(2, 2000), st.sampled_from([2.0, 4.0, 8.0, 16.0]))
+def test_ranks_that_wait_are_never_faster_than_even_ones_nor_slower_than_one_that_works_alone(b, isl, osl, ranks):
+    grid, traffic = at(b), Traffic(input_tokens=isl, output_tokens=osl)
+    times = on_ranks(grid, ranks)
+    even, alone = replace(times, stall_s=0.0), replace(times, prefill_work_s=times.prefill_work_s + times.stall_s)
+    best, found, worst = (under(t, grid, traffic, slots=1e4) for t in (even, times, replace(alone, stall_s=0.0)))
+    low, here, high = (s.itl_mean_s[0, 0] for s in (best, found, worst))
+    assert low <= here * (1 + 1e-9)
+    assert here <= high * (1 + 1e-9)
+    assert worst.rps[0, 0] <= found.rps[0, 0] * (1 + 1e-9)
+    assert found.rps[0, 0] <= best.rps[0, 0] * (1 + 1e-9)
+    assert found.rps[0, 0] < found.rps[0, 1] * (1 + 1e-9)
+
+
+def test_prompts_on_other_ranks_share_the_steps_of_a_prompt():
+    """1,000 in flight and answers of 1,000 gaps begin a prompt a step; 7 of 8 are on other ranks and take 20 ms."""
+    grid, traffic = at(1000.0), Traffic(input_tokens=1000, output_tokens=1001)
+    found = under(on_ranks(grid), grid, traffic, slots=1e6)
+    assert found.ttft_floor_s[0, 0] == pytest.approx(0.11 + 7 / 8 * 0.02)
+    one_token = under(on_ranks(grid), grid, Traffic(input_tokens=1000, output_tokens=1), slots=1e6)
+    assert one_token.ttft_floor_s[0, 0] == pytest.approx(0.11), "nothing decodes beside it"

@@ -1,0 +1,117 @@
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+from scipy.stats import poisson
+
+from sizing.base.errors import InvalidScenario
+from sizing.scenario.demand import mean_to_peak_of, peak_demand, poisson_peak
+from sizing.scenario.schema import Workload
+
+OFFICE_HOURS = [0.0] * 8 + [1.0] * 8 + [0.0] * 8
+
+
+def workload(**keys):
+    return Workload(input_tokens=2000, output_tokens=200, **keys)
+
+
+@pytest.mark.parametrize(("average", "peak"), [(64, 77), (7, 12)])
+def test_poisson_peaks_of_the_deck(average, peak):
+    demand = peak_demand(workload(average_rps=average))
+    assert demand.peak_rps == peak
+    assert demand.average_rps == average
+    assert f"{peak / average - 1:.0%}" in demand.how
+
+
+@given(st.floats(1e-6, 1e6), st.floats(50, 99.9))
+def test_poisson_peak_equals_scipy_stats_and_is_never_below_the_mean(average, percentile):
+    peak = poisson_peak(average, percentile)
+    assert peak >= average
+    assert peak == max(average, poisson.ppf(percentile / 100, average))
+
+
+@given(st.floats(1e-6, 9e5), st.floats(0, 1e5), st.floats(50, 99.9))
+def test_a_higher_average_never_has_a_lower_peak(average, more, percentile):
+    assert poisson_peak(average + more, percentile) >= poisson_peak(average, percentile)
+
+
+@given(st.floats(1e-3, 1e5), st.floats(50, 99.9), st.floats(50, 99.9))
+def test_a_higher_percentile_never_has_a_lower_peak(average, one, other):
+    assert poisson_peak(average, max(one, other)) >= poisson_peak(average, min(one, other))
+
+
+def test_a_low_rate_says_what_the_window_means():
+    demand = peak_demand(workload(average_rps=0.3))
+    assert demand.peak_rps == 1
+    assert "one-second window" in demand.how
+    assert peak_demand(workload(average_rps=0.001)).peak_rps == 0.001
+
+
+def test_a_given_peak_is_taken_as_it_is():
+    demand = peak_demand(workload(peak_rps=31))
+    assert (demand.peak_rps, demand.average_rps, demand.mean_to_peak, demand.hours) == (31, None, 1, 8)
+    assert demand.how == "Peak as given: 31 requests/s."
+
+
+def test_users_spread_over_hours_with_a_peak_factor():
+    users = {"daily_users": 96_000, "requests_per_user": 3, "hours": 8, "peak_to_mean": 2}
+    demand = peak_demand(workload(users=users))
+    assert demand.average_rps == pytest.approx(10)
+    assert demand.peak_rps == pytest.approx(20)
+    assert demand.mean_to_peak == pytest.approx(0.5)
+    assert "96,000 users x 3 requests / (8 h x 3600 s) x 2" in demand.how
+
+
+def test_growth_multiplies_the_load():
+    users = {"daily_users": 96_000}
+    assert peak_demand(workload(peak_rps=31, growth_percent=50)).peak_rps == pytest.approx(46.5)
+    assert peak_demand(workload(users=users, growth_percent=100)).peak_rps == pytest.approx(40)
+    grown = peak_demand(workload(average_rps=32, growth_percent=100))
+    assert (grown.peak_rps, grown.growth_factor) == (77, 2)
+    assert "x 2 growth" in grown.how
+
+
+def test_an_hourly_profile_gives_the_busiest_hour_and_the_share_of_the_mean():
+    assert mean_to_peak_of(OFFICE_HOURS) == pytest.approx(1 / 3)
+    arrivals = {"profile": OFFICE_HOURS}
+    assert peak_demand(workload(peak_rps=30, arrivals=arrivals)).average_rps == pytest.approx(10)
+    assert peak_demand(workload(average_rps=64 / 3, arrivals=arrivals)).peak_rps == 77
+    by_users = peak_demand(workload(users={"daily_users": 96_000}, arrivals=arrivals))
+    assert (by_users.hours, by_users.peak_rps) == (24, pytest.approx(10))
+
+
+@given(st.lists(st.floats(0, 1e6), min_size=24, max_size=24).filter(lambda hours: max(hours) > 0))
+def test_the_mean_hour_is_never_above_the_busiest(hours):
+    assert 0 < mean_to_peak_of(hours) <= 1
+
+
+@given(st.floats(1e-3, 1e4), st.floats(0, 100))
+def test_the_peak_is_never_below_the_average(rate, growth):
+    for keys in ({"average_rps": rate}, {"users": {"daily_users": rate * 1e3}}):
+        demand = peak_demand(workload(growth_percent=growth, **keys))
+        assert demand.peak_rps >= demand.average_rps
+        assert demand.mean_to_peak <= 1
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, 0, -1, 1e12, "many", None])
+@pytest.mark.parametrize("key", ["peak_rps", "average_rps"])
+def test_a_bad_rate_does_not_validate(key, bad):
+    with pytest.raises(ValidationError):
+        workload(**{key: bad})
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"users": {"daily_users": 1e10, "requests_per_user": 1e5}},
+        {"users": {"daily_users": 1e10, "requests_per_user": 1e5, "hours": 1e-300}},
+        {"users": {"daily_users": 5e-324, "requests_per_user": 1e-5}},
+        {"peak_rps": 1e6, "growth_percent": 100},
+    ],
+)
+def test_a_demand_beyond_every_system_is_refused(keys):
+    with pytest.raises(InvalidScenario, match="the peak comes to") as caught:
+        peak_demand(workload(**keys))
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,368 @@
+"""Scenario files: what is read, and one clear sentence for everything that cannot be."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sizing import Scenario
+from sizing.base.errors import InvalidScenario, SizingError
+from sizing.question.understand import understand
+from sizing.scenario.file import load_scenario, parse, scenario_from
+from tests.sizing.asking import LLAMA_8B, changed, raw
+
+OK = yaml.safe_dump(raw())
+
+
+def problems(text):
+    with pytest.raises(InvalidScenario) as refused:
+        understand(scenario_from(parse(text)))
+    assert all(p == p.strip() and "\n" not in p and p for p in refused.value.problems)
+    return refused.value.problems
+
+
+def problem(text):
+    """The only problem."""
+    found = problems(text)
+    assert len(found) == 1, found
+    return found[0]
+
+
+def asking(path, value):
+    return yaml.safe_dump(changed(raw(), path, value))
+
+
+def test_the_smallest_scenario_has_every_default():
+    found = scenario_from(parse(f"model: {LLAMA_8B}\nworkload: {{input_tokens: 1, output_tokens: 1, peak_rps: 1}}"))
+    assert found.schema_version == 1
+    assert found.limits.percentile == 95
+    assert found.deployment.gpus == []
+    assert found.measured is None
+
+
+def test_file_and_dict_are_read_alike(tmp_path):
+    for name, text in (("a.yaml", OK), ("a.json", json.dumps(raw())), ("bom.yaml", "\ufeff" + OK)):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        assert load_scenario(tmp_path / name) == Scenario.model_validate(raw())
+
+
+def test_the_example_of_the_design_is_read():
+    text = """
+        schema_version: 1
+        name: customer case
+        model: meta-llama/Meta-Llama-3-8B-Instruct
+        workload: {input_tokens: 3500, output_tokens: 500, peak_rps: 31, prefix_cached_tokens: 0, arrivals: poisson,
+                   mode: streaming}
+        limits: {ttft_ms: 3000, itl_ms: 50, e2e_ms: null, percentile: 95}
+        deployment: {gpus: [h100_sxm], engines: [], precisions: [], tp: [], location: on_prem, spare_instances: 0,
+                     max_utilization: 1.0}
+        measured: {system: dgx_h100, rps_per_system: 2.4, ttft_ms: 2606, itl_ms: 21.4}
+        prices: {}
+    """
+    found = scenario_from(parse(text))
+    assert found.limits.ttft_ms == 3000
+    assert found.measured.rps_per_system == 2.4
+
+
+@pytest.mark.parametrize(
+    "value", [{"p50": 100, "p95": 900}, 100, 100.5, "1e3"], ids=["percentiles", "whole", "broken", "power of ten"]
+)
+def test_lengths_may_be_given_as(value):
+    assert scenario_from(parse(asking("workload.input_tokens", value)))
+
+
+@pytest.mark.parametrize(
+    "arrivals", ["poisson", {"gamma": {"cv": 2}}, {"profile": [1.0] * 24}], ids=["poisson", "gamma", "profile"]
+)
+def test_arrivals_may_be_given_as(arrivals):
+    assert scenario_from(parse(asking("workload.arrivals", arrivals)))
+
+
+@pytest.mark.parametrize(
+    "model",
+    [LLAMA_8B, {"name": "NeMo 43B GPT", "params_b": 43}, {"config": {"model_type": "llama"}}],
+    ids=["name", "size", "config"],
+)
+def test_a_model_may_be_given_as(model):
+    assert scenario_from(parse(asking("model", model)))
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [("", "it is empty"), ("- 1", "it is a list"), ("hello", "it is a single value"), ("7", "it is a single value")],
+)
+def test_a_file_must_hold_keys(text, found):
+    assert problem(text) == f"scenario must hold keys such as model and workload: {found}."
+
+
+def test_an_empty_mapping_misses_model_and_workload():
+    assert problems("{}") == ("model: is required.", "workload: is required.")
+
+
+NUMBERS = ("workload.peak_rps", "workload.input_tokens", "workload.output_tokens", "limits.ttft_ms")
+
+
+@pytest.mark.parametrize("path", NUMBERS)
+@pytest.mark.parametrize(
+    ("value", "what"),
+    [
+        (float("nan"), "must be a finite number"),
+        (float("inf"), "must be a finite number"),
+        (float("-inf"), "must be a finite number"),
+        (0, "must be "),
+        (-3, "must be "),
+        (1e12, "must be at most"),
+        (10**400, "must be a number"),
+        ("many", "must be a number"),
+        ([1], "must be a number"),
+        (True, "must be a number or text, not true or false"),
+        ("", "must be a number"),
+        ("31 rps", "must be a number"),
+    ],
+)
+def test_numbers_that_are_none(path, value, what):
+    assert problem(asking(path, value)).startswith(f"{path}: {what}")
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "said"),
+    [
+        ("model", 8, "model: must be a model name, {name: ..., params_b: ...} or {config: ...} (found '8')."),
+        ("model", {"name": "x"}, "model.params_b: is required."),
+        ("model", {"name": "x", "params_b": -1}, "model.params_b: must be at least 0.05 (found '-1')."),
+        ("model", {"name": "x", "params_b": 8, "layrs": 3}, "model.layrs: unknown key. Did you mean layers?"),
+        ("model", {"config": [1]}, "model.config: must be a group of keys."),
+        ("workload.input_tokens", {"p50": 5, "p95": 3}, "workload.input_tokens: p95 must not be smaller than p50."),
+        ("workload.input_tokens", {"p50": 5}, "workload.input_tokens.p95: is required."),
+        (
+            "workload.arrivals",
+            "bursty",
+            "workload.arrivals: must be poisson, {gamma: {cv: 2}}, {profile: [24 hourly values]}, "
+            "{bursts: {on_s: 30, off_s: 90}} or {trace: file.csv} (found 'bursty').",
+        ),
+        (
+            "workload.arrivals",
+            {"gamma": {"cv": 2}, "profile": [1] * 24},
+            "workload.arrivals.profile: cannot stand beside the other keys of arrivals: keep one of them.",
+        ),
+        (
+            "workload.arrivals",
+            {"profile": [1] * 23},
+            "workload.arrivals.profile: must have at least 24 values, not 23.",
+        ),
+        ("deployment.batch_limits", [1] * 17, "deployment.batch_limits: must have at most 16 values, not 17."),
+        ("workload.arrivals", {"gamma": {"cv": -1}}, "workload.arrivals.gamma.cv: must be at least 0 (found '-1')."),
+        (
+            "workload.arrivals",
+            {"gama": 1},
+            "workload.arrivals: must be poisson, {gamma: {cv: 2}}, {profile: [24 hourly values]}, "
+            "{bursts: {on_s: 30, off_s: 90}} or {trace: file.csv}.",
+        ),
+        ("workload.mode", "chat", "workload.mode: must be 'streaming', 'sequential' or 'offline' (found 'chat')."),
+        (
+            "workload.average_rps",
+            3,
+            "workload: give exactly one of peak_rps, average_rps or users (found peak_rps and average_rps).",
+        ),
+        (
+            "workload.peak_rps",
+            None,
+            "workload: give exactly one of peak_rps, average_rps or users (found none of them).",
+        ),
+        ("workload.prefix_cached_tokens", 3500, "workload: prefix_cached_tokens must be smaller than input_tokens."),
+        ("workload.peek_rps", 3, "workload.peek_rps: unknown key. Did you mean peak_rps or average_rps?"),
+        ("limitz", {}, "limitz: unknown key. Did you mean limits?"),
+        ("limits.tftt_ms", 3, "limits.tftt_ms: unknown key. Did you mean ttft_ms or itl_ms?"),
+        ("limits.percentile", 100, "limits.percentile: must be at most 99.9 (found '100')."),
+        ("limits", None, "limits: must be a group of keys (found 'None')."),
+        ("deployment", [], "deployment: must be a group of keys."),
+        ("deployment.gpus", "h100_sxm", "deployment.gpus: must be a list, in brackets (found 'h100_sxm')."),
+        ("deployment.gpus", [7], "deployment.gpus.0: must be text (found '7')."),
+        ("deployment.tp", ["two"], "deployment.tp.0: must be a whole number (found 'two')."),
+        ("deployment.tp", [0], "deployment.tp.0: must be at least 1 (found '0')."),
+        ("deployment.spare_instances", 1.5, "deployment.spare_instances: must be a whole number (found '1.5')."),
+        ("deployment.max_utilization", 1.5, "deployment.max_utilization: must be at most 1 (found '1.5')."),
+        (
+            "measured",
+            {"system": "dgx_h100", "rps_per_system": 0},
+            "measured.rps_per_system: must be greater than 0 (found '0').",
+        ),
+        ("name", 7, "name: must be text (found '7')."),
+        ("schema_version", 2, "schema_version 2 is newer than this engine knows (1): update the engine."),
+        ("schema_version", 0, "schema_version must be a whole number from 1 to 1, not '0'."),
+        ("schema_version", "one", "schema_version must be a whole number from 1 to 1, not 'one'."),
+    ],
+)
+def test_one_sentence_says_what_to_change(path, value, said):
+    assert problem(asking(path, value)) == said
+
+
+def test_every_fault_is_reported_once_in_the_order_of_the_file():
+    keys = changed(changed(raw(), "workload.peak_rps", -1), "limits.percentile", 3)
+    assert [p.split(":")[0] for p in problems(yaml.safe_dump(keys))] == ["workload.peak_rps", "limits.percentile"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a: [1\nb: }",
+        "a:\n\t- b",
+        "a: 1\n---\nb: 2",
+        "!!python/object/apply:os.system ['true']",
+        "? [1, 2]\n: 3",
+        "a: *b",
+    ],
+    ids=["unbalanced", "tab", "two documents", "python object", "list as key", "unknown alias"],
+)
+def test_malformed_yaml_is_told_with_its_line(text):
+    assert problem(text).startswith("scenario is not valid YAML or JSON at line ")
+
+
+def test_yaml_runs_no_code(tmp_path):
+    parse_me = f"!!python/object/apply:os.mkdir ['{tmp_path / 'made'}']"
+    problem(parse_me)
+    assert not (tmp_path / "made").exists()
+
+
+@pytest.mark.parametrize("value", ["2024-13-45", "9" * 5000], ids=["no such day", "5000 digits"])
+def test_a_value_yaml_cannot_hold(value):
+    assert problem(OK + f"x: {value}\n").startswith("scenario holds a value that cannot be read: ")
+
+
+def test_a_key_that_stands_twice():
+    assert problem(OK + f"model: {LLAMA_8B}\n") == "The key model stands twice, again at line 6: keep one of them."
+
+
+def test_merge_keys_are_no_repetition():
+    text = "x: &a {ttft_ms: 100}\nlimits: {<<: *a, itl_ms: 5}\n"
+    assert parse(text)["limits"] == {"ttft_ms": 100, "itl_ms": 5}
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, "\n".join(" " * i + "a:" for i in range(1500)), "{a: " * 50_000])
+def test_deep_nesting_is_refused(text):
+    assert problem(text) == "scenario is nested too deeply to be a scenario."
+
+
+def bomb(levels=24, width=9):
+    """Each level repeats the one before: width ** levels leaves when written out."""
+    lines = ["l0: &l0 [lol]"]
+    lines += [f"l{i}: &l{i} [{', '.join([f'*l{i - 1}'] * width)}]" for i in range(1, levels)]
+    return "\n".join(lines), f"*l{levels - 1}"
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "name: {}",
+        "model: {}",
+        "model: {{config: {{model_type: llama, hidden_size: {}}}}}",
+        "model: {{name: {}, params_b: 8}}",
+        "deployment: {{gpus: {}}}",
+        "workload: {{input_tokens: {}, output_tokens: 1, peak_rps: 1}}",
+        "limits: {}",
+    ],
+)
+def test_an_alias_bomb_is_refused_without_being_written_out(where):
+    text, last = bomb()
+    found = problems(f"{text}\n{where.format(last)}")
+    assert sum(map(len, found)) < 20_000
+
+
+def test_an_alias_bomb_inside_a_config_is_refused():
+    text, last = bomb()
+    with pytest.raises(SizingError):
+        understand(scenario_from({**raw(), "model": {"config": parse(f"{text}\nc: {last}")}}))
+
+
+def test_keys_must_be_text():
+    assert problem(OK + "7: 2\n") == "7: keys should be strings (found '7')."
+
+
+def test_a_missing_file(tmp_path):
+    with pytest.raises(InvalidScenario, match="There is no file"):
+        load_scenario(tmp_path / "none.yaml")
+
+
+def test_a_folder(tmp_path):
+    with pytest.raises(InvalidScenario, match="cannot be read: Is a directory"):
+        load_scenario(tmp_path)
+
+
+def test_a_binary_file(tmp_path):
+    (tmp_path / "a.yaml").write_bytes(bytes(range(256)))
+    with pytest.raises(InvalidScenario, match=r"a\.yaml is not a text file in UTF-8"):
+        load_scenario(tmp_path / "a.yaml")
+
+
+def test_a_huge_file_is_not_read_to_its_end(tmp_path):
+    with (tmp_path / "a.yaml").open("wb") as file:
+        file.truncate(50_000_000)
+    with pytest.raises(InvalidScenario, match=r"a\.yaml is larger than 1 MB"):
+        load_scenario(tmp_path / "a.yaml")
+
+
+def test_a_device_without_end_is_not_read_to_its_end():
+    if Path("/dev/zero").exists():
+        with pytest.raises(InvalidScenario, match="zero is larger than 1 MB"):
+            load_scenario(Path("/dev/zero"))
+
+
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20) | st.dates()
+ANYTHING = st.recursive(
+    SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(SCALARS, inner, max_size=3)
+)
+KEYS = st.sampled_from(
+    [
+        "model",
+        "workload",
+        "limits",
+        "deployment",
+        "measured",
+        "prices",
+        "name",
+        "schema_version",
+        "workload.input_tokens",
+        "workload.arrivals",
+        "workload.users",
+        "workload.peak_rps",
+        "limits.ttft_ms",
+        "deployment.gpus",
+        "deployment.tp",
+        "deployment.custom_gpus",
+        "deployment.location",
+        "measured.system",
+        "model.config",
+        "model.name",
+        "model.params_b",
+    ]
+)
+
+
+def refusal(read):
+    """The problems of what is refused; none of what is read."""
+    try:
+        read()
+    except InvalidScenario as refused:
+        return refused.problems
+    return ()
+
+
+@settings(max_examples=200)
+@given(path=KEYS, value=ANYTHING)
+def test_whatever_is_written_is_read_or_refused_in_sentences(path, value):
+    keys = raw({"name": "x", "params_b": 8}) if path.startswith("model.") else raw()
+    for said in refusal(lambda: understand(scenario_from(changed(keys, path, value)))):
+        assert said
+        assert "\n" not in said
+        assert len(said) < 1000
+
+
+@settings(max_examples=100)
+@given(text=st.text(max_size=200))
+def test_any_text_is_parsed_or_refused(text):
+    assert len(refusal(lambda: parse(text))) <= 1

@@ -1,0 +1,215 @@
+"""Traces in every format, and every way in which they can be wrong: a sentence per row."""
+
+from __future__ import annotations
+
+import gzip
+import resource
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sizing.base.errors import InvalidTrace
+from sizing.scenario import trace as module
+from sizing.scenario import trace_file
+from sizing.scenario.trace import read_trace
+
+
+def written(folder: Path, text: str, name: str = "trace.csv") -> Path:
+    path = folder / name
+    path.write_text(text)
+    return path
+
+
+def problems(path: Path, **kwargs: float) -> tuple[str, ...]:
+    with pytest.raises(InvalidTrace) as caught:
+        read_trace(path, **kwargs)
+    return caught.value.problems
+
+
+def test_own_format_counts_from_the_first_request(tmp_path: Path) -> None:
+    text = "timestamp,input_tokens,output_tokens,cached_tokens\n100,10,5,0\n101.5,20,6,8\n"
+    found = read_trace(written(tmp_path, text))
+    assert found.time_s.tolist() == [0.0, 1.5]
+    assert found.tokens.tolist() == [[10, 20], [5, 6], [0, 8]]
+    assert found.notes == ()
+    chunk = next(found.stream())
+    assert chunk[:6].tolist() == [[0, 1.5], [0, 1.5], [10, 20], [5, 6], [0, 8], [-1, -1]]
+
+
+def test_azure_dates_are_read(tmp_path: Path) -> None:
+    rows = "2023-11-16 18:17:03.9799600,4808,10\n2023-11-16 18:17:04.0319600,3180,8\n"
+    text = "TIMESTAMP,ContextTokens,GeneratedTokens\n" + rows
+    assert read_trace(written(tmp_path, text)).time_s.tolist() == pytest.approx([0.0, 0.052])
+
+
+def test_mooncake_milliseconds_and_gzip_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "mooncake.csv.gz"
+    with gzip.open(path, "wt") as out:
+        out.write(
+            "timestamp_ms,input_length,output_length,prefix_tokens_seen_before\n0,6758,500,0\n3000,7322,490,512\n"
+        )
+    found = read_trace(path)
+    assert found.time_s.tolist() == [0.0, 3.0]
+    assert found.tokens[2].tolist() == [0, 512]
+
+
+def test_parquet_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "trace.parquet"
+    pd.DataFrame({"timestamp": [1.0, 2.0], "input_tokens": [5, 6], "output_tokens": [7, 8]}).to_parquet(path)
+    assert read_trace(path).tokens.tolist() == [[5, 6], [7, 8], [0, 0]]
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ("-1,10,5", "timestamp is negative: -1"),
+        ("nan,10,5", "timestamp is not a time: “nan”"),
+        ("soon,10,5", "timestamp is not a time: “soon”"),
+        ("1,,5", "input_tokens is not a number: “nan”"),
+        ("1,inf,5", "input_tokens is not a number: “inf”"),
+        ("1,ten,5", "input_tokens is not a number: “ten”"),
+        ("1,10,0", "output_tokens must be at least 1, not 0"),
+        ("1,-3,5", "input_tokens must be at least 1, not -3"),
+        ("1,1000000,5", "1,000,005 tokens (prompt and output) are more than the 131,072 that fit"),
+    ],
+)
+def test_a_faulty_row_is_named(tmp_path: Path, row: str, said: str) -> None:
+    path = written(tmp_path, f"timestamp,input_tokens,output_tokens\n0,10,5\n{row}\n2,10,5\n")
+    assert problems(path, max_tokens=131_072) == (f"trace.csv, row 3: {said}.",)
+
+
+def test_many_faults_are_counted_not_listed(tmp_path: Path) -> None:
+    path = written(tmp_path, "timestamp,input_tokens,output_tokens\n" + "0,0,5\n" * 1000)
+    found = problems(path)
+    assert len(found) == 6
+    assert found[-1] == "trace.csv: 995 more problems of this kind."
+
+
+def test_disorder_and_gaps_are_mended_and_mentioned(tmp_path: Path) -> None:
+    rows = [f"{t},10,5" for t in [5, 3, *range(10, 300), 2000]]
+    found = read_trace(written(tmp_path, "timestamp,input_tokens,output_tokens\n" + "\n".join(rows)))
+    assert np.all(np.diff(found.time_s) >= 0)
+    assert found.notes == (
+        "trace.csv was not in order of time (1 steps back): sorted.",
+        "trace.csv has no request for 1,701 s from 296 s on.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "trace.csv is empty."),
+        ("a,b\n1,2\n", "trace.csv lacks timestamp and input_tokens and output_tokens (found: a, b)."),
+        ("timestamp,input_tokens,output_tokens\n", "trace.csv holds no requests."),
+    ],
+)
+def test_a_file_that_is_no_trace_is_refused(tmp_path: Path, text: str, said: str) -> None:
+    assert problems(written(tmp_path, text)) == (said,)
+
+
+def test_a_missing_or_broken_file_is_refused(tmp_path: Path) -> None:
+    assert "There is no file" in problems(tmp_path / "none.csv")[0]
+    assert "cannot be read as a table" in problems(written(tmp_path, "not zipped", "trace.csv.gz"))[0]
+    assert "cannot be read as a table" in problems(written(tmp_path, "not parquet", "trace.parquet"))[0]
+
+
+def test_too_many_rows_are_refused_before_they_are_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_ROWS", 2_500)
+    monkeypatch.setattr(trace_file, "ROWS_AT_ONCE", 1_000)
+    path = written(tmp_path, "timestamp,input_tokens,output_tokens\n" + "0,1,5\n" * 4000)
+    assert problems(path) == ("trace.csv has more than 2,500 rows: cut it into shorter traces.",)
+
+
+def test_times_in_another_unit_are_noticed(tmp_path: Path) -> None:
+    """An hour in nanoseconds read as seconds would be a hundred thousand years."""
+    path = tmp_path / "ns.csv"
+    path.write_text("timestamp,input_tokens,output_tokens\n0,10,10\n3600000000000,10,10\n")
+    with pytest.raises(InvalidTrace, match="covers more than 10 years: give timestamps in seconds"):
+        read_trace(path)
+
+
+HEADER = "timestamp,input_tokens,output_tokens\n"
+
+
+@pytest.mark.parametrize(
+    "timestamp",
+    [
+        pd.date_range("2024-01-01", periods=3, freq="100ms"),
+        pd.date_range("2024-01-01", periods=3, freq="100ms").as_unit("us"),
+        pd.date_range("2024-01-01", periods=3, freq="100ms", tz="Asia/Tokyo"),
+        pd.to_timedelta([0.0, 0.1, 0.2], unit="s"),
+    ],
+    ids=["ns", "us", "zone", "since the start"],
+)
+def test_dates_of_a_parquet_file_are_dates_and_no_numbers(tmp_path: Path, timestamp: pd.Index) -> None:
+    path = tmp_path / "dates.parquet"
+    pd.DataFrame({"timestamp": timestamp, "input_tokens": 5, "output_tokens": 7}).to_parquet(path)
+    assert read_trace(path).time_s.tolist() == pytest.approx([0.0, 0.1, 0.2])
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "said"),
+    [
+        ("input_tokens", [True, True], "row 2: input_tokens is not a number: “True”"),
+        ("output_tokens", pd.date_range("2024-01-01", periods=2), "row 2: output_tokens is not a number"),
+        ("timestamp", [True, False], "row 2: timestamp is not a time: “True”"),
+        ("timestamp", [[1.0], [2.0]], "row 2: timestamp is not a time: “[1.]”"),
+        ("input_tokens", [b"x", b"y"], "row 2: input_tokens is not a number: “b'x'”"),
+    ],
+)
+def test_parquet_columns_of_another_type_are_named(tmp_path: Path, column: str, values: object, said: str) -> None:
+    path = tmp_path / "types.parquet"
+    good = {"timestamp": [0.0, 1.0], "input_tokens": [1, 2], "output_tokens": [1, 2]}
+    pd.DataFrame({**good, column: values}).to_parquet(path)
+    assert said in problems(path)[0]
+
+
+def test_a_zip_holds_one_table(tmp_path: Path) -> None:
+    path = tmp_path / "trace.zip"
+    for names in (["a.csv"], ["a.csv", "b.csv"], []):
+        with zipfile.ZipFile(path, "w") as archive:
+            for name in names:
+                archive.writestr(name, HEADER + "0,1,2\n3,4,5\n")
+        if len(names) == 1:
+            assert len(read_trace(path)) == 2
+        else:
+            assert f"trace.zip holds {len(names)} files" in problems(path)[0]
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        ((HEADER + "0,1,1\n").encode("utf-16"), "is no text in UTF-8, as it holds zero bytes"),
+        (HEADER.encode() + "é,1,1\n".encode("latin-1"), "is no text in UTF-8: save it as CSV in UTF-8, or as Parquet."),
+        (HEADER.encode() + b"0," + b"9" * 60_000 + b",1\n", "row 2: longer than 16,384 bytes, so this is no table"),
+        (b"PK\x03\x04" + bytes(100), "is no text in UTF-8"),
+    ],
+)
+def test_what_is_no_table_of_text_is_refused_with_one_sentence(tmp_path: Path, data: bytes, said: str) -> None:
+    path = tmp_path / "trace.csv"
+    path.write_bytes(data)
+    (sentence,) = problems(path)
+    assert said in sentence
+
+
+def test_a_byte_order_mark_is_no_part_of_a_name(tmp_path: Path) -> None:
+    path = tmp_path / "trace.csv"
+    path.write_text(HEADER + "0,1,1\n1,1,1\n", encoding="utf-8-sig")
+    assert len(read_trace(path)) == 2
+
+
+def test_a_file_without_rows_takes_no_memory_whatever_its_size(tmp_path: Path) -> None:
+    plain, packed = tmp_path / "sparse.csv", tmp_path / "one_line.csv.gz"
+    with plain.open("wb") as file:
+        file.truncate(5 << 30)
+    with gzip.open(packed, "wb", compresslevel=1) as file:
+        file.write(HEADER.encode())
+        for _ in range(20):
+            file.write(b"9" * 10_000_000)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for path in (plain, packed):
+        assert len(problems(path)) == 1
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000  # kB

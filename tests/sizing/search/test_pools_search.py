@@ -1,0 +1,162 @@
+"""The search of pairs of pools against trying everything."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sizing import Scenario, plan
+from sizing.deployments.candidates import Floats
+from sizing.deployments.kv_transfer import supports
+from sizing.explore.inverse import served_by_gpus
+from sizing.question.understand import Question, understand
+from sizing.search import pools_refine as refine
+from sizing.search.pools import Pools, at_peak, decode_capacity, longest_transfer, prefill_capacity
+from sizing.search.pools_search import decode_rows, grown_into_e2e, prefill_rows, smallest_pools
+from sizing.search.screen import Evaluated, all_configurations, evaluate, instances_needed
+from tests.sizing.asking import LLAMA_70B
+from tests.sizing.test_properties import having, scenarios
+
+TIGHT_GAPS: dict[str, Any] = {
+    "model": "mistralai/Mixtral-8x7B-Instruct-v0.1",
+    "workload": {"input_tokens": 10, "output_tokens": 29, "peak_rps": 38.0},
+    "limits": {"ttft_ms": 50.0, "itl_ms": 5.0, "percentile": 99},
+    "deployment": {
+        "gpus": ["h200_sxm"],
+        "max_utilization": 0.6,
+        "location": "on_prem",
+        "objective": "gpus",
+        "serving": ["disaggregated"],
+    },
+}
+"""Two GPUs a decode instance meet the limit in the mean at 44 requests/s, at p99 only at 15; four do at 200."""
+
+
+def evaluated_of(keys: dict[str, Any]) -> tuple[Question, Evaluated]:
+    question = understand(Scenario.model_validate(keys))
+    return question, evaluate(question, all_configurations(question))
+
+
+def fewest(question: Question, evaluated: Evaluated, rows: np.ndarray, rps: Floats) -> dict[int, int]:
+    """GPUs of the smallest pool of each unit that has one, spares counted."""
+    c, found = evaluated.candidates, dict[int, int]()
+    spares = question.scenario.deployment.spare_instances
+    gpus = (instances_needed(question.demand.peak_rps, rps) + spares) * c.gpus[rows]
+    for unit, n in zip(c.unit[rows][rps > 0].tolist(), gpus[rps > 0].tolist(), strict=True):
+        found[unit] = min(n, found.get(unit, n))
+    return found
+
+
+@settings(max_examples=25)
+@given(keys=scenarios(), drafts=st.integers(0, 4), longest=st.sampled_from([1.0, 2.0, 5.0]))
+def test_no_configuration_that_was_not_looked_at_needs_fewer_gpus(
+    keys: dict[str, Any], drafts: int, longest: float
+) -> None:
+    tokens = keys["workload"]["input_tokens"]
+    if longest > 1.0:
+        keys = having(keys, "workload", input_tokens={"p50": tokens, "p95": longest * tokens})
+    if drafts:
+        keys = having(keys, "deployment", speculative_decoding={"draft_tokens": drafts, "acceptance": 0.7})
+    question, evaluated = evaluated_of(keys)
+    rows = np.flatnonzero([supports(row) for row in evaluated.candidates.rows])
+    for searched, capacity in ((prefill_rows, prefill_capacity), (decode_rows, decode_capacity)):
+        best, rps = searched(question, evaluated, rows)
+        every = capacity(question, evaluated, rows)
+        assert rps == pytest.approx(capacity(question, evaluated, best))
+        assert fewest(question, evaluated, best, rps) == fewest(question, evaluated, rows, every)
+
+
+def test_gaps_at_a_percentile_choose_the_decode_instances() -> None:
+    """All 5 GPUs of the plan at 41 requests/s serve 216: the mean alone had chosen 7 GPUs below 41 requests/s."""
+    sizes = []
+    for rps in (38.0, 41.0, 200.0):
+        found = smallest_pools(*evaluated_of(having(TIGHT_GAPS, "workload", peak_rps=rps)))
+        sizes.append(0 if found is None else int(found.gpus.min()))
+    assert sizes == [5, 5, 5]
+    assert served_by_gpus(Scenario.model_validate(TIGHT_GAPS), 5).requests_per_s > 200.0
+
+
+@settings(max_examples=15)
+@given(rps=st.floats(3.0, 60.0), e2e_ms=st.floats(5_000, 30_000))
+def test_no_instance_of_pools_within_an_e2e_limit_can_be_left_out(rps: float, e2e_ms: float) -> None:
+    """One instance fewer of either kind breaks the limit, or carries less than its own limits let it."""
+    question, evaluated = evaluated_of(
+        {
+            "model": LLAMA_70B,
+            "workload": {"input_tokens": 3000, "output_tokens": 300, "peak_rps": rps},
+            "limits": {"e2e_ms": e2e_ms},
+            "deployment": {"gpus": ["h100_sxm"], "location": "on_prem"},
+        }
+    )
+    alone = replace(question, limits=replace(question.limits, e2e_s=np.inf))
+    least = smallest_pools(alone, evaluated)
+    assert least is not None
+    moved = longest_transfer(question, evaluated, least.prefill)
+    found, held = grown_into_e2e(question, least, moved)
+
+    def in_time(pools: Pools) -> np.ndarray:
+        state = at_peak(question, pools, moved)
+        return np.asarray(state.e2e_s(question.limits.percentile)[:, 0] <= question.limits.e2e_s)
+
+    assert in_time(found)[held].all()
+    for name in ("prefill_instances", "decode_instances"):
+        fewer = replace(found, **{name: np.maximum(getattr(found, name) - 1, 1)})
+        could = held & (getattr(found, name) > getattr(least, name))
+        assert not in_time(fewer)[could].any()
+    ample = replace(least, prefill_instances=3 * least.prefill_instances, decode_instances=3 * least.decode_instances)
+    assert (in_time(ample) == held).all()
+
+
+def test_a_median_that_rises_with_more_instances_loses_no_pools() -> None:
+    """More prefill instances spread TTFT less, so that its median comes nearer to its mean."""
+    question, evaluated = evaluated_of(
+        {
+            "model": "openai/gpt-oss-120b",
+            "workload": {
+                "input_tokens": {"p50": 10, "p95": 50},
+                "output_tokens": 5,
+                "peak_rps": 38,
+                "arrivals": {"gamma": {"cv": 2.0}},
+            },
+            "limits": {"ttft_ms": 5000, "itl_ms": 8, "e2e_ms": 25.2, "percentile": 50},
+            "deployment": {"gpus": ["h100_sxm"], "serving": ["disaggregated"], "location": "cloud"},
+        }
+    )
+    found = smallest_pools(question, evaluated)
+    assert found is not None
+    assert found.gpus.min() == 2
+
+
+@pytest.mark.parametrize("objective", ["cost", "gpus"])
+@pytest.mark.parametrize(
+    ("model", "workload", "limits"),
+    [
+        (
+            "meta-llama/Llama-3.3-70B-Instruct",
+            {"input_tokens": 8000, "output_tokens": 300, "peak_rps": 30},
+            {"ttft_ms": 1500, "itl_ms": 40},
+        ),
+        (LLAMA_70B, {"input_tokens": 3500, "output_tokens": 500, "peak_rps": 31}, {"ttft_ms": 3000, "itl_ms": 20}),
+        ("deepseek-ai/DeepSeek-R1", {"input_tokens": 4000, "output_tokens": 800, "peak_rps": 60}, {"itl_ms": 30}),
+        (LLAMA_70B, {"input_tokens": 4000, "output_tokens": 200, "peak_rps": 12}, {"e2e_ms": 9000}),
+    ],
+)
+def test_pools_that_cannot_win_are_given_up_without_changing_the_answer(
+    model: str, workload: dict[str, Any], limits: dict[str, Any], objective: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scenario = Scenario.model_validate(
+        {
+            "model": model,
+            "workload": {**workload, "arrivals": {"gamma": {"cv": 2.0}}},
+            "limits": {**limits, "percentile": 99},
+            "deployment": {"objective": objective},
+        }
+    )
+    found = plan(scenario)
+    monkeypatch.setattr(refine, "_wins", lambda *_: lambda prefill, _: np.full(len(prefill), True))
+    assert plan(scenario) == found

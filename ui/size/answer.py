@@ -1,0 +1,115 @@
+"""The answer sentence, what is wrong with the inputs, and what a careful architect would point out."""
+
+from __future__ import annotations
+
+import math
+
+import streamlit as st
+
+from sizing.base.result import Excluded, Fix, Plan, Severity
+from sizing.scenario.schema import Scenario
+from ui import state
+from ui.choices import label
+from ui.format import as_markdown
+from ui.state import Answer, Outcome
+
+_LOOKS = {
+    "error": (st.error, ":material/error:"),
+    "warning": (st.warning, ":material/warning:"),
+    "info": (st.markdown, ":material/info:"),
+}
+"""How a severity is drawn: only what asks for a decision gets a coloured box."""
+_RELAXATIONS = 4
+
+
+def draw_outcome(outcome: Outcome) -> Answer | None:
+    """Problem or answer; returns the answer whose figures are to be shown below, which may be an earlier one."""
+    now = outcome.answer
+    if now and now.plan.feasible:
+        _sentence(now.plan)
+        draw_warnings(now, "error")
+        return now
+    if now:
+        _infeasible(now)
+    else:
+        st.error(as_markdown(outcome.problem), icon=":material/error:")
+    if outcome.last is None:
+        return None
+    st.caption(
+        f":material/history: Below is the last answer that held, for the previous inputs "
+        f"({as_markdown(_inputs(outcome.last.scenario))})."
+    )
+    _sentence(outcome.last.plan, previous=True)
+    return outcome.last
+
+
+def _sentence(plan: Plan, *, previous: bool = False) -> None:
+    with st.container(border=True, gap="small"):
+        if previous:
+            st.badge("Previous inputs", icon=":material/history:", color="orange")
+        st.markdown(f"## {as_markdown(plan.answer)}")
+        st.caption(as_markdown(plan.confidence))
+
+
+def _infeasible(answer: Answer) -> None:
+    with st.container(border=True):
+        st.error(as_markdown(answer.plan.answer), icon=":material/block:")
+        nearest = nearest_to_fit(answer.plan)[:_RELAXATIONS]
+        if nearest:
+            st.markdown("**Smallest changes that would make it fit**")
+        for number, excluded in enumerate(nearest):
+            _relaxation(excluded, answer, key=f"relax_{number}")
+    draw_warnings(answer, "error")
+
+
+def nearest_to_fit(plan: Plan) -> list[Excluded]:
+    """What one change would let in, the smallest change first."""
+    return sorted((e for e in plan.excluded if e.fix), key=_how_much)
+
+
+def _how_much(excluded: Excluded) -> tuple[str, float]:
+    """Order of the relaxations: those of one key by their number, because a limit is only ever raised."""
+    assert excluded.fix
+    value = excluded.fix.value
+    return excluded.fix.key, float(value) if isinstance(value, int | float) else math.inf
+
+
+def _relaxation(excluded: Excluded, answer: Answer, *, key: str) -> None:
+    words, remedy = st.columns([5, 2], vertical_alignment="center")
+    words.markdown(f"{label('gpu', excluded.gpu)}: {as_markdown(excluded.relaxation)}")
+    with remedy:
+        fix_button(excluded.fix, answer.scenario, key=key)
+
+
+def draw_warnings(answer: Answer, *severities: Severity) -> None:
+    """The warnings of these severities, in that order, each with its one-click fix."""
+    for severity in severities:
+        for warning in (w for w in answer.plan.warnings if w.severity == severity):
+            message, remedy = st.columns([5, 2], vertical_alignment="center") if warning.fix else (st.container(), None)
+            show, icon = _LOOKS[severity]
+            with message:
+                show(f"{icon} {as_markdown(warning.message)}")
+            if remedy:
+                with remedy:
+                    fix_button(warning.fix, answer.scenario, key=f"fix_{warning.code}")
+
+
+def fix_button(fix: Fix | None, scenario: Scenario, *, key: str) -> None:
+    """The one-click remedy, when there is one."""
+    if fix:
+        st.button(
+            fix.label,
+            key=key,
+            on_click=state.apply_fix,
+            args=(fix, scenario),
+            icon=":material/build:",
+            help=f"Changes {fix.key} in the form.",
+            width="stretch",
+            wrap=True,
+        )
+
+
+def _inputs(scenario: Scenario) -> str:
+    """A few words that tell one scenario from another."""
+    model = scenario.model if isinstance(scenario.model, str) else scenario.model.name
+    return f"{scenario.name}, {model}"

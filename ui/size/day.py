@@ -1,0 +1,178 @@
+"""Capacity over the day: base and burst instances, when to add one, and what that saves."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from sizing.base.format import ms, percent, requests_per_s
+from sizing.replay.day_result import DayPlan, ScaleOut
+from sizing.scenario.day_profile import over_the_day, working_day
+from sizing.scenario.schema import Scenario
+from sizing.scenario.traffic import Profile, TraceArrivals
+from ui import simulating
+from ui.explore.tables import draw_table
+from ui.figures.day import build_day, day_alt_text, day_table, hourly_table
+from ui.form.numbers import show_number
+from ui.format import as_markdown, count
+from ui.state import Answer
+
+_JOB, _EDITED = "day_job", "day_hours"
+_LOOK_EVERY_S, _MOMENT_S = 0.4, 0.6
+_STARTUP_MIN = 3.0
+_WORKING_HOURS, _PEAK_TO_MEAN = 8.0, 2.0
+"""Where the form says neither users nor hours."""
+CHART = {"config": {"displaylogo": False}}
+
+Job = simulating.Job[DayPlan]
+
+
+def draw_day(answer: Answer, *, dark: bool) -> None:
+    """The panel; the day is planned beside the page, whenever inputs change."""
+    if list(answer.scenario.deployment.serving) == ["disaggregated"]:
+        st.info(
+            "Over the day only aggregated instances are planned, and the form allows only disaggregated ones: "
+            "allow Aggregated under Serving, too.",
+            icon=":material/info:",
+        )
+        return
+    scenario, assumed = _with_a_day(answer)
+    _editor(scenario, assumed)
+    minutes = st.number_input(
+        "Start-up of an instance (minutes)",
+        min_value=0.0,
+        max_value=240.0,
+        value=_STARTUP_MIN,
+        step=1.0,
+        format="%g",
+        key="startup_minutes",
+        width=260,
+        help="From the order to the first request: a machine, a container, the weights, the engine's own warm-up.",
+    )
+    job: Job | None = st.session_state.get(_JOB)
+    if job is None or job.asked != answer.scenario or job.about != (scenario, minutes * 60.0):
+        if job is not None:
+            job.cancel()
+        job = st.session_state[_JOB] = simulating.start_day(
+            answer.scenario, scenario, minutes * 60.0, None if _has_pools(answer) else answer.plan
+        )
+        job.wait(_MOMENT_S)
+    st.fragment(_panel, run_every=None if job.done else _LOOK_EVERY_S)(
+        job, dark=dark, watched=not job.done, pools=_has_pools(answer)
+    )
+
+
+def _has_pools(answer: Answer) -> bool:
+    deployed = answer.plan.deployment
+    return deployed is not None and deployed.serving == "disaggregated"
+
+
+def _with_a_day(answer: Answer) -> tuple[Scenario, str]:
+    """The scenario with a load over the day, and what was assumed about it."""
+    scenario, peak = answer.scenario, answer.plan.peak_rps
+    if isinstance(scenario.workload.arrivals, Profile | TraceArrivals):
+        return scenario, ""
+    users = scenario.workload.users
+    hours, ratio = (users.hours, users.peak_to_mean) if users else (_WORKING_HOURS, _PEAK_TO_MEAN)
+    said = (
+        f"Assumed: a working day of {hours:g} h, its busiest hour {ratio:g} times the mean. Edit the hours to "
+        "enter your own."
+    )
+    return over_the_day(scenario, peak, working_day(hours, ratio)), said
+
+
+def _editor(scenario: Scenario, assumed: str) -> None:
+    """The 24 hours as a row of numbers; an edit fills in the field of the form."""
+    arrivals = scenario.workload.arrivals
+    if isinstance(arrivals, TraceArrivals):
+        st.caption(f":material/timeline: The load is that of {as_markdown(arrivals.trace)}, window by window.")
+        return
+    assert isinstance(arrivals, Profile)
+    if assumed:
+        st.caption(f":material/info: {as_markdown(assumed)}")
+    most = max(arrivals.profile)
+    shown = pd.DataFrame(
+        [[round(100.0 * hour / most) if assumed else hour for hour in arrivals.profile]],
+        columns=[f"{hour:02d}" for hour in range(24)],
+    )
+    with st.expander("Load by hour, from midnight on", type="compact", expanded=bool(assumed)):
+        st.data_editor(
+            shown,
+            hide_index=True,
+            key=_EDITED,
+            on_change=_take_over,
+            args=(shown,),
+            width="stretch",
+            column_config={
+                name: st.column_config.NumberColumn(name, min_value=0.0, width=46) for name in shown.columns
+            },
+        )
+        st.caption(
+            "Relative values: the busiest hour is the peak of the plan. The same 24 values stand in the form "
+            "under “More on the workload”, and in the link."
+        )
+
+
+def _take_over(shown: pd.DataFrame) -> None:
+    """Put the edited hours into the form (for callbacks)."""
+    values = [float(v) for v in shown.iloc[0]]
+    for name, value in st.session_state[_EDITED]["edited_rows"].get(0, {}).items():
+        values[int(name)] = float(value or 0.0)
+    st.session_state["profile"] = " ".join(show_number(v) for v in values)
+    del st.session_state[_EDITED]
+
+
+def _panel(job: Job, *, dark: bool, watched: bool, pools: bool) -> None:
+    job.look()
+    if watched and job.done:
+        st.rerun()
+    if not job.done:
+        st.progress(0.0, text="Planning the day")
+        return
+    found = job.outcome()
+    if isinstance(found, str):
+        for sentence in found.splitlines():
+            st.error(as_markdown(sentence), icon=":material/error:")
+        return
+    if pools:
+        st.caption(
+            ":material/info: The answer above runs prefill and decode apart; over the day aggregated instances "
+            f"are planned: {as_markdown(found.deployment)}."
+        )
+    st.markdown(f"**{as_markdown(found.answer)}**")
+    _metrics(found)
+    st.plotly_chart(build_day(found, dark=dark), key="day", alt=day_alt_text(found), **CHART)
+    if found.scale_out is not None:
+        _scale_out(found.scale_out, job.asked)
+    draw_table(lambda: hourly_table(found), key="day_hourly", what="Hour by hour")
+    draw_table(lambda: day_table(found), key="day_moments", what="Every moment")
+    for note in found.notes:
+        st.caption(as_markdown(note))
+
+
+def _metrics(found: DayPlan) -> None:
+    about = DayPlan.model_fields
+    with st.container(horizontal=True, gap="small"):
+        st.metric("Base (instances)", count(found.base_instances), help=about["base_instances"].description)
+        st.metric("Burst (instances)", count(found.burst_instances), help=about["burst_instances"].description)
+        st.metric(
+            "Add one from, per instance",
+            requests_per_s(found.threshold_rps),
+            help=f"{percent(found.threshold)} of what an instance carries within the limits.",
+        )
+        st.metric("Cool-down", ms(found.cool_down_s * 1e3), help=about["cool_down_s"].description)
+        st.metric(
+            "Instance hours saved",
+            percent(found.saved_share),
+            help=f"{found.instance_hours:,.0f} instead of {found.peak_instance_hours:,.0f} instance hours.",
+        )
+
+
+def _scale_out(one: ScaleOut, scenario: Scenario) -> None:
+    at = f"p{scenario.limits.percentile:g}"
+    met = "every limit is met" if one.meets_limits else "a limit is broken"
+    st.markdown(
+        f":material/trending_up: Steepest scale-out, simulated with {count(one.requests)} requests: from "
+        f"{count(one.instances_before)} to {count(one.instances_after)} instances with {at} TTFT {ms(one.ttft_ms)} and "
+        f"E2E {ms(one.e2e_ms)}: {met}. Ordered only once they are needed: {at} TTFT {ms(one.late_ttft_ms)}."
+    )

@@ -1,0 +1,121 @@
+"""Why to believe the answer: assumptions, a second opinion, what it serves in business terms."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from sizing.base.format import count, large, ms, significant
+from sizing.base.result import Business, CrossCheck, Plan
+from sizing.planning.explain import step_times_of
+from sizing.scenario.schema import Scenario
+from ui.explain import explain_all
+from ui.format import as_markdown
+
+
+def draw_business(business: Business) -> None:
+    """Requests, users and tokens a day."""
+    fields = type(business).model_fields
+    shown = {
+        "requests_per_day": large(business.requests_per_day),
+        "daily_users": large(business.daily_users),
+        "input_tokens_per_day": large(business.input_tokens_per_day),
+        "output_tokens_per_day": large(business.output_tokens_per_day),
+    }
+    with st.grid(4, min_column_width=120, gap="small"):
+        for name, value in shown.items():
+            st.metric(str(fields[name].title), value, help=fields[name].description)
+    st.caption(
+        f"Over a day of {business.hours:g} hours with {business.requests_per_user:g} requests per user"
+        + (f", {business.growth:.0%} growth included." if business.growth else ".")
+    )
+
+
+NEAREST = 5
+"""Published measurements shown beside a plan."""
+
+
+def draw_evidence(plan: Plan, scenario: Scenario) -> None:
+    """Source of the step times, the nearest measurements, second opinion, assumptions."""
+    times = step_times_of(plan.source)
+    st.markdown(f"**Step times from** {as_markdown(times)}. **Limited by** {as_markdown(plan.limited_by)}.")
+    st.markdown(as_markdown(plan.confidence))
+    if plan.cross_check:
+        _second_opinion(plan, plan.cross_check)
+    _nearest(plan, scenario)
+    st.markdown("**Assumed, because nobody said**")
+    st.markdown("\n".join(f"- {as_markdown(text)}" for text in plan.assumptions) or "Nothing.")
+    st.markdown("**Every figure, from formula to source**")
+    explain_all(plan)
+
+
+def _nearest(plan: Plan, scenario: Scenario) -> None:
+    """The measured rows nearest to the planned deployment, with their source."""
+    from ui.benchmarks.nearest import nearest_rows, nearest_table, own_rows
+
+    near = nearest_rows(scenario, plan, 8 * NEAREST)
+    found = tuple(n for n in near if n.measurement.itl_ms or n.measurement.output_tokens_per_s)[:NEAREST]
+    own = own_rows(scenario, plan, NEAREST)
+    if not (found or own):
+        return
+    one = plan.per_instance
+    st.markdown(
+        "**Nearest measurements: your own benchmark, then published ones**"
+        if own
+        else "**Nearest published measurements**"
+    )
+    if one is not None and plan.latency is not None:
+        st.caption(
+            f"Beside this plan: {count(one.concurrency)} requests in flight per instance, median ITL "
+            f"{ms(plan.latency.itl_ms.p50)}, {significant(one.output_tokens_per_s_per_gpu)} output tokens/s per "
+            "GPU. Distance 0: the same configuration; 1: about one doubling of one quantity apart. TTFT of a "
+            "closed loop comes from requests that start together and is not the TTFT at a request rate."
+        )
+    numbers = (
+        "Concurrency",
+        "Input tokens",
+        "Output tokens",
+        "Mean ITL (ms)",
+        "Mean TTFT (ms)",
+        "Output tokens/s per GPU",
+    )
+    st.dataframe(
+        nearest_table(own + found),
+        hide_index=True,
+        key="nearest",
+        placeholder="",
+        alt="Measurements nearest to this deployment",
+        column_config={
+            "Model": st.column_config.TextColumn(pinned=True, width=180),
+            **{name: st.column_config.NumberColumn(format="localized") for name in numbers},
+            "Link": st.column_config.LinkColumn(display_text="open", help="Opens the source."),
+        },
+    )
+
+
+def _second_opinion(plan: Plan, check: CrossCheck) -> None:
+    st.markdown("**Second opinion**")
+    st.markdown(as_markdown(check.message))
+    one = plan.per_instance
+    if check.max_rps is None or one is None or plan.deployment is None:
+        return
+    st.table(
+        {
+            "": ["Requests/s per instance", "Instances", "Decode step", "Prefill of one prompt"],
+            plan.source.capitalize(): [
+                significant(one.max_rps),
+                count(plan.deployment.instances),
+                ms(one.decode_step_ms),
+                ms(one.prefill_ms),
+            ],
+            check.source.capitalize(): [
+                significant(check.max_rps),
+                count(check.instances),
+                ms(check.decode_step_ms),
+                ms(check.prefill_ms),
+            ],
+        },
+        border="horizontal",
+        width="content",
+        hide_index=True,
+        alt="The answer by two sources of step times",
+    )

@@ -1,0 +1,69 @@
+"""Downloads: the scenario as YAML, the plan as JSON, the ranking as CSV; and a link."""
+
+from __future__ import annotations
+
+import re
+
+import streamlit as st
+import yaml
+
+from ui import state
+from ui.size.tables import USE, alternatives_table
+from ui.state import Answer
+
+
+def scenario_yaml(answer: Answer) -> str:
+    """The scenario as the file that ``python -m sizing plan`` reads."""
+    return yaml.safe_dump(
+        answer.scenario.model_dump(mode="json", exclude_defaults=True) | {"schema_version": 1},
+        sort_keys=False,
+        allow_unicode=True,
+    )
+
+
+def alternatives_csv(answer: Answer) -> str:
+    """The ranking, one row per deployment."""
+    return alternatives_table(answer.plan.alternatives).drop(columns=USE, errors="ignore").to_csv(index=False)
+
+
+def draw_downloads(answer: Answer) -> None:
+    """Files of this answer, made when they are asked for."""
+    stem = re.sub(r"[^a-z0-9]+", "-", answer.scenario.name.lower()).strip("-")[:60] or "scenario"
+    plan = answer.plan
+    files = (
+        (
+            "yaml",
+            "Scenario (YAML)",
+            "application/yaml",
+            lambda: scenario_yaml(answer),
+            "description",
+            "Reads back with: python -m sizing plan FILE",
+        ),
+        (
+            "json",
+            "Plan (JSON)",
+            "application/json",
+            lambda: plan.model_dump_json(indent=2),
+            "data_object",
+            "Every number of the answer, with the versions it was computed with.",
+        ),
+        ("csv", "Alternatives (CSV)", "text/csv", lambda: alternatives_csv(answer), "table", "The ranked deployments."),
+    )
+    with st.container(horizontal=True):
+        for kind, title, mime, content, icon, help_text in files:
+            st.download_button(
+                title,
+                content,
+                f"{stem}.{kind}",
+                mime,
+                key=f"get_{kind}",
+                on_click="ignore",
+                icon=f":material/{icon}:",
+                help=help_text,
+            )
+    st.markdown("**Link to these inputs**")
+    st.code(state.link(), language=None, wrap_lines=True)
+    st.caption(
+        "Prices typed into the form, an uploaded config.json and an imported benchmark are not part of the "
+        "link, but of the YAML file."
+    )

@@ -1,0 +1,164 @@
+"""The figures of the answer, each with its limit or range and an explanation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import streamlit as st
+
+from sizing.base.format import UNKNOWN, count, interval, kilowatts, ms, significant, usd
+from sizing.base.result import Deployed, Latency, PerInstance, Plan
+from sizing.planning.sentences import ways_of
+from sizing.scenario.schema import Scenario
+from ui.explain import explain_popover
+from ui.format import as_markdown
+
+_PER_ROW, _NARROWEST = 4, 130
+
+
+class Figure(NamedTuple):
+    """One figure: ``name`` is its entry in ``Plan.explained``; ``within`` is None where there is no limit."""
+
+    name: str
+    label: str
+    value: str
+    note: str
+    help: str
+    within: bool | None = None
+
+
+def draw_key_figures(plan: Plan, scenario: Scenario) -> None:
+    """GPUs, systems, latency against its limit, output tokens/s per GPU, cost and power."""
+    figures = list(key_figures(plan, scenario))
+    grid = st.grid(_PER_ROW, min_column_width=_NARROWEST, gap="small", border=True)
+    for number, figure in enumerate(figures, start=1):
+        fills_the_row = number == len(figures) and number % _PER_ROW == _PER_ROW - 1
+        with grid.cell(column_span=2 if fills_the_row else 1):
+            _draw(figure, plan, scenario)
+
+
+def key_figures(plan: Plan, scenario: Scenario) -> Iterator[Figure]:
+    """The figures of a plan, the most asked for first."""
+    deployed, one, cost = plan.deployment, plan.per_instance, plan.cost
+    if deployed is None:
+        return
+    yield Figure(
+        "gpus",
+        "GPUs",
+        count(deployed.gpus),
+        gpu_range(plan.gpus_low, plan.gpus_high) + _kinds(deployed),
+        "GPUs that run the model, spares included, and the range that 80 % of such estimates fall in.",
+    )
+    yield Figure(
+        "systems",
+        "Systems",
+        count(deployed.systems),
+        _instances(deployed),
+        "Whole systems to buy or rent, and the instances (copies of the model) they run.",
+    )
+    yield from _latencies(plan, scenario)
+    if cost:
+        yield Figure(
+            "usd_per_month",
+            "Cost per month",
+            usd(cost.usd_per_month),
+            _per_million(cost.usd_per_million_output_tokens),
+            f"{cost.basis} {cost.source}",
+        )
+        yield Figure(
+            "power_kw", "Power", kilowatts(cost.power_kw), "", "Systems at maximum power, or GPUs at their TDP."
+        )
+    if one:
+        yield _rate(one)
+
+
+def gpu_range(low: int | None, high: int | None) -> str:
+    """The 80 % range of a number of GPUs; without an upper end the limits could not be met at all."""
+    if low is None:
+        return ""
+    return f"{count(low)} or more (80 %)" if high is None else f"{interval(low, high)} (80 %)"
+
+
+def parallelism(deployed: Deployed) -> str:
+    """How one instance is spread over its GPUs: "TP4 PP2"; both kinds where prefill and decode run apart."""
+    if deployed.prefill is not None and deployed.decode is not None:
+        prefill, decode = deployed.prefill, deployed.decode
+        return (
+            f"{count(prefill.instances)} prefill x {ways_of(prefill)}, "
+            f"{count(decode.instances)} decode x {ways_of(decode)}"
+        )
+    return ways_of(deployed)
+
+
+def _kinds(deployed: Deployed) -> str:
+    """The GPUs of either kind, where prefill and decode run apart."""
+    if deployed.prefill is None or deployed.decode is None:
+        return ""
+    return f"; {count(deployed.prefill.gpus)} prefill + {count(deployed.decode.gpus)} decode"
+
+
+def _draw(figure: Figure, plan: Plan, scenario: Scenario) -> None:
+    colour = {True: ":green[{}]", False: ":red[{}]", None: "{}"}[figure.within]
+    with st.container(gap=None):
+        st.caption(figure.label, help=as_markdown(figure.help))
+        st.metric(figure.label, figure.value, label_visibility="collapsed")
+        if figure.note:
+            st.markdown(f":small[{colour.format(as_markdown(figure.note))}]")
+        explain_popover(plan, figure.name, scenario)
+
+
+def _instances(deployed: Deployed) -> str:
+    if deployed.serving == "disaggregated":
+        return parallelism(deployed)
+    noun = "instance" if deployed.instances == 1 else "instances"
+    limit = "" if deployed.batch_limit is None else f", batch limit {count(deployed.batch_limit)}"
+    return f"{count(deployed.instances)} {noun} of {parallelism(deployed)}{limit}"
+
+
+def _rate(one: PerInstance) -> Figure:
+    return Figure(
+        "output_tokens_per_s_per_gpu",
+        "Output tokens/s per GPU",
+        significant(one.output_tokens_per_s_per_gpu),
+        f"at {significant(one.rps)} of {significant(one.max_rps)} requests/s",
+        "At the peak load; below: the load of one instance, and what it could take within the limits.",
+    )
+
+
+def _latencies(plan: Plan, scenario: Scenario) -> Iterator[Figure]:
+    """TTFT and ITL, and E2E where it is limited or the reader waits for it."""
+    if plan.latency is None:
+        return
+    limits = scenario.limits
+    wanted = [
+        ("ttft_ms", "TTFT", plan.latency.ttft_ms, limits.ttft_ms),
+        ("itl_ms", "ITL", plan.latency.itl_ms, limits.itl_ms),
+    ]
+    if limits.e2e_ms is not None or scenario.workload.mode != "streaming":
+        wanted.append(("e2e_ms", "E2E", plan.latency.e2e_ms, limits.e2e_ms))
+    for name, words, value, limit in wanted:
+        label = f"p{limits.percentile:g} {words}"
+        if value.asked is None and value.p50 is not None:
+            label, value = f"Median {words}", value.model_copy(update={"asked": value.p50})
+        yield Figure(name, label, ms(value.asked), *_against(value, limit))
+
+
+def _against(value: Latency, limit: float | None) -> tuple[str, str, bool | None]:
+    spread = (
+        "No interval is known."
+        if value.low is None
+        else (
+            f"80 % between {interval(value.low, value.high, 'ms')}."
+            if value.high is not None
+            else f"80 % above {ms(value.low)}; the queue could grow without end."
+        )
+    )
+    if limit is None or value.asked is None:
+        return "no limit" if limit is None else f"limit {ms(limit)}, {UNKNOWN} whether it holds", spread, None
+    within = value.asked <= limit
+    return f"{'within' if within else 'above'} {ms(limit)}", spread, within
+
+
+def _per_million(usd_per_million: float | None) -> str:
+    return f"{usd(usd_per_million)} per million output tokens" if usd_per_million is not None else ""

@@ -1,0 +1,226 @@
+"""Simulate this hour: the deployment of the answer under random traffic or a trace, beside what the plan says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from sizing.base.format import rounded
+from sizing.base.result import Latency
+from sizing.planning.assumptions import ROUTED
+from sizing.replay.comparison import differences
+from sizing.replay.result import Distribution, SimulationResult
+from sizing.replay.what_if import WhatIf, said_of
+from sizing.scenario.day_profile import at_peak
+from sizing.scenario.traffic import Profile
+from ui import simulating, state
+from ui.explore.tables import draw_table
+from ui.figures.simulated import build_simulated, simulated_alt_text, simulated_table
+from ui.format import as_markdown, count
+from ui.state import Answer
+
+_JOB = "simulation_job"
+_LOOK_EVERY_S = 0.4
+_MOST_HOURS = 24 * 7
+_VERDICTS = {
+    "stable": (st.success, ":material/check_circle:"),
+    "unstable": (st.error, ":material/error:"),
+    "stopped": (st.warning, ":material/block:"),
+    "infeasible": (st.error, ":material/error:"),
+}
+_PEAK, _DAY, _TRACE = "Busiest time", "Whole day", "Replay the trace"
+CHART = {"config": {"displaylogo": False}}
+
+Job = simulating.Job[SimulationResult]
+
+
+def draw_simulate(answer: Answer, *, dark: bool) -> None:
+    """The panel; it refreshes itself only while a simulation runs, and never holds up the page."""
+    job: Job | None = st.session_state.get(_JOB)
+    running = job is not None and not job.done
+    if job is not None and running and job.asked != answer.scenario:
+        job.cancel()  # nobody waits for the figures of inputs that were changed
+    st.fragment(_panel, run_every=_LOOK_EVERY_S if running else None)(answer, dark=dark, watched=running)
+
+
+def _panel(answer: Answer, *, dark: bool, watched: bool) -> None:
+    job: Job | None = st.session_state.get(_JOB)
+    running = job is not None and not job.done
+    if job is not None:
+        job.look()
+    if watched and not running:
+        st.rerun()
+    st.markdown("Runs the deployment of the answer request by request, beside the page.")
+    traffic = _traffic(answer, disabled=running)
+    with st.expander("What if", type="compact"):
+        what_if = _what_if(disabled=running)
+    label = "Simulate this hour" if traffic == (_PEAK, 1.0) else f"Simulate: {traffic[0].lower()}"
+    if st.button(label, key="simulate", icon=":material/play_arrow:", disabled=running, help="Runs beside the page."):
+        st.session_state[_JOB] = _start(answer, *traffic, what_if)
+        st.rerun()
+    if job is None:
+        return
+    if running:
+        _progress(job)
+    else:
+        _finished(job, answer, dark=dark)
+
+
+def _traffic(answer: Answer, *, disabled: bool) -> tuple[str, float]:
+    """Which traffic, and how many hours of it."""
+    choices = [_PEAK]
+    choices += [_DAY] if isinstance(answer.scenario.workload.arrivals, Profile) else []
+    choices += [_TRACE] if state.trace() else []
+    chosen = _PEAK
+    if len(choices) > 1:
+        chosen = (
+            st.segmented_control(
+                "Traffic",
+                choices,
+                default=choices[-1],
+                required=True,
+                key="simulated_traffic",
+                disabled=disabled,
+                help="Busiest time: the peak load all the time. Whole day: by the hours of the form. Replay: "
+                "the requests "
+                "of the trace as they came, faster where a higher peak is asked.",
+            )
+            or _PEAK
+        )
+    if chosen != _PEAK:
+        return chosen, 24.0
+    hours = st.number_input(
+        "Simulated time (h)",
+        min_value=0.1,
+        max_value=float(_MOST_HOURS),
+        value=1.0,
+        step=1.0,
+        format="%g",
+        key="simulated_hours",
+        disabled=disabled,
+        width=200,
+        help="Longer runs narrow the Monte-Carlo intervals.",
+    )
+    return _PEAK, float(hours)
+
+
+def _what_if(*, disabled: bool) -> WhatIf:
+    minutes = st.number_input(
+        "One instance fails for (minutes)",
+        min_value=0.0,
+        max_value=10_080.0,
+        value=0.0,
+        step=1.0,
+        format="%g",
+        key="fail_minutes",
+        disabled=disabled,
+        width=260,
+        help="0: none fails. It fails after a third of the simulated time, its requests start again elsewhere, and it "
+        "returns with empty caches. Spare instances serve as well.",
+    )
+    static = st.toggle(
+        "Static batching instead of in-flight",
+        key="static_batching",
+        disabled=disabled,
+        help="A batch runs to the end of its longest answer before the next one starts.",
+    )
+    return WhatIf(static_batching=static, fail_minutes=float(minutes))
+
+
+def _start(answer: Answer, traffic: str, hours: float, what_if: WhatIf) -> Job:
+    scenario, plan = answer.scenario, answer.plan
+    trace = state.trace() if traffic == _TRACE else None
+    if trace is not None:
+        return simulating.start_simulation(scenario, plan=plan, hours=None, what_if=what_if, trace=trace.requests)
+    stands_for = scenario
+    if traffic == _PEAK and isinstance(scenario.workload.arrivals, Profile):
+        stands_for = at_peak(scenario, plan.peak_rps, "poisson")
+    return simulating.start_simulation(scenario, plan=plan, scenario=stands_for, hours=hours, what_if=what_if)
+
+
+def _progress(job: Job) -> None:
+    state_ = "Stopping" if job.cancelled.is_set() else "Simulating" if job.share else "Starting"
+    st.progress(min(job.share, 1.0), text=f"{state_}: {job.share:.0%} of the requests")
+    st.button(
+        "Cancel",
+        key="cancel_simulation",
+        icon=":material/stop:",
+        on_click=job.cancel,
+        disabled=job.cancelled.is_set(),
+        help="Stops at the next look; what was simulated so far is shown.",
+    )
+
+
+def _finished(job: Job, answer: Answer, *, dark: bool) -> None:
+    found = job.outcome()
+    if isinstance(found, str):
+        for sentence in found.splitlines():
+            st.error(as_markdown(sentence), icon=":material/error:")
+        return
+    if job.asked != answer.scenario:
+        st.caption(":material/history: Simulated for the previous inputs.")
+    show, icon = _VERDICTS[found.verdict]
+    if found.verdict == "stable" and not found.meets_limits:
+        show, icon = st.warning, ":material/warning:"
+    show(as_markdown(found.answer), icon=icon)
+    if found.failure is not None:
+        st.markdown(f":material/power_off: {as_markdown(said_of(found.failure))}")
+    if found.ttft_ms is not None:
+        _figures(job, found, answer, dark=dark)
+    for note in found.notes:
+        st.caption(as_markdown(note))
+
+
+def _figures(job: Job, found: SimulationResult, answer: Answer, *, dark: bool) -> None:
+    """Percentiles beside those of the plan, why they differ, and how it went over time."""
+    st.dataframe(
+        compared(found, answer),
+        hide_index=True,
+        key="simulated_latencies",
+        placeholder="",
+        alt="Simulated latencies against the limits and the plan",
+    )
+    if job.asked == answer.scenario:
+        what_if, replayed = _about(job)
+        for sentence in differences(found, answer.plan, answer.scenario, what_if, replayed=replayed):
+            st.markdown(f":material/compare_arrows: {as_markdown(sentence)}")
+    st.plotly_chart(build_simulated(found, dark=dark), key="simulated", alt=simulated_alt_text(found), **CHART)
+    draw_table(lambda: simulated_table(found), key="simulated_series", what="Second by second")
+    instances = f"{count(found.instances)} instance{'' if found.instances == 1 else 's'}"
+    st.caption(
+        f"{count(found.requests)} requests, {instances}; "
+        f"{ROUTED[job.asked.deployment.routing]}. Intervals: 95 %, of the simulation only, not of the step "
+        "times."
+    )
+
+
+def _about(job: Job) -> tuple[WhatIf, bool]:
+    about: Any = job.about
+    return about
+
+
+def compared(found: SimulationResult, answer: Answer) -> pd.DataFrame:
+    """One row per latency: limit, simulated percentiles, the plan's value at the asked one."""
+    limits, planned = answer.scenario.limits, answer.plan.latency
+    at = f"p{limits.percentile:g}"
+    rows = (
+        ("TTFT", found.ttft_ms, limits.ttft_ms, planned and planned.ttft_ms),
+        ("ITL", found.itl_ms, limits.itl_ms, planned and planned.itl_ms),
+        ("E2E", found.e2e_ms, limits.e2e_ms, planned and planned.e2e_ms),
+        ("Queue", found.queue_ms, None, None),
+    )
+    return pd.DataFrame([_row(name, one, limit, other, at) for name, one, limit, other in rows if one is not None])
+
+
+def _row(name: str, one: Distribution, limit: float | None, planned: Latency | None, at: str) -> dict[str, object]:
+    high = "unknown" if one.asked.high is None else f"{rounded(one.asked.high):g}"
+    return {
+        "Latency": name,
+        "Limit (ms)": "none" if limit is None else f"{limit:g}",
+        f"{at} simulated (ms)": rounded(one.asked.value),
+        "Interval (ms)": f"{rounded(one.asked.low):g} to {high}",
+        f"{at} in the plan (ms)": rounded(planned.asked) if planned and planned.asked is not None else None,
+        **{f"{p} (ms)": rounded(getattr(one, p).value) for p in ("p50", "p95", "p99") if p != at},
+    }

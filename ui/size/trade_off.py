@@ -1,0 +1,79 @@
+"""From fewest GPUs to lowest latency: a slider over the deployments in between, and what each step costs."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from sizing.base.format import count, ms, significant, usd
+from sizing.base.result import Candidate
+from ui import state
+from ui.choices import label
+from ui.figures.trade_off import build_trade_off, trade_off_alt_text
+from ui.size.key_figures import gpu_range, parallelism
+from ui.size.origin import draw_estimates
+from ui.state import Answer
+
+
+def describe(candidate: Candidate) -> str:
+    """A deployment in a few words: GPUs, engine, precision, parallelism."""
+    return f"{hardware_and_engine(candidate)}, {parallelism(candidate.deployment)}"
+
+
+def hardware_and_engine(candidate: Candidate) -> str:
+    """GPUs, engine and precision of a deployment."""
+    chosen = candidate.deployment
+    return (
+        f"{chosen.gpus} x {label('gpu', chosen.gpu)}, {label('engine', chosen.engine)}, "
+        f"{label('prec', chosen.weight_precision)}"
+    )
+
+
+def draw_trade_off(answer: Answer, *, dark: bool) -> None:
+    """Slider, what it selects, and the chart."""
+    steps = answer.plan.trade_off
+    if len(steps) < 2:
+        st.caption("Only one deployment is neither dearer nor slower than another: there is nothing to trade.")
+        return
+    at = f"p{answer.scenario.limits.percentile:g}"
+    position = (
+        st.select_slider(
+            "Throughput-optimal to latency-optimal",
+            range(len(steps)),
+            key="trade_step",
+            persist_state="page",
+            format_func=lambda step: f"{steps[step].deployment.gpus} GPUs, {at} E2E {ms(steps[step].e2e_ms)}",
+            help="Left: fewest GPUs. Right: lowest latency. Every step is the best deployment at its number of GPUs.",
+        )
+        if st.session_state.get("trade_step", 0) in range(len(steps))
+        else 0
+    )
+    chosen = steps[position]
+    _selected(chosen, answer)
+    draw_estimates(answer.plan)
+    st.plotly_chart(
+        build_trade_off(answer.plan, selected=position, limits=answer.scenario.limits, dark=dark),
+        key="trade_chart",
+        alt=trade_off_alt_text(answer.plan, selected=position),
+        config={"displaylogo": False},
+    )
+
+
+def _selected(chosen: Candidate, answer: Answer) -> None:
+    at, systems = f"p{answer.scenario.limits.percentile:g}", chosen.deployment.systems
+    facts = (
+        f"**{describe(chosen)}**: {count(systems)} system{'s' if systems != 1 else ''}, "
+        f"{gpu_range(chosen.gpus_low, chosen.gpus_high)} GPUs, {at} TTFT {ms(chosen.ttft_ms)}, "
+        f"{at} ITL {ms(chosen.itl_ms)}, {significant(chosen.output_tokens_per_s_per_gpu)} output tokens/s per GPU, "
+        f"{usd(chosen.usd_per_month)} a month."
+    ).replace("$", r"\$")
+    words, action = st.columns([5, 2], vertical_alignment="center")
+    words.markdown(facts)
+    action.button(
+        "Use this",
+        key="use_trade",
+        on_click=state.use_candidate,
+        args=(chosen, answer.scenario),
+        icon=":material/check:",
+        help="Restricts the form to this deployment.",
+        width="stretch",
+    )
