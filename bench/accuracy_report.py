@@ -31,7 +31,7 @@ def intervals_yaml(tables: Sequence[Targets], found: Calibration) -> str:
         "models": {architecture(p.model) for p in points},
         "gpus": {p.configuration.gpu.id for p in points},
         "families": {p.configuration.gpu.family for p in points},
-        "platforms": {f"{p.configuration.engine.runs_as} on {p.configuration.gpu.family}" for p in points},
+        "platforms": {f"{p.configuration.engine.surrogate} on {p.configuration.gpu.family}" for p in points},
     }
     lines = [
         "# Quantiles of log(measured / predicted) / scale of held-out errors by stratum, for 80 % and 95 % intervals,",

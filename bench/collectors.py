@@ -25,7 +25,7 @@ from pathlib import Path
 from bench.fleet import Fleet, write_fleet
 from bench.server import prometheus
 from bench.table import Row
-from collectors.backends.cache import Remembering
+from collectors.backends.cache import CachingBackend
 from collectors.connect import prometheus_backend
 from collectors.prometheus.fetch import Fetcher, Reply
 from collectors.questions.devices import read_devices
@@ -119,7 +119,7 @@ def resident_mb(pid: int) -> float:
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
-def refresh(backend: Remembering, source: Source, *, at_s: float, span_s: float) -> None:
+def refresh(backend: CachingBackend, source: Source, *, at_s: float, span_s: float) -> None:
     """Everything a Live page reads, as seen at one moment."""
     observed = read_from(backend, source, at_s=at_s)
     if observed.state in (State.NO_DATA, State.UNREACHABLE, State.STALE):

@@ -69,7 +69,7 @@ class Targets:
                 "model": [p.model.id for p in rows],
                 "gpu": [p.configuration.gpu.id for p in rows],
                 "family": [p.configuration.gpu.family for p in rows],
-                "engine": [p.configuration.engine.runs_as for p in rows],
+                "engine": [p.configuration.engine.surrogate for p in rows],
                 "precision": [p.configuration.precision.id for p in rows],
                 "kind": ["MoE" if p.model.is_moe else "dense" for p in rows],
                 "quality": self.cells["quality"].to_numpy(),

@@ -10,7 +10,7 @@ from bench.page_latency import ROOT, RUN_LIMIT_S, page_durations
 from bench.table import Row
 from collectors.questions.devices import COLUMNS, Device
 from ui.figures.gpu_map import MEASURES, build_gpu_map, gpu_map_alt_text
-from ui.sources.reading import desk
+from ui.sources.reading import registry
 
 NAME = "Live: page script with its data cached, by tab; figures of a large fleet"
 
@@ -45,10 +45,10 @@ def _tab(app: AppTest, tab: str) -> Row:
     app.session_state["tab"] = tab
     for _ in range(2):
         _run(app)
-        desk().latest.wait_for_all(RUN_LIMIT_S)
+        registry().latest.wait_for_all(RUN_LIMIT_S)
     with page_durations() as durations:
         for _ in range(RUNS):
-            desk().latest.wait_for_all(RUN_LIMIT_S)
+            registry().latest.wait_for_all(RUN_LIMIT_S)
             _run(app)
     return Row(what=f"demo, {tab}", unit="ms", samples=tuple(durations), limit=PAGE_LIMIT_MS)
 

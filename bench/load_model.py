@@ -118,7 +118,7 @@ def _case(case: tuple[str, str, str, str, int, int, int, int], varies: bool) -> 
             for m, d in (("TTFT", found.ttft_ms), ("ITL", found.itl_ms))
             for q in QUANTILES
         }
-        name = f"{model.rpartition('/')[2]}, {row.gpu.name}, {engine} {precision} {row.ways}, {isl}/{osl}"
+        name = f"{model.rpartition('/')[2]}, {row.gpu.name}, {engine} {precision} {row.parallelism}, {isl}/{osl}"
         yield Compared(case=name, varies=varies, load=load, stable=stable, analytic=analytic, simulated=simulated)
 
 

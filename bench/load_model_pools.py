@@ -83,7 +83,7 @@ def _asked(case: tuple[str, str, str, str, int, int, int, int], varies: bool) ->
     row = Configuration(
         gpu=gpus()[gpu], engine=engines()[engine], precision=chosen, kv_precision=kv, tp=tp, ep=dp, dp=dp
     )
-    name = f"{model.rpartition('/')[2]}, {row.gpu.name}, {engine} {precision} {row.ways}, {isl}/{osl}"
+    name = f"{model.rpartition('/')[2]}, {row.gpu.name}, {engine} {precision} {row.parallelism}, {isl}/{osl}"
     return question, evaluate(question, table([row])), name
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import requests
 
 from collectors.backends.backend import Backend, PrometheusBackend
-from collectors.backends.cache import Remembering
+from collectors.backends.cache import CachingBackend
 from collectors.backends.scrape.backend import RingBackend
 from collectors.backends.scrape.scraper import Scraper, Target
 from collectors.backends.scrape.store import MEBIBYTE, Ring
@@ -29,7 +29,7 @@ LONGEST_PAUSE_S = 5.0
 
 def prometheus_backend(
     source: Source, asked: PrometheusSource, *, session: requests.Session | None = None, clock: Clock | None = None
-) -> Remembering:
+) -> CachingBackend:
     """The backend of a Prometheus source, with its memory; ``session`` and ``clock`` are for tests."""
     fetcher = Fetcher(
         access=asked.access(source.folder),
@@ -39,7 +39,7 @@ def prometheus_backend(
         allow_link_local=asked.allow_link_local,
     )
     client = PrometheusClient(asked.url, fetcher=fetcher, params=asked.params, allow_link_local=asked.allow_link_local)
-    return Remembering(PrometheusBackend(client))
+    return CachingBackend(PrometheusBackend(client))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,7 @@ from bench.fleet import Fleet, recorded, write_fleet
 from bench.server import prometheus
 from bench.tsdb import curve, sorted_series, write_block
 from collectors.backends.backend import Vectors
-from collectors.backends.cache import PART_POINTS, Remembering
+from collectors.backends.cache import PART_POINTS, CachingBackend
 from collectors.backends.ttl import FLEET_REPLICAS
 from collectors.connect import prometheus_backend
 from collectors.questions.devices import read_devices
@@ -56,7 +56,7 @@ def test_prometheus_reads_what_is_written(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Remembering, Source, int]]:
+def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[CachingBackend, Source, int]]:
     folder = tmp_path_factory.mktemp("fleet")
     write_fleet(folder / "data", FLEET, end_s=END_S)
     with prometheus(folder / "data") as (url, pid):
@@ -65,7 +65,7 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Rememberin
         yield prometheus_backend(source, source.prometheus), source, pid
 
 
-def test_fleet_is_read_whole(fleet: tuple[Remembering, Source, int]) -> None:
+def test_fleet_is_read_whole(fleet: tuple[CachingBackend, Source, int]) -> None:
     backend, source, _ = fleet
     seen = read_from(backend, source, at_s=END_S)
     assert seen.state in (State.OK, State.SATURATED)
@@ -83,7 +83,7 @@ def test_fleet_is_read_whole(fleet: tuple[Remembering, Source, int]) -> None:
     assert any("GPUs" in note for note in seen.notes)
 
 
-def test_all_gpus_of_a_fleet_add_up_to_the_observation(fleet: tuple[Remembering, Source, int]) -> None:
+def test_all_gpus_of_a_fleet_add_up_to_the_observation(fleet: tuple[CachingBackend, Source, int]) -> None:
     backend, source, _ = fleet
     seen, devices = read_from(backend, source, at_s=END_S), read_devices(backend, source, at_s=END_S)
     assert len(devices) == FLEET.gpus
@@ -93,7 +93,7 @@ def test_all_gpus_of_a_fleet_add_up_to_the_observation(fleet: tuple[Remembering,
     assert all(device.host and device.pod and device.product for device in devices)
 
 
-def test_sums_over_gpus_are_asked_plainly_and_are_the_same(fleet: tuple[Remembering, Source, int]) -> None:
+def test_sums_over_gpus_are_asked_plainly_and_are_the_same(fleet: tuple[CachingBackend, Source, int]) -> None:
     """Without filter and grouping; where an answer could hold a blank value, the whole expression is asked."""
     _, source, _ = fleet
     assert source.prometheus is not None
@@ -120,13 +120,13 @@ def test_sums_over_gpus_are_asked_plainly_and_are_the_same(fleet: tuple[Remember
     assert seen.number("gpus") == FLEET.gpus
 
 
-def test_only_wanted_columns_are_fetched(fleet: tuple[Remembering, Source, int]) -> None:
+def test_only_wanted_columns_are_fetched(fleet: tuple[CachingBackend, Source, int]) -> None:
     backend, source, _ = fleet
     devices = read_devices(backend, source, at_s=END_S - 30, columns=("temperature",))
     assert {key for device in devices for key, value in device.values.items() if value is not None} == {"temperature"}
 
 
-def test_refreshing_asks_few_queries_and_less_than_opening(fleet: tuple[Remembering, Source, int]) -> None:
+def test_refreshing_asks_few_queries_and_less_than_opening(fleet: tuple[CachingBackend, Source, int]) -> None:
     backend, source, pid = fleet
     meter = Meter(pid)
     with meter.counting():
@@ -144,7 +144,7 @@ def test_refreshing_asks_few_queries_and_less_than_opening(fleet: tuple[Remember
 
 @pytest.mark.parametrize("end_s", [END_S - 300, END_S - 240, END_S - 180])
 def test_a_fleet_read_in_turns_shows_what_a_fresh_reading_shows(
-    fleet: tuple[Remembering, Source, int], end_s: int
+    fleet: tuple[CachingBackend, Source, int], end_s: int
 ) -> None:
     """45 s after a full minute everything had its turn, which was about that minute; quantiles are of few buckets."""
     _, source, _ = fleet
@@ -177,7 +177,7 @@ def test_a_fleet_read_in_turns_shows_what_a_fresh_reading_shows(
     assert not any("in turns" in note for note in whole.notes)
 
 
-def test_ages_are_told(fleet: tuple[Remembering, Source, int]) -> None:
+def test_ages_are_told(fleet: tuple[CachingBackend, Source, int]) -> None:
     _, source, _ = fleet
     assert source.prometheus is not None
     own = prometheus_backend(source, source.prometheus)
@@ -189,7 +189,7 @@ def test_ages_are_told(fleet: tuple[Remembering, Source, int]) -> None:
     assert devices[0].told_s["throttle_reasons"] == END_S - 120
 
 
-def test_lines_of_a_fleet_end_where_its_observation_is(fleet: tuple[Remembering, Source, int]) -> None:
+def test_lines_of_a_fleet_end_where_its_observation_is(fleet: tuple[CachingBackend, Source, int]) -> None:
     """When everything had its turn: the newest point of a line waits for it."""
     backend, source, _ = fleet
     for moment in range(END_S, END_S + 46, 15):
@@ -199,7 +199,7 @@ def test_lines_of_a_fleet_end_where_its_observation_is(fleet: tuple[Remembering,
     assert lines["ttft_ms.p95"][-1] == pytest.approx(seen.distribution("ttft_ms").p95)
 
 
-def test_long_lines_of_a_fleet_are_read_in_parts(fleet: tuple[Remembering, Source, int]) -> None:
+def test_long_lines_of_a_fleet_are_read_in_parts(fleet: tuple[CachingBackend, Source, int]) -> None:
     """The newest part first, an older one with every question; in the end they are what one question would answer."""
     _, source, _ = fleet
     assert source.prometheus is not None

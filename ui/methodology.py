@@ -39,7 +39,7 @@ def draw() -> None:
 
 def draw_section(section: Section) -> None:
     """One chapter: heading with its anchor, introduction, entries by group, tables."""
-    st.subheader(section.title, anchor=section.slug, divider="gray")
+    st.subheader(section.title, calibration_point=section.slug, divider="gray")
     if section.intro:
         st.markdown(section.intro)
     for group, entries in groupby(section.entries, key=lambda item: item.group):
@@ -62,7 +62,7 @@ def _draw_accuracy() -> None:
     )
     for column, (title, name, build, said) in zip(st.columns(2), charts, strict=True):
         with column:
-            st.markdown(f"##### {title}", anchors=False)
+            st.markdown(f"##### {title}", calibration_points=False)
             st.plotly_chart(
                 build(figures[name], dark=dark),
                 key=f"accuracy_{name}",
@@ -128,7 +128,7 @@ def _group_markdown(group: str, entries: tuple[Entry, ...]) -> str:
 
 
 def _draw_table(section: Section, table: Table) -> None:
-    st.markdown(f"##### {as_markdown(table.title)}", anchors=False)
+    st.markdown(f"##### {as_markdown(table.title)}", calibration_points=False)
     long = _long_columns(table)
     row = _TWO_LINES if long and table.in_document else _ONE_LINE
     columns = {name: st.column_config.TextColumn(width="large") for name in long}

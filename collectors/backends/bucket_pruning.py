@@ -123,7 +123,7 @@ def edges_of(samples: Sequence[Sample], now_s: float) -> Edges | None:
     return Edges(written=written, needed=frozenset(needed), told_s=now_s)
 
 
-class Narrowing:
+class BucketPruning:
     """Asks a source for the buckets that count. ``replicas`` are the labels of those there are, to choose some from."""
 
     def __init__(self, inner: Backend) -> None:

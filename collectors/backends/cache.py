@@ -21,7 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 from collectors.backends.backend import Backend, Ranges, Vectors, joined_notes
-from collectors.backends.bucket_pruning import NARROWED, Narrowing
+from collectors.backends.bucket_pruning import NARROWED, BucketPruning
 from collectors.backends.ttl import FLEET_REPLICAS, GRID_S, LONGEST_S, Turn, lag_of, turn_of
 from collectors.prometheus.answers import Notes, Sample, Series
 
@@ -35,7 +35,7 @@ PART_POINTS = 37
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Believed:
+class _Cached:
     samples: tuple[Sample, ...]
     told_s: float
     at_s: float | None
@@ -59,7 +59,7 @@ class _Line:
     series: Mapping[tuple[tuple[str, str], ...], tuple[tuple[float, float], ...]]
 
 
-class Remembering:
+class CachingBackend:
     """A backend in front of another one; safe to use from several threads. See collectors.backends.backend.Backend."""
 
     def __init__(self, inner: Backend, *, monotonic: Callable[[], float] = time.monotonic) -> None:
@@ -68,9 +68,9 @@ class Remembering:
         self._fleet = False
         self._asking = threading.Lock()
         self._lock = threading.Lock()
-        self._believed: dict[str, _Believed] = {}
+        self._cached: dict[str, _Cached] = {}
         self._moments: OrderedDict[float, dict[str, tuple[Sample, ...]]] = OrderedDict()
-        self._narrowing = Narrowing(inner)
+        self._pruning = BucketPruning(inner)
         self._habits: dict[str, tuple[str, float]] = {}
         self._foreseen_from_s = -math.inf
         self._lines: OrderedDict[tuple[str, float], _Line] = OrderedDict()
@@ -116,14 +116,14 @@ class Remembering:
             answers = list(pool.map(lambda group: self._asked(group[1], group[0]), unknown.items()))
         for (moment, asked), found in zip(unknown.items(), answers, strict=True):
             if not found.problems and not found.notes.warnings:
-                self._keep(asked, found, moment)
+                self._keep_all(asked, found, moment)
         return answers
 
     def _asked(self, expressions: Mapping[str, str], at_s: float | None) -> Vectors:
         """The answers of the source: each text is asked once, and of a fleet's histograms the buckets that count."""
         once = {key: text for text, key in {text: key for key, text in expressions.items()}.items()}
         found = (
-            self._narrowing.vectors(once, at_s=at_s, now_s=self._monotonic())
+            self._pruning.vectors(once, at_s=at_s, now_s=self._monotonic())
             if self._fleet and any(key in NARROWED for key in once)
             else self._inner.vectors(once, at_s=at_s)
         )
@@ -140,7 +140,7 @@ class Remembering:
         unknown: dict[float | None, dict[str, str]] = {}
         with self._lock:
             for key, text in expressions.items():
-                moment, held = at_s, None if exact else self._believed.get(text)
+                moment, held = at_s, None if exact else self._cached.get(text)
                 turn = turn_of(key, fleet=self._fleet) if held is not None else None
                 if held is not None and turn is not None:
                     if held.holds(turn, now, at_s):
@@ -151,28 +151,28 @@ class Remembering:
                 answered = self._moments.get(moment, {}) if moment is not None else {}
                 if text in answered:
                     known[key] = answered[text]
-                    self._believe(key, text, answered[text], now, moment)
+                    self._keep(key, text, answered[text], now, moment)
                 else:
                     unknown.setdefault(moment, {})[key] = text
         return known, unknown
 
-    def _believe(self, key: str, text: str, samples: tuple[Sample, ...], now_s: float, at_s: float | None) -> None:
-        turn, held = turn_of(key, fleet=self._fleet), self._believed.get(text)
+    def _keep(self, key: str, text: str, samples: tuple[Sample, ...], now_s: float, at_s: float | None) -> None:
+        turn, held = turn_of(key, fleet=self._fleet), self._cached.get(text)
         if turn is None or not (samples or turn.absence):
             return
         if held is None or at_s is None or held.at_s is None or held.at_s <= at_s or not held.holds(turn, now_s, at_s):
-            self._believed[text] = _Believed(samples=samples, told_s=now_s, at_s=at_s)
+            self._cached[text] = _Cached(samples=samples, told_s=now_s, at_s=at_s)
 
-    def _keep(self, asked: Mapping[str, str], found: Vectors, at_s: float | None) -> None:
+    def _keep_all(self, asked: Mapping[str, str], found: Vectors, at_s: float | None) -> None:
         now = self._monotonic()
         with self._lock:
             if "live" in asked:
                 self._fleet = len(found.of("live")) > FLEET_REPLICAS
-                self._narrowing.replicas = tuple(sample.labels for sample in found.of("live"))
+                self._pruning.replicas = tuple(sample.labels for sample in found.of("live"))
             for key, text in asked.items():
-                self._believe(key, text, found.of(key), now, at_s)
-            for text in [text for text, held in self._believed.items() if now - held.told_s > 2 * LONGEST_S]:
-                del self._believed[text]
+                self._keep(key, text, found.of(key), now, at_s)
+            for text in [text for text, held in self._cached.items() if now - held.told_s > 2 * LONGEST_S]:
+                del self._cached[text]
             if at_s is not None:
                 moment = self._moments.setdefault(at_s, {})
                 moment |= {text: found.of(key) for key, text in asked.items()}
@@ -227,7 +227,7 @@ class Remembering:
         if answer is not None:
             return answer
         if self._fleet:
-            return self._narrowing.ranges(
+            return self._pruning.ranges(
                 asked, start_s=begin * step_s, end_s=end * step_s, step_s=step_s, now_s=self._monotonic()
             )
         return self._inner.ranges(asked, start_s=begin * step_s, end_s=end * step_s, step_s=step_s)

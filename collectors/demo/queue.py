@@ -49,11 +49,11 @@ class ReplicaState:
     admitted: list[Request] = field(default_factory=list)
     count: int = 0
     pace: float = 0.0
-    held_tokens: float = 0.0
+    resident_kv_tokens: float = 0.0
 
     def kv_tokens(self) -> float:
         """Tokens in the KV cache now."""
-        return self.held_tokens + self.count * self.pace
+        return self.resident_kv_tokens + self.count * self.pace
 
 
 @dataclass
@@ -113,7 +113,7 @@ def _admit(
         busy += cost
         request.admitted_s, request.first_token_s = start, start + cost + factor * (HANDLING_S + STEP_S)
         request.entered_at, request.leaves_at = state.pace, state.pace + request.output_tokens
-        state.held_tokens += request.input_tokens - state.pace
+        state.resident_kv_tokens += request.input_tokens - state.pace
         state.count += 1
         if not request.started:
             out.ttft_s.append(request.first_token_s - request.arrived_s)
@@ -167,6 +167,6 @@ def _preempt(state: ReplicaState, out: Outcome) -> None:
 def _leave(state: ReplicaState, request: Request) -> None:
     request.gone = True
     state.count -= 1
-    state.held_tokens -= request.input_tokens - request.entered_at
+    state.resident_kv_tokens -= request.input_tokens - request.entered_at
     if len(state.admitted) > 4 * MAX_SEQUENCES:
         state.admitted = [r for r in state.admitted if not r.gone]

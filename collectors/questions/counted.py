@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from collectors.backends.backend import Backend
 from collectors.prometheus.answers import Sample
 from collectors.reading.discovery import look_around
-from collectors.reading.topology import find_ground
+from collectors.reading.topology import find_topology
 from collectors.source import Source
 from collectors.vocabulary.detect import detect_engine
 from collectors.vocabulary.expressions import selected
@@ -38,12 +38,12 @@ def counted_between(
     engine = detect_engine(look.names, wanted=source.engine)
     if engine is None:
         return Counted(counts={})
-    ground = find_ground(backend, source, look, engine, max(1.0, end_s - start_s))
+    topology = find_topology(backend, source, look, engine, max(1.0, end_s - start_s))
     asked = {}
     for key in COUNTED:
-        choice = ground.choices.get(key)
+        choice = topology.choices.get(key)
         if choice and choice.candidate and choice.candidate.counter:
-            asked[f"{EXACTLY}{key}"] = selected(choice.candidate, choice.candidate.counter, ground.scope)
+            asked[f"{EXACTLY}{key}"] = selected(choice.candidate, choice.candidate.counter, topology.scope)
     before, after = (backend.vectors(asked, at_s=moment) for moment in (start_s, end_s))
     counts, restarted = {}, []
     for key in asked:

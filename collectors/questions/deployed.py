@@ -18,7 +18,7 @@ from collectors.prometheus.promql import step_for
 from collectors.reading.discovery import look_around
 from collectors.reading.gpus import gpu_scope
 from collectors.reading.observation import Observation, State
-from collectors.reading.topology import MIN_SCRAPES, Ground, find_ground, presence
+from collectors.reading.topology import MIN_SCRAPES, Topology, find_topology, presence
 from collectors.source import Source
 from collectors.vocabulary.detect import detect_engine
 from collectors.vocabulary.expressions import scalar_expressions, selected
@@ -102,34 +102,38 @@ def _read(backend: Backend, source: Source, at_s: float, window_s: float, clock:
     engine = detect_engine(look.names, wanted=source.engine)
     if engine is None:
         return Deployed()
-    ground = find_ground(backend, source, look, engine, window_s)
-    found = backend.vectors(_expressions(ground), at_s=look.at_s)
-    model, product = engine.vocabulary.model_label, _product_label(ground)
+    topology = find_topology(backend, source, look, engine, window_s)
+    found = backend.vectors(_expressions(topology), at_s=look.at_s)
+    model, product = engine.vocabulary.model_label, _product_label(topology)
     return Deployed(
         models=_values(found, "models", model),
         gpu_products=_values(found, "products", product),
-        gpus_by=ground.gpus.how,
+        gpus_by=topology.gpus.how,
         kv=_kv(found),
-        load=_load(backend, ground, look.at_s),
+        load=_load(backend, topology, look.at_s),
     )
 
 
-def _product_label(ground: Ground) -> str | None:
-    vocabulary = ground.gpus.vocabulary
+def _product_label(topology: Topology) -> str | None:
+    vocabulary = topology.gpus.vocabulary
     return None if vocabulary is None or vocabulary.product_label in NOT_A_PRODUCT else vocabulary.product_label
 
 
-def _expressions(ground: Ground) -> dict[str, str]:
+def _expressions(topology: Topology) -> dict[str, str]:
     asked = {}
-    series, model, product = presence(ground.choices, ground.scope), ground.scope.model_label, _product_label(ground)
+    series, model, product = (
+        presence(topology.choices, topology.scope),
+        topology.scope.model_label,
+        _product_label(topology),
+    )
     if series and model:
         asked["models"] = f"count by ({model}) ({series})"
     if product:
-        inside = gpu_scope(ground.gpus, ground.scope).selection()
-        asked["products"] = f"count by ({product}) ({ground.gpus.sign}{{{inside}}})"
-    capacity = ground.choices.get("kv_capacity_tokens")
+        inside = gpu_scope(topology.gpus, topology.scope).selection()
+        asked["products"] = f"count by ({product}) ({topology.gpus.sign}{{{inside}}})"
+    capacity = topology.choices.get("kv_capacity_tokens")
     if capacity and capacity.candidate and capacity.candidate.info:
-        info = selected(capacity.candidate, capacity.candidate.info, ground.scope)
+        info = selected(capacity.candidate, capacity.candidate.info, topology.scope)
         asked["kv"] = f"count by (block_size, num_gpu_blocks, cache_dtype) ({info})"
     return asked
 
@@ -156,17 +160,17 @@ def _whole(text: str | None) -> int | None:
     return int(text) if text and text.isdecimal() else None
 
 
-def _load(backend: Backend, ground: Ground, at_s: float) -> LoadOverTime | None:
+def _load(backend: Backend, topology: Topology, at_s: float) -> LoadOverTime | None:
     """Arrivals over the window; None where the window holds no two steps of enough scrapes."""
-    key = next((k for k in ("arrivals", "first_tokens") if (c := ground.choices.get(k)) and c.candidate), None)
-    candidate = ground.choices[key].candidate if key else None
+    key = next((k for k in ("arrivals", "first_tokens") if (c := topology.choices.get(k)) and c.candidate), None)
+    candidate = topology.choices[key].candidate if key else None
     if key is None or candidate is None:
         return None
-    window = ground.scope.window_s
-    step = step_for(window, interval_s=max(LEAST_STEP_S, MIN_SCRAPES * ground.scope.step_s), points=LOAD_POINTS)
+    window = topology.scope.window_s
+    step = step_for(window, interval_s=max(LEAST_STEP_S, MIN_SCRAPES * topology.scope.step_s), points=LOAD_POINTS)
     if window < 2 * step:
         return None
-    asked = scalar_expressions(key, candidate, replace(ground.scope, window_s=step))
+    asked = scalar_expressions(key, candidate, replace(topology.scope, window_s=step))
     found = backend.ranges({key: asked[key]}, start_s=at_s - window + step, end_s=at_s, step_s=step)
     series = found.series.get(key, ())
     if not series:

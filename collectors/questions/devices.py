@@ -17,7 +17,7 @@ from collectors.prometheus.answers import Sample
 from collectors.prometheus.histograms import finite
 from collectors.reading.discovery import look_around
 from collectors.reading.gpus import HARMFUL, THROTTLE_BITS, gpu_scope, per_device
-from collectors.reading.topology import find_ground
+from collectors.reading.topology import find_topology
 from collectors.source import Source
 from collectors.vocabulary.detect import detect_engine
 from collectors.vocabulary.expressions import Scope, selected
@@ -101,14 +101,14 @@ def read_devices(
     engine = detect_engine(look.names, wanted=source.engine)
     if engine is None:
         return ()
-    ground = find_ground(backend, source, look, engine, source.window_s)
-    vocabulary = ground.gpus.vocabulary
+    topology = find_topology(backend, source, look, engine, source.window_s)
+    vocabulary = topology.gpus.vocabulary
     if vocabulary is None:
         return ()
-    scope = gpu_scope(ground.gpus, ground.scope)
+    scope = gpu_scope(topology.gpus, topology.scope)
     own = vocabulary.device_labels
     every = tuple(dict.fromkeys((*own, *vocabulary.host_labels, *vocabulary.pod_labels, vocabulary.product_label)))
-    asked = {"device_labels": f"count by ({', '.join(every)}) ({ground.gpus.sign}{{{scope.selection()}}})"}
+    asked = {"device_labels": f"count by ({', '.join(every)}) ({topology.gpus.sign}{{{scope.selection()}}})"}
     for key in columns:
         concept = vocabulary.concepts.get(key)
         for i, candidate in enumerate(concept.use if concept else ()):

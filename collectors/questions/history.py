@@ -18,7 +18,7 @@ from collectors.reading.gpu_sums import Plain, plain_expressions
 from collectors.reading.gpus import gpu_expressions, gpu_scope
 from collectors.reading.layout import LOOK_BACK_S
 from collectors.reading.observation import DISTRIBUTIONS
-from collectors.reading.topology import find_ground, steady
+from collectors.reading.topology import find_topology, steady
 from collectors.source import Source
 from collectors.vocabulary.detect import detect_engine
 
@@ -71,23 +71,23 @@ def history(
     engine = detect_engine(look.names, wanted=source.engine)
     if engine is None:
         return History(times_s=(), lines={}, step_s=0.0)
-    ground = find_ground(backend, source, look, engine, min(source.window_s, LOOK_BACK_S))
-    interval = steady(ground.layout.interval_s) or 15.0
+    topology = find_topology(backend, source, look, engine, min(source.window_s, LOOK_BACK_S))
+    interval = steady(topology.layout.interval_s) or 15.0
     step = step_for(end_s - start_s, interval_s=interval, points=points)
     step = math.ceil(step / GRID_S) * GRID_S if look.fleet else step
     # A fleet's lines have the window of its observation, so that one answer serves both.
-    least = ground.scope.window_s if look.fleet else 4 * interval
-    scope = replace(ground.scope, window_s=max(step, least), step_s=interval)
-    chosen = {key: choice for key, choice in ground.choices.items() if key in concepts}
+    least = topology.scope.window_s if look.fleet else 4 * interval
+    scope = replace(topology.scope, window_s=max(step, least), step_s=interval)
+    chosen = {key: choice for key, choice in topology.choices.items() if key in concepts}
     asked = {key: text for key, text in expressions(chosen, scope).items() if not key.endswith(("_min", "_growth"))}
     exact: dict[str, str] = {}
     plain: dict[str, Plain] = {}
-    if ground.gpus.vocabulary is not None:
-        narrow = gpu_scope(ground.gpus, scope if look.fleet else replace(scope, window_s=scope.window_s * points))
+    if topology.gpus.vocabulary is not None:
+        narrow = gpu_scope(topology.gpus, scope if look.fleet else replace(scope, window_s=scope.window_s * points))
         narrow = replace(narrow, window_s=min(scope.window_s, narrow.window_s))
-        of_gpus = gpu_expressions(ground.gpus.vocabulary, narrow, sign=ground.gpus.sign)
+        of_gpus = gpu_expressions(topology.gpus.vocabulary, narrow, sign=topology.gpus.sign)
         exact = {key: text for key, text in of_gpus.items() if key.split(".")[0] in GPU_DEFAULT}
-        plain = plain_expressions(exact, ground.gpus, narrow)
+        plain = plain_expressions(exact, topology.gpus, narrow)
         asked |= {f"gpu/{key}": plain[key].text if key in plain else text for key, text in exact.items()}
     found = backend.ranges(asked, start_s=start_s, end_s=end_s, step_s=step)
     unproven = [k for k, p in plain.items() if not all(p.proven(s.values) for s in found.series.get(f"gpu/{k}", ()))]

@@ -12,7 +12,7 @@ from collectors.prometheus.answers import Series
 from collectors.prometheus.promql import step_for
 from collectors.reading.discovery import look_around
 from collectors.reading.gpus import gpu_scope
-from collectors.reading.topology import find_ground
+from collectors.reading.topology import find_topology
 from collectors.source import Source
 from collectors.vocabulary.detect import detect_engine
 from collectors.vocabulary.expressions import selected
@@ -68,19 +68,19 @@ def xid_log(
     engine = detect_engine(look.names, wanted=source.engine)
     if engine is None:
         return ()
-    ground = find_ground(backend, source, look, engine, source.window_s)
-    vocabulary = ground.gpus.vocabulary
+    topology = find_topology(backend, source, look, engine, source.window_s)
+    vocabulary = topology.gpus.vocabulary
     concept = vocabulary.concepts.get("xid") if vocabulary else None
     if vocabulary is None or concept is None:
         return ()
-    scope = gpu_scope(ground.gpus, ground.scope)
+    scope = gpu_scope(topology.gpus, topology.scope)
     by = ", ".join(dict.fromkeys((*vocabulary.device_labels, *vocabulary.host_labels)))
     asked = {
         f"xid.{i}": f"max by ({by}) ({selected(use, use.gauge, scope)}) > 0"
         for i, use in enumerate(concept.use)
         if use.gauge
     }
-    step = step_for(end_s - start_s, interval_s=ground.layout.interval_s or 15.0, points=POINTS)
+    step = step_for(end_s - start_s, interval_s=topology.layout.interval_s or 15.0, points=POINTS)
     found = backend.ranges(asked, start_s=start_s, end_s=end_s, step_s=step)
     events = [
         event

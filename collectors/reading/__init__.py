@@ -15,7 +15,7 @@ from collectors.reading.layout import is_stale
 from collectors.reading.no_data import silent, stale_or_empty
 from collectors.reading.observation import Observation, State, without_data
 from collectors.reading.observe import observe
-from collectors.reading.topology import find_ground, known_names, refusal
+from collectors.reading.topology import find_topology, known_names, refusal
 from collectors.source import Source
 from collectors.vocabulary.detect import detect_engine
 
@@ -61,7 +61,7 @@ def _read(
             window_s=window_s,
             engine=engine.vocabulary.id,
         )
-    ground = find_ground(backend, source, look, engine, window_s)
-    if is_stale(ground.layout, look.at_s):
-        return stale_or_empty(backend, source, look, ground)
-    return observe(backend, source, look, ground)
+    topology = find_topology(backend, source, look, engine, window_s)
+    if is_stale(topology.layout, look.at_s):
+        return stale_or_empty(backend, source, look, topology)
+    return observe(backend, source, look, topology)

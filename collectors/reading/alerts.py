@@ -14,7 +14,7 @@ LATE_SCRAPES = 2.5
 """Scrape intervals after which the newest sample counts as late."""
 
 
-def concerns(observed: Observation) -> tuple[str, ...]:
+def alerts(observed: Observation) -> tuple[str, ...]:
     """Concerns beyond the reasons of the state; none for an observation without values."""
     if observed.state in (State.NO_DATA, State.STALE, State.UNREACHABLE):
         return ()

@@ -24,7 +24,7 @@ FLEET_MOMENT_S = 15.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Look:
+class Discovery:
     """What the first round found."""
 
     at_s: float
@@ -34,7 +34,7 @@ class Look:
     fleet: bool = False
 
 
-def look_around(backend: Backend, source: Source, at_s: float | None, clock: Callable[[], float]) -> Look:
+def look_around(backend: Backend, source: Source, at_s: float | None, clock: Callable[[], float]) -> Discovery:
     """The clock of the source, the metric names with data, and how many targets answer."""
     others = matchers({k: v for k, v in source.labels.items() if k not in MODEL_KEYS})
     found = backend.vectors(
@@ -63,7 +63,7 @@ def look_around(backend: Backend, source: Source, at_s: float | None, clock: Cal
     at = at_s if at_s is not None else now if now is not None else here
     at = math.floor(at / FLEET_MOMENT_S) * FLEET_MOMENT_S if fleet else at
     told = tuple(dict.fromkeys((*warnings, *named.notes.warnings)))
-    return Look(at_s=at, names=names, targets=targets, warnings=told, fleet=fleet)
+    return Discovery(at_s=at, names=names, targets=targets, warnings=told, fleet=fleet)
 
 
 def _names(backend: Backend, source: Source, others: str, at_s: float | None, *, fleet: bool) -> Vectors:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from collectors.backends.backend import Backend, Vectors
 from collectors.prometheus.promql import quoted
-from collectors.reading.discovery import Look
+from collectors.reading.discovery import Discovery
 from collectors.reading.gpus import GpuJoin, join_gpus, place_expressions
 from collectors.reading.layout import LEAST_SPAN_S, Layout, layout_expressions, read_layout, without_duplicates
 from collectors.source import Source
@@ -26,7 +26,7 @@ PRESENCE = ("running", "waiting", "kv_usage", "finished", "requests", "generatio
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ground:
+class Topology:
     """What the second round found, ready to ask for values."""
 
     engine: DetectedEngine
@@ -73,7 +73,9 @@ def known_names(engine: DetectedEngine) -> tuple[str, ...]:
     return tuple(name.replace(*engine.spelling) if engine.spelling else name for name in names)
 
 
-def find_ground(backend: Backend, source: Source, look: Look, engine: DetectedEngine, window_s: float) -> Ground:
+def find_topology(
+    backend: Backend, source: Source, look: Discovery, engine: DetectedEngine, window_s: float
+) -> Topology:
     """Replicas, timing, duplicates, GPUs; widens a window that holds too few scrapes."""
     choices = choices_for(engine, look.names, source)
     scope = scope_of(source.labels, engine.vocabulary, window_s=window_s, step_s=15.0, spelling=engine.spelling)
@@ -108,7 +110,7 @@ def find_ground(backend: Backend, source: Source, look: Look, engine: DetectedEn
     mapping = dict(source.gpu_selector) if source.gpu_selector is not None else None
     join = join_gpus(exporters, found, layout, mapping, look.names)
     scope = replace(scope, front=front)
-    return Ground(engine=engine, choices=choices, scope=scope, layout=layout, gpus=join, notes=tuple(notes))
+    return Topology(engine=engine, choices=choices, scope=scope, layout=layout, gpus=join, notes=tuple(notes))
 
 
 def steady(interval_s: float | None) -> float | None:

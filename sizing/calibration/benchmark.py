@@ -9,8 +9,8 @@ from typing import TypeVar
 
 from sizing.base.errors import InvalidScenario, SizingError
 from sizing.base.format import gigabytes, significant
-from sizing.calibration.fit import Anchored, counted, fit_anchors
-from sizing.calibration.points import Anchor
+from sizing.calibration.fit import CalibratedConfiguration, counted, fit_calibration
+from sizing.calibration.points import CalibrationPoint
 from sizing.catalog import resolve_gpu, resolve_model
 from sizing.catalog.engines import resolve_engine
 from sizing.catalog.gpu import Gpu
@@ -35,7 +35,7 @@ _MODES = {"fixed_concurrency": "fixed_concurrency", "fixed_rate": "fixed_rate", 
 class Calibration:
     """What a benchmark gives for a model: the calibrated configuration, or none and why; ``note`` says it."""
 
-    anchored: Anchored | None
+    calibrated: CalibratedConfiguration | None
     note: str
 
 
@@ -46,44 +46,44 @@ def calibration(benchmark: Benchmark, model: Model, gpus: Sequence[Gpu]) -> Cali
     """
     if benchmark.model is not None and not _same_model(benchmark.model, model):
         return Calibration(
-            anchored=None, note=f"The imported benchmark is of {benchmark.model}, not of {model.id}: it is not used."
+            calibrated=None, note=f"The imported benchmark is of {benchmark.model}, not of {model.id}: it is not used."
         )
     custom = tuple(g for g in gpus if g.custom)
-    anchored = _fitted(benchmark.model_dump_json(), model, custom)
+    calibrated = _fitted(benchmark.model_dump_json(), model, custom)
     said = f"The imported benchmark {benchmark.source}".rstrip()
-    if anchored.of_something_else:
+    if calibrated.of_something_else:
         return Calibration(
-            anchored=None,
-            note=f"{said} ran {speed(anchored)} as predicted for {anchored.configuration.label}, which no calibration "
-            "explains: it is not used. Check what was measured, and the unit of the times.",
+            calibrated=None,
+            note=f"{said} ran {speed(calibrated)} as predicted for {calibrated.configuration.label}, which no "
+            "calibration explains: it is not used. Check what was measured, and the unit of the times.",
         )
     return Calibration(
-        anchored=anchored,
-        note=f"{said} ({counted(anchored.anchors, 'point')}) calibrates the step times of "
-        f"{anchored.configuration.label} only; every other deployment keeps the uncalibrated ones.",
+        calibrated=calibrated,
+        note=f"{said} ({counted(calibrated.calibration_points, 'point')}) calibrates the step times of "
+        f"{calibrated.configuration.label} only; every other deployment keeps the uncalibrated ones.",
     )
 
 
-def speed(anchored: Anchored) -> str:
+def speed(calibrated: CalibratedConfiguration) -> str:
     """How fast the points were, of what was predicted: "2.1 times as slow"."""
-    slow = anchored.ratio >= 1
-    return f"{significant(anchored.ratio if slow else 1 / anchored.ratio, 2)} times as {'slow' if slow else 'fast'}"
+    slow = calibrated.ratio >= 1
+    return f"{significant(calibrated.ratio if slow else 1 / calibrated.ratio, 2)} times as {'slow' if slow else 'fast'}"
 
 
 @lru_cache(maxsize=64)
-def _fitted(benchmark_json: str, model: Model, custom: tuple[Gpu, ...]) -> Anchored:
+def _fitted(benchmark_json: str, model: Model, custom: tuple[Gpu, ...]) -> CalibratedConfiguration:
     benchmark = Benchmark.model_validate_json(benchmark_json)
-    found = anchors(benchmark, model, custom)
-    return fit_anchors(found, name=benchmark.source, any_kv=benchmark.kv_precision is None)
+    found = calibration_points(benchmark, model, custom)
+    return fit_calibration(found, name=benchmark.source, any_kv=benchmark.kv_precision is None)
 
 
-def anchors(benchmark: Benchmark, model: Model, custom: Sequence[Gpu] = ()) -> list[Anchor]:
+def calibration_points(benchmark: Benchmark, model: Model, custom: Sequence[Gpu] = ()) -> list[CalibrationPoint]:
     """The points of a benchmark with their measurements. Raises InvalidScenario for unknown names."""
     row = configuration(benchmark, custom)
     gpus = benchmark.gpus or row.gpus
     _check_possible(row, gpus, model)
     return [
-        _anchor(point, _point(number, point, row, model, max(gpus / row.gpus, 1.0)))
+        _calibration_point(point, _point(number, point, row, model, max(gpus / row.gpus, 1.0)))
         for number, point in enumerate(benchmark.points)
     ]
 
@@ -98,7 +98,8 @@ def _check_possible(row: Configuration, gpus: int, model: Model) -> None:
     if weights > row.gpu.memory_bytes:
         raise InvalidScenario(
             [
-                f"benchmark.tp: {model.id} in {row.precision.label} with {row.ways} needs {gigabytes(weights / 1e9)} "
+                f"benchmark.tp: {model.id} in {row.precision.label} with {row.parallelism} needs "
+                f"{gigabytes(weights / 1e9)} "
                 f"per GPU, and {row.gpu.name} has {gigabytes(row.gpu.memory_bytes / 1e9)}: this cannot have run."
             ]
         )
@@ -154,18 +155,20 @@ def _point(number: int, point: BenchmarkPoint, row: Configuration, model: Model,
     )
 
 
-def _anchor(measured: BenchmarkPoint, point: Point) -> Anchor:
+def _calibration_point(measured: BenchmarkPoint, point: Point) -> CalibrationPoint:
     """What counts of one point: ITL and TTFT, throughput where neither latency says anything."""
     rps = measured.requests_per_s
     if rps is None and measured.output_tokens_per_s is not None:
         rps = measured.output_tokens_per_s / measured.output_tokens
     if overloaded(measured):
-        return Anchor(point=point, rps=rps)
+        return CalibrationPoint(point=point, rps=rps)
     itl = measured.itl_ms * MS if measured.itl_ms is not None and measured.output_tokens > 1 else None
     ttft = measured.ttft_ms * MS if measured.ttft_ms is not None else None
     if measured.mode == "offline":  # the queue is in TTFT, and the mix of prompts and answers in ITL
-        return Anchor(point=point, rps=rps, itl_s=itl if rps is None else None)
-    return Anchor(point=point, itl_s=itl, ttft_s=ttft, rps=rps if measured.mode == "fixed_concurrency" else None)
+        return CalibrationPoint(point=point, rps=rps, itl_s=itl if rps is None else None)
+    return CalibrationPoint(
+        point=point, itl_s=itl, ttft_s=ttft, rps=rps if measured.mode == "fixed_concurrency" else None
+    )
 
 
 def overloaded(point: BenchmarkPoint) -> bool:

@@ -10,8 +10,8 @@ from typing import Literal
 
 import numpy as np
 
-from sizing.calibration.benchmark import MS, anchors
-from sizing.calibration.fit import Anchored, fit_anchors, left_out_errors
+from sizing.calibration.benchmark import MS, calibration_points
+from sizing.calibration.fit import CalibratedConfiguration, fit_calibration, left_out_errors
 from sizing.calibration.points import Prepared, prepare
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.model import Model
@@ -54,7 +54,7 @@ class Check:
     """A benchmark against the engine. ``left_out`` has each anchor's error when predicted from the others, as far as
     that can be said."""
 
-    anchored: Anchored
+    calibrated: CalibratedConfiguration
     rows: tuple[Compared, ...]
     left_out: tuple[float, ...]
 
@@ -73,18 +73,18 @@ def check(benchmark: Benchmark, model: Model, custom: Sequence[Gpu] = ()) -> Che
 @lru_cache(maxsize=64)
 def _check(benchmark_json: str, model: Model, custom: tuple[Gpu, ...]) -> Check:
     benchmark = Benchmark.model_validate_json(benchmark_json)
-    own = anchors(benchmark, model, custom)
-    fitted = fit_anchors(own, name=benchmark.source, any_kv=benchmark.kv_precision is None)
+    own = calibration_points(benchmark, model, custom)
+    fitted = fit_calibration(own, name=benchmark.source, any_kv=benchmark.kv_precision is None)
     rows = [row for part in prepare([a.point for a in own], roofline()) for row in _of_mode(part, benchmark, fitted)]
     left_out = left_out_errors(own, whole=fitted) if len(own) > 1 else []
     return Check(
-        anchored=fitted,
+        calibrated=fitted,
         rows=tuple(sorted(rows, key=lambda r: (r.point, QUANTITIES.index(r.quantity)))),
         left_out=tuple(left_out),
     )
 
 
-def _of_mode(part: Prepared, benchmark: Benchmark, fitted: Anchored) -> list[Compared]:
+def _of_mode(part: Prepared, benchmark: Benchmark, fitted: CalibratedConfiguration) -> list[Compared]:
     before, after = (_values(part, times) for times in (part.times, fitted.scaled(part.times)))
     factors, loads = point_intervals(part.points, np.full(len(part.points), np.nan)), part.in_flight()
     factors["ttft_p99_ms"] = factors["ttft_ms"]  # published p99s are too few for an interval of their own

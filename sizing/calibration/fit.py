@@ -4,7 +4,7 @@ Three factors are fitted, each shrunk towards the roofline: a decode step of t s
 are multiplied by p. Minimised is the sum of (log(measured / predicted) / noise)^2 over the anchors plus (log d / w)^2 +
 (log p / v)^2 + (s / (w x decode of one sequence))^2, which is the mode of a normal posterior; w and v are the
 cross-validated spreads of ``sizing.evidence.uncertainty``, the noise is how far two runs of one benchmark differ. The
-curvature there gives the posterior spread, hence an interval narrower than before. Accuracy: ``docs/ANCHORS.md``.
+curvature there gives the posterior spread, hence an interval narrower than before. Accuracy: ``docs/CALIBRATION.md``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
 from sizing.base.constants import constant
-from sizing.calibration.points import Anchor, Prepared, prepare
+from sizing.calibration.points import CalibrationPoint, Prepared, prepare
 from sizing.catalog.model import Model
 from sizing.deployments.candidates import Candidates, Configuration, Floats
 from sizing.evidence.protocols import Expected
@@ -37,7 +37,7 @@ count linearly, because a closed loop's TTFT is mostly the effect of its startin
 
 LEFT_OVER, PER_DOUBLING = 0.02, 0.03
 """Spread of log(measured / calibrated) that three factors cannot express: between the anchors, and more for every
-doubling of the load beyond them. Chosen so that the 80 % intervals of ``docs/ANCHORS.md`` hold."""
+doubling of the load beyond them. Chosen so that the 80 % intervals of ``docs/CALIBRATION.md`` hold."""
 
 Z80 = 1.2815515655446004  # half width of the central 80 % of a standard normal
 
@@ -58,7 +58,7 @@ WIDEST = math.log(10.0)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Anchored:
+class CalibratedConfiguration:
     """One configuration with its fitted factors; ``covariance`` (3, 3) is that of (log d, log p, s / decode(1)).
 
     ``misfit`` is the mean square of log(measured / calibrated) in units of the noise; above 1 it widens the interval.
@@ -70,7 +70,7 @@ class Anchored:
     model: Model
     configuration: Configuration
     any_kv: bool
-    anchors: int
+    calibration_points: int
     decode: float
     prefill: float
     step_s: float
@@ -93,7 +93,7 @@ class Anchored:
     @property
     def source(self) -> str:
         """What is written beside every number that comes from here."""
-        return f"measured benchmark {self.name} ({counted(self.anchors, 'anchor')}) on roofline"
+        return f"measured benchmark {self.name} ({counted(self.calibration_points, 'anchor')}) on roofline"
 
     @property
     def of_something_else(self) -> bool:
@@ -111,8 +111,8 @@ class Anchored:
         """The candidates that are what was measured: same GPU, engine, weight format and TP, PP, EP, DP."""
         one = self.configuration
         same = np.array([self._same_unit(u) for u in candidates.units], dtype=bool)[candidates.unit]
-        ways = np.column_stack([candidates.tp, candidates.pp, candidates.ep, candidates.dp])
-        same &= (ways == (one.tp, one.pp, one.ep, one.dp)).all(axis=1)
+        parallelism = np.column_stack([candidates.tp, candidates.pp, candidates.ep, candidates.dp])
+        same &= (parallelism == (one.tp, one.pp, one.ep, one.dp)).all(axis=1)
         return np.flatnonzero(same)
 
     def covers(self, row: Configuration) -> bool:
@@ -143,8 +143,10 @@ class Anchored:
         variance = (float(slope @ covariance @ slope) + LEFT_OVER**2) * max(self.misfit, 1.0)
         variance += (PER_DOUBLING * max(beyond, 0.0)) ** 2
         width = min(Z80 * math.sqrt(variance), WIDEST)
-        basis = f"{counted(self.anchors, 'measured point')} of this very configuration"
-        return Interval(low_factor=math.exp(-width), high_factor=math.exp(width), basis=basis, rows=self.anchors)
+        basis = f"{counted(self.calibration_points, 'measured point')} of this very configuration"
+        return Interval(
+            low_factor=math.exp(-width), high_factor=math.exp(width), basis=basis, rows=self.calibration_points
+        )
 
     def _slope(self) -> Floats:
         """Derivatives of log decode(1) by the three factors; the fixed part weighs most there."""
@@ -170,19 +172,21 @@ def calibrated(times: StepTimes, *, decode: float, prefill: float, step_s: float
     )
 
 
-def fit_anchors(
-    anchors: Sequence[Anchor],
+def fit_calibration(
+    calibration_points: Sequence[CalibrationPoint],
     *,
     name: str = "",
     any_kv: bool = True,
     source: Roofline | None = None,
-    near: Anchored | None = None,
-) -> Anchored:
-    """The factors that explain ``anchors``, one or more points of one configuration; ``near`` is where to start from.
+    near: CalibratedConfiguration | None = None,
+) -> CalibratedConfiguration:
+    """The factors that explain ``calibration_points``, one or more points of one configuration.
+
+    ``near`` is where to start from.
 
     Raises ValueError when there is none, or when they are of several configurations (a bug of the caller).
     """
-    points = [a.point for a in anchors]
+    points = [a.point for a in calibration_points]
     if len({(p.model.id, p.configuration) for p in points}) != 1:
         raise ValueError("anchors must be points of one configuration")
     first, roof = points[0], source or roofline()
@@ -192,7 +196,7 @@ def fit_anchors(
     widths = _prior_widths(first.configuration, first.model)
 
     def misfit(theta: Floats) -> Floats:
-        return np.concatenate([*_misfits(prepared, anchors, theta, one_sequence), theta / widths])
+        return np.concatenate([*_misfits(prepared, calibration_points, theta, one_sequence), theta / widths])
 
     start = np.zeros(3) if near is None else near.factors
     found = least_squares(
@@ -206,13 +210,13 @@ def fit_anchors(
         max_nfev=None if near is None else WARM_STEPS,
     )
     jacobian = np.asarray(found.jac, dtype=np.float64)
-    before, after = (_deviations(prepared, anchors, theta, one_sequence) for theta in (np.zeros(3), found.x))
+    before, after = (_deviations(prepared, calibration_points, theta, one_sequence) for theta in (np.zeros(3), found.x))
     loads = np.concatenate([p.in_flight() for p in prepared])
-    return Anchored(
+    return CalibratedConfiguration(
         model=first.model,
         configuration=first.configuration,
         any_kv=any_kv,
-        anchors=len(anchors),
+        calibration_points=len(calibration_points),
         decode=float(np.exp(found.x[0])),
         prefill=float(np.exp(found.x[1])),
         step_s=float(found.x[2] * one_sequence),
@@ -234,7 +238,9 @@ FOLDS = 5
 
 
 def left_out_errors(
-    anchors: Sequence[Anchor], source: Roofline | None = None, whole: Anchored | None = None
+    calibration_points: Sequence[CalibrationPoint],
+    source: Roofline | None = None,
+    whole: CalibratedConfiguration | None = None,
 ) -> list[float]:
     """Relative error of each anchor's ITL (throughput where none was measured) when predicted from the others.
 
@@ -242,15 +248,17 @@ def left_out_errors(
     fewer than two anchors.
     """
     roof = source or roofline()
-    folds = min(FOLDS, len(anchors))
-    start = whole or fit_anchors(anchors, source=roof)
-    out = [math.nan] * len(anchors)
+    folds = min(FOLDS, len(calibration_points))
+    start = whole or fit_calibration(calibration_points, source=roof)
+    out = [math.nan] * len(calibration_points)
     for fold in range(folds):
-        held = range(fold, len(anchors), folds)
-        fitted = fit_anchors([a for i, a in enumerate(anchors) if i % folds != fold], source=roof, near=start)
+        held = range(fold, len(calibration_points), folds)
+        fitted = fit_calibration(
+            [a for i, a in enumerate(calibration_points) if i % folds != fold], source=roof, near=start
+        )
         for i in held:
-            (part,) = prepare([anchors[i].point], roof)
-            off = deviations(part, [anchors[i]], part.expected(fitted.scaled(part.times)))
+            (part,) = prepare([calibration_points[i].point], roof)
+            off = deviations(part, [calibration_points[i]], part.expected(fitted.scaled(part.times)))
             out[i] = float(np.expm1(-off[0])) if len(off) else math.nan
     return out
 
@@ -262,21 +270,21 @@ def _prior_widths(row: Configuration, model: Model) -> Floats:
 
 
 def _misfits(
-    prepared: Iterable[Prepared], anchors: Sequence[Anchor], theta: Floats, one_sequence: float
+    prepared: Iterable[Prepared], calibration_points: Sequence[CalibrationPoint], theta: Floats, one_sequence: float
 ) -> Iterator[Floats]:
     """log(measured / predicted) in units of its spread: ITL or throughput, then TTFT."""
     for part in prepared:
         found = part.expected(_with(part.times, theta, one_sequence))
-        yield deviations(part, anchors, found) / NOISE
-        seen = [i for i, a in enumerate(part.of(anchors)) if a.ttft_s is not None]
-        late = _logs(part.of(anchors), "ttft_s", seen) - np.log(found.ttft_s[seen, 0])
+        yield deviations(part, calibration_points, found) / NOISE
+        seen = [i for i, a in enumerate(part.of(calibration_points)) if a.ttft_s is not None]
+        late = _logs(part.of(calibration_points), "ttft_s", seen) - np.log(found.ttft_s[seen, 0])
         relative = late / FIRST_TOKEN_NOISE
         yield np.sign(relative) * np.sqrt(2.0 * (np.sqrt(1.0 + relative**2) - 1.0))
 
 
-def deviations(part: Prepared, anchors: Sequence[Anchor], found: Expected) -> Floats:
+def deviations(part: Prepared, calibration_points: Sequence[CalibrationPoint], found: Expected) -> Floats:
     """log(measured / predicted) of each anchor's ITL; of its throughput, inverted, where no ITL was measured."""
-    own = part.of(anchors)
+    own = part.of(calibration_points)
     itl = [i for i, a in enumerate(own) if a.itl_s is not None]
     rate = [i for i, a in enumerate(own) if a.itl_s is None and a.rps is not None]
     served = found.rps[rate, 0] * part.points.instances[rate, 0]
@@ -284,13 +292,15 @@ def deviations(part: Prepared, anchors: Sequence[Anchor], found: Expected) -> Fl
     return np.concatenate([_logs(own, "itl_s", itl) - np.log(found.itl_s[itl, 0]), slower])
 
 
-def _logs(anchors: Sequence[Anchor], name: str, index: Sequence[int]) -> Floats:
-    return np.log(np.array([getattr(anchors[i], name) for i in index], dtype=np.float64))
+def _logs(calibration_points: Sequence[CalibrationPoint], name: str, index: Sequence[int]) -> Floats:
+    return np.log(np.array([getattr(calibration_points[i], name) for i in index], dtype=np.float64))
 
 
-def _deviations(prepared: Iterable[Prepared], anchors: Sequence[Anchor], theta: Floats, one_sequence: float) -> Floats:
+def _deviations(
+    prepared: Iterable[Prepared], calibration_points: Sequence[CalibrationPoint], theta: Floats, one_sequence: float
+) -> Floats:
     """log(measured / predicted) of all anchors; one zero when only first tokens were measured."""
-    found = [deviations(p, anchors, p.expected(_with(p.times, theta, one_sequence))) for p in prepared]
+    found = [deviations(p, calibration_points, p.expected(_with(p.times, theta, one_sequence))) for p in prepared]
     together = np.concatenate(found)
     return together if len(together) else np.zeros(1)
 

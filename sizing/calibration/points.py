@@ -24,7 +24,7 @@ from sizing.steps.times import StepTimes
 
 
 @dataclass(frozen=True, kw_only=True)
-class Anchor:
+class CalibrationPoint:
     """One measured point. Seconds, and requests/s of everything that served the load; None where not measured."""
 
     point: Point
@@ -44,9 +44,9 @@ class Prepared:
     times: StepTimes
     source: Roofline
 
-    def of(self, anchors: Sequence[Anchor]) -> list[Anchor]:
+    def of(self, calibration_points: Sequence[CalibrationPoint]) -> list[CalibrationPoint]:
         """The anchors of these points, in their order."""
-        return [anchors[i] for i in self.index]
+        return [calibration_points[i] for i in self.index]
 
     def in_flight(self) -> Floats:
         """Requests in flight per instance (C,): as kept, as fits, or by Little's law at the asked rate."""

@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from sizing.calibration.fit import Anchored
+from sizing.calibration.fit import CalibratedConfiguration
 from sizing.catalog.model import Model
 from sizing.deployments.candidates import Candidates, Floats
 from sizing.steps.kernel import KernelTables
@@ -23,21 +23,21 @@ def step_times(
     candidates: Candidates,
     traffic: Traffic | TrafficColumns,
     concurrency: Floats,
-    anchored: Anchored | None = None,
+    calibrated: CalibratedConfiguration | None = None,
 ) -> tuple[StepTimes, tuple[str, ...]]:
     """Step times and, per candidate, the name of their source.
 
-    The configuration that was measured (``anchored``) has its calibrated times, whatever is chosen for the others.
+    The configuration that was measured (``calibrated``) has its calibrated times, whatever is chosen for the others.
     """
     times, sources = _predicted(choice, model, candidates, traffic, concurrency)
-    index = anchored.matching(candidates) if anchored else np.empty(0, dtype=np.intp)
-    if anchored is None or not len(index):
+    index = calibrated.matching(candidates) if calibrated else np.empty(0, dtype=np.intp)
+    if calibrated is None or not len(index):
         return times, sources
     base = roofline().times(model, candidates.take(index), traffic.take(index), concurrency[index])
     names = list(sources)
     for i in index:
-        names[i] = anchored.source
-    return times.replaced(index, anchored.scaled(base)), tuple(names)
+        names[i] = calibrated.source
+    return times.replaced(index, calibrated.scaled(base)), tuple(names)
 
 
 def _predicted(

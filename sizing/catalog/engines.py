@@ -29,7 +29,7 @@ class Engine:
     token_budget: tuple[int, int]
     max_sequences: tuple[int, int]
     memory_fraction: float
-    runs_as: str
+    surrogate: str
     source: str
     date: str
     aliases: tuple[str, ...]
@@ -65,7 +65,7 @@ def _engine(name: str, row: dict[str, object]) -> Engine:
     values["aliases"] = tuple(values["aliases"])  # type: ignore[arg-type]
     values["disaggregated"] = tuple(values.get("disaggregated", ()))  # type: ignore[arg-type]
     values["date"] = str(values["date"])
-    return Engine(id=name, **{"runs_as": name, **values})  # type: ignore[arg-type]
+    return Engine(id=name, **{"surrogate": name, **values})  # type: ignore[arg-type]
 
 
 def resolve_engine(name: str) -> Engine:

@@ -52,15 +52,15 @@ class Configuration:
         return self.tp * self.pp * self.dp
 
     @property
-    def ways(self) -> str:
-        """Parallelism in words, "TP4 PP2"; ways of 1 are left out, but for TP."""
+    def parallelism(self) -> str:
+        """Parallelism in words, "TP4 PP2"; degrees of 1 are left out, but for TP."""
         each = (("TP", self.tp), ("PP", self.pp), ("EP", self.ep), ("DP", self.dp))
         return " ".join(f"{name}{n}" for name, n in each if n > 1 or name == "TP")
 
     @property
     def label(self) -> str:
         """Short name for tables: GPU, engine, precision, parallelism."""
-        return f"{self.gpu.name}, {self.engine.label}, {self.precision.label}, {self.ways}"
+        return f"{self.gpu.name}, {self.engine.label}, {self.precision.label}, {self.parallelism}"
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ class Candidates:
 
 def table(rows: Sequence[Configuration]) -> Candidates:
     """Columns from rows."""
-    ways = np.array([(r.tp, r.pp, r.ep, r.dp) for r in rows], dtype=np.float64).reshape(-1, 4)
+    degrees = np.array([(r.tp, r.pp, r.ep, r.dp) for r in rows], dtype=np.float64).reshape(-1, 4)
     number: dict[tuple[str, str, str, str], int] = {}
     units: list[Configuration] = []
     unit = np.empty(len(rows), dtype=np.int64)
@@ -137,7 +137,7 @@ def table(rows: Sequence[Configuration]) -> Candidates:
         unit[i] = number.setdefault((row.gpu.id, row.engine.id, row.precision.id, row.kv_precision), len(units))
         if unit[i] == len(units):
             units.append(row)
-    tp, pp, ep, dp = (np.ascontiguousarray(ways[:, i]) for i in range(4))
+    tp, pp, ep, dp = (np.ascontiguousarray(degrees[:, i]) for i in range(4))
     return Candidates(tuple(rows), tp, pp, ep, dp, tuple(units), unit)
 
 
@@ -157,14 +157,14 @@ class Allowed:
 def enumerate_for(model: Model, gpu: Gpu, allowed: Allowed) -> tuple[Configuration, ...]:
     """All configurations of ``model`` on ``gpu`` that hardware, engine and architecture support and ``allowed``
     lets."""
-    ways = tuple(_parallelism(model, gpu, allowed))
+    layouts = tuple(_parallelism(model, gpu, allowed))
     return tuple(
         Configuration(gpu=gpu, engine=engine, precision=precision, kv_precision=kv, tp=tp, pp=pp, ep=ep, dp=dp)
         for engine in engines().values()
         if not allowed.engines or engine.id in allowed.engines
         for precision in _formats(model, gpu, engine, allowed)
         for kv in _kv_formats(gpu, precision, allowed)
-        for tp, pp, ep, dp in ways
+        for tp, pp, ep, dp in layouts
     )
 
 
@@ -203,7 +203,7 @@ def _parallelism(model: Model, gpu: Gpu, allowed: Allowed) -> Iterator[tuple[int
     for tp, pp in product(tp_sizes, allowed.pp or PP_SIZES):
         if model.heads % tp or tp > server or pp > model.layers or tp * pp > max(MAX_GPUS_PER_INSTANCE, server):
             continue
-        for ep in _expert_ways(model, tp, allowed):
+        for ep in _expert_parallelism(model, tp, allowed):
             yield tp, pp, ep, 1
     if not model.is_moe or (allowed.tp and 1 not in allowed.tp) or (allowed.pp and 1 not in allowed.pp):
         return
@@ -212,7 +212,7 @@ def _parallelism(model: Model, gpu: Gpu, allowed: Allowed) -> Iterator[tuple[int
             yield 1, 1, dp, dp
 
 
-def _expert_ways(model: Model, tp: int, allowed: Allowed) -> Iterator[int]:
+def _expert_parallelism(model: Model, tp: int, allowed: Allowed) -> Iterator[int]:
     """Experts split like every matrix (EP 1) or spread whole over the TP group (EP = TP)."""
     for ep in {1, tp} if model.is_moe and model.experts % tp == 0 else {1}:
         if not allowed.ep or ep in allowed.ep:

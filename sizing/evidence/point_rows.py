@@ -193,13 +193,13 @@ def _engine(name: str) -> Engine:
     """The engine; a ``dynamo-`` prefix names the orchestrator above it. Empty: the default overheads of all engines."""
     key = name.lower().removeprefix("dynamo-")
     if not key:
-        return replace(engines()["vllm"], id="unknown", label="engine not stated", runs_as="default")
+        return replace(engines()["vllm"], id="unknown", label="engine not stated", surrogate="default")
     try:
         return resolve_engine(key)
     except UnknownName:
         if key not in OTHER_ENGINES:
             raise
-        return replace(engines()[OTHER_ENGINES[key]], id=key, label=name, runs_as=key)
+        return replace(engines()[OTHER_ENGINES[key]], id=key, label=name, surrogate=key)
 
 
 @cache
@@ -233,7 +233,7 @@ def _kv_precision(name: str, engine: Engine, precision: Precision, gpu: Gpu) -> 
     """KV-cache format; empty: TensorRT-LLM keeps FP8 beside 8- and 4-bit matrix formats, the others 16 bit."""
     if name:
         return resolve_kv_precision(name)
-    narrow = engine.runs_as == "trtllm" and precision.compute in ("fp8", "fp4") and gpu.supports_fp8
+    narrow = engine.surrogate == "trtllm" and precision.compute in ("fp8", "fp4") and gpu.supports_fp8
     return "fp8" if narrow else "fp16"
 
 

@@ -155,7 +155,7 @@ def _axes() -> _Axes:
         numbers=np.array(numbers),
         gpu=np.array([m.configuration.gpu.id for m in rows]),
         family=np.array([m.configuration.gpu.family for m in rows]),
-        engine=np.array([m.configuration.engine.runs_as for m in rows]),
+        engine=np.array([m.configuration.engine.surrogate for m in rows]),
         moe=np.array([m.model.is_moe for m in rows]),
         caution=np.array([m.quality != "good" for m in rows]),
     )
@@ -206,7 +206,7 @@ def nearest(
     apart = np.nan_to_num(np.abs(axes.numbers - asked)) @ WEIGHTS
     gpu: Gpu = configuration.gpu
     apart += np.where(axes.gpu == gpu.id, 0.0, np.where(axes.family == gpu.family, GPU_STEP, FAMILY_STEP))
-    apart += ENGINE_STEP * (axes.engine != configuration.engine.runs_as) + KIND_STEP * (axes.moe != model.is_moe)
+    apart += ENGINE_STEP * (axes.engine != configuration.engine.surrogate) + KIND_STEP * (axes.moe != model.is_moe)
     apart += CAUTION_STEP * axes.caution
     order = np.argsort(apart, kind="stable")[:count]
     rows = evidence()

@@ -157,7 +157,7 @@ def case_of(
         architecture=architecture(model),
         gpu=c.gpu.id,
         family=c.gpu.family,
-        engine=c.engine.runs_as,
+        engine=c.engine.surrogate,
         basis=basis,
         apart=apart,
         beyond=outside,

@@ -30,7 +30,7 @@ from sizing.explore.operating_point import (
     share_of_systems,
     without_points,
 )
-from sizing.explore.pareto_front import Rows, undominated
+from sizing.explore.pareto_front import Rows, pareto_front
 from sizing.explore.pools_operating_points import PoolPoints, planned_pools, pool_points
 from sizing.planning.spread import interval_of, with_slower_steps
 from sizing.question.understand import Question, understand
@@ -165,8 +165,8 @@ def _frontiers(search: _Search, group: NDArray[np.int64]) -> tuple[Rows, Rows]:
     good_x, good_y, feasible = search.good(search.x), search.good(search.y), search.flat("feasible")
     anywhere = np.isfinite(good_y)
     held = feasible & anywhere
-    within = undominated(np.where(held & _near_the_best(good_y, held, group), good_x, np.nan), good_y, group)
-    free = undominated(np.where(_near_the_best(good_y, anywhere, group), good_x, np.nan), good_y, group)
+    within = pareto_front(np.where(held & _near_the_best(good_y, held, group), good_x, np.nan), good_y, group)
+    free = pareto_front(np.where(_near_the_best(good_y, anywhere, group), good_x, np.nan), good_y, group)
     return within, free[~held[free]]
 
 
@@ -184,7 +184,7 @@ def _curves(
     """One curve per group that has points, each by growing x."""
     everyone = np.zeros(len(within), dtype=np.int64)
     good_x, good_y = search.good(search.x)[within], search.good(search.y)[within]
-    best = set(within[undominated(good_x, good_y, everyone)].tolist())
+    best = set(within[pareto_front(good_x, good_y, everyone)].tolist())
     ends = _ends(search, within)
     inside: dict[int, list[OperatingPoint]] = {}
     outside: dict[int, list[OperatingPoint]] = {}

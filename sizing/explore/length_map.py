@@ -115,7 +115,7 @@ def _together(asked: Sequence[Question], each: Candidates) -> list[LengthCell]:
     question, cells = asked[0], np.repeat(np.arange(len(asked)), len(each))
     rows = np.tile(np.arange(len(each)), len(asked))
     lengths = None if len(asked) == 1 else _columns(asked).take(cells)
-    tokens = question.traffic.held_tokens if lengths is None else held(lengths)
+    tokens = question.traffic.resident_kv_tokens if lengths is None else held(lengths)
     kept = np.flatnonzero(memory_fit(question.model, each.take(rows), tokens).fits)
     cells = cells[kept]
     evaluated = evaluate(question, each.take(rows[kept]), traffic=None if lengths is None else lengths.take(kept))

@@ -144,12 +144,13 @@ def configuration_of(
     """
     kind = kind or deployed
     pinned = (deployed.gpu, deployed.engine, deployed.weight_precision, deployed.kv_precision)
-    ways = (kind.tp, kind.pp, kind.ep, kind.dp)
+    parallelism = (kind.tp, kind.pp, kind.ep, kind.dp)
     return next(
         (
             r
             for r in all_configurations(question).rows
-            if (r.tp, r.pp, r.ep, r.dp) == ways and (r.gpu.id, r.engine.id, r.precision.id, r.kv_precision) == pinned
+            if (r.tp, r.pp, r.ep, r.dp) == parallelism
+            and (r.gpu.id, r.engine.id, r.precision.id, r.kv_precision) == pinned
         ),
         None,
     )

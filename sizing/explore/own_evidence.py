@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sizing.calibration.benchmark import anchors, overloaded
+from sizing.calibration.benchmark import calibration_points, overloaded
 from sizing.evidence.point_rows import Point
 from sizing.evidence.published import Measurement, Near, load_distance
 from sizing.question.understand import Question
@@ -16,10 +16,10 @@ def own_measurements(question: Question, concurrency: float | None = None) -> tu
     they measured grows for as long as they run.
     """
     benchmark, traffic = question.scenario.benchmark, question.traffic
-    if benchmark is None or question.anchored is None:
+    if benchmark is None or question.calibrated is None:
         return ()
     custom = [gpu for gpu in question.gpus if gpu.custom]
-    resolved = [anchor.point for anchor in anchors(benchmark, question.model, custom)]
+    resolved = [calibration_point.point for calibration_point in calibration_points(benchmark, question.model, custom)]
     kept = [
         _measurement(benchmark, measured, point)
         for measured, point in zip(benchmark.points, resolved, strict=True)

@@ -13,7 +13,7 @@ SMALLEST_GAIN = 0.01
 Rows = NDArray[np.intp]
 
 
-def undominated(good_x: Floats, good_y: Floats, group: NDArray[np.int64]) -> Rows:
+def pareto_front(good_x: Floats, good_y: Floats, group: NDArray[np.int64]) -> Rows:
     """Points (N,) that no other of their group beats on both axes (more is better), by group and falling ``good_x``.
 
     A point that gains less than 1 % upwards is left out; one that loses less than 1 % across takes the place of the
@@ -22,16 +22,16 @@ def undominated(good_x: Floats, good_y: Floats, group: NDArray[np.int64]) -> Row
     usable = np.flatnonzero(np.isfinite(good_x) & np.isfinite(good_y))
     order = usable[np.lexsort((-good_y[usable], -good_x[usable], group[usable]))]
     kept: list[int] = []
-    last, best, anchor = -1, -np.inf, np.inf
+    last, best, calibration_point = -1, -np.inf, np.inf
     for i in order[_record(good_y[order], group[order])]:
         here = int(group[i])
         if here == last and good_y[i] - best <= SMALLEST_GAIN * abs(good_y[i]):
             continue
-        if here == last and anchor - good_x[i] <= SMALLEST_GAIN * abs(anchor):
+        if here == last and calibration_point - good_x[i] <= SMALLEST_GAIN * abs(calibration_point):
             kept[-1] = int(i)
         else:
             kept.append(int(i))
-            anchor = good_x[i]
+            calibration_point = good_x[i]
         last, best = here, good_y[i]
     return np.array(kept, dtype=np.intp)
 

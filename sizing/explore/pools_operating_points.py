@@ -25,7 +25,7 @@ from sizing.explore.operating_point import (
     operating_point,
     share_of_systems,
 )
-from sizing.explore.pareto_front import undominated
+from sizing.explore.pareto_front import pareto_front
 from sizing.planning.spread import interval_of
 from sizing.question.understand import Question
 from sizing.queueing.pools import Decoding, FirstToken, first_token, joined
@@ -209,7 +209,7 @@ def pool_point(
     kind = Ways(tp=prefill.tp, pp=prefill.pp, ep=prefill.ep, dp=prefill.dp, instances=counts[0], beside=counts[1])
     words = (
         f"{decode.gpu.name}, {decode.engine.label}, {decode.precision.label}, {counts[0]} x prefill "
-        f"{prefill.ways} + {counts[1]} x decode {decode.ways}"
+        f"{prefill.parallelism} + {counts[1]} x decode {decode.parallelism}"
     )
     return point.model_copy(update={"prefill": kind, "configuration": words})
 
@@ -218,7 +218,7 @@ def _few(latency: Floats, per_request: Floats, unit: NDArray[np.int64], count: i
     """Rows and columns of (N, K) that no other of their unit beats on latency and GPUs per request, evenly thinned."""
     each = latency.shape[1]
     group = np.repeat(unit, each)
-    kept = undominated(-latency.ravel(), -per_request.ravel(), group)
+    kept = pareto_front(-latency.ravel(), -per_request.ravel(), group)
     _, starts, sizes = np.unique(group[kept], return_index=True, return_counts=True)  # sorted by group
     place = np.arange(len(kept)) - np.repeat(starts, sizes)
     share = place * (count - 1) / np.maximum(np.repeat(sizes, sizes) - 1, 1)

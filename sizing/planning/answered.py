@@ -198,7 +198,7 @@ def _warnings(
     """All rules, errors first."""
     row = evaluated.candidates.rows[sized.index[winner]]
     deployed = deployed_as(question, evaluated, sized, winner)
-    measured = question.anchored is not None and question.anchored.covers(row)
+    measured = question.calibrated is not None and question.calibrated.covers(row)
     found = [
         *rules.about_model(question),
         *rules.about_hardware(question, row, sized.options[winner]),
@@ -226,6 +226,8 @@ def _assumed(question: Question, evaluated: Evaluated, index: int) -> tuple[str,
         *assumptions.uneven_ranks(row),
         *assumptions.analytic(question),
     ]
-    if row.engine.runs_as != row.engine.id:
-        notes.append(f"{row.engine.label} has no measurements of its own: step times of {row.engine.runs_as} are used.")
+    if row.engine.surrogate != row.engine.id:
+        notes.append(
+            f"{row.engine.label} has no measurements of its own: step times of {row.engine.surrogate} are used."
+        )
     return (*notes, *assumptions.usage(question))

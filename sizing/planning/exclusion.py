@@ -210,7 +210,7 @@ def _choice(gpu: Gpu, reason: str, key: str, names: list[str], what: str) -> Exc
 def _too_small(question: Question, candidates: Candidates) -> Excluded:
     """The weights, or one sequence beside them, exceed the memory of every configuration."""
     traffic = question.traffic
-    tokens = traffic.held_tokens
+    tokens = traffic.resident_kv_tokens
     fit = memory_fit(question.model, candidates, tokens)
     needed = fit.weights + fit.activations + fit.overhead + fit.kv_per_sequence
     best = int(np.argmin(needed - fit.usable))
@@ -238,7 +238,7 @@ def _too_small(question: Question, candidates: Candidates) -> Excluded:
 
 def max_tokens(question: Question, free: Floats, per_sequence: Floats) -> float:
     """Tokens of one sequence that fit into the free memory of the roomiest configuration, in proportion."""
-    tokens = question.traffic.held_tokens
+    tokens = question.traffic.resident_kv_tokens
     return float(np.max(free / np.maximum(per_sequence, 1.0)) * tokens)
 
 
@@ -270,7 +270,7 @@ def _narrower(question: Question, row: Configuration, reason: str) -> Excluded:
 def _fitting(question: Question, gpu: Gpu, allowed: Allowed) -> list[Configuration]:
     """Configurations that would fit in memory if ``allowed`` held."""
     rows = enumerate_for(question.model, gpu, allowed)
-    tokens = question.traffic.held_tokens
+    tokens = question.traffic.resident_kv_tokens
     fits = memory_fit(question.model, table(rows), tokens).fits
     return [row for row, fit in zip(rows, fits, strict=True) if fit]
 

@@ -109,7 +109,7 @@ def _batch_limit(row: Configuration, limit: int, one: PerInstance) -> Explained:
 def explain_memory(question: Question, row: Configuration, one: PerInstance) -> Iterator[Explained]:
     """Weights, KV cache and the sequences it holds."""
     model, traffic = question.model, question.traffic
-    tokens = traffic.held_tokens
+    tokens = traffic.resident_kv_tokens
     yield entry(
         "weights_gb",
         gigabytes(one.weights_gb),

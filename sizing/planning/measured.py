@@ -201,7 +201,7 @@ def _per_instance(
     question: Question, record: Measured, row: Configuration, deployed: Deployed, needed: int
 ) -> PerInstance:
     """Rates from the record, memory from the architecture at the number format shown."""
-    tokens = question.traffic.held_tokens
+    tokens = question.traffic.resident_kv_tokens
     fit = memory_fit(question.model, table([row]), tokens)
     each = needed / deployed.instances
     rps = question.demand.peak_rps / max(deployed.instances - deployed.spare_instances, 1)

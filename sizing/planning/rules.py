@@ -348,14 +348,14 @@ def about_limits(question: Question, evaluated: Evaluated, sized: Sized, winner:
 
 def about_benchmark(question: Question, row: Configuration) -> Iterator[PlanWarning]:
     """An answer that is not the deployment the imported benchmark measured."""
-    anchored = question.anchored
-    if anchored is None or anchored.covers(row):
+    calibrated = question.calibrated
+    if calibrated is None or calibrated.covers(row):
         return
     yield PlanWarning(
         code="not_measured",
-        severity="warning" if abs(anchored.ratio - 1.0) > MEASURED_DIFFERS else "info",
+        severity="warning" if abs(calibrated.ratio - 1.0) > MEASURED_DIFFERS else "info",
         source="imported benchmark",
-        message=f"The imported benchmark measured {anchored.configuration.label}, not this deployment, which keeps the "
-        f"prediction. What was measured took {significant(anchored.ratio, 2)} times as long as predicted: if the "
-        "reason holds here too, this answer is off by as much.",
+        message=f"The imported benchmark measured {calibrated.configuration.label}, not this deployment, which "
+        f"keeps the prediction. What was measured took {significant(calibrated.ratio, 2)} times as long as predicted: "
+        "if the reason holds here too, this answer is off by as much.",
     )

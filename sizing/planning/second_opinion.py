@@ -37,7 +37,7 @@ def second_opinion(scenario: Scenario, plan: Plan) -> CrossCheck:
         return _none("There is no predicted deployment to check.")
     if plan.deployment.serving == "disaggregated":
         return _none("Kernel tables are compared with aggregated serving only: allow only that to see them.")
-    question = replace(understand(scenario), anchored=None)  # an opinion of its own, without the benchmark
+    question = replace(understand(scenario), calibrated=None)  # an opinion of its own, without the benchmark
     row = _row(question, plan)
     reason = KernelTables().reason(question.model, row)
     if reason:

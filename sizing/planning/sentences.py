@@ -60,8 +60,8 @@ def _of(instances: int, one: Configuration | Pool) -> str:
 
 def ways_of(one: Configuration | Pool | Deployed) -> str:
     """How an instance is spread over its GPUs: "TP4 PP2", "one GPU"."""
-    ways = (("TP", one.tp), ("PP", one.pp), ("EP", one.ep), ("DP", one.dp))
-    return " ".join(f"{name}{n}" for name, n in ways if n > 1) or "one GPU"
+    parallelism = (("TP", one.tp), ("PP", one.pp), ("EP", one.ep), ("DP", one.dp))
+    return " ".join(f"{name}{n}" for name, n in parallelism if n > 1) or "one GPU"
 
 
 def systems_named(number: int, name: str) -> str:

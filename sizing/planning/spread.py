@@ -52,8 +52,8 @@ def spread(question: Question, evaluated: Evaluated, sized: Sized, rows: NDArray
 
 def interval_of(question: Question, metric: str, row: Configuration, concurrency: float | None = None) -> Interval:
     """The posterior of a configuration that was measured, else the cross-validated interval of its stratum."""
-    if question.anchored is not None and question.anchored.covers(row):
-        return question.anchored.interval(metric, concurrency)
+    if question.calibrated is not None and question.calibrated.covers(row):
+        return question.calibrated.interval(metric, concurrency)
     traffic = question.traffic
     load = Load(
         concurrency=math.nan if concurrency is None else concurrency,

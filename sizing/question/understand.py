@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from sizing.base.errors import InvalidScenario, SizingError
 from sizing.calibration.benchmark import Calibration, calibration
-from sizing.calibration.fit import Anchored
+from sizing.calibration.fit import CalibratedConfiguration
 from sizing.catalog import gpus, resolve_gpu, resolve_model
 from sizing.catalog.config_json import model_from_config
 from sizing.catalog.custom_gpu import gpu_from_spec
@@ -40,7 +40,7 @@ Z95 = 1.6448536269514722  # standard normal quantile at 95 %
 class Question:
     """What the engine works on. ``assumptions`` collects what was assumed because nobody said.
 
-    ``anchored`` is the configuration that the scenario's benchmark calibrates, if any.
+    ``calibrated`` is the configuration that the scenario's benchmark calibrates, if any.
     """
 
     scenario: Scenario
@@ -55,7 +55,7 @@ class Question:
     allowed: Allowed
     gpu_prices: dict[str, float]
     assumptions: tuple[str, ...]
-    anchored: Anchored | None = None
+    calibrated: CalibratedConfiguration | None = None
 
     @property
     def speculation(self) -> Speculation:
@@ -87,7 +87,7 @@ def understand(scenario: Scenario) -> Question:
         allowed=allowed,
         gpu_prices={g.id: g.price_usd for g in scenario.deployment.custom_gpus if g.price_usd is not None},
         assumptions=(*about_model, demand.how, *about_lengths, *([measured.note] if measured else [])),
-        anchored=measured.anchored if measured else None,
+        calibrated=measured.calibrated if measured else None,
     )
 
 

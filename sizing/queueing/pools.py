@@ -191,9 +191,9 @@ def decoding(
     gaps = max(tokens / tokens_per_step, 1.0)
     per_token = gaps / tokens
     rps = non_decreasing(concurrency / (gaps * decode_s))
-    crowd = in_flight_variance(concurrency, rps, variability)
-    queue = slot_queue(concurrency, crowd, slots[:, None], rps, rps[:, -1:], variability)
-    moving = drift(decode_s, concurrency, crowd, queue.held_var)
+    in_flight_var = in_flight_variance(concurrency, rps, variability)
+    queue = slot_queue(concurrency, in_flight_var, slots[:, None], rps, rps[:, -1:], variability)
+    moving = drift(decode_s, concurrency, in_flight_var, queue.held_var)
     return Decoding(
         concurrency=concurrency,
         rps=rps,

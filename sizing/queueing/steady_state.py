@@ -125,16 +125,16 @@ def steady_state(
     load = np.minimum(rps * service, 1.0 - 1e-9)
     step_mean, step_var = residual_step(decode * past_prompt, work / chunks, itl, gaps, variability)
     queue_mean, queue_var = prompt_queue(service, load, rps, variability)
-    crowd = in_flight_variance(concurrency, rps, variability)
+    in_flight_var = in_flight_variance(concurrency, rps, variability)
     slots = slot_queue(
-        concurrency, crowd, max_concurrency[:, None], rps, np.max(rps, axis=1, keepdims=True), variability
+        concurrency, in_flight_var, max_concurrency[:, None], rps, np.max(rps, axis=1, keepdims=True), variability
     )
     ttft_mean = floor + step_mean + queue_mean + slots.mean_s
     ttft_var = step_var + queue_var + slots.var + variability.prompt * floor**2
     interruption = concurrency * (work / np.maximum(gaps, 1.0)) ** 2 * (1.0 + variability.output)
     # While requests wait, prompts come as answers end, and no more at random.
     at_random = 1.0 - slots.waits * (1.0 - min(variability.output, 1.0))
-    itl_var = interruption * (variability.prompt + at_random) + drift(itl, concurrency, crowd, slots.held_var)
+    itl_var = interruption * (variability.prompt + at_random) + drift(itl, concurrency, in_flight_var, slots.held_var)
     return SteadyState(
         concurrency=concurrency,
         rps=rps,
@@ -231,20 +231,19 @@ class Slots:
 
 
 def slot_queue(
-    concurrency: Floats, crowd: Floats, slots: Floats, rps: Floats, full_rps: Floats, variability: Variability
+    concurrency: Floats, in_flight_var: Floats, slots: Floats, rps: Floats, full_rps: Floats, variability: Variability
 ) -> Slots:
     """The wait for a free sequence slot, in s and s^2, and the variance of the number being served.
 
-    Below the last slot the number in flight is normal with variance ``crowd``; beyond it requests leave at the full
-    rate,
-    so that the tail is geometric with ratio r = rate / full rate: P(wait) = t / (body + t), body = P(normal < slots),
-    t = density at slots / (1 - r). The wait given that is exponential with mean (ca^2 + co^2) / 2 / (full rate - rate).
-    Source: birth-death process, Halfin and Whitt (1981); equals Erlang C within a few per cent.
-    The number served is the last slot for those that wait, else normal cut off there: mean B - s h, variance s^2 (1 -
-    z h - h^2), h = density / distribution at z (Johnson, Kotz, Balakrishnan, "Continuous univariate distributions",
-    1994, 13.10.1).
+    Below the last slot the number in flight is normal with variance ``in_flight_var``; beyond it requests leave at the
+    full rate, so that the tail is geometric with ratio r = rate / full rate: P(wait) = t / (body + t), body = P(normal
+    < slots), t = density at slots / (1 - r). The wait given that is exponential with mean (ca^2 + co^2) / 2 / (full
+    rate - rate). Source: birth-death process, Halfin and Whitt (1981); equals Erlang C within a few per cent. The
+    number served is the last slot for those that wait, else normal cut off there: mean B - s h, variance s^2 (1 - z h -
+    h^2), h = density / distribution at z (Johnson, Kotz, Balakrishnan, "Continuous univariate distributions", 1994,
+    13.10.1).
     """
-    deviation = np.sqrt(crowd)
+    deviation = np.sqrt(in_flight_var)
     z = (slots - concurrency) / deviation
     room = 1.0 - np.minimum(rps / full_rps, 0.999)
     body, density = ndtr(z), np.exp(z * z * -0.5) / ROOT_2PI
@@ -254,7 +253,7 @@ def slot_queue(
     mean = waits * given
     hazard = density / body
     shift = slots - concurrency + deviation * hazard
-    cut = crowd * np.maximum(1.0 - hazard * (z + hazard), 0.0)
+    cut = in_flight_var * np.maximum(1.0 - hazard * (z + hazard), 0.0)
     return Slots(
         waits=waits,
         mean_s=mean,
@@ -263,14 +262,14 @@ def slot_queue(
     )
 
 
-def drift(itl: Floats, concurrency: Floats, crowd: Floats, held: Floats) -> Floats:
+def drift(itl: Floats, concurrency: Floats, in_flight_var: Floats, held: Floats) -> Floats:
     """Variance over requests of the mean gap from slow changes of the number in flight, whose variance is ``held``.
 
     slope^2 x held x f(x), f(x) = 2 (x - 1 + e^-x) / x^2: the window average over a stay of an Ornstein-Uhlenbeck
     process with relaxation d rate / d B, x = relaxation x stay.
     """
     steepness = slope(itl, concurrency)
-    x = np.clip(concurrency / np.maximum(crowd, 1e-12), 1e-6, 1.0)
+    x = np.clip(concurrency / np.maximum(in_flight_var, 1e-12), 1e-6, 1.0)
     window = 2.0 * (x - 1.0 + np.exp(-x)) / x**2
     return np.asarray(steepness**2 * held * window)
 

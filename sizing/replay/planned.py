@@ -41,8 +41,8 @@ def _pools(question: Question, deployed: Deployed, prefill: Pool, decode: Pool) 
     """Both pools of a plan, with the transfer between them."""
     rows: list[Configuration] = []
     for one in (prefill, decode):
-        ways = {"tp": one.tp, "pp": one.pp, "ep": one.ep, "dp": one.dp}
-        row = configuration_of(question, deployed.model_copy(update=ways))
+        parallelism = {"tp": one.tp, "pp": one.pp, "ep": one.ep, "dp": one.dp}
+        row = configuration_of(question, deployed.model_copy(update=parallelism))
         if row is None:
             return None
         rows.append(row)

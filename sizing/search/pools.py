@@ -67,8 +67,8 @@ class Pools:
         """Short name of pair ``k`` for tables: GPU, engine, precision, parallelism of either kind of instance."""
         prefill, decode = (self.evaluated.candidates.rows[rows[k]] for rows in (self.prefill, self.decode))
         return (
-            f"{decode.gpu.name}, {decode.engine.label}, {decode.precision.label}, prefill {prefill.ways}, "
-            f"decode {decode.ways}"
+            f"{decode.gpu.name}, {decode.engine.label}, {decode.precision.label}, prefill {prefill.parallelism}, "
+            f"decode {decode.parallelism}"
         )
 
     def take(self, index: Rows) -> Pools:

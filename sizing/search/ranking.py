@@ -29,20 +29,20 @@ class Keys:
     gpus: Floats
     e2e_s: Floats
     bytes_per: Floats
-    borrowed: Floats
-    ways: Floats
+    uses_surrogate: Floats
+    pp_dp: Floats
     split: Floats
-    outdone: Floats
+    dominated: Floats
 
     def order(self, objective: Objective) -> NDArray[np.intp]:
         """Positions, best first. Ties go to prefill and decode in one instance, then to fewer GPUs, then to an engine
         with measurements of its own, then to the wider weight format, then to the shorter E2E latency. By latency, what
         another beats on a fraction of the GPUs comes last. Where cost or power is unknown, GPUs stand in for it."""
-        ties = (self.ways, self.e2e_s, -self.bytes_per, self.borrowed)
+        ties = (self.pp_dp, self.e2e_s, -self.bytes_per, self.uses_surrogate)
         keys = {
             "cost": (*ties, self.gpus, self.split, self._unless_known(self.cost), self.cost),
             "gpus": (*ties, self.cost, self.split, self.gpus),
-            "latency": (self.ways, -self.bytes_per, self.gpus, self.cost, self.split, self.e2e_s, self.outdone),
+            "latency": (self.pp_dp, -self.bytes_per, self.gpus, self.cost, self.split, self.e2e_s, self.dominated),
             "energy": (*ties, self.gpus, self.cost, self.split, self._unless_known(self.power), self.power),
         }[objective]
         return np.lexsort(keys)
@@ -65,10 +65,10 @@ def keys_of(sized: Sized, evaluated: Evaluated) -> Keys:
         gpus=sized.gpus.astype(np.float64),
         e2e_s=sized.e2e_s,
         bytes_per=candidates.column(lambda r: r.precision.bytes)[index],
-        borrowed=candidates.column(lambda r: r.engine.runs_as != r.engine.id)[index],
-        ways=candidates.pp[index] * candidates.dp[index],
+        uses_surrogate=candidates.column(lambda r: r.engine.surrogate != r.engine.id)[index],
+        pp_dp=candidates.pp[index] * candidates.dp[index],
         split=np.zeros(len(index)),
-        outdone=sized.outdone.astype(np.float64),
+        dominated=sized.dominated.astype(np.float64),
     )
 
 
@@ -89,7 +89,7 @@ def shortlist(sized: Sized, evaluated: Evaluated, ranked: NDArray[np.intp], coun
 
     def traits(k: int) -> set[object]:
         row = candidates.rows[sized.index[ranked[k]]]
-        return {row.engine.runs_as, row.precision.id, (row.tp, row.pp, row.dp)}
+        return {row.engine.surrogate, row.precision.id, (row.tp, row.pp, row.dp)}
 
     return [int(ranked[k]) for k in chosen_few(gpu, traits, count)]
 

@@ -269,7 +269,7 @@ def _close(search: Search) -> list[int]:
     seen: set[object] = set()
     for k in ranked:
         row = evaluated.candidates.rows[sized.index[k]]
-        trait = (row.gpu.id, row.precision.id, row.engine.runs_as)
+        trait = (row.gpu.id, row.precision.id, row.engine.surrogate)
         if measure[k] > CLOSE * measure[ranked[0]] or len(found) == FEWEST_CANDIDATES:
             break
         if trait not in seen:

@@ -101,7 +101,7 @@ def as_replica(question: Question, row: Configuration) -> Replica:
         kv_tokens=max(per_rank * held * row.dp, block),
         block_tokens=block,
         speculation=speculation,
-        reserve_output=engine.runs_as in NO_EVICTION,
+        reserve_output=engine.surrogate in NO_EVICTION,
     )
 
 

@@ -68,7 +68,7 @@ class Sized:
     gpus_bought: NDArray[np.int64]
     usd_per_hour: Floats
     power_kw: Floats
-    outdone: NDArray[np.bool_]
+    dominated: NDArray[np.bool_]
     """By latency: whether another answers sooner on a :data:`WASTEFUL`-th of the GPUs; never by other objectives."""
 
 
@@ -94,7 +94,9 @@ def evaluate(
 
     ``traffic`` may give every candidate lengths of its own; kernel tables do not know them.
     """
-    fit = memory_fit(question.model, everything, question.traffic.held_tokens if traffic is None else held(traffic))
+    fit = memory_fit(
+        question.model, everything, question.traffic.resident_kv_tokens if traffic is None else held(traffic)
+    )
     kept = np.flatnonzero(fit.fits)
     lengths = question.traffic if traffic is None else traffic.take(kept)
     candidates = everything if len(kept) == len(everything) else everything.take(kept)
@@ -104,7 +106,12 @@ def evaluate(
         nothing = StepTimes(decode_s=grid, prefill_s=grid[:, 0], prefill_work_s=grid[:, 0], source="")
         return under_load(question, candidates, memory, nothing, (), grid, lengths)
     times, sources = step_times(
-        choice or question.scenario.deployment.step_times, question.model, candidates, lengths, grid, question.anchored
+        choice or question.scenario.deployment.step_times,
+        question.model,
+        candidates,
+        lengths,
+        grid,
+        question.calibrated,
     )
     times = speculated(times, question.model, candidates, grid, question.speculation)
     return under_load(question, candidates, memory, times, sources, grid, lengths)
@@ -112,7 +119,7 @@ def evaluate(
 
 def held(traffic: TrafficColumns) -> Floats:
     """Tokens of a whole sequence of every candidate, (C,)."""
-    return np.asarray(traffic.held_tokens[:, 0])
+    return np.asarray(traffic.resident_kv_tokens[:, 0])
 
 
 def _capped(question: Question, memory: MemoryFit) -> MemoryFit:
@@ -190,11 +197,11 @@ def size(
         gpus_bought=chosen.gpus_bought,
         usd_per_hour=chosen.usd_per_hour,
         power_kw=chosen.power_kw,
-        outdone=_outdone(question, evaluated, total * each, e2e),
+        dominated=_dominated(question, evaluated, total * each, e2e),
     )
 
 
-def _outdone(question: Question, evaluated: Evaluated, gpus: NDArray[np.int64], e2e_s: Floats) -> NDArray[np.bool_]:
+def _dominated(question: Question, evaluated: Evaluated, gpus: NDArray[np.int64], e2e_s: Floats) -> NDArray[np.bool_]:
     """Which deployments, (N,) by GPUs and E2E, another beats on a :data:`WASTEFUL`-th of the GPUs, (N,).
 
     A configuration that hardly meets a limit when idle needs very many nearly idle instances, and then answers sooner

@@ -149,17 +149,17 @@ def sized_aggregated(question: Question, evaluated: Evaluated) -> Sized:
 def keys_of_pools(sized: SizedPools) -> Keys:
     """The keys of pairs of pools."""
     candidates, rows = sized.pools.evaluated.candidates, sized.pools.decode
-    ways = candidates.pp * candidates.dp
+    pp_dp = candidates.pp * candidates.dp
     return Keys(
         cost=np.nan_to_num(sized.usd_per_hour, nan=np.inf),
         power=np.nan_to_num(sized.power_kw, nan=np.inf),
         gpus=sized.gpus.astype(np.float64),
         e2e_s=sized.e2e_s,
         bytes_per=candidates.column(lambda r: r.precision.bytes)[rows],
-        borrowed=candidates.column(lambda r: r.engine.runs_as != r.engine.id)[rows],
-        ways=ways[rows] * ways[sized.pools.prefill],
+        uses_surrogate=candidates.column(lambda r: r.engine.surrogate != r.engine.id)[rows],
+        pp_dp=pp_dp[rows] * pp_dp[sized.pools.prefill],
         split=np.ones(len(rows)),
-        outdone=np.zeros(len(rows)),
+        dominated=np.zeros(len(rows)),
     )
 
 
@@ -187,10 +187,10 @@ def shortlist_of_all(
         place = int(ranked[k])
         if place < first:
             row = rows[sized.index[place]]
-            return {"aggregated", row.engine.runs_as, row.precision.id, (row.tp, row.pp, row.dp)}
+            return {"aggregated", row.engine.surrogate, row.precision.id, (row.tp, row.pp, row.dp)}
         assert pools is not None
         row = rows[pools.pools.decode[place - first]]
-        return {"disaggregated", row.engine.runs_as, row.precision.id}
+        return {"disaggregated", row.engine.surrogate, row.precision.id}
 
     places = [int(ranked[k]) for k in chosen_few(gpu, traits, count)]
     return [Choice(pools=p >= first, k=p - first if p >= first else p) for p in places]

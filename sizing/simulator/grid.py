@@ -114,14 +114,14 @@ def _grid(model: Model, row: Configuration, max_sequences: int, speculation: Spe
     shape, candidates = shape_of(model), table([row])
     speed = rates(candidates, hardware(candidates), source.fit, source.software_year)
     knots, rows = _knots(model), _row_knots()
-    ways = float(row.pp * row.dp)
+    parallelism = float(row.pp * row.dp)
     each = rows[None, :] / row.pp
     matrices, own = rows_s(shape, speed, each)[0], own_rows_s(shape, speed, each)[0]
     lag = np.zeros_like(rows)
     if row.pp > 1:  # a prompt passes all stages, alone on its rank
         lone, in_step = (rows_s(shape, speed, at, speed.dp)[0] for at in (rows[None, :], each))
         lag = np.maximum(lone - in_step, 0.0)
-    pair_s = float((speed.scale * shape.pair_flop / (speed.tp * speed.attention))[0, 0]) / ways
+    pair_s = float((speed.scale * shape.pair_flop / (speed.tp * speed.attention))[0, 0]) / parallelism
     matrices[0] = 0.0  # without rows no weights are streamed
     return StepGrid(
         decode_s=_decode_s(shape, speed, knots, max_sequences, speculation),

@@ -122,7 +122,7 @@ def dequeue(requests: Any, replica: Any) -> int:
 
 
 @compiled
-def held_tokens(replica: Any, request: Any) -> float:
+def resident_kv_tokens(replica: Any, request: Any) -> float:
     """Tokens a decoding sequence has in the KV cache: all it knew when it joined, and one per token since."""
     return request.target + replica.tokens_per_step * (replica.step - request.joined_step)  # type: ignore[no-any-return]
 
@@ -132,7 +132,7 @@ def cache_tokens(replica: Any, request: Any) -> float:
     """KV cache that a decoding sequence occupies: what was reserved for it, or its tokens; and the rest of a block."""
     if replica.reserve == 1:
         return request.prompt + request.output + replica.waste_tokens  # type: ignore[no-any-return]
-    return held_tokens(replica, request) + replica.waste_tokens  # type: ignore[no-any-return]
+    return resident_kv_tokens(replica, request) + replica.waste_tokens  # type: ignore[no-any-return]
 
 
 @compiled
@@ -168,7 +168,7 @@ def finish_due(world: World, r: int) -> None:
         line_out(requests, replica, row)
         if replica.static == 0:
             replica.running -= 1
-            replica.context -= held_tokens(replica, requests[row])
+            replica.context -= resident_kv_tokens(replica, requests[row])
             replica.kv -= cache_tokens(replica, requests[row])
         record_finish(world, row, replica.now + requests[row].lag)
         leave(requests, world.state[0], replica, row)
@@ -184,7 +184,7 @@ def evict_last(requests: Any, heap: Heap, state: Any, replica: Any) -> None:
     if begun == NONE or (replica.newest != NONE and requests[replica.newest].order > requests[begun].order):
         row = heap_remove(requests, heap, replica, requests[replica.newest].place)
         line_out(requests, replica, row)
-        request, held = requests[row], held_tokens(replica, requests[row])
+        request, held = requests[row], resident_kv_tokens(replica, requests[row])
         replica.running -= 1
         replica.context -= held
         request.done += held - request.target

@@ -105,12 +105,12 @@ def _row(table: StepTable, row: Configuration, traffic: Traffic, concurrency: Fl
     A pass carries B / PP sequences, of which an attention-DP rank decodes B / (PP x DP); the table's time is that of
     the pass through all stages, as in the roofline.
     """
-    ways = row.pp * row.dp
-    decode = _decode_s(table, concurrency / ways, traffic.decode_context)
+    groups = row.pp * row.dp
+    decode = _decode_s(table, concurrency / groups, traffic.decode_context)
     budget = row.engine.budget(row.gpu)
     chunks = _chunks(traffic, budget)
     alone = sum(table.predict_prefill_latency(1, before + n, before) for n, before in chunks) * MS
-    return decode, alone, _work_s(table, chunks, budget) / ways
+    return decode, alone, _work_s(table, chunks, budget) / groups
 
 
 def _decode_s(table: StepTable, sequences: Floats, context: float) -> Floats:

@@ -78,7 +78,7 @@ def hardware(candidates: Candidates) -> Hardware:
     """Datasheet columns; each distinct GPU, engine and format is looked up once."""
     kinds = candidates.units
     families = tuple(sorted({k.gpu.family for k in kinds}))
-    engines = tuple(sorted({k.engine.runs_as for k in kinds}))
+    engines = tuple(sorted({k.engine.surrogate for k in kinds}))
 
     def col(value: Callable[[Configuration], float]) -> Floats:
         return candidates.column(value)[:, None]
@@ -105,7 +105,7 @@ def hardware(candidates: Candidates) -> Hardware:
         families=families,
         family=code(lambda k: families.index(k.gpu.family)),
         engines=engines,
-        engine=code(lambda k: engines.index(k.engine.runs_as)),
+        engine=code(lambda k: engines.index(k.engine.surrogate)),
     )
 
 

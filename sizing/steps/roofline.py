@@ -102,9 +102,9 @@ def all_reduce_s(speed: Rates, payload_bytes: Floats) -> Floats:
 
     Source: Thakur, Rabenseifner, Gropp (2005); latency fitted.
     """
-    ways = speed.tp
-    latency = np.where(ways > 1, speed.collective_s, 0.0)
-    return (2.0 * (ways - 1.0) / ways / speed.link) * payload_bytes + latency
+    tp = speed.tp
+    latency = np.where(tp > 1, speed.collective_s, 0.0)
+    return (2.0 * (tp - 1.0) / tp / speed.link) * payload_bytes + latency
 
 
 def all_to_all_s(shape: Shape, speed: Rates, tokens: Floats) -> Floats:

@@ -38,7 +38,7 @@ class Lengths(Generic[Length]):
         return self.input_tokens + self.output_tokens * (1.0 + self.output_variation) / 2.0
 
     @property
-    def held_tokens(self) -> Length:
+    def resident_kv_tokens(self) -> Length:
         """Mean full length of a sequence in flight: ISL + OSL (1 + cv^2)."""
         return self.input_tokens + self.output_tokens * (1.0 + self.output_variation)
 

@@ -10,7 +10,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from ui.sources import reading
-from ui.sources.reading import REFRESH_S, Desk
+from ui.sources.reading import REFRESH_S, Registry
 
 APP = Path(__file__).parents[2] / "app.py"
 RUN_LIMIT_S = 60
@@ -72,9 +72,9 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def desk(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
+def registry(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Iterator[Registry]:
     """What live pages share: of this test alone."""
-    fresh = Desk(clock=clock)
+    fresh = Registry(clock=clock)
     monkeypatch.setattr(reading, "desk", lambda: fresh)
     yield fresh
     fresh.latest.wait_for_all(RUN_LIMIT_S)

@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.app.conftest import APP, RUN_LIMIT_S
 from tests.collectors.feeds import Page, histogram, steady
-from ui.sources.reading import Desk
+from ui.sources.reading import Registry
 
 PAGE = "pages/live.py"
 ID = 'model_name="m",engine="0"'
@@ -34,22 +34,22 @@ def vllm(*more: str, without: str = "\0") -> Page:
     return steady(*(line for line in (*VLLM, *more) if without not in line))
 
 
-def open_live(desk: Desk, **parameters: str) -> AppTest:
+def open_live(registry: Registry, **parameters: str) -> AppTest:
     """The page as a link opens it, once it has something to say."""
     app = AppTest.from_file(str(APP), default_timeout=RUN_LIMIT_S)
     for key, value in {"goto": "live", **parameters}.items():
         app.query_params[key] = value
-    return settled(app.run(), desk)
+    return settled(app.run(), registry)
 
 
-def settled(app: AppTest, desk: Desk, *, until: Callable[[AppTest], bool] = lambda app: True) -> AppTest:
+def settled(app: AppTest, registry: Registry, *, until: Callable[[AppTest], bool] = lambda app: True) -> AppTest:
     """Run until no question is under way and the condition holds: nothing here depends on how fast the machine is."""
     end = time.monotonic() + RUN_LIMIT_S
     while time.monotonic() < end:
-        desk.latest.wait_for_all(RUN_LIMIT_S)
+        registry.latest.wait_for_all(RUN_LIMIT_S)
         app.run()
         assert not app.exception, [f"{e.message} {e.stack_trace}" for e in app.exception]
-        if "for the first time" not in said(app) and not desk.latest.busy and until(app):
+        if "for the first time" not in said(app) and not registry.latest.busy and until(app):
             return app
     raise AssertionError(f"The page never settled: {said(app)}")
 

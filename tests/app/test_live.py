@@ -17,7 +17,7 @@ from tests.collectors.feeds import NOW, Feed, steady
 from tests.collectors.servers import Server, serving
 from ui.moment import as_text, read_end
 from ui.sources import connection
-from ui.sources.reading import Desk
+from ui.sources.reading import Registry
 
 TABS = ("Latency", "Load", "GPUs", "Replicas", "Mapping", "All sources")
 VIEWERS = 30
@@ -58,39 +58,39 @@ def charts(app: AppTest) -> list[dict]:
     return [json.loads(chart.proto.spec) for chart in app.get("plotly_chart")]
 
 
-def show(app: AppTest, desk: Desk, tab: str, **state: object) -> AppTest:
+def show(app: AppTest, registry: Registry, tab: str, **state: object) -> AppTest:
     app.session_state["tab"] = tab
     for key, value in state.items():
         app.session_state[key] = value
-    return settled(app, desk)
+    return settled(app, registry)
 
 
 def test_the_demo_is_shown_and_labelled_when_nothing_is_connected(
-    sources_folder: Path, desk: Desk, monkeypatch: pytest.MonkeyPatch
+    sources_folder: Path, registry: Registry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connection, "DEMO_FIRST_HOURS", 0.4)
     monkeypatch.setattr(connection, "DEMO_HOURS", 0.5)
-    app = open_live(desk, range="15 min")
+    app = open_live(registry, range="15 min")
     assert "every number is simulated" in said(app)
     assert float(figures(app)["Requests/s"]) > 1
     for tab in TABS:
-        show(app, desk, tab)
+        show(app, registry, tab)
         assert len(charts(app)) <= 4, tab
         for key in ("ttft_ms", "requests", "activity"):
             app.session_state[f"live_{key}_table"] = True
-        settled(app, desk)
+        settled(app, registry)
 
 
-def test_every_tab_of_a_connected_deployment(server: Server, desk: Desk) -> None:
-    app = open_live(desk)
+def test_every_tab_of_a_connected_deployment(server: Server, registry: Registry) -> None:
+    app = open_live(registry)
     for tab in TABS:
-        show(app, desk, tab)
+        show(app, registry, tab)
         assert len(charts(app)) <= 4
     assert figures(app)["p95 TTFT"] == "250 ms"
 
 
-def test_gpus_show_errors_and_what_slows_them_down(server: Server, desk: Desk) -> None:
-    app = open_live(desk, tab="GPUs")
+def test_gpus_show_errors_and_what_slows_them_down(server: Server, registry: Registry) -> None:
+    app = open_live(registry, tab="GPUs")
     text = said(app)
     assert "1 GPU shows an XID error." in text
     assert "slowed down: hardware thermal slowdown" in text
@@ -101,62 +101,62 @@ def test_gpus_show_errors_and_what_slows_them_down(server: Server, desk: Desk) -
     assert "fallen off the bus" in xids["Meaning"][0]
     trouble = next(t for t in tables if "Why" in t)
     assert list(trouble["GPU"]) == ["a/1", "a/2"]
-    show(app, desk, "GPUs", gpu_measure="busy")
+    show(app, registry, "GPUs", gpu_measure="busy")
     assert "not a measure of how well the GPU is used" in said(app)
     shown = charts(app)[0]["data"][0]
     assert shown["z"] == [[100, 100, 100]]
 
 
-def test_what_is_not_exported_names_the_field_to_enable(server: Server, desk: Desk) -> None:
-    app = show(open_live(desk), desk, "GPUs")
+def test_what_is_not_exported_names_the_field_to_enable(server: Server, registry: Registry) -> None:
+    app = show(open_live(registry), registry, "GPUs")
     text = "\n".join(m.value for m in app.markdown).replace("\\", "")
     assert "enable DCGM_FI_DEV_POWER_MGMT_LIMIT in the counters file" in text
-    show(app, desk, "Mapping")
+    show(app, registry, "Mapping")
     why = "Why, and what would enable it"
     missing = next(t.value for t in app.dataframe if why in t.value).set_index("Quantity")[why]
     assert "--enable-prefix-caching" in missing["prefix_hit_ratio"]
 
 
-def test_two_models_at_one_source_are_two_deployments(server: Server, fake: FakePrometheus, desk: Desk) -> None:
+def test_two_models_at_one_source_are_two_deployments(server: Server, fake: FakePrometheus, registry: Registry) -> None:
     fake.feed = Feed({"a:8000": vllm(), "b:8000": vllm(), "c:8000": steady(*other_model(*VLLM))})
-    app = open_live(desk)
+    app = open_live(registry)
     box = app.selectbox(key="deployment")
     assert box.options == ["m", "other", "All deployments"]
     assert figures(app)["Replicas"] == "2"
-    settled(box.select("other").run(), desk)
+    settled(box.select("other").run(), registry)
     assert figures(app)["Replicas"] == "1"
-    settled(app.selectbox(key="deployment").select("All deployments").run(), desk)
+    settled(app.selectbox(key="deployment").select("All deployments").run(), registry)
     assert figures(app)["Replicas"] == "3"
 
 
-def test_a_model_name_full_of_quotes_is_only_a_name(server: Server, fake: FakePrometheus, desk: Desk) -> None:
+def test_a_model_name_full_of_quotes_is_only_a_name(server: Server, fake: FakePrometheus, registry: Registry) -> None:
     evil = 'x\\"} or vector(99) #{y=\\"$(id)'
     lines = tuple(line.replace('model_name="m"', f'model_name="{evil}"') for line in VLLM)
     fake.feed = Feed({"a:8000": vllm(), "b:8000": vllm(), "c:8000": steady(*lines)})
-    app = open_live(desk)
+    app = open_live(registry)
     name = 'x"} or vector(99) #{y="$(id)'
-    settled(app.selectbox(key="deployment").select(name).run(), desk)
+    settled(app.selectbox(key="deployment").select(name).run(), registry)
     assert figures(app)["Replicas"] == "1"
     assert figures(app)["Requests/s"] == "2"
 
 
-def test_pause_holds_the_moment_and_resume_goes_on(server: Server, desk: Desk, clock: Clock) -> None:
-    app = open_live(desk, range="15 min")
+def test_pause_holds_the_moment_and_resume_goes_on(server: Server, registry: Registry, clock: Clock) -> None:
+    app = open_live(registry, range="15 min")
     app.button(key="live_pause").click().run()
-    settled(app, desk)
+    settled(app, registry)
     assert app.query_params["end"] in (as_text(clock.now_s), [as_text(clock.now_s)])
     asked = len(server.asked)
     for _ in range(3):
         clock.next()
-        settled(app, desk)
+        settled(app, registry)
     assert len(server.asked) == asked, "nothing is asked while the page stands still"
     app.button(key="live_resume").click().run()
     assert "end" not in app.query_params
 
 
-def test_a_link_opens_the_same_moment(server: Server, fake: FakePrometheus, desk: Desk, clock: Clock) -> None:
+def test_a_link_opens_the_same_moment(server: Server, fake: FakePrometheus, registry: Registry, clock: Clock) -> None:
     end_s = clock.now_s - 200
-    app = open_live(desk, source="prod", range="15 min", end=as_text(end_s))
+    app = open_live(registry, source="prod", range="15 min", end=as_text(end_s))
     times = {asked.form["time"][0] for asked in server.asked if "time" in asked.form}
     assert times
     assert all(abs(float(t) - end_s) < 2 for t in times if abs(float(t) - clock.now_s) > 1)
@@ -186,54 +186,56 @@ def test_a_moment_that_is_none_is_a_sentence(text: str, said_: str) -> None:
 
 
 def test_thirty_viewers_cause_one_set_of_queries_per_refresh(
-    server: Server, fake: FakePrometheus, desk: Desk, clock: Clock
+    server: Server, fake: FakePrometheus, registry: Registry, clock: Clock
 ) -> None:
     """Thirty sessions of the page; tests/ui/sources asks from thirty threads at once."""
-    alone = open_live(desk)
+    alone = open_live(registry)
     before = len(server.asked)
     clock.now_s += 60
-    settled(alone, desk)
+    settled(alone, registry)
     one_viewer = len(server.asked) - before
     assert one_viewer > 0
 
-    apps = [open_live(desk) for _ in range(VIEWERS)]
+    apps = [open_live(registry) for _ in range(VIEWERS)]
     before = len(server.asked)
     clock.now_s += 60  # every question is due, those of a longer step too
     for app in apps:
         app.run()
-    desk.latest.wait_for_all(RUN_LIMIT_S)
+    registry.latest.wait_for_all(RUN_LIMIT_S)
     for app in apps:
         app.run()
     assert {figures(app)["Requests/s"] for app in apps} == {"2"}
     assert len(server.asked) - before == one_viewer
 
 
-def test_plan_lines_only_with_a_plan_of_this_session(server: Server, desk: Desk) -> None:
-    app = open_live(desk)
+def test_plan_lines_only_with_a_plan_of_this_session(server: Server, registry: Registry) -> None:
+    app = open_live(registry)
     assert not any("Plan" in trace.get("name", "") for chart in charts(app) for trace in chart["data"])
     app.switch_page("pages/size.py").run()
     app.text_input(key="ttft").set_value("750").run()
-    settled(app.switch_page(PAGE).run(), desk)
+    settled(app.switch_page(PAGE).run(), registry)
     names = [trace["name"] for trace in charts(app)[0]["data"]]
     assert any(name.startswith("Plan p99") for name in names)
     assert "Limit p99 750 ms" in names
     assert any("plan p99" in c.value for c in app.caption)
-    settled(app.toggle(key="live_plan").set_value(False).run(), desk)
+    settled(app.toggle(key="live_plan").set_value(False).run(), registry)
     assert not any("Plan" in trace.get("name", "") for trace in charts(app)[0]["data"])
 
 
-def mapping(app: AppTest, desk: Desk, **fields: str) -> AppTest:
+def mapping(app: AppTest, registry: Registry, **fields: str) -> AppTest:
     for key in ("quantity", "kind"):
         app.selectbox(key=f"map_{key}").set_value(fields[key])
     app.text_input(key="map_text").set_value(fields["text"])
     app.text_input(key="map_scale").set_value(fields.get("scale", "1"))
     next(b for b in app.button if b.label == "Try and use").click().run()
-    return settled(app, desk)
+    return settled(app, registry)
 
 
-def test_a_quantity_can_be_read_from_something_else(server: Server, desk: Desk) -> None:
-    app = open_live(desk, tab="Mapping")
-    mapping(app, desk, quantity="finished", kind="expr", text="sum(rate(vllm:request_success_total{$sel}[$w])) * 10")
+def test_a_quantity_can_be_read_from_something_else(server: Server, registry: Registry) -> None:
+    app = open_live(registry, tab="Mapping")
+    mapping(
+        app, registry, quantity="finished", kind="expr", text="sum(rate(vllm:request_success_total{$sel}[$w])) * 10"
+    )
     assert not app.error
     assert "20 finish" in said(app)
     assert "finished:" in app.code[-1].value
@@ -241,7 +243,7 @@ def test_a_quantity_can_be_read_from_something_else(server: Server, desk: Desk) 
     assert rows.loc["finished", "From"] == "this session or the source file"
     assert "* 10" in rows.loc["finished", "Query"]
     app.button(key="map_reset").click().run()
-    settled(app, desk)
+    settled(app, registry)
     assert "2 finish" in said(app)
 
 
@@ -261,9 +263,9 @@ BAD_MAPPINGS = [
 
 @pytest.mark.parametrize(("fields", "sentence"), BAD_MAPPINGS, ids=lambda v: str(v)[:50])
 def test_a_mapping_that_cannot_be_used_is_a_sentence_and_changes_nothing(
-    fields: dict[str, str], sentence: str, server: Server, desk: Desk
+    fields: dict[str, str], sentence: str, server: Server, registry: Registry
 ) -> None:
-    app = open_live(desk, tab="Mapping")
+    app = open_live(registry, tab="Mapping")
     for key in ("quantity", "kind"):
         app.selectbox(key=f"map_{key}").set_value(fields[key])
     app.text_input(key="map_text").set_value(fields["text"])
@@ -271,15 +273,15 @@ def test_a_mapping_that_cannot_be_used_is_a_sentence_and_changes_nothing(
     next(b for b in app.button if b.label == "Try and use").click().run()
     assert not app.exception
     assert sentence in app.error[0].value.replace("\\", "")
-    settled(app, desk)
+    settled(app, registry)
     assert "2 finish" in said(app)
 
 
-def test_all_sources_stand_side_by_side(server: Server, sources_folder: Path, desk: Desk) -> None:
+def test_all_sources_stand_side_by_side(server: Server, sources_folder: Path, registry: Registry) -> None:
     source_file(sources_folder, "http://no-such-host.invalid:9090", name="gone")
     (sources_folder / "bad.yaml").write_text("schema_version: 1\n")
-    app = open_live(desk, source="prod", tab="All sources")
-    settled(app, desk)
+    app = open_live(registry, source="prod", tab="All sources")
+    settled(app, registry)
     rows = app.dataframe[0].value.set_index("Source")
     assert rows.loc["prod", "State"] == "Needs attention"
     assert rows.loc["gone", "State"] == "Unreachable"
@@ -289,19 +291,19 @@ def test_all_sources_stand_side_by_side(server: Server, sources_folder: Path, de
     assert any("bad.yaml" in e.value for e in app.error)
 
 
-def test_coming_from_explore_keeps_the_ranges_apart(server: Server, desk: Desk) -> None:
+def test_coming_from_explore_keeps_the_ranges_apart(server: Server, registry: Registry) -> None:
     """Explore has a choice of its own that is called range in the address."""
     app = AppTest.from_file(str(APP), default_timeout=RUN_LIMIT_S).run()
     app.switch_page("pages/explore.py").run()
     app.segmented_control(key="range").set_value("all").run()
-    settled(app.switch_page(PAGE).run(), desk)
+    settled(app.switch_page(PAGE).run(), registry)
     assert app.segmented_control(key="range").value == "1 h"
     app.switch_page("pages/explore.py").run()
     assert not app.exception
 
 
 def test_home_shows_connected_sources_without_waiting_for_them(
-    server: Server, fake: FakePrometheus, desk: Desk
+    server: Server, fake: FakePrometheus, registry: Registry
 ) -> None:
     fake.hold = threading.Event()
     app = AppTest.from_file(str(APP), default_timeout=RUN_LIMIT_S).run()
@@ -309,7 +311,7 @@ def test_home_shows_connected_sources_without_waiting_for_them(
     assert list(rows["State"]) == ["Being read"], "the demo is not simulated for this"
     fake.hold.set()
     fake.hold = None
-    desk.latest.wait_for_all(RUN_LIMIT_S)
+    registry.latest.wait_for_all(RUN_LIMIT_S)
     rows = app.run().dataframe[0].value.set_index("Source")
     assert rows.loc["prod", "State"] == "Needs attention"
     assert not app.exception

@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 from tests.app.conftest import RUN_LIMIT_S, Clock
 from tests.app.live import figures, open_live, said, settled, vllm
 from tests.collectors.servers import TEXT, Asked, Server, Told, free_port, serving
-from ui.sources.reading import Desk
+from ui.sources.reading import Registry
 
 FAULTS = {
     "401": (Told(status=401), "refuses access (401): check the credentials under auth."),
@@ -63,12 +63,12 @@ def scraped(folder: Path, port: int, *more: str) -> None:
     )
 
 
-def until(app: AppTest, desk: Desk, clock: Clock, condition: Callable[[AppTest], bool]) -> AppTest:
+def until(app: AppTest, registry: Registry, clock: Clock, condition: Callable[[AppTest], bool]) -> AppTest:
     """Refresh until the page says so: how often that is needed depends on the machine, whether it comes does not."""
     end = time.monotonic() + RUN_LIMIT_S
     while time.monotonic() < end:
         clock.next()
-        if condition(settled(app, desk)):
+        if condition(settled(app, registry)):
             return app
         time.sleep(0.1)
     raise AssertionError(said(app))
@@ -80,68 +80,68 @@ def healthy(app: AppTest) -> bool:
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_page_that_fails_midway_keeps_its_last_good_data_and_recovers(
-    name: str, server: Server, engine: Engine, desk: Desk, clock: Clock
+    name: str, server: Server, engine: Engine, registry: Registry, clock: Clock
 ) -> None:
     fault, sentence = FAULTS[name]
-    app = until(open_live(desk), desk, clock, healthy)
+    app = until(open_live(registry), registry, clock, healthy)
     engine.fault = fault
-    until(app, desk, clock, lambda app: "Unreachable" in said(app))
+    until(app, registry, clock, lambda app: "Unreachable" in said(app))
     assert sentence in said(app)
     assert "Below: the last good data" in said(app)
     assert 1.5 < float(figures(app)["Requests/s"]) < 2.5
     assert len(app.error) == 1
     engine.fault = None
-    assert not until(app, desk, clock, healthy).error
+    assert not until(app, registry, clock, healthy).error
 
 
 @pytest.mark.parametrize("name", ["401", "503", "HTML"])
 def test_a_page_that_fails_at_the_start_says_why_and_comes_up_by_itself(
-    name: str, server: Server, engine: Engine, desk: Desk, clock: Clock
+    name: str, server: Server, engine: Engine, registry: Registry, clock: Clock
 ) -> None:
     engine.fault, sentence = FAULTS[name]
-    app = open_live(desk)
+    app = open_live(registry)
     assert "Unreachable" in said(app)
     assert sentence in said(app)
     assert not app.metric, "no figure is drawn from nothing"
     engine.fault = None
-    until(app, desk, clock, healthy)
+    until(app, registry, clock, healthy)
     assert figures(app)["Replicas"] == "1"
 
 
 def test_an_engine_that_is_started_after_the_dashboard_is_found(
-    engine: Engine, sources_folder: Path, desk: Desk, clock: Clock
+    engine: Engine, sources_folder: Path, registry: Registry, clock: Clock
 ) -> None:
     port = free_port()
     scraped(sources_folder, port)
-    app = open_live(desk)
+    app = open_live(registry)
     assert f"Nothing listens at 127.0.0.1:{port}: connection refused." in said(app)
     assert not app.metric
     with serving(engine, port=port):
-        until(app, desk, clock, healthy)
+        until(app, registry, clock, healthy)
         assert figures(app)["Replicas"] == "1"
-    until(app, desk, clock, lambda app: "Nothing listens" in said(app))
+    until(app, registry, clock, lambda app: "Nothing listens" in said(app))
     assert "Below: the last good data" in said(app)
 
 
 def test_a_restart_counts_from_zero_and_no_rate_is_negative_or_huge(
-    server: Server, engine: Engine, desk: Desk, clock: Clock
+    server: Server, engine: Engine, registry: Registry, clock: Clock
 ) -> None:
-    app = until(open_live(desk), desk, clock, healthy)
+    app = until(open_live(registry), registry, clock, healthy)
     engine.restart()
     for _ in range(8):
         clock.next()
-        settled(app, desk)
+        settled(app, registry)
         assert 0.5 < float(figures(app)["Requests/s"]) < 5.0
         time.sleep(0.2)
     assert "Unreachable" not in said(app)
 
 
 def test_one_of_two_pages_that_is_down_leaves_the_other(
-    server: Server, sources_folder: Path, desk: Desk, clock: Clock
+    server: Server, sources_folder: Path, registry: Registry, clock: Clock
 ) -> None:
     gone = free_port()
     scraped(sources_folder, server.port, str(gone))
-    app = until(open_live(desk), desk, clock, lambda app: bool(app.metric))
+    app = until(open_live(registry), registry, clock, lambda app: bool(app.metric))
     assert figures(app)["Replicas"] == "1"
     assert "Partial data" in said(app)
     assert f"127.0.0.1:{gone}" in said(app)

@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 from tests.app.conftest import RUN_LIMIT_S
 from tests.app.pages_text import answer, problems
 from tests.collectors.servers import Pages, free_port, recording, serving
-from ui.sources.reading import desk
+from ui.sources.reading import registry
 
 PAGE = "pages/reality.py"
 DEMO = Path(__file__).parents[2] / "reality" / "data" / "demo_scenario.yaml"
@@ -29,7 +29,7 @@ def settled(app: AppTest) -> AppTest:
     while time.monotonic() < end:
         if not any("hourglass" in (info.icon or "") for info in app.info):
             return app
-        desk().latest.wait_for_all(RUN_LIMIT_S)
+        registry().latest.wait_for_all(RUN_LIMIT_S)
         app.run()
     raise AssertionError("The source was never read.")
 

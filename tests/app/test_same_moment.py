@@ -15,7 +15,7 @@ from tests.collectors.fake_prometheus import FakePrometheus
 from tests.collectors.feeds import NOW, Feed
 from tests.collectors.servers import serving
 from ui.moment import as_text
-from ui.sources.reading import Desk
+from ui.sources.reading import Registry
 
 REALITY = "pages/reality.py"
 
@@ -35,51 +35,51 @@ def where(app: AppTest) -> tuple[str, str, str]:
     return app.selectbox(key="source").value, app.segmented_control(key="range").value, "".join(end)
 
 
-def go(app: AppTest, page: str, desk: Desk) -> AppTest:
-    return settled(app.switch_page(page).run(), desk)
+def go(app: AppTest, page: str, registry: Registry) -> AppTest:
+    return settled(app.switch_page(page).run(), registry)
 
 
-def test_a_paused_moment_goes_along_to_the_comparison_and_back(desk: Desk, clock: Clock) -> None:
+def test_a_paused_moment_goes_along_to_the_comparison_and_back(registry: Registry, clock: Clock) -> None:
     end = as_text(clock.now_s)
-    app = open_live(desk, source="second", range="15 min")
+    app = open_live(registry, source="second", range="15 min")
     app.button(key="live_pause").click()
-    settled(app, desk)
+    settled(app, registry)
     assert where(app) == ("second", "15 min", end)
-    go(app, REALITY, desk)
+    go(app, REALITY, registry)
     assert where(app) == ("second", "15 min", end)
     assert f"until {end.replace('T', ' ').removesuffix('Z')} UTC" in " ".join(c.value for c in app.caption)
-    go(app, "pages/methodology.py", desk)
-    go(app, PAGE, desk)
+    go(app, "pages/methodology.py", registry)
+    go(app, PAGE, registry)
     assert where(app) == ("second", "15 min", end)
     assert app.button(key="live_resume")
 
 
-def test_a_window_chosen_in_the_comparison_is_that_of_the_charts(desk: Desk, clock: Clock) -> None:
+def test_a_window_chosen_in_the_comparison_is_that_of_the_charts(registry: Registry, clock: Clock) -> None:
     app = AppTest.from_file(str(APP), default_timeout=RUN_LIMIT_S).run()
-    go(app, REALITY, desk)
+    go(app, REALITY, registry)
     app.selectbox(key="source").select("second")
     app.segmented_control(key="range").set_value("6 h")
-    settled(app, desk)
-    go(app, PAGE, desk)
+    settled(app, registry)
+    go(app, PAGE, registry)
     assert where(app) == ("second", "6 h", "")
     assert app.button(key="live_pause")
 
 
 @pytest.mark.parametrize("end", ["yesterday", "2099-01-01T00:00:00Z", "1999-01-01T00:00:00Z", "12", "<b>&"])
-def test_a_bad_moment_in_a_link_is_said_on_both_pages(end: str, desk: Desk) -> None:
-    app = open_live(desk, end=end)
+def test_a_bad_moment_in_a_link_is_said_on_both_pages(end: str, registry: Registry) -> None:
+    app = open_live(registry, end=end)
     assert "The page shows now instead." in said(app)
     app.query_params["end"] = end
-    go(app, REALITY, desk)
+    go(app, REALITY, registry)
     assert "The page shows now instead." in said(app)
     assert answer(app)
 
 
-def test_the_end_of_the_window_is_to_the_second_of_the_link(desk: Desk, clock: Clock) -> None:
+def test_the_end_of_the_window_is_to_the_second_of_the_link(registry: Registry, clock: Clock) -> None:
     app = AppTest.from_file(str(APP), default_timeout=RUN_LIMIT_S)
     app.query_params["goto"], app.query_params["end"] = "reality", as_text(clock.now_s - 17)
-    settled(app.run(), desk)
+    settled(app.run(), registry)
     assert where(app)[2] == as_text(clock.now_s - 17)
     app.datetime_input(key="until").set_value(None)
-    settled(app.run(), desk)
+    settled(app.run(), registry)
     assert where(app)[2] == ""

@@ -106,7 +106,7 @@ def test_p99_of_an_open_loop_is_compared_and_calibrates_nothing(rates_compared: 
     without = benchmark.model_copy(
         update={"points": [p.model_copy(update={"ttft_p99_ms": None}) for p in benchmark.points]}
     )
-    assert check(without, MODEL).anchored == found.anchored
+    assert check(without, MODEL).calibrated == found.calibrated
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_comparison_states_error_interval_and_calibration(compared: tuple[Benchm
     for row, error in zip(itl, table["Error"], strict=True):
         assert error == pytest.approx(row.predicted / row.measured - 1, rel=0.06)
     assert set(table["Within the interval"]) <= {"yes", "no"}
-    assert found.anchored.after <= found.anchored.before
+    assert found.calibrated.after <= found.calibrated.before
     assert found.left_out_median is not None
 
 

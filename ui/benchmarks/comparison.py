@@ -13,7 +13,7 @@ from sizing.base.errors import SizingError
 from sizing.base.format import rounded
 from sizing.calibration.benchmark import speed
 from sizing.calibration.check import QUANTITIES, Check, Quantity, check
-from sizing.calibration.fit import NOISE, WIDEST, Anchored
+from sizing.calibration.fit import NOISE, WIDEST, CalibratedConfiguration
 from sizing.catalog import resolve_model
 from sizing.catalog.model import Model
 from sizing.scenario.schema import Benchmark
@@ -75,17 +75,17 @@ def draw_comparison(
 
 
 def _figures(found: Check) -> None:
-    anchored = found.anchored
+    calibrated = found.calibrated
     itl = [r for r in found.rows if r.quantity == "itl_ms"] or [
         r for r in found.rows if r.quantity == "output_tokens_per_s"
     ]
     inside = f"{sum(r.within for r in itl)} of {len(itl)}" if itl else UNKNOWN
     others = found.left_out_median
-    now = anchored.interval("decode", anchored.highest)
+    now = calibrated.interval("decode", calibrated.highest)
     figures = (
         (
             "Error before",
-            percent(anchored.before) if itl else UNKNOWN,
+            percent(calibrated.before) if itl else UNKNOWN,
             "Median error of ITL, predicted without this benchmark; of throughput where no ITL was measured.",
         ),
         (
@@ -106,35 +106,35 @@ def _figures(found: Check) -> None:
         for title, value, help_text in figures:
             st.metric(title, value, help=help_text)
     st.caption(
-        f"Calibration on {anchored.anchors} point{'' if anchored.anchors == 1 else 's'}: decode step = "
-        f"{significant(anchored.decode)} x predicted {'-' if anchored.step_s < 0 else '+'} "
-        f"{significant(abs(anchored.step_s) * 1e3, 2)} ms, prompt = "
-        f"{significant(anchored.prefill)} x predicted; shrunk towards the prediction where the points cannot tell."
+        f"Calibration on {calibrated.calibration_points} point{'' if calibrated.calibration_points == 1 else 's'}: "
+        f"decode step = {significant(calibrated.decode)} x predicted {'-' if calibrated.step_s < 0 else '+'} "
+        f"{significant(abs(calibrated.step_s) * 1e3, 2)} ms, prompt = "
+        f"{significant(calibrated.prefill)} x predicted; shrunk towards the prediction where the points cannot tell."
     )
-    _doubts(anchored, others)
+    _doubts(calibrated, others)
 
 
-def _doubts(anchored: Anchored, others: float | None) -> None:
+def _doubts(calibrated: CalibratedConfiguration, others: float | None) -> None:
     """What speaks against the benchmark or its description, the worst first."""
     checked = "model, GPU, engine, precision and parallelism above"
-    if anchored.of_something_else:
+    if calibrated.of_something_else:
         st.error(
-            f"This ran {speed(anchored)} as predicted, which no calibration of this deployment explains: check "
+            f"This ran {speed(calibrated)} as predicted, which no calibration of this deployment explains: check "
             f"{checked}, and that times are in the unit of their column (ms, not s).",
             icon=":material/error:",
         )
-    elif anchored.surprise > FAR_OFF:
-        far = max(anchored.ratio, 1 / anchored.ratio) > NOTABLE
+    elif calibrated.surprise > FAR_OFF:
+        far = max(calibrated.ratio, 1 / calibrated.ratio) > NOTABLE
         what = (
-            f"This ran {speed(anchored)} as predicted"
+            f"This ran {speed(calibrated)} as predicted"
             if far
-            else (f"Prompts took {significant(anchored.prefill, 2)} times as long as predicted")
+            else (f"Prompts took {significant(calibrated.prefill, 2)} times as long as predicted")
         )
         st.warning(
             f"{what}, which is rare: check {checked}, and whether a cache answered, before using it.",
             icon=":material/warning:",
         )
-    if others is not None and others > max(anchored.before, NOISE):
+    if others is not None and others > max(calibrated.before, NOISE):
         st.warning(
             f"Each point predicted from the others is off by {percent(others)}, more than without calibration: "
             f"the points contradict each other or what is stated above. Using them improves nothing.",
@@ -207,7 +207,7 @@ def _actions(
 ) -> None:
     same_model = stated.model == scenario_model.id
     in_use = st.session_state.get(state.BENCHMARK) == benchmark.model_dump(mode="json")
-    wrong = found.anchored.of_something_else
+    wrong = found.calibrated.of_something_else
     with st.container(horizontal=True):
         if same_model and in_use:
             st.button(

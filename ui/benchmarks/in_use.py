@@ -41,9 +41,11 @@ def draw_in_use() -> None:
 def describe(held: dict[str, object]) -> str:
     """What was measured in a few words: "Llama-3.3-70B on H100 SXM5 80GB, vLLM, FP8 (W8A8), TP4; 7 points"."""
     one = Benchmark.model_validate(held)
-    ways = " ".join(
+    parallelism = " ".join(
         f"{n}{v}" for n, v in (("TP", one.tp), ("PP", one.pp), ("EP", one.ep), ("DP", one.dp)) if v > 1 or n == "TP"
     )
     points = f"{count(len(one.points))} point{'' if len(one.points) == 1 else 's'}"
-    where = f"{label('gpu', one.gpu)}, {label('engine', one.engine)}, {label('prec', one.weight_precision)}, {ways}"
+    where = (
+        f"{label('gpu', one.gpu)}, {label('engine', one.engine)}, {label('prec', one.weight_precision)}, {parallelism}"
+    )
     return f"{one.model or 'this model'} on {where}; {points}, {one.source or 'source not stated'}"

@@ -110,8 +110,8 @@ def draw_measured(curve: tuple[BenchmarkPoint, ...], scenario_model: str) -> Dep
             weights = _choose("prec", list(labels("prec")), lambda p: label("prec", p))
             kv = _choose("kv", [NOT_STATED, *labels("kv")], lambda k: label("kv", k).capitalize())
         with st.grid(5, min_column_width=110, gap="small"):
-            ways = {name: _count(name) for name in _WAYS}
-        if None in (model, gpu, engine, weights, kv, *ways.values()):
+            parallelism = {name: _count(name) for name in _WAYS}
+        if None in (model, gpu, engine, weights, kv, *parallelism.values()):
             return None
     return Deployment(
         model=scenario_model if model == OF_SCENARIO else model,
@@ -119,7 +119,7 @@ def draw_measured(curve: tuple[BenchmarkPoint, ...], scenario_model: str) -> Dep
         engine=engine,
         weight_precision=weights,
         kv_precision=None if kv == NOT_STATED else kv,
-        **ways,
+        **parallelism,
     )
 
 

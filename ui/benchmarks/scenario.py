@@ -37,8 +37,10 @@ def benchmark_of(curve: Sequence[BenchmarkPoint], stated: Deployment) -> tuple[B
         "model": stated.model,
         "gpus": stated.gpus,
     }
-    ways = {name: getattr(stated, name) or 1 for name in ("tp", "pp", "ep", "dp")}
-    return Benchmark.model_validate({**named, **ways, "source": source_of(curve), "points": _spread(points)}), left_out
+    parallelism = {name: getattr(stated, name) or 1 for name in ("tp", "pp", "ep", "dp")}
+    return Benchmark.model_validate(
+        {**named, **parallelism, "source": source_of(curve), "points": _spread(points)}
+    ), left_out
 
 
 def _spread(points: list[Measured]) -> list[Measured]:

@@ -119,10 +119,10 @@ def _name(curve: Curve) -> str:
     """What tells one curve of an import from another."""
     first = curve[0]
     lengths = " / ".join("?" if v is None else f"{v:,.0f}" for v in (first.isl_mean, first.osl_mean))
-    ways = f", TP{first.tp}" if first.tp else ""
+    parallelism = f", TP{first.tp}" if first.tp else ""
     mode = {"fixed_concurrency": "closed loop", "fixed_rate": "open loop", "offline": "offline"}.get(first.mode or "")
     where = ", ".join(filter(None, [first.model or first.tool, first.gpu, mode]))
-    return f"{where}{ways}: {_counted(len(curve), 'run')} of {lengths} tokens in / out"
+    return f"{where}{parallelism}: {_counted(len(curve), 'run')} of {lengths} tokens in / out"
 
 
 def _preview(curve: Curve) -> None:

@@ -75,8 +75,8 @@ def across(candidate: Candidate, x: Across) -> float | None:
 def short_name(candidate: Candidate) -> str:
     """A deployment in a few words: "4 x TP2 H100 SXM5 80GB, vllm, fp8"."""
     one = candidate.deployment
-    ways = " ".join(f"{n}{v}" for n, v in (("TP", one.tp), ("PP", one.pp), ("DP", one.dp)) if v > 1 or n == "TP")
-    return f"{one.instances} x {ways} {hardware_look(one.gpu).name}, {one.engine}, {one.weight_precision}"
+    parallelism = " ".join(f"{n}{v}" for n, v in (("TP", one.tp), ("PP", one.pp), ("DP", one.dp)) if v > 1 or n == "TP")
+    return f"{one.instances} x {parallelism} {hardware_look(one.gpu).name}, {one.engine}, {one.weight_precision}"
 
 
 def trade_off_table(plan: Plan, *, limits: Limits | None = None) -> pd.DataFrame:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from collectors.reading.alerts import concerns
+from collectors.reading.alerts import alerts
 from collectors.reading.observation import Observation, State
 from collectors.vocabulary import engine_vocabularies, gpu_vocabularies
 from ui.format import as_markdown, count, significant
@@ -37,7 +37,7 @@ ATTENTION = "Needs attention"
 
 def word_for(observed: Observation) -> str:
     """The verdict in a word or two."""
-    return ATTENTION if observed.state is State.OK and concerns(observed) else WORDS[observed.state]
+    return ATTENTION if observed.state is State.OK and alerts(observed) else WORDS[observed.state]
 
 
 def draw_verdict(told: Answer[Observation], picked: Picked, moment: Moment) -> Observation | None:
@@ -82,7 +82,7 @@ def draw_first_time(picked: Picked) -> None:
 
 
 def _box(observed: Observation) -> None:
-    reasons = [*observed.reasons, *concerns(observed)]
+    reasons = [*observed.reasons, *alerts(observed)]
     title = f"**{word_for(observed)}.**"
     single = f"{title} {as_markdown(reasons[0])}" if len(reasons) == 1 else title
     listed = "".join(f"\n- {as_markdown(reason)}" for reason in reasons) if len(reasons) > 1 else ""

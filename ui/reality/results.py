@@ -46,7 +46,7 @@ def draw_results(found: Comparison, *, dark: bool) -> None:
     )
     st.subheader("What the plan's engine predicts for this traffic, and what is measured", anchor=False)
     _intervals(found, dark=dark)
-    _grounds(found)
+    _topologies(found)
     _downloads(found)
 
 
@@ -132,7 +132,7 @@ def _sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') or not text else '.'}"
 
 
-def _grounds(found: Comparison) -> None:
+def _topologies(found: Comparison) -> None:
     with st.expander("What this rests on", icon=":material/foundation:"):
         seen = found.deployed
         told = [

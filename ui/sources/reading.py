@@ -40,7 +40,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Desk:
+class Registry:
     """What all sessions share: open connections, and the answers that came over them."""
 
     clock: Callable[[], float] = time.time
@@ -52,9 +52,9 @@ class Desk:
 
 
 @st.cache_resource(show_spinner=False)
-def desk() -> Desk:
+def registry() -> Registry:
     """The one desk of this process."""
-    return Desk()
+    return Registry()
 
 
 def asked(
@@ -72,7 +72,7 @@ def asked(
     ``end_s`` is the moment in the past that the question is about; None: it is about now. ``what`` must name
     everything the answer depends on, but for the source and that moment. ``question`` may raise SourceError.
     """
-    shared = desk()
+    shared = registry()
     generation = shared.connections.generation(known)
     slot = math.floor(shared.clock() / every_s) if end_s is None else end_s
     return shared.latest.ask(
@@ -122,10 +122,10 @@ def over_time(
     A long range is read when its step has passed, not at every refresh: nothing of it would be new. A fleet's is read
     in parts, one at every refresh until it is whole; before a moment in the past, where nothing refreshes, all at once.
     """
-    until = end_s if end_s is not None else now_s if now_s is not None else desk().clock()
+    until = end_s if end_s is not None else now_s if now_s is not None else registry().clock()
     what = f"history {span_s} {points} {','.join(concepts)}"
     read = history if end_s is None else whole_history
-    before = desk().latest.peek((known.key, what, end_s)).good
+    before = registry().latest.peek((known.key, what, end_s)).good
     whole = before is None or before.since_s is None
     return asked(
         known,
@@ -157,7 +157,7 @@ def xids_of(
     known: Known, *, span_s: float, end_s: float | None = None, now_s: float | None = None, wait_s: float = WAIT_S
 ) -> Answer[tuple[XidEvent, ...]]:
     """XID errors within the ``span_s`` before ``end_s`` (None: now, which is ``now_s`` by the clock of the source)."""
-    until = end_s if end_s is not None else now_s if now_s is not None else desk().clock()
+    until = end_s if end_s is not None else now_s if now_s is not None else registry().clock()
     return asked(
         known,
         f"xids {span_s}",
@@ -170,12 +170,12 @@ def xids_of(
 
 def age_of(answer: Answer[T]) -> float | None:
     """Seconds since the last good answer came; None without one."""
-    return None if answer.good_at_s is None else max(0.0, desk().clock() - answer.good_at_s)
+    return None if answer.good_at_s is None else max(0.0, registry().clock() - answer.good_at_s)
 
 
 def demo_is_whole(known: Known) -> bool:
     """Whether the day of the demo is there, or still being made behind its last hour."""
-    return desk().connections.generation(known) > 0
+    return registry().connections.generation(known) > 0
 
 
 def deployments_of(known: Known, *, wait_s: float = WAIT_S) -> Answer[tuple[Deployment, ...]]:

@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from collectors.backends.backend import Ranges, Vectors
-from collectors.backends.cache import Remembering
+from collectors.backends.cache import CachingBackend
 from collectors.backends.ttl import BELIEVED_S
 from collectors.demo.feed import DemoFeed
 from collectors.prometheus.answers import Notes, Sample, Series
@@ -74,7 +74,7 @@ def source() -> Source:
 
 
 def test_a_moment_is_asked_about_once(source: Source) -> None:
-    memory = Remembering(source)
+    memory = CachingBackend(source)
     first = memory.vectors({"a": "x", "b": "y"}, at_s=NOW)
     again = memory.vectors({"other": "x", "c": "z"}, at_s=NOW)
     assert source.asked == [("x", NOW), ("y", NOW), ("z", NOW)]
@@ -84,7 +84,7 @@ def test_a_moment_is_asked_about_once(source: Source) -> None:
 
 
 def test_now_is_never_a_moment(source: Source) -> None:
-    memory = Remembering(source)
+    memory = CachingBackend(source)
     for _ in range(2):
         memory.vectors({"a": "x"}, at_s=None)
     assert len(source.asked) == 2
@@ -93,7 +93,7 @@ def test_now_is_never_a_moment(source: Source) -> None:
 @pytest.mark.parametrize("at_s", [None, NOW])
 def test_names_are_believed_for_a_minute(source: Source, at_s: float | None) -> None:
     clock = Clock()
-    memory = Remembering(source, monotonic=clock)
+    memory = CachingBackend(source, monotonic=clock)
     for passed in (0.0, BELIEVED_S - 1, BELIEVED_S + 1):
         clock.now = passed
         memory.vectors({"names": "count by (__name__) (x)"}, at_s=at_s and at_s + passed)
@@ -101,14 +101,14 @@ def test_names_are_believed_for_a_minute(source: Source, at_s: float | None) -> 
 
 
 def test_names_of_another_time_are_asked_for(source: Source) -> None:
-    memory = Remembering(source)
+    memory = CachingBackend(source)
     for at_s in (NOW, NOW - 86_400, None, NOW + 2 * BELIEVED_S):
         memory.vectors({"names": "count by (__name__) (x)"}, at_s=at_s)
     assert len(source.asked) == 4
 
 
 def test_absence_is_not_believed(source: Source) -> None:
-    memory = Remembering(source)
+    memory = CachingBackend(source)
     source.vectors = lambda expressions, at_s: Vectors(samples={})  # type: ignore[method-assign, assignment]
     memory.vectors({"names": "x"}, at_s=None)
     del source.vectors  # type: ignore[method-assign]
@@ -117,7 +117,7 @@ def test_absence_is_not_believed(source: Source) -> None:
 
 @pytest.mark.parametrize("how", ["warning", "problem"])
 def test_answers_with_warnings_or_problems_are_not_remembered(source: Source, how: str) -> None:
-    memory = Remembering(source)
+    memory = CachingBackend(source)
     if how == "warning":
         source.notes = Notes(warnings=("a store did not answer",), partial=True)
     else:
@@ -129,7 +129,7 @@ def test_answers_with_warnings_or_problems_are_not_remembered(source: Source, ho
 
 
 def test_a_failure_is_raised_and_not_remembered(source: Source) -> None:
-    memory = Remembering(source)
+    memory = CachingBackend(source)
     source.broken = True
     with pytest.raises(TimedOut):
         memory.vectors({"a": "x"}, at_s=NOW)
@@ -138,7 +138,7 @@ def test_a_failure_is_raised_and_not_remembered(source: Source) -> None:
 
 
 def test_thirty_who_ask_at_once_cause_one_question(source: Source) -> None:
-    memory = Remembering(source)
+    memory = CachingBackend(source)
     threads = [threading.Thread(target=lambda: memory.vectors({"a": "x"}, at_s=NOW)) for _ in range(30)]
     for thread in threads:
         thread.start()
@@ -147,13 +147,13 @@ def test_thirty_who_ask_at_once_cause_one_question(source: Source) -> None:
     assert source.asked == [("x", NOW)]
 
 
-def line(memory: Remembering, minutes: int, *, span: int = 15, expression: str = "x") -> Ranges:
+def line(memory: CachingBackend, minutes: int, *, span: int = 15, expression: str = "x") -> Ranges:
     end = math.floor(NOW / STEP_S) * STEP_S + minutes * STEP_S
     return memory.ranges({"a": expression}, start_s=end - span * STEP_S, end_s=end, step_s=STEP_S)
 
 
 def test_of_a_line_only_the_new_points_are_asked_for(source: Source) -> None:
-    memory = Remembering(source)
+    memory = CachingBackend(source)
     whole = line(memory, 0)
     assert len(whole.series["a"][0].values) == 16
     end = whole.end_s
@@ -171,7 +171,7 @@ def test_of_a_line_only_the_new_points_are_asked_for(source: Source) -> None:
 
 
 def test_a_line_that_does_not_reach_back_is_asked_for_as_a_whole(source: Source) -> None:
-    memory = Remembering(source)
+    memory = CachingBackend(source)
     line(memory, 0)
     line(memory, 0, span=30)
     line(memory, -40)
@@ -183,10 +183,10 @@ def test_a_line_that_does_not_reach_back_is_asked_for_as_a_whole(source: Source)
 def test_remembered_lines_equal_fresh_ones(hour: float) -> None:
     """Through a drop of the cache and the loss of a replica."""
     feed = DemoFeed(hours=0.4, second_of_day=hour * 3600, clock=lambda: NOW)
-    memory = Remembering(feed.backend)
+    memory = CachingBackend(feed.backend)
     for end_s in (NOW - 120, NOW - 105, NOW - 60, NOW):
         told = history(memory, feed.source(), start_s=end_s - 900, end_s=end_s, clock=lambda: NOW)
-    fresh = history(Remembering(feed.backend), feed.source(), start_s=NOW - 900, end_s=NOW, clock=lambda: NOW)
+    fresh = history(CachingBackend(feed.backend), feed.source(), start_s=NOW - 900, end_s=NOW, clock=lambda: NOW)
     assert replace(told, lines={}) == replace(fresh, lines={})
     assert told.lines.keys() == fresh.lines.keys()
     for name, values in fresh.lines.items():
@@ -200,7 +200,7 @@ ROUNDS: tuple[Mapping[str, str], ...] = (
 )
 
 
-def asked_at(memory: Remembering, source: Source, at_s: float) -> list[tuple[str, float | None]]:
+def asked_at(memory: CachingBackend, source: Source, at_s: float) -> list[tuple[str, float | None]]:
     """What the source is asked when a reading asks in three rounds."""
     source.asked.clear()
     for expressions in ROUNDS:
@@ -210,7 +210,7 @@ def asked_at(memory: Remembering, source: Source, at_s: float) -> list[tuple[str
 
 def test_of_a_fleet_all_that_is_due_is_asked_at_the_first_question() -> None:
     source = Fleet()
-    memory = Remembering(source)
+    memory = CachingBackend(source)
     asked_at(memory, source, NOW)
     source.asked.clear()
     memory.vectors(ROUNDS[0], at_s=NOW + 75)
@@ -227,7 +227,7 @@ def test_of_a_fleet_all_that_is_due_is_asked_at_the_first_question() -> None:
 
 def test_answers_that_cannot_be_kept_are_not_asked_for_ahead() -> None:
     source = Fleet()
-    memory = Remembering(source)
+    memory = CachingBackend(source)
     asked_at(memory, source, NOW)
     source.notes = Notes(warnings=("a store did not answer",), partial=True)
     asked_at(memory, source, NOW + 75)
@@ -236,7 +236,7 @@ def test_answers_that_cannot_be_kept_are_not_asked_for_ahead() -> None:
 
 def test_of_a_fleet_absence_is_believed_for_a_minute_but_not_of_names() -> None:
     source = Fleet()
-    memory = Remembering(source)
+    memory = CachingBackend(source)
     memory.vectors(ROUNDS[1], at_s=NOW)
     source.silent = True
     memory.vectors({"failed": "sum(failed)", "engines": "count by (__name__) (x)"}, at_s=NOW)

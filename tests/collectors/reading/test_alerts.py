@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from collectors.reading.alerts import concerns
+from collectors.reading.alerts import alerts
 from collectors.reading.observation import Observation, State, unknown_distributions, unknown_numbers
 
 
@@ -37,7 +37,7 @@ CASES = [
 
 @pytest.mark.parametrize(("numbers", "sentence"), CASES, ids=lambda v: str(v)[:40])
 def test_each_concern_is_one_sentence(numbers: dict[str, float], sentence: str) -> None:
-    (told,) = concerns(observed(**numbers))
+    (told,) = alerts(observed(**numbers))
     assert told.startswith(sentence)
 
 
@@ -55,13 +55,13 @@ def test_each_concern_is_one_sentence(numbers: dict[str, float], sentence: str) 
     ],
 )
 def test_what_is_normal_or_too_little_is_none(numbers: dict[str, float]) -> None:
-    assert concerns(observed(**numbers)) == ()
+    assert alerts(observed(**numbers)) == ()
 
 
 @pytest.mark.parametrize("state", [State.NO_DATA, State.STALE, State.UNREACHABLE])
 def test_nothing_is_said_about_what_is_not_known(state: State) -> None:
-    assert concerns(observed(state, gpus_with_xid=1.0)) == ()
+    assert alerts(observed(state, gpus_with_xid=1.0)) == ()
 
 
 def test_a_saturated_deployment_is_not_told_twice() -> None:
-    assert concerns(observed(State.SATURATED, preemptions_per_s=1.0, kv_usage_max=1.0)) == ()
+    assert alerts(observed(State.SATURATED, preemptions_per_s=1.0, kv_usage_max=1.0)) == ()

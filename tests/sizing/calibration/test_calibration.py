@@ -2,7 +2,7 @@
 
 Leave-rest-out on the 131 published closed-loop curves with at least five loads, three anchors spread over the loads:
 median ITL error of the other points 9.6 % before and 3.1 % after, better on 89 % of the curves, 96 % better or within
-repeatability; the whole table is in ``docs/ANCHORS.md``.
+repeatability; the whole table is in ``docs/CALIBRATION.md``.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bench.anchors import REPORT, at_random, curves, improved, leave_rest_out, relative, spread_out
+from bench.calibration_points import REPORT, at_random, curves, improved, leave_rest_out, relative, spread_out
 from sizing import Scenario
 from sizing.base.errors import InvalidScenario
-from sizing.calibration.benchmark import anchors, calibration
-from sizing.calibration.fit import WIDEST, fit_anchors, left_out_errors
+from sizing.calibration.benchmark import calibration, calibration_points
+from sizing.calibration.fit import WIDEST, fit_calibration, left_out_errors
 from sizing.calibration.points import prepare
 from sizing.evidence.point_rows import points_of
 from sizing.evidence.predict import predict_points
@@ -77,8 +77,8 @@ def benchmark(factor=1.0, **changes):
     }
 
 
-def anchored(factor=1.0, **changes):
-    return understand(Scenario.model_validate(raw(LLAMA_70B, benchmark=benchmark(factor, **changes)))).anchored
+def calibrated(factor=1.0, **changes):
+    return understand(Scenario.model_validate(raw(LLAMA_70B, benchmark=benchmark(factor, **changes)))).calibrated
 
 
 def test_the_other_points_of_published_curves_improve():
@@ -112,7 +112,7 @@ def test_the_report_is_that_of_these_curves():
 
 
 def test_an_exact_prediction_changes_nothing():
-    found = anchored(1.0)
+    found = calibrated(1.0)
     assert found.decode == pytest.approx(1.0, abs=1e-3)
     assert found.prefill == pytest.approx(1.0, abs=1e-3)
     assert found.step_s == pytest.approx(0.0, abs=1e-5)
@@ -121,7 +121,7 @@ def test_an_exact_prediction_changes_nothing():
 
 @pytest.mark.parametrize("factor", [0.7, 1.3, 2.0])
 def test_a_slower_curve_gives_slower_steps_shrunk_towards_the_prediction(factor):
-    found = anchored(factor)
+    found = calibrated(factor)
     alone = found.decode + found.step_s / found.one_sequence_s
     assert 0.97 * min(factor, 1.0) < alone < 1.03 * max(factor, 1.0)
     assert min(factor, 1.0) < found.decode < max(factor, 1.0)
@@ -131,7 +131,7 @@ def test_a_slower_curve_gives_slower_steps_shrunk_towards_the_prediction(factor)
 
 def test_more_anchors_shrink_less_and_are_surer():
     points = benchmark(1.2)["points"]
-    one, many = anchored(1.2, points=points[:1]), anchored(1.2)
+    one, many = calibrated(1.2, points=points[:1]), calibrated(1.2)
     assert abs(one.decode - 1.2) > abs(many.decode - 1.2)
     assert width(many) < width(one) < width_before(one)
 
@@ -139,7 +139,7 @@ def test_more_anchors_shrink_less_and_are_surer():
 def test_anchors_that_disagree_leave_more_open():
     points = benchmark()["points"]
     rough = [p | {"itl_ms": p["itl_ms"] * factor} for p, factor in zip(points, (0.7, 1.5, 0.7), strict=True)]
-    assert width(anchored(points=rough)) > 1.5 * width(anchored())
+    assert width(calibrated(points=rough)) > 1.5 * width(calibrated())
 
 
 def width(found):
@@ -153,7 +153,7 @@ def width_before(found):
 
 
 def test_the_interval_widens_beyond_the_anchors():
-    found = anchored(1.2)
+    found = calibrated(1.2)
     at, far = (found.interval("decode", load) for load in (found.highest, 16 * found.highest))
     assert far.high_factor > at.high_factor
     assert found.interval("decode", found.lowest / 16).high_factor > at.high_factor
@@ -161,8 +161,8 @@ def test_the_interval_widens_beyond_the_anchors():
 
 def test_calibrated_times_are_finite_positive_and_grow_with_the_batch():
     for curve in CURVES[::10]:
-        found = fit_anchors(curve.anchors[:3])
-        (part,) = prepare([a.point for a in curve.anchors], roofline())
+        found = fit_calibration(curve.calibration_points[:3])
+        (part,) = prepare([a.point for a in curve.calibration_points], roofline())
         decode = found.scaled(part.times).decode_s[:, 0]
         assert np.all(np.isfinite(decode))
         assert np.all(np.diff(decode) >= 0)
@@ -170,15 +170,15 @@ def test_calibrated_times_are_finite_positive_and_grow_with_the_batch():
 
 
 def test_leaving_each_point_out_is_honest():
-    curve = CURVES[20].anchors
+    curve = CURVES[20].calibration_points
     errors = left_out_errors(curve)
     assert len(errors) == len(curve)
-    assert np.median(np.abs(errors)) >= fit_anchors(curve).after - 0.02
+    assert np.median(np.abs(errors)) >= fit_calibration(curve).after - 0.02
 
 
 def fitted(factor):
     asked = Scenario.model_validate(raw(LLAMA_70B, benchmark=benchmark(factor)))
-    return fit_anchors(anchors(asked.benchmark, understand(asked).model))
+    return fit_calibration(calibration_points(asked.benchmark, understand(asked).model))
 
 
 @pytest.mark.parametrize("factor", [1e-6, 1e-3, 1e3, 1e5])
@@ -196,7 +196,7 @@ def test_a_fast_or_slow_engine_is_not_something_else(factor):
 
 def test_what_no_calibration_explains_is_not_used_and_the_plan_says_so():
     asked = Scenario.model_validate(raw(LLAMA_70B, benchmark=benchmark(1e-3), deployment=H100))
-    assert understand(asked).anchored is None
+    assert understand(asked).calibrated is None
     (note,) = [a for a in understand(asked).assumptions if "imported benchmark" in a]
     assert "which no calibration explains: it is not used" in note
     assert "times as fast as predicted" in note
@@ -204,13 +204,13 @@ def test_what_no_calibration_explains_is_not_used_and_the_plan_says_so():
 
 def test_anchors_of_two_configurations_are_a_bug():
     with pytest.raises(ValueError, match="one configuration"):
-        fit_anchors([CURVES[0].anchors[0], CURVES[-1].anchors[0]])
+        fit_calibration([CURVES[0].calibration_points[0], CURVES[-1].calibration_points[0]])
 
 
 def test_a_closed_loop_is_predicted_as_predict_does():
     found = predicted_itl_ms()
     scenario = Scenario.model_validate(raw(LLAMA_70B, benchmark=benchmark(kv_precision="fp8")))
-    own = anchors(scenario.benchmark, understand(scenario).model)
+    own = calibration_points(scenario.benchmark, understand(scenario).model)
     (part,) = prepare([a.point for a in own], roofline())
     assert 1e3 * part.expected(part.times).itl_s[:, 0] == pytest.approx(found["itl_ms"].to_numpy())
 
@@ -248,8 +248,8 @@ def test_an_overloaded_open_loop_shows_its_capacity_only():
         "ttft_ms": 90_000,
     }
     scenario = Scenario.model_validate(raw(LLAMA_70B, benchmark=benchmark(points=[point])))
-    (anchor,) = anchors(scenario.benchmark, understand(scenario).model)
-    assert (anchor.itl_s, anchor.ttft_s, anchor.rps) == (None, None, 8)
+    (calibration_point,) = calibration_points(scenario.benchmark, understand(scenario).model)
+    assert (calibration_point.itl_s, calibration_point.ttft_s, calibration_point.rps) == (None, None, 8)
 
 
 def test_plan_uses_the_measured_step_times_and_a_narrower_interval():
@@ -318,7 +318,7 @@ def test_what_was_measured_needs_no_evidence_from_others():
 
 
 def test_kv_precision_counts_only_when_it_is_stated():
-    found, stated = anchored(), anchored(kv_precision="fp16")
+    found, stated = calibrated(), calibrated(kv_precision="fp16")
     row = found.configuration
     assert found.covers(replace(row, kv_precision="fp16"))
     assert not stated.covers(row)

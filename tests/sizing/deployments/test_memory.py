@@ -20,10 +20,10 @@ from tests.sizing.asking import LLAMA_8B, LLAMA_70B, a_gpu, ask, model_named
 ONE_TOKEN = np.array([1.0])
 
 
-def configuration(gpu="h100_sxm", precision="bf16", kv="fp16", engine="vllm", **ways):
+def configuration(gpu="h100_sxm", precision="bf16", kv="fp16", engine="vllm", **parallelism):
     known = gpus()[gpu] if isinstance(gpu, str) else gpu
     return Configuration(
-        gpu=known, engine=engines()[engine], precision=precisions()[precision], kv_precision=kv, **ways
+        gpu=known, engine=engines()[engine], precision=precisions()[precision], kv_precision=kv, **parallelism
     )
 
 

@@ -18,7 +18,7 @@ from sizing.explore.load_band import LoadBand, load_band
 from sizing.explore.measured_points import COMPARABLE, FARTHEST, MeasuredPoint, measured_points
 from sizing.explore.operating_point import MORE_IS_BETTER, OperatingPoint, Performance, loads, share_of_systems
 from sizing.explore.own_evidence import own_measurements
-from sizing.explore.pareto_front import SMALLEST_GAIN, undominated
+from sizing.explore.pareto_front import SMALLEST_GAIN, pareto_front
 from sizing.question.understand import understand
 from sizing.search.screen import all_configurations, evaluate
 
@@ -275,7 +275,7 @@ def test_an_unknown_gpu_in_the_scenario_is_refused() -> None:
 @given(st.lists(st.tuples(st.floats(0.1, 1e3), st.floats(0.1, 1e3), st.integers(0, 2)), min_size=1, max_size=60))
 def test_undominated_points_beat_or_match_everything_in_their_group(points: list[tuple[float, float, int]]) -> None:
     x, y, group = (np.array(c) for c in zip(*points, strict=True))
-    kept = undominated(x, y, group.astype(np.int64))
+    kept = pareto_front(x, y, group.astype(np.int64))
     for i in kept:
         assert not any(x[j] > x[i] and y[j] > y[i] and group[j] == group[i] for j in range(len(points)))
     for j in range(len(points)):
@@ -286,7 +286,7 @@ def test_undominated_points_beat_or_match_everything_in_their_group(points: list
 
 
 def test_points_that_are_not_finite_never_count() -> None:
-    kept = undominated(np.array([1.0, np.nan, 3.0]), np.array([1.0, 9.0, np.inf]), np.zeros(3, dtype=np.int64))
+    kept = pareto_front(np.array([1.0, np.nan, 3.0]), np.array([1.0, 9.0, np.inf]), np.zeros(3, dtype=np.int64))
     assert list(kept) == [0]
 
 

@@ -38,9 +38,9 @@ def model_of(name: str) -> Model:
 
 
 @pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("ways", [{"tp": 1}, {"tp": 4}, {"tp": 2, "pp": 2}, {"dp": 4}])
-def test_decode_steps_are_those_of_the_roofline(name: str, ways: dict[str, int]) -> None:
-    model, row = model_of(name), configuration(**ways)
+@pytest.mark.parametrize("parallelism", [{"tp": 1}, {"tp": 4}, {"tp": 2, "pp": 2}, {"dp": 4}])
+def test_decode_steps_are_those_of_the_roofline(name: str, parallelism: dict[str, int]) -> None:
+    model, row = model_of(name), configuration(**parallelism)
     grid = roofline_grid(model, row, 200)
     for context in (100.0, 1500.0, 9000.0):
         traffic = Traffic(input_tokens=context - 50.0, output_tokens=100.0)
@@ -51,9 +51,9 @@ def test_decode_steps_are_those_of_the_roofline(name: str, ways: dict[str, int])
 
 
 @pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("ways", [{"tp": 1}, {"tp": 2, "pp": 2}, {"tp": 1, "dp": 4}])
-def test_a_lone_prompt_takes_the_prefill_time_of_the_roofline(name: str, ways: dict[str, int]) -> None:
-    model, row = model_of(name), configuration(**ways)
+@pytest.mark.parametrize("parallelism", [{"tp": 1}, {"tp": 2, "pp": 2}, {"tp": 1, "dp": 4}])
+def test_a_lone_prompt_takes_the_prefill_time_of_the_roofline(name: str, parallelism: dict[str, int]) -> None:
+    model, row = model_of(name), configuration(**parallelism)
     replica = Replica(grid=roofline_grid(model, row, 8), max_sequences=8, token_budget=8192.0 * row.pp * row.dp)
     exact = (
         roofline()

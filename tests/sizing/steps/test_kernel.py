@@ -29,10 +29,10 @@ BATCHES = (1.0, 8.0, 32.0, 64.0, 256.0)
 
 
 def configuration(
-    gpu: str = "h100_sxm", engine: str = "trtllm", precision: str = "bf16", kv: str = "fp16", **ways: int
+    gpu: str = "h100_sxm", engine: str = "trtllm", precision: str = "bf16", kv: str = "fp16", **parallelism: int
 ) -> Configuration:
     return Configuration(
-        gpu=gpus()[gpu], engine=engines()[engine], precision=precisions()[precision], kv_precision=kv, **ways
+        gpu=gpus()[gpu], engine=engines()[engine], precision=precisions()[precision], kv_precision=kv, **parallelism
     )
 
 

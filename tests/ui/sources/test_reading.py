@@ -22,7 +22,7 @@ PATIENT_S = 60.0
 def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
     """The clock of a fresh desk: refreshes come when a test says so."""
     now = [1_800_000_000.0]
-    fresh = reading.Desk(clock=lambda: now[0])
+    fresh = reading.Registry(clock=lambda: now[0])
     monkeypatch.setattr(reading, "desk", lambda: fresh)
     yield now
     fresh.connections.close()

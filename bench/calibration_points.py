@@ -1,6 +1,7 @@
 """Leave-rest-out of the calibration by a benchmark: some points of a published curve predict its other points.
 
-``python -m bench.anchors`` writes ``docs/ANCHORS.md``; ``python -m bench anchors`` times the calibration.
+``python -m bench.calibration_points`` writes ``docs/CALIBRATION.md``;
+``python -m bench calibration_points`` times the calibration.
 """
 
 from __future__ import annotations
@@ -14,16 +15,16 @@ import numpy as np
 import pandas as pd
 
 from bench.table import Row
-from sizing.calibration.fit import FACTORS, Anchored, fit_anchors
-from sizing.calibration.points import Anchor, prepare
+from sizing.calibration.fit import FACTORS, CalibratedConfiguration, fit_calibration
+from sizing.calibration.points import CalibrationPoint, prepare
 from sizing.evidence.point_rows import points_of
 from sizing.evidence.published import evidence_frame
 from sizing.evidence.uncertainty import interval
 from sizing.steps.roofline import Roofline, roofline
 
-NAME = "Calibration by a benchmark: fit of three anchors"
+NAME = "Calibration by a benchmark: fit of three points"
 
-REPORT = Path(__file__).parents[1] / "docs" / "ANCHORS.md"
+REPORT = Path(__file__).parents[1] / "docs" / "CALIBRATION.md"
 FEWEST_LOADS = 5
 LIMIT_MS = 50.0
 RUNS = 20
@@ -56,7 +57,7 @@ class Curve:
     """One published closed-loop curve in ascending concurrency."""
 
     source: str
-    anchors: tuple[Anchor, ...]
+    calibration_points: tuple[CalibrationPoint, ...]
 
 
 def curves() -> list[Curve]:
@@ -75,8 +76,8 @@ def curves() -> list[Curve]:
         out.append(
             Curve(
                 source=str(part["source"].iloc[0]),
-                anchors=tuple(
-                    Anchor(point=p, itl_s=itl, ttft_s=None if np.isnan(ttft) else ttft)
+                calibration_points=tuple(
+                    CalibrationPoint(point=p, itl_s=itl, ttft_s=None if np.isnan(ttft) else ttft)
                     for p, (itl, ttft) in zip(points, measured, strict=True)
                 ),
             )
@@ -95,38 +96,40 @@ def at_random(loads: int, count: int, number: int) -> list[int]:
 
 
 def leave_rest_out(found: Sequence[Curve], count: int, pick: Pick, source: Roofline | None = None) -> pd.DataFrame:
-    """One row per point that was not an anchor: log(predicted / measured) before and after, and the intervals."""
+    """One row per point that was not calibrated on: log(predicted / measured) before and after, and the intervals."""
     roof = source or roofline()
     rows = []
     for number, curve in enumerate(found):
-        chosen = pick(len(curve.anchors), count, number)
-        fitted = fit_anchors([curve.anchors[i] for i in chosen], source=roof)
-        rest = [a for i, a in enumerate(curve.anchors) if i not in chosen]
+        chosen = pick(len(curve.calibration_points), count, number)
+        fitted = fit_calibration([curve.calibration_points[i] for i in chosen], source=roof)
+        rest = [a for i, a in enumerate(curve.calibration_points) if i not in chosen]
         rows += _judged(number, curve.source, fitted, rest, roof)
     return pd.DataFrame(rows)
 
 
 def _judged(
-    number: int, source: str, fitted: Anchored, rest: Sequence[Anchor], roof: Roofline
+    number: int, source: str, fitted: CalibratedConfiguration, rest: Sequence[CalibrationPoint], roof: Roofline
 ) -> list[dict[str, object]]:
     (part,) = prepare([a.point for a in rest], roof)
     before, after = part.expected(part.times), part.expected(fitted.scaled(part.times))
     prior = interval("decode", fitted.configuration, fitted.model)
     out: list[dict[str, object]] = []
-    for i, (anchor, load) in enumerate(zip(rest, part.in_flight(), strict=True)):
+    for i, (calibration_point, load) in enumerate(zip(rest, part.in_flight(), strict=True)):
         now = fitted.interval("decode", float(load))
-        ttft = anchor.ttft_s
-        assert anchor.itl_s is not None
+        ttft = calibration_point.ttft_s
+        assert calibration_point.itl_s is not None
         out.append(
             {
                 "curve": number,
                 "source": source,
-                "before": np.log(before.itl_s[i, 0] / anchor.itl_s),
-                "after": np.log(after.itl_s[i, 0] / anchor.itl_s),
+                "before": np.log(before.itl_s[i, 0] / calibration_point.itl_s),
+                "after": np.log(after.itl_s[i, 0] / calibration_point.itl_s),
                 "ttft_before": np.nan if ttft is None else np.log(before.ttft_s[i, 0] / ttft),
                 "ttft_after": np.nan if ttft is None else np.log(after.ttft_s[i, 0] / ttft),
-                "inside_before": _inside(anchor.itl_s / before.itl_s[i, 0], prior.low_factor, prior.high_factor),
-                "inside": _inside(anchor.itl_s / after.itl_s[i, 0], now.low_factor, now.high_factor),
+                "inside_before": _inside(
+                    calibration_point.itl_s / before.itl_s[i, 0], prior.low_factor, prior.high_factor
+                ),
+                "inside": _inside(calibration_point.itl_s / after.itl_s[i, 0], now.low_factor, now.high_factor),
                 "width_before": prior.high_factor - prior.low_factor,
                 "width": now.high_factor - now.low_factor,
                 "beyond": not fitted.lowest <= load <= fitted.highest,
@@ -167,7 +170,7 @@ def _line(name: str, points: pd.DataFrame) -> str:
 
 
 HEAD = (
-    "Anchors",
+    "Calibration points",
     "Curves",
     "Points",
     "ITL error before",
@@ -182,7 +185,7 @@ HEAD = (
 
 
 def report() -> str:
-    """``docs/ANCHORS.md``."""
+    """``docs/CALIBRATION.md``."""
     found = curves()
     random3 = leave_rest_out(found, 3, at_random)
     lines = [
@@ -192,7 +195,7 @@ def report() -> str:
     ]
     parts = [_line(f"3, at random: {name}", part) for name, part in random3.groupby("source")]
     ends = [
-        _line("3, at random: points between the anchors", random3[~random3["beyond"]]),
+        _line("3, at random: points between them", random3[~random3["beyond"]]),
         _line("3, at random: points beyond them", random3[random3["beyond"]]),
     ]
     table = "\n".join(["| " + " | ".join(HEAD) + " |", "|---" + "|---:" * (len(HEAD) - 1) + "|", *lines, *ends, *parts])
@@ -201,15 +204,15 @@ def report() -> str:
 
 TEXT = """# Calibration by a benchmark
 
-Generated by `python -m bench.anchors`; do not edit. Method: `sizing/calibration/fit.py`.
+Generated by `python -m bench.calibration_points`; do not edit. Method: `sizing/calibration/fit.py`.
 
-An imported benchmark calibrates the step times of the configuration that was measured: its points (*anchors*) set
+An imported benchmark calibrates the step times of the configuration that was measured: its points (*calibration points*) set
 three factors ({factors}), shrunk towards the
 uncalibrated roofline. Here every published closed-loop curve with at least {fewest} loads plays the customer: some of
-its points are anchors, **all its other points are predicted** and compared with what was measured. {curves} curves;
+its points are calibration points, **all its other points are predicted** and compared with what was measured. {curves} curves;
 disaggregated runs are left out, because their split of GPUs is not published.
 
-Errors are |predicted / measured - 1|, median / 90th percentile over the points that were not anchors. *Curves
+Errors are |predicted / measured - 1|, median / 90th percentile over the points that were not calibrated on. *Curves
 improved*: share of curves whose median error fell; *or within 8 %*: or is within the 8 % by which two runs of one
 benchmark differ (a curve that was right before can only become worse by noise). Intervals: median full width, and the
 share of measured points inside.
@@ -220,7 +223,7 @@ Read it with this in mind:
 
 - Before is what the fit knows of the curve, which was among the rows it was fitted on. For a configuration of one's
   own, which the fit has never seen, before is larger (`docs/ACCURACY.md`), and so is the gain.
-- Anchors spread over the loads of interest are worth more than as many close together: what lies beyond them is
+- Points spread over the loads of interest are worth more than as many close together: what lies beyond them is
   predicted half as well as what lies between.
 - TTFT of a closed loop is mostly the effect of its starting burst (requests arrive together and queue for prefill), so
   it moves the prompt factor only a little, and is never compared with the customer's TTFT at a request rate.
@@ -229,14 +232,14 @@ Read it with this in mind:
 
 
 def run() -> list[Row]:
-    """Time of one fit of three anchors."""
-    curve = next(c for c in curves() if len(c.anchors) >= FEWEST_LOADS)
+    """Time of one fit of three points."""
+    curve = next(c for c in curves() if len(c.calibration_points) >= FEWEST_LOADS)
     samples = []
     for _ in range(RUNS):
         start = time.perf_counter()
-        fit_anchors(curve.anchors[:3])
+        fit_calibration(curve.calibration_points[:3])
         samples.append(1000 * (time.perf_counter() - start))
-    return [Row(what="three anchors of a closed loop", unit="ms", samples=tuple(samples), limit=LIMIT_MS)]
+    return [Row(what="three points of a closed loop", unit="ms", samples=tuple(samples), limit=LIMIT_MS)]
 
 
 if __name__ == "__main__":
