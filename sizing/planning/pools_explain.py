@@ -40,8 +40,8 @@ def explain_pools(
             one,
             latency,
             ttft="prompt queue + prefill + transfer of the KV cache",
-            ttft_numbers=f"prefill {ms(first.prefill_ms)}, transfer {ms(transfer_s * MS_PER_S)}, prefill instances busy "
-            f"{significant((first.prefill_share or 0.0) * 100, 2)} % of the time; p50 {ms(latency.ttft_ms.p50)}",
+            ttft_numbers=f"prefill {ms(first.prefill_ms)}, transfer {ms(transfer_s * MS_PER_S)}, prefill instances "
+            f"busy {significant((first.prefill_share or 0.0) * 100, 2)} % of the time; p50 {ms(latency.ttft_ms.p50)}",
             itl="decode step + (rest of the running step + wait for a slot) / (OSL - 1)",
             itl_numbers=f"{ms(one.decode_step_ms)} at {significant(one.concurrency)} sequences, no prompt interrupts; "
             f"p50 {ms(latency.itl_ms.p50)}",

@@ -48,8 +48,8 @@ def deployment_of(question: Question, chosen: Planned, duration_s: float, what_i
         raise InvalidScenario(
             [
                 f"An instance can fail for up to {LONGEST_FAILURE * duration_s / S_PER_MINUTE:,.3g} of the "
-                f"{duration_s / S_PER_MINUTE:,.3g} minutes simulated, not for {what_if.fail_minutes:g}: its return is to "
-                f"be seen."
+                f"{duration_s / S_PER_MINUTE:,.3g} minutes simulated, not for {what_if.fail_minutes:g}: its return is "
+                "to be seen."
             ]
         )
     outage = Outage(replica=0, start_s=start, end_s=start + lasts)
