@@ -10,13 +10,13 @@ from typing import Literal
 
 import numpy as np
 
+from sizing.base.arrays import Floats
 from sizing.base.units import S_PER_MS
 from sizing.calibration.benchmark import calibration_points
 from sizing.calibration.fit import CalibratedConfiguration, fit_calibration, left_out_errors
 from sizing.calibration.points import Prepared, prepare
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.model import Model
-from sizing.deployments.candidates import Floats
 from sizing.evidence.uncertainty import point_intervals
 from sizing.scenario.schema import Benchmark
 from sizing.steps.roofline import roofline

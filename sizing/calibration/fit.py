@@ -17,11 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
+from sizing.base.arrays import Floats
 from sizing.base.constants import constant
 from sizing.base.units import TWO_SIDED_80
 from sizing.calibration.points import CalibrationPoint, Prepared, prepare
 from sizing.catalog.model import Model
-from sizing.deployments.candidates import Candidates, Configuration, Floats
+from sizing.deployments.candidates import Candidates, Configuration
 from sizing.evidence.protocols import Expected
 from sizing.evidence.uncertainty import Interval, interval
 from sizing.steps.roofline import Roofline, roofline

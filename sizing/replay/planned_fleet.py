@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from sizing.base.arrays import Floats
 from sizing.base.errors import InvalidScenario
 from sizing.base.units import MS_PER_S, S_PER_MINUTE
-from sizing.deployments.candidates import Floats
 from sizing.question.understand import Question
 from sizing.replay.result import Failure
 from sizing.replay.what_if import WhatIf

@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from sizing.base.arrays import Floats
 from sizing.base.errors import InvalidScenario
 from sizing.base.result import Plan
 from sizing.base.units import HOURS_PER_DAY, S_PER_HOUR
-from sizing.deployments.candidates import Floats
 from sizing.planning.plan import plan as plan_of
 from sizing.planning.rules import about_model
 from sizing.planning.sentences import beyond_context

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from sizing.base.arrays import Floats
 from sizing.simulator.compiled import compiled
 from sizing.simulator.layout import (
     ARRIVED,
@@ -35,8 +35,6 @@ GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 SHIFTS = (np.uint64(30), np.uint64(27), np.uint64(31))
 """Constants of SplitMix64."""
-
-Floats = NDArray[np.float64]
 
 
 @compiled

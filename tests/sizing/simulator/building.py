@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sizing.deployments.candidates import Floats
+from sizing.base.arrays import Floats
 from sizing.simulator.fleet import Fleet, Replica
 from sizing.simulator.grid import StepGrid
 from sizing.simulator.world import Measurement, Pool
