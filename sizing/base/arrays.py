@@ -115,7 +115,7 @@ def position(known: Floats, at: Floats, *, beyond: bool = False) -> Position:
     """The position of ``at``, (N,) or (N, M), on growing grids ``known`` (N, K): row by row, at its ends if outside.
 
     ``beyond``: the first and the last line go on outside the grid. The compiled simulator has its own interpolation
-    (:mod:`sizing.simulator.step_time`): it works on evenly spaced points of a single row, where no search is needed.
+    (:mod:`sizing.simulator.step_time`): it is asked for single numbers, many thousand times a run.
     """
     rows, points = known.shape
     each = known.reshape(rows, *(1,) * (at.ndim - 1), points)
