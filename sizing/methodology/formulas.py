@@ -13,19 +13,18 @@ FLOW = (
     "scenario.demand",
     "scenario.business",
     "catalog",
-    "catalog.model",
     "question",
     "deployments",
-    "prices",
     "steps",
     "queueing",
-    "evidence",
-    "calibration",
     "simulator",
     "search",
+    "prices",
     "planning",
     "explore",
     "replay",
+    "evidence",
+    "calibration",
 )
 """The order in which a question runs through the engine. A package stands for its modules; others come last."""
 
