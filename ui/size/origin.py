@@ -32,7 +32,8 @@ def draw_curve_origin(plan: Plan, limits: Limits) -> None:
         as_markdown(
             f"The curve is the analytic estimate, the dot is simulated and decides: at the planned load {at} TTFT "
             f"{ms(now.ttft_ms.at_percentile)} simulated, {ms(here.ttft_ms)} estimated; {at} ITL "
-            f"{ms(now.itl_ms.at_percentile)} and {ms(here.itl_ms)}; {at} E2E {ms(now.e2e_ms.at_percentile)} and {ms(here.e2e_ms)}."
+            f"{ms(now.itl_ms.at_percentile)} and {ms(here.itl_ms)}; {at} E2E {ms(now.e2e_ms.at_percentile)} and "
+            f"{ms(here.e2e_ms)}."
         )
     )
 
