@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from sizing.base.format import count, gigabytes, large, ms, percent, requests_per_s, significant, usd
 from sizing.base.result import Business, Cost, Deployed, Explained, Latencies, PerInstance
+from sizing.base.units import BILLION
 from sizing.deployments.candidates import Configuration
 from sizing.question.understand import Question
 
@@ -114,7 +115,7 @@ def explain_memory(question: Question, row: Configuration, one: PerInstance) -> 
         "weights_gb",
         gigabytes(one.weights_gb),
         "parameters x bytes per parameter; embeddings and head at 16 bit",
-        f"{model.params_total / 1e9:.4g} billion x {row.precision.bytes:g} byte = {gigabytes(one.weights_gb)} over "
+        f"{model.params_total / BILLION:.4g} billion x {row.precision.bytes:g} byte = {gigabytes(one.weights_gb)} over "
         f"{row.gpus} GPU{'s' if row.gpus > 1 else ''}",
         f"{model.source}; {MEMORY_SOURCE}",
     )
@@ -193,7 +194,7 @@ def explain_latency(
     p = f"p{question.limits.percentile:g}"
     yield entry(
         "ttft_ms",
-        f"{p} {ms(latency.ttft_ms.asked)}",
+        f"{p} {ms(latency.ttft_ms.at_percentile)}",
         ttft,
         ttft_numbers
         or f"prefill {ms(one.prefill_ms)}, decode step {ms(one.decode_step_ms)}, engine busy with prompts "
@@ -203,7 +204,7 @@ def explain_latency(
     gaps, each = max(question.traffic.output_tokens - 1, 0), question.speculation.tokens_per_step
     yield entry(
         "itl_ms",
-        f"{p} {ms(latency.itl_ms.asked)}",
+        f"{p} {ms(latency.itl_ms.at_percentile)}",
         itl or f"decode step{' / tokens a step' if each > 1 else ''} + concurrency x prefill work / (OSL - 1)",
         itl_numbers
         or f"{ms(one.decode_step_ms)}{f' / {significant(each)}' if each > 1 else ''} + "
@@ -212,7 +213,7 @@ def explain_latency(
     )
     yield entry(
         "e2e_ms",
-        f"{p} {ms(latency.e2e_ms.asked)}",
+        f"{p} {ms(latency.e2e_ms.at_percentile)}",
         "TTFT + (OSL - 1) x ITL",
         f"p50: {ms(latency.ttft_ms.p50)} + {count(gaps)} x {ms(latency.itl_ms.p50)}",
         LOAD_SOURCE,

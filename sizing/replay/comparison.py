@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from sizing.base.format import count, ms, percent
 from sizing.base.result import Latency, Plan
+from sizing.base.units import S_PER_HOUR
 from sizing.replay.result import Distribution, SimulationResult
 from sizing.replay.what_if import WhatIf
 from sizing.scenario.schema import Scenario
@@ -54,19 +55,21 @@ def differences(
 
 def _apart(name: str, one: Distribution, other: Latency) -> str:
     """The two values where they differ, else ""."""
-    if other.asked is None:
+    if other.at_percentile is None:
         return ""
-    high = one.asked.high
-    if one.asked.low * (1 - CLOSE) <= other.asked and (high is None or other.asked <= high * (1 + CLOSE)):
+    high = one.at_percentile.high
+    if one.at_percentile.low * (1 - CLOSE) <= other.at_percentile and (
+        high is None or other.at_percentile <= high * (1 + CLOSE)
+    ):
         return ""
-    return f"{name} {ms(one.asked.value)} simulated, {ms(other.asked)} in the plan"
+    return f"{name} {ms(one.at_percentile.value)} simulated, {ms(other.at_percentile)} in the plan"
 
 
 def _tried(found: SimulationResult, scenario: Scenario, what_if: WhatIf, replayed: bool) -> Iterator[str]:
     """What was simulated and not planned for."""
     if replayed:
         yield "The trace brings its own arrivals and lengths, which go together; the plan takes its peak."
-    elif isinstance(scenario.workload.arrivals, Profile) and found.simulated_s > 2 * 3600.0:
+    elif isinstance(scenario.workload.arrivals, Profile) and found.simulated_s > 2 * S_PER_HOUR:
         yield "The simulation covers the whole day, the plan the busiest time of it."
     if what_if.fail_minutes:
         yield "An instance fails in the simulation."

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sizing.base.format import ms, requests_per_s
+from sizing.base.units import MS_PER_S, S_PER_MINUTE
 from sizing.base.version import ENGINE_VERSION
 from sizing.deployments.candidates import Floats
 from sizing.queueing.capacity import AskedLimits
@@ -22,7 +23,6 @@ from sizing.simulator.quantiles import Sampled, sampled_good_share, sampled_mean
 if TYPE_CHECKING:
     from sizing.replay.simulate import Load
 
-MS = 1e3
 POINTS = ("mean", "p50", "p90", "p95", "p99", "p999")
 NOTHING: dict[str, Any] = {
     "ttft_ms": None,
@@ -175,26 +175,33 @@ def distribution(outcome: Outcome, metric: int, asked: float) -> Distribution | 
         return None
     at = {
         name: _in_ms(sampled_quantile(outcome, metric, p))
-        for name, p in (("p50", 50.0), ("p90", 90.0), ("p95", 95.0), ("p99", 99.0), ("p999", 99.9), ("asked", asked))
+        for name, p in (
+            ("p50", 50.0),
+            ("p90", 90.0),
+            ("p95", 95.0),
+            ("p99", 99.0),
+            ("p999", 99.9),
+            ("at_percentile", asked),
+        )
     }
     return Distribution(mean=_in_ms(sampled_mean(outcome, metric)), **at)
 
 
 def _in_ms(sampled: Sampled) -> SampledMs:
-    high = sampled.high * MS if np.isfinite(sampled.high) else None
-    return SampledMs(value=sampled.value * MS, low=max(sampled.low, 0.0) * MS, high=high)
+    high = sampled.high * MS_PER_S if np.isfinite(sampled.high) else None
+    return SampledMs(value=sampled.value * MS_PER_S, low=max(sampled.low, 0.0) * MS_PER_S, high=high)
 
 
 def _meets(found: dict[int, Distribution | None], limits: AskedLimits) -> bool:
     asked = ((TTFT, limits.ttft_s), (ITL, limits.itl_s), (E2E, limits.e2e_s))
-    return all(one is None or one.asked.value <= limit * MS for m, limit in asked for one in [found[m]])
+    return all(one is None or one.at_percentile.value <= limit * MS_PER_S for m, limit in asked for one in [found[m]])
 
 
 def _sentence(
     name: str, load: Load, limits: AskedLimits, found: dict[int, Distribution | None], met: bool, outcome: Outcome
 ) -> str:
     labels = (("TTFT", found[TTFT]), ("ITL", found[ITL]), ("E2E", found[E2E]))
-    said = [f"{label} {ms(one.asked.value)}" for label, one in labels if one is not None]
+    said = [f"{label} {ms(one.at_percentile.value)}" for label, one in labels if one is not None]
     within = "every limit is met" if met else "a limit is broken"
     part = "" if outcome.stopped_at is None else f" (stopped after {outcome.stopped_at:.0%})"
     return (
@@ -205,13 +212,13 @@ def _sentence(
 
 def _overloads(outcome: Outcome, load: Load, stable_rps: float) -> list[str]:
     """Under changing traffic: how long the load was beyond what can be carried for ever."""
-    minutes = merged(outcome.column("arrived"), max(int(60.0 / outcome.bin_s), 1))
-    width = outcome.bin_s * max(int(60.0 / outcome.bin_s), 1)
+    minutes = merged(outcome.column("arrived"), max(int(S_PER_MINUTE / outcome.bin_s), 1))
+    width = outcome.bin_s * max(int(S_PER_MINUTE / outcome.bin_s), 1)
     over = float((minutes / width > stable_rps).sum() * width)
     if load.stationary or over == 0.0:
         return []
     limit = requests_per_s(stable_rps)
-    return [f"For {over / 60.0:,.0f} minutes the load was above the {limit} that can be carried for ever."]
+    return [f"For {over / S_PER_MINUTE:,.0f} minutes the load was above the {limit} that can be carried for ever."]
 
 
 def _turned_away(outcome: Outcome) -> list[str]:
@@ -241,7 +248,7 @@ def series_of(outcome: Outcome) -> Series:
         waiting=rate("waiting_s"),
         kv_use=rate("kv_s", width * outcome.replicas),
         busy=rate("busy_s", width * outcome.replicas),
-        ttft_ms=tuple(float(t / n) * MS if n else None for t, n in zip(ttft, firsts, strict=True)),
+        ttft_ms=tuple(float(t / n) * MS_PER_S if n else None for t, n in zip(ttft, firsts, strict=True)),
     )
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sizing.base.format import ms, requests_per_s
+from sizing.base.units import S_PER_MINUTE
 from sizing.replay.result import Failure
-
-MINUTE = 60.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +27,7 @@ AS_PLANNED = WhatIf()
 
 def said_of(one: Failure) -> str:
     """The failure in two sentences."""
-    lasts = (one.end_s - one.start_s) / MINUTE
+    lasts = (one.end_s - one.start_s) / S_PER_MINUTE
     left = f"the other {one.instances_left} carry" if one.instances_left > 1 else "the other one carries"
     others = f"{left} at most {requests_per_s(one.stable_rps_left)}" if one.instances_left else "there is no other"
     usual = (
@@ -38,7 +37,7 @@ def said_of(one: Failure) -> str:
     )
     meanwhile = "no first token" if one.ttft_meanwhile_ms is None else f"mean TTFT {ms(one.ttft_meanwhile_ms)}"
     return (
-        f"One instance fails after {one.start_s / MINUTE:,.3g} minutes for {lasts:,.3g}; {others}, and "
+        f"One instance fails after {one.start_s / S_PER_MINUTE:,.3g} minutes for {lasts:,.3g}; {others}, and "
         f"{one.started_again:,} requests start again. Meanwhile {meanwhile} instead of {ms(one.ttft_before_ms)}, up to "
         f"{one.longest_queue:,.0f} requests wait; once it is back, the queue is as before {usual}."
     )
