@@ -10,6 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 def page() -> None:
     import streamlit as st
+
     from ui.shell import refreshed
 
     st.title("Above")
