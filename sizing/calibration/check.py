@@ -11,8 +11,9 @@ from typing import Literal
 import numpy as np
 
 from sizing.calibration.benchmark import MS, calibration_points
-from sizing.calibration.fit import CalibratedConfiguration, fit_calibration, left_out_errors
-from sizing.calibration.points import Prepared, prepare
+from sizing.calibration.calibrated import CalibratedConfiguration
+from sizing.calibration.fit import fit_calibration, left_out_errors
+from sizing.calibration.protocol_points import Prepared, prepare
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.model import Model
 from sizing.deployments.candidates import Floats

@@ -12,7 +12,7 @@ from sizing.deployments.candidates import Configuration, table
 from sizing.deployments.memory import memory_fit
 from sizing.evidence.published import Measurement, evidence, nearest
 from sizing.explore.operating_point import share_of_systems
-from sizing.explore.own_evidence import own_measurements
+from sizing.explore.own_benchmark import own_measurements
 from sizing.prices.cost import SECONDS_PER_HOUR, TOKENS_PER_MILLION
 from sizing.question.understand import Question, understand
 from sizing.scenario.schema import Scenario

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sizing.deployments.candidates import Floats
-from sizing.simulator.drive import Outcome
 from sizing.simulator.layout import BIN_RATIO, BINS, METRICS, SMALLEST_S
+from sizing.simulator.outcome import Outcome
 
 Z95 = 1.96
 """Standard normal quantile of a two-sided 95 % interval."""
