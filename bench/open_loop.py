@@ -14,11 +14,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
+from sizing.base.units import ONE_SIDED_95
 from sizing.evidence.point_table import point_table
 from sizing.evidence.points import Point, points_of
 from sizing.evidence.predict import best_layouts
 from sizing.evidence.published import evidence_frame
-from sizing.question.understand import Z95, understand
+from sizing.question.understand import understand
 from sizing.scenario import Scenario
 from sizing.search.replicas import as_replica
 from sizing.simulator.arrivals import Arrivals
@@ -131,7 +132,7 @@ def lengths_of(run: Run) -> DrawnLengths:
     for mean, p50, p90 in ((run.point.input_tokens, prompt50, prompt90), (run.point.output_tokens, output50, output90)):
         sigma = math.log(p90 / p50) / Z90
         median = mean / math.exp(sigma**2 / 2.0)
-        found.append(LognormalLength(p50=median, p95=median * math.exp(Z95 * sigma)))
+        found.append(LognormalLength(p50=median, p95=median * math.exp(ONE_SIDED_95 * sigma)))
     return DrawnLengths(prompt=found[0], output=found[1])
 
 

@@ -14,12 +14,13 @@ from typing import TypeVar
 
 from collectors.source import InvalidSource, Source, load_source
 from sizing.base.errors import InvalidScenario, SizingError
+from sizing.base.units import S_PER_DAY, S_PER_HOUR, S_PER_MINUTE
 from sizing.scenario.file import load_scenario
 from sizing.scenario.schema import Scenario
 
 INVALID_INPUT = 2
-UNITS_S = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0, "w": 604_800.0}
-SHORTEST_S, LONGEST_S = 5.0, 30 * 86_400.0
+UNITS_S = {"": 1.0, "s": 1.0, "m": S_PER_MINUTE, "h": S_PER_HOUR, "d": S_PER_DAY, "w": 7 * S_PER_DAY}
+SHORTEST_S, LONGEST_S = 5.0, 30 * S_PER_DAY
 WINDOW = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw]?)")
 
 T = TypeVar("T")
@@ -85,7 +86,7 @@ def moment(text: str) -> float:
         seconds = float(text)
     except ValueError:
         seconds = _date(text)
-    if not 0.0 < seconds <= time.time() + 60.0:
+    if not 0.0 < seconds <= time.time() + S_PER_MINUTE:
         raise argparse.ArgumentTypeError("must be a time in the past such as 2026-11-20T14:00Z or seconds since 1970")
     return seconds
 

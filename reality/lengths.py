@@ -11,8 +11,8 @@ from scipy.optimize import brentq
 from collectors.prometheus.answers import Bucket
 from collectors.prometheus.histograms import Distribution
 from reality.sampling import closed_end
+from sizing.base.units import ONE_SIDED_95
 from sizing.deployments.candidates import Floats
-from sizing.question.understand import Z95
 from sizing.scenario.traffic import Length, LengthSpread, LengthTrace
 
 DRAWS = 4_096
@@ -81,7 +81,7 @@ def from_plan(asked: Length, mean: float | None) -> Floats:
     if isinstance(asked, LengthSpread):
         from scipy.special import ndtri
 
-        sigma = math.log(asked.p95 / asked.p50) / Z95
+        sigma = math.log(asked.p95 / asked.p50) / ONE_SIDED_95
         lengths = asked.p50 * np.exp(sigma * ndtri(shares))
     elif isinstance(asked, LengthTrace):
         lengths = np.asarray(asked.groups)[(shares * len(asked.groups)).astype(np.intp)]

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from reality.result import Interval
-from reality.sampling import Z80
 from reality.traffic import ObservedTraffic
+from sizing.base.units import MS_PER_S, TWO_SIDED_80
 from sizing.deployments.candidates import Configuration, table
 from sizing.evidence.uncertainty import Interval as Factors
 from sizing.planning.spread import interval_of
@@ -32,7 +32,6 @@ from sizing.simulator.request_lengths import ObservedLengths
 from sizing.simulator.stability import largest_stable_rps
 from sizing.simulator.step_grid import StepGrid
 
-MS = 1e3
 REQUESTS = 40_000
 """Requests of one simulation, at least: 400 beyond p99."""
 
@@ -174,11 +173,11 @@ def _latencies(runs: Mapping[str, _Run]) -> dict[str, Interval]:
     """Means and quantiles in ms; the mean single gap is time between first and last tokens over the gaps."""
     found: dict[str, Interval] = {}
     for name, metric in LATENCIES.items():
-        found[f"{name}.mean"] = _interval({end: _mean(run, metric) for end, run in runs.items()}, MS)
+        found[f"{name}.mean"] = _interval({end: _mean(run, metric) for end, run in runs.items()}, MS_PER_S)
         for quantile, percent in QUANTILES.items():
             at = {end: _quantile(run, metric, percent) for end, run in runs.items()}
-            found[f"{name}.{quantile}"] = _interval(at, MS)
-    found["itl_ms.mean"] = _interval({end: _gap(run) for end, run in runs.items()}, MS)
+            found[f"{name}.{quantile}"] = _interval(at, MS_PER_S)
+    found["itl_ms.mean"] = _interval({end: _gap(run) for end, run in runs.items()}, MS_PER_S)
     return found
 
 
@@ -271,4 +270,4 @@ def _kv_use(run: _Run) -> Sampled | None:
 
 def traffic_spread(count: float | None, squared_variation: float) -> float:
     """Relative 80 % error of a rate of tokens from so many requests: 1.28 sqrt((1 + cv^2) / n); 0 where unknown."""
-    return Z80 * math.sqrt((1.0 + squared_variation) / count) if count else 0.0
+    return TWO_SIDED_80 * math.sqrt((1.0 + squared_variation) / count) if count else 0.0

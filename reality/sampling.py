@@ -13,9 +13,7 @@ from dataclasses import dataclass
 from collectors.prometheus.answers import Bucket
 from collectors.prometheus.histograms import QUANTILES, Distribution, quantile
 from reality.result import Interval
-
-Z80 = 1.2815515655446004
-"""Standard normal quantile at 90 %: the ends of a two-sided 80 % interval."""
+from sizing.base.units import TWO_SIDED_80
 
 FEWEST_REQUESTS = 30
 """Below this a mean says nothing: the 80 % interval of an exponential latency is still +- 23 % at 30 requests."""
@@ -88,7 +86,7 @@ def around(value: float, count: float | None, squared_variation: float, *, looke
         return Measured(interval=Interval(value=value, low=None, high=None), count=count, weak=_few(count))
     error = math.sqrt(squared_variation / count)
     chance = math.sqrt(2.0 * math.log(looked_at)) if looked_at > 1 else 0.0
-    low, high = max(value * (1.0 - (Z80 + chance) * error), 0.0), value * (1.0 + Z80 * error)
+    low, high = max(value * (1.0 - (TWO_SIDED_80 + chance) * error), 0.0), value * (1.0 + TWO_SIDED_80 * error)
     return Measured(interval=Interval(value=value, low=low, high=high), count=count)
 
 
@@ -119,7 +117,7 @@ def quantile_of(found: Distribution, name: str) -> Measured:
     if not count or count * (1.0 - q) < FEWEST_BEYOND or count < FEWEST_REQUESTS:
         needed = max(FEWEST_REQUESTS, math.ceil(FEWEST_BEYOND / (1.0 - q)))
         return Measured(interval=Interval(value=value, low=low, high=high), count=count, weak=_few(count, needed))
-    error = Z80 * math.sqrt(q * (1.0 - q) / count)
+    error = TWO_SIDED_80 * math.sqrt(q * (1.0 - q) / count)
     below, above = quantile(max(q - error, 0.0), found.buckets), quantile(min(q + error, 1.0), found.buckets)
     if below is not None and above is not None:
         low, high = below[1], above[2] if math.isfinite(above[2]) else None

@@ -14,6 +14,7 @@ from reality.lengths import from_histogram, from_plan, shared_prefix
 from reality.result import TrafficRow
 from reality.sampling import NOTHING, Measured, exact, mean_of, quantile_of, rate_of, variation
 from reality.verdict import TOLERANCE, tolerated, verdict
+from sizing.base.units import S_PER_MINUTE
 from sizing.deployments.candidates import Floats
 from sizing.question.understand import Question
 from sizing.scenario.traffic import Length, LengthSpread, LengthTrace
@@ -166,7 +167,7 @@ def _peak(arrivals: float | None, observed: Observation, deployed: Deployed) -> 
     rates, step = _rates(arrivals, observed.window_s, deployed) if arrivals else ((), 0.0)
     if len(rates) < 2:
         return "Arrivals, the window as one", rate_of(arrivals, observed.window_s, every)
-    named = f"{step:g} s" if step < TWO_MINUTES_S else f"{step / 60.0:.3g} min"
+    named = f"{step:g} s" if step < TWO_MINUTES_S else f"{step / S_PER_MINUTE:.3g} min"
     return f"Arrivals, highest {named}", rate_of(max(rates), step, every, looked_at=len(rates))
 
 

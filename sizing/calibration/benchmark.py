@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from sizing.base.errors import InvalidScenario, SizingError
 from sizing.base.format import gigabytes, significant
+from sizing.base.units import GB, S_PER_MS
 from sizing.calibration.calibrated import CalibratedConfiguration, counted
 from sizing.calibration.fit import fit_calibration
 from sizing.calibration.protocol_points import CalibrationPoint
@@ -28,7 +29,6 @@ T = TypeVar("T")
 SERVED = 0.9
 """An open loop that serves less than this share of the asked rate is overloaded: it shows the capacity, no latency."""
 
-MS = 1e-3
 _MODES = {"fixed_concurrency": "fixed_concurrency", "fixed_rate": "fixed_rate", "offline": "offline_max_throughput"}
 
 
@@ -100,8 +100,8 @@ def _check_possible(row: Configuration, gpus: int, model: Model) -> None:
         raise InvalidScenario(
             [
                 f"benchmark.tp: {model.id} in {row.precision.label} with {row.parallelism} needs "
-                f"{gigabytes(weights / 1e9)} "
-                f"per GPU, and {row.gpu.name} has {gigabytes(row.gpu.memory_bytes / 1e9)}: this cannot have run."
+                f"{gigabytes(weights / GB)} "
+                f"per GPU, and {row.gpu.name} has {gigabytes(row.gpu.memory_bytes / GB)}: this cannot have run."
             ]
         )
 
@@ -163,8 +163,8 @@ def _calibration_point(measured: BenchmarkPoint, point: Point) -> CalibrationPoi
         rps = measured.output_tokens_per_s / measured.output_tokens
     if overloaded(measured):
         return CalibrationPoint(point=point, rps=rps)
-    itl = measured.itl_ms * MS if measured.itl_ms is not None and measured.output_tokens > 1 else None
-    ttft = measured.ttft_ms * MS if measured.ttft_ms is not None else None
+    itl = measured.itl_ms * S_PER_MS if measured.itl_ms is not None and measured.output_tokens > 1 else None
+    ttft = measured.ttft_ms * S_PER_MS if measured.ttft_ms is not None else None
     if measured.mode == "offline":  # the queue is in TTFT, and the mix of prompts and answers in ITL
         return CalibrationPoint(point=point, rps=rps, itl_s=itl if rps is None else None)
     return CalibrationPoint(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from sizing.base.units import TWO_SIDED_80
 from sizing.catalog.model import Model
 from sizing.deployments.candidates import Candidates, Configuration, Floats
 from sizing.evidence.uncertainty import Interval
@@ -16,8 +17,6 @@ from sizing.steps.times import StepTimes
 LEFT_OVER, PER_DOUBLING = 0.02, 0.03
 """Spread of log(measured / calibrated) that three factors cannot express: between the anchors, and more for every
 doubling of the load beyond them. Chosen so that the 80 % intervals of ``docs/CALIBRATION.md`` hold."""
-
-Z80 = 1.2815515655446004  # half width of the central 80 % of a standard normal
 
 LOWEST, HIGHEST = np.array([-1.5, -1.5, -0.7]), np.array([2.5, 2.5, 4.0])
 """Bounds of (log d, log p, s / decode of one sequence): beyond them the points are of something else."""
@@ -116,7 +115,7 @@ class CalibratedConfiguration:
         beyond = max(math.log2(load / self.highest), math.log2(self.lowest / load))
         variance = (float(slope @ covariance @ slope) + LEFT_OVER**2) * max(self.misfit, 1.0)
         variance += (PER_DOUBLING * max(beyond, 0.0)) ** 2
-        width = min(Z80 * math.sqrt(variance), WIDEST)
+        width = min(TWO_SIDED_80 * math.sqrt(variance), WIDEST)
         basis = f"{counted(self.calibration_points, 'measured point')} of this very configuration"
         return Interval(
             low_factor=math.exp(-width), high_factor=math.exp(width), basis=basis, rows=self.calibration_points

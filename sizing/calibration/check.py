@@ -10,7 +10,8 @@ from typing import Literal
 
 import numpy as np
 
-from sizing.calibration.benchmark import MS, calibration_points
+from sizing.base.units import S_PER_MS
+from sizing.calibration.benchmark import calibration_points
 from sizing.calibration.calibrated import CalibratedConfiguration
 from sizing.calibration.fit import fit_calibration, left_out_errors
 from sizing.calibration.protocol_points import Prepared, prepare
@@ -117,8 +118,8 @@ def _values(part: Prepared, times: StepTimes) -> dict[Quantity, Floats]:
     """Predicted values of every point (C,), rates over all instances."""
     found, points = part.expected(times), part.points
     return {
-        "itl_ms": found.itl_s[:, 0] / MS,
-        "ttft_ms": found.ttft_s[:, 0] / MS,
-        "ttft_p99_ms": found.ttft_p99_s[:, 0] / MS,
+        "itl_ms": found.itl_s[:, 0] / S_PER_MS,
+        "ttft_ms": found.ttft_s[:, 0] / S_PER_MS,
+        "ttft_p99_ms": found.ttft_p99_s[:, 0] / S_PER_MS,
         "output_tokens_per_s": (found.rps * points.instances * points.output)[:, 0],
     }

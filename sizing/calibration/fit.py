@@ -17,7 +17,8 @@ import numpy as np
 from scipy.optimize import least_squares
 
 from sizing.base.constants import constant
-from sizing.calibration.calibrated import HIGHEST, LOWEST, Z80, CalibratedConfiguration, calibrated
+from sizing.base.units import TWO_SIDED_80
+from sizing.calibration.calibrated import HIGHEST, LOWEST, CalibratedConfiguration, calibrated
 from sizing.calibration.protocol_points import CalibrationPoint, Prepared, prepare
 from sizing.catalog.model import Model
 from sizing.deployments.candidates import Configuration, Floats
@@ -134,7 +135,7 @@ def left_out_errors(
 def _prior_widths(row: Configuration, model: Model) -> Floats:
     """Prior standard deviations of (log d, log p, s / decode(1)), from the 80 % intervals before calibration."""
     found = [interval(metric, row, model) for metric in ("decode", "prefill", "decode")]
-    return np.array([math.log(f.high_factor / f.low_factor) / (2.0 * Z80) for f in found])
+    return np.array([math.log(f.high_factor / f.low_factor) / (2.0 * TWO_SIDED_80) for f in found])
 
 
 def _misfits(

@@ -11,8 +11,9 @@ from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from sizing.base.errors import InvalidModelConfig
+from sizing.base.units import MIB
 
-MAX_CONFIG_BYTES = 1 << 20
+MAX_CONFIG_BYTES = MIB
 """A config.json is a few kilobytes, 100 kB at most; a file over 1 MB is something else (weights, a tokenizer)."""
 
 FIELDS: Mapping[str, tuple[str, ...]] = {

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sizing.base.errors import InvalidModelConfig
+from sizing.base.units import BILLION
 from sizing.catalog.config_architecture import architecture
 from sizing.catalog.config_fields import Fields, load_config
 from sizing.catalog.model import AttentionKind, Model
@@ -49,7 +50,7 @@ def model_from_config(config: Mapping[str, Any] | str | bytes, *, name: str = "c
     total, active = total_params(shape), active_params(shape)
     if total > MAX_PARAMS:
         raise InvalidModelConfig(
-            f"config.json describes {total / 1e9:,.0f} billion parameters: check its width, layers and experts."
+            f"config.json describes {total / BILLION:,.0f} billion parameters: check its width, layers and experts."
         )
     return _model(fields, shape, name, total, active)
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from sizing.base.errors import InvalidScenario, nearest_names
-from sizing.catalog.files import GIGA, TERA
+from sizing.base.units import GB, TRILLION
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.gpu_rows import ASSUMED_PCIE_GENERATION, pcie_bytes_per_s
 
@@ -88,15 +88,15 @@ def _gpu(spec: GpuSpec) -> Gpu:
         vendor="custom",
         architecture="custom",
         family="custom",
-        memory_bytes=spec.memory_gb * GIGA,
-        memory_bandwidth=spec.bandwidth_gbs * GIGA,
-        fp16_flops=spec.fp16_tflops * TERA,
+        memory_bytes=spec.memory_gb * GB,
+        memory_bandwidth=spec.bandwidth_gbs * GB,
+        fp16_flops=spec.fp16_tflops * TRILLION,
         bf16_flops=_rate(spec.bf16_tflops),
         fp8_flops=_rate(spec.fp8_tflops),
         int8_ops=_rate(spec.int8_tflops),
         fp4_flops=_rate(spec.fp4_tflops),
         link_name="GPU-to-GPU link" if linked else "PCIe",
-        link_bytes_per_s=spec.link_gbs * GIGA / 2 if linked and spec.link_gbs else None,
+        link_bytes_per_s=spec.link_gbs * GB / 2 if linked and spec.link_gbs else None,
         domain_gpus=(spec.domain_gpus or DEFAULT_DOMAIN_GPUS) if linked else 1,
         pcie_bytes_per_s=pcie_bytes_per_s(ASSUMED_PCIE_GENERATION),
         tdp_w=spec.tdp_watts,
@@ -111,4 +111,4 @@ def _gpu(spec: GpuSpec) -> Gpu:
 
 
 def _rate(tflops: float | None) -> float | None:
-    return None if tflops is None else tflops * TERA
+    return None if tflops is None else tflops * TRILLION

@@ -8,10 +8,11 @@ from functools import cache
 from types import MappingProxyType
 
 from sizing.base.errors import UnknownName
+from sizing.base.units import GIB
 from sizing.catalog.files import read_yaml
 from sizing.catalog.gpu import Gpu
 
-LARGE_MEMORY_BYTES = 70 * 2**30  # vLLM raises its batching defaults at 70 GiB (engine arguments, v0.14)
+LARGE_MEMORY_BYTES = 70 * GIB  # vLLM raises its batching defaults at 70 GiB (engine arguments, v0.14)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)  # one object per engine: compared and hashed by identity

@@ -19,8 +19,6 @@ DATA_DIR = Path(__file__).resolve().parent.parent / "data"
 DATA_DATE = "2026-11-20"
 """Day on which the facts were collected and last changed (ISO 8601)."""
 
-GIGA, TERA, BILLION, KILO = 1e9, 1e12, 1e9, 1e3
-
 Row = dict[str, str]
 Record = TypeVar("Record")
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sizing.base.errors import InvalidScenario, nearest_names
+from sizing.base.units import BILLION
 from sizing.catalog.model import Model
 
 MIN_PARAMS_B, MAX_PARAMS_B = 0.05, 20_000.0
@@ -51,7 +52,7 @@ def model_from_size(name: str, params_b: float, **overrides: Any) -> Model:
     problems = _size_problems(params_b) + _override_problems(given)
     if problems:
         raise InvalidScenario(problems)
-    total = float(params_b) * 1e9
+    total = float(params_b) * BILLION
     tied = params_b < UNTIED_FROM_B
     vocabulary = SMALL_VOCABULARY if params_b < SMALL_BELOW_B else VOCABULARY
     per_width = vocabulary * (1 if tied else 2)

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
 
-from sizing.catalog.files import GIGA, TERA, Row, count, flag, number, read_rows
+from sizing.base.units import GB, TRILLION
+from sizing.catalog.files import Row, count, flag, number, read_rows
 from sizing.catalog.gpu import Gpu
 
 PCIE_X16_BYTES_PER_S = {3: 16e9, 4: 32e9, 5: 64e9, 6: 128e9}
@@ -35,7 +36,7 @@ def _scaled(text: str, unit: float) -> float | None:
 
 def _gpu(row: Row) -> Gpu:
     """One row; the datasheets' bidirectional link figure is halved, because a collective is bound by one direction."""
-    link = _scaled(row["interconnect_gbs_bidir_per_gpu"], GIGA)
+    link = _scaled(row["interconnect_gbs_bidir_per_gpu"], GB)
     lanes = count(row["pcie_lanes"]) or 16
     return Gpu(
         id=row["id"],
@@ -45,12 +46,12 @@ def _gpu(row: Row) -> Gpu:
         family=row["family"],
         compute_capability=number(row["compute_capability"]),
         memory_bytes=float(row["memory_bytes"]),
-        memory_bandwidth=float(row["memory_bandwidth_gbs"]) * GIGA,
-        fp16_flops=_scaled(row["fp16_tflops_dense"], TERA),
-        bf16_flops=_scaled(row["bf16_tflops_dense"], TERA),
-        fp8_flops=_scaled(row["fp8_tflops_dense"], TERA),
-        int8_ops=_scaled(row["int8_tops_dense"], TERA),
-        fp4_flops=_scaled(row["fp4_tflops_dense"], TERA),
+        memory_bandwidth=float(row["memory_bandwidth_gbs"]) * GB,
+        fp16_flops=_scaled(row["fp16_tflops_dense"], TRILLION),
+        bf16_flops=_scaled(row["bf16_tflops_dense"], TRILLION),
+        fp8_flops=_scaled(row["fp8_tflops_dense"], TRILLION),
+        int8_ops=_scaled(row["int8_tops_dense"], TRILLION),
+        fp4_flops=_scaled(row["fp4_tflops_dense"], TRILLION),
         link_name=row["interconnect"],
         link_bytes_per_s=None if link is None else link / 2,
         domain_gpus=count(row["max_scaleup_domain"]) or 1,

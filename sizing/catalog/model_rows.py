@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
 
-from sizing.catalog.files import BILLION, DATA_DATE, Row, count, flag, number, read_rows
+from sizing.base.units import BILLION
+from sizing.catalog.files import DATA_DATE, Row, count, flag, number, read_rows
 from sizing.catalog.model import AttentionKind, Model
 
 

@@ -6,8 +6,9 @@ from typing import Any, Literal
 
 import pandas as pd
 
+from sizing.base.units import BILLION, GB, TRILLION
 from sizing.catalog.facts import api_prices, street_prices
-from sizing.catalog.files import BILLION, DATA_DATE, GIGA, TERA
+from sizing.catalog.files import DATA_DATE
 from sizing.catalog.gpu_rows import gpus
 from sizing.catalog.model_rows import models
 from sizing.catalog.system_rows import cloud_instances, systems
@@ -55,15 +56,15 @@ def _gpus() -> pd.DataFrame:
             "GPU": g.name,
             "vendor": g.vendor,
             "architecture": g.architecture,
-            "memory (GB)": round(g.memory_bytes / GIGA, 1),
-            "bandwidth (GB/s)": g.memory_bandwidth / GIGA,
-            "FP16 (TFLOPS, dense)": _in(g.fp16_flops, TERA),
-            "BF16 (TFLOPS, dense)": _in(g.bf16_flops, TERA),
-            "FP8 (TFLOPS, dense)": _in(g.fp8_flops, TERA),
-            "INT8 (TOPS, dense)": _in(g.int8_ops, TERA),
-            "FP4 (TFLOPS, dense)": _in(g.fp4_flops, TERA),
+            "memory (GB)": round(g.memory_bytes / GB, 1),
+            "bandwidth (GB/s)": g.memory_bandwidth / GB,
+            "FP16 (TFLOPS, dense)": _in(g.fp16_flops, TRILLION),
+            "BF16 (TFLOPS, dense)": _in(g.bf16_flops, TRILLION),
+            "FP8 (TFLOPS, dense)": _in(g.fp8_flops, TRILLION),
+            "INT8 (TOPS, dense)": _in(g.int8_ops, TRILLION),
+            "FP4 (TFLOPS, dense)": _in(g.fp4_flops, TRILLION),
             "link": g.link_name,
-            "link, one direction (GB/s)": _in(g.link_bytes_per_s, GIGA),
+            "link, one direction (GB/s)": _in(g.link_bytes_per_s, GB),
             "GPUs in link domain": g.domain_gpus,
             "TDP (W)": g.tdp_w,
             "notes": g.notes,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sizing.base.constants import constant
+from sizing.base.units import GB
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.model import Model
 from sizing.catalog.precisions import KV_BYTES
@@ -37,7 +38,7 @@ def link_name(gpu: Gpu, inside: bool) -> str:
     if not inside:
         return f"network, {network_bytes_per_s(gpu) * 8e-9:.0f} Gb/s per GPU"
     named = gpu.link_name if gpu.has_fast_link and gpu.domain_gpus >= 4 else "PCIe"
-    return f"{named}, {inside_bytes_per_s(gpu) / 1e9:.0f} GB/s per GPU"
+    return f"{named}, {inside_bytes_per_s(gpu) / GB:.0f} GB/s per GPU"
 
 
 def prompt_kv_bytes(model: Model, candidates: Candidates, tokens: float) -> Floats:

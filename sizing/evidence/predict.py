@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from sizing.base.units import MS_PER_S
 from sizing.deployments.candidates import Floats
 from sizing.evidence.expected import expected
 from sizing.evidence.point_table import PointTable, mixed_times, point_table, step_times
@@ -30,7 +31,6 @@ COLUMNS = (
     "source",
     "error",
 )
-MS = 1e3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,13 +104,13 @@ def _columns(points: PointTable, found: Expected) -> dict[str, Floats]:
     rate = (found.rps * points.instances)[:, 0]
     one_token = points.output[:, 0] <= 1.0
     return {
-        "ttft_ms": found.ttft_s[:, 0] * MS,
-        "itl_ms": np.where(one_token, np.nan, found.itl_s[:, 0] * MS),
-        "e2e_ms": found.e2e_s[:, 0] * MS,
+        "ttft_ms": found.ttft_s[:, 0] * MS_PER_S,
+        "itl_ms": np.where(one_token, np.nan, found.itl_s[:, 0] * MS_PER_S),
+        "e2e_ms": found.e2e_s[:, 0] * MS_PER_S,
         "output_tokens_per_s": rate * points.output[:, 0],
         "requests_per_s": rate,
-        "ttft_ms_p99": found.ttft_p99_s[:, 0] * MS,
-        "itl_ms_p99": found.itl_p99_s[:, 0] * MS,
+        "ttft_ms_p99": found.ttft_p99_s[:, 0] * MS_PER_S,
+        "itl_ms_p99": found.itl_p99_s[:, 0] * MS_PER_S,
     }
 
 

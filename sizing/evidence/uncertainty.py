@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from sizing.base.units import BILLION
 from sizing.catalog import Model
 from sizing.catalog.files import read_yaml
 from sizing.deployments.candidates import Configuration, Floats
@@ -145,7 +146,7 @@ def ranges() -> Mapping[str, tuple[Floats, Floats]]:
 
 def architecture(model: Model) -> str:
     """Name of a model's shape: models with the same one are the same to a step timer."""
-    return f"{model.params_total / 1e9:.0f}B, {model.layers} layers"
+    return f"{model.params_total / BILLION:.0f}B, {model.layers} layers"
 
 
 def case_of(

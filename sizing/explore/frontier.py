@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from sizing.base.quantity import Result, quantity
 from sizing.base.result import Deployed, Plan
+from sizing.base.units import MS_PER_S
 from sizing.deployments.candidates import Configuration, Floats, table
 from sizing.explore.operating_point import (
     MORE_IS_BETTER,
-    MS,
     Loads,
     OperatingPoint,
     Performance,
@@ -263,7 +263,7 @@ def _planned(question: Question, plan: Plan) -> OperatingPoint | None:
         return None
     stated = {name: at.asked for name in ("ttft_ms", "itl_ms", "e2e_ms") if (at := getattr(said, name)).asked}
     if "itl_ms" in stated:
-        stated["tokens_per_s_per_user"] = MS / stated["itl_ms"]
+        stated["tokens_per_s_per_user"] = MS_PER_S / stated["itl_ms"]
     return point.model_copy(update={"expected": point.expected.model_copy(update=stated)})
 
 
@@ -283,7 +283,9 @@ def _planned_instance(question: Question, deployed: Deployed, rps: float) -> Ope
 def _x_limit(question: Question, x: XAxis) -> float | None:
     """The limit in the unit of the axis; None without one."""
     limits = question.limits
-    limit = {"tokens_per_s_per_user": 1.0 / limits.itl_s, "ttft_ms": limits.ttft_s * 1e3, "e2e_ms": limits.e2e_s * 1e3}[
-        x
-    ]
+    limit = {
+        "tokens_per_s_per_user": 1.0 / limits.itl_s,
+        "ttft_ms": limits.ttft_s * MS_PER_S,
+        "e2e_ms": limits.e2e_s * MS_PER_S,
+    }[x]
     return float(limit) if np.isfinite(limit) and limit > 0 else None

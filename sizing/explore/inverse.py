@@ -18,8 +18,8 @@ from sizing.base.errors import SizingError
 from sizing.base.format import count, ms, requests_per_s, usd
 from sizing.base.quantity import Result, quantity
 from sizing.base.result import Business
+from sizing.base.units import HOURS_PER_MONTH, MS_PER_S
 from sizing.planning.sentences import LONGER_CONTEXT, beyond_context
-from sizing.prices.cost import HOURS_PER_MONTH
 from sizing.question.understand import Question, understand
 from sizing.queueing.capacity import capacity
 from sizing.scenario.business import in_business_terms
@@ -29,7 +29,7 @@ from sizing.search.screen import Evaluated, all_configurations, evaluate
 from sizing.search.serving import Deployments, deployments, fewest_gpus
 
 LimitName = Literal["ttft_ms", "itl_ms", "e2e_ms"]
-MAX_GPUS = 1_000_000
+MAX_FLEET_GPUS = 1_000_000
 MAX_BUDGET_USD = 1e12
 LONGEST_PROMPT = 10_000_000.0
 TIGHTEST_MS = 0.01
@@ -96,7 +96,7 @@ def served_by_gpus(scenario: Scenario, gpus: int) -> Served:
 
     Raises InvalidScenario or SizingError for malformed input.
     """
-    given = whole_number("GPUs", gpus, 1, MAX_GPUS)
+    given = whole_number("GPUs", gpus, 1, MAX_FLEET_GPUS)
     question, base = _evaluated(scenario)
     found = None if beyond_context(question) else _most(question, base, _within_gpus(given))
     return _served(question, found, gpus_said(given), given)
@@ -122,7 +122,7 @@ def longest_prompt(scenario: Scenario, gpus: int) -> Pushed:
 
     Bisection: capacity falls with prompt length. The context window of the model bounds it where known.
     """
-    given = whole_number("GPUs", gpus, 1, MAX_GPUS)
+    given = whole_number("GPUs", gpus, 1, MAX_FLEET_GPUS)
     question = understand(scenario)
     window = question.model.max_context or LONGEST_PROMPT
     top = min(window - question.traffic.output_tokens, LONGEST_PROMPT)
@@ -151,7 +151,7 @@ def longest_prompt(scenario: Scenario, gpus: int) -> Pushed:
 
 def tightest_limit(scenario: Scenario, limit: LimitName, gpus: int) -> Pushed:
     """Smallest value of one limit at which ``gpus`` GPUs still carry the asked peak, the other limits unchanged."""
-    given = whole_number("GPUs", gpus, 1, MAX_GPUS)
+    given = whole_number("GPUs", gpus, 1, MAX_FLEET_GPUS)
     if limit not in ("ttft_ms", "itl_ms", "e2e_ms"):
         raise SizingError(f"There is no limit {limit!r}: choose ttft_ms, itl_ms or e2e_ms.")
     question, base = _evaluated(scenario)
@@ -189,7 +189,7 @@ def _evaluated(scenario: Scenario) -> tuple[Question, Evaluated]:
 
 
 def _with_limit(question: Question, limit: LimitName, value_ms: float) -> Question:
-    return replace(question, limits=replace(question.limits, **{limit.replace("_ms", "_s"): value_ms / 1e3}))
+    return replace(question, limits=replace(question.limits, **{limit.replace("_ms", "_s"): value_ms / MS_PER_S}))
 
 
 def _held_to(question: Question, base: Evaluated) -> Evaluated:

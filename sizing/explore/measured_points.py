@@ -8,12 +8,12 @@ from functools import cache
 import numpy as np
 
 from sizing.base.quantity import Result, quantity
+from sizing.base.units import MILLION, MS_PER_S, S_PER_HOUR
 from sizing.deployments.candidates import Configuration, table
 from sizing.deployments.memory import memory_fit
 from sizing.evidence.published import Measurement, evidence, nearest
 from sizing.explore.operating_point import share_of_systems
 from sizing.explore.own_benchmark import own_measurements
-from sizing.prices.cost import SECONDS_PER_HOUR, TOKENS_PER_MILLION
 from sizing.question.understand import Question, understand
 from sizing.scenario.schema import Scenario
 from sizing.search.screen import all_configurations
@@ -112,7 +112,7 @@ def _output_rate(m: Measurement) -> float | None:
     if m.mode != "fixed_concurrency" or not m.concurrency or m.ttft_ms is None:
         return None
     e2e_ms = m.e2e_ms or m.ttft_ms + (m.output_tokens - 1) * m.itl_ms
-    return m.concurrency * m.output_tokens / e2e_ms * 1e3
+    return m.concurrency * m.output_tokens / e2e_ms * MS_PER_S
 
 
 def _references(question: Question, gpus: Collection[str]) -> list[Configuration]:
@@ -142,7 +142,7 @@ def _point(m: Measurement, distance: float, usd_per_gpu_hour: float, kw_per_gpu:
     assert m.itl_ms
     assert total
     rate = total / m.gpus
-    cost = usd_per_gpu_hour / (rate * SECONDS_PER_HOUR) * TOKENS_PER_MILLION
+    cost = usd_per_gpu_hour / (rate * S_PER_HOUR) * MILLION
     return MeasuredPoint(
         own=m.row < 0,
         gpu=m.configuration.gpu.id,
@@ -156,7 +156,7 @@ def _point(m: Measurement, distance: float, usd_per_gpu_hour: float, kw_per_gpu:
         output_tokens=m.output_tokens,
         concurrency=m.concurrency,
         distance=distance,
-        tokens_per_s_per_user=1e3 / m.itl_ms,
+        tokens_per_s_per_user=MS_PER_S / m.itl_ms,
         ttft_ms=m.ttft_ms,
         e2e_ms=m.e2e_ms,
         output_tokens_per_s_per_gpu=rate,

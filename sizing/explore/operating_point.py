@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from sizing.base.quantity import Result, quantity
 from sizing.base.result import Deployed, Pool
+from sizing.base.units import MILLION, MS_PER_S, S_PER_HOUR
 from sizing.deployments.candidates import Candidates, Configuration, Floats
-from sizing.prices.cost import SECONDS_PER_HOUR, TOKENS_PER_MILLION, cheapest_option
+from sizing.prices.cost import cheapest_option
 from sizing.question.understand import Question
 from sizing.search.screen import Evaluated, all_configurations, all_offers
 
@@ -26,8 +27,6 @@ MORE_IS_BETTER = ("tokens_per_s_per_user", "output_tokens_per_s_per_gpu", "outpu
 
 FLEET = 720_720
 """Instances that fill systems of any size without a remainder: the least common multiple of 1 to 16."""
-
-MS = 1e3
 
 
 class Performance(Result):
@@ -187,14 +186,14 @@ def as_loads(
     """
     (ttft_s, itl_s, e2e_s), limits = latencies, question.limits
     tokens_per_s = rps * question.traffic.output_tokens
-    hourly = share.usd_per_hour[:, None] / SECONDS_PER_HOUR * TOKENS_PER_MILLION
+    hourly = share.usd_per_hour[:, None] / S_PER_HOUR * MILLION
     return Loads(
         concurrency=concurrency,
         rps=rps,
         tokens_per_s_per_user=1.0 / itl_s,
-        ttft_ms=ttft_s * MS,
-        itl_ms=itl_s * MS,
-        e2e_ms=e2e_s * MS,
+        ttft_ms=ttft_s * MS_PER_S,
+        itl_ms=itl_s * MS_PER_S,
+        e2e_ms=e2e_s * MS_PER_S,
         output_tokens_per_s_per_gpu=tokens_per_s / gpus[:, None],
         usd_per_million_output_tokens=hourly / tokens_per_s,
         output_tokens_per_s_per_kw=tokens_per_s / share.power_kw[:, None],

@@ -19,9 +19,9 @@ from sizing.base.errors import InvalidScenario
 from sizing.base.format import count, usd
 from sizing.base.quantity import Result, quantity
 from sizing.base.result import Deployed
+from sizing.base.units import HOURS_PER_MONTH
 from sizing.planning.compose import deployment
 from sizing.planning.pools_compose import deployed_as, rows_of
-from sizing.prices.cost import HOURS_PER_MONTH
 from sizing.prices.hardware import HardwareOption
 from sizing.question.understand import Question, understand
 from sizing.scenario.schema import Scenario

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from sizing.base import units
 from sizing.base.constants import CONSTANTS
 from sizing.catalog.engines import engines
 from sizing.catalog.files import read_yaml
@@ -133,7 +134,9 @@ def _string(node: ast.stmt | None) -> str:
 
 
 def _arithmetic(node: ast.expr) -> float | None:
-    """The value of a number, or of a sum, difference, product or power of numbers; None for anything else."""
+    """The value of a number, a unit, or a sum, difference, product or power of them; None for anything else."""
+    if isinstance(node, ast.Name):
+        return getattr(units, node.id, None)
     if isinstance(node, ast.Constant) and isinstance(node.value, int | float) and not isinstance(node.value, bool):
         return node.value
     if not isinstance(node, ast.BinOp):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sizing.base.result import Candidate, Cost, Deployed, Latencies, Latency, LoadPoint, PerInstance
+from sizing.base.units import GB, MS_PER_S
 from sizing.deployments.candidates import Configuration, Floats
 from sizing.planning.sentences import limited_by
 from sizing.planning.spread import Spread
@@ -13,9 +14,6 @@ from sizing.prices.hardware import HardwareOption
 from sizing.question.understand import Question
 from sizing.queueing.capacity import Position
 from sizing.search.screen import Evaluated, Sized
-
-GB = 1e9
-MS = 1e3
 
 
 def deployment(row: Configuration, option: HardwareOption, instances: int, spares: int, systems: int) -> Deployed:
@@ -64,9 +62,9 @@ def candidate_of(
     return Candidate(
         deployment=deployed_as(question, evaluated, sized, k),
         max_rps=float(evaluated.capacity.rps[index]),
-        ttft_ms=float(sized.ttft_s[k]) * MS,
-        itl_ms=float(sized.itl_s[k]) * MS,
-        e2e_ms=float(sized.e2e_s[k]) * MS,
+        ttft_ms=float(sized.ttft_s[k]) * MS_PER_S,
+        itl_ms=float(sized.itl_s[k]) * MS_PER_S,
+        e2e_ms=float(sized.e2e_s[k]) * MS_PER_S,
         output_tokens_per_s_per_gpu=_tokens_per_gpu(question, evaluated, sized, k),
         gpus_low=gpus_low,
         gpus_high=gpus_high,
@@ -113,8 +111,8 @@ def per_instance_of(question: Question, evaluated: Evaluated, sized: Sized, k: i
         output_tokens_per_s=tokens_per_s,
         output_tokens_per_s_per_gpu=tokens_per_s / row.gpus,
         prefill_share=float(at.of(state.prefill_load[[i]])[0]),
-        decode_step_ms=float(at.of(evaluated.times.decode_s[[i]])[0]) * MS,
-        prefill_ms=float(evaluated.times.prefill_s[i]) * MS,
+        decode_step_ms=float(at.of(evaluated.times.decode_s[[i]])[0]) * MS_PER_S,
+        prefill_ms=float(evaluated.times.prefill_s[i]) * MS_PER_S,
     )
 
 
@@ -127,9 +125,10 @@ def latencies_of(question: Question, evaluated: Evaluated, sized: Sized, k: int,
 
     def latency(name: str, ends: Floats) -> Latency:
         p50, p95, p99, value = (
-            float(at.of(np.maximum.accumulate(getattr(state, name)(p), axis=1))[0]) * MS for p in (50, 95, 99, asked)
+            float(at.of(np.maximum.accumulate(getattr(state, name)(p), axis=1))[0]) * MS_PER_S
+            for p in (50, 95, 99, asked)
         )
-        low, high = float(ends[0, 0]) * MS, float(ends[1, 0]) * MS
+        low, high = float(ends[0, 0]) * MS_PER_S, float(ends[1, 0]) * MS_PER_S
         return Latency(
             p50=p50,
             p95=p95,
@@ -155,9 +154,9 @@ def load_curve_of(question: Question, evaluated: Evaluated, index: int) -> tuple
         LoadPoint(
             rps=float(rates[k]),
             concurrency=float(state.concurrency[index, k]),
-            ttft_ms=float(latencies.ttft_s[index, k]) * MS,
-            itl_ms=float(latencies.itl_s[index, k]) * MS,
-            e2e_ms=float(latencies.e2e_s[index, k]) * MS,
+            ttft_ms=float(latencies.ttft_s[index, k]) * MS_PER_S,
+            itl_ms=float(latencies.itl_s[index, k]) * MS_PER_S,
+            e2e_ms=float(latencies.e2e_s[index, k]) * MS_PER_S,
             output_tokens_per_s_per_gpu=float(rates[k]) * question.traffic.output_tokens / gpus,
         )
         for k in range(state.rps.shape[1])

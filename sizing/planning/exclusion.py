@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from sizing.base.format import gigabytes, ms
 from sizing.base.result import Excluded, Fix
+from sizing.base.units import GB, MS_PER_S
 from sizing.catalog.gpu import Gpu
 from sizing.deployments.candidates import Allowed, Candidates, Configuration, Floats, enumerate_for, table
 from sizing.deployments.memory import memory_fit
@@ -216,8 +217,8 @@ def _too_small(question: Question, candidates: Candidates) -> Excluded:
     best = int(np.argmin(needed - fit.usable))
     row, gpu = candidates.rows[best], candidates.rows[best].gpu
     reason = (
-        f"Needs {gigabytes(needed[best] / 1e9)} per GPU at best, {gigabytes(fit.usable[best] / 1e9)} of "
-        f"{gigabytes(gpu.memory_bytes / 1e9)} are usable."
+        f"Needs {gigabytes(needed[best] / GB)} per GPU at best, {gigabytes(fit.usable[best] / GB)} of "
+        f"{gigabytes(gpu.memory_bytes / GB)} are usable."
     )
     tight = fit.weights + fit.activations + fit.overhead < fit.usable
     if tight.any():
@@ -296,7 +297,7 @@ def _too_slow(question: Question, evaluated: Evaluated, index: NDArray[np.intp])
         limit = getattr(question.limits, attribute)
         idle = float(getattr(evaluated.latencies, attribute)[best, 0])
         if idle > limit:
-            misses.append((name, key, idle * 1e3, limit * 1e3))
+            misses.append((name, key, idle * MS_PER_S, limit * MS_PER_S))
     p = f"p{question.limits.percentile:g}"
     reason = "Idle, " + " and ".join(f"{p} {n} is {ms(idle)} (limit {ms(limit)})" for n, _, idle, limit in misses) + "."
     relaxed = [(n, k, two_digits_up(idle * RELAXED_BY)) for n, k, idle, _ in misses]

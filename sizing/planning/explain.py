@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from sizing.base.format import count, gigabytes, large, ms, percent, requests_per_s, significant, usd
 from sizing.base.result import Business, Cost, Deployed, Explained, Latencies, PerInstance
+from sizing.base.units import BILLION
 from sizing.deployments.candidates import Configuration
 from sizing.question.understand import Question
 
@@ -114,7 +115,7 @@ def explain_memory(question: Question, row: Configuration, one: PerInstance) -> 
         "weights_gb",
         gigabytes(one.weights_gb),
         "parameters x bytes per parameter; embeddings and head at 16 bit",
-        f"{model.params_total / 1e9:.4g} billion x {row.precision.bytes:g} byte = {gigabytes(one.weights_gb)} over "
+        f"{model.params_total / BILLION:.4g} billion x {row.precision.bytes:g} byte = {gigabytes(one.weights_gb)} over "
         f"{row.gpus} GPU{'s' if row.gpus > 1 else ''}",
         f"{model.source}; {MEMORY_SOURCE}",
     )

@@ -8,6 +8,7 @@ from sizing.base.constants import constant
 from sizing.base.errors import InvalidScenario, UnknownName
 from sizing.base.format import count, ms, requests_per_s, significant, usd
 from sizing.base.result import Deployed, Excluded, Explained, Latencies, Latency, PerInstance, Plan, PlanWarning
+from sizing.base.units import GB, MS_PER_S
 from sizing.base.version import ENGINE_VERSION
 from sizing.catalog import data_version, gpus, resolve_gpu, systems
 from sizing.catalog.engines import engines
@@ -16,7 +17,7 @@ from sizing.catalog.precisions import precisions
 from sizing.deployments.candidates import Configuration, enumerate_for, table
 from sizing.deployments.memory import memory_fit
 from sizing.planning import assumptions, rules
-from sizing.planning.compose import GB, MS, deployment
+from sizing.planning.compose import deployment
 from sizing.planning.exclusion import article
 from sizing.planning.explain import explain_money
 from sizing.planning.sentences import beyond_context
@@ -166,7 +167,7 @@ def _missed(question: Question, latency: Latencies) -> list[tuple[str, float, fl
         ("ITL", latency.itl_ms.asked, limits.itl_s),
         ("E2E", latency.e2e_ms.asked, limits.e2e_s),
     )
-    return [(n, v, limit * MS) for n, v, limit in pairs if v is not None and v > limit * MS]
+    return [(n, v, limit * MS_PER_S) for n, v, limit in pairs if v is not None and v > limit * MS_PER_S]
 
 
 def _sentence(
@@ -207,7 +208,7 @@ def _per_instance(
     rps = question.demand.peak_rps / max(deployed.instances - deployed.spare_instances, 1)
     whole = row.gpus / GB
     e2e = _latency(question, record).e2e_ms.asked
-    concurrency = rps * e2e / MS if e2e is not None else 0.0
+    concurrency = rps * e2e / MS_PER_S if e2e is not None else 0.0
     per_sequence = float(fit.kv_per_sequence[0]) * row.tp * row.pp / GB
     kv = float(fit.kv_available[0]) * whole
     out = rps * question.traffic.output_tokens

@@ -6,10 +6,10 @@ import numpy as np
 
 from sizing.base.format import count
 from sizing.base.result import Candidate, Cost, Deployed, Latencies, Latency, LoadPoint, PerInstance, Pool
+from sizing.base.units import GB, MS_PER_S
 from sizing.deployments.candidates import Configuration, Floats
 from sizing.deployments.kv_transfer import prompt_kv_bytes
 from sizing.deployments.memory import kv_share
-from sizing.planning.compose import GB, MS
 from sizing.planning.spread import Spread
 from sizing.prices.cost import cost_of
 from sizing.question.understand import Question
@@ -110,9 +110,9 @@ def candidate_of(question: Question, sized: SizedPools, k: int, gpus_low: int, g
     return Candidate(
         deployment=deployed_as(question, sized, k),
         max_rps=float(pools.decode_rps[k]),
-        ttft_ms=float(sized.ttft_s[k]) * MS,
-        itl_ms=float(sized.itl_s[k]) * MS,
-        e2e_ms=float(sized.e2e_s[k]) * MS,
+        ttft_ms=float(sized.ttft_s[k]) * MS_PER_S,
+        itl_ms=float(sized.itl_s[k]) * MS_PER_S,
+        e2e_ms=float(sized.e2e_s[k]) * MS_PER_S,
         output_tokens_per_s_per_gpu=question.demand.peak_rps * question.traffic.output_tokens / working,
         gpus_low=gpus_low,
         gpus_high=gpus_high,
@@ -146,8 +146,8 @@ def decode_instance(question: Question, sized: SizedPools, k: int) -> PerInstanc
             "max_concurrency": int(memory.max_concurrency[i]),
             "output_tokens_per_s": tokens,
             "output_tokens_per_s_per_gpu": tokens * n_d / (n_p * prefill.gpus + n_d * row.gpus),
-            "decode_step_ms": float(np.interp(concurrency, known, times.decode_s[i])) * MS,
-            "prefill_ms": float(times.prefill_s[pools.prefill[k]]) * MS,
+            "decode_step_ms": float(np.interp(concurrency, known, times.decode_s[i])) * MS_PER_S,
+            "prefill_ms": float(times.prefill_s[pools.prefill[k]]) * MS_PER_S,
         }
     )
 
@@ -173,7 +173,7 @@ def prefill_instance(question: Question, sized: SizedPools, k: int) -> PerInstan
             "output_tokens_per_s_per_gpu": rps / row.gpus,
             "prefill_share": float(state.prefill_load[0, 0]),
             "decode_step_ms": None,
-            "prefill_ms": float(times.alone_s[0]) * MS,
+            "prefill_ms": float(times.alone_s[0]) * MS_PER_S,
         }
     )
 
@@ -211,8 +211,8 @@ def latencies_of(question: Question, sized: SizedPools, k: int, around: Spread) 
     state, asked = state_of(question, sized, k), question.limits.percentile
 
     def latency(name: str, ends: Floats) -> Latency:
-        p50, p95, p99, value = (float(getattr(state, name)(p)[0, 0]) * MS for p in (50, 95, 99, asked))
-        low, high = float(ends[0, 0]) * MS, float(ends[1, 0]) * MS
+        p50, p95, p99, value = (float(getattr(state, name)(p)[0, 0]) * MS_PER_S for p in (50, 95, 99, asked))
+        low, high = float(ends[0, 0]) * MS_PER_S, float(ends[1, 0]) * MS_PER_S
         return Latency(
             p50=p50,
             p95=p95,
@@ -240,7 +240,7 @@ def load_curve_of(question: Question, sized: SizedPools, k: int) -> tuple[LoadPo
     )
     rates = stable * LOADS[None, :]
     state, percentile = at_loads(question, one, sized.transfer_s[[k]], rates), question.limits.percentile
-    values = [np.maximum.accumulate(of(percentile)[0]) * MS for of in (state.ttft_s, state.itl_s, state.e2e_s)]
+    values = [np.maximum.accumulate(of(percentile)[0]) * MS_PER_S for of in (state.ttft_s, state.itl_s, state.e2e_s)]
     (prefill, row), n_d = rows_of(sized, k), int(one.decode_instances[0])
     gpus = int(one.prefill_instances[0]) * prefill.gpus + n_d * row.gpus
     return tuple(

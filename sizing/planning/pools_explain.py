@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from sizing.base.format import count, ms, requests_per_s, significant
 from sizing.base.result import Business, Cost, Deployed, Explained, Latencies, PerInstance, Pool
+from sizing.base.units import MS_PER_S
 from sizing.deployments.candidates import Configuration
 from sizing.deployments.kv_transfer import link_name
 from sizing.planning.explain import LOAD_SOURCE, entry, explain_demand, explain_latency, explain_memory, explain_money
@@ -39,8 +40,8 @@ def explain_pools(
             one,
             latency,
             ttft="prompt queue + prefill + transfer of the KV cache",
-            ttft_numbers=f"prefill {ms(first.prefill_ms)}, transfer {ms(transfer_s * 1e3)}, prefill instances busy "
-            f"{significant((first.prefill_share or 0.0) * 100, 2)} % of the time; p50 {ms(latency.ttft_ms.p50)}",
+            ttft_numbers=f"prefill {ms(first.prefill_ms)}, transfer {ms(transfer_s * MS_PER_S)}, prefill instances "
+            f"busy {significant((first.prefill_share or 0.0) * 100, 2)} % of the time; p50 {ms(latency.ttft_ms.p50)}",
             itl="decode step + (rest of the running step + wait for a slot) / (OSL - 1)",
             itl_numbers=f"{ms(one.decode_step_ms)} at {significant(one.concurrency)} sequences, no prompt interrupts; "
             f"p50 {ms(latency.itl_ms.p50)}",
@@ -97,7 +98,7 @@ def _transfer(
 ) -> Iterator[Explained]:
     yield entry(
         "KV transfer",
-        ms(transfer_s * 1e3),
+        ms(transfer_s * MS_PER_S),
         "set-up + KV bytes of the prompt x share of the busiest GPU / link",
         f"{count(question.traffic.input_tokens)} tokens at {row.kv_precision} from TP{prefill.tp} PP{prefill.pp} to "
         f"TP{row.tp} PP{row.pp} over {link_name(row.gpu, inside)}",

@@ -10,6 +10,7 @@ import numpy as np
 from sizing.base.constants import DECK, constant
 from sizing.base.format import count, ms, percent, significant
 from sizing.base.result import Deployed, Fix, PlanWarning
+from sizing.base.units import BILLION, MS_PER_S
 from sizing.catalog import quantization
 from sizing.deployments.candidates import Configuration
 from sizing.evidence.uncertainty import measured_families
@@ -27,7 +28,7 @@ SLACK = 1.25  # how much looser a limit is tried, to see whether it is a costly 
 WORTH_TELLING = 0.7  # share of the instances that a looser limit must leave for the customer to be told
 LIMITS = {Bound.TTFT: ("ttft_s", "TTFT"), Bound.ITL: ("itl_s", "ITL"), Bound.E2E: ("e2e_s", "E2E")}
 SERVER_GPUS = 8  # the most GPUs one server holds; a larger scale-up domain is a rack
-NVLINK_PARAMS = constant("nvlink_preferred_params_b") * 1e9
+NVLINK_PARAMS = constant("nvlink_preferred_params_b") * BILLION
 
 
 MEASURED_DIFFERS = 0.15  # below this a benchmark confirms the prediction: either is within its error
@@ -89,7 +90,7 @@ def about_hardware(question: Question, row: Configuration, option: HardwareOptio
             code="large_model_on_pcie",
             severity="warning",
             source=DECK,
-            message=f"{model.id} has {model.params_total / 1e9:.3g} billion parameters: above 13 billion, GPUs "
+            message=f"{model.id} has {model.params_total / BILLION:.3g} billion parameters: above 13 billion, GPUs "
             f"with NVLink "
             "are preferred to PCIe cards.",
         )
@@ -132,7 +133,7 @@ def possible(fix: Fix | None, evaluated: Evaluated) -> bool:
         case Fix(key="deployment.serving"):
             return bool(len(able))
         case Fix(key="limits.itl_ms", value=float() as limit):
-            return bool((evaluated.latencies.itl_s[able, 0] * 1e3 <= limit).any())
+            return bool((evaluated.latencies.itl_s[able, 0] * MS_PER_S <= limit).any())
         case _:
             return True
 
@@ -335,14 +336,14 @@ def about_limits(question: Question, evaluated: Evaluated, sized: Sized, winner:
     now = int(sized.instances[winner])
     then = int(instances_needed(question.demand.peak_rps, eased.rps)[0]) + spares
     if then <= WORTH_TELLING * now:
-        relaxed = limit * SLACK * 1e3
+        relaxed = limit * SLACK * MS_PER_S
         gpus = evaluated.candidates.rows[index].gpus
         yield PlanWarning(
             code="tight_limit",
             severity="warning",
             source="load model",
             message=f"The {name} limit is close to what an idle instance reaches: with {ms(relaxed)} instead of "
-            f"{ms(limit * 1e3)}, {count(then * gpus)} GPUs would do instead of {count(now * gpus)}.",
+            f"{ms(limit * MS_PER_S)}, {count(then * gpus)} GPUs would do instead of {count(now * gpus)}.",
         )
 
 

@@ -8,11 +8,11 @@ import numpy as np
 
 from sizing.base.format import requests_per_s, significant
 from sizing.base.result import CrossCheck, Plan
+from sizing.base.units import MS_PER_S
 from sizing.catalog import gpus
 from sizing.catalog.engines import engines
 from sizing.catalog.precisions import precisions
 from sizing.deployments.candidates import Configuration, table
-from sizing.planning.compose import MS
 from sizing.question.understand import Question, understand
 from sizing.queueing.capacity import at_rate
 from sizing.scenario.schema import Scenario
@@ -53,8 +53,8 @@ def second_opinion(scenario: Scenario, plan: Plan) -> CrossCheck:
         source=checked.sources[0],
         max_rps=rps,
         instances=instances,
-        decode_step_ms=float(at.of(checked.times.decode_s)[0]) * MS,
-        prefill_ms=float(checked.times.prefill_s[0]) * MS,
+        decode_step_ms=float(at.of(checked.times.decode_s)[0]) * MS_PER_S,
+        prefill_ms=float(checked.times.prefill_s[0]) * MS_PER_S,
         message=_finding(rps / plan.per_instance.max_rps - 1, instances, plan.deployment.instances, rps),
     )
 

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sizing.base.result import Candidate, Explained, Latencies, Latency, Plan
+from sizing.base.units import MS_PER_S
 from sizing.deployments.candidates import Floats
 from sizing.planning.answered import Analytic
-from sizing.planning.compose import MS, candidate_of, latencies_of
+from sizing.planning.compose import candidate_of, latencies_of
 from sizing.planning.spread import Spread, spread
 from sizing.question.understand import Question
 from sizing.search.instances import Needed, settled
@@ -40,7 +41,7 @@ class Tried(Analytic):
             return analytic
         counted = {name: m for name, m in LATENCIES.items() if found.outcome.histogram[:, m].any()}
         asked = question.limits.percentile
-        at = {name: sampled_quantile(found.outcome, m, asked).value * MS for name, m in counted.items()}
+        at = {name: sampled_quantile(found.outcome, m, asked).value * MS_PER_S for name, m in counted.items()}
         return analytic.model_copy(update={**at, "decided_by": "simulation"})
 
 
@@ -127,18 +128,18 @@ def _simulated(outcome: Outcome, metric: int, asked: float, analytic: Latency) -
     """Percentiles of one latency; the analytic value where no request had it (answers of one token have no gaps)."""
     if not outcome.histogram[:, metric].any():
         return analytic
-    p50, p95, p99 = (sampled_quantile(outcome, metric, p).value * MS for p in (50.0, 95.0, 99.0))
+    p50, p95, p99 = (sampled_quantile(outcome, metric, p).value * MS_PER_S for p in (50.0, 95.0, 99.0))
     at = sampled_quantile(outcome, metric, asked)
     base = analytic.asked or math.nan
-    low = at.low * MS * (analytic.low / base if analytic.low is not None and base > 0 else 1.0)
+    low = at.low * MS_PER_S * (analytic.low / base if analytic.low is not None and base > 0 else 1.0)
     high = None
     if analytic.high is not None and math.isfinite(at.high):
-        high = at.high * MS * (analytic.high / base if base > 0 else 1.0)
+        high = at.high * MS_PER_S * (analytic.high / base if base > 0 else 1.0)
     return Latency(
         p50=p50,
         p95=p95,
         p99=p99,
-        low=min(low, at.value * MS),
-        asked=at.value * MS,
-        high=max(high, at.value * MS) if high is not None else None,
+        low=min(low, at.value * MS_PER_S),
+        asked=at.value * MS_PER_S,
+        high=max(high, at.value * MS_PER_S) if high is not None else None,
     )

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 from sizing.base.format import count, ms, rounded
 from sizing.base.result import Fix, Plan, PlanWarning
+from sizing.base.units import MS_PER_S
 from sizing.queueing.capacity import AskedLimits
 from sizing.search.instances import NotMet, limited
 from sizing.simulator.layout import E2E, ITL, TTFT
 from sizing.simulator.quantiles import sampled_quantile
 
-MS = 1e3
 LIMITED = {TTFT: ("TTFT", "ttft_ms"), ITL: ("ITL", "itl_ms"), E2E: ("E2E", "e2e_ms")}
 SLACK = 1.2  # beyond what nearly idle instances reach: what a relaxed limit is proposed at, so that some load fits
 
@@ -50,9 +50,9 @@ def _reached(limits: AskedLimits, label: str, one: NotMet) -> tuple[str, Fix | N
     metric, limit, at = max(asked, key=lambda a: a[2].value / a[1] if math.isfinite(a[2].value) else 0.0)
     name, key = LIMITED[metric]
     close = "" if at.value > limit else "too close to the "
-    value = f"p{limits.percentile:g} {name} of {ms(at.value * MS)} ({close}limit {ms(limit * MS)})"
+    value = f"p{limits.percentile:g} {name} of {ms(at.value * MS_PER_S)} ({close}limit {ms(limit * MS_PER_S)})"
     said = f"{label} reaches {value} with {count(one.instances)} instances."
     if not math.isfinite(at.high):
         return said, None
-    relaxed = math.ceil(rounded(max(at.high, limit) * MS * SLACK, 2))
+    relaxed = math.ceil(rounded(max(at.high, limit) * MS_PER_S * SLACK, 2))
     return said, Fix(key=f"limits.{key}", value=relaxed, label=f"Relax the {name} limit to {ms(relaxed)}")

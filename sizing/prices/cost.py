@@ -11,13 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from sizing.base.checks import number_between, whole_number
 from sizing.base.errors import SizingError
 from sizing.base.result import Cost
+from sizing.base.units import HOURS_PER_MONTH, MILLION, S_PER_HOUR
 from sizing.prices.hardware import PREFERENCE, HardwareOption
 from sizing.prices.packing import MAX_COUNT, systems_for_both, systems_needed
-
-HOURS_PER_MONTH = 730.0
-"""8760 hours a year / 12."""
-
-SECONDS_PER_HOUR, TOKENS_PER_MILLION = 3600.0, 1e6
 
 MAX_TOKENS_PER_S = 1e12
 """Token rates beyond this are not looked at."""
@@ -55,7 +51,7 @@ def cost_of(option: HardwareOption, systems: int, output_tokens_per_s: float) ->
     per_hour = None if option.usd_per_hour is None else count * option.usd_per_hour
     per_million = None
     if per_hour is not None and rate > 0:
-        per_million = per_hour / (rate * SECONDS_PER_HOUR) * TOKENS_PER_MILLION
+        per_million = per_hour / (rate * S_PER_HOUR) * MILLION
     return Cost(
         basis=option.basis,
         covers=option.price_covers,

@@ -12,15 +12,11 @@ from functools import lru_cache
 from typing import Literal
 
 from sizing.base.checks import number_between
+from sizing.base.units import HOURS_PER_YEAR, W_PER_KW
 from sizing.catalog import cloud_instances, generic_system, gpus, street_prices, systems_for
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.system import CloudInstance, System
 from sizing.scenario.schema import Location, Prices
-
-HOURS_PER_YEAR = 8760.0
-"""365 days of 24 hours."""
-
-WATTS_PER_KW = 1000.0
 
 GPUS_PER_SUPERCHIP = 2
 """GB200 and GB300: a superchip is two GPUs and a Grace CPU (gpu_street_prices.csv, row gb200)."""
@@ -227,7 +223,7 @@ def _power(max_power_kw: float | None, gpu: Gpu, count: int) -> tuple[float | No
         return max_power_kw, f"Power: {max_power_kw:g} kW per system as listed."
     if gpu.tdp_w is None:
         return None, "Power unknown."
-    power = count * gpu.tdp_w / WATTS_PER_KW
+    power = count * gpu.tdp_w / W_PER_KW
     return power, f"Power: GPUs only, {count} x {gpu.tdp_w:g} W = {power:g} kW."
 
 

@@ -16,7 +16,7 @@ from sizing.base.errors import SizingError
 MAX_COUNT = 10**12
 """Counts beyond this are typing errors; below it every product here fits 64 bits."""
 
-MAX_GPUS = 100_000
+MAX_GPUS_PER_SYSTEM = 100_000
 """Most GPUs one instance or one system may have."""
 
 
@@ -44,8 +44,8 @@ def pack(instances: int, gpus_per_instance: int, option_gpus: int) -> Packing:
     instances x TP = 8 on an 8-GPU server (TP1 8, TP2 4, TP4 2, TP8 1).
     """
     count = whole_number("Instances", instances, 1, MAX_COUNT)
-    each = whole_number("GPUs per instance", gpus_per_instance, 1, MAX_GPUS)
-    size = whole_number("GPUs per system", option_gpus, 1, MAX_GPUS)
+    each = whole_number("GPUs per instance", gpus_per_instance, 1, MAX_GPUS_PER_SYSTEM)
+    size = whole_number("GPUs per system", option_gpus, 1, MAX_GPUS_PER_SYSTEM)
     per_system, per_instance = size // each, -(-each // size)
     systems = -(-count // per_system) if per_system else count * per_instance
     return Packing(
@@ -64,8 +64,8 @@ def systems_needed(instances: ArrayLike, gpus_per_instance: ArrayLike, system_gp
     a number of GPUs is below 1.
     """
     count = _counts("Instances", instances, 0, MAX_COUNT)
-    each = _counts("GPUs per instance", gpus_per_instance, 1, MAX_GPUS)
-    size = _counts("GPUs per system", system_gpus, 1, MAX_GPUS)
+    each = _counts("GPUs per instance", gpus_per_instance, 1, MAX_GPUS_PER_SYSTEM)
+    size = _counts("GPUs per system", system_gpus, 1, MAX_GPUS_PER_SYSTEM)
     per_system = size // each
     per_instance = -(-each // size)
     whole: NDArray[np.int64] = -(-count // np.maximum(per_system, 1)) * per_instance
@@ -80,9 +80,9 @@ def systems_for_both(
     The larger fill systems as in :func:`pack`; what they leave takes smaller ones, the rest systems of their own. Never
     more than both kinds apart. Raises SizingError as :func:`systems_needed`.
     """
-    size = _counts("GPUs per system", system_gpus, 1, MAX_GPUS)
+    size = _counts("GPUs per system", system_gpus, 1, MAX_GPUS_PER_SYSTEM)
     counts = [_counts("Instances", n, 0, MAX_COUNT) for n, _ in (first, second)]
-    each = [_counts("GPUs per instance", g, 1, MAX_GPUS) for _, g in (first, second)]
+    each = [_counts("GPUs per instance", g, 1, MAX_GPUS_PER_SYSTEM) for _, g in (first, second)]
     swap = each[0] < each[1]
     large, small = np.where(swap, each[1], each[0]), np.where(swap, each[0], each[1])
     n_large, n_small = np.where(swap, counts[1], counts[0]), np.where(swap, counts[0], counts[1])

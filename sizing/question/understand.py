@@ -10,6 +10,7 @@ from statistics import fmean, pvariance
 from typing import Any, TypeVar
 
 from sizing.base.errors import InvalidScenario, SizingError
+from sizing.base.units import ONE_SIDED_95
 from sizing.calibration.benchmark import Calibration, calibration
 from sizing.calibration.calibrated import CalibratedConfiguration
 from sizing.catalog import gpus, resolve_gpu, resolve_model
@@ -33,7 +34,6 @@ from sizing.steps.times import Traffic
 T = TypeVar("T")
 
 MOST_DISPERSION = 400.0
-Z95 = 1.6448536269514722  # standard normal quantile at 95 %
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -245,5 +245,5 @@ def lognormal(length: Length) -> tuple[float, float]:
     if isinstance(length, LengthTrace):
         mean = fmean(length.groups)
         return mean, pvariance(length.groups, mean) / mean**2
-    sigma2 = (math.log(length.p95 / length.p50) / Z95) ** 2
+    sigma2 = (math.log(length.p95 / length.p50) / ONE_SIDED_95) ** 2
     return length.p50 * math.exp(sigma2 / 2.0), math.expm1(sigma2)

@@ -8,6 +8,7 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from sizing.base.units import MS_PER_S
 from sizing.deployments.candidates import Floats
 from sizing.queueing.steady_state import SteadyState, non_decreasing
 from sizing.scenario.schema import Limits, Mode
@@ -40,7 +41,7 @@ class AskedLimits:
             ttft = itl = None
         if mode == "offline":
             e2e = None
-        seconds = [np.inf if x is None else x / 1e3 for x in (ttft, itl, e2e)]
+        seconds = [np.inf if x is None else x / MS_PER_S for x in (ttft, itl, e2e)]
         return cls(ttft_s=seconds[0], itl_s=seconds[1], e2e_s=seconds[2], percentile=limits.percentile)
 
 

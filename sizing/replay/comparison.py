@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from sizing.base.format import count, ms, percent
 from sizing.base.result import Latency, Plan
+from sizing.base.units import S_PER_HOUR
 from sizing.replay.simulation_result import Distribution, SimulationResult
 from sizing.replay.what_if import WhatIf
 from sizing.scenario.schema import Scenario
@@ -66,7 +67,7 @@ def _tried(found: SimulationResult, scenario: Scenario, what_if: WhatIf, replaye
     """What was simulated and not planned for."""
     if replayed:
         yield "The trace brings its own arrivals and lengths, which go together; the plan takes its peak."
-    elif isinstance(scenario.workload.arrivals, Profile) and found.simulated_s > 2 * 3600.0:
+    elif isinstance(scenario.workload.arrivals, Profile) and found.simulated_s > 2 * S_PER_HOUR:
         yield "The simulation covers the whole day, the plan the busiest time of it."
     if what_if.fail_minutes:
         yield "An instance fails in the simulation."

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from sizing.base.errors import InvalidScenario
 from sizing.base.format import count, ms, percent, requests_per_s
 from sizing.base.result import Plan
+from sizing.base.units import HOURS_PER_DAY, S_PER_DAY, S_PER_HOUR, S_PER_MINUTE
 from sizing.base.version import ENGINE_VERSION
 from sizing.deployments.candidates import Floats
 from sizing.planning.plan import plan as plan_of
@@ -23,17 +24,16 @@ from sizing.question.understand import Question, understand
 from sizing.replay.day_result import DayMoment, DayPlan, ScaleOut
 from sizing.replay.planned_deployment import planned
 from sizing.replay.scale_out import simulated_scale_out
-from sizing.scenario.demand import HOURS_PER_DAY, SECONDS_PER_HOUR
 from sizing.scenario.schema import Scenario
 from sizing.scenario.traffic import Profile, TraceArrivals
 
-STEP_S = 60.0
+STEP_S = S_PER_MINUTE
 """Between two moments that are looked at; a shorter window of a trace makes it shorter."""
 
 STARTUP_S = 180.0
 """Start-up when nobody says: a container, the weights from a local disk, and the engine's own warm-up."""
 
-MOST_STARTUP_S = 86_400.0
+MOST_STARTUP_S = S_PER_DAY
 LEAST_THRESHOLD = 0.3
 """A load that more than triples within a start-up time is met by more base instances instead."""
 
@@ -54,7 +54,7 @@ class DayLoad:
     @property
     def hours(self) -> float:
         """Length of the day or trace."""
-        return len(self.rps) * self.step_s / SECONDS_PER_HOUR
+        return len(self.rps) * self.step_s / S_PER_HOUR
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -109,7 +109,7 @@ def load_of_day(question: Question) -> DayLoad:
     """Load at every moment, its largest the peak: lines between the middles of the hours or windows."""
     asked = question.scenario.workload.arrivals
     if isinstance(asked, Profile):
-        values, width, repeats = np.asarray(asked.profile), HOURS_PER_DAY * SECONDS_PER_HOUR / len(asked.profile), True
+        values, width, repeats = np.asarray(asked.profile), HOURS_PER_DAY * S_PER_HOUR / len(asked.profile), True
     elif isinstance(asked, TraceArrivals):
         values, width, repeats = np.asarray(asked.rps), asked.window_s, False
     else:
@@ -187,7 +187,7 @@ def _composed(
     assert answer.deployment is not None
     assert answer.per_instance is not None
     spares, one = question.scenario.deployment.spare_instances, answer.deployment
-    hours = load.step_s / SECONDS_PER_HOUR
+    hours = load.step_s / S_PER_HOUR
     used, most = float((plan.ordered + spares).sum()) * hours, float(plan.ordered.max() + spares) * load.hours
     base, burst = plan.base + spares, int(plan.ordered.max()) - plan.base
     saved = (most - used) / most

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from sizing.base.errors import InvalidScenario
+from sizing.base.units import HOURS_PER_DAY, S_PER_HOUR
 from sizing.deployments.candidates import Floats
 from sizing.planning.rules import about_model
 from sizing.question.understand import Question
-from sizing.scenario.demand import HOURS_PER_DAY, SECONDS_PER_HOUR
 from sizing.scenario.trace import Trace
 from sizing.scenario.traces import SHORTEST_S
 from sizing.scenario.traffic import TraceArrivals
@@ -44,11 +44,11 @@ def load_of(question: Question, hours: float | None, seed: int) -> Load:
     """The traffic a scenario describes."""
     arrivals, lengths = arrivals_of(question), lengths_of(question)
     if hours is not None:
-        duration = hours * SECONDS_PER_HOUR
+        duration = hours * S_PER_HOUR
     elif arrivals.profile:
-        duration = HOURS_PER_DAY * SECONDS_PER_HOUR
+        duration = HOURS_PER_DAY * S_PER_HOUR
     else:
-        duration = max(SECONDS_PER_HOUR, FEWEST_REQUESTS / arrivals.rate_rps)
+        duration = max(S_PER_HOUR, FEWEST_REQUESTS / arrivals.rate_rps)
     expected = arrivals.expected(duration)
     if expected > MOST_REQUESTS:
         raise InvalidScenario(
@@ -76,7 +76,7 @@ def load_of_trace(trace: Trace, hours: float | None) -> Load:
     """The traffic of a trace, or of its first hours. Raises InvalidScenario for one too short for a rate."""
     if trace.duration_s < SHORTEST_S:
         raise InvalidScenario([f"{trace.name} covers less than a second: too short for a rate."])
-    kept = trace.until(hours * SECONDS_PER_HOUR) if hours is not None else trace
+    kept = trace.until(hours * S_PER_HOUR) if hours is not None else trace
     return Load(
         stream=kept.stream(),
         expected=len(kept),

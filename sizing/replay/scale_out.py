@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from sizing.base.units import MS_PER_S, S_PER_HOUR
 from sizing.deployments.candidates import Floats
 from sizing.question.understand import Question
 from sizing.replay.day_result import ScaleOut
@@ -21,12 +22,11 @@ from sizing.simulator.outcome import Outcome
 from sizing.simulator.pool import Measurement
 from sizing.simulator.quantiles import quantile
 
-WINDOW_S = 3600.0
+WINDOW_S = S_PER_HOUR
 """Longest part of the day that is simulated."""
 
 MOST_REQUESTS = 100_000.0
 WARM_UP_SHARE = 0.05
-MS = 1e3
 
 Counts = NDArray[np.int64]
 
@@ -49,7 +49,7 @@ def simulated_scale_out(
     asked = question.limits.percentile / 100.0
 
     def at(counted: Outcome, metric: int) -> float:
-        return quantile(counted.histogram[:, metric].sum(axis=0, dtype=np.int64), asked) * MS
+        return quantile(counted.histogram[:, metric].sum(axis=0, dtype=np.int64), asked) * MS_PER_S
 
     gaps = at(outcome, ITL)
     return ScaleOut(

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from sizing.base.format import ms, requests_per_s
+from sizing.base.units import MS_PER_S, S_PER_MINUTE
 from sizing.base.version import ENGINE_VERSION
 from sizing.deployments.candidates import Floats
 from sizing.queueing.capacity import AskedLimits
@@ -19,7 +20,6 @@ from sizing.simulator.layout import E2E, ITL, QUEUE, TTFT
 from sizing.simulator.outcome import Outcome
 from sizing.simulator.quantiles import Sampled, sampled_good_share, sampled_mean, sampled_quantile
 
-MS = 1e3
 POINTS = ("mean", "p50", "p90", "p95", "p99", "p999")
 NOTHING: dict[str, Any] = {
     "ttft_ms": None,
@@ -178,13 +178,13 @@ def distribution(outcome: Outcome, metric: int, asked: float) -> Distribution | 
 
 
 def _in_ms(sampled: Sampled) -> SampledMs:
-    high = sampled.high * MS if np.isfinite(sampled.high) else None
-    return SampledMs(value=sampled.value * MS, low=max(sampled.low, 0.0) * MS, high=high)
+    high = sampled.high * MS_PER_S if np.isfinite(sampled.high) else None
+    return SampledMs(value=sampled.value * MS_PER_S, low=max(sampled.low, 0.0) * MS_PER_S, high=high)
 
 
 def _meets(found: dict[int, Distribution | None], limits: AskedLimits) -> bool:
     asked = ((TTFT, limits.ttft_s), (ITL, limits.itl_s), (E2E, limits.e2e_s))
-    return all(one is None or one.asked.value <= limit * MS for m, limit in asked for one in [found[m]])
+    return all(one is None or one.asked.value <= limit * MS_PER_S for m, limit in asked for one in [found[m]])
 
 
 def _sentence(
@@ -202,13 +202,13 @@ def _sentence(
 
 def _overloads(outcome: Outcome, load: Load, stable_rps: float) -> list[str]:
     """Under changing traffic: how long the load was beyond what can be carried for ever."""
-    minutes = merged(outcome.column("arrived"), max(int(60.0 / outcome.bin_s), 1))
-    width = outcome.bin_s * max(int(60.0 / outcome.bin_s), 1)
+    minutes = merged(outcome.column("arrived"), max(int(S_PER_MINUTE / outcome.bin_s), 1))
+    width = outcome.bin_s * max(int(S_PER_MINUTE / outcome.bin_s), 1)
     over = float((minutes / width > stable_rps).sum() * width)
     if load.stationary or over == 0.0:
         return []
     limit = requests_per_s(stable_rps)
-    return [f"For {over / 60.0:,.0f} minutes the load was above the {limit} that can be carried for ever."]
+    return [f"For {over / S_PER_MINUTE:,.0f} minutes the load was above the {limit} that can be carried for ever."]
 
 
 def _turned_away(outcome: Outcome) -> list[str]:
@@ -238,7 +238,7 @@ def series_of(outcome: Outcome) -> Series:
         waiting=rate("waiting_s"),
         kv_use=rate("kv_s", width * outcome.replicas),
         busy=rate("busy_s", width * outcome.replicas),
-        ttft_ms=tuple(float(t / n) * MS if n else None for t, n in zip(ttft, firsts, strict=True)),
+        ttft_ms=tuple(float(t / n) * MS_PER_S if n else None for t, n in zip(ttft, firsts, strict=True)),
     )
 
 

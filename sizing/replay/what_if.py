@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from sizing.base.errors import InvalidScenario
 from sizing.base.format import ms, requests_per_s
+from sizing.base.units import MS_PER_S, S_PER_MINUTE
 from sizing.deployments.candidates import Floats
 from sizing.question.understand import Question
 from sizing.replay.simulation_result import Failure
@@ -21,8 +22,6 @@ FAILS_AFTER = 1.0 / 3.0
 
 LONGEST_FAILURE = 0.5
 """Share of the simulated time that a failure may last, so that the return is seen too."""
-
-MINUTE, MS = 60.0, 1e3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +42,7 @@ AS_PLANNED = WhatIf()
 
 def said_of(one: Failure) -> str:
     """The failure in two sentences."""
-    lasts = (one.end_s - one.start_s) / MINUTE
+    lasts = (one.end_s - one.start_s) / S_PER_MINUTE
     left = f"the other {one.instances_left} carry" if one.instances_left > 1 else "the other one carries"
     others = f"{left} at most {requests_per_s(one.stable_rps_left)}" if one.instances_left else "there is no other"
     usual = (
@@ -53,7 +52,7 @@ def said_of(one: Failure) -> str:
     )
     meanwhile = "no first token" if one.ttft_meanwhile_ms is None else f"mean TTFT {ms(one.ttft_meanwhile_ms)}"
     return (
-        f"One instance fails after {one.start_s / MINUTE:,.3g} minutes for {lasts:,.3g}; {others}, and "
+        f"One instance fails after {one.start_s / S_PER_MINUTE:,.3g} minutes for {lasts:,.3g}; {others}, and "
         f"{one.started_again:,} requests start again. Meanwhile {meanwhile} instead of {ms(one.ttft_before_ms)}, up to "
         f"{one.longest_queue:,.0f} requests wait; once it is back, the queue is as before {usual}."
     )
@@ -78,13 +77,13 @@ def deployment_of(question: Question, chosen: Planned, duration_s: float, what_i
     if not what_if.fail_minutes:
         return chosen.deployment(routing)
     count = chosen.working + question.scenario.deployment.spare_instances
-    start, lasts = FAILS_AFTER * duration_s, what_if.fail_minutes * MINUTE
+    start, lasts = FAILS_AFTER * duration_s, what_if.fail_minutes * S_PER_MINUTE
     if not 0.0 < lasts <= LONGEST_FAILURE * duration_s:
         raise InvalidScenario(
             [
-                f"An instance can fail for up to {LONGEST_FAILURE * duration_s / MINUTE:,.3g} of the "
-                f"{duration_s / MINUTE:,.3g} minutes simulated, not for {what_if.fail_minutes:g}: its return is to "
-                f"be seen."
+                f"An instance can fail for up to {LONGEST_FAILURE * duration_s / S_PER_MINUTE:,.3g} of the "
+                f"{duration_s / S_PER_MINUTE:,.3g} minutes simulated, not for {what_if.fail_minutes:g}: its return is "
+                "to be seen."
             ]
         )
     outage = Outage(replica=0, start_s=start, end_s=start + lasts)
@@ -118,4 +117,4 @@ def failure_in(outcome: Outcome, fleet: Fleet, stable_rps: float) -> Failure | N
 
 def _mean_ttft_ms(outcome: Outcome, bins: NDArray[np.bool_]) -> float | None:
     first = float(outcome.column("first_tokens")[bins].sum())
-    return float(outcome.column("ttft_sum")[bins].sum()) / first * MS if first else None
+    return float(outcome.column("ttft_sum")[bins].sum()) / first * MS_PER_S if first else None

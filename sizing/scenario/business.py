@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from sizing.base.checks import number_between
 from sizing.base.result import Business
-from sizing.scenario.demand import MAX_RPS, SECONDS_PER_HOUR, Demand
+from sizing.base.units import S_PER_HOUR
+from sizing.scenario.demand import MAX_RPS, Demand
 from sizing.scenario.lengths import MAX_TOKENS
 
 
@@ -19,7 +20,7 @@ def in_business_terms(rps: float, input_tokens: float, output_tokens: float, dem
     rps = number_between("Requests/s", rps, 0.0, MAX_RPS, exclude_low=True)
     isl = number_between("Input tokens", input_tokens, 0.0, MAX_TOKENS, exclude_low=True)
     osl = number_between("Output tokens", output_tokens, 0.0, MAX_TOKENS, exclude_low=True)
-    requests = rps * demand.mean_to_peak * SECONDS_PER_HOUR * demand.hours
+    requests = rps * demand.mean_to_peak * S_PER_HOUR * demand.hours
     return Business(
         requests_per_day=requests,
         daily_users=requests / demand.requests_per_user,

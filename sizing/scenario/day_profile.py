@@ -8,7 +8,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from sizing.base.checks import number_between
-from sizing.scenario.demand import HOURS_PER_DAY
+from sizing.base.units import HOURS_PER_DAY
 from sizing.scenario.schema import Scenario, Workload
 from sizing.scenario.traffic import Arrivals, Profile
 

@@ -9,11 +9,9 @@ from dataclasses import dataclass
 from scipy.special import pdtr, pdtrik
 
 from sizing.base.errors import InvalidScenario
+from sizing.base.units import HOURS_PER_DAY, S_PER_HOUR
 from sizing.scenario.schema import Users, Workload
 from sizing.scenario.traffic import Profile, TraceArrivals
-
-SECONDS_PER_HOUR = 3600.0
-HOURS_PER_DAY = 24.0
 
 WORKING_HOURS = 8.0
 """Hours a day when nobody says (NVIDIA "LLM inference sizing": 70.7 x 3600 x 8 h = 2.04 M requests a working day)."""
@@ -163,7 +161,7 @@ def _from_average(average_rps: float, percentile: float, growth: float, profile:
 def _from_users(users: Users, growth: float, profile: Sequence[float] | None) -> Demand:
     hours = HOURS_PER_DAY if profile else users.hours
     ratio = 1.0 / mean_to_peak_of(profile) if profile else users.peak_to_mean
-    average = users.daily_users * users.requests_per_user / (hours * SECONDS_PER_HOUR) * growth
+    average = users.daily_users * users.requests_per_user / (hours * S_PER_HOUR) * growth
     where = "busiest hour of the profile to mean" if profile else "peak to mean"
     how = (
         f"{users.daily_users:,.6g} users x {users.requests_per_user:g} requests / ({hours:g} h x 3600 s) x "

@@ -13,6 +13,7 @@ from typing import Literal, get_args
 
 from sizing.base.checks import number_between
 from sizing.base.errors import UnknownName
+from sizing.base.units import MS_PER_S, S_PER_MINUTE
 
 Unit = Literal["tokens", "words", "characters", "pages"]
 
@@ -37,8 +38,6 @@ FAST_READING_WPM = 500.0
 AVERAGE_READING_WPM = 225.0
 """Words a minute that correspond to the 200 ms a token of NVIDIA "LLM inference sizing"; silent reading of English
 non-fiction averages 238 (Brysbaert, Journal of Memory and Language 109, 2019)."""
-
-SECONDS_PER_MINUTE, MS_PER_S = 60.0, 1000.0
 
 FLORES = "FLORES+ dev, mean of the Qwen3, DeepSeek-V3.2 and gpt-oss tokenizers (inimaz/mothertoken 0.1.1, MIT)"
 FERTILITY_MAP = "overthelex/tokenizer-fertility-map (Llama 4; huggingface.co), scaled to the three tokenizers above"
@@ -217,4 +216,4 @@ def ms_per_token(words_per_minute: float, *, words_per_token: float = WORDS_PER_
     """
     speed = number_between("Reading speed in words per minute", words_per_minute, 1.0, 10_000.0)
     ratio = number_between("Words per token", words_per_token, 0.01, 100.0)
-    return SECONDS_PER_MINUTE * MS_PER_S * ratio / speed
+    return S_PER_MINUTE * MS_PER_S * ratio / speed

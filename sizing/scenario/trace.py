@@ -17,6 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sizing.base.errors import InvalidTrace
+from sizing.base.units import MS_PER_S, S_PER_DAY, S_PER_MINUTE
 from sizing.deployments.candidates import Floats
 from sizing.scenario.lengths import MAX_TOKENS
 from sizing.scenario.trace_file import frames_in
@@ -28,17 +29,15 @@ Counts = NDArray[np.int32]
 MAX_ROWS = 10_000_000
 """Rows of a trace, at most; as compact columns they take 200 MB."""
 
-YEARS, YEAR_S = 10, 365.25 * 86_400.0
+LONGEST_YEARS, S_PER_YEAR = 10, 365.25 * S_PER_DAY
 """Longest trace: a longer one has its times in another unit."""
 
 SHOWN_PROBLEMS = 5
-LONG_GAP_S, LONG_GAP_FACTOR = 60.0, 50.0
+LONG_GAP_S, LONG_GAP_FACTOR = S_PER_MINUTE, 50.0
 """A gap without requests is mentioned when it lasts a minute and 50 mean gaps."""
 
 SAME_SPEED = 1e-3
 """A peak that differs from the trace's by less is the same one, rounded."""
-
-MS_PER_S = 1e3
 
 NAMES = {
     "timestamp": ("timestamp", "time", "timestamp_ms", "arrived_at"),
@@ -239,9 +238,12 @@ def _in_order(name: str, time: Floats, tokens: Counts) -> Trace:
         time, tokens = time[order], tokens[:, order]
         notes.append(f"{name} was not in order of time ({backwards:,} steps back): sorted.")
     time = time - time[0]
-    if time[-1] > YEARS * YEAR_S:
+    if time[-1] > LONGEST_YEARS * S_PER_YEAR:
         raise InvalidTrace(
-            [f"{name} covers more than {YEARS} years: give timestamps in seconds, or in milliseconds as timestamp_ms."]
+            [
+                f"{name} covers more than {LONGEST_YEARS} years: "
+                f"give timestamps in seconds, or in milliseconds as timestamp_ms."
+            ]
         )
     gaps = np.diff(time)
     longest = int(gaps.argmax()) if len(gaps) else 0

@@ -9,7 +9,7 @@ import numpy as np
 from sizing.base.errors import InvalidTrace
 from sizing.base.format import count, percent, requests_per_s, significant
 from sizing.base.quantity import Result, quantity
-from sizing.scenario.demand import SECONDS_PER_HOUR
+from sizing.base.units import S_PER_HOUR, S_PER_MINUTE
 from sizing.scenario.traces import SHORTEST_S, arrivals_in, cached_in, groups_of
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def _length(tokens: Any) -> LengthFound:
 
 def _busiest_hour(rates: Any, window_s: float) -> float | None:
     """Largest mean rate over an hour of consecutive windows."""
-    windows = round(SECONDS_PER_HOUR / window_s)
+    windows = round(S_PER_HOUR / window_s)
     if windows < 1 or len(rates) < windows:
         return None
     total = np.concatenate([[0.0], np.cumsum(rates)])
@@ -109,7 +109,7 @@ def workload_of(trace: Trace) -> dict[str, Any]:
 def sentences(found: TraceFound) -> tuple[str, ...]:
     """What was found, a line each: how much, how fast, how long, how bursty, what is odd."""
     hour = "" if found.peak_hour_rps is None else f", in the busiest hour {requests_per_s(found.peak_hour_rps)}"
-    window = "minute" if found.window_s == 60.0 else f"{significant(found.window_s)} s"
+    window = "minute" if found.window_s == S_PER_MINUTE else f"{significant(found.window_s)} s"
     prompt, output = found.input_tokens, found.output_tokens
     cached = (
         f" {count(found.cached_mean)} of them are cached ({percent(found.cached_share)})."
@@ -133,6 +133,6 @@ def _time(seconds: float) -> str:
     """ "45 s", "58.9 minutes", "3.2 hours"."""
     if seconds < 120.0:
         return f"{significant(seconds)} s"
-    if seconds < 2 * SECONDS_PER_HOUR:
-        return f"{significant(seconds / 60.0)} minutes"
-    return f"{significant(seconds / SECONDS_PER_HOUR)} hours"
+    if seconds < 2 * S_PER_HOUR:
+        return f"{significant(seconds / S_PER_MINUTE)} minutes"
+    return f"{significant(seconds / S_PER_HOUR)} hours"

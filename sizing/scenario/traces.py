@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sizing.base.errors import InvalidScenario, InvalidTrace
+from sizing.base.units import S_PER_MINUTE
 
 if TYPE_CHECKING:  # pandas, which it needs, would slow down every start
     from sizing.scenario.trace import Trace
@@ -21,7 +22,7 @@ MAX_TRACE_BYTES = 512_000_000
 GROUPS = 200
 """Groups of equally many requests that stand for the lengths of a trace; their mean is that of the trace."""
 
-WINDOW_S, MOST_WINDOWS = 60.0, 2880
+WINDOW_S, MOST_WINDOWS = S_PER_MINUTE, 2880
 """A rate is counted over a minute; over longer windows where a trace would have more than two days of them."""
 
 SHORTEST_S = 1.0

@@ -14,6 +14,7 @@ from typing import Literal
 
 import numpy as np
 
+from sizing.base.units import TWO_SIDED_95
 from sizing.queueing.capacity import AskedLimits
 from sizing.simulator.arrivals import CHUNK, Arrivals
 from sizing.simulator.drive import drive
@@ -21,7 +22,7 @@ from sizing.simulator.fleet import Fleet, Replica, Routing
 from sizing.simulator.layout import E2E, ITL, TTFT
 from sizing.simulator.outcome import Outcome
 from sizing.simulator.pool import Measurement
-from sizing.simulator.quantiles import Z80, Z95, sampled_share
+from sizing.simulator.quantiles import DECIDING_80, sampled_share
 from sizing.simulator.request_lengths import RequestLengths
 from sizing.simulator.stability import largest_stable_rps
 
@@ -148,7 +149,7 @@ def together(routing: Routing, instances: int) -> int:
     return min(instances, MOST_TOGETHER) if routing in BY_LOAD else 1
 
 
-def finding(outcome: Outcome, limits: AskedLimits, z: float = Z95) -> Finding:
+def finding(outcome: Outcome, limits: AskedLimits, z: float = TWO_SIDED_95) -> Finding:
     """Whether the share of requests within every limit is surely enough, surely not for one, or neither.
 
     Enough is the asked percentile; sure is a Monte-Carlo interval of ``z`` standard errors that does not hold it.
@@ -195,7 +196,7 @@ def decided(case: Case, instances: int, first: int) -> tuple[Outcome, Finding]:
     while True:
         outcome = run(case, instances, requests)
         last = requests >= most
-        found = finding(outcome, case.limits, Z80 if last else Z95)
+        found = finding(outcome, case.limits, DECIDING_80 if last else TWO_SIDED_95)
         if found != "unclear" or last:
             return outcome, found
         requests = min(requests * GROWTH, most)

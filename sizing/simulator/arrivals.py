@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sizing.base.units import S_PER_HOUR
 from sizing.deployments.candidates import Floats
-from sizing.scenario.demand import SECONDS_PER_HOUR
 from sizing.simulator.request_lengths import RequestLengths
 
 CHUNK = 16_384
@@ -42,7 +42,7 @@ class Arrivals:
     rate_rps: float
     cv: float = 1.0
     profile: tuple[float, ...] = ()
-    profile_step_s: float = SECONDS_PER_HOUR
+    profile_step_s: float = S_PER_HOUR
     bursts: Bursts | None = None
 
     def expected(self, duration_s: float) -> float:

@@ -8,15 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sizing.base.units import TWO_SIDED_80, TWO_SIDED_95
 from sizing.deployments.candidates import Floats
 from sizing.simulator.layout import BIN_RATIO, BINS, METRICS, SMALLEST_S
 from sizing.simulator.outcome import Outcome
 
-Z95 = 1.96
-"""Standard normal quantile of a two-sided 95 % interval."""
-
-Z80 = 1.2816
-"""Standard normal quantile of a two-sided 80 % interval, which is what all intervals of a plan are."""
+DECIDING_80 = round(TWO_SIDED_80, 4)
+"""Half width of the 80 % interval that decides whether a limit holds once no more requests are simulated."""
 
 FEWEST_PER_BATCH = 5
 """Batches with fewer requests say nothing about scatter."""
@@ -61,15 +59,15 @@ def sampled_quantile(outcome: Outcome, metric: int, percent: float) -> Sampled:
     cumulative = np.cumsum(counts)
     k = int(np.searchsorted(cumulative, share * total))
     error = max(_batch_error(batches, k), float(np.sqrt(share * (1.0 - share) / total)))
-    high = share + Z95 * error
+    high = share + TWO_SIDED_95 * error
     return Sampled(
         value=value,
-        low=min(quantile(counts, share - Z95 * error), value),
+        low=min(quantile(counts, share - TWO_SIDED_95 * error), value),
         high=max(quantile(counts, high), value) if high <= 1.0 - 0.5 / total else float("inf"),
     )
 
 
-def sampled_share(outcome: Outcome, metric: int, seconds: float, z: float = Z95) -> Sampled:
+def sampled_share(outcome: Outcome, metric: int, seconds: float, z: float = TWO_SIDED_95) -> Sampled:
     """Share of requests with a latency up to ``seconds``, with its Monte-Carlo interval of ``z`` standard errors.
 
     Standard error: the larger of the scatter between batches and the binomial one, the latter as if one more request
@@ -121,4 +119,4 @@ def _from_batches(sums: Floats, counts: Floats) -> Sampled:
     if used.sum() < 2:
         return Sampled(value=value, low=value, high=value)
     error = float(np.std(sums[used] / counts[used], ddof=1) / np.sqrt(used.sum()))
-    return Sampled(value=value, low=value - Z95 * error, high=value + Z95 * error)
+    return Sampled(value=value, low=value - TWO_SIDED_95 * error, high=value + TWO_SIDED_95 * error)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sizing.base.units import ONE_SIDED_95
 from sizing.deployments.candidates import Floats
-from sizing.question.understand import Z95
 from sizing.scenario.lengths import MAX_TOKENS
 
 
@@ -32,7 +32,7 @@ class LognormalLength:
 
     def sample(self, rng: np.random.Generator, count: int) -> Floats:
         """``count`` lengths, whole tokens, at least 1."""
-        sigma = math.log(self.p95 / self.p50) / Z95
+        sigma = math.log(self.p95 / self.p50) / ONE_SIDED_95
         return np.clip(np.rint(self.p50 * np.exp(sigma * rng.standard_normal(count))), 1.0, MAX_TOKENS)
 
 

@@ -17,6 +17,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from sizing.base.units import S_PER_MS
 from sizing.catalog.model import Model
 from sizing.deployments.candidates import Candidates, Configuration, Floats
 from sizing.steps.kernel_configs import checkpoint
@@ -27,7 +28,6 @@ from sizing.steps.shape import shape_of
 from sizing.steps.times import StepTimes, Traffic
 
 ABSENT = "kernel tables (not installed)"
-MS = 1e-3  # seconds per millisecond, the unit of the tables
 SHARED_SEQUENCES = 32  # decoding sequences per rank beside which a prompt's work is measured, see ``_work_s``
 KNOTS = np.array([1, 2, 3, *(k * 2**n for n in range(2, 11) for k in (1, 1.5)), 2048, 4096], dtype=np.float64)
 """Sequences per rank at which decoding is read: every size that MoE kernels tell apart, then two per doubling."""
@@ -109,7 +109,7 @@ def _row(table: StepTable, row: Configuration, traffic: Traffic, concurrency: Fl
     decode = _decode_s(table, concurrency / groups, traffic.decode_context)
     budget = row.engine.budget(row.gpu)
     chunks = _chunks(traffic, budget)
-    alone = sum(table.predict_prefill_latency(1, before + n, before) for n, before in chunks) * MS
+    alone = sum(table.predict_prefill_latency(1, before + n, before) for n, before in chunks) * S_PER_MS
     return decode, alone, _work_s(table, chunks, budget) / groups
 
 
@@ -122,7 +122,7 @@ def _decode_s(table: StepTable, sequences: Floats, context: float) -> Floats:
     top = max(float(sequences.max(initial=1.0)), KNOTS[-1])
     knots = np.append(KNOTS, 2.0 * ceil(top)) if top > KNOTS[-1] else KNOTS
     tokens = max(round(context) - 1, 1)  # the package adds osl // 2 + 1 with osl = 1
-    read = np.array([table.decode_step_latency(int(b), tokens, 1) for b in knots]) * MS
+    read = np.array([table.decode_step_latency(int(b), tokens, 1) for b in knots]) * S_PER_MS
     return np.asarray(np.interp(sequences, knots, np.minimum.accumulate(read[::-1])[::-1]), dtype=np.float64)
 
 
@@ -150,4 +150,4 @@ def _work_s(table: StepTable, chunks: list[tuple[int, int]], budget: int) -> flo
         if before:
             added += table.predict_prefill_latency(1, before + n, before) - table.predict_prefill_latency(1, n)
         work += max(added, step * n / budget)
-    return work * MS
+    return work * S_PER_MS

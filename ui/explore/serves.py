@@ -6,7 +6,7 @@ import streamlit as st
 
 from sizing.base.errors import SizingError
 from sizing.base.format import large, requests_per_s
-from sizing.explore.inverse import MAX_BUDGET_USD, MAX_GPUS, Served
+from sizing.explore.inverse import MAX_BUDGET_USD, MAX_FLEET_GPUS, Served
 from ui.explore import computed
 from ui.explore.controls import draw_gpu_choice
 from ui.form.numbers import NotANumber, parse_number
@@ -59,7 +59,9 @@ class BadAmount(ValueError):
 
 def read_amount(typed: str, what: str) -> float:
     """The number of GPUs or the USD a month that was typed. Raises BadAmount with one sentence."""
-    name, most, example = ("GPUs", MAX_GPUS, "16") if what == "gpus" else ("Monthly budget", MAX_BUDGET_USD, "50,000")
+    name, most, example = (
+        ("GPUs", MAX_FLEET_GPUS, "16") if what == "gpus" else ("Monthly budget", MAX_BUDGET_USD, "50,000")
+    )
     try:
         number = parse_number(typed.replace("$", ""))
     except NotANumber:

@@ -97,7 +97,7 @@ def test_numbers_beside_the_code_are_shown_with_their_comment(tmp_path: Path, mo
     monkeypatch.setattr(numbers_chapter, "module_name", lambda path: "sizing.sample")
     source = tmp_path / "sample.py"
     source.write_text(
-        'A = 2 * 3.0\n"""Why ``A`` is six."""\nB = 70 * 2**30  # large\nC = 1\n_D = 4  # own\nE = "x"  # text\n'
+        'A = 2 * 3.0\n"""Why ``A`` is six."""\nB = 70 * GIB  # large\nC = 1\n_D = 4  # own\nE = "x"  # text\n'
     )
     assert list(module_constants(source)) == [
         ("A", 6.0, "Why `A` is six.", "sizing.sample"),

@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sizing.base.errors import SizingError
+from sizing.base.units import HOURS_PER_MONTH
 from sizing.catalog import gpus
-from sizing.prices.cost import HOURS_PER_MONTH, TIE, Offers, cheapest_option, cost_of
+from sizing.prices.cost import TIE, Offers, cheapest_option, cost_of
 from sizing.prices.hardware import HardwareOption, options
 from sizing.prices.packing import pack
 from sizing.scenario.schema import Prices
