@@ -172,7 +172,14 @@ def distribution(outcome: Outcome, metric: int, asked: float) -> Distribution | 
         return None
     at = {
         name: _in_ms(sampled_quantile(outcome, metric, p))
-        for name, p in (("p50", 50.0), ("p90", 90.0), ("p95", 95.0), ("p99", 99.0), ("p999", 99.9), ("asked", asked))
+        for name, p in (
+            ("p50", 50.0),
+            ("p90", 90.0),
+            ("p95", 95.0),
+            ("p99", 99.0),
+            ("p999", 99.9),
+            ("at_percentile", asked),
+        )
     }
     return Distribution(mean=_in_ms(sampled_mean(outcome, metric)), **at)
 
@@ -184,14 +191,14 @@ def _in_ms(sampled: Sampled) -> SampledMs:
 
 def _meets(found: dict[int, Distribution | None], limits: AskedLimits) -> bool:
     asked = ((TTFT, limits.ttft_s), (ITL, limits.itl_s), (E2E, limits.e2e_s))
-    return all(one is None or one.asked.value <= limit * MS_PER_S for m, limit in asked for one in [found[m]])
+    return all(one is None or one.at_percentile.value <= limit * MS_PER_S for m, limit in asked for one in [found[m]])
 
 
 def _sentence(
     name: str, load: Load, limits: AskedLimits, found: dict[int, Distribution | None], met: bool, outcome: Outcome
 ) -> str:
     labels = (("TTFT", found[TTFT]), ("ITL", found[ITL]), ("E2E", found[E2E]))
-    said = [f"{label} {ms(one.asked.value)}" for label, one in labels if one is not None]
+    said = [f"{label} {ms(one.at_percentile.value)}" for label, one in labels if one is not None]
     within = "every limit is met" if met else "a limit is broken"
     part = "" if outcome.stopped_at is None else f" (stopped after {outcome.stopped_at:.0%})"
     return (

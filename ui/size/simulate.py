@@ -215,12 +215,14 @@ def compared(found: SimulationResult, answer: Answer) -> pd.DataFrame:
 
 
 def _row(name: str, one: Distribution, limit: float | None, planned: Latency | None, at: str) -> dict[str, object]:
-    high = "unknown" if one.asked.high is None else f"{rounded(one.asked.high):g}"
+    high = "unknown" if one.at_percentile.high is None else f"{rounded(one.at_percentile.high):g}"
     return {
         "Latency": name,
         "Limit (ms)": "none" if limit is None else f"{limit:g}",
-        f"{at} simulated (ms)": rounded(one.asked.value),
-        "Interval (ms)": f"{rounded(one.asked.low):g} to {high}",
-        f"{at} in the plan (ms)": rounded(planned.asked) if planned and planned.asked is not None else None,
+        f"{at} simulated (ms)": rounded(one.at_percentile.value),
+        "Interval (ms)": f"{rounded(one.at_percentile.low):g} to {high}",
+        f"{at} in the plan (ms)": rounded(planned.at_percentile)
+        if planned and planned.at_percentile is not None
+        else None,
         **{f"{p} (ms)": rounded(getattr(one, p).value) for p in ("p50", "p95", "p99") if p != at},
     }

@@ -268,7 +268,7 @@ def test_plan_uses_the_measured_step_times_and_a_narrower_interval():
 
 def relative_width(found):
     itl = found.latency.itl_ms
-    return (itl.high - itl.low) / itl.asked
+    return (itl.high - itl.low) / itl.at_percentile
 
 
 def test_other_deployments_keep_the_prediction_and_the_plan_says_so():
