@@ -15,7 +15,7 @@ from sizing.scenario.schema import Scenario
 
 if TYPE_CHECKING:  # the simulator's compiler would slow down the start of every page
     from sizing.replay.day_result import DayPlan
-    from sizing.replay.result import SimulationResult
+    from sizing.replay.simulation_result import SimulationResult
     from sizing.replay.what_if import WhatIf
     from sizing.scenario.trace import Trace
 

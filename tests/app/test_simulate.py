@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from sizing.replay.result import SimulationResult
+from sizing.replay.simulation_result import SimulationResult
 from sizing.replay.what_if import AS_PLANNED
 from sizing.scenario.schema import Scenario
 from sizing.scenario.trace import read_trace

@@ -12,8 +12,9 @@ from collectors.benchmarks.own_csv_writer import write_csv
 from sizing.base.errors import SizingError
 from sizing.base.format import rounded
 from sizing.calibration.benchmark import speed
+from sizing.calibration.calibrated import WIDEST, CalibratedConfiguration
 from sizing.calibration.check import QUANTITIES, Check, Quantity, check
-from sizing.calibration.fit import NOISE, WIDEST, CalibratedConfiguration
+from sizing.calibration.fit import NOISE
 from sizing.catalog import resolve_model
 from sizing.catalog.model import Model
 from sizing.scenario.schema import Benchmark

@@ -13,7 +13,7 @@ from sizing.base.result import Deployed
 from sizing.catalog import resolve_gpu, resolve_model
 from sizing.catalog.engines import resolve_engine
 from sizing.catalog.precisions import resolve_kv_precision, resolve_precision
-from sizing.evidence.point_rows import one_instance
+from sizing.evidence.points import one_instance
 from ui import cached, state
 from ui.choices import label, labels
 from ui.format import as_markdown

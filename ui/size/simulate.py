@@ -9,7 +9,7 @@ from sizing.base.format import rounded
 from sizing.base.result import Latency
 from sizing.planning.assumptions import ROUTED
 from sizing.replay.comparison import differences
-from sizing.replay.result import Distribution, SimulationResult
+from sizing.replay.simulation_result import Distribution, SimulationResult
 from sizing.replay.what_if import WhatIf, said_of
 from sizing.scenario.day_profile import at_peak
 from sizing.scenario.traffic import Profile
