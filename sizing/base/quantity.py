@@ -23,9 +23,11 @@ def quantity(label: str, unit: str = "", formula: str = "", help: str = "", sour
 
 
 class Result(BaseModel):
-    """Base of all results: frozen, keyword-only, no unknown fields."""
+    """Base of all results: frozen, keyword-only, no unknown fields. In JSON a field has its alias, where it has one."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", protected_namespaces=(), validate_by_name=True, serialize_by_alias=True
+    )
 
 
 class Estimate(Result):

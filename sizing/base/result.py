@@ -191,7 +191,9 @@ class Latency(Result):
     high: float | None = quantity(
         "High", "ms", "80 % interval", "Upper end for the asked percentile; none when the load would then be unstable."
     )
-    asked: float | None = quantity("Asked percentile", "ms", "see load model", "Value at the percentile of the limit.")
+    at_percentile: float | None = quantity(
+        "Asked percentile", "ms", "see load model", "Value at the percentile of the limit.", alias="asked"
+    )
 
 
 class Latencies(Result):

@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 
 from sizing.base.arrays import Floats
-from sizing.calibration.fit import CalibratedConfiguration
+from sizing.calibration.calibrated import CalibratedConfiguration
 from sizing.catalog.model import Model
 from sizing.deployments.candidates import Candidates
 from sizing.steps.kernel import KernelTables

@@ -262,7 +262,9 @@ def _planned(question: Question, plan: Plan) -> OperatingPoint | None:
         point = _planned_instance(question, deployed, one.rps)
     if point is None:
         return None
-    stated = {name: at.asked for name in ("ttft_ms", "itl_ms", "e2e_ms") if (at := getattr(said, name)).asked}
+    stated = {
+        name: at.at_percentile for name in ("ttft_ms", "itl_ms", "e2e_ms") if (at := getattr(said, name)).at_percentile
+    }
     if "itl_ms" in stated:
         stated["tokens_per_s_per_user"] = MS_PER_S / stated["itl_ms"]
     return point.model_copy(update={"expected": point.expected.model_copy(update=stated)})

@@ -137,7 +137,7 @@ def _answer(base: Mapping[str, Any], point: Point) -> Row:
     if found.deployment is not None and found.latency is not None and found.cost is not None:
         row |= found.deployment.model_dump()
         row |= {"gpus_low": found.gpus_low, "gpus_high": found.gpus_high, "limited_by": found.limited_by}
-        row |= {f"{name}_asked": getattr(found.latency, name).asked for name in ("ttft_ms", "itl_ms", "e2e_ms")}
+        row |= {f"{name}_asked": getattr(found.latency, name).at_percentile for name in ("ttft_ms", "itl_ms", "e2e_ms")}
         row |= {"usd_per_month": found.cost.usd_per_month, "power_kw": found.cost.power_kw, "source": found.source}
         row["decided_by"] = found.decided_by
     return row

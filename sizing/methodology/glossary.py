@@ -65,7 +65,7 @@ def _entry(cls: type[Result], name: str) -> FieldEntry:
     meta = extra.get("quantity", {}) if isinstance(extra, dict) else {}
     return FieldEntry(
         result=cls.__name__,
-        name=name,
+        name=info.alias or name,
         label=str(meta.get("label", "")),
         unit=str(meta.get("unit", "")),
         formula=str(meta.get("formula", "")),

@@ -173,7 +173,7 @@ def composed(
         cost=cost,
         business=business,
         limited_by=bound,
-        warnings=_warnings(question, evaluated, sized, winner, latency.itl_ms.asked, around),
+        warnings=_warnings(question, evaluated, sized, winner, latency.itl_ms.at_percentile, around),
         assumptions=(*question.assumptions, *_assumed(question, evaluated, index)),
         source=evaluated.sources[index],
         confidence=answer.confidence(around.decode[0], around.prefill[0]),

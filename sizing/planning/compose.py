@@ -130,7 +130,7 @@ def latencies_of(question: Question, evaluated: Evaluated, sized: Sized, k: int,
             p95=p95,
             p99=p99,
             low=min(low, value),
-            asked=value,
+            at_percentile=value,
             high=max(high, value) if np.isfinite(high) else None,
         )
 

@@ -194,7 +194,7 @@ def explain_latency(
     p = f"p{question.limits.percentile:g}"
     yield entry(
         "ttft_ms",
-        f"{p} {ms(latency.ttft_ms.asked)}",
+        f"{p} {ms(latency.ttft_ms.at_percentile)}",
         ttft,
         ttft_numbers
         or f"prefill {ms(one.prefill_ms)}, decode step {ms(one.decode_step_ms)}, engine busy with prompts "
@@ -204,7 +204,7 @@ def explain_latency(
     gaps, each = max(question.traffic.output_tokens - 1, 0), question.speculation.tokens_per_step
     yield entry(
         "itl_ms",
-        f"{p} {ms(latency.itl_ms.asked)}",
+        f"{p} {ms(latency.itl_ms.at_percentile)}",
         itl or f"decode step{' / tokens a step' if each > 1 else ''} + concurrency x prefill work / (OSL - 1)",
         itl_numbers
         or f"{ms(one.decode_step_ms)}{f' / {significant(each)}' if each > 1 else ''} + "
@@ -213,7 +213,7 @@ def explain_latency(
     )
     yield entry(
         "e2e_ms",
-        f"{p} {ms(latency.e2e_ms.asked)}",
+        f"{p} {ms(latency.e2e_ms.at_percentile)}",
         "TTFT + (OSL - 1) x ITL",
         f"p50: {ms(latency.ttft_ms.p50)} + {count(gaps)} x {ms(latency.itl_ms.p50)}",
         LOAD_SOURCE,

@@ -153,9 +153,14 @@ def _latency(question: Question, record: Measured) -> Latencies:
 def _one(value: float | None) -> Latency:
     """One measured value for every percentile; NaN-free: a value that was not measured is 0 with an open end."""
     if value is None:
-        return Latency(p50=None, p95=None, p99=None, low=None, high=None, asked=None)
+        return Latency(p50=None, p95=None, p99=None, low=None, high=None, at_percentile=None)
     return Latency(
-        p50=value, p95=value, p99=value, asked=value, low=value * (1 - REPEATABILITY), high=value * (1 + REPEATABILITY)
+        p50=value,
+        p95=value,
+        p99=value,
+        at_percentile=value,
+        low=value * (1 - REPEATABILITY),
+        high=value * (1 + REPEATABILITY),
     )
 
 
@@ -163,9 +168,9 @@ def _missed(question: Question, latency: Latencies) -> list[tuple[str, float, fl
     """(name, measured ms, limit ms) of every limit the record does not meet."""
     limits = question.limits
     pairs = (
-        ("TTFT", latency.ttft_ms.asked, limits.ttft_s),
-        ("ITL", latency.itl_ms.asked, limits.itl_s),
-        ("E2E", latency.e2e_ms.asked, limits.e2e_s),
+        ("TTFT", latency.ttft_ms.at_percentile, limits.ttft_s),
+        ("ITL", latency.itl_ms.at_percentile, limits.itl_s),
+        ("E2E", latency.e2e_ms.at_percentile, limits.e2e_s),
     )
     return [(n, v, limit * MS_PER_S) for n, v, limit in pairs if v is not None and v > limit * MS_PER_S]
 
@@ -188,8 +193,8 @@ def _sentence(
             f"{name} would carry {requests_per_s(question.demand.peak_rps)}. Relax the limit or measure at a "
             f"lower rate."
         )
-    ttft = f" with TTFT {ms(latency.ttft_ms.asked)}" if latency.ttft_ms.asked is not None else ""
-    e2e = f", E2E {ms(latency.e2e_ms.asked)}" if latency.e2e_ms.asked is not None else ""
+    ttft = f" with TTFT {ms(latency.ttft_ms.at_percentile)}" if latency.ttft_ms.at_percentile is not None else ""
+    e2e = f", E2E {ms(latency.e2e_ms.at_percentile)}" if latency.e2e_ms.at_percentile is not None else ""
     price = f", for {monthly} a month" if monthly != "unknown" else ", list price unknown"
     sure = f"{low} to {high} systems" if low != high else f"{high} systems"
     return (
@@ -207,7 +212,7 @@ def _per_instance(
     each = needed / deployed.instances
     rps = question.demand.peak_rps / max(deployed.instances - deployed.spare_instances, 1)
     whole = row.gpus / GB
-    e2e = _latency(question, record).e2e_ms.asked
+    e2e = _latency(question, record).e2e_ms.at_percentile
     concurrency = rps * e2e / MS_PER_S if e2e is not None else 0.0
     per_sequence = float(fit.kv_per_sequence[0]) * row.tp * row.pp / GB
     kv = float(fit.kv_available[0]) * whole
@@ -290,11 +295,11 @@ def _explained(
             "catalogue: systems.csv",
         ),
         ("max_rps", requests_per_s(record.rps_per_system), "measured, per system", "", source),
-        ("ttft_ms", ms(latency.ttft_ms.asked), "measured", "", source),
-        ("itl_ms", ms(latency.itl_ms.asked), "measured", "", source),
+        ("ttft_ms", ms(latency.ttft_ms.at_percentile), "measured", "", source),
+        ("itl_ms", ms(latency.itl_ms.at_percentile), "measured", "", source),
         (
             "e2e_ms",
-            ms(latency.e2e_ms.asked),
+            ms(latency.e2e_ms.at_percentile),
             "TTFT + (OSL - 1) x ITL",
             f"{ms(record.ttft_ms)} + {count(gaps)} x {ms(record.itl_ms)}",
             "definition; inputs measured",

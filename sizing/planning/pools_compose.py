@@ -219,7 +219,7 @@ def latencies_of(question: Question, sized: SizedPools, k: int, around: Spread) 
             p95=p95,
             p99=p99,
             low=min(low, value),
-            asked=value,
+            at_percentile=value,
             high=max(high, value) if np.isfinite(high) else None,
         )
 

@@ -91,7 +91,7 @@ def pools_plan(
         cost=cost,
         business=business,
         limited_by=bound,
-        warnings=_warnings(question, pools, winner, evaluated, latency.itl_ms.asked, around, instead),
+        warnings=_warnings(question, pools, winner, evaluated, latency.itl_ms.at_percentile, around, instead),
         assumptions=(*question.assumptions, *_assumed(question, pools, winner)),
         source=source,
         confidence=answer.confidence(around.decode[0], around.prefill[0]),

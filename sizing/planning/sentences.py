@@ -98,9 +98,9 @@ def key_latency(question: Question, latency: Latencies) -> str:
     limits = question.scenario.limits
     if mode == "offline":
         return "no latency limit (maximum throughput)"
-    name, value, limit = ("TTFT", latency.ttft_ms.asked, limits.ttft_ms)
+    name, value, limit = ("TTFT", latency.ttft_ms.at_percentile, limits.ttft_ms)
     if mode == "sequential" or (limit is None and limits.e2e_ms is not None):
-        name, value, limit = ("E2E", latency.e2e_ms.asked, limits.e2e_ms)
+        name, value, limit = ("E2E", latency.e2e_ms.at_percentile, limits.e2e_ms)
     return f"{p} {name} {ms(value)}" + (f" (limit {ms(limit)})" if limit is not None else "")
 
 

@@ -18,8 +18,8 @@ from sizing.question.understand import Question
 from sizing.search.instances import Needed, settled
 from sizing.search.refine import REPORTED_REQUESTS, Decided
 from sizing.search.screen import Evaluated, Sized
-from sizing.simulator.drive import Outcome
 from sizing.simulator.layout import E2E, ITL, TTFT
+from sizing.simulator.outcome import Outcome
 from sizing.simulator.quantiles import sampled_quantile
 
 LATENCIES = {"ttft_ms": TTFT, "itl_ms": ITL, "e2e_ms": E2E}
@@ -130,7 +130,7 @@ def _simulated(outcome: Outcome, metric: int, asked: float, analytic: Latency) -
         return analytic
     p50, p95, p99 = (sampled_quantile(outcome, metric, p).value * MS_PER_S for p in (50.0, 95.0, 99.0))
     at = sampled_quantile(outcome, metric, asked)
-    base = analytic.asked or math.nan
+    base = analytic.at_percentile or math.nan
     low = at.low * MS_PER_S * (analytic.low / base if analytic.low is not None and base > 0 else 1.0)
     high = None
     if analytic.high is not None and math.isfinite(at.high):
@@ -140,6 +140,6 @@ def _simulated(outcome: Outcome, metric: int, asked: float, analytic: Latency) -
         p95=p95,
         p99=p99,
         low=min(low, at.value * MS_PER_S),
-        asked=at.value * MS_PER_S,
+        at_percentile=at.value * MS_PER_S,
         high=max(high, at.value * MS_PER_S) if high is not None else None,
     )

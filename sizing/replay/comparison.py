@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from sizing.base.format import count, ms, percent
 from sizing.base.result import Latency, Plan
 from sizing.base.units import S_PER_HOUR
-from sizing.replay.result import Distribution, SimulationResult
+from sizing.replay.simulation_result import Distribution, SimulationResult
 from sizing.replay.what_if import WhatIf
 from sizing.scenario.schema import Scenario
 from sizing.scenario.traffic import LengthSpread, LengthTrace, Profile
@@ -55,12 +55,14 @@ def differences(
 
 def _apart(name: str, one: Distribution, other: Latency) -> str:
     """The two values where they differ, else ""."""
-    if other.asked is None:
+    if other.at_percentile is None:
         return ""
-    high = one.asked.high
-    if one.asked.low * (1 - CLOSE) <= other.asked and (high is None or other.asked <= high * (1 + CLOSE)):
+    high = one.at_percentile.high
+    if one.at_percentile.low * (1 - CLOSE) <= other.at_percentile and (
+        high is None or other.at_percentile <= high * (1 + CLOSE)
+    ):
         return ""
-    return f"{name} {ms(one.asked.value)} simulated, {ms(other.asked)} in the plan"
+    return f"{name} {ms(one.at_percentile.value)} simulated, {ms(other.at_percentile)} in the plan"
 
 
 def _tried(found: SimulationResult, scenario: Scenario, what_if: WhatIf, replayed: bool) -> Iterator[str]:

@@ -52,14 +52,14 @@ def test_what_contradicted_itself_agrees(percentile: str, open_link, tmp_path: P
     answer = app.session_state["last_answer"]
     assert (answer.scenario.limits.itl_ms, answer.scenario.limits.percentile) == (50.0, float(percentile))
     said = on_the_command_line(scenario_yaml(answer), tmp_path, capsys)
-    assert said["latency"]["itl_ms"]["asked"] == answer.plan.latency.itl_ms.asked
+    assert said["latency"]["itl_ms"]["asked"] == answer.plan.latency.itl_ms.at_percentile
     assert said["deployment"]["instances"] == answer.plan.deployment.instances
     shown = [m.value for m in app.metric]
-    assert any(f"{answer.plan.latency.itl_ms.asked:.3g}"[:3] in text for text in shown)
+    assert any(f"{answer.plan.latency.itl_ms.at_percentile:.3g}"[:3] in text for text in shown)
     run = simulate(answer.scenario, hours=1.0, plan=answer.plan, seed=11)
     assert run.instances == answer.plan.deployment.instances
     for name in ("ttft_ms", "itl_ms"):
-        low = getattr(run, name).asked.low
+        low = getattr(run, name).at_percentile.low
         assert low <= getattr(answer.scenario.limits, name), "no simulation surely breaks what the page calls within"
 
 

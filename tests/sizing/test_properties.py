@@ -152,7 +152,7 @@ def test_a_plan_keeps_its_limits_and_carries_the_peak(keys):
     for name in asked:
         single = name == "itl_ms" and keys["workload"]["output_tokens"] <= 1
         if limits[name] is not None and not single:
-            assert getattr(latency, name).asked <= limits[name] * (1 + 1e-6)
+            assert getattr(latency, name).at_percentile <= limits[name] * (1 + 1e-6)
     assert (d.instances - d.spare_instances) * one.max_rps >= found.peak_rps * (1 - 1e-9)
     assert one.max_rps <= keys["deployment"]["max_utilization"] * one.stable_rps * (1 + 1e-9)
     assert d.gpus <= d.gpus_bought
@@ -165,8 +165,8 @@ def test_the_numbers_of_a_plan_are_ordered(keys):
     assume(found.feasible)
     for latency in (found.latency.ttft_ms, found.latency.itl_ms, found.latency.e2e_ms):
         assert 0 <= latency.p50 <= latency.p95 <= latency.p99
-        assert latency.low <= latency.asked
-        assert latency.high is None or latency.asked <= latency.high
+        assert latency.low <= latency.at_percentile
+        assert latency.high is None or latency.at_percentile <= latency.high
     assert 1 <= found.gpus_low <= found.deployment.gpus
     assert found.gpus_high is None or found.deployment.gpus <= found.gpus_high
     one, deployed = found.per_instance, found.deployment

@@ -44,7 +44,7 @@ def deployed(gpu: str = "h100_sxm", *, tp: int = 1, instances: int = 8, precisio
 
 
 def latency(asked: float) -> Latency:
-    return Latency(p50=0.6 * asked, p95=asked, p99=1.3 * asked, low=0.8 * asked, high=1.25 * asked, asked=asked)
+    return Latency(p50=0.6 * asked, p95=asked, p99=1.3 * asked, low=0.8 * asked, high=1.25 * asked, at_percentile=asked)
 
 
 def load_point(rps: float) -> LoadPoint:

@@ -87,7 +87,8 @@ def load_curve_alt_text(plan: Plan, *, limits: Limits) -> str:
     tail = f"; latency bends upwards at {requests_per_s(bend.rps)}" if bend else ""
     return (
         f"Latency of one instance against its load: at the planned {requests_per_s(one.rps)} {at} TTFT is "
-        f"{ms(now.ttft_ms.asked)}, {at} ITL {ms(now.itl_ms.asked)} and {at} E2E {ms(now.e2e_ms.asked)}; "
+        f"{ms(now.ttft_ms.at_percentile)}, {at} ITL {ms(now.itl_ms.at_percentile)} and {at} E2E "
+        f"{ms(now.e2e_ms.at_percentile)}; "
         f"every limit holds up to {requests_per_s(one.max_rps)}{tail}."
     )
 
@@ -105,9 +106,9 @@ def _drawn(curve: Sequence[LoadPoint]) -> list[LoadPoint]:
 def _panels(plan: Plan, points: Sequence[LoadPoint], limits: Limits) -> tuple[Panel, ...]:
     now = plan.latency
     return (
-        _scaled("TTFT", [p.ttft_ms for p in points], limits.ttft_ms, now.ttft_ms.asked if now else None),
-        _scaled("ITL", [p.itl_ms for p in points], limits.itl_ms, now.itl_ms.asked if now else None),
-        _scaled("E2E", [p.e2e_ms for p in points], limits.e2e_ms, now.e2e_ms.asked if now else None),
+        _scaled("TTFT", [p.ttft_ms for p in points], limits.ttft_ms, now.ttft_ms.at_percentile if now else None),
+        _scaled("ITL", [p.itl_ms for p in points], limits.itl_ms, now.itl_ms.at_percentile if now else None),
+        _scaled("E2E", [p.e2e_ms for p in points], limits.e2e_ms, now.e2e_ms.at_percentile if now else None),
     )
 
 

@@ -46,7 +46,7 @@ class Planned:
 
     def _asked(self, quantity: str) -> float | None:
         latency = self.plan.latency
-        return getattr(latency, quantity).asked if latency else None
+        return getattr(latency, quantity).at_percentile if latency else None
 
     def _latency(self, quantity: str) -> tuple[Level, ...]:
         asked, limit = self._asked(quantity), getattr(self.limits, quantity)

@@ -139,9 +139,9 @@ def _latencies(plan: Plan, scenario: Scenario) -> Iterator[Figure]:
         wanted.append(("e2e_ms", "E2E", plan.latency.e2e_ms, limits.e2e_ms))
     for name, words, value, limit in wanted:
         label = f"p{limits.percentile:g} {words}"
-        if value.asked is None and value.p50 is not None:
-            label, value = f"Median {words}", value.model_copy(update={"asked": value.p50})
-        yield Figure(name, label, ms(value.asked), *_against(value, limit))
+        if value.at_percentile is None and value.p50 is not None:
+            label, value = f"Median {words}", value.model_copy(update={"at_percentile": value.p50})
+        yield Figure(name, label, ms(value.at_percentile), *_against(value, limit))
 
 
 def _against(value: Latency, limit: float | None) -> tuple[str, str, bool | None]:
@@ -154,9 +154,9 @@ def _against(value: Latency, limit: float | None) -> tuple[str, str, bool | None
             else f"80 % above {ms(value.low)}; the queue could grow without end."
         )
     )
-    if limit is None or value.asked is None:
+    if limit is None or value.at_percentile is None:
         return "no limit" if limit is None else f"limit {ms(limit)}, {UNKNOWN} whether it holds", spread, None
-    within = value.asked <= limit
+    within = value.at_percentile <= limit
     return f"{'within' if within else 'above'} {ms(limit)}", spread, within
 
 

@@ -31,8 +31,9 @@ def draw_curve_origin(plan: Plan, limits: Limits) -> None:
     st.caption(
         as_markdown(
             f"The curve is the analytic estimate, the dot is simulated and decides: at the planned load {at} TTFT "
-            f"{ms(now.ttft_ms.asked)} simulated, {ms(here.ttft_ms)} estimated; {at} ITL {ms(now.itl_ms.asked)} and "
-            f"{ms(here.itl_ms)}; {at} E2E {ms(now.e2e_ms.asked)} and {ms(here.e2e_ms)}."
+            f"{ms(now.ttft_ms.at_percentile)} simulated, {ms(here.ttft_ms)} estimated; {at} ITL "
+            f"{ms(now.itl_ms.at_percentile)} and {ms(here.itl_ms)}; {at} E2E {ms(now.e2e_ms.at_percentile)} and "
+            f"{ms(here.e2e_ms)}."
         )
     )
 

@@ -17,9 +17,10 @@ from bench.calibration_points import REPORT, at_random, curves, improved, leave_
 from sizing import Scenario
 from sizing.base.errors import InvalidScenario
 from sizing.calibration.benchmark import calibration, calibration_points
-from sizing.calibration.fit import WIDEST, fit_calibration, left_out_errors
-from sizing.calibration.points import prepare
-from sizing.evidence.point_rows import points_of
+from sizing.calibration.calibrated import WIDEST
+from sizing.calibration.fit import fit_calibration, left_out_errors
+from sizing.calibration.protocol_points import prepare
+from sizing.evidence.points import points_of
 from sizing.evidence.predict import predict_points
 from sizing.evidence.uncertainty import interval
 from sizing.planning.analytic import analytic_plan
@@ -267,7 +268,7 @@ def test_plan_uses_the_measured_step_times_and_a_narrower_interval():
 
 def relative_width(found):
     itl = found.latency.itl_ms
-    return (itl.high - itl.low) / itl.asked
+    return (itl.high - itl.low) / itl.at_percentile
 
 
 def test_other_deployments_keep_the_prediction_and_the_plan_says_so():

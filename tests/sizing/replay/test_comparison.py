@@ -9,8 +9,8 @@ import pytest
 from sizing import Plan, Scenario, plan
 from sizing.planning.analytic import analytic_plan
 from sizing.replay.comparison import differences
-from sizing.replay.result import SimulationResult
 from sizing.replay.simulate import simulate
+from sizing.replay.simulation_result import SimulationResult
 from sizing.replay.what_if import AS_PLANNED, WhatIf
 from tests.sizing.asking import LLAMA_8B
 
@@ -35,9 +35,9 @@ def said(
 def scaled(found: SimulationResult, factor: float) -> SimulationResult:
     """The result as if every TTFT had been so many times as long."""
     assert found.ttft_ms is not None
-    one = found.ttft_ms.asked
+    one = found.ttft_ms.at_percentile
     at = one.model_copy(update={"value": one.value * factor, "low": one.low * factor, "high": one.high * factor})
-    return found.model_copy(update={"ttft_ms": found.ttft_ms.model_copy(update={"asked": at})})
+    return found.model_copy(update={"ttft_ms": found.ttft_ms.model_copy(update={"at_percentile": at})})
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,7 @@ def test_values_within_ten_per_cent_agree(found: SimulationResult) -> None:
     latency = plan(asked()).latency
     assert latency is not None
     assert found.ttft_ms is not None
-    same = scaled(found, latency.ttft_ms.asked / found.ttft_ms.asked.value)
+    same = scaled(found, latency.ttft_ms.at_percentile / found.ttft_ms.at_percentile.value)
     assert "TTFT" not in said(asked(), same)
 
 

@@ -20,7 +20,7 @@ def of_plan(found, objective):
         return found.cost.usd_per_month if found.cost.usd_per_month is not None else float("inf")
     if objective == "energy":
         return found.cost.power_kw
-    return found.deployment.gpus if objective == "gpus" else found.latency.e2e_ms.asked
+    return found.deployment.gpus if objective == "gpus" else found.latency.e2e_ms.at_percentile
 
 
 def blocks(found):

@@ -16,7 +16,7 @@ from sizing import Plan, Scenario, plan
 from sizing.cli import main
 from sizing.planning.analytic import analytic_plan
 from sizing.question.understand import understand
-from sizing.replay.planned import planned
+from sizing.replay.planned_deployment import planned
 from sizing.replay.simulate import simulate
 from sizing.search.instances import (
     FARTHER,
@@ -100,9 +100,9 @@ def test_the_answer_is_simulated_and_meets_its_limits() -> None:
     assert "simulated" in found.source
     assert "simulated" in found.confidence
     for latency, limit in ((found.latency.ttft_ms, 1000.0), (found.latency.itl_ms, 40.0)):
-        assert latency.asked == pytest.approx(latency.p95)
+        assert latency.at_percentile == pytest.approx(latency.p95)
         assert latency.p50 < latency.p95 < latency.p99
-        assert latency.low <= latency.asked <= limit
+        assert latency.low <= latency.at_percentile <= limit
     assert found.per_instance.rps <= found.per_instance.max_rps
     assert found.gpus_low <= found.deployment.gpus
     assert found.gpus_high is None or found.gpus_high >= found.deployment.gpus
@@ -304,7 +304,7 @@ def test_what_is_reported_keeps_the_limits_that_a_shorter_run_kept(percentile: f
         )
     )
     assert "not_confirmed" not in {w.code for w in answer.warnings}
-    assert answer.latency.e2e_ms.asked <= 5000
+    assert answer.latency.e2e_ms.at_percentile <= 5000
 
 
 def test_by_latency_the_one_that_was_simulated_stays_first_when_fewer_instances_turn_out_to_do() -> None:

@@ -31,7 +31,9 @@ class Distribution(Result):
     p95: SampledMs = quantity("p95", "ms", "see simulation", "95 % of the requests are faster.")
     p99: SampledMs = quantity("p99", "ms", "see simulation", "99 % of the requests are faster.")
     p999: SampledMs = quantity("p99.9", "ms", "see simulation", "99.9 % of the requests are faster.")
-    asked: SampledMs = quantity("Asked percentile", "ms", "see simulation", "At the percentile of the limit.")
+    at_percentile: SampledMs = quantity(
+        "Asked percentile", "ms", "see simulation", "At the percentile of the limit.", alias="asked"
+    )
 
 
 class Share(Result):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -11,17 +11,14 @@ from sizing.base.format import ms, requests_per_s
 from sizing.base.units import MS_PER_S, S_PER_MINUTE
 from sizing.base.version import ENGINE_VERSION
 from sizing.queueing.capacity import AskedLimits
-from sizing.replay.planned_fleet import failure_in
-from sizing.replay.result import Distribution, SampledMs, Series, Share, SimulationResult, Verdict
-from sizing.replay.what_if import said_of
+from sizing.replay.offered_load import Load
+from sizing.replay.simulation_result import Distribution, SampledMs, Series, Share, SimulationResult, Verdict
+from sizing.replay.what_if import failure_in, said_of
 from sizing.search.replicas import asked_routing
-from sizing.simulator.drive import Outcome
 from sizing.simulator.fleet import Deployment, Fleet
 from sizing.simulator.layout import E2E, ITL, QUEUE, TTFT
+from sizing.simulator.outcome import Outcome
 from sizing.simulator.quantiles import Sampled, sampled_good_share, sampled_mean, sampled_quantile
-
-if TYPE_CHECKING:
-    from sizing.replay.simulate import Load
 
 POINTS = ("mean", "p50", "p90", "p95", "p99", "p999")
 NOTHING: dict[str, Any] = {
@@ -175,7 +172,14 @@ def distribution(outcome: Outcome, metric: int, asked: float) -> Distribution | 
         return None
     at = {
         name: _in_ms(sampled_quantile(outcome, metric, p))
-        for name, p in (("p50", 50.0), ("p90", 90.0), ("p95", 95.0), ("p99", 99.0), ("p999", 99.9), ("asked", asked))
+        for name, p in (
+            ("p50", 50.0),
+            ("p90", 90.0),
+            ("p95", 95.0),
+            ("p99", 99.0),
+            ("p999", 99.9),
+            ("at_percentile", asked),
+        )
     }
     return Distribution(mean=_in_ms(sampled_mean(outcome, metric)), **at)
 
@@ -187,14 +191,14 @@ def _in_ms(sampled: Sampled) -> SampledMs:
 
 def _meets(found: dict[int, Distribution | None], limits: AskedLimits) -> bool:
     asked = ((TTFT, limits.ttft_s), (ITL, limits.itl_s), (E2E, limits.e2e_s))
-    return all(one is None or one.asked.value <= limit * MS_PER_S for m, limit in asked for one in [found[m]])
+    return all(one is None or one.at_percentile.value <= limit * MS_PER_S for m, limit in asked for one in [found[m]])
 
 
 def _sentence(
     name: str, load: Load, limits: AskedLimits, found: dict[int, Distribution | None], met: bool, outcome: Outcome
 ) -> str:
     labels = (("TTFT", found[TTFT]), ("ITL", found[ITL]), ("E2E", found[E2E]))
-    said = [f"{label} {ms(one.asked.value)}" for label, one in labels if one is not None]
+    said = [f"{label} {ms(one.at_percentile.value)}" for label, one in labels if one is not None]
     within = "every limit is met" if met else "a limit is broken"
     part = "" if outcome.stopped_at is None else f" (stopped after {outcome.stopped_at:.0%})"
     return (
