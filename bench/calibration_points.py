@@ -15,9 +15,10 @@ import numpy as np
 import pandas as pd
 
 from bench.table import Row
-from sizing.calibration.fit import FACTORS, CalibratedConfiguration, fit_calibration
-from sizing.calibration.points import CalibrationPoint, prepare
-from sizing.evidence.point_rows import points_of
+from sizing.calibration.calibrated import CalibratedConfiguration
+from sizing.calibration.fit import FACTORS, fit_calibration
+from sizing.calibration.protocol_points import CalibrationPoint, prepare
+from sizing.evidence.points import points_of
 from sizing.evidence.published import evidence_frame
 from sizing.evidence.uncertainty import interval
 from sizing.steps.roofline import Roofline, roofline

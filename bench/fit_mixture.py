@@ -17,9 +17,9 @@ from bench.crossvalidate import Masks, Refit
 from bench.fit_efficiency import FITTED_ON, robust, row_weights
 from bench.fit_targets import Targets
 from sizing.deployments.candidates import Floats
-from sizing.evidence.point_answers import expected
-from sizing.evidence.point_rows import MODES
+from sizing.evidence.expected import expected
 from sizing.evidence.point_table import PointTable, roofline_times, times_by_group, todays_times
+from sizing.evidence.points import MODES
 from sizing.steps.efficiency import Efficiencies
 from sizing.steps.kernel import KernelTables
 from sizing.steps.mixture import Mixed, StepTrust, Trust, Trusts, aged, mixed
@@ -58,7 +58,7 @@ class Steps:
 
 @dataclass(frozen=True)
 class Known:
-    """Step times that were worked out before, as a source for :func:`sizing.evidence.point_answers.expected`."""
+    """Step times that were worked out before, as a source for :func:`sizing.evidence.expected.expected`."""
 
     known: StepTimes
     fit: Efficiencies

@@ -11,9 +11,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sizing.deployments.candidates import Floats
-from sizing.evidence.point_answers import AnySource, expected
-from sizing.evidence.point_rows import MODES, Point, points_of
+from sizing.evidence.expected import AnySource, expected
 from sizing.evidence.point_table import PointTable, point_table
+from sizing.evidence.points import MODES, Point, points_of
 from sizing.evidence.predict import best_layouts
 from sizing.evidence.protocols import FULL_SHARE
 from sizing.evidence.published import evidence_frame

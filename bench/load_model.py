@@ -22,7 +22,8 @@ from sizing.catalog.precisions import precisions
 from sizing.deployments.candidates import Configuration, table
 from sizing.question.understand import understand
 from sizing.queueing.capacity import at_percentile, at_rate
-from sizing.replay.simulate import Load, simulate_deployment
+from sizing.replay.offered_load import Load
+from sizing.replay.simulate import simulate_deployment
 from sizing.scenario import Scenario
 from sizing.search.replicas import as_replica, lengths_of
 from sizing.search.screen import evaluate

@@ -24,7 +24,8 @@ from sizing.deployments.kv_transfer import SETUP_S
 from sizing.question.understand import Question, understand
 from sizing.queueing.capacity import at_percentile, at_rate
 from sizing.queueing.pools import first_token
-from sizing.replay.simulate import Load, simulate_deployment
+from sizing.replay.offered_load import Load
+from sizing.replay.simulate import simulate_deployment
 from sizing.scenario import Scenario
 from sizing.search.batch_limits import limited
 from sizing.search.pools import BUSY, decoding_of, times_of

@@ -17,14 +17,15 @@ from sizing.planning.analytic import analytic_plan
 from sizing.planning.plan import plan
 from sizing.question.understand import understand
 from sizing.replay.day import day
-from sizing.replay.planned import planned
+from sizing.replay.planned_deployment import planned
 from sizing.scenario.day_profile import working_day
 from sizing.scenario.schema import Scenario
 from sizing.search.replicas import lengths_of
 from sizing.simulator.arrivals import Arrivals
-from sizing.simulator.drive import Outcome, drive
+from sizing.simulator.drive import drive
 from sizing.simulator.fleet import Fleet, Routing
-from sizing.simulator.world import Measurement
+from sizing.simulator.outcome import Outcome
+from sizing.simulator.pool import Measurement
 
 NAME = "Simulator: Llama 3 8B on H100, 1000/200 tokens (p95 3000/600), about 64 sequences per replica"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import sys
@@ -10,7 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from collectors.connect import open_backend, read
+from collectors.connect import read, watching
 from collectors.reading.observation import NUMBERS, Observation
 from collectors.source import InvalidSource, load_source
 
@@ -171,15 +172,14 @@ def _read(asked: argparse.Namespace) -> int:
 
 def _watch(asked: argparse.Namespace, wait: Callable[[float], None] = time.sleep) -> int:
     source = load_source(asked.source)
-    backend = open_backend(source)
-    done = 0
-    while True:
-        observed = read(source, window_s=asked.window, backend=backend)
-        print(json.dumps(observed.as_json(), allow_nan=False) if asked.json else as_line(observed), flush=True)
-        done += 1
-        if asked.times and done >= asked.times:
-            return 0
-        wait(asked.every)
+    with watching(source) as backend:
+        for done in itertools.count(1):
+            observed = read(source, window_s=asked.window, backend=backend)
+            print(json.dumps(observed.as_json(), allow_nan=False) if asked.json else as_line(observed), flush=True)
+            if done == asked.times:
+                break
+            wait(asked.every)
+    return 0
 
 
 def as_line(observed: Observation) -> str:

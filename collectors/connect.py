@@ -90,15 +90,21 @@ def store_path(source: Source, asked: ScrapeSource) -> Path:
     return Path(cache) / "inference-sizing" / "live" / f"{digest}.sqlite"
 
 
-def open_backend(source: Source) -> Backend:
-    """The backend of a source; one that scrapes starts to do so in the background."""
+@contextlib.contextmanager
+def watching(source: Source) -> Iterator[Backend]:
+    """The backend of a source for many readings; one that scrapes does so in the background until the end."""
     if source.prometheus is not None:
-        return prometheus_backend(source, source.prometheus)
+        yield prometheus_backend(source, source.prometheus)
+        return
     assert source.scrape is not None
     session = scraping(source, source.scrape)
-    session.catch_up(window_s=source.window_s, wait=time.sleep)
-    session.scraper.start()
-    return session.backend
+    try:
+        session.catch_up(window_s=source.window_s, wait=time.sleep)
+        session.scraper.start()
+        yield session.backend
+    finally:
+        session.scraper.close()
+        session.ring.close()
 
 
 @contextlib.contextmanager
@@ -122,6 +128,7 @@ def answering(
         session.catch_up(window_s=window_s or source.window_s, now_s=clock, wait=wait)
         yield session.backend
     finally:
+        session.scraper.close()
         session.ring.close()
 
 

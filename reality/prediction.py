@@ -22,14 +22,15 @@ from sizing.search.instances import share_of
 from sizing.search.replicas import arrivals_of, replica_at
 from sizing.search.screen import Evaluated, evaluate
 from sizing.simulator.arrivals import Arrivals
-from sizing.simulator.drive import Outcome, drive
+from sizing.simulator.drive import drive
 from sizing.simulator.fleet import Fleet, Replica
-from sizing.simulator.grid import StepGrid
 from sizing.simulator.layout import E2E, ITL, QUEUE, TTFT
+from sizing.simulator.outcome import Outcome
+from sizing.simulator.pool import Measurement
 from sizing.simulator.quantiles import Sampled, sampled_mean, sampled_quantile
 from sizing.simulator.request_lengths import ObservedLengths
 from sizing.simulator.stability import largest_stable_rps
-from sizing.simulator.world import Measurement
+from sizing.simulator.step_grid import StepGrid
 
 REQUESTS = 40_000
 """Requests of one simulation, at least: 400 beyond p99."""

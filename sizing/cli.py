@@ -200,8 +200,8 @@ def as_text(plan: Plan) -> str:
 
 def _simulate(asked: argparse.Namespace) -> int:
     from sizing.question.understand import understand
-    from sizing.replay.report import as_text
     from sizing.replay.simulate import simulate
+    from sizing.replay.simulation_report import as_text
     from sizing.replay.what_if import WhatIf
     from sizing.scenario.file import load_scenario
     from sizing.scenario.trace import read_trace
@@ -266,7 +266,7 @@ def _sweep(asked: argparse.Namespace) -> int:
     import os
     from contextlib import nullcontext
 
-    from sizing.explore.cluster import dask_executors
+    from sizing.explore.dask_cluster import dask_executors
     from sizing.explore.sweep import processes, read_sweep, sweep
 
     out = _writable(asked.out)

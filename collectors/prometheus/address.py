@@ -1,20 +1,15 @@
 """Which addresses we talk to: HTTP(S) URLs without credentials in them, never link-local or cloud metadata services.
 
 A Prometheus normally stands in a private network, so private and loopback addresses are fine. The check runs on the URL
-and again on the address actually connected to, before a byte is sent, so that a name cannot resolve its way around it.
+and again on the address actually connected to, before a byte is sent (collectors.prometheus.connections), so that a
+name cannot resolve its way around it.
 """
 
 from __future__ import annotations
 
 import ipaddress
 import re
-from typing import Any
 from urllib.parse import SplitResult, urlsplit
-
-import requests
-from requests.adapters import HTTPAdapter
-from urllib3.connection import HTTPConnection, HTTPSConnection
-from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
 from collectors.prometheus.errors import InvalidAddress
 
@@ -25,8 +20,6 @@ NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 """RFC 6052: a gateway translates these to the IPv4 address in their last four bytes."""
 
 _CREDENTIALS = re.compile(r"//[^/]*@")
-
-Socket = Any
 
 
 def check_url(url: str, *, allow_link_local: bool = False) -> SplitResult:
@@ -64,52 +57,3 @@ def check_host(host: str) -> None:
         address = address.ipv4_mapped or address.sixtofour or inside or address
     if address.is_link_local or address.is_multicast or str(address) in METADATA_ADDRESSES:
         raise refused
-
-
-class _GuardedHTTP(HTTPConnection):
-    """Looks at the address that answered before a byte is sent."""
-
-    def _new_conn(self) -> Socket:
-        return _checked(super()._new_conn())
-
-
-class _GuardedHTTPS(HTTPSConnection):
-    """Looks at the address that answered before a byte is sent."""
-
-    def _new_conn(self) -> Socket:
-        return _checked(super()._new_conn())
-
-
-def _checked(sock: Socket) -> Socket:
-    try:
-        check_host(str(sock.getpeername()[0]))
-    except InvalidAddress:
-        sock.close()
-        raise
-    return sock
-
-
-class _HTTPPool(HTTPConnectionPool):
-    ConnectionCls = _GuardedHTTP
-
-
-class _HTTPSPool(HTTPSConnectionPool):
-    ConnectionCls = _GuardedHTTPS
-
-
-class GuardedAdapter(HTTPAdapter):
-    """A requests adapter that refuses link-local and metadata addresses at connection time."""
-
-    def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
-        """Use our connection classes."""
-        super().init_poolmanager(*args, **kwargs)
-        self.poolmanager.pool_classes_by_scheme = {"http": _HTTPPool, "https": _HTTPSPool}
-
-
-def new_session(*, allow_link_local: bool = False, connections: int = 8) -> requests.Session:
-    """A session for one source; guarded unless ``allow_link_local``."""
-    session = requests.Session()
-    kind = HTTPAdapter if allow_link_local else GuardedAdapter
-    for scheme in ("http://", "https://"):
-        session.mount(scheme, kind(pool_connections=connections, pool_maxsize=connections))
-    return session

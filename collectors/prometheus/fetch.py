@@ -12,7 +12,8 @@ import requests
 from urllib3.exceptions import HTTPError
 
 from collectors.prometheus.access import Access, RequestCredentials
-from collectors.prometheus.address import check_url, new_session
+from collectors.prometheus.address import check_url
+from collectors.prometheus.connections import new_session
 from collectors.prometheus.errors import (
     AccessDenied,
     InvalidAddress,

@@ -10,8 +10,9 @@ from typing import TypeVar
 from sizing.base.errors import InvalidScenario, SizingError
 from sizing.base.format import gigabytes, significant
 from sizing.base.units import GB, S_PER_MS
-from sizing.calibration.fit import CalibratedConfiguration, counted, fit_calibration
-from sizing.calibration.points import CalibrationPoint
+from sizing.calibration.calibrated import CalibratedConfiguration, counted
+from sizing.calibration.fit import fit_calibration
+from sizing.calibration.protocol_points import CalibrationPoint
 from sizing.catalog import resolve_gpu, resolve_model
 from sizing.catalog.engines import resolve_engine
 from sizing.catalog.gpu import Gpu
@@ -19,7 +20,7 @@ from sizing.catalog.model import Model
 from sizing.catalog.precisions import gpu_supports, resolve_kv_precision, resolve_precision
 from sizing.deployments.candidates import Configuration, table
 from sizing.deployments.memory import weights_per_gpu
-from sizing.evidence.point_rows import Point
+from sizing.evidence.points import Point
 from sizing.scenario.schema import Benchmark, BenchmarkPoint
 from sizing.steps.efficiency import REFERENCE_YEAR
 

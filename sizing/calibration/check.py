@@ -12,8 +12,9 @@ import numpy as np
 
 from sizing.base.units import S_PER_MS
 from sizing.calibration.benchmark import calibration_points
-from sizing.calibration.fit import CalibratedConfiguration, fit_calibration, left_out_errors
-from sizing.calibration.points import Prepared, prepare
+from sizing.calibration.calibrated import CalibratedConfiguration
+from sizing.calibration.fit import fit_calibration, left_out_errors
+from sizing.calibration.protocol_points import Prepared, prepare
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.model import Model
 from sizing.deployments.candidates import Floats

@@ -11,19 +11,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
 from sizing.base.constants import constant
 from sizing.base.units import TWO_SIDED_80
-from sizing.calibration.points import CalibrationPoint, Prepared, prepare
+from sizing.calibration.calibrated import HIGHEST, LOWEST, CalibratedConfiguration, calibrated
+from sizing.calibration.protocol_points import CalibrationPoint, Prepared, prepare
 from sizing.catalog.model import Model
-from sizing.deployments.candidates import Candidates, Configuration, Floats
+from sizing.deployments.candidates import Configuration, Floats
 from sizing.evidence.protocols import Expected
-from sizing.evidence.uncertainty import Interval, interval
+from sizing.evidence.uncertainty import interval
 from sizing.steps.roofline import Roofline, roofline
 from sizing.steps.times import StepTimes
 
@@ -36,139 +36,9 @@ FIRST_TOKEN_NOISE = 0.30
 """Spread of log(measured / predicted) TTFT that is not the step times': queueing, host and client. Misfits beyond it
 count linearly, because a closed loop's TTFT is mostly the effect of its starting burst."""
 
-LEFT_OVER, PER_DOUBLING = 0.02, 0.03
-"""Spread of log(measured / calibrated) that three factors cannot express: between the anchors, and more for every
-doubling of the load beyond them. Chosen so that the 80 % intervals of ``docs/CALIBRATION.md`` hold."""
-
-LOWEST, HIGHEST = np.array([-1.5, -1.5, -0.7]), np.array([2.5, 2.5, 4.0])
-"""Bounds of (log d, log p, s / decode of one sequence): beyond them the points are of something else."""
-
 TOLERANCE = 1e-4  # relative; a hundredth of what repeating a benchmark changes
 
 WARM_STEPS = 3  # Gauss-Newton steps from a fit to nearly the same points
-
-AT_BOUND = 0.01  # a log factor this near to its bound is at it
-
-LEAST_DECODE = 0.1
-"""A calibrated decode step is at least this share of what it was, whatever a negative s takes away."""
-
-WIDEST = math.log(10.0)
-"""Half width of the widest interval, in logs: a factor of ten either way says that hardly anything is known."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class CalibratedConfiguration:
-    """One configuration with its fitted factors; ``covariance`` (3, 3) is that of (log d, log p, s / decode(1)).
-
-    ``misfit`` is the mean square of log(measured / calibrated) in units of the noise; above 1 it widens the interval.
-    ``lowest`` and ``highest`` are the loads of the anchors in requests in flight per instance; ``before`` and ``after``
-    the median absolute error of the anchors' ITL (throughput where none was measured), ``ratio`` their median of
-    measured / predicted before; ``surprise`` that ratio or the largest factor, in prior standard deviations.
-    """
-
-    model: Model
-    configuration: Configuration
-    any_kv: bool
-    calibration_points: int
-    decode: float
-    prefill: float
-    step_s: float
-    one_sequence_s: float
-    covariance: tuple[tuple[float, ...], ...]
-    misfit: float
-    lowest: float
-    highest: float
-    before: float
-    after: float
-    ratio: float
-    surprise: float
-    name: str
-
-    @property
-    def factors(self) -> Floats:
-        """(log d, log p, s / decode of one sequence)."""
-        return np.array([math.log(self.decode), math.log(self.prefill), self.step_s / self.one_sequence_s])
-
-    @property
-    def source(self) -> str:
-        """What is written beside every number that comes from here."""
-        return f"measured benchmark {self.name} ({counted(self.calibration_points, 'anchor')}) on roofline"
-
-    @property
-    def of_something_else(self) -> bool:
-        """Whether no calibration of this configuration explains the decode times: their factor is at its bound, or the
-        fixed time takes away all but the least of a step. The description is wrong then, or the unit of the times."""
-        at_bound = min(self.factors[0] - LOWEST[0], HIGHEST[0] - self.factors[0]) < AT_BOUND
-        return bool(at_bound) or self.decode * self.one_sequence_s + self.step_s <= self._least_s
-
-    @property
-    def _least_s(self) -> float:
-        """The shortest decode step of one sequence that a calibration gives, in seconds."""
-        return LEAST_DECODE * self.one_sequence_s
-
-    def matching(self, candidates: Candidates) -> NDArray[np.intp]:
-        """The candidates that are what was measured: same GPU, engine, weight format and TP, PP, EP, DP."""
-        one = self.configuration
-        same = np.array([self._same_unit(u) for u in candidates.units], dtype=bool)[candidates.unit]
-        parallelism = np.column_stack([candidates.tp, candidates.pp, candidates.ep, candidates.dp])
-        same &= (parallelism == (one.tp, one.pp, one.ep, one.dp)).all(axis=1)
-        return np.flatnonzero(same)
-
-    def covers(self, row: Configuration) -> bool:
-        """Whether one configuration is what was measured, see :meth:`matching`."""
-        one = self.configuration
-        return self._same_unit(row) and (one.tp, one.pp, one.ep, one.dp) == (row.tp, row.pp, row.ep, row.dp)
-
-    def _same_unit(self, row: Configuration) -> bool:
-        one = self.configuration
-        kv = self.any_kv or row.kv_precision == one.kv_precision
-        return kv and (one.gpu.id, one.engine.id, one.precision.id) == (row.gpu.id, row.engine.id, row.precision.id)
-
-    def scaled(self, times: StepTimes) -> StepTimes:
-        """Roofline times of the measured configuration, calibrated."""
-        return calibrated(times, decode=self.decode, prefill=self.prefill, step_s=self.step_s, source=self.source)
-
-    def interval(self, metric: str, concurrency: float | None = None) -> Interval:
-        """80 % interval of ``decode`` or ``prefill`` times after calibration, at ``concurrency`` per instance if given.
-
-        width = 1.28 x sqrt((posterior variance + left over^2) x max(misfit, 1) + (per doubling x doublings beyond the
-        anchors)^2): anchors that disagree by more than their noise leave more open (Birge 1932). At
-        most WIDEST.
-        """
-        covariance = np.array(self.covariance)
-        slope = np.array([0.0, 1.0, 0.0]) if metric == "prefill" else self._slope()
-        load = self.highest if concurrency is None else max(concurrency, 1e-3)
-        beyond = max(math.log2(load / self.highest), math.log2(self.lowest / load))
-        variance = (float(slope @ covariance @ slope) + LEFT_OVER**2) * max(self.misfit, 1.0)
-        variance += (PER_DOUBLING * max(beyond, 0.0)) ** 2
-        width = min(TWO_SIDED_80 * math.sqrt(variance), WIDEST)
-        basis = f"{counted(self.calibration_points, 'measured point')} of this very configuration"
-        return Interval(
-            low_factor=math.exp(-width), high_factor=math.exp(width), basis=basis, rows=self.calibration_points
-        )
-
-    def _slope(self) -> Floats:
-        """Derivatives of log decode(1) by the three factors; the fixed part weighs most there."""
-        total = max(self.decode * self.one_sequence_s + self.step_s, self._least_s)
-        return np.array([self.decode * self.one_sequence_s / total, 0.0, self.one_sequence_s / total])
-
-
-def counted(number: int, noun: str) -> str:
-    """ "1 anchor", "3 anchors"."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
-def calibrated(times: StepTimes, *, decode: float, prefill: float, step_s: float, source: str) -> StepTimes:
-    """Step times with the factors applied: d x decode + s, p x prompt times."""
-    return replace(
-        times,
-        decode_s=np.maximum(decode * times.decode_s + step_s, LEAST_DECODE * times.decode_s),
-        prefill_s=prefill * times.prefill_s,
-        prefill_work_s=prefill * times.prefill_work_s,
-        prompt_step_s=prefill * np.asarray(times.prompt_step_s),
-        stall_s=prefill * np.asarray(times.stall_s),
-        source=source,
-    )
 
 
 def fit_calibration(

@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from sizing.calibration.fit import CalibratedConfiguration
+from sizing.calibration.calibrated import CalibratedConfiguration
 from sizing.catalog.model import Model
 from sizing.deployments.candidates import Candidates, Floats
 from sizing.steps.kernel import KernelTables

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sizing.deployments.candidates import Candidates, Floats, table
 from sizing.deployments.memory import memory_fit
-from sizing.evidence.point_rows import Point
+from sizing.evidence.points import Point
 from sizing.evidence.protocols import Lengths
 from sizing.steps.efficiency import REFERENCE_YEAR
 from sizing.steps.mixture import Mixed, Mixture, aged, mixed

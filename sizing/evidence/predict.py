@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from sizing.base.units import MS_PER_S
 from sizing.deployments.candidates import Floats
-from sizing.evidence.point_answers import expected
-from sizing.evidence.point_rows import points_of
+from sizing.evidence.expected import expected
 from sizing.evidence.point_table import PointTable, mixed_times, point_table, step_times
+from sizing.evidence.points import points_of
 from sizing.evidence.protocols import Expected
 from sizing.evidence.uncertainty import point_intervals
 from sizing.steps.kernel import kernel_name

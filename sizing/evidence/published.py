@@ -18,7 +18,7 @@ import pandas as pd
 from sizing.catalog import Gpu, Model
 from sizing.catalog.files import DATA_DIR
 from sizing.deployments.candidates import Configuration, Floats
-from sizing.evidence.point_rows import Point, points_of
+from sizing.evidence.points import Point, points_of
 
 EVIDENCE_FILE = "evidence.csv.gz"
 RANDOM_LENGTH_SOURCES = ("inferencemax", "aic_silicon_inferencex", "inferencex_snapshot")

@@ -13,7 +13,7 @@ from sizing.deployments.candidates import Configuration, table
 from sizing.deployments.memory import memory_fit
 from sizing.evidence.published import Measurement, evidence, nearest
 from sizing.explore.operating_point import share_of_systems
-from sizing.explore.own_evidence import own_measurements
+from sizing.explore.own_benchmark import own_measurements
 from sizing.question.understand import Question, understand
 from sizing.scenario.schema import Scenario
 from sizing.search.screen import all_configurations

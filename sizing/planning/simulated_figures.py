@@ -18,8 +18,8 @@ from sizing.question.understand import Question
 from sizing.search.instances import Needed, settled
 from sizing.search.refine import REPORTED_REQUESTS, Decided
 from sizing.search.screen import Evaluated, Sized
-from sizing.simulator.drive import Outcome
 from sizing.simulator.layout import E2E, ITL, TTFT
+from sizing.simulator.outcome import Outcome
 from sizing.simulator.quantiles import sampled_quantile
 
 LATENCIES = {"ttft_ms": TTFT, "itl_ms": ITL, "e2e_ms": E2E}

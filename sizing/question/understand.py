@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from sizing.base.errors import InvalidScenario, SizingError
 from sizing.base.units import ONE_SIDED_95
 from sizing.calibration.benchmark import Calibration, calibration
-from sizing.calibration.fit import CalibratedConfiguration
+from sizing.calibration.calibrated import CalibratedConfiguration
 from sizing.catalog import gpus, resolve_gpu, resolve_model
 from sizing.catalog.config_json import model_from_config
 from sizing.catalog.custom_gpu import gpu_from_spec

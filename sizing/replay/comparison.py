@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from sizing.base.format import count, ms, percent
 from sizing.base.result import Latency, Plan
 from sizing.base.units import S_PER_HOUR
-from sizing.replay.result import Distribution, SimulationResult
+from sizing.replay.simulation_result import Distribution, SimulationResult
 from sizing.replay.what_if import WhatIf
 from sizing.scenario.schema import Scenario
 from sizing.scenario.traffic import LengthSpread, LengthTrace, Profile

@@ -22,7 +22,7 @@ from sizing.deployments.candidates import Floats
 from sizing.planning.plan import plan as plan_of
 from sizing.question.understand import Question, understand
 from sizing.replay.day_result import DayMoment, DayPlan, ScaleOut
-from sizing.replay.planned import planned
+from sizing.replay.planned_deployment import planned
 from sizing.replay.scale_out import simulated_scale_out
 from sizing.scenario.schema import Scenario
 from sizing.scenario.traffic import Profile, TraceArrivals

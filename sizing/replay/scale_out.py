@@ -15,11 +15,12 @@ from sizing.replay.day_result import ScaleOut
 from sizing.search.instances import finding
 from sizing.search.replicas import lengths_of, routing_of
 from sizing.simulator.arrivals import CHUNK, requests
-from sizing.simulator.drive import Outcome, drive
+from sizing.simulator.drive import drive
 from sizing.simulator.fleet import Fleet, Outage, Replica
 from sizing.simulator.layout import E2E, ITL, TTFT
+from sizing.simulator.outcome import Outcome
+from sizing.simulator.pool import Measurement
 from sizing.simulator.quantiles import quantile
-from sizing.simulator.world import Measurement
 
 WINDOW_S = S_PER_HOUR
 """Longest part of the day that is simulated."""

@@ -3,63 +3,33 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass
 
 from sizing.base.errors import InvalidScenario
 from sizing.base.result import Plan
-from sizing.base.units import HOURS_PER_DAY, S_PER_HOUR
-from sizing.deployments.candidates import Floats
 from sizing.planning.plan import plan as plan_of
-from sizing.planning.rules import about_model
 from sizing.planning.sentences import beyond_context
-from sizing.question.understand import Question, understand
+from sizing.question.understand import understand
 from sizing.queueing.capacity import AskedLimits
-from sizing.replay import report
-from sizing.replay.planned import planned
-from sizing.replay.planned_fleet import deployment_of
-from sizing.replay.result import SimulationResult
-from sizing.replay.what_if import AS_PLANNED, WhatIf
+from sizing.replay import simulation_report as report
+from sizing.replay.offered_load import Load, as_asked, load_of, load_of_trace
+from sizing.replay.planned_deployment import planned
+from sizing.replay.simulation_result import SimulationResult
+from sizing.replay.what_if import AS_PLANNED, WhatIf, deployment_of
 from sizing.scenario.schema import Scenario
 from sizing.scenario.trace import Trace
-from sizing.scenario.traces import SHORTEST_S
-from sizing.scenario.traffic import TraceArrivals
-from sizing.search.replicas import arrivals_of, lengths_of
-from sizing.simulator.drive import Outcome, Progress, drive
+from sizing.simulator.drive import Progress, drive
 from sizing.simulator.fleet import Deployment
-from sizing.simulator.request_lengths import ObservedLengths, RequestLengths
+from sizing.simulator.outcome import Outcome
+from sizing.simulator.pool import Measurement
 from sizing.simulator.stability import largest_stable_rps
-from sizing.simulator.world import Measurement
-
-FEWEST_REQUESTS = 20_000
-"""Requests simulated at least, unless a duration is asked: about 20 beyond p99.9."""
-
-MOST_REQUESTS = 50_000_000
-"""Requests simulated at most: some minutes."""
 
 WARM_UP_SHARE = 0.05
 """Share of the requests that fill the empty system and are not measured; none for a trace or a profile."""
 
 MOST_BINS = 3_600
+
 BACKLOG_SHARE = 0.05
 """Requests left waiting when the arrivals end, as a share of all, from which the queue counts as growing."""
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Load:
-    """What arrives: the stream itself, how many requests to expect over what time, and their lengths."""
-
-    stream: Iterable[Floats]
-    expected: int
-    duration_s: float
-    lengths: RequestLengths
-    stationary: bool
-    notes: tuple[str, ...]
-
-    @property
-    def rps(self) -> float:
-        """Mean offered rate."""
-        return self.expected / self.duration_s
 
 
 def simulate(
@@ -133,50 +103,3 @@ def simulate_deployment(
 def _growing(outcome: Outcome) -> bool:
     """Whether so many requests wait at the end of stationary arrivals that the queue must be growing."""
     return outcome.waiting > max(BACKLOG_SHARE * outcome.arrived, outcome.replicas * 10)
-
-
-def load_of(question: Question, hours: float | None, seed: int) -> Load:
-    """The traffic a scenario describes."""
-    arrivals, lengths = arrivals_of(question), lengths_of(question)
-    if hours is not None:
-        duration = hours * S_PER_HOUR
-    elif arrivals.profile:
-        duration = HOURS_PER_DAY * S_PER_HOUR
-    else:
-        duration = max(S_PER_HOUR, FEWEST_REQUESTS / arrivals.rate_rps)
-    expected = arrivals.expected(duration)
-    if expected > MOST_REQUESTS:
-        raise InvalidScenario(
-            [f"{expected:,.0f} requests are more than the {MOST_REQUESTS:,} simulated at once: ask for fewer hours."]
-        )
-    return Load(
-        stream=arrivals.stream(lengths, duration, seed),
-        expected=max(round(expected), 1),
-        duration_s=duration,
-        lengths=lengths,
-        stationary=not arrivals.profile,
-        notes=tuple(w.message for w in about_model(question) if w.severity == "error"),
-    )
-
-
-def as_asked(trace: Trace, question: Question) -> Trace:
-    """The trace that a scenario carries, faster or slower if another peak is asked; any other one as it is."""
-    arrivals = question.scenario.workload.arrivals
-    if not isinstance(arrivals, TraceArrivals) or arrivals.trace != trace.name:
-        return trace
-    return trace.at_speed(question.demand.peak_rps / max(arrivals.rps))
-
-
-def load_of_trace(trace: Trace, hours: float | None) -> Load:
-    """The traffic of a trace, or of its first hours. Raises InvalidScenario for one too short for a rate."""
-    if trace.duration_s < SHORTEST_S:
-        raise InvalidScenario([f"{trace.name} covers less than a second: too short for a rate."])
-    kept = trace.until(hours * S_PER_HOUR) if hours is not None else trace
-    return Load(
-        stream=kept.stream(),
-        expected=len(kept),
-        duration_s=max(kept.duration_s, 1e-9),
-        lengths=ObservedLengths(kept.tokens.astype(float)),
-        stationary=False,
-        notes=(f"{len(kept):,} requests of {kept.name} in {kept.duration_s:,.0f} s.", *kept.notes),
-    )

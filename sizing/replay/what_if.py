@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+import numpy as np
+from numpy.typing import NDArray
+
+from sizing.base.errors import InvalidScenario
 from sizing.base.format import ms, requests_per_s
-from sizing.base.units import S_PER_MINUTE
-from sizing.replay.result import Failure
+from sizing.base.units import MS_PER_S, S_PER_MINUTE
+from sizing.deployments.candidates import Floats
+from sizing.question.understand import Question
+from sizing.replay.simulation_result import Failure
+from sizing.search.replicas import Planned, routing_of
+from sizing.simulator.fleet import Deployment, Fleet, Outage
+from sizing.simulator.outcome import Outcome
+
+FAILS_AFTER = 1.0 / 3.0
+"""Share of the simulated time after which the instance fails: late enough to see what is normal."""
+
+LONGEST_FAILURE = 0.5
+"""Share of the simulated time that a failure may last, so that the return is seen too."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,3 +56,65 @@ def said_of(one: Failure) -> str:
         f"{one.started_again:,} requests start again. Meanwhile {meanwhile} instead of {ms(one.ttft_before_ms)}, up to "
         f"{one.longest_queue:,.0f} requests wait; once it is back, the queue is as before {usual}."
     )
+
+
+def deployment_of(question: Question, chosen: Planned, duration_s: float, what_if: WhatIf) -> Deployment:
+    """The planned instances behind the routing asked for. Spares serve as well where an instance fails.
+
+    Raises InvalidScenario for a failure that is too long to see its end, and for what is not tried on pools.
+    """
+    routing = routing_of(question)
+    if chosen.prefill is not None and (what_if.static_batching or what_if.fail_minutes):
+        raise InvalidScenario(
+            [
+                "Static batching and the failure of an instance are simulated for aggregated instances, not for "
+                "prefill "
+                "and decode pools: ask for deployment.serving: [aggregated]."
+            ]
+        )
+    if what_if.static_batching:
+        chosen = replace(chosen, replica=replace(chosen.replica, static_batching=True))
+    if not what_if.fail_minutes:
+        return chosen.deployment(routing)
+    count = chosen.working + question.scenario.deployment.spare_instances
+    start, lasts = FAILS_AFTER * duration_s, what_if.fail_minutes * S_PER_MINUTE
+    if not 0.0 < lasts <= LONGEST_FAILURE * duration_s:
+        raise InvalidScenario(
+            [
+                f"An instance can fail for up to {LONGEST_FAILURE * duration_s / S_PER_MINUTE:,.3g} of the "
+                f"{duration_s / S_PER_MINUTE:,.3g} minutes simulated, not for {what_if.fail_minutes:g}: its return is "
+                "to be seen."
+            ]
+        )
+    outage = Outage(replica=0, start_s=start, end_s=start + lasts)
+    return Fleet(replicas=(chosen.replica,) * count, routing=routing, outages=(outage,))
+
+
+def failure_in(outcome: Outcome, fleet: Fleet, stable_rps: float) -> Failure | None:
+    """What the only failure did; None without one, or with several."""
+    if len(fleet.outages) != 1:
+        return None
+    outage, left = fleet.outages[0], len(fleet.replicas) - 1
+    edges = (np.arange(len(outcome.series)) + 1) * outcome.bin_s
+    waiting: Floats = outcome.column("waiting_s") / outcome.bin_s
+    before, after = edges <= outage.start_s, edges - outcome.bin_s >= outage.end_s
+    usual = float(waiting[before].max()) if before.any() else 0.0
+    calm = np.flatnonzero(after & (waiting <= usual))
+    end = int(calm[0]) if len(calm) else len(edges)
+    meanwhile = (np.arange(len(edges)) < end) & ~before
+    return Failure(
+        start_s=outage.start_s,
+        end_s=outage.end_s,
+        instances_left=left,
+        stable_rps_left=stable_rps * left / len(fleet.replicas),
+        started_again=outcome.failed_over,
+        ttft_before_ms=_mean_ttft_ms(outcome, before),
+        ttft_meanwhile_ms=_mean_ttft_ms(outcome, meanwhile),
+        longest_queue=float(waiting[~before].max(initial=0.0)),
+        recovered_after_s=max(float(edges[end]) - outcome.bin_s - outage.end_s, 0.0) if len(calm) else None,
+    )
+
+
+def _mean_ttft_ms(outcome: Outcome, bins: NDArray[np.bool_]) -> float | None:
+    first = float(outcome.column("first_tokens")[bins].sum())
+    return float(outcome.column("ttft_sum")[bins].sum()) / first * MS_PER_S if first else None

@@ -17,13 +17,14 @@ import numpy as np
 from sizing.base.units import TWO_SIDED_95
 from sizing.queueing.capacity import AskedLimits
 from sizing.simulator.arrivals import CHUNK, Arrivals
-from sizing.simulator.drive import Outcome, drive
+from sizing.simulator.drive import drive
 from sizing.simulator.fleet import Fleet, Replica, Routing
 from sizing.simulator.layout import E2E, ITL, TTFT
+from sizing.simulator.outcome import Outcome
+from sizing.simulator.pool import Measurement
 from sizing.simulator.quantiles import DECIDING_80, sampled_share
 from sizing.simulator.request_lengths import RequestLengths
 from sizing.simulator.stability import largest_stable_rps
-from sizing.simulator.world import Measurement
 
 FIRST_REQUESTS, MOST_REQUESTS, GROWTH = 3_000, 12_000, 4
 """Requests of the first run at a count, and how far it grows (each time by the factor) while the finding is unclear."""

@@ -24,13 +24,14 @@ from sizing.search.pools import Counts, SizedPools
 from sizing.search.pools_search import MORE, sized
 from sizing.search.replicas import Planned, PrefillPool, arrivals_of, lengths_of, replica_at
 from sizing.simulator.arrivals import CHUNK_ROWS, Arrivals
-from sizing.simulator.drive import Outcome, drive
+from sizing.simulator.drive import drive
 from sizing.simulator.fleet import Fleet, Replica
 from sizing.simulator.layout import E2E, ITL, TTFT
+from sizing.simulator.outcome import Outcome
+from sizing.simulator.pool import Measurement, Pool
 from sizing.simulator.quantiles import quantile
 from sizing.simulator.request_lengths import RequestLengths
 from sizing.simulator.stability import stable_rps_of
-from sizing.simulator.world import Measurement, Pool
 
 Wins = Callable[[Counts, Counts], NDArray[np.bool_]]
 """Whether pools with so many prefill and decode instances, (N,) each, would be the answer if they met the limits."""
@@ -155,7 +156,7 @@ def decoded(case: PoolsCase, first: FirstTokens, instances: int) -> Outcome:
 
 
 def _handed_over(case: PoolsCase, first: FirstTokens, share: Arrivals, duration: float) -> Iterator[Floats]:
-    """The stream of a decode instance: rows as in :func:`sizing.simulator.front.run_chunk`; one token needs none."""
+    """The stream of a decode instance: rows as in :func:`sizing.simulator.entry.run_chunk`; one token needs none."""
     seen, known = 0, len(first.ttft_s)
     for chunk in share.stream(case.lengths, duration, case.seed):
         number = seen + np.arange(chunk.shape[1])

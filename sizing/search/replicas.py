@@ -15,8 +15,8 @@ from sizing.scenario.traffic import Length as AskedLength
 from sizing.search.screen import Evaluated
 from sizing.simulator.arrivals import Arrivals, Bursts
 from sizing.simulator.fleet import Deployment, Disaggregated, Fleet, Replica, Routing
-from sizing.simulator.grid import roofline_grid
 from sizing.simulator.request_lengths import DrawnLengths, FixedLength, GroupedLength, Length, LognormalLength
+from sizing.simulator.step_grid import roofline_grid
 from sizing.steps.roofline import roofline
 from sizing.steps.speculation import speculated
 

@@ -54,7 +54,7 @@ class Arrivals:
         return float(days * total[-1] + np.interp(rest, edges, total))
 
     def stream(self, lengths: RequestLengths, duration_s: float, seed: int, *, chunk: int = CHUNK) -> Iterator[Floats]:
-        """Chunks (9, M) of at most ``chunk`` requests in order of arrival, rows as in :func:`front.run_chunk`.
+        """Chunks (9, M) of at most ``chunk`` requests in order of arrival, rows as in :func:`entry.run_chunk`.
 
         The size of the chunks does not change the requests.
         """

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,57 +12,24 @@ from numpy.typing import NDArray
 from sizing.deployments.candidates import Floats
 from sizing.simulator.arrivals import CHUNK_ROWS
 from sizing.simulator.fleet import Deployment, Disaggregated, Fleet
-from sizing.simulator.layout import RECORD, SERIES
-from sizing.simulator.world import Measurement, Pool
+from sizing.simulator.layout import RECORD
+from sizing.simulator.outcome import Outcome
+from sizing.simulator.pool import Measurement, Pool
 
 CARRIED = ((1, "arrived"), (2, "prompt"), (3, "output"), (4, "cached"), (6, "started"), (7, "first"), (8, "id"))
 """Rows of a chunk that a request keeps when it moves from the prefill to the decode pool."""
 
+
 FIRST = 7
 """Row of a chunk that holds the time of the first token."""
+
 
 MAX_WAITING = 1_000_000
 """Waiting requests at which a simulation gives up: the queue grows, and memory with it."""
 
+
 Progress = Callable[[float], bool]
 """Called between chunks with the share of requests that have arrived; False stops the simulation."""
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Outcome:
-    """What a simulation has counted.
-
-    ``histogram`` (batches, metrics, bins), ``sums`` (batches, 2 + 2 x metrics), ``series`` (bins, columns of
-    :data:`layout.SERIES`); counters over all pools. ``waiting`` and ``in_system`` are from the end of the arrivals,
-    before the rest was served; ``peak_waiting`` is the longest queue between two chunks.
-    """
-
-    histogram: NDArray[np.uint32]
-    sums: Floats
-    series: Floats
-    bin_s: float
-    horizon_s: float
-    replicas: int
-    arrived: int
-    finished: int
-    rejected: int
-    too_long: int
-    preempted: int
-    failed_over: int
-    unfinished: int
-    waiting: int
-    in_system: int
-    peak_waiting: int
-    prefilled_tokens: float
-    recomputed_tokens: float
-    generated_tokens: float
-    overwhelmed: bool
-    stopped_at: float | None
-    records: NDArray[Any]
-
-    def column(self, name: str) -> Floats:
-        """One column of the series, per bin."""
-        return np.asarray(self.series[:, SERIES.index(name)])
 
 
 class _Line:

@@ -10,9 +10,9 @@ import numpy as np
 
 from sizing.deployments.candidates import Floats
 from sizing.simulator.arrivals import CHUNK_ROWS
+from sizing.simulator.batch import BEGUN
 from sizing.simulator.fleet import Fleet
 from sizing.simulator.layout import NONE, WAITING_S, World
-from sizing.simulator.replica import BEGUN
 
 
 @dataclass(frozen=True, kw_only=True, order=True)

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from sizing.base.units import TWO_SIDED_80, TWO_SIDED_95
 from sizing.deployments.candidates import Floats
-from sizing.simulator.drive import Outcome
 from sizing.simulator.layout import BIN_RATIO, BINS, METRICS, SMALLEST_S
+from sizing.simulator.outcome import Outcome
 
 DECIDING_80 = round(TWO_SIDED_80, 4)
 """Half width of the 80 % interval that decides whether a limit holds once no more requests are simulated."""

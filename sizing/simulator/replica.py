@@ -17,122 +17,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sizing.simulator.batch import BEGUN, SCRATCH, Heap, heap_push, heap_remove, line_out, line_up
 from sizing.simulator.compiled import compiled
+from sizing.simulator.kv_cache import admit, cache_tokens, make_room, resident_kv_tokens
 from sizing.simulator.layout import NONE, PREFILL_ONLY, World
 from sizing.simulator.recording import record_finish, record_row, record_time, release, settle
 from sizing.simulator.step_time import decode_time, pair_time, pipeline_lag, prompt_time
 
-Heap = NDArray[np.int64]
-"""One replica's (4, S + 1): steps in which sequences finish, their rows, scratch, and prompts begun and not ended."""
-
-SCRATCH, BEGUN = 2, 3
 ROUNDING = 1e-9  # tokens: what float arithmetic may leave of an answer that is complete
-
-
-@compiled
-def heap_up(requests: Any, heap: Heap, i: int, key: int) -> int:
-    """Move a gap at place ``i`` up to where ``key`` belongs; every sequence knows its place. Returns the gap."""
-    keys, rows = heap[0], heap[1]
-    while i > 0 and keys[(i - 1) >> 1] > key:
-        keys[i], rows[i] = keys[(i - 1) >> 1], rows[(i - 1) >> 1]
-        requests[rows[i]].place = i
-        i = (i - 1) >> 1
-    return i
-
-
-@compiled
-def heap_push(requests: Any, heap: Heap, replica: Any, key: int, row: int) -> None:
-    """Add a decoding sequence that finishes in step ``key``."""
-    i = heap_up(requests, heap, replica.alive, key)
-    replica.alive += 1
-    heap[0, i], heap[1, i] = key, row
-    requests[row].place = i
-
-
-@compiled
-def heap_remove(requests: Any, heap: Heap, replica: Any, i: int) -> int:
-    """Take the sequence at place ``i`` out of the heap; returns its row. Place 0 finishes first."""
-    keys, rows = heap[0], heap[1]
-    replica.alive -= 1
-    size, taken = replica.alive, rows[i]
-    key, row = keys[size], rows[size]
-    i = heap_up(requests, heap, i, key)
-    while 2 * i + 1 < size:
-        child = 2 * i + 1
-        if child + 1 < size and keys[child + 1] < keys[child]:
-            child += 1
-        if keys[child] >= key:
-            break
-        keys[i], rows[i] = keys[child], rows[child]
-        requests[rows[i]].place = i
-        i = child
-    keys[i], rows[i] = key, row
-    requests[row].place = i
-    return taken  # type: ignore[no-any-return]
-
-
-@compiled
-def line_up(requests: Any, replica: Any, row: int) -> None:
-    """Put a sequence into the list of those that decode, by admission; nearly always it is the newest."""
-    newer, older = NONE, replica.newest
-    while older != NONE and requests[older].order > requests[row].order:
-        newer, older = older, requests[older].older
-    requests[row].older, requests[row].newer = older, newer
-    if older != NONE:
-        requests[older].newer = row
-    if newer != NONE:
-        requests[newer].older = row
-    else:
-        replica.newest = row
-
-
-@compiled
-def line_out(requests: Any, replica: Any, row: int) -> None:
-    """Take a sequence out of the list of those that decode."""
-    older, newer = requests[row].older, requests[row].newer
-    if older != NONE:
-        requests[older].newer = newer
-    if newer != NONE:
-        requests[newer].older = older
-    else:
-        replica.newest = older
-
-
-@compiled
-def enqueue(requests: Any, replica: Any, row: int, in_front: bool) -> None:
-    """Put a request at the end of a replica's queue, or in front of it (an evicted one)."""
-    requests[row].after = replica.head if in_front else NONE
-    if replica.waiting == 0:
-        replica.head = replica.tail = row
-    elif in_front:
-        replica.head = row
-    else:
-        requests[replica.tail].after = row
-        replica.tail = row
-    replica.waiting += 1
-
-
-@compiled
-def dequeue(requests: Any, replica: Any) -> int:
-    """Take the first waiting request."""
-    row = replica.head
-    replica.head = requests[row].after
-    replica.waiting -= 1
-    return row  # type: ignore[no-any-return]
-
-
-@compiled
-def resident_kv_tokens(replica: Any, request: Any) -> float:
-    """Tokens a decoding sequence has in the KV cache: all it knew when it joined, and one per token since."""
-    return request.target + replica.tokens_per_step * (replica.step - request.joined_step)  # type: ignore[no-any-return]
-
-
-@compiled
-def cache_tokens(replica: Any, request: Any) -> float:
-    """KV cache that a decoding sequence occupies: what was reserved for it, or its tokens; and the rest of a block."""
-    if replica.reserve == 1:
-        return request.prompt + request.output + replica.waste_tokens  # type: ignore[no-any-return]
-    return resident_kv_tokens(replica, request) + replica.waste_tokens  # type: ignore[no-any-return]
 
 
 @compiled
@@ -174,61 +66,6 @@ def finish_due(world: World, r: int) -> None:
         leave(requests, world.state[0], replica, row)
     if replica.static == 1 and replica.alive == 0:
         replica.running = 0
-
-
-@compiled
-def evict_last(requests: Any, heap: Heap, state: Any, replica: Any) -> None:
-    """Free the KV cache of the sequence admitted last; it goes to the front of the queue, to be recomputed."""
-    begun = heap[BEGUN, replica.partials - 1] if replica.partials > 0 else NONE
-    row = begun
-    if begun == NONE or (replica.newest != NONE and requests[replica.newest].order > requests[begun].order):
-        row = heap_remove(requests, heap, replica, requests[replica.newest].place)
-        line_out(requests, replica, row)
-        request, held = requests[row], resident_kv_tokens(replica, requests[row])
-        replica.running -= 1
-        replica.context -= held
-        request.done += held - request.target
-        state.recomputed += request.prompt + request.done - request.cached
-    else:
-        request, held = requests[row], requests[row].target
-        state.recomputed += request.computed - request.cached
-        replica.partials -= 1
-    replica.kv -= held + replica.waste_tokens
-    request.target = request.prompt + request.done
-    request.computed = request.cached
-    request.preempted += 1
-    state.preempted += 1
-    enqueue(requests, replica, row, True)
-
-
-@compiled
-def make_room(requests: Any, heap: Heap, state: Any, replica: Any) -> bool:
-    """Evict until the next token of every decoding sequence fits; whether anything was evicted."""
-    evicted = False
-    if replica.reserve == 1:
-        return False
-    while replica.running > 0 and replica.kv + replica.running * replica.tokens_per_step > replica.kv_tokens:
-        evict_last(requests, heap, state, replica)
-        evicted = True
-    return evicted
-
-
-@compiled
-def admit(requests: Any, replica: Any) -> int:
-    """The first waiting request, if a place and KV cache for all it knows are free; else NONE."""
-    request = requests[replica.head]
-    need = request.target + replica.waste_tokens
-    if replica.reserve == 1:
-        need += request.output - request.done
-    if replica.kv + need + (replica.running + 1) * replica.tokens_per_step > replica.kv_tokens:
-        return NONE
-    row: int = dequeue(requests, replica)
-    replica.kv += need
-    request.order = replica.order
-    replica.order += 1
-    if request.started < 0.0:
-        request.started = replica.now
-    return row
 
 
 @compiled

@@ -11,8 +11,8 @@ import numpy as np
 from sizing.deployments.candidates import Floats
 from sizing.simulator.arrivals import requests
 from sizing.simulator.fleet import Deployment, Disaggregated, Fleet, Replica
+from sizing.simulator.pool import Measurement, Pool
 from sizing.simulator.request_lengths import DrawnLengths, RequestLengths
-from sizing.simulator.world import Measurement, Pool
 
 ROUNDS = 30
 """Requests per sequence slot in a saturated run; the start and the end of the run count for about one of them."""

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from sizing.replay.result import SimulationResult
+from sizing.replay.simulation_result import SimulationResult
 from sizing.replay.what_if import AS_PLANNED
 from sizing.scenario.schema import Scenario
 from sizing.scenario.trace import read_trace
@@ -181,7 +181,7 @@ def test_cancelling_stops_a_long_simulation(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_job_that_nobody_looks_at_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    job = simulating.Job(asked=preset())
+    job = simulating.Job(asked=preset(), about=None)
     assert job.heard(0.1)
     monkeypatch.setattr(simulating, "PATIENCE_S", -1.0)
     assert not job.heard(0.2)

@@ -26,7 +26,7 @@ from sizing.simulator.arrivals import Arrivals
 from sizing.simulator.drive import drive
 from sizing.simulator.fleet import Fleet
 from sizing.simulator.layout import BIN_RATIO, E2E, ITL, QUEUE, SMALLEST_S, TTFT
-from sizing.simulator.world import Measurement
+from sizing.simulator.pool import Measurement
 
 NOW = 1_800_000_000.0
 HOUR = 3600.0

@@ -15,7 +15,7 @@ from bench.conformal import difficulties, stratum_quantiles, tails, with_scores
 from bench.fit_targets import targets
 from bench.reasons import RULES, Row, reason
 from sizing.catalog.files import DATA_DIR
-from sizing.evidence.point_rows import MODES
+from sizing.evidence.points import MODES
 from sizing.evidence.uncertainty import DIFFICULTIES, architecture, measured
 from sizing.steps.efficiency import efficiencies
 from sizing.steps.kernel import KernelTables

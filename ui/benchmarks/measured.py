@@ -13,7 +13,7 @@ from sizing.base.result import Deployed
 from sizing.catalog import resolve_gpu, resolve_model
 from sizing.catalog.engines import resolve_engine
 from sizing.catalog.precisions import resolve_kv_precision, resolve_precision
-from sizing.evidence.point_rows import one_instance
+from sizing.evidence.points import one_instance
 from ui import cached, state
 from ui.choices import label, labels
 from ui.format import as_markdown
@@ -119,7 +119,11 @@ def draw_measured(curve: tuple[BenchmarkPoint, ...], scenario_model: str) -> Dep
         engine=engine,
         weight_precision=weights,
         kv_precision=None if kv == NOT_STATED else kv,
-        **parallelism,
+        tp=parallelism["tp"],
+        pp=parallelism["pp"],
+        ep=parallelism["ep"],
+        dp=parallelism["dp"],
+        gpus=parallelism["gpus"],
     )
 
 

@@ -8,7 +8,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from sizing.base.format import ms, requests_per_s, rounded
-from sizing.replay.result import SimulationResult
+from sizing.replay.simulation_result import SimulationResult
 from ui.figures.template import Look, axis, layout, message, palette
 
 _NOTHING = "The load is beyond what can be carried, so there is nothing to draw."

@@ -98,7 +98,8 @@ def _from_hub() -> None:
 
 def _take(content: str | bytes, name: str) -> None:
     """Check and keep a config.json; what is wrong with it is said below the field."""
-    from sizing.catalog.config_json import load_config, model_from_config
+    from sizing.catalog.config_fields import load_config
+    from sizing.catalog.config_json import model_from_config
 
     try:
         model_from_config(content, name=name)

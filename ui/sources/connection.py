@@ -143,7 +143,8 @@ class Connections:
         for key, (used_s, origin) in list(self._used.items()):
             if origin is Origin.TYPED and self._clock() - used_s > IDLE_S and key in self._open:
                 del self._used[key]
-                self._open.pop(key).close()
+                # A target that is being read may take its time-out: whoever asks for another source need not wait.
+                threading.Thread(target=self._open.pop(key).close, name="closing", daemon=True).start()
 
 
 def _opened(known: Known) -> Connection:
@@ -163,7 +164,7 @@ def _scraped(source: Source) -> Connection:
     session.scraper.start()
 
     def end() -> None:
-        session.scraper.stop()
+        session.scraper.close()
         session.ring.close()
 
-    return Plain(backend=session.backend, end=lambda: threading.Thread(target=end, daemon=True).start())
+    return Plain(backend=session.backend, end=end)

@@ -1,10 +1,15 @@
-"""Reading metrics pages on an interval into the ring."""
+"""Reading metrics pages on an interval into the ring.
+
+Whatever goes wrong with one target is that target's failure: it is kept in the ring with its reason, and shown.
+"""
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 import threading
 import time
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -20,6 +25,9 @@ from collectors.vocabulary import Candidate
 ACCEPT = "text/plain;version=0.0.4, application/openmetrics-text;version=1.0.0;q=0.8, */*;q=0.1"
 JOB = "scrape"
 CONNECTIONS = 16
+"""Targets that are read at once. Chosen: more than the replicas of most deployments, few for one machine."""
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -61,34 +69,44 @@ class Scraper:
         self._thread: threading.Thread | None = None
 
     def scrape(self) -> bool:
-        """Read every target once, now; whether one of them answered."""
+        """Read every target once, now; whether one of them answered. Raises sqlite3.Error where the ring cannot."""
         at_s = self._clock()
-        with ThreadPoolExecutor(max_workers=min(CONNECTIONS, len(self.targets))) as pool:
+        with ThreadPoolExecutor(max_workers=min(CONNECTIONS, len(self.targets)), thread_name_prefix="scrape") as pool:
             return any(list(pool.map(lambda target: self._one(target, at_s), self.targets)))
 
     def _one(self, target: Target, at_s: float) -> bool:
+        """Read one target; whether it answered. Its failure is in the ring."""
+        if self._stop.is_set():
+            return False
         begun = self._clock()
         try:
-            samples = page_of(self._fetcher.get(target.url, accept=ACCEPT), target.instance)
+            page = page_of(self._fetcher.get(target.url, accept=ACCEPT), target.instance)
+            self._ring.add(target.url, at_s, self._clock() - begun, kept(page, self._overrides))
+            return True
+        except sqlite3.Error:
+            raise  # the ring's trouble, not that of the target
         except SourceError as error:
-            self._ring.add_failure(target.url, at_s, self._clock() - begun, str(error))
-            return False
-        self._ring.add(target.url, at_s, self._clock() - begun, kept(samples, self._overrides))
-        return True
+            problem = str(error)
+        except Exception as error:  # noqa: BLE001 - a fault in reading one page must not end the scraping of all
+            problem = f"{target.instance} could not be read: an unexpected {type(error).__name__}."
+            _log.error("scraping: %s Raised at %s", problem, _place(error))  # its text may hold a credential
+        self._ring.add_failure(target.url, at_s, self._clock() - begun, problem)
+        return False
 
     def start(self) -> None:
-        """Scrape in a thread until :meth:`stop`."""
+        """Scrape in a thread until :meth:`close`."""
         if self._thread is None:
             self._stop.clear()
             self._thread = threading.Thread(target=self._run, name="scraper", daemon=True)
             self._thread.start()
 
-    def stop(self) -> None:
-        """End the thread."""
+    def close(self) -> None:
+        """End every thread and connection: waits for the targets being read, no longer than their time-out."""
         self._stop.set()
         if self._thread is not None:
-            self._thread.join(timeout=self.interval_s + 30)
+            self._thread.join()
             self._thread = None
+        self._fetcher.close()
 
     @property
     def running(self) -> bool:
@@ -100,14 +118,20 @@ class Scraper:
         while not self._stop.is_set():
             try:
                 self.scrape()
-            except sqlite3.Error:
-                pass  # a full or locked disk: the next round may find it well again
-            except RuntimeError:
-                if threading.main_thread().is_alive():
-                    raise
-                return  # the process ends: no thread starts any more
+            except RuntimeError as error:  # no thread can be started: the process ends, or has too many
+                _log.debug("scraping: a round failed", exc_info=error)
+                if not threading.main_thread().is_alive():
+                    return
+            except Exception as error:  # noqa: BLE001 - the next round may find a full disk well again
+                _log.error("scraping: a round failed with %s, raised at %s", type(error).__name__, _place(error))
             due = max(due + self.interval_s, time.monotonic())
             self._stop.wait(max(0.0, due - time.monotonic()))
+
+
+def _place(error: BaseException) -> str:
+    """File and line at which an exception was raised."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return f"{frames[-1].filename}:{frames[-1].lineno}" if frames else "an unknown place"
 
 
 def page_of(reply: Reply, where: str) -> list[PageSample]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from collectors.benchmarks import Deployment, read_benchmarks, to_measurements
-from sizing.evidence.point_rows import points_of
+from sizing.evidence.points import points_of
 
 # The header of the evidence library, in its order, without the columns that describe a source.
 CALIBRATION = [

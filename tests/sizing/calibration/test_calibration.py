@@ -17,9 +17,10 @@ from bench.calibration_points import REPORT, at_random, curves, improved, leave_
 from sizing import Scenario
 from sizing.base.errors import InvalidScenario
 from sizing.calibration.benchmark import calibration, calibration_points
-from sizing.calibration.fit import WIDEST, fit_calibration, left_out_errors
-from sizing.calibration.points import prepare
-from sizing.evidence.point_rows import points_of
+from sizing.calibration.calibrated import WIDEST
+from sizing.calibration.fit import fit_calibration, left_out_errors
+from sizing.calibration.protocol_points import prepare
+from sizing.evidence.points import points_of
 from sizing.evidence.predict import predict_points
 from sizing.evidence.uncertainty import interval
 from sizing.planning.analytic import analytic_plan

@@ -17,7 +17,7 @@ from sizing.explore.length_map import LengthCell, LengthMap
 from sizing.explore.load_band import LoadBand, load_band
 from sizing.explore.measured_points import COMPARABLE, FARTHEST, MeasuredPoint, measured_points
 from sizing.explore.operating_point import MORE_IS_BETTER, OperatingPoint, Performance, loads, share_of_systems
-from sizing.explore.own_evidence import own_measurements
+from sizing.explore.own_benchmark import own_measurements
 from sizing.explore.pareto_front import SMALLEST_GAIN, pareto_front
 from sizing.question.understand import understand
 from sizing.search.screen import all_configurations, evaluate

@@ -120,7 +120,7 @@ def cluster() -> Iterator[Any]:
 
 
 def test_a_dask_cluster_answers_the_same(cluster: Any) -> None:
-    from sizing.explore.cluster import dask_executors
+    from sizing.explore.dask_cluster import dask_executors
 
     with dask_executors(cluster.scheduler_address) as executors:
         found = sweep(BASE, AXES, executors)
@@ -129,7 +129,7 @@ def test_a_dask_cluster_answers_the_same(cluster: Any) -> None:
 
 def test_an_address_without_scheduler_is_one_sentence() -> None:
     pytest.importorskip("distributed", reason="needs requirements-scale.txt")
-    from sizing.explore.cluster import dask_executors
+    from sizing.explore.dask_cluster import dask_executors
 
     with pytest.raises(SizingError, match="No Dask scheduler"), dask_executors("tcp://127.0.0.1:9"):
         pass

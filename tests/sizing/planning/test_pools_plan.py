@@ -20,7 +20,7 @@ from sizing.planning.second_opinion import with_second_opinion
 from sizing.prices.packing import systems_for_both, systems_needed
 from sizing.question.understand import understand
 from sizing.replay.day import day
-from sizing.replay.planned import planned
+from sizing.replay.planned_deployment import planned
 from sizing.replay.simulate import simulate
 from sizing.scenario.file import scenario_from
 from sizing.search.instances import HEAVIEST

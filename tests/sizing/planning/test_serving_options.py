@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sizing import Scenario, plan
 from sizing.planning.analytic import analytic_plan
 from sizing.question.understand import at_lengths, understand
-from sizing.replay.planned import planned
+from sizing.replay.planned_deployment import planned
 from sizing.replay.simulate import simulate
 from sizing.scenario.file import scenario_from
 from sizing.search.instances import share_of, together

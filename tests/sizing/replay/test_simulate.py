@@ -17,9 +17,10 @@ from hypothesis import strategies as st
 from sizing import plan
 from sizing.cli import main
 from sizing.question.understand import understand
-from sizing.replay.planned import planned
-from sizing.replay.result import Distribution, SampledMs, Series, Share, SimulationResult
-from sizing.replay.simulate import load_of, simulate, simulate_deployment
+from sizing.replay.offered_load import load_of
+from sizing.replay.planned_deployment import planned
+from sizing.replay.simulate import simulate, simulate_deployment
+from sizing.replay.simulation_result import Distribution, SampledMs, Series, Share, SimulationResult
 from sizing.scenario.schema import Scenario
 from sizing.search.replicas import lengths_of
 from sizing.simulator import stability
@@ -27,10 +28,10 @@ from sizing.simulator.arrivals import Arrivals
 from sizing.simulator.drive import drive
 from sizing.simulator.fleet import Fleet, Replica
 from sizing.simulator.layout import BINS, E2E
+from sizing.simulator.pool import Measurement
 from sizing.simulator.quantiles import quantile, sampled_quantile, sampled_share
 from sizing.simulator.recording import bin_of
 from sizing.simulator.request_lengths import DrawnLengths, FixedLength
-from sizing.simulator.world import Measurement
 from tests.sizing.simulator.building import columns, grid
 
 RAW: dict[str, Any] = {

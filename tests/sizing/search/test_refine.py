@@ -16,7 +16,7 @@ from sizing import Plan, Scenario, plan
 from sizing.cli import main
 from sizing.planning.analytic import analytic_plan
 from sizing.question.understand import understand
-from sizing.replay.planned import planned
+from sizing.replay.planned_deployment import planned
 from sizing.replay.simulate import simulate
 from sizing.search.instances import (
     FARTHER,

@@ -10,8 +10,8 @@ import numpy as np
 
 from sizing.deployments.candidates import Floats
 from sizing.simulator.fleet import Fleet, Replica
-from sizing.simulator.grid import StepGrid
-from sizing.simulator.world import Measurement, Pool
+from sizing.simulator.pool import Measurement, Pool
+from sizing.simulator.step_grid import StepGrid
 
 KNOTS = np.array([0.0, 50.0, 100.0, 400.0, 1600.0, 1e6])
 ROWS = np.concatenate([np.arange(17.0), [32.0, 64.0, 256.0, 4096.0, 1e6]])

@@ -7,11 +7,12 @@ import math
 import numpy as np
 import pytest
 
-from sizing.simulator.drive import Outcome, drive
+from sizing.simulator.drive import drive
 from sizing.simulator.fleet import Fleet, Replica
 from sizing.simulator.layout import E2E, QUEUE
+from sizing.simulator.outcome import Outcome
+from sizing.simulator.pool import Measurement
 from sizing.simulator.quantiles import Sampled, sampled_mean, sampled_quantile
-from sizing.simulator.world import Measurement
 from tests.sizing.simulator.building import columns, grid
 
 REQUESTS = 240_000

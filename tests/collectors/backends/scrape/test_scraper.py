@@ -1,14 +1,31 @@
-"""The thread that scrapes, in a process that ends."""
+"""The threads that scrape: what one target does wrong is its own failure, and none outlives its end."""
 
 from __future__ import annotations
 
+import contextlib
+import io
+import socketserver
+import sqlite3
 import subprocess
 import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
+import pytest
+import requests
+
+from collectors.backends.scrape.backend import RingBackend
+from collectors.backends.scrape.scraper import Scraper, Target
+from collectors.backends.scrape.store import Ring
+from collectors.prometheus.errors import Unreachable
+from collectors.prometheus.fetch import Fetcher, Limits
 from tests.collectors.servers import Pages, serving
 
 ROOT = Path(__file__).parents[4]
+PAGE = "vllm:num_requests_running 1\n"
 
 ENDING = """
 import atexit, sys, time
@@ -35,3 +52,133 @@ def test_a_process_that_ends_while_it_scrapes_says_nothing(tmp_path: Path) -> No
             check=False,
         )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+class Failing(requests.Session):
+    """A session that answers every address but those told to fail, and those with what they are told to raise."""
+
+    def __init__(self, page: str, raised: Mapping[str, Exception]) -> None:
+        super().__init__()
+        self._page, self._raised = page, raised
+
+    def request(self, method: str | bytes, url: str | bytes, *args: Any, **kwargs: Any) -> requests.Response:
+        error = self._raised.get(str(url))
+        if error is not None:
+            raise error
+        found = requests.Response()
+        found.status_code = 200
+        found.raw = io.BytesIO(self._page.encode())
+        return found
+
+
+def scraper_of(session: requests.Session, *urls: str, interval_s: float = 0.01) -> tuple[Ring, Scraper]:
+    ring = Ring(None, keep_s=3600.0, max_bytes=1 << 24)
+    targets = [Target(url) for url in urls]
+    return ring, Scraper(targets, ring, Fetcher(session=session, limits=Limits(attempts=1)), interval_s=interval_s)
+
+
+def until(condition: Callable[[], bool], limit_s: float = 20.0) -> None:
+    end = time.monotonic() + limit_s
+    while not condition():
+        assert time.monotonic() < end, "it did not come about"
+        time.sleep(0.005)
+
+
+def scraping_threads() -> list[str]:
+    return [thread.name for thread in threading.enumerate() if thread.name.startswith(("scraper", "scrape_"))]
+
+
+UNEXPECTED = (
+    RuntimeError("boom"),
+    MemoryError(),
+    RecursionError(),
+    ZeroDivisionError(),
+    KeyError("x"),
+    StopIteration(),
+)
+
+
+@pytest.mark.parametrize("error", UNEXPECTED, ids=lambda error: type(error).__name__)
+def test_an_unexpected_exception_is_the_failure_of_its_target_alone(
+    error: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
+    ring, scraper = scraper_of(Failing(PAGE, {"http://bad:1/": error}), "http://bad:1/", "http://good:1/")
+    scraper.start()
+    until(lambda: len(ring.times(0.0, time.time() + 1.0)) >= 3)
+    scraper.close()
+    newest = ring.newest()
+    assert newest["http://bad:1/"][1] == f"bad:1 could not be read: an unexpected {type(error).__name__}."
+    assert newest["http://good:1/"][1] == ""
+    assert type(error).__name__ in caplog.text
+    assert "boom" not in caplog.text
+    assert scraping_threads() == []
+
+
+def test_a_source_whose_only_target_fails_unexpectedly_is_unreachable_with_a_reason() -> None:
+    ring, scraper = scraper_of(Failing(PAGE, {"http://bad:1/": RuntimeError()}), "http://bad:1/")
+    assert not scraper.scrape()
+    with pytest.raises(Unreachable, match=r"bad:1 could not be read: an unexpected RuntimeError\."):
+        RingBackend(ring, scraper.targets).vectors({"up": "up"}, at_s=None)
+
+
+def test_a_round_that_fails_as_a_whole_is_not_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    ring, scraper = scraper_of(Failing(PAGE, {}), "http://good:1/")
+    failed = threading.Event()
+    add = ring.add
+
+    def once(*args: Any) -> None:
+        if not failed.is_set():
+            failed.set()
+            raise sqlite3.OperationalError("database or disk is full")
+        add(*args)
+
+    monkeypatch.setattr(ring, "add", once)
+    scraper.start()
+    until(lambda: len(ring.times(0.0, time.time() + 1.0)) >= 1)
+    scraper.close()
+    assert failed.is_set()
+    assert scraping_threads() == []
+
+
+@pytest.mark.parametrize("head", [b"", b"HTTP/1.1 200 OK\r\nX: ", b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n"])
+def test_no_thread_outlives_closing_whatever_a_target_does(head: bytes) -> None:
+    """A target that sends nothing, or byte by byte for ever, is given up after its time-out as a whole."""
+    with dripping(head) as (url, connected):
+        ring = Ring(None, keep_s=3600.0, max_bytes=1 << 24)
+        fetcher = Fetcher(limits=Limits(timeout_s=1.0, attempts=1))
+        scraper = Scraper([Target(url)] * 40, ring, fetcher, interval_s=0.01)
+        scraper.start()
+        assert connected.wait(20.0)
+        assert scraping_threads()
+        begun = time.monotonic()
+        scraper.close()
+        assert scraping_threads() == []
+        assert time.monotonic() - begun < 10.0
+        assert all(problem for _, problem in ring.newest().values())
+
+
+@contextlib.contextmanager
+def dripping(head: bytes) -> Iterator[tuple[str, threading.Event]]:
+    """A server that sends ``head`` and then a byte now and then (nothing where it is empty) until the end."""
+    connected, ended = threading.Event(), threading.Event()
+
+    class Handler(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            self.request.recv(4096)
+            connected.set()
+            with contextlib.suppress(OSError):
+                self.request.sendall(head)
+                while not ended.wait(0.05):
+                    self.request.sendall(head[-1:] and b"a")
+
+    server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}/metrics", connected
+    finally:
+        ended.set()
+        server.shutdown()
+        server.server_close()
+        thread.join()

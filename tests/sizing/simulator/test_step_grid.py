@@ -11,7 +11,7 @@ from sizing.catalog.model import Model
 from sizing.catalog.precisions import precisions
 from sizing.deployments.candidates import Configuration, table
 from sizing.simulator.fleet import Replica
-from sizing.simulator.grid import roofline_grid
+from sizing.simulator.step_grid import roofline_grid
 from sizing.steps.roofline import roofline
 from sizing.steps.speculation import Speculation
 from sizing.steps.times import Traffic

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -11,17 +11,14 @@ from sizing.base.units import MS_PER_S, S_PER_MINUTE
 from sizing.base.version import ENGINE_VERSION
 from sizing.deployments.candidates import Floats
 from sizing.queueing.capacity import AskedLimits
-from sizing.replay.planned_fleet import failure_in
-from sizing.replay.result import Distribution, SampledMs, Series, Share, SimulationResult, Verdict
-from sizing.replay.what_if import said_of
+from sizing.replay.offered_load import Load
+from sizing.replay.simulation_result import Distribution, SampledMs, Series, Share, SimulationResult, Verdict
+from sizing.replay.what_if import failure_in, said_of
 from sizing.search.replicas import asked_routing
-from sizing.simulator.drive import Outcome
 from sizing.simulator.fleet import Deployment, Fleet
 from sizing.simulator.layout import E2E, ITL, QUEUE, TTFT
+from sizing.simulator.outcome import Outcome
 from sizing.simulator.quantiles import Sampled, sampled_good_share, sampled_mean, sampled_quantile
-
-if TYPE_CHECKING:
-    from sizing.replay.simulate import Load
 
 POINTS = ("mean", "p50", "p90", "p95", "p99", "p999")
 NOTHING: dict[str, Any] = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sizing.calibration.benchmark import calibration_points, overloaded
-from sizing.evidence.point_rows import Point
+from sizing.evidence.points import Point
 from sizing.evidence.published import Measurement, Near, load_distance
 from sizing.question.understand import Question
 from sizing.scenario.schema import Benchmark, BenchmarkPoint

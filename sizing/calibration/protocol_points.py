@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sizing.deployments.candidates import Floats
-from sizing.evidence.point_answers import BENCHMARK_SPREAD, HIGHEST_SHARE, NO_SLOT_LIMIT, first_token
-from sizing.evidence.point_rows import Point
+from sizing.evidence.expected import BENCHMARK_SPREAD, HIGHEST_SHARE, NO_SLOT_LIMIT, first_token
 from sizing.evidence.point_table import PointTable, point_table, select, step_times, traffic_of
+from sizing.evidence.points import Point
 from sizing.evidence.protocols import Expected, fixed_concurrency, offline_max_throughput, queue_growth_s, static_batch
 from sizing.queueing.steady_state import concurrency_grid, steady_state
 from sizing.steps.roofline import Roofline

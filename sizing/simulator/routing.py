@@ -1,42 +1,25 @@
-"""Compiled: the front end. Routes arrivals to replicas and runs a chunk of arrivals."""
+"""Compiled: the front end picks the replica that a request goes to."""
 
 from __future__ import annotations
 
-import hashlib
 import math
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numba import njit
-from numpy.typing import NDArray
 
 from sizing.simulator.compiled import compiled
-from sizing.simulator.layout import (
-    ARRIVED,
-    LEAST_TOKENS,
-    NONE,
-    PREFILL_ONLY,
-    PREFIX_AWARE,
-    RANDOM,
-    REJECTED,
-    ROUND_ROBIN,
-    WEIGHTED,
-    World,
-)
-from sizing.simulator.recording import count_at, release
-from sizing.simulator.replica import advance, enqueue
+from sizing.simulator.layout import LEAST_TOKENS, NONE, PREFIX_AWARE, RANDOM, ROUND_ROBIN, WEIGHTED, World
+from sizing.simulator.replica import advance
 
 BALANCE_ABSOLUTE, BALANCE_RELATIVE = 64, 1.5
 """Prefix-aware routing gives way to the shortest queue when loads differ by more than this (SGLang router defaults)."""
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+
 MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
+
 SHIFTS = (np.uint64(30), np.uint64(27), np.uint64(31))
 """Constants of SplitMix64."""
-
-Floats = NDArray[np.float64]
 
 
 @compiled
@@ -152,88 +135,3 @@ def route(world: World, group: int, time: float) -> Any:
                 chosen = r
     advance(world, chosen, time)
     return chosen
-
-
-@compiled
-def submit(world: World, row: int, time: float) -> bool:
-    """Send a request to a replica; False when it is turned away: too long for the KV cache, or the queue is full."""
-    request = world.requests[row]
-    r = route(world, request.group, time)
-    replica = world.replicas[r]
-    kept = 1.0 if replica.role == PREFILL_ONLY else request.output
-    if request.prompt + kept + replica.tokens_per_step + replica.waste_tokens > replica.kv_tokens:
-        world.state[0].too_long += 1
-        return False
-    if replica.waiting >= replica.queue_limit:
-        world.state[0].rejected += 1
-        return False
-    if request.group != NONE:
-        slot = request.group % world.seen.shape[1]
-        if time - world.seen[r, slot] >= world.state[0].prefix_life_s:
-            request.cached = 0.0
-            if request.computed < request.target:
-                request.computed = 0.0
-        world.seen[r, slot] = time
-    request.replica = r
-    replica.in_flight += 1
-    replica.load_tokens += request.prompt - request.cached + request.output
-    if replica.now < time:
-        replica.now = time
-    replica.hold = min(replica.hold, replica.now)
-    enqueue(world.requests, replica, row, False)
-    return True
-
-
-@compiled
-def fill(requests: Any, state: Any, row: int, chunk: Floats, i: int) -> None:
-    """Fill a request's row from column ``i`` of a chunk. One without an id is new, and gets the next."""
-    request = requests[row]
-    request.id, request.arrived = int(chunk[8, i]), chunk[1, i]
-    request.prompt, request.output, request.cached = chunk[2, i], chunk[3, i], min(chunk[4, i], chunk[2, i])
-    request.group, request.started, request.first, request.lag = int(chunk[5, i]), chunk[6, i], chunk[7, i], 0.0
-    # A request that comes with a first token brings its KV cache: its prompt is computed.
-    handed = request.first >= 0.0
-    request.done = 1.0 if handed else 0.0
-    request.computed, request.target = request.prompt if handed else request.cached, request.prompt
-    request.preempted = 0
-    if request.id < 0:
-        request.id = state.arrived
-    if handed or chunk[8, i] < 0.0:
-        state.arrived += 1
-
-
-def _sources() -> str:
-    """Digest of all compiled modules: numba notices a change in the file of the entry only, not in what it calls."""
-    digest = hashlib.sha256()
-    for name in ("compiled", "layout", "recording", "step_time", "replica", "front"):
-        digest.update(Path(__file__).with_name(f"{name}.py").read_bytes())
-    return digest.hexdigest()
-
-
-def _entry(sources: str) -> Callable[[World, Floats, float], None]:
-    """The compiled entry, cached on disk under a key that holds ``sources`` (numba hashes the closure)."""
-
-    @njit(cache=True, nogil=True, error_model="numpy", _nrt=False)  # type: ignore[call-overload]
-    def run_chunk(world: World, chunk: Floats, until: float) -> None:
-        state = world.state[0]
-        for i in range(chunk.shape[1] if len(sources) > 0 else 0):
-            time, row = chunk[0, i], state.free
-            state.free = world.requests[row].after
-            fill(world.requests, state, row, chunk, i)
-            if chunk[8, i] < 0.0:
-                count_at(world.series, state.bin_s, time, ARRIVED, 1.0)
-            if not submit(world, row, time):
-                count_at(world.series, state.bin_s, time, REJECTED, 1.0)
-                release(world.requests, state, row)
-        for r in range(world.replicas.shape[0]):
-            advance(world, r, until)
-
-    return run_chunk  # type: ignore[no-any-return]
-
-
-run_chunk: Any = _entry(_sources())
-"""``run_chunk(world, chunk, until)``: serve a chunk of arrivals, then run every replica up to ``until``.
-
-Columns of ``chunk`` (9, M) are time, arrived, prompt, output, cached, group, started, first and id; times in seconds,
--1 where not known yet. A request with an id comes back (its replica failed) or comes from another pool.
-"""

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from sizing.deployments.candidates import Floats
 from sizing.simulator import layout
+from sizing.simulator.entry import run_chunk
 from sizing.simulator.fleet import POLICIES, Fleet, Replica
-from sizing.simulator.front import run_chunk
 from sizing.simulator.layout import BATCHES, BINS, METRICS, NONE, World
 from sizing.simulator.outages import bring_back, events_of, take_down
 from sizing.steps.ranks import MOST_COUNTED, busiest_share
@@ -66,7 +66,7 @@ class Pool:
         return int(self.world.replicas["waiting"].sum())
 
     def run(self, chunk: Floats, until: float) -> NDArray[Any]:
-        """Serve a chunk (rows as in :func:`front.run_chunk`) up to ``until``; the records of what ended or moved on."""
+        """Serve a chunk (rows as in :func:`entry.run_chunk`) up to ``until``; the records of what ended or moved on."""
         arriving = chunk.shape[1]
         self._make_room(arriving)
         if self.handing_over or self.world.state["keep_records"][0]:

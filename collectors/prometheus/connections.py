@@ -1,0 +1,129 @@
+"""Connections to a source: no address that is refused is talked to, and a slow answer ends in time as a whole.
+
+The time-out of a socket is for one read, so a server that sends a byte now and then would hold a thread for ever; here
+the head and the body of an answer have that time together.
+"""
+
+from __future__ import annotations
+
+import http.client
+import io
+import time
+from typing import Any, ClassVar
+
+import requests
+from requests.adapters import HTTPAdapter
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
+
+from collectors.prometheus.address import check_host
+from collectors.prometheus.errors import InvalidAddress
+
+Socket = Any
+"""A socket, plain or TLS."""
+
+
+class _TimelyStream(io.RawIOBase):
+    """What a socket receives until its time-out, counted from now, has passed."""
+
+    def __init__(self, sock: Socket) -> None:
+        limit_s = sock.gettimeout()
+        self._sock, self._stream = sock, sock.makefile("rb", buffering=0)
+        self._until_s = None if limit_s is None else time.monotonic() + limit_s
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        if self._until_s is not None:
+            left_s = self._until_s - time.monotonic()
+            if left_s <= 0:
+                raise TimeoutError("timed out")
+            self._sock.settimeout(left_s)
+        count: int | None = self._stream.readinto(buffer)
+        return count
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()
+
+
+class _TimelyResponse(http.client.HTTPResponse):
+    """A response whose head and body are received within the time-out of the socket at its start."""
+
+    def __init__(self, sock: Socket, *args: Any, **kwargs: Any) -> None:
+        super().__init__(sock, *args, **kwargs)
+        self.fp.close()
+        self.fp = io.BufferedReader(_TimelyStream(sock))
+
+
+class _HTTP(HTTPConnection):
+    response_class = _TimelyResponse
+
+
+class _HTTPS(HTTPSConnection):
+    response_class = _TimelyResponse
+
+
+class _GuardedHTTP(_HTTP):
+    """Looks at the address that answered before a byte is sent."""
+
+    def _new_conn(self) -> Socket:
+        return _checked(super()._new_conn())
+
+
+class _GuardedHTTPS(_HTTPS):
+    """Looks at the address that answered before a byte is sent."""
+
+    def _new_conn(self) -> Socket:
+        return _checked(super()._new_conn())
+
+
+def _checked(sock: Socket) -> Socket:
+    try:
+        check_host(str(sock.getpeername()[0]))
+    except InvalidAddress:
+        sock.close()
+        raise
+    return sock
+
+
+class _HTTPPool(HTTPConnectionPool):
+    ConnectionCls = _HTTP
+
+
+class _HTTPSPool(HTTPSConnectionPool):
+    ConnectionCls = _HTTPS
+
+
+class _GuardedHTTPPool(HTTPConnectionPool):
+    ConnectionCls = _GuardedHTTP
+
+
+class _GuardedHTTPSPool(HTTPSConnectionPool):
+    ConnectionCls = _GuardedHTTPS
+
+
+class _Adapter(HTTPAdapter):
+    """A requests adapter with our connections."""
+
+    pools: ClassVar = {"http": _HTTPPool, "https": _HTTPSPool}
+
+    def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
+        super().init_poolmanager(*args, **kwargs)
+        self.poolmanager.pool_classes_by_scheme = self.pools
+
+
+class _GuardedAdapter(_Adapter):
+    """One that refuses link-local and metadata addresses at connection time."""
+
+    pools: ClassVar = {"http": _GuardedHTTPPool, "https": _GuardedHTTPSPool}
+
+
+def new_session(*, allow_link_local: bool = False, connections: int = 8) -> requests.Session:
+    """A session for one source; guarded unless ``allow_link_local``."""
+    session = requests.Session()
+    kind = _Adapter if allow_link_local else _GuardedAdapter
+    for scheme in ("http://", "https://"):
+        session.mount(scheme, kind(pool_connections=connections, pool_maxsize=connections))
+    return session

@@ -1,0 +1,49 @@
+"""What a simulation has counted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sizing.deployments.candidates import Floats
+from sizing.simulator.layout import SERIES
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Outcome:
+    """What a simulation has counted.
+
+    ``histogram`` (batches, metrics, bins), ``sums`` (batches, 2 + 2 x metrics), ``series`` (bins, columns of
+    :data:`layout.SERIES`); counters over all pools. ``waiting`` and ``in_system`` are from the end of the arrivals,
+    before the rest was served; ``peak_waiting`` is the longest queue between two chunks.
+    """
+
+    histogram: NDArray[np.uint32]
+    sums: Floats
+    series: Floats
+    bin_s: float
+    horizon_s: float
+    replicas: int
+    arrived: int
+    finished: int
+    rejected: int
+    too_long: int
+    preempted: int
+    failed_over: int
+    unfinished: int
+    waiting: int
+    in_system: int
+    peak_waiting: int
+    prefilled_tokens: float
+    recomputed_tokens: float
+    generated_tokens: float
+    overwhelmed: bool
+    stopped_at: float | None
+    records: NDArray[Any]
+
+    def column(self, name: str) -> Floats:
+        """One column of the series, per bin."""
+        return np.asarray(self.series[:, SERIES.index(name)])
