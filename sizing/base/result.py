@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Literal
 
+from sizing.base.provenance import DecidedBy, Provenance
 from sizing.base.quantity import Result, quantity
 
 Severity = Literal["info", "warning", "error"]
 Serving = Literal["aggregated", "disaggregated"]
-DecidedBy = Literal["simulation", "analytic", "measured"]
-"""Where instances and percentiles come from: a discrete-event simulation, the analytic load model, or a record."""
 
 
 class Fix(Result):
@@ -291,6 +290,9 @@ class Candidate(Result):
         "that the simulation replaces once the deployment is chosen.",
         default="analytic",
     )
+    provenance: Provenance = quantity(
+        "Provenance", help="What the numbers come from, as facts; source says it in words."
+    )
 
 
 class Excluded(Result):
@@ -354,6 +356,11 @@ class Plan(Result):
         help="simulation; analytic for offline use and where no simulation confirms the "
         "limits; measured for a measured record.",
         default="analytic",
+    )
+    provenance: Provenance | None = quantity(
+        "Provenance",
+        help="What the numbers come from, as facts; source says it in words. None where nothing is deployed.",
+        default=None,
     )
     confidence: str = quantity("How sure", help="Interval and the evidence it comes from, in one sentence.")
     alternatives: tuple[Candidate, ...] = quantity("Alternatives", help="Other deployments, ranked.")
