@@ -22,7 +22,7 @@ WASTEFUL = 4
 by the lowest latency. The next larger size of an instance may well take twice the GPUs for a few per cent."""
 
 RIVALS = 50
-"""Candidates of each kind that a deployment is held against. Chosen: few, so that it costs little beside the ranking."""
+"""Candidates of each kind that a deployment is held against. Chosen: few, as it should cost little beside the ranking."""
 
 MORE_INSTANCES = (1.0, 1.25, 1.5, 2.0, 3.0)
 """How far beyond the smallest deployment the trade-off looks. Chosen: up to a third of the load on each instance, where
