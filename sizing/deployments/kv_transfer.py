@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from sizing.base.arrays import Floats
 from sizing.base.constants import constant
 from sizing.base.units import GB
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.gpu_families import gpu_families
 from sizing.catalog.model import Model
 from sizing.catalog.precisions import KV_BYTES
-from sizing.deployments.candidates import Candidates, Configuration, Floats
+from sizing.deployments.candidates import Candidates, Configuration
 from sizing.deployments.memory import kv_bytes_per_sequence, kv_share
 
 NETWORK = constant("network_bytes_per_s")
