@@ -17,12 +17,12 @@ if own.open:
     with own:
         curve = draw_upload()
         model = state.model()
-        if curve is not None and model is None:
+        if model is not None and curve is not None:
+            draw_comparison(curve, draw_measured(curve, model.id), model, dark=dark)
+        elif curve is not None:
             st.error(
                 "The scenario on Size has no model that can be read: correct it there first.", icon=":material/error:"
             )
-        elif curve is not None:
-            draw_comparison(curve, draw_measured(curve, model.id), model, dark=dark)
 if library.open:
     with library:
         draw_library(dark=dark)

@@ -17,7 +17,6 @@ from ui.size.trade_off import draw_trade_off
 shell.require("size")
 top = shell.header("Size")
 dark = st.context.theme.type == "dark"
-CHART = {"config": {"displaylogo": False}}
 
 if shell.on_a_phone():  # one column: the answer comes before the questions
     said, form, results = st.container(), st.container(), st.container()
@@ -56,7 +55,7 @@ with results:
         )
         if memory.open:
             with memory:
-                st.plotly_chart(build_memory_bar(plan, dark=dark), key="memory", alt=memory_alt_text(plan), **CHART)
+                shell.draw_chart(build_memory_bar(plan, dark=dark), key="memory", alt=memory_alt_text(plan))
                 st.markdown("**What this serves**")
                 draw_business(plan.business)
         if trade.open:
@@ -64,11 +63,10 @@ with results:
                 draw_trade_off(answer, dark=dark)
         if load.open:
             with load:
-                st.plotly_chart(
+                shell.draw_chart(
                     build_load_curve(plan, limits=limits, dark=dark),
                     key="load_curve",
                     alt=load_curve_alt_text(plan, limits=limits),
-                    **CHART,
                 )
                 draw_curve_origin(plan, limits)
         if hour.open:

@@ -15,6 +15,7 @@ from sizing.methodology.accuracy import TITLES, accuracy_figures
 from sizing.methodology.markdown import entry as entry_markdown
 from ui.figures.accuracy import build_learning_curve, build_reliability, learning_alt_text, reliability_alt_text
 from ui.format import as_markdown, count
+from ui.shell import draw_chart
 
 _LONG = 60
 _ONE_LINE, _TWO_LINES, _TALLEST = 35, 70, 640
@@ -39,7 +40,7 @@ def draw() -> None:
 
 def draw_section(section: Section) -> None:
     """One chapter: heading with its anchor, introduction, entries by group, tables."""
-    st.subheader(section.title, calibration_point=section.slug, divider="gray")
+    st.subheader(section.title, anchor=section.slug, divider="gray")
     if section.intro:
         st.markdown(section.intro)
     for group, entries in groupby(section.entries, key=lambda item: item.group):
@@ -62,13 +63,8 @@ def _draw_accuracy() -> None:
     )
     for column, (title, name, build, said) in zip(st.columns(2), charts, strict=True):
         with column:
-            st.markdown(f"##### {title}", calibration_points=False)
-            st.plotly_chart(
-                build(figures[name], dark=dark),
-                key=f"accuracy_{name}",
-                alt=said(figures[name]),
-                config={"displaylogo": False},
-            )
+            st.markdown(f"##### {title}", anchors=False)
+            draw_chart(build(figures[name], dark=dark), key=f"accuracy_{name}", alt=said(figures[name]))
 
 
 def _draw_prose(*titles: str) -> None:
@@ -128,12 +124,12 @@ def _group_markdown(group: str, entries: tuple[Entry, ...]) -> str:
 
 
 def _draw_table(section: Section, table: Table) -> None:
-    st.markdown(f"##### {as_markdown(table.title)}", calibration_points=False)
+    st.markdown(f"##### {as_markdown(table.title)}", anchors=False)
     long = _long_columns(table)
     row = _TWO_LINES if long and table.in_document else _ONE_LINE
     columns = {name: st.column_config.TextColumn(width="large") for name in long}
     frame = _frame(table)
-    columns |= {name: st.column_config.NumberColumn(format="localized") for name in frame.select_dtypes("number")}
+    columns |= {str(name): st.column_config.NumberColumn(format="localized") for name in frame.select_dtypes("number")}
     st.dataframe(
         frame,
         hide_index=True,

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
 from sizing.base.errors import SizingError
 from sizing.base.result import Plan
@@ -21,7 +20,11 @@ if TYPE_CHECKING:  # the simulator's compiler would slow down the start of every
     from sizing.scenario.trace import Trace
 
 T = TypeVar("T")
-Heard = Callable[[float], bool]
+About = TypeVar("About")
+Run: TypeAlias = "tuple[WhatIf, bool]"
+"""What a simulation was asked for beside its scenario: what if, and whether it replays a trace."""
+DayAsked: TypeAlias = tuple[Scenario, float]
+"""What a day was asked for: the scenario with its hours, and the start-up of an instance in seconds."""
 
 AT_ONCE = 2
 """Jobs at once, over all sessions; more wait for their turn."""
@@ -31,11 +34,11 @@ PATIENCE_S = 120.0
 
 
 @dataclass(kw_only=True, eq=False)
-class Job(Generic[T]):
+class Job(Generic[T, About]):
     """One piece of work on a scenario; ``share`` is how far it has come, ``about`` what else it was asked for."""
 
     asked: Scenario
-    about: object = None
+    about: About
     share: float = 0.0
     looked_at: float = field(default_factory=time.monotonic)
     cancelled: threading.Event = field(default_factory=threading.Event)
@@ -86,10 +89,10 @@ def start_simulation(
     hours: float | None,
     what_if: WhatIf,
     trace: Trace | None = None,
-) -> Job[SimulationResult]:
+) -> Job[SimulationResult, Run]:
     """Start to simulate some hours of ``scenario``, which stands for the ``asked`` one, or a trace, on what ``plan``
     deploys."""
-    job: Job[SimulationResult] = Job(asked=asked, about=(what_if, trace is not None))
+    job: Job[SimulationResult, Run] = Job(asked=asked, about=(what_if, trace is not None))
 
     def work() -> SimulationResult:
         from sizing.question.understand import understand
@@ -104,9 +107,11 @@ def start_simulation(
     return job
 
 
-def start_day(asked: Scenario, scenario: Scenario, startup_s: float, plan: Plan | None = None) -> Job[DayPlan]:
+def start_day(
+    asked: Scenario, scenario: Scenario, startup_s: float, plan: Plan | None = None
+) -> Job[DayPlan, DayAsked]:
     """Start to plan the day of ``scenario``, which stands for the ``asked`` one, with the instances of ``plan``."""
-    job: Job[DayPlan] = Job(asked=asked, about=(scenario, startup_s))
+    job: Job[DayPlan, DayAsked] = Job(asked=asked, about=(scenario, startup_s))
 
     def work() -> DayPlan:
         from sizing.replay.day import day

@@ -19,7 +19,7 @@ OpenLink = Callable[..., AppTest]
 
 
 class Clock:
-    """The clock of the desk: time passes by refreshes. It starts at a full minute, so that slots fall alike."""
+    """The clock of the registry: time passes by refreshes. It starts at a full minute, so that slots fall alike."""
 
     def __init__(self) -> None:
         self.now_s = time.time() // 60 * 60
@@ -75,7 +75,7 @@ def clock() -> Clock:
 def registry(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Iterator[Registry]:
     """What live pages share: of this test alone."""
     fresh = Registry(clock=clock)
-    monkeypatch.setattr(reading, "desk", lambda: fresh)
+    monkeypatch.setattr(reading, "registry", lambda: fresh)
     yield fresh
     fresh.latest.wait_for_all(RUN_LIMIT_S)
     fresh.connections.close()

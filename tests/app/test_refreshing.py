@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 def page() -> None:
     import streamlit as st
 
-    from ui.refreshing import refreshed
+    from ui.shell import refreshed
 
     st.title("Above")
     refreshed(lambda: st.markdown("now and again"), 5.0)()

@@ -32,7 +32,7 @@ def test_every_chapter_opens(app: AppTest, section: object) -> None:
     app.pills(key="chapter").set_value(section.title).run()
     assert not app.exception
     assert headings(app) == [section.title]
-    assert app.subheader[0].calibration_point == section.slug
+    assert app.subheader[0].anchor == section.slug
     assert len(app.dataframe) == len(section.tables)
 
 

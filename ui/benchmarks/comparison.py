@@ -22,8 +22,14 @@ from ui import state
 from ui.benchmarks.scenario import MOST_POINTS, benchmark_of, use, use_with_model
 from ui.figures.benchmark import benchmark_alt_text, build_benchmark, load_of, load_title, words
 from ui.format import UNKNOWN, as_markdown, count, interval, percent, significant
+from ui.shell import draw_chart
 
-_SHORT = {"itl_ms": "ITL", "ttft_ms": "TTFT", "ttft_p99_ms": "p99 TTFT", "output_tokens_per_s": "Output tokens/s"}
+_SHORT: dict[Quantity, str] = {
+    "itl_ms": "ITL",
+    "ttft_ms": "TTFT",
+    "ttft_p99_ms": "p99 TTFT",
+    "output_tokens_per_s": "Output tokens/s",
+}
 COHORT = (
     "TTFT of a closed loop is an effect of its cohorts: requests start together and queue for prefill together. It is "
     "compared with a prediction of the same protocol, and never with the TTFT at a request rate that Size plans for."
@@ -153,18 +159,17 @@ def _chart_and_table(benchmark: Benchmark, found: Check, *, dark: bool) -> None:
         default=shown[0],
         required=True,
         key="benchmark_quantity",
-        format_func=_SHORT.get,
+        format_func=_SHORT.__getitem__,
         label_visibility="collapsed",
         help="What is compared.",
     )
     if quantity not in shown:
         quantity = shown[0]
     points = benchmark.points
-    st.plotly_chart(
+    draw_chart(
         build_benchmark(points, found.rows, quantity, dark=dark),
         key=f"benchmark_chart_{quantity}",
         alt=benchmark_alt_text(points, found.rows, quantity),
-        config={"displaylogo": False},
     )
     if quantity == "ttft_ms" and any(p.mode == "fixed_concurrency" for p in points):
         st.caption(f":material/info: {COHORT}")

@@ -17,6 +17,7 @@ from ui.benchmarks.nearest import nearest_rows
 from ui.choices import label
 from ui.figures.evidence import build_evidence, drawn, evidence_alt_text
 from ui.format import count
+from ui.shell import draw_chart
 
 _ALL, _NEAR = "All", "Nearest to this scenario"
 _SHOWN = 500
@@ -112,7 +113,7 @@ def draw_library(*, dark: bool) -> None:
     figure = build_evidence(found, dark=dark)
     # Another kind of axis is another chart: a browser that turns one into the other logs errors.
     kind = f"{figure.layout.xaxis.type}_{figure.layout.yaxis.type}"
-    st.plotly_chart(figure, key=f"evidence_chart_{kind}", alt=evidence_alt_text(found), config={"displaylogo": False})
+    draw_chart(figure, key=f"evidence_chart_{kind}", alt=evidence_alt_text(found))
     _table(found)
     st.caption(
         ":material/info: TTFT in a closed loop is an effect of requests that start together: it is not the TTFT of a "
@@ -152,12 +153,12 @@ def _nearest(everything: pd.DataFrame) -> pd.DataFrame:
     """The measurements nearest to the planned deployment, nearest first; all of them without a plan."""
     outcome = state.outcome()
     answer = outcome.answer if outcome.answer and outcome.answer.plan.deployment else outcome.last
-    found = nearest_rows(answer.scenario, answer.plan, _NEAREST) if answer else ()
-    if not found:
+    near = nearest_rows(answer.scenario, answer.plan, _NEAREST) if answer else ()
+    if answer is None or not near:
         st.caption("Size has no deployment to compare with yet: all measurements are shown.")
         return everything
     st.caption(f"Nearest to {_planned(answer.scenario)}, nearest first.")
-    return everything.loc[[near.measurement.row for near in found]]
+    return everything.loc[[one.measurement.row for one in near]]
 
 
 def _planned(scenario: Scenario) -> str:

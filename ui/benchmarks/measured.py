@@ -119,7 +119,11 @@ def draw_measured(curve: tuple[BenchmarkPoint, ...], scenario_model: str) -> Dep
         engine=engine,
         weight_precision=weights,
         kv_precision=None if kv == NOT_STATED else kv,
-        **parallelism,
+        tp=parallelism["tp"],
+        pp=parallelism["pp"],
+        ep=parallelism["ep"],
+        dp=parallelism["dp"],
+        gpus=parallelism["gpus"],
     )
 
 

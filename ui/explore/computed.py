@@ -25,7 +25,7 @@ from sizing.explore.shared_pool import Pool, PoolObjective, place
 from sizing.scenario.schema import Scenario
 from ui.cached import plan_of
 
-_KEPT = {"max_entries": 64, "ttl": "6h", "show_spinner": False}
+_kept = st.cache_resource(max_entries=64, ttl="6h", show_spinner=False)
 LIMITS: tuple[LimitName, ...] = ("ttft_ms", "itl_ms", "e2e_ms")
 
 
@@ -33,41 +33,41 @@ def _scenario(scenario_json: str) -> Scenario:
     return Scenario.model_validate_json(scenario_json)
 
 
-@st.cache_resource(**_KEPT)
+@_kept
 def points_of(scenario_json: str, x: XAxis, y: YAxis, gpus: tuple[str, ...], split: Split) -> OperatingPoints:
     """Latency against throughput, with the plan's own deployment at its load."""
     scenario, plan = _scenario(scenario_json), plan_of(scenario_json)
     return operating_points(scenario, x=x, y=y, gpus=gpus, split=split, planned=plan)
 
 
-@st.cache_resource(**_KEPT)
+@_kept
 def measured_of(scenario_json: str, gpus: tuple[str, ...]) -> tuple[MeasuredPoint, ...]:
     """The published measurements nearest to the scenario."""
     return measured_points(_scenario(scenario_json), gpus)
 
 
-@st.cache_resource(**_KEPT)
+@_kept
 def band_of(scenario_json: str) -> LoadBand:
     """The 80 % range of the load curve of the plan's deployment."""
     deployed = plan_of(scenario_json).deployment
     return load_band(_scenario(scenario_json), deployed) if deployed else LoadBand(fast=(), slow=())
 
 
-@st.cache_resource(**_KEPT)
+@_kept
 def lengths_of(scenario_json: str, gpu: str) -> LengthMap:
     """GPUs needed over the lengths around those of the scenario."""
     scenario = _scenario(scenario_json)
     return gpus_over_lengths(scenario, gpu, *around(scenario))
 
 
-@st.cache_resource(**_KEPT)
+@_kept
 def served_of(scenario_json: str, gpu: str, gpus: int | None, usd_per_month: float | None) -> Served:
     """What a number of GPUs of one kind, or a budget for them, serves. Raises SizingError."""
     scenario = on_gpu(_scenario(scenario_json), gpu)
     return served_by_gpus(scenario, gpus) if gpus is not None else served_by_budget(scenario, usd_per_month or 0.0)
 
 
-@st.cache_resource(**_KEPT)
+@_kept
 def pushed_of(scenario_json: str, gpu: str, gpus: int) -> tuple[Pushed, ...]:
     """How far the prompt and each limit that holds can be pushed on these GPUs."""
     scenario = on_gpu(_scenario(scenario_json), gpu)
@@ -77,7 +77,7 @@ def pushed_of(scenario_json: str, gpu: str, gpus: int) -> tuple[Pushed, ...]:
     return (longest_prompt(scenario, gpus), *(tightest_limit(scenario, name, gpus) for name in usable))
 
 
-@st.cache_resource(**_KEPT)
+@_kept
 def pool_of(scenario_jsons: tuple[str, ...], objective: PoolObjective) -> Pool:
     """The shared pool of several scenarios. Raises SizingError."""
     return place([_scenario(one) for one in scenario_jsons], objective)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 import streamlit as st
 
@@ -16,6 +18,7 @@ from ui.figures.template import hardware_look
 from ui.form.read import OWN_GPU
 from ui.size.answer import nearest_to_fit
 
+Option = TypeVar("Option", bound=str)
 MOST_UNASKED = 5
 X_LABELS: dict[XAxis, str] = {"tokens_per_s_per_user": "Speed for a user", "ttft_ms": "TTFT", "e2e_ms": "E2E"}
 Y_LABELS: dict[YAxis, str] = {
@@ -107,7 +110,7 @@ def _considered(scenario: Scenario) -> list[str]:
     return list(dict.fromkeys([*(g for g in named if g != OWN_GPU), *own]))
 
 
-def _choice(key: str, title: str, options: dict, help: str):
+def _choice(key: str, title: str, options: Mapping[Option, str], help: str) -> Option:
     return st.segmented_control(
         title,
         list(options),

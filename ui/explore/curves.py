@@ -8,14 +8,12 @@ from sizing.base.errors import SizingError
 from sizing.question.understand import understand
 from ui.explore import computed
 from ui.explore.controls import draw_gpu_choice
-from ui.explore.tables import draw_table
 from ui.figures.heat_map import build_heat_map, heat_map_alt_text, heat_map_table
 from ui.figures.load_curve import build_load_curve, load_curve_alt_text, load_curve_table
 from ui.format import as_markdown
+from ui.shell import draw_chart, draw_table
 from ui.size.origin import draw_curve_origin, draw_estimates
 from ui.state import Answer
-
-_PLAIN = {"config": {"displaylogo": False}}
 
 
 def draw_load(answer: Answer, *, dark: bool) -> None:
@@ -23,7 +21,7 @@ def draw_load(answer: Answer, *, dark: bool) -> None:
     plan, limits = answer.plan, answer.scenario.limits
     band = computed.band_of(answer.scenario.model_dump_json())
     figure = build_load_curve(plan, limits=limits, band=band if band.fast else None, dark=dark)
-    st.plotly_chart(figure, key="explore_load", alt=load_curve_alt_text(plan, limits=limits), **_PLAIN)
+    draw_chart(figure, key="explore_load", alt=load_curve_alt_text(plan, limits=limits))
     whose = "One instance of the plan."
     if plan.deployment and plan.deployment.serving == "disaggregated":
         whose = "One decode instance of the plan, with its share of the prefill instances."
@@ -47,7 +45,7 @@ def draw_lengths(answer: Answer, *, dark: bool) -> None:
         return
     traffic = understand(answer.scenario).traffic
     figure = build_heat_map(found, asked=(traffic.input_tokens, traffic.output_tokens), dark=dark)
-    st.plotly_chart(figure, key="length_map", alt=heat_map_alt_text(found), **_PLAIN)
+    draw_chart(figure, key="length_map", alt=heat_map_alt_text(found))
     st.caption(
         "GPUs needed for the same load within the same limits; framed: the lengths of the scenario. "
         "The share of the prompt found in the prefix cache stays as it is."

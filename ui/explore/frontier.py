@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import streamlit as st
 
@@ -16,8 +17,8 @@ from ui import state
 from ui.choices import label
 from ui.explore import computed
 from ui.explore.controls import draw_controls
-from ui.explore.tables import draw_table
 from ui.figures.frontier import build_frontier, frontier_alt_text, frontier_table, measured_table
+from ui.shell import CONFIG, draw_table
 from ui.state import Answer
 
 _CHART, _TAKEN = "frontier", "frontier_point_taken"
@@ -73,7 +74,7 @@ def draw_frontier(answer: Answer, *, dark: bool) -> None:
         on_select=lambda: _take(shown, answer.scenario),
         selection_mode="points",
         alt=frontier_alt_text(shown),
-        config={"displaylogo": False},
+        config=dict(CONFIG),
     )
     st.caption(" ".join(_notes(shown, answer, measured)))
     draw_table(lambda: frontier_table(shown), key="frontier", what="Latency against throughput")
@@ -81,7 +82,7 @@ def draw_frontier(answer: Answer, *, dark: bool) -> None:
         draw_table(lambda: measured_table(measured), key="measured", what="Measurements nearby")
 
 
-def clicked(shown: OperatingPoints, selection: list[dict]) -> OperatingPoint | None:
+def clicked(shown: OperatingPoints, selection: list[dict[str, Any]]) -> OperatingPoint | None:
     """The point that was clicked; None for a mark that is no operating point."""
     for point in selection:
         place = point.get("customdata")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import streamlit as st
 
@@ -12,6 +13,7 @@ from ui.explore.frontier import draw_frontier
 from ui.explore.serves import draw_serves
 from ui.explore.shared_pool import draw_pool
 from ui.format import as_markdown
+from ui.shell import draw_tabs
 from ui.size.answer import draw_outcome
 from ui.state import Answer
 
@@ -37,24 +39,13 @@ def draw() -> None:
 
 
 def _views(answer: Answer, *, dark: bool) -> None:
-    frontier, load, lengths, serves, pool = st.tabs(
-        ["Latency against throughput", "Load curve", "Lengths", "What can this serve?", "Shared pool"],
+    draw_tabs(
+        {
+            "Latency against throughput": partial(draw_frontier, answer, dark=dark),
+            "Load curve": partial(draw_load, answer, dark=dark),
+            "Lengths": partial(draw_lengths, answer, dark=dark),
+            "What can this serve?": partial(draw_serves, answer),
+            "Shared pool": partial(draw_pool, answer),
+        },
         key="show",
-        on_change="rerun",
-        bind="query-params",
     )
-    if frontier.open:
-        with frontier:
-            draw_frontier(answer, dark=dark)
-    if load.open:
-        with load:
-            draw_load(answer, dark=dark)
-    if lengths.open:
-        with lengths:
-            draw_lengths(answer, dark=dark)
-    if serves.open:
-        with serves:
-            draw_serves(answer)
-    if pool.open:
-        with pool:
-            draw_pool(answer)

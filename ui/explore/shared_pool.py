@@ -7,7 +7,7 @@ import streamlit as st
 
 from sizing.base.errors import SizingError
 from sizing.base.format import rounded
-from sizing.explore.shared_pool import Pool
+from sizing.explore.shared_pool import Pool, PoolObjective
 from sizing.scenario.schema import Scenario
 from ui.explore import computed
 from ui.form.numbers import NotANumber, parse_number, show_number
@@ -18,7 +18,7 @@ from ui.state import Answer
 
 THIS = "this"
 MOST = 6
-_OBJECTIVES = {"cost": "Least cost", "systems": "Fewest systems"}
+_OBJECTIVES: dict[PoolObjective, str] = {"cost": "Least cost", "systems": "Fewest systems"}
 
 
 def draw_pool(answer: Answer) -> None:

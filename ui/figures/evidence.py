@@ -27,7 +27,7 @@ def build_evidence(rows: pd.DataFrame, *, dark: bool = False) -> go.Figure:
     if len(found) < FEWEST:
         return message(_NOTHING, dark=dark)
     found = found.iloc[:: -(-len(found) // MAX_POINTS)]
-    data = [_gpu(gpu, part, dark=dark) for gpu, part in found.groupby("gpu_id", sort=True)]
+    data = [_gpu(str(gpu), part, dark=dark) for gpu, part in found.groupby("gpu_id", sort=True)]
     return go.Figure(
         data=data,
         layout=layout(

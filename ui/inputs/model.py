@@ -87,7 +87,8 @@ def _from_paste() -> None:
 
 
 def _from_hub() -> None:
-    from collectors.huggingface import HubError, fetch_config
+    from collectors.errors import HubError
+    from collectors.huggingface import fetch_config
 
     wanted = st.session_state["config_id"].strip()
     try:
@@ -98,7 +99,8 @@ def _from_hub() -> None:
 
 def _take(content: str | bytes, name: str) -> None:
     """Check and keep a config.json; what is wrong with it is said below the field."""
-    from sizing.catalog.config_json import load_config, model_from_config
+    from sizing.catalog.config_fields import load_config
+    from sizing.catalog.config_json import model_from_config
 
     try:
         model_from_config(content, name=name)

@@ -9,6 +9,7 @@ import streamlit as st
 
 from sizing.base.errors import InvalidTrace
 from ui import state
+from ui.form.trace import TraceInUse
 from ui.format import as_markdown, count
 
 MAX_TRACE_MB = 64
@@ -66,7 +67,7 @@ def _read() -> None:
             st.session_state[_PROBLEMS] = tuple(error.problems)
 
 
-def _what_counts(held: state.TraceInUse) -> str:
+def _what_counts(held: TraceInUse) -> str:
     """Which parts of the scenario are those of the trace, and which were edited since."""
     values = state.values()
     names = {"input_tokens": "prompts", "output_tokens": "outputs", "arrivals": "arrivals"}

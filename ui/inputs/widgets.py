@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal, TypedDict
 
 import streamlit as st
 
@@ -89,5 +89,12 @@ def switch(key: str) -> bool:
     return st.toggle(field.title, value=defaults()[key], key=key, help=field.help, **_kept(field))
 
 
-def _kept(field: Field) -> dict[str, str]:
+class _Kept(TypedDict, total=False):
+    """Where a widget keeps its value: in the address, or in the session only."""
+
+    bind: Literal["query-params"]
+    persist_state: Literal["session"]
+
+
+def _kept(field: Field) -> _Kept:
     return {"persist_state": "session"} if field.private else {"bind": "query-params"}

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import streamlit as st
 
 from collectors.questions.history import History
-from ui.explore.tables import draw_table
 from ui.figures.live_lines import Band, Chart, Level, Line, build_lines, lines_alt_text, lines_table
 from ui.live.moment import Moment
 from ui.live.planned import Planned
+from ui.shell import draw_chart, draw_table
 
 QUANTILES = ("p50", "p95", "p99")
-_PLAIN: dict[str, Any] = {"config": {"displaylogo": False}}
 _LATENCIES = {"ttft_ms": ("TTFT", "ms", 1.0), "itl_ms": ("ITL", "ms", 1.0), "e2e_ms": ("E2E", "s", 1e-3)}
 
 
@@ -35,7 +33,7 @@ def draw_latency(
         or "p95"
     )
     for quantity in _LATENCIES:
-        draw_chart(
+        draw_lines(
             latency_chart(lines, quantity, chosen, span, levels(planned, quantity)), moment, key=quantity, dark=dark
         )
     st.caption(
@@ -50,7 +48,7 @@ def draw_load(
     """Requests, tokens, queue, and KV cache with prefix hits."""
     left, right = st.columns(2, gap="medium")
     with left:
-        draw_chart(
+        draw_lines(
             _chart(
                 lines,
                 span,
@@ -63,7 +61,7 @@ def draw_load(
             key="requests",
             dark=dark,
         )
-        draw_chart(
+        draw_lines(
             _chart(
                 lines,
                 span,
@@ -77,7 +75,7 @@ def draw_load(
             dark=dark,
         )
     with right:
-        draw_chart(
+        draw_lines(
             _chart(
                 lines,
                 span,
@@ -89,14 +87,12 @@ def draw_load(
             key="tokens",
             dark=dark,
         )
-        draw_chart(kv_chart(lines, span), moment, key="kv", dark=dark)
+        draw_lines(kv_chart(lines, span), moment, key="kv", dark=dark)
 
 
-def draw_chart(chart: Chart, moment: Moment, *, key: str, dark: bool) -> None:
+def draw_lines(chart: Chart, moment: Moment, *, key: str, dark: bool) -> None:
     """A chart with its table."""
-    st.plotly_chart(
-        build_lines(chart, zone=moment.zone, dark=dark), key=f"live_{key}", alt=lines_alt_text(chart), **_PLAIN
-    )
+    draw_chart(build_lines(chart, zone=moment.zone, dark=dark), key=f"live_{key}", alt=lines_alt_text(chart))
     draw_table(lambda: lines_table(chart, zone=moment.zone), key=f"live_{key}", what=chart.title)
 
 

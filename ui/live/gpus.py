@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -12,12 +11,12 @@ from collectors.questions.devices import Device
 from collectors.questions.history import History
 from collectors.reading.observation import Observation
 from ui import sources
-from ui.explore.tables import draw_table
 from ui.figures.gpu_map import MEASURES, Measure, build_gpu_map, gpu_map_alt_text, gpu_table, trouble_of
 from ui.figures.live_lines import Chart, Line
 from ui.format import as_markdown, count
-from ui.live.charts import draw_chart, line
+from ui.live.charts import draw_lines, line
 from ui.live.moment import Moment
+from ui.shell import draw_chart, draw_table
 from ui.sources.picker import Picked
 
 FILTER_FROM = 64
@@ -25,8 +24,6 @@ MOST_ROWS = 200
 TROUBLE = ("xid", "throttle_reasons")
 WAIT_S = 2.0
 """Longest wait for what only this tab asks for: the rest of the page stands already."""
-
-_PLAIN: dict[str, Any] = {"config": {"displaylogo": False}}
 
 
 def draw_gpus(
@@ -105,9 +102,7 @@ def draw_map(
     if not shown:
         st.info(f"No host or pod has “{as_markdown(wanted[:60])}” in its name.", icon=":material/search_off:")
         return
-    st.plotly_chart(
-        build_gpu_map(shown, measure, dark=dark), key="gpu_map", alt=gpu_map_alt_text(shown, measure), **_PLAIN
-    )
+    draw_chart(build_gpu_map(shown, measure, dark=dark), key="gpu_map", alt=gpu_map_alt_text(shown, measure))
     age = max((at_s - shown[0].told_s.get(key, at_s) for key in measure.keys), default=0.0)
     st.caption(measure.note + (f" These values are {age:.0f} s older than the rest." if age >= 1.0 else ""))
     draw_table(
@@ -178,7 +173,7 @@ def _draw_lines(lines: History, span: tuple[float, float], moment: Moment, *, da
         ("gpu_dram_active", "Memory active"),
         ("gpu_busy", "Busy (a kernel ran)"),
     ]
-    draw_chart(
+    draw_lines(
         Chart(
             title="Mean of all GPUs (%)",
             times_s=lines.times_s,
@@ -200,7 +195,7 @@ def _draw_lines(lines: History, span: tuple[float, float], moment: Moment, *, da
         (right, "Hottest GPU (°C)", "gpu_temperature"),
     ):
         with place:
-            draw_chart(
+            draw_lines(
                 Chart(
                     title=title,
                     times_s=lines.times_s,

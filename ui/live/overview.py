@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from collectors.reading.observation import Observation
+from collectors.reading.observation import Observation, State
 from sizing.base.format import rounded
 from ui import sources
 from ui.live.verdict import WORDS, duration, word_for
@@ -46,7 +46,7 @@ def overview_table(known: tuple[Known, ...]) -> pd.DataFrame:
 
 def _row(known: Known, told: Answer[Observation]) -> dict[str, object]:
     newest, good = told.newest, told.good
-    state = word_for(newest) if newest is not None else WORDS["unreachable"] if told.problem else ASKING
+    state = word_for(newest) if newest is not None else WORDS[State.UNREACHABLE] if told.problem else ASKING
     why = (newest.reasons[0] if newest is not None and newest.reasons else told.problem) or ""
     row: dict[str, object] = {
         "Source": known.name,

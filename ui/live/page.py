@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import streamlit as st
 
 from collectors.questions.history import History
@@ -18,7 +20,7 @@ from ui.live.replicas import draw_replicas
 from ui.live.tiles import draw_tiles
 from ui.live.verdict import draw_first_time, draw_verdict
 from ui.moment import bring_along, parameters
-from ui.refreshing import refreshed
+from ui.shell import draw_tabs, refreshed
 from ui.sources.picker import Picked
 
 NOTHING = "There is no good data of this time yet."
@@ -108,26 +110,17 @@ def _tabs(
     dark: bool,
 ) -> None:
     """The open tab; ``otherwise`` stands where what it needs is not there."""
-    latency, load, gpus, replicas, mapping, every = st.tabs(
-        ["Latency", "Load", "GPUs", "Replicas", "Mapping", "All sources"],
-        key="tab",
-        on_change="rerun",
-        bind="query-params",
-    )
     end_s = st.session_state.get(SHOWN_AT, 0.0)
     span = (end_s - moment.span_s, end_s)
-    bodies = (
-        (latency, lines, lambda: draw_latency(lines, span, moment, planned, dark=dark)),
-        (load, lines, lambda: draw_load(lines, span, moment, planned, dark=dark)),
-        (gpus, shown, lambda: draw_gpus(picked, shown, lines, span, moment, dark=dark)),
-        (replicas, shown, lambda: draw_replicas(shown)),
-        (mapping, picked, lambda: draw_mapping(picked, shown)),
-        (every, picked, draw_overview),
+    nothing = partial(st.caption, otherwise)
+    draw_tabs(
+        {
+            "Latency": partial(draw_latency, lines, span, moment, planned, dark=dark) if lines else nothing,
+            "Load": partial(draw_load, lines, span, moment, planned, dark=dark) if lines else nothing,
+            "GPUs": partial(draw_gpus, picked, shown, lines, span, moment, dark=dark) if shown else nothing,
+            "Replicas": partial(draw_replicas, shown) if shown else nothing,
+            "Mapping": partial(draw_mapping, picked, shown),
+            "All sources": draw_overview,
+        },
+        key="tab",
     )
-    for tab, needed, draw_body in bodies:
-        if tab.open:
-            with tab:
-                if needed is None:
-                    st.caption(otherwise)
-                else:
-                    draw_body()

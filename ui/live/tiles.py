@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import streamlit as st
@@ -173,8 +173,8 @@ def _number(value: float | None) -> str:
     return significant(value) if value is not None else NOTHING
 
 
-def _most(word: str, value: float | None, how) -> str:
-    return f"{word} {how(value)}" if value is not None else ""
+def _most(word: str, value: float | None, printed: Callable[[float], str]) -> str:
+    return f"{word} {printed(value)}" if value is not None else ""
 
 
 def _help(tile: Tile, observed: Observation) -> str:

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from collectors.backends.backend import Backend
 from collectors.questions.deployed import SILENT, Deployed, read_deployment
 from collectors.reading.observation import Observation
+from collectors.source import Source
 from reality.result import Comparison
 from sizing.base.errors import SizingError
 from sizing.scenario.schema import Scenario
@@ -18,7 +20,7 @@ from ui.moment import bring_along, keep, parameters
 from ui.reality.moment import Window, draw_window
 from ui.reality.results import draw_results
 from ui.reality.scenario import draw_scenario
-from ui.refreshing import refreshed
+from ui.shell import refreshed
 from ui.sources.picker import Picked
 
 LOOK_EVERY_S = 1.0
@@ -72,19 +74,16 @@ def _asked(picked: Picked, window: Window) -> sources.Answer[Read]:
     return sources.asked(
         picked.known,
         f"deployment {span}",
-        lambda backend, source: Read(
-            **dict(
-                zip(
-                    ("observed", "deployed"),
-                    read_deployment(source, at_s=end, window_s=span, backend=backend),
-                    strict=True,
-                )
-            )
-        ),
+        lambda backend, source: _read(source, backend, end, span),
         end_s=end,
         every_s=_every(window),
         why_bad=lambda read: " ".join(read.observed.reasons) if read.observed.state in SILENT else "",
     )
+
+
+def _read(source: Source, backend: Backend, end_s: float | None, window_s: float) -> Read:
+    observed, deployed = read_deployment(source, at_s=end_s, window_s=window_s, backend=backend)
+    return Read(observed=observed, deployed=deployed)
 
 
 def _every(window: Window) -> float:

@@ -10,6 +10,7 @@ from reality.answer import COUNTED, range_of, shown
 from reality.result import Comparison, PerformanceRow
 from ui.figures.verdicts import build_verdicts, drawn, performance_table, traffic_table, verdicts_alt_text
 from ui.format import UNKNOWN, as_markdown, count, significant
+from ui.shell import draw_chart
 
 CHART, TABLE = "Chart", "Table"
 STATES = {
@@ -98,12 +99,7 @@ def _intervals(found: Comparison, *, dark: bool) -> None:
             column_config={"Requests": st.column_config.NumberColumn(format="localized")},
         )
         return
-    st.plotly_chart(
-        build_verdicts(found.performance, dark=dark),
-        key="reality_chart",
-        alt=verdicts_alt_text(found),
-        config={"displaylogo": False},
-    )
+    draw_chart(build_verdicts(found.performance, dark=dark), key="reality_chart", alt=verdicts_alt_text(found))
     st.caption(
         "Band: 80 % interval of the prediction. Point: measured, its bar the interval of the histogram bucket "
         "and of the number of requests. TPOT is the mean gap of a request; the percentiles are over requests."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import streamlit as st
 
@@ -13,7 +14,7 @@ from ui.choices import label
 from ui.format import as_markdown
 from ui.state import Answer, Outcome
 
-_LOOKS = {
+_LOOKS: dict[Severity, tuple[Callable[[str], object], str]] = {
     "error": (st.error, ":material/error:"),
     "warning": (st.warning, ":material/warning:"),
     "info": (st.markdown, ":material/info:"),

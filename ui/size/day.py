@@ -11,10 +11,10 @@ from sizing.scenario.day_profile import over_the_day, working_day
 from sizing.scenario.schema import Scenario
 from sizing.scenario.traffic import Profile, TraceArrivals
 from ui import simulating
-from ui.explore.tables import draw_table
 from ui.figures.day import build_day, day_alt_text, day_table, hourly_table
 from ui.form.numbers import show_number
 from ui.format import as_markdown, count
+from ui.shell import draw_chart, draw_table
 from ui.state import Answer
 
 _JOB, _EDITED = "day_job", "day_hours"
@@ -22,9 +22,8 @@ _LOOK_EVERY_S, _MOMENT_S = 0.4, 0.6
 _STARTUP_MIN = 3.0
 _WORKING_HOURS, _PEAK_TO_MEAN = 8.0, 2.0
 """Where the form says neither users nor hours."""
-CHART = {"config": {"displaylogo": False}}
 
-Job = simulating.Job[DayPlan]
+Job = simulating.Job[DayPlan, simulating.DayAsked]
 
 
 def draw_day(answer: Answer, *, dark: bool) -> None:
@@ -141,7 +140,7 @@ def _panel(job: Job, *, dark: bool, watched: bool, pools: bool) -> None:
         )
     st.markdown(f"**{as_markdown(found.answer)}**")
     _metrics(found)
-    st.plotly_chart(build_day(found, dark=dark), key="day", alt=day_alt_text(found), **CHART)
+    draw_chart(build_day(found, dark=dark), key="day", alt=day_alt_text(found))
     if found.scale_out is not None:
         _scale_out(found.scale_out, job.asked)
     draw_table(lambda: hourly_table(found), key="day_hourly", what="Hour by hour")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pandas as pd
 import streamlit as st
 
@@ -16,9 +14,9 @@ from sizing.replay.what_if import WhatIf, said_of
 from sizing.scenario.day_profile import at_peak
 from sizing.scenario.traffic import Profile
 from ui import simulating, state
-from ui.explore.tables import draw_table
 from ui.figures.simulated import build_simulated, simulated_alt_text, simulated_table
 from ui.format import as_markdown, count
+from ui.shell import draw_chart, draw_table
 from ui.state import Answer
 
 _JOB = "simulation_job"
@@ -31,9 +29,8 @@ _VERDICTS = {
     "infeasible": (st.error, ":material/error:"),
 }
 _PEAK, _DAY, _TRACE = "Busiest time", "Whole day", "Replay the trace"
-CHART = {"config": {"displaylogo": False}}
 
-Job = simulating.Job[SimulationResult]
+Job = simulating.Job[SimulationResult, simulating.Run]
 
 
 def draw_simulate(answer: Answer, *, dark: bool) -> None:
@@ -183,10 +180,10 @@ def _figures(job: Job, found: SimulationResult, answer: Answer, *, dark: bool) -
         alt="Simulated latencies against the limits and the plan",
     )
     if job.asked == answer.scenario:
-        what_if, replayed = _about(job)
+        what_if, replayed = job.about
         for sentence in differences(found, answer.plan, answer.scenario, what_if, replayed=replayed):
             st.markdown(f":material/compare_arrows: {as_markdown(sentence)}")
-    st.plotly_chart(build_simulated(found, dark=dark), key="simulated", alt=simulated_alt_text(found), **CHART)
+    draw_chart(build_simulated(found, dark=dark), key="simulated", alt=simulated_alt_text(found))
     draw_table(lambda: simulated_table(found), key="simulated_series", what="Second by second")
     instances = f"{count(found.instances)} instance{'' if found.instances == 1 else 's'}"
     st.caption(
@@ -196,19 +193,14 @@ def _figures(job: Job, found: SimulationResult, answer: Answer, *, dark: bool) -
     )
 
 
-def _about(job: Job) -> tuple[WhatIf, bool]:
-    about: Any = job.about
-    return about
-
-
 def compared(found: SimulationResult, answer: Answer) -> pd.DataFrame:
     """One row per latency: limit, simulated percentiles, the plan's value at the asked one."""
     limits, planned = answer.scenario.limits, answer.plan.latency
     at = f"p{limits.percentile:g}"
     rows = (
-        ("TTFT", found.ttft_ms, limits.ttft_ms, planned and planned.ttft_ms),
-        ("ITL", found.itl_ms, limits.itl_ms, planned and planned.itl_ms),
-        ("E2E", found.e2e_ms, limits.e2e_ms, planned and planned.e2e_ms),
+        ("TTFT", found.ttft_ms, limits.ttft_ms, planned.ttft_ms if planned else None),
+        ("ITL", found.itl_ms, limits.itl_ms, planned.itl_ms if planned else None),
+        ("E2E", found.e2e_ms, limits.e2e_ms, planned.e2e_ms if planned else None),
         ("Queue", found.queue_ms, None, None),
     )
     return pd.DataFrame([_row(name, one, limit, other, at) for name, one, limit, other in rows if one is not None])

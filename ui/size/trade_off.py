@@ -9,6 +9,7 @@ from sizing.base.result import Candidate
 from ui import state
 from ui.choices import label
 from ui.figures.trade_off import build_trade_off, trade_off_alt_text
+from ui.shell import draw_chart
 from ui.size.key_figures import gpu_range, parallelism
 from ui.size.origin import draw_estimates
 from ui.state import Answer
@@ -50,11 +51,10 @@ def draw_trade_off(answer: Answer, *, dark: bool) -> None:
     chosen = steps[position]
     _selected(chosen, answer)
     draw_estimates(answer.plan)
-    st.plotly_chart(
+    draw_chart(
         build_trade_off(answer.plan, selected=position, limits=answer.scenario.limits, dark=dark),
         key="trade_chart",
         alt=trade_off_alt_text(answer.plan, selected=position),
-        config={"displaylogo": False},
     )
 
 

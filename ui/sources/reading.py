@@ -53,7 +53,7 @@ class Registry:
 
 @st.cache_resource(show_spinner=False)
 def registry() -> Registry:
-    """The one desk of this process."""
+    """The one registry of this process."""
     return Registry()
 
 

@@ -1,4 +1,4 @@
-"""Questions through the shared desk: the demo answers, thirty viewers are one, a failing server keeps what it said."""
+"""Questions through the shared registry: the demo answers, thirty viewers are one, a failing server keeps its last."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ PATIENT_S = 60.0
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
-    """The clock of a fresh desk: refreshes come when a test says so."""
+    """The clock of a fresh registry: refreshes come when a test says so."""
     now = [1_800_000_000.0]
     fresh = reading.Registry(clock=lambda: now[0])
-    monkeypatch.setattr(reading, "desk", lambda: fresh)
+    monkeypatch.setattr(reading, "registry", lambda: fresh)
     yield now
     fresh.connections.close()
 

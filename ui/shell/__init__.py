@@ -1,0 +1,23 @@
+"""What every page has around it and in it: the way in, header, footer, charts with their tables, parts that refresh."""
+
+from ui.shell.charts import CONFIG, draw_chart, draw_csv, draw_table
+from ui.shell.frame import ENTERED, GOTO, chip, footer, header, on_a_phone, parameters, require
+from ui.shell.refreshing import refreshed
+from ui.shell.tabs import draw_tabs
+
+__all__ = [
+    "CONFIG",
+    "ENTERED",
+    "GOTO",
+    "chip",
+    "draw_chart",
+    "draw_csv",
+    "draw_table",
+    "draw_tabs",
+    "footer",
+    "header",
+    "on_a_phone",
+    "parameters",
+    "refreshed",
+    "require",
+]

@@ -1,0 +1,44 @@
+"""A chart, and its numbers as a table and a CSV: the same on every page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+import pandas as pd
+import plotly.graph_objects as go
+import streamlit as st
+
+CONFIG: Mapping[str, bool] = MappingProxyType({"displaylogo": False})
+"""What Plotly is told about every chart: nothing on it leads to another host."""
+
+
+def draw_chart(figure: go.Figure, *, key: str, alt: str) -> None:
+    """A figure; ``alt`` says it in one sentence to those who do not see it."""
+    st.plotly_chart(figure, key=key, alt=alt, config=dict(CONFIG))
+
+
+def draw_table(make: Callable[[], pd.DataFrame], *, key: str, what: str) -> None:
+    """The numbers of a chart behind a click, with a CSV; the table is made when it is opened."""
+    with st.expander(
+        f"{what}: table and CSV", icon=":material/table:", type="compact", key=f"{key}_table", on_change="rerun"
+    ) as expander:
+        if not expander.open:
+            return
+        table = make()
+        st.dataframe(table, hide_index=True, key=f"{key}_rows", placeholder="", alt=f"{what} as a table")
+        draw_csv(table, key=key, what=what)
+
+
+def draw_csv(table: pd.DataFrame, *, key: str, what: str) -> None:
+    """The button that downloads a table."""
+    st.download_button(
+        "CSV",
+        table.to_csv(index=False),
+        f"{key}.csv",
+        "text/csv",
+        key=f"{key}_csv",
+        on_click="ignore",
+        icon=":material/download:",
+        help=f"{what} as a file.",
+    )
