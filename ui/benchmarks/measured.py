@@ -50,7 +50,6 @@ _HELP = {
 _MOST = {"tp": 128, "pp": 64, "ep": 128, "dp": 128, "gpus": 100_000}
 """The bounds of ``sizing.scenario.schema.Benchmark``."""
 
-_TOOLS = {"vllm": "vllm", "sglang": "sglang", "trtllm": "trtllm"}
 _ORIGIN = "measured_origin"
 
 
@@ -188,7 +187,7 @@ def _count(name: str) -> int | None:
 
 def _engine_of_tool(tool: str) -> str | None:
     """The engine whose own tool this is; it can measure others too, hence only a guess to be checked."""
-    return next((engine for mark, engine in _TOOLS.items() if tool.lower().startswith(mark)), None)
+    return next((engine for engine in labels("engine") if tool.lower().startswith(engine)), None)
 
 
 def _planned() -> Deployed | None:
