@@ -12,8 +12,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from collectors.connect import read, watching
+from collectors.errors import InvalidSource
 from collectors.reading.observation import NUMBERS, Observation
-from collectors.source import InvalidSource, load_source
+from collectors.source import load_source
 
 INVALID_INPUT = 2
 LINE = {

@@ -1,12 +1,4 @@
-"""Fetching a model's config.json from a Hugging Face compatible hub.
-
-HubError
-├── InvalidModelId    the id is not of the form organisation/model
-├── HubUnreachable    no connection, no DNS, or too slow
-├── ModelNotFound     the hub has no such model, or no config.json in it
-├── AccessDenied      gated or private: a token and the accepted licence are needed
-└── UnusableAnswer    the hub answered with something that is not a config.json
-"""
+"""Fetching a model's config.json from a Hugging Face compatible hub."""
 
 from __future__ import annotations
 
@@ -15,35 +7,13 @@ import re
 
 import requests
 
+from collectors.errors import HubUnreachable, InvalidModelId, ModelNotAccessible, ModelNotFound, NotAConfig
+
 DEFAULT_ENDPOINT = "https://huggingface.co"
 MAX_BYTES = 1 << 20
 CHUNK_BYTES = 1 << 16
 
 _MODEL_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}")
-
-
-class HubError(Exception):
-    """Root of what can go wrong between us and the hub; the message is one sentence for the user."""
-
-
-class InvalidModelId(HubError):
-    """The id cannot be a model on the hub."""
-
-
-class HubUnreachable(HubError):
-    """The hub cannot be reached from here."""
-
-
-class ModelNotFound(HubError):
-    """The hub does not hold this model or its config.json."""
-
-
-class AccessDenied(HubError):
-    """The model is gated or private."""
-
-
-class UnusableAnswer(HubError):
-    """The hub answered, but not with a config.json."""
 
 
 def fetch_config(
@@ -73,7 +43,7 @@ def fetch_config(
     try:
         json.loads(body)
     except (ValueError, RecursionError):
-        raise UnusableAnswer(
+        raise NotAConfig(
             f"{base} did not answer with JSON for {model_id}: paste or upload config.json instead."
         ) from None
     return body
@@ -84,12 +54,12 @@ def _check_status(status: int, model_id: str, base: str) -> None:
     if status == 200:
         return
     if status in (401, 403):
-        raise AccessDenied(
+        raise ModelNotAccessible(
             f"{model_id} is gated or private: accept its licence on {base}/{model_id} and set a token in HF_TOKEN."
         )
     if status == 404:
         raise ModelNotFound(f"{base} has no config.json for {model_id}: check the id.")
-    raise UnusableAnswer(f"{base} answered with status {status}: try again, or paste or upload config.json instead.")
+    raise NotAConfig(f"{base} answered with status {status}: try again, or paste or upload config.json instead.")
 
 
 def _read(response: requests.Response) -> bytes:
@@ -98,5 +68,5 @@ def _read(response: requests.Response) -> bytes:
     for chunk in response.iter_content(CHUNK_BYTES):
         body += chunk
         if len(body) > MAX_BYTES:
-            raise UnusableAnswer("config.json is larger than 1 MB: that is not a config.json")
+            raise NotAConfig("config.json is larger than 1 MB: that is not a config.json")
     return bytes(body)

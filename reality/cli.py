@@ -12,7 +12,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
-from collectors.source import InvalidSource, Source, load_source
+from collectors.errors import InvalidSource
+from collectors.source import Source, load_source
 from sizing.base.errors import InvalidScenario, SizingError
 from sizing.base.units import S_PER_DAY, S_PER_HOUR, S_PER_MINUTE
 from sizing.scenario.file import load_scenario

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from collectors.questions.deployed import Deployed
 from collectors.reading.observation import Observation
+from collectors.vocabulary import engine_vocabularies
 from reality.result import DeployedFacts
 from sizing.base.errors import UnknownName
 from sizing.base.format import count
@@ -13,20 +14,6 @@ from sizing.catalog import resolve_gpu, resolve_model
 from sizing.catalog.engines import engines
 from sizing.catalog.model import Model
 from sizing.deployments.candidates import Configuration
-
-ENGINE_OF = {
-    "vllm": ("vllm",),
-    "sglang": ("sglang",),
-    "trtllm_serve": ("trtllm",),
-    "triton_trtllm": ("trtllm",),
-    "tgi": ("tgi",),
-    "nim": ("nim",),
-}
-"""Engines of the sizing catalogue behind each vocabulary. Dynamo and llm-d stand before any engine, plain Triton before
-any model: what computes there cannot be told from their metrics."""
-
-FRONT_ENDS = ("dynamo", "llm_d")
-"""Vocabularies whose latencies are measured at a front end, before the engine."""
 
 FP8_KV = ("fp8", "fp8_e4m3", "fp8_e5m2", "fp8_inc", "fp8_ds_mla")
 WIDE_KV = ("bfloat16", "float16", "half", "fp16", "bf16")
@@ -129,16 +116,15 @@ def _engine(row: Configuration, observed: Observation) -> Identity:
     seen = observed.engine
     if seen is None:
         return Identity()
-    behind = ENGINE_OF.get(seen)
-    if behind is None:
+    running = engine_vocabularies()[seen].engine
+    if not running:
         return Identity(unknown=(f"{seen} stands before an engine that its metrics do not name: taken as planned.",))
-    if row.engine.id in behind:
+    if row.engine.id == running:
         return Identity()
-    label = engines()[behind[0]].label
     return Identity(
         foreign=(
-            f"Another engine runs: {label}, planned was {row.engine.label}. To compare with what runs, pin it in the "
-            f"scenario (deployment: engines: [{behind[0]}]).",
+            f"Another engine runs: {engines()[running].label}, planned was {row.engine.label}. To compare with what "
+            f"runs, pin it in the scenario (deployment: engines: [{running}]).",
         )
     )
 

@@ -11,8 +11,8 @@ from scipy.optimize import brentq
 from collectors.prometheus.answers import Bucket
 from collectors.prometheus.histograms import Distribution
 from reality.sampling import closed_end
+from sizing.base.arrays import Floats
 from sizing.base.units import ONE_SIDED_95
-from sizing.deployments.candidates import Floats
 from sizing.scenario.traffic import Length, LengthSpread, LengthTrace
 
 DRAWS = 4_096

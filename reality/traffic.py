@@ -14,8 +14,8 @@ from reality.lengths import from_histogram, from_plan, shared_prefix
 from reality.result import TrafficRow
 from reality.sampling import NOTHING, Measured, exact, mean_of, quantile_of, rate_of, variation
 from reality.verdict import TOLERANCE, tolerated, verdict
+from sizing.base.arrays import Floats
 from sizing.base.units import S_PER_MINUTE
-from sizing.deployments.candidates import Floats
 from sizing.question.understand import Question
 from sizing.scenario.traffic import Length, LengthSpread, LengthTrace
 

@@ -8,9 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from collectors.errors import QueryRejected, SourceError
 from collectors.prometheus.answers import Notes, Sample, Series, Vector
 from collectors.prometheus.client import PrometheusClient
-from collectors.prometheus.errors import QueryRejected, SourceError
 from collectors.prometheus.promql import quoted
 
 CONCEPT_LABEL = "concept_"

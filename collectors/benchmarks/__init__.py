@@ -3,14 +3,8 @@
 from collectors.benchmarks.files import curves, read_benchmarks
 from collectors.benchmarks.measurements import Deployment, to_measurements
 from collectors.benchmarks.reader import read_benchmark
-from collectors.benchmarks.records import (
-    BenchmarkFileError,
-    BenchmarkPoint,
-    Imported,
-    LatencyStats,
-    NotAResultFile,
-    RowError,
-)
+from collectors.benchmarks.records import BenchmarkPoint, Imported, LatencyStats, RowError
+from collectors.errors import BenchmarkFileError, NotAResultFile
 
 __all__ = [
     "BenchmarkFileError",

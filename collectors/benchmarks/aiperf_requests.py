@@ -15,8 +15,9 @@ from collectors.benchmarks.documents import Document
 from collectors.benchmarks.fields import Fields, Floats, sample_stats
 from collectors.benchmarks.load import moment
 from collectors.benchmarks.nvidia_metrics import IN_MS
-from collectors.benchmarks.records import BadRow, BenchmarkPoint, Imported, RowError
+from collectors.benchmarks.records import BenchmarkPoint, Imported, RowError
 from collectors.benchmarks.rows import read_rows
+from collectors.errors import BadRow
 
 NOTES = (
     "TPOT is (E2E - TTFT) / (OSL - 1) per request; ITL is the gap between two chunks of an answer.",

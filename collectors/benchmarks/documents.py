@@ -12,7 +12,8 @@ from typing import Literal
 
 import yaml
 
-from collectors.benchmarks.records import BenchmarkFileError, NotAResultFile, RowError
+from collectors.benchmarks.records import RowError
+from collectors.errors import BenchmarkFileError, NotAResultFile
 
 MAX_BYTES = 64 << 20
 MAX_YAML_BYTES = 16 << 20

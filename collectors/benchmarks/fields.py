@@ -11,7 +11,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.benchmarks.records import BadRow, LatencyStats
+from collectors.benchmarks.records import LatencyStats
+from collectors.errors import BadRow
 
 Floats = NDArray[np.float64]
 

@@ -13,14 +13,8 @@ from pathlib import PurePosixPath
 from collectors.benchmarks import aiperf, guidellm, inference_perf, llmperf
 from collectors.benchmarks.documents import MAX_BYTES, ZIP_START
 from collectors.benchmarks.reader import read_benchmark
-from collectors.benchmarks.records import (
-    BenchmarkFileError,
-    BenchmarkPoint,
-    Imported,
-    LatencyStats,
-    NotAResultFile,
-    RowError,
-)
+from collectors.benchmarks.records import BenchmarkPoint, Imported, LatencyStats, RowError
+from collectors.errors import BenchmarkFileError, NotAResultFile
 
 MAX_FILES = 500
 MAX_UNPACKED_BYTES = 4 * MAX_BYTES

@@ -13,8 +13,9 @@ from collectors.benchmarks.documents import Document
 from collectors.benchmarks.fields import Fields
 from collectors.benchmarks.load import EVEN_NOTE, Load, engine_of
 from collectors.benchmarks.nvidia_metrics import COMMON_NOTES, blocks_of, point_of
-from collectors.benchmarks.records import BenchmarkPoint, Imported, NotAResultFile
+from collectors.benchmarks.records import BenchmarkPoint, Imported
 from collectors.benchmarks.rows import read_objects, read_rows
+from collectors.errors import NotAResultFile
 
 FORMAT = "GenAI-Perf"
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collectors.benchmarks.documents import Document
 from collectors.benchmarks.fields import Fields, latency_stats
 from collectors.benchmarks.load import EVEN_NOTE, Load, moment
-from collectors.benchmarks.records import BadRow, BenchmarkFileError, BenchmarkPoint, Imported, LatencyStats
+from collectors.benchmarks.records import BenchmarkPoint, Imported, LatencyStats
 from collectors.benchmarks.rows import read_rows
+from collectors.errors import BadRow, BenchmarkFileError
 
 FORMAT = "GuideLLM"
 MAX_BENCHMARKS = 1_000

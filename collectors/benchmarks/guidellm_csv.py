@@ -14,8 +14,9 @@ from collectors.benchmarks.documents import Document
 from collectors.benchmarks.fields import Fields, latency_stats, number
 from collectors.benchmarks.guidellm import FORMAT, NOTES, cut_off_note, strategy_load
 from collectors.benchmarks.load import Load, moment
-from collectors.benchmarks.records import BadRow, BenchmarkPoint, Imported, LatencyStats
+from collectors.benchmarks.records import BenchmarkPoint, Imported, LatencyStats
 from collectors.benchmarks.rows import read_rows
+from collectors.errors import BadRow
 
 HEADER_LINES = 3
 PERCENTILES: tuple[str, ...] = ("min", "0.1", "1", "5", "10", "25", "75", "90", "95", "99", "max")

@@ -11,8 +11,9 @@ from __future__ import annotations
 from collectors.benchmarks.documents import Document
 from collectors.benchmarks.fields import Fields, latency_stats
 from collectors.benchmarks.load import engine_of
-from collectors.benchmarks.records import BadRow, BenchmarkPoint, Imported, LatencyStats
+from collectors.benchmarks.records import BenchmarkPoint, Imported, LatencyStats
 from collectors.benchmarks.rows import read_objects
+from collectors.errors import BadRow
 
 FORMAT = "InferenceX"
 

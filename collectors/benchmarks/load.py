@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from collectors.benchmarks.fields import Fields, number
-from collectors.benchmarks.records import BadRow, Mode
+from collectors.benchmarks.records import Mode
+from collectors.errors import BadRow
 
 EVEN_NOTE = "requests were sent at even intervals, not as a Poisson process"
 

@@ -10,7 +10,8 @@ import re
 
 from collectors.benchmarks.documents import Document
 from collectors.benchmarks.fields import Fields, latency_stats
-from collectors.benchmarks.records import BadRow, BenchmarkPoint, LatencyStats
+from collectors.benchmarks.records import BenchmarkPoint, LatencyStats
+from collectors.errors import BadRow
 
 IN_MS = {"ns": 1e-6, "us": 1e-3, "µs": 1e-3, "ms": 1.0, "s": 1e3, "sec": 1e3, "seconds": 1e3}
 TOKEN_COUNT_TOLERANCE = 0.01

@@ -11,16 +11,9 @@ from difflib import get_close_matches
 from collectors.benchmarks.documents import Document
 from collectors.benchmarks.fields import Fields, latency_stats
 from collectors.benchmarks.load import Load, moment
-from collectors.benchmarks.records import (
-    BadRow,
-    BenchmarkFileError,
-    BenchmarkPoint,
-    Imported,
-    LatencyStats,
-    Mode,
-    RowError,
-)
+from collectors.benchmarks.records import BenchmarkPoint, Imported, LatencyStats, Mode, RowError
 from collectors.benchmarks.rows import read_rows
+from collectors.errors import BadRow, BenchmarkFileError
 
 FORMAT = "own CSV"
 

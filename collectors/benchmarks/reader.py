@@ -19,7 +19,8 @@ from collectors.benchmarks import (
     vllm_serve,
 )
 from collectors.benchmarks.documents import Document, open_document
-from collectors.benchmarks.records import BadRow, BenchmarkFileError, Imported, NotAResultFile
+from collectors.benchmarks.records import Imported
+from collectors.errors import BadRow, BenchmarkFileError, NotAResultFile
 
 
 class Tool(Protocol):

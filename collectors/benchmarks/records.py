@@ -1,7 +1,4 @@
-"""What an imported benchmark is, whatever tool measured it, and what can go wrong with a file.
-
-BenchmarkFileError        nothing can be read from this file; the message is one sentence for the user
-└── NotAResultFile        a file that holds no result of a run (a log, server metrics, a list of raw requests)
+"""What an imported benchmark is, whatever tool measured it.
 
 A row that cannot be used is not an exception but a RowError beside the good rows.
 
@@ -19,18 +16,6 @@ from typing import Literal
 
 Mode = Literal["fixed_concurrency", "fixed_rate", "offline"]
 """Closed loop at a concurrency; open loop at a request rate; everything sent at once."""
-
-
-class BenchmarkFileError(ValueError):
-    """The file as a whole cannot be read; the message is one sentence for the user."""
-
-
-class NotAResultFile(BenchmarkFileError):
-    """The file is not the result of a benchmark run."""
-
-
-class BadRow(ValueError):
-    """One row cannot be used; becomes a RowError where the rows are collected."""
 
 
 @dataclass(frozen=True, kw_only=True)

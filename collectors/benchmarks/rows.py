@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from collectors.benchmarks.documents import Document
 from collectors.benchmarks.fields import Fields
-from collectors.benchmarks.records import BadRow, BenchmarkPoint, Imported, RowError
+from collectors.benchmarks.records import BenchmarkPoint, Imported, RowError
+from collectors.errors import BadRow
 
 MAX_ERRORS = 200
 """Errors reported one by one; the rest is counted."""

@@ -13,8 +13,9 @@ from collections.abc import Mapping
 from collectors.benchmarks.documents import Document
 from collectors.benchmarks.fields import Fields, latency_stats
 from collectors.benchmarks.load import Load
-from collectors.benchmarks.records import BenchmarkPoint, Imported, LatencyStats, NotAResultFile
+from collectors.benchmarks.records import BenchmarkPoint, Imported, LatencyStats
 from collectors.benchmarks.rows import read_objects, read_rows
+from collectors.errors import NotAResultFile
 
 FORMAT = "trtllm-bench"
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import requests
 from requests.auth import AuthBase
 
-from collectors.prometheus.errors import UnusableCredential
+from collectors.errors import UnusableCredential
 
 MAX_SECRET_BYTES = 64 * 1024
 

@@ -11,7 +11,7 @@ import ipaddress
 import re
 from urllib.parse import SplitResult, urlsplit
 
-from collectors.prometheus.errors import InvalidAddress
+from collectors.errors import InvalidAddress
 
 METADATA_HOSTS = frozenset({"metadata", "metadata.google.internal", "metadata.goog", "instance-data"})
 # Metadata services outside the link-local range: AWS over IPv6, Alibaba Cloud, Oracle Cloud.

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import orjson
 
-from collectors.prometheus.errors import UnusableAnswer
+from collectors.errors import UnusableAnswer
 
 Labels = Mapping[str, str]
 T = TypeVar("T")

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from collectors.errors import SourceError, UnusableAnswer
 from collectors.prometheus.address import check_url
 from collectors.prometheus.answers import (
     Labels,
@@ -22,7 +23,6 @@ from collectors.prometheus.answers import (
     read_texts,
     read_vector,
 )
-from collectors.prometheus.errors import SourceError, UnusableAnswer
 from collectors.prometheus.fetch import DEFAULT_PORTS, Fetcher, Reply, status_problem
 from collectors.prometheus.promql import MAX_POINTS, step_for
 

@@ -16,8 +16,8 @@ from requests.adapters import HTTPAdapter
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
+from collectors.errors import InvalidAddress
 from collectors.prometheus.address import check_host
-from collectors.prometheus.errors import InvalidAddress
 
 Socket = Any
 """A socket, plain or TLS."""

@@ -11,10 +11,7 @@ from urllib.parse import SplitResult, urljoin, urlsplit
 import requests
 from urllib3.exceptions import HTTPError
 
-from collectors.prometheus.access import Access, RequestCredentials
-from collectors.prometheus.address import check_url
-from collectors.prometheus.connections import new_session
-from collectors.prometheus.errors import (
+from collectors.errors import (
     AccessDenied,
     InvalidAddress,
     QueryRejected,
@@ -27,6 +24,9 @@ from collectors.prometheus.errors import (
     Unreachable,
     UnusableAnswer,
 )
+from collectors.prometheus.access import Access, RequestCredentials
+from collectors.prometheus.address import check_url
+from collectors.prometheus.connections import new_session
 
 MEBIBYTE = 1 << 20
 CHUNK_BYTES = 1 << 16

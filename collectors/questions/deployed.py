@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from collectors.backends.backend import Backend, Vectors
 from collectors.connect import backend_or_own, read, without_ring
-from collectors.prometheus.errors import SourceError
+from collectors.errors import SourceError
 from collectors.prometheus.promql import step_for
 from collectors.reading.discovery import look_around
 from collectors.reading.gpus import gpu_scope

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 
 from collectors.backends.backend import Backend
-from collectors.prometheus.errors import SourceError
+from collectors.errors import SourceError
 from collectors.reading.discovery import look_around
 from collectors.reading.layout import is_stale
 from collectors.reading.no_data import silent, stale_or_empty

@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from sizing.base.arrays import Floats
 from sizing.base.units import TWO_SIDED_80
 from sizing.catalog.model import Model
-from sizing.deployments.candidates import Candidates, Configuration, Floats
+from sizing.deployments.candidates import Candidates, Configuration
 from sizing.evidence.uncertainty import Interval
 from sizing.steps.times import StepTimes
 

@@ -10,6 +10,7 @@ from typing import Literal
 
 import numpy as np
 
+from sizing.base.arrays import Floats
 from sizing.base.units import S_PER_MS
 from sizing.calibration.benchmark import calibration_points
 from sizing.calibration.calibrated import CalibratedConfiguration
@@ -17,7 +18,6 @@ from sizing.calibration.fit import fit_calibration, left_out_errors
 from sizing.calibration.protocol_points import Prepared, prepare
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.model import Model
-from sizing.deployments.candidates import Floats
 from sizing.evidence.uncertainty import point_intervals
 from sizing.scenario.schema import Benchmark
 from sizing.steps.roofline import roofline

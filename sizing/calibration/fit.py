@@ -16,12 +16,13 @@ from dataclasses import replace
 import numpy as np
 from scipy.optimize import least_squares
 
+from sizing.base.arrays import Floats
 from sizing.base.constants import constant
 from sizing.base.units import TWO_SIDED_80
 from sizing.calibration.calibrated import HIGHEST, LOWEST, CalibratedConfiguration, calibrated
 from sizing.calibration.protocol_points import CalibrationPoint, Prepared, prepare
 from sizing.catalog.model import Model
-from sizing.deployments.candidates import Configuration, Floats
+from sizing.deployments.candidates import Configuration
 from sizing.evidence.protocols import Expected
 from sizing.evidence.uncertainty import interval
 from sizing.steps.roofline import Roofline, roofline

@@ -13,9 +13,9 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from sizing.deployments.candidates import Floats
+from sizing.base.arrays import Floats
 from sizing.evidence.expected import BENCHMARK_SPREAD, HIGHEST_SHARE, NO_SLOT_LIMIT, first_token
-from sizing.evidence.point_table import PointTable, point_table, select, step_times, traffic_of
+from sizing.evidence.point_table import PointTable, point_table, step_times, traffic_of
 from sizing.evidence.points import Point
 from sizing.evidence.protocols import Expected, fixed_concurrency, offline_max_throughput, queue_growth_s, static_batch
 from sizing.queueing.steady_state import concurrency_grid, steady_state
@@ -78,7 +78,7 @@ def prepare(points: Sequence[Point], source: Roofline) -> tuple[Prepared, ...]:
 
 
 def _prepared(mode: str, index: NDArray[np.intp], whole: PointTable, source: Roofline) -> Prepared:
-    points = select(whole, index)
+    points = whole.take(index)
     most = np.minimum(points.fits, points.scheduled)
     match mode:
         case "fixed_rate":

@@ -6,9 +6,10 @@ from typing import Literal
 
 import numpy as np
 
+from sizing.base.arrays import Floats
 from sizing.calibration.calibrated import CalibratedConfiguration
 from sizing.catalog.model import Model
-from sizing.deployments.candidates import Candidates, Floats
+from sizing.deployments.candidates import Candidates
 from sizing.steps.kernel import KernelTables
 from sizing.steps.mixture import mixture, said
 from sizing.steps.roofline import roofline

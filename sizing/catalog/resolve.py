@@ -58,7 +58,8 @@ def resolve_gpu(name: str) -> Gpu:
     """
     found = _gpu_names().get(_squeeze(name))
     if found is None:
-        raise UnknownName("GPU", name, [*gpus(), *(gpu.name for gpu in gpus().values()), *_gpu_aliases()])
+        aliases = [alias for gpu in gpus().values() for alias in gpu.aliases]
+        raise UnknownName("GPU", name, [*gpus(), *(gpu.name for gpu in gpus().values()), *aliases])
     return gpus()[found]
 
 
@@ -115,7 +116,7 @@ def _note(name: str, model: Model, stage: int) -> str:
 @cache
 def _model_aliases() -> Mapping[str, tuple[str, str]]:
     """Aliases of the data file: lower-case name -> (catalogue id, note)."""
-    entries = read_yaml("aliases.yaml")["models"]
+    entries = read_yaml("model_aliases.yaml")
     return MappingProxyType({name.lower(): (entry["model"], entry["note"]) for name, entry in entries.items()})
 
 
@@ -135,18 +136,10 @@ def _squeeze(name: str) -> str:
 
 
 @cache
-def _gpu_aliases() -> Mapping[str, str]:
-    return MappingProxyType({str(alias): gpu_id for alias, gpu_id in read_yaml("aliases.yaml")["gpus"].items()})
-
-
-@cache
 def _gpu_names() -> Mapping[str, str]:
     """Every accepted spelling of an accelerator, squeezed, and the id it stands for."""
-    names: dict[str, str] = {}
-    for gpu_id, gpu in gpus().items():
-        names[_squeeze(gpu.name)] = gpu_id
-    for alias, gpu_id in _gpu_aliases().items():
-        names[_squeeze(alias)] = gpu_id
-    for gpu_id in gpus():
-        names[_squeeze(gpu_id)] = gpu_id
-    return MappingProxyType(names)
+    known = gpus()
+    named = {_squeeze(gpu.name): gpu_id for gpu_id, gpu in known.items()}
+    named |= {_squeeze(alias): gpu_id for gpu_id, gpu in known.items() for alias in gpu.aliases}
+    named |= {_squeeze(gpu_id): gpu_id for gpu_id in known}
+    return MappingProxyType(named)

@@ -13,15 +13,12 @@ from itertools import product
 from types import FunctionType
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sizing.base.arrays import PER_ROW, Columns, Counts, Floats
 from sizing.catalog.engines import Engine, engines
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.model import Model
 from sizing.catalog.precisions import Precision, gpu_supports, precisions
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 MAX_GPUS_PER_INSTANCE = 16  # two 8-GPU servers; larger only inside one scale-up domain
 TP_SIZES = (1, 2, 4, 8, 16)
@@ -64,24 +61,21 @@ class Configuration:
 
 
 @dataclass(frozen=True)
-class Candidates:
+class Candidates(Columns):
     """A table of configurations: ``rows[i]`` and the columns the vectorised stages use, each of length C.
 
     Many rows differ only in parallelism: ``units`` are the distinct combinations of GPU, engine and number formats, and
     ``unit[i]`` says which one row ``i`` has, so that a column of anything else is looked up once per unit.
     """
 
-    rows: tuple[Configuration, ...]
+    rows: tuple[Configuration, ...] = field(metadata=PER_ROW)
     tp: Floats
     pp: Floats
     ep: Floats
     dp: Floats
     units: tuple[Configuration, ...]
-    unit: Ints
-    _of_units: dict[object, NDArray[np.float64]] = field(default_factory=dict, repr=False, compare=False)
-
-    def __len__(self) -> int:
-        return len(self.rows)
+    unit: Counts
+    _of_units: dict[object, Floats] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def gpus(self) -> Floats:
@@ -103,7 +97,7 @@ class Candidates:
         return found[self.unit]
 
     @property
-    def gpu_number(self) -> Ints:
+    def gpu_number(self) -> Counts:
         """Which GPU type each row has, (C,): numbers from 0, the same for every part of one table."""
         found = self._of_units.get("gpu")
         if found is None:
@@ -111,20 +105,6 @@ class Candidates:
             found = np.array([number.setdefault(u.gpu.id, len(number)) for u in self.units], dtype=np.float64)
             self._of_units["gpu"] = found
         return found.astype(np.int64)[self.unit]
-
-    def take(self, index: NDArray[np.intp]) -> Candidates:
-        """The rows at ``index``, in that order."""
-        rows = tuple(map(self.rows.__getitem__, index.tolist()))
-        return Candidates(
-            rows,
-            self.tp[index],
-            self.pp[index],
-            self.ep[index],
-            self.dp[index],
-            self.units,
-            self.unit[index],
-            self._of_units,
-        )
 
 
 def table(rows: Sequence[Configuration]) -> Candidates:

@@ -8,13 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sizing.base.arrays import Columns, Flags, Floats
 from sizing.base.constants import constant
 from sizing.catalog.engines import LARGE_MEMORY_BYTES
 from sizing.catalog.model import Model
 from sizing.catalog.precisions import KV_BYTES, WIDE_BYTES
-from sizing.deployments.candidates import Candidates, Floats
+from sizing.deployments.candidates import Candidates
 
 RUNTIME_BYTES = constant("runtime_bytes")
 COMMUNICATION_BYTES = constant("communication_bytes")
@@ -24,7 +24,7 @@ ACTIVATION_FLOOR_BYTES = constant("activation_floor_bytes")
 
 
 @dataclass(frozen=True, kw_only=True)
-class MemoryFit:
+class MemoryFit(Columns):
     """Memory per GPU (bytes, shape (C,)) and the sequences one instance holds (C,)."""
 
     capacity: Floats
@@ -37,13 +37,9 @@ class MemoryFit:
     max_concurrency: Floats
 
     @property
-    def fits(self) -> NDArray[np.bool_]:
+    def fits(self) -> Flags:
         """At least one sequence of full length fits beside the weights."""
         return self.max_concurrency >= 1
-
-    def take(self, index: NDArray[np.intp]) -> MemoryFit:
-        """The rows at ``index``."""
-        return MemoryFit(**{name: values[index] for name, values in vars(self).items()})
 
 
 def weight_bytes(model: Model, bytes_per_parameter: Floats | float) -> Floats:

@@ -6,8 +6,8 @@ from dataclasses import fields
 
 import numpy as np
 
-from sizing.deployments.candidates import Floats
-from sizing.evidence.point_table import PointSource, PointTable, alike, select, step_times, traffic_of
+from sizing.base.arrays import Floats, position
+from sizing.evidence.point_table import PointSource, PointTable, alike, step_times, traffic_of
 from sizing.evidence.protocols import (
     Expected,
     FirstToken,
@@ -47,7 +47,7 @@ def expected(points: PointTable, source: AnySource) -> Expected:
     out = {f.name: np.full((len(points), 1), np.nan) for f in fields(Expected)}
     for mode in np.unique(modes):
         index = np.flatnonzero(modes == mode)
-        answers = _of_mode(str(mode), points if len(index) == len(points) else select(points, index), source)
+        answers = _of_mode(str(mode), points if len(index) == len(points) else points.take(index), source)
         for name, values in out.items():
             values[index] = getattr(answers, name)
     return Expected(**out)
@@ -125,10 +125,11 @@ def _at_rate(state: SteadyState, asked: Floats) -> Expected:
     shares = np.geomspace(LOWEST_SHARE, HIGHEST_SHARE, 60)[None, :]
     weights = share_weights(asked / capacity, shares)
 
+    place = position(rising, shares * capacity)
+
     def read(values: Floats) -> Floats:
         logs = np.log(np.maximum(values, 1e-9))
-        at = [np.interp(shares[0] * c, x, y) for c, x, y in zip(capacity[:, 0], rising, logs, strict=True)]
-        return np.asarray(np.exp((weights * np.array(at)).sum(axis=1, keepdims=True)))
+        return np.asarray(np.exp((weights * place.of(logs)).sum(axis=1, keepdims=True)))
 
     wanted = np.where(np.isnan(asked), PUBLISHED_SHARE * capacity, asked)
     over = wanted > PREDICTION_SLACK * capacity

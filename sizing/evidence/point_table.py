@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sizing.deployments.candidates import Candidates, Floats, table
+from sizing.base.arrays import PER_ROW, Columns, Floats
+from sizing.deployments.candidates import Candidates, table
 from sizing.deployments.memory import memory_fit
 from sizing.evidence.points import Point
 from sizing.evidence.protocols import Lengths
@@ -29,13 +30,13 @@ BENCHMARK_ACTIVATION_SHARE = 0.3
 
 
 @dataclass(frozen=True, kw_only=True)
-class PointTable:
+class PointTable(Columns):
     """Points as columns (C, 1) beside their candidates; ``fits`` is how many sequences one instance's memory holds.
 
     ``concurrency`` and ``rate_rps`` are per instance; ``instances`` scales rates back to the row.
     """
 
-    points: tuple[Point, ...]
+    points: tuple[Point, ...] = field(metadata=PER_ROW)
     candidates: Candidates
     facts: Hardware
     shape: Shape
@@ -48,9 +49,6 @@ class PointTable:
     rate_rps: Floats
     fits: Floats
     scheduled: Floats
-
-    def __len__(self) -> int:
-        return len(self.points)
 
     @property
     def lengths(self) -> Lengths:
@@ -125,24 +123,6 @@ def traffic_of(point: Point) -> Traffic:
     )
 
 
-def select(whole: PointTable, index: NDArray[np.intp]) -> PointTable:
-    """The rows at ``index``."""
-    facts = whole.facts
-    one = {"families", "engines"}
-    return replace(
-        whole,
-        points=tuple(whole.points[i] for i in index),
-        candidates=whole.candidates.take(index),
-        facts=replace(facts, **{f.name: getattr(facts, f.name)[index] for f in fields(Hardware) if f.name not in one}),
-        shape=Shape(**{f.name: getattr(whole.shape, f.name)[index] for f in fields(Shape)}),
-        **{
-            f.name: getattr(whole, f.name)[index]
-            for f in fields(PointTable)
-            if f.name not in {"points", "candidates", "facts", "shape"}
-        },
-    )
-
-
 @runtime_checkable
 class PointSource(Protocol):
     """A source that knows the step times of whole tables of points."""
@@ -169,7 +149,7 @@ def mixed_times(points: PointTable, concurrency: Floats, source: Mixture) -> Mix
     asked = np.flatnonzero([p.mode in source.trust.modes for p in points.points])
     kernel = base.scaled(*np.full((2, len(points)), np.nan))
     if len(asked):
-        kernel = kernel.replaced(asked, times_by_group(select(points, asked), concurrency[asked], source.kernel))
+        kernel = kernel.replaced(asked, times_by_group(points.take(asked), concurrency[asked], source.kernel))
     trust = source.trust.of(points.is_moe)
     return mixed(base, aged(kernel, base, todays_times(points, concurrency, source.base)), trust)
 

@@ -9,9 +9,9 @@ from functools import cache
 
 import pandas as pd
 
-from sizing.base.errors import InvalidPoints, SizingError, UnknownName, nearest_names
+from sizing.base.errors import InvalidPoints, SizingError, nearest_names
 from sizing.catalog import Gpu, Model, resolve_gpu, resolve_model
-from sizing.catalog.engines import Engine, engines, resolve_engine
+from sizing.catalog.engines import Engine, engine_in_a_benchmark
 from sizing.catalog.precisions import Precision, gpu_supports, precisions, resolve_kv_precision, resolve_precision
 from sizing.deployments.candidates import Configuration
 from sizing.deployments.memory import weight_bytes
@@ -21,9 +21,6 @@ MODES = ("static_batch", "fixed_concurrency", "offline_max_throughput", "fixed_r
 REQUIRED = ("model", "gpu", "gpus", "isl", "osl", "mode")
 WHOLE_RUN_MODES = ("offline_max_throughput", "fixed_rate")
 """Modes in which a submitter tunes the layout: without a TP the best one is taken."""
-
-OTHER_ENGINES = {"atom": "sglang", "deepspeed-mii": "vllm", "lmdeploy": "vllm", "triton": "trtllm", "llm-d": "vllm"}
-"""Engines outside the catalogue that have been measured or named, and whose scheduler defaults stand in for theirs."""
 
 MAX_COUNT = 1e9
 WEIGHT_SHARE_AT_MOST = 0.8
@@ -188,18 +185,7 @@ def _gpu(name: str) -> Gpu:
     return gpu
 
 
-@cache
-def _engine(name: str) -> Engine:
-    """The engine; a ``dynamo-`` prefix names the orchestrator above it. Empty: the default overheads of all engines."""
-    key = name.lower().removeprefix("dynamo-")
-    if not key:
-        return replace(engines()["vllm"], id="unknown", label="engine not stated", surrogate="default")
-    try:
-        return resolve_engine(key)
-    except UnknownName:
-        if key not in OTHER_ENGINES:
-            raise
-        return replace(engines()[OTHER_ENGINES[key]], id=key, label=name, surrogate=key)
+_engine = cache(engine_in_a_benchmark)
 
 
 @cache
@@ -230,10 +216,10 @@ def _weight_format(name: str, model_name: str, model: Model, gpu: Gpu, submissio
 
 
 def _kv_precision(name: str, engine: Engine, precision: Precision, gpu: Gpu) -> str:
-    """KV-cache format; empty: TensorRT-LLM keeps FP8 beside 8- and 4-bit matrix formats, the others 16 bit."""
+    """KV-cache format; empty: what the engine keeps beside 8- and 4-bit matrix formats, else 16 bit."""
     if name:
         return resolve_kv_precision(name)
-    narrow = engine.surrogate == "trtllm" and precision.compute in ("fp8", "fp4") and gpu.supports_fp8
+    narrow = engine.narrow_kv and precision.compute in ("fp8", "fp4") and gpu.supports_fp8
     return "fp8" if narrow else "fp16"
 
 

@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from sizing.base.arrays import Floats
 from sizing.base.units import MS_PER_S
-from sizing.deployments.candidates import Floats
 from sizing.evidence.expected import expected
 from sizing.evidence.point_table import PointTable, mixed_times, point_table, step_times
 from sizing.evidence.points import points_of

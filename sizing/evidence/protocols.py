@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sizing.deployments.candidates import Floats
+from sizing.base.arrays import Floats
 from sizing.steps.times import StepTimes
 
 

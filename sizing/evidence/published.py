@@ -15,9 +15,10 @@ from functools import cache
 import numpy as np
 import pandas as pd
 
+from sizing.base.arrays import Floats
 from sizing.catalog import Gpu, Model
 from sizing.catalog.files import DATA_DIR
-from sizing.deployments.candidates import Configuration, Floats
+from sizing.deployments.candidates import Configuration
 from sizing.evidence.points import Point, points_of
 
 EVIDENCE_FILE = "evidence.csv.gz"

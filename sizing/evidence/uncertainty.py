@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from sizing.base.arrays import Floats
 from sizing.base.units import BILLION
 from sizing.catalog import Model
 from sizing.catalog.files import read_yaml
-from sizing.deployments.candidates import Configuration, Floats
+from sizing.deployments.candidates import Configuration
 
 if TYPE_CHECKING:  # pandas, which it needs, would slow down every start
     from sizing.evidence.point_table import PointTable

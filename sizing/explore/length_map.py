@@ -8,18 +8,18 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from sizing.base.arrays import Floats, non_decreasing
 from sizing.base.checks import number_between
 from sizing.base.errors import SizingError
 from sizing.base.quantity import Result, quantity
-from sizing.deployments.candidates import Candidates, Configuration, Floats
+from sizing.deployments.candidates import Candidates, Configuration
 from sizing.deployments.kv_transfer import supports
 from sizing.deployments.memory import memory_fit
 from sizing.question.understand import Question, at_lengths, understand
 from sizing.queueing.capacity import AskedLimits, rate_at_limit
 from sizing.queueing.pools import prefill_times
-from sizing.queueing.steady_state import non_decreasing
 from sizing.scenario.schema import Deployment, Scenario
-from sizing.search.batch_limits import taken, with_batch_limits
+from sizing.search.batch_limits import with_batch_limits
 from sizing.search.pools_search import smallest_pools, wanted
 from sizing.search.ranking import order
 from sizing.search.screen import Evaluated, all_configurations, evaluate, held, instances_needed
@@ -131,7 +131,7 @@ def _together(asked: Sequence[Question], each: Candidates) -> list[LengthCell]:
         most = np.inf if gpus is None else float(gpus)
         better = None
         if min(capped[n], split[n]) < most:
-            own = taken(evaluated, np.arange(start, end))
+            own = evaluated.take(np.arange(start, end))
             better = _better(asked[n], own, most, caps=capped[n] < most, pools=split[n] < most)
         if better is None and n in best:
             better = _served(

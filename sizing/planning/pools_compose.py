@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from sizing.base.arrays import Floats
 from sizing.base.format import count
 from sizing.base.result import Candidate, Cost, Deployed, Latencies, Latency, LoadPoint, PerInstance, Pool
 from sizing.base.units import GB, MS_PER_S
-from sizing.deployments.candidates import Configuration, Floats
+from sizing.deployments.candidates import Configuration
 from sizing.deployments.kv_transfer import prompt_kv_bytes
 from sizing.deployments.memory import kv_share
 from sizing.planning.spread import Spread

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sizing.deployments.candidates import Configuration, Floats
+from sizing.base.arrays import Floats
+from sizing.deployments.candidates import Configuration
 from sizing.evidence.uncertainty import Interval, Load, interval
 from sizing.question.understand import Question
 from sizing.queueing.capacity import at_rate

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sizing.base.arrays import Columns, Floats, Position, Rows, non_decreasing, position
 from sizing.base.units import MS_PER_S
-from sizing.deployments.candidates import Floats
-from sizing.queueing.steady_state import SteadyState, non_decreasing
+from sizing.queueing.steady_state import SteadyState
 from sizing.scenario.schema import Limits, Mode
 
 
@@ -46,18 +45,18 @@ class AskedLimits:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Capacity:
+class Capacity(Columns):
     """Per candidate, shape (C,): requests/s within the limits (0: none), stability limit, and what binds."""
 
     rps: Floats
     stable_rps: Floats
-    bound: NDArray[np.intp]
+    bound: Rows
     excess: Floats
     """Largest ratio of unloaded latency to its limit; above 1 means that no load meets the limits, shape (C,)."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Percentiles:
+class Percentiles(Columns):
     """The three latencies at the asked percentile at every point of the grid, seconds, (C, K)."""
 
     ttft_s: Floats
@@ -95,33 +94,10 @@ def rate_at_limit(rps: Floats, values: Floats, limit: float | Floats) -> Floats:
     if np.all(np.isinf(limit)):
         return np.full(len(rps), np.inf)
     within = (values <= np.asarray(limit)[..., None]).sum(axis=1)
-    row = np.arange(len(rps))
-    lower = np.clip(within - 1, 0, rps.shape[1] - 2)
-    low, high = values[row, lower], values[row, lower + 1]
-    share = np.clip((limit - low) / np.maximum(high - low, 1e-12), 0.0, 1.0)
-    rate = rps[row, lower] + share * (rps[row, lower + 1] - rps[row, lower])
+    rate = position(values, np.broadcast_to(limit, within.shape)).of(rps)
     return np.where(within == 0, 0.0, np.where(within == rps.shape[1], np.inf, rate))
-
-
-@dataclass(frozen=True)
-class Position:
-    """Where on the grid each candidate works: lower index and fraction, shape (C,)."""
-
-    index: NDArray[np.intp]
-    share: Floats
-
-    def of(self, values: Floats) -> Floats:
-        """Values (C, K) interpolated at the position, shape (C,)."""
-        row = np.arange(len(values))
-        low, high = values[row, self.index], values[row, self.index + 1]
-        return np.asarray(low + self.share * (high - low), dtype=np.float64)
 
 
 def at_rate(rates: Floats, rps: Floats) -> Position:
     """The position at which each candidate carries ``rps`` (C,), given the rates of its grid (C, K); clamped to it."""
-    rates = non_decreasing(rates)
-    row = np.arange(len(rates))
-    index = np.clip((rates <= rps[:, None]).sum(axis=1) - 1, 0, rates.shape[1] - 2)
-    low, high = rates[row, index], rates[row, index + 1]
-    share = np.clip((rps - low) / np.maximum(high - low, 1e-12), 0.0, 1.0)
-    return Position(index, share)
+    return position(non_decreasing(rates), rps)

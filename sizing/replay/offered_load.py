@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from sizing.base.arrays import Floats
 from sizing.base.errors import InvalidScenario
 from sizing.base.units import HOURS_PER_DAY, S_PER_HOUR
-from sizing.deployments.candidates import Floats
 from sizing.planning.rules import about_model
 from sizing.question.understand import Question
 from sizing.scenario.trace import Trace

@@ -6,10 +6,9 @@ import math
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sizing.base.arrays import Counts, Floats
 from sizing.base.units import MS_PER_S, S_PER_HOUR
-from sizing.deployments.candidates import Floats
 from sizing.question.understand import Question
 from sizing.replay.day_result import ScaleOut
 from sizing.search.instances import finding
@@ -27,8 +26,6 @@ WINDOW_S = S_PER_HOUR
 
 MOST_REQUESTS = 100_000.0
 WARM_UP_SHARE = 0.05
-
-Counts = NDArray[np.int64]
 
 
 def simulated_scale_out(

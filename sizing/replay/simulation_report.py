@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from sizing.base.arrays import Floats
 from sizing.base.format import ms, requests_per_s
 from sizing.base.units import MS_PER_S, S_PER_MINUTE
 from sizing.base.version import ENGINE_VERSION
-from sizing.deployments.candidates import Floats
 from sizing.queueing.capacity import AskedLimits
 from sizing.replay.offered_load import Load
 from sizing.replay.simulation_result import Distribution, SampledMs, Series, Share, SimulationResult, Verdict

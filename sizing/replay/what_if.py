@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from sizing.base.arrays import Floats
 from sizing.base.errors import InvalidScenario
 from sizing.base.format import ms, requests_per_s
 from sizing.base.units import MS_PER_S, S_PER_MINUTE
-from sizing.deployments.candidates import Floats
 from sizing.question.understand import Question
 from sizing.replay.simulation_result import Failure
 from sizing.search.replicas import Planned, routing_of

@@ -16,9 +16,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from sizing.base.arrays import Floats
 from sizing.base.errors import InvalidTrace
 from sizing.base.units import MS_PER_S, S_PER_DAY, S_PER_MINUTE
-from sizing.deployments.candidates import Floats
 from sizing.scenario.lengths import MAX_TOKENS
 from sizing.scenario.trace_file import frames_in
 from sizing.simulator.arrivals import CHUNK, requests

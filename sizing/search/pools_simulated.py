@@ -15,12 +15,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sizing.deployments.candidates import Floats
+from sizing.base.arrays import Counts, Floats
 from sizing.deployments.kv_transfer import SETUP_S
 from sizing.question.understand import Question
 from sizing.queueing.capacity import AskedLimits
 from sizing.search.instances import FARTHER, FARTHEST, HEAVIEST, Finding, fewest, finding, share_of
-from sizing.search.pools import Counts, SizedPools
+from sizing.search.pools import SizedPools
 from sizing.search.pools_search import MORE, sized
 from sizing.search.replicas import Planned, PrefillPool, arrivals_of, lengths_of, replica_at
 from sizing.simulator.arrivals import CHUNK_ROWS, Arrivals

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from sizing.deployments.candidates import Floats
+from sizing.base.arrays import Floats
 from sizing.planning.explain import SIMULATED
 from sizing.question.understand import Question
 from sizing.search.instances import (

@@ -20,9 +20,6 @@ from sizing.simulator.step_grid import roofline_grid
 from sizing.steps.roofline import roofline
 from sizing.steps.speculation import speculated
 
-NO_EVICTION = ("trtllm",)
-"""Engines that admit only what they can finish (TensorRT-LLM docs: default capacity scheduler GUARANTEED_NO_EVICT)."""
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Planned:
@@ -101,7 +98,7 @@ def as_replica(question: Question, row: Configuration) -> Replica:
         kv_tokens=max(per_rank * held * row.dp, block),
         block_tokens=block,
         speculation=speculation,
-        reserve_output=engine.surrogate in NO_EVICTION,
+        reserve_output=not engine.evicts,
     )
 
 

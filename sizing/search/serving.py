@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sizing.base.arrays import Floats
 from sizing.base.result import Candidate
-from sizing.deployments.candidates import Configuration, Floats
+from sizing.deployments.candidates import Configuration
 from sizing.planning.pools_plan import candidates_of
 from sizing.question.understand import Question
 from sizing.scenario.schema import Objective

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sizing.base.arrays import Floats
 from sizing.base.units import S_PER_HOUR
-from sizing.deployments.candidates import Floats
 from sizing.simulator.request_lengths import RequestLengths
 
 CHUNK = 16_384

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sizing.deployments.candidates import Floats
+from sizing.base.arrays import Floats
 from sizing.simulator.arrivals import CHUNK_ROWS
 from sizing.simulator.fleet import Deployment, Disaggregated, Fleet
 from sizing.simulator.layout import RECORD

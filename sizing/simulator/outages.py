@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sizing.deployments.candidates import Floats
+from sizing.base.arrays import Floats
 from sizing.simulator.arrivals import CHUNK_ROWS
 from sizing.simulator.batch import BEGUN
 from sizing.simulator.fleet import Fleet

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sizing.deployments.candidates import Floats
+from sizing.base.arrays import Floats
 from sizing.simulator import layout
 from sizing.simulator.entry import run_chunk
 from sizing.simulator.fleet import POLICIES, Fleet, Replica

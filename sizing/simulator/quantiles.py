@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sizing.base.arrays import Floats
 from sizing.base.units import TWO_SIDED_80, TWO_SIDED_95
-from sizing.deployments.candidates import Floats
 from sizing.simulator.layout import BIN_RATIO, BINS, METRICS, SMALLEST_S
 from sizing.simulator.outcome import Outcome
 

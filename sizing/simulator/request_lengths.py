@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sizing.base.arrays import Floats
 from sizing.base.units import ONE_SIDED_95
-from sizing.deployments.candidates import Floats
 from sizing.scenario.lengths import MAX_TOKENS
 
 

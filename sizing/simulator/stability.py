@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from sizing.deployments.candidates import Floats
+from sizing.base.arrays import Floats
 from sizing.simulator.arrivals import requests
 from sizing.simulator.fleet import Deployment, Disaggregated, Fleet, Replica
 from sizing.simulator.pool import Measurement, Pool

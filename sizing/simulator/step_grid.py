@@ -7,8 +7,9 @@ from functools import lru_cache
 
 import numpy as np
 
+from sizing.base.arrays import Floats
 from sizing.catalog.model import Model
-from sizing.deployments.candidates import Configuration, Floats, table
+from sizing.deployments.candidates import Configuration, table
 from sizing.steps.rates import Rates, hardware, rates
 from sizing.steps.roofline import Roofline, decode_step_s, fixed_s, roofline
 from sizing.steps.shape import Shape, shape_of

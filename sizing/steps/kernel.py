@@ -17,9 +17,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from sizing.base.arrays import Floats
 from sizing.base.units import S_PER_MS
 from sizing.catalog.model import Model
-from sizing.deployments.candidates import Candidates, Configuration, Floats
+from sizing.deployments.candidates import Candidates, Configuration
 from sizing.steps.kernel_configs import checkpoint
 from sizing.steps.kernel_engines import EXPECTED, StepTable, available, engine_for, sentence
 from sizing.steps.rates import hardware, rates

@@ -1,6 +1,7 @@
-"""What the kernel tables call our GPUs, engines and number formats.
+"""What the kernel tables call our number formats, and where they have none for a GPU or an engine.
 
-The tables are NVIDIA's, shipped as ``aiconfigurator-core``; the names are those of its release 0.12.
+The tables are NVIDIA's, shipped as ``aiconfigurator-core``; the names are those of its release 0.12. What they call a
+GPU or an engine stands in its entry of the catalogue.
 """
 
 from __future__ import annotations
@@ -12,29 +13,6 @@ from types import MappingProxyType
 
 from sizing.catalog.model import Model
 from sizing.deployments.candidates import Configuration
-
-SYSTEMS: Mapping[str, str] = MappingProxyType(
-    {
-        "a100_sxm_80g": "a100_sxm",
-        "l40s": "l40s",
-        "h100_sxm": "h100_sxm",
-        "h200_sxm": "h200_sxm",
-        "b200_sxm": "b200_sxm",
-        "b300_sxm": "b300_sxm",
-        "gb200": "gb200",
-        "gb300": "gb300",
-        "rtx_pro_6000_server": "rtx_pro_6000_server",
-        "b60": "b60",
-    }
-)
-"""GPU id -> system with measured tables. Systems that ship as a specification without measurements are left out."""
-
-BACKENDS: Mapping[str, str] = MappingProxyType(
-    {"trtllm": "trtllm", "nim": "trtllm", "vllm": "vllm", "sglang": "sglang"}
-)
-"""Engine id -> backend. TGI is not measured; NIM runs TensorRT-LLM."""
-
-_VLLM_ONLY = frozenset({"b60"})
 
 _KV_MODES: Mapping[str, tuple[tuple[str, str], ...]] = MappingProxyType(
     {"fp16": (("bfloat16", "bfloat16"),), "fp8": (("fp8", "fp8"), ("fp8", "bfloat16"))}
@@ -63,11 +41,11 @@ class Modes:
 def missing(configuration: Configuration) -> str:
     """Why there are no tables for the GPU and engine of a configuration; "" when there are."""
     gpu, engine = configuration.gpu, configuration.engine
-    if gpu.custom or gpu.id not in SYSTEMS:
+    if not gpu.kernel_tables:
         return f"no kernel tables for {gpu.name}"
-    if engine.id not in BACKENDS:
+    if not engine.kernel_tables:
         return f"no kernel tables for {engine.label}"
-    if gpu.id in _VLLM_ONLY and engine.id != "vllm":
+    if gpu.kernel_tables_engines and engine.kernel_tables not in gpu.kernel_tables_engines:
         return f"no kernel tables for {engine.label} on {gpu.name}"
     return ""
 
@@ -116,7 +94,7 @@ def _fp8_modes(model: Model, configuration: Configuration) -> tuple[tuple[str, s
     batch, where public runs take 8 ms (InferenceX, 2026): the GEMM with one scale per tensor stands in. Latent
     attention (MLA) is measured with block scales only, so there it is block scales, and on Blackwell nothing.
     """
-    backend = BACKENDS[configuration.engine.id]
+    backend = configuration.engine.kernel_tables
     static, dynamic = ("fp8_static", "fp8"), ("fp8", "fp8")
     per_tensor = (static, dynamic) if backend == "trtllm" else (dynamic, static)
     block = ("fp8_block", "fp8_block")

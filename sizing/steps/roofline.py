@@ -12,10 +12,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from sizing.base.arrays import Floats
 from sizing.base.constants import constant
 from sizing.catalog.model import Model
 from sizing.catalog.precisions import WIDE_BYTES
-from sizing.deployments.candidates import Candidates, Floats
+from sizing.deployments.candidates import Candidates
 from sizing.steps.efficiency import REFERENCE_YEAR, Efficiencies, efficiencies
 from sizing.steps.rates import Rates, hardware, rates
 from sizing.steps.shape import Number, Shape, shape_of

@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from sizing.base.arrays import Floats
 from sizing.catalog.model import Model
-from sizing.deployments.candidates import Candidates, Floats
+from sizing.deployments.candidates import Candidates
 from sizing.steps.rates import Rates, hardware, rates
 from sizing.steps.roofline import communication_s, matrices_s, roofline
 from sizing.steps.shape import Shape, shape_of

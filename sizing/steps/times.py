@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sizing.base.arrays import Columns, Floats, Rows
 from sizing.catalog.model import Model
-from sizing.deployments.candidates import Candidates, Floats
+from sizing.deployments.candidates import Candidates
 from sizing.steps.ranks import unevenness
 
 Length = TypeVar("Length", float, Floats)
@@ -54,30 +54,18 @@ class Traffic(Lengths[float]):
 
     cached_tokens: float = 0.0
 
-    def take(self, index: NDArray[np.intp]) -> Traffic:
+    def take(self, index: Rows) -> Traffic:
         """The lengths of the rows at ``index``: the same for all."""
         return self
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrafficColumns(Lengths[Floats]):
+class TrafficColumns(Lengths[Floats], Columns):
     """Mean lengths in tokens of every row as columns (C, 1); as :class:`Traffic` otherwise."""
-
-    def take(self, index: NDArray[np.intp]) -> TrafficColumns:
-        """The lengths of the rows at ``index``."""
-        return replace(
-            self,
-            input_tokens=self.input_tokens[index],
-            output_tokens=self.output_tokens[index],
-            cached_tokens=self.cached_tokens[index],
-        )
-
-
-_COLUMNS = ("decode_s", "prefill_s", "prefill_work_s", "prompt_step_s", "stall_s", "ranks")
 
 
 @dataclass(frozen=True, kw_only=True)
-class StepTimes:
+class StepTimes(Columns):
     """Durations in seconds for C candidates; NaN where the source has no answer.
 
     ``decode_s`` (C, K): one step of every sequence, at the concurrencies of the grid (C, K) that was asked; it emits
@@ -126,21 +114,6 @@ class StepTimes:
             prompt_step_s=self.prompt_step_s * prefill,
             stall_s=self.stall_s * prefill,
         )
-
-    def take(self, index: NDArray[np.intp]) -> StepTimes:
-        """The candidates at ``index``."""
-        columns = ((name, getattr(self, name)) for name in _COLUMNS)
-        taken: dict[str, Any] = {name: v if isinstance(v, float) else v[index] for name, v in columns}
-        return replace(self, **taken)
-
-    def replaced(self, index: NDArray[np.intp], other: StepTimes) -> StepTimes:
-        """These times with those of ``other`` for the candidates at ``index``; the source stays."""
-        columns = {name: np.array(getattr(self, name), dtype=np.float64) for name in _COLUMNS}
-        for name, values in columns.items():
-            if not values.ndim:
-                columns[name] = np.full(self.prefill_s.shape, values)
-            columns[name][index] = getattr(other, name)
-        return StepTimes(source=self.source, tokens_per_step=self.tokens_per_step, **columns)
 
 
 class StepSource(Protocol):

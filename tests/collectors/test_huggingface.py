@@ -10,15 +10,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 import requests
 
-from collectors.huggingface import (
-    AccessDenied,
-    HubError,
-    HubUnreachable,
-    InvalidModelId,
-    ModelNotFound,
-    UnusableAnswer,
-    fetch_config,
-)
+from collectors.errors import HubError, HubUnreachable, InvalidModelId, ModelNotAccessible, ModelNotFound, NotAConfig
+from collectors.huggingface import fetch_config
 
 CONFIG = b'{"hidden_size": 4096}'
 
@@ -90,12 +83,12 @@ def test_a_session_can_be_passed_in(endpoint):
 @pytest.mark.parametrize(
     ("model_id", "error", "message"),
     [
-        ("gated/model", AccessDenied, "token in HF_TOKEN"),
-        ("forbidden/model", AccessDenied, "licence"),
+        ("gated/model", ModelNotAccessible, "token in HF_TOKEN"),
+        ("forbidden/model", ModelNotAccessible, "licence"),
         ("missing/model", ModelNotFound, "check the id"),
-        ("portal/model", UnusableAnswer, "did not answer with JSON"),
-        ("broken/model", UnusableAnswer, "status 503"),
-        ("huge/model", UnusableAnswer, "larger than 1 MB: that is not a config.json"),
+        ("portal/model", NotAConfig, "did not answer with JSON"),
+        ("broken/model", NotAConfig, "status 503"),
+        ("huge/model", NotAConfig, "larger than 1 MB: that is not a config.json"),
     ],
 )
 def test_every_bad_answer_has_its_error_and_says_what_to_do(endpoint, model_id, error, message):
@@ -138,5 +131,5 @@ def test_what_cannot_be_an_id_is_refused_before_any_request(model_id):
 
 
 def test_every_error_is_a_hub_error():
-    for error in (AccessDenied, HubUnreachable, InvalidModelId, ModelNotFound, UnusableAnswer):
+    for error in (ModelNotAccessible, HubUnreachable, InvalidModelId, ModelNotFound, NotAConfig):
         assert issubclass(error, HubError)

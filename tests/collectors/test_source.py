@@ -9,7 +9,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collectors.source import InvalidSource, Source, load_source, source_from
+from collectors.errors import InvalidSource
+from collectors.source import Source, load_source, source_from
 
 GOOD = {"schema_version": 1, "name": "n", "prometheus": {"url": "http://prometheus:9090"}}
 SCRAPE = {"schema_version": 1, "scrape": {"targets": ["http://vllm:8000/metrics"], "interval_s": 5}}

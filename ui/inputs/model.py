@@ -87,7 +87,8 @@ def _from_paste() -> None:
 
 
 def _from_hub() -> None:
-    from collectors.huggingface import HubError, fetch_config
+    from collectors.errors import HubError
+    from collectors.huggingface import fetch_config
 
     wanted = st.session_state["config_id"].strip()
     try:

@@ -21,8 +21,9 @@ import streamlit as st
 from pydantic import SecretStr
 
 from collectors.demo.feed import demo_source
+from collectors.errors import InvalidSource
 from collectors.prometheus.promql import LabelValue
-from collectors.source import InvalidSource, Source, load_source, source_from
+from collectors.source import Source, load_source, source_from
 
 FOLDER_SETTING = "LIVE_SOURCES"
 """Environment variable with the folder of source files; ``sources`` under ``[live]`` in the secrets does the same."""

@@ -15,7 +15,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
-from collectors.prometheus.errors import SourceError
+from collectors.errors import SourceError
 
 WORKERS = 8
 MOST_QUESTIONS = 512

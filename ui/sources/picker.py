@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from collectors.source import InvalidSource
+from collectors.errors import InvalidSource
 from ui.format import as_markdown
 from ui.sources import known as sources
 from ui.sources.known import Broken, Known, Listing, Origin

@@ -6,13 +6,13 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 
 from collectors.backends.backend import Ranges, Vectors
-from collectors.backends.scrape.promql import UnsupportedExpression, evaluate, parse
+from collectors.backends.scrape.promql import evaluate, parse
 from collectors.backends.scrape.promql.samples import LOOK_BACK_S, Tracks
 from collectors.backends.scrape.promql.tree import Aggregate, Binary, Call, Negative, Node, Selector, Subquery
 from collectors.backends.scrape.scraper import Target
 from collectors.backends.scrape.store import Ring
+from collectors.errors import Unreachable, UnsupportedExpression
 from collectors.prometheus.answers import Notes, Series
-from collectors.prometheus.errors import Unreachable
 
 MAX_RANGE_STEPS = 1_000
 

@@ -17,8 +17,8 @@ from urllib.parse import urlsplit
 
 from collectors.backends.scrape.kept import kept
 from collectors.backends.scrape.store import Ring
-from collectors.backends.scrape.text import BrokenPage, PageSample, read_page
-from collectors.prometheus.errors import SourceError, UnusableAnswer
+from collectors.backends.scrape.text import PageSample, read_page
+from collectors.errors import BrokenPage, SourceError, UnusableAnswer
 from collectors.prometheus.fetch import Fetcher, Reply, status_problem
 from collectors.vocabulary import Candidate
 

@@ -12,16 +12,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
+from collectors.errors import BrokenPage
+
 MAX_SAMPLES = 500_000
 
 _NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
 _LABEL = re.compile(r'\s*([a-zA-Z_][a-zA-Z0-9_]*)\s*=\s*"((?:[^"\\]|\\.)*)"\s*(,|(?=\}))', re.DOTALL)
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _SHORT = {"n": "\n"}
-
-
-class BrokenPage(ValueError):
-    """The page is not in a metrics format; the message names the line."""
 
 
 @dataclass(frozen=True)

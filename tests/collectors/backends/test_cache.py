@@ -13,8 +13,8 @@ from collectors.backends.backend import Ranges, Vectors
 from collectors.backends.cache import CachingBackend
 from collectors.backends.ttl import BELIEVED_S
 from collectors.demo.feed import DemoFeed
+from collectors.errors import TimedOut
 from collectors.prometheus.answers import Notes, Sample, Series
-from collectors.prometheus.errors import TimedOut
 from collectors.questions.history import history
 
 NOW = 1_800_000_000.0

@@ -11,9 +11,7 @@ from pathlib import Path
 import pytest
 import requests
 
-from collectors.prometheus import Access, Clock, Fetcher, Limits, PrometheusClient, Secret, Tls
-from collectors.prometheus.answers import seconds_of
-from collectors.prometheus.errors import (
+from collectors.errors import (
     AccessDenied,
     InvalidAddress,
     QueryRejected,
@@ -27,6 +25,8 @@ from collectors.prometheus.errors import (
     UnusableAnswer,
     UnusableCredential,
 )
+from collectors.prometheus import Access, Clock, Fetcher, Limits, PrometheusClient, Secret, Tls
+from collectors.prometheus.answers import seconds_of
 from tests.collectors.servers import RECORDINGS, Asked, Server, Told, free_port, recorded, serving, success, vector
 
 NO_WAIT = Clock(wait=lambda _: None)

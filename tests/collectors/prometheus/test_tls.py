@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from collectors.errors import SourceError, Unreachable
 from collectors.prometheus import Access, Fetcher, PrometheusClient, Tls
-from collectors.prometheus.errors import SourceError, Unreachable
 from tests.collectors.servers import Server, vector
 
 pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificates of this test")

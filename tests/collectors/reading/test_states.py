@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from collectors.cli import as_line, as_text, mapping_text
-from collectors.prometheus.errors import Unreachable
+from collectors.errors import Unreachable
 from collectors.reading.observation import Observation, State
 from tests.collectors.feeds import Feed, Page, histogram, steady
 

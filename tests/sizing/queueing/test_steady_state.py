@@ -11,11 +11,11 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats
 
+from sizing.base.arrays import non_decreasing
 from sizing.queueing.steady_state import (
     Variability,
     concurrency_grid,
     gamma_quantile,
-    non_decreasing,
     prompt_queue,
     slope,
     slot_queue,

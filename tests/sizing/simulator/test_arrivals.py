@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sizing.deployments.candidates import Floats
+from sizing.base.arrays import Floats
 from sizing.simulator.arrivals import Arrivals, Bursts
 from sizing.simulator.request_lengths import DrawnLengths, FixedLength, GroupedLength, LognormalLength, ObservedLengths
 

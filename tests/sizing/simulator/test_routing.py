@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sizing.deployments.candidates import Floats
+from sizing.base.arrays import Floats
 from sizing.simulator.drive import drive
 from sizing.simulator.fleet import Deployment, Disaggregated, Fleet, Outage, Replica, Routing
 from sizing.simulator.outcome import Outcome

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from collectors.prometheus.errors import TimedOut
+from collectors.errors import TimedOut
 from ui.sources.latest import Latest
 
 VIEWERS = 30

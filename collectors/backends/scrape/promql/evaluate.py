@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from collectors.backends.scrape.promql.parse import UnsupportedExpression
 from collectors.backends.scrape.promql.samples import Floats, Tracks, at, increase, slope, within
 from collectors.backends.scrape.promql.tree import (
     Aggregate,
@@ -21,6 +20,7 @@ from collectors.backends.scrape.promql.tree import (
     Subquery,
     Text,
 )
+from collectors.errors import UnsupportedExpression
 from collectors.prometheus.answers import Sample
 from collectors.prometheus.histograms import buckets_of, quantile
 

@@ -17,6 +17,7 @@ from collectors.backends.scrape.promql.tree import (
     Subquery,
     Text,
 )
+from collectors.errors import UnsupportedExpression
 from collectors.prometheus.answers import seconds_of
 
 AGGREGATES = frozenset({"sum", "avg", "max", "min", "count", "count_values"})
@@ -62,10 +63,6 @@ _TOKEN = re.compile(
 )
 _ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{2}|.)", re.DOTALL)
 _SHORT = {"n": "\n", "r": "\r", "t": "\t"}
-
-
-class UnsupportedExpression(ValueError):
-    """The expression is not PromQL, or uses a part of it that direct scraping does not answer."""
 
 
 def parse(text: str) -> Node:

@@ -13,9 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collectors.backends.scrape.kept import kept
-from collectors.backends.scrape.promql import UnsupportedExpression, evaluate, parse
+from collectors.backends.scrape.promql import evaluate, parse
 from collectors.backends.scrape.promql.samples import Track, Tracks
 from collectors.backends.scrape.text import read_page
+from collectors.errors import UnsupportedExpression
 from collectors.reading.gpus import gpu_expressions
 from collectors.reading.layout import layout_expressions
 from collectors.vocabulary import engine_vocabularies, gpu_vocabularies

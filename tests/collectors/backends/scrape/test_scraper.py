@@ -20,7 +20,7 @@ import requests
 from collectors.backends.scrape.backend import RingBackend
 from collectors.backends.scrape.scraper import Scraper, Target
 from collectors.backends.scrape.store import Ring
-from collectors.prometheus.errors import Unreachable
+from collectors.errors import Unreachable
 from collectors.prometheus.fetch import Fetcher, Limits
 from tests.collectors.servers import Pages, serving
 

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collectors.backends.scrape.text import BrokenPage, PageSample, read_page
+from collectors.backends.scrape.text import PageSample, read_page
+from collectors.errors import BrokenPage
 from tests.collectors.servers import recording
 
 

@@ -1,48 +1,24 @@
-"""SOURCE.yaml: where live data comes from. Every problem in a file is one sentence; unknown keys name the nearest.
-
-InvalidSource (ValueError) carries one sentence per problem.
-"""
+"""The keys of SOURCE.yaml: where live data comes from."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
-import yaml
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    SecretStr,
-    ValidationError,
-    field_validator,
-    model_validator,
-)
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, field_validator, model_validator
 
+from collectors.errors import SourceError
 from collectors.names import nearest
 from collectors.prometheus.access import Access, Secret, Tls
 from collectors.prometheus.address import check_url
-from collectors.prometheus.errors import SourceError
 from collectors.prometheus.promql import LABEL_NAME, LabelValue
 from collectors.vocabulary import Candidate, engine_vocabularies, engine_vocabulary
 from collectors.vocabulary.schema import DISTRIBUTIONS, SCALARS
 
-SCHEMA_VERSION = 1
-MAX_FILE_BYTES = 1_000_000
 DAY_S = 86_400.0
 HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}")
-
-
-class InvalidSource(ValueError):
-    """The source file is malformed. ``problems`` holds one clear sentence per fault."""
-
-    def __init__(self, problems: list[str]) -> None:
-        self.problems = tuple(problems)
-        super().__init__("\n".join(self.problems))
 
 
 def _text(value: object) -> object:
@@ -247,69 +223,3 @@ def _check_address(url: str, allow_link_local: bool) -> None:
         check_url(url, allow_link_local=allow_link_local)
     except SourceError as error:
         raise ValueError(str(error)) from None
-
-
-def load_source(path: Path) -> Source:
-    """The source in a file. Raises InvalidSource when it cannot be read, with one sentence per problem."""
-    try:
-        if path.stat().st_size > MAX_FILE_BYTES:
-            raise InvalidSource([f"{path.name} is larger than 1 MB: that is not a source file."])
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise InvalidSource([f"There is no file {path}."]) from None
-    except (OSError, UnicodeDecodeError):
-        raise InvalidSource([f"{path} cannot be read as text."]) from None
-    try:
-        raw = json.loads(text) if path.suffix == ".json" else yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        raise InvalidSource([f"{path.name} is not valid YAML{f' at line {mark.line + 1}' if mark else ''}."]) from None
-    except (ValueError, RecursionError):
-        raise InvalidSource([f"{path.name} is not valid YAML or JSON."]) from None
-    if not isinstance(raw, dict):
-        raise InvalidSource([f"{path.name} must hold keys such as prometheus and selector."])
-    return source_from(raw, folder=path.parent)
-
-
-def source_from(raw: Mapping[str, Any], *, folder: Path = Path()) -> Source:
-    """A validated source from parsed keys; files in it are relative to ``folder``. Raises InvalidSource."""
-    version = raw.get("schema_version")
-    if version is None:
-        raise InvalidSource([f"schema_version is missing: write schema_version: {SCHEMA_VERSION}."])
-    if version != SCHEMA_VERSION or isinstance(version, bool):
-        raise InvalidSource([f"schema_version is {version!s:.20}; this version reads {SCHEMA_VERSION}."])
-    if "folder" in raw:
-        raise InvalidSource(["Unknown key folder."])
-    try:
-        return Source.model_validate({**raw, "folder": folder})
-    except ValidationError as invalid:
-        problems = [_sentence(error) for error in invalid.errors(include_url=False, include_input=False)]
-        raise InvalidSource(list(dict.fromkeys(problems))) from None
-
-
-def _sentence(error: Any) -> str:
-    """One problem of pydantic as a sentence without the offending value, which may be a secret."""
-    path = [str(part) for part in error["loc"] if not str(part).startswith(("function-", "list[", "SecretStr"))]
-    where = ".".join(path)
-    if error["type"] == "extra_forbidden":
-        near = nearest(path[-1], _fields_at(path[:-1]))
-        return f"Unknown key {where[:80]}" + (f": did you mean {near}?" if near else ".")
-    if error["type"] == "missing":
-        return f"{where} is missing."
-    message = str(error["msg"]).removeprefix("Value error, ").rstrip(".")
-    end = "" if message.endswith("?") else "."
-    return f"{where}: {message}{end}" if where else f"{message[0].upper()}{message[1:]}{end}"
-
-
-def _fields_at(path: list[str]) -> list[str]:
-    """The keys known at a place in the file."""
-    model: type[BaseModel] = Source
-    for part in path:
-        found = model.model_fields.get(part)
-        inner = [] if found is None else [found.annotation, *get_args(found.annotation)]
-        inner += [arg for kind in list(inner) for arg in get_args(kind)]
-        models = [kind for kind in inner if isinstance(kind, type) and issubclass(kind, BaseModel)]
-        if not models:
-            return []
-        model = models[0]
-    return [name for name in model.model_fields if name != "folder"]
