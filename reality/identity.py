@@ -13,7 +13,7 @@ from sizing.base.format import count
 from sizing.catalog import resolve_gpu, resolve_model
 from sizing.catalog.engines import engines
 from sizing.catalog.model import Model
-from sizing.deployments.candidates import Configuration
+from sizing.question.configuration import Configuration
 
 FP8_KV = ("fp8", "fp8_e4m3", "fp8_e5m2", "fp8_inc", "fp8_ds_mla")
 WIDE_KV = ("bfloat16", "float16", "half", "fp16", "bf16")

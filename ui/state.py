@@ -209,10 +209,10 @@ def choose_model(model_id: str) -> None:
 
 def consider_only_measured() -> None:
     """Restrict the hardware to the deployment that the benchmark in use measured (for callbacks)."""
-    from sizing.calibration.benchmark import configuration
+    from sizing.question.benchmark import measured_configuration
     from sizing.scenario.schema import Benchmark
 
-    row = configuration(Benchmark.model_validate(st.session_state[BENCHMARK]))
+    row = measured_configuration(Benchmark.model_validate(st.session_state[BENCHMARK]))
     _write(
         {
             "gpu": [row.gpu.id],

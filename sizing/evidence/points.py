@@ -13,8 +13,8 @@ from sizing.base.errors import InvalidPoints, SizingError, nearest_names
 from sizing.catalog import Gpu, Model, resolve_gpu, resolve_model
 from sizing.catalog.engines import Engine, engine_in_a_benchmark
 from sizing.catalog.precisions import Precision, gpu_supports, precisions, resolve_kv_precision, resolve_precision
-from sizing.deployments.candidates import Configuration
-from sizing.deployments.memory import weight_bytes
+from sizing.catalog.weights import weight_bytes
+from sizing.question.configuration import Configuration
 from sizing.steps.efficiency import REFERENCE_YEAR
 
 MODES = ("static_batch", "fixed_concurrency", "offline_max_throughput", "fixed_rate")
