@@ -88,7 +88,7 @@ def _case(case: tuple[str, str, str, str, int, int, int, int], varies: bool) -> 
     )
     question = understand(scenario)
     chosen = precisions()[precision]
-    kv = "fp8" if chosen.compute in ("fp8", "fp4") else "fp16"
+    kv = "fp8" if chosen.is_narrow else "fp16"
     row = Configuration(
         gpu=gpus()[gpu], engine=engines()[engine], precision=chosen, kv_precision=kv, tp=tp, ep=dp, dp=dp
     )

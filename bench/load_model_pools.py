@@ -81,7 +81,7 @@ def _asked(case: tuple[str, str, str, str, int, int, int, int], varies: bool) ->
         )
     )
     chosen = precisions()[precision]
-    kv = "fp8" if chosen.compute in ("fp8", "fp4") else "fp16"
+    kv = "fp8" if chosen.is_narrow else "fp16"
     row = Configuration(
         gpu=gpus()[gpu], engine=engines()[engine], precision=chosen, kv_precision=kv, tp=tp, ep=dp, dp=dp
     )
@@ -252,7 +252,7 @@ def _published(
             }
         )
     )
-    kv = "fp8" if precisions()[str(row["weight_precision"])].compute in ("fp8", "fp4") else "fp16"
+    kv = "fp8" if precisions()[str(row["weight_precision"])].is_narrow else "fp16"
     base = Configuration(
         gpu=gpus()[str(row["gpu"])],
         engine=engines()[str(row["engine"])],

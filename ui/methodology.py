@@ -43,6 +43,8 @@ def draw_section(section: Section) -> None:
     st.subheader(section.title, anchor=section.slug, divider="gray")
     if section.intro:
         st.markdown(section.intro)
+    for part in section.prose:
+        st.markdown(f"##### {part.title}\n\n{part.markdown}")
     for group, entries in groupby(section.entries, key=lambda item: item.group):
         st.markdown(_group_markdown(group, tuple(entries)))
     if section.slug == "accuracy":
@@ -111,9 +113,9 @@ def _choices() -> tuple[str, str]:
 
 
 def _say_how_many(found: Iterable[Section], query: str) -> None:
-    hits = sum(len(s.entries) + sum(len(t.rows) for t in s.tables) for s in found)
+    hits = sum(len(s.prose) + len(s.entries) + sum(len(t.rows) for t in s.tables) for s in found)
     if hits:
-        st.caption(f"{count(hits)} entries and rows hold “{as_markdown(query)}”.")
+        st.caption(f"{count(hits)} parts, entries and rows hold “{as_markdown(query)}”.")
     else:
         st.info(f"Nothing holds “{as_markdown(query)}”. Use fewer words, or clear the search to see the chapters.")
 

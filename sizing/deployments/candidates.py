@@ -113,14 +113,14 @@ def _formats(model: Model, gpu: Gpu, engine: Engine, allowed: Allowed) -> Iterat
             wanted = name in allowed.precisions
         else:
             redundant = name == "fp16" and gpu.supports_bf16
-            wanted = precision.bytes <= native.bytes and not redundant and _trained_for(model, precision)
+            wanted = precision.bytes <= native.bytes and not redundant and _may_convert(native, precision)
         if wanted and gpu_supports(gpu, precision):
             yield precision
 
 
-def _trained_for(model: Model, precision: Precision) -> bool:
-    """MXFP4 comes from training (gpt-oss): no conversion to it, nor from it to another format, is offered unasked."""
-    return (precision.id == "mxfp4") == (model.native_precision == "mxfp4")
+def _may_convert(native: Precision, precision: Precision) -> bool:
+    """Not to or from a format of training (MXFP4 of gpt-oss): unasked, the model is offered as it was trained."""
+    return native.id == precision.id or not (native.from_training or precision.from_training)
 
 
 def _kv_formats(gpu: Gpu, precision: Precision, allowed: Allowed) -> tuple[str, ...]:
@@ -128,7 +128,7 @@ def _kv_formats(gpu: Gpu, precision: Precision, allowed: Allowed) -> tuple[str, 
     possible = ("fp16", "fp8") if gpu.supports_fp8 else ("fp16",)
     if allowed.kv_precisions:
         return tuple(k for k in possible if k in allowed.kv_precisions)
-    return ("fp8",) if gpu.supports_fp8 and precision.compute in ("fp8", "fp4") else ("fp16",)
+    return ("fp8",) if gpu.supports_fp8 and precision.is_narrow else ("fp16",)
 
 
 def _parallelism(model: Model, gpu: Gpu, allowed: Allowed) -> Iterator[tuple[int, int, int, int]]:

@@ -92,7 +92,7 @@ def measured_configuration(benchmark: Benchmark, custom: tuple[Gpu, ...] = ()) -
         raise InvalidScenario(problems)
     if not gpu.sizable or not gpu_supports(gpu, precision):
         raise InvalidScenario([f"benchmark.weight_precision: {gpu.name} does not run {precision.label}."])
-    narrow = gpu.supports_fp8 and precision.compute in ("fp8", "fp4")
+    narrow = gpu.supports_fp8 and precision.is_narrow
     return Configuration(
         gpu=gpu,
         engine=engine,
