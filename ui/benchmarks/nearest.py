@@ -16,7 +16,7 @@ from sizing.methodology.accuracy import MODES
 from sizing.question.configuration import Configuration
 from sizing.question.understand import understand
 from sizing.scenario.schema import Scenario
-from ui.choices import label
+from ui.form.choices import label
 
 
 def nearest_rows(scenario: Scenario, plan: Plan, number: int) -> tuple[Near, ...]:
