@@ -19,7 +19,8 @@ from bench.table import Row
 from sizing.catalog import gpus
 from sizing.catalog.engines import engines
 from sizing.catalog.precisions import precisions
-from sizing.deployments.candidates import Configuration, table
+from sizing.deployments.candidates import table
+from sizing.question.configuration import Configuration
 from sizing.question.understand import understand
 from sizing.queueing.capacity import at_percentile, at_rate
 from sizing.replay.offered_load import Load

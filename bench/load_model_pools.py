@@ -19,8 +19,9 @@ from sizing.base.errors import SizingError
 from sizing.catalog import gpus, resolve_model
 from sizing.catalog.engines import engines
 from sizing.catalog.precisions import precisions
-from sizing.deployments.candidates import Configuration, table
+from sizing.deployments.candidates import table
 from sizing.deployments.kv_transfer import SETUP_S
+from sizing.question.configuration import Configuration
 from sizing.question.understand import Question, understand
 from sizing.queueing.capacity import at_percentile, at_rate
 from sizing.queueing.pools import first_token

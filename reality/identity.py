@@ -14,7 +14,7 @@ from sizing.catalog import resolve_gpu, resolve_model
 from sizing.catalog.engines import engines
 from sizing.catalog.model import Model
 from sizing.catalog.precisions import KV_CACHE_TYPES
-from sizing.deployments.candidates import Configuration
+from sizing.question.configuration import Configuration
 
 
 @dataclass(frozen=True, kw_only=True)

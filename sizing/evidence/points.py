@@ -20,8 +20,8 @@ from sizing.catalog.precisions import (
     resolve_kv_precision,
     resolve_precision,
 )
-from sizing.deployments.candidates import Configuration
-from sizing.deployments.memory import weight_bytes
+from sizing.catalog.weights import weight_bytes
+from sizing.question.configuration import Configuration
 from sizing.steps.efficiency import REFERENCE_YEAR
 
 MODES = ("static_batch", "fixed_concurrency", "offline_max_throughput", "fixed_rate")

@@ -13,7 +13,7 @@ from types import MappingProxyType
 
 from sizing.catalog.model import Model
 from sizing.catalog.precisions import Kernels
-from sizing.deployments.candidates import Configuration
+from sizing.question.configuration import Configuration
 
 _KV_MODES: Mapping[str, tuple[tuple[str, str], ...]] = MappingProxyType(
     {"fp16": (("bfloat16", "bfloat16"),), "fp8": (("fp8", "fp8"), ("fp8", "bfloat16"))}

@@ -66,9 +66,9 @@ def use_benchmark(benchmark: Benchmark) -> None:
 
 def consider_only_measured() -> None:
     """Restrict the hardware to the deployment that the benchmark in use measured (for callbacks)."""
-    from sizing.calibration.benchmark import configuration
+    from sizing.question.benchmark import measured_configuration
 
-    row = configuration(Benchmark.model_validate(st.session_state[BENCHMARK]))
+    row = measured_configuration(Benchmark.model_validate(st.session_state[BENCHMARK]))
     write(
         {
             "gpu": [row.gpu.id],
