@@ -4,7 +4,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from ui import cached, shell
+from ui import shell, state
 
 HERE = Path(__file__).parent
 
@@ -67,7 +67,7 @@ entrance = st.Page(enter, title="Inference sizing", default=True, visibility="hi
 plan = [entrance, PAGES["home"], PAGES["size"], PAGES["explore"]]
 observe = [PAGES["live"], PAGES["reality"], PAGES["benchmarks"]]
 page = st.navigation({"Plan": plan, "Observe": observe, "Library": [PAGES["methodology"]]})
-cached.warm_up()
+state.warm_up()
 
 if shell.GOTO in st.query_params:
     wanted = PAGES.get(st.query_params[shell.GOTO], PAGES["home"])

@@ -19,7 +19,8 @@ from bench.table import Row
 from sizing.catalog import gpus
 from sizing.catalog.engines import engines
 from sizing.catalog.precisions import precisions
-from sizing.deployments.candidates import Configuration, table
+from sizing.deployments.candidates import table
+from sizing.question.configuration import Configuration
 from sizing.question.understand import understand
 from sizing.queueing.capacity import at_percentile, at_rate
 from sizing.replay.offered_load import Load
@@ -87,7 +88,7 @@ def _case(case: tuple[str, str, str, str, int, int, int, int], varies: bool) -> 
     )
     question = understand(scenario)
     chosen = precisions()[precision]
-    kv = "fp8" if chosen.compute in ("fp8", "fp4") else "fp16"
+    kv = "fp8" if chosen.is_narrow else "fp16"
     row = Configuration(
         gpu=gpus()[gpu], engine=engines()[engine], precision=chosen, kv_precision=kv, tp=tp, ep=dp, dp=dp
     )

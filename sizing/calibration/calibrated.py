@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from sizing.base.arrays import Floats
 from sizing.base.units import TWO_SIDED_80
 from sizing.catalog.model import Model
-from sizing.deployments.candidates import Candidates, Configuration
+from sizing.deployments.candidates import Candidates
 from sizing.evidence.uncertainty import Interval
+from sizing.question.configuration import Configuration
 from sizing.steps.times import StepTimes
 
 LEFT_OVER, PER_DOUBLING = 0.02, 0.03

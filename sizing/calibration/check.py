@@ -19,6 +19,7 @@ from sizing.calibration.protocol_points import Prepared, prepare
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.model import Model
 from sizing.evidence.uncertainty import point_intervals
+from sizing.question.benchmark import ResolvedBenchmark, resolve_benchmark
 from sizing.scenario.schema import Benchmark
 from sizing.steps.roofline import roofline
 from sizing.steps.times import StepTimes
@@ -69,13 +70,12 @@ class Check:
 
 def check(benchmark: Benchmark, model: Model, custom: Sequence[Gpu] = ()) -> Check:
     """Predicted and measured values of every point. Raises InvalidScenario for unknown names."""
-    return _check(benchmark.model_dump_json(), model, tuple(custom))
+    return _check(resolve_benchmark(benchmark, model, tuple(custom)))
 
 
 @lru_cache(maxsize=64)
-def _check(benchmark_json: str, model: Model, custom: tuple[Gpu, ...]) -> Check:
-    benchmark = Benchmark.model_validate_json(benchmark_json)
-    own = calibration_points(benchmark, model, custom)
+def _check(resolved: ResolvedBenchmark) -> Check:
+    benchmark, own = resolved.given, calibration_points(resolved)
     fitted = fit_calibration(own, name=benchmark.source, any_kv=benchmark.kv_precision is None)
     rows = [row for part in prepare([a.point for a in own], roofline()) for row in _of_mode(part, benchmark, fitted)]
     left_out = left_out_errors(own, whole=fitted) if len(own) > 1 else []

@@ -22,9 +22,9 @@ from sizing.base.units import TWO_SIDED_80
 from sizing.calibration.calibrated import HIGHEST, LOWEST, CalibratedConfiguration, calibrated
 from sizing.calibration.protocol_points import CalibrationPoint, Prepared, prepare
 from sizing.catalog.model import Model
-from sizing.deployments.candidates import Configuration
 from sizing.evidence.protocols import Expected
 from sizing.evidence.uncertainty import interval
+from sizing.question.configuration import Configuration
 from sizing.steps.roofline import Roofline, roofline
 from sizing.steps.times import StepTimes
 

@@ -16,7 +16,8 @@ from sizing.evidence.protocols import (
     queue_growth_s,
     static_batch,
 )
-from sizing.queueing.steady_state import SteadyState, Variability, concurrency_grid, steady_state
+from sizing.question.traffic import Variability
+from sizing.queueing.steady_state import SteadyState, concurrency_grid, steady_state
 from sizing.steps.efficiency import Efficiencies, efficiencies
 from sizing.steps.times import StepSource
 

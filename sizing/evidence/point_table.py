@@ -14,12 +14,13 @@ from sizing.deployments.candidates import Candidates, table
 from sizing.deployments.memory import memory_fit
 from sizing.evidence.points import Point
 from sizing.evidence.protocols import Lengths
+from sizing.question.traffic import Traffic
 from sizing.steps.efficiency import REFERENCE_YEAR
 from sizing.steps.mixture import Mixed, Mixture, aged, mixed
 from sizing.steps.rates import Hardware, hardware, rates
 from sizing.steps.roofline import Roofline
 from sizing.steps.shape import Shape, shapes_of
-from sizing.steps.times import StepSource, StepTimes, Traffic
+from sizing.steps.times import StepSource, StepTimes
 
 BENCHMARK_MEMORY_SHARE = 0.95
 """Share of memory that published runs use ("KV mem 0.95 mostly", TensorRT-LLM performance overview 0.17)."""

@@ -12,9 +12,16 @@ import pandas as pd
 from sizing.base.errors import InvalidPoints, SizingError, nearest_names
 from sizing.catalog import Gpu, Model, resolve_gpu, resolve_model
 from sizing.catalog.engines import Engine, engine_in_a_benchmark
-from sizing.catalog.precisions import Precision, gpu_supports, precisions, resolve_kv_precision, resolve_precision
-from sizing.deployments.candidates import Configuration
-from sizing.deployments.memory import weight_bytes
+from sizing.catalog.precisions import (
+    Precision,
+    checkpoint_precision,
+    gpu_supports,
+    precisions,
+    resolve_kv_precision,
+    resolve_precision,
+)
+from sizing.catalog.weights import weight_bytes
+from sizing.question.configuration import Configuration
 from sizing.steps.efficiency import REFERENCE_YEAR
 
 MODES = ("static_batch", "fixed_concurrency", "offline_max_throughput", "fixed_rate")
@@ -193,11 +200,7 @@ def _precision(name: str, model_name: str, native: str) -> Precision:
     """The weight format; empty: the checkpoint's own, by the suffix of its name, else by the catalogue."""
     if name:
         return resolve_precision(name)
-    lower = model_name.lower()
-    for mark, own in (("nvfp4", "nvfp4"), ("fp4", "nvfp4"), ("fp8", "fp8"), ("awq", "int4_awq"), ("gptq", "int4_gptq")):
-        if mark in lower.replace("mxfp4", ""):
-            return precisions()[own]
-    return precisions().get(native, precisions()["bf16"])
+    return checkpoint_precision(model_name) or precisions().get(native, precisions()["bf16"])
 
 
 def _submission(cells: Mapping[str, object], mode: str) -> bool:
@@ -219,7 +222,7 @@ def _kv_precision(name: str, engine: Engine, precision: Precision, gpu: Gpu) -> 
     """KV-cache format; empty: what the engine keeps beside 8- and 4-bit matrix formats, else 16 bit."""
     if name:
         return resolve_kv_precision(name)
-    narrow = engine.narrow_kv and precision.compute in ("fp8", "fp4") and gpu.supports_fp8
+    narrow = engine.narrow_kv and precision.is_narrow and gpu.supports_fp8
     return "fp8" if narrow else "fp16"
 
 

@@ -18,8 +18,8 @@ import pandas as pd
 from sizing.base.arrays import Floats
 from sizing.catalog import Gpu, Model
 from sizing.catalog.files import DATA_DIR
-from sizing.deployments.candidates import Configuration
 from sizing.evidence.points import Point, points_of
+from sizing.question.configuration import Configuration
 
 EVIDENCE_FILE = "evidence.csv.gz"
 RANDOM_LENGTH_SOURCES = ("inferencemax", "aic_silicon_inferencex", "inferencex_snapshot")

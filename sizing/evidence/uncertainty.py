@@ -20,7 +20,8 @@ from sizing.base.arrays import Floats
 from sizing.base.units import BILLION
 from sizing.catalog import Model
 from sizing.catalog.files import read_yaml
-from sizing.deployments.candidates import Configuration
+from sizing.catalog.measured import measured
+from sizing.question.configuration import Configuration
 
 if TYPE_CHECKING:  # pandas, which it needs, would slow down every start
     from sizing.evidence.point_table import PointTable
@@ -217,22 +218,6 @@ def in_words(key: str) -> str:
     mode, _, basis = rest.partition(", ")
     named = f"{MODE_WORDS.get(mode, mode)} {METRIC_WORDS.get(metric, metric)}".strip()
     return f"{named}, {BASIS_WORDS[basis]}" if basis else named
-
-
-@cache
-def measured(kind: str) -> frozenset[str]:
-    """Models (by shape), GPU types, families or engines on families (platforms) with published measurements."""
-    return frozenset(read_yaml("intervals.yaml")["measured"][kind])
-
-
-def measured_families() -> frozenset[str]:
-    """GPU families with published measurements."""
-    return measured("families")
-
-
-def measured_gpus() -> frozenset[str]:
-    """GPU types with published measurements, by catalogue id."""
-    return measured("gpus")
 
 
 def interval(

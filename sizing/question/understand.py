@@ -11,25 +11,23 @@ from typing import Any, TypeVar
 
 from sizing.base.errors import InvalidScenario, SizingError
 from sizing.base.units import ONE_SIDED_95
-from sizing.calibration.benchmark import Calibration, calibration
-from sizing.calibration.calibrated import CalibratedConfiguration
 from sizing.catalog import gpus, resolve_gpu, resolve_model
 from sizing.catalog.config_json import model_from_config
 from sizing.catalog.custom_gpu import gpu_from_spec
 from sizing.catalog.engines import resolve_engine
 from sizing.catalog.from_size import model_from_size
 from sizing.catalog.gpu import Gpu
+from sizing.catalog.measured import measured
 from sizing.catalog.model import Model
 from sizing.catalog.precisions import resolve_kv_precision, resolve_precision
-from sizing.deployments.candidates import Allowed
-from sizing.evidence.uncertainty import measured_gpus
-from sizing.queueing.capacity import AskedLimits
-from sizing.queueing.steady_state import Variability
+from sizing.question.benchmark import ResolvedBenchmark, is_of_model, resolve_benchmark
+from sizing.question.configuration import Allowed
+from sizing.question.limits import LatencyLimits
+from sizing.question.speculation import Speculation
+from sizing.question.traffic import Traffic, Variability
 from sizing.scenario.demand import Demand, peak_demand
 from sizing.scenario.schema import CustomGpu, ModelConfig, ModelSize, Scenario, Workload
 from sizing.scenario.traffic import Burst, Gamma, Length, LengthTrace, TraceArrivals
-from sizing.steps.speculation import Speculation
-from sizing.steps.times import Traffic
 
 T = TypeVar("T")
 
@@ -40,7 +38,7 @@ MOST_DISPERSION = 400.0
 class Question:
     """What the engine works on. ``assumptions`` collects what was assumed because nobody said.
 
-    ``calibrated`` is the configuration that the scenario's benchmark calibrates, if any.
+    ``benchmark`` is that of the scenario, unless it is of another model or a measured record makes it needless.
     """
 
     scenario: Scenario
@@ -50,12 +48,12 @@ class Question:
     longest_tokens: float
     """Prompt and output at their 95th percentile; the mean where lengths do not vary."""
     variability: Variability
-    limits: AskedLimits
+    limits: LatencyLimits
     gpus: tuple[Gpu, ...]
     allowed: Allowed
     gpu_prices: dict[str, float]
     assumptions: tuple[str, ...]
-    calibrated: CalibratedConfiguration | None = None
+    benchmark: ResolvedBenchmark | None = None
 
     @property
     def speculation(self) -> Speculation:
@@ -71,7 +69,7 @@ def understand(scenario: Scenario) -> Question:
     chosen = _gpus(scenario, problems)
     allowed = _allowed(scenario, problems)
     demand = problems.collect(lambda: peak_demand(scenario.workload))
-    measured = problems.collect(lambda: _calibration(scenario, model, chosen))
+    benchmark, about_benchmark = problems.collect(lambda: _benchmark(scenario, model, chosen)) or (None, ())
     if problems.found or model is None or demand is None:
         raise InvalidScenario(problems.found)
     traffic, variability, about_lengths = _traffic(scenario)
@@ -86,8 +84,8 @@ def understand(scenario: Scenario) -> Question:
         gpus=chosen,
         allowed=allowed,
         gpu_prices={g.id: g.price_usd for g in scenario.deployment.custom_gpus if g.price_usd is not None},
-        assumptions=(*about_model, demand.how, *about_lengths, *([measured.note] if measured else [])),
-        calibrated=measured.calibrated if measured else None,
+        assumptions=(*about_model, demand.how, *about_lengths, *about_benchmark),
+        benchmark=benchmark,
     )
 
 
@@ -104,9 +102,9 @@ def at_lengths(question: Question, input_tokens: float, output_tokens: float) ->
     return replace(question, traffic=traffic, limits=_limits(question.scenario, traffic))
 
 
-def _limits(scenario: Scenario, traffic: Traffic) -> AskedLimits:
+def _limits(scenario: Scenario, traffic: Traffic) -> LatencyLimits:
     """The limits that apply; an answer of one token has no gap between tokens that a limit could hold for."""
-    limits = AskedLimits.of(scenario.limits, scenario.workload.mode)
+    limits = LatencyLimits.of(scenario.limits, scenario.workload.mode)
     return replace(limits, itl_s=math.inf) if traffic.output_tokens <= 1 else limits
 
 
@@ -141,11 +139,16 @@ def _model(scenario: Scenario) -> tuple[Model, tuple[str, ...]]:
     return model, model.assumptions
 
 
-def _calibration(scenario: Scenario, model: Model | None, chosen: tuple[Gpu, ...]) -> Calibration | None:
-    """What the benchmark of the scenario gives; a measured record replaces the prediction, calibrated or not."""
-    if scenario.benchmark is None or scenario.measured is not None or model is None:
-        return None
-    return calibration(scenario.benchmark, model, chosen)
+def _benchmark(
+    scenario: Scenario, model: Model | None, chosen: tuple[Gpu, ...]
+) -> tuple[ResolvedBenchmark | None, tuple[str, ...]]:
+    """The benchmark of the scenario, if it counts: a measured record replaces the prediction, calibrated or not."""
+    given = scenario.benchmark
+    if given is None or scenario.measured is not None or model is None:
+        return None, ()
+    if not is_of_model(given, model):
+        return None, (f"The imported benchmark is of {given.model}, not of {model.id}: it is not used.",)
+    return resolve_benchmark(given, model, tuple(g for g in chosen if g.custom)), ()
 
 
 def _gpus(scenario: Scenario, problems: _Problems) -> tuple[Gpu, ...]:
@@ -159,7 +162,7 @@ def _gpus(scenario: Scenario, problems: _Problems) -> tuple[Gpu, ...]:
 
 def _unnamed(scenario: Scenario) -> list[str]:
     """What is considered when no accelerator is named: the catalogue, or what benchmarks were published of."""
-    return [g for g in gpus() if g in measured_gpus() or not scenario.deployment.measured_gpus_only]
+    return [g for g in gpus() if g in measured("gpus") or not scenario.deployment.measured_gpus_only]
 
 
 def _datasheet(asked: CustomGpu) -> dict[str, Any]:

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from sizing.base.arrays import Counts, Floats
 from sizing.deployments.kv_transfer import SETUP_S
+from sizing.question.limits import LatencyLimits
 from sizing.question.understand import Question
-from sizing.queueing.capacity import AskedLimits
 from sizing.search.instances import FARTHER, FARTHEST, HEAVIEST, Finding, fewest, finding, share_of
 from sizing.search.pools import SizedPools
 from sizing.search.pools_search import MORE, sized
@@ -61,7 +61,7 @@ class PoolsCase:
     decode: Replica
     arrivals: Arrivals
     lengths: RequestLengths
-    limits: AskedLimits
+    limits: LatencyLimits
     max_utilization: float
     transfer_latency_s: float
     transfer_s_per_token: float
@@ -136,7 +136,7 @@ def first_tokens(case: PoolsCase, instances: int) -> FirstTokens:
     )
 
 
-def within(first: FirstTokens, limits: AskedLimits) -> Finding:
+def within(first: FirstTokens, limits: LatencyLimits) -> Finding:
     """Whether TTFT lies within its limit at the asked percentile, its Monte-Carlo interval included."""
     counted = first.ttft_s[int(WARM_UP_SHARE * len(first.ttft_s)) :]
     value = float(np.percentile(counted, limits.percentile))
@@ -167,7 +167,7 @@ def _handed_over(case: PoolsCase, first: FirstTokens, share: Arrivals, duration:
         yield chunk[:, chunk[3] > 1.0]
 
 
-def held(outcome: Outcome, limits: AskedLimits) -> bool:
+def held(outcome: Outcome, limits: LatencyLimits) -> bool:
     """Whether the limits are met for sure: by the Monte-Carlo interval, or because no request at all exceeded them.
 
     Requests that decode together have nearly the same gap between tokens; its percentile then scatters so much between

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sizing.deployments.candidates import Configuration, table
+from sizing.deployments.candidates import table
 from sizing.deployments.memory import memory_fit
+from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
 from sizing.scenario.traffic import Burst, Gamma, LengthSpread, LengthTrace, Profile, TraceArrivals
 from sizing.scenario.traffic import Length as AskedLength

@@ -9,11 +9,13 @@ import numpy as np
 
 from sizing.base.arrays import Floats
 from sizing.catalog.model import Model
-from sizing.deployments.candidates import Configuration, table
+from sizing.deployments.candidates import table
+from sizing.question.configuration import Configuration
+from sizing.question.speculation import Speculation
 from sizing.steps.rates import Rates, hardware, rates
 from sizing.steps.roofline import Roofline, decode_step_s, fixed_s, roofline
 from sizing.steps.shape import Shape, shape_of
-from sizing.steps.speculation import Speculation, own_rows_s, rows_s, verification_s
+from sizing.steps.speculation import own_rows_s, rows_s, verification_s
 from sizing.steps.times import StepTimes
 
 FIRST_KNOT, LAST_KNOT = 64.0, 2.0**21

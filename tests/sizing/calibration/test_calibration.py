@@ -16,7 +16,7 @@ import pytest
 from bench.calibration_points import REPORT, at_random, curves, improved, leave_rest_out, relative, spread_out
 from sizing import Scenario
 from sizing.base.errors import InvalidScenario
-from sizing.calibration.benchmark import calibration, calibration_points
+from sizing.calibration.benchmark import calibrated_configuration, calibration_note, calibration_points
 from sizing.calibration.calibrated import WIDEST
 from sizing.calibration.fit import fit_calibration, left_out_errors
 from sizing.calibration.protocol_points import prepare
@@ -79,7 +79,8 @@ def benchmark(factor=1.0, **changes):
 
 
 def calibrated(factor=1.0, **changes):
-    return understand(Scenario.model_validate(raw(LLAMA_70B, benchmark=benchmark(factor, **changes)))).calibrated
+    scenario = Scenario.model_validate(raw(LLAMA_70B, benchmark=benchmark(factor, **changes)))
+    return calibrated_configuration(understand(scenario))
 
 
 def test_the_other_points_of_published_curves_improve():
@@ -179,7 +180,7 @@ def test_leaving_each_point_out_is_honest():
 
 def fitted(factor):
     asked = Scenario.model_validate(raw(LLAMA_70B, benchmark=benchmark(factor)))
-    return fit_calibration(calibration_points(asked.benchmark, understand(asked).model))
+    return fit_calibration(calibration_points(understand(asked).benchmark))
 
 
 @pytest.mark.parametrize("factor", [1e-6, 1e-3, 1e3, 1e5])
@@ -197,8 +198,8 @@ def test_a_fast_or_slow_engine_is_not_something_else(factor):
 
 def test_what_no_calibration_explains_is_not_used_and_the_plan_says_so():
     asked = Scenario.model_validate(raw(LLAMA_70B, benchmark=benchmark(1e-3), deployment=H100))
-    assert understand(asked).calibrated is None
-    (note,) = [a for a in understand(asked).assumptions if "imported benchmark" in a]
+    assert calibrated_configuration(understand(asked)) is None
+    (note,) = [a for a in analytic_plan(asked).assumptions if "imported benchmark" in a]
     assert "which no calibration explains: it is not used" in note
     assert "times as fast as predicted" in note
 
@@ -211,7 +212,7 @@ def test_anchors_of_two_configurations_are_a_bug():
 def test_a_closed_loop_is_predicted_as_predict_does():
     found = predicted_itl_ms()
     scenario = Scenario.model_validate(raw(LLAMA_70B, benchmark=benchmark(kv_precision="fp8")))
-    own = calibration_points(scenario.benchmark, understand(scenario).model)
+    own = calibration_points(understand(scenario).benchmark)
     (part,) = prepare([a.point for a in own], roofline())
     assert 1e3 * part.expected(part.times).itl_s[:, 0] == pytest.approx(found["itl_ms"].to_numpy())
 
@@ -249,7 +250,7 @@ def test_an_overloaded_open_loop_shows_its_capacity_only():
         "ttft_ms": 90_000,
     }
     scenario = Scenario.model_validate(raw(LLAMA_70B, benchmark=benchmark(points=[point])))
-    (calibration_point,) = calibration_points(scenario.benchmark, understand(scenario).model)
+    (calibration_point,) = calibration_points(understand(scenario).benchmark)
     assert (calibration_point.itl_s, calibration_point.ttft_s, calibration_point.rps) == (None, None, 8)
 
 
@@ -355,6 +356,6 @@ def test_a_bad_benchmark_is_one_sentence(changes, sentence):
 
 def test_the_note_names_what_is_calibrated():
     scenario = Scenario.model_validate(raw(LLAMA_70B, benchmark=benchmark()))
-    note = calibration(scenario.benchmark, understand(scenario).model, ()).note
+    (note,) = calibration_note(understand(scenario))
     assert "3 points" in note
     assert "H100 SXM5 80GB, vLLM, FP8 (W8A8), TP4 only" in note

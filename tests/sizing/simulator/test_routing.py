@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sizing.base.arrays import Floats
+from sizing.question.speculation import Speculation
 from sizing.simulator.drive import drive
 from sizing.simulator.fleet import Deployment, Disaggregated, Fleet, Outage, Replica, Routing
 from sizing.simulator.outcome import Outcome
 from sizing.simulator.pool import Measurement
-from sizing.steps.speculation import Speculation
 from tests.sizing.simulator.building import columns, grid, simulate_all
 from tests.sizing.simulator.reference import Sequence, SlowEngine
 

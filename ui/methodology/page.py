@@ -15,7 +15,7 @@ from sizing.methodology.accuracy import TITLES, accuracy_figures
 from sizing.methodology.markdown import entry as entry_markdown
 from ui.figures.accuracy import build_learning_curve, build_reliability, learning_alt_text, reliability_alt_text
 from ui.format import as_markdown, count
-from ui.shell import draw_chart
+from ui.shell import draw_chart, header
 
 _LONG = 60
 _ONE_LINE, _TWO_LINES, _TALLEST = 35, 70, 640
@@ -23,11 +23,13 @@ _ONE_LINE, _TWO_LINES, _TALLEST = 35, 70, 640
 _PROSE = 420
 """Height of a long text, in pixels."""
 JUDGED = "How it was judged"
-REPORT = Path(__file__).parents[1] / "docs" / "ACCURACY.md"
+REPORT = Path(__file__).parents[2] / "docs" / "ACCURACY.md"
 
 
 def draw() -> None:
-    """The page below its title: a search over everything, and the contents with one chapter open."""
+    """The page below its guard: a search over everything, and the contents with one chapter open."""
+    header("Methodology")
+    st.caption("How every number comes about: generated from the engine and its data, so it cannot disagree with them.")
     query, title = _choices()
     if query:
         found = search(sections(), query)
