@@ -43,7 +43,7 @@ def names_in(module: Path) -> set[str]:
     """Names that a module defines or imports, and the fields and methods of its classes as ``Class.name``."""
     found: set[str] = set()
     body = ast.parse(module.read_text()).body
-    for node in [*body, *(inner for node in body if isinstance(node, ast.If) for inner in node.body)]:
+    for node in [*body, *(inner for block in body if isinstance(block, ast.If) for inner in block.body)]:
         if isinstance(node, ast.ImportFrom | ast.Import):
             found |= {(alias.asname or alias.name).split(".")[0] for alias in node.names}
         elif isinstance(node, ast.Assign):
