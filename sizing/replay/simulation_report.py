@@ -14,7 +14,6 @@ from sizing.question.limits import LatencyLimits
 from sizing.replay.offered_load import Load
 from sizing.replay.simulation_result import Distribution, SampledMs, Series, Share, SimulationResult, Verdict
 from sizing.replay.what_if import failure_in, said_of
-from sizing.search.replicas import asked_routing
 from sizing.simulator.fleet import Deployment, Fleet
 from sizing.simulator.layout import E2E, ITL, QUEUE, TTFT
 from sizing.simulator.outcome import Outcome
@@ -101,7 +100,7 @@ def unstable(
             "verdict": "unstable",
             "deployment": name,
             "instances": instances_of(deployment),
-            "routing": asked_routing(front_of(deployment).routing),
+            "routing": front_of(deployment).routing,
             "answer": f"Unstable: queue grows. {name} is offered {requests_per_s(load.rps)} and carries at most "
             f"{requests_per_s(stable_rps)}.",
             "offered_rps": load.rps,
@@ -132,7 +131,7 @@ def measured(
         verdict=verdict,
         deployment=name,
         instances=instances_of(deployment),
-        routing=asked_routing(front_of(deployment).routing),
+        routing=front_of(deployment).routing,
         offered_rps=load.rps,
         largest_stable_rps=stable_rps,
         failure=failure_in(outcome, front_of(deployment), stable_rps),
