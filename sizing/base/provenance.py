@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
+from sizing.base.choices import DecidedBy
 from sizing.base.quantity import Result, quantity
 
 StepSourceKind = Literal["roofline", "kernel_tables", "calibration", "measured"]
-DecidedBy = Literal["simulation", "analytic", "measured"]
-"""Where instances and percentiles come from: a discrete-event simulation, the analytic load model, or a record."""
 
 
 class StepSource(Result):

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
-from sizing.base.provenance import DecidedBy, Provenance
+from sizing.base.choices import DecidedBy, Serving, Severity
+from sizing.base.provenance import Provenance
 from sizing.base.quantity import Result, quantity
-
-Severity = Literal["info", "warning", "error"]
-Serving = Literal["aggregated", "disaggregated"]
 
 
 class Fix(Result):

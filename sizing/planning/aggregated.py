@@ -8,17 +8,18 @@ from dataclasses import replace
 import numpy as np
 
 from sizing.base.arrays import Floats, Rows
-from sizing.base.provenance import DecidedBy
+from sizing.base.choices import DecidedBy
 from sizing.base.result import Deployed, Explained, LoadPoint, PerInstance, PlanWarning
 from sizing.base.units import GB, MS_PER_S
-from sizing.deployments.candidates import Configuration
-from sizing.evidence.uncertainty import Interval
+from sizing.calibration.benchmark import calibrated_configuration
+from sizing.evidence.uncertainty import ErrorFactors
 from sizing.planning import assumptions, rules
 from sizing.planning.deployment import Metric, PlannedDeployment, memory_gb
 from sizing.planning.explain import Stated, explain
 from sizing.planning.sentences import limited_by
 from sizing.planning.spread import ENDS, AtEnd, Spread, factors, interval_of, spreads_of, with_slower_steps
 from sizing.prices.hardware import HardwareOption
+from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
 from sizing.queueing.capacity import at_rate
 from sizing.search.aggregated import Aggregated
@@ -148,7 +149,8 @@ class PlannedAggregated(PlannedDeployment[Aggregated]):
     @property
     def benchmarked(self) -> bool:
         """Whether an imported benchmark measured this very configuration."""
-        return self.question.calibrated is not None and self.question.calibrated.covers(self.row)
+        calibrated = calibrated_configuration(self.question)
+        return calibrated is not None and calibrated.covers(self.row)
 
     def assumed(self, load_model: DecidedBy) -> Iterator[str]:
         """Engine settings, how requests are routed, and whose measurements stand for this engine."""
@@ -177,7 +179,7 @@ class PlannedAggregated(PlannedDeployment[Aggregated]):
         return explain(stated)
 
 
-def _at_end(kind: Aggregated, decode: Sequence[Interval], prefill: Sequence[Interval], end: str) -> AtEnd:
+def _at_end(kind: Aggregated, decode: Sequence[ErrorFactors], prefill: Sequence[ErrorFactors], end: str) -> AtEnd:
     """GPUs needed, and the latencies at the planned load (inf where it would be unstable), at one end."""
     question, load = kind.question, kind.rps
     scaled = with_slower_steps(question, kind.evaluated, kind.index, factors(decode, end), factors(prefill, end))

@@ -7,6 +7,7 @@ from typing import Any
 
 from sizing.base.result import Business, Candidate, Excluded, Latencies, Plan, PlanWarning
 from sizing.base.version import ENGINE_VERSION
+from sizing.calibration.benchmark import calibration_note
 from sizing.catalog import data_version
 from sizing.planning import rules, sentences
 from sizing.planning.aggregated import PlannedAggregated
@@ -99,11 +100,12 @@ def _answer(stated: Stated, one: PlannedDeployment[Any], around: Spread) -> dict
 
 def _origin(one: PlannedDeployment[Any], around: Spread, figures: Figures) -> dict[str, Any]:
     """Where the figures come from, what they rest on and how sure they are."""
-    provenance = one.provenance(figures.load_model, figures.requests)
+    question, provenance = one.question, one.provenance(figures.load_model, figures.requests)
+    assumed = one.assumed(figures.load_model)
     of_simulation = one.assumed_by_simulation() if figures.load_model == "simulation" else ()
     confidence = sentences.confidence(around.decode, around.prefill)
     return {
-        "assumptions": (*one.question.assumptions, *one.assumed(figures.load_model), *of_simulation),
+        "assumptions": (*question.assumptions, *calibration_note(question), *assumed, *of_simulation),
         "source": sentences.source_of(provenance),
         "decided_by": provenance.load_model,
         "provenance": provenance,
@@ -183,7 +185,7 @@ def infeasible(question: Question, out: tuple[Excluded, ...]) -> Plan:
         cost=None,
         limited_by="",
         warnings=tuple(rules.about_model(question)),
-        assumptions=question.assumptions,
+        assumptions=(*question.assumptions, *calibration_note(question)),
         source="",
         confidence="",
         alternatives=(),

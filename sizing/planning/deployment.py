@@ -14,7 +14,8 @@ from typing import Generic, Literal, TypeVar
 
 import numpy as np
 
-from sizing.base.provenance import DecidedBy, Provenance
+from sizing.base.choices import DecidedBy
+from sizing.base.provenance import Provenance
 from sizing.base.result import (
     Candidate,
     Cost,
@@ -27,13 +28,13 @@ from sizing.base.result import (
     PlanWarning,
 )
 from sizing.base.units import GB, MS_PER_S
-from sizing.deployments.candidates import Configuration
 from sizing.deployments.memory import MemoryFit
 from sizing.planning.explain import Stated
 from sizing.planning.sentences import source_of
 from sizing.planning.spread import Spread
 from sizing.prices.cost import cost_of
 from sizing.prices.hardware import HardwareOption
+from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
 from sizing.search.deployments import Deployments
 from sizing.search.screen import Evaluated

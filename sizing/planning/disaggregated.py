@@ -9,20 +9,20 @@ from functools import cached_property
 import numpy as np
 
 from sizing.base.arrays import Floats
+from sizing.base.choices import DecidedBy
 from sizing.base.format import count
-from sizing.base.provenance import DecidedBy
 from sizing.base.result import Deployed, Explained, LoadPoint, PerInstance, PlanWarning, Pool
 from sizing.base.units import GB, MS_PER_S
-from sizing.deployments.candidates import Configuration
 from sizing.deployments.kv_transfer import link_name, prompt_kv_bytes
 from sizing.deployments.memory import kv_share
-from sizing.evidence.uncertainty import Interval
+from sizing.evidence.uncertainty import ErrorFactors
 from sizing.planning import assumptions, rules
 from sizing.planning.deployment import Metric, PlannedDeployment, memory_gb
 from sizing.planning.explain import Stated
 from sizing.planning.explain_disaggregated import explain_pools
 from sizing.planning.spread import ENDS, AtEnd, Spread, factors, interval_of, spreads_of
 from sizing.prices.hardware import HardwareOption
+from sizing.question.configuration import Configuration
 from sizing.queueing.steady_state import SteadyState
 from sizing.search.disaggregated import Disaggregated
 from sizing.search.pools import (
@@ -268,7 +268,7 @@ class PlannedDisaggregated(PlannedDeployment[Disaggregated]):
         return explain_pools(stated, float(self.kind.transfer_s[self.k]), self.link)
 
 
-def _at_end(kind: Disaggregated, decode: Sequence[Interval], prefill: Sequence[Interval], end: str) -> AtEnd:
+def _at_end(kind: Disaggregated, decode: Sequence[ErrorFactors], prefill: Sequence[ErrorFactors], end: str) -> AtEnd:
     """GPUs needed, and the latencies at the planned load (inf where it would be unstable), at one end."""
     question, moved = kind.question, kind.transfer_s
     scaled = _with_other_steps(kind.pools, factors(decode, end), factors(prefill, end))

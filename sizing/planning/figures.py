@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from sizing.base.provenance import DecidedBy
+from sizing.base.choices import DecidedBy
 from sizing.base.result import Latencies, Latency, PlanWarning
 from sizing.base.units import MS_PER_S
 from sizing.planning.deployment import PlannedDeployment

@@ -10,11 +10,12 @@ from sizing.base.format import count, ms, requests_per_s, significant, usd
 from sizing.base.provenance import Provenance, StepSource
 from sizing.base.result import Deployed, Excluded, Explained, Latencies, Latency, PerInstance, Plan, PlanWarning
 from sizing.base.units import GB, MS_PER_S
+from sizing.calibration.benchmark import calibration_note
 from sizing.catalog import gpus, resolve_gpu, systems
 from sizing.catalog.engines import engines
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.precisions import precisions
-from sizing.deployments.candidates import Configuration, enumerate_for, table
+from sizing.deployments.candidates import enumerate_for, table
 from sizing.deployments.memory import memory_fit
 from sizing.planning import assumptions, rules
 from sizing.planning.aggregated import deployed_as
@@ -24,6 +25,7 @@ from sizing.planning.explain import explain_money
 from sizing.planning.sentences import beyond_context, source_of
 from sizing.prices.cost import cost_of
 from sizing.prices.hardware import HardwareOption, options
+from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
 from sizing.scenario.schema import Measured
 from sizing.search.screen import instances_needed
@@ -68,6 +70,7 @@ def measured_plan(question: Question) -> Plan:
         warnings=_warnings(question, missed, deployed, option),
         assumptions=(
             *question.assumptions,
+            *calibration_note(question),
             split,
             *assumptions.measured(question),
             "Measured latencies hold at the measured rate or below; the record "

@@ -5,9 +5,9 @@ from __future__ import annotations
 from sizing.base.format import count, ms, requests_per_s, significant, usd
 from sizing.base.provenance import Provenance
 from sizing.base.result import Deployed, Excluded, Latencies, Pool
-from sizing.deployments.candidates import Configuration
-from sizing.evidence.uncertainty import Interval
+from sizing.evidence.uncertainty import ErrorFactors
 from sizing.planning.explain import Stated
+from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
 from sizing.queueing.capacity import Bound
 from sizing.search.screen import Evaluated
@@ -166,7 +166,7 @@ def _relaxed(entry: Excluded) -> float:
     return float(value) if isinstance(value, (int, float)) else float("inf")
 
 
-def confidence(decode: Interval, prefill: Interval) -> str:
+def confidence(decode: ErrorFactors, prefill: ErrorFactors) -> str:
     """How sure, in two sentences: the 80 % intervals of the step times and whose errors they are."""
     return (
         f"80 % interval of the decode step {_around(decode)}, of the prefill {_around(prefill)}. Decode: "
@@ -174,7 +174,7 @@ def confidence(decode: Interval, prefill: Interval) -> str:
     )
 
 
-def _around(found: Interval) -> str:
+def _around(found: ErrorFactors) -> str:
     """ "-12 % to +20 %"."""
     low, high = (significant(abs(factor - 1) * 100, 2) for factor in (found.low_factor, found.high_factor))
     return f"-{low} % to +{high} %"

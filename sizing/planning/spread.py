@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from sizing.base.arrays import Floats, Rows
-from sizing.deployments.candidates import Configuration
-from sizing.evidence.uncertainty import Interval, Load, interval
+from sizing.calibration.benchmark import calibrated_configuration
+from sizing.evidence.uncertainty import ErrorFactors, Load, interval
+from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
 from sizing.search.screen import Evaluated, under_load
 
@@ -30,8 +31,8 @@ class Spread:
     ttft_s: tuple[float, float]
     itl_s: tuple[float, float]
     e2e_s: tuple[float, float]
-    decode: Interval
-    prefill: Interval
+    decode: ErrorFactors
+    prefill: ErrorFactors
 
     @property
     def gpu_range(self) -> tuple[int, int | None]:
@@ -55,7 +56,9 @@ class AtEnd:
     e2e_s: Floats
 
 
-def spreads_of(fast: AtEnd, slow: AtEnd, decode: Sequence[Interval], prefill: Sequence[Interval]) -> list[Spread]:
+def spreads_of(
+    fast: AtEnd, slow: AtEnd, decode: Sequence[ErrorFactors], prefill: Sequence[ErrorFactors]
+) -> list[Spread]:
     """The interval of each deployment from all of them at both ends."""
 
     def ends(name: str, n: int) -> tuple[float, float]:
@@ -71,10 +74,11 @@ def spreads_of(fast: AtEnd, slow: AtEnd, decode: Sequence[Interval], prefill: Se
     ]
 
 
-def interval_of(question: Question, metric: str, row: Configuration, concurrency: float | None = None) -> Interval:
+def interval_of(question: Question, metric: str, row: Configuration, concurrency: float | None = None) -> ErrorFactors:
     """The posterior of a configuration that was measured, else the cross-validated interval of its stratum."""
-    if question.calibrated is not None and question.calibrated.covers(row):
-        return question.calibrated.interval(metric, concurrency)
+    calibrated = calibrated_configuration(question)
+    if calibrated is not None and calibrated.covers(row):
+        return calibrated.interval(metric, concurrency)
     traffic = question.traffic
     load = Load(
         concurrency=math.nan if concurrency is None else concurrency,
@@ -84,7 +88,7 @@ def interval_of(question: Question, metric: str, row: Configuration, concurrency
     return interval(metric, row, question.model, load=load)
 
 
-def factors(intervals: Sequence[Interval], end: str) -> Floats:
+def factors(intervals: Sequence[ErrorFactors], end: str) -> Floats:
     """How many times as long steps take at one end of each interval, (N,)."""
     return np.array([getattr(one, end) for one in intervals])
 

@@ -11,7 +11,7 @@ from sizing.base.arrays import Counts, Floats
 from sizing.base.units import MS_PER_S, S_PER_HOUR
 from sizing.question.understand import Question
 from sizing.replay.day_result import ScaleOut
-from sizing.search.replicas import lengths_of, routing_of
+from sizing.search.replicas import lengths_of
 from sizing.search.trials import finding
 from sizing.simulator.arrivals import CHUNK, requests
 from sizing.simulator.drive import drive
@@ -93,7 +93,7 @@ def _run(
 ) -> Outcome:
     expected = max(round(float(rps.sum()) * step_s), 1)
     measurement = Measurement(expected=expected, horizon_s=len(rps) * step_s, warm_up=int(WARM_UP_SHARE * expected))
-    fleet = Fleet(replicas=(replica,) * instances, outages=outages, routing=routing_of(question))
+    fleet = Fleet(replicas=(replica,) * instances, outages=outages, routing=question.scenario.deployment.routing)
     return drive(fleet, _stream(question, rps, step_s), measurement)
 
 

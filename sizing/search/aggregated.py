@@ -9,9 +9,9 @@ from typing import ClassVar
 import numpy as np
 
 from sizing.base.arrays import Counts, Flags, Floats, Position, Rows
-from sizing.base.result import Serving
-from sizing.deployments.candidates import Configuration
+from sizing.base.choices import Serving
 from sizing.prices.cost import cheapest_option
+from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
 from sizing.queueing.capacity import at_rate
 from sizing.search.deployments import Deployments
@@ -22,7 +22,7 @@ WASTEFUL = 4
 by the lowest latency. The next larger size of an instance may well take twice the GPUs for a few per cent."""
 
 RIVALS = 50
-"""Candidates of each kind that a deployment is held against. Chosen: few, as it should cost little beside the ranking."""
+"""Candidates of each kind that a deployment is held against. Chosen: few, to cost little beside the ranking."""
 
 MORE_INSTANCES = (1.0, 1.25, 1.5, 2.0, 3.0)
 """How far beyond the smallest deployment the trade-off looks. Chosen: up to a third of the load on each instance, where

@@ -15,11 +15,10 @@ from typing import ClassVar
 import numpy as np
 
 from sizing.base.arrays import SHARED, Columns, Counts, Floats, Rows
-from sizing.base.result import Serving
-from sizing.deployments.candidates import Configuration
+from sizing.base.choices import Objective, Serving
 from sizing.prices.hardware import HardwareOption
+from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
-from sizing.scenario.schema import Objective
 from sizing.search.ranking import Keys, chosen_few
 from sizing.search.screen import Evaluated
 

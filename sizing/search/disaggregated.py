@@ -9,9 +9,9 @@ from typing import ClassVar
 import numpy as np
 
 from sizing.base.arrays import Flags, Floats, Rows
-from sizing.base.result import Serving
-from sizing.deployments.candidates import Configuration
+from sizing.base.choices import Serving
 from sizing.prices.cost import cheapest_option
+from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
 from sizing.search.deployments import Deployments
 from sizing.search.pools import Pools, at_peak, exact_transfer

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sizing.base.arrays import Counts, Floats, Rows
-from sizing.scenario.schema import Objective
+from sizing.base.choices import Objective
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,7 @@ from sizing.base.arrays import Counts, Rows
 from sizing.question.understand import Question
 from sizing.search.aggregated import Aggregated, aggregated, smallest_aggregated
 from sizing.search.instances import Needed, NotMet, needed, sharpened
-from sizing.search.replicas import arrivals_of, lengths_of, replica_at, routing_of
+from sizing.search.replicas import arrivals_of, lengths_of, replica_at
 from sizing.search.screen import Evaluated, instances_needed
 from sizing.search.trials import FARTHER, FARTHEST, FIRST_REQUESTS, Case, in_flight_of
 
@@ -151,7 +151,7 @@ class Search:
             limits=question.limits,
             seed=self.seed,
             max_utilization=question.scenario.deployment.max_utilization,
-            routing=routing_of(question),
+            routing=question.scenario.deployment.routing,
             stable_rps=float(self.evaluated.capacity.stable_rps[index]),
             in_flight=in_flight_of(1.0, float(state.concurrency[index, min(k, state.rps.shape[1] - 1)])),
         )

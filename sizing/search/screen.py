@@ -8,20 +8,24 @@ from functools import lru_cache
 import numpy as np
 
 from sizing.base.arrays import PER_ROW, Columns, Counts, Floats
+from sizing.base.choices import Location, StepTimesFrom
 from sizing.base.provenance import StepSource
-from sizing.calibration.step_source import StepChoice, step_times
+from sizing.calibration.benchmark import calibrated_configuration
+from sizing.calibration.step_source import step_times
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.model import Model
-from sizing.deployments.candidates import Allowed, Candidates, enumerate_for, table
+from sizing.deployments.candidates import Candidates, enumerate_for, table
 from sizing.deployments.memory import MemoryFit, memory_fit
 from sizing.prices.cost import Offers
 from sizing.prices.hardware import HardwareOption, options
+from sizing.question.configuration import Allowed
+from sizing.question.traffic import Traffic, TrafficColumns
 from sizing.question.understand import Question
 from sizing.queueing.capacity import Capacity, Percentiles, at_percentile, capacity
 from sizing.queueing.steady_state import SteadyState, concurrency_grid, steady_state
-from sizing.scenario.schema import Location, Prices
+from sizing.scenario.schema import Prices
 from sizing.steps.speculation import speculated
-from sizing.steps.times import StepTimes, Traffic, TrafficColumns
+from sizing.steps.times import StepTimes
 
 BEYOND_ANY = 1e12
 """Instances: more than any load takes."""
@@ -63,7 +67,10 @@ def _configurations(model: Model, chosen: tuple[Gpu, ...], allowed: Allowed) -> 
 
 
 def evaluate(
-    question: Question, everything: Candidates, choice: StepChoice | None = None, traffic: TrafficColumns | None = None
+    question: Question,
+    everything: Candidates,
+    choice: StepTimesFrom | None = None,
+    traffic: TrafficColumns | None = None,
 ) -> Evaluated:
     """Everything about the candidates that fit in memory, at the lengths and limits of the question.
 
@@ -86,7 +93,7 @@ def evaluate(
         candidates,
         lengths,
         grid,
-        question.calibrated,
+        calibrated_configuration(question),
     )
     times = speculated(times, question.model, candidates, grid, question.speculation)
     return under_load(question, candidates, memory, times, sources, grid, lengths)
