@@ -14,7 +14,7 @@ from sizing.deployments.candidates import Candidates, table
 from sizing.deployments.memory import memory_fit
 from sizing.evidence.points import Point
 from sizing.evidence.protocols import Lengths
-from sizing.question.traffic import Traffic
+from sizing.question.traffic import Traffic, TrafficColumns
 from sizing.steps.efficiency import REFERENCE_YEAR
 from sizing.steps.mixture import Mixed, Mixture, aged, mixed
 from sizing.steps.rates import Hardware, hardware, rates
@@ -63,8 +63,9 @@ class PointTable(Columns):
 
     @property
     def context(self) -> Floats:
-        """Mean tokens a decoding sequence attends to: the prompt and half of the output."""
-        return self.prompt + self.output / 2.0
+        """Mean tokens a decoding sequence attends to; published lengths are means, so that their variation counts 0."""
+        lengths = TrafficColumns(input_tokens=self.prompt, output_tokens=self.output, cached_tokens=self.cached)
+        return lengths.decode_context
 
 
 def point_table(points: Sequence[Point]) -> PointTable:

@@ -12,7 +12,7 @@ from sizing.base.units import MS_PER_S, S_PER_HOUR
 from sizing.question.understand import Question
 from sizing.replay.day_result import ScaleOut
 from sizing.search.instances import finding
-from sizing.search.replicas import lengths_of, routing_of
+from sizing.search.replicas import lengths_of
 from sizing.simulator.arrivals import CHUNK, requests
 from sizing.simulator.drive import drive
 from sizing.simulator.fleet import Fleet, Outage, Replica
@@ -96,7 +96,7 @@ def _run(
 ) -> Outcome:
     expected = max(round(float(rps.sum()) * step_s), 1)
     measurement = Measurement(expected=expected, horizon_s=len(rps) * step_s, warm_up=int(WARM_UP_SHARE * expected))
-    fleet = Fleet(replicas=(replica,) * instances, outages=outages, routing=routing_of(question))
+    fleet = Fleet(replicas=(replica,) * instances, outages=outages, routing=question.scenario.deployment.routing)
     return drive(fleet, _stream(question, rps, step_s), measurement)
 
 

@@ -15,7 +15,6 @@ from sizing.question.limits import LatencyLimits
 from sizing.replay.offered_load import Load
 from sizing.replay.simulation_result import Distribution, SampledMs, Series, Share, SimulationResult
 from sizing.replay.what_if import failure_in, failure_text
-from sizing.search.replicas import asked_routing
 from sizing.simulator.fleet import Deployment, Fleet
 from sizing.simulator.layout import E2E, ITL, QUEUE, TTFT
 from sizing.simulator.outcome import Outcome
@@ -128,7 +127,7 @@ def _deployed(name: str, deployment: Deployment) -> dict[str, Any]:
     return {
         "deployment": name,
         "instances": instances_of(deployment),
-        "routing": asked_routing(front_of(deployment).routing),
+        "routing": front_of(deployment).routing,
         "source": source_of(deployment),
     }
 
