@@ -16,7 +16,7 @@ from scipy.optimize import lsq_linear
 
 from bench.crossvalidate import SCHEMES, group_of
 from bench.fit_efficiency import sweep_of
-from sizing.deployments.candidates import Floats
+from sizing.base.arrays import Floats
 from sizing.evidence.uncertainty import DIFFICULTIES, stratum_keys
 
 INTERVAL_METRICS = ("ttft", "itl", "e2e", "throughput")

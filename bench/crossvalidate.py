@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from bench.fit_efficiency import WARM_EVALUATIONS, Fit, Progress, solve
 from bench.fit_targets import Targets
-from sizing.deployments.candidates import Floats
+from sizing.base.arrays import Floats
 
 PROCESSES = 2
 SCHEMES = ("fit", "model", "gpu", "configuration", "source")

@@ -11,7 +11,7 @@ from scipy.optimize import least_squares
 
 from bench.fit_parameters import Parameters, parameters, record_fields
 from bench.fit_targets import FIRST_TOKEN, FITTED, Targets
-from sizing.deployments.candidates import Floats
+from sizing.base.arrays import Floats
 from sizing.steps.efficiency import Efficiencies
 
 SCATTER = 0.30

@@ -16,7 +16,7 @@ from scipy.optimize import least_squares
 from bench.crossvalidate import Masks, Refit
 from bench.fit_efficiency import FITTED_ON, robust, row_weights
 from bench.fit_targets import Targets
-from sizing.deployments.candidates import Floats
+from sizing.base.arrays import Floats
 from sizing.evidence.expected import expected
 from sizing.evidence.point_table import PointTable, roofline_times, times_by_group, todays_times
 from sizing.evidence.points import MODES

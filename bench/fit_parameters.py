@@ -14,7 +14,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from sizing.deployments.candidates import Floats
+from sizing.base.arrays import Floats
 from sizing.steps.efficiency import CommonEfficiency, DeviceEfficiency, Efficiencies, EngineOverhead, PlatformFactor
 
 Record = DeviceEfficiency | EngineOverhead | PlatformFactor | CommonEfficiency

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sizing.deployments.candidates import Floats
+from sizing.base.arrays import Floats
 from sizing.evidence.expected import AnySource, expected
 from sizing.evidence.point_table import PointTable, point_table
 from sizing.evidence.points import MODES, Point, points_of

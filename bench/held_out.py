@@ -12,7 +12,7 @@ from bench.crossvalidate import Masks, Refit
 from bench.fit_efficiency import Fit
 from bench.fit_mixture import Steps, fit_trusts, predicted, steps_of, unseen_steps
 from bench.fit_targets import METRICS, Targets
-from sizing.deployments.candidates import Floats
+from sizing.base.arrays import Floats
 from sizing.evidence.uncertainty import doublings_outside
 from sizing.steps.mixture import Trusts
 from sizing.steps.times import StepTimes

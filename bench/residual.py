@@ -17,7 +17,7 @@ from bench.fit_efficiency import CAUTION_WEIGHT, fit_all, sweep_of
 from bench.fit_mixture import kernel_times
 from bench.fit_targets import Targets, targets
 from bench.held_out import held_out_errors
-from sizing.deployments.candidates import Floats
+from sizing.base.arrays import Floats
 from sizing.steps.efficiency import efficiencies
 
 JUDGED = (

@@ -6,31 +6,15 @@ from dataclasses import dataclass
 
 from collectors.questions.deployments import Deployed
 from collectors.reading.observation import Observation
+from collectors.vocabulary import engine_vocabularies
 from reality.result import DeployedFacts
 from sizing.base.errors import UnknownName
 from sizing.base.format import count
 from sizing.catalog import resolve_gpu, resolve_model
 from sizing.catalog.engines import engines
 from sizing.catalog.model import Model
-from sizing.deployments.candidates import Configuration
-
-ENGINE_OF = {
-    "vllm": ("vllm",),
-    "sglang": ("sglang",),
-    "trtllm_serve": ("trtllm",),
-    "triton_trtllm": ("trtllm",),
-    "tgi": ("tgi",),
-    "nim": ("nim",),
-}
-"""Engines of the sizing catalogue behind each vocabulary. Dynamo and llm-d stand before any engine, plain Triton before
-any model: what computes there cannot be told from their metrics."""
-
-FRONT_ENDS = ("dynamo", "llm_d")
-"""Vocabularies whose latencies are measured at a front end, before the engine."""
-
-FP8_KV = ("fp8", "fp8_e4m3", "fp8_e5m2", "fp8_inc", "fp8_ds_mla")
-WIDE_KV = ("bfloat16", "float16", "half", "fp16", "bf16")
-"""KV-cache types as vLLM names them; "auto" follows the checkpoint and says nothing."""
+from sizing.catalog.precisions import KV_CACHE_TYPES
+from sizing.question.configuration import Configuration
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,16 +113,15 @@ def _engine(row: Configuration, observed: Observation) -> Identity:
     seen = observed.engine
     if seen is None:
         return Identity()
-    behind = ENGINE_OF.get(seen)
-    if behind is None:
+    running = engine_vocabularies()[seen].engine
+    if not running:
         return Identity(unknown=(f"{seen} stands before an engine that its metrics do not name: taken as planned.",))
-    if row.engine.id in behind:
+    if row.engine.id == running:
         return Identity()
-    label = engines()[behind[0]].label
     return Identity(
         foreign=(
-            f"Another engine runs: {label}, planned was {row.engine.label}. To compare with what runs, pin it in the "
-            f"scenario (deployment: engines: [{behind[0]}]).",
+            f"Another engine runs: {engines()[running].label}, planned was {row.engine.label}. To compare with what "
+            f"runs, pin it in the scenario (deployment: engines: [{running}]).",
         )
     )
 
@@ -187,13 +170,13 @@ def _ways(row: Configuration, observed: Observation, deployed: Deployed) -> Iden
 
 def _kv(row: Configuration, deployed: Deployed) -> Identity:
     types = {kv.cache_type for kv in deployed.kv}
-    seen = {"fp8"} if types & set(FP8_KV) else {"fp16"} if types & set(WIDE_KV) else set()
-    if not seen or row.kv_precision in seen:
+    running = next((name for name, seen in KV_CACHE_TYPES.items() if types & set(seen)), None)
+    if running is None or row.kv_precision == running:
         return Identity()
     return Identity(
         foreign=(
             f"The KV cache is kept as {', '.join(sorted(types))}, planned was "
             f"{'FP8' if row.kv_precision == 'fp8' else '16 bit'}: pin it in the scenario (deployment: kv_precisions: "
-            f"[{', '.join(sorted(seen))}]).",
+            f"[{running}]).",
         )
     )

@@ -10,14 +10,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from collectors.reading.observation import DISTRIBUTIONS, Observation
-from reality.identity import FRONT_ENDS
+from collectors.vocabulary import engine_vocabularies
 from reality.prediction import Prediction
 from reality.result import Interval, PerformanceRow
 from reality.sampling import NOTHING, UNKNOWN, Measured, around, counted, exact, mean_of, quantile_of
 from reality.traffic import length_variation
 from reality.verdict import says_little, tolerated, verdict
 from sizing.base.result import Deployed as PlannedDeployment
-from sizing.deployments.candidates import Configuration
+from sizing.question.configuration import Configuration
 
 STATISTICS = {"mean": "mean", "p50": "p50", "p95": "p95", "p99": "p99"}
 LABELS = {
@@ -85,6 +85,11 @@ def _requests(observed: Observation) -> float | None:
     return None if rate is None else counted(rate, observed.window_s, observed.scrape_interval_s)
 
 
+def _is_front_end(engine: str | None) -> bool:
+    """Whether latencies are measured before the engine, by what routes to it."""
+    return engine is not None and engine_vocabularies()[engine].front_end
+
+
 def _latency_rows(
     name: str,
     label: str,
@@ -97,7 +102,7 @@ def _latency_rows(
     for statistic in ("mean",) if name == "itl_ms" else STATISTICS:
         measured = mean_of(found, requests) if statistic == "mean" else quantile_of(found, statistic)
         why = blocked.all or blocked.load
-        if not why and observed.engine in FRONT_ENDS and name in AT_FRONT_END:
+        if not why and name in AT_FRONT_END and _is_front_end(observed.engine):
             why = "measured at the front end, predicted at the engine: not the same quantity"
         rows.append(
             _row(

@@ -170,8 +170,14 @@ class _Vocabulary(_Frozen):
 
 class EngineVocabulary(_Vocabulary):
     """Names of one engine. ``always`` holds matchers that keep series from being counted twice; ``covers``
-    are engines whose names it exposes too."""
+    are engines whose names it exposes too.
 
+    ``engine`` is the engine of the sizing catalogue that computes behind these names, "" where they do not tell;
+    ``front_end`` says that latencies are measured before the engine, by what routes to it.
+    """
+
+    engine: str = ""
+    front_end: bool = False
     aliases: tuple[str, ...] = ()
     priority: int = 50
     model_label: str | None = None

@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
+from sizing.base.choices import DecidedBy, Serving, Severity
 from sizing.base.quantity import Result, quantity
-
-Severity = Literal["info", "warning", "error"]
-Serving = Literal["aggregated", "disaggregated"]
-DecidedBy = Literal["simulation", "analytic", "measured"]
-"""Where instances and percentiles come from: a discrete-event simulation, the analytic load model, or a record."""
 
 
 class Fix(Result):

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
 
+from sizing.base.arrays import Floats
+from sizing.base.choices import StepTimesFrom
 from sizing.calibration.calibrated import CalibratedConfiguration
 from sizing.catalog.model import Model
-from sizing.deployments.candidates import Candidates, Floats
+from sizing.deployments.candidates import Candidates
+from sizing.question.traffic import Traffic, TrafficColumns
 from sizing.steps.kernel import KernelTables
 from sizing.steps.mixture import mixture, said
 from sizing.steps.roofline import roofline
-from sizing.steps.times import StepTimes, Traffic, TrafficColumns
-
-StepChoice = Literal["roofline", "kernel"]
+from sizing.steps.times import StepTimes
 
 
 def step_times(
-    choice: StepChoice,
+    choice: StepTimesFrom,
     model: Model,
     candidates: Candidates,
     traffic: Traffic | TrafficColumns,
@@ -41,7 +40,7 @@ def step_times(
 
 
 def _predicted(
-    choice: StepChoice, model: Model, candidates: Candidates, traffic: Traffic | TrafficColumns, concurrency: Floats
+    choice: StepTimesFrom, model: Model, candidates: Candidates, traffic: Traffic | TrafficColumns, concurrency: Floats
 ) -> tuple[StepTimes, tuple[str, ...]]:
     """Step times that were not measured, and their source per candidate.
 

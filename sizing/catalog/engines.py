@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from types import MappingProxyType
 
@@ -19,8 +19,11 @@ LARGE_MEMORY_BYTES = 70 * GIB  # vLLM raises its batching defaults at 70 GiB (en
 class Engine:
     """One serving engine. ``token_budget`` and ``max_sequences`` are (below 70 GiB, at or above).
 
-    ``batch_option`` is the setting that limits the sequences in flight, "" where none is documented;
-    ``disaggregated`` the GPU families on which it runs prefill and decode as instances of their own.
+    ``surrogate`` is the engine whose fitted step times are used, mostly itself; ``evicts`` whether a running sequence
+    can lose its KV cache to another; ``narrow_kv`` whether an unstated KV format is FP8 beside narrow weights;
+    ``batch_option`` the setting that limits the sequences in flight, "" where none is documented; ``disaggregated`` the
+    GPU families on which prefill and decode may be instances of their own; ``kernel_tables`` its name in NVIDIA's
+    tables, "" where it was not measured; ``stands_in_for`` engines outside the catalogue that run by its defaults.
     """
 
     id: str
@@ -34,6 +37,11 @@ class Engine:
     source: str
     date: str
     aliases: tuple[str, ...]
+    evicts: bool
+    eviction_source: str
+    narrow_kv: bool = False
+    kernel_tables: str = ""
+    stands_in_for: tuple[str, ...] = ()
     batch_option: str = ""
     batch_source: str = ""
     disaggregated: tuple[str, ...] = ()
@@ -63,8 +71,8 @@ def _engine(name: str, row: dict[str, object]) -> Engine:
     families = values["families"]
     assert isinstance(families, dict)
     values["families"] = MappingProxyType({k: tuple(v) for k, v in families.items()})
-    values["aliases"] = tuple(values["aliases"])  # type: ignore[arg-type]
-    values["disaggregated"] = tuple(values.get("disaggregated", ()))  # type: ignore[arg-type]
+    for key in ("aliases", "disaggregated", "stands_in_for"):
+        values[key] = tuple(values.get(key, ()))  # type: ignore[arg-type]
     values["date"] = str(values["date"])
     return Engine(id=name, **{"surrogate": name, **values})  # type: ignore[arg-type]
 
@@ -76,3 +84,21 @@ def resolve_engine(name: str) -> Engine:
         if key in (engine.id, engine.label.lower(), *engine.aliases):
             return engine
     raise UnknownName("engine", name, engines())
+
+
+def engine_in_a_benchmark(name: str) -> Engine:
+    """The engine that a benchmark names, which may be one that is not sized; "" is an engine that is not stated.
+
+    A ``dynamo-`` prefix names the orchestrator above it. An engine outside the catalogue has the scheduler defaults of
+    the one that stands in for it, and a fit of its own where it has been measured. Raises UnknownName.
+    """
+    key = name.lower().removeprefix("dynamo-")
+    for engine in engines().values():
+        if key in engine.stands_in_for:
+            return _not_sized(engine, key, name, surrogate=key)
+    return resolve_engine(key) if key else _not_sized(engines()["vllm"], "unknown", "engine not stated", "default")
+
+
+def _not_sized(defaults: Engine, name: str, label: str, surrogate: str) -> Engine:
+    """An engine of which only the scheduler defaults are taken over: no kernel tables, no rule about its KV cache."""
+    return replace(defaults, id=name, label=label, surrogate=surrogate, evicts=True, narrow_kv=False, kernel_tables="")

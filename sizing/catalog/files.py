@@ -45,6 +45,11 @@ def count(text: str) -> int | None:
     return int(float(text)) if text else None
 
 
+def names(text: str) -> tuple[str, ...]:
+    """A cell with several names, separated by ``|``."""
+    return tuple(part.strip() for part in text.split("|") if part.strip())
+
+
 def flag(text: str) -> bool:
     """A yes/no cell; unknown counts as no, because a capability is never guessed."""
     return text.strip().lower().startswith(("1", "true", "yes"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -11,7 +11,8 @@ class Gpu:
 
     ``link_bytes_per_s`` is the GPU-to-GPU bandwidth in ONE direction inside a scale-up domain of ``domain_gpus`` GPUs;
     beyond the domain, and where there is no NVLink/Infinity Fabric, ``pcie_bytes_per_s`` (one direction) holds. None
-    means unknown: such a value is never guessed.
+    means unknown: such a value is never guessed. ``kernel_tables`` is its name in NVIDIA's kernel tables, "" where they
+    have none, ``kernel_tables_engines`` the engines measured there, () for all of them.
     """
 
     id: str
@@ -41,6 +42,9 @@ class Gpu:
     source_date: str = ""
     notes: str = ""
     custom: bool = False
+    kernel_tables: str = ""
+    kernel_tables_engines: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def sizable(self) -> bool:

@@ -7,7 +7,7 @@ from functools import cache
 from types import MappingProxyType
 
 from sizing.base.units import GB, TRILLION
-from sizing.catalog.files import Row, count, flag, number, read_rows
+from sizing.catalog.files import Row, count, flag, names, number, read_rows
 from sizing.catalog.gpu import Gpu
 
 PCIE_X16_BYTES_PER_S = {3: 16e9, 4: 32e9, 5: 64e9, 6: 128e9}
@@ -65,4 +65,7 @@ def _gpu(row: Row) -> Gpu:
         source="; ".join(part for part in (row["source_primary"], row["source_secondary"]) if part),
         source_date=row["source_date"],
         notes=row["notes"],
+        kernel_tables=row["kernel_tables"],
+        kernel_tables_engines=names(row["kernel_tables_engines"]),
+        aliases=names(row["aliases"]),
     )

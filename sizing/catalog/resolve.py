@@ -17,10 +17,10 @@ from sizing.catalog.gpu import Gpu
 from sizing.catalog.gpu_rows import gpus
 from sizing.catalog.model import Model
 from sizing.catalog.model_rows import models
+from sizing.catalog.precisions import precisions
 
 _PRECISION = re.compile(
-    r"^(fp8|fp4|nvfp4|mxfp4|bf16|fp16|int8|int4|4bit|8bit|w\d+a\d+|awq|gptq|gguf|bnb|kv|dynamic|static|pertensor|"
-    r"quantized|q[2-8](_\w+)?|nvfp4a16)$"
+    r"^(mxfp4|bf16|fp16|int8|int4|4bit|8bit|w\d+a\d+|gguf|bnb|kv|dynamic|static|pertensor|quantized|q[2-8](_\w+)?|nvfp4a16)$"
 )
 _VARIANT = re.compile(r"^(instruct|chat|it|hf|base|text|preview|turbo)$")
 _RELEASE = re.compile(r"^\d{4}$")
@@ -58,7 +58,8 @@ def resolve_gpu(name: str) -> Gpu:
     """
     found = _gpu_names().get(_squeeze(name))
     if found is None:
-        raise UnknownName("GPU", name, [*gpus(), *(gpu.name for gpu in gpus().values()), *_gpu_aliases()])
+        aliases = [alias for gpu in gpus().values() for alias in gpu.aliases]
+        raise UnknownName("GPU", name, [*gpus(), *(gpu.name for gpu in gpus().values()), *aliases])
     return gpus()[found]
 
 
@@ -77,7 +78,8 @@ def _key(name: str, stage: int) -> str:
         return name.lower()
     tokens = _tokens(name)
     if stage >= 2:
-        tokens = [token for token in tokens if not _PRECISION.match(token)]
+        marks = {mark for precision in precisions().values() for mark in precision.checkpoint_marks}
+        tokens = [token for token in tokens if token not in marks and not _PRECISION.match(token)]
     if stage >= 3:
         tokens = [token for token in tokens if not _VARIANT.match(token)]
     if stage >= 4 and len(tokens) > 1 and _RELEASE.match(tokens[-1]):
@@ -115,7 +117,7 @@ def _note(name: str, model: Model, stage: int) -> str:
 @cache
 def _model_aliases() -> Mapping[str, tuple[str, str]]:
     """Aliases of the data file: lower-case name -> (catalogue id, note)."""
-    entries = read_yaml("aliases.yaml")["models"]
+    entries = read_yaml("model_aliases.yaml")
     return MappingProxyType({name.lower(): (entry["model"], entry["note"]) for name, entry in entries.items()})
 
 
@@ -135,18 +137,10 @@ def _squeeze(name: str) -> str:
 
 
 @cache
-def _gpu_aliases() -> Mapping[str, str]:
-    return MappingProxyType({str(alias): gpu_id for alias, gpu_id in read_yaml("aliases.yaml")["gpus"].items()})
-
-
-@cache
 def _gpu_names() -> Mapping[str, str]:
     """Every accepted spelling of an accelerator, squeezed, and the id it stands for."""
-    names: dict[str, str] = {}
-    for gpu_id, gpu in gpus().items():
-        names[_squeeze(gpu.name)] = gpu_id
-    for alias, gpu_id in _gpu_aliases().items():
-        names[_squeeze(alias)] = gpu_id
-    for gpu_id in gpus():
-        names[_squeeze(gpu_id)] = gpu_id
-    return MappingProxyType(names)
+    known = gpus()
+    named = {_squeeze(gpu.name): gpu_id for gpu_id, gpu in known.items()}
+    named |= {_squeeze(alias): gpu_id for gpu_id, gpu in known.items() for alias in gpu.aliases}
+    named |= {_squeeze(gpu_id): gpu_id for gpu_id in known}
+    return MappingProxyType(named)

@@ -4,27 +4,28 @@ from __future__ import annotations
 
 import numpy as np
 
+from sizing.base.arrays import Floats
 from sizing.base.constants import constant
 from sizing.base.units import GB
 from sizing.catalog.gpu import Gpu
+from sizing.catalog.gpu_families import gpu_families
 from sizing.catalog.model import Model
 from sizing.catalog.precisions import KV_BYTES
-from sizing.deployments.candidates import Candidates, Configuration, Floats
+from sizing.deployments.candidates import Candidates
 from sizing.deployments.memory import kv_bytes_per_sequence, kv_share
+from sizing.question.configuration import Configuration
 
 NETWORK = constant("network_bytes_per_s")
 NETWORK_OLDER = constant("network_older_bytes_per_s")
 NETWORK_PCIE = constant("network_pcie_bytes_per_s")
 SETUP_S = constant("kv_transfer_setup_s")
 
-OLDER_FAMILIES = ("ampere", "cdna2")
-
 
 def network_bytes_per_s(gpu: Gpu) -> float:
     """Network between systems, per GPU and direction."""
     if not gpu.has_fast_link or gpu.domain_gpus < 4:  # a bridge between two cards does not make a server of it
         return NETWORK_PCIE
-    return NETWORK_OLDER if gpu.family in OLDER_FAMILIES else NETWORK
+    return NETWORK_OLDER if gpu_families()[gpu.family].older_network else NETWORK
 
 
 def inside_bytes_per_s(gpu: Gpu) -> float:

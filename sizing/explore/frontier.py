@@ -13,10 +13,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from sizing.base.arrays import Floats, Rows
 from sizing.base.quantity import Result, quantity
 from sizing.base.result import Deployed, Plan
 from sizing.base.units import MS_PER_S
-from sizing.deployments.candidates import Configuration, Floats, table
+from sizing.deployments.candidates import table
 from sizing.explore.operating_point import (
     MORE_IS_BETTER,
     Loads,
@@ -30,9 +31,10 @@ from sizing.explore.operating_point import (
     share_of_systems,
     without_points,
 )
-from sizing.explore.pareto_front import Rows, pareto_front
+from sizing.explore.pareto_front import pareto_front
 from sizing.explore.pools_operating_points import PoolPoints, planned_pools, pool_points
 from sizing.planning.spread import interval_of, with_slower_steps
+from sizing.question.configuration import Configuration
 from sizing.question.understand import Question, understand
 from sizing.queueing.capacity import at_rate
 from sizing.scenario.schema import Scenario

@@ -12,11 +12,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from sizing.base.arrays import Columns, Floats
 from sizing.base.quantity import Result, quantity
 from sizing.base.result import Deployed, Pool
 from sizing.base.units import MILLION, MS_PER_S, S_PER_HOUR
-from sizing.deployments.candidates import Candidates, Configuration, Floats
+from sizing.deployments.candidates import Candidates
 from sizing.prices.cost import cheapest_option
+from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
 from sizing.search.screen import Evaluated, all_configurations, all_offers
 
@@ -111,15 +113,11 @@ class Loads:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Share:
+class Share(Columns):
     """What one instance takes of full systems, shape (C,): USD/h and kW, NaN where unknown."""
 
     usd_per_hour: Floats
     power_kw: Floats
-
-    def take(self, index: NDArray[np.intp]) -> Share:
-        """The candidates at ``index``."""
-        return Share(usd_per_hour=self.usd_per_hour[index], power_kw=self.power_kw[index])
 
 
 def share_of_systems(question: Question, candidates: Candidates) -> Share:

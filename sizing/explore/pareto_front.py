@@ -5,12 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sizing.deployments.candidates import Floats
+from sizing.base.arrays import Floats, Rows
 
 SMALLEST_GAIN = 0.01
 """A gain below 1 % on an axis is not worth another point."""
-
-Rows = NDArray[np.intp]
 
 
 def pareto_front(good_x: Floats, good_y: Floats, group: NDArray[np.int64]) -> Rows:

@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from sizing.base.arrays import Counts, Floats, Rows, non_decreasing
 from sizing.base.result import Deployed, Pool
-from sizing.deployments.candidates import Configuration, Floats, table
+from sizing.deployments.candidates import table
 from sizing.deployments.kv_transfer import supports
 from sizing.explore.operating_point import (
     Loads,
@@ -27,10 +28,10 @@ from sizing.explore.operating_point import (
 )
 from sizing.explore.pareto_front import pareto_front
 from sizing.planning.spread import interval_of
+from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
 from sizing.queueing.pools import Decoding, FirstToken, first_token, joined
-from sizing.queueing.steady_state import SteadyState, non_decreasing
-from sizing.search.batch_limits import taken
+from sizing.queueing.steady_state import SteadyState
 from sizing.search.pools import (
     BUSY,
     Pools,
@@ -44,8 +45,6 @@ from sizing.search.pools import (
 from sizing.search.pools_search import sized, wanted
 from sizing.search.screen import Evaluated, evaluate
 
-Rows = NDArray[np.intp]
-Counts = NDArray[np.int64]
 PREFILL_POINTS, DECODE_POINTS = 6, 24
 """Points of either kind of instance kept for every GPU, engine and formats; all their pairs are looked at."""
 
@@ -94,7 +93,7 @@ class PoolPoints:
             i: [interval_of(self.question, what, rows[i]) for what in ("decode", "prefill")]
             for i in np.unique(both).tolist()
         }
-        count, small, found = len(index), taken(self.evaluated, both), []
+        count, small, found = len(index), self.evaluated.take(both), []
         for end in ("low_factor", "high_factor"):
             decode, prefill = (np.array([getattr(known[i][k], end) for i in both.tolist()]) for k in (0, 1))
             there = replace(small, times=small.times.scaled(decode, prefill))

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from sizing.base.arrays import Floats
 from sizing.base.result import Candidate, Cost, Deployed, Latencies, Latency, LoadPoint, PerInstance
 from sizing.base.units import GB, MS_PER_S
-from sizing.deployments.candidates import Configuration, Floats
 from sizing.planning.sentences import limited_by
 from sizing.planning.spread import Spread
 from sizing.prices.cost import cost_of
 from sizing.prices.hardware import HardwareOption
+from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
-from sizing.queueing.capacity import Position
 from sizing.search.screen import Evaluated, Sized
 
 
@@ -80,15 +80,11 @@ def _tokens_per_gpu(question: Question, evaluated: Evaluated, sized: Sized, k: i
     return float(sized.rps[k]) * question.traffic.output_tokens / gpus
 
 
-def _position(sized: Sized, k: int) -> Position:
-    return Position(sized.position.index[k : k + 1], sized.position.share[k : k + 1])
-
-
 def per_instance_of(question: Question, evaluated: Evaluated, sized: Sized, k: int) -> PerInstance:
     """What one copy of the model needs and does at the planned load."""
     i = int(sized.index[k])
     row, memory, state = evaluated.candidates.rows[i], evaluated.memory, evaluated.state
-    at = _position(sized, k)
+    at = sized.position.take(np.array([k]))
     concurrency = float(at.of(state.concurrency[[i]])[0])
     whole = row.gpus / GB
     per_sequence = float(memory.kv_per_sequence[i]) * row.tp * row.pp / GB
@@ -120,7 +116,7 @@ def latencies_of(question: Question, evaluated: Evaluated, sized: Sized, k: int,
     """Percentiles at the planned load; the interval is that of the asked percentile. ``around`` starts with row
     ``k``."""
     state = evaluated.state.take(np.array([sized.index[k]]))
-    at = _position(sized, k)
+    at = sized.position.take(np.array([k]))
     asked = question.limits.percentile
 
     def latency(name: str, ends: Floats) -> Latency:

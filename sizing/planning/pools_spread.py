@@ -6,13 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from sizing.deployments.candidates import Floats
+from sizing.base.arrays import Floats, Rows
 from sizing.planning.spread import Spread, interval_of
 from sizing.question.understand import Question
-from sizing.search.batch_limits import taken
 from sizing.search.pools import (
     Pools,
-    Rows,
     SizedPools,
     at_peak,
     decode_capacity,
@@ -50,7 +48,7 @@ def spread_of_pools(question: Question, sized: SizedPools, rows: Rows) -> Spread
 def with_other_steps(pools: Pools, decode: Floats, prefill: Floats) -> Pools:
     """The pairs with step times ``decode`` and ``prefill`` (N,) times as long, as rows of their own."""
     count = len(pools)
-    small = taken(pools.evaluated, np.concatenate([pools.prefill, pools.decode]))
+    small = pools.evaluated.take(np.concatenate([pools.prefill, pools.decode]))
     small = replace(small, times=small.times.scaled(np.tile(decode, 2), np.tile(prefill, 2)))
     return replace(pools, evaluated=small, prefill=np.arange(count), decode=np.arange(count) + count)
 

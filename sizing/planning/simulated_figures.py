@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from sizing.base.arrays import Floats
 from sizing.base.result import Candidate, Explained, Latencies, Latency, Plan
 from sizing.base.units import MS_PER_S
-from sizing.deployments.candidates import Floats
 from sizing.planning.answered import Analytic
 from sizing.planning.compose import candidate_of, latencies_of
 from sizing.planning.spread import Spread, spread

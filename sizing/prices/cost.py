@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sizing.base.arrays import Counts, Flags, Floats
 from sizing.base.checks import number_between, whole_number
 from sizing.base.errors import SizingError
 from sizing.base.result import Cost
@@ -21,9 +22,6 @@ MAX_TOKENS_PER_S = 1e12
 TIE = 1e-9
 """Relative difference below which two prices count as equal, so that rounding does not pick the hardware."""
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-
 
 @dataclass(frozen=True, kw_only=True)
 class OptionChoice:
@@ -33,10 +31,10 @@ class OptionChoice:
     """
 
     options: NDArray[np.object_]
-    systems: Ints
+    systems: Counts
     usd_per_hour: Floats
     power_kw: Floats
-    gpus_bought: Ints
+    gpus_bought: Counts
 
 
 def cost_of(option: HardwareOption, systems: int, output_tokens_per_s: float) -> Cost:
@@ -75,14 +73,14 @@ class Offers:
         flat = [option for options in options_by_gpu for option in options]
         self.by_gpu = tuple(tuple(options) for options in options_by_gpu)
         self.options: NDArray[np.object_] = np.array(flat, dtype=np.object_)
-        self.counts: Ints = np.array([len(options) for options in options_by_gpu], dtype=np.int64)
-        self.first: Ints = np.cumsum(self.counts) - self.counts
-        self.gpus: Ints = np.array([option.gpus for option in flat], dtype=np.int64)
-        self.price_rank: Ints = np.array([option.price_rank for option in flat], dtype=np.int64)
+        self.counts: Counts = np.array([len(options) for options in options_by_gpu], dtype=np.int64)
+        self.first: Counts = np.cumsum(self.counts) - self.counts
+        self.gpus: Counts = np.array([option.gpus for option in flat], dtype=np.int64)
+        self.price_rank: Counts = np.array([option.price_rank for option in flat], dtype=np.int64)
         self.usd_per_hour: Floats = np.array([option.usd_per_hour for option in flat], dtype=np.float64)
         self.power_kw: Floats = np.array([option.power_kw for option in flat], dtype=np.float64)
 
-    def pairs(self, gpu: Ints) -> tuple[Ints, Ints]:
+    def pairs(self, gpu: Counts) -> tuple[Counts, Counts]:
         """Every (candidate, option) pair, candidate by candidate, options in the listed order."""
         counts = self.counts[gpu]
         if counts.min() < 1:
@@ -137,16 +135,16 @@ def cheapest_option(
     )
 
 
-def _least(key: Floats, candidate: Ints) -> NDArray[np.bool_]:
+def _least(key: Floats, candidate: Counts) -> Flags:
     """Which pairs have the least key of their candidate, ties included; pairs are in the order of candidates."""
     starts = _starts(candidate)
     counts = np.diff(starts, append=len(candidate))
     bound = np.minimum.reduceat(key, starts) * (1.0 + TIE)
-    least: NDArray[np.bool_] = key <= np.repeat(bound, counts)
+    least: Flags = key <= np.repeat(bound, counts)
     return least
 
 
-def _starts(candidate: Ints) -> Ints:
+def _starts(candidate: Counts) -> Counts:
     """Position of the first pair of each candidate."""
     return np.flatnonzero(np.diff(candidate, prepend=-1))
 

@@ -12,11 +12,12 @@ from functools import lru_cache
 from typing import Literal
 
 from sizing.base.checks import number_between
+from sizing.base.choices import Location
 from sizing.base.units import HOURS_PER_YEAR, W_PER_KW
 from sizing.catalog import cloud_instances, generic_system, gpus, street_prices, systems_for
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.system import CloudInstance, System
-from sizing.scenario.schema import Location, Prices
+from sizing.scenario.schema import Prices
 
 GPUS_PER_SUPERCHIP = 2
 """GB200 and GB300: a superchip is two GPUs and a Grace CPU (gpu_street_prices.csv, row gb200)."""

@@ -8,8 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from sizing.base.arrays import Counts
 from sizing.base.checks import whole_number
 from sizing.base.errors import SizingError
 
@@ -57,7 +58,7 @@ def pack(instances: int, gpus_per_instance: int, option_gpus: int) -> Packing:
     )
 
 
-def systems_needed(instances: ArrayLike, gpus_per_instance: ArrayLike, system_gpus: ArrayLike) -> NDArray[np.int64]:
+def systems_needed(instances: ArrayLike, gpus_per_instance: ArrayLike, system_gpus: ArrayLike) -> Counts:
     """:func:`pack` for arrays that broadcast against each other: whole systems, int64, same shape as the broadcast.
 
     0 instances need 0 systems. Raises SizingError where a count is negative, NaN, infinite, fractional or too large, or
@@ -68,13 +69,13 @@ def systems_needed(instances: ArrayLike, gpus_per_instance: ArrayLike, system_gp
     size = _counts("GPUs per system", system_gpus, 1, MAX_GPUS_PER_SYSTEM)
     per_system = size // each
     per_instance = -(-each // size)
-    whole: NDArray[np.int64] = -(-count // np.maximum(per_system, 1)) * per_instance
+    whole: Counts = -(-count // np.maximum(per_system, 1)) * per_instance
     return whole
 
 
 def systems_for_both(
     first: tuple[ArrayLike, ArrayLike], second: tuple[ArrayLike, ArrayLike], system_gpus: ArrayLike
-) -> NDArray[np.int64]:
+) -> Counts:
     """Whole systems for two kinds of instances, (instances, GPUs each), the smaller ones beside the larger.
 
     The larger fill systems as in :func:`pack`; what they leave takes smaller ones, the rest systems of their own. Never
@@ -95,7 +96,7 @@ def systems_for_both(
     return np.asarray(systems + systems_needed(left, small, size), dtype=np.int64)
 
 
-def _counts(name: str, values: ArrayLike, low: int, high: int) -> NDArray[np.int64]:
+def _counts(name: str, values: ArrayLike, low: int, high: int) -> Counts:
     """An array of whole numbers in ``low..high`` as int64."""
     given = np.asarray(values)
     if given.dtype.kind not in "iuf":

@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sizing.base.units import MS_PER_S
-from sizing.deployments.candidates import Floats
-from sizing.queueing.steady_state import SteadyState, non_decreasing
-from sizing.scenario.schema import Limits, Mode
+from sizing.base.arrays import Columns, Floats, Position, Rows, non_decreasing, position
+from sizing.question.limits import LatencyLimits
+from sizing.queueing.steady_state import SteadyState
 
 
 class Bound(IntEnum):
@@ -25,39 +23,18 @@ class Bound(IntEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AskedLimits:
-    """Limits in seconds at one percentile; infinite where there is none."""
-
-    ttft_s: float
-    itl_s: float
-    e2e_s: float
-    percentile: float
-
-    @classmethod
-    def of(cls, limits: Limits, mode: Mode) -> AskedLimits:
-        """The limits that apply: streaming all given ones, sequential only E2E, offline none."""
-        ttft, itl, e2e = limits.ttft_ms, limits.itl_ms, limits.e2e_ms
-        if mode != "streaming":
-            ttft = itl = None
-        if mode == "offline":
-            e2e = None
-        seconds = [np.inf if x is None else x / MS_PER_S for x in (ttft, itl, e2e)]
-        return cls(ttft_s=seconds[0], itl_s=seconds[1], e2e_s=seconds[2], percentile=limits.percentile)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Capacity:
+class Capacity(Columns):
     """Per candidate, shape (C,): requests/s within the limits (0: none), stability limit, and what binds."""
 
     rps: Floats
     stable_rps: Floats
-    bound: NDArray[np.intp]
+    bound: Rows
     excess: Floats
     """Largest ratio of unloaded latency to its limit; above 1 means that no load meets the limits, shape (C,)."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Percentiles:
+class Percentiles(Columns):
     """The three latencies at the asked percentile at every point of the grid, seconds, (C, K)."""
 
     ttft_s: Floats
@@ -74,7 +51,7 @@ def at_percentile(state: SteadyState, percentile: float) -> Percentiles:
     )
 
 
-def capacity(state: SteadyState, latencies: Percentiles, limits: AskedLimits, max_utilization: float) -> Capacity:
+def capacity(state: SteadyState, latencies: Percentiles, limits: LatencyLimits, max_utilization: float) -> Capacity:
     """Largest rate at which every limit holds, at most ``max_utilization`` of the stability limit.
 
     The rate at which a latency reaches its limit is interpolated linearly between points of the grid.
@@ -95,33 +72,10 @@ def rate_at_limit(rps: Floats, values: Floats, limit: float | Floats) -> Floats:
     if np.all(np.isinf(limit)):
         return np.full(len(rps), np.inf)
     within = (values <= np.asarray(limit)[..., None]).sum(axis=1)
-    row = np.arange(len(rps))
-    lower = np.clip(within - 1, 0, rps.shape[1] - 2)
-    low, high = values[row, lower], values[row, lower + 1]
-    share = np.clip((limit - low) / np.maximum(high - low, 1e-12), 0.0, 1.0)
-    rate = rps[row, lower] + share * (rps[row, lower + 1] - rps[row, lower])
+    rate = position(values, np.broadcast_to(limit, within.shape)).of(rps)
     return np.where(within == 0, 0.0, np.where(within == rps.shape[1], np.inf, rate))
-
-
-@dataclass(frozen=True)
-class Position:
-    """Where on the grid each candidate works: lower index and fraction, shape (C,)."""
-
-    index: NDArray[np.intp]
-    share: Floats
-
-    def of(self, values: Floats) -> Floats:
-        """Values (C, K) interpolated at the position, shape (C,)."""
-        row = np.arange(len(values))
-        low, high = values[row, self.index], values[row, self.index + 1]
-        return np.asarray(low + self.share * (high - low), dtype=np.float64)
 
 
 def at_rate(rates: Floats, rps: Floats) -> Position:
     """The position at which each candidate carries ``rps`` (C,), given the rates of its grid (C, K); clamped to it."""
-    rates = non_decreasing(rates)
-    row = np.arange(len(rates))
-    index = np.clip((rates <= rps[:, None]).sum(axis=1) - 1, 0, rates.shape[1] - 2)
-    low, high = rates[row, index], rates[row, index + 1]
-    share = np.clip((rps - low) / np.maximum(high - low, 1e-12), 0.0, 1.0)
-    return Position(index, share)
+    return position(non_decreasing(rates), rps)

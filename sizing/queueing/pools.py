@@ -11,23 +11,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from sizing.deployments.candidates import Floats
+from sizing.base.arrays import Columns, Floats, non_decreasing, position
+from sizing.question.traffic import Traffic, Variability
 from sizing.queueing.steady_state import (
     SteadyState,
-    Variability,
     drift,
     gamma_quantile,
     in_flight_variance,
-    interpolated,
-    non_decreasing,
     prompt_queue,
     slot_queue,
 )
 from sizing.steps.ranks import counted_unevenness
-from sizing.steps.times import StepTimes, Traffic
+from sizing.steps.times import StepTimes
 
 NEVER_FULL = 1.0 - 1e-9
 
@@ -36,7 +33,7 @@ STEP_SIZES = 24
 
 
 @dataclass(frozen=True, kw_only=True)
-class PrefillTimes:
+class PrefillTimes(Columns):
     """One prompt on a prefill instance, seconds, (N,): alone; engine time for one at a time, and in full steps.
 
     ``together``: prompts that the token budget of a step of one attention-DP rank holds, at least 1. ``stall_s``: what
@@ -49,10 +46,6 @@ class PrefillTimes:
     together: Floats
     stall_s: Floats
     ranks: Floats
-
-    def take(self, index: NDArray[np.intp]) -> PrefillTimes:
-        """The configurations at ``index``."""
-        return PrefillTimes(**{name: values[index] for name, values in vars(self).items()})
 
 
 def prefill_times(times: StepTimes, stages: Floats, budget: Floats, new_tokens: float | Floats) -> PrefillTimes:
@@ -79,7 +72,7 @@ def prefill_times(times: StepTimes, stages: Floats, budget: Floats, new_tokens: 
 
 
 @dataclass(frozen=True, kw_only=True)
-class FirstToken:
+class FirstToken(Columns):
     """Time to the first token at some loads: mean and fixed part in s, variance in s^2, busy share; all (N, K)."""
 
     mean_s: Floats
@@ -132,10 +125,10 @@ def _on_ranks(one: PrefillTimes, rps: Floats, busy: Floats, variability: Variabi
     fixed = (alone - one.full_s) / (1.0 - 1.0 / (one.ranks * np.floor(one.together)))
     step = fixed[:, None] + number * ((alone - fixed)[:, None] + stall)
     rate = non_decreasing(number / step)
-    lasts = interpolated(np.clip(rps, rate[:, :1], rate[:, -1:]), rate, step)
+    lasts = position(rate, np.clip(rps, rate[:, :1], rate[:, -1:]), beyond=True).of(step)
     come = rps * lasts
     follows = 1.0 / (1.0 + np.exp(-come) / np.maximum(come, 1e-12))
-    shared = interpolated(np.minimum(1.0 + come, most), number, step) - step[:, :1]
+    shared = position(number, np.minimum(1.0 + come, most), beyond=True).of(step) - step[:, :1]
     spread = (variability.arrivals + variability.prompt) / 2.0
     room = one.full_s[:, None] * busy ** (np.sqrt(2.0 * most + 2.0) - 1.0) / (1.0 - busy) * spread
     rest = lasts * spread
@@ -145,7 +138,7 @@ def _on_ranks(one: PrefillTimes, rps: Floats, busy: Floats, variability: Variabi
 
 
 @dataclass(frozen=True, kw_only=True)
-class Decoding:
+class Decoding(Columns):
     """Decode instances at growing concurrency: requests/s, and the gap between tokens in s and s^2, (N, K)."""
 
     concurrency: Floats
@@ -153,25 +146,14 @@ class Decoding:
     mean_s: Floats
     var: Floats
 
-    def take(self, index: NDArray[np.intp]) -> Decoding:
-        """The configurations at ``index``."""
-        return Decoding(**{name: values[index] for name, values in vars(self).items()})
-
     def gap_s(self, percentile: float) -> Floats:
         """Mean gap between the tokens of one request at a percentile over requests, (N, K)."""
         return np.asarray(self.mean_s + float(ndtri(percentile / 100.0)) * np.sqrt(self.var))
 
     def at(self, rps: Floats) -> tuple[Floats, Floats, Floats]:
         """Concurrency, mean and variance of the gap at ``rps`` (N, M)."""
-        lower = np.clip((self.rps[:, None, :] <= rps[:, :, None]).sum(axis=2) - 1, 0, self.rps.shape[1] - 2)
-        low, high = (np.take_along_axis(self.rps, lower + d, axis=1) for d in (0, 1))
-        share = np.clip((rps - low) / np.maximum(high - low, 1e-12), 0.0, 1.0)
-
-        def value(of: Floats) -> Floats:
-            left, right = (np.take_along_axis(of, lower + d, axis=1) for d in (0, 1))
-            return np.asarray(left + share * (right - left))
-
-        return value(self.concurrency), value(self.mean_s), value(self.var)
+        place = position(self.rps, rps)
+        return place.of(self.concurrency), place.of(self.mean_s), place.of(self.var)
 
 
 def decoding(

@@ -12,11 +12,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from sizing.deployments.candidates import Floats
-from sizing.steps.times import StepTimes, Traffic, TrafficColumns
+from sizing.base.arrays import Columns, Floats
+from sizing.question.traffic import Traffic, TrafficColumns, Variability
+from sizing.steps.times import StepTimes
 
 NEARLY_FULL = (0.65, 0.77, 0.86, 0.92, 0.96, 0.985, 0.999)
 """Shares of the maximum concurrency at which the grid is dense."""
@@ -25,17 +25,7 @@ ROOT_2PI = float(np.sqrt(2.0 * np.pi))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Variability:
-    """Squared coefficients of variation: of the gaps between arrivals, of the prompt length and of the output
-    length."""
-
-    arrivals: float = 1.0
-    prompt: float = 0.0
-    output: float = 0.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class SteadyState:
+class SteadyState(Columns):
     """Steady state at each concurrency: rate (requests/s per instance), means and variances in s and s^2, (C, K).
 
     ``itl_full_s`` and ``itl_full_var``, (C, 1): the gap between tokens while every slot is taken, which is the longest.
@@ -70,10 +60,6 @@ class SteadyState:
     def e2e_s(self, percentile: float) -> Floats:
         """Time to last token at a percentile over requests."""
         return gamma_quantile(self.e2e_mean_s, self.e2e_var, percentile)
-
-    def take(self, index: NDArray[np.intp]) -> SteadyState:
-        """The candidates at ``index``."""
-        return SteadyState(**{name: values[index] for name, values in vars(self).items()})
 
 
 def concurrency_grid(max_concurrency: Floats, points: int = 24) -> Floats:
@@ -286,22 +272,6 @@ def slope(values: Floats, at: Floats) -> Floats:
     for end, other in ((0, 1), (-1, -2)):
         grown[:, end] = (values[:, end] - values[:, other]) / (at[:, end] - at[:, other])
     return grown
-
-
-def non_decreasing(values: Floats) -> Floats:
-    """The largest of ``values`` (C, K) so far along each row; whole columns at a time are faster than row by row."""
-    highest = values.copy()
-    for k in range(1, values.shape[1]):
-        np.maximum(highest[:, k], highest[:, k - 1], out=highest[:, k])
-    return highest
-
-
-def interpolated(at: Floats, known: Floats, values: Floats) -> Floats:
-    """Values (N, K) known at growing places (N, K), at other places (N, M), row by row; a straight line beyond them."""
-    lower = np.clip((known[:, None, :] <= at[:, :, None]).sum(axis=2) - 1, 0, known.shape[1] - 2)
-    x, y = (np.take_along_axis(v, lower, axis=1) for v in (known, values))
-    right, top = (np.take_along_axis(v, lower + 1, axis=1) for v in (known, values))
-    return np.asarray(y + (at - x) / np.maximum(right - x, 1e-300) * (top - y))
 
 
 def gamma_quantile(mean: Floats, variance: Floats, percentile: float) -> Floats:

@@ -11,14 +11,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sizing.base.arrays import Counts, Floats
 from sizing.base.errors import InvalidScenario
 from sizing.base.format import count, ms, percent, requests_per_s
 from sizing.base.result import Plan
 from sizing.base.units import HOURS_PER_DAY, S_PER_DAY, S_PER_HOUR, S_PER_MINUTE
 from sizing.base.version import ENGINE_VERSION
-from sizing.deployments.candidates import Floats
 from sizing.planning.plan import plan as plan_of
 from sizing.question.understand import Question, understand
 from sizing.replay.day_result import DayMoment, DayPlan, ScaleOut
@@ -39,8 +38,6 @@ LEAST_THRESHOLD = 0.3
 
 SHOWN_MOMENTS = 1440
 ROUNDING = 1e-9
-
-Counts = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -6,14 +6,13 @@ import math
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sizing.base.arrays import Counts, Floats
 from sizing.base.units import MS_PER_S, S_PER_HOUR
-from sizing.deployments.candidates import Floats
 from sizing.question.understand import Question
 from sizing.replay.day_result import ScaleOut
 from sizing.search.instances import finding
-from sizing.search.replicas import lengths_of, routing_of
+from sizing.search.replicas import lengths_of
 from sizing.simulator.arrivals import CHUNK, requests
 from sizing.simulator.drive import drive
 from sizing.simulator.fleet import Fleet, Outage, Replica
@@ -27,8 +26,6 @@ WINDOW_S = S_PER_HOUR
 
 MOST_REQUESTS = 100_000.0
 WARM_UP_SHARE = 0.05
-
-Counts = NDArray[np.int64]
 
 
 def simulated_scale_out(
@@ -96,7 +93,7 @@ def _run(
 ) -> Outcome:
     expected = max(round(float(rps.sum()) * step_s), 1)
     measurement = Measurement(expected=expected, horizon_s=len(rps) * step_s, warm_up=int(WARM_UP_SHARE * expected))
-    fleet = Fleet(replicas=(replica,) * instances, outages=outages, routing=routing_of(question))
+    fleet = Fleet(replicas=(replica,) * instances, outages=outages, routing=question.scenario.deployment.routing)
     return drive(fleet, _stream(question, rps, step_s), measurement)
 
 

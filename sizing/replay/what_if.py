@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from sizing.base.arrays import Floats
 from sizing.base.errors import InvalidScenario
 from sizing.base.format import ms, requests_per_s
 from sizing.base.units import MS_PER_S, S_PER_MINUTE
-from sizing.deployments.candidates import Floats
 from sizing.question.understand import Question
 from sizing.replay.simulation_result import Failure
-from sizing.search.replicas import Planned, routing_of
+from sizing.search.replicas import Planned
 from sizing.simulator.fleet import Deployment, Fleet, Outage
 from sizing.simulator.outcome import Outcome
 
@@ -63,7 +63,7 @@ def deployment_of(question: Question, chosen: Planned, duration_s: float, what_i
 
     Raises InvalidScenario for a failure that is too long to see its end, and for what is not tried on pools.
     """
-    routing = routing_of(question)
+    routing = question.scenario.deployment.routing
     if chosen.prefill is not None and (what_if.static_batching or what_if.fail_minutes):
         raise InvalidScenario(
             [

@@ -11,17 +11,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
+from sizing.base.choices import BenchmarkMode, Location, Mode, Objective, Routing, Serving, StepTimesFrom
 from sizing.scenario.part import Part
 from sizing.scenario.traffic import Arrivals, Length, Tokens, TraceArrivals
 
 SCHEMA_VERSION = 1
-
-Mode = Literal["streaming", "sequential", "offline"]
-Location = Literal["on_prem", "cloud", "hybrid"]
-Objective = Literal["cost", "gpus", "latency", "energy"]
-StepSource = Literal["roofline", "kernel"]
-Serving = Literal["aggregated", "disaggregated"]
-Routing = Literal["random", "round_robin", "weighted", "least_loaded", "prefix_aware"]
 
 Rate = Annotated[float, Field(gt=0, le=1_000_000, allow_inf_nan=False)]
 Milliseconds = Annotated[float, Field(gt=0, le=86_400_000, allow_inf_nan=False)]
@@ -164,7 +158,7 @@ class Deployment(Part):
     spare_instances: int = Field(default=0, ge=0, le=1000)
     max_utilization: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)] = 1.0
     objective: Objective = "cost"
-    step_times: StepSource = "roofline"
+    step_times: StepTimesFrom = "roofline"
     routing: Routing = "random"
     speculative_decoding: SpeculativeDecoding | None = None
 
@@ -186,7 +180,7 @@ class BenchmarkPoint(Part):
     which ``ttft_p99_ms`` is the 99th percentile; that is compared with the prediction and calibrates nothing.
     """
 
-    mode: Literal["fixed_concurrency", "fixed_rate", "offline"]
+    mode: BenchmarkMode
     concurrency: Rate | None = None
     request_rate_rps: Rate | None = None
     input_tokens: Tokens

@@ -12,11 +12,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sizing.deployments.candidates import Floats
-from sizing.deployments.memory import MemoryFit
+from sizing.base.arrays import Floats, Rows, non_decreasing, position
 from sizing.question.understand import Question
-from sizing.queueing.capacity import Bound, Capacity, Percentiles, rate_at_limit
-from sizing.queueing.steady_state import NEARLY_FULL, SteadyState, concurrency_grid, interpolated, non_decreasing
+from sizing.queueing.capacity import Bound, rate_at_limit
+from sizing.queueing.steady_state import NEARLY_FULL, concurrency_grid
 from sizing.search.screen import Evaluated, instances_needed, under_load
 
 TRIED = (1.0, 1.1, 1.2, 1.4)
@@ -24,8 +23,6 @@ TRIED = (1.0, 1.1, 1.2, 1.4)
 
 BEST_OF_UNIT = 12
 """Configurations of each GPU, engine and number format that are tried: those that could need the fewest GPUs."""
-
-Rows = NDArray[np.intp]
 
 
 def with_batch_limits(question: Question, evaluated: Evaluated) -> Evaluated:
@@ -42,7 +39,7 @@ def with_batch_limits(question: Question, evaluated: Evaluated) -> Evaluated:
     best = _best_of_row(rows, tried.capacity.rps)
     before, after = (instances_needed(peak, r) for r in (evaluated.capacity.rps[rows[best]], tried.capacity.rps[best]))
     best = best[after < before]
-    return replaced(evaluated, rows[best], _named(taken(tried, best), caps[best]))
+    return evaluated.replaced(rows[best], _named(tried.take(best), caps[best]))
 
 
 def proposals(question: Question, evaluated: Evaluated) -> tuple[Rows, Floats]:
@@ -112,7 +109,7 @@ def _under_caps(question: Question, evaluated: Evaluated, rows: Rows, caps: Floa
     slots = np.minimum(memory.max_concurrency, caps)
     times, known = evaluated.times.take(rows), evaluated.state.concurrency[rows]
     grid = concurrency_grid(slots, known.shape[1] + 1 - len(NEARLY_FULL))
-    decode = interpolated(grid, known, times.decode_s)
+    decode = position(known, grid, beyond=True).of(times.decode_s)
     candidates = evaluated.candidates.take(rows)
     return under_load(
         question,
@@ -135,7 +132,7 @@ def _with_named(question: Question, evaluated: Evaluated) -> Evaluated:
     for cap in reversed(_asked(question)):
         tried = _under_caps(question, evaluated, every, np.full(len(every), float(cap)))
         better = np.flatnonzero(tried.capacity.rps > best.capacity.rps * (1.0 + 1e-9)) if best else every
-        best = replaced(best, better, taken(tried, better)) if best else tried
+        best = best.replaced(better, tried.take(better)) if best else tried
         caps[better] = cap
     assert best is not None
     return _named(best, caps)
@@ -144,45 +141,3 @@ def _with_named(question: Question, evaluated: Evaluated) -> Evaluated:
 def _best_of_row(rows: Rows, rps: Floats) -> Rows:
     """Positions of the largest rate of each row."""
     return first_of_each(rows.astype(np.int64), -rps, 1)
-
-
-def taken(evaluated: Evaluated, index: Rows) -> Evaluated:
-    """The evaluated candidates at ``index``."""
-    at, held = evaluated.latencies, evaluated.capacity
-    return Evaluated(
-        candidates=evaluated.candidates.take(index),
-        memory=evaluated.memory.take(index),
-        times=evaluated.times.take(index),
-        sources=tuple(evaluated.sources[i] for i in index),
-        state=evaluated.state.take(index),
-        latencies=Percentiles(ttft_s=at.ttft_s[index], itl_s=at.itl_s[index], e2e_s=at.e2e_s[index]),
-        capacity=Capacity(
-            rps=held.rps[index], stable_rps=held.stable_rps[index], bound=held.bound[index], excess=held.excess[index]
-        ),
-    )
-
-
-def replaced(evaluated: Evaluated, index: Rows, others: Evaluated) -> Evaluated:
-    """The evaluated candidates with ``others`` in the places ``index``."""
-    if not len(index):
-        return evaluated
-    rows, sources = list(evaluated.candidates.rows), list(evaluated.sources)
-    for i, row, source in zip(index, others.candidates.rows, others.sources, strict=True):
-        rows[i], sources[i] = row, source
-
-    def merged(old: object, new: object) -> dict[str, Floats]:
-        out = {}
-        for name, values in vars(old).items():
-            out[name] = values.copy()
-            out[name][index] = getattr(new, name)
-        return out
-
-    return Evaluated(
-        candidates=replace(evaluated.candidates, rows=tuple(rows)),
-        memory=MemoryFit(**merged(evaluated.memory, others.memory)),
-        times=evaluated.times.replaced(index, others.times),
-        sources=tuple(sources),
-        state=SteadyState(**merged(evaluated.state, others.state)),
-        latencies=Percentiles(**merged(evaluated.latencies, others.latencies)),
-        capacity=Capacity(**merged(evaluated.capacity, others.capacity)),  # type: ignore[arg-type]
-    )

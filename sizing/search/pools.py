@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sizing.deployments.candidates import Configuration, Floats
+from sizing.base.arrays import SHARED, Columns, Counts, Floats, Rows, non_decreasing
 from sizing.deployments.kv_transfer import (
     inside_bytes_per_s,
     largest_share,
@@ -16,36 +15,31 @@ from sizing.deployments.kv_transfer import (
     prompt_kv_bytes,
     transfer_s,
 )
+from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
 from sizing.queueing.capacity import rate_at_limit
 from sizing.queueing.pools import Decoding, PrefillTimes, decoding, first_token, joined, prefill_times
-from sizing.queueing.steady_state import SteadyState, non_decreasing
+from sizing.queueing.steady_state import SteadyState
 from sizing.search.screen import Evaluated
-
-Rows = NDArray[np.intp]
-Counts = NDArray[np.int64]
 
 BUSY = np.concatenate([np.linspace(0.02, 0.9, 12), [0.93, 0.95, 0.97, 0.985, 0.995]])
 """Busy shares of a prefill instance at which TTFT is computed."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pools:
+class Pools(Columns):
     """Pairs of pools, (N,): ``prefill`` and ``decode`` are rows of ``evaluated``; instances without spares.
 
     ``prefill_rps`` and ``decode_rps``: what one instance carries within the limits.
     """
 
-    evaluated: Evaluated
+    evaluated: Evaluated = field(metadata=SHARED)
     prefill: Rows
     decode: Rows
     prefill_instances: Counts
     decode_instances: Counts
     prefill_rps: Floats
     decode_rps: Floats
-
-    def __len__(self) -> int:
-        return len(self.prefill)
 
     @property
     def gpus(self) -> Counts:
@@ -71,14 +65,9 @@ class Pools:
             f"decode {decode.parallelism}"
         )
 
-    def take(self, index: Rows) -> Pools:
-        """The pairs at ``index``."""
-        plain: dict[str, Any] = {k: v[index] for k, v in vars(self).items() if isinstance(v, np.ndarray)}
-        return replace(self, **plain)
-
 
 @dataclass(frozen=True, kw_only=True)
-class SizedPools:
+class SizedPools(Columns):
     """Pairs of pools with systems, list cost and latency at the peak; arrays (N,), spares counted."""
 
     pools: Pools
@@ -94,9 +83,6 @@ class SizedPools:
     gpus_bought: Counts
     usd_per_hour: Floats
     power_kw: Floats
-
-    def __len__(self) -> int:
-        return len(self.pools)
 
 
 def times_of(question: Question, evaluated: Evaluated, rows: Rows) -> PrefillTimes:

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sizing.deployments.candidates import Floats
+from sizing.base.arrays import Counts, Floats
 from sizing.question.understand import Question
 from sizing.search.instances import HEAVIEST
-from sizing.search.pools import Counts, Pools, SizedPools, decoding_of, prefill_stable, times_of
+from sizing.search.pools import Pools, SizedPools, decoding_of, prefill_stable, times_of
 from sizing.search.pools_search import sized
 from sizing.search.pools_simulated import NeededPools, Wins, simulated
 from sizing.search.ranking import keys_of

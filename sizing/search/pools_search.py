@@ -13,18 +13,16 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sizing.deployments.candidates import Floats
+from sizing.base.arrays import Counts, Floats, Rows, non_decreasing
 from sizing.deployments.kv_transfer import supports
 from sizing.prices.cost import cheapest_option
 from sizing.question.understand import Question
 from sizing.queueing.capacity import rate_at_limit
 from sizing.queueing.pools import FirstToken, first_token, joined
-from sizing.queueing.steady_state import gamma_quantile, non_decreasing
+from sizing.queueing.steady_state import gamma_quantile
 from sizing.search.batch_limits import first_of_each
 from sizing.search.pools import (
-    Counts,
     Pools,
-    Rows,
     SizedPools,
     at_peak,
     decode_capacity,

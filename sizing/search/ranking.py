@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from sizing.deployments.candidates import Floats
+from sizing.base.arrays import Floats
+from sizing.base.choices import Objective
 from sizing.question.understand import Question
-from sizing.scenario.schema import Objective
 from sizing.search.screen import Evaluated, Sized, instances_needed, size
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def frontier(question: Question, evaluated: Evaluated, sized: Sized, winner: int
     counts = np.concatenate([np.ceil(smallest * f) for f in MORE_INSTANCES]).astype(np.int64)
     index = np.tile(sized.index[alike], len(MORE_INSTANCES))
     more = size(question, evaluated, index, counts)
-    return take(more, worth_a_step(more))
+    return more.take(worth_a_step(more))
 
 
 def worth_a_step(sized: Sized | SizedPools) -> NDArray[np.intp]:
@@ -149,17 +149,5 @@ def resized(question: Question, evaluated: Evaluated, sized: Sized, changed: NDA
         index[able],
         instances_needed(question.demand.peak_rps, evaluated.capacity.rps[index[able]]),
     )
-    arrays = {k: v.copy() for k, v in vars(sized).items() if isinstance(v, np.ndarray)}
-    for name, values in arrays.items():
-        values[place[able]] = getattr(new, name)
-    position = type(sized.position)(sized.position.index.copy(), sized.position.share.copy())
-    position.index[place[able]], position.share[place[able]] = new.position.index, new.position.share
-    out = Sized(**arrays, position=position)
-    return out if able.all() else take(out, np.delete(np.arange(len(out.index)), place[~able]))
-
-
-def take(sized: Sized, rows: NDArray[np.intp]) -> Sized:
-    """The rows of a Sized."""
-    position = type(sized.position)(sized.position.index[rows], sized.position.share[rows])
-    plain = {k: v[rows] for k, v in vars(sized).items() if isinstance(v, np.ndarray)}
-    return Sized(**plain, position=position)
+    moved = sized.replaced(place[able], new)
+    return moved if able.all() else moved.take(np.delete(np.arange(len(moved)), place[~able]))

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sizing.calibration.step_source import StepChoice, step_times
+from sizing.base.arrays import PER_ROW, Columns, Floats, Position
+from sizing.base.choices import Location, StepTimesFrom
+from sizing.calibration.benchmark import calibrated_configuration
+from sizing.calibration.step_source import step_times
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.model import Model
-from sizing.deployments.candidates import Allowed, Candidates, Floats, enumerate_for, table
+from sizing.deployments.candidates import Candidates, enumerate_for, table
 from sizing.deployments.memory import MemoryFit, memory_fit
 from sizing.prices.cost import Offers, cheapest_option
 from sizing.prices.hardware import HardwareOption, options
+from sizing.question.configuration import Allowed
+from sizing.question.traffic import Traffic, TrafficColumns
 from sizing.question.understand import Question
-from sizing.queueing.capacity import Capacity, Percentiles, Position, at_percentile, at_rate, capacity
+from sizing.queueing.capacity import Capacity, Percentiles, at_percentile, at_rate, capacity
 from sizing.queueing.steady_state import SteadyState, concurrency_grid, steady_state
-from sizing.scenario.schema import Location, Prices
+from sizing.scenario.schema import Prices
 from sizing.steps.speculation import speculated
-from sizing.steps.times import StepTimes, Traffic, TrafficColumns
+from sizing.steps.times import StepTimes
 
 BEYOND_ANY = 1e12  # instances; more than any load takes
 ROUNDING = 1e-9  # a load that equals the capacity up to rounding needs no further instance
@@ -35,23 +40,20 @@ RIVALS = 50
 
 
 @dataclass(frozen=True, kw_only=True)
-class Evaluated:
+class Evaluated(Columns):
     """Candidates that fit in memory with everything known about them; arrays (C,) or (C, K)."""
 
     candidates: Candidates
     memory: MemoryFit
     times: StepTimes
-    sources: tuple[str, ...]
+    sources: tuple[str, ...] = field(metadata=PER_ROW)
     state: SteadyState
     latencies: Percentiles
     capacity: Capacity
 
-    def __len__(self) -> int:
-        return len(self.candidates)
-
 
 @dataclass(frozen=True, kw_only=True)
-class Sized:
+class Sized(Columns):
     """Instances, systems and cost of evaluated candidates that can serve the load; ``index`` points into Evaluated."""
 
     index: NDArray[np.intp]
@@ -88,7 +90,10 @@ def _configurations(model: Model, chosen: tuple[Gpu, ...], allowed: Allowed) -> 
 
 
 def evaluate(
-    question: Question, everything: Candidates, choice: StepChoice | None = None, traffic: TrafficColumns | None = None
+    question: Question,
+    everything: Candidates,
+    choice: StepTimesFrom | None = None,
+    traffic: TrafficColumns | None = None,
 ) -> Evaluated:
     """Everything about the candidates that fit in memory, at the lengths and limits of the question.
 
@@ -111,7 +116,7 @@ def evaluate(
         candidates,
         lengths,
         grid,
-        question.calibrated,
+        calibrated_configuration(question),
     )
     times = speculated(times, question.model, candidates, grid, question.speculation)
     return under_load(question, candidates, memory, times, sources, grid, lengths)

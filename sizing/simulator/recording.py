@@ -11,18 +11,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sizing.base.arrays import Floats
 from sizing.simulator import layout
 from sizing.simulator.compiled import compiled
 from sizing.simulator.layout import (
     BATCHES,
     BINS,
     BUSY_S,
+    COUNTED,
     E2E,
     FINISHED,
+    FIRST_COUNT,
+    FIRST_SUM,
     FIRST_TOKENS,
+    GOOD,
     ITL,
     KV_S,
-    METRICS,
     OUTPUT_TOKENS,
     QUEUE,
     RUNNING_S,
@@ -34,8 +38,7 @@ from sizing.simulator.layout import (
 )
 
 BINS_PER_E_FOLD = 1.0 / math.log(layout.BIN_RATIO)
-
-Array = NDArray[np.float64]
+"""Bins of the histogram per factor of e."""
 
 
 @compiled
@@ -47,7 +50,7 @@ def bin_of(seconds: float) -> int:
 
 
 @compiled
-def record_time(series: Array, width: float, replica: Any, seconds: float) -> None:
+def record_time(series: Floats, width: float, replica: Any, seconds: float) -> None:
     """Add a stretch of a replica's time to the series, split over the bins it covers."""
     last = series.shape[0] - 1
     at, left, kv_share = replica.now, seconds, replica.kv / replica.kv_tokens
@@ -65,16 +68,16 @@ def record_time(series: Array, width: float, replica: Any, seconds: float) -> No
 
 
 @compiled
-def count_at(series: Array, width: float, time: float, column: int, amount: float) -> None:
+def count_at(series: Floats, width: float, time: float, column: int, amount: float) -> None:
     """Add to a count of the series."""
     series[min(int(time / width), series.shape[0] - 1), column] += amount
 
 
 @compiled
-def _tally(histogram: NDArray[np.uint32], sums: Array, metric: int, seconds: float) -> None:
+def _tally(histogram: NDArray[np.uint32], sums: Floats, metric: int, seconds: float) -> None:
     histogram[metric, bin_of(seconds)] += 1
-    sums[2 + metric] += seconds
-    sums[2 + METRICS + metric] += 1.0
+    sums[FIRST_SUM + metric] += seconds
+    sums[FIRST_COUNT + metric] += 1.0
 
 
 @compiled
@@ -100,9 +103,9 @@ def record_finish(world: World, row: int, finish: float) -> None:
     _tally(histogram, sums, QUEUE, request.started - request.arrived)
     if request.output > 1.0:
         _tally(histogram, sums, ITL, itl)
-    sums[0] += 1.0
+    sums[COUNTED] += 1.0
     if ttft <= state.ttft_limit and itl <= state.itl_limit and e2e <= state.e2e_limit:
-        sums[1] += 1.0
+        sums[GOOD] += 1.0
 
 
 @compiled

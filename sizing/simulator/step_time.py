@@ -5,17 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from sizing.base.arrays import Floats
 from sizing.simulator.compiled import compiled
 from sizing.steps.ranks import MOST_COUNTED
 
-Array = NDArray[np.float64]
-
 
 @compiled
-def segment(knots: Array, at: float) -> int:
+def segment(knots: Floats, at: float) -> int:
     """The interval of ``knots`` that holds ``at``, or the first or last one."""
     low, high = 0, knots.shape[0] - 1
     while high - low > 1:
@@ -28,7 +24,7 @@ def segment(knots: Array, at: float) -> int:
 
 
 @compiled
-def decode_time(table: Array, sequences: int, context: float) -> tuple[float, float, float]:
+def decode_time(table: Floats, sequences: int, context: float) -> tuple[float, float, float]:
     """Decode step of ``sequences`` at a mean ``context``: seconds, slope per token of context, and next knot.
 
     ``table`` (S + 2, K) holds the knots, then a row for each number of sequences. Piecewise linear in the context:
@@ -43,7 +39,7 @@ def decode_time(table: Array, sequences: int, context: float) -> tuple[float, fl
 
 
 @compiled
-def interpolated(rows: Array, line: int, at: float) -> float:
+def interpolated(rows: Floats, line: int, at: float) -> float:
     """Line ``line`` of ``rows`` (5, M) over the knots in its line 0."""
     low = segment(rows[0], at)
     start, end = rows[0, low], rows[0, low + 1]
@@ -52,7 +48,7 @@ def interpolated(rows: Array, line: int, at: float) -> float:
 
 
 @compiled
-def fullest_share(rows: Array, prompts: int, ranks: float) -> float:
+def fullest_share(rows: Floats, prompts: int, ranks: float) -> float:
     """Share of the prompt tokens of a step that the fullest of the ranks carries, with ``prompts`` in the step.
 
     Equation: s(m) in line 4 of ``rows``; beyond that table 1/d + (s(M) - 1/d) x root(M / m), as deviations of a sum
@@ -65,7 +61,7 @@ def fullest_share(rows: Array, prompts: int, ranks: float) -> float:
 
 
 @compiled
-def prompt_time(rows: Array, replica: Any, tokens: float, pair_s: float, prompts: int) -> float:
+def prompt_time(rows: Floats, replica: Any, tokens: float, pair_s: float, prompts: int) -> float:
     """What ``tokens`` tokens of so many ``prompts`` add to a step: matrices, launches, attention pairs.
 
     G(rows of decode + tokens) - G(rows of decode) + launches + pairs, with G the time of all matrices and collectives.
@@ -91,7 +87,7 @@ def pair_time(replica: Any, new: float, before: float) -> float:
 
 
 @compiled
-def pipeline_lag(rows: Array, replica: Any, tokens: float, pair_s: float) -> float:
+def pipeline_lag(rows: Floats, replica: Any, tokens: float, pair_s: float) -> float:
     """Time from the end of a step until the prompt's last stage is through; 0 without pipeline stages."""
     if replica.pair_lag == 0.0:
         return 0.0

@@ -11,9 +11,9 @@ from threading import Lock
 from typing import Protocol
 
 from sizing.catalog.model import Model
-from sizing.deployments.candidates import Configuration
+from sizing.question.configuration import Configuration
 from sizing.steps.kernel_configs import Checkpoint, checkpoint
-from sizing.steps.kernel_names import BACKENDS, SYSTEMS, Modes, missing, modes
+from sizing.steps.kernel_names import Modes, missing, modes
 
 VERSION_SLOT = "current"  # the newest complete collection of each engine; the package rejects plain version numbers
 MAX_ENGINES = 4096  # compiled configurations kept; one takes about 10 kB beside the shared tables
@@ -104,7 +104,7 @@ def _compile_first(model: Model, configuration: Configuration, found: Checkpoint
 
 def _try(folder: str, configuration: Configuration, formats: Modes) -> StepTable | str:
     """The engine in these formats, or why the tables do not have it."""
-    place = (SYSTEMS[configuration.gpu.id], BACKENDS[configuration.engine.id], formats.gemm or "")
+    place = (configuration.gpu.kernel_tables, configuration.engine.kernel_tables, formats.gemm or "")
     if place in _ABSENT:
         return _ABSENT[place]
     try:
@@ -126,8 +126,8 @@ def _compile(folder: str, configuration: Configuration, formats: Modes) -> StepT
     c = configuration
     table: StepTable = EngineHandle.compile(
         folder,
-        SYSTEMS[c.gpu.id],
-        BACKENDS[c.engine.id],
+        c.gpu.kernel_tables,
+        c.engine.kernel_tables,
         backend_version=VERSION_SLOT,
         tp_size=c.tp,
         pp_size=c.pp,

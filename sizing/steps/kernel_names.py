@@ -1,6 +1,7 @@
-"""What the kernel tables call our GPUs, engines and number formats.
+"""What the kernel tables call our number formats, and where they have none for a GPU or an engine.
 
-The tables are NVIDIA's, shipped as ``aiconfigurator-core``; the names are those of its release 0.12.
+The tables are NVIDIA's, shipped as ``aiconfigurator-core``; the names are those of its release 0.12. What they call a
+GPU or an engine stands in its entry of the catalogue.
 """
 
 from __future__ import annotations
@@ -11,30 +12,8 @@ from itertools import product
 from types import MappingProxyType
 
 from sizing.catalog.model import Model
-from sizing.deployments.candidates import Configuration
-
-SYSTEMS: Mapping[str, str] = MappingProxyType(
-    {
-        "a100_sxm_80g": "a100_sxm",
-        "l40s": "l40s",
-        "h100_sxm": "h100_sxm",
-        "h200_sxm": "h200_sxm",
-        "b200_sxm": "b200_sxm",
-        "b300_sxm": "b300_sxm",
-        "gb200": "gb200",
-        "gb300": "gb300",
-        "rtx_pro_6000_server": "rtx_pro_6000_server",
-        "b60": "b60",
-    }
-)
-"""GPU id -> system with measured tables. Systems that ship as a specification without measurements are left out."""
-
-BACKENDS: Mapping[str, str] = MappingProxyType(
-    {"trtllm": "trtllm", "nim": "trtllm", "vllm": "vllm", "sglang": "sglang"}
-)
-"""Engine id -> backend. TGI is not measured; NIM runs TensorRT-LLM."""
-
-_VLLM_ONLY = frozenset({"b60"})
+from sizing.catalog.precisions import Kernels
+from sizing.question.configuration import Configuration
 
 _KV_MODES: Mapping[str, tuple[tuple[str, str], ...]] = MappingProxyType(
     {"fp16": (("bfloat16", "bfloat16"),), "fp8": (("fp8", "fp8"), ("fp8", "bfloat16"))}
@@ -63,11 +42,11 @@ class Modes:
 def missing(configuration: Configuration) -> str:
     """Why there are no tables for the GPU and engine of a configuration; "" when there are."""
     gpu, engine = configuration.gpu, configuration.engine
-    if gpu.custom or gpu.id not in SYSTEMS:
+    if not gpu.kernel_tables:
         return f"no kernel tables for {gpu.name}"
-    if engine.id not in BACKENDS:
+    if not engine.kernel_tables:
         return f"no kernel tables for {engine.label}"
-    if gpu.id in _VLLM_ONLY and engine.id != "vllm":
+    if gpu.kernel_tables_engines and engine.kernel_tables not in gpu.kernel_tables_engines:
         return f"no kernel tables for {engine.label} on {gpu.name}"
     return ""
 
@@ -81,31 +60,19 @@ def modes(model: Model, configuration: Configuration, *, nvfp4_checkpoint: bool)
     )
 
 
-def _weight_modes(
-    model: Model, configuration: Configuration, *, nvfp4_checkpoint: bool
-) -> tuple[tuple[str | None, str | None], ...]:
+def _weight_modes(model: Model, configuration: Configuration, *, nvfp4_checkpoint: bool) -> tuple[Kernels, ...]:
     """(GEMM, expert) modes of a weight format; for dense models the second does not matter."""
-    match configuration.precision.id:
-        case "bf16" | "fp16":
-            return (("bfloat16", "bfloat16"),)
+    precision = configuration.precision
+    match precision.id:
         case "fp8":
             return _fp8_modes(model, configuration)
         case "nvfp4":
-            native: tuple[tuple[str | None, str | None], ...] = ((None, None),) if nvfp4_checkpoint else ()
+            native: tuple[Kernels, ...] = ((None, None),) if nvfp4_checkpoint else ()
             return (*native, ("nvfp4", "nvfp4"))
         case "mxfp4" if model.is_moe:
             return tuple((None, moe) for moe in _MXFP4_EXPERTS[configuration.gpu.supports_fp4])
-        case "int8_wo" if not model.is_moe:
-            return (("int8_wo", None),)
-        case "int8_sq" if not model.is_moe:
-            return (("sq", None),)
-        case "int4_wo" | "int4_awq" | "int4_gptq":
-            # Checkpoints with 4-bit experts (Kimi K2) keep attention at 16 bit.
-            return (("int4_wo", "int4_wo"), ("bfloat16", "int4_wo")) if model.is_moe else (("int4_wo", None),)
-        case "w4a8_awq" if model.is_moe:
-            return (("fp8_block", "w4afp8"), ("fp8", "w4afp8"))
         case _:
-            return ()
+            return precision.moe_kernels if model.is_moe else precision.dense_kernels
 
 
 def _fp8_modes(model: Model, configuration: Configuration) -> tuple[tuple[str, str], ...]:
@@ -116,7 +83,7 @@ def _fp8_modes(model: Model, configuration: Configuration) -> tuple[tuple[str, s
     batch, where public runs take 8 ms (InferenceX, 2026): the GEMM with one scale per tensor stands in. Latent
     attention (MLA) is measured with block scales only, so there it is block scales, and on Blackwell nothing.
     """
-    backend = BACKENDS[configuration.engine.id]
+    backend = configuration.engine.kernel_tables
     static, dynamic = ("fp8_static", "fp8"), ("fp8", "fp8")
     per_tensor = (static, dynamic) if backend == "trtllm" else (dynamic, static)
     block = ("fp8_block", "fp8_block")

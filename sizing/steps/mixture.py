@@ -14,15 +14,16 @@ from functools import cache
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sizing.base.arrays import Flags, Floats
 from sizing.catalog.files import read_yaml
 from sizing.catalog.model import Model
-from sizing.deployments.candidates import Candidates, Floats
+from sizing.deployments.candidates import Candidates
+from sizing.question.traffic import Traffic
 from sizing.steps.efficiency import Efficiencies
 from sizing.steps.kernel import KernelTables
 from sizing.steps.roofline import Roofline, roofline
-from sizing.steps.times import StepTimes, Traffic
+from sizing.steps.times import StepTimes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +62,7 @@ class Trusts:
     moe: StepTrust
     modes: frozenset[str]
 
-    def of(self, is_moe: bool | NDArray[np.bool_]) -> StepTrust:
+    def of(self, is_moe: bool | Flags) -> StepTrust:
         """The trust for one model, or columns (C,) for a different one per row."""
 
         def chosen(dense: Trust, moe: Trust) -> Trust:
@@ -125,7 +126,7 @@ def mixed(base: StepTimes, kernel: StepTimes, trust: StepTrust) -> Mixed:
     )
 
 
-def _apart(base: Floats, kernel: Floats, covered: NDArray[np.bool_]) -> Floats:
+def _apart(base: Floats, kernel: Floats, covered: Flags) -> Floats:
     """Log ratio (C,) of both sources: one per candidate, so that mixed times keep growing with concurrency."""
     rows = covered if base.ndim == 1 else covered[:, None]
     ratio = np.log(np.where(rows, kernel, base) / base)

@@ -15,7 +15,7 @@ from functools import cache, lru_cache
 import numpy as np
 from scipy.special import comb, pdtr
 
-from sizing.deployments.candidates import Floats
+from sizing.base.arrays import Floats
 
 MOST_HELD = 64
 """Prompts per rank and step that are told apart: so many balance to 3 % of what a lone prompt costs."""

@@ -6,11 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sizing.base.arrays import Columns, Flags, Floats, Rows
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.precisions import KV_BYTES, WIDE_BYTES, compute_flops, wide_flops
-from sizing.deployments.candidates import Candidates, Configuration, Floats
+from sizing.deployments.candidates import Candidates
+from sizing.question.configuration import Configuration
 from sizing.steps.efficiency import REFERENCE_YEAR, DeviceEfficiency, Efficiencies, EngineOverhead, PlatformFactor
 
 POWER_RANGE = (0.5, 4.0)
@@ -20,7 +21,7 @@ _CLASS_OF = {"wide": 0, "fp8": 1, "int8": 1, "fp4": 2, "mxfp4": 1}
 
 
 @dataclass(frozen=True)
-class Hardware:
+class Hardware(Columns):
     """Datasheet facts of every candidate as columns (C, 1), in bytes and FLOP per second; nothing fitted."""
 
     matrix: Floats
@@ -28,17 +29,17 @@ class Hardware:
     power: Floats
     memory: Floats
     link: Floats
-    fast: NDArray[np.bool_]
+    fast: Flags
     weight_bytes: Floats
     kv_bytes: Floats
     budget: Floats
-    number_class: NDArray[np.intp]
-    width_class: NDArray[np.intp]
-    weight_only: NDArray[np.bool_]
+    number_class: Rows
+    width_class: Rows
+    weight_only: Flags
     families: tuple[str, ...]
-    family: NDArray[np.intp]
+    family: Rows
     engines: tuple[str, ...]
-    engine: NDArray[np.intp]
+    engine: Rows
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class Rates:
     link: Floats
     collective_s: Floats
     expert_bytes: Floats
-    narrow: NDArray[np.bool_]
+    narrow: Flags
     kv_bytes: Floats
     layer_s: Floats
     routing_s: Floats
@@ -83,7 +84,7 @@ def hardware(candidates: Candidates) -> Hardware:
     def col(value: Callable[[Configuration], float]) -> Floats:
         return candidates.column(value)[:, None]
 
-    def code(value: Callable[[Configuration], int]) -> NDArray[np.intp]:
+    def code(value: Callable[[Configuration], int]) -> Rows:
         return candidates.column(value).astype(np.intp)
 
     domain = col(lambda k: float(k.gpu.domain_gpus))[:, 0]
@@ -144,7 +145,7 @@ def rates(candidates: Candidates, facts: Hardware, fit: Efficiencies, software_y
     def pair(value: Callable[[PlatformFactor], float]) -> Floats:
         return np.array([[value(p) for p in row] for row in pairs])[facts.engine, facts.family][:, None]
 
-    def by_class(values: list[tuple[float, float, float]], column: NDArray[np.intp]) -> Floats:
+    def by_class(values: list[tuple[float, float, float]], column: Rows) -> Floats:
         return np.array(values)[facts.family, column][:, None]
 
     common, tp = fit.common, candidates.tp[:, None]

@@ -7,9 +7,9 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
+from sizing.base.arrays import Columns, Floats
 from sizing.catalog.model import Model
 from sizing.catalog.precisions import WIDE_BYTES
-from sizing.deployments.candidates import Floats
 
 Number = float | Floats
 
@@ -18,7 +18,7 @@ ALLREDUCES_PER_LAYER = 2
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shape:
+class Shape(Columns):
     """What the roofline reads of a model; parameters and cached values are counts over the whole model.
 
     ``dense`` are quantised parameters multiplied for every token, ``head`` the 16-bit output head, ``experts`` the

@@ -3,81 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sizing.base.arrays import Columns, Floats
 from sizing.catalog.model import Model
-from sizing.deployments.candidates import Candidates, Floats
+from sizing.deployments.candidates import Candidates
+from sizing.question.traffic import Traffic
 from sizing.steps.ranks import unevenness
 
-Length = TypeVar("Length", float, Floats)
-
 
 @dataclass(frozen=True, kw_only=True)
-class Lengths(Generic[Length]):
-    """What follows from mean lengths in tokens, be they one number or one per row."""
-
-    input_tokens: Length
-    output_tokens: Length
-    cached_tokens: Length
-    output_variation: float = 0.0
-
-    @property
-    def new_tokens(self) -> Length:
-        """Prompt tokens that must be computed."""
-        return self.input_tokens - self.cached_tokens
-
-    @property
-    def decode_context(self) -> Length:
-        """Mean tokens a decoding sequence attends to: the prompt and half of the output of those in flight.
-
-        ISL + OSL (1 + cv^2) / 2: the length-biased mean of an output is OSL (1 + cv^2) (inspection paradox; Cox 1962).
-        """
-        return self.input_tokens + self.output_tokens * (1.0 + self.output_variation) / 2.0
-
-    @property
-    def resident_kv_tokens(self) -> Length:
-        """Mean full length of a sequence in flight: ISL + OSL (1 + cv^2)."""
-        return self.input_tokens + self.output_tokens * (1.0 + self.output_variation)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Traffic(Lengths[float]):
-    """Mean lengths in tokens: prompt, part of it found in the prefix cache, and output.
-
-    ``output_variation`` is the squared coefficient of variation of the output: of the sequences in flight, more are
-    long
-    ones than of those that arrive, because they stay longer.
-    """
-
-    cached_tokens: float = 0.0
-
-    def take(self, index: NDArray[np.intp]) -> Traffic:
-        """The lengths of the rows at ``index``: the same for all."""
-        return self
-
-
-@dataclass(frozen=True, kw_only=True)
-class TrafficColumns(Lengths[Floats]):
-    """Mean lengths in tokens of every row as columns (C, 1); as :class:`Traffic` otherwise."""
-
-    def take(self, index: NDArray[np.intp]) -> TrafficColumns:
-        """The lengths of the rows at ``index``."""
-        return replace(
-            self,
-            input_tokens=self.input_tokens[index],
-            output_tokens=self.output_tokens[index],
-            cached_tokens=self.cached_tokens[index],
-        )
-
-
-_COLUMNS = ("decode_s", "prefill_s", "prefill_work_s", "prompt_step_s", "stall_s", "ranks")
-
-
-@dataclass(frozen=True, kw_only=True)
-class StepTimes:
+class StepTimes(Columns):
     """Durations in seconds for C candidates; NaN where the source has no answer.
 
     ``decode_s`` (C, K): one step of every sequence, at the concurrencies of the grid (C, K) that was asked; it emits
@@ -126,21 +64,6 @@ class StepTimes:
             prompt_step_s=self.prompt_step_s * prefill,
             stall_s=self.stall_s * prefill,
         )
-
-    def take(self, index: NDArray[np.intp]) -> StepTimes:
-        """The candidates at ``index``."""
-        columns = ((name, getattr(self, name)) for name in _COLUMNS)
-        taken: dict[str, Any] = {name: v if isinstance(v, float) else v[index] for name, v in columns}
-        return replace(self, **taken)
-
-    def replaced(self, index: NDArray[np.intp], other: StepTimes) -> StepTimes:
-        """These times with those of ``other`` for the candidates at ``index``; the source stays."""
-        columns = {name: np.array(getattr(self, name), dtype=np.float64) for name in _COLUMNS}
-        for name, values in columns.items():
-            if not values.ndim:
-                columns[name] = np.full(self.prefill_s.shape, values)
-            columns[name][index] = getattr(other, name)
-        return StepTimes(source=self.source, tokens_per_step=self.tokens_per_step, **columns)
 
 
 class StepSource(Protocol):

@@ -15,6 +15,8 @@ from zlib import crc32
 
 import plotly.graph_objects as go
 
+from sizing.catalog.gpu import Gpu
+from sizing.catalog.gpu_families import gpu_families
 from sizing.catalog.gpu_rows import gpus
 
 LIGHT = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#666666")
@@ -35,7 +37,6 @@ LOG_FROM, MANY_DECADES = 8.0, 1e3
 MAX_POINTS = 5_000
 """Most points a figure sends to a browser."""
 
-_FAMILY_COLOUR = {"hopper": 0, "blackwell": 1, "ampere": 2, "ada": 3, "cdna2": 4, "cdna3": 4, "cdna4": 4}
 _OTHER_COLOUR = 5
 _SYMBOLS = (
     "circle",
@@ -78,11 +79,11 @@ def hardware_look(gpu_id: str, *, dark: bool = False) -> Look:
     """
     known = gpus()
     gpu = known.get(gpu_id)
-    colour = _OTHER_COLOUR if gpu is None else _FAMILY_COLOUR.get(gpu.family, _OTHER_COLOUR)
+    colour = _colour(gpu)
     if gpu is None:
         place = crc32(gpu_id.encode())
     else:
-        same = [g.id for g in known.values() if _FAMILY_COLOUR.get(g.family, _OTHER_COLOUR) == colour]
+        same = [g.id for g in known.values() if _colour(g) == colour]
         place = same.index(gpu_id)
     return Look(
         name=gpu.name if gpu else gpu_id,
@@ -90,6 +91,12 @@ def hardware_look(gpu_id: str, *, dark: bool = False) -> Look:
         dash=DASHES[place % len(DASHES)],
         symbol=_SYMBOLS[place % len(_SYMBOLS)],
     )
+
+
+def _colour(gpu: Gpu | None) -> int:
+    """Place in the palette."""
+    colour = gpu_families()[gpu.family].colour if gpu else None
+    return _OTHER_COLOUR if colour is None else colour
 
 
 @cache

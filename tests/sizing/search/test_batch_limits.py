@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from sizing import Scenario
+from sizing.base.arrays import position
 from sizing.planning.analytic import analytic_plan
 from sizing.question.understand import Question, understand
-from sizing.queueing.steady_state import interpolated
 from sizing.search.batch_limits import first_of_each, limited, proposals, with_batch_limits
 from sizing.search.refine import Search
 from sizing.search.replicas import as_replica
@@ -133,7 +133,7 @@ def test_attention_dp_ranks_share_a_limit_evenly() -> None:
 def test_interpolation_is_exact_on_straight_lines_and_goes_on_beyond_them() -> None:
     known = np.array([[1.0, 2.0, 4.0], [1.0, 3.0, 9.0]])
     at = np.array([[0.5, 3.0, 8.0], [2.0, 6.0, 10.0]])
-    np.testing.assert_allclose(interpolated(at, known, 2.0 * known + 1.0), 2.0 * at + 1.0)
+    np.testing.assert_allclose(position(known, at, beyond=True).of(2.0 * known + 1.0), 2.0 * at + 1.0)
 
 
 def test_the_smallest_of_each_group_come_first() -> None:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sizing import Scenario, plan
-from sizing.deployments.candidates import Floats
+from sizing.base.arrays import Floats
 from sizing.deployments.kv_transfer import supports
 from sizing.explore.inverse import served_by_gpus
 from sizing.question.understand import Question, understand

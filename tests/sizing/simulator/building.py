@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sizing.deployments.candidates import Floats
+from sizing.base.arrays import Floats
 from sizing.simulator.fleet import Fleet, Replica
 from sizing.simulator.pool import Measurement, Pool
 from sizing.simulator.step_grid import StepGrid

@@ -13,15 +13,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sizing.catalog import Model, gpus, models
+from sizing.catalog import Model, gpu_from_spec, gpus, models
 from sizing.catalog.engines import engines
 from sizing.catalog.precisions import precisions
-from sizing.deployments.candidates import Configuration, table
+from sizing.deployments.candidates import table
+from sizing.question.configuration import Configuration
+from sizing.question.traffic import Traffic
 from sizing.steps import kernel_engines
 from sizing.steps.kernel import KernelTables
 from sizing.steps.kernel_configs import checkpoint
 from sizing.steps.roofline import roofline
-from sizing.steps.times import StepTimes, Traffic
+from sizing.steps.times import StepTimes
 
 TRAFFIC = Traffic(input_tokens=2000, output_tokens=500)
 LLAMA_8B, LLAMA_70B = "meta-llama/Meta-Llama-3.1-8B", "meta-llama/Meta-Llama-3.1-70B"
@@ -216,8 +218,8 @@ def test_without_a_kind_of_table_the_row_is_empty_and_the_reason_says_which(tabl
 
 
 def test_a_custom_gpu_is_not_taken_for_the_one_whose_id_it_has(tables: KernelTables) -> None:
-    row = configuration()
-    row = replace(row, gpu=replace(row.gpu, custom=True))
+    spec = {"id": "h100_sxm", "memory_gb": 80, "bandwidth_gbs": 3350, "fp16_tflops": 989.0, "bf16_tflops": 989.0}
+    row = replace(configuration(), gpu=gpu_from_spec(spec))
     assert tables.reason(models()[LLAMA_8B], row).startswith("no kernel tables for")
 
 

@@ -1,0 +1,134 @@
+"""Arrays: their types, tables of columns with one entry per row, and interpolation row by row.
+
+Shapes are written (N,) for one number per row and (N, K) for one per row and point of a grid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import Field, dataclass, fields, replace
+from functools import cache
+from types import MappingProxyType
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Counts = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+Rows = NDArray[np.intp]
+"""Which rows of a table: their numbers from 0."""
+
+PER_ROW: Mapping[str, bool] = MappingProxyType({"per_row": True})
+"""Metadata of a tuple in :class:`Columns` that has one entry per row."""
+
+SHARED: Mapping[str, bool] = MappingProxyType({"per_row": False})
+"""Metadata of an array or table in :class:`Columns` that belongs to all rows together."""
+
+LEAST_GAP = 1e-12
+"""Points of a grid that are closer count as so far apart, so that nothing is divided by 0. Chosen: because it is below
+the rounding of any rate or duration that the grids hold."""
+
+
+class Columns:
+    """Base of a frozen dataclass that is a table: each array, and each table inside, has one entry per row.
+
+    Anything else belongs to all rows, unless its field says otherwise with :data:`PER_ROW` or :data:`SHARED`.
+    """
+
+    def __len__(self) -> int:
+        return next(len(value) for value in _per_row(self).values())
+
+    def take(self, index: Rows) -> Self:
+        """The rows at ``index``, in that order."""
+        return replace(self, **{name: _taken(value, index) for name, value in _per_row(self).items()})  # type: ignore[type-var]
+
+    def replaced(self, index: Rows, other: Self) -> Self:
+        """A copy with the rows of ``other``, in its order, at ``index``; what belongs to all rows stays.
+
+        A number that stands for a whole column on one side becomes one where the other side has a column.
+        """
+        if not len(index):
+            return self
+        names = {**_per_row(self), **_per_row(other)}
+        rows = len(self)
+        return replace(  # type: ignore[type-var]
+            self, **{name: _merged(getattr(self, name), index, getattr(other, name), rows) for name in names}
+        )
+
+
+@cache
+def _declared(kind: Any) -> Mapping[str, bool | None]:
+    """For each field whether it has one entry per row; None where its value decides."""
+    each: tuple[Field[Any], ...] = fields(kind)
+    return {field.name: field.metadata.get("per_row") for field in each}
+
+
+def _per_row(table: Columns) -> dict[str, Any]:
+    kind: Any = type(table)
+    values = ((name, declared, getattr(table, name)) for name, declared in _declared(kind).items())
+    return {
+        name: value
+        for name, declared, value in values
+        if (isinstance(value, np.ndarray | Columns) if declared is None else declared)
+    }
+
+
+def _taken(value: Any, index: Rows) -> Any:
+    if isinstance(value, tuple):
+        return tuple(map(value.__getitem__, index.tolist()))
+    return value.take(index) if isinstance(value, Columns) else value[index]
+
+
+def _merged(value: Any, index: Rows, other: Any, rows: int) -> Any:
+    if isinstance(value, Columns):
+        return value.replaced(index, other)
+    if isinstance(value, tuple):
+        merged = list(value)
+        for place, entry in zip(index.tolist(), other, strict=True):
+            merged[place] = entry
+        return tuple(merged)
+    column = value.copy() if isinstance(value, np.ndarray) else np.full((rows, *other.shape[1:]), value)
+    column[index] = other
+    return column
+
+
+@dataclass(frozen=True)
+class Position(Columns):
+    """Where numbers lie between the points of a grid of each row: the lower point and the share of the way to the next.
+
+    Both (N,), or (N, M) for several numbers of each row.
+    """
+
+    lower: Rows
+    share: Floats
+
+    def of(self, values: Floats) -> Floats:
+        """What ``values`` (N, K), known at the points of the grid, are there: straight lines between the points."""
+        row = np.arange(len(values)).reshape(-1, *(1,) * (self.lower.ndim - 1))
+        low, high = values[row, self.lower], values[row, self.lower + 1]
+        return np.asarray(low + self.share * (high - low), dtype=np.float64)
+
+
+def position(known: Floats, at: Floats, *, beyond: bool = False) -> Position:
+    """The position of ``at``, (N,) or (N, M), on growing grids ``known`` (N, K): row by row, at its ends if outside.
+
+    ``beyond``: the first and the last line go on outside the grid. The compiled simulator has its own interpolation
+    (:mod:`sizing.simulator.step_time`): it is asked for single numbers, many thousand times a run.
+    """
+    rows, points = known.shape
+    each = known.reshape(rows, *(1,) * (at.ndim - 1), points)
+    lower = np.clip((each <= at[..., None]).sum(axis=-1) - 1, 0, points - 2)
+    row = np.arange(rows).reshape(-1, *(1,) * (at.ndim - 1))
+    low, high = known[row, lower], known[row, lower + 1]
+    share = (at - low) / np.maximum(high - low, LEAST_GAP)
+    return Position(lower, share if beyond else np.clip(share, 0.0, 1.0))
+
+
+def non_decreasing(values: Floats) -> Floats:
+    """The largest of ``values`` (N, K) so far along each row; whole columns at a time are faster than row by row."""
+    highest = values.copy()
+    for k in range(1, values.shape[1]):
+        np.maximum(highest[:, k], highest[:, k - 1], out=highest[:, k])
+    return highest

@@ -1,0 +1,47 @@
+"""Engines: every fact of one stands in its entry of engines.yaml, and names lead to one engine only."""
+
+from __future__ import annotations
+
+from itertools import chain
+
+import pytest
+
+from collectors.vocabulary import engine_vocabularies
+from sizing.base.errors import UnknownName
+from sizing.catalog.engines import engine_in_a_benchmark, engines, resolve_engine
+from sizing.catalog.precisions import precisions
+
+
+def test_every_name_leads_to_one_engine() -> None:
+    names = [name for e in engines().values() for name in {e.id, e.label.lower(), *e.aliases} | set(e.stands_in_for)]
+    assert len(names) == len(set(names))
+    assert all(name == name.lower() for name in names)
+
+
+def test_what_an_engine_names_is_in_the_catalogue() -> None:
+    for engine in engines().values():
+        assert engine.surrogate in engines()
+        assert set(chain.from_iterable(engine.families.values())) <= set(precisions())
+        assert set(engine.disaggregated) <= set(engine.families)
+        assert engine.source
+        assert engine.eviction_source
+
+
+def test_metrics_speak_for_an_engine_of_the_catalogue() -> None:
+    """Or for none: Dynamo, llm-d and plain Triton stand before engines that their metrics do not name."""
+    named = {v.id: v.engine for v in engine_vocabularies().values()}
+    assert {v for v, engine in named.items() if not engine} == {"dynamo", "llm_d", "triton"}
+    assert {engine for engine in named.values() if engine} <= set(engines())
+
+
+def test_an_engine_outside_the_catalogue_has_defaults_of_another_and_a_fit_of_its_own() -> None:
+    atom = engine_in_a_benchmark("Atom")
+    assert (atom.id, atom.label, atom.surrogate) == ("atom", "Atom", "atom")
+    assert atom.token_budget == engines()["sglang"].token_budget
+    assert not atom.kernel_tables
+    assert engine_in_a_benchmark("dynamo-sglang") is engines()["sglang"]
+    assert engine_in_a_benchmark("").surrogate == "default"
+    with pytest.raises(UnknownName):
+        engine_in_a_benchmark("never-heard-of")
+    with pytest.raises(UnknownName):
+        resolve_engine("atom")
