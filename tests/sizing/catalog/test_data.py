@@ -249,6 +249,9 @@ def test_systems_join_the_gpus_and_hold_their_memory():
         total_gb = float(row["total_gpu_memory_gb"])
         assert total_gb * 1e9 == pytest.approx(int(row["gpus_per_system"]) * gpu.memory_bytes, rel=0.10), row["id"]
     for system in catalog.systems().values():
+        assert (system.price_covers == "unknown") == (system.price_low_usd is None), system.id
+        said = f"{system.price_source} {system.notes}".lower()
+        assert (system.price_covers == "gpus_only") == ("gpus only" in said or "kit only" in said), system.id
         assert system.gpus in (1, 2, 4, 8, 72), system.id
         assert system.max_power_kw is None or 0.3 * system.gpus <= system.max_power_kw <= 2.5 * system.gpus, system.id
         assert system.price_low_usd is None or 10_000 * system.gpus <= system.price_low_usd <= 60_000 * system.gpus
