@@ -8,11 +8,12 @@ import numpy as np
 
 from sizing.base.arrays import Floats
 from sizing.base.format import ms, requests_per_s
+from sizing.base.quantity import Estimate
 from sizing.base.units import MS_PER_S, S_PER_MINUTE
 from sizing.base.version import ENGINE_VERSION
 from sizing.question.limits import LatencyLimits
 from sizing.replay.offered_load import Load
-from sizing.replay.simulation_result import Distribution, SampledMs, Series, Share, SimulationResult, Verdict
+from sizing.replay.simulation_result import Distribution, Series, SimulationResult, Verdict
 from sizing.replay.what_if import failure_in, said_of
 from sizing.simulator.fleet import Deployment, Fleet
 from sizing.simulator.layout import E2E, ITL, QUEUE, TTFT
@@ -148,7 +149,9 @@ def measured(
         e2e_ms=found[E2E],
         queue_ms=found[QUEUE],
         meets_limits=met,
-        good_share=Share(value=good.value, low=max(good.low, 0.0), high=min(good.high, 1.0)) if found[TTFT] else None,
+        good_share=Estimate(value=good.value, low=max(good.low, 0.0), high=min(good.high, 1.0))
+        if found[TTFT]
+        else None,
         goodput_rps=good_value * outcome.finished / seconds,
         output_tokens_per_s=outcome.generated_tokens / seconds,
         running=float(outcome.column("running_s").sum()) / rows,
@@ -183,9 +186,9 @@ def distribution(outcome: Outcome, metric: int, asked: float) -> Distribution | 
     return Distribution(mean=_in_ms(sampled_mean(outcome, metric)), **at)
 
 
-def _in_ms(sampled: Sampled) -> SampledMs:
+def _in_ms(sampled: Sampled) -> Estimate:
     high = sampled.high * MS_PER_S if np.isfinite(sampled.high) else None
-    return SampledMs(value=sampled.value * MS_PER_S, low=max(sampled.low, 0.0) * MS_PER_S, high=high)
+    return Estimate(value=sampled.value * MS_PER_S, low=max(sampled.low, 0.0) * MS_PER_S, high=high)
 
 
 def _meets(found: dict[int, Distribution | None], limits: LatencyLimits) -> bool:
