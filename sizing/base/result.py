@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sizing.base.choices import DecidedBy, Serving, Severity
+from sizing.base.choices import DecidedBy, PriceCovers, Serving, Severity
 from sizing.base.quantity import Result, quantity
 
 
@@ -207,7 +207,7 @@ class Cost(Result):
     """List cost of the deployment; None where no price is known."""
 
     basis: str = quantity("Cost basis", help="What the figure covers and where the price comes from.")
-    covers: str = quantity(
+    covers: PriceCovers = quantity(
         "Price covers",
         help="complete (whole systems), gpus_only (without server and network) or unknown.",
         default="unknown",
