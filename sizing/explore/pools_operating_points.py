@@ -205,7 +205,7 @@ def pool_point(
     """Point ``i`` of ``found`` as a result; ``rows`` and ``counts`` are of prefill and decode instances."""
     prefill, decode = rows
     point = operating_point(decode, found, (i, 0), best=best, fast=fast, slow=slow)
-    kind = PrefillGroup(
+    group = PrefillGroup(
         tp=prefill.tp, pp=prefill.pp, ep=prefill.ep, dp=prefill.dp, instances=counts[0], beside=counts[1]
     )
     words = (
