@@ -30,3 +30,6 @@ Severity = Literal["info", "warning", "error"]
 
 DecidedBy = Literal["simulation", "analytic", "measured"]
 """Where instances and percentiles come from: a discrete-event simulation, the analytic load model, or a record."""
+
+PriceCovers = Literal["complete", "gpus_only", "unknown"]
+"""What the price of a system is for: all of it, or its GPUs without chassis, CPU, memory and network."""
