@@ -33,9 +33,9 @@ class Precision:
     """One weight format: ``bytes`` per quantised parameter, scales included.
 
     ``accuracy`` is what a model loses in it, ``published_as`` its method in ``quantization.csv``, "" where no loss has
-    been published. ``checkpoint_marks`` are parts of a checkpoint's name that tell the format, ``quant_methods`` its names in
-    config.json; ``from_training`` says that a model is trained in it. ``dense_kernels`` and ``moe_kernels`` are what
-    NVIDIA's kernel tables call its (GEMM, experts), best first; None is as the checkpoint says.
+    been published. ``checkpoint_marks`` are parts of a checkpoint's name that tell the format, ``quant_methods`` its
+    names in config.json; ``from_training`` says that a model is trained in it. ``dense_kernels`` and ``moe_kernels``
+    are what NVIDIA's kernel tables call its (GEMM, experts), best first; None is as the checkpoint says.
     """
 
     id: str
