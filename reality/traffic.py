@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from collectors.prometheus.histograms import Distribution
-from collectors.questions.deployed import Deployed
+from collectors.questions.deployments import Deployed
 from collectors.reading.observation import Observation
 from reality.lengths import from_histogram, from_plan, shared_prefix
 from reality.result import TrafficRow

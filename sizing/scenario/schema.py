@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from sizing.base.choices import BenchmarkMode, Location, Mode, Objective, Routing, Serving, StepTimesFrom
+from sizing.base.errors import MissingKey
 from sizing.scenario.part import Part
 from sizing.scenario.traffic import Arrivals, Length, Tokens, TraceArrivals
 
@@ -196,7 +197,7 @@ class BenchmarkPoint(Part):
     def _complete(self) -> BenchmarkPoint:
         needed = {"fixed_concurrency": "concurrency", "fixed_rate": "request_rate_rps"}.get(self.mode)
         if needed and getattr(self, needed) is None:
-            raise ValueError(f"{needed} is required with mode {self.mode}")
+            raise MissingKey(f"{needed} is required with mode {self.mode}")
         measured = (self.ttft_ms, self.itl_ms, self.requests_per_s, self.output_tokens_per_s)
         if all(value is None for value in measured):
             raise ValueError("give ttft_ms, itl_ms, requests_per_s or output_tokens_per_s: nothing was measured")
