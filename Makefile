@@ -64,7 +64,7 @@ calibrate:
 	@$(ENSURE_VENV) requirements.txt
 	@$(IN_VENV) bench.calibration
 
-# docs/METHODOLOGY.md from the engine.
+# docs/METHODOLOGY.md for the reader and its reference, from the engine.
 docs:
 	@$(ENSURE_VENV) requirements.txt
 	@$(IN_VENV) sizing.methodology

@@ -19,8 +19,9 @@ from sizing.base.errors import SizingError
 from sizing.catalog import gpus, resolve_model
 from sizing.catalog.engines import engines
 from sizing.catalog.precisions import precisions
-from sizing.deployments.candidates import Configuration, table
+from sizing.deployments.candidates import table
 from sizing.deployments.kv_transfer import SETUP_S
+from sizing.question.configuration import Configuration
 from sizing.question.understand import Question, understand
 from sizing.queueing.capacity import at_percentile, at_rate
 from sizing.queueing.pools import first_token
@@ -80,7 +81,7 @@ def _asked(case: tuple[str, str, str, str, int, int, int, int], varies: bool) ->
         )
     )
     chosen = precisions()[precision]
-    kv = "fp8" if chosen.compute in ("fp8", "fp4") else "fp16"
+    kv = "fp8" if chosen.is_narrow else "fp16"
     row = Configuration(
         gpu=gpus()[gpu], engine=engines()[engine], precision=chosen, kv_precision=kv, tp=tp, ep=dp, dp=dp
     )
@@ -251,7 +252,7 @@ def _published(
             }
         )
     )
-    kv = "fp8" if precisions()[str(row["weight_precision"])].compute in ("fp8", "fp4") else "fp16"
+    kv = "fp8" if precisions()[str(row["weight_precision"])].is_narrow else "fp16"
     base = Configuration(
         gpu=gpus()[str(row["gpu"])],
         engine=engines()[str(row["engine"])],

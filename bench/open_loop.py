@@ -19,6 +19,7 @@ from sizing.evidence.point_table import point_table
 from sizing.evidence.points import Point, points_of
 from sizing.evidence.predict import best_layouts
 from sizing.evidence.published import evidence_frame
+from sizing.question.length_distributions import LognormalLength
 from sizing.question.understand import understand
 from sizing.scenario import Scenario
 from sizing.search.replicas import as_replica
@@ -29,7 +30,7 @@ from sizing.simulator.layout import ITL, TTFT
 from sizing.simulator.outcome import Outcome
 from sizing.simulator.pool import Measurement
 from sizing.simulator.quantiles import quantile, sampled_mean
-from sizing.simulator.request_lengths import DrawnLengths, LognormalLength
+from sizing.simulator.request_lengths import DrawnLengths
 from sizing.steps.roofline import roofline
 
 REQUESTS, WARM_UP_SHARE = 10_000, 0.2

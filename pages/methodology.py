@@ -1,9 +1,6 @@
-import streamlit as st
-
-from ui import methodology, shell
+from ui import shell
+from ui.methodology.page import draw
 
 shell.require("methodology")
-shell.header("Methodology")
-st.caption("How every number comes about: generated from the engine and its data, so it cannot disagree with them.")
-methodology.draw()
+draw()
 shell.footer()

@@ -13,11 +13,8 @@ from sizing.base.format import count
 from sizing.catalog import resolve_gpu, resolve_model
 from sizing.catalog.engines import engines
 from sizing.catalog.model import Model
-from sizing.deployments.candidates import Configuration
-
-FP8_KV = ("fp8", "fp8_e4m3", "fp8_e5m2", "fp8_inc", "fp8_ds_mla")
-WIDE_KV = ("bfloat16", "float16", "half", "fp16", "bf16")
-"""KV-cache types as vLLM names them; "auto" follows the checkpoint and says nothing."""
+from sizing.catalog.precisions import KV_CACHE_TYPES
+from sizing.question.configuration import Configuration
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,13 +170,13 @@ def _ways(row: Configuration, observed: Observation, deployed: Deployed) -> Iden
 
 def _kv(row: Configuration, deployed: Deployed) -> Identity:
     types = {kv.cache_type for kv in deployed.kv}
-    seen = {"fp8"} if types & set(FP8_KV) else {"fp16"} if types & set(WIDE_KV) else set()
-    if not seen or row.kv_precision in seen:
+    running = next((name for name, seen in KV_CACHE_TYPES.items() if types & set(seen)), None)
+    if running is None or row.kv_precision == running:
         return Identity()
     return Identity(
         foreign=(
             f"The KV cache is kept as {', '.join(sorted(types))}, planned was "
             f"{'FP8' if row.kv_precision == 'fp8' else '16 bit'}: pin it in the scenario (deployment: kv_precisions: "
-            f"[{', '.join(sorted(seen))}]).",
+            f"[{running}]).",
         )
     )

@@ -17,7 +17,7 @@ from reality.sampling import NOTHING, UNKNOWN, Measured, around, counted, exact,
 from reality.traffic import length_variation
 from reality.verdict import says_little, tolerated, verdict
 from sizing.base.result import Deployed as PlannedDeployment
-from sizing.deployments.candidates import Configuration
+from sizing.question.configuration import Configuration
 
 STATISTICS = {"mean": "mean", "p50": "p50", "p95": "p95", "p99": "p99"}
 LABELS = {

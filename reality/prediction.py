@@ -14,9 +14,10 @@ import numpy as np
 from reality.result import Interval
 from reality.traffic import ObservedTraffic
 from sizing.base.units import MS_PER_S, TWO_SIDED_80
-from sizing.deployments.candidates import Configuration, table
+from sizing.deployments.candidates import table
 from sizing.evidence.uncertainty import Interval as Factors
 from sizing.planning.spread import interval_of
+from sizing.question.configuration import Configuration
 from sizing.question.understand import Question, at_lengths
 from sizing.search.instances import share_of
 from sizing.search.replicas import arrivals_of, replica_at

@@ -21,6 +21,7 @@ from collectors.benchmarks.rows import read_objects, read_rows
 from collectors.errors import BadRow, NotAResultFile
 
 FORMAT = "AIPerf"
+FILE = "`profile_export_aiperf.json`, or `.csv` and `profile_export.jsonl` beside it"
 
 CSV_NOTES = ("The CSV rounds to two decimals and states neither model nor load: the JSON beside it states both.",)
 

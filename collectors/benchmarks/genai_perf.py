@@ -18,6 +18,7 @@ from collectors.benchmarks.rows import read_objects, read_rows
 from collectors.errors import NotAResultFile
 
 FORMAT = "GenAI-Perf"
+FILE = "`profile_export_genai_perf.json` or `.csv`"
 
 NOTES = (
     *COMMON_NOTES,

@@ -15,6 +15,7 @@ from collectors.benchmarks.rows import read_rows
 from collectors.errors import BadRow, BenchmarkFileError
 
 FORMAT = "GuideLLM"
+FILE = "`benchmarks.json`, `.yaml` or `.csv`"
 MAX_BENCHMARKS = 1_000
 """Loads of one sweep; a YAML file can repeat one benchmark a million times in a few bytes each."""
 

@@ -15,6 +15,7 @@ from collectors.benchmarks.rows import read_objects
 from collectors.errors import NotAResultFile
 
 FORMAT = "inference-perf"
+FILE = "`stage_N_lifecycle_metrics.json`, all stages at once"
 
 NOTES = (
     "TPOT is the mean per request, ITL the gap between two tokens as they arrive: within a chunk it is zero, "

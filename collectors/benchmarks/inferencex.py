@@ -16,6 +16,7 @@ from collectors.benchmarks.rows import read_objects
 from collectors.errors import BadRow
 
 FORMAT = "InferenceX"
+FILE = "the JSON of its rows (`agg_bmk.json`)"
 
 MEAN_LENGTH_SHARE = 0.9
 """Lengths are drawn evenly between 0.8 and 1 times the nominal one."""

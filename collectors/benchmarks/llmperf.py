@@ -16,6 +16,7 @@ from collectors.benchmarks.rows import read_objects, read_rows
 from collectors.errors import BadRow
 
 FORMAT = "LLMPerf"
+FILE = "`..._summary.json`, with `..._individual_responses.json` if you like"
 
 NOTES = (
     "LLMPerf's “inter token latency” is about E2E / tokens and includes the wait for the first token: it is left out. "

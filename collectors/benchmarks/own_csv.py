@@ -16,6 +16,7 @@ from collectors.benchmarks.rows import read_rows
 from collectors.errors import BadRow, BenchmarkFileError
 
 FORMAT = "own CSV"
+FILE = ""  # described apart, docs/BENCHMARK_CSV.md
 
 MODES: dict[str, Mode] = {
     "fixed_concurrency": "fixed_concurrency",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Protocol
 
 from collectors.benchmarks import (
@@ -24,7 +25,13 @@ from collectors.errors import BadRow, BenchmarkFileError, NotAResultFile
 
 
 class Tool(Protocol):
-    """One module per tool and form of file."""
+    """One module per tool and form of file.
+
+    ``FORMAT`` is the tool's name, ``FILE`` which of its files to import, in Markdown; "" where another module says it.
+    """
+
+    FORMAT: str
+    FILE: str
 
     def detect(self, document: Document) -> bool:
         """Whether this tool wrote the document; never raises."""
@@ -48,6 +55,11 @@ TOOLS: tuple[Tool, ...] = (
     own_csv,
 )
 """In the order in which they are asked: the most particular first."""
+
+
+def files_of_tools() -> Mapping[str, str]:
+    """Tool and which of its files to import, in Markdown, in the order in which tools are asked."""
+    return {tool.FORMAT: tool.FILE for tool in TOOLS if tool.FILE}
 
 
 def read_benchmark(data: bytes, name: str) -> Imported:

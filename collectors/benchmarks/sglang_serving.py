@@ -13,6 +13,7 @@ from collectors.benchmarks.records import BenchmarkPoint, Imported, LatencyStats
 from collectors.benchmarks.rows import read_objects
 
 FORMAT = "SGLang bench_serving"
+FILE = "the JSON Lines of `--output-file`"
 
 NOTES = (
     "ITL is the gap between two chunks of an answer; TPOT is the mean per request.",

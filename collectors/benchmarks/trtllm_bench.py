@@ -18,6 +18,7 @@ from collectors.benchmarks.rows import read_objects, read_rows
 from collectors.errors import NotAResultFile
 
 FORMAT = "trtllm-bench"
+FILE = "the JSON of `--report_json`"
 
 NOTES = (
     "The engine runs in process: no HTTP, no tokenisation of the requests, so latencies are lower than a server's.",

@@ -18,6 +18,7 @@ from collectors.benchmarks.rows import read_objects
 from collectors.errors import BadRow
 
 FORMAT = "vLLM bench serve"
+FILE = "the JSON of `--save-result`"
 
 NOTES = (
     "ITL is the gap between two chunks of an answer: several tokens in one chunk count as gaps of nearly zero, so its "

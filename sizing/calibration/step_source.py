@@ -10,10 +10,11 @@ from sizing.base.arrays import Floats
 from sizing.calibration.calibrated import CalibratedConfiguration
 from sizing.catalog.model import Model
 from sizing.deployments.candidates import Candidates
+from sizing.question.traffic import Traffic, TrafficColumns
 from sizing.steps.kernel import KernelTables
 from sizing.steps.mixture import mixture, said
 from sizing.steps.roofline import roofline
-from sizing.steps.times import StepTimes, Traffic, TrafficColumns
+from sizing.steps.times import StepTimes
 
 StepChoice = Literal["roofline", "kernel"]
 

@@ -19,22 +19,10 @@ from sizing.catalog.parameter_count import (
     state_elements,
     total_params,
 )
+from sizing.catalog.precisions import precisions
 
 MAX_PARAMS = 2e13
 """Twenty trillion parameters: seven times the largest catalogue model; more is a typing error."""
-
-QUANT_METHODS = {
-    "fp8": "fp8",
-    "fbgemm_fp8": "fp8",
-    "modelopt": "",
-    "modelopt_fp4": "nvfp4",
-    "mxfp4": "mxfp4",
-    "quark": "",
-    "awq": "int4_awq",
-    "gptq": "int4_gptq",
-    "bitsandbytes": "int4_wo",
-}
-"""Checkpoint quantisation methods and our name of the weight format; "" means that another field decides."""
 
 
 def model_from_config(config: Mapping[str, Any] | str | bytes, *, name: str = "custom model") -> Model:
@@ -164,8 +152,9 @@ def native_precision(fields: Fields) -> str:
         return "mxfp4"
     if method == "compressed-tensors":
         return _compressed_tensors(quant)
-    if QUANT_METHODS.get(method):
-        return QUANT_METHODS[method]
+    by_method = next((p.id for p in precisions().values() if method in p.quant_methods), "")
+    if by_method:
+        return by_method
     dtype = fields.text("torch_dtype") or fields.text("dtype")
     return "fp16" if dtype in ("float16", "fp16", "half") else "bf16"
 

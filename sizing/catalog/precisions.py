@@ -6,21 +6,35 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
-from typing import Literal
+from typing import Any, Literal
 
 from sizing.base.errors import UnknownName
 from sizing.catalog.files import read_yaml
 from sizing.catalog.gpu import Gpu
 
 Compute = Literal["wide", "fp8", "int8", "fp4", "mxfp4"]
+Kernels = tuple[str | None, str | None]
 
 KV_BYTES: Mapping[str, float] = MappingProxyType({"fp16": 2.0, "fp8": 1.0})
 WIDE_BYTES = 2.0
 
+KV_CACHE_TYPES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "fp8": ("fp8", "fp8_e4m3", "fp8_e5m2", "fp8_inc", "fp8_ds_mla"),
+        "fp16": ("bfloat16", "float16", "half", "fp16", "bf16"),
+    }
+)
+"""KV format -> types of the KV cache as vLLM's metrics name them; "auto" follows the checkpoint and says nothing."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Precision:
-    """One weight format: ``bytes`` per quantised parameter, scales included."""
+    """One weight format: ``bytes`` per quantised parameter, scales included.
+
+    ``checkpoint_marks`` are parts of a checkpoint's name that tell the format, ``quant_methods`` its names in
+    config.json; ``from_training`` says that a model is trained in it. ``dense_kernels`` and ``moe_kernels`` are what
+    NVIDIA's kernel tables call its (GEMM, experts), best first; None is as the checkpoint says.
+    """
 
     id: str
     label: str
@@ -29,6 +43,16 @@ class Precision:
     needs: str
     accuracy: str
     aliases: tuple[str, ...]
+    checkpoint_marks: tuple[str, ...] = ()
+    quant_methods: tuple[str, ...] = ()
+    from_training: bool = False
+    dense_kernels: tuple[Kernels, ...] = ()
+    moe_kernels: tuple[Kernels, ...] = ()
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether it multiplies in FP8 or below, beside which engines keep the KV cache in FP8."""
+        return self.compute in ("fp8", "fp4")
 
     @property
     def width(self) -> str:
@@ -40,7 +64,14 @@ class Precision:
 def precisions() -> Mapping[str, Precision]:
     """All weight formats by id, widest first."""
     rows = read_yaml("precisions.yaml")
-    return MappingProxyType({k: Precision(id=k, **{**v, "aliases": tuple(v["aliases"])}) for k, v in rows.items()})
+    return MappingProxyType({name: Precision(id=name, **_frozen(row)) for name, row in rows.items()})
+
+
+def _frozen(value: Any) -> Any:
+    """The lists of a parsed file as tuples."""
+    if isinstance(value, dict):
+        return {key: _frozen(item) for key, item in value.items()}
+    return tuple(map(_frozen, value)) if isinstance(value, list) else value
 
 
 def resolve_precision(name: str) -> Precision:
@@ -50,6 +81,16 @@ def resolve_precision(name: str) -> Precision:
         if key == precision.id or key in precision.aliases:
             return precision
     raise UnknownName("precision", name, precisions())
+
+
+def checkpoint_precision(model_name: str) -> Precision | None:
+    """The format that the name of a checkpoint tells (``-FP8``, ``-AWQ``): the narrowest, None where it tells none.
+
+    MXFP4 is no mark: models that are trained in it have it in the catalogue, and "fp4" in it would be taken for NVFP4.
+    """
+    name = model_name.lower().replace("mxfp4", "")
+    marked = [p for p in precisions().values() if any(mark in name for mark in p.checkpoint_marks)]
+    return marked[-1] if marked else None
 
 
 def resolve_kv_precision(name: str) -> str:

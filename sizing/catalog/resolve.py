@@ -17,10 +17,10 @@ from sizing.catalog.gpu import Gpu
 from sizing.catalog.gpu_rows import gpus
 from sizing.catalog.model import Model
 from sizing.catalog.model_rows import models
+from sizing.catalog.precisions import precisions
 
 _PRECISION = re.compile(
-    r"^(fp8|fp4|nvfp4|mxfp4|bf16|fp16|int8|int4|4bit|8bit|w\d+a\d+|awq|gptq|gguf|bnb|kv|dynamic|static|pertensor|"
-    r"quantized|q[2-8](_\w+)?|nvfp4a16)$"
+    r"^(mxfp4|bf16|fp16|int8|int4|4bit|8bit|w\d+a\d+|gguf|bnb|kv|dynamic|static|pertensor|quantized|q[2-8](_\w+)?|nvfp4a16)$"
 )
 _VARIANT = re.compile(r"^(instruct|chat|it|hf|base|text|preview|turbo)$")
 _RELEASE = re.compile(r"^\d{4}$")
@@ -78,7 +78,8 @@ def _key(name: str, stage: int) -> str:
         return name.lower()
     tokens = _tokens(name)
     if stage >= 2:
-        tokens = [token for token in tokens if not _PRECISION.match(token)]
+        marks = {mark for precision in precisions().values() for mark in precision.checkpoint_marks}
+        tokens = [token for token in tokens if token not in marks and not _PRECISION.match(token)]
     if stage >= 3:
         tokens = [token for token in tokens if not _VARIANT.match(token)]
     if stage >= 4 and len(tokens) > 1 and _RELEASE.match(tokens[-1]):

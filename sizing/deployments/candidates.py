@@ -19,45 +19,12 @@ from sizing.catalog.engines import Engine, engines
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.model import Model
 from sizing.catalog.precisions import Precision, gpu_supports, precisions
+from sizing.question.configuration import Allowed, Configuration
 
 MAX_GPUS_PER_INSTANCE = 16  # two 8-GPU servers; larger only inside one scale-up domain
 TP_SIZES = (1, 2, 4, 8, 16)
 PP_SIZES = (1, 2, 4)
 DP_SIZES = (1, 2, 4, 8, 16)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Configuration:
-    """One deployment of one instance: what runs where and in which number format.
-
-    ``batch_limit`` caps the sequences in flight below what memory and engine allow; None where nothing is capped.
-    """
-
-    gpu: Gpu
-    engine: Engine
-    precision: Precision
-    kv_precision: str
-    tp: int = 1
-    pp: int = 1
-    ep: int = 1
-    dp: int = 1
-    batch_limit: int | None = None
-
-    @property
-    def gpus(self) -> int:
-        """GPUs of one instance: TP x PP x DP."""
-        return self.tp * self.pp * self.dp
-
-    @property
-    def parallelism(self) -> str:
-        """Parallelism in words, "TP4 PP2"; degrees of 1 are left out, but for TP."""
-        each = (("TP", self.tp), ("PP", self.pp), ("EP", self.ep), ("DP", self.dp))
-        return " ".join(f"{name}{n}" for name, n in each if n > 1 or name == "TP")
-
-    @property
-    def label(self) -> str:
-        """Short name for tables: GPU, engine, precision, parallelism."""
-        return f"{self.gpu.name}, {self.engine.label}, {self.precision.label}, {self.parallelism}"
 
 
 @dataclass(frozen=True)
@@ -121,18 +88,6 @@ def table(rows: Sequence[Configuration]) -> Candidates:
     return Candidates(tuple(rows), tp, pp, ep, dp, tuple(units), unit)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Allowed:
-    """What the scenario allows; an empty tuple means no restriction."""
-
-    engines: tuple[str, ...] = ()
-    precisions: tuple[str, ...] = ()
-    kv_precisions: tuple[str, ...] = ()
-    tp: tuple[int, ...] = ()
-    pp: tuple[int, ...] = ()
-    ep: tuple[int, ...] = ()
-
-
 @lru_cache(maxsize=256)
 def enumerate_for(model: Model, gpu: Gpu, allowed: Allowed) -> tuple[Configuration, ...]:
     """All configurations of ``model`` on ``gpu`` that hardware, engine and architecture support and ``allowed``
@@ -158,14 +113,14 @@ def _formats(model: Model, gpu: Gpu, engine: Engine, allowed: Allowed) -> Iterat
             wanted = name in allowed.precisions
         else:
             redundant = name == "fp16" and gpu.supports_bf16
-            wanted = precision.bytes <= native.bytes and not redundant and _trained_for(model, precision)
+            wanted = precision.bytes <= native.bytes and not redundant and _may_convert(native, precision)
         if wanted and gpu_supports(gpu, precision):
             yield precision
 
 
-def _trained_for(model: Model, precision: Precision) -> bool:
-    """MXFP4 comes from training (gpt-oss): no conversion to it, nor from it to another format, is offered unasked."""
-    return (precision.id == "mxfp4") == (model.native_precision == "mxfp4")
+def _may_convert(native: Precision, precision: Precision) -> bool:
+    """Not to or from a format of training (MXFP4 of gpt-oss): unasked, the model is offered as it was trained."""
+    return native.id == precision.id or not (native.from_training or precision.from_training)
 
 
 def _kv_formats(gpu: Gpu, precision: Precision, allowed: Allowed) -> tuple[str, ...]:
@@ -173,7 +128,7 @@ def _kv_formats(gpu: Gpu, precision: Precision, allowed: Allowed) -> tuple[str, 
     possible = ("fp16", "fp8") if gpu.supports_fp8 else ("fp16",)
     if allowed.kv_precisions:
         return tuple(k for k in possible if k in allowed.kv_precisions)
-    return ("fp8",) if gpu.supports_fp8 and precision.compute in ("fp8", "fp4") else ("fp16",)
+    return ("fp8",) if gpu.supports_fp8 and precision.is_narrow else ("fp16",)
 
 
 def _parallelism(model: Model, gpu: Gpu, allowed: Allowed) -> Iterator[tuple[int, int, int, int]]:

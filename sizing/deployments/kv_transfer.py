@@ -11,8 +11,9 @@ from sizing.catalog.gpu import Gpu
 from sizing.catalog.gpu_families import gpu_families
 from sizing.catalog.model import Model
 from sizing.catalog.precisions import KV_BYTES
-from sizing.deployments.candidates import Candidates, Configuration
+from sizing.deployments.candidates import Candidates
 from sizing.deployments.memory import kv_bytes_per_sequence, kv_share
+from sizing.question.configuration import Configuration
 
 NETWORK = constant("network_bytes_per_s")
 NETWORK_OLDER = constant("network_older_bytes_per_s")

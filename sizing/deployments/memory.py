@@ -14,6 +14,7 @@ from sizing.base.constants import constant
 from sizing.catalog.engines import LARGE_MEMORY_BYTES
 from sizing.catalog.model import Model
 from sizing.catalog.precisions import KV_BYTES, WIDE_BYTES
+from sizing.catalog.weights import split_weight_bytes
 from sizing.deployments.candidates import Candidates
 
 RUNTIME_BYTES = constant("runtime_bytes")
@@ -40,21 +41,6 @@ class MemoryFit(Columns):
     def fits(self) -> Flags:
         """At least one sequence of full length fits beside the weights."""
         return self.max_concurrency >= 1
-
-
-def weight_bytes(model: Model, bytes_per_parameter: Floats | float) -> Floats:
-    """Bytes of all weights of one instance: quantised matrices plus 16-bit embeddings and output head.
-
-    W = (P - P_emb) x b + P_emb x min(2, max(b, 2)), b in bytes per parameter; 8 billion parameters at 16 bit are
-    16 GB. Source: worked example 8 of the NVIDIA sizing deck; embeddings stay at 16 bit in every quantised format.
-    """
-    wide = embedding_parameters(model)
-    return np.asarray((model.params_total - wide) * bytes_per_parameter + wide * WIDE_BYTES, dtype=np.float64)
-
-
-def embedding_parameters(model: Model) -> float:
-    """Parameters of input embedding and output head, kept at 16 bit: V x h, twice unless tied."""
-    return float(model.vocab_size * model.hidden_size * (1 if model.tie_embeddings else 2))
 
 
 def kv_bytes_per_sequence(
@@ -107,11 +93,8 @@ def reserved_activation_bytes(model: Model, candidates: Candidates, capacity: Fl
 
 def weights_per_gpu(model: Model, candidates: Candidates) -> Floats:
     """Weights on the fullest GPU: experts over TP x DP, everything else over TP, layers over PP."""
-    bytes_per = candidates.column(lambda r: r.precision.bytes)
-    wide = embedding_parameters(model)
-    experts = model.params_experts * bytes_per / (candidates.tp * candidates.dp)
-    rest = ((model.params_total - model.params_experts - wide) * bytes_per + wide * WIDE_BYTES) / candidates.tp
-    return (experts + rest) / candidates.pp
+    c = candidates
+    return split_weight_bytes(model, c.column(lambda r: r.precision.bytes), c.tp, c.pp, c.dp)
 
 
 def memory_fit(model: Model, candidates: Candidates, tokens: float | Floats) -> MemoryFit:

@@ -20,7 +20,8 @@ from sizing.base.arrays import Floats
 from sizing.base.units import BILLION
 from sizing.catalog import Model
 from sizing.catalog.files import read_yaml
-from sizing.deployments.candidates import Configuration
+from sizing.catalog.measured import measured
+from sizing.question.configuration import Configuration
 
 if TYPE_CHECKING:  # pandas, which it needs, would slow down every start
     from sizing.evidence.point_table import PointTable
@@ -61,8 +62,8 @@ DIFFICULTIES: Mapping[str, str] = MappingProxyType(
 """What makes a prediction harder, by name of its weight in ``intervals.yaml``: each 0 or 1, but ``apart``, the log
 ratio of decode steps, and ``beyond``, the doublings between the case and the measured range."""
 
-SAID_FROM = 1.05
-"""Widening from which its reason is told."""
+TOLD_FROM = 1.05
+"""Widening from which its reason is told. Chosen: because less cannot be seen in a rounded range."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,8 +187,8 @@ def difficulties(case: Case) -> Mapping[str, float]:
         "new_family": case.family not in measured("families"),
         "new_platform": f"{case.engine} on {case.family}" not in measured("platforms"),
     }
-    news = {name: float(is_new) for name, is_new in new.items()}
-    return MappingProxyType({**news, "apart": case.apart, "beyond": case.beyond})
+    ones = {name: float(is_new) for name, is_new in new.items()}
+    return MappingProxyType({**ones, "apart": case.apart, "beyond": case.beyond})
 
 
 @cache
@@ -199,16 +200,15 @@ def weights(metric: str) -> Mapping[str, float]:
 @lru_cache(maxsize=16384)
 def stratum_interval(metric: str, mode: str, case: Case, level: Level = 80) -> Interval:
     """The interval of the narrowest stratum with enough rows, times the scale of the case."""
-    known = strata()
-    found = next(key for key in stratum_keys(metric, mode, case.basis) if key in known)
+    stratum = next(key for key in stratum_keys(metric, mode, case.basis) if key in strata())
     hard = difficulties(case)
     added = {name: weight * hard[name] for name, weight in weights(metric).items()}
-    basis = f"cross-validated errors of {known[found].rows:,} measurements ({in_words(found)})"
-    why = [DIFFICULTIES[name] for name, log_scale in added.items() if log_scale > np.log(SAID_FROM)]
+    basis = f"cross-validated errors of {strata()[stratum].rows:,} measurements ({in_words(stratum)})"
+    why = [DIFFICULTIES[name] for name, log_scale in added.items() if log_scale > np.log(TOLD_FROM)]
     scale = float(np.exp(sum(added.values())))
     if why:
         basis += f", widened {scale:.2g} times: {', '.join(why)}"
-    return known[found].interval(basis, level, scale)
+    return strata()[stratum].interval(basis, level, scale)
 
 
 def in_words(key: str) -> str:
@@ -217,22 +217,6 @@ def in_words(key: str) -> str:
     mode, _, basis = rest.partition(", ")
     named = f"{MODE_WORDS.get(mode, mode)} {METRIC_WORDS.get(metric, metric)}".strip()
     return f"{named}, {BASIS_WORDS[basis]}" if basis else named
-
-
-@cache
-def measured(kind: str) -> frozenset[str]:
-    """Models (by shape), GPU types, families or engines on families (platforms) with published measurements."""
-    return frozenset(read_yaml("intervals.yaml")["measured"][kind])
-
-
-def measured_families() -> frozenset[str]:
-    """GPU families with published measurements."""
-    return measured("families")
-
-
-def measured_gpus() -> frozenset[str]:
-    """GPU types with published measurements, by catalogue id."""
-    return measured("gpus")
 
 
 def interval(
@@ -268,6 +252,6 @@ def point_intervals(points: PointTable, apart: Floats, level: Level = 80) -> dic
         cases.append(case_of(p.model, p.configuration, beyond(p.mode, load), *tables))
     factors: dict[str, tuple[Floats, Floats]] = {}
     for column, metric in OUTPUTS.items():
-        found = [stratum_interval(metric, p.mode, c, level) for p, c in zip(points.points, cases, strict=True)]
-        factors[column] = np.array([f.low_factor for f in found]), np.array([f.high_factor for f in found])
+        ends = [stratum_interval(metric, p.mode, c, level) for p, c in zip(points.points, cases, strict=True)]
+        factors[column] = np.array([e.low_factor for e in ends]), np.array([e.high_factor for e in ends])
     return factors

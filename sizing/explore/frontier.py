@@ -17,7 +17,7 @@ from sizing.base.arrays import Floats, Rows
 from sizing.base.quantity import Result, quantity
 from sizing.base.result import Deployed, Plan
 from sizing.base.units import MS_PER_S
-from sizing.deployments.candidates import Configuration, table
+from sizing.deployments.candidates import table
 from sizing.explore.operating_point import (
     MORE_IS_BETTER,
     Loads,
@@ -34,6 +34,7 @@ from sizing.explore.operating_point import (
 from sizing.explore.pareto_front import pareto_front
 from sizing.explore.pools_operating_points import PoolPoints, planned_pools, pool_points
 from sizing.planning.spread import interval_of, with_slower_steps
+from sizing.question.configuration import Configuration
 from sizing.question.understand import Question, understand
 from sizing.queueing.capacity import at_rate
 from sizing.scenario.schema import Scenario

@@ -12,11 +12,14 @@ from sizing.base.arrays import Floats, non_decreasing
 from sizing.base.checks import number_between
 from sizing.base.errors import SizingError
 from sizing.base.quantity import Result, quantity
-from sizing.deployments.candidates import Candidates, Configuration
+from sizing.deployments.candidates import Candidates
 from sizing.deployments.kv_transfer import supports
 from sizing.deployments.memory import memory_fit
+from sizing.question.configuration import Configuration
+from sizing.question.limits import LatencyLimits
+from sizing.question.traffic import TrafficColumns
 from sizing.question.understand import Question, at_lengths, understand
-from sizing.queueing.capacity import AskedLimits, rate_at_limit
+from sizing.queueing.capacity import rate_at_limit
 from sizing.queueing.pools import prefill_times
 from sizing.scenario.schema import Deployment, Scenario
 from sizing.search.batch_limits import with_batch_limits
@@ -24,7 +27,6 @@ from sizing.search.pools_search import smallest_pools, wanted
 from sizing.search.ranking import order
 from sizing.search.screen import Evaluated, all_configurations, evaluate, held, instances_needed
 from sizing.search.serving import deployments_of, sized_aggregated
-from sizing.steps.times import TrafficColumns
 
 MAX_TOKENS = 10_000_000.0
 MAX_CELLS = 1_024
@@ -93,7 +95,7 @@ def on_gpu(scenario: Scenario, gpu: str) -> Scenario:
 def _cells(asked: Sequence[Question]) -> list[LengthCell]:
     """The cells of questions that differ in lengths only, many at once."""
     found: dict[int, LengthCell] = {}
-    alike: dict[AskedLimits, list[int]] = {}
+    alike: dict[LatencyLimits, list[int]] = {}
     for n, question in enumerate(asked):
         window, lengths = question.model.max_context, question.traffic
         if window and lengths.input_tokens + lengths.output_tokens > window:

@@ -9,11 +9,12 @@ import numpy as np
 
 from sizing.base.quantity import Result, quantity
 from sizing.base.units import MILLION, MS_PER_S, S_PER_HOUR
-from sizing.deployments.candidates import Configuration, table
+from sizing.deployments.candidates import table
 from sizing.deployments.memory import memory_fit
 from sizing.evidence.published import Measurement, evidence, nearest
 from sizing.explore.operating_point import share_of_systems
 from sizing.explore.own_benchmark import own_measurements
+from sizing.question.configuration import Configuration
 from sizing.question.understand import Question, understand
 from sizing.scenario.schema import Scenario
 from sizing.search.screen import all_configurations

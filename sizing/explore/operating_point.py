@@ -16,8 +16,9 @@ from sizing.base.arrays import Columns, Floats
 from sizing.base.quantity import Result, quantity
 from sizing.base.result import Deployed, Pool
 from sizing.base.units import MILLION, MS_PER_S, S_PER_HOUR
-from sizing.deployments.candidates import Candidates, Configuration
+from sizing.deployments.candidates import Candidates
 from sizing.prices.cost import cheapest_option
+from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
 from sizing.search.screen import Evaluated, all_configurations, all_offers
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sizing.calibration.benchmark import calibration_points, overloaded
+from sizing.calibration.benchmark import calibrated_configuration, calibration_points, overloaded
 from sizing.evidence.points import Point
 from sizing.evidence.published import Measurement, Near, load_distance
 from sizing.question.understand import Question
@@ -15,14 +15,13 @@ def own_measurements(question: Question, concurrency: float | None = None) -> tu
     ``concurrency`` is what the plan has in flight per instance, if it counts. Overloaded open loops are left out: what
     they measured grows for as long as they run.
     """
-    benchmark, traffic = question.scenario.benchmark, question.traffic
-    if benchmark is None or question.calibrated is None:
+    if question.benchmark is None or calibrated_configuration(question) is None:
         return ()
-    custom = [gpu for gpu in question.gpus if gpu.custom]
-    resolved = [calibration_point.point for calibration_point in calibration_points(benchmark, question.model, custom)]
+    benchmark, traffic = question.benchmark.given, question.traffic
+    points = [known.point for known in calibration_points(question.benchmark)]
     kept = [
         _measurement(benchmark, measured, point)
-        for measured, point in zip(benchmark.points, resolved, strict=True)
+        for measured, point in zip(benchmark.points, points, strict=True)
         if not overloaded(measured)
     ]
     near = [

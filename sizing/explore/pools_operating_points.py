@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sizing.base.arrays import Counts, Floats, Rows, non_decreasing
 from sizing.base.result import Deployed, Pool
-from sizing.deployments.candidates import Configuration, table
+from sizing.deployments.candidates import table
 from sizing.deployments.kv_transfer import supports
 from sizing.explore.operating_point import (
     Loads,
@@ -28,6 +28,7 @@ from sizing.explore.operating_point import (
 )
 from sizing.explore.pareto_front import pareto_front
 from sizing.planning.spread import interval_of
+from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
 from sizing.queueing.pools import Decoding, FirstToken, first_token, joined
 from sizing.queueing.steady_state import SteadyState

@@ -1,32 +1,40 @@
-"""``python -m sizing.methodology [--check]``: write docs/METHODOLOGY.md, or say that it is out of date (exit 1)."""
+"""``python -m sizing.methodology [--check]``: write the two documents, or name those that are out of date (exit 1)."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
-from sizing.methodology.chapters import sections
+from sizing.methodology.chapters import reference
 from sizing.methodology.docstrings import PACKAGE
-from sizing.methodology.markdown import document
+from sizing.methodology.markdown import document, reader_document
+from sizing.methodology.reader import REFERENCE, in_document, reader
 
-TARGET = PACKAGE.parent / "docs" / "METHODOLOGY.md"
+DOCS = PACKAGE.parent / "docs"
+READER = "METHODOLOGY.md"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Write the document, or with ``--check`` compare it; the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m sizing.methodology", description="Generate docs/METHODOLOGY.md.")
-    parser.add_argument("--check", action="store_true", help="change nothing; exit 1 when the document is out of date")
-    wanted = document(sections())
+    """Write the documents, or with ``--check`` compare them; the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m sizing.methodology", description="Generate docs/METHODOLOGY*.md.")
+    parser.add_argument("--check", action="store_true", help="change nothing; exit 1 when a document is out of date")
     if parser.parse_args(arguments).check:
-        if TARGET.exists() and TARGET.read_text(encoding="utf-8") == wanted:
-            return 0
-        print(f"{TARGET} is out of date: run python -m sizing.methodology", file=sys.stderr)
-        return 1
-    TARGET.parent.mkdir(exist_ok=True)
-    TARGET.write_text(wanted, encoding="utf-8")
-    print(f"wrote {TARGET}")
+        stale = [path for path, text in documents().items() if not path.exists() or path.read_text("utf-8") != text]
+        for path in stale:
+            print(f"{path} is out of date: run python -m sizing.methodology", file=sys.stderr)
+        return 1 if stale else 0
+    for path, text in documents().items():
+        path.write_text(text, encoding="utf-8")
+        print(f"wrote {path}")
     return 0
+
+
+def documents() -> Mapping[Path, str]:
+    """The text of both documents by their file."""
+    chapters = reference()
+    return {DOCS / READER: reader_document(reader(chapters, in_document)), DOCS / REFERENCE: document(chapters)}
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""All chapters of the methodology, in reading order."""
+"""All chapters of the methodology, in reading order: the reader's version, then the reference."""
 
 from __future__ import annotations
 
@@ -12,14 +12,28 @@ from sizing.methodology.formulas import formulas, overview, validity
 from sizing.methodology.glossary import fields, glossary
 from sizing.methodology.inputs import inputs
 from sizing.methodology.numbers import constants, engines_and_formats, fitted
+from sizing.methodology.reader import on_page, reader
 
 CHANGELOG = PACKAGE.parent / "CHANGELOG.md"
 
 
 @cache
 def sections() -> tuple[Section, ...]:
-    """Every chapter for which there is content; the same objects on every call."""
-    found = (
+    """Every chapter: the reader's version first, then the reference; the same objects on every call."""
+    method = Section(
+        slug="method",
+        title="The method",
+        intro="How an answer comes about, in a few pages. The other chapters are the reference it leads into.",
+        prose=reader(reference(), on_page),
+        in_document=False,
+    )
+    return (method, *reference())
+
+
+@cache
+def reference() -> tuple[Section, ...]:
+    """The chapters of the reference for which there is content."""
+    chapters = (
         overview(),
         formulas(),
         inputs(),
@@ -35,7 +49,7 @@ def sections() -> tuple[Section, ...]:
         terms(),
         changes(),
     )
-    return tuple(section for section in found if section is not None)
+    return tuple(section for section in chapters if section is not None)
 
 
 def results() -> Section:

@@ -34,12 +34,21 @@ class Table:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Prose:
+    """A few paragraphs under a heading, as Markdown."""
+
+    title: str
+    markdown: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Section:
     """One chapter; ``slug`` is its anchor, ``title`` its value in a link, so both stay as they are."""
 
     slug: str
     title: str
     intro: str
+    prose: tuple[Prose, ...] = ()
     entries: tuple[Entry, ...] = ()
     tables: tuple[Table, ...] = ()
     in_document: bool = True

@@ -12,6 +12,7 @@ FLOW = (
     "scenario.lengths",
     "scenario.demand",
     "scenario.business",
+    "scenario",
     "catalog",
     "question",
     "deployments",

@@ -1,27 +1,47 @@
-"""The methodology as one Markdown document."""
+"""The methodology as Markdown: the reader's version, and the reference it leads into."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
-from sizing.methodology.content import Cell, Entry, Section, Table
+from sizing.methodology.content import Cell, Entry, Prose, Section, Table
 
-_SHORT = 120
+_ONE_LINE = 120
+"""Characters up to which a formula is set as code. Chosen: as long as a line of the source."""
 
-HEAD = """# Methodology
+READER_HEAD = """# Methodology
 
-Generated from the engine by `python -m sizing.methodology`; do not edit. The same content, searchable and with the
-whole catalogue, is on the Methodology page of the dashboard. What changed is in [CHANGELOG.md](../CHANGELOG.md).
+How an answer comes about, in a few pages: the way of a question, the formulas that decide it, what each assumes, where
+it holds, and how accurate it was. Every formula with its source is in the [reference](METHODOLOGY_REFERENCE.md). Both
+are written by `python -m sizing.methodology` (do not edit; the text is `sizing/methodology/reader.md`) and stand,
+searchable, on the Methodology page of the dashboard. What changed is in [CHANGELOG.md](../CHANGELOG.md).
+"""
+
+REFERENCE_HEAD = """# Methodology: reference
+
+Generated from the engine by `python -m sizing.methodology`; do not edit. For reading there is
+[METHODOLOGY.md](METHODOLOGY.md), which leads here; the whole catalogue is on the Methodology page of the dashboard.
 """
 
 
+def reader_document(chapters: Iterable[Prose]) -> str:
+    """The reader's version as Markdown, with a table of contents."""
+    chapters = tuple(chapters)
+    blocks = (f"## {chapter.title}\n\n{chapter.markdown}" for chapter in chapters)
+    return "\n\n".join([READER_HEAD.strip(), _contents(chapter.title for chapter in chapters), *blocks]) + "\n"
+
+
 def document(sections: Iterable[Section]) -> str:
-    """The sections that belong in a document, with a table of contents, as Markdown."""
+    """The sections that belong in the reference, with a table of contents, as Markdown."""
     shown = [section for section in sections if section.in_document]
-    contents = "\n".join(f"- [{section.title}](#{_heading_anchor(section.title)})" for section in shown)
-    return "\n\n".join([HEAD.strip(), contents, *(block for section in shown for block in _section(section))]) + "\n"
+    contents = _contents(section.title for section in shown)
+    return "\n\n".join([REFERENCE_HEAD.strip(), contents, *(b for section in shown for b in _section(section))]) + "\n"
+
+
+def _contents(titles: Iterable[str]) -> str:
+    return "\n".join(f"- [{title}](#{heading_anchor(title)})" for title in titles)
 
 
 def entry(item: Entry) -> str:
@@ -39,7 +59,7 @@ def entry(item: Entry) -> str:
 def _formula(formula: str) -> str:
     """A formula as code where it is short and nothing else; prose around it stays prose."""
     code = formula.rstrip(".")
-    return f"`{code}`" if len(code) <= _SHORT and "`" not in code else rich(formula)
+    return f"`{code}`" if len(code) <= _ONE_LINE and "`" not in code else rich(formula)
 
 
 def plain(text: str) -> str:
@@ -67,8 +87,13 @@ def _section(section: Section) -> Iterator[str]:
 
 def _table(table: Table) -> Iterator[str]:
     yield f"### {table.title}"
-    head = [f"| {' | '.join(table.columns)} |", "|" + "---|" * len(table.columns)]
-    yield "\n".join([*head, *(f"| {' | '.join(map(_cell, row))} |" for row in table.rows)])
+    yield table_lines(table.columns, table.rows)
+
+
+def table_lines(columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
+    """A table as Markdown."""
+    head = [f"| {' | '.join(columns)} |", "|" + "---|" * len(columns)]
+    return "\n".join([*head, *(f"| {' | '.join(map(_cell, row))} |" for row in rows)])
 
 
 def _cell(value: Cell) -> str:
@@ -78,6 +103,6 @@ def _cell(value: Cell) -> str:
     return rich(" ".join(text.split()))
 
 
-def _heading_anchor(title: str) -> str:
+def heading_anchor(title: str) -> str:
     """The anchor that GitHub and GitLab give a heading."""
     return re.sub(r"[^\w\- ]", "", title.casefold()).replace(" ", "-")

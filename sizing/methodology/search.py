@@ -10,7 +10,7 @@ from sizing.methodology.content import Entry, Section, Table
 
 
 def search(sections: Iterable[Section], query: str) -> tuple[Section, ...]:
-    """The sections reduced to entries and rows that hold every word of the query, in any case; empty ones left out.
+    """The sections reduced to paragraphs, entries and rows that hold every word of the query, in any case.
 
     An entry whose name or other name is the query comes first, and its section before others. A blank query
     finds everything.
@@ -20,7 +20,7 @@ def search(sections: Iterable[Section], query: str) -> tuple[Section, ...]:
         return tuple(sections)
     wanted = " ".join(words)
     reduced = (_reduced(section, words, wanted) for section in sections)
-    found = [section for section in reduced if section.entries or section.tables]
+    found = [section for section in reduced if section.prose or section.entries or section.tables]
     return tuple(sorted(found, key=lambda section: not any(_is_named(entry, wanted) for entry in section.entries)))
 
 
@@ -28,7 +28,13 @@ def _reduced(section: Section, words: list[str], wanted: str) -> Section:
     entries = [entry for entry in section.entries if _holds(_entry_text(entry), words)]
     entries.sort(key=lambda entry: not _is_named(entry, wanted))
     tables = [_matching(table, words) for table in section.tables]
-    return replace(section, intro="", entries=tuple(entries), tables=tuple(t for t in tables if t.rows))
+    return replace(
+        section,
+        intro="",
+        prose=tuple(part for part in section.prose if _holds(f"{part.title} {part.markdown}".casefold(), words)),
+        entries=tuple(entries),
+        tables=tuple(t for t in tables if t.rows),
+    )
 
 
 def _is_named(entry: Entry, wanted: str) -> bool:

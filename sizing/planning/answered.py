@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from sizing.base.result import Candidate, Excluded, Latencies, Plan, PlanWarning
 from sizing.base.version import ENGINE_VERSION
+from sizing.calibration.benchmark import calibrated_configuration, calibration_note
 from sizing.catalog import data_version
 from sizing.planning import assumptions, rules
 from sizing.planning import sentences as answer
@@ -121,7 +122,7 @@ def infeasible(question: Question, out: tuple[Excluded, ...]) -> Plan:
         business=in_business_terms(demand.peak_rps, traffic.input_tokens, traffic.output_tokens, demand),
         limited_by="",
         warnings=tuple(rules.about_model(question)),
-        assumptions=question.assumptions,
+        assumptions=(*question.assumptions, *calibration_note(question)),
         source="",
         confidence="",
         alternatives=(),
@@ -174,7 +175,7 @@ def composed(
         business=business,
         limited_by=bound,
         warnings=_warnings(question, evaluated, sized, winner, latency.itl_ms.at_percentile, around),
-        assumptions=(*question.assumptions, *_assumed(question, evaluated, index)),
+        assumptions=(*question.assumptions, *calibration_note(question), *_assumed(question, evaluated, index)),
         source=evaluated.sources[index],
         confidence=answer.confidence(around.decode[0], around.prefill[0]),
         alternatives=tuple(
@@ -198,7 +199,8 @@ def _warnings(
     """All rules, errors first."""
     row = evaluated.candidates.rows[sized.index[winner]]
     deployed = deployed_as(question, evaluated, sized, winner)
-    measured = question.calibrated is not None and question.calibrated.covers(row)
+    calibrated = calibrated_configuration(question)
+    measured = calibrated is not None and calibrated.covers(row)
     found = [
         *rules.about_model(question),
         *rules.about_hardware(question, row, sized.options[winner]),

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
 from sizing.base.format import percent
-from sizing.deployments.candidates import Configuration
+from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
 from sizing.scenario.schema import Routing
 

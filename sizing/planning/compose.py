@@ -7,11 +7,11 @@ import numpy as np
 from sizing.base.arrays import Floats
 from sizing.base.result import Candidate, Cost, Deployed, Latencies, Latency, LoadPoint, PerInstance
 from sizing.base.units import GB, MS_PER_S
-from sizing.deployments.candidates import Configuration
 from sizing.planning.sentences import limited_by
 from sizing.planning.spread import Spread
 from sizing.prices.cost import cost_of
 from sizing.prices.hardware import HardwareOption
+from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
 from sizing.search.screen import Evaluated, Sized
 

@@ -15,9 +15,10 @@ from sizing.base.format import gigabytes, ms
 from sizing.base.result import Excluded, Fix
 from sizing.base.units import GB, MS_PER_S
 from sizing.catalog.gpu import Gpu
-from sizing.deployments.candidates import Allowed, Candidates, Configuration, enumerate_for, table
+from sizing.deployments.candidates import Candidates, enumerate_for, table
 from sizing.deployments.memory import memory_fit
 from sizing.planning.sentences import beyond_context
+from sizing.question.configuration import Allowed, Configuration
 from sizing.question.understand import Question
 from sizing.search.screen import Evaluated, all_configurations, evaluate, offered
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from sizing.base.format import count, gigabytes, large, ms, percent, requests_per_s, significant, usd
 from sizing.base.result import Business, Cost, Deployed, Explained, Latencies, PerInstance
 from sizing.base.units import BILLION
-from sizing.deployments.candidates import Configuration
+from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
 
 LOAD_SOURCE = (

@@ -14,7 +14,7 @@ from sizing.catalog import data_version, gpus, resolve_gpu, systems
 from sizing.catalog.engines import engines
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.precisions import precisions
-from sizing.deployments.candidates import Configuration, enumerate_for, table
+from sizing.deployments.candidates import enumerate_for, table
 from sizing.deployments.memory import memory_fit
 from sizing.planning import assumptions, rules
 from sizing.planning.compose import deployment
@@ -23,6 +23,7 @@ from sizing.planning.explain import explain_money
 from sizing.planning.sentences import beyond_context
 from sizing.prices.cost import cost_of
 from sizing.prices.hardware import HardwareOption, options
+from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
 from sizing.scenario.business import in_business_terms
 from sizing.scenario.schema import Measured

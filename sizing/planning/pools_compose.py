@@ -8,11 +8,11 @@ from sizing.base.arrays import Floats
 from sizing.base.format import count
 from sizing.base.result import Candidate, Cost, Deployed, Latencies, Latency, LoadPoint, PerInstance, Pool
 from sizing.base.units import GB, MS_PER_S
-from sizing.deployments.candidates import Configuration
 from sizing.deployments.kv_transfer import prompt_kv_bytes
 from sizing.deployments.memory import kv_share
 from sizing.planning.spread import Spread
 from sizing.prices.cost import cost_of
+from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
 from sizing.queueing.steady_state import SteadyState
 from sizing.search.pools import SizedPools, at_loads, at_peak, decoding_of, prefill_stable, times_of

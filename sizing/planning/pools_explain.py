@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from sizing.base.format import count, ms, requests_per_s, significant
 from sizing.base.result import Business, Cost, Deployed, Explained, Latencies, PerInstance, Pool
 from sizing.base.units import MS_PER_S
-from sizing.deployments.candidates import Configuration
 from sizing.deployments.kv_transfer import link_name
 from sizing.planning.explain import LOAD_SOURCE, entry, explain_demand, explain_latency, explain_memory, explain_money
+from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
 
 POOL_SOURCE = "module sizing.queueing.pools; Zhong et al., DistServe (OSDI 2024)"

@@ -6,6 +6,7 @@ import numpy as np
 
 from sizing.base.result import Candidate, Excluded, Latencies, Plan, PlanWarning
 from sizing.base.version import ENGINE_VERSION
+from sizing.calibration.benchmark import calibration_note
 from sizing.catalog import data_version
 from sizing.deployments.kv_transfer import link_name
 from sizing.planning import assumptions, rules
@@ -92,7 +93,7 @@ def pools_plan(
         business=business,
         limited_by=bound,
         warnings=_warnings(question, pools, winner, evaluated, latency.itl_ms.at_percentile, around, instead),
-        assumptions=(*question.assumptions, *_assumed(question, pools, winner)),
+        assumptions=(*question.assumptions, *calibration_note(question), *_assumed(question, pools, winner)),
         source=source,
         confidence=answer.confidence(around.decode[0], around.prefill[0]),
         alternatives=alternatives,

@@ -11,11 +11,12 @@ from sizing.base.constants import DECK, constant
 from sizing.base.format import count, ms, percent, significant
 from sizing.base.result import Deployed, Fix, PlanWarning
 from sizing.base.units import BILLION, MS_PER_S
+from sizing.calibration.benchmark import calibrated_configuration
 from sizing.catalog import quantization
-from sizing.deployments.candidates import Configuration
-from sizing.evidence.uncertainty import measured_families
+from sizing.catalog.measured import measured
 from sizing.prices.hardware import HardwareOption
 from sizing.prices.packing import systems_for_both
+from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
 from sizing.queueing.capacity import Bound, Percentiles, capacity
 from sizing.search.screen import Evaluated, Sized, instances_needed
@@ -284,7 +285,7 @@ def about_ranking(
 
 def about_evidence(row: Configuration) -> Iterator[PlanWarning]:
     """Deployments unlike anything that was measured."""
-    if row.gpu.family not in measured_families():
+    if row.gpu.family not in measured("families"):
         yield PlanWarning(
             code="no_evidence",
             severity="warning",
@@ -349,7 +350,7 @@ def about_limits(question: Question, evaluated: Evaluated, sized: Sized, winner:
 
 def about_benchmark(question: Question, row: Configuration) -> Iterator[PlanWarning]:
     """An answer that is not the deployment the imported benchmark measured."""
-    calibrated = question.calibrated
+    calibrated = calibrated_configuration(question)
     if calibrated is None or calibrated.covers(row):
         return
     yield PlanWarning(

@@ -12,7 +12,8 @@ from sizing.base.units import MS_PER_S
 from sizing.catalog import gpus
 from sizing.catalog.engines import engines
 from sizing.catalog.precisions import precisions
-from sizing.deployments.candidates import Configuration, table
+from sizing.deployments.candidates import table
+from sizing.question.configuration import Configuration
 from sizing.question.understand import Question, understand
 from sizing.queueing.capacity import at_rate
 from sizing.scenario.schema import Scenario
@@ -37,7 +38,7 @@ def second_opinion(scenario: Scenario, plan: Plan) -> CrossCheck:
         return _none("There is no predicted deployment to check.")
     if plan.deployment.serving == "disaggregated":
         return _none("Kernel tables are compared with aggregated serving only: allow only that to see them.")
-    question = replace(understand(scenario), calibrated=None)  # an opinion of its own, without the benchmark
+    question = replace(understand(scenario), benchmark=None)  # an opinion of its own, without the benchmark
     row = _row(question, plan)
     reason = KernelTables().reason(question.model, row)
     if reason:

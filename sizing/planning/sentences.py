@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from sizing.base.format import count, ms, requests_per_s, significant, usd
 from sizing.base.result import Cost, Deployed, Excluded, Latencies, Pool
-from sizing.deployments.candidates import Configuration
 from sizing.evidence.uncertainty import Interval
+from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
 from sizing.queueing.capacity import Bound
 from sizing.search.screen import Evaluated

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sizing.base.arrays import Floats
-from sizing.deployments.candidates import Configuration
+from sizing.calibration.benchmark import calibrated_configuration
 from sizing.evidence.uncertainty import Interval, Load, interval
+from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
 from sizing.queueing.capacity import at_rate
 from sizing.search.screen import Evaluated, Sized, instances_needed, under_load
@@ -53,8 +54,9 @@ def spread(question: Question, evaluated: Evaluated, sized: Sized, rows: NDArray
 
 def interval_of(question: Question, metric: str, row: Configuration, concurrency: float | None = None) -> Interval:
     """The posterior of a configuration that was measured, else the cross-validated interval of its stratum."""
-    if question.calibrated is not None and question.calibrated.covers(row):
-        return question.calibrated.interval(metric, concurrency)
+    calibrated = calibrated_configuration(question)
+    if calibrated is not None and calibrated.covers(row):
+        return calibrated.interval(metric, concurrency)
     traffic = question.traffic
     load = Load(
         concurrency=math.nan if concurrency is None else concurrency,

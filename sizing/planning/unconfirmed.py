@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from sizing.base.format import count, ms, rounded
 from sizing.base.result import Fix, Plan, PlanWarning
 from sizing.base.units import MS_PER_S
-from sizing.queueing.capacity import AskedLimits
+from sizing.question.limits import LatencyLimits
 from sizing.search.instances import NotMet, limited
 from sizing.simulator.layout import E2E, ITL, TTFT
 from sizing.simulator.quantiles import sampled_quantile
@@ -17,7 +17,7 @@ LIMITED = {TTFT: ("TTFT", "ttft_ms"), ITL: ("ITL", "itl_ms"), E2E: ("E2E", "e2e_
 SLACK = 1.2  # beyond what nearly idle instances reach: what a relaxed limit is proposed at, so that some load fits
 
 
-def not_confirmed(answer: Plan, limits: AskedLimits, tried: Sequence[tuple[str, NotMet]]) -> Plan:
+def not_confirmed(answer: Plan, limits: LatencyLimits, tried: Sequence[tuple[str, NotMet]]) -> Plan:
     """The answer of the screen with a warning that every candidate simulated breaks a limit, and which.
 
     ``tried``: name and finding of each, best first; none when only prefill and decode pools were simulated.
@@ -44,7 +44,7 @@ def not_confirmed(answer: Plan, limits: AskedLimits, tried: Sequence[tuple[str, 
     )
 
 
-def _reached(limits: AskedLimits, label: str, one: NotMet) -> tuple[str, Fix | None]:
+def _reached(limits: LatencyLimits, label: str, one: NotMet) -> tuple[str, Fix | None]:
     """What the candidate reaches of the limit it misses most, and the limit it would keep."""
     asked = [(m, limit, sampled_quantile(one.outcome, m, limits.percentile)) for m, limit in limited(limits)]
     metric, limit, at = max(asked, key=lambda a: a[2].value / a[1] if math.isfinite(a[2].value) else 0.0)

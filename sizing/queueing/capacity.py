@@ -8,9 +8,8 @@ from enum import IntEnum
 import numpy as np
 
 from sizing.base.arrays import Columns, Floats, Position, Rows, non_decreasing, position
-from sizing.base.units import MS_PER_S
+from sizing.question.limits import LatencyLimits
 from sizing.queueing.steady_state import SteadyState
-from sizing.scenario.schema import Limits, Mode
 
 
 class Bound(IntEnum):
@@ -21,27 +20,6 @@ class Bound(IntEnum):
     E2E = 2
     SATURATION = 3
     UTILIZATION = 4
-
-
-@dataclass(frozen=True, kw_only=True)
-class AskedLimits:
-    """Limits in seconds at one percentile; infinite where there is none."""
-
-    ttft_s: float
-    itl_s: float
-    e2e_s: float
-    percentile: float
-
-    @classmethod
-    def of(cls, limits: Limits, mode: Mode) -> AskedLimits:
-        """The limits that apply: streaming all given ones, sequential only E2E, offline none."""
-        ttft, itl, e2e = limits.ttft_ms, limits.itl_ms, limits.e2e_ms
-        if mode != "streaming":
-            ttft = itl = None
-        if mode == "offline":
-            e2e = None
-        seconds = [np.inf if x is None else x / MS_PER_S for x in (ttft, itl, e2e)]
-        return cls(ttft_s=seconds[0], itl_s=seconds[1], e2e_s=seconds[2], percentile=limits.percentile)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +51,7 @@ def at_percentile(state: SteadyState, percentile: float) -> Percentiles:
     )
 
 
-def capacity(state: SteadyState, latencies: Percentiles, limits: AskedLimits, max_utilization: float) -> Capacity:
+def capacity(state: SteadyState, latencies: Percentiles, limits: LatencyLimits, max_utilization: float) -> Capacity:
     """Largest rate at which every limit holds, at most ``max_utilization`` of the stability limit.
 
     The rate at which a latency reaches its limit is interpolated linearly between points of the grid.

@@ -14,9 +14,9 @@ import numpy as np
 from scipy.special import ndtri
 
 from sizing.base.arrays import Columns, Floats, non_decreasing, position
+from sizing.question.traffic import Traffic, Variability
 from sizing.queueing.steady_state import (
     SteadyState,
-    Variability,
     drift,
     gamma_quantile,
     in_flight_variance,
@@ -24,7 +24,7 @@ from sizing.queueing.steady_state import (
     slot_queue,
 )
 from sizing.steps.ranks import counted_unevenness
-from sizing.steps.times import StepTimes, Traffic
+from sizing.steps.times import StepTimes
 
 NEVER_FULL = 1.0 - 1e-9
 

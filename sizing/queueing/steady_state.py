@@ -15,22 +15,13 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from sizing.base.arrays import Columns, Floats
-from sizing.steps.times import StepTimes, Traffic, TrafficColumns
+from sizing.question.traffic import Traffic, TrafficColumns, Variability
+from sizing.steps.times import StepTimes
 
 NEARLY_FULL = (0.65, 0.77, 0.86, 0.92, 0.96, 0.985, 0.999)
 """Shares of the maximum concurrency at which the grid is dense."""
 
 ROOT_2PI = float(np.sqrt(2.0 * np.pi))
-
-
-@dataclass(frozen=True, kw_only=True)
-class Variability:
-    """Squared coefficients of variation: of the gaps between arrivals, of the prompt length and of the output
-    length."""
-
-    arrivals: float = 1.0
-    prompt: float = 0.0
-    output: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+
+import numpy as np
 
 from sizing.base.arrays import Floats
 from sizing.base.errors import InvalidScenario
@@ -14,6 +16,7 @@ from sizing.scenario.trace import Trace
 from sizing.scenario.traces import SHORTEST_S
 from sizing.scenario.traffic import TraceArrivals
 from sizing.search.replicas import arrivals_of, lengths_of
+from sizing.simulator.arrivals import CHUNK, requests
 from sizing.simulator.request_lengths import ObservedLengths, RequestLengths
 
 FEWEST_REQUESTS = 20_000
@@ -78,10 +81,17 @@ def load_of_trace(trace: Trace, hours: float | None) -> Load:
         raise InvalidScenario([f"{trace.name} covers less than a second: too short for a rate."])
     kept = trace.until(hours * S_PER_HOUR) if hours is not None else trace
     return Load(
-        stream=kept.stream(),
+        stream=requests_of(kept),
         expected=len(kept),
         duration_s=max(kept.duration_s, 1e-9),
         lengths=ObservedLengths(kept.tokens.astype(float)),
         stationary=False,
         notes=(f"{len(kept):,} requests of {kept.name} in {kept.duration_s:,.0f} s.", *kept.notes),
     )
+
+
+def requests_of(trace: Trace) -> Iterator[Floats]:
+    """The requests of a trace in chunks (9, M), rows as the simulator takes them; no request shares a prefix."""
+    for start in range(0, len(trace), CHUNK):
+        time, tokens = trace.time_s[start : start + CHUNK], trace.tokens[:, start : start + CHUNK]
+        yield requests(time, np.vstack([tokens, np.full((1, len(time)), -1.0)]))

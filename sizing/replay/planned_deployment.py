@@ -7,8 +7,9 @@ from dataclasses import replace
 import numpy as np
 
 from sizing.base.result import Deployed, Plan, Pool
-from sizing.deployments.candidates import Configuration, table
+from sizing.deployments.candidates import table
 from sizing.explore.operating_point import configuration_of
+from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
 from sizing.search.pools import Pools
 from sizing.search.pools_search import sized

@@ -8,8 +8,8 @@ from sizing.base.errors import InvalidScenario
 from sizing.base.result import Plan
 from sizing.planning.plan import plan as plan_of
 from sizing.planning.sentences import beyond_context
+from sizing.question.limits import LatencyLimits
 from sizing.question.understand import understand
-from sizing.queueing.capacity import AskedLimits
 from sizing.replay import simulation_report as report
 from sizing.replay.offered_load import Load, as_asked, load_of, load_of_trace
 from sizing.replay.planned_deployment import planned
@@ -70,7 +70,7 @@ def simulate(
 def simulate_deployment(
     deployment: Deployment,
     load: Load,
-    limits: AskedLimits,
+    limits: LatencyLimits,
     *,
     name: str,
     seed: int = 0,

@@ -10,7 +10,7 @@ from sizing.base.arrays import Floats
 from sizing.base.format import ms, requests_per_s
 from sizing.base.units import MS_PER_S, S_PER_MINUTE
 from sizing.base.version import ENGINE_VERSION
-from sizing.queueing.capacity import AskedLimits
+from sizing.question.limits import LatencyLimits
 from sizing.replay.offered_load import Load
 from sizing.replay.simulation_result import Distribution, SampledMs, Series, Share, SimulationResult, Verdict
 from sizing.replay.what_if import failure_in, said_of
@@ -92,7 +92,7 @@ def infeasible(why: str, load: Load, seed: int) -> SimulationResult:
 
 
 def unstable(
-    name: str, deployment: Deployment, load: Load, limits: AskedLimits, stable_rps: float, seed: int
+    name: str, deployment: Deployment, load: Load, limits: LatencyLimits, stable_rps: float, seed: int
 ) -> SimulationResult:
     """The load is beyond capacity: no latency is stated, because it would depend on how long one watches."""
     return SimulationResult(
@@ -117,7 +117,7 @@ def unstable(
 
 
 def measured(
-    name: str, deployment: Deployment, load: Load, limits: AskedLimits, stable_rps: float, outcome: Outcome, seed: int
+    name: str, deployment: Deployment, load: Load, limits: LatencyLimits, stable_rps: float, outcome: Outcome, seed: int
 ) -> SimulationResult:
     """Everything that was counted."""
     found = {m: distribution(outcome, m, limits.percentile) for m in (TTFT, ITL, E2E, QUEUE)}
@@ -189,13 +189,13 @@ def _in_ms(sampled: Sampled) -> SampledMs:
     return SampledMs(value=sampled.value * MS_PER_S, low=max(sampled.low, 0.0) * MS_PER_S, high=high)
 
 
-def _meets(found: dict[int, Distribution | None], limits: AskedLimits) -> bool:
+def _meets(found: dict[int, Distribution | None], limits: LatencyLimits) -> bool:
     asked = ((TTFT, limits.ttft_s), (ITL, limits.itl_s), (E2E, limits.e2e_s))
     return all(one is None or one.at_percentile.value <= limit * MS_PER_S for m, limit in asked for one in [found[m]])
 
 
 def _sentence(
-    name: str, load: Load, limits: AskedLimits, found: dict[int, Distribution | None], met: bool, outcome: Outcome
+    name: str, load: Load, limits: LatencyLimits, found: dict[int, Distribution | None], met: bool, outcome: Outcome
 ) -> str:
     labels = (("TTFT", found[TTFT]), ("ITL", found[ITL]), ("E2E", found[E2E]))
     said = [f"{label} {ms(one.at_percentile.value)}" for label, one in labels if one is not None]

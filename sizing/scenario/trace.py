@@ -21,9 +21,8 @@ from sizing.base.errors import InvalidTrace
 from sizing.base.units import MS_PER_S, S_PER_DAY, S_PER_MINUTE
 from sizing.scenario.lengths import MAX_TOKENS
 from sizing.scenario.trace_file import frames_in
-from sizing.simulator.arrivals import CHUNK, requests
 
-Counts = NDArray[np.int32]
+Tokens = NDArray[np.int32]
 """Rows prompt, output and cached tokens of requests, shape (3, n)."""
 
 MAX_ROWS = 10_000_000
@@ -54,7 +53,7 @@ class Trace:
 
     name: str
     time_s: Floats
-    tokens: Counts
+    tokens: Tokens
     notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
@@ -102,13 +101,6 @@ class Trace:
             ]
         )
 
-    def stream(self) -> Iterator[Floats]:
-        """Chunks (9, M) of requests."""
-        for start in range(0, len(self), CHUNK):
-            end = start + CHUNK
-            lengths = np.vstack([self.tokens[:, start:end], np.full((1, len(self.time_s[start:end])), -1.0)])
-            yield requests(self.time_s[start:end], lengths)
-
 
 def read_trace(path: Path, *, max_tokens: float | None = None) -> Trace:
     """The trace in a file. Raises InvalidTrace with one sentence per faulty row (the first few, then how many more).
@@ -117,7 +109,7 @@ def read_trace(path: Path, *, max_tokens: float | None = None) -> Trace:
     """
     longest = min(max_tokens or MAX_TOKENS, MAX_TOKENS)
     times: list[Floats] = []
-    tokens: list[Counts] = []
+    tokens: list[Tokens] = []
     problems = _Problems(path.name)
     rows = 0
     for frame, milliseconds in _frames(path):
@@ -173,7 +165,7 @@ def _frames(path: Path) -> Iterator[tuple[pd.DataFrame, bool]]:
 
 def _checked(
     frame: pd.DataFrame, milliseconds: bool, first_row: int, max_tokens: float, problems: _Problems
-) -> tuple[Floats, Counts]:
+) -> tuple[Floats, Tokens]:
     """Times in seconds and rows prompt, output, cached of a chunk; what is wrong goes to ``problems``."""
     said = frame["timestamp"]
     time = _seconds(said) / (MS_PER_S if milliseconds else 1.0)
@@ -229,7 +221,7 @@ def _since_1970(said: pd.Series) -> Floats:
     return np.asarray(seconds.to_numpy(dtype=np.float64, na_value=np.nan))
 
 
-def _in_order(name: str, time: Floats, tokens: Counts) -> Trace:
+def _in_order(name: str, time: Floats, tokens: Tokens) -> Trace:
     """Sorted by time, counted from the first request, with notes on disorder and long gaps."""
     notes = []
     backwards = int((np.diff(time) < 0).sum())

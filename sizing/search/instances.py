@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 
 from sizing.base.units import TWO_SIDED_95
-from sizing.queueing.capacity import AskedLimits
+from sizing.question.limits import LatencyLimits
 from sizing.simulator.arrivals import CHUNK, Arrivals
 from sizing.simulator.drive import drive
 from sizing.simulator.fleet import Fleet, Replica, Routing
@@ -83,7 +83,7 @@ class Case:
     replica: Replica
     arrivals: Arrivals
     lengths: RequestLengths
-    limits: AskedLimits
+    limits: LatencyLimits
     max_utilization: float
     in_flight: float
     stable_rps: float
@@ -149,7 +149,7 @@ def together(routing: Routing, instances: int) -> int:
     return min(instances, MOST_TOGETHER) if routing in BY_LOAD else 1
 
 
-def finding(outcome: Outcome, limits: AskedLimits, z: float = TWO_SIDED_95) -> Finding:
+def finding(outcome: Outcome, limits: LatencyLimits, z: float = TWO_SIDED_95) -> Finding:
     """Whether the share of requests within every limit is surely enough, surely not for one, or neither.
 
     Enough is the asked percentile; sure is a Monte-Carlo interval of ``z`` standard errors that does not hold it.
@@ -166,7 +166,7 @@ def finding(outcome: Outcome, limits: AskedLimits, z: float = TWO_SIDED_95) -> F
     return found
 
 
-def limited(limits: AskedLimits) -> list[tuple[int, float]]:
+def limited(limits: LatencyLimits) -> list[tuple[int, float]]:
     """The latencies that are limited, each with its limit in seconds."""
     asked = ((TTFT, limits.ttft_s), (ITL, limits.itl_s), (E2E, limits.e2e_s))
     return [(metric, limit) for metric, limit in asked if math.isfinite(limit)]
@@ -202,7 +202,7 @@ def decided(case: Case, instances: int, first: int) -> tuple[Outcome, Finding]:
         requests = min(requests * GROWTH, most)
 
 
-def most_requests(limits: AskedLimits) -> int:
+def most_requests(limits: LatencyLimits) -> int:
     """Requests after which a count is given up as unclear."""
     return max(MOST_REQUESTS, int(TAIL_REQUESTS / (1.0 - limits.percentile / 100.0)))
 

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sizing.base.arrays import SHARED, Columns, Counts, Floats, Rows, non_decreasing
-from sizing.deployments.candidates import Configuration
 from sizing.deployments.kv_transfer import (
     inside_bytes_per_s,
     largest_share,
@@ -16,6 +15,7 @@ from sizing.deployments.kv_transfer import (
     prompt_kv_bytes,
     transfer_s,
 )
+from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
 from sizing.queueing.capacity import rate_at_limit
 from sizing.queueing.pools import Decoding, PrefillTimes, decoding, first_token, joined, prefill_times

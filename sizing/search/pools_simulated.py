@@ -17,16 +17,16 @@ from numpy.typing import NDArray
 
 from sizing.base.arrays import Counts, Floats
 from sizing.deployments.kv_transfer import SETUP_S
+from sizing.question.limits import LatencyLimits
 from sizing.question.understand import Question
-from sizing.queueing.capacity import AskedLimits
 from sizing.search.instances import FARTHER, FARTHEST, HEAVIEST, Finding, fewest, finding, share_of
 from sizing.search.pools import SizedPools
 from sizing.search.pools_search import MORE, sized
 from sizing.search.replicas import Planned, PrefillPool, arrivals_of, lengths_of, replica_at
-from sizing.simulator.arrivals import CHUNK_ROWS, Arrivals
+from sizing.simulator.arrivals import Arrivals
 from sizing.simulator.drive import drive
 from sizing.simulator.fleet import Fleet, Replica
-from sizing.simulator.layout import E2E, ITL, TTFT
+from sizing.simulator.layout import CHUNK_FIELDS, E2E, ITL, TTFT
 from sizing.simulator.outcome import Outcome
 from sizing.simulator.pool import Measurement, Pool
 from sizing.simulator.quantiles import quantile
@@ -61,7 +61,7 @@ class PoolsCase:
     decode: Replica
     arrivals: Arrivals
     lengths: RequestLengths
-    limits: AskedLimits
+    limits: LatencyLimits
     max_utilization: float
     transfer_latency_s: float
     transfer_s_per_token: float
@@ -125,7 +125,7 @@ def first_tokens(case: PoolsCase, instances: int) -> FirstTokens:
     for chunk in share.stream(case.lengths, duration, case.seed):
         if chunk.shape[1]:
             ended.append(pool.run(chunk, float(chunk[0, -1])).copy())
-    ended.append(pool.run(np.zeros((CHUNK_ROWS, 0)), math.inf).copy())
+    ended.append(pool.run(np.zeros((len(CHUNK_FIELDS), 0)), math.inf).copy())
     records = np.concatenate(ended)
     records = records[np.argsort(records["id"], kind="stable")]
     moved = case.transfer_latency_s + records["prompt"] * case.transfer_s_per_token
@@ -136,7 +136,7 @@ def first_tokens(case: PoolsCase, instances: int) -> FirstTokens:
     )
 
 
-def within(first: FirstTokens, limits: AskedLimits) -> Finding:
+def within(first: FirstTokens, limits: LatencyLimits) -> Finding:
     """Whether TTFT lies within its limit at the asked percentile, its Monte-Carlo interval included."""
     counted = first.ttft_s[int(WARM_UP_SHARE * len(first.ttft_s)) :]
     value = float(np.percentile(counted, limits.percentile))
@@ -167,7 +167,7 @@ def _handed_over(case: PoolsCase, first: FirstTokens, share: Arrivals, duration:
         yield chunk[:, chunk[3] > 1.0]
 
 
-def held(outcome: Outcome, limits: AskedLimits) -> bool:
+def held(outcome: Outcome, limits: LatencyLimits) -> bool:
     """Whether the limits are met for sure: by the Monte-Carlo interval, or because no request at all exceeded them.
 
     Requests that decode together have nearly the same gap between tokens; its percentile then scatters so much between

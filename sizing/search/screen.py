@@ -9,19 +9,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sizing.base.arrays import PER_ROW, Columns, Floats, Position
+from sizing.calibration.benchmark import calibrated_configuration
 from sizing.calibration.step_source import StepChoice, step_times
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.model import Model
-from sizing.deployments.candidates import Allowed, Candidates, enumerate_for, table
+from sizing.deployments.candidates import Candidates, enumerate_for, table
 from sizing.deployments.memory import MemoryFit, memory_fit
 from sizing.prices.cost import Offers, cheapest_option
 from sizing.prices.hardware import HardwareOption, options
+from sizing.question.configuration import Allowed
+from sizing.question.traffic import Traffic, TrafficColumns
 from sizing.question.understand import Question
 from sizing.queueing.capacity import Capacity, Percentiles, at_percentile, at_rate, capacity
 from sizing.queueing.steady_state import SteadyState, concurrency_grid, steady_state
 from sizing.scenario.schema import Location, Prices
 from sizing.steps.speculation import speculated
-from sizing.steps.times import StepTimes, Traffic, TrafficColumns
+from sizing.steps.times import StepTimes
 
 BEYOND_ANY = 1e12  # instances; more than any load takes
 ROUNDING = 1e-9  # a load that equals the capacity up to rounding needs no further instance
@@ -109,7 +112,7 @@ def evaluate(
         candidates,
         lengths,
         grid,
-        question.calibrated,
+        calibrated_configuration(question),
     )
     times = speculated(times, question.model, candidates, grid, question.speculation)
     return under_load(question, candidates, memory, times, sources, grid, lengths)

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from sizing.base.arrays import Floats
 from sizing.base.result import Candidate
-from sizing.deployments.candidates import Configuration
 from sizing.planning.pools_plan import candidates_of
+from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
 from sizing.scenario.schema import Objective
 from sizing.search.batch_limits import with_batch_limits

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from sizing.question.speculation import Speculation
 from sizing.simulator.layout import LEAST_REQUESTS, LEAST_TOKENS, PREFIX_AWARE, RANDOM, ROUND_ROBIN, WEIGHTED
 from sizing.simulator.step_grid import StepGrid
-from sizing.steps.speculation import Speculation
 
 Routing = Literal["random", "round_robin", "weighted", "least_requests", "least_tokens", "prefix_aware"]
 

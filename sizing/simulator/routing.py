@@ -14,12 +14,13 @@ from sizing.simulator.replica import advance
 BALANCE_ABSOLUTE, BALANCE_RELATIVE = 64, 1.5
 """Prefix-aware routing gives way to the shortest queue when loads differ by more than this (SGLang router defaults)."""
 
+SAME_CREDIT = 1e-9
+"""Credits of weighted round robin that differ by less are equal: what is left is rounding."""
+
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-
 MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
-
 SHIFTS = (np.uint64(30), np.uint64(27), np.uint64(31))
-"""Constants of SplitMix64."""
+"""Constants of SplitMix64, see :func:`at_random`."""
 
 
 @compiled
@@ -92,7 +93,7 @@ def in_turn(world: World, weighted: bool) -> int:
             weight = replica.weight if weighted else 1.0
             replica.credit += weight
             total += weight
-            if best == NONE or replica.credit > world.replicas[best].credit + 1e-9:
+            if best == NONE or replica.credit > world.replicas[best].credit + SAME_CREDIT:
                 best = r
     if best != NONE:
         world.replicas[best].credit -= total

@@ -20,13 +20,15 @@ import numpy as np
 from sizing.base.arrays import Floats
 from sizing.base.units import S_PER_MS
 from sizing.catalog.model import Model
-from sizing.deployments.candidates import Candidates, Configuration
+from sizing.deployments.candidates import Candidates
+from sizing.question.configuration import Configuration
+from sizing.question.traffic import Traffic
 from sizing.steps.kernel_configs import checkpoint
 from sizing.steps.kernel_engines import EXPECTED, StepTable, available, engine_for, sentence
 from sizing.steps.rates import hardware, rates
 from sizing.steps.roofline import prefill_s, prefill_work_s, roofline
 from sizing.steps.shape import shape_of
-from sizing.steps.times import StepTimes, Traffic
+from sizing.steps.times import StepTimes
 
 ABSENT = "kernel tables (not installed)"
 SHARED_SEQUENCES = 32  # decoding sequences per rank beside which a prompt's work is measured, see ``_work_s``

@@ -11,7 +11,7 @@ from threading import Lock
 from typing import Protocol
 
 from sizing.catalog.model import Model
-from sizing.deployments.candidates import Configuration
+from sizing.question.configuration import Configuration
 from sizing.steps.kernel_configs import Checkpoint, checkpoint
 from sizing.steps.kernel_names import Modes, missing, modes
 

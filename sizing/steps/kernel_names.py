@@ -12,7 +12,8 @@ from itertools import product
 from types import MappingProxyType
 
 from sizing.catalog.model import Model
-from sizing.deployments.candidates import Configuration
+from sizing.catalog.precisions import Kernels
+from sizing.question.configuration import Configuration
 
 _KV_MODES: Mapping[str, tuple[tuple[str, str], ...]] = MappingProxyType(
     {"fp16": (("bfloat16", "bfloat16"),), "fp8": (("fp8", "fp8"), ("fp8", "bfloat16"))}
@@ -59,31 +60,19 @@ def modes(model: Model, configuration: Configuration, *, nvfp4_checkpoint: bool)
     )
 
 
-def _weight_modes(
-    model: Model, configuration: Configuration, *, nvfp4_checkpoint: bool
-) -> tuple[tuple[str | None, str | None], ...]:
+def _weight_modes(model: Model, configuration: Configuration, *, nvfp4_checkpoint: bool) -> tuple[Kernels, ...]:
     """(GEMM, expert) modes of a weight format; for dense models the second does not matter."""
-    match configuration.precision.id:
-        case "bf16" | "fp16":
-            return (("bfloat16", "bfloat16"),)
+    precision = configuration.precision
+    match precision.id:
         case "fp8":
             return _fp8_modes(model, configuration)
         case "nvfp4":
-            native: tuple[tuple[str | None, str | None], ...] = ((None, None),) if nvfp4_checkpoint else ()
+            native: tuple[Kernels, ...] = ((None, None),) if nvfp4_checkpoint else ()
             return (*native, ("nvfp4", "nvfp4"))
         case "mxfp4" if model.is_moe:
             return tuple((None, moe) for moe in _MXFP4_EXPERTS[configuration.gpu.supports_fp4])
-        case "int8_wo" if not model.is_moe:
-            return (("int8_wo", None),)
-        case "int8_sq" if not model.is_moe:
-            return (("sq", None),)
-        case "int4_wo" | "int4_awq" | "int4_gptq":
-            # Checkpoints with 4-bit experts (Kimi K2) keep attention at 16 bit.
-            return (("int4_wo", "int4_wo"), ("bfloat16", "int4_wo")) if model.is_moe else (("int4_wo", None),)
-        case "w4a8_awq" if model.is_moe:
-            return (("fp8_block", "w4afp8"), ("fp8", "w4afp8"))
         case _:
-            return ()
+            return precision.moe_kernels if model.is_moe else precision.dense_kernels
 
 
 def _fp8_modes(model: Model, configuration: Configuration) -> tuple[tuple[str, str], ...]:

@@ -19,10 +19,11 @@ from sizing.base.arrays import Flags, Floats
 from sizing.catalog.files import read_yaml
 from sizing.catalog.model import Model
 from sizing.deployments.candidates import Candidates
+from sizing.question.traffic import Traffic
 from sizing.steps.efficiency import Efficiencies
 from sizing.steps.kernel import KernelTables
 from sizing.steps.roofline import Roofline, roofline
-from sizing.steps.times import StepTimes, Traffic
+from sizing.steps.times import StepTimes
 
 
 @dataclass(frozen=True, kw_only=True)

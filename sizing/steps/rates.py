@@ -10,7 +10,8 @@ import numpy as np
 from sizing.base.arrays import Columns, Flags, Floats, Rows
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.precisions import KV_BYTES, WIDE_BYTES, compute_flops, wide_flops
-from sizing.deployments.candidates import Candidates, Configuration
+from sizing.deployments.candidates import Candidates
+from sizing.question.configuration import Configuration
 from sizing.steps.efficiency import REFERENCE_YEAR, DeviceEfficiency, Efficiencies, EngineOverhead, PlatformFactor
 
 POWER_RANGE = (0.5, 4.0)

@@ -17,10 +17,11 @@ from sizing.base.constants import constant
 from sizing.catalog.model import Model
 from sizing.catalog.precisions import WIDE_BYTES
 from sizing.deployments.candidates import Candidates
+from sizing.question.traffic import Traffic, TrafficColumns
 from sizing.steps.efficiency import REFERENCE_YEAR, Efficiencies, efficiencies
 from sizing.steps.rates import Rates, hardware, rates
 from sizing.steps.shape import Number, Shape, shape_of
-from sizing.steps.times import StepTimes, Traffic, TrafficColumns
+from sizing.steps.times import StepTimes
 
 PIPELINE_EFFICIENCY = constant("pipeline_efficiency")
 

@@ -3,65 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Generic, Protocol, TypeVar
+from typing import Protocol
 
 import numpy as np
 
-from sizing.base.arrays import Columns, Floats, Rows
+from sizing.base.arrays import Columns, Floats
 from sizing.catalog.model import Model
 from sizing.deployments.candidates import Candidates
+from sizing.question.traffic import Traffic
 from sizing.steps.ranks import unevenness
-
-Length = TypeVar("Length", float, Floats)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Lengths(Generic[Length]):
-    """What follows from mean lengths in tokens, be they one number or one per row."""
-
-    input_tokens: Length
-    output_tokens: Length
-    cached_tokens: Length
-    output_variation: float = 0.0
-
-    @property
-    def new_tokens(self) -> Length:
-        """Prompt tokens that must be computed."""
-        return self.input_tokens - self.cached_tokens
-
-    @property
-    def decode_context(self) -> Length:
-        """Mean tokens a decoding sequence attends to: the prompt and half of the output of those in flight.
-
-        ISL + OSL (1 + cv^2) / 2: the length-biased mean of an output is OSL (1 + cv^2) (inspection paradox; Cox 1962).
-        """
-        return self.input_tokens + self.output_tokens * (1.0 + self.output_variation) / 2.0
-
-    @property
-    def resident_kv_tokens(self) -> Length:
-        """Mean full length of a sequence in flight: ISL + OSL (1 + cv^2)."""
-        return self.input_tokens + self.output_tokens * (1.0 + self.output_variation)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Traffic(Lengths[float]):
-    """Mean lengths in tokens: prompt, part of it found in the prefix cache, and output.
-
-    ``output_variation`` is the squared coefficient of variation of the output: of the sequences in flight, more are
-    long
-    ones than of those that arrive, because they stay longer.
-    """
-
-    cached_tokens: float = 0.0
-
-    def take(self, index: Rows) -> Traffic:
-        """The lengths of the rows at ``index``: the same for all."""
-        return self
-
-
-@dataclass(frozen=True, kw_only=True)
-class TrafficColumns(Lengths[Floats], Columns):
-    """Mean lengths in tokens of every row as columns (C, 1); as :class:`Traffic` otherwise."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,6 +7,7 @@ import json
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from collectors.benchmarks import files_of_tools
 from tests.app.pages_text import problems
 from tests.app.result_files import PAGE, SAMPLES, VLLM, drop, metric, own, text
 from ui import state
@@ -109,9 +110,9 @@ def test_a_bad_row_alone_is_named_with_its_file(page: AppTest) -> None:
 
 
 def test_the_template_of_the_own_csv_is_read_and_explained(page: AppTest) -> None:
-    from ui.benchmarks.formats import FILES, explained, template
+    from ui.benchmarks.formats import explained, template
 
-    assert all(tool in text(page) for tool in FILES)
+    assert all(tool in text(page) for tool in files_of_tools())
     assert "ttft_ms_p99" in explained()
     drop(page, ("benchmark_template.csv", template().encode()))
     assert "Read 2 runs" in text(page)

@@ -16,7 +16,7 @@ from ui.explore.controls import X_LABELS, Y_LABELS, leading_gpus
 from ui.explore.frontier import clicked
 from ui.explore.serves import BadAmount, read_amount
 from ui.figures.template import hardware_look
-from ui.presets import presets
+from ui.form.presets import presets
 
 PAGE = "pages/explore.py"
 VIEWS = ("Latency against throughput", "Load curve", "Lengths", "What can this serve?", "Shared pool")

@@ -12,9 +12,9 @@ from sizing.catalog import use_cases
 from sizing.scenario import Scenario
 from ui.form.fields import FIELDS
 from ui.form.numbers import NotANumber, parse_number, show_number
+from ui.form.presets import presets
 from ui.form.read import to_scenario
 from ui.form.write import from_scenario
-from ui.presets import presets
 
 
 @pytest.mark.parametrize(

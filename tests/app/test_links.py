@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.app.conftest import OpenLink
 from tests.app.pages_text import figure
-from ui.choices import labels
+from ui.form.choices import labels
 from ui.form.fields import FIELDS
 from ui.form.link import dropped
 from ui.state import LINK_VERSION, defaults
@@ -65,13 +65,12 @@ def test_link_with_unknown_options_falls_back_to_the_defaults(open_link: OpenLin
 
 
 def test_parameters_of_tabs_and_axes_are_no_slips_of_the_pen() -> None:
-    bound = [
-        key
-        for path in (ROOT / "ui").rglob("*.py")
-        for key in re.findall(r'key="(\w+)"[^)]{0,80}bind="query-params"', path.read_text())
-    ]
-    assert {"shown", "have", "show"} <= set(bound)
-    held = {key: ["1"] for key in (*bound, "v", "trace", "view", "x", "y", "lines", "range")}
+    text = "\n".join(path.read_text() for path in (ROOT / "ui").rglob("*.py"))
+    bound = re.findall(r'key="(\w+)"[^)]{0,80}bind="query-params"', text)
+    tabs = re.findall(r'draw_tabs\(\s*\{.*?key="(\w+)"', text, re.DOTALL)
+    assert {"shown", "have"} <= set(bound)
+    assert {"show", "view", "tab", "bench"} <= set(tabs)
+    held = {key: ["1"] for key in (*bound, *tabs, "v", "trace", "x", "y", "lines", "range")}
     assert dropped(held) == ()
 
 

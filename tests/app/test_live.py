@@ -15,8 +15,8 @@ from tests.app.live import PAGE, VLLM, figures, open_live, said, settled, source
 from tests.collectors.fake_prometheus import FakePrometheus
 from tests.collectors.feeds import NOW, Feed, steady
 from tests.collectors.servers import Server, serving
-from ui.moment import as_text, read_end
 from ui.sources import connection
+from ui.sources.moment import as_text, read_end
 from ui.sources.reading import Registry
 
 TABS = ("Latency", "Load", "GPUs", "Replicas", "Mapping", "All sources")

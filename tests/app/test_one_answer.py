@@ -12,7 +12,7 @@ import yaml
 from sizing import Scenario, plan
 from sizing.cli import main
 from sizing.replay.simulate import simulate
-from ui.presets import presets
+from ui.form.presets import presets
 from ui.size.export import scenario_yaml
 
 LLAMA_8B_ON_H100: dict[str, Any] = {"model": "meta-llama/Meta-Llama-3-8B-Instruct", "gpu": "H100 SXM5 80GB"}
@@ -64,7 +64,7 @@ def test_what_contradicted_itself_agrees(percentile: str, open_link, tmp_path: P
 
 
 def test_python_gives_the_answer_of_the_page() -> None:
-    from ui.cached import plan_of
+    from ui.state import plan_of
 
     scenario = Scenario.model_validate(
         {

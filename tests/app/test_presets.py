@@ -7,8 +7,8 @@ from streamlit.testing.v1 import AppTest
 
 from sizing.scenario import Scenario
 from tests.app.pages_text import answer, figure, problems
+from ui.form.presets import presets
 from ui.form.read import to_scenario
-from ui.presets import presets
 
 PAGES = ("pages/home.py", "pages/size.py", "pages/methodology.py")
 VIEWS = ("Memory", "Throughput or latency", "Load curve", "Simulate", "Alternatives", "Why", "Export")

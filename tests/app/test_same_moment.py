@@ -14,7 +14,7 @@ from tests.app.pages_text import answer
 from tests.collectors.fake_prometheus import FakePrometheus
 from tests.collectors.feeds import NOW, Feed
 from tests.collectors.servers import serving
-from ui.moment import as_text
+from ui.sources.moment import as_text
 from ui.sources.reading import Registry
 
 REALITY = "pages/reality.py"

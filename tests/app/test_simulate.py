@@ -15,10 +15,10 @@ from sizing.replay.simulation_result import SimulationResult
 from sizing.replay.what_if import AS_PLANNED
 from sizing.scenario.schema import Scenario
 from sizing.scenario.trace import read_trace
-from ui import simulating
 from ui.figures.simulated import MOST_POINTS, build_simulated, simulated_alt_text, simulated_table
+from ui.form.presets import presets
 from ui.form.trace import in_use
-from ui.presets import presets
+from ui.size import jobs
 from ui.state import TRACE
 
 LIMIT_S = 60.0
@@ -30,7 +30,7 @@ def preset() -> Scenario:
     return next(iter(presets().values())).scenario
 
 
-def finished(job: simulating.Job) -> SimulationResult | str:
+def finished(job: jobs.Job) -> SimulationResult | str:
     deadline = time.monotonic() + LIMIT_S
     while not job.done and time.monotonic() < deadline:
         time.sleep(0.02)
@@ -156,7 +156,7 @@ def test_a_link_says_which_trace_it_lacks(trace_file: Path, open_link) -> None:
 def test_a_trace_with_requests_beyond_the_window_is_a_sentence(trace_file: Path) -> None:
     small = preset().model_copy(update={"model": "meta-llama/Meta-Llama-3-8B-Instruct"})
     trace_file.write_text("timestamp,input_tokens,output_tokens\n0,100,10\n5,9000,100\n9,10,10\n")
-    job = simulating.start_simulation(small, hours=None, what_if=AS_PLANNED, trace=read_trace(trace_file))
+    job = jobs.start_simulation(small, hours=None, what_if=AS_PLANNED, trace=read_trace(trace_file))
     found = finished(job)
     assert isinstance(found, str)
     assert "1 of 3 requests do not fit in the context window of meta-llama/Meta-Llama-3-8B" in found
@@ -164,8 +164,8 @@ def test_a_trace_with_requests_beyond_the_window_is_a_sentence(trace_file: Path)
 
 def test_cancelling_stops_a_long_simulation(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = threading.Event()
-    monkeypatch.setattr(simulating.Job, "heard", lambda job, share: (seen.set(), not job.cancelled.wait(LIMIT_S))[1])
-    job = simulating.start_simulation(preset(), hours=200.0, what_if=AS_PLANNED)
+    monkeypatch.setattr(jobs.Job, "heard", lambda job, share: (seen.set(), not job.cancelled.wait(LIMIT_S))[1])
+    job = jobs.start_simulation(preset(), hours=200.0, what_if=AS_PLANNED)
     assert seen.wait(LIMIT_S)
     assert not job.done
     job.cancel()
@@ -181,15 +181,15 @@ def test_cancelling_stops_a_long_simulation(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_job_that_nobody_looks_at_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    job = simulating.Job(asked=preset(), about=None)
+    job = jobs.Job(asked=preset(), about=None)
     assert job.heard(0.1)
-    monkeypatch.setattr(simulating, "PATIENCE_S", -1.0)
+    monkeypatch.setattr(jobs, "PATIENCE_S", -1.0)
     assert not job.heard(0.2)
 
 
 def test_a_bug_is_not_hidden_and_a_bad_scenario_is_a_sentence() -> None:
     asked = preset().model_dump(mode="json") | {"measured": {"system": "dgx_h100", "rps_per_system": 2.0}}
-    job = simulating.start_simulation(Scenario.model_validate(asked), hours=1.0, what_if=AS_PLANNED)
+    job = jobs.start_simulation(Scenario.model_validate(asked), hours=1.0, what_if=AS_PLANNED)
     found = finished(job)
     assert isinstance(found, str)
     assert found.startswith("measured:")

@@ -8,7 +8,7 @@ from collectors.questions.deployed import Deployed, KvSettings
 from reality.compare import compare
 from reality.identity import check
 from sizing.catalog.model import Model
-from sizing.deployments.candidates import Configuration
+from sizing.question.configuration import Configuration
 from tests.reality.truths import SERVED, deployed, observation, planned, scenario, simulated_truth, verdicts
 
 NUMBERS = {"replicas": 4.0, "replicas_lost": 0.0, "gpus": 8.0}

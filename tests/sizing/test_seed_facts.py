@@ -10,13 +10,14 @@ from sizing.base.constants import constant
 from sizing.catalog import gpus, systems
 from sizing.catalog.engines import engines
 from sizing.catalog.precisions import precisions
-from sizing.deployments.candidates import Configuration, table
+from sizing.deployments.candidates import table
 from sizing.prices.packing import pack
+from sizing.question.configuration import Configuration
+from sizing.question.traffic import Traffic
 from sizing.scenario.lengths import from_tokens, ms_per_token
 from sizing.scenario.schema import Limits
 from sizing.steps.efficiency import efficiencies
 from sizing.steps.roofline import Roofline
-from sizing.steps.times import Traffic
 from tests.sizing.asking import LLAMA_8B, LLAMA_70B, ask, model_named
 
 NEMO = {"name": "NeMo 43B GPT", "params_b": 43}

@@ -4,7 +4,7 @@ import pytest
 
 from sizing.methodology.accuracy import TITLES, accuracy_figures
 from ui.figures.accuracy import build_learning_curve, build_reliability, learning_alt_text, reliability_alt_text
-from ui.methodology import JUDGED, REPORT, report_prose
+from ui.methodology.page import JUDGED, REPORT, report_prose
 
 RELIABILITY = [
     {"nominal_pct": 50, "ttft_pct": 45.0, "itl_pct": 52.0, "e2e_pct": 50.0, "throughput_pct": 49.0},

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from sizing.base.result import Plan
-from ui.explain import explained_table, explanation, field_entry
+from ui.size.explain import explained_table, explanation, field_entry
 
 
 def test_a_figure_is_followed_to_formula_numbers_and_source(plan: Plan) -> None:

@@ -6,8 +6,8 @@ import pytest
 
 from sizing import Scenario, plan
 from sizing.base.result import Plan
-from ui.benchmarks.nearby import measured_nearby
-from ui.explain import MEASURED
+from ui.size.explain import MEASURED
+from ui.size.nearby import measured_nearby
 
 
 @pytest.fixture(scope="module")

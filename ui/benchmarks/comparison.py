@@ -19,7 +19,7 @@ from sizing.catalog import resolve_model
 from sizing.catalog.model import Model
 from sizing.scenario.schema import Benchmark
 from ui import state
-from ui.benchmarks.scenario import MOST_POINTS, benchmark_of, use, use_with_model
+from ui.benchmarks.scenario import MOST_POINTS, benchmark_of, use_with_model
 from ui.figures.benchmark import benchmark_alt_text, build_benchmark, load_of, load_title, words
 from ui.format import UNKNOWN, as_markdown, count, interval, percent, significant
 from ui.shell import draw_chart
@@ -212,7 +212,7 @@ def _actions(
     curve: tuple[BenchmarkPoint, ...], stated: Deployment, benchmark: Benchmark, found: Check, *, scenario_model: Model
 ) -> None:
     same_model = stated.model == scenario_model.id
-    in_use = st.session_state.get(state.BENCHMARK) == benchmark.model_dump(mode="json")
+    in_use = state.benchmark() == benchmark.model_dump(mode="json")
     wrong = found.calibrated.of_something_else
     with st.container(horizontal=True):
         if same_model and in_use:
@@ -229,7 +229,7 @@ def _actions(
                 key="benchmark_use",
                 type="primary",
                 icon=":material/check:",
-                on_click=use,
+                on_click=state.use_benchmark,
                 args=(benchmark,),
                 disabled=wrong,
                 help="Size then uses the calibrated step times for exactly this deployment.",

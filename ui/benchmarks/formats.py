@@ -8,30 +8,20 @@ from pathlib import Path
 
 import streamlit as st
 
-FILES = {
-    "vLLM bench serve": "the JSON of `--save-result`",
-    "SGLang bench_serving": "the JSON Lines of `--output-file`",
-    "GuideLLM": "`benchmarks.json`, `.yaml` or `.csv`",
-    "AIPerf": "`profile_export_aiperf.json`, or `.csv` and `profile_export.jsonl` beside it",
-    "GenAI-Perf": "`profile_export_genai_perf.json` or `.csv`",
-    "inference-perf": "`stage_N_lifecycle_metrics.json`, all stages at once",
-    "LLMPerf": "`..._summary.json`, with `..._individual_responses.json` if you like",
-    "trtllm-bench": "the JSON of `--report_json`",
-    "InferenceX": "the JSON of its rows (`agg_bmk.json`)",
-}
-"""Tool and the file to drop."""
+from collectors.benchmarks import files_of_tools
 
 _DOCUMENT = Path(__file__).parents[2] / "docs" / "BENCHMARK_CSV.md"
 
 
 def draw_formats() -> None:
     """Which file to drop of which tool; the own CSV explained, with its template."""
+    files = files_of_tools()
     st.markdown(
-        f"Read without conversion: {', '.join(FILES)}. Results of any other tool: as a CSV with one run a row. "
+        f"Read without conversion: {', '.join(files)}. Results of any other tool: as a CSV with one run a row. "
         "Several files of one sweep belong together: drop them at once."
     )
     with st.expander("Which file of which tool", icon=":material/description:"):
-        st.markdown("\n".join(f"- **{tool}**: {file}" for tool, file in FILES.items()))
+        st.markdown("\n".join(f"- **{tool}**: {file}" for tool, file in files.items()))
     # Of a fixed height, so that its tables scroll inside it on a phone.
     with st.expander("Columns of the own CSV", icon=":material/table:"), st.container(height=420, border=False):
         st.markdown(explained())

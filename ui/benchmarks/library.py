@@ -14,8 +14,8 @@ from sizing.methodology.accuracy import MODES
 from sizing.scenario.schema import Scenario
 from ui import state
 from ui.benchmarks.nearest import nearest_rows
-from ui.choices import label
 from ui.figures.evidence import build_evidence, drawn, evidence_alt_text
+from ui.form.choices import label
 from ui.format import count
 from ui.shell import draw_chart
 

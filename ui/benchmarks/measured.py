@@ -14,8 +14,8 @@ from sizing.catalog import resolve_gpu, resolve_model
 from sizing.catalog.engines import resolve_engine
 from sizing.catalog.precisions import resolve_kv_precision, resolve_precision
 from sizing.evidence.points import one_instance
-from ui import cached, state
-from ui.choices import label, labels
+from ui import state
+from ui.form.choices import gpu_names, label, labels, model_ids
 from ui.format import as_markdown
 
 NOT_STATED = "not stated"
@@ -50,7 +50,6 @@ _HELP = {
 _MOST = {"tp": 128, "pp": 64, "ep": 128, "dp": 128, "gpus": 100_000}
 """The bounds of ``sizing.scenario.schema.Benchmark``."""
 
-_TOOLS = {"vllm": "vllm", "sglang": "sglang", "trtllm": "trtllm"}
 _ORIGIN = "measured_origin"
 
 
@@ -101,11 +100,9 @@ def draw_measured(curve: tuple[BenchmarkPoint, ...], scenario_model: str) -> Dep
         _say_where_from()
         with st.grid(3, min_column_width=200, gap="small"):
             model = _choose(
-                "model",
-                [OF_SCENARIO, *cached.model_ids()],
-                lambda m: f"Scenario: {scenario_model}" if m == OF_SCENARIO else m,
+                "model", [OF_SCENARIO, *model_ids()], lambda m: f"Scenario: {scenario_model}" if m == OF_SCENARIO else m
             )
-            gpu = _choose("gpu", list(cached.gpu_names()), lambda g: label("gpu", g))
+            gpu = _choose("gpu", list(gpu_names()), lambda g: label("gpu", g))
             engine = _choose("engine", list(labels("engine")), lambda e: label("engine", e))
             weights = _choose("prec", list(labels("prec")), lambda p: label("prec", p))
             kv = _choose("kv", [NOT_STATED, *labels("kv")], lambda k: label("kv", k).capitalize())
@@ -188,7 +185,7 @@ def _count(name: str) -> int | None:
 
 def _engine_of_tool(tool: str) -> str | None:
     """The engine whose own tool this is; it can measure others too, hence only a guess to be checked."""
-    return next((engine for mark, engine in _TOOLS.items() if tool.lower().startswith(mark)), None)
+    return next((engine for engine in labels("engine") if tool.lower().startswith(engine)), None)
 
 
 def _planned() -> Deployed | None:
@@ -217,4 +214,4 @@ def _resolved(kind: str, name: str) -> str | None:
     except SizingError:
         asked = state.model() if kind == "model" else None
         return OF_SCENARIO if asked and asked.id == name else None
-    return found if found in (cached.model_ids() if kind == "model" else labels(kind)) else None
+    return found if found in (model_ids() if kind == "model" else labels(kind)) else None

@@ -9,14 +9,14 @@ from sizing.base.result import Deployed, Plan
 from sizing.catalog import gpus
 from sizing.catalog.engines import engines
 from sizing.catalog.precisions import precisions
-from sizing.deployments.candidates import Configuration
 from sizing.evidence.published import Measurement, Near, nearest
 from sizing.evidence.sources import SOURCES, source_day, source_url
 from sizing.explore.own_benchmark import own_measurements
 from sizing.methodology.accuracy import MODES
+from sizing.question.configuration import Configuration
 from sizing.question.understand import understand
 from sizing.scenario.schema import Scenario
-from ui.choices import label
+from ui.form.choices import label
 
 
 def nearest_rows(scenario: Scenario, plan: Plan, number: int) -> tuple[Near, ...]:

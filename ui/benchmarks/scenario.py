@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
-import streamlit as st
 from pydantic import ValidationError
 
 from collectors.benchmarks import BenchmarkPoint, Deployment, RowError, to_measurements
@@ -59,14 +58,9 @@ def source_of(curve: Sequence[BenchmarkPoint]) -> str:
     return f"{first.tool}{day} ({files[0][:80]}{more})"
 
 
-def use(benchmark: Benchmark) -> None:
-    """Size the scenario with this benchmark from now on (for callbacks)."""
-    st.session_state[state.BENCHMARK] = benchmark.model_dump(mode="json")
-
-
 def use_with_model(benchmark: Benchmark) -> None:
-    """As :func:`use`, for a benchmark of another model of the catalogue: the scenario asks for that one now."""
-    use(benchmark)
+    """Use a benchmark of another model of the catalogue: the scenario asks for that one now (for callbacks)."""
+    state.use_benchmark(benchmark)
     state.choose_model(benchmark.model or "")
 
 

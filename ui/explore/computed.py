@@ -23,7 +23,7 @@ from sizing.explore.measured_points import MeasuredPoint, measured_points
 from sizing.explore.operating_point import XAxis, YAxis
 from sizing.explore.shared_pool import Pool, PoolObjective, place
 from sizing.scenario.schema import Scenario
-from ui.cached import plan_of
+from ui.state import plan_of
 
 _kept = st.cache_resource(max_entries=64, ttl="6h", show_spinner=False)
 LIMITS: tuple[LimitName, ...] = ("ttft_ms", "itl_ms", "e2e_ms")

@@ -12,9 +12,8 @@ from sizing.base.result import Plan
 from sizing.explore.frontier import Split
 from sizing.explore.operating_point import XAxis, YAxis
 from sizing.scenario.schema import Scenario
-from ui import cached
-from ui.choices import label
 from ui.figures.template import hardware_look
+from ui.form.choices import gpu_names, label
 from ui.form.read import OWN_GPU
 from ui.size.answer import nearest_to_fit
 
@@ -106,7 +105,7 @@ def leading_gpus(plan: Plan, scenario: Scenario) -> list[str]:
 def _considered(scenario: Scenario) -> list[str]:
     """Ids of the GPUs of the question, those that can be sized."""
     own = [gpu.id for gpu in scenario.deployment.custom_gpus]
-    named = scenario.deployment.gpus or ([] if own else list(cached.gpu_names()))
+    named = scenario.deployment.gpus or ([] if own else list(gpu_names()))
     return list(dict.fromkeys([*(g for g in named if g != OWN_GPU), *own]))
 
 

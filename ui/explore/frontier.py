@@ -14,10 +14,10 @@ from sizing.explore.operating_point import OperatingPoint
 from sizing.scenario.schema import Scenario
 from sizing.steps.efficiency import REFERENCE_YEAR
 from ui import state
-from ui.choices import label
 from ui.explore import computed
 from ui.explore.controls import draw_controls
 from ui.figures.frontier import build_frontier, frontier_alt_text, frontier_table, measured_table
+from ui.form.choices import label
 from ui.shell import CONFIG, draw_table
 from ui.state import Answer
 

@@ -12,9 +12,8 @@ from ui.explore.curves import draw_lengths, draw_load
 from ui.explore.frontier import draw_frontier
 from ui.explore.serves import draw_serves
 from ui.explore.shared_pool import draw_pool
-from ui.format import as_markdown
 from ui.shell import draw_tabs
-from ui.size.answer import draw_outcome
+from ui.size.answer import draw_link_notes, draw_outcome
 from ui.state import Answer
 
 
@@ -28,8 +27,7 @@ def draw() -> None:
         inputs.draw_presets()
     with chip:
         shell.chip(state.value("name"))
-    for note in state.link_notes():
-        st.warning(as_markdown(note), icon=":material/link:")
+    draw_link_notes()
     outcome = state.outcome()
     # Inputs that nothing can serve are explored all the same: the charts show what is missing.
     answer = draw_outcome(replace(outcome, last=None) if outcome.answer else outcome) or outcome.answer

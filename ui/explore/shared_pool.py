@@ -11,8 +11,8 @@ from sizing.explore.shared_pool import Pool, PoolObjective
 from sizing.scenario.schema import Scenario
 from ui.explore import computed
 from ui.form.numbers import NotANumber, parse_number, show_number
+from ui.form.presets import presets
 from ui.format import as_markdown
-from ui.presets import presets
 from ui.size.origin import ESTIMATES
 from ui.state import Answer
 

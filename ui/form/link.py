@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from sizing.base.errors import nearest_names
-from ui.choices import labels
+from ui.form.choices import labels
 from ui.form.fields import FIELDS, Field
 
 ANY_TEXT = ("model",)

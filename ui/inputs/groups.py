@@ -9,15 +9,15 @@ from __future__ import annotations
 import streamlit as st
 
 from ui import state
-from ui.benchmarks.in_use import draw_in_use
-from ui.choices import label
+from ui.form.choices import label
+from ui.form.presets import presets
 from ui.form.problems import BadInput
 from ui.form.read import length_tokens, prompt
 from ui.format import count
+from ui.inputs.benchmark import draw_in_use
 from ui.inputs.model import draw_model
 from ui.inputs.trace import draw_trace, draw_upload
 from ui.inputs.widgets import dropdown, segments, several, switch, text
-from ui.presets import presets
 
 _LOADS = {"rps": ("rps",), "average": ("avg", "avg_pct"), "users": ("users", "per_user")}
 

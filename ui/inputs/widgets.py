@@ -6,7 +6,7 @@ from typing import Any, Literal, TypedDict
 
 import streamlit as st
 
-from ui.choices import label, labels
+from ui.form.choices import label, labels
 from ui.form.fields import FIELDS, Field
 from ui.form.read import OWN_GPU
 from ui.state import defaults

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import streamlit as st
 
-from ui.moment import RANGE, RANGES, asked_end, hold, keep, parameters
+from ui.sources.moment import RANGE, RANGES, asked_end, hold, keep, parameters
 from ui.sources.picker import Picked
 
 SHOWN_AT = "live_shown_at"

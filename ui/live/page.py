@@ -19,8 +19,8 @@ from ui.live.planned import Planned, draw_plan_switch
 from ui.live.replicas import draw_replicas
 from ui.live.tiles import draw_tiles
 from ui.live.verdict import draw_first_time, draw_verdict
-from ui.moment import bring_along, parameters
 from ui.shell import draw_tabs, refreshed
+from ui.sources.moment import bring_along, parameters
 from ui.sources.picker import Picked
 
 NOTHING = "There is no good data of this time yet."

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import streamlit as st
 
-from ui.moment import EARLIEST, RANGE, RANGES, asked_end, hold
+from ui.sources.moment import EARLIEST, RANGE, RANGES, asked_end, hold
 
 UNTIL = "until"
 

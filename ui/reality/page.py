@@ -14,14 +14,14 @@ from reality.result import Comparison
 from sizing.base.errors import SizingError
 from sizing.scenario.schema import Scenario
 from ui import shell, sources
-from ui.cached import plan_of
 from ui.format import as_markdown
-from ui.moment import bring_along, keep, parameters
 from ui.reality.moment import Window, draw_window
 from ui.reality.results import draw_results
 from ui.reality.scenario import draw_scenario
 from ui.shell import refreshed
+from ui.sources.moment import bring_along, keep, parameters
 from ui.sources.picker import Picked
+from ui.state import plan_of
 
 LOOK_EVERY_S = 1.0
 READINGS_PER_WINDOW = 60.0

@@ -10,7 +10,7 @@ import streamlit as st
 from sizing.base.result import Excluded, Fix, Plan, Severity
 from sizing.scenario.schema import Scenario
 from ui import state
-from ui.choices import label
+from ui.form.choices import label
 from ui.format import as_markdown
 from ui.state import Answer, Outcome
 
@@ -21,6 +21,12 @@ _LOOKS: dict[Severity, tuple[Callable[[str], object], str]] = {
 }
 """How a severity is drawn: only what asks for a decision gets a coloured box."""
 _RELAXATIONS = 4
+
+
+def draw_link_notes() -> None:
+    """What the link that was opened means but could not say."""
+    for note in state.link_notes():
+        st.warning(as_markdown(note), icon=":material/link:")
 
 
 def draw_outcome(outcome: Outcome) -> Answer | None:

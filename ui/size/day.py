@@ -10,11 +10,11 @@ from sizing.replay.day_result import DayPlan, ScaleOut
 from sizing.scenario.day_profile import over_the_day, working_day
 from sizing.scenario.schema import Scenario
 from sizing.scenario.traffic import Profile, TraceArrivals
-from ui import simulating
 from ui.figures.day import build_day, day_alt_text, day_table, hourly_table
 from ui.form.numbers import show_number
 from ui.format import as_markdown, count
 from ui.shell import draw_chart, draw_table
+from ui.size import jobs
 from ui.state import Answer
 
 _JOB, _EDITED = "day_job", "day_hours"
@@ -23,7 +23,7 @@ _STARTUP_MIN = 3.0
 _WORKING_HOURS, _PEAK_TO_MEAN = 8.0, 2.0
 """Where the form says neither users nor hours."""
 
-Job = simulating.Job[DayPlan, simulating.DayAsked]
+Job = jobs.Job[DayPlan, jobs.DayAsked]
 
 
 def draw_day(answer: Answer, *, dark: bool) -> None:
@@ -52,7 +52,7 @@ def draw_day(answer: Answer, *, dark: bool) -> None:
     if job is None or job.asked != answer.scenario or job.about != (scenario, minutes * 60.0):
         if job is not None:
             job.cancel()
-        job = st.session_state[_JOB] = simulating.start_day(
+        job = st.session_state[_JOB] = jobs.start_day(
             answer.scenario, scenario, minutes * 60.0, None if _has_pools(answer) else answer.plan
         )
         job.wait(_MOMENT_S)

@@ -8,8 +8,8 @@ from sizing.base.format import count, large, ms, significant
 from sizing.base.result import Business, CrossCheck, Plan
 from sizing.planning.explain import step_times_of
 from sizing.scenario.schema import Scenario
-from ui.explain import explain_all
 from ui.format import as_markdown
+from ui.size.explain import explain_all
 
 
 def draw_business(business: Business) -> None:

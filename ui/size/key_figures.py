@@ -11,8 +11,8 @@ from sizing.base.format import UNKNOWN, count, interval, kilowatts, ms, signific
 from sizing.base.result import Deployed, Latency, PerInstance, Plan
 from sizing.planning.sentences import ways_of
 from sizing.scenario.schema import Scenario
-from ui.explain import explain_popover
 from ui.format import as_markdown
+from ui.size.explain import explain_popover
 
 _PER_ROW, _NARROWEST = 4, 130
 

@@ -13,10 +13,11 @@ from sizing.replay.simulation_result import Distribution, SimulationResult
 from sizing.replay.what_if import WhatIf, said_of
 from sizing.scenario.day_profile import at_peak
 from sizing.scenario.traffic import Profile
-from ui import simulating, state
+from ui import state
 from ui.figures.simulated import build_simulated, simulated_alt_text, simulated_table
 from ui.format import as_markdown, count
 from ui.shell import draw_chart, draw_table
+from ui.size import jobs
 from ui.state import Answer
 
 _JOB = "simulation_job"
@@ -30,7 +31,7 @@ _VERDICTS = {
 }
 _PEAK, _DAY, _TRACE = "Busiest time", "Whole day", "Replay the trace"
 
-Job = simulating.Job[SimulationResult, simulating.Run]
+Job = jobs.Job[SimulationResult, jobs.Run]
 
 
 def draw_simulate(answer: Answer, *, dark: bool) -> None:
@@ -130,11 +131,11 @@ def _start(answer: Answer, traffic: str, hours: float, what_if: WhatIf) -> Job:
     scenario, plan = answer.scenario, answer.plan
     trace = state.trace() if traffic == _TRACE else None
     if trace is not None:
-        return simulating.start_simulation(scenario, plan=plan, hours=None, what_if=what_if, trace=trace.requests)
+        return jobs.start_simulation(scenario, plan=plan, hours=None, what_if=what_if, trace=trace.requests)
     stands_for = scenario
     if traffic == _PEAK and isinstance(scenario.workload.arrivals, Profile):
         stands_for = at_peak(scenario, plan.peak_rps, "poisson")
-    return simulating.start_simulation(scenario, plan=plan, scenario=stands_for, hours=hours, what_if=what_if)
+    return jobs.start_simulation(scenario, plan=plan, scenario=stands_for, hours=hours, what_if=what_if)
 
 
 def _progress(job: Job) -> None:

@@ -8,7 +8,7 @@ import streamlit as st
 from sizing.base.result import Candidate
 from sizing.planning.explain import step_times_of
 from ui import state
-from ui.choices import label
+from ui.form.choices import label
 from ui.size.key_figures import gpu_range, parallelism
 from ui.size.origin import origin_of
 from ui.size.trade_off import hardware_and_engine

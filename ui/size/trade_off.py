@@ -7,8 +7,8 @@ import streamlit as st
 from sizing.base.format import count, ms, significant, usd
 from sizing.base.result import Candidate
 from ui import state
-from ui.choices import label
 from ui.figures.trade_off import build_trade_off, trade_off_alt_text
+from ui.form.choices import label
 from ui.shell import draw_chart
 from ui.size.key_figures import gpu_range, parallelism
 from ui.size.origin import draw_estimates

@@ -1,6 +1,6 @@
 """Calibration by measured points of the same configuration.
 
-Leave-rest-out on the 131 published closed-loop curves with at least five loads, three anchors spread over the loads:
+Leave-rest-out on the 131 published closed-loop curves with at least five loads, three points spread over the loads:
 median ITL error of the other points 9.6 % before and 3.1 % after, better on 89 % of the curves, 96 % better or within
 repeatability; the whole table is in ``docs/CALIBRATION.md``.
 """
@@ -16,7 +16,7 @@ import pytest
 from bench.calibration_points import REPORT, at_random, curves, improved, leave_rest_out, relative, spread_out
 from sizing import Scenario
 from sizing.base.errors import InvalidScenario
-from sizing.calibration.benchmark import calibration, calibration_points
+from sizing.calibration.benchmark import calibrated_configuration, calibration_note, calibration_points
 from sizing.calibration.calibrated import WIDEST
 from sizing.calibration.fit import fit_calibration, left_out_errors
 from sizing.calibration.protocol_points import prepare
@@ -79,7 +79,8 @@ def benchmark(factor=1.0, **changes):
 
 
 def calibrated(factor=1.0, **changes):
-    return understand(Scenario.model_validate(raw(LLAMA_70B, benchmark=benchmark(factor, **changes)))).calibrated
+    scenario = Scenario.model_validate(raw(LLAMA_70B, benchmark=benchmark(factor, **changes)))
+    return calibrated_configuration(understand(scenario))
 
 
 def test_the_other_points_of_published_curves_improve():
@@ -100,7 +101,7 @@ def test_intervals_are_narrower_and_still_hold():
     assert rest["inside"].mean() >= 0.8
 
 
-def test_one_anchor_already_helps():
+def test_one_point_already_helps():
     """By how much depends on how good the estimate is without: 7 % here, of curves that were in the fit."""
     rest = leave_rest_out(CURVES, 1, spread_out)
     assert relative(rest["after"]).median() < 0.7 * relative(rest["before"]).median()
@@ -130,14 +131,14 @@ def test_a_slower_curve_gives_slower_steps_shrunk_towards_the_prediction(factor)
     assert found.ratio == pytest.approx(factor, rel=0.01)
 
 
-def test_more_anchors_shrink_less_and_are_surer():
+def test_more_points_shrink_less_and_are_surer():
     points = benchmark(1.2)["points"]
     one, many = calibrated(1.2, points=points[:1]), calibrated(1.2)
     assert abs(one.decode - 1.2) > abs(many.decode - 1.2)
     assert width(many) < width(one) < width_before(one)
 
 
-def test_anchors_that_disagree_leave_more_open():
+def test_points_that_disagree_leave_more_open():
     points = benchmark()["points"]
     rough = [p | {"itl_ms": p["itl_ms"] * factor} for p, factor in zip(points, (0.7, 1.5, 0.7), strict=True)]
     assert width(calibrated(points=rough)) > 1.5 * width(calibrated())
@@ -153,7 +154,7 @@ def width_before(found):
     return prior.high_factor / prior.low_factor
 
 
-def test_the_interval_widens_beyond_the_anchors():
+def test_the_interval_widens_beyond_the_points():
     found = calibrated(1.2)
     at, far = (found.interval("decode", load) for load in (found.highest, 16 * found.highest))
     assert far.high_factor > at.high_factor
@@ -179,7 +180,7 @@ def test_leaving_each_point_out_is_honest():
 
 def fitted(factor):
     asked = Scenario.model_validate(raw(LLAMA_70B, benchmark=benchmark(factor)))
-    return fit_calibration(calibration_points(asked.benchmark, understand(asked).model))
+    return fit_calibration(calibration_points(understand(asked).benchmark))
 
 
 @pytest.mark.parametrize("factor", [1e-6, 1e-3, 1e3, 1e5])
@@ -197,13 +198,13 @@ def test_a_fast_or_slow_engine_is_not_something_else(factor):
 
 def test_what_no_calibration_explains_is_not_used_and_the_plan_says_so():
     asked = Scenario.model_validate(raw(LLAMA_70B, benchmark=benchmark(1e-3), deployment=H100))
-    assert understand(asked).calibrated is None
-    (note,) = [a for a in understand(asked).assumptions if "imported benchmark" in a]
+    assert calibrated_configuration(understand(asked)) is None
+    (note,) = [a for a in analytic_plan(asked).assumptions if "imported benchmark" in a]
     assert "which no calibration explains: it is not used" in note
     assert "times as fast as predicted" in note
 
 
-def test_anchors_of_two_configurations_are_a_bug():
+def test_points_of_two_configurations_are_a_bug():
     with pytest.raises(ValueError, match="one configuration"):
         fit_calibration([CURVES[0].calibration_points[0], CURVES[-1].calibration_points[0]])
 
@@ -211,7 +212,7 @@ def test_anchors_of_two_configurations_are_a_bug():
 def test_a_closed_loop_is_predicted_as_predict_does():
     found = predicted_itl_ms()
     scenario = Scenario.model_validate(raw(LLAMA_70B, benchmark=benchmark(kv_precision="fp8")))
-    own = calibration_points(scenario.benchmark, understand(scenario).model)
+    own = calibration_points(understand(scenario).benchmark)
     (part,) = prepare([a.point for a in own], roofline())
     assert 1e3 * part.expected(part.times).itl_s[:, 0] == pytest.approx(found["itl_ms"].to_numpy())
 
@@ -249,14 +250,14 @@ def test_an_overloaded_open_loop_shows_its_capacity_only():
         "ttft_ms": 90_000,
     }
     scenario = Scenario.model_validate(raw(LLAMA_70B, benchmark=benchmark(points=[point])))
-    (calibration_point,) = calibration_points(scenario.benchmark, understand(scenario).model)
+    (calibration_point,) = calibration_points(understand(scenario).benchmark)
     assert (calibration_point.itl_s, calibration_point.ttft_s, calibration_point.rps) == (None, None, 8)
 
 
 def test_plan_uses_the_measured_step_times_and_a_narrower_interval():
     plain = ask(LLAMA_70B, deployment=H100)
     slower = ask(LLAMA_70B, deployment=H100, benchmark=benchmark(1.4))
-    assert slower.source == "measured benchmark test run (3 anchors) on roofline"
+    assert slower.source == "measured benchmark test run (3 calibration points) on roofline"
     assert plain.source.startswith("roofline")
     assert "3 measured points of this very configuration" in slower.confidence
     assert slower.per_instance.max_rps < 0.9 * plain.per_instance.max_rps
@@ -355,6 +356,6 @@ def test_a_bad_benchmark_is_one_sentence(changes, sentence):
 
 def test_the_note_names_what_is_calibrated():
     scenario = Scenario.model_validate(raw(LLAMA_70B, benchmark=benchmark()))
-    note = calibration(scenario.benchmark, understand(scenario).model, ()).note
+    (note,) = calibration_note(understand(scenario))
     assert "3 points" in note
     assert "H100 SXM5 80GB, vLLM, FP8 (W8A8), TP4 only" in note

@@ -24,16 +24,24 @@ def rows(filename: str) -> list[dict[str, str]]:
         return list(csv.DictReader(handle))
 
 
-def test_the_catalogue_holds_every_collected_row():
-    assert len(catalog.models()) == 169
-    assert len(catalog.gpus()) == 41
-    assert len(catalog.systems()) == 21
-    assert len(catalog.cloud_instances()) == 202
-    assert len(catalog.api_prices()) == 235
-    assert len(catalog.quantization()) == 46
-    assert len(catalog.tco()) == 78
-    assert len(catalog.use_cases()) == 26
-    assert len(catalog.street_prices()) == 14
+COLLECTED = {
+    "models.csv": (catalog.models, 169),
+    "gpus.csv": (catalog.gpus, 41),
+    "systems.csv": (catalog.systems, 21),
+    "cloud_instances.csv": (catalog.cloud_instances, 202),
+    "api_prices.csv": (catalog.api_prices, 235),
+    "quantization.csv": (catalog.quantization, 46),
+    "tco.csv": (catalog.tco, 78),
+    "use_cases.csv": (catalog.use_cases, 26),
+    "gpu_street_prices.csv": (catalog.street_prices, 14),
+}
+"""File -> what reads it, and the rows of the first collection: there may be more, never fewer."""
+
+
+@pytest.mark.parametrize("filename", COLLECTED)
+def test_the_catalogue_holds_every_row(filename):
+    read, collected = COLLECTED[filename]
+    assert len(read()) == len(rows(filename)) >= collected
 
 
 SOURCED = {
@@ -291,6 +299,6 @@ def test_the_data_version_is_a_date_and_a_hash_of_the_files():
 @pytest.mark.parametrize("kind", CATALOG_KINDS)
 def test_tables_for_reading_name_source_and_date_in_every_row(kind):
     table = catalog_table(kind)
-    assert len(table) == {"models": 169, "gpus": 41, "systems": 21, "prices": 202 + 14 + 235}[kind]
+    assert len(table) >= {"models": 169, "gpus": 41, "systems": 21, "prices": 202 + 14 + 235}[kind]
     assert table["source"].str.len().min() > 0
     assert table["date"].str.len().min() > 0

@@ -10,7 +10,8 @@ import pytest
 from sizing.catalog import gpus
 from sizing.catalog.engines import engines
 from sizing.catalog.precisions import gpu_supports
-from sizing.deployments.candidates import MAX_GPUS_PER_INSTANCE, Allowed, enumerate_for, table
+from sizing.deployments.candidates import MAX_GPUS_PER_INSTANCE, enumerate_for, table
+from sizing.question.configuration import Allowed
 from tests.sizing.asking import LLAMA_8B, LLAMA_70B, model_named
 
 SOME_MODELS = (LLAMA_8B, LLAMA_70B, "deepseek-ai/DeepSeek-V3", "openai/gpt-oss-120b", "tiiuae/falcon-7b")

@@ -13,8 +13,10 @@ from sizing.base.constants import constant
 from sizing.catalog import gpus
 from sizing.catalog.engines import engines
 from sizing.catalog.precisions import precisions
-from sizing.deployments.candidates import Configuration, table
-from sizing.deployments.memory import activation_bytes, kv_bytes_per_sequence, kv_share, memory_fit, weight_bytes
+from sizing.catalog.weights import weight_bytes
+from sizing.deployments.candidates import table
+from sizing.deployments.memory import activation_bytes, kv_bytes_per_sequence, kv_share, memory_fit
+from sizing.question.configuration import Configuration
 from tests.sizing.asking import LLAMA_8B, LLAMA_70B, a_gpu, ask, model_named
 
 ONE_TOKEN = np.array([1.0])

@@ -6,8 +6,8 @@ from sizing.catalog import resolve_gpu, resolve_model
 from sizing.catalog.engines import resolve_engine
 from sizing.catalog.files import DATA_DIR
 from sizing.catalog.precisions import resolve_precision
-from sizing.deployments.candidates import Configuration
 from sizing.evidence.published import evidence, evidence_frame, nearest
+from sizing.question.configuration import Configuration
 
 
 def asked(model="openai/gpt-oss-120b", gpu="h100_sxm", engine="vllm", precision="mxfp4", tp=4):

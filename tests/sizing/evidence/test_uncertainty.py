@@ -7,7 +7,6 @@ import pytest
 from sizing.catalog import resolve_gpu, resolve_model
 from sizing.catalog.engines import resolve_engine
 from sizing.catalog.precisions import resolve_precision
-from sizing.deployments.candidates import Configuration
 from sizing.evidence.uncertainty import (
     DIFFICULTIES,
     MEASURES,
@@ -26,6 +25,7 @@ from sizing.evidence.uncertainty import (
     stratum_keys,
     weights,
 )
+from sizing.question.configuration import Configuration
 
 LLAMA = resolve_model("meta-llama/Llama-3.3-70B-Instruct")[0]
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -8,13 +9,15 @@ from sizing.catalog.files import DATA_DIR, read_rows
 from sizing.methodology import Section, search, sections
 from sizing.methodology import accuracy as accuracy_chapter
 from sizing.methodology import numbers as numbers_chapter
-from sizing.methodology.__main__ import TARGET, main
+from sizing.methodology import reader as reader_chapter
+from sizing.methodology.__main__ import documents, main
 from sizing.methodology.catalogue import LOADERS
+from sizing.methodology.chapters import reference
 from sizing.methodology.docstrings import document
 from sizing.methodology.formulas import FLOW, modules
 from sizing.methodology.glossary import fields, glossary
 from sizing.methodology.inputs import keys
-from sizing.methodology.markdown import entry, plain, rich
+from sizing.methodology.markdown import entry, heading_anchor, plain, rich
 from sizing.methodology.numbers import module_constants
 from sizing.scenario.schema import Scenario
 
@@ -31,7 +34,7 @@ def test_chapters_are_built_once() -> None:
 
 @pytest.mark.parametrize("section", sections(), ids=lambda section: section.slug)
 def test_every_chapter_has_content_and_rows_fit_their_columns(section: Section) -> None:
-    assert section.intro or section.entries or section.tables
+    assert section.prose or section.intro or section.entries or section.tables
     for table in section.tables:
         assert table.rows, f"{table.title} is empty"
         assert {len(row) for row in table.rows} == {len(table.columns)}
@@ -190,6 +193,32 @@ def test_markdown_keeps_text_and_code() -> None:
     assert entry(found).startswith("**Knee**: ")
 
 
-def test_the_document_is_that_of_the_engine() -> None:
-    assert TARGET.exists(), "run python -m sizing.methodology"
-    assert main(["--check"]) == 0, "docs/METHODOLOGY.md is out of date: run python -m sizing.methodology"
+def test_the_documents_are_those_of_the_engine() -> None:
+    assert main(["--check"]) == 0, "docs/METHODOLOGY*.md is out of date: run python -m sizing.methodology"
+
+
+def test_a_reader_needs_at_most_4000_words_and_every_link_leads_to_a_heading() -> None:
+    text, reference = documents().values()
+    assert len(text.split()) <= 4_000
+    headings = {heading_anchor(line.lstrip("# ")) for line in reference.splitlines() if line.startswith("#")}
+    targets = set(re.findall(r"METHODOLOGY_REFERENCE\.md#([^)]+)\)", text))
+    assert len(targets) > 20
+    assert targets <= headings
+
+
+def test_every_number_of_the_reader_is_used_and_an_unknown_name_is_refused(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    text = reader_chapter.TEXT.read_text(encoding="utf-8")
+    assert set(re.findall(r"\{(\w+)\}", text)) == set(reader_chapter.numbers())
+    for broken in ("{no_such_number}", "[x](formula:No such formula)", "[x](chapter:no_such_chapter)"):
+        path = tmp_path / "reader.md"
+        path.write_text(broken)
+        monkeypatch.setattr(reader_chapter, "TEXT", path)
+        with pytest.raises(KeyError, match=r"(?i)no.such"):
+            reader_chapter.reader(reference(), reader_chapter.on_page)
+
+
+def test_search_reads_the_reader_s_version_too() -> None:
+    (method,) = [section for section in search(sections(), "kernel tables roofline") if section.slug == "method"]
+    assert "Step times" in [part.title for part in method.prose]

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from sizing import Scenario, plan
 from sizing.planning.analytic import analytic_plan
+from sizing.question.speculation import Speculation
 from sizing.question.understand import at_lengths, understand
 from sizing.replay.planned_deployment import planned
 from sizing.replay.simulate import simulate
@@ -17,7 +18,6 @@ from sizing.scenario.file import scenario_from
 from sizing.search.instances import share_of, together
 from sizing.search.screen import all_configurations, evaluate
 from sizing.simulator.arrivals import Arrivals
-from sizing.steps.speculation import Speculation
 from tests.sizing.asking import LLAMA_8B
 
 HARDWARE = {"gpus": ["h100_sxm"], "engines": ["vllm"], "precisions": ["bf16"], "tp": [1], "pp": [1]}

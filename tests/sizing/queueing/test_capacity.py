@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sizing.queueing.capacity import AskedLimits, Bound, Percentiles, at_rate, capacity, rate_at_limit
+from sizing.question.limits import LatencyLimits
+from sizing.queueing.capacity import Bound, Percentiles, at_rate, capacity, rate_at_limit
 from sizing.queueing.steady_state import SteadyState
 from sizing.scenario.schema import Limits
 
@@ -13,7 +14,7 @@ RATES = np.array([[1.0, 2.0, 4.0]])
 
 
 def limits(ttft=np.inf, itl=np.inf, e2e=np.inf):
-    return AskedLimits(ttft_s=ttft, itl_s=itl, e2e_s=e2e, percentile=95)
+    return LatencyLimits(ttft_s=ttft, itl_s=itl, e2e_s=e2e, percentile=95)
 
 
 def held(asked, utilization=1.0, ttft=(0.1, 0.2, 0.4), itl=(0.01, 0.02, 0.03), e2e=(1.0, 2.0, 5.0)):
@@ -65,7 +66,7 @@ def test_the_utilisation_cap_counts_from_the_stability_limit():
     [("streaming", (1.0, 0.02, 3.0)), ("sequential", (np.inf, np.inf, 3.0)), ("offline", (np.inf, np.inf, np.inf))],
 )
 def test_limits_that_apply_depend_on_the_mode(mode, applied):
-    asked = AskedLimits.of(Limits(ttft_ms=1000, itl_ms=20, e2e_ms=3000), mode)
+    asked = LatencyLimits.of(Limits(ttft_ms=1000, itl_ms=20, e2e_ms=3000), mode)
     assert (asked.ttft_s, asked.itl_s, asked.e2e_s) == applied
 
 

@@ -17,16 +17,16 @@ from sizing.deployments.kv_transfer import (
     prompt_kv_bytes,
     transfer_s,
 )
+from sizing.question.traffic import Traffic, Variability
 from sizing.question.understand import understand
 from sizing.queueing.pools import PrefillTimes, decoding, first_token, prefill_times
-from sizing.queueing.steady_state import Variability
 from sizing.search.pools import decoding_of, times_of
 from sizing.search.pools_search import best_pools
 from sizing.search.pools_simulated import PoolsCase, case_of, decoded, first_tokens
 from sizing.search.screen import all_configurations, evaluate
 from sizing.simulator.layout import ITL
 from sizing.simulator.quantiles import sampled_quantile
-from sizing.steps.times import StepTimes, Traffic
+from sizing.steps.times import StepTimes
 from tests.sizing.asking import LLAMA_8B, LLAMA_70B, raw
 
 

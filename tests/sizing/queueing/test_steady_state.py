@@ -12,16 +12,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from sizing.base.arrays import non_decreasing
-from sizing.queueing.steady_state import (
-    Variability,
-    concurrency_grid,
-    gamma_quantile,
-    prompt_queue,
-    slope,
-    slot_queue,
-    steady_state,
-)
-from sizing.steps.times import StepTimes, Traffic, TrafficColumns
+from sizing.question.traffic import Traffic, TrafficColumns, Variability
+from sizing.queueing.steady_state import concurrency_grid, gamma_quantile, prompt_queue, slope, slot_queue, steady_state
+from sizing.steps.times import StepTimes
 
 POISSON = Variability()
 BUDGET = np.array([8192.0])

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from sizing import plan
 from sizing.cli import main
+from sizing.question.length_distributions import FixedLength
 from sizing.question.understand import understand
 from sizing.replay.offered_load import load_of
 from sizing.replay.planned_deployment import planned
@@ -31,7 +32,7 @@ from sizing.simulator.layout import BINS, E2E
 from sizing.simulator.pool import Measurement
 from sizing.simulator.quantiles import quantile, sampled_quantile, sampled_share
 from sizing.simulator.recording import bin_of
-from sizing.simulator.request_lengths import DrawnLengths, FixedLength
+from sizing.simulator.request_lengths import DrawnLengths
 from tests.sizing.simulator.building import columns, grid
 
 RAW: dict[str, Any] = {

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 from sizing.base.errors import InvalidTrace
+from sizing.replay.offered_load import requests_of
 from sizing.scenario import trace as module
 from sizing.scenario import trace_file
 from sizing.scenario.trace import read_trace
@@ -35,7 +36,7 @@ def test_own_format_counts_from_the_first_request(tmp_path: Path) -> None:
     assert found.time_s.tolist() == [0.0, 1.5]
     assert found.tokens.tolist() == [[10, 20], [5, 6], [0, 8]]
     assert found.notes == ()
-    chunk = next(found.stream())
+    chunk = next(requests_of(found))
     assert chunk[:6].tolist() == [[0, 1.5], [0, 1.5], [10, 20], [5, 6], [0, 8], [-1, -1]]
 
 

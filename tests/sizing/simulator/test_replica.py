@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sizing.question.speculation import Speculation
 from sizing.simulator.fleet import Replica
 from sizing.steps.ranks import busiest_share
-from sizing.steps.speculation import Speculation
 from tests.sizing.simulator.building import columns, grid, simulate_all
 from tests.sizing.simulator.reference import Sequence, simulate_slowly
 

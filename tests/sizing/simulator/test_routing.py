@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,11 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sizing.base.arrays import Floats
+from sizing.question.speculation import Speculation
+from sizing.simulator import entry
 from sizing.simulator.drive import drive
 from sizing.simulator.fleet import Deployment, Disaggregated, Fleet, Outage, Replica, Routing
 from sizing.simulator.outcome import Outcome
 from sizing.simulator.pool import Measurement
-from sizing.steps.speculation import Speculation
 from tests.sizing.simulator.building import columns, grid, simulate_all
 from tests.sizing.simulator.reference import Sequence, SlowEngine
 
@@ -248,3 +251,18 @@ def test_decoding_is_undisturbed_by_prompts_in_pools_of_their_own() -> None:
     fleet = Fleet(replicas=(replica,))
     apart = gaps(run(Disaggregated(prefill=fleet, decode=fleet), chunk))
     assert np.quantile(apart, 0.95) < 0.7 * np.quantile(together, 0.95)
+
+
+def test_the_digest_covers_every_module_that_is_compiled() -> None:
+    """numba looks at the file of the entry only: a module left out would be compiled as it was before."""
+    folder = Path(entry.__file__).parent
+    inside, outside, to_read = {"entry"}, set(), ["entry"]
+    while to_read:
+        imported = re.findall(r"^from (sizing[\w.]*) import ", (folder / f"{to_read.pop()}.py").read_text(), re.M)
+        modules = {name.removeprefix("sizing.simulator.") for name in imported}
+        outside |= {name for name in modules if "." in name}
+        to_read += [name for name in modules - inside if "." not in name]
+        inside |= {name for name in modules if "." not in name}
+    assert inside == set(entry.COMPILED)
+    types_and_packages = {"sizing.base.arrays", "sizing.steps", "sizing.simulator"}
+    assert outside - types_and_packages == {"sizing.steps.ranks"}

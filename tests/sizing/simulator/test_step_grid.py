@@ -9,12 +9,13 @@ from sizing.catalog import resolve_gpu, resolve_model
 from sizing.catalog.engines import engines
 from sizing.catalog.model import Model
 from sizing.catalog.precisions import precisions
-from sizing.deployments.candidates import Configuration, table
+from sizing.deployments.candidates import table
+from sizing.question.configuration import Configuration
+from sizing.question.speculation import Speculation
+from sizing.question.traffic import Traffic
 from sizing.simulator.fleet import Replica
 from sizing.simulator.step_grid import roofline_grid
 from sizing.steps.roofline import roofline
-from sizing.steps.speculation import Speculation
-from sizing.steps.times import Traffic
 from tests.sizing.simulator.building import columns, simulate_all
 
 MODELS = ("meta-llama/Meta-Llama-3-8B-Instruct", "openai/gpt-oss-120b", "deepseek-ai/DeepSeek-R1")

@@ -16,12 +16,14 @@ import pytest
 from sizing.catalog import Model, gpu_from_spec, gpus, models
 from sizing.catalog.engines import engines
 from sizing.catalog.precisions import precisions
-from sizing.deployments.candidates import Configuration, table
+from sizing.deployments.candidates import table
+from sizing.question.configuration import Configuration
+from sizing.question.traffic import Traffic
 from sizing.steps import kernel_engines
 from sizing.steps.kernel import KernelTables
 from sizing.steps.kernel_configs import checkpoint
 from sizing.steps.roofline import roofline
-from sizing.steps.times import StepTimes, Traffic
+from sizing.steps.times import StepTimes
 
 TRAFFIC = Traffic(input_tokens=2000, output_tokens=500)
 LLAMA_8B, LLAMA_70B = "meta-llama/Meta-Llama-3.1-8B", "meta-llama/Meta-Llama-3.1-70B"

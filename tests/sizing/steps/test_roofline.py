@@ -12,12 +12,14 @@ import pytest
 from sizing.catalog import gpus, models
 from sizing.catalog.engines import engines
 from sizing.catalog.precisions import precisions
-from sizing.deployments.candidates import Configuration, table
+from sizing.deployments.candidates import table
+from sizing.question.configuration import Configuration
+from sizing.question.traffic import Traffic
 from sizing.steps.efficiency import Efficiencies, efficiencies
 from sizing.steps.rates import _power, hardware, rates
 from sizing.steps.roofline import Roofline, all_to_all_s, communication_s, roofline
 from sizing.steps.shape import shape_of
-from sizing.steps.times import StepTimes, Traffic
+from sizing.steps.times import StepTimes
 
 TRAFFIC = Traffic(input_tokens=2000, output_tokens=500)
 MINIMAX = "MiniMaxAI/MiniMax-M2.5"

@@ -15,7 +15,7 @@ from sizing.methodology.accuracy import TITLES, accuracy_figures
 from sizing.methodology.markdown import entry as entry_markdown
 from ui.figures.accuracy import build_learning_curve, build_reliability, learning_alt_text, reliability_alt_text
 from ui.format import as_markdown, count
-from ui.shell import draw_chart
+from ui.shell import draw_chart, header
 
 _LONG = 60
 _ONE_LINE, _TWO_LINES, _TALLEST = 35, 70, 640
@@ -23,11 +23,13 @@ _ONE_LINE, _TWO_LINES, _TALLEST = 35, 70, 640
 _PROSE = 420
 """Height of a long text, in pixels."""
 JUDGED = "How it was judged"
-REPORT = Path(__file__).parents[1] / "docs" / "ACCURACY.md"
+REPORT = Path(__file__).parents[2] / "docs" / "ACCURACY.md"
 
 
 def draw() -> None:
-    """The page below its title: a search over everything, and the contents with one chapter open."""
+    """The page below its guard: a search over everything, and the contents with one chapter open."""
+    header("Methodology")
+    st.caption("How every number comes about: generated from the engine and its data, so it cannot disagree with them.")
     query, title = _choices()
     if query:
         found = search(sections(), query)
@@ -43,6 +45,8 @@ def draw_section(section: Section) -> None:
     st.subheader(section.title, anchor=section.slug, divider="gray")
     if section.intro:
         st.markdown(section.intro)
+    for part in section.prose:
+        st.markdown(f"##### {part.title}\n\n{part.markdown}")
     for group, entries in groupby(section.entries, key=lambda item: item.group):
         st.markdown(_group_markdown(group, tuple(entries)))
     if section.slug == "accuracy":
@@ -111,9 +115,9 @@ def _choices() -> tuple[str, str]:
 
 
 def _say_how_many(found: Iterable[Section], query: str) -> None:
-    hits = sum(len(s.entries) + sum(len(t.rows) for t in s.tables) for s in found)
+    hits = sum(len(s.prose) + len(s.entries) + sum(len(t.rows) for t in s.tables) for s in found)
     if hits:
-        st.caption(f"{count(hits)} entries and rows hold “{as_markdown(query)}”.")
+        st.caption(f"{count(hits)} parts, entries and rows hold “{as_markdown(query)}”.")
     else:
         st.info(f"Nothing holds “{as_markdown(query)}”. Use fewer words, or clear the search to see the chapters.")
 

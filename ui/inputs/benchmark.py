@@ -6,17 +6,17 @@ import streamlit as st
 
 from sizing.scenario.schema import Benchmark
 from ui import state
-from ui.choices import label
+from ui.form.choices import label
 from ui.format import as_markdown, count
 
 
 def draw_in_use() -> None:
     """The benchmark that calibrates the scenario; nothing where there is none."""
-    held = st.session_state.get(state.BENCHMARK)
-    if held is None:
+    benchmark = state.benchmark()
+    if benchmark is None:
         return
     with st.container(border=True, gap="xsmall", key="benchmark_block"):
-        st.markdown(f":material/speed: **Measured benchmark in use**: {as_markdown(describe(held))}")
+        st.markdown(f":material/speed: **Measured benchmark in use**: {as_markdown(describe(benchmark))}")
         st.caption(
             "Calibrates this deployment only; others keep the prediction. Links do not carry it, the scenario "
             "file does."
@@ -38,9 +38,9 @@ def draw_in_use() -> None:
             )
 
 
-def describe(held: dict[str, object]) -> str:
+def describe(benchmark: dict[str, object]) -> str:
     """What was measured in a few words: "Llama-3.3-70B on H100 SXM5 80GB, vLLM, FP8 (W8A8), TP4; 7 points"."""
-    one = Benchmark.model_validate(held)
+    one = Benchmark.model_validate(benchmark)
     parallelism = " ".join(
         f"{n}{v}" for n, v in (("TP", one.tp), ("PP", one.pp), ("EP", one.ep), ("DP", one.dp)) if v > 1 or n == "TP"
     )

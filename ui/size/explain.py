@@ -36,7 +36,7 @@ def explain_popover(plan: Plan, name: str, scenario: Scenario) -> None:
     ) as held:
         st.markdown(body)
         if is_measured and held.open:
-            from ui.benchmarks.nearby import measured_nearby
+            from ui.size.nearby import measured_nearby
 
             st.markdown(measured_nearby(scenario, plan, name))
 

@@ -13,7 +13,7 @@ from sizing.explore.measured_points import FARTHEST
 from sizing.methodology.accuracy import MODES
 from sizing.scenario.schema import Scenario
 from ui.benchmarks.nearest import nearest_rows, own_rows
-from ui.choices import label
+from ui.form.choices import label
 from ui.format import as_markdown
 
 _SHOWN, _SEARCHED = 3, 300

@@ -7,8 +7,10 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any
 
+from sizing.catalog import gpus, models, systems
+from sizing.catalog.engines import engines
+from sizing.catalog.precisions import precisions
 from sizing.scenario.lengths import LANGUAGES
-from ui import cached
 from ui.form.read import OWN_GPU
 
 _FIXED: dict[str, dict[Any, str]] = {
@@ -41,11 +43,11 @@ def labels(key: str) -> Mapping[Any, str]:
     if key in _FIXED:
         return MappingProxyType(_FIXED[key])
     listed: dict[str, Callable[[], Mapping[str, str]]] = {
-        "gpu": lambda: cached.gpu_names() | {OWN_GPU: "Own accelerator"},
-        "engine": cached.engine_labels,
-        "prec": cached.precision_labels,
-        "m_sys": cached.system_names,
-        "model": lambda: {model: model for model in cached.model_ids()},
+        "gpu": lambda: gpu_names() | {OWN_GPU: "Own accelerator"},
+        "engine": engine_labels,
+        "prec": precision_labels,
+        "m_sys": system_names,
+        "model": lambda: {model: model for model in model_ids()},
     }
     return MappingProxyType(dict(listed[key]()))
 
@@ -53,3 +55,33 @@ def labels(key: str) -> Mapping[Any, str]:
 def label(key: str, option: Any) -> str:
     """The label of an option; one that is not listed stands for itself."""
     return labels(key).get(option, str(option))
+
+
+@cache
+def model_ids() -> tuple[str, ...]:
+    """Every model of the catalogue, by name."""
+    return tuple(sorted(models(), key=str.lower))
+
+
+@cache
+def gpu_names() -> dict[str, str]:
+    """Names of the accelerators that can be sized, by id."""
+    return {gpu.id: gpu.name for gpu in gpus().values() if gpu.sizable}
+
+
+@cache
+def system_names() -> dict[str, str]:
+    """Names of the servers and racks, by id."""
+    return {system.id: system.name for system in systems().values()}
+
+
+@cache
+def engine_labels() -> dict[str, str]:
+    """Labels of the serving engines, by id."""
+    return {engine.id: engine.label for engine in engines().values()}
+
+
+@cache
+def precision_labels() -> dict[str, str]:
+    """Labels of the weight precisions, by id."""
+    return {name: precision.label for name, precision in precisions().items()}

@@ -1,0 +1,55 @@
+"""One deployment of one instance, and what the scenario allows of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sizing.catalog.engines import Engine
+from sizing.catalog.gpu import Gpu
+from sizing.catalog.precisions import Precision
+
+
+@dataclass(frozen=True, kw_only=True)
+class Configuration:
+    """One deployment of one instance: what runs where and in which number format.
+
+    ``batch_limit`` caps the sequences in flight below what memory and engine allow; None where nothing is capped.
+    """
+
+    gpu: Gpu
+    engine: Engine
+    precision: Precision
+    kv_precision: str
+    tp: int = 1
+    pp: int = 1
+    ep: int = 1
+    dp: int = 1
+    batch_limit: int | None = None
+
+    @property
+    def gpus(self) -> int:
+        """GPUs of one instance: TP x PP x DP."""
+        return self.tp * self.pp * self.dp
+
+    @property
+    def parallelism(self) -> str:
+        """Parallelism in words, "TP4 PP2"; degrees of 1 are left out, but for TP."""
+        each = (("TP", self.tp), ("PP", self.pp), ("EP", self.ep), ("DP", self.dp))
+        return " ".join(f"{name}{n}" for name, n in each if n > 1 or name == "TP")
+
+    @property
+    def label(self) -> str:
+        """Short name for tables: GPU, engine, precision, parallelism."""
+        return f"{self.gpu.name}, {self.engine.label}, {self.precision.label}, {self.parallelism}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Allowed:
+    """What the scenario allows; an empty tuple means no restriction."""
+
+    engines: tuple[str, ...] = ()
+    precisions: tuple[str, ...] = ()
+    kv_precisions: tuple[str, ...] = ()
+    tp: tuple[int, ...] = ()
+    pp: tuple[int, ...] = ()
+    ep: tuple[int, ...] = ()

@@ -1,0 +1,37 @@
+"""Weight formats: every fact of one stands in its entry of precisions.yaml, and names lead to one format only."""
+
+from __future__ import annotations
+
+import pytest
+
+from sizing.catalog.engines import engines
+from sizing.catalog.precisions import checkpoint_precision, precisions
+
+
+def test_every_name_leads_to_one_format() -> None:
+    for names in (
+        [name for p in precisions().values() for name in {p.id, *p.aliases}],
+        [name for p in precisions().values() for name in p.checkpoint_marks],
+        [name for p in precisions().values() for name in p.quant_methods],
+    ):
+        assert len(names) == len(set(names))
+
+
+def test_every_format_is_run_by_an_engine() -> None:
+    run = {name for engine in engines().values() for names in engine.families.values() for name in names}
+    assert run == set(precisions())
+
+
+@pytest.mark.parametrize(
+    ("name", "precision"),
+    [
+        ("nvidia/Llama-3.3-70B-Instruct-FP4", "nvfp4"),
+        ("RedHatAI/Meta-Llama-3.1-8B-Instruct-FP8", "fp8"),
+        ("Qwen/Qwen2.5-72B-Instruct-AWQ", "int4_awq"),
+        ("amd/Llama-3.1-405B-Instruct-MXFP4", None),
+        ("meta-llama/Meta-Llama-3-8B", None),
+    ],
+)
+def test_the_name_of_a_checkpoint_tells_its_format(name: str, precision: str | None) -> None:
+    told = checkpoint_precision(name)
+    assert (told.id if told else None) == precision

@@ -1,0 +1,66 @@
+"""The Home page below its guard: starting points that fill in the form, what a plan answers, and the live sources."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from sizing.scenario.schema import Scenario
+from ui import shell, state
+from ui.form.presets import Preset, presets
+from ui.form.write import from_scenario
+from ui.live.overview import draw_overview
+from ui.sources import Origin, listing
+
+SECTIONS = {"use case": "Start from a use case", "worked example": "Or from a worked example with a benchmark"}
+"""Kind of preset and the heading of its cards."""
+
+
+def draw() -> None:
+    """One paragraph, the cards, what a plan answers, and the state of connected sources."""
+    shell.header("How many systems does this need?")
+    st.markdown(
+        "Answer six questions (model, prompt length, output length, peak load, latency limit, GPUs considered) and "
+        "read how many GPUs and systems serve it, at which latency and cost, what limits it, how sure that is and why. "
+        "Every number can be followed to its formula and source, and no scenario is sent anywhere."
+    )
+    for kind, title in SECTIONS.items():
+        st.subheader(title, anchor=False)
+        with st.grid(4, min_column_width=220):
+            for preset in (p for p in presets().values() if p.kind == kind):
+                _card(preset)
+    st.subheader("What a plan answers", anchor=False)
+    st.markdown(
+        "- **How many**: GPUs, instances and whole systems, with the range that 80 % of such estimates fall in.\n"
+        "- **How fast**: TTFT, ITL and E2E at the percentile and load that were asked for.\n"
+        "- **At what cost**: hardware cost a month and per million output tokens, and power.\n"
+        "- **Why**: what limits it, which rules it touches, the formula and source behind every figure.\n"
+        "- **What else**: ranked alternatives, and what was excluded with the smallest change that would let it in."
+    )
+    live = listing()
+    if any(known.origin is not Origin.DEMO for known in live.sources) or live.broken:
+        st.subheader("Live sources", anchor=False)
+        draw_overview(key="home_sources")
+
+
+def _card(preset: Preset) -> None:
+    with st.container(border=True, height="stretch", gap="small"):
+        st.markdown(f"#### :material/{preset.icon}: {preset.title}")
+        st.markdown(preset.summary)
+        st.caption(question(preset.scenario))
+        st.space("stretch")
+        if st.button(
+            "Size this",
+            key=f"open_{preset.id}",
+            on_click=state.load_preset,
+            args=(preset.id,),
+            help=preset.evidence,
+            width="stretch",
+        ):
+            st.switch_page("pages/size.py", query_params=state.parameters())
+
+
+def question(scenario: Scenario) -> str:
+    """Model, lengths and load of a scenario in one line."""
+    filled = from_scenario(scenario)
+    model = filled["model"].rpartition("/")[2] or filled["size_name"]
+    return f"{model}: {int(filled['isl']):,} tokens in, {int(filled['osl']):,} out, {filled['rps']} requests/s"

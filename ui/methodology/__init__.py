@@ -1,0 +1,1 @@
+"""The Methodology page: search, contents and chapters of :mod:`sizing.methodology`."""

@@ -1,0 +1,55 @@
+"""What a session knows: the values of the form, the answer to them, the link to them, and what a click changes."""
+
+from ui.state.answers import Answer, Outcome, last_answer, model, outcome, plan_of, warm_up
+from ui.state.changes import (
+    apply_fix,
+    choose_model,
+    consider_all,
+    consider_only_measured,
+    load_preset,
+    remove_benchmark,
+    remove_trace,
+    use_benchmark,
+    use_candidate,
+    use_deployment,
+    use_trace,
+)
+from ui.state.link import LINK_VERSION, came, carry_over, link, link_notes, mark_link, parameters
+from ui.state.values import BENCHMARK, CONFIG, TRACE, benchmark, defaults, restricted, trace, value, values
+
+__all__ = [
+    "BENCHMARK",
+    "CONFIG",
+    "LINK_VERSION",
+    "TRACE",
+    "Answer",
+    "Outcome",
+    "apply_fix",
+    "benchmark",
+    "came",
+    "carry_over",
+    "choose_model",
+    "consider_all",
+    "consider_only_measured",
+    "defaults",
+    "last_answer",
+    "link",
+    "link_notes",
+    "load_preset",
+    "mark_link",
+    "model",
+    "outcome",
+    "parameters",
+    "plan_of",
+    "remove_benchmark",
+    "remove_trace",
+    "restricted",
+    "trace",
+    "use_benchmark",
+    "use_candidate",
+    "use_deployment",
+    "use_trace",
+    "value",
+    "values",
+    "warm_up",
+]

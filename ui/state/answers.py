@@ -1,0 +1,96 @@
+"""Answers to scenarios: computed once for everybody, and the last one that held in this session."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from functools import cache
+
+import streamlit as st
+from pydantic import ValidationError
+
+from sizing.base.errors import SizingError
+from sizing.base.result import Plan
+from sizing.catalog.model import Model
+from sizing.scenario.schema import Scenario
+from ui.form.presets import presets
+from ui.form.problems import BadInput, sentence
+from ui.form.read import to_scenario
+from ui.state.values import CONFIG, benchmark, trace, values
+
+_LAST = "last_answer"
+MAX_ANSWERS = 256
+"""Answers kept in memory; one is some 100 KB."""
+
+
+@st.cache_resource(max_entries=MAX_ANSWERS, ttl="6h", show_spinner=False)
+def plan_of(scenario_json: str) -> Plan:
+    """The answer to a scenario, the only one this product gives: pages, exports, links and commands show it.
+
+    A plan is frozen, so sessions share it without a copy. Raises SizingError.
+    """
+    import sizing
+
+    return sizing.plan(Scenario.model_validate_json(scenario_json))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """A scenario and its plan."""
+
+    scenario: Scenario
+    plan: Plan
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What the page shows: the answer to these inputs, or what is wrong with them; ``last`` is the last that held."""
+
+    answer: Answer | None
+    problem: str
+    last: Answer | None
+
+
+def outcome() -> Outcome:
+    """Read the form and answer it. What is wrong with the inputs is a sentence, never an exception."""
+    try:
+        scenario = Scenario.model_validate(
+            to_scenario(values(), config=st.session_state.get(CONFIG), benchmark=benchmark(), trace=trace())
+        )
+        answer = Answer(scenario=scenario, plan=plan_of(scenario.model_dump_json()))
+    except (BadInput, SizingError, ValidationError) as error:
+        return Outcome(answer=None, problem=sentence(error), last=st.session_state.get(_LAST))
+    last = st.session_state.get(_LAST)
+    if answer.plan.feasible:
+        st.session_state[_LAST] = last = answer
+    return Outcome(answer=answer, problem="", last=last)
+
+
+def last_answer() -> Answer | None:
+    """The last answer that held in this session; None before any was asked for."""
+    return st.session_state.get(_LAST)
+
+
+def model() -> Model | None:
+    """The model of the form; None where the form says none that can be read."""
+    from sizing.question.understand import model_of
+
+    answered = outcome()
+    known = answered.answer or answered.last
+    return model_of(known.scenario) if known else None
+
+
+@cache
+def warm_up() -> threading.Thread:
+    """Load what the first answer and its evidence need while the first page is being drawn."""
+    thread = threading.Thread(target=_first_answer, name="warm-up", daemon=True)
+    thread.start()
+    return thread
+
+
+def _first_answer() -> None:
+    import sizing
+    from sizing.evidence.published import evidence
+
+    sizing.plan(next(iter(presets().values())).scenario)
+    evidence()

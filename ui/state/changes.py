@@ -1,0 +1,117 @@
+"""What a click changes in the form (for callbacks): presets, fixes, deployments, benchmarks and traces."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from sizing.base.result import Candidate, Deployed, Fix
+from sizing.explore.operating_point import OperatingPoint
+from sizing.scenario.schema import Benchmark, Scenario
+from ui.form.fields import FIELDS
+from ui.form.presets import presets
+from ui.form.trace import in_use
+from ui.form.write import changed, from_scenario, with_change
+from ui.state.link import NAMED_TRACE
+from ui.state.values import BENCHMARK, RESTRICTIONS, TRACE, write
+
+if TYPE_CHECKING:
+    from sizing.scenario.trace import Trace
+
+
+def load_preset(preset_id: str) -> None:
+    """Fill the form with a preset (for callbacks)."""
+    remove_trace()
+    write(from_scenario(presets()[preset_id].scenario))
+    st.session_state["preset"] = preset_id
+
+
+def apply_fix(fix: Fix, scenario: Scenario) -> None:
+    """Make the one change that a warning or an exclusion proposes (for callbacks)."""
+    _apply(scenario, ((fix.key, fix.value),))
+
+
+def use_candidate(candidate: Candidate, scenario: Scenario) -> None:
+    """Consider only this deployment (for callbacks)."""
+    use_deployment(candidate.deployment, scenario)
+
+
+def use_deployment(chosen: Deployed | OperatingPoint, scenario: Scenario) -> None:
+    """Consider only the GPU, engine, formats and parallelism of ``chosen`` (for callbacks)."""
+    split = chosen.prefill is not None  # parallelism at the top is that of a decode instance
+    kinds = [chosen.prefill, chosen] if split else [chosen]
+    limit = getattr(chosen, "batch_limit", None)
+    pinned = {
+        "gpus": [chosen.gpu],
+        "engines": [chosen.engine],
+        "precisions": [chosen.weight_precision],
+        "kv_precisions": [chosen.kv_precision],
+        **{name: sorted({getattr(kind, name) for kind in kinds}) for name in ("tp", "pp", "ep")},
+        "serving": ["disaggregated" if split else "aggregated"],
+        "batch_limits": [] if limit is None else [limit],
+    }
+    _apply(scenario, tuple((f"deployment.{name}", value) for name, value in pinned.items()))
+
+
+def choose_model(model_id: str) -> None:
+    """Ask for a model of the catalogue (for callbacks)."""
+    write({"model_by": "catalogue", "model": model_id})
+
+
+def use_benchmark(benchmark: Benchmark) -> None:
+    """Size the scenario with this benchmark from now on (for callbacks)."""
+    st.session_state[BENCHMARK] = benchmark.model_dump(mode="json")
+
+
+def consider_only_measured() -> None:
+    """Restrict the hardware to the deployment that the benchmark in use measured (for callbacks)."""
+    from sizing.question.benchmark import measured_configuration
+
+    row = measured_configuration(Benchmark.model_validate(st.session_state[BENCHMARK]))
+    write(
+        {
+            "gpu": [row.gpu.id],
+            "engine": [row.engine.id],
+            "prec": [row.precision.id],
+            "kv": [],
+            "tp": [row.tp],
+            "pp": [row.pp],
+            "ep": [row.ep],
+            "serving": ["aggregated"],
+        }
+    )
+
+
+def remove_benchmark() -> None:
+    """Size without the imported benchmark again (for callbacks)."""
+    st.session_state.pop(BENCHMARK, None)
+
+
+def use_trace(requests: Trace) -> None:
+    """Fill the workload in from a trace (for callbacks). Raises InvalidTrace for one that is too short."""
+    held = in_use(requests)
+    st.session_state[TRACE] = held
+    write(dict(held.filled))
+
+
+def remove_trace() -> None:
+    """Size without the trace; what it filled in stays (for callbacks)."""
+    if st.session_state.pop(TRACE, None) is not None and NAMED_TRACE in st.query_params:
+        del st.query_params[NAMED_TRACE]
+
+
+def consider_all() -> None:
+    """Take back every restriction of the hardware (for callbacks)."""
+    write({key: FIELDS[key].blank for key in ("gpu", *RESTRICTIONS)})
+
+
+def _apply(scenario: Scenario, changes: tuple[tuple[str, Any], ...]) -> None:
+    after = scenario
+    for path, value in changes:
+        after = with_change(after, path, value)
+    update = changed(from_scenario(scenario), from_scenario(after))
+    if update.keys() & {"isl", "osl"}:
+        lengths = from_scenario(after)
+        update |= {"isl": lengths["isl"], "osl": lengths["osl"], "unit": "tokens", "compose": False}
+    write(update)
