@@ -23,7 +23,8 @@ def drop(page: Page, *files: Path) -> None:
 
 @pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (390, "dark")])
 def test_a_real_vllm_benchmark_calibrates_the_scenario(open_page: OpenPage, width: int, scheme: str) -> None:
-    page = open_page("benchmarks", width=width, scheme=scheme)
+    # High enough for the form: a list that opens while the page scrolls closes again.
+    page = open_page("benchmarks", width=width, height=3000, scheme=scheme)
     drop(page, *VLLM)
     main = page.get_by_test_id("stMain")
     expect(main).to_contain_text("Read 8 runs in 2 curves (vLLM bench serve).")
