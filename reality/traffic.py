@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from collectors.prometheus.histograms import Distribution
-from collectors.questions.deployed import Deployed
+from collectors.questions.deployments import Deployed
 from collectors.reading.observation import Observation
 from reality.lengths import from_histogram, from_plan, shared_prefix
 from reality.result import TrafficRow
@@ -17,6 +17,7 @@ from reality.verdict import TOLERANCE, tolerated, verdict
 from sizing.base.arrays import Floats
 from sizing.base.units import S_PER_MINUTE
 from sizing.question.length_distributions import LengthDistribution
+from sizing.question.traffic import Traffic
 from sizing.question.understand import Question
 
 LEAST_PER_BIN = 100.0
@@ -54,6 +55,15 @@ class ObservedTraffic:
     def cached_tokens(self) -> float:
         """Mean cached part of a prompt."""
         return float(self.lengths[2].mean())
+
+    @property
+    def decode_context(self) -> float:
+        """Mean tokens that a decoding sequence holds, see :class:`sizing.question.traffic.Lengths`."""
+        return Traffic(
+            input_tokens=self.input_tokens,
+            output_tokens=self.output_tokens,
+            output_variation=float(self.lengths[1].var()) / self.output_tokens**2,
+        ).decode_context
 
 
 def observed_traffic(question: Question, observed: Observation, deployed: Deployed) -> ObservedTraffic | None:

@@ -22,7 +22,7 @@ ORDERS = {
         explore replay methodology
     """,
     "collectors": """
-        errors names prometheus vocabulary source backends reading connect questions benchmarks demo huggingface
+        errors names queries prometheus vocabulary source backends reading connect questions benchmarks demo huggingface
     """,
     "ui": """
         format form state shell figures sources inputs live home benchmarks size explore reality methodology

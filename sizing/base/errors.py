@@ -29,6 +29,10 @@ class InvalidScenario(SizingError):
         super().__init__("\n".join(self.problems))
 
 
+class MissingKey(ValueError):
+    """A key of a scenario that another key makes necessary; validation turns it into an InvalidScenario."""
+
+
 class UnknownName(SizingError):
     """A name that the catalogue does not hold; the message offers the nearest ones."""
 

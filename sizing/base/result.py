@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
+from sizing.base.choices import DecidedBy, PriceCovers, Serving, Severity
+from sizing.base.provenance import Provenance
 from sizing.base.quantity import Result, quantity
-
-Severity = Literal["info", "warning", "error"]
-Serving = Literal["aggregated", "disaggregated"]
-DecidedBy = Literal["simulation", "analytic", "measured"]
-"""Where instances and percentiles come from: a discrete-event simulation, the analytic load model, or a record."""
 
 
 class Fix(Result):
@@ -171,10 +166,10 @@ class PerInstance(Result):
         "Time spent on prefill", "fraction", "rate x prefill time", "Share of engine time taken by prompts."
     )
     decode_step_ms: float | None = quantity(
-        "Decode step", "ms", "see L1 step time", "One decode step at this concurrency."
+        "Decode step", "ms", "see step times", "One decode step at this concurrency."
     )
     prefill_ms: float | None = quantity(
-        "Prefill of one prompt", "ms", "see L1 step time", "Engine time for one mean prompt."
+        "Prefill of one prompt", "ms", "see step times", "Engine time for one mean prompt."
     )
 
 
@@ -213,7 +208,7 @@ class Cost(Result):
     """List cost of the deployment; None where no price is known."""
 
     basis: str = quantity("Cost basis", help="What the figure covers and where the price comes from.")
-    covers: str = quantity(
+    covers: PriceCovers = quantity(
         "Price covers",
         help="complete (whole systems), gpus_only (without server and network) or unknown.",
         default="unknown",
@@ -291,6 +286,9 @@ class Candidate(Result):
         "that the simulation replaces once the deployment is chosen.",
         default="analytic",
     )
+    provenance: Provenance = quantity(
+        "Provenance", help="What the numbers come from, as facts; source says it in words."
+    )
 
 
 class Excluded(Result):
@@ -347,13 +345,18 @@ class Plan(Result):
     business: Business = quantity("In business terms", help="What the deployment serves.")
     limited_by: str = quantity("Limited by", help="What sets the capacity of one instance.")
     warnings: tuple[PlanWarning, ...] = quantity("Warnings", help="What a careful architect would point out.")
-    assumptions: tuple[str, ...] = quantity("Assumptions", help="What was assumed because nobody said.")
+    assumptions: tuple[str, ...] = quantity("Assumptions", help="What was assumed where the scenario does not say.")
     source: str = quantity("Source", help="Where the step times of the chosen deployment come from.")
     decided_by: DecidedBy = quantity(
         "Instances and latency from",
         help="simulation; analytic for offline use and where no simulation confirms the "
         "limits; measured for a measured record.",
         default="analytic",
+    )
+    provenance: Provenance | None = quantity(
+        "Provenance",
+        help="What the numbers come from, as facts; source says it in words. None where nothing is deployed.",
+        default=None,
     )
     confidence: str = quantity("How sure", help="Interval and the evidence it comes from, in one sentence.")
     alternatives: tuple[Candidate, ...] = quantity("Alternatives", help="Other deployments, ranked.")

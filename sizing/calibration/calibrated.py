@@ -12,7 +12,7 @@ from sizing.base.arrays import Floats
 from sizing.base.units import TWO_SIDED_80
 from sizing.catalog.model import Model
 from sizing.deployments.candidates import Candidates
-from sizing.evidence.uncertainty import Interval
+from sizing.evidence.uncertainty import ErrorFactors
 from sizing.question.configuration import Configuration
 from sizing.steps.times import StepTimes
 
@@ -109,7 +109,7 @@ class CalibratedConfiguration:
         """Roofline times of the measured configuration, calibrated."""
         return calibrated(times, decode=self.decode, prefill=self.prefill, step_s=self.step_s, source=self.source)
 
-    def interval(self, metric: str, concurrency: float | None = None) -> Interval:
+    def interval(self, metric: str, concurrency: float | None = None) -> ErrorFactors:
         """80 % interval of ``decode`` or ``prefill`` times after calibration, at ``concurrency`` per instance if given.
 
         width = 1.28 x sqrt((posterior variance + left over^2) x max(misfit, 1) + (per doubling x doublings beyond the
@@ -123,7 +123,7 @@ class CalibratedConfiguration:
         variance += (PER_DOUBLING * max(beyond, 0.0)) ** 2
         width = min(TWO_SIDED_80 * math.sqrt(variance), WIDEST)
         basis = f"{counted(self.calibration_points, 'measured point')} of this very configuration"
-        return Interval(
+        return ErrorFactors(
             low_factor=math.exp(-width), high_factor=math.exp(width), basis=basis, rows=self.calibration_points
         )
 

@@ -67,8 +67,11 @@ TOLD_FROM = 1.05
 
 
 @dataclass(frozen=True, kw_only=True)
-class Interval:
-    """The value times ``low_factor`` and ``high_factor`` are its ends; ``basis`` says whose errors, how many rows."""
+class ErrorFactors:
+    """How far reality may lie from a predicted value: that value times each factor is an end of its interval.
+
+    ``basis`` says whose errors the factors come from, ``rows`` how many there are.
+    """
 
     low_factor: float
     high_factor: float
@@ -86,10 +89,10 @@ class Stratum:
     low_95: float
     high_95: float
 
-    def interval(self, basis: str, level: Level, scale: float = 1.0) -> Interval:
+    def interval(self, basis: str, level: Level, scale: float = 1.0) -> ErrorFactors:
         """The factors at a level for a case of that scale; the interval always holds the prediction itself."""
         low, high = (self.low_80, self.high_80) if level == 80 else (self.low_95, self.high_95)
-        return Interval(
+        return ErrorFactors(
             low_factor=float(np.exp(min(low, 0.0) * scale)),
             high_factor=float(np.exp(max(high, 0.0) * scale)),
             basis=basis,
@@ -198,7 +201,7 @@ def weights(metric: str) -> Mapping[str, float]:
 
 
 @lru_cache(maxsize=16384)
-def stratum_interval(metric: str, mode: str, case: Case, level: Level = 80) -> Interval:
+def stratum_interval(metric: str, mode: str, case: Case, level: Level = 80) -> ErrorFactors:
     """The interval of the narrowest stratum with enough rows, times the scale of the case."""
     stratum = next(key for key in stratum_keys(metric, mode, case.basis) if key in strata())
     hard = difficulties(case)
@@ -221,7 +224,7 @@ def in_words(key: str) -> str:
 
 def interval(
     metric: str, configuration: Configuration, model: Model, level: Level = 80, load: Load | None = None
-) -> Interval:
+) -> ErrorFactors:
     """The interval of ``decode`` or ``prefill`` times or of ``throughput`` for a configuration, by the roofline.
 
     Factors on the value: measured / predicted. Raises KeyError for another metric (a bug of the caller).

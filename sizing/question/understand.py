@@ -35,7 +35,7 @@ MOST_DISPERSION = 400.0
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """What the engine works on. ``assumptions`` collects what was assumed because nobody said.
+    """What the engine works on. ``assumptions`` collects what was assumed where the scenario does not say.
 
     ``benchmark`` is that of the scenario, unless it is of another model or a measured record makes it needless.
     """

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from sizing.base.choices import Routing
+from sizing.base.provenance import StepSource
 from sizing.deployments.candidates import table
 from sizing.deployments.memory import memory_fit
 from sizing.question.configuration import Configuration
@@ -14,7 +16,7 @@ from sizing.question.understand import Question
 from sizing.scenario.traffic import Burst, Gamma, Profile, TraceArrivals
 from sizing.search.screen import Evaluated
 from sizing.simulator.arrivals import Arrivals, Bursts
-from sizing.simulator.fleet import Deployment, Disaggregated, Fleet, Replica, Routing
+from sizing.simulator.fleet import Deployment, Disaggregated, Fleet, Replica
 from sizing.simulator.request_lengths import DrawnLengths
 from sizing.simulator.step_grid import roofline_grid
 from sizing.steps.roofline import roofline
@@ -70,7 +72,7 @@ def replica_at(question: Question, evaluated: Evaluated, index: int) -> Replica:
     row = evaluated.candidates.rows[index]
     replica = as_replica(question, row)
     times = evaluated.times.take(np.array([index]))
-    if evaluated.sources[index] == replica.grid.source:
+    if evaluated.sources[index] == StepSource(kind="roofline", name=replica.grid.source):
         return replica
     concurrency = evaluated.state.concurrency[[index]]
     reference = roofline().times(question.model, table([row]), question.traffic, concurrency)
@@ -100,21 +102,6 @@ def as_replica(question: Question, row: Configuration) -> Replica:
         speculation=speculation,
         reserve_output=not engine.evicts,
     )
-
-
-IN_SCENARIOS = {"least_requests": "least_loaded"}
-"""Routing by the simulator's name, where scenarios have another word for it."""
-
-
-def routing_of(question: Question) -> Routing:
-    """The routing that a scenario asks for, in the words of the simulator."""
-    asked = question.scenario.deployment.routing
-    return "least_requests" if asked == "least_loaded" else asked
-
-
-def asked_routing(routing: Routing) -> str:
-    """A routing of the simulator in the words of scenarios."""
-    return IN_SCENARIOS.get(routing, routing)
 
 
 def lengths_of(question: Question) -> DrawnLengths:

@@ -59,7 +59,6 @@ def submit(world: World, row: int, time: float) -> bool:
         world.seen[r, slot] = time
     request.replica = r
     replica.in_flight += 1
-    replica.load_tokens += request.prompt - request.cached + request.output
     if replica.now < time:
         replica.now = time
     replica.hold = min(replica.hold, replica.now)

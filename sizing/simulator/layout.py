@@ -17,7 +17,7 @@ NONE = -1
 WHOLE, PREFILL_ONLY = 0, 1
 """Roles of a replica: prefill and decode of a request, or its prefill before it is handed to a decode pool."""
 
-ROUND_ROBIN, WEIGHTED, LEAST_REQUESTS, LEAST_TOKENS, PREFIX_AWARE, RANDOM = range(6)
+ROUND_ROBIN, WEIGHTED, LEAST_LOADED, PREFIX_AWARE, RANDOM = range(5)
 """How the front end picks a replica."""
 
 CHUNK_FIELDS = ("time", "arrived", "prompt", "output", "cached", "group", "started", "first", "id")
@@ -86,10 +86,9 @@ REPLICA = np.dtype(
         *_counts("running alive"),
         *_reals("context kv"),
         *_counts("partials head tail waiting order newest in_flight"),
-        *_reals("load_tokens"),
         # Of the requests just counted out, those that end at ``now``, which the front end may not know yet.
         *_counts("ending"),
-        *_reals("ending_tokens weight credit hold back busy_s"),
+        *_reals("weight credit hold back busy_s"),
         *_counts("steps"),
         # Settings of its kind.
         *_counts("max_sequences"),

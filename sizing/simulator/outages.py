@@ -81,9 +81,9 @@ def take_down(world: World, event: Event) -> Floats:
         request["after"] = state["free"]
         state["free"] = row
     state["failed_over"] += len(rows)
-    for name in ("up", "running", "alive", "waiting", "in_flight", "load_tokens", "context", "kv", "ending"):
+    for name in ("up", "running", "alive", "waiting", "in_flight", "context", "kv", "ending"):
         replica[name] = 0
-    replica["ending_tokens"], replica["back"] = 0.0, event.back
+    replica["back"] = event.back
     replica["partials"], replica["newest"] = 0, NONE
     world.seen[event.replica] = -math.inf
     return chunk[:, np.argsort(chunk[ID_ROW])]

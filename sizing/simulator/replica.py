@@ -47,12 +47,8 @@ def join(requests: Any, heap: Heap, replica: Any, row: int) -> None:
 @compiled
 def leave(requests: Any, state: Any, replica: Any, row: int) -> None:
     """A request is through with this replica: load and row are given back."""
-    request = requests[row]
-    tokens = request.prompt - request.cached + request.output
     replica.in_flight -= 1
-    replica.load_tokens -= tokens
     replica.ending += 1
-    replica.ending_tokens += tokens
     release(requests, state, row)
 
 
@@ -173,7 +169,7 @@ def pass_time(world: World, replica: Any, seconds: float) -> None:
     """The engine is busy for a while."""
     record_time(world.series, world.state[0].bin_s, replica, seconds)
     replica.now += seconds
-    replica.ending, replica.ending_tokens = 0, 0.0
+    replica.ending = 0
     replica.busy_s += seconds
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sizing.simulator.compiled import compiled
-from sizing.simulator.layout import LEAST_TOKENS, NONE, PREFIX_AWARE, RANDOM, ROUND_ROBIN, WEIGHTED, World
+from sizing.simulator.layout import NONE, PREFIX_AWARE, RANDOM, ROUND_ROBIN, WEIGHTED, World
 from sizing.simulator.replica import advance
 
 BALANCE_ABSOLUTE, BALANCE_RELATIVE = 64, 1.5
@@ -24,15 +24,13 @@ SHIFTS = (np.uint64(30), np.uint64(27), np.uint64(31))
 
 
 @compiled
-def load_of(world: World, r: int, time: float) -> float:
-    """Outstanding work of a replica at ``time``: requests, or tokens where the policy counts those.
+def load_of(world: World, r: int, time: float) -> int:
+    """Requests outstanding on a replica at ``time``.
 
     The step that runs at ``time`` has been simulated to its end; what ends with it is still outstanding.
     """
     replica = world.replicas[r]
     running = replica.now > time
-    if world.state[0].policy == LEAST_TOKENS:
-        return replica.load_tokens + (replica.ending_tokens if running else 0.0)  # type: ignore[no-any-return]
     return replica.in_flight + (replica.ending if running else 0)  # type: ignore[no-any-return]
 
 

@@ -10,7 +10,7 @@ from sizing.base.result import Latency
 from sizing.planning.assumptions import ROUTED
 from sizing.replay.comparison import differences
 from sizing.replay.simulation_result import Distribution, SimulationResult
-from sizing.replay.what_if import WhatIf, said_of
+from sizing.replay.what_if import WhatIf, failure_text
 from sizing.scenario.day_profile import at_peak
 from sizing.scenario.traffic import Profile
 from ui import state
@@ -164,7 +164,7 @@ def _finished(job: Job, answer: Answer, *, dark: bool) -> None:
         show, icon = st.warning, ":material/warning:"
     show(as_markdown(found.answer), icon=icon)
     if found.failure is not None:
-        st.markdown(f":material/power_off: {as_markdown(said_of(found.failure))}")
+        st.markdown(f":material/power_off: {as_markdown(failure_text(found.failure))}")
     if found.ttft_ms is not None:
         _figures(job, found, answer, dark=dark)
     for note in found.notes:

@@ -10,6 +10,7 @@ import pytest
 
 from sizing import catalog
 from sizing.base.errors import UnknownName
+from sizing.catalog.engines import engines
 from sizing.catalog.files import DATA_DIR
 from sizing.catalog.gpu_families import gpu_families
 from sizing.catalog.gpu_rows import PCIE_X16_BYTES_PER_S, pcie_bytes_per_s
@@ -249,6 +250,9 @@ def test_systems_join_the_gpus_and_hold_their_memory():
         total_gb = float(row["total_gpu_memory_gb"])
         assert total_gb * 1e9 == pytest.approx(int(row["gpus_per_system"]) * gpu.memory_bytes, rel=0.10), row["id"]
     for system in catalog.systems().values():
+        assert (system.price_covers == "unknown") == (system.price_low_usd is None), system.id
+        said = f"{system.price_source} {system.notes}".lower()
+        assert (system.price_covers == "gpus_only") == ("gpus only" in said or "kit only" in said), system.id
         assert system.gpus in (1, 2, 4, 8, 72), system.id
         assert system.max_power_kw is None or 0.3 * system.gpus <= system.max_power_kw <= 2.5 * system.gpus, system.id
         assert system.price_low_usd is None or 10_000 * system.gpus <= system.price_low_usd <= 60_000 * system.gpus
@@ -302,3 +306,17 @@ def test_tables_for_reading_name_source_and_date_in_every_row(kind):
     assert len(table) >= {"models": 169, "gpus": 41, "systems": 21, "prices": 202 + 14 + 235}[kind]
     assert table["source"].str.len().min() > 0
     assert table["date"].str.len().min() > 0
+
+
+def test_every_spelling_of_a_gpu_leads_to_it():
+    for gpu in catalog.gpus().values():
+        for name in (gpu.id, gpu.name, *gpu.aliases):
+            assert catalog.resolve_gpu(name).id == gpu.id, name
+
+
+def test_kernel_tables_name_engines_that_have_some():
+    known = {engine.kernel_tables for engine in engines().values()} - {""}
+    assert known == {"trtllm", "vllm", "sglang"}
+    for gpu in catalog.gpus().values():
+        assert set(gpu.kernel_tables_engines) <= known, gpu.id
+        assert gpu.kernel_tables or not gpu.kernel_tables_engines, gpu.id

@@ -15,8 +15,8 @@ from sizing.question.understand import at_lengths, understand
 from sizing.replay.planned_deployment import planned
 from sizing.replay.simulate import simulate
 from sizing.scenario.file import scenario_from
-from sizing.search.instances import share_of, together
 from sizing.search.screen import all_configurations, evaluate
+from sizing.search.trials import share_of, together
 from sizing.simulator.arrivals import Arrivals
 from tests.sizing.asking import LLAMA_8B
 
@@ -124,7 +124,7 @@ def test_every_other_request_has_half_the_variation() -> None:
 @given(st.integers(1, 200))
 def test_only_choices_by_load_need_several_instances(instances: int) -> None:
     assert together("random", instances) == together("round_robin", instances) == 1
-    assert together("least_requests", instances) == min(instances, 8)
+    assert together("least_loaded", instances) == min(instances, 8)
 
 
 @pytest.mark.parametrize("routing", ["random", "round_robin", "least_loaded"])
