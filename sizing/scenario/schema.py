@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
-from sizing.scenario.part import Part
+from sizing.scenario.part import BrokenRule, Part
 from sizing.scenario.traffic import Arrivals, Length, Tokens, TraceArrivals
 
 SCHEMA_VERSION = 1
@@ -98,7 +98,7 @@ class Workload(Part):
             raise ValueError(f"give exactly one of peak_rps, average_rps or users (found {what})")
         shortest = self.input_tokens if isinstance(self.input_tokens, float) else self.input_tokens.p50
         if self.prefix_cached_tokens >= shortest:
-            raise ValueError("prefix_cached_tokens must be smaller than input_tokens")
+            raise BrokenRule("cached_part_is_shorter", "prefix_cached_tokens must be smaller than input_tokens")
         return self
 
 

@@ -14,7 +14,9 @@ from sizing.explore.load_band import load_band
 from sizing.explore.measured_points import measured_points
 from sizing.explore.operating_point import XAxis, YAxis
 from ui.figures import template
-from ui.figures.frontier import AXES, build_frontier, frontier_alt_text, frontier_table, measured_table
+from ui.figures.frontier import build_frontier, frontier_alt_text
+from ui.figures.frontier_axes import AXES
+from ui.figures.frontier_tables import frontier_table, measured_table
 from ui.figures.heat_map import build_heat_map, heat_map_alt_text, heat_map_table
 from ui.figures.load_curve import build_load_curve
 

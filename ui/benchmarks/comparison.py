@@ -9,8 +9,8 @@ import streamlit as st
 
 from collectors.benchmarks import BenchmarkPoint, Deployment
 from collectors.benchmarks.own_csv_writer import write_csv
-from sizing.base.errors import SizingError
-from sizing.base.format import rounded
+from sizing.base.errors import InvalidBenchmark, SizingError
+from sizing.base.format import UNKNOWN, count, interval, percent, rounded, significant
 from sizing.calibration.benchmark import speed
 from sizing.calibration.calibrated import WIDEST, CalibratedConfiguration
 from sizing.calibration.check import QUANTITIES, Check, Quantity, check
@@ -21,8 +21,8 @@ from sizing.scenario.schema import Benchmark
 from ui import state
 from ui.benchmarks.scenario import MOST_POINTS, benchmark_of, use_with_model
 from ui.figures.benchmark import benchmark_alt_text, build_benchmark, load_of, load_title, words
-from ui.format import UNKNOWN, as_markdown, count, interval, percent, significant
-from ui.shell import draw_chart
+from ui.format import as_markdown, counted
+from ui.shell import draw_chart, draw_choice, draw_download, draw_problems
 
 _SHORT: dict[Quantity, str] = {
     "itl_ms": "ITL",
@@ -73,7 +73,7 @@ def draw_comparison(
         model = scenario_model if same else resolve_model(stated.model or "")[0]
         found = check(benchmark, model)
     except SizingError as error:
-        st.error(as_markdown(str(error).splitlines()[0].partition(": ")[2] or str(error)), icon=":material/error:")
+        draw_problems((error.sentences if isinstance(error, InvalidBenchmark) else error.problems)[:1])
         return
     st.subheader("Predicted against measured", anchor=False)
     _figures(found)
@@ -113,7 +113,7 @@ def _figures(found: Check) -> None:
         for title, value, help_text in figures:
             st.metric(title, value, help=help_text)
     st.caption(
-        f"Calibration on {calibrated.calibration_points} point{'' if calibrated.calibration_points == 1 else 's'}: "
+        f"Calibration on {counted(calibrated.calibration_points, 'point')}: "
         f"decode step = {significant(calibrated.decode)} x predicted {'-' if calibrated.step_s < 0 else '+'} "
         f"{significant(abs(calibrated.step_s) * 1e3, 2)} ms, prompt = "
         f"{significant(calibrated.prefill)} x predicted; shrunk towards the prediction where the points cannot tell."
@@ -153,18 +153,14 @@ def _chart_and_table(benchmark: Benchmark, found: Check, *, dark: bool) -> None:
     shown = [q for q in QUANTITIES if any(r.quantity == q for r in found.rows)]
     if not shown:
         return
-    quantity: Quantity = st.segmented_control(
+    quantity = draw_choice(
         "Quantity",
-        shown,
-        default=shown[0],
-        required=True,
+        {quantity: _SHORT[quantity] for quantity in shown},
         key="benchmark_quantity",
-        format_func=_SHORT.__getitem__,
-        label_visibility="collapsed",
         help="What is compared.",
+        kept="nowhere",
+        labelled=False,
     )
-    if quantity not in shown:
-        quantity = shown[0]
     points = benchmark.points
     draw_chart(
         build_benchmark(points, found.rows, quantity, dark=dark),
@@ -213,7 +209,6 @@ def _actions(
 ) -> None:
     same_model = stated.model == scenario_model.id
     in_use = state.benchmark() == benchmark.model_dump(mode="json")
-    wrong = found.calibrated.of_something_else
     with st.container(horizontal=True):
         if same_model and in_use:
             st.button(
@@ -223,28 +218,8 @@ def _actions(
                 on_click=state.remove_benchmark,
                 help="Sizes without the benchmark again.",
             )
-        elif same_model:
-            st.button(
-                "Use for this scenario",
-                key="benchmark_use",
-                type="primary",
-                icon=":material/check:",
-                on_click=state.use_benchmark,
-                args=(benchmark,),
-                disabled=wrong,
-                help="Size then uses the calibrated step times for exactly this deployment.",
-            )
         else:
-            st.button(
-                f"Size {as_markdown(benchmark.model or '')} with it",
-                key="benchmark_use_model",
-                type="primary",
-                icon=":material/check:",
-                on_click=use_with_model,
-                args=(benchmark,),
-                disabled=wrong,
-                help="Changes the scenario's model to the one that was measured, and uses the benchmark.",
-            )
+            _draw_use(benchmark, same_model=same_model, disabled=found.calibrated.of_something_else)
         _download(curve, stated)
     if not same_model:
         st.info(
@@ -260,14 +235,29 @@ def _actions(
         st.page_link("pages/size.py", label="Back to Size", icon=":material/straighten:")
 
 
+def _draw_use(benchmark: Benchmark, *, same_model: bool, disabled: bool) -> None:
+    """The button that sizes with the benchmark, and with its model where the scenario asks for another one."""
+    st.button(
+        "Use for this scenario" if same_model else f"Size {as_markdown(benchmark.model or '')} with it",
+        key="benchmark_use" if same_model else "benchmark_use_model",
+        type="primary",
+        icon=":material/check:",
+        on_click=state.use_benchmark if same_model else use_with_model,
+        args=(benchmark,),
+        disabled=disabled,
+        help="Size then uses the calibrated step times for exactly this deployment."
+        if same_model
+        else "Changes the scenario's model to the one that was measured, and uses the benchmark.",
+    )
+
+
 def _download(curve: tuple[BenchmarkPoint, ...], stated: Deployment) -> None:
-    st.download_button(
+    draw_download(
         "Download as CSV",
         lambda: write_csv(curve, stated),
         "benchmark.csv",
         "text/csv",
         key="benchmark_csv",
-        on_click="ignore",
-        icon=":material/table:",
+        icon="table",
         help="One run a row, in the columns of the own CSV, with what is stated above.",
     )

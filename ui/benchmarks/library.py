@@ -7,6 +7,7 @@ from functools import cache
 import pandas as pd
 import streamlit as st
 
+from sizing.base.format import count
 from sizing.catalog import resolve_gpu
 from sizing.evidence.published import evidence_frame
 from sizing.evidence.sources import SOURCES, source_day, source_url
@@ -16,8 +17,8 @@ from ui import state
 from ui.benchmarks.nearest import nearest_rows
 from ui.figures.evidence import build_evidence, drawn, evidence_alt_text
 from ui.form.choices import label
-from ui.format import count
-from ui.shell import draw_chart
+from ui.format import as_markdown
+from ui.shell import draw_chart, draw_choice, draw_download
 
 _ALL, _NEAR = "All", "Nearest to this scenario"
 _SHOWN = 500
@@ -90,14 +91,12 @@ def draw_library(*, dark: bool) -> None:
         f"{count(len(everything))} published measurements, each with its source. The prediction is fitted to them and "
         "judged on them with their model, GPU, configuration or source left out (`docs/ACCURACY.md`)."
     )
-    which = st.segmented_control(
+    which = draw_choice(
         "Show",
         [_ALL, _NEAR],
-        default=_ALL,
-        required=True,
         key="evidence_show",
-        label_visibility="collapsed",
-        persist_state="session",
+        labelled=False,
+        kept="session",
         help="Nearest: in model size and kind, GPU, precision, engine, lengths and load, to "
         "the deployment that Size plans now.",
     )
@@ -162,7 +161,7 @@ def _nearest(everything: pd.DataFrame) -> pd.DataFrame:
 
 
 def _planned(scenario: Scenario) -> str:
-    return f"the deployment planned for “{scenario.name}”".replace("$", r"\$")
+    return f"the deployment planned for “{as_markdown(scenario.name)}”"
 
 
 def _table(found: pd.DataFrame) -> None:
@@ -185,14 +184,13 @@ def _table(found: pd.DataFrame) -> None:
     )
     words = f"First {_SHOWN} of {count(len(found))} shown. " if len(found) > _SHOWN else ""
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.download_button(
+        draw_download(
             "Download these measurements (CSV)",
             lambda: found[list(COLUMNS)].to_csv(index=False),
             "measurements.csv",
             "text/csv",
             key="evidence_csv",
-            on_click="ignore",
-            icon=":material/table:",
+            icon="table",
             help="All that match, with source and licence.",
         )
         st.caption(words)

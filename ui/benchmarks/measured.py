@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import streamlit as st
@@ -16,7 +15,7 @@ from sizing.catalog.precisions import resolve_kv_precision, resolve_precision
 from sizing.evidence.points import one_instance
 from ui import state
 from ui.form.choices import gpu_names, label, labels, model_ids
-from ui.format import as_markdown
+from ui.format import as_markdown, listed
 
 NOT_STATED = "not stated"
 OF_SCENARIO = "of the scenario"
@@ -129,7 +128,7 @@ def _say_where_from() -> None:
     origin = st.session_state.get(_ORIGIN, {"unknown": {}, "assumed": [], "named": None})
     empty = {n: said for n, said in origin["unknown"].items() if st.session_state.get(_key(n)) is None}
     if empty:
-        named = _listed([f"{_word(n)} “{as_markdown(said[:80])}”" for n, said in empty.items()])
+        named = listed([f"{_word(n)} “{as_markdown(said[:80])}”" for n, said in empty.items()])
         many = len(empty) > 1
         st.warning(
             f"The file says {named}, which {'are' if many else 'is'} not known here: choose what "
@@ -137,10 +136,10 @@ def _say_where_from() -> None:
             icon=":material/warning:",
         )
     elif missing := [_word(n) for n in (*_NAMES, *_WAYS) if st.session_state.get(_key(n)) is None]:
-        st.warning(f"Say {_listed(missing)} to compare.", icon=":material/warning:")
+        st.warning(f"Say {listed(missing)} to compare.", icon=":material/warning:")
     named = f"The file calls the model “{as_markdown(origin['named'])}”. " if origin["named"] else ""
     assumed = [_word(n) for n in origin["assumed"]]
-    told = f"Not in the file, and filled in from the scenario and its plan: {_listed(assumed)}. " if assumed else ""
+    told = f"Not in the file, and filled in from the scenario and its plan: {listed(assumed)}. " if assumed else ""
     st.caption(f"{named}{told}Check all of it: it decides what is compared and calibrated.")
 
 
@@ -148,11 +147,6 @@ def _word(name: str) -> str:
     """A field inside a sentence."""
     title = _TITLES[name].partition(" (")[0]
     return title if title.isupper() else title[:1].lower() + title[1:]
-
-
-def _listed(words: Sequence[str]) -> str:
-    """ "a", "a and b", "a, b and c"."""
-    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
 
 
 def _choose(name: str, options: list[str], shown: Any) -> str | None:

@@ -10,8 +10,7 @@ from ui.explore import computed
 from ui.explore.controls import draw_gpu_choice
 from ui.figures.heat_map import build_heat_map, heat_map_alt_text, heat_map_table
 from ui.figures.load_curve import build_load_curve, load_curve_alt_text, load_curve_table
-from ui.format import as_markdown
-from ui.shell import draw_chart, draw_table
+from ui.shell import draw_chart, draw_problems, draw_table
 from ui.size.origin import draw_curve_origin, draw_estimates
 from ui.state import Answer
 
@@ -41,7 +40,7 @@ def draw_lengths(answer: Answer, *, dark: bool) -> None:
     try:
         found = computed.lengths_of(answer.scenario.model_dump_json(), gpu)
     except SizingError as error:
-        st.error(as_markdown(str(error)), icon=":material/error:")
+        draw_problems(error.problems)
         return
     traffic = understand(answer.scenario).traffic
     figure = build_heat_map(found, asked=(traffic.input_tokens, traffic.output_tokens), dark=dark)

@@ -61,20 +61,7 @@ def build_benchmark(
         *_band(loads, found, first),
         _line("Predicted", loads, [r.predicted for r in found], first, "solid"),
         _line("After calibration", loads, [r.calibrated for r in found], second, "dash"),
-        {
-            "type": "scatter",
-            "mode": "markers",
-            "name": "Measured",
-            "x": loads,
-            "y": [r.measured for r in found],
-            "marker": {
-                "color": INK[dark],
-                "symbol": "diamond",
-                "size": 11,
-                "line": {"width": 1, "color": NEUTRAL[dark]},
-            },
-            "hovertemplate": f"%{{x:,.4~g}}: measured {name} %{{y:,.3~r}}<extra></extra>",
-        },
+        _measured(name, loads, [r.measured for r in found], dark=dark),
     ]
     scale = spread_out(loads)
     if scale["type"] == "log":
@@ -110,6 +97,18 @@ def _line(name: str, x: list[float], y: list[float], colour: str, dash: str) -> 
         "line": {"color": colour, "width": 3, "dash": dash},
         "marker": {"color": colour, "size": 9},
         "hovertemplate": f"%{{x:,.4~g}}: {name.lower()} %{{y:,.3~r}}<extra></extra>",
+    }
+
+
+def _measured(name: str, x: list[float], y: list[float], *, dark: bool) -> dict[str, Any]:
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "name": "Measured",
+        "x": x,
+        "y": y,
+        "marker": {"color": INK[dark], "symbol": "diamond", "size": 11, "line": {"width": 1, "color": NEUTRAL[dark]}},
+        "hovertemplate": f"%{{x:,.4~g}}: measured {name} %{{y:,.3~r}}<extra></extra>",
     }
 
 

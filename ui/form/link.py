@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from sizing.base.errors import nearest_names
 from ui.form.choices import labels
-from ui.form.fields import FIELDS, Field
+from ui.form.field import Field
+from ui.form.fields import FIELDS
 
 ANY_TEXT = ("model",)
 """Choices that take what is not listed."""

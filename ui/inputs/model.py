@@ -105,7 +105,7 @@ def _take(content: str | bytes, name: str) -> None:
     try:
         model_from_config(content, name=name)
     except SizingError as error:
-        _refuse(str(error).splitlines()[0])
+        _refuse(error.problems[0])
     else:
         st.session_state[state.CONFIG] = {"config": load_config(content), "name": name[:120]}
 

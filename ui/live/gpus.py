@@ -10,13 +10,14 @@ import streamlit as st
 from collectors.questions.devices import Device
 from collectors.questions.history import History
 from collectors.reading.observation import Observation
+from sizing.base.format import count
 from ui import sources
 from ui.figures.gpu_map import MEASURES, Measure, build_gpu_map, gpu_map_alt_text, gpu_table, trouble_of
 from ui.figures.live_lines import Chart, Line
-from ui.format import as_markdown, count
+from ui.format import as_markdown
 from ui.live.charts import draw_lines, line
 from ui.live.moment import Moment
-from ui.shell import draw_chart, draw_table
+from ui.shell import draw_chart, draw_choice, draw_table
 from ui.sources.picker import Picked
 
 FILTER_FROM = 64
@@ -60,18 +61,8 @@ def _chosen_measure(observed: Observation) -> Measure:
     """What the map shows, chosen before the GPUs are asked: of thousands only what is shown is read."""
     if not observed.number("gpus"):
         return MEASURES["sm_active"]
-    return MEASURES[
-        st.segmented_control(
-            "Shown",
-            list(MEASURES),
-            default="sm_active",
-            required=True,
-            key="gpu_measure",
-            format_func=lambda key: MEASURES[key].label,
-            bind="query-params",
-        )
-        or "sm_active"
-    ]
+    names = {key: measure.label for key, measure in MEASURES.items()}
+    return MEASURES[draw_choice("Shown", names, default="sm_active", key="gpu_measure", help=None)]
 
 
 def _asked(picked: Picked, moment: Moment, *measures: Measure) -> sources.Answer[tuple[Device, ...]]:

@@ -8,6 +8,7 @@ import streamlit as st
 from collectors.reading.observation import Observation, State
 from sizing.base.format import rounded
 from ui import sources
+from ui.format import as_markdown
 from ui.live.verdict import WORDS, duration, word_for
 from ui.sources import Answer, Known, Origin
 
@@ -34,7 +35,7 @@ def draw_overview(*, key: str = "overview") -> None:
     )
     for one in found.broken:
         for problem in one.problems:
-            st.error(f"{one.file}: {problem}".replace("$", "\\$"), icon=":material/error:")
+            st.error(as_markdown(f"{one.file}: {problem}"), icon=":material/error:")
 
 
 def overview_table(known: tuple[Known, ...]) -> pd.DataFrame:

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from sizing.base.format import significant
+from sizing.base.format import ms, significant
 from sizing.base.result import Plan
 from sizing.scenario.schema import Limits
 from ui import state
 from ui.figures.live_lines import Level
-from ui.format import as_markdown, ms
+from ui.format import as_markdown
 
 _SHOW = "live_plan"
 

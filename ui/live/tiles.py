@@ -10,7 +10,8 @@ import streamlit as st
 from collectors.prometheus.histograms import Distribution
 from collectors.questions.history import History
 from collectors.reading.observation import Observation
-from ui.format import as_markdown, count, ms, percent, significant
+from sizing.base.format import count, ms, percent, significant
+from ui.format import as_markdown
 from ui.live.planned import Planned
 
 NOTHING = "No data"

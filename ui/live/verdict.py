@@ -7,7 +7,8 @@ import streamlit as st
 from collectors.reading.alerts import alerts
 from collectors.reading.observation import Observation, State
 from collectors.vocabulary import engine_vocabularies, gpu_vocabularies
-from ui.format import as_markdown, count, significant
+from sizing.base.format import count, significant
+from ui.format import as_markdown, counted
 from ui.live.moment import Moment
 from ui.sources import Answer, Origin
 from ui.sources.connection import DEMO_HOURS
@@ -126,7 +127,7 @@ def _facts(observed: Observation, moment: Moment, *, late: bool) -> None:
     exporter = gpu_vocabularies().get(observed.gpu_exporter or "")
     parts = [
         engine.label if engine else "",
-        f"{count(replicas)} replica{'' if replicas == 1 else 's'}" if replicas is not None else "",
+        counted(replicas, "replica") if replicas is not None else "",
         f"{count(gpus)} GPUs by {exporter.label}" if gpus is not None and exporter else "GPUs unknown",
         f"newest sample {duration(observed.age_s)} old" if observed.age_s is not None and not late else "",
         f"scraped every {significant(observed.scrape_interval_s, 2)} s" if observed.scrape_interval_s else "",

@@ -10,11 +10,12 @@ from pathlib import Path
 import pandas as pd
 import streamlit as st
 
+from sizing.base.format import count
 from sizing.methodology import Entry, Section, Table, search, sections
 from sizing.methodology.accuracy import TITLES, accuracy_figures
 from sizing.methodology.markdown import entry as entry_markdown
 from ui.figures.accuracy import build_learning_curve, build_reliability, learning_alt_text, reliability_alt_text
-from ui.format import as_markdown, count
+from ui.format import as_markdown
 from ui.shell import draw_chart, header
 
 _LONG = 60

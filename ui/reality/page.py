@@ -15,11 +15,11 @@ from sizing.base.errors import SizingError
 from sizing.scenario.schema import Scenario
 from ui import shell, sources
 from ui.format import as_markdown
-from ui.reality.moment import Window, draw_window
+from ui.reality.moment import draw_window
 from ui.reality.results import draw_results
 from ui.reality.scenario import draw_scenario
-from ui.shell import refreshed
-from ui.sources.moment import bring_along, keep, parameters
+from ui.shell import draw_problems, refreshed
+from ui.sources.moment import Window, bring_along, keep, parameters
 from ui.sources.picker import Picked
 from ui.state import plan_of
 
@@ -132,8 +132,7 @@ def _compared(picked: Picked, scenario: Scenario, window: Window, read: Read) ->
                 scenario.model_dump_json(), picked.known.key, window.span_s, read.observed.at_s, served_as, _read=read
             )
     except SizingError as error:
-        for problem in str(error).splitlines():
-            st.error(as_markdown(problem), icon=":material/error:")
+        draw_problems(error.problems)
         return
     draw_results(found, dark=st.context.theme.type == "dark")
     if found.unmatched_name or served_as:

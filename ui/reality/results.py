@@ -8,9 +8,10 @@ import streamlit as st
 
 from reality.answer import COUNTED, range_of, shown
 from reality.result import Comparison, PerformanceRow
+from sizing.base.format import UNKNOWN, count, significant
 from ui.figures.verdicts import build_verdicts, drawn, performance_table, traffic_table, verdicts_alt_text
-from ui.format import UNKNOWN, as_markdown, count, significant
-from ui.shell import draw_chart
+from ui.format import as_markdown, bullets, counted
+from ui.shell import draw_chart, draw_choice, draw_download
 
 CHART, TABLE = "Chart", "Table"
 STATES = {
@@ -78,16 +79,7 @@ def _of(row: PerformanceRow) -> str:
 
 
 def _intervals(found: Comparison, *, dark: bool) -> None:
-    view = st.segmented_control(
-        "View",
-        [CHART, TABLE],
-        default=CHART,
-        required=True,
-        key="reality_view",
-        label_visibility="collapsed",
-        bind="query-params",
-        help="The same numbers.",
-    )
+    view = draw_choice("View", [CHART, TABLE], key="reality_view", labelled=False, help="The same numbers.")
     if view == TABLE:
         st.dataframe(
             performance_table(found),
@@ -113,13 +105,13 @@ def _without_picture(found: Comparison) -> None:
     missing = [r for r in found.performance if r not in shown_rows]
     if not missing:
         return
-    what = "quantity" if len(missing) == 1 else "quantities"
-    with st.expander(f"{len(missing)} {what} without a point", icon=":material/visibility_off:"):
+    what = counted(len(missing), "quantity", "quantities")
+    with st.expander(f"{what} without a point", icon=":material/visibility_off:"):
         st.markdown(
-            "\n".join(
-                f"- {as_markdown(r.label)}: measured {as_markdown(shown(r.measured.value, r.unit))}, predicted "
-                f"{as_markdown(range_of(r.predicted, r.unit))}. {as_markdown(_sentence(r.reason))}"
-                for r in missing
+            bullets(
+                f"{row.label}: measured {shown(row.measured.value, row.unit)}, predicted "
+                f"{range_of(row.predicted, row.unit)}. {_sentence(row.reason)}"
+                for row in missing
             )
         )
 
@@ -143,30 +135,28 @@ def _topologies(found: Comparison) -> None:
             ),
             *found.notes,
         ]
-        st.markdown("\n".join(f"- {as_markdown(text)}" for text in told))
+        st.markdown(bullets(told))
 
 
 def _downloads(found: Comparison) -> None:
     stem = re.sub(r"[^a-z0-9]+", "-", f"{found.scenario} {found.at}".lower()).strip("-")[:80] or "comparison"
     with st.container(horizontal=True):
-        st.download_button(
+        draw_download(
             "Comparison (JSON)",
             lambda: found.model_dump_json(indent=2),
             f"{stem}.json",
             "application/json",
             key="reality_json",
-            on_click="ignore",
-            icon=":material/data_object:",
+            icon="data_object",
             help="As python -m reality compare --json prints it.",
         )
-        st.download_button(
+        draw_download(
             "Predicted and measured (CSV)",
             lambda: performance_table(found).to_csv(index=False),
             f"{stem}.csv",
             "text/csv",
             key="reality_csv",
-            on_click="ignore",
-            icon=":material/table:",
+            icon="table",
             help="One quantity a row, with the PromQL it was read from.",
         )
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from sizing.base.format import ms, percent, requests_per_s
+from sizing.base.format import count, ms, percent, requests_per_s
 from sizing.replay.day_result import DayPlan, ScaleOut
 from sizing.scenario.day_profile import over_the_day, working_day
 from sizing.scenario.schema import Scenario
 from sizing.scenario.traffic import Profile, TraceArrivals
 from ui.figures.day import build_day, day_alt_text, day_table, hourly_table
 from ui.form.numbers import show_number
-from ui.format import as_markdown, count
-from ui.shell import draw_chart, draw_table
+from ui.format import as_markdown
+from ui.shell import draw_chart, draw_problems, draw_table
 from ui.size import jobs
 from ui.state import Answer
 
@@ -129,9 +129,8 @@ def _panel(job: Job, *, dark: bool, watched: bool, pools: bool) -> None:
         st.progress(0.0, text="Planning the day")
         return
     found = job.outcome()
-    if isinstance(found, str):
-        for sentence in found.splitlines():
-            st.error(as_markdown(sentence), icon=":material/error:")
+    if isinstance(found, tuple):
+        draw_problems(found)
         return
     if pools:
         st.caption(

@@ -67,13 +67,13 @@ class Job(Generic[T, About]):
         self.share = share
         return not self.cancelled.is_set() and time.monotonic() - self.looked_at < PATIENCE_S
 
-    def outcome(self) -> T | str:
-        """The result, or in a sentence why there is none."""
+    def outcome(self) -> T | tuple[str, ...]:
+        """The result, or the sentences that say why there is none."""
         assert self.future is not None
         try:
             return self.future.result()
         except SizingError as error:
-            return str(error)
+            return error.problems
 
 
 @cache

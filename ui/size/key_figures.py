@@ -11,7 +11,7 @@ from sizing.base.format import UNKNOWN, count, interval, kilowatts, ms, signific
 from sizing.base.result import Deployed, Latency, PerInstance, Plan
 from sizing.planning.sentences import ways_of
 from sizing.scenario.schema import Scenario
-from ui.format import as_markdown
+from ui.format import as_markdown, counted
 from ui.size.explain import explain_popover
 
 _PER_ROW, _NARROWEST = 4, 130
@@ -111,9 +111,8 @@ def _draw(figure: Figure, plan: Plan, scenario: Scenario) -> None:
 def _instances(deployed: Deployed) -> str:
     if deployed.serving == "disaggregated":
         return parallelism(deployed)
-    noun = "instance" if deployed.instances == 1 else "instances"
     limit = "" if deployed.batch_limit is None else f", batch limit {count(deployed.batch_limit)}"
-    return f"{count(deployed.instances)} {noun} of {parallelism(deployed)}{limit}"
+    return f"{counted(deployed.instances, 'instance')} of {parallelism(deployed)}{limit}"
 
 
 def _rate(one: PerInstance) -> Figure:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from sizing.base.format import rounded
+from sizing.base.format import count, rounded
 from sizing.base.result import Latency
 from sizing.planning.assumptions import ROUTED
 from sizing.replay.comparison import differences
@@ -15,8 +15,8 @@ from sizing.scenario.day_profile import at_peak
 from sizing.scenario.traffic import Profile
 from ui import state
 from ui.figures.simulated import build_simulated, simulated_alt_text, simulated_table
-from ui.format import as_markdown, count
-from ui.shell import draw_chart, draw_table
+from ui.format import as_markdown, counted
+from ui.shell import draw_chart, draw_choice, draw_problems, draw_table
 from ui.size import jobs
 from ui.state import Answer
 
@@ -73,19 +73,15 @@ def _traffic(answer: Answer, *, disabled: bool) -> tuple[str, float]:
     choices += [_TRACE] if state.trace() else []
     chosen = _PEAK
     if len(choices) > 1:
-        chosen = (
-            st.segmented_control(
-                "Traffic",
-                choices,
-                default=choices[-1],
-                required=True,
-                key="simulated_traffic",
-                disabled=disabled,
-                help="Busiest time: the peak load all the time. Whole day: by the hours of the form. Replay: "
-                "the requests "
-                "of the trace as they came, faster where a higher peak is asked.",
-            )
-            or _PEAK
+        chosen = draw_choice(
+            "Traffic",
+            choices,
+            default=choices[-1],
+            key="simulated_traffic",
+            kept="nowhere",
+            disabled=disabled,
+            help="Busiest time: the peak load all the time. Whole day: by the hours of the form. Replay: the requests "
+            "of the trace as they came, faster where a higher peak is asked.",
         )
     if chosen != _PEAK:
         return chosen, 24.0
@@ -153,9 +149,8 @@ def _progress(job: Job) -> None:
 
 def _finished(job: Job, answer: Answer, *, dark: bool) -> None:
     found = job.outcome()
-    if isinstance(found, str):
-        for sentence in found.splitlines():
-            st.error(as_markdown(sentence), icon=":material/error:")
+    if isinstance(found, tuple):
+        draw_problems(found)
         return
     if job.asked != answer.scenario:
         st.caption(":material/history: Simulated for the previous inputs.")
@@ -186,9 +181,8 @@ def _figures(job: Job, found: SimulationResult, answer: Answer, *, dark: bool) -
             st.markdown(f":material/compare_arrows: {as_markdown(sentence)}")
     draw_chart(build_simulated(found, dark=dark), key="simulated", alt=simulated_alt_text(found))
     draw_table(lambda: simulated_table(found), key="simulated_series", what="Second by second")
-    instances = f"{count(found.instances)} instance{'' if found.instances == 1 else 's'}"
     st.caption(
-        f"{count(found.requests)} requests, {instances}; "
+        f"{count(found.requests)} requests, {counted(found.instances, 'instance')}; "
         f"{ROUTED[job.asked.deployment.routing]}. Intervals: 95 %, of the simulation only, not of the step "
         "times."
     )

@@ -8,7 +8,8 @@ from typing import Any
 import streamlit as st
 
 from collectors.errors import InvalidSource
-from ui.format import as_markdown
+from ui.format import as_markdown, bullets, counted
+from ui.shell import draw_problems
 from ui.sources import known as sources
 from ui.sources.known import Broken, Known, Listing, Origin
 from ui.sources.reading import deployments_of
@@ -122,9 +123,9 @@ def _draw_more(known: Known, found: Listing) -> None:
 
 
 def _draw_broken(broken: tuple[Broken, ...]) -> None:
-    with st.popover(f"{len(broken)} file{'s' if len(broken) > 1 else ''} cannot be used", icon=":material/error:"):
+    with st.popover(f"{counted(len(broken), 'file')} cannot be used", icon=":material/error:"):
         for one in broken:
-            problems = "\n".join(f"- {as_markdown(problem)}" for problem in one.problems)
+            problems = bullets(one.problems)
             st.markdown(f"**{as_markdown(one.file)}**\n{problems}")
 
 
@@ -158,8 +159,7 @@ def _draw_form() -> None:
             st.text_input("Password", key="own_password", type="password")
             st.text_input("Bearer token", key="own_token", type="password")
             st.text_input("Tenant (X-Scope-OrgID)", key="own_tenant")
-        for problem in st.session_state.pop(_PROBLEMS, ()):
-            st.error(as_markdown(problem), icon=":material/error:")
+        draw_problems(st.session_state.pop(_PROBLEMS, ()))
         st.form_submit_button("Connect", type="primary", on_click=_add, icon=":material/add_link:")
 
 
