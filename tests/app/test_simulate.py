@@ -180,7 +180,7 @@ def test_cancelling_stops_a_long_simulation(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_job_that_nobody_looks_at_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    job = jobs.Job(asked=preset(), about=None)
+    job = jobs.Job(scenario=preset(), about=None)
     assert job.heard(0.1)
     monkeypatch.setattr(jobs, "PATIENCE_S", -1.0)
     assert not job.heard(0.2)

@@ -181,7 +181,7 @@ def test_every_figure_has_one_sentence_in_place_of_it(shown: OperatingPoints, le
 
 
 def test_the_heat_map_shows_gpus_and_frames_the_scenario(lengths: LengthMap) -> None:
-    figure = build_heat_map(lengths, asked=(8192, 1024))
+    figure = build_heat_map(lengths, framed=(8192, 1024))
     (heat,) = figure.data
     assert heat.text[1][1] == str(lengths.rows[1][1].gpus)
     assert heat.z[1][1] == pytest.approx(math.log(lengths.rows[1][1].gpus or 0))

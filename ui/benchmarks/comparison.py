@@ -71,23 +71,23 @@ def draw_comparison(
     try:
         same = stated.model == scenario_model.id
         model = scenario_model if same else resolve_model(stated.model or "")[0]
-        found = check(benchmark, model)
+        checked = check(benchmark, model)
     except SizingError as error:
         draw_problems((error.sentences if isinstance(error, InvalidBenchmark) else error.problems)[:1])
         return
     st.subheader("Predicted against measured", anchor=False)
-    _figures(found)
-    _chart_and_table(benchmark, found, dark=dark)
-    _actions(curve, stated, benchmark, found, scenario_model=scenario_model)
+    _figures(checked)
+    _chart_and_table(benchmark, checked, dark=dark)
+    _actions(curve, stated, benchmark, checked, scenario_model=scenario_model)
 
 
-def _figures(found: Check) -> None:
-    calibrated = found.calibrated
-    itl = [r for r in found.rows if r.quantity == "itl_ms"] or [
-        r for r in found.rows if r.quantity == "output_tokens_per_s"
+def _figures(checked: Check) -> None:
+    calibrated = checked.calibrated
+    itl = [r for r in checked.rows if r.quantity == "itl_ms"] or [
+        r for r in checked.rows if r.quantity == "output_tokens_per_s"
     ]
     inside = f"{sum(r.within for r in itl)} of {len(itl)}" if itl else UNKNOWN
-    others = found.left_out_median
+    others = checked.left_out_median
     now = calibrated.interval("decode", calibrated.highest)
     figures = (
         (
@@ -149,8 +149,8 @@ def _doubts(calibrated: CalibratedConfiguration, others: float | None) -> None:
         )
 
 
-def _chart_and_table(benchmark: Benchmark, found: Check, *, dark: bool) -> None:
-    shown = [q for q in QUANTITIES if any(r.quantity == q for r in found.rows)]
+def _chart_and_table(benchmark: Benchmark, checked: Check, *, dark: bool) -> None:
+    shown = [q for q in QUANTITIES if any(r.quantity == q for r in checked.rows)]
     if not shown:
         return
     quantity = draw_choice(
@@ -163,16 +163,16 @@ def _chart_and_table(benchmark: Benchmark, found: Check, *, dark: bool) -> None:
     )
     points = benchmark.points
     draw_chart(
-        build_benchmark(points, found.rows, quantity, dark=dark),
+        build_benchmark(points, checked.rows, quantity, dark=dark),
         key=f"benchmark_chart_{quantity}",
-        alt=benchmark_alt_text(points, found.rows, quantity),
+        alt=benchmark_alt_text(points, checked.rows, quantity),
     )
     if quantity == "ttft_ms" and any(p.mode == "fixed_concurrency" for p in points):
         st.caption(f":material/info: {COHORT}")
     if quantity == "ttft_p99_ms":
         st.caption(f":material/info: {LAST_IN_A_HUNDRED}")
     st.dataframe(
-        comparison_table(benchmark, found, quantity),
+        comparison_table(benchmark, checked, quantity),
         hide_index=True,
         key="benchmark_compared",
         alt=f"Predicted and measured {words(quantity, points[0].mode).name} point by point",
@@ -183,11 +183,11 @@ def _chart_and_table(benchmark: Benchmark, found: Check, *, dark: bool) -> None:
     )
 
 
-def comparison_table(benchmark: Benchmark, found: Check, quantity: Quantity) -> pd.DataFrame:
+def comparison_table(benchmark: Benchmark, checked: Check, quantity: Quantity) -> pd.DataFrame:
     """One point a row: measured, predicted with interval, error, whether within, and after calibration."""
     unit = "tokens/s" if quantity == "output_tokens_per_s" else "ms"
     rows = []
-    for r in (r for r in found.rows if r.quantity == quantity):
+    for r in (r for r in checked.rows if r.quantity == quantity):
         point = benchmark.points[r.point]
         row = {
             load_title(point.mode): rounded(load_of(point, r)),
@@ -198,14 +198,19 @@ def comparison_table(benchmark: Benchmark, found: Check, quantity: Quantity) -> 
             "Within the interval": "yes" if r.within else "no",
             f"After calibration ({unit})": rounded(r.calibrated),
         }
-        if quantity == "itl_ms" and found.left_out:
-            row["Error from the other points"] = rounded(found.left_out[r.point], 2)
+        if quantity == "itl_ms" and checked.left_out:
+            row["Error from the other points"] = rounded(checked.left_out[r.point], 2)
         rows.append(row)
     return pd.DataFrame(rows)
 
 
 def _actions(
-    curve: tuple[BenchmarkPoint, ...], stated: Deployment, benchmark: Benchmark, found: Check, *, scenario_model: Model
+    curve: tuple[BenchmarkPoint, ...],
+    stated: Deployment,
+    benchmark: Benchmark,
+    checked: Check,
+    *,
+    scenario_model: Model,
 ) -> None:
     same_model = stated.model == scenario_model.id
     in_use = state.benchmark() == benchmark.model_dump(mode="json")
@@ -219,7 +224,7 @@ def _actions(
                 help="Sizes without the benchmark again.",
             )
         else:
-            _draw_use(benchmark, same_model=same_model, disabled=found.calibrated.of_something_else)
+            _draw_use(benchmark, same_model=same_model, disabled=checked.calibrated.of_something_else)
         _download(curve, stated)
     if not same_model:
         st.info(

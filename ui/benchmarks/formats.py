@@ -47,6 +47,6 @@ def explained() -> str:
 @cache
 def template() -> str:
     """The example of the description, which is tested to be read."""
-    found = re.search(r"```csv\n(.*?)```", _DOCUMENT.read_text(encoding="utf-8"), re.DOTALL)
-    assert found
-    return found[1]
+    example = re.search(r"```csv\n(.*?)```", _DOCUMENT.read_text(encoding="utf-8"), re.DOTALL)
+    assert example
+    return example[1]

@@ -100,20 +100,20 @@ def draw_library(*, dark: bool) -> None:
         help="Nearest: in model size and kind, GPU, precision, engine, lengths and load, to "
         "the deployment that Size plans now.",
     )
-    found = _nearest(everything) if which == _NEAR else everything
-    found = _filtered(found)
-    if found.empty:
+    rows = _nearest(everything) if which == _NEAR else everything
+    rows = _filtered(rows)
+    if rows.empty:
         st.info("No measurement matches: take back a filter.", icon=":material/filter_alt_off:")
         return
     st.caption(
-        f"{count(len(found))} measurements match; {count(len(drawn(found)))} of them state both ITL and output "
+        f"{count(len(rows))} measurements match; {count(len(drawn(rows)))} of them state both ITL and output "
         "tokens/s and are in the chart."
     )
-    figure = build_evidence(found, dark=dark)
+    figure = build_evidence(rows, dark=dark)
     # Another kind of axis is another chart: a browser that turns one into the other logs errors.
     kind = f"{figure.layout.xaxis.type}_{figure.layout.yaxis.type}"
-    draw_chart(figure, key=f"evidence_chart_{kind}", alt=evidence_alt_text(found))
-    _table(found)
+    draw_chart(figure, key=f"evidence_chart_{kind}", alt=evidence_alt_text(rows))
+    _table(rows)
     st.caption(
         ":material/info: TTFT in a closed loop is an effect of requests that start together: it is not the TTFT of a "
         "customer at a request rate. ITL is TPOT for most sources. Lengths are means as sent: 0.9 x the nominal "
@@ -164,10 +164,10 @@ def _planned(scenario: Scenario) -> str:
     return f"the deployment planned for “{as_markdown(scenario.name)}”"
 
 
-def _table(found: pd.DataFrame) -> None:
+def _table(rows: pd.DataFrame) -> None:
     number = st.column_config.NumberColumn
-    numeric = [title for name, title in COLUMNS.items() if pd.api.types.is_numeric_dtype(found[name])]
-    shown = found.head(_SHOWN)[list(COLUMNS)].rename(columns=COLUMNS)
+    numeric = [title for name, title in COLUMNS.items() if pd.api.types.is_numeric_dtype(rows[name])]
+    shown = rows.head(_SHOWN)[list(COLUMNS)].rename(columns=COLUMNS)
     st.dataframe(
         shown,
         hide_index=True,
@@ -182,11 +182,11 @@ def _table(found: pd.DataFrame) -> None:
             "Notes": st.column_config.TextColumn(width="large"),
         },
     )
-    words = f"First {_SHOWN} of {count(len(found))} shown. " if len(found) > _SHOWN else ""
+    words = f"First {_SHOWN} of {count(len(rows))} shown. " if len(rows) > _SHOWN else ""
     with st.container(horizontal=True, vertical_alignment="center"):
         draw_download(
             "Download these measurements (CSV)",
-            lambda: found[list(COLUMNS)].to_csv(index=False),
+            lambda: rows[list(COLUMNS)].to_csv(index=False),
             "measurements.csv",
             "text/csv",
             key="evidence_csv",

@@ -81,9 +81,9 @@ NEAREST_NUMBERS = (
 """Columns of :func:`nearest_table` that hold numbers to be printed with separators."""
 
 
-def nearest_table(found: tuple[Near, ...]) -> pd.DataFrame:
+def nearest_table(measurements: tuple[Near, ...]) -> pd.DataFrame:
     """Measured rows with what sets them apart, their values and their source; nearest first."""
-    return pd.DataFrame([_row(near.measurement, near.distance) for near in found])
+    return pd.DataFrame([_row(near.measurement, near.distance) for near in measurements])
 
 
 def _row(measured: Measurement, distance: float) -> dict[str, object]:

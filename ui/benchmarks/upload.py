@@ -47,16 +47,16 @@ def _read() -> None:
     except BenchmarkFileError as error:  # nothing to read at all; faults of single files are in the result
         imported = Imported(format="none", notes=(str(error),))
     st.session_state[_KEPT] = imported
-    found = curves(imported.points)
-    if found:
-        measured.prefill(found[0])
+    groups = curves(imported.points)
+    if groups:
+        measured.prefill(groups[0])
 
 
 def _say_what_was_read(imported: Imported) -> None:
-    found = curves(imported.points)
+    groups = curves(imported.points)
     if imported.points:
-        runs, groups = counted(len(imported.points), "run"), counted(len(found), "curve")
-        st.markdown(f":material/check_circle: Read {runs} in {groups} ({as_markdown(imported.format)}).")
+        runs, number = counted(len(imported.points), "run"), counted(len(groups), "curve")
+        st.markdown(f":material/check_circle: Read {runs} in {number} ({as_markdown(imported.format)}).")
     else:
         first = _placed(imported.errors[0]) if imported.errors else "There is no run in these files."
         st.error(
@@ -96,21 +96,21 @@ def _placed(error: RowError) -> str:
 
 
 def _choice(imported: Imported) -> Curve | None:
-    found = curves(imported.points)
-    if not found:
+    groups = curves(imported.points)
+    if not groups:
         return None
     number = 0
-    if len(found) > 1:
+    if len(groups) > 1:
         number = st.selectbox(
             "Curve",
-            range(len(found)),
+            range(len(groups)),
             key=_CURVE,
-            format_func=lambda i: _name(found[i]),
+            format_func=lambda i: _name(groups[i]),
             persist_state="session",
-            on_change=lambda: measured.prefill(found[st.session_state[_CURVE] or 0]),
+            on_change=lambda: measured.prefill(groups[st.session_state[_CURVE] or 0]),
             help="Runs that differ only in load make up one curve; one curve calibrates one deployment.",
         )
-    curve = found[min(number, len(found) - 1)]
+    curve = groups[min(number, len(groups) - 1)]
     _preview(curve)
     return curve
 

@@ -124,8 +124,8 @@ def draw_gpu_choice(key: str, plan: Plan, scenario: Scenario) -> str:
     """One of the considered GPUs; that of the plan unless another was chosen."""
     options = _considered(scenario)
     first = plan.deployment.gpu if plan.deployment else options[0]
-    held = st.session_state.get(key)
-    if held is not None and held not in options:
+    chosen = st.session_state.get(key)
+    if chosen is not None and chosen not in options:
         del st.session_state[key]
     return (
         st.selectbox(

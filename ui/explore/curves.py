@@ -38,16 +38,16 @@ def draw_lengths(answer: Answer, *, dark: bool) -> None:
     with where:
         gpu = draw_gpu_choice("map_gpu", answer.plan, answer.scenario)
     try:
-        found = computed.lengths_of(answer.scenario.model_dump_json(), gpu)
+        lengths = computed.lengths_of(answer.scenario.model_dump_json(), gpu)
     except SizingError as error:
         draw_problems(error.problems)
         return
     traffic = understand(answer.scenario).traffic
-    figure = build_heat_map(found, asked=(traffic.input_tokens, traffic.output_tokens), dark=dark)
-    draw_chart(figure, key="length_map", alt=heat_map_alt_text(found))
+    figure = build_heat_map(lengths, framed=(traffic.input_tokens, traffic.output_tokens), dark=dark)
+    draw_chart(figure, key="length_map", alt=heat_map_alt_text(lengths))
     st.caption(
         "GPUs needed for the same load within the same limits; framed: the lengths of the scenario. "
         "The share of the prompt found in the prefix cache stays as it is."
     )
     draw_estimates(answer.plan)
-    draw_table(lambda: heat_map_table(found), key="lengths", what="GPUs over lengths")
+    draw_table(lambda: heat_map_table(lengths), key="lengths", what="GPUs over lengths")

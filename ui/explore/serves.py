@@ -59,8 +59,8 @@ def read_amount(typed: str, what: str) -> float:
     try:
         number = parse_number(typed.replace("$", ""))
     except NotANumber:
-        said = f"“{typed.strip()[:40]}” is not a number" if typed.strip() else "is empty"
-        raise BadInput(f"{name}: {said}; enter a number, for example {example}.") from None
+        fault = f"“{typed.strip()[:40]}” is not a number" if typed.strip() else "is empty"
+        raise BadInput(f"{name}: {fault}; enter a number, for example {example}.") from None
     if what == "gpus" and number != int(number):
         raise BadInput(f"{name} must be a whole number; {typed.strip()[:40]} was entered.")
     if not 0 < number <= most:

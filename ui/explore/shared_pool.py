@@ -54,13 +54,13 @@ def draw_pool(answer: Answer) -> None:
         st.info("Choose two workloads or more.", icon=":material/info:")
         return
     try:
-        asked = tuple(_with_load(scenarios[one], loads[one], _name(one, answer)) for one in chosen)
+        workloads = tuple(_with_load(scenarios[one], loads[one], _name(one, answer)) for one in chosen)
         with st.spinner("Placing the workloads"):
-            found = computed.pool_of(tuple(s.model_dump_json() for s in asked), objective)
+            pool = computed.pool_of(tuple(s.model_dump_json() for s in workloads), objective)
     except (BadInput, SizingError, ValidationError) as error:
         draw_problems([sentence(error)])
         return
-    _pool(found)
+    _pool(pool)
 
 
 def _name(one: str, answer: Answer) -> str:
@@ -93,14 +93,14 @@ def _with_load(scenario: Scenario, typed: str, name: str) -> Scenario:
     )
 
 
-def _pool(found: Pool) -> None:
-    if not found.feasible:
-        st.error(as_markdown(found.answer), icon=":material/block:")
+def _pool(pool: Pool) -> None:
+    if not pool.feasible:
+        st.error(as_markdown(pool.answer), icon=":material/block:")
         return
-    st.markdown(f"#### {as_markdown(found.answer)}")
-    st.dataframe(placed_table(found), hide_index=True, key="pool_placed", alt="What serves each workload of the pool")
+    st.markdown(f"#### {as_markdown(pool.answer)}")
+    st.dataframe(placed_table(pool), hide_index=True, key="pool_placed", alt="What serves each workload of the pool")
     st.dataframe(
-        systems_table(found),
+        systems_table(pool),
         hide_index=True,
         key="pool_systems",
         alt="Systems of the pool",

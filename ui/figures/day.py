@@ -80,11 +80,11 @@ def hourly_table(plan: DayPlan) -> pd.DataFrame:
         [
             {
                 "Hour": f"{hour:02d}",
-                "Peak load (requests/s)": rounded(max(m.rps for m in held)),
+                "Peak load (requests/s)": rounded(max(m.rps for m in moments)),
                 "Base (instances)": plan.base_instances,
-                "Burst (instances)": max(m.ordered for m in held) - plan.base_instances,
+                "Burst (instances)": max(m.ordered for m in moments) - plan.base_instances,
             }
-            for hour, held in sorted(rows.items())
+            for hour, moments in sorted(rows.items())
         ]
     )
 

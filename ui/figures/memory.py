@@ -102,9 +102,11 @@ def memory_alt_text(plan: Plan) -> str:
     parts = memory_parts(plan)
     if plan.per_instance is None or not parts:
         return _NOTHING
-    said = f"Memory of one GPU ({gigabytes(plan.per_instance.memory_per_gpu_gb)}) at the planned load: {_said(parts)}."
+    sentence = (
+        f"Memory of one GPU ({gigabytes(plan.per_instance.memory_per_gpu_gb)}) at the planned load: {_said(parts)}."
+    )
     others = prefill_memory_parts(plan)
-    return f"{said} That is a decode instance; a prefill instance: {_said(others)}." if others else said
+    return f"{sentence} That is a decode instance; a prefill instance: {_said(others)}." if others else sentence
 
 
 def _said(parts: tuple[Part, ...]) -> str:

@@ -149,17 +149,19 @@ def _clipped(ratio: float) -> float:
     return min(max(ratio, NARROWEST), WIDEST)
 
 
-def verdicts_alt_text(found: Comparison) -> str:
+def verdicts_alt_text(comparison: Comparison) -> str:
     """The chart in one sentence, for those who do not see it."""
-    kept = drawn(found.performance)
+    kept = drawn(comparison.performance)
     if not kept:
         return _NOTHING
     counts = {verdict: sum(row.verdict == verdict for row in kept) for verdict in VERDICT_WORDS}
-    told = ", ".join(f"{n} {VERDICT_WORDS[verdict]}" for verdict, n in counts.items() if n)
-    return f"Measured values of {len(kept)} quantities against the interval predicted for the observed traffic: {told}."
+    counted = ", ".join(f"{n} {VERDICT_WORDS[verdict]}" for verdict, n in counts.items() if n)
+    return (
+        f"Measured values of {len(kept)} quantities against the interval predicted for the observed traffic: {counted}."
+    )
 
 
-def performance_table(found: Comparison) -> pd.DataFrame:
+def performance_table(comparison: Comparison) -> pd.DataFrame:
     """Every quantity: predicted, measured, error, verdict, reason."""
     return pd.DataFrame(
         [
@@ -176,7 +178,7 @@ def performance_table(found: Comparison) -> pd.DataFrame:
                 "Requests": None if row.count is None else round(row.count),
                 "Read from": row.query,
             }
-            for row in found.performance
+            for row in comparison.performance
         ]
     )
 

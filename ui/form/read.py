@@ -202,8 +202,8 @@ def _own_gpu(values: Values) -> dict[str, Any]:
     needed = {key: _needed(values, key) for key in ("own_mem", "own_bw", "own_fp16")}
     optional = {key: _optional(values, key) for key in ("own_fp8", "own_link", "own_watts", "own_usd")}
     named = {FIELDS[key].leaf: number for key, number in (needed | optional).items()}
-    asked = optional["own_link"] and str(values["own_domain"]).strip()
-    linked = {"domain_gpus": _whole(values, "own_domain")} if asked else {}
+    stated = optional["own_link"] and str(values["own_domain"]).strip()
+    linked = {"domain_gpus": _whole(values, "own_domain")} if stated else {}
     return {"id": OWN_GPU, "name": str(values["own_name"]).strip() or "Own accelerator", **linked, **named}
 
 

@@ -153,11 +153,11 @@ def _measured(scenario: Scenario) -> dict[str, Any]:
 
 
 def _speculation(scenario: Scenario) -> dict[str, Any]:
-    asked = scenario.deployment.speculative_decoding
-    if asked is None:
+    speculation = scenario.deployment.speculative_decoding
+    if speculation is None:
         return {}
     return {"spec": True} | {
-        key: _shown(key, getattr(asked, FIELDS[key].leaf)) for key in ("draft", "accept", "draft_cost")
+        key: _shown(key, getattr(speculation, FIELDS[key].leaf)) for key in ("draft", "accept", "draft_cost")
     }
 
 

@@ -30,8 +30,8 @@ def draw_model() -> None:
 
 
 def _config() -> None:
-    given = st.session_state.get(state.CONFIG)
-    st.caption(f"In use: {as_markdown(given['name'])}" if given else "No config.json yet.")
+    config = st.session_state.get(state.CONFIG)
+    st.caption(f"In use: {as_markdown(config['name'])}" if config else "No config.json yet.")
     upload, paste, fetch = st.tabs(["Upload", "Paste", "Fetch"])
     with upload:
         st.file_uploader(

@@ -87,7 +87,8 @@ def latency_chart(
         colour=place,
     )
     return Chart(
-        title=f"{name} ({unit})",
+        quantity=name,
+        unit=unit,
         times_s=lines.times_s,
         lines=(*drawn, mean),
         band=band,
@@ -109,9 +110,7 @@ def kv_chart(lines: History, span: tuple[float, float]) -> Chart:
     ]
     if any(math.isfinite(v) for v in hit):
         drawn.append(Line(name="Preemptions", values=hit, colour=3, marks=True))
-    return Chart(
-        title="KV cache (%)", times_s=lines.times_s, lines=tuple(drawn), span_s=span, percent=True, scale=100.0
-    )
+    return Chart(quantity="KV cache", unit="%", times_s=lines.times_s, lines=tuple(drawn), span_s=span, scale=100.0)
 
 
 def line(lines: History, name: str) -> Sequence[float]:
@@ -125,11 +124,11 @@ def levels(planned: Planned | None, quantity: str) -> tuple[Level, ...]:
 
 
 def load_chart(
-    lines: History, span: tuple[float, float], title: str, names: Mapping[str, str], plan: tuple[Level, ...] = ()
+    lines: History, span: tuple[float, float], unit: str, names: Mapping[str, str], plan: tuple[Level, ...] = ()
 ) -> Chart:
     """Quantities of the history with their names in the legend, in one unit."""
     return Chart(
-        title=title,
+        unit=unit,
         times_s=lines.times_s,
         span_s=span,
         levels=plan,

@@ -200,10 +200,10 @@ def _said(invalid: ValidationError) -> str:
 def _try(known: Known, changed: Source, quantity: str) -> None:
     """Ask the source once. Raises ValueError when it rejects the expression or has nothing for it."""
     trial = replace(known, source=changed)
-    told = sources.asked(trial, "trial", lambda backend, source: read_from(backend, source), wait_s=TRIAL_S)
-    if told.pending or told.good is None:
-        raise ValueError(told.problem or "the source did not answer in time; try again.")
-    observed = told.good
+    answer = sources.ask(trial, "trial", lambda backend, source: read_from(backend, source), wait_s=TRIAL_S)
+    if answer.pending or answer.good is None:
+        raise ValueError(answer.problem or "the source did not answer in time; try again.")
+    observed = answer.good
     if not sources.good_observation(observed):
         raise ValueError(" ".join(observed.reasons))
     rejected = next((reason for reason in observed.reasons if "rejects the query" in reason and quantity in reason), "")

@@ -53,9 +53,9 @@ def _nearest(plan: Plan, scenario: Scenario) -> None:
     from ui.benchmarks.nearest import NEAREST_NUMBERS, nearest_rows, nearest_table, own_rows
 
     near = nearest_rows(scenario, plan, 8 * NEAREST)
-    found = tuple(n for n in near if n.measurement.itl_ms or n.measurement.output_tokens_per_s)[:NEAREST]
+    published = tuple(n for n in near if n.measurement.itl_ms or n.measurement.output_tokens_per_s)[:NEAREST]
     own = own_rows(scenario, plan, NEAREST)
-    if not (found or own):
+    if not (published or own):
         return
     one = plan.per_instance
     st.markdown(
@@ -71,7 +71,7 @@ def _nearest(plan: Plan, scenario: Scenario) -> None:
             "closed loop comes from requests that start together and is not the TTFT at a request rate."
         )
     st.dataframe(
-        nearest_table(own + found),
+        nearest_table(own + published),
         hide_index=True,
         key="nearest",
         placeholder="",

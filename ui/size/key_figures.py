@@ -47,7 +47,7 @@ def key_figures(plan: Plan, scenario: Scenario) -> Iterator[Figure]:
         "gpus",
         "GPUs",
         count(deployed.gpus),
-        gpu_range(plan.gpus_low, plan.gpus_high) + _kinds(deployed),
+        with_coverage(gpu_range(plan.gpus_low, plan.gpus_high)) + _kinds(deployed),
         "GPUs that run the model, spares included, and the range that 80 % of such estimates fall in.",
     )
     yield Figure(
@@ -77,7 +77,12 @@ def gpu_range(low: int | None, high: int | None) -> str:
     """The 80 % range of a number of GPUs; without an upper end the limits could not be met at all."""
     if low is None:
         return ""
-    return f"{count(low)} or more (80 %)" if high is None else f"{interval(low, high)} (80 %)"
+    return f"{count(low)} or more" if high is None else interval(low, high)
+
+
+def with_coverage(span: str) -> str:
+    """A range with the share of estimates that it holds; nothing for none."""
+    return f"{span} (80 %)" if span else ""
 
 
 def parallelism(deployed: Deployed) -> str:

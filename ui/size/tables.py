@@ -66,7 +66,7 @@ def alternatives_table(candidates: tuple[Candidate, ...]) -> pd.DataFrame:
                 "instance": parallelism(c.deployment),
                 "usd": known(c.usd_per_month),
                 "origin": origin_of(c),
-                "range": gpu_range(c.gpus_low, c.gpus_high).removesuffix(" (80 %)"),
+                "range": gpu_range(c.gpus_low, c.gpus_high),
                 "systems": c.deployment.systems,
                 "ttft": known(c.ttft_ms),
                 "itl": known(c.itl_ms),

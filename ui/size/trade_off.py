@@ -11,7 +11,7 @@ from ui.figures.trade_off import build_trade_off, trade_off_alt_text
 from ui.form.choices import label
 from ui.format import counted
 from ui.shell import draw_chart
-from ui.size.key_figures import gpu_range, parallelism
+from ui.size.key_figures import gpu_range, parallelism, with_coverage
 from ui.size.origin import draw_estimates
 from ui.state import Answer
 
@@ -63,7 +63,7 @@ def _selected(chosen: Candidate, answer: Answer) -> None:
     at, systems = f"p{answer.scenario.limits.percentile:g}", chosen.deployment.systems
     facts = (
         f"**{describe(chosen)}**: {counted(systems, 'system')}, "
-        f"{gpu_range(chosen.gpus_low, chosen.gpus_high)} GPUs, {at} TTFT {ms(chosen.ttft_ms)}, "
+        f"{with_coverage(gpu_range(chosen.gpus_low, chosen.gpus_high))} GPUs, {at} TTFT {ms(chosen.ttft_ms)}, "
         f"{at} ITL {ms(chosen.itl_ms)}, {significant(chosen.output_tokens_per_s_per_gpu)} output tokens/s per GPU, "
         f"{usd(chosen.usd_per_month)} a month."
     ).replace("$", r"\$")
