@@ -12,50 +12,57 @@ st.set_page_config(
     page_title="Inference sizing", page_icon=str(HERE / "ui" / "icon.png"), layout="wide", initial_sidebar_state="auto"
 )
 
-PAGES = {
-    "home": st.Page(
-        "pages/home.py",
-        title="Home",
-        icon=":material/home:",
-        help="What a plan answers, and starting points for common workloads.",
-    ),
-    "size": st.Page(
-        "pages/size.py",
-        title="Size",
-        icon=":material/straighten:",
-        help="Six questions to an answer: GPUs, systems, latency, cost, and why.",
-    ),
-    "explore": st.Page(
-        "pages/explore.py",
-        title="Explore",
-        icon=":material/explore:",
-        help="Latency against throughput, load, lengths, and what given hardware serves.",
-    ),
-    "live": st.Page(
-        "pages/live.py",
-        title="Live",
-        icon=":material/monitor_heart:",
-        help="What a running deployment does, beside the plan: Prometheus, metrics pages, or the demo.",
-    ),
-    "reality": st.Page(
-        "pages/reality.py",
-        title="Plan vs reality",
-        icon=":material/balance:",
-        help="What runs against what was planned: traffic, latency, throughput, memory, GPUs.",
-    ),
-    "benchmarks": st.Page(
-        "pages/benchmarks.py",
-        title="Benchmarks",
-        icon=":material/speed:",
-        help="Your own benchmark against the prediction, and the library of published measurements.",
-    ),
-    "methodology": st.Page(
-        "pages/methodology.py",
-        title="Methodology",
-        icon=":material/menu_book:",
-        help="Every formula, assumption and source behind the answers.",
-    ),
+SECTIONS = {
+    "Plan": [
+        st.Page(
+            "pages/home.py",
+            title="Home",
+            icon=":material/home:",
+            help="What a plan answers, and starting points for common workloads.",
+        ),
+        st.Page(
+            "pages/size.py",
+            title="Size",
+            icon=":material/straighten:",
+            help="Six questions to an answer: GPUs, systems, latency, cost, and why.",
+        ),
+        st.Page(
+            "pages/explore.py",
+            title="Explore",
+            icon=":material/explore:",
+            help="Latency against throughput, load, lengths, and what given hardware serves.",
+        ),
+    ],
+    "Observe": [
+        st.Page(
+            "pages/live.py",
+            title="Live",
+            icon=":material/monitor_heart:",
+            help="What a running deployment does, beside the plan: Prometheus, metrics pages, or the demo.",
+        ),
+        st.Page(
+            "pages/reality.py",
+            title="Plan vs reality",
+            icon=":material/balance:",
+            help="What runs against what was planned: traffic, latency, throughput, memory, GPUs.",
+        ),
+        st.Page(
+            "pages/benchmarks.py",
+            title="Benchmarks",
+            icon=":material/speed:",
+            help="Your own benchmark against the prediction, and the library of published measurements.",
+        ),
+    ],
+    "Library": [
+        st.Page(
+            "pages/methodology.py",
+            title="Methodology",
+            icon=":material/menu_book:",
+            help="Every formula, assumption and source behind the answers.",
+        )
+    ],
 }
+PAGES = {page.url_path: page for pages in SECTIONS.values() for page in pages}
 
 
 def enter() -> None:
@@ -64,9 +71,7 @@ def enter() -> None:
 
 
 entrance = st.Page(enter, title="Inference sizing", default=True, visibility="hidden")
-plan = [entrance, PAGES["home"], PAGES["size"], PAGES["explore"]]
-observe = [PAGES["live"], PAGES["reality"], PAGES["benchmarks"]]
-page = st.navigation({"Plan": plan, "Observe": observe, "Library": [PAGES["methodology"]]})
+page = st.navigation(SECTIONS | {"Plan": [entrance, *SECTIONS["Plan"]]})
 state.warm_up()
 
 if shell.GOTO in st.query_params:

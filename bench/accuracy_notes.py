@@ -23,7 +23,7 @@ JUST_BELOW = "11 good rows just below capacity, where 5 % of capacity is a facto
 
 OBSTACLES: Mapping[str, str] = MappingProxyType(
     {
-        "Closed-loop ITL": "engines treat models one by one, which sizes in a config.json do not tell",
+        "Closed-loop ITL": "engines are tuned model by model, which the sizes in a config.json do not show",
         "Closed-loop E2E": TWO_MODELS,
         "Closed-loop output tokens/s": TWO_MODELS,
         "Offline output tokens/s": "what fills the batch of a tuned run is not published",

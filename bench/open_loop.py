@@ -14,28 +14,30 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
+from sizing.base.choices import Routing
 from sizing.base.units import ONE_SIDED_95
 from sizing.evidence.point_table import point_table
 from sizing.evidence.points import Point, points_of
 from sizing.evidence.predict import best_layouts
 from sizing.evidence.published import evidence_frame
+from sizing.question.length_distributions import LognormalLength
 from sizing.question.understand import understand
 from sizing.scenario import Scenario
 from sizing.search.replicas import as_replica
 from sizing.simulator.arrivals import Arrivals
 from sizing.simulator.drive import drive
-from sizing.simulator.fleet import Fleet, Replica, Routing
+from sizing.simulator.fleet import Fleet, Replica
 from sizing.simulator.layout import ITL, TTFT
 from sizing.simulator.outcome import Outcome
 from sizing.simulator.pool import Measurement
 from sizing.simulator.quantiles import quantile, sampled_mean
-from sizing.simulator.request_lengths import DrawnLengths, LognormalLength
+from sizing.simulator.request_lengths import DrawnLengths
 from sizing.steps.roofline import roofline
 
 REQUESTS, WARM_UP_SHARE = 10_000, 0.2
 """Requests per instance, and the share of them that fills the engine."""
 
-ROUTING: Routing = "least_requests"
+ROUTING: Routing = "least_loaded"
 """A system's harness sends each request to the least busy instance."""
 
 DSTACK_REQUESTS = 1_000

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from bench.table import Row
+from sizing.base.choices import Routing
 from sizing.planning.analytic import analytic_plan
 from sizing.planning.plan import plan
 from sizing.question.understand import understand
@@ -23,7 +24,7 @@ from sizing.scenario.schema import Scenario
 from sizing.search.replicas import lengths_of
 from sizing.simulator.arrivals import Arrivals
 from sizing.simulator.drive import drive
-from sizing.simulator.fleet import Fleet, Routing
+from sizing.simulator.fleet import Fleet
 from sizing.simulator.outcome import Outcome
 from sizing.simulator.pool import Measurement
 
@@ -57,7 +58,7 @@ def run() -> list[Row]:
     first = _first_start()
     rate = busy_rate()
     rows = [Row(what="first start, compilation included", unit="s", samples=(first,), limit=FIRST_START_LIMIT_S)]
-    fleets: tuple[tuple[int, Routing], ...] = ((1, "round_robin"), (4, "least_requests"), (32, "least_requests"))
+    fleets: tuple[tuple[int, Routing], ...] = ((1, "round_robin"), (4, "least_loaded"), (32, "least_loaded"))
     for replicas, routing in fleets:
         samples = tuple(_us_per_request(replicas, routing, rate) for _ in range(RUNS))
         rows.append(Row(what=f"{replicas} x {routing}", unit="us/request", samples=samples, limit=US_LIMIT))

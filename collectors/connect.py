@@ -21,6 +21,7 @@ from collectors.backends.scrape.store import MEBIBYTE, Ring
 from collectors.prometheus import Clock, Fetcher, Limits, PrometheusClient
 from collectors.reading import read_from
 from collectors.reading.observation import Observation, State, without_data
+from collectors.reading.remarks import Kind, remark
 from collectors.source import PrometheusSource, ScrapeSource, Source
 
 FIRST_SCRAPES = 4
@@ -168,7 +169,7 @@ def without_ring(source: Source, error: sqlite3.Error, *, at_s: float, window_s:
     return without_data(
         name=source.name,
         state=State.UNREACHABLE,
-        reasons=(f"The ring of scrapes cannot be used ({error}): free its disk or give another store.",),
+        cause=remark(Kind.RING_UNUSABLE, error=error),
         at_s=at_s,
         window_s=window_s,
         engine=source.engine,

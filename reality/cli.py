@@ -60,9 +60,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="TIME",
         help="end of the window: 2026-11-20T14:00Z or seconds since 1970; default: now",
     )
-    compare.add_argument(
-        "--served-as", default="", metavar="NAME", help="the planned model is served under this name of its own"
-    )
+    compare.add_argument("--served-as", default="", metavar="NAME", help="name under which the planned model is served")
     compare.add_argument(
         "--analytic",
         action="store_true",

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from collectors.backends.backend import Backend
-from collectors.questions.deployed import Deployed, read_deployment
-from collectors.reading.health import PARTIAL_ANSWER
+from collectors.questions.deployments import Deployed, read_deployment
 from collectors.reading.observation import Observation, State
+from collectors.reading.remarks import Kind
 from collectors.source import Source
 from reality.answer import answer
 from reality.identity import Identity, check, facts_of
@@ -169,7 +169,7 @@ def _load_blocked(observed: Observation, problem: str) -> str:
 
 
 def _partial(observed: Observation) -> bool:
-    return any(reason.startswith(PARTIAL_ANSWER) for reason in observed.reasons)
+    return observed.has(Kind.PARTIAL_ANSWER)
 
 
 def _load_reasons(observed: Observation) -> tuple[str, ...]:

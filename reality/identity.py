@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from collectors.questions.deployed import Deployed
+from collectors.questions.deployments import Deployed
 from collectors.reading.observation import Observation
 from collectors.vocabulary import engine_vocabularies
 from reality.result import DeployedFacts

@@ -12,8 +12,7 @@ from collectors.prometheus.answers import Bucket
 from collectors.prometheus.histograms import Distribution
 from reality.sampling import closed_end
 from sizing.base.arrays import Floats
-from sizing.base.units import ONE_SIDED_95
-from sizing.scenario.traffic import Length, LengthSpread, LengthTrace
+from sizing.question.length_distributions import LengthDistribution
 
 DRAWS = 4_096
 """Lengths that stand for a distribution: 40 of them beyond p99."""
@@ -75,17 +74,8 @@ def shared_prefix(prompt: Floats, hits: float) -> Floats:
     return np.minimum(part, prompt - 1.0)
 
 
-def from_plan(asked: Length, mean: float | None) -> Floats:
+def from_plan(planned: LengthDistribution, mean: float | None) -> Floats:
     """Equally likely lengths of the plan's shape, scaled to the measured mean where there is one."""
-    shares = (np.arange(DRAWS) + 0.5) / DRAWS
-    if isinstance(asked, LengthSpread):
-        from scipy.special import ndtri
-
-        sigma = math.log(asked.p95 / asked.p50) / ONE_SIDED_95
-        lengths = asked.p50 * np.exp(sigma * ndtri(shares))
-    elif isinstance(asked, LengthTrace):
-        lengths = np.asarray(asked.groups)[(shares * len(asked.groups)).astype(np.intp)]
-    else:
-        lengths = np.full(DRAWS, float(asked))
+    lengths = planned.at((np.arange(DRAWS) + 0.5) / DRAWS)
     scaled = lengths if mean is None else lengths * (mean / lengths.mean())
     return np.maximum(scaled, 1.0)

@@ -15,7 +15,7 @@ from reality.result import Interval
 from reality.traffic import ObservedTraffic
 from sizing.base.units import MS_PER_S, TWO_SIDED_80
 from sizing.deployments.candidates import table
-from sizing.evidence.uncertainty import Interval as Factors
+from sizing.evidence.uncertainty import ErrorFactors
 from sizing.planning.spread import interval_of
 from sizing.question.configuration import Configuration
 from sizing.question.understand import Question, at_lengths
@@ -145,7 +145,7 @@ def _arrivals(question: Question, traffic: ObservedTraffic, replicas: int) -> Ar
     return replace(one, rate_rps=max(traffic.rates) / replicas, profile=traffic.rates, profile_step_s=step)
 
 
-def _scaled(grid: StepGrid, decode: Factors, prefill: Factors, end: str) -> StepGrid:
+def _scaled(grid: StepGrid, decode: ErrorFactors, prefill: ErrorFactors, end: str) -> StepGrid:
     """The grid with decode and prefill times at one end of their intervals."""
     d, p = (getattr(factors, f"{end}_factor") for factors in (decode, prefill))
     return grid.stretched(d, p)
@@ -236,7 +236,7 @@ def _throughput(
     )
     flight = _interval({end: _running(run, traffic.rps) for end, run in runs.items()}, 1.0)
     kv = _interval({end: _kv_use(run) for end, run in runs.items()}, 1.0)
-    shared = traffic.cached_tokens / (traffic.input_tokens + traffic.output_tokens / 2.0)
+    shared = traffic.cached_tokens / traffic.decode_context
     return {
         "output_tokens_per_s_per_gpu": tokens,
         "running": _wider(flight, spread, spread),

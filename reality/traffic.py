@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from collectors.prometheus.histograms import Distribution
-from collectors.questions.deployed import Deployed
+from collectors.questions.deployments import Deployed
 from collectors.reading.observation import Observation
 from reality.lengths import from_histogram, from_plan, shared_prefix
 from reality.result import TrafficRow
@@ -16,8 +16,9 @@ from reality.sampling import NOTHING, Measured, exact, mean_of, quantile_of, rat
 from reality.verdict import TOLERANCE, tolerated, verdict
 from sizing.base.arrays import Floats
 from sizing.base.units import S_PER_MINUTE
+from sizing.question.length_distributions import LengthDistribution
+from sizing.question.traffic import Traffic
 from sizing.question.understand import Question
-from sizing.scenario.traffic import Length, LengthSpread, LengthTrace
 
 LEAST_PER_BIN = 100.0
 """Arrivals per step of the load over time, below which neighbouring steps are joined: else chance looks like change."""
@@ -55,20 +56,28 @@ class ObservedTraffic:
         """Mean cached part of a prompt."""
         return float(self.lengths[2].mean())
 
+    @property
+    def decode_context(self) -> float:
+        """Mean tokens that a decoding sequence holds, see :class:`sizing.question.traffic.Lengths`."""
+        return Traffic(
+            input_tokens=self.input_tokens,
+            output_tokens=self.output_tokens,
+            output_variation=float(self.lengths[1].var()) / self.output_tokens**2,
+        ).decode_context
+
 
 def observed_traffic(question: Question, observed: Observation, deployed: Deployed) -> ObservedTraffic | None:
     """The traffic of the window; None when nothing arrived or arrivals are unknown."""
     rps = observed.number("arrivals_rps")
     if rps is None or rps <= 0:
         return None
-    workload, said = question.scenario.workload, []
-    drawn = []
-    for name, label, asked in (
-        ("input_tokens", "Prompt", workload.input_tokens),
-        ("output_tokens", "Output", workload.output_tokens),
+    said, drawn = [], []
+    for name, label, planned in (
+        ("input_tokens", "Prompt", question.prompt),
+        ("output_tokens", "Output", question.output),
     ):
         found = observed.distribution(name)
-        lengths, how = _lengths(found, asked, _mean_by_rate(observed, name))
+        lengths, how = _lengths(found, planned, _mean_by_rate(observed, name))
         said.append(f"{label} lengths {how}.")
         drawn.append(lengths)
     hits = observed.number("prefix_hit_ratio")
@@ -84,15 +93,15 @@ def observed_traffic(question: Question, observed: Observation, deployed: Deploy
     )
 
 
-def _lengths(found: Distribution, asked: Length, mean: float | None) -> tuple[Floats, str]:
+def _lengths(found: Distribution, planned: LengthDistribution, mean: float | None) -> tuple[Floats, str]:
     """Lengths and how they came about, best first: the histogram, the plan's shape at the measured mean, the plan."""
     histogram = from_histogram(found)
     if histogram is not None:
         return histogram, "as the histogram of the window has them, with its mean"
     known = found.mean if found.mean is not None else mean
     if known is not None:
-        return from_plan(asked, known), f"spread as planned around the measured mean of {known:.0f} tokens"
-    return from_plan(asked, None), "as planned: the deployment does not report them"
+        return from_plan(planned, known), f"spread as planned around the measured mean of {known:.0f} tokens"
+    return from_plan(planned, None), "as planned: the deployment does not report them"
 
 
 def _mean_by_rate(observed: Observation, name: str) -> float | None:
@@ -121,7 +130,7 @@ def planned_hits(question: Question) -> float:
 
 def traffic_rows(question: Question, observed: Observation, deployed: Deployed, foreign: str) -> tuple[TrafficRow, ...]:
     """Planned against measured; ``foreign`` is why the traffic is none of this plan ("" when it is)."""
-    demand, traffic, workload = question.demand, question.traffic, question.scenario.workload
+    demand, traffic = question.demand, question.traffic
     arrivals = observed.number("arrivals_rps")
     busiest, peak = _peak(arrivals, observed, deployed)
     rows = [
@@ -135,15 +144,14 @@ def traffic_rows(question: Question, observed: Observation, deployed: Deployed, 
             foreign,
         ),
     ]
-    for name, label, mean, asked in (
-        ("input_tokens", "ISL", traffic.input_tokens, workload.input_tokens),
-        ("output_tokens", "OSL", traffic.output_tokens, workload.output_tokens),
+    for name, label, mean, lengths in (
+        ("input_tokens", "ISL", traffic.input_tokens, question.prompt),
+        ("output_tokens", "OSL", traffic.output_tokens, question.output),
     ):
         found = observed.distribution(name)
         rows.append(_row(f"{name}.mean", f"{label}, mean", "tokens", mean, mean_of(found), foreign))
         for quantile in QUANTILE_NAMES:
-            planned = getattr(asked, quantile) if isinstance(asked, LengthSpread | LengthTrace) else float(asked)
-            label_of = f"{label}, {quantile}"
+            label_of, planned = f"{label}, {quantile}", getattr(lengths, quantile)
             rows.append(_row(f"{name}.{quantile}", label_of, "tokens", planned, quantile_of(found, quantile), foreign))
     hits = observed.number("prefix_hit_ratio")
     measured = exact(hits) if (arrivals or 0) > 0 and hits is not None else NOTHING

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,9 +15,11 @@ from bench.fleet import Fleet, recorded, write_fleet
 from bench.server import prometheus
 from bench.tsdb import curve, sorted_series, write_block
 from collectors.backends.backend import Vectors
-from collectors.backends.cache import PART_POINTS, CachingBackend
-from collectors.backends.ttl import FLEET_REPLICAS
+from collectors.backends.cache import CachingBackend
+from collectors.backends.lines import PART_POINTS
 from collectors.connect import prometheus_backend
+from collectors.queries.query import Group, Query
+from collectors.queries.ttl import FLEET_REPLICAS
 from collectors.questions.devices import read_devices
 from collectors.questions.history import history
 from collectors.reading import read_from
@@ -100,9 +102,9 @@ def test_sums_over_gpus_are_asked_plainly_and_are_the_same(fleet: tuple[CachingB
     own, asked = prometheus_backend(source, source.prometheus), []
     told = own._inner.vectors
 
-    def listening(expressions: Mapping[str, str], *, at_s: float | None) -> Vectors:
-        asked.extend(text for key, text in expressions.items() if key.startswith("gpu/"))
-        return told(expressions, at_s=at_s)
+    def listening(queries: Sequence[Query], *, at_s: float | None) -> Vectors:
+        asked.extend(query.expression for query in queries if query.subject.group is Group.GPU)
+        return told(queries, at_s=at_s)
 
     own._inner.vectors = listening  # type: ignore[method-assign]
     seen = read_from(own, source, at_s=END_S)
@@ -152,9 +154,9 @@ def test_a_fleet_read_in_turns_shows_what_a_fresh_reading_shows(
     narrow, asked = prometheus_backend(source, source.prometheus), []
     told = narrow._inner.vectors
 
-    def listening(expressions: Mapping[str, str], *, at_s: float | None) -> Vectors:
-        asked.extend(expressions.values())
-        return told(expressions, at_s=at_s)
+    def listening(queries: Sequence[Query], *, at_s: float | None) -> Vectors:
+        asked.extend(query.expression for query in queries)
+        return told(queries, at_s=at_s)
 
     narrow._inner.vectors = listening  # type: ignore[method-assign]
     for moment in range(end_s - 75, end_s + 46, 15):
@@ -186,7 +188,7 @@ def test_ages_are_told(fleet: tuple[CachingBackend, Source, int]) -> None:
     later = read_from(own, source, at_s=END_S - 105)
     assert any("in turns" in note and "quantiles 15 s" in note for note in later.notes)
     devices = read_devices(own, source, at_s=END_S - 105)
-    assert devices[0].told_s["throttle_reasons"] == END_S - 120
+    assert devices[0].moments_s["throttle_reasons"] == END_S - 120
 
 
 def test_lines_of_a_fleet_end_where_its_observation_is(fleet: tuple[CachingBackend, Source, int]) -> None:

@@ -51,7 +51,7 @@ def report(measured: Mapping[str, Any]) -> str:
         f"state {measured['command_line']['state']}, engine {measured['command_line']['engine']}, "
         f"{measured['command_line']['replicas']:g} replica, mean TPOT {measured['command_line']['tpot_ms']:.4g} ms.",
         "",
-        "The pages of the run are in `tests/collectors/recordings/chain/`; a test reads them again and must come to "
+        "The pages of the run are in `tests/collectors/recordings/chain/`; a test reads them again and must get "
         "the same numbers.",
         "",
     ]

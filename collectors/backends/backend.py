@@ -1,54 +1,82 @@
-"""What a reading needs from a source of series: answers to many PromQL expressions at once."""
+"""What a reading needs from a source of series: answers to many queries at once."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from typing import Protocol
+from dataclasses import dataclass, field, replace
+from typing import Protocol, TypedDict
 
 from collectors.errors import QueryRejected, SourceError
 from collectors.prometheus.answers import Notes, Sample, Series, Vector
 from collectors.prometheus.client import PrometheusClient
 from collectors.prometheus.promql import quoted
+from collectors.queries.query import Query, Subject
 
 CONCEPT_LABEL = "concept_"
+"""The label that tells the samples of a joined query apart."""
 BATCH_WEIGHT = 60
+"""Weight of one joined query, at most about. Chosen: that of the buckets of ten histograms."""
 SPLIT_FROM = 8
-"""From this weight on expressions are at least two queries: a server answers one query on one core."""
-WEIGHTS = {"_bucket": 6, "max by (": 6, "by (": 3}
-"""What an expression costs a server, by what stands in it: buckets are many series, split answers many samples."""
-GPU_WEIGHT = 5
-"""Of a sum over GPUs: there are several times as many as replicas."""
+"""From this weight on queries are joined into at least two: a server answers one query on one core."""
 BATCH_CHARACTERS = 24_000
+"""Of one joined query. Chosen: far below the 1 MB that a proxy takes by default."""
 CONNECTIONS = 4
+"""Joined queries that run at the same time. Chosen: a fifth of the 20 that Prometheus runs at once by default."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Vectors:
-    """Samples by name of the expression; ``problems`` says which expressions could not be answered, and why."""
+    """Samples by subject. ``problems`` says which queries were rejected, and why; ``failures`` what else failed."""
 
-    samples: Mapping[str, tuple[Sample, ...]]
-    problems: Mapping[str, str] = field(default_factory=dict)
+    samples: Mapping[Subject, tuple[Sample, ...]]
+    problems: Mapping[Subject, str] = field(default_factory=dict)
+    failures: tuple[str, ...] = ()
     notes: Notes = field(default_factory=Notes)
 
-    def of(self, key: str) -> tuple[Sample, ...]:
-        """The samples of one expression; none when it has no data."""
-        return self.samples.get(key, ())
+    def of(self, subject: Subject) -> tuple[Sample, ...]:
+        """The samples of one query; none when it has no data."""
+        return self.samples.get(subject, ())
+
+    @property
+    def clean(self) -> bool:
+        """Whether nothing is wrong with any part of the answer."""
+        return not (self.problems or self.failures or self.notes.warnings)
+
+    def replaced(self, newer: Vectors) -> Vectors:
+        """With the samples of ``newer`` in the place of those about the same, and its problems added."""
+        return Vectors(
+            samples={**self.samples, **newer.samples},
+            problems={**self.problems, **newer.problems},
+            failures=(*self.failures, *newer.failures),
+            notes=joined_notes([self.notes, newer.notes]),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ranges:
-    """Series by name of the expression on one grid; ``since_s``: not asked for yet before (None: all)."""
+    """Series by subject on one grid; ``since_s``: not asked for yet before (None: all)."""
 
-    series: Mapping[str, tuple[Series, ...]]
+    series: Mapping[Subject, tuple[Series, ...]]
     start_s: float
     end_s: float
     step_s: float
     since_s: float | None = None
-    problems: Mapping[str, str] = field(default_factory=dict)
+    problems: Mapping[Subject, str] = field(default_factory=dict)
     notes: Notes = field(default_factory=Notes)
+
+    def of(self, subject: Subject) -> tuple[Series, ...]:
+        """The series of one query; none when it has no data."""
+        return self.series.get(subject, ())
+
+
+class Grid(TypedDict):
+    """The moments of a line: from start to end in steps."""
+
+    start_s: float
+    end_s: float
+    step_s: float
 
 
 class Backend(Protocol):
@@ -57,15 +85,15 @@ class Backend(Protocol):
     where: str
     dedicated: bool
 
-    def vectors(self, expressions: Mapping[str, str], *, at_s: float | None) -> Vectors:
-        """Every expression at one moment (None: now, by the clock of the source). Raises SourceError."""
+    def vectors(self, queries: Sequence[Query], *, at_s: float | None) -> Vectors:
+        """Every query at one moment (None: now, by the clock of the source). Raises SourceError."""
 
-    def ranges(self, expressions: Mapping[str, str], *, start_s: float, end_s: float, step_s: float) -> Ranges:
-        """Every expression on a grid. Raises SourceError."""
+    def ranges(self, queries: Sequence[Query], *, start_s: float, end_s: float, step_s: float) -> Ranges:
+        """Every query on a grid. Raises SourceError."""
 
 
 class PrometheusBackend:
-    """Answers through the HTTP API: expressions are joined into few queries, which run at the same time."""
+    """Answers through the HTTP API: queries are joined into few, which run at the same time."""
 
     dedicated = False
 
@@ -73,114 +101,116 @@ class PrometheusBackend:
         self._client = client
         self.where = client.where
 
-    def vectors(self, expressions: Mapping[str, str], *, at_s: float | None) -> Vectors:
-        """See Backend. An expression the server rejects does not take its neighbours with it."""
-        batches = batched(expressions)
+    def vectors(self, queries: Sequence[Query], *, at_s: float | None) -> Vectors:
+        """See Backend. A query the server rejects does not take its neighbours with it."""
         with ThreadPoolExecutor(max_workers=CONNECTIONS) as pool:
-            done = list(pool.map(lambda batch: self._batch(batch, at_s), batches))
-        return merged(done)
+            return merged(list(pool.map(lambda batch: self._batch(batch, at_s), batched(queries))))
 
-    def _batch(self, batch: Mapping[str, str], at_s: float | None) -> Vectors | SourceError:
+    def _batch(self, batch: Sequence[Query], at_s: float | None) -> Vectors | SourceError:
         try:
-            return split(self._client.query(joined(batch), at_s=at_s))
+            return split(self._client.query(joined(batch), at_s=at_s), batch)
         except QueryRejected as error:
             if len(batch) == 1:
-                return Vectors(samples={}, problems={key: str(error) for key in batch})
+                return Vectors(samples={}, problems={batch[0].subject: str(error)})
         except SourceError as error:
             return error
-        return merged([self._batch({key: text}, at_s) for key, text in batch.items()])
+        return merged([self._batch([query], at_s) for query in batch])
 
-    def ranges(self, expressions: Mapping[str, str], *, start_s: float, end_s: float, step_s: float) -> Ranges:
+    def ranges(self, queries: Sequence[Query], *, start_s: float, end_s: float, step_s: float) -> Ranges:
         """See Backend."""
+        grid = Grid(start_s=start_s, end_s=end_s, step_s=step_s)
+        with ThreadPoolExecutor(max_workers=CONNECTIONS) as pool:
+            answers = list(pool.map(lambda batch: self._range_batch(batch, grid), batched(queries)))
+        parts = [part for answer in answers for part in answer]
+        answered = next((part for part in parts if part.series), parts[0])
+        return Ranges(
+            series={subject: series for part in parts for subject, series in part.series.items()},
+            start_s=answered.start_s,
+            end_s=answered.end_s,
+            step_s=answered.step_s,
+            problems={subject: text for part in parts for subject, text in part.problems.items()},
+            notes=joined_notes([part.notes for part in parts]),
+        )
 
-        def one(batch: Mapping[str, str]) -> Ranges:
-            matrix = self._client.query_range(joined(batch), start_s=start_s, end_s=end_s, step_s=step_s)
-            by_key: dict[str, list[Series]] = {}
-            for series in matrix.series:
-                labels = dict(series.labels)
-                key = labels.pop(CONCEPT_LABEL, "")
-                by_key.setdefault(key, []).append(Series(labels=labels, times_s=series.times_s, values=series.values))
-            return Ranges(
-                series={key: tuple(found) for key, found in by_key.items()},
+    def _range_batch(self, batch: Sequence[Query], grid: Grid) -> list[Ranges]:
+        """The answer to a batch; where the server rejects it, those to each of its queries."""
+        try:
+            matrix = self._client.query_range(joined(batch), **grid)
+        except QueryRejected as error:
+            if len(batch) == 1:
+                return [Ranges(series={}, **grid, problems={batch[0].subject: str(error)})]
+            return [part for query in batch for part in self._range_batch([query], grid)]
+        subjects = {query.subject.label: query.subject for query in batch}
+        series: dict[Subject, list[Series]] = {}
+        for one in matrix.series:
+            labels = dict(one.labels)
+            subject = subjects.get(labels.pop(CONCEPT_LABEL, ""))
+            if subject is not None:
+                series.setdefault(subject, []).append(Series(labels=labels, times_s=one.times_s, values=one.values))
+        return [
+            Ranges(
+                series={subject: tuple(several) for subject, several in series.items()},
                 start_s=matrix.start_s,
                 end_s=matrix.end_s,
                 step_s=matrix.step_s,
                 notes=matrix.notes,
             )
-
-        def safe(batch: Mapping[str, str]) -> list[Ranges]:
-            try:
-                return [one(batch)]
-            except QueryRejected as error:
-                if len(batch) == 1:
-                    told = {key: str(error) for key in batch}
-                    return [Ranges(series={}, start_s=start_s, end_s=end_s, step_s=step_s, problems=told)]
-            return [found for key, text in batch.items() for found in safe({key: text})]
-
-        with ThreadPoolExecutor(max_workers=CONNECTIONS) as pool:
-            done = [found for part in pool.map(safe, batched(expressions)) for found in part]
-        grid = next((d for d in done if d.series), done[0])
-        return Ranges(
-            series={key: series for d in done for key, series in d.series.items()},
-            start_s=grid.start_s,
-            end_s=grid.end_s,
-            step_s=grid.step_s,
-            problems={key: text for d in done for key, text in d.problems.items()},
-            notes=joined_notes([d.notes for d in done]),
-        )
+        ]
 
 
-def batched(expressions: Mapping[str, str]) -> list[dict[str, str]]:
-    """Expressions in groups of about the same weight: groups are answered side by side, what is in one in turn."""
-    weights = {k: max(weight(text), GPU_WEIGHT if k.startswith("gpu/") else 1) for k, text in expressions.items()}
-    longest = sum(len(text) for text in expressions.values())
-    whole = sum(weights.values())
+def batched(queries: Sequence[Query]) -> list[list[Query]]:
+    """Queries in groups of about the same weight: groups are answered side by side, what is in one in turn."""
+    longest = sum(len(query.expression) for query in queries)
+    whole = sum(query.weight for query in queries)
     least = 2 if whole >= SPLIT_FROM else 1
     count = max(math.ceil(whole / BATCH_WEIGHT), math.ceil(longest / BATCH_CHARACTERS), least)
-    groups: list[dict[str, str]] = [{} for _ in range(count)]
+    groups: list[list[Query]] = [[] for _ in range(count)]
     loads = [0] * count
-    for key in sorted(expressions, key=lambda key: -weights[key]):
+    for query in sorted(queries, key=lambda query: -query.weight):
         lightest = loads.index(min(loads))
-        groups[lightest][key] = expressions[key]
-        loads[lightest] += weights[key]
+        groups[lightest].append(query)
+        loads[lightest] += query.weight
     return [group for group in groups if group]
 
 
-def weight(expression: str) -> int:
-    """How much work an expression is, relative to a sum over one counter."""
-    return max((w for part, w in WEIGHTS.items() if part in expression), default=1)
-
-
-def joined(batch: Mapping[str, str]) -> str:
-    """One expression whose samples carry the key of the expression they come from in a label."""
+def joined(batch: Sequence[Query]) -> str:
+    """One expression whose samples carry in a label which query they answer."""
     return " or ".join(
-        f'label_replace({text}, "{CONCEPT_LABEL}", {quoted(key)}, "", "")' for key, text in batch.items()
+        f'label_replace({query.expression}, "{CONCEPT_LABEL}", {quoted(query.subject.label)}, "", "")'
+        for query in batch
     )
 
 
-def split(vector: Vector) -> Vectors:
-    """The samples of a joined expression by key."""
-    by_key: dict[str, list[Sample]] = {}
+def split(vector: Vector, batch: Sequence[Query]) -> Vectors:
+    """The samples of a joined query by subject."""
+    subjects = {query.subject.label: query.subject for query in batch}
+    samples: dict[Subject, list[Sample]] = {}
     for sample in vector.samples:
         sample.labels = dict(sample.labels)
-        by_key.setdefault(sample.labels.pop(CONCEPT_LABEL, ""), []).append(sample)
-    return Vectors(samples={key: tuple(found) for key, found in by_key.items()}, notes=vector.notes)
+        subject = subjects.get(sample.labels.pop(CONCEPT_LABEL, ""))
+        if subject is not None:
+            samples.setdefault(subject, []).append(sample)
+    return Vectors(samples={subject: tuple(several) for subject, several in samples.items()}, notes=vector.notes)
 
 
-def merged(parts: list[Vectors | SourceError]) -> Vectors:
-    """All parts in one; what failed becomes a problem. Raises the first failure when nothing succeeded."""
+def merged(parts: Sequence[Vectors | SourceError]) -> Vectors:
+    """All parts in one, with what failed. Raises the first failure when nothing succeeded."""
     good = [part for part in parts if isinstance(part, Vectors)]
     failed = [part for part in parts if isinstance(part, SourceError)]
     if failed and not good:
         raise failed[0]
     return Vectors(
-        samples={key: samples for part in good for key, samples in part.samples.items()},
-        problems={
-            **{key: text for part in good for key, text in part.problems.items()},
-            **{f"query {i + 1}": str(error) for i, error in enumerate(failed)},
-        },
+        samples={subject: samples for part in good for subject, samples in part.samples.items()},
+        problems={subject: text for part in good for subject, text in part.problems.items()},
+        failures=(*(text for part in good for text in part.failures), *(str(error) for error in failed)),
         notes=joined_notes([part.notes for part in good]),
     )
+
+
+def without(answer: Vectors, queries: Sequence[Query]) -> Vectors:
+    """An answer without the samples of some queries."""
+    left_out = {query.subject for query in queries}
+    return replace(answer, samples={s: samples for s, samples in answer.samples.items() if s not in left_out})
 
 
 def joined_notes(notes: list[Notes]) -> Notes:

@@ -11,15 +11,14 @@ from dataclasses import dataclass, field
 
 from collectors.backends.backend import Backend
 from collectors.prometheus.answers import Sample
-from collectors.reading.discovery import look_around
+from collectors.queries.query import Group, Query, Subject
+from collectors.reading.discovery import discover
 from collectors.reading.topology import find_topology
 from collectors.source import Source
 from collectors.vocabulary.detect import detect_engine
 from collectors.vocabulary.expressions import selected
 
 COUNTED = ("first_tokens", "finished", "prompt_tokens", "generation_tokens", "preemptions")
-EXACTLY = "counted/"
-"""These keys are nobody else's: what is counted is never believed from a moment before."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,22 +33,23 @@ def counted_between(
     backend: Backend, source: Source, *, start_s: float, end_s: float, clock: Callable[[], float] = time.time
 ) -> Counted:
     """Counts of the deployment from start to end. Raises SourceError; empty when no engine is seen at the end."""
-    look = look_around(backend, source, end_s, clock)
-    engine = detect_engine(look.names, wanted=source.engine)
+    discovery = discover(backend, source, end_s, clock)
+    engine = detect_engine(discovery.names, wanted=source.engine)
     if engine is None:
         return Counted(counts={})
-    topology = find_topology(backend, source, look, engine, max(1.0, end_s - start_s))
-    asked = {}
+    topology = find_topology(backend, source, discovery, engine, max(1.0, end_s - start_s))
+    queries = []
     for key in COUNTED:
         choice = topology.choices.get(key)
         if choice and choice.candidate and choice.candidate.counter:
-            asked[f"{EXACTLY}{key}"] = selected(choice.candidate, choice.candidate.counter, topology.scope)
-    before, after = (backend.vectors(asked, at_s=moment) for moment in (start_s, end_s))
+            counter = selected(choice.candidate, choice.candidate.counter, topology.scope)
+            queries.append(Query(expression=counter, subject=Subject(key, group=Group.COUNTED)))
+    before, after = (backend.vectors(queries, at_s=moment) for moment in (start_s, end_s))
     counts, restarted = {}, []
-    for key in asked:
-        concept = key.removeprefix(EXACTLY)
-        then = {_series(sample): sample.value for sample in before.of(key)}
-        now = {_series(sample): sample.value for sample in after.of(key)}
+    for query in queries:
+        concept = query.subject.quantity
+        then = {_series(sample): sample.value for sample in before.of(query.subject)}
+        now = {_series(sample): sample.value for sample in after.of(query.subject)}
         if not now:
             continue
         if any(value < then.get(series, 0.0) for series, value in now.items()) or set(then) - set(now):

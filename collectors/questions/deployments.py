@@ -1,20 +1,41 @@
-"""The deployments at a source: one per model and namespace, so that none is mixed with its neighbours by accident."""
+"""The deployments at a source: which there are, one per model and namespace, and what of one is deployed.
+
+A comparison with a plan needs to know the names of the model served, GPU products, KV-cache settings and the load over
+time: numbers of another model, or from other GPUs, say nothing about the plan.
+"""
 
 from __future__ import annotations
 
+import math
+import sqlite3
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from collectors.backends.backend import Backend
-from collectors.reading.discovery import look_around
-from collectors.reading.topology import choices_for, presence
+from collectors.backends.backend import Backend, Vectors
+from collectors.connect import backend_or_own, read, without_ring
+from collectors.errors import SourceError
+from collectors.prometheus.promql import step_for
+from collectors.queries.query import GROUPED, Group, Query, Subject, of_source
+from collectors.reading.discovery import discover
+from collectors.reading.gpu_join import gpu_scope
+from collectors.reading.observation import Observation, State
+from collectors.reading.topology import MIN_SCRAPES, Topology, choices_for, find_topology, presence
 from collectors.source import Source
 from collectors.vocabulary.detect import detect_engine
-from collectors.vocabulary.expressions import scope_of
+from collectors.vocabulary.expressions import scalar_queries, scope_of, selected
 
 MOST = 200
-"""Deployments listed; a source with more needs a selector."""
+"""Deployments listed; a source with more needs a selector. Chosen: what a list still shows."""
+LOAD_POINTS = 60
+"""Points of the load over the window: a minute each in an hour."""
+
+LEAST_STEP_S = 10.0
+"""Between two points of the load. Chosen: two scrapes of 5 s."""
+SILENT = (State.UNREACHABLE, State.NO_DATA, State.STALE)
+NOT_A_PRODUCT = ("gpu_uuid", "UUID")
+"""Labels that stand in for the product where an exporter names none."""
+MODELS, PRODUCTS, KV = (Subject(key, group=Group.SOURCE) for key in ("models", "products", "kv"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,19 +55,164 @@ def find_deployments(
     backend: Backend, source: Source, *, at_s: float | None = None, clock: Callable[[], float] = time.time
 ) -> tuple[Deployment, ...]:
     """The deployments within the selector of a source, largest first. Raises SourceError; empty without an engine."""
-    look = look_around(backend, source, at_s, clock)
-    engine = detect_engine(look.names, wanted=source.engine)
+    discovery = discover(backend, source, at_s, clock)
+    engine = detect_engine(discovery.names, wanted=source.engine)
     if engine is None:
         return ()
     scope = scope_of(source.labels, engine.vocabulary, window_s=source.window_s, step_s=15.0, spelling=engine.spelling)
-    series = presence(choices_for(engine, look.names, source), scope)
+    series = presence(choices_for(engine, discovery.names, source), scope)
     if series is None:
         return ()
     by = (engine.vocabulary.model_label or "job", "namespace")
-    found = backend.vectors({"deployments": f"count by ({', '.join(by)}) ({series})"}, at_s=look.at_s)
+    query = of_source("deployments", f"count by ({', '.join(by)}) ({series})", weight=GROUPED)
     deployments = [
         Deployment(labels={label: s.labels[label] for label in by if s.labels.get(label)}, series=int(s.value))
-        for s in found.of("deployments")
+        for s in backend.vectors([query], at_s=discovery.at_s).of(query.subject)
     ]
     known = [one for one in deployments if one.labels]
     return tuple(sorted(known, key=lambda one: (-one.series, one.name))[:MOST])
+
+
+@dataclass(frozen=True, kw_only=True)
+class KvSettings:
+    """KV cache of one kind of engine process: tokens per block, blocks, number format; ``engines`` have it."""
+
+    block_tokens: int | None
+    blocks: int | None
+    cache_type: str
+    engines: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadOverTime:
+    """Arrivals in requests/s, each the mean of the ``step_s`` before it; NaN where there is no data."""
+
+    step_s: float
+    rps: tuple[float, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deployed:
+    """What is deployed; empty where it cannot be told. ``gpus_by``: how GPUs were joined (pod, host, gpu_selector)."""
+
+    models: tuple[str, ...] = ()
+    gpu_products: tuple[str, ...] = ()
+    gpus_by: str = ""
+    kv: tuple[KvSettings, ...] = ()
+    load: LoadOverTime | None = None
+    problem: str = ""
+
+
+def read_deployed(
+    backend: Backend,
+    source: Source,
+    *,
+    at_s: float,
+    window_s: float | None = None,
+    clock: Callable[[], float] = time.time,
+) -> Deployed:
+    """What is deployed at ``at_s``, and the load over the window before it. A failure is in ``problem``."""
+    try:
+        return _read(backend, source, at_s, window_s or source.window_s, clock)
+    except SourceError as error:
+        return Deployed(problem=str(error))
+
+
+def read_deployment(
+    source: Source,
+    *,
+    at_s: float | None = None,
+    window_s: float | None = None,
+    backend: Backend | None = None,
+    clock: Callable[[], float] = time.time,
+    wait: Callable[[float], None] = time.sleep,
+) -> tuple[Observation, Deployed]:
+    """One observation and what is deployed, at the same moment. A source that cannot be reached is an answer."""
+    try:
+        with backend_or_own(source, backend, window_s=window_s, clock=clock, wait=wait) as own:
+            observed = read(source, at_s=at_s, window_s=window_s, backend=own, clock=clock)
+            if observed.state in SILENT:
+                return observed, Deployed()
+            return observed, read_deployed(own, source, at_s=observed.at_s, window_s=observed.window_s, clock=clock)
+    except sqlite3.Error as error:
+        return without_ring(source, error, at_s=clock(), window_s=window_s or source.window_s), Deployed()
+
+
+def _read(backend: Backend, source: Source, at_s: float, window_s: float, clock: Callable[[], float]) -> Deployed:
+    discovery = discover(backend, source, at_s, clock)
+    engine = detect_engine(discovery.names, wanted=source.engine)
+    if engine is None:
+        return Deployed()
+    topology = find_topology(backend, source, discovery, engine, window_s)
+    answer = backend.vectors(_queries(topology), at_s=discovery.at_s)
+    return Deployed(
+        models=_values(answer, MODELS, engine.vocabulary.model_label),
+        gpu_products=_values(answer, PRODUCTS, _product_label(topology)),
+        gpus_by=topology.gpus.how,
+        kv=_kv(answer),
+        load=_load(backend, topology, discovery.at_s),
+    )
+
+
+def _product_label(topology: Topology) -> str | None:
+    vocabulary = topology.gpus.vocabulary
+    return None if vocabulary is None or vocabulary.product_label in NOT_A_PRODUCT else vocabulary.product_label
+
+
+def _queries(topology: Topology) -> list[Query]:
+    queries = []
+    series, model = presence(topology.choices, topology.scope), topology.scope.model_label
+    product = _product_label(topology)
+    if series and model:
+        queries.append(of_source(MODELS.quantity, f"count by ({model}) ({series})", weight=GROUPED))
+    if product:
+        inside = gpu_scope(topology.gpus, topology.scope).selection()
+        counted = f"count by ({product}) ({topology.gpus.sign}{{{inside}}})"
+        queries.append(of_source(PRODUCTS.quantity, counted, weight=GROUPED))
+    capacity = topology.choices.get("kv_capacity_tokens")
+    if capacity and capacity.candidate and capacity.candidate.info:
+        info = selected(capacity.candidate, capacity.candidate.info, topology.scope)
+        counted = f"count by (block_size, num_gpu_blocks, cache_dtype) ({info})"
+        queries.append(of_source(KV.quantity, counted, weight=GROUPED))
+    return queries
+
+
+def _values(answer: Vectors, subject: Subject, label: str | None) -> tuple[str, ...]:
+    values = {sample.labels.get(label, "") for sample in answer.of(subject)} if label else set()
+    return tuple(sorted(value for value in values if value))
+
+
+def _kv(answer: Vectors) -> tuple[KvSettings, ...]:
+    return tuple(
+        KvSettings(
+            block_tokens=_whole(sample.labels.get("block_size")),
+            blocks=_whole(sample.labels.get("num_gpu_blocks")),
+            cache_type=sample.labels.get("cache_dtype", ""),
+            engines=round(sample.value),
+        )
+        for sample in answer.of(KV)
+    )
+
+
+def _whole(text: str | None) -> int | None:
+    """vLLM writes None for what it does not know."""
+    return int(text) if text and text.isdecimal() else None
+
+
+def _load(backend: Backend, topology: Topology, at_s: float) -> LoadOverTime | None:
+    """Arrivals over the window; None where the window holds no two steps of enough scrapes."""
+    key = next((k for k in ("arrivals", "first_tokens") if (c := topology.choices.get(k)) and c.candidate), None)
+    candidate = topology.choices[key].candidate if key else None
+    if key is None or candidate is None:
+        return None
+    window = topology.scope.window_s
+    step = step_for(window, interval_s=max(LEAST_STEP_S, MIN_SCRAPES * topology.scope.step_s), points=LOAD_POINTS)
+    if window < 2 * step:
+        return None
+    query = scalar_queries(key, candidate, replace(topology.scope, window_s=step))[0]
+    answer = backend.ranges([query], start_s=at_s - window + step, end_s=at_s, step_s=step)
+    series = answer.of(query.subject)
+    if not series:
+        return None
+    values = series[0].on_grid(answer.start_s, answer.end_s, answer.step_s)[1]
+    return LoadOverTime(step_s=answer.step_s, rps=tuple(v if math.isfinite(v) else math.nan for v in values))

@@ -15,31 +15,38 @@ from typing import TypeVar, cast
 from collectors.backends.backend import Backend
 from collectors.prometheus.answers import Sample
 from collectors.prometheus.histograms import finite
-from collectors.reading.discovery import look_around
-from collectors.reading.gpus import HARMFUL, THROTTLE_BITS, gpu_scope, per_device
+from collectors.queries.query import GROUPED, SPREAD, Group, Query, Subject
+from collectors.queries.ttl import EVERY_MOMENT, FOURTH, SECOND, THIRD, Ttl, slow
+from collectors.reading.discovery import discover
+from collectors.reading.gpu_join import gpu_scope
+from collectors.reading.gpu_values import HARMFUL, THROTTLE_BITS, per_device
 from collectors.reading.topology import find_topology
 from collectors.source import Source
 from collectors.vocabulary.detect import detect_engine
 from collectors.vocabulary.expressions import Scope, selected
-from collectors.vocabulary.schema import Candidate, GpuVocabulary
+from collectors.vocabulary.schema import GPU_CONCEPTS, Candidate, GpuVocabulary
 
-COLUMNS = (
-    "busy",
-    "engine_active",
-    "sm_active",
-    "tensor_active",
-    "dram_active",
-    "memory_used",
-    "power",
-    "power_cap",
-    "temperature",
-    "memory_temperature",
-    "sm_clock",
-    "xid",
-    "throttle_reasons",
-    "ecc_corrected",
-    "ecc_uncorrected",
-)
+TTL_OF_COLUMNS: Mapping[str, Ttl] = {
+    "busy": FOURTH,
+    "engine_active": FOURTH,
+    "sm_active": FOURTH,
+    "tensor_active": FOURTH,
+    "dram_active": FOURTH,
+    "memory_used": FOURTH,
+    "power": FOURTH,
+    "power_cap": slow(16),
+    "temperature": FOURTH,
+    "memory_temperature": FOURTH,
+    "sm_clock": FOURTH,
+    "xid": THIRD,
+    "throttle_reasons": SECOND,
+    "ecc_corrected": slow(18),
+    "ecc_uncorrected": slow(20),
+}
+"""What is known of every GPU, and for how long it serves of a fleet: single GPUs are many samples."""
+
+COLUMNS = tuple(TTL_OF_COLUMNS)
+LABELS = Subject("device_labels", group=Group.DEVICE)
 
 KEPT = 20
 """Readings that are kept, of the deployment read last: columns, places, GPUs. Of 10,000 a column takes 30 ms."""
@@ -57,7 +64,7 @@ class Device:
     host: str
     pod: str
     values: Mapping[str, float | None]
-    told_s: Mapping[str, float] = field(default_factory=dict)
+    moments_s: Mapping[str, float] = field(default_factory=dict)
     """The moment that the values of a concept are about, or an earlier one since which they are the same."""
 
     @property
@@ -97,38 +104,47 @@ def read_devices(
 
     ``columns`` are the concepts to read, the others are left out: of thousands of GPUs each is a megabyte.
     """
-    look = look_around(backend, source, at_s, clock)
-    engine = detect_engine(look.names, wanted=source.engine)
+    discovery = discover(backend, source, at_s, clock)
+    engine = detect_engine(discovery.names, wanted=source.engine)
     if engine is None:
         return ()
-    topology = find_topology(backend, source, look, engine, source.window_s)
+    topology = find_topology(backend, source, discovery, engine, source.window_s)
     vocabulary = topology.gpus.vocabulary
     if vocabulary is None:
         return ()
     scope = gpu_scope(topology.gpus, topology.scope)
     own = vocabulary.device_labels
     every = tuple(dict.fromkeys((*own, *vocabulary.host_labels, *vocabulary.pod_labels, vocabulary.product_label)))
-    asked = {"device_labels": f"count by ({', '.join(every)}) ({topology.gpus.sign}{{{scope.selection()}}})"}
+    places = f"count by ({', '.join(every)}) ({topology.gpus.sign}{{{scope.selection()}}})"
+    queries = [Query(expression=places, subject=LABELS, weight=GROUPED, ttl=slow(15))]
     for key in columns:
         concept = vocabulary.concepts.get(key)
         for i, candidate in enumerate(concept.use if concept else ()):
-            asked[f"{key}.{i}"] = f"max by ({', '.join(own)}) ({_now_or_window(key, candidate, scope)})"
-    found = backend.vectors(asked, at_s=look.at_s)
-    return _devices({name: samples for name, samples in found.samples.items() if samples}, vocabulary)
+            queries.append(
+                Query(
+                    expression=f"max by ({', '.join(own)}) ({_now_or_window(key, candidate, scope)})",
+                    subject=Subject(key, group=Group.DEVICE, candidate=i),
+                    unit=GPU_CONCEPTS[key],
+                    weight=SPREAD,
+                    ttl=TTL_OF_COLUMNS.get(key, EVERY_MOMENT),
+                )
+            )
+    answer = backend.vectors(queries, at_s=discovery.at_s)
+    return _devices({subject: samples for subject, samples in answer.samples.items() if samples}, vocabulary)
 
 
-def _devices(told: Mapping[str, tuple[Sample, ...]], vocabulary: GpuVocabulary) -> tuple[Device, ...]:
+def _devices(answered: Mapping[Subject, tuple[Sample, ...]], vocabulary: GpuVocabulary) -> tuple[Device, ...]:
     """The GPUs from the answers; what did not change since the last reading is as it was."""
     own = vocabulary.device_labels
     values: dict[str, Column] = {}
     moments: dict[str, float] = {}
-    for name, samples in told.items():
-        key = name.split(".")[0]
-        if key != "device_labels":
-            column = _KEPT.of(name, (samples,), partial(_column, samples, own))
+    for subject, samples in answered.items():
+        if subject != LABELS:
+            key = subject.quantity
+            column = _KEPT.of(subject.label, (samples,), partial(_column, samples, own))
             values[key] = {**column, **values[key]} if key in values else column
             moments[key] = min(moments.get(key, math.inf), samples[0].time_s)
-    named = told.get("device_labels", ())
+    named = answered.get(LABELS, ())
     places = _KEPT.of("places", (named,), partial(_places, named, vocabulary))
     nameless = set[Identity]().union(*values.values()) - places.keys()
     if nameless:
@@ -147,7 +163,7 @@ def _built(
             host=place.host,
             pod=place.pod,
             values={key: column.get(identity) for key, column in values.items()},
-            told_s=moments,
+            moments_s=moments,
         )
         for identity, place in places.items()
     )
@@ -207,15 +223,15 @@ class _Kept:
             held = self._kept.get(what)
         if held is not None and len(held[0]) == len(answers) and all(map(operator.is_, held[0], answers)):
             return cast(T, held[1])
-        found = read()
-        if held is not None and held[1] == found:
-            found = held[1]
+        value = read()
+        if held is not None and held[1] == value:
+            value = held[1]
         with self._lock:
-            self._kept[what] = (answers, found)
+            self._kept[what] = (answers, value)
             self._kept.move_to_end(what)
             while len(self._kept) > KEPT:
                 self._kept.popitem(last=False)
-        return found
+        return value
 
 
 _KEPT = _Kept()

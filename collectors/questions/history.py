@@ -7,22 +7,29 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from collectors.backends.backend import Backend
-from collectors.backends.ttl import GRID_S
+from collectors.backends.backend import Backend, Ranges
 from collectors.prometheus.answers import Sample, Series
 from collectors.prometheus.histograms import QUANTILES, buckets_of, quantile
 from collectors.prometheus.promql import step_for
-from collectors.reading.discovery import look_around
-from collectors.reading.engine_values import DIRECT, expressions
-from collectors.reading.gpu_sums import Plain, plain_expressions
-from collectors.reading.gpus import gpu_expressions, gpu_scope
+from collectors.queries.query import Group, Part, Query, Subject
+from collectors.queries.ttl import GRID_S
+from collectors.reading.discovery import discover
+from collectors.reading.engine_values import DIRECT, SHOWN_AS, engine_queries
+from collectors.reading.gpu_join import gpu_scope
+from collectors.reading.gpu_sums import Plain, plain_queries
+from collectors.reading.gpu_values import gpu_queries
 from collectors.reading.layout import LOOK_BACK_S
 from collectors.reading.observation import DISTRIBUTIONS
-from collectors.reading.topology import find_topology, steady
+from collectors.reading.topology import MIN_SCRAPES, Topology, find_topology, steady
 from collectors.source import Source
 from collectors.vocabulary.detect import detect_engine
+from collectors.vocabulary.expressions import Scope
+from collectors.vocabulary.schema import DISTRIBUTIONS as UNITS
 
 POINTS = 240
+"""Of a line. Chosen: as many as a chart shows side by side."""
+USUAL_INTERVAL_S = 15.0
+"""Between scrapes where it is not known: what most Prometheus servers are set to."""
 DEFAULT = (
     "arrivals",
     "first_tokens",
@@ -67,45 +74,49 @@ def history(
     clock: Callable[[], float] = time.time,
 ) -> History:
     """Lines from start to end with at most ``points`` points each. Raises SourceError."""
-    look = look_around(backend, source, end_s, clock)
-    engine = detect_engine(look.names, wanted=source.engine)
+    discovery = discover(backend, source, end_s, clock)
+    engine = detect_engine(discovery.names, wanted=source.engine)
     if engine is None:
         return History(times_s=(), lines={}, step_s=0.0)
-    topology = find_topology(backend, source, look, engine, min(source.window_s, LOOK_BACK_S))
-    interval = steady(topology.layout.interval_s) or 15.0
+    topology = find_topology(backend, source, discovery, engine, min(source.window_s, LOOK_BACK_S))
+    interval = steady(topology.layout.interval_s) or USUAL_INTERVAL_S
     step = step_for(end_s - start_s, interval_s=interval, points=points)
-    step = math.ceil(step / GRID_S) * GRID_S if look.fleet else step
+    step = math.ceil(step / GRID_S) * GRID_S if discovery.fleet else step
     # A fleet's lines have the window of its observation, so that one answer serves both.
-    least = topology.scope.window_s if look.fleet else 4 * interval
+    least = topology.scope.window_s if discovery.fleet else MIN_SCRAPES * interval
     scope = replace(topology.scope, window_s=max(step, least), step_s=interval)
     chosen = {key: choice for key, choice in topology.choices.items() if key in concepts}
-    asked = {key: text for key, text in expressions(chosen, scope).items() if not key.endswith(("_min", "_growth"))}
-    exact: dict[str, str] = {}
-    plain: dict[str, Plain] = {}
-    if topology.gpus.vocabulary is not None:
-        narrow = gpu_scope(topology.gpus, scope if look.fleet else replace(scope, window_s=scope.window_s * points))
-        narrow = replace(narrow, window_s=min(scope.window_s, narrow.window_s))
-        of_gpus = gpu_expressions(topology.gpus.vocabulary, narrow, sign=topology.gpus.sign)
-        exact = {key: text for key, text in of_gpus.items() if key.split(".")[0] in GPU_DEFAULT}
-        plain = plain_expressions(exact, topology.gpus, narrow)
-        asked |= {f"gpu/{key}": plain[key].text if key in plain else text for key, text in exact.items()}
-    found = backend.ranges(asked, start_s=start_s, end_s=end_s, step_s=step)
-    unproven = [k for k, p in plain.items() if not all(p.proven(s.values) for s in found.series.get(f"gpu/{k}", ()))]
+    queries = [q for q in engine_queries(chosen, scope) if q.subject.part not in (Part.MIN, Part.GROWTH)]
+    exact, plain = _gpu_queries(topology, scope, points=points, fleet=discovery.fleet)
+    queries += [plain[query].query if query in plain else query for query in exact]
+    answer = backend.ranges(queries, start_s=start_s, end_s=end_s, step_s=step)
+    unproven = [q for q, form in plain.items() if not all(form.proven(s.values) for s in answer.of(q.subject))]
     if unproven:
-        again = backend.ranges(
-            {f"gpu/{key}": exact[key] for key in unproven}, start_s=start_s, end_s=end_s, step_s=step
-        )
-        found = replace(found, series={**found.series, **again.series}, problems={**found.problems, **again.problems})
-    grid = tuple(found.start_s + i * found.step_s for i in range(_steps(found.start_s, found.end_s, found.step_s)))
-    reader = _Lines(found.series, found.start_s, found.end_s, found.step_s)
+        again = backend.ranges(unproven, start_s=start_s, end_s=end_s, step_s=step)
+        problems = {**answer.problems, **again.problems}
+        answer = replace(answer, series={**answer.series, **again.series}, problems=problems)
+    steps = math.floor((answer.end_s - answer.start_s) / answer.step_s + 1e-9) + 1
     return History(
-        times_s=grid,
-        lines=reader.all(chosen.keys()),
-        step_s=found.step_s,
-        since_s=found.since_s if found.since_s is not None and found.since_s > found.start_s else None,
+        times_s=tuple(answer.start_s + i * answer.step_s for i in range(steps)),
+        lines=_Lines(answer).all(chosen.keys()),
+        step_s=answer.step_s,
+        since_s=answer.since_s if answer.since_s is not None and answer.since_s > answer.start_s else None,
         engine=engine.vocabulary.id,
-        problems=tuple(dict.fromkeys(found.problems.values())),
+        problems=tuple(dict.fromkeys(answer.problems.values())),
     )
+
+
+def _gpu_queries(
+    topology: Topology, scope: Scope, *, points: int, fleet: bool
+) -> tuple[list[Query], Mapping[Query, Plain]]:
+    """The queries for the GPUs' lines, and the plain forms of those that have one."""
+    if topology.gpus.vocabulary is None:
+        return [], {}
+    narrow = gpu_scope(topology.gpus, scope if fleet else replace(scope, window_s=scope.window_s * points))
+    narrow = replace(narrow, window_s=min(scope.window_s, narrow.window_s))
+    every = gpu_queries(topology.gpus.vocabulary, narrow, sign=topology.gpus.sign)
+    exact = [query for query in every if query.subject.quantity in GPU_DEFAULT]
+    return exact, plain_queries(exact, topology.gpus, narrow)
 
 
 def whole_history(
@@ -122,51 +133,52 @@ def whole_history(
     def read() -> History:
         return history(backend, source, start_s=start_s, end_s=end_s, concepts=concepts, points=points)
 
-    found = read()
-    while found.since_s is not None:
+    whole = read()
+    while whole.since_s is not None:
         more = read()
-        if more.since_s is not None and more.since_s >= found.since_s:  # an answer with problems is not remembered
+        if more.since_s is not None and more.since_s >= whole.since_s:  # an answer with problems is not kept
             return more
-        found = more
-    return found
-
-
-def _steps(start_s: float, end_s: float, step_s: float) -> int:
-    return math.floor((end_s - start_s) / step_s + 1e-9) + 1
+        whole = more
+    return whole
 
 
 class _Lines:
     """Lines from the series of a range answer."""
 
-    def __init__(self, series: Mapping[str, tuple[Series, ...]], start_s: float, end_s: float, step_s: float) -> None:
-        self._series = series
-        self._grid = (start_s, end_s, step_s)
+    def __init__(self, answer: Ranges) -> None:
+        self._answer = answer
 
     def all(self, concepts: Collection[str]) -> dict[str, tuple[float, ...]]:
         """Every line there is data for."""
         lines: dict[str, tuple[float, ...]] = {}
-        names = {concept: number for number, concept in DIRECT.items()} | {"arrivals": "arrivals_rps"}
-        names["first_tokens"] = "arrivals_rps"
-        for key in self._series:
-            if key in names:
-                lines.setdefault(names[key], self._one(key))
-            elif key.startswith("gpu/"):
-                lines.setdefault(f"gpu_{key.removeprefix('gpu/').split('.')[0]}", self._one(key))
+        names = {subject: number for number, subject in DIRECT.items()}
+        names |= {Subject("arrivals"): "arrivals_rps", Subject("first_tokens"): "arrivals_rps"}
+        for subject in self._answer.series:
+            if subject in names:
+                lines.setdefault(names[subject], self._one(subject))
+            elif subject.group is Group.GPU:
+                lines.setdefault(f"gpu_{subject.quantity}", self._one(subject))
         for name, key in DISTRIBUTIONS.items():
             if key in concepts:
                 lines |= self._spread(name, key)
         return lines
 
-    def _one(self, key: str) -> tuple[float, ...]:
-        return self._series[key][0].on_grid(*self._grid)[1]
+    def _one(self, subject: Subject) -> tuple[float, ...]:
+        return self._on_grid(self._answer.series[subject][0])
+
+    def _on_grid(self, series: Series) -> tuple[float, ...]:
+        return series.on_grid(self._answer.start_s, self._answer.end_s, self._answer.step_s)[1]
 
     def _spread(self, name: str, key: str) -> dict[str, tuple[float, ...]]:
-        scale = 1000.0 if name.endswith("_ms") else 1.0
+        """Mean and quantiles of a distribution, in the unit that it is shown in."""
+        scale = SHOWN_AS[UNITS[key]]
         lines = {}
-        if f"{key}.sum" in self._series and f"{key}.count" in self._series:
-            pairs = zip(self._one(f"{key}.sum"), self._one(f"{key}.count"), strict=True)
+        sums, counts = Subject(key, Part.SUM), Subject(key, Part.COUNT)
+        if self._answer.of(sums) and self._answer.of(counts):
+            pairs = zip(self._one(sums), self._one(counts), strict=True)
             lines[f"{name}.mean"] = tuple(s / c * scale if c > 0 else math.nan for s, c in pairs)
-        buckets = [(s.labels, s.on_grid(*self._grid)[1]) for s in self._series.get(f"{key}.buckets", ()) if s.values]
+        series = self._answer.of(Subject(key, Part.BUCKETS))
+        buckets = [(one.labels, self._on_grid(one)) for one in series if one.values]
         if not buckets:
             return lines
         for q in QUANTILES:

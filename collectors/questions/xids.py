@@ -10,16 +10,20 @@ from itertools import pairwise
 from collectors.backends.backend import Backend
 from collectors.prometheus.answers import Series
 from collectors.prometheus.promql import step_for
-from collectors.reading.discovery import look_around
-from collectors.reading.gpus import gpu_scope
+from collectors.queries.query import SPREAD, Group, Query, Subject
+from collectors.queries.ttl import THIRD
+from collectors.reading.discovery import discover
+from collectors.reading.gpu_join import gpu_scope
 from collectors.reading.topology import find_topology
 from collectors.source import Source
 from collectors.vocabulary.detect import detect_engine
 from collectors.vocabulary.expressions import selected
-from collectors.vocabulary.schema import GpuVocabulary
+from collectors.vocabulary.schema import GPU_CONCEPTS, GpuVocabulary
 
 POINTS = 240
+"""Points over the time asked about. Chosen: six minutes of a day."""
 MOST_EVENTS = 1_000
+"""Events listed. Chosen: far more than anybody reads."""
 
 # NVIDIA, "Analyzing Xid Errors with the Xid Catalog", docs.nvidia.com/deploy/xid-errors, read 2026-11-21.
 MEANINGS = {
@@ -64,29 +68,35 @@ def xid_log(
 
     The gauge holds the last code until the driver is loaded anew: the same error twice looks like one.
     """
-    look = look_around(backend, source, end_s, clock)
-    engine = detect_engine(look.names, wanted=source.engine)
+    discovery = discover(backend, source, end_s, clock)
+    engine = detect_engine(discovery.names, wanted=source.engine)
     if engine is None:
         return ()
-    topology = find_topology(backend, source, look, engine, source.window_s)
+    topology = find_topology(backend, source, discovery, engine, source.window_s)
     vocabulary = topology.gpus.vocabulary
     concept = vocabulary.concepts.get("xid") if vocabulary else None
     if vocabulary is None or concept is None:
         return ()
     scope = gpu_scope(topology.gpus, topology.scope)
     by = ", ".join(dict.fromkeys((*vocabulary.device_labels, *vocabulary.host_labels)))
-    asked = {
-        f"xid.{i}": f"max by ({by}) ({selected(use, use.gauge, scope)}) > 0"
+    queries = [
+        Query(
+            expression=f"max by ({by}) ({selected(use, use.gauge, scope)}) > 0",
+            subject=Subject("xid", group=Group.DEVICE, candidate=i),
+            unit=GPU_CONCEPTS["xid"],
+            weight=SPREAD,
+            ttl=THIRD,
+        )
         for i, use in enumerate(concept.use)
         if use.gauge
-    }
+    ]
     step = step_for(end_s - start_s, interval_s=topology.layout.interval_s or 15.0, points=POINTS)
-    found = backend.ranges(asked, start_s=start_s, end_s=end_s, step_s=step)
+    answer = backend.ranges(queries, start_s=start_s, end_s=end_s, step_s=step)
     events = [
         event
-        for several in found.series.values()
+        for several in answer.series.values()
         for series in several
-        for event in _events(series, vocabulary, found.start_s)
+        for event in _events(series, vocabulary, answer.start_s)
     ]
     return tuple(sorted(events, key=lambda event: (-event.at_s, event.host, event.gpu))[:MOST_EVENTS])
 

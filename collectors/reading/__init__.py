@@ -10,11 +10,12 @@ from collections.abc import Callable
 
 from collectors.backends.backend import Backend
 from collectors.errors import SourceError
-from collectors.reading.discovery import look_around
+from collectors.reading.discovery import discover
 from collectors.reading.layout import is_stale
 from collectors.reading.no_data import silent, stale_or_empty
 from collectors.reading.observation import Observation, State, without_data
 from collectors.reading.observe import observe
+from collectors.reading.remarks import Kind, remark
 from collectors.reading.topology import find_topology, known_names, refusal
 from collectors.source import Source
 from collectors.vocabulary.detect import detect_engine
@@ -36,7 +37,7 @@ def read_from(
         return without_data(
             name=source.name,
             state=State.UNREACHABLE,
-            reasons=(str(error),),
+            cause=remark(Kind.SOURCE_FAILED, error=error),
             at_s=at_s if at_s is not None else clock(),
             window_s=window,
             engine=source.engine,
@@ -46,22 +47,22 @@ def read_from(
 def _read(
     backend: Backend, source: Source, at_s: float | None, window_s: float, clock: Callable[[], float]
 ) -> Observation:
-    look = look_around(backend, source, at_s, clock)
-    engine = detect_engine(look.names, wanted=source.engine)
-    if engine is None or not any(name in look.names for name in known_names(engine)):
-        return silent(backend, source, look, window_s)
+    discovery = discover(backend, source, at_s, clock)
+    engine = detect_engine(discovery.names, wanted=source.engine)
+    if engine is None or not any(name in discovery.names for name in known_names(engine)):
+        return silent(backend, source, discovery, window_s)
     refused = refusal(engine, source)
-    if refused:
+    if refused is not None:
         return without_data(
             name=source.name,
             state=State.NO_DATA,
-            reasons=(refused,),
-            warnings=look.warnings,
-            at_s=look.at_s,
+            cause=refused,
+            warnings=discovery.warnings,
+            at_s=discovery.at_s,
             window_s=window_s,
             engine=engine.vocabulary.id,
         )
-    topology = find_topology(backend, source, look, engine, window_s)
-    if is_stale(topology.layout, look.at_s):
-        return stale_or_empty(backend, source, look, topology)
-    return observe(backend, source, look, topology)
+    topology = find_topology(backend, source, discovery, engine, window_s)
+    if is_stale(topology.layout, discovery.at_s):
+        return stale_or_empty(backend, source, discovery, topology)
+    return observe(backend, source, discovery, topology)

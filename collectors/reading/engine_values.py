@@ -7,32 +7,37 @@ from collections.abc import Mapping
 
 from collectors.backends.backend import Vectors
 from collectors.prometheus.histograms import Distribution, buckets_of, distribution, finite, native
+from collectors.queries.query import Part, Query, Subject
 from collectors.reading.observation import DISTRIBUTIONS, Mapped, Missing
 from collectors.vocabulary.detect import Choice
-from collectors.vocabulary.expressions import Scope, distribution_expressions, quantile_expression, scalar_expressions
+from collectors.vocabulary.expressions import Scope, distribution_queries, quantile_expression, scalar_queries
+from collectors.vocabulary.schema import DISTRIBUTIONS as UNITS
 from collectors.vocabulary.schema import SCALARS
 
-MILLISECONDS = 1000.0
+SHOWN_QUANTILE = 0.95
+"""Of the expression that is shown to be copied. Chosen: the percentile that scenarios limit by default."""
+SHOWN_AS = {"s": 1000.0, "tokens": 1.0}
+"""What turns the unit of a distribution into the one it is shown in: milliseconds, tokens."""
 
-# Numbers read one to one from a concept.
 DIRECT = {
-    "finished_rps": "finished",
-    "failed_rps": "failed",
-    "client_errors_rps": "client_errors",
-    "prompt_tokens_per_s": "prompt_tokens",
-    "computed_prompt_tokens_per_s": "computed_prompt_tokens",
-    "generation_tokens_per_s": "generation_tokens",
-    "running": "running",
-    "running_max": "running_max",
-    "waiting": "waiting",
-    "waiting_max": "waiting_max",
-    "waiting_growth_per_s": "waiting_growth",
-    "kv_usage": "kv_usage",
-    "kv_usage_max": "kv_usage_max",
-    "prefix_hit_ratio": "prefix_hit",
-    "preemptions_per_s": "preemptions",
+    "finished_rps": Subject("finished"),
+    "failed_rps": Subject("failed"),
+    "client_errors_rps": Subject("client_errors"),
+    "prompt_tokens_per_s": Subject("prompt_tokens"),
+    "computed_prompt_tokens_per_s": Subject("computed_prompt_tokens"),
+    "generation_tokens_per_s": Subject("generation_tokens"),
+    "running": Subject("running"),
+    "running_max": Subject("running", Part.MAX),
+    "waiting": Subject("waiting"),
+    "waiting_max": Subject("waiting", Part.MAX),
+    "waiting_growth_per_s": Subject("waiting", Part.GROWTH),
+    "kv_usage": Subject("kv_usage"),
+    "kv_usage_max": Subject("kv_usage", Part.MAX),
+    "prefix_hit_ratio": Subject("prefix_hit"),
+    "preemptions_per_s": Subject("preemptions"),
 }
-# Shown for a concept that has no data.
+"""Numbers that are one query each, by their name in an observation."""
+
 QUANTITY = {
     "first_tokens": "arrivals_rps",
     "finished": "finished_rps",
@@ -53,30 +58,30 @@ QUANTITY = {
     "input_tokens": "input_tokens",
     "output_tokens": "output_tokens",
 }
+"""The number or distribution that is missing where a concept has no data."""
 
 
-def expressions(choices: Mapping[str, Choice], scope: Scope) -> dict[str, str]:
+def engine_queries(choices: Mapping[str, Choice], scope: Scope) -> list[Query]:
     """Everything to ask for one observation of an engine."""
-    found: dict[str, str] = {}
+    queries: list[Query] = []
     for key, choice in choices.items():
-        if choice.candidate is None:
-            continue
-        make = scalar_expressions if key in SCALARS else distribution_expressions
-        found.update(make(key, choice.candidate, scope))
-    return found
+        if choice.candidate is not None:
+            make = scalar_queries if key in SCALARS else distribution_queries
+            queries += make(key, choice.candidate, scope)
+    return queries
 
 
 def engine_numbers(vectors: Vectors, choices: Mapping[str, Choice]) -> dict[str, float | None]:
     """The numbers of the engine; a series that is born with its first event counts 0 while the engine is seen."""
 
-    def value(key: str) -> float | None:
-        found = one(vectors, key)
-        choice = choices.get(key)
-        if found is None and choice and choice.candidate and choice.concept.absent_means_zero and not vectors.of(key):
-            return None if key in vectors.problems else 0.0
-        return found
+    def value(subject: Subject) -> float | None:
+        choice = choices.get(subject.quantity) if subject.part is Part.WHOLE else None
+        born_with_first = choice is not None and choice.candidate is not None and choice.concept.absent_means_zero
+        if born_with_first and not vectors.of(subject) and subject not in vectors.problems:
+            return 0.0
+        return finite_of(vectors, subject)
 
-    numbers = {name: value(key) for name, key in DIRECT.items()}
+    numbers = {name: value(subject) for name, subject in DIRECT.items()}
     for key in ("kv_capacity_tokens", "max_concurrency"):
         choice = choices.get(key)
         numbers[key] = _capacity(vectors, key, choice) if choice else None
@@ -86,7 +91,7 @@ def engine_numbers(vectors: Vectors, choices: Mapping[str, Choice]) -> dict[str,
             numbers["prompt_tokens_per_s"], one(vectors, "cached_prompt_tokens")
         )
     numbers["aborted_rps"] = _aborted(
-        one(vectors, "first_tokens"), numbers["finished_rps"], one(vectors, "running_growth")
+        one(vectors, "first_tokens"), numbers["finished_rps"], one(vectors, "running", Part.GROWTH)
     )
     requests = one(vectors, "requests")
     if requests is None:
@@ -98,52 +103,53 @@ def engine_numbers(vectors: Vectors, choices: Mapping[str, Choice]) -> dict[str,
 
 def queue_persists(vectors: Vectors) -> bool:
     """Whether requests waited for capacity during the whole window."""
-    lowest = one(vectors, "waiting_for_capacity_min")
+    lowest = one(vectors, "waiting_for_capacity", Part.MIN)
     if lowest is None:
-        lowest = one(vectors, "waiting_min")
+        lowest = one(vectors, "waiting", Part.MIN)
     return lowest is not None and lowest >= 1.0
 
 
 def engine_distributions(vectors: Vectors, choices: Mapping[str, Choice], scope: Scope) -> dict[str, Distribution]:
     """The distributions: latencies in milliseconds, lengths in tokens."""
-    found = {}
+    distributions = {}
     for name, key in DISTRIBUTIONS.items():
         choice = choices.get(key)
         candidate = choice.candidate if choice else None
         if candidate is None:
-            found[name] = Distribution()
+            distributions[name] = Distribution()
             continue
-        unit = MILLISECONDS if name.endswith("_ms") else 1.0
+        shown = SHOWN_AS[UNITS[key]]
         if candidate.mean:
-            mean = one(vectors, f"{key}.mean")
-            found[name] = Distribution(mean=None if mean is None else mean * candidate.scale * unit)
+            mean = one(vectors, key, Part.MEAN)
+            distributions[name] = Distribution(mean=None if mean is None else mean * candidate.scale * shown)
             continue
-        samples = vectors.of(f"{key}.buckets")
+        samples = vectors.of(Subject(key, Part.BUCKETS))
         whole = native(samples)
-        found[name] = distribution(
+        distributions[name] = distribution(
             buckets_of(samples),
-            rate_sum=whole.sum if whole else one(vectors, f"{key}.sum"),
-            rate_count=whole.count if whole else one(vectors, f"{key}.count"),
+            rate_sum=whole.sum if whole else one(vectors, key, Part.SUM),
+            rate_count=whole.count if whole else one(vectors, key, Part.COUNT),
             window_s=scope.window_s,
-            scale=candidate.scale * unit,
-            zeros=one(vectors, f"{key}.zeros") or 0.0,
+            scale=candidate.scale * shown,
+            zeros=one(vectors, key, Part.ZEROS) or 0.0,
         )
-    return found
+    return distributions
 
 
 def mapping_of(choices: Mapping[str, Choice], scope: Scope) -> dict[str, Mapped]:
     """What each concept was read from."""
-    found = {}
+    mapping = {}
     for key, choice in choices.items():
         if choice.candidate is None:
             continue
         if choice.candidate.histogram:
-            query = quantile_expression(0.95, choice.candidate, scope)
+            expression = quantile_expression(SHOWN_QUANTILE, choice.candidate, scope)
+        elif key in SCALARS:
+            expression = scalar_queries(key, choice.candidate, scope)[0].expression
         else:
-            asked = scalar_expressions(key, choice.candidate, scope) if key in SCALARS else {}
-            query = asked.get(key) or scope.fill(choice.candidate.mean or "")
-        found[key] = Mapped(
-            query=query,
+            expression = scope.fill(choice.candidate.mean or "")
+        mapping[key] = Mapped(
+            query=expression,
             unit=choice.concept.unit,
             versions=choice.candidate.versions,
             verified=choice.candidate.verified,
@@ -151,7 +157,7 @@ def mapping_of(choices: Mapping[str, Choice], scope: Scope) -> dict[str, Mapped]
             at_finish=choice.concept.at_finish,
             overridden=choice.overridden,
         )
-    return found
+    return mapping
 
 
 def missing_of(
@@ -161,30 +167,35 @@ def missing_of(
     distributions: Mapping[str, Distribution],
 ) -> tuple[Missing, ...]:
     """Quantities without data, each with its reason: no metric, a query that failed, or nothing happened."""
-    found = [
+    missing = [
         Missing(quantity=quantity, reason=choices[key].reason)
         for key, quantity in QUANTITY.items()
         if key in choices and choices[key].candidate is None
     ]
-    names = {key.split(".")[0] for key in vectors.problems}
+    rejected = {subject.name for subject in vectors.problems}
     for key, quantity in QUANTITY.items():
         if key not in choices or choices[key].candidate is None:
             continue
         known = distributions[quantity].mean if quantity in distributions else numbers[quantity]
         if known is None:
-            why = "the query failed" if key in names else "nothing was recorded in the window"
-            found.append(Missing(quantity=quantity, reason=why))
-    told = {missing.quantity for missing in found}
+            why = "the query failed" if key in rejected else "nothing was recorded in the window"
+            missing.append(Missing(quantity=quantity, reason=why))
+    explained = {one.quantity for one in missing}
     for quantity in dict.fromkeys(QUANTITY.values()):
         known = distributions[quantity].mean if quantity in distributions else numbers[quantity]
-        if known is None and quantity not in told:
-            found.append(Missing(quantity=quantity, reason="this engine has no metric for it"))
-    return tuple(found)
+        if known is None and quantity not in explained:
+            missing.append(Missing(quantity=quantity, reason="this engine has no metric for it"))
+    return tuple(missing)
 
 
-def one(vectors: Vectors, key: str) -> float | None:
-    """The single finite value of an expression."""
-    samples = vectors.of(key)
+def one(vectors: Vectors, quantity: str, part: Part = Part.WHOLE) -> float | None:
+    """The single finite value of a quantity of the engine."""
+    return finite_of(vectors, Subject(quantity, part))
+
+
+def finite_of(vectors: Vectors, subject: Subject) -> float | None:
+    """The single finite value of a query."""
+    samples = vectors.of(subject)
     return finite(samples[0].value) if samples else None
 
 
@@ -196,7 +207,7 @@ def _capacity(vectors: Vectors, key: str, choice: Choice) -> float | None:
     if not candidate.info:
         return one(vectors, key)
     values = []
-    for sample in vectors.of(key):
+    for sample in vectors.of(Subject(key)):
         try:
             values.append(math.prod(float(sample.labels.get(n, "")) for n in candidate.labels + candidate.times))
         except ValueError:  # vLLM writes None for what it does not know
@@ -208,7 +219,7 @@ def _arrivals(true: float | None, first_tokens: float | None, vectors: Vectors) 
     """Arrivals; from first tokens plus the growth of a queue that never empties, where the engine counts none."""
     if true is not None or first_tokens is None:
         return true
-    growth = one(vectors, "waiting_growth") if queue_persists(vectors) else 0.0
+    growth = one(vectors, "waiting", Part.GROWTH) if queue_persists(vectors) else 0.0
     return max(0.0, first_tokens + (growth or 0.0))
 
 

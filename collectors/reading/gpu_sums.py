@@ -8,11 +8,13 @@ filter drops blank values, and the answer itself proves that there were none: th
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from collectors.backends.backend import Backend, Vectors, joined_notes
-from collectors.reading.gpus import GpuJoin
+from collectors.backends.backend import Backend, Vectors, without
+from collectors.queries.query import OVER_GPUS, Query
+from collectors.reading.gpu_join import GpuJoin
+from collectors.reading.gpu_values import gpu_subject
 from collectors.vocabulary.expressions import Scope, selected
 from collectors.vocabulary.schema import Candidate, GpuVocabulary
 
@@ -22,55 +24,53 @@ SUMMED = ("thermal_throttled", "power_throttled", "throttle_reasons", "xid")
 
 @dataclass(frozen=True, kw_only=True)
 class Plain:
-    """An expression without filter and grouping; with every value below ``below``, no blank is in it."""
+    """A query without filter and grouping; with every value below ``below``, no blank is in it."""
 
-    text: str
+    query: Query
     below: float
 
     def proven(self, values: Iterable[float]) -> bool:
-        """Whether the answer is that of the whole expression; no answer is, too."""
+        """Whether the answer is that of the exact query; no answer is, too."""
         return all(value < self.below for value in values)
 
 
-def plain_expressions(exact: Mapping[str, str], join: GpuJoin, scope: Scope) -> dict[str, Plain]:
-    """The plain forms of ``exact`` (see :func:`collectors.reading.gpus.gpu_expressions`) where there is one."""
+def plain_queries(exact: Sequence[Query], join: GpuJoin, scope: Scope) -> dict[Query, Plain]:
+    """The plain forms of ``exact`` (see :func:`collectors.reading.gpu_values.gpu_queries`) where there is one."""
     if join.vocabulary is None or not join.single or not scope.instant:
         return {}
-    found = {"devices.0": Plain(text=f"count({join.sign}{{{scope.selection()}}})", below=math.inf)}
-    for key, concept in join.vocabulary.concepts.items():
-        for i, candidate in enumerate(concept.use if key not in SUMMED else ()):
-            plain = _plain(candidate, join.vocabulary, join.devices, scope)
-            if plain is not None and f"{key}.{i}" in exact:
-                found[f"{key}.{i}"] = plain
-    return found
+    devices = f"count({join.sign}{{{scope.selection()}}})"
+    forms = {}
+    for query in exact:
+        concept = join.vocabulary.concepts.get(query.subject.quantity)
+        if query.subject == gpu_subject("devices"):
+            forms[query] = _plain(query, devices, below=math.inf)
+        elif concept is not None and query.subject.quantity not in SUMMED:
+            candidate = concept.use[query.subject.candidate or 0]
+            limit = _limit(candidate, join.vocabulary, join.devices)
+            if limit is not None and candidate.gauge:
+                scale = "" if candidate.scale == 1.0 else f" * {candidate.scale!r}"
+                text = f"{candidate.across}({selected(candidate, candidate.gauge, scope)}){scale}"
+                forms[query] = _plain(query, text, below=limit * candidate.scale)
+    return forms
 
 
-def _plain(candidate: Candidate, vocabulary: GpuVocabulary, devices: float, scope: Scope) -> Plain | None:
-    """Values are never negative, so a sum below the smallest blank holds none, nor does a maximum below the limit."""
+def _plain(query: Query, expression: str, *, below: float) -> Plain:
+    return Plain(query=replace(query, expression=expression, weight=OVER_GPUS), below=below)
+
+
+def _limit(candidate: Candidate, vocabulary: GpuVocabulary, devices: float) -> float | None:
+    """Below it no blank is in the answer: values are never negative, so that a sum below the smallest blank holds none,
+    nor does a maximum below the limit. None where blanks are not known, or not filtered."""
     if not candidate.gauge or candidate.below is None:
         return None
-    how = candidate.across
-    if how in ("max", "min"):
-        limit = candidate.below
-    elif vocabulary.blank_from is None:
+    if candidate.across in ("max", "min"):
+        return candidate.below
+    if vocabulary.blank_from is None:
         return None
-    else:
-        limit = vocabulary.blank_from / (devices if how == "avg" else 1.0)
-    scale = "" if candidate.scale == 1.0 else f" * {candidate.scale!r}"
-    return Plain(text=f"{how}({selected(candidate, candidate.gauge, scope)}){scale}", below=limit * candidate.scale)
+    return vocabulary.blank_from / (devices if candidate.across == "avg" else 1.0)
 
 
-def with_sums(
-    backend: Backend, found: Vectors, exact: Mapping[str, str], plain: Mapping[str, Plain], at_s: float, *, before: str
-) -> Vectors:
-    """The answers with those asked for exactly that the plain form did not prove; keys begin with ``before``."""
-    short = [key for key, form in plain.items() if not form.proven(s.value for s in found.of(f"{before}{key}"))]
-    if not short:
-        return found
-    again = backend.vectors({f"{before}{key}": exact[key] for key in short}, at_s=at_s)
-    kept = {key: samples for key, samples in found.samples.items() if key.removeprefix(before) not in short}
-    return Vectors(
-        samples={**kept, **again.samples},
-        problems={**found.problems, **again.problems},
-        notes=joined_notes([found.notes, again.notes]),
-    )
+def with_sums(backend: Backend, answer: Vectors, plain: Mapping[Query, Plain], at_s: float) -> Vectors:
+    """The answer, with those queries asked exactly whose plain form did not prove that there was no blank."""
+    short = [q for q, form in plain.items() if not form.proven(s.value for s in answer.of(q.subject))]
+    return without(answer, short).replaced(backend.vectors(short, at_s=at_s)) if short else answer

@@ -1,4 +1,4 @@
-"""Which replicas, jobs and scrapes stand behind a selection: the ground a reading rests on."""
+"""Which replicas, jobs and scrapes stand behind a selection, and how they are timed."""
 
 from __future__ import annotations
 
@@ -11,20 +11,24 @@ from functools import cached_property
 from collectors.backends.backend import Vectors
 from collectors.prometheus.answers import Sample
 from collectors.prometheus.promql import NICE_STEPS_S, duration
+from collectors.queries.query import GROUPED, LIVE, Group, Query, Subject, of_source
+from collectors.queries.ttl import THIRD
 from collectors.vocabulary.expressions import Scope
 
 REPLICA_LABELS = ("instance", "pod", "exported_pod", "namespace")
 HOST_LABELS = ("node", "hostname", "Hostname", "kubernetes_node")
 LAYOUT_LABELS = ("job", *REPLICA_LABELS, *HOST_LABELS)
 LOOK_BACK_S = 3600.0
+"""How long ago something may have fallen silent and still count as stale. Chosen: an hour."""
 TIMING_STEPS = 60
 FLEET_TIMING_STEPS = 6
+"""Steps of the subquery for the age of the oldest sample. Chosen: 5 s of five minutes; of a fleet 50 s."""
 LEAST_SPAN_S = 300.0
 """Timing is judged over at least this long: a window of two scrapes says nothing about the interval."""
 
 STALE_AFTER_SCRAPES = 4
 STALE_AFTER_S = 30.0
-"""At least this old before data counts as stale: one late scrape is no outage."""
+"""At least this old, in scrapes and in seconds, before data counts as stale. Chosen: one late scrape is no outage."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,12 +56,12 @@ class Layout:
 
     def values(self, labels: Sequence[str]) -> dict[str, set[str]]:
         """The values of each label, of replicas seen within the window."""
-        found: dict[str, set[str]] = defaultdict(set)
+        values: dict[str, set[str]] = defaultdict(set)
         for replica in (*self.live, *self.seen):
             for label in labels:
                 if replica.get(label):
-                    found[label].add(replica[label])
-        return found
+                    values[label].add(replica[label])
+        return values
 
 
 def replica_key(labels: Mapping[str, str]) -> tuple[str, ...]:
@@ -70,10 +74,10 @@ def replica_name(labels: Mapping[str, str]) -> str:
     return labels.get("exported_pod") or labels.get("pod") or labels.get("instance") or "replica"
 
 
-def layout_expressions(
+def layout_queries(
     series: str, scope: Scope, *, window_s: float | None = None, past: bool = False, fleet: bool = False
-) -> dict[str, str]:
-    """Expressions that find replicas and timing of ``series`` (a selector with its braces).
+) -> list[Query]:
+    """Queries that find replicas and timing of ``series`` (a selector with its braces).
 
     ``past`` also asks when there was data last, for series that have none now. Of a ``fleet`` the age of the oldest
     sample is asked coarsely: a subquery visits every replica at every step.
@@ -84,54 +88,59 @@ def layout_expressions(
     step = duration(between)
     reach = duration(whole + between) if fleet else span  # the first of few steps must not lie within the window
     by = ", ".join(LAYOUT_LABELS)
-    gone = {}
+    queries = []
     if past:  # finely over the last minutes, where a short life would fall between two steps of the whole span
-        for key, asked in (("newest", f"{span}:{step}"), ("newest_lately", f"{duration(LEAST_SPAN_S)}:2s")):
-            gone[key] = f"max(max_over_time(timestamp({series})[{asked}]))"
-    # Timing belongs together: of a fleet, all of it has its turn, and ``newest_now`` beside it is never believed.
-    timing = (
-        {"newest_then": f"max(timestamp({series}))"}
-        if fleet
-        else {"oldest_lately": f"min(min_over_time(timestamp({series})[30s:500ms]))"}
-    )
-    return (
-        gone
-        | timing
-        | {
-            "live": f"count by ({by}) ({series})",
-            "seen": f"count by ({by}) (last_over_time({series}[{span}]))",
-            "newest_now": f"max(timestamp({series}))",
-            "oldest": f"min(min_over_time(timestamp({series})[{reach}:{step}]))",
-            "scrapes": f"max(count_over_time({series}[{span}]))",
-        }
-    )
+        for key, range_ in (("newest", f"{span}:{step}"), ("newest_lately", f"{duration(LEAST_SPAN_S)}:2s")):
+            queries.append(of_source(key, f"max(max_over_time(timestamp({series})[{range_}]))"))
+    # Timing belongs together: of a fleet, all of it has its turn, and ``newest_now`` beside it is asked every time.
+    if fleet:
+        queries.append(of_source("newest_then", f"max(timestamp({series}))", ttl=THIRD))
+    else:
+        queries.append(of_source("oldest_lately", f"min(min_over_time(timestamp({series})[30s:500ms]))"))
+    return [
+        *queries,
+        of_source(LIVE.quantity, f"count by ({by}) ({series})", weight=GROUPED),
+        of_source("seen", f"count by ({by}) (last_over_time({series}[{span}]))", weight=GROUPED),
+        of_source("newest_now", f"max(timestamp({series}))"),
+        of_source("oldest", f"min(min_over_time(timestamp({series})[{reach}:{step}]))", ttl=THIRD),
+        of_source("scrapes", f"max(count_over_time({series}[{span}]))", ttl=THIRD),
+    ]
 
 
 def read_layout(vectors: Vectors, *, at_s: float, window_s: float) -> Layout:
-    """The layout from the answers to :func:`layout_expressions`."""
-    newest = _highest(vectors.of("newest"), vectors.of("newest_lately"), vectors.of("newest_now"))
-    begun = [_highest(vectors.of("oldest")), _highest(vectors.of("oldest_lately"))]
+    """The layout from the answers to :func:`layout_queries`."""
+
+    def of(quantity: str) -> tuple[Sample, ...]:
+        return vectors.of(Subject(quantity, group=Group.SOURCE))
+
+    newest = _highest(of("newest"), of("newest_lately"), of("newest_now"))
+    begun = [_highest(of("oldest")), _highest(of("oldest_lately"))]
     oldest = min((moment for moment in begun if moment is not None), default=None)
-    live = tuple(sample.labels for sample in vectors.of("live"))
+    live = tuple(sample.labels for sample in of(LIVE.quantity))
     duplicates, job = _duplicates(live)
     return Layout(
         live=live,
-        seen=tuple(sample.labels for sample in vectors.of("seen")),
+        seen=tuple(sample.labels for sample in of("seen")),
         newest_s=newest,
         oldest_s=oldest,
-        interval_s=_interval(vectors, newest, oldest, at_s=at_s, window_s=window_s),
+        interval_s=_interval(of("newest_then"), of("scrapes"), newest, oldest, at_s=at_s, window_s=window_s),
         duplicates=duplicates,
         job=job,
     )
 
 
 def _interval(
-    vectors: Vectors, newest: float | None, oldest: float | None, *, at_s: float, window_s: float
+    then: Sequence[Sample],
+    counted: Sequence[Sample],
+    newest: float | None,
+    oldest: float | None,
+    *,
+    at_s: float,
+    window_s: float,
 ) -> float | None:
-    """Seconds between two scrapes: what the window holds of them, as counted at one moment."""
-    then = vectors.of("newest_then")
+    """Seconds between two scrapes: what the window holds of them, as counted at one moment (``then`` of a fleet)."""
     newest, at_s = (_highest(then), then[0].time_s) if then else (newest, at_s)
-    scrapes = _highest(vectors.of("scrapes"))
+    scrapes = _highest(counted)
     if newest is None or oldest is None or scrapes is None or scrapes < 2:
         return None
     begin = max(oldest, at_s - window_s)
@@ -150,7 +159,7 @@ def _duplicates(live: Sequence[Mapping[str, str]]) -> tuple[tuple[str, ...], str
     for labels in live:
         jobs[replica_key(labels)].add(labels.get("job", ""))
         size[labels.get("job", "")] += 1
-    twice = [key for key, found in jobs.items() if len(found) > 1]
+    twice = [key for key, scraping in jobs.items() if len(scraping) > 1]
     if not twice:
         return (), None
     rivals = {job for key in twice for job in jobs[key]}
@@ -186,5 +195,4 @@ def is_stale(layout: Layout, at_s: float) -> bool:
 
 
 def _highest(*samples: Sequence[Sample]) -> float | None:
-    found = [s.value for part in samples for s in part if math.isfinite(s.value)]
-    return max(found) if found else None
+    return max((s.value for part in samples for s in part if math.isfinite(s.value)), default=None)

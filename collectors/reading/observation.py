@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from collectors.prometheus.histograms import Distribution
+from collectors.reading.remarks import Kind, Remark
 
 NUMBERS = {
     "arrivals_rps": "requests/s",
@@ -112,13 +112,13 @@ class Replica(_Frozen):
 
 
 class Observation(_Frozen):
-    """One deployment over one window. ``reasons`` explain the state; ``notes`` say what to know about the numbers;
+    """One deployment over one window. ``causes`` explain the state; ``remarks`` say what to know about the numbers;
     ``warnings`` come from the server. ``numbers`` and ``distributions`` always hold every key; None is unknown."""
 
     name: str
     state: State
-    reasons: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    causes: tuple[Remark, ...] = ()
+    remarks: tuple[Remark, ...] = ()
     warnings: tuple[str, ...] = ()
     at_s: float
     window_s: float
@@ -134,6 +134,25 @@ class Observation(_Frozen):
     mapping: dict[str, Mapped] = {}
     missing: tuple[Missing, ...] = ()
 
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """The causes as sentences."""
+        return tuple(cause.sentence for cause in self.causes)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The remarks as sentences."""
+        return tuple(note.sentence for note in self.remarks)
+
+    def has(self, *kinds: Kind) -> bool:
+        """Whether a cause or a remark is of one of the kinds."""
+        return any(each.kind in kinds for each in (*self.causes, *self.remarks))
+
+    def rejecting(self, quantity: str) -> Remark | None:
+        """The cause that says that the server rejects the query of a quantity, where it does."""
+        rejections = (cause for cause in self.causes if cause.kind is Kind.QUERIES_REJECTED)
+        return next((cause for cause in rejections if quantity in cause.names("quantities")), None)
+
     def number(self, key: str) -> float | None:
         """One number; None when unknown. Raises KeyError for a key that no observation has."""
         return self.numbers[key]
@@ -144,7 +163,7 @@ class Observation(_Frozen):
 
     def as_json(self) -> dict[str, Any]:
         """The contract of ``python -m collectors read --json``: numbers and distributions together under values."""
-        plain = self.model_dump(mode="json", exclude={"numbers", "distributions", "at_s"})
+        plain = self.model_dump(mode="json", exclude={"numbers", "distributions", "at_s", "causes", "remarks"})
         at = datetime.fromtimestamp(self.at_s, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         values: dict[str, Any] = {**self.numbers, **{k: d.model_dump() for k, d in self.distributions.items()}}
         return {
@@ -152,6 +171,8 @@ class Observation(_Frozen):
             "name": plain.pop("name"),
             "state": plain.pop("state"),
             "at": at,
+            "reasons": list(self.reasons),
+            "notes": list(self.notes),
             **plain,
             "values": values,
         }
@@ -167,18 +188,15 @@ def unknown_distributions() -> dict[str, Distribution]:
     return {key: Distribution() for key in DISTRIBUTIONS}
 
 
-def without_data(
-    *, name: str, state: State, reasons: tuple[str, ...], at_s: float, window_s: float, **known: Any
-) -> Observation:
+def without_data(*, name: str, state: State, cause: Remark, at_s: float, window_s: float, **known: Any) -> Observation:
     """An observation that knows no value, only why."""
-    numbers: Mapping[str, float | None] = unknown_numbers()
     return Observation(
         name=name,
         state=state,
-        reasons=reasons,
+        causes=(cause,),
         at_s=at_s,
         window_s=window_s,
-        numbers=dict(numbers),
+        numbers=unknown_numbers(),
         distributions=unknown_distributions(),
         **known,
     )

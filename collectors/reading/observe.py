@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from collectors.backends.backend import Backend, Vectors
-from collectors.backends.ttl import FLEET_REPLICAS, SLOW
 from collectors.prometheus.promql import matchers
+from collectors.queries.query import GROUPED, Group, Part, Query, Subject, by_subject, of_source
+from collectors.queries.ttl import FIRST, FLEET_REPLICAS
 from collectors.reading.discovery import Discovery
 from collectors.reading.engine_values import (
     QUANTITY,
     engine_distributions,
     engine_numbers,
-    expressions,
+    engine_queries,
     mapping_of,
     missing_of,
 )
-from collectors.reading.gpu_sums import plain_expressions, with_sums
-from collectors.reading.gpus import FLEET_GPUS, gpu_expressions, gpu_numbers, gpu_scope, missing_fields
+from collectors.reading.gpu_join import FLEET_GPUS, gpu_scope
+from collectors.reading.gpu_sums import Plain, plain_queries, with_sums
+from collectors.reading.gpu_values import gpu_numbers, gpu_queries, missing_fields
 from collectors.reading.health import CORE, verdict
 from collectors.reading.layout import Layout
 from collectors.reading.observation import Missing, Observation, Replica, unknown_numbers
+from collectors.reading.remarks import Ages, Kind, Names, Remark, remark
 from collectors.reading.topology import Topology
 from collectors.source import Source
 from collectors.vocabulary.detect import DetectedEngine
-from collectors.vocabulary.expressions import per_replica_expression
+from collectors.vocabulary.expressions import replica_query
 
 REPLICA_COLUMNS = {
     "running": "running",
@@ -31,132 +36,156 @@ REPLICA_COLUMNS = {
     "generation_tokens": "generation_tokens_per_s",
 }
 MAX_REPLICAS = 5000
-FLEET_BUCKETS = ("ttft.buckets", "itl.buckets", "e2e.buckets")
-"""Buckets are most of the series of an engine: of a fleet, only those of the latencies with limits are added up."""
+"""Chosen: beyond it a table of replicas is no longer read."""
+DOWN = Subject("down", group=Group.SOURCE)
+ANSWERING = Subject("answering", group=Group.SOURCE)
 
 
-def observe(backend: Backend, source: Source, look: Discovery, topology: Topology) -> Observation:
+def observe(backend: Backend, source: Source, discovery: Discovery, topology: Topology) -> Observation:
     """The third round: every number at once."""
-    scope, layout = topology.scope, topology.layout
-    asked = expressions(topology.choices, scope)
-    if layout.replicas > FLEET_REPLICAS:
-        asked = {k: text for k, text in asked.items() if not k.endswith(".buckets") or k in FLEET_BUCKETS}
-    by = tuple(label for label in ("instance", "pod", "exported_pod") if layout.values((label,)))
-    for key in REPLICA_COLUMNS:
-        choice = topology.choices.get(key)
-        split = per_replica_expression(choice.candidate, by, scope) if choice and choice.candidate and by else None
-        if split and layout.replicas <= MAX_REPLICAS:
-            asked[f"replica.{key}"] = split
-    jobs = sorted(layout.values(("job",)).get("job", set()))
-    if jobs:
-        asked["down"] = f"up{{{matchers({'job': jobs})}}} == 0"
-        asked["answering"] = f"count by (job) (up{{{matchers({'job': jobs})}}} == 1)"
-    of_gpus: dict[str, str] = {}
+    exact: list[Query] = []
+    plain: dict[Query, Plain] = {}
     if topology.gpus.vocabulary is not None:
-        of_gpus = gpu_expressions(topology.gpus.vocabulary, gpu_scope(topology.gpus, scope), sign=topology.gpus.sign)
-    plain = plain_expressions(of_gpus, topology.gpus, gpu_scope(topology.gpus, scope))
-    texts = of_gpus | {key: form.text for key, form in plain.items()}
-    found = backend.vectors({**asked, **{f"gpu/{key}": text for key, text in texts.items()}}, at_s=look.at_s)
-    found = with_sums(backend, found, of_gpus, plain, look.at_s, before="gpu/")
-    return _assembled(source, look, topology, found, _down(found, layout, dedicated=backend.dedicated))
+        scope = gpu_scope(topology.gpus, topology.scope)
+        exact = gpu_queries(topology.gpus.vocabulary, scope, sign=topology.gpus.sign)
+        plain = plain_queries(exact, topology.gpus, scope)
+    queries = [*_engine_queries(topology), *_target_queries(topology.layout)]
+    queries += [plain[query].query if query in plain else query for query in exact]
+    answer = with_sums(backend, backend.vectors(queries, at_s=discovery.at_s), plain, discovery.at_s)
+    down = _down(answer, topology.layout, dedicated=backend.dedicated)
+    ages = _ages(queries, answer, discovery)
+    return _assembled(source, discovery, topology, answer, down, ages)
 
 
-def _down(found: Vectors, layout: Layout, *, dedicated: bool) -> list[str]:
+def _engine_queries(topology: Topology) -> list[Query]:
+    """What is asked of the engine, as a whole and by replica; of a fleet only the buckets that can be pruned."""
+    layout, choices = topology.layout, topology.choices
+    queries = engine_queries(choices, topology.scope)
+    if layout.replicas > FLEET_REPLICAS:
+        queries = [query for query in queries if query.subject.part is not Part.BUCKETS or query.prunable]
+    by = tuple(label for label in ("instance", "pod", "exported_pod") if layout.values((label,)))
+    if by and layout.replicas <= MAX_REPLICAS:
+        candidates = {key: choice.candidate for key in REPLICA_COLUMNS if (choice := choices.get(key))}
+        split = [replica_query(key, one, by, topology.scope) for key, one in candidates.items() if one is not None]
+        queries += [query for query in split if query is not None]
+    return queries
+
+
+def _target_queries(layout: Layout) -> list[Query]:
+    """Which targets of the jobs of the deployment are down, and how many answer."""
+    jobs = sorted(layout.values(("job",)).get("job", set()))
+    if not jobs:
+        return []
+    up = f"up{{{matchers({'job': jobs})}}}"
+    answering = f"count by (job) ({up} == 1)"
+    return [of_source(DOWN.quantity, f"{up} == 0"), of_source(ANSWERING.quantity, answering, weight=GROUPED, ttl=FIRST)]
+
+
+def _down(answer: Vectors, layout: Layout, *, dedicated: bool) -> list[str]:
     """Targets that are down and surely of this deployment: those of jobs in which everything that answers is of it."""
     own: dict[str, set[str]] = {}
     for labels in layout.live:
         own.setdefault(labels.get("job", ""), set()).add(labels.get("instance", ""))
-    answering = {s.labels.get("job", ""): s.value for s in found.of("answering")}
+    answering = {s.labels.get("job", ""): s.value for s in answer.of(ANSWERING)}
     sure = {job for job, instances in own.items() if dedicated or answering.get(job, 0) <= len(instances)}
-    return sorted(s.labels.get("instance", "") for s in found.of("down") if s.labels.get("job", "") in sure)
+    return sorted(s.labels.get("instance", "") for s in answer.of(DOWN) if s.labels.get("job", "") in sure)
 
 
-def _assembled(source: Source, look: Discovery, topology: Topology, found: Vectors, down: list[str]) -> Observation:
-    layout, scope, choices = topology.layout, topology.scope, topology.choices
-    numbers = unknown_numbers() | engine_numbers(found, choices)
+def _assembled(
+    source: Source, discovery: Discovery, topology: Topology, answer: Vectors, down: list[str], ages: list[Remark]
+) -> Observation:
+    layout, scope, choices, at_s = topology.layout, topology.scope, topology.choices, discovery.at_s
+    numbers = unknown_numbers() | engine_numbers(answer, choices)
     numbers |= {"replicas": float(layout.replicas), "replicas_lost": float(len(layout.lost))}
-    distributions = engine_distributions(found, choices, scope)
-    missing = list(missing_of(choices, found, numbers, distributions))
-    about_gpus = _add_gpus(numbers, missing, topology, found)
+    distributions = engine_distributions(answer, choices, scope)
+    missing = list(missing_of(choices, answer, numbers, distributions))
+    about_gpus = _add_gpus(numbers, missing, topology, answer)
     core = [m.quantity for m in missing if m.quantity in _core_quantities(topology.engine)]
-    said = verdict(
-        numbers=numbers, distributions=distributions, vectors=found, layout=layout, core_missing=core, down=down
+    judged = verdict(
+        numbers=numbers, distributions=distributions, vectors=answer, layout=layout, core_missing=core, down=down
     )
     return Observation(
         name=source.name,
-        state=said.state,
-        reasons=said.reasons,
-        notes=(*topology.notes, *about_gpus, *_notes_on(topology), *_said_of_ages(found, look)),
-        warnings=tuple(dict.fromkeys((*look.warnings, *found.notes.warnings))),
-        at_s=look.at_s,
+        state=judged.state,
+        causes=judged.causes,
+        remarks=(*topology.remarks, *about_gpus, *_remarks_on(topology), *ages),
+        warnings=tuple(dict.fromkeys((*discovery.warnings, *answer.notes.warnings))),
+        at_s=at_s,
         window_s=scope.window_s,
-        covered_s=None if layout.oldest_s is None else max(0.0, min(scope.window_s, look.at_s - layout.oldest_s)),
-        age_s=None if layout.newest_s is None else max(0.0, look.at_s - layout.newest_s),
+        covered_s=None if layout.oldest_s is None else max(0.0, min(scope.window_s, at_s - layout.oldest_s)),
+        age_s=None if layout.newest_s is None else max(0.0, at_s - layout.newest_s),
         scrape_interval_s=layout.interval_s,
         engine=topology.engine.vocabulary.id,
         engine_variant=topology.engine.variant,
         gpu_exporter=topology.gpus.vocabulary.id if topology.gpus.vocabulary else None,
         numbers=numbers,
         distributions=distributions,
-        replicas=_replicas(found, layout),
+        replicas=_replicas(answer),
         mapping=mapping_of(choices, scope),
         missing=tuple(missing),
     )
 
 
 def _add_gpus(
-    numbers: dict[str, float | None], missing: list[Missing], topology: Topology, found: Vectors
-) -> tuple[str, ...]:
+    numbers: dict[str, float | None], missing: list[Missing], topology: Topology, answer: Vectors
+) -> list[Remark]:
     """Put the numbers of the GPUs in, or why there are none; returns what to say about them."""
-    if topology.gpus.vocabulary is None:
+    vocabulary = topology.gpus.vocabulary
+    if vocabulary is None:
         missing.append(Missing(quantity="gpus", reason=topology.gpus.reason))
-        return ()
-    own = Vectors(samples={k.removeprefix("gpu/"): v for k, v in found.samples.items() if k.startswith("gpu/")})
-    gpus = gpu_numbers(topology.gpus.vocabulary, own, numbers["generation_tokens_per_s"])
+        return []
+    gpus = gpu_numbers(vocabulary, answer, numbers["generation_tokens_per_s"])
     numbers |= gpus.numbers
-    told = missing_fields(topology.gpus.vocabulary, numbers)
-    missing += [Missing(quantity=quantity, reason=reason) for quantity, reason in told.items()]
-    by_host = ("GPUs are joined by host: all GPUs of these hosts are counted.",) if topology.gpus.how == "host" else ()
-    return (*gpus.notes, *by_host)
+    missing += [Missing(quantity=quantity, reason=why) for quantity, why in missing_fields(vocabulary, numbers).items()]
+    return [*gpus.remarks, *([remark(Kind.GPUS_OF_HOSTS)] if topology.gpus.how == "host" else [])]
 
 
 def _core_quantities(engine: DetectedEngine) -> set[str]:
     return {QUANTITY[key] for key in CORE if key in engine.vocabulary.concepts and engine.vocabulary.concepts[key].use}
 
 
-def _notes_on(topology: Topology) -> list[str]:
-    notes = []
+def _remarks_on(topology: Topology) -> list[Remark]:
+    remarks = []
     if topology.layout.replicas > FLEET_REPLICAS:
-        notes.append(f"More than {FLEET_REPLICAS} replicas: quantiles of TTFT, ITL and E2E only, means of the rest.")
+        remarks.append(remark(Kind.FLEET_OF_REPLICAS, most=FLEET_REPLICAS))
     if topology.gpus.devices > FLEET_GPUS:
-        notes.append(f"More than {FLEET_GPUS:,} GPUs: their values are those of the last scrape, not of the window.")
+        remarks.append(remark(Kind.FLEET_OF_GPUS, most=FLEET_GPUS))
     if topology.engine.also:
-        notes.append(f"Also seen at this source: {', '.join(topology.engine.also)}.")
+        remarks.append(remark(Kind.OTHER_ENGINES, engines=Names(topology.engine.also)))
     mixed = [key for key, choice in topology.choices.items() if choice.newer_and_older]
     if mixed:
-        notes.append(f"Old and new metric names are both present ({', '.join(mixed[:4])}): the newer ones are used.")
-    return notes
+        remarks.append(remark(Kind.OLD_AND_NEW_NAMES, quantities=Names(mixed, most=4)))
+    return remarks
 
 
-def _said_of_ages(found: Vectors, look: Discovery) -> list[str]:
+def _ages(queries: Sequence[Query], answer: Vectors, discovery: Discovery) -> list[Remark]:
     """How much older than the moment read the values of a fleet are, which is read in turns."""
-    if not look.fleet:
+    if not discovery.fleet:
         return []
+    asked = by_subject(queries)
     ages: dict[str, float] = {}
-    for key, samples in found.samples.items():
-        group = "quantiles" if key.endswith(".buckets") else "GPUs" if key.startswith("gpu/") else "the rest"
-        group = "capacities" if key in SLOW else group
-        if samples:
-            ages[group] = max(ages.get(group, 0.0), look.at_s - samples[0].time_s)
-    told = ", ".join(f"{group} {age:.0f} s" for group, age in ages.items() if age >= 1.0)
-    return [f"This fleet is read in turns; values are older than this moment by up to: {told}."] if told else []
+    for subject, samples in answer.samples.items():
+        if samples and subject in asked:
+            what = _named_by_age(asked[subject])
+            ages[what] = max(ages.get(what, 0.0), discovery.at_s - samples[0].time_s)
+    old = {what: age_s for what, age_s in ages.items() if age_s >= 1.0}
+    return [remark(Kind.READ_IN_TURNS, ages=Ages(old))] if old else []
 
 
-def _replicas(found: Vectors, layout: Layout) -> tuple[Replica, ...]:
+def _named_by_age(query: Query) -> str:
+    """What of a fleet is read together."""
+    if query.ttl.single is not None:
+        return "capacities"
+    if query.subject.part is Part.BUCKETS:
+        return "quantiles"
+    return "GPUs" if query.subject.group is Group.GPU else "the rest"
+
+
+def _replicas(answer: Vectors) -> tuple[Replica, ...]:
     """One row per replica with data now."""
     rows: dict[tuple[tuple[str, str], ...], dict[str, float | None]] = {}
     for key, column in REPLICA_COLUMNS.items():
-        for sample in found.of(f"replica.{key}"):
+        for sample in answer.of(Subject(key, group=Group.REPLICA)):
             rows.setdefault(tuple(sorted(sample.labels.items())), {})[column] = (
                 sample.value if sample.value == sample.value else None
             )

@@ -7,9 +7,11 @@ from dataclasses import dataclass, replace
 
 from collectors.backends.backend import Backend, Vectors
 from collectors.prometheus.promql import quoted
+from collectors.queries.query import GROUPED, Group, Subject, of_source
 from collectors.reading.discovery import Discovery
-from collectors.reading.gpus import GpuJoin, join_gpus, place_expressions
-from collectors.reading.layout import LEAST_SPAN_S, Layout, layout_expressions, read_layout, without_duplicates
+from collectors.reading.gpu_join import GpuJoin, join_gpus, place_queries
+from collectors.reading.layout import LEAST_SPAN_S, Layout, layout_queries, read_layout, without_duplicates
+from collectors.reading.remarks import Kind, Names, Remark, remark
 from collectors.source import Source
 from collectors.vocabulary.detect import Choice, DetectedEngine, choose, detect_gpus
 from collectors.vocabulary.expressions import MODEL_KEYS, Scope, scope_of, selected
@@ -19,9 +21,12 @@ MIN_SCRAPES = 4
 """A rate needs several scrapes in its window; over two it is noise, over one it is empty."""
 
 SHORT_COVER = 0.9
-MIN_SPAN_S = 1.0
 """A rate divides by the whole window; where data covers less than 90 % of it, the window shrinks to the data."""
+MIN_SPAN_S = 1.0
+"""The shortest window. Chosen: PromQL has no range under a millisecond, and no scrape comes more often than this."""
 
+FRONT = Subject("front", group=Group.SOURCE)
+"""The models that an engine counts requests of, where it counts them at every stage."""
 PRESENCE = ("running", "waiting", "kv_usage", "finished", "requests", "generation_tokens")
 
 
@@ -34,7 +39,7 @@ class Topology:
     scope: Scope
     layout: Layout
     gpus: GpuJoin
-    notes: tuple[str, ...] = ()
+    remarks: tuple[Remark, ...] = ()
 
 
 def choices_for(engine: DetectedEngine, names: Mapping[str, float], source: Source) -> dict[str, Choice]:
@@ -53,15 +58,15 @@ def presence(choices: Mapping[str, Choice], scope: Scope) -> str | None:
     return None
 
 
-def refusal(engine: DetectedEngine, source: Source) -> str:
-    """Why a selector cannot be used with an engine; empty when it can."""
+def refusal(engine: DetectedEngine, source: Source) -> Remark | None:
+    """Why a selector cannot be used with an engine; None when it can."""
     v = engine.vocabulary
     models = [key for key in source.labels if key in MODEL_KEYS]
     if models and v.model_label is None:
-        return f"{v.label} has no model label: select by job or instance instead of {models[0]}."
+        return remark(Kind.NO_MODEL_LABEL, engine=v.label, label=models[0])
     if v.needs_selector and not [key for key in source.labels if key not in MODEL_KEYS]:
-        return f"{v.label} names its metrics without a prefix: select by job, namespace or instance."
-    return ""
+        return remark(Kind.NO_PREFIX, engine=v.label)
+    return None
 
 
 def known_names(engine: DetectedEngine) -> tuple[str, ...]:
@@ -74,43 +79,47 @@ def known_names(engine: DetectedEngine) -> tuple[str, ...]:
 
 
 def find_topology(
-    backend: Backend, source: Source, look: Discovery, engine: DetectedEngine, window_s: float
+    backend: Backend, source: Source, discovery: Discovery, engine: DetectedEngine, window_s: float
 ) -> Topology:
     """Replicas, timing, duplicates, GPUs; widens a window that holds too few scrapes."""
-    choices = choices_for(engine, look.names, source)
+    choices = choices_for(engine, discovery.names, source)
     scope = scope_of(source.labels, engine.vocabulary, window_s=window_s, step_s=15.0, spelling=engine.spelling)
     series = presence(choices, scope)
     span = max(window_s, LEAST_SPAN_S)
-    exporters = detect_gpus(look.names)
-    asked = place_expressions(exporters, look.names, fleet=look.fleet)
+    exporters = detect_gpus(discovery.names)
+    queries = place_queries(exporters, discovery.names, fleet=discovery.fleet)
     if series is not None:
-        asked |= layout_expressions(series, scope, window_s=span, fleet=look.fleet)
+        queries += layout_queries(series, scope, window_s=span, fleet=discovery.fleet)
     if engine.vocabulary.front:
-        asked["front"] = scope.fill('count by (model) ({__name__=~"nv_inference_request_success",$other})')
-    found = backend.vectors(asked, at_s=look.at_s)
-    layout, scope = without_duplicates(read_layout(found, at_s=look.at_s, window_s=span), scope)
-    notes = []
+        counting = scope.fill('count by (model) ({__name__=~"nv_inference_request_success",$other})')
+        queries.append(of_source(FRONT.quantity, counting, weight=GROUPED))
+    answer = backend.vectors(queries, at_s=discovery.at_s)
+    layout, scope = without_duplicates(read_layout(answer, at_s=discovery.at_s, window_s=span), scope)
+    scope, remarks = _fitting(scope, layout, discovery.at_s)
+    model, models = _front(engine, source, answer)
+    if model is not None:
+        scope = replace(scope, front=f"model={quoted(model)}")
+        remarks.append(remark(Kind.ONE_STAGE, models=Names(models), model=model))
+    selector = dict(source.gpu_selector) if source.gpu_selector is not None else None
+    gpus = join_gpus(exporters, answer, layout, selector, discovery.names)
+    return Topology(engine=engine, choices=choices, scope=scope, layout=layout, gpus=gpus, remarks=tuple(remarks))
+
+
+def _fitting(scope: Scope, layout: Layout, at_s: float) -> tuple[Scope, list[Remark]]:
+    """The window that holds enough scrapes and no time before the data, with what to say about it."""
+    remarks, asked, interval = [], scope.window_s, layout.interval_s
     if layout.duplicates:
-        jobs = ", ".join(layout.duplicates)
-        notes.append(f"The jobs {jobs} scrape the same servers: only {layout.job} is counted.")
-    interval = layout.interval_s
-    covered = None if layout.oldest_s is None else look.at_s - layout.oldest_s
-    if interval is not None and covered is not None and covered < SHORT_COVER * window_s:
+        remarks.append(remark(Kind.DUPLICATE_JOBS, jobs=Names(layout.duplicates), job=layout.job))
+    covered = None if layout.oldest_s is None else at_s - layout.oldest_s
+    if interval is not None and covered is not None and covered < SHORT_COVER * asked:
         held = max(covered + interval / 2, MIN_SPAN_S)
-        notes.append(f"Data goes back {covered:.0f} s only: the window is {held:.3g} s instead of {window_s:g} s.")
+        remarks.append(remark(Kind.SHORT_DATA, covered_s=covered, window_s=held, asked_s=asked))
         scope = replace(scope, window_s=held)
-    elif interval is not None and window_s < MIN_SCRAPES * interval:
+    elif interval is not None and asked < MIN_SCRAPES * interval:
         wider = MIN_SCRAPES * interval
-        notes.append(f"A window of {window_s:g} s holds too few scrapes ({interval:g} s apart): {wider:g} s are used.")
+        remarks.append(remark(Kind.WINDOW_WIDENED, asked_s=asked, interval_s=interval, window_s=wider))
         scope = replace(scope, window_s=wider)
-    scope = replace(scope, step_s=steady(interval) or scope.step_s)
-    front, why = _front(engine, source, found)
-    if why:
-        notes.append(why)
-    mapping = dict(source.gpu_selector) if source.gpu_selector is not None else None
-    join = join_gpus(exporters, found, layout, mapping, look.names)
-    scope = replace(scope, front=front)
-    return Topology(engine=engine, choices=choices, scope=scope, layout=layout, gpus=join, notes=tuple(notes))
+    return replace(scope, step_s=steady(interval) or scope.step_s), remarks
 
 
 def steady(interval_s: float | None) -> float | None:
@@ -118,15 +127,11 @@ def steady(interval_s: float | None) -> float | None:
     return float(round(interval_s)) if interval_s is not None and interval_s >= 2.0 else interval_s
 
 
-def _front(engine: DetectedEngine, source: Source, found: Vectors) -> tuple[str, str]:
-    """The one model label to count where an engine counts a request at every stage (Triton ensembles)."""
+def _front(engine: DetectedEngine, source: Source, vectors: Vectors) -> tuple[str | None, list[str]]:
+    """The one model to count, of all, where an engine counts a request at every stage (Triton ensembles)."""
     if not engine.vocabulary.front or any(key in MODEL_KEYS for key in source.labels):
-        return "", ""
-    models = sorted(s.labels.get("model", "") for s in found.of("front"))
+        return None, []
+    models = sorted(s.labels.get("model", "") for s in vectors.of(FRONT))
     if len(models) < 2:
-        return "", ""
-    chosen = next((name for name in engine.vocabulary.front if name in models), models[0])
-    return (
-        f"model={quoted(chosen)}",
-        f"Of the models {', '.join(models)} only {chosen} is counted: give model in selector.",
-    )
+        return None, models
+    return next((name for name in engine.vocabulary.front if name in models), models[0]), models

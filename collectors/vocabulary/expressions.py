@@ -1,4 +1,4 @@
-"""From a candidate of a vocabulary to PromQL, which a Prometheus answers, or our own ring of scrapes."""
+"""From a candidate of a vocabulary to queries in PromQL, which a Prometheus answers, or our own ring of scrapes."""
 
 from __future__ import annotations
 
@@ -6,12 +6,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from collectors.prometheus.promql import LabelValue, duration, matchers
-from collectors.vocabulary.schema import Candidate, EngineVocabulary
+from collectors.queries.query import GROUPED, PLAIN, SPREAD, Group, Part, Query, Subject
+from collectors.queries.ttl import FIRST, FOURTH, SECOND, slow
+from collectors.vocabulary.schema import DISTRIBUTIONS, SCALARS, Candidate, EngineVocabulary
 
 SUBQUERY_POINTS = 240
 """Points of a gauge over one window: shows a spike of a minute in four hours, cheap for thousands of replicas."""
 
 MODEL_KEYS = ("model", "model_name")
+"""Keys of a selector that mean the label of an engine that names the model."""
+
+LIMITED = ("ttft", "itl", "e2e")
+"""Latencies that a scenario may limit."""
+
+TTL_OF_CAPACITIES = {"kv_capacity_tokens": slow(4), "max_concurrency": slow(5)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,57 +111,81 @@ def selected(candidate: Candidate, metric: str, scope: Scope) -> str:
     return f"({series} and on (job, instance) {scope.respell(candidate.beside)}{{{scope.selection()}}})"
 
 
-def scalar_expressions(key: str, candidate: Candidate, scope: Scope) -> dict[str, str]:
-    """Expressions of a single-number concept; a gauge also gives ``key_max``, ``key_min`` and ``key_growth``."""
+def scalar_queries(key: str, candidate: Candidate, scope: Scope) -> list[Query]:
+    """The queries of a single-number concept; a gauge is also asked for its extremes, a sum for its growth."""
     if candidate.gauge:
         return _gauge(key, candidate, scope)
     if candidate.counter:
-        return {key: _scaled(f"sum(rate({selected(candidate, candidate.counter, scope)}[{scope.window}]))", candidate)}
+        rate = f"sum(rate({selected(candidate, candidate.counter, scope)}[{scope.window}]))"
+        return [_scalar(key, Part.WHOLE, _scaled(rate, candidate))]
     if candidate.info:
         names = ", ".join(candidate.labels + candidate.times)
-        return {key: f"max by ({names}) ({selected(candidate, candidate.info, scope)})"}
-    return {key: _scaled(scope.fill(candidate.expr or candidate.mean or ""), candidate)}
+        values = f"max by ({names}) ({selected(candidate, candidate.info, scope)})"
+        return [_scalar(key, Part.WHOLE, values, weight=SPREAD)]
+    return [_scalar(key, Part.WHOLE, _scaled(scope.fill(candidate.expr or candidate.mean or ""), candidate))]
 
 
-def _gauge(key: str, candidate: Candidate, scope: Scope) -> dict[str, str]:
+def _gauge(key: str, candidate: Candidate, scope: Scope) -> list[Query]:
     """A gauge over the window. Summed ones go through a subquery, so that replicas that took turns are not added up."""
     series = selected(candidate, candidate.gauge or "", scope)
     across, w, step = candidate.across, scope.window, scope.resolution
     if across == "sum":
         total = f"sum({series})"
-        found = {
-            key: f"avg_over_time({total}[{w}:{step}])",
-            f"{key}_max": f"max_over_time({total}[{w}:{step}])",
-            f"{key}_min": f"min_over_time({total}[{w}:{step}])",
-            f"{key}_growth": f"deriv({total}[{w}:{step}])",
+        texts = {
+            Part.WHOLE: f"avg_over_time({total}[{w}:{step}])",
+            Part.MAX: f"max_over_time({total}[{w}:{step}])",
+            Part.MIN: f"min_over_time({total}[{w}:{step}])",
+            Part.GROWTH: f"deriv({total}[{w}:{step}])",
         }
     else:
         kept = f" < {candidate.below:g}" if candidate.below is not None else ""
-        found = {
-            key: f"{across}(avg_over_time({series}[{w}]){kept})",
-            f"{key}_max": f"max(max_over_time({series}[{w}]){kept})",
+        texts = {
+            Part.WHOLE: f"{across}(avg_over_time({series}[{w}]){kept})",
+            Part.MAX: f"max(max_over_time({series}[{w}]){kept})",
         }
-    return {name: _scaled(text, candidate) for name, text in found.items()}
+    return [_scalar(key, part, _scaled(text, candidate)) for part, text in texts.items()]
 
 
-def distribution_expressions(key: str, candidate: Candidate, scope: Scope) -> dict[str, str]:
+def _scalar(key: str, part: Part, expression: str, *, weight: int = PLAIN) -> Query:
+    unit = f"{SCALARS[key]}/s" if part is Part.GROWTH else SCALARS[key]
+    ttl = TTL_OF_CAPACITIES.get(key, FIRST) if part is Part.WHOLE else FIRST
+    return Query(expression=expression, subject=Subject(key, part), unit=unit, weight=weight, ttl=ttl)
+
+
+def distribution_queries(key: str, candidate: Candidate, scope: Scope) -> list[Query]:
     """Bucket rates, sum and count of a histogram (classic, or native without _bucket series), or only a mean."""
     if candidate.mean:
-        return {f"{key}.mean": scope.fill(candidate.mean)}
+        return [_piece(key, Part.MEAN, scope.fill(candidate.mean))]
     if not candidate.histogram:
-        return {}
+        return []
     rate = {
         part: f"rate({selected(candidate, candidate.histogram + part, scope)}[{scope.window}])"
         for part in ("_bucket", "_sum", "_count", "")
     }
-    found = {
-        f"{key}.buckets": f"sum by (le) ({rate['_bucket']}) or sum({rate['']})",
-        f"{key}.sum": f"sum({rate['_sum']})",
-        f"{key}.count": f"sum({rate['_count']})",
-    }
+    queries = [
+        _piece(key, Part.BUCKETS, f"sum by (le) ({rate['_bucket']}) or sum({rate['']})"),
+        _piece(key, Part.SUM, f"sum({rate['_sum']})"),
+        _piece(key, Part.COUNT, f"sum({rate['_count']})"),
+    ]
     if candidate.zeros:
-        found[f"{key}.zeros"] = scope.fill(candidate.zeros)
-    return found
+        queries.append(_piece(key, Part.ZEROS, scope.fill(candidate.zeros)))
+    return queries
+
+
+def _piece(key: str, part: Part, expression: str) -> Query:
+    """One piece of a distribution. Of a fleet, only the latencies with limits have their buckets added up."""
+    limited = key in LIMITED
+    ttl = SECOND if limited and part in (Part.BUCKETS, Part.SUM, Part.COUNT) else FIRST
+    if not limited and part in (Part.SUM, Part.COUNT, Part.ZEROS):
+        ttl = FOURTH
+    return Query(
+        expression=expression,
+        subject=Subject(key, part),
+        unit=DISTRIBUTIONS[key],
+        weight=SPREAD if part in (Part.BUCKETS, Part.ZEROS) else PLAIN,
+        ttl=ttl,
+        matchers_at=expression.index("{") + 1 if limited and part is Part.BUCKETS else None,
+    )
 
 
 def quantile_expression(q: float, candidate: Candidate, scope: Scope) -> str:
@@ -162,16 +194,24 @@ def quantile_expression(q: float, candidate: Candidate, scope: Scope) -> str:
     return _scaled(f"histogram_quantile({q:g}, sum by (le) (rate({series}[{scope.window}])))", candidate)
 
 
-def per_replica_expression(candidate: Candidate, by: tuple[str, ...], scope: Scope) -> str | None:
+def replica_query(key: str, candidate: Candidate, by: tuple[str, ...], scope: Scope) -> Query | None:
     """The concept split by replica labels; None where the candidate cannot be split."""
     labels = ", ".join(by)
     if candidate.gauge:
-        how = "sum" if candidate.across == "sum" else candidate.across
-        return _scaled(f"{how} by ({labels}) ({selected(candidate, candidate.gauge, scope)})", candidate)
-    if candidate.counter:
-        rate = f"rate({selected(candidate, candidate.counter, scope)}[{scope.window}])"
-        return _scaled(f"sum by ({labels}) ({rate})", candidate)
-    return None
+        how = candidate.across
+        split = f"{how} by ({labels}) ({selected(candidate, candidate.gauge, scope)})"
+    elif candidate.counter:
+        how = "sum"
+        split = f"sum by ({labels}) (rate({selected(candidate, candidate.counter, scope)}[{scope.window}]))"
+    else:
+        return None
+    return Query(
+        expression=_scaled(split, candidate),
+        subject=Subject(key, group=Group.REPLICA),
+        unit=SCALARS[key],
+        weight=SPREAD if how == "max" else GROUPED,
+        ttl=FIRST,
+    )
 
 
 def _scaled(text: str, candidate: Candidate) -> str:

@@ -12,54 +12,69 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
-SCALARS = (
-    "first_tokens",
-    "arrivals",
-    "finished",
-    "prompt_tokens",
-    "computed_prompt_tokens",
-    "cached_prompt_tokens",
-    "generation_tokens",
-    "running",
-    "waiting",
-    "waiting_for_capacity",
-    "kv_usage",
-    "kv_capacity_tokens",
-    "max_concurrency",
-    "preemptions",
-    "prefix_hit",
-    "requests",
-    "failed",
-    "client_errors",
-)
-DISTRIBUTIONS = ("ttft", "itl", "tpot", "e2e", "queue", "prefill", "decode", "input_tokens", "output_tokens")
-GPU_CONCEPTS = (
-    "busy",
-    "engine_active",
-    "sm_active",
-    "tensor_active",
-    "dram_active",
-    "memory_used",
-    "memory_free",
-    "memory_reserved",
-    "memory_total",
-    "power",
-    "power_cap",
-    "energy",
-    "temperature",
-    "memory_temperature",
-    "sm_clock",
-    "xid",
-    "xid_count",
-    "throttle_reasons",
-    "power_throttled",
-    "thermal_throttled",
-    "ecc_corrected",
-    "ecc_uncorrected",
-    "row_remap_failure",
-    "pcie_tx",
-    "pcie_rx",
-)
+SCALARS = {
+    "first_tokens": "requests/s",
+    "arrivals": "requests/s",
+    "finished": "requests/s",
+    "prompt_tokens": "tokens/s",
+    "computed_prompt_tokens": "tokens/s",
+    "cached_prompt_tokens": "tokens/s",
+    "generation_tokens": "tokens/s",
+    "running": "requests",
+    "waiting": "requests",
+    "waiting_for_capacity": "requests",
+    "kv_usage": "ratio",
+    "kv_capacity_tokens": "tokens",
+    "max_concurrency": "requests",
+    "preemptions": "events/s",
+    "prefix_hit": "ratio",
+    "requests": "requests/s",
+    "failed": "requests/s",
+    "client_errors": "requests/s",
+}
+"""Every concept of an engine that is one number, with its unit."""
+
+DISTRIBUTIONS = {
+    "ttft": "s",
+    "itl": "s",
+    "tpot": "s",
+    "e2e": "s",
+    "queue": "s",
+    "prefill": "s",
+    "decode": "s",
+    "input_tokens": "tokens",
+    "output_tokens": "tokens",
+}
+"""Every concept of an engine that is a distribution over requests (ITL: over gaps), with its unit."""
+
+GPU_CONCEPTS = {
+    "busy": "ratio",
+    "engine_active": "ratio",
+    "sm_active": "ratio",
+    "tensor_active": "ratio",
+    "dram_active": "ratio",
+    "memory_used": "bytes",
+    "memory_free": "bytes",
+    "memory_reserved": "bytes",
+    "memory_total": "bytes",
+    "power": "W",
+    "power_cap": "W",
+    "energy": "W",
+    "temperature": "°C",
+    "memory_temperature": "°C",
+    "sm_clock": "MHz",
+    "xid": "code",
+    "xid_count": "errors",
+    "throttle_reasons": "bits",
+    "power_throttled": "ratio",
+    "thermal_throttled": "ratio",
+    "ecc_corrected": "errors",
+    "ecc_uncorrected": "errors",
+    "row_remap_failure": "flag",
+    "pcie_tx": "bytes/s",
+    "pcie_rx": "bytes/s",
+}
+"""Every concept of a GPU, with its unit."""
 
 _METRIC = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
 _SPELLED = re.compile(r"(?<![\w:$\"])([a-zA-Z_:][a-zA-Z0-9_:]*)\s*(?=\{)")
@@ -177,7 +192,7 @@ class EngineVocabulary(_Vocabulary):
 
     @model_validator(mode="after")
     def _known_concepts(self) -> EngineVocabulary:
-        _check(self.concepts, (*SCALARS, *DISTRIBUTIONS))
+        _check(self.concepts, SCALARS | DISTRIBUTIONS)
         return self
 
 
@@ -197,7 +212,10 @@ class GpuVocabulary(_Vocabulary):
         return self
 
 
-def _check(concepts: dict[str, Concept], known: tuple[str, ...]) -> None:
-    unknown = sorted(set(concepts) - set(known))
+def _check(concepts: dict[str, Concept], units: dict[str, str]) -> None:
+    unknown = sorted(set(concepts) - set(units))
     if unknown:
         raise ValueError(f"unknown concepts {', '.join(unknown)}")
+    for key, concept in concepts.items():
+        if concept.unit != units[key]:
+            raise ValueError(f"the unit of {key} is {units[key]}, not {concept.unit}: use scale")

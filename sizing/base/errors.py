@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
+from typing import Literal
 
 
 class SizingError(ValueError):
@@ -39,6 +40,22 @@ class InvalidBenchmark(InvalidScenario):
     def __init__(self, faults: Mapping[str, str]) -> None:
         self.sentences = tuple(faults.values())
         super().__init__([f"benchmark.{key}: {fault}" for key, fault in faults.items()])
+
+
+class MissingKey(ValueError):
+    """A key of a scenario that another key makes necessary; validation turns it into an InvalidScenario."""
+
+
+Rule = Literal["cached_part_is_shorter", "some_hour_has_load", "p95_is_not_shorter"]
+"""Rules between several values, which no bound of one field states."""
+
+
+class BrokenRule(ValueError):
+    """A scenario breaks a :data:`Rule`. The message speaks of the keys of a file; a form has words of its own."""
+
+    def __init__(self, rule: Rule, message: str) -> None:
+        self.rule: Rule = rule
+        super().__init__(message)
 
 
 class UnknownName(SizingError):

@@ -31,10 +31,10 @@ class Result(BaseModel):
 
 
 class Estimate(Result):
-    """A number with its 80 % interval, unit and where it came from."""
+    """A number with the ends of its interval. The field that holds it says which interval, and their unit."""
 
     value: float = quantity("Value", formula="see the field that holds it", help="Central estimate.")
-    low: float = quantity("Low", formula="10th percentile", help="Lower end of the 80 % interval.")
-    high: float = quantity("High", formula="90th percentile", help="Upper end of the 80 % interval.")
-    unit: str = quantity("Unit", formula="fixed per field", help="Unit of value, low and high.")
-    source: str = quantity("Source", formula="fixed per field", help="Measured, kernel tables or roofline.")
+    low: float = quantity("Low", formula="see the field that holds it", help="Lower end.")
+    high: float | None = quantity(
+        "High", formula="see the field that holds it", help="Upper end; none where nothing bounds the number above."
+    )

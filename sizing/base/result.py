@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
+from sizing.base.choices import DecidedBy, PriceCovers, Serving, Severity
 from sizing.base.quantity import Result, quantity
-
-Severity = Literal["info", "warning", "error"]
-Serving = Literal["aggregated", "disaggregated"]
-DecidedBy = Literal["simulation", "analytic", "measured"]
-"""Where instances and percentiles come from: a discrete-event simulation, the analytic load model, or a record."""
 
 
 class Fix(Result):
@@ -171,10 +165,10 @@ class PerInstance(Result):
         "Time spent on prefill", "fraction", "rate x prefill time", "Share of engine time taken by prompts."
     )
     decode_step_ms: float | None = quantity(
-        "Decode step", "ms", "see L1 step time", "One decode step at this concurrency."
+        "Decode step", "ms", "see step times", "One decode step at this concurrency."
     )
     prefill_ms: float | None = quantity(
-        "Prefill of one prompt", "ms", "see L1 step time", "Engine time for one mean prompt."
+        "Prefill of one prompt", "ms", "see step times", "Engine time for one mean prompt."
     )
 
 
@@ -213,7 +207,7 @@ class Cost(Result):
     """List cost of the deployment; None where no price is known."""
 
     basis: str = quantity("Cost basis", help="What the figure covers and where the price comes from.")
-    covers: str = quantity(
+    covers: PriceCovers = quantity(
         "Price covers",
         help="complete (whole systems), gpus_only (without server and network) or unknown.",
         default="unknown",
@@ -347,7 +341,7 @@ class Plan(Result):
     business: Business = quantity("In business terms", help="What the deployment serves.")
     limited_by: str = quantity("Limited by", help="What sets the capacity of one instance.")
     warnings: tuple[PlanWarning, ...] = quantity("Warnings", help="What a careful architect would point out.")
-    assumptions: tuple[str, ...] = quantity("Assumptions", help="What was assumed because nobody said.")
+    assumptions: tuple[str, ...] = quantity("Assumptions", help="What was assumed where the scenario does not say.")
     source: str = quantity("Source", help="Where the step times of the chosen deployment come from.")
     decided_by: DecidedBy = quantity(
         "Instances and latency from",

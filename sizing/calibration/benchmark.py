@@ -17,7 +17,8 @@ from sizing.scenario.schema import BenchmarkPoint
 from sizing.steps.efficiency import REFERENCE_YEAR
 
 SERVED = 0.9
-"""An open loop that serves less than this share of the asked rate is overloaded: it shows the capacity, no latency."""
+"""An open loop that serves less than this share of its rate is overloaded: it shows the capacity, and no latency.
+Chosen: because a run that keeps up serves 98 % and more, what is in flight at its end missing."""
 
 _MODES = {"fixed_concurrency": "fixed_concurrency", "fixed_rate": "fixed_rate", "offline": "offline_max_throughput"}
 

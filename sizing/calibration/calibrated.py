@@ -12,21 +12,24 @@ from sizing.base.arrays import Floats
 from sizing.base.units import TWO_SIDED_80
 from sizing.catalog.model import Model
 from sizing.deployments.candidates import Candidates
-from sizing.evidence.uncertainty import Interval
+from sizing.evidence.uncertainty import ErrorFactors
 from sizing.question.configuration import Configuration
 from sizing.steps.times import StepTimes
 
 LEFT_OVER, PER_DOUBLING = 0.02, 0.03
-"""Spread of log(measured / calibrated) that three factors cannot express: between the anchors, and more for every
-doubling of the load beyond them. Chosen so that the 80 % intervals of ``docs/CALIBRATION.md`` hold."""
+"""Spread of log(measured / calibrated) that three factors cannot express: between the calibration points, and more for
+every doubling of the load beyond them. Chosen: because with them the 80 % intervals of ``docs/CALIBRATION.md`` hold."""
 
 LOWEST, HIGHEST = np.array([-1.5, -1.5, -0.7]), np.array([2.5, 2.5, 4.0])
-"""Bounds of (log d, log p, s / decode of one sequence): beyond them the points are of something else."""
+"""Bounds of (log d, log p, s / decode of one sequence). Chosen: because beyond them (4.5 times as fast, 12 times as
+slow) the points are of something else, or their unit is."""
 
-AT_BOUND = 0.01  # a log factor this near to its bound is at it
+AT_BOUND = 0.01
+"""A log factor this near to its bound is at it: the fit stops within its tolerance."""
 
 LEAST_DECODE = 0.1
-"""A calibrated decode step is at least this share of what it was, whatever a negative s takes away."""
+"""A calibrated decode step is at least this share of what it was, whatever a negative s takes away. Chosen: because no
+engine runs ten times as fast as its roofline."""
 
 WIDEST = math.log(10.0)
 """Half width of the widest interval, in logs: a factor of ten either way says that hardly anything is known."""
@@ -37,8 +40,8 @@ class CalibratedConfiguration:
     """One configuration with its fitted factors; ``covariance`` (3, 3) is that of (log d, log p, s / decode(1)).
 
     ``misfit`` is the mean square of log(measured / calibrated) in units of the noise; above 1 it widens the interval.
-    ``lowest`` and ``highest`` are the loads of the anchors in requests in flight per instance; ``before`` and ``after``
-    the median absolute error of the anchors' ITL (throughput where none was measured), ``ratio`` their median of
+    ``lowest`` and ``highest`` are the loads of the points in requests in flight per instance; ``before`` and ``after``
+    the median absolute error of their ITL (throughput where none was measured), ``ratio`` their median of
     measured / predicted before; ``surprise`` that ratio or the largest factor, in prior standard deviations.
     """
 
@@ -68,7 +71,7 @@ class CalibratedConfiguration:
     @property
     def source(self) -> str:
         """What is written beside every number that comes from here."""
-        return f"measured benchmark {self.name} ({counted(self.calibration_points, 'anchor')}) on roofline"
+        return f"measured benchmark {self.name} ({counted(self.calibration_points, 'calibration point')}) on roofline"
 
     @property
     def of_something_else(self) -> bool:
@@ -84,32 +87,33 @@ class CalibratedConfiguration:
 
     def matching(self, candidates: Candidates) -> NDArray[np.intp]:
         """The candidates that are what was measured: same GPU, engine, weight format and TP, PP, EP, DP."""
-        one = self.configuration
+        measured = self.configuration
         same = np.array([self._same_unit(u) for u in candidates.units], dtype=bool)[candidates.unit]
         parallelism = np.column_stack([candidates.tp, candidates.pp, candidates.ep, candidates.dp])
-        same &= (parallelism == (one.tp, one.pp, one.ep, one.dp)).all(axis=1)
+        same &= (parallelism == (measured.tp, measured.pp, measured.ep, measured.dp)).all(axis=1)
         return np.flatnonzero(same)
 
     def covers(self, row: Configuration) -> bool:
         """Whether one configuration is what was measured, see :meth:`matching`."""
-        one = self.configuration
-        return self._same_unit(row) and (one.tp, one.pp, one.ep, one.dp) == (row.tp, row.pp, row.ep, row.dp)
+        measured = self.configuration
+        same_unit, parallelism = self._same_unit(row), (measured.tp, measured.pp, measured.ep, measured.dp)
+        return same_unit and parallelism == (row.tp, row.pp, row.ep, row.dp)
 
     def _same_unit(self, row: Configuration) -> bool:
-        one = self.configuration
-        kv = self.any_kv or row.kv_precision == one.kv_precision
-        return kv and (one.gpu.id, one.engine.id, one.precision.id) == (row.gpu.id, row.engine.id, row.precision.id)
+        measured = self.configuration
+        kv = self.any_kv or row.kv_precision == measured.kv_precision
+        unit = (measured.gpu.id, measured.engine.id, measured.precision.id)
+        return kv and unit == (row.gpu.id, row.engine.id, row.precision.id)
 
     def scaled(self, times: StepTimes) -> StepTimes:
         """Roofline times of the measured configuration, calibrated."""
         return calibrated(times, decode=self.decode, prefill=self.prefill, step_s=self.step_s, source=self.source)
 
-    def interval(self, metric: str, concurrency: float | None = None) -> Interval:
+    def interval(self, metric: str, concurrency: float | None = None) -> ErrorFactors:
         """80 % interval of ``decode`` or ``prefill`` times after calibration, at ``concurrency`` per instance if given.
 
         width = 1.28 x sqrt((posterior variance + left over^2) x max(misfit, 1) + (per doubling x doublings beyond the
-        anchors)^2): anchors that disagree by more than their noise leave more open (Birge 1932). At
-        most WIDEST.
+        points)^2), at most WIDEST: points that disagree by more than their noise leave more open (Birge 1932).
         """
         covariance = np.array(self.covariance)
         slope = np.array([0.0, 1.0, 0.0]) if metric == "prefill" else self._slope()
@@ -119,7 +123,7 @@ class CalibratedConfiguration:
         variance += (PER_DOUBLING * max(beyond, 0.0)) ** 2
         width = min(TWO_SIDED_80 * math.sqrt(variance), WIDEST)
         basis = f"{counted(self.calibration_points, 'measured point')} of this very configuration"
-        return Interval(
+        return ErrorFactors(
             low_factor=math.exp(-width), high_factor=math.exp(width), basis=basis, rows=self.calibration_points
         )
 
@@ -130,7 +134,7 @@ class CalibratedConfiguration:
 
 
 def counted(number: int, noun: str) -> str:
-    """ "1 anchor", "3 anchors"."""
+    """ "1 point", "3 points"."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 

@@ -54,8 +54,8 @@ class Compared:
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """A benchmark against the engine. ``left_out`` has each anchor's error when predicted from the others, as far as
-    that can be said."""
+    """A benchmark against the engine. ``left_out`` has the error of each point when predicted from the others, NaN
+    where only its first token was measured."""
 
     calibrated: CalibratedConfiguration
     rows: tuple[Compared, ...]
@@ -64,8 +64,8 @@ class Check:
     @property
     def left_out_median(self) -> float | None:
         """Median absolute error of points predicted from the others; None with fewer than two of them."""
-        known = [abs(e) for e in self.left_out if not math.isnan(e)]
-        return float(np.median(known)) if known else None
+        errors = [abs(e) for e in self.left_out if not math.isnan(e)]
+        return float(np.median(errors)) if errors else None
 
 
 def check(benchmark: Benchmark, model: Model, custom: Sequence[Gpu] = ()) -> Check:
@@ -75,10 +75,10 @@ def check(benchmark: Benchmark, model: Model, custom: Sequence[Gpu] = ()) -> Che
 
 @lru_cache(maxsize=64)
 def _check(resolved: ResolvedBenchmark) -> Check:
-    benchmark, own = resolved.given, calibration_points(resolved)
-    fitted = fit_calibration(own, name=benchmark.source, any_kv=benchmark.kv_precision is None)
-    rows = [row for part in prepare([a.point for a in own], roofline()) for row in _of_mode(part, benchmark, fitted)]
-    left_out = left_out_errors(own, whole=fitted) if len(own) > 1 else []
+    benchmark, points = resolved.given, calibration_points(resolved)
+    fitted = fit_calibration(points, name=benchmark.source, any_kv=benchmark.kv_precision is None)
+    rows = [row for part in prepare([p.point for p in points], roofline()) for row in _of_mode(part, benchmark, fitted)]
+    left_out = left_out_errors(points, whole=fitted) if len(points) > 1 else []
     return Check(
         calibrated=fitted,
         rows=tuple(sorted(rows, key=lambda r: (r.point, QUANTITIES.index(r.quantity)))),
@@ -116,10 +116,10 @@ def _of_mode(part: Prepared, benchmark: Benchmark, fitted: CalibratedConfigurati
 
 def _values(part: Prepared, times: StepTimes) -> dict[Quantity, Floats]:
     """Predicted values of every point (C,), rates over all instances."""
-    found, points = part.expected(times), part.points
+    expected, points = part.expected(times), part.points
     return {
-        "itl_ms": found.itl_s[:, 0] / S_PER_MS,
-        "ttft_ms": found.ttft_s[:, 0] / S_PER_MS,
-        "ttft_p99_ms": found.ttft_p99_s[:, 0] / S_PER_MS,
-        "output_tokens_per_s": (found.rps * points.instances * points.output)[:, 0],
+        "itl_ms": expected.itl_s[:, 0] / S_PER_MS,
+        "ttft_ms": expected.ttft_s[:, 0] / S_PER_MS,
+        "ttft_p99_ms": expected.ttft_p99_s[:, 0] / S_PER_MS,
+        "output_tokens_per_s": (expected.rps * points.instances * points.output)[:, 0],
     }

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sizing.base.arrays import Floats
-from sizing.evidence.expected import BENCHMARK_SPREAD, HIGHEST_SHARE, NO_SLOT_LIMIT, first_token
+from sizing.evidence.expected import BENCHMARK_SPREAD, HIGHEST_SHARE, NO_SLOT_LIMIT, SHORTEST_S, first_token
 from sizing.evidence.point_table import PointTable, point_table, step_times, traffic_of
 from sizing.evidence.points import Point
 from sizing.evidence.protocols import Expected, fixed_concurrency, offline_max_throughput, queue_growth_s, static_batch
@@ -45,15 +45,15 @@ class Prepared:
     source: Roofline
 
     def of(self, calibration_points: Sequence[CalibrationPoint]) -> list[CalibrationPoint]:
-        """The anchors of these points, in their order."""
+        """The calibration points of this mode, in their order."""
         return [calibration_points[i] for i in self.index]
 
     def in_flight(self) -> Floats:
         """Requests in flight per instance (C,): as kept, as fits, or by Little's law at the asked rate."""
         if self.mode != "fixed_rate":
             return np.asarray(self.grid[:, 0])
-        found = self.expected(self.times)
-        return np.asarray((found.rps * found.e2e_s)[:, 0])
+        expected = self.expected(self.times)
+        return np.asarray((expected.rps * expected.e2e_s)[:, 0])
 
     def expected(self, times: StepTimes) -> Expected:
         """What these points measure, per instance, columns (C, 1), if their step times are ``times``."""
@@ -100,26 +100,26 @@ def _open_loop(points: PointTable, times: StepTimes, grid: Floats) -> Expected:
 
 def _at_rate(points: PointTable, times: StepTimes, grid: Floats, row: int) -> dict[str, float]:
     """One point of an open loop; the gaps between tokens are not asked for at a percentile."""
-    one = np.array([row])
-    budget, asked = points.facts.budget[one, 0], float(points.rate_rps[row, 0])
+    index = np.array([row])
+    budget, offered = points.facts.budget[index, 0], float(points.rate_rps[row, 0])
     traffic = traffic_of(points.points[row])
-    state = steady_state(times.take(one), grid[one], np.full(1, NO_SLOT_LIMIT), budget, traffic, BENCHMARK_SPREAD)
+    state = steady_state(times.take(index), grid[index], np.full(1, NO_SLOT_LIMIT), budget, traffic, BENCHMARK_SPREAD)
     rising = np.maximum.accumulate(state.rps[0])
     capacity = float(rising[-1])
-    at = min(asked, HIGHEST_SHARE * capacity)
+    at = min(offered, HIGHEST_SHARE * capacity)
 
     def read(values: Floats) -> float:
-        return float(np.exp(np.interp(at, rising, np.log(np.maximum(values[0], 1e-9)))))
+        return float(np.exp(np.interp(at, rising, np.log(np.maximum(values[0], SHORTEST_S)))))
 
     grown = last = 0.0
-    if asked > capacity:
-        rate, most = points.rate_rps[one], np.array([[capacity]])
+    if offered > capacity:
+        rate, most = points.rate_rps[index], np.array([[capacity]])
         grown, last = (float(queue_growth_s(rate, most, share)[0, 0]) for share in (0.5, 0.99))
     return {
         "ttft_s": read(state.ttft_s(50.0)) + grown,
         "itl_s": read(state.itl_mean_s),
         "e2e_s": read(state.e2e_mean_s) + grown,
-        "rps": min(asked, capacity),
+        "rps": min(offered, capacity),
         "ttft_p99_s": read(state.ttft_s(99.0)) + last,
         "itl_p99_s": math.nan,
     }

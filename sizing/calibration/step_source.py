@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
 
 from sizing.base.arrays import Floats
+from sizing.base.choices import StepTimesFrom
 from sizing.calibration.calibrated import CalibratedConfiguration
 from sizing.catalog.model import Model
 from sizing.deployments.candidates import Candidates
@@ -16,11 +15,9 @@ from sizing.steps.mixture import mixture, said
 from sizing.steps.roofline import roofline
 from sizing.steps.times import StepTimes
 
-StepChoice = Literal["roofline", "kernel"]
-
 
 def step_times(
-    choice: StepChoice,
+    choice: StepTimesFrom,
     model: Model,
     candidates: Candidates,
     traffic: Traffic | TrafficColumns,
@@ -43,7 +40,7 @@ def step_times(
 
 
 def _predicted(
-    choice: StepChoice, model: Model, candidates: Candidates, traffic: Traffic | TrafficColumns, concurrency: Floats
+    choice: StepTimesFrom, model: Model, candidates: Candidates, traffic: Traffic | TrafficColumns, concurrency: Floats
 ) -> tuple[StepTimes, tuple[str, ...]]:
     """Step times that were not measured, and their source per candidate.
 

@@ -101,12 +101,13 @@ class UseCase:
 
 @dataclass(frozen=True, kw_only=True)
 class StreetPrice:
-    """Price of one accelerator in USD (``kind`` says street, listed, used, per superchip)."""
+    """Price in USD of ``gpus_per_price`` accelerators (2 in a superchip); ``kind`` says street, listed or used."""
 
     gpu_id: str
     price_usd_low: float | None
     price_usd_high: float | None
     kind: str
+    gpus_per_price: int
     date: str
     source: str
     notes: str

@@ -18,7 +18,7 @@ from sizing.catalog.model import AttentionKind, Model
 @cache
 def models() -> Mapping[str, Model]:
     """Every model of the catalogue by Hugging Face id, in file order."""
-    return MappingProxyType({row["hf_id"]: _model(row) for row in read_rows("models.csv")})
+    return MappingProxyType({row["hf_id"]: model_of_row(row) for row in read_rows("models.csv")})
 
 
 def _whole(row: Row, column: str, unknown: int = 0) -> int:
@@ -52,7 +52,8 @@ def _moe_layers(row: Row) -> int:
     return int(row["layers"]) - _whole(row, "moe_dense_layers") if from_pattern is None else from_pattern
 
 
-def _model(row: Row) -> Model:
+def model_of_row(row: Row) -> Model:
+    """One row as a model."""
     is_moe = flag(row["is_moe"])
     return Model(
         id=row["hf_id"],

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sizing.base.choices import PriceCovers
+
 
 @dataclass(frozen=True, kw_only=True)
 class System:
-    """A server or rack one can buy. ``price_*_usd`` covers what ``price_source`` says; None means unknown."""
+    """A server or rack one can buy. ``price_*_usd`` are for what ``price_covers`` says; None: unknown."""
 
     id: str
     name: str
@@ -22,6 +24,7 @@ class System:
     price_high_usd: float | None
     price_source: str
     price_date: str
+    price_covers: PriceCovers
     source: str
     source_date: str
     notes: str = ""

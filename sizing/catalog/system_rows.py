@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
+from typing import cast, get_args
 
+from sizing.base.choices import PriceCovers
 from sizing.base.errors import UnknownName
 from sizing.catalog.files import DATA_DATE, Row, number, read_rows
 from sizing.catalog.gpu import Gpu
@@ -56,6 +58,7 @@ def generic_system(gpu: Gpu) -> System:
         price_high_usd=None,
         price_source="",
         price_date="",
+        price_covers="unknown",
         source="assumed: results are normalised to 8-GPU servers (NVIDIA LLM sizing deck)",
         source_date=DATA_DATE,
         notes="No server with this accelerator is in the catalogue.",
@@ -78,10 +81,18 @@ def _system(row: Row) -> System:
         price_high_usd=number(row["price_usd_high"]),
         price_source=row["price_source"],
         price_date=row["price_date"],
+        price_covers=_price_covers(row),
         source=row["source"],
         source_date=row["source_date"],
         notes=row["notes"],
     )
+
+
+def _price_covers(row: Row) -> PriceCovers:
+    covers = row["price_covers"]
+    if covers not in get_args(PriceCovers):
+        raise ValueError(f"systems.csv: {row['id']} says that its price covers “{covers}”")
+    return cast(PriceCovers, covers)
 
 
 def _instance(row: Row) -> CloudInstance:

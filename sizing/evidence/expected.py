@@ -27,16 +27,25 @@ BENCHMARK_SPREAD = Variability(arrivals=1.0, prompt=0.5, output=0.5)
 PUBLISHED_SHARE, PUBLISHED_SPREAD, PUBLISHED_WEIGHT = 0.98, 0.03, 0.7
 """Open-loop results are mostly published at the highest rate that still meets a limit, just below the predicted steady
 capacity (the offline rate of the same system, which loses some per cent to start and drain, is 1.05 times theirs in 82
-pairs of MLPerf v4.1); spread of the logarithm; how many runs are of that kind. Chosen on the MLPerf v4.1 rows."""
+pairs of MLPerf v4.1); spread of the logarithm; how many runs are of that kind. Chosen: because they fit the MLPerf v4.1
+rows best."""
 
 CAPACITY_ERROR = 0.30
 """Standard deviation of log(measured / predicted) of capacity (offline throughput, cross-validated)."""
 
-LOWEST_SHARE, HIGHEST_SHARE = 0.02, 0.99
+LOWEST_SHARE, HIGHEST_SHARE, SHARES = 0.02, 0.99, 60
+"""Shares of its capacity that a run may have had: from nearly idle to just stable, and how many are looked at. Chosen:
+because neighbours are 7 % apart, a fraction of :data:`CAPACITY_ERROR`."""
+
 PREDICTION_SLACK = 1.5
-"""A rate up to this factor above the predicted capacity is taken for our error, beyond it for a growing queue."""
+"""A rate up to this factor above the predicted capacity is taken for our error, beyond it for a growing queue. Chosen:
+because an error of :data:`CAPACITY_ERROR` explains up to about so much."""
 
 NO_SLOT_LIMIT = 1e9
+"""Sequences in flight where a published run had no limit that requests waited for."""
+
+SHORTEST_S = 1e-9
+"""Time whose logarithm stands for that of 0."""
 
 AnySource = StepSource | PointSource
 """Anything that gives step times of a table of points."""
@@ -115,31 +124,31 @@ def share_weights(predicted: Floats, shares: Floats) -> Floats:
     return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
 
-def _at_rate(state: SteadyState, asked: Floats) -> Expected:
-    """The steady state at the asked rate (C, 1): geometric mean over the shares of capacity it may truly be.
+def _at_rate(state: SteadyState, rate_rps: Floats) -> Expected:
+    """The steady state at a rate (C, 1): geometric mean over the shares of capacity it may truly be.
 
     Near the capacity latency depends steeply on a capacity that we know to some ten per cent only. An unknown rate is
     the one at which results are published.
     """
     rising = np.maximum.accumulate(state.rps, axis=1)
     capacity = rising[:, -1:]
-    shares = np.geomspace(LOWEST_SHARE, HIGHEST_SHARE, 60)[None, :]
-    weights = share_weights(asked / capacity, shares)
+    shares = np.geomspace(LOWEST_SHARE, HIGHEST_SHARE, SHARES)[None, :]
+    weights = share_weights(rate_rps / capacity, shares)
 
     place = position(rising, shares * capacity)
 
     def read(values: Floats) -> Floats:
-        logs = np.log(np.maximum(values, 1e-9))
+        logs = np.log(np.maximum(values, SHORTEST_S))
         return np.asarray(np.exp((weights * place.of(logs)).sum(axis=1, keepdims=True)))
 
-    wanted = np.where(np.isnan(asked), PUBLISHED_SHARE * capacity, asked)
-    over = wanted > PREDICTION_SLACK * capacity
-    median, last = (np.where(over, queue_growth_s(wanted, capacity, share), 0.0) for share in (0.5, 0.99))
+    rate = np.where(np.isnan(rate_rps), PUBLISHED_SHARE * capacity, rate_rps)
+    over = rate > PREDICTION_SLACK * capacity
+    median, last = (np.where(over, queue_growth_s(rate, capacity, share), 0.0) for share in (0.5, 0.99))
     return Expected(
         ttft_s=read(state.ttft_s(50.0)) + median,
         itl_s=read(state.itl_mean_s),
         e2e_s=read(state.e2e_mean_s) + median,
-        rps=np.where(over, capacity, wanted),
+        rps=np.where(over, capacity, rate),
         ttft_p99_s=read(state.ttft_s(99.0)) + last,
         itl_p99_s=read(state.itl_s(99.0)),
     )

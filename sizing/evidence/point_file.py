@@ -66,8 +66,8 @@ def _cells(name: str, line: int, cells: Sequence[str], number: int) -> list[str 
         raise InvalidPoints(
             f"{name} has {len(cells)} cells in line {line}, and {number} columns: quote cells that hold the delimiter."
         )
-    found = [None if cell.strip().lower() in EMPTY else cell for cell in cells[:number]]
-    return found + [None] * (number - len(found))
+    filled = [None if cell.strip().lower() in EMPTY else cell for cell in cells[:number]]
+    return filled + [None] * (number - len(filled))
 
 
 def write_points(answers: pd.DataFrame, path: Path) -> None:

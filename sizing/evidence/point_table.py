@@ -14,7 +14,7 @@ from sizing.deployments.candidates import Candidates, table
 from sizing.deployments.memory import memory_fit
 from sizing.evidence.points import Point
 from sizing.evidence.protocols import Lengths
-from sizing.question.traffic import Traffic
+from sizing.question.traffic import Traffic, TrafficColumns
 from sizing.steps.efficiency import REFERENCE_YEAR
 from sizing.steps.mixture import Mixed, Mixture, aged, mixed
 from sizing.steps.rates import Hardware, hardware, rates
@@ -26,8 +26,8 @@ BENCHMARK_MEMORY_SHARE = 0.95
 """Share of memory that published runs use ("KV mem 0.95 mostly", TensorRT-LLM performance overview 0.17)."""
 
 BENCHMARK_ACTIVATION_SHARE = 0.3
-"""Activations of a tuned run relative to the upper estimate of ``sizing.deployments.memory``; chosen on offline "
-"and static rows."""
+"""Activations of a tuned run relative to the upper estimate of ``sizing.deployments.memory``. Chosen: because it fits
+the offline and static rows of the evidence library best."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,8 +63,9 @@ class PointTable(Columns):
 
     @property
     def context(self) -> Floats:
-        """Mean tokens a decoding sequence attends to: the prompt and half of the output."""
-        return self.prompt + self.output / 2.0
+        """Mean tokens a decoding sequence attends to; published lengths are means, so that their variation counts 0."""
+        lengths = TrafficColumns(input_tokens=self.prompt, output_tokens=self.output, cached_tokens=self.cached)
+        return lengths.decode_context
 
 
 def point_table(points: Sequence[Point]) -> PointTable:
@@ -147,10 +148,10 @@ def step_times(points: PointTable, concurrency: Floats, source: StepSource | Poi
 def mixed_times(points: PointTable, concurrency: Floats, source: Mixture) -> Mixed:
     """Kernel tables, aged to the software of each point, and the roofline, with the weight of the tables."""
     base = roofline_times(points, concurrency, source.base)
-    asked = np.flatnonzero([p.mode in source.trust.modes for p in points.points])
+    trusted = np.flatnonzero([p.mode in source.trust.modes for p in points.points])
     kernel = base.scaled(*np.full((2, len(points)), np.nan))
-    if len(asked):
-        kernel = kernel.replaced(asked, times_by_group(points.take(asked), concurrency[asked], source.kernel))
+    if len(trusted):
+        kernel = kernel.replaced(trusted, times_by_group(points.take(trusted), concurrency[trusted], source.kernel))
     trust = source.trust.of(points.is_moe)
     return mixed(base, aged(kernel, base, todays_times(points, concurrency, source.base)), trust)
 
@@ -170,12 +171,12 @@ def roofline_times(points: PointTable, concurrency: Floats, source: Roofline) ->
 def times_by_group(points: PointTable, concurrency: Floats, source: StepSource) -> StepTimes:
     """Any source: rows of the same model and lengths are one question."""
     keys = [(p.model.id, p.input_tokens, p.output_tokens, p.cached_tokens) for p in points.points]
-    nothing = np.full(len(points), np.nan)
+    unknown = np.full(len(points), np.nan)
     times = StepTimes(
-        decode_s=np.full_like(concurrency, np.nan), prefill_s=nothing, prefill_work_s=nothing, source=source.name
+        decode_s=np.full_like(concurrency, np.nan), prefill_s=unknown, prefill_work_s=unknown, source=source.name
     )
     for index in alike(keys):
         first = points.points[index[0]]
-        found = source.times(first.model, points.candidates.take(index), traffic_of(first), concurrency[index])
-        times = replace(times.replaced(index, found), source=found.source)
+        group = source.times(first.model, points.candidates.take(index), traffic_of(first), concurrency[index])
+        times = replace(times.replaced(index, group), source=group.source)
     return times

@@ -30,8 +30,17 @@ WHOLE_RUN_MODES = ("offline_max_throughput", "fixed_rate")
 """Modes in which a submitter tunes the layout: without a TP the best one is taken."""
 
 MAX_COUNT = 1e9
+"""Largest number of a cell: a larger one is a typing error."""
+
+LOWEST_RPS = 1e-9
+"""Lowest rate of a cell: an open loop has some arrivals."""
+
+TUNED_TP = (1, 2, 4, 8, 16)
+"""Tensor parallelism that is tried where a row leaves it open: what nodes of up to 16 GPUs divide into."""
+
 WEIGHT_SHARE_AT_MOST = 0.8
-"""Weights may fill this share of memory when the layout is not stated; the rest is for KV cache and activations."""
+"""Weights may fill this share of memory when the layout is not stated. Chosen: because KV cache and activations need
+the rest."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,7 +180,7 @@ def _output_tokens(cells: Mapping[str, object], mode: str) -> float:
 def _load(cells: Mapping[str, object], mode: str) -> tuple[float, float]:
     """(concurrency or batch, requests/s) as far as the mode uses them, else NaN; an unknown rate means the highest."""
     concurrency = _number(cells, "concurrency_or_batch", at_least=1.0)
-    rate = _number(cells, "request_rate_rps", at_least=1e-9)
+    rate = _number(cells, "request_rate_rps", at_least=LOWEST_RPS)
     if mode in ("static_batch", "fixed_concurrency") and concurrency is None:
         raise _BadCell("concurrency_or_batch is empty")
     return (math.nan if concurrency is None else concurrency), (math.nan if rate is None else rate)
@@ -270,7 +279,7 @@ def _open_layouts(
     gpus: int, pp: int, ep: int, mode: str, model: Model, base: Configuration
 ) -> list[tuple[Configuration, float]]:
     """Without a TP: all GPUs of one node in closed loop; every TP that fits where the submitter tunes the whole run."""
-    fitting = [t for t in (1, 2, 4, 8, 16) if t * pp <= gpus and gpus % (t * pp) == 0 and model.heads % t == 0]
+    fitting = [t for t in TUNED_TP if t * pp <= gpus and gpus % (t * pp) == 0 and model.heads % t == 0]
     room = WEIGHT_SHARE_AT_MOST * base.gpu.memory_bytes
     fitting = [t for t in fitting if float(weight_bytes(model, base.precision.bytes)) <= room * t * pp] or fitting[-1:]
     fitting = fitting or [1]

@@ -1,4 +1,4 @@
-"""``predict``: a table of configurations in, what each benchmark would measure out (DESIGN, section 5).
+"""``predict``: a table of configurations in, what each benchmark would measure out (``python -m sizing predict``).
 
 One row per input row, in order. Latencies are means, but TTFT in ``fixed_rate``, which is the median of the run.
 Rates are those of all GPUs of the row. Measured columns of the input are ignored.
@@ -53,10 +53,10 @@ class _Recorded:
 
     def point_times(self, points: PointTable, concurrency: Floats) -> StepTimes:
         """Step times of every point at its concurrencies (C, K)."""
-        found = mixed_times(points, concurrency, self.source)
-        for point, weight, apart in zip(points.points, found.weight, found.apart, strict=True):
+        mixed = mixed_times(points, concurrency, self.source)
+        for point, weight, apart in zip(points.points, mixed.weight, mixed.apart, strict=True):
             self.tables[id(point)] = (float(weight), float(apart))
-        return found.times
+        return mixed.times
 
     def of(self, points: PointTable) -> tuple[Floats, Floats]:
         """Weight of the tables and log ratio to the roofline, each (C,)."""
@@ -99,18 +99,18 @@ def answer_points(points: PointTable, source: StepSource) -> Answers:
     return Answers(points=points, values=values, best=best_layouts(points, base), sources=sources)
 
 
-def _columns(points: PointTable, found: Expected) -> dict[str, Floats]:
+def _columns(points: PointTable, each: Expected) -> dict[str, Floats]:
     """Output columns in ms and 1/s over all instances of the row."""
-    rate = (found.rps * points.instances)[:, 0]
+    rate = (each.rps * points.instances)[:, 0]
     one_token = points.output[:, 0] <= 1.0
     return {
-        "ttft_ms": found.ttft_s[:, 0] * MS_PER_S,
-        "itl_ms": np.where(one_token, np.nan, found.itl_s[:, 0] * MS_PER_S),
-        "e2e_ms": found.e2e_s[:, 0] * MS_PER_S,
+        "ttft_ms": each.ttft_s[:, 0] * MS_PER_S,
+        "itl_ms": np.where(one_token, np.nan, each.itl_s[:, 0] * MS_PER_S),
+        "e2e_ms": each.e2e_s[:, 0] * MS_PER_S,
         "output_tokens_per_s": rate * points.output[:, 0],
         "requests_per_s": rate,
-        "ttft_ms_p99": found.ttft_p99_s[:, 0] * MS_PER_S,
-        "itl_ms_p99": found.itl_p99_s[:, 0] * MS_PER_S,
+        "ttft_ms_p99": each.ttft_p99_s[:, 0] * MS_PER_S,
+        "itl_ms_p99": each.itl_p99_s[:, 0] * MS_PER_S,
     }
 
 

@@ -14,6 +14,9 @@ import numpy as np
 from sizing.base.arrays import Floats
 from sizing.steps.times import StepTimes
 
+FEWEST_GAPS = 1e-6
+"""Gaps of an answer of one token, so that nothing is divided by 0."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Lengths:
@@ -25,8 +28,8 @@ class Lengths:
 
     @property
     def gaps(self) -> Floats:
-        """Gaps between output tokens, OSL - 1; a hair above 0 for one token, whose ITL is then the decode step."""
-        return np.maximum(self.output - 1.0, 1e-6)
+        """Gaps between output tokens, OSL - 1; nearly 0 for one token, whose ITL is then the decode step."""
+        return np.maximum(self.output - 1.0, FEWEST_GAPS)
 
     @property
     def chunks(self) -> Floats:
@@ -65,8 +68,8 @@ class Expected:
 
 
 def _expected(ttft: Floats, itl: Floats, e2e: Floats, rps: Floats) -> Expected:
-    nothing = np.full_like(ttft, np.nan)
-    return Expected(ttft_s=ttft, itl_s=itl, e2e_s=e2e, rps=rps, ttft_p99_s=nothing, itl_p99_s=nothing)
+    unknown = np.full_like(ttft, np.nan)
+    return Expected(ttft_s=ttft, itl_s=itl, e2e_s=e2e, rps=rps, ttft_p99_s=unknown, itl_p99_s=unknown)
 
 
 def static_batch(times: StepTimes, lengths: Lengths, batch: Floats, fits: Floats) -> Expected:
@@ -84,11 +87,15 @@ def static_batch(times: StepTimes, lengths: Lengths, batch: Floats, fits: Floats
     return _expected(first + waiting, itl, one_wave + waiting, batch / (waves * one_wave))
 
 
+LEAST_IMBALANCE = 1e-9
+"""Share 1 - 1 / ranks at least, so that one rank, which has no stall, is not divided by 0."""
+
+
 def _stalled_s(times: StepTimes, batch: Floats) -> Floats:
     """What B prompts at once take beyond one alone and B - 1 even ones: a x ((ceil(B / d) - 1) - (B - 1) / d), with
     a = stall / (1 - 1 / d) what a prompt takes of its own rank; 0 without ranks."""
     ranks, stall = (np.reshape(values, (-1, 1)) for values in (times.ranks, times.stall_s))
-    own = stall / np.maximum(1.0 - 1.0 / ranks, 1e-9)
+    own = stall / np.maximum(1.0 - 1.0 / ranks, LEAST_IMBALANCE)
     return np.asarray(own * (np.ceil(batch / ranks) - 1.0 - (batch - 1.0) / ranks))
 
 
@@ -150,7 +157,7 @@ def offline_max_throughput(times: StepTimes, lengths: Lengths, fits: Floats) -> 
 
 OVERLOADED_RUN_REQUESTS = 300.0
 """Requests of a run whose rate exceeds the capacity; its queue grows to the end, so that latency depends on its length.
-An assumption: published overloaded runs send some hundred to some thousand requests and do not say how many."""
+Chosen: because published overloaded runs send some hundred to some thousand requests, and do not say how many."""
 
 
 def queue_growth_s(rate: Floats, capacity: Floats, share: float) -> Floats:

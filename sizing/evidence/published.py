@@ -132,8 +132,15 @@ def _measurement(index: int, point: Point, cells: Mapping[str, object]) -> Measu
 
 GPU_STEP, FAMILY_STEP = 0.5, 2.0
 ENGINE_STEP, KIND_STEP, CAUTION_STEP = 0.5, 2.0, 0.5
+"""Distance of another GPU of the family, of another family, of another engine, of dense against MoE, and of a row to be
+taken with caution. Chosen: because another family or kind of model says less than a quarter or four times the size."""
+
+LEAST_NUMBER = 1e-9
+"""Number whose logarithm stands for that of 0."""
+
 WEIGHTS = np.array([1.0, 1.0, 1.0, 0.5, 0.7, 0.4, 0.4])
-"""Weight of each numeric axis: parameters total and active, bytes per parameter, GPUs, concurrency, ISL, OSL."""
+"""Weight of a doubling on each numeric axis: parameters total and active, bytes per parameter, GPUs, concurrency, ISL,
+OSL. Chosen: because step times follow the first three in proportion, and the others less."""
 
 
 @dataclass(frozen=True)
@@ -174,18 +181,18 @@ def _numbers(
         isl,
         osl,
     )
-    return [math.nan if v is None else math.log2(max(v, 1e-9)) for v in values]
+    return [math.nan if v is None else math.log2(max(v, LEAST_NUMBER)) for v in values]
 
 
 def load_distance(
     measured: Measurement, concurrency: float | None, input_tokens: float | None, output_tokens: float | None
 ) -> float:
     """The distance of :func:`nearest` for a measurement of the very configuration: by load per instance and lengths."""
-    one, row = measured, measured.configuration
-    per_instance = None if one.concurrency is None else one.concurrency * row.gpus / one.gpus
-    own = np.array(_numbers(one.model, row, per_instance, one.input_tokens, one.output_tokens))
-    asked = np.array(_numbers(one.model, row, concurrency, input_tokens, output_tokens))
-    return float(np.nan_to_num(np.abs(own - asked)) @ WEIGHTS)
+    row, load = measured.configuration, measured.concurrency
+    per_instance = None if load is None else load * row.gpus / measured.gpus
+    own = np.array(_numbers(measured.model, row, per_instance, measured.input_tokens, measured.output_tokens))
+    other = np.array(_numbers(measured.model, row, concurrency, input_tokens, output_tokens))
+    return float(np.nan_to_num(np.abs(own - other)) @ WEIGHTS)
 
 
 def nearest(
@@ -203,8 +210,8 @@ def nearest(
     another GPU, GPU family, engine, architecture kind (dense or MoE) and for rows to be taken with caution.
     """
     axes = _axes()
-    asked = np.array(_numbers(model, configuration, concurrency, input_tokens, output_tokens))
-    apart = np.nan_to_num(np.abs(axes.numbers - asked)) @ WEIGHTS
+    wanted = np.array(_numbers(model, configuration, concurrency, input_tokens, output_tokens))
+    apart = np.nan_to_num(np.abs(axes.numbers - wanted)) @ WEIGHTS
     gpu: Gpu = configuration.gpu
     apart += np.where(axes.gpu == gpu.id, 0.0, np.where(axes.family == gpu.family, GPU_STEP, FAMILY_STEP))
     apart += ENGINE_STEP * (axes.engine != configuration.engine.surrogate) + KIND_STEP * (axes.moe != model.is_moe)

@@ -50,5 +50,5 @@ def source_url(place: str) -> str | None:
     first = place.split(" ")[0]
     if first.startswith("https://"):
         return first
-    found = _REPOSITORY.match(place)
-    return f"https://github.com/{found.group()}" if found else None
+    repository = _REPOSITORY.match(place)
+    return f"https://github.com/{repository.group()}" if repository else None

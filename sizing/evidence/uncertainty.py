@@ -62,13 +62,16 @@ DIFFICULTIES: Mapping[str, str] = MappingProxyType(
 """What makes a prediction harder, by name of its weight in ``intervals.yaml``: each 0 or 1, but ``apart``, the log
 ratio of decode steps, and ``beyond``, the doublings between the case and the measured range."""
 
-SAID_FROM = 1.05
-"""Widening from which its reason is told."""
+TOLD_FROM = 1.05
+"""Widening from which its reason is told. Chosen: because less cannot be seen in a rounded range."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Interval:
-    """The value times ``low_factor`` and ``high_factor`` are its ends; ``basis`` says whose errors, how many rows."""
+class ErrorFactors:
+    """How far reality may lie from a predicted value: that value times each factor is an end of its interval.
+
+    ``basis`` says whose errors the factors come from, ``rows`` how many there are.
+    """
 
     low_factor: float
     high_factor: float
@@ -86,10 +89,10 @@ class Stratum:
     low_95: float
     high_95: float
 
-    def interval(self, basis: str, level: Level, scale: float = 1.0) -> Interval:
+    def interval(self, basis: str, level: Level, scale: float = 1.0) -> ErrorFactors:
         """The factors at a level for a case of that scale; the interval always holds the prediction itself."""
         low, high = (self.low_80, self.high_80) if level == 80 else (self.low_95, self.high_95)
-        return Interval(
+        return ErrorFactors(
             low_factor=float(np.exp(min(low, 0.0) * scale)),
             high_factor=float(np.exp(max(high, 0.0) * scale)),
             basis=basis,
@@ -187,8 +190,8 @@ def difficulties(case: Case) -> Mapping[str, float]:
         "new_family": case.family not in measured("families"),
         "new_platform": f"{case.engine} on {case.family}" not in measured("platforms"),
     }
-    news = {name: float(is_new) for name, is_new in new.items()}
-    return MappingProxyType({**news, "apart": case.apart, "beyond": case.beyond})
+    ones = {name: float(is_new) for name, is_new in new.items()}
+    return MappingProxyType({**ones, "apart": case.apart, "beyond": case.beyond})
 
 
 @cache
@@ -198,18 +201,17 @@ def weights(metric: str) -> Mapping[str, float]:
 
 
 @lru_cache(maxsize=16384)
-def stratum_interval(metric: str, mode: str, case: Case, level: Level = 80) -> Interval:
+def stratum_interval(metric: str, mode: str, case: Case, level: Level = 80) -> ErrorFactors:
     """The interval of the narrowest stratum with enough rows, times the scale of the case."""
-    known = strata()
-    found = next(key for key in stratum_keys(metric, mode, case.basis) if key in known)
+    stratum = next(key for key in stratum_keys(metric, mode, case.basis) if key in strata())
     hard = difficulties(case)
     added = {name: weight * hard[name] for name, weight in weights(metric).items()}
-    basis = f"cross-validated errors of {known[found].rows:,} measurements ({in_words(found)})"
-    why = [DIFFICULTIES[name] for name, log_scale in added.items() if log_scale > np.log(SAID_FROM)]
+    basis = f"cross-validated errors of {strata()[stratum].rows:,} measurements ({in_words(stratum)})"
+    why = [DIFFICULTIES[name] for name, log_scale in added.items() if log_scale > np.log(TOLD_FROM)]
     scale = float(np.exp(sum(added.values())))
     if why:
         basis += f", widened {scale:.2g} times: {', '.join(why)}"
-    return known[found].interval(basis, level, scale)
+    return strata()[stratum].interval(basis, level, scale)
 
 
 def in_words(key: str) -> str:
@@ -222,7 +224,7 @@ def in_words(key: str) -> str:
 
 def interval(
     metric: str, configuration: Configuration, model: Model, level: Level = 80, load: Load | None = None
-) -> Interval:
+) -> ErrorFactors:
     """The interval of ``decode`` or ``prefill`` times or of ``throughput`` for a configuration, by the roofline.
 
     Factors on the value: measured / predicted. Raises KeyError for another metric (a bug of the caller).
@@ -253,6 +255,6 @@ def point_intervals(points: PointTable, apart: Floats, level: Level = 80) -> dic
         cases.append(case_of(p.model, p.configuration, beyond(p.mode, load), *tables))
     factors: dict[str, tuple[Floats, Floats]] = {}
     for column, metric in OUTPUTS.items():
-        found = [stratum_interval(metric, p.mode, c, level) for p, c in zip(points.points, cases, strict=True)]
-        factors[column] = np.array([f.low_factor for f in found]), np.array([f.high_factor for f in found])
+        ends = [stratum_interval(metric, p.mode, c, level) for p, c in zip(points.points, cases, strict=True)]
+        factors[column] = np.array([e.low_factor for e in ends]), np.array([e.high_factor for e in ends])
     return factors

@@ -10,8 +10,9 @@ from typing import Any
 from sizing.base.errors import SizingError
 
 CONNECT_S = 10
+"""Seconds within which a scheduler has to answer."""
 RETRIES = 3
-"""Times Dask runs a task again whose worker died."""
+"""Times Dask runs a task again whose worker died: as often as local processes do (:data:`sweep.MAX_ATTEMPTS`)."""
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Points that no other beats on two axes."""
+"""The Pareto front: points that no other beats on both of two axes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,11 @@ from numpy.typing import NDArray
 from sizing.base.arrays import Floats, Rows
 
 SMALLEST_GAIN = 0.01
-"""A gain below 1 % on an axis is not worth another point."""
+"""Gain on an axis below which a point is not worth showing. Chosen: because 1 % cannot be seen in a chart, and step
+times are known to a few per cent."""
+
+SMALLEST_RANGE = 1e-300
+"""Range of values at least, so that nothing is divided by 0."""
 
 
 def pareto_front(good_x: Floats, good_y: Floats, group: NDArray[np.int64]) -> Rows:
@@ -20,16 +24,16 @@ def pareto_front(good_x: Floats, good_y: Floats, group: NDArray[np.int64]) -> Ro
     usable = np.flatnonzero(np.isfinite(good_x) & np.isfinite(good_y))
     order = usable[np.lexsort((-good_y[usable], -good_x[usable], group[usable]))]
     kept: list[int] = []
-    last, best, calibration_point = -1, -np.inf, np.inf
+    last, best, last_x = -1, -np.inf, np.inf
     for i in order[_record(good_y[order], group[order])]:
         here = int(group[i])
         if here == last and good_y[i] - best <= SMALLEST_GAIN * abs(good_y[i]):
             continue
-        if here == last and calibration_point - good_x[i] <= SMALLEST_GAIN * abs(calibration_point):
+        if here == last and last_x - good_x[i] <= SMALLEST_GAIN * abs(last_x):
             kept[-1] = int(i)
         else:
             kept.append(int(i))
-            calibration_point = good_x[i]
+            last_x = good_x[i]
         last, best = here, good_y[i]
     return np.array(kept, dtype=np.intp)
 
@@ -39,6 +43,6 @@ def _record(values: Floats, group: NDArray[np.int64]) -> NDArray[np.bool_]:
     if not len(values):
         return np.zeros(0, dtype=np.bool_)
     low, high = values.min(), values.max()
-    raised = group + (values - low) / max(high - low, 1e-300) / 2.0  # no value of a group reaches into the next
+    raised = group + (values - low) / max(high - low, SMALLEST_RANGE) / 2.0  # no value of a group reaches into the next
     before = np.concatenate([[-1.0], np.maximum.accumulate(raised)[:-1]])
     return np.asarray(raised > before)

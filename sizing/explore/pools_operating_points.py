@@ -19,8 +19,8 @@ from sizing.explore.operating_point import (
     Loads,
     OperatingPoint,
     Performance,
+    PrefillGroup,
     Share,
-    Ways,
     as_loads,
     configuration_of,
     operating_point,
@@ -205,12 +205,14 @@ def pool_point(
     """Point ``i`` of ``found`` as a result; ``rows`` and ``counts`` are of prefill and decode instances."""
     prefill, decode = rows
     point = operating_point(decode, found, (i, 0), best=best, fast=fast, slow=slow)
-    kind = Ways(tp=prefill.tp, pp=prefill.pp, ep=prefill.ep, dp=prefill.dp, instances=counts[0], beside=counts[1])
+    group = PrefillGroup(
+        tp=prefill.tp, pp=prefill.pp, ep=prefill.ep, dp=prefill.dp, instances=counts[0], beside=counts[1]
+    )
     words = (
         f"{decode.gpu.name}, {decode.engine.label}, {decode.precision.label}, {counts[0]} x prefill "
         f"{prefill.parallelism} + {counts[1]} x decode {decode.parallelism}"
     )
-    return point.model_copy(update={"prefill": kind, "configuration": words})
+    return point.model_copy(update={"prefill": group, "configuration": words})
 
 
 def _few(latency: Floats, per_request: Floats, unit: NDArray[np.int64], count: int) -> tuple[Rows, Rows]:

@@ -15,18 +15,22 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from pydantic import ValidationError
 
 from sizing.base.errors import InvalidScenario, SizingError
 from sizing.planning.analytic import analytic_plan
-from sizing.scenario.file import parse, scenario_from, text_of
+from sizing.scenario.file import migrated, parse, problems_of, scenario_from, text_of
+from sizing.scenario.schema import Scenario
 
 MAX_SCENARIOS = 1_000_000
+"""Scenarios of a sweep at most. Chosen: because they take eleven hours of one core."""
 MAX_FILE_BYTES = 20_000_000
-"""A million values written out."""
+"""Size of a sweep file at most: a million values written out."""
 CHUNK = 25
-"""Scenarios handed to a worker at a time: about a second of work, little to lose."""
+"""Scenarios handed to a worker at a time. Chosen: because they are about a second of work, little to lose."""
 MAX_ATTEMPTS = 4
-"""Times a chunk is handed out before its rows are reported as failed."""
+"""Times a chunk is handed out before its rows are reported as failed. Chosen: because a worker that dies four times on
+the same scenarios dies of them."""
 
 Point = dict[str, Any]
 Row = dict[str, Any]
@@ -75,9 +79,9 @@ def sweep(
     ``executor_of`` makes an executor of the ``concurrent.futures`` interface; it is called again when a worker process
     died and broke the pool.
     """
-    asked = points(axes)
-    _check_first(base, asked[0])
-    chunks = {i: asked[i : i + CHUNK] for i in range(0, len(asked), CHUNK)}
+    combinations = points(axes)
+    _check_first(base, combinations[0])
+    chunks = {i: combinations[i : i + CHUNK] for i in range(0, len(combinations), CHUNK)}
     done: dict[int, list[Row]] = {}
     for _ in range(MAX_ATTEMPTS):
         waiting = {i: chunk for i, chunk in chunks.items() if i not in done}
@@ -87,7 +91,7 @@ def sweep(
             for start, rows in _run(executor, base, waiting):
                 done[start] = rows
                 if progress is not None:
-                    progress(sum(map(len, done.values())), len(asked))
+                    progress(sum(map(len, done.values())), len(combinations))
     lost = [
         dict(p) | {"error": "its worker process died repeatedly"} for i, c in chunks.items() if i not in done for p in c
     ]
@@ -97,11 +101,13 @@ def sweep(
 def _check_first(base: Mapping[str, Any], point: Point) -> None:
     """An unknown key in the base or an axis is a mistake of the whole sweep, not of one row."""
     try:
-        scenario_from(with_values(base, point))
-    except InvalidScenario as invalid:
-        unknown = [p for p in invalid.problems if "unknown key" in p or "is required" in p]
-        if unknown:
-            raise InvalidScenario(unknown) from None
+        Scenario.model_validate(migrated(with_values(base, point)))
+    except InvalidScenario:
+        return  # a fault of a value: the rows that have it say so
+    except ValidationError as error:
+        problems = problems_of(error, of_keys=True)
+        if problems:
+            raise InvalidScenario(problems) from None
 
 
 def _run(
@@ -130,16 +136,16 @@ def answer_chunk(base: Mapping[str, Any], chunk: Sequence[Point]) -> list[Row]:
 def _answer(base: Mapping[str, Any], point: Point) -> Row:
     """The figures of one plan, or why there is none."""
     try:
-        found = analytic_plan(scenario_from(with_values(base, point)), alternatives=0)
+        plan = analytic_plan(scenario_from(with_values(base, point)), alternatives=0)
     except SizingError as error:
         return {"feasible": False, "error": " ".join(str(error).split())}
-    row: Row = {"feasible": found.feasible, "answer": found.answer, "error": ""}
-    if found.deployment is not None and found.latency is not None and found.cost is not None:
-        row |= found.deployment.model_dump()
-        row |= {"gpus_low": found.gpus_low, "gpus_high": found.gpus_high, "limited_by": found.limited_by}
-        row |= {f"{name}_asked": getattr(found.latency, name).at_percentile for name in ("ttft_ms", "itl_ms", "e2e_ms")}
-        row |= {"usd_per_month": found.cost.usd_per_month, "power_kw": found.cost.power_kw, "source": found.source}
-        row["decided_by"] = found.decided_by
+    row: Row = {"feasible": plan.feasible, "answer": plan.answer, "error": ""}
+    if plan.deployment is not None and plan.latency is not None and plan.cost is not None:
+        row |= plan.deployment.model_dump()
+        row |= {"gpus_low": plan.gpus_low, "gpus_high": plan.gpus_high, "limited_by": plan.limited_by}
+        row |= {f"{name}_asked": getattr(plan.latency, name).at_percentile for name in ("ttft_ms", "itl_ms", "e2e_ms")}
+        row |= {"usd_per_month": plan.cost.usd_per_month, "power_kw": plan.cost.power_kw, "source": plan.source}
+        row["decided_by"] = plan.decided_by
     return row
 
 

@@ -5,11 +5,25 @@ from __future__ import annotations
 import inspect
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
+
+import yaml
 
 from sizing.base import quantity, result
 from sizing.base.quantity import Result
-from sizing.methodology.terms import TERMS, Term
+
+TERMS = Path(__file__).with_name("glossary.yaml")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Term:
+    """One word of the field: ``name`` as shown, ``meaning`` in plain words, ``also`` other names, ``group``."""
+
+    name: str
+    meaning: str
+    also: tuple[str, ...]
+    group: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,15 +44,15 @@ class FieldEntry:
         return f"{self.result}.{self.name}"
 
 
+@cache
 def glossary() -> tuple[Term, ...]:
     """The terms of the field that the product uses, in reading order."""
-    return TERMS
-
-
-def term(name: str) -> Term | None:
-    """The term of that name or other name, in any case; None when the glossary does not hold it."""
-    wanted = name.casefold()
-    return next((t for t in TERMS if wanted in (t.name.casefold(), *(a.casefold() for a in t.also))), None)
+    groups = yaml.safe_load(TERMS.read_text(encoding="utf-8"))
+    return tuple(
+        Term(name=name, meaning=entry["meaning"], also=tuple(entry.get("also", ())), group=group)
+        for group, entries in groups.items()
+        for name, entry in entries.items()
+    )
 
 
 @cache

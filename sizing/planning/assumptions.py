@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
+from sizing.base.choices import Routing
 from sizing.base.format import percent
 from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
-from sizing.scenario.schema import Routing
 
 ROUTED: Mapping[Routing, str] = MappingProxyType(
     {

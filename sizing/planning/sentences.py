@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sizing.base.format import count, ms, requests_per_s, significant, usd
 from sizing.base.result import Cost, Deployed, Excluded, Latencies, Pool
-from sizing.evidence.uncertainty import Interval
+from sizing.evidence.uncertainty import ErrorFactors
 from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
 from sizing.queueing.capacity import Bound
@@ -157,7 +157,7 @@ def _relaxed(entry: Excluded) -> float:
     return float(value) if isinstance(value, (int, float)) else float("inf")
 
 
-def confidence(decode: Interval, prefill: Interval) -> str:
+def confidence(decode: ErrorFactors, prefill: ErrorFactors) -> str:
     """How sure, in two sentences: the 80 % intervals of the step times and whose errors they are."""
     return (
         f"80 % interval of the decode step {_around(decode)}, of the prefill {_around(prefill)}. Decode: "
@@ -165,7 +165,7 @@ def confidence(decode: Interval, prefill: Interval) -> str:
     )
 
 
-def _around(found: Interval) -> str:
+def _around(found: ErrorFactors) -> str:
     """ "-12 % to +20 %"."""
     low, high = (significant(abs(factor - 1) * 100, 2) for factor in (found.low_factor, found.high_factor))
     return f"-{low} % to +{high} %"

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sizing.base.arrays import Floats
 from sizing.calibration.benchmark import calibrated_configuration
-from sizing.evidence.uncertainty import Interval, Load, interval
+from sizing.evidence.uncertainty import ErrorFactors, Load, interval
 from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
 from sizing.queueing.capacity import at_rate
@@ -31,8 +31,8 @@ class Spread:
     ttft_s: Floats
     itl_s: Floats
     e2e_s: Floats
-    decode: tuple[Interval, ...]
-    prefill: tuple[Interval, ...]
+    decode: tuple[ErrorFactors, ...]
+    prefill: tuple[ErrorFactors, ...]
 
 
 def spread(question: Question, evaluated: Evaluated, sized: Sized, rows: NDArray[np.intp]) -> Spread:
@@ -52,7 +52,7 @@ def spread(question: Question, evaluated: Evaluated, sized: Sized, rows: NDArray
     )
 
 
-def interval_of(question: Question, metric: str, row: Configuration, concurrency: float | None = None) -> Interval:
+def interval_of(question: Question, metric: str, row: Configuration, concurrency: float | None = None) -> ErrorFactors:
     """The posterior of a configuration that was measured, else the cross-validated interval of its stratum."""
     calibrated = calibrated_configuration(question)
     if calibrated is not None and calibrated.covers(row):

@@ -9,30 +9,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from sizing.base.checks import number_between
+from sizing.base.choices import Location, PriceCovers
 from sizing.base.units import HOURS_PER_YEAR, W_PER_KW
 from sizing.catalog import cloud_instances, generic_system, gpus, street_prices, systems_for
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.system import CloudInstance, System
-from sizing.scenario.schema import Location, Prices
-
-GPUS_PER_SUPERCHIP = 2
-"""GB200 and GB300: a superchip is two GPUs and a Grace CPU (gpu_street_prices.csv, row gb200)."""
-
-GPUS_ONLY_MARKS = ("gpus only", "kit only")
-"""Words in systems.csv that say a price is that of the accelerators, without chassis, CPU, memory and network."""
+from sizing.scenario.schema import Prices
 
 MAX_USD = 1e9
 """Largest price the engine takes; the same bound as in :mod:`sizing.scenario.schema`."""
 
-PriceCovers = Literal["complete", "gpus_only", "unknown"]
 PREFERENCE: tuple[PriceCovers, ...] = ("complete", "gpus_only", "unknown")
 """Order in which prices are trusted: never compare a complete system with bare GPUs by their price."""
 
-Price = tuple[float | None, PriceCovers, str, str]
-"""USD per system, what it covers, basis in words, source."""
+
+class Price(NamedTuple):
+    """USD per system, None where unknown, what it covers, its basis in words, and its source."""
+
+    usd: float | None
+    covers: PriceCovers
+    basis: str
+    source: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,10 +95,10 @@ def _on_prem(
     system: System, gpu: Gpu, location: Location, prices: Prices, custom_price_usd: float | None
 ) -> HardwareOption:
     """One system with its price by the hour of depreciation."""
-    usd, covers, basis, source = _system_price(system, prices, custom_price_usd)
+    price = _system_price(system, prices, custom_price_usd)
     years = prices.depreciation_years
     power, power_basis = _power(system.max_power_kw, gpu, system.gpus)
-    spread = f", spread over {years:g} years of 8760 h" if usd is not None else ""
+    spread = f", spread over {years:g} years of 8760 h" if price.usd is not None else ""
     base = " Hybrid: priced as on-premises base; cloud bursts are not priced yet." if location == "hybrid" else ""
     assumed = " Assumed 8-GPU server: none with this GPU is in the catalogue." if system.assumed else ""
     return HardwareOption(
@@ -107,47 +107,48 @@ def _on_prem(
         gpu_id=gpu.id,
         gpus=system.gpus,
         domain_gpus=system.domain_gpus,
-        usd_per_hour=None if usd is None else usd / (years * HOURS_PER_YEAR),
-        system_usd=usd,
+        usd_per_hour=None if price.usd is None else price.usd / (years * HOURS_PER_YEAR),
+        system_usd=price.usd,
         power_kw=power,
-        basis=f"{basis}{spread}. {power_basis}{assumed}{base}",
-        source=source or system.source,
+        basis=f"{price.basis}{spread}. {power_basis}{assumed}{base}",
+        source=price.source or system.source,
         assumed=system.assumed,
         kind="system",
-        price_covers=covers,
+        price_covers=price.covers,
     )
 
 
 def _system_price(system: System, prices: Prices, custom_price_usd: float | None) -> Price:
     """Price of one system: asked, listed, made up of GPU prices, or unknown."""
     if prices.system_usd is not None:
-        return prices.system_usd, "complete", "Price per system as asked", "scenario: prices.system_usd"
+        return Price(prices.system_usd, "complete", "Price per system as asked", "scenario: prices.system_usd")
     if custom_price_usd is not None:
         basis = f"GPUs only: {system.gpus} x {custom_price_usd:,.0f} USD as asked, without server and network"
-        return system.gpus * custom_price_usd, "gpus_only", basis, "scenario: price of the custom accelerator"
+        return Price(system.gpus * custom_price_usd, "gpus_only", basis, "scenario: price of the custom accelerator")
     listed = _middle([system.price_low_usd, system.price_high_usd])
     if listed is not None:
         source = f"{system.price_source} ({system.price_date})"
-        text = f"{system.price_source} {system.notes}".lower()
-        if any(mark in text for mark in GPUS_ONLY_MARKS):
-            return listed, "gpus_only", f"GPUs only, without server and network: {listed:,.0f} USD list price", source
-        return listed, "complete", f"Complete system: {listed:,.0f} USD list price", source
+        if system.price_covers == "gpus_only":
+            basis = f"GPUs only, without server and network: {listed:,.0f} USD list price"
+            return Price(listed, "gpus_only", basis, source)
+        return Price(listed, "complete", f"Complete system: {listed:,.0f} USD list price", source)
     each, kinds, source = street_price(system.gpu_id)
     if each is None:
-        return None, "unknown", "No price known", ""
+        return Price(None, "unknown", "No price known", "")
     basis = f"GPUs only, without server and network: {system.gpus} x {each:,.0f} USD ({kinds})"
-    return system.gpus * each, "gpus_only", basis, source
+    return Price(system.gpus * each, "gpus_only", basis, source)
 
 
 def street_price(gpu_id: str) -> tuple[float | None, str, str]:
     """Price of one accelerator in USD (middle of the range of all price points), its kinds, its sources.
 
-    ``(lowest + highest) / 2``; a price per superchip counts for two GPUs, a price of used cards or without a date
-    for none: it is not what a new deployment pays. (None, "", "") when nothing is known. Source: gpu_street_prices.csv.
+    ``(lowest + highest) / 2``; a price per superchip (two GPUs and a Grace CPU) counts for two GPUs, a price of used
+    cards or without a date for none: it is not what a new deployment pays. (None, "", "") when nothing is known.
+    Source: gpu_street_prices.csv.
     """
     rows = [row for row in street_prices() if row.gpu_id == gpu_id and row.kind != "used" and row.date != "undated"]
     points = [
-        price / (GPUS_PER_SUPERCHIP if "superchip" in row.kind else 1)
+        price / row.gpus_per_price
         for row in rows
         for price in (row.price_usd_low, row.price_usd_high)
         if price is not None

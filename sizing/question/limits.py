@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sizing.base.choices import Mode
 from sizing.base.units import MS_PER_S
-from sizing.scenario.schema import Limits, Mode
+from sizing.scenario.schema import Limits
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -29,6 +29,9 @@ class Lengths(Generic[Length]):
         """Mean tokens a decoding sequence attends to: the prompt and half of the output of those in flight.
 
         ISL + OSL (1 + cv^2) / 2: the length-biased mean of an output is OSL (1 + cv^2) (inspection paradox; Cox 1962).
+        An answer of N tokens takes N - 1 decode steps, at ISL + 1, 2, ... N - 1 tokens, so that the exact mean over the
+        steps of all answers is ISL + (E[N^2] - E[N]) / (2 (E[N] - 1)): the same where lengths do not vary, and within
+        cv^2 / (2 (1 - 1 / OSL)) tokens where they do.
         """
         return self.input_tokens + self.output_tokens * (1.0 + self.output_variation) / 2.0
 

@@ -6,11 +6,9 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from statistics import fmean, pvariance
 from typing import Any, TypeVar
 
 from sizing.base.errors import InvalidScenario, SizingError
-from sizing.base.units import ONE_SIDED_95
 from sizing.catalog import gpus, resolve_gpu, resolve_model
 from sizing.catalog.config_json import model_from_config
 from sizing.catalog.custom_gpu import gpu_from_spec
@@ -22,12 +20,13 @@ from sizing.catalog.model import Model
 from sizing.catalog.precisions import resolve_kv_precision, resolve_precision
 from sizing.question.benchmark import ResolvedBenchmark, is_of_model, resolve_benchmark
 from sizing.question.configuration import Allowed
+from sizing.question.length_distributions import LengthDistribution, distribution_of
 from sizing.question.limits import LatencyLimits
 from sizing.question.speculation import Speculation
 from sizing.question.traffic import Traffic, Variability
 from sizing.scenario.demand import Demand, peak_demand
 from sizing.scenario.schema import CustomGpu, ModelConfig, ModelSize, Scenario, Workload
-from sizing.scenario.traffic import Burst, Gamma, Length, LengthTrace, TraceArrivals
+from sizing.scenario.traffic import Burst, Gamma, TraceArrivals
 
 T = TypeVar("T")
 
@@ -36,7 +35,7 @@ MOST_DISPERSION = 400.0
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """What the engine works on. ``assumptions`` collects what was assumed because nobody said.
+    """What the engine works on. ``assumptions`` collects what was assumed where the scenario does not say.
 
     ``benchmark`` is that of the scenario, unless it is of another model or a measured record makes it needless.
     """
@@ -45,8 +44,8 @@ class Question:
     model: Model
     demand: Demand
     traffic: Traffic
-    longest_tokens: float
-    """Prompt and output at their 95th percentile; the mean where lengths do not vary."""
+    prompt: LengthDistribution
+    output: LengthDistribution
     variability: Variability
     limits: LatencyLimits
     gpus: tuple[Gpu, ...]
@@ -54,6 +53,11 @@ class Question:
     gpu_prices: dict[str, float]
     assumptions: tuple[str, ...]
     benchmark: ResolvedBenchmark | None = None
+
+    @property
+    def longest_tokens(self) -> float:
+        """Prompt and output at their 95th percentile."""
+        return self.prompt.p95 + self.output.p95
 
     @property
     def speculation(self) -> Speculation:
@@ -72,13 +76,15 @@ def understand(scenario: Scenario) -> Question:
     benchmark, about_benchmark = problems.collect(lambda: _benchmark(scenario, model, chosen)) or (None, ())
     if problems.found or model is None or demand is None:
         raise InvalidScenario(problems.found)
-    traffic, variability, about_lengths = _traffic(scenario)
+    prompt, output = (distribution_of(n) for n in (scenario.workload.input_tokens, scenario.workload.output_tokens))
+    traffic, variability, about_lengths = _traffic(scenario, prompt, output)
     return Question(
         scenario=scenario,
         model=model,
         demand=demand,
         traffic=traffic,
-        longest_tokens=sum(x if isinstance(x, float) else x.p95 for x in _lengths(scenario)),
+        prompt=prompt,
+        output=output,
         variability=variability,
         limits=_limits(scenario, traffic),
         gpus=chosen,
@@ -96,10 +102,16 @@ def model_of(scenario: Scenario) -> Model:
 
 def at_lengths(question: Question, input_tokens: float, output_tokens: float) -> Question:
     """The question with other mean lengths; their spread and the cached share of the prompt stay as they are."""
-    asked = question.traffic
-    cached = asked.cached_tokens / asked.input_tokens * input_tokens
-    traffic = replace(asked, input_tokens=input_tokens, output_tokens=output_tokens, cached_tokens=cached)
-    return replace(question, traffic=traffic, limits=_limits(question.scenario, traffic))
+    before = question.traffic
+    cached = before.cached_tokens / before.input_tokens * input_tokens
+    traffic = replace(before, input_tokens=input_tokens, output_tokens=output_tokens, cached_tokens=cached)
+    return replace(
+        question,
+        prompt=question.prompt.scaled(input_tokens / before.input_tokens),
+        output=question.output.scaled(output_tokens / before.output_tokens),
+        traffic=traffic,
+        limits=_limits(question.scenario, traffic),
+    )
 
 
 def _limits(scenario: Scenario, traffic: Traffic) -> LatencyLimits:
@@ -189,27 +201,24 @@ def _allowed(scenario: Scenario, problems: _Problems) -> Allowed:
     )
 
 
-def _lengths(scenario: Scenario) -> tuple[Length, Length]:
-    """Prompt and output length as asked."""
-    return scenario.workload.input_tokens, scenario.workload.output_tokens
-
-
-def _traffic(scenario: Scenario) -> tuple[Traffic, Variability, tuple[str, ...]]:
+def _traffic(
+    scenario: Scenario, prompt: LengthDistribution, output: LengthDistribution
+) -> tuple[Traffic, Variability, tuple[str, ...]]:
     """Mean lengths and variabilities of the workload, and what was assumed about them."""
-    workload = scenario.workload
-    (prompt, prompt_var), (output, output_var) = (lognormal(length) for length in _lengths(scenario))
-    arrivals, about_arrivals = arrival_variability(workload)
+    prompt_variation, output_variation = prompt.variation, output.variation
+    arrivals, about_arrivals = arrival_variability(scenario.workload)
     about = []
-    if prompt_var == 0.0 and output_var == 0.0:
+    if prompt_variation == 0.0 and output_variation == 0.0:
         about.append("Every request has the mean prompt and output length; give p50 and p95 to let them vary.")
     about.extend(about_arrivals)
     traffic = Traffic(
-        input_tokens=prompt,
-        output_tokens=output,
-        cached_tokens=workload.prefix_cached_tokens,
-        output_variation=output_var,
+        input_tokens=prompt.mean,
+        output_tokens=output.mean,
+        cached_tokens=scenario.workload.prefix_cached_tokens,
+        output_variation=output_variation,
     )
-    return traffic, Variability(arrivals=arrivals, prompt=prompt_var, output=output_var), tuple(about)
+    variability = Variability(arrivals=arrivals, prompt=prompt_variation, output=output_variation)
+    return traffic, variability, tuple(about)
 
 
 def arrival_variability(workload: Workload) -> tuple[float, tuple[str, ...]]:
@@ -235,18 +244,3 @@ def arrival_variability(workload: Workload) -> tuple[float, tuple[str, ...]]:
         spread = 1.0 + 2.0 * share * (1.0 - share) * contrast**2 * relaxation * rate
         return min(spread, MOST_DISPERSION), ("Every instance sees the bursts of the whole load.",)
     return 1.0, ("Requests arrive at random and independently of each other (Poisson).",)
-
-
-def lognormal(length: Length) -> tuple[float, float]:
-    """Mean and squared coefficient of variation of a length.
-
-    Of a trace: those of its groups.
-    With p50 and p95: sigma = ln(p95/p50) / 1.645, mean = p50 exp(sigma^2 / 2), cv^2 = exp(sigma^2) - 1.
-    """
-    if isinstance(length, float):
-        return length, 0.0
-    if isinstance(length, LengthTrace):
-        mean = fmean(length.groups)
-        return mean, pvariance(length.groups, mean) / mean**2
-    sigma2 = (math.log(length.p95 / length.p50) / ONE_SIDED_95) ** 2
-    return length.p50 * math.exp(sigma2 / 2.0), math.expm1(sigma2)

@@ -13,7 +13,7 @@ from sizing.scenario.schema import Scenario
 from sizing.scenario.traffic import LengthSpread, LengthTrace, Profile
 
 CLOSE = 0.10
-"""Difference up to which the two count as the same."""
+"""Difference up to which the two count as the same. Chosen: because a user does not feel less."""
 
 _SAME_ENGINE = (
     "The plan simulates one instance, or a few, under their share of the load; this run has all of them and other "
@@ -25,51 +25,52 @@ _MEANS = (
 )
 
 HEAVY = 0.85
-"""Share of the largest stable load from which waits depend on much more than means and variances."""
+"""Share of the largest stable load from which waits depend on much more than means and variances. Chosen: because
+beyond it ``docs/LOAD_MODEL.md`` shows the analytic model and the simulation well apart."""
 
 
 def differences(
-    found: SimulationResult, plan: Plan, scenario: Scenario, what_if: WhatIf, *, replayed: bool
+    simulated: SimulationResult, plan: Plan, scenario: Scenario, what_if: WhatIf, *, replayed: bool
 ) -> tuple[str, ...]:
     """Which percentiles differ from the plan's and why, a sentence each; one that they agree where none does.
 
     A latency differs when the plan's value lies more than 10 % outside the Monte-Carlo interval.
     """
-    if plan.latency is None or found.ttft_ms is None:
+    if plan.latency is None or simulated.ttft_ms is None:
         return ()
-    asked = (
-        ("TTFT", found.ttft_ms, plan.latency.ttft_ms),
-        ("ITL", found.itl_ms, plan.latency.itl_ms),
-        ("E2E", found.e2e_ms, plan.latency.e2e_ms),
+    pairs = (
+        ("TTFT", simulated.ttft_ms, plan.latency.ttft_ms),
+        ("ITL", simulated.itl_ms, plan.latency.itl_ms),
+        ("E2E", simulated.e2e_ms, plan.latency.e2e_ms),
     )
-    apart = [said for name, one, other in asked if one is not None and (said := _apart(name, one, other))]
+    apart = [_both(name, run, planned) for name, run, planned in pairs if run is not None and _differ(run, planned)]
     if not apart:
         return (f"Agrees with the plan: its percentiles lie within {percent(CLOSE)} of the Monte-Carlo interval.",)
-    reasons = [*_tried(found, scenario, what_if, replayed), *_heavy(found)]
+    reasons = [*_tried(simulated, scenario, what_if, replayed), *_heavy(simulated)]
     if plan.decided_by == "simulation":
         reasons = reasons or [_SAME_ENGINE]
     else:
-        reasons = [*reasons, *_not_in_the_model(found, scenario)] or [_MEANS]
+        reasons = [*reasons, *_not_in_the_model(simulated, scenario)] or [_MEANS]
     return (f"p{scenario.limits.percentile:g} differs: {'; '.join(apart)}.", *reasons)
 
 
-def _apart(name: str, one: Distribution, other: Latency) -> str:
-    """The two values where they differ, else ""."""
-    if other.at_percentile is None:
-        return ""
-    high = one.at_percentile.high
-    if one.at_percentile.low * (1 - CLOSE) <= other.at_percentile and (
-        high is None or other.at_percentile <= high * (1 + CLOSE)
-    ):
-        return ""
-    return f"{name} {ms(one.at_percentile.value)} simulated, {ms(other.at_percentile)} in the plan"
+def _differ(run: Distribution, planned: Latency) -> bool:
+    """Whether the plan's value lies clearly outside the Monte-Carlo interval; not where it states none."""
+    value, low, high = planned.at_percentile, run.at_percentile.low, run.at_percentile.high
+    if value is None:
+        return False
+    return value < low * (1 - CLOSE) or (high is not None and value > high * (1 + CLOSE))
 
 
-def _tried(found: SimulationResult, scenario: Scenario, what_if: WhatIf, replayed: bool) -> Iterator[str]:
+def _both(name: str, run: Distribution, planned: Latency) -> str:
+    return f"{name} {ms(run.at_percentile.value)} simulated, {ms(planned.at_percentile)} in the plan"
+
+
+def _tried(simulated: SimulationResult, scenario: Scenario, what_if: WhatIf, replayed: bool) -> Iterator[str]:
     """What was simulated and not planned for."""
     if replayed:
         yield "The trace brings its own arrivals and lengths, which go together; the plan takes its peak."
-    elif isinstance(scenario.workload.arrivals, Profile) and found.simulated_s > 2 * S_PER_HOUR:
+    elif isinstance(scenario.workload.arrivals, Profile) and simulated.simulated_s > 2 * S_PER_HOUR:
         yield "The simulation covers the whole day, the plan the busiest time of it."
     if what_if.fail_minutes:
         yield "An instance fails in the simulation."
@@ -77,21 +78,21 @@ def _tried(found: SimulationResult, scenario: Scenario, what_if: WhatIf, replaye
         yield "The plan takes in-flight batching."
 
 
-def _not_in_the_model(found: SimulationResult, scenario: Scenario) -> Iterator[str]:
+def _not_in_the_model(simulated: SimulationResult, scenario: Scenario) -> Iterator[str]:
     """What the simulation had that the analytic load model has not."""
     work = scenario.workload
-    if found.routing not in ("random", "") and found.instances > 1:
+    if simulated.routing not in ("random", "") and simulated.instances > 1:
         yield "The analytic model takes random routing; the routing asked for spreads requests more evenly."
-    if found.preempted:
-        yield f"The KV cache was full {count(found.preempted)} times; the analytic model knows no evictions."
+    if simulated.preempted:
+        yield f"The KV cache was full {count(simulated.preempted)} times; the analytic model knows no evictions."
     if any(isinstance(length, LengthSpread | LengthTrace) for length in (work.input_tokens, work.output_tokens)):
         yield "Lengths vary: the analytic model knows their mean and variance, not the long requests themselves."
 
 
-def _heavy(found: SimulationResult) -> Iterator[str]:
+def _heavy(simulated: SimulationResult) -> Iterator[str]:
     """A load so near to the largest that little decides."""
-    if found.largest_stable_rps and found.offered_rps > HEAVY * found.largest_stable_rps:
-        share = found.offered_rps / found.largest_stable_rps
+    if simulated.largest_stable_rps and simulated.offered_rps > HEAVY * simulated.largest_stable_rps:
+        share = simulated.offered_rps / simulated.largest_stable_rps
         yield (
             f"The load is {percent(share)} of what can be carried for ever: so near to it, waits depend on every "
             "detail and take long to settle."

@@ -27,17 +27,26 @@ from sizing.scenario.schema import Scenario
 from sizing.scenario.traffic import Profile, TraceArrivals
 
 STEP_S = S_PER_MINUTE
-"""Between two moments that are looked at; a shorter window of a trace makes it shorter."""
+"""Between two moments that are looked at, unless the window of a trace is shorter. Chosen: because instances take
+minutes to start."""
 
 STARTUP_S = 180.0
-"""Start-up when nobody says: a container, the weights from a local disk, and the engine's own warm-up."""
+"""Start-up time when none is given. Chosen: because a container, the weights from a local disk and the engine's own
+warm-up take some minutes together."""
 
 MOST_STARTUP_S = S_PER_DAY
 LEAST_THRESHOLD = 0.3
-"""A load that more than triples within a start-up time is met by more base instances instead."""
+"""Scale-out threshold at least: a load that more than triples within a start-up time is met by more base instances
+instead. Chosen: because a lower one would keep most instances idle all day."""
 
 SHOWN_MOMENTS = 1440
+"""Moments of the answer at most: the minutes of a day."""
+
 ROUNDING = 1e-9
+"""What float arithmetic may leave of a whole number of instances or steps."""
+
+SMALLEST = 1e-300
+"""Load at least, so that nothing is divided by 0."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -104,11 +113,11 @@ def aggregated_only(scenario: Scenario) -> Scenario:
 
 def load_of_day(question: Question) -> DayLoad:
     """Load at every moment, its largest the peak: lines between the middles of the hours or windows."""
-    asked = question.scenario.workload.arrivals
-    if isinstance(asked, Profile):
-        values, width, repeats = np.asarray(asked.profile), HOURS_PER_DAY * S_PER_HOUR / len(asked.profile), True
-    elif isinstance(asked, TraceArrivals):
-        values, width, repeats = np.asarray(asked.rps), asked.window_s, False
+    arrivals = question.scenario.workload.arrivals
+    if isinstance(arrivals, Profile):
+        values, width, repeats = np.asarray(arrivals.profile), HOURS_PER_DAY * S_PER_HOUR / len(arrivals.profile), True
+    elif isinstance(arrivals, TraceArrivals):
+        values, width, repeats = np.asarray(arrivals.rps), arrivals.window_s, False
     else:
         raise InvalidScenario(
             [
@@ -138,12 +147,12 @@ def schedule(load: DayLoad, max_rps: float, startup_s: float) -> Schedule:
     needed = instances_for(load.rps, max_rps)
     later = _moved(load.rps, ahead, load.round)
     counts = later > max_rps
-    ratio = np.where(counts, load.rps / np.maximum(later, 1e-300), 1.0)
+    ratio = np.where(counts, load.rps / np.maximum(later, SMALLEST), 1.0)
     threshold = float(np.clip(ratio.min(), LEAST_THRESHOLD, 1.0))
-    asked = np.maximum(instances_for(load.rps / threshold, max_rps), 1)
+    wanted = np.maximum(instances_for(load.rps / threshold, max_rps), 1)
     peak = int(needed.max())
-    asked = np.minimum(asked, peak)  # nothing beyond the peak is ever needed
-    ordered = _over(asked, ahead, load.round, np.maximum)
+    wanted = np.minimum(wanted, peak)  # nothing beyond the peak is ever needed
+    ordered = _over(wanted, ahead, load.round, np.maximum)
     serving = _over(ordered, ahead, load.round, np.minimum)
     short = needed > serving
     base = max(int(ordered.min()), int(needed[short].max()) if short.any() else 0)
@@ -183,12 +192,12 @@ def _composed(
 ) -> DayPlan:
     assert answer.deployment is not None
     assert answer.per_instance is not None
-    spares, one = question.scenario.deployment.spare_instances, answer.deployment
+    spares, unit = question.scenario.deployment.spare_instances, answer.deployment
     hours = load.step_s / S_PER_HOUR
     used, most = float((plan.ordered + spares).sum()) * hours, float(plan.ordered.max() + spares) * load.hours
     base, burst = plan.base + spares, int(plan.ordered.max()) - plan.base
     saved = (most - used) / most
-    name = f"{one.gpu} {one.engine} {one.weight_precision} TP{one.tp} PP{one.pp} EP{one.ep} DP{one.dp}"
+    name = f"{unit.gpu} {unit.engine} {unit.weight_precision} TP{unit.tp} PP{unit.pp} EP{unit.ep} DP{unit.dp}"
     threshold_rps = plan.threshold * answer.per_instance.max_rps
     return DayPlan(
         answer=_sentence(question, base, burst, saved, threshold_rps, startup_s, steepest),
@@ -267,22 +276,22 @@ def _moments(load: DayLoad, plan: Schedule, spares: int) -> tuple[DayMoment, ...
     )
 
 
-def as_text(found: DayPlan) -> str:
+def as_text(day_plan: DayPlan) -> str:
     """The day for a terminal."""
     lines = [
-        found.answer,
+        day_plan.answer,
         "",
-        f"Deployment    {found.deployment}",
-        f"Base          {found.base_instances} instances; burst {found.burst_instances}",
-        f"Scale out     above {requests_per_s(found.threshold_rps)} per instance ({percent(found.threshold)} of its "
-        "capacity)",
-        f"Cool-down     {found.cool_down_s:,.0f} s",
-        f"Hours         {found.instance_hours:,.1f} of {found.peak_instance_hours:,.1f} instance hours",
+        f"Deployment    {day_plan.deployment}",
+        f"Base          {day_plan.base_instances} instances; burst {day_plan.burst_instances}",
+        f"Scale out     above {requests_per_s(day_plan.threshold_rps)} per instance ({percent(day_plan.threshold)} of "
+        "its capacity)",
+        f"Cool-down     {day_plan.cool_down_s:,.0f} s",
+        f"Hours         {day_plan.instance_hours:,.1f} of {day_plan.peak_instance_hours:,.1f} instance hours",
     ]
-    if found.scale_out is not None:
-        out = found.scale_out
+    if day_plan.scale_out is not None:
+        out = day_plan.scale_out
         lines.append(
             f"Scale-out     {out.instances_before} to {out.instances_after} instances: TTFT {ms(out.ttft_ms)}, E2E "
             f"{ms(out.e2e_ms)}; ordered too late, TTFT {ms(out.late_ttft_ms)} ({out.requests:,} requests simulated)"
         )
-    return "\n".join([*lines, f"Source        {found.source}", *found.notes])
+    return "\n".join([*lines, f"Source        {day_plan.source}", *day_plan.notes])

@@ -20,10 +20,13 @@ from sizing.simulator.arrivals import CHUNK, requests
 from sizing.simulator.request_lengths import ObservedLengths, RequestLengths
 
 FEWEST_REQUESTS = 20_000
-"""Requests simulated at least, unless a duration is asked: about 20 beyond p99.9."""
+"""Requests simulated at least, unless a duration is given. Chosen: because some 20 of them lie beyond p99.9."""
 
 MOST_REQUESTS = 50_000_000
-"""Requests simulated at most: some minutes."""
+"""Requests simulated at most. Chosen: because they take some minutes."""
+
+SHORTEST_TRACE_S = 1e-9
+"""Length of what is kept of a trace at least, so that a rate can be stated."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -67,8 +70,8 @@ def load_of(question: Question, hours: float | None, seed: int) -> Load:
     )
 
 
-def as_asked(trace: Trace, question: Question) -> Trace:
-    """The trace that a scenario carries, faster or slower if another peak is asked; any other one as it is."""
+def at_asked_peak(trace: Trace, question: Question) -> Trace:
+    """The trace that a scenario carries, faster or slower if it asks for another peak; any other trace as it is."""
     arrivals = question.scenario.workload.arrivals
     if not isinstance(arrivals, TraceArrivals) or arrivals.trace != trace.name:
         return trace
@@ -83,7 +86,7 @@ def load_of_trace(trace: Trace, hours: float | None) -> Load:
     return Load(
         stream=requests_of(kept),
         expected=len(kept),
-        duration_s=max(kept.duration_s, 1e-9),
+        duration_s=max(kept.duration_s, SHORTEST_TRACE_S),
         lengths=ObservedLengths(kept.tokens.astype(float)),
         stationary=False,
         notes=(f"{len(kept):,} requests of {kept.name} in {kept.duration_s:,.0f} s.", *kept.notes),

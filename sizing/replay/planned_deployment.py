@@ -18,6 +18,7 @@ from sizing.search.replicas import Planned, replica_at
 from sizing.search.screen import evaluate
 
 FIRST = np.zeros(1, dtype=np.intp)
+"""Row of the prefill instances in a table of one pair; the decode instances are the next."""
 
 
 def planned(question: Question, plan: Plan) -> Planned | None:

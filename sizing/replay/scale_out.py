@@ -12,7 +12,7 @@ from sizing.base.units import MS_PER_S, S_PER_HOUR
 from sizing.question.understand import Question
 from sizing.replay.day_result import ScaleOut
 from sizing.search.instances import finding
-from sizing.search.replicas import lengths_of, routing_of
+from sizing.search.replicas import lengths_of
 from sizing.simulator.arrivals import CHUNK, requests
 from sizing.simulator.drive import drive
 from sizing.simulator.fleet import Fleet, Outage, Replica
@@ -22,10 +22,13 @@ from sizing.simulator.pool import Measurement
 from sizing.simulator.quantiles import quantile
 
 WINDOW_S = S_PER_HOUR
-"""Longest part of the day that is simulated."""
+"""Longest part of the day that is simulated. Chosen: because a rise of the load is over by then."""
 
 MOST_REQUESTS = 100_000.0
+"""Requests simulated at most. Chosen: because that takes less than a second, and leaves a hundred beyond p99.9."""
+
 WARM_UP_SHARE = 0.05
+"""Share of the requests that fill the empty system and are not measured."""
 
 
 def simulated_scale_out(
@@ -43,10 +46,10 @@ def simulated_scale_out(
     late = _outages(needed[part], step_s, startup_s)
     outcome = _run(question, replica, rps[part], step_s, int(serving[end - 1]), on_time)
     delayed = _run(question, replica, rps[part], step_s, int(needed[part].max()), late)
-    asked = question.limits.percentile / 100.0
+    share = question.limits.percentile / 100.0
 
     def at(counted: Outcome, metric: int) -> float:
-        return quantile(counted.histogram[:, metric].sum(axis=0, dtype=np.int64), asked) * MS_PER_S
+        return quantile(counted.histogram[:, metric].sum(axis=0, dtype=np.int64), share) * MS_PER_S
 
     gaps = at(outcome, ITL)
     return ScaleOut(
@@ -68,15 +71,15 @@ def steepest_rise(rps: Floats, step_s: float, serving: Counts) -> tuple[int, int
     and none is removed."""
     total = np.concatenate([[0.0], np.cumsum(rps * step_s)])
     falls = np.flatnonzero(np.diff(serving) < 0) + 1
-    best, found = -1, (0, 1)
+    best, part = -1, (0, 1)
     steps = max(round(WINDOW_S / step_s), 1)
     for start in range(len(rps)):
         end = min(start + steps, len(rps), int(np.searchsorted(total, total[start] + MOST_REQUESTS, side="right")))
         after = int(np.searchsorted(falls, start, side="right"))
         end = max(min(end, int(falls[after]) if after < len(falls) else len(rps)), start + 1)
         if serving[end - 1] - serving[start] > best:
-            best, found = int(serving[end - 1] - serving[start]), (start, end)
-    return found
+            best, part = int(serving[end - 1] - serving[start]), (start, end)
+    return part
 
 
 def _outages(serving: Counts, step_s: float, delay_s: float) -> tuple[Outage, ...]:
@@ -93,7 +96,7 @@ def _run(
 ) -> Outcome:
     expected = max(round(float(rps.sum()) * step_s), 1)
     measurement = Measurement(expected=expected, horizon_s=len(rps) * step_s, warm_up=int(WARM_UP_SHARE * expected))
-    fleet = Fleet(replicas=(replica,) * instances, outages=outages, routing=routing_of(question))
+    fleet = Fleet(replicas=(replica,) * instances, outages=outages, routing=question.scenario.deployment.routing)
     return drive(fleet, _stream(question, rps, step_s), measurement)
 
 

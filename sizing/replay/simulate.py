@@ -11,7 +11,7 @@ from sizing.planning.sentences import beyond_context
 from sizing.question.limits import LatencyLimits
 from sizing.question.understand import understand
 from sizing.replay import simulation_report as report
-from sizing.replay.offered_load import Load, as_asked, load_of, load_of_trace
+from sizing.replay.offered_load import Load, at_asked_peak, load_of, load_of_trace
 from sizing.replay.planned_deployment import planned
 from sizing.replay.simulation_result import SimulationResult
 from sizing.replay.what_if import AS_PLANNED, WhatIf, deployment_of
@@ -27,9 +27,15 @@ WARM_UP_SHARE = 0.05
 """Share of the requests that fill the empty system and are not measured; none for a trace or a profile."""
 
 MOST_BINS = 3_600
+"""Bins of the series at most: the seconds of an hour."""
+
 
 BACKLOG_SHARE = 0.05
-"""Requests left waiting when the arrivals end, as a share of all, from which the queue counts as growing."""
+"""Requests left waiting when the arrivals end, as a share of all, from which the queue counts as growing. Chosen:
+because the queue of a stable load holds far fewer of an hour's requests."""
+
+BACKLOG_PER_REPLICA = 10
+"""Waiting requests per instance that never count as growing: a random peak."""
 
 
 def simulate(
@@ -45,10 +51,9 @@ def simulate(
     """The planned deployment of a scenario under its own traffic, or under a trace.
 
     ``plan``: an answer that is known already, whose deployment is taken; else the scenario is answered first.
-
     ``hours`` of simulated time (default: an hour or 20,000 requests, whichever is longer; a day for a daily profile).
-    The same ``seed`` gives the same requests at any rate. ``progress`` hears the share done and stops the run by
-    returning False. What the model's context window does not hold is refused in the words of the plan. Raises
+    The same ``seed`` gives the same requests at any rate. ``progress`` is called with the share done, and stops the run
+    by returning False. Lengths beyond the model's context window are refused in the words of the plan. Raises
     InvalidScenario for a scenario that cannot be simulated as it stands.
     """
     question = understand(scenario)
@@ -56,7 +61,7 @@ def simulate(
         raise InvalidScenario(
             ["measured: a measured operating point says nothing about single steps; leave it out to simulate."]
         )
-    load = load_of(question, hours, seed) if trace is None else load_of_trace(as_asked(trace, question), hours)
+    load = load_of(question, hours, seed) if trace is None else load_of_trace(at_asked_peak(trace, question), hours)
     if trace is None and (beyond := beyond_context(question)):
         return report.infeasible(beyond, load, seed)
     chosen = planned(question, plan or plan_of(scenario))
@@ -79,7 +84,7 @@ def simulate_deployment(
     """Any deployment under a load: percentiles if the load can be carried for ever, else the load that can."""
     stable = largest_stable_rps(deployment, load.lengths)
     if load.rps >= stable:
-        return report.unstable(name, deployment, load, limits, stable, seed)
+        return report.unstable(name, deployment, load, stable, seed)
     bins = min(max(math.ceil(load.duration_s), 1), MOST_BINS)
     outcome = drive(
         deployment,
@@ -96,10 +101,10 @@ def simulate_deployment(
         progress=progress,
     )
     if outcome.overwhelmed or (load.stationary and outcome.stopped_at is None and _growing(outcome)):
-        return report.unstable(name, deployment, load, limits, min(stable, load.rps), seed)
+        return report.unstable(name, deployment, load, min(stable, load.rps), seed)
     return report.measured(name, deployment, load, limits, stable, outcome, seed)
 
 
 def _growing(outcome: Outcome) -> bool:
     """Whether so many requests wait at the end of stationary arrivals that the queue must be growing."""
-    return outcome.waiting > max(BACKLOG_SHARE * outcome.arrived, outcome.replicas * 10)
+    return outcome.waiting > max(BACKLOG_SHARE * outcome.arrived, outcome.replicas * BACKLOG_PER_REPLICA)

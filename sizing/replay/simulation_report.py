@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from sizing.base.arrays import Floats
 from sizing.base.format import ms, requests_per_s
+from sizing.base.quantity import Estimate
 from sizing.base.units import MS_PER_S, S_PER_MINUTE
 from sizing.base.version import ENGINE_VERSION
 from sizing.question.limits import LatencyLimits
 from sizing.replay.offered_load import Load
-from sizing.replay.simulation_result import Distribution, SampledMs, Series, Share, SimulationResult, Verdict
-from sizing.replay.what_if import failure_in, said_of
-from sizing.search.replicas import asked_routing
+from sizing.replay.simulation_result import Distribution, Series, SimulationResult
+from sizing.replay.what_if import failure_in, failure_text
 from sizing.simulator.fleet import Deployment, Fleet
 from sizing.simulator.layout import E2E, ITL, QUEUE, TTFT
 from sizing.simulator.outcome import Outcome
@@ -22,29 +23,20 @@ from sizing.simulator.quantiles import Sampled, sampled_good_share, sampled_mean
 
 POINTS = ("mean", "p50", "p90", "p95", "p99", "p999")
 NOTHING: dict[str, Any] = {
-    "ttft_ms": None,
-    "itl_ms": None,
-    "e2e_ms": None,
-    "queue_ms": None,
-    "meets_limits": None,
-    "good_share": None,
-    "goodput_rps": None,
-    "output_tokens_per_s": None,
-    "running": None,
-    "kv_use": None,
-    "kv_use_peak": None,
-    "busy_share": None,
-    "recomputed_share": None,
-    "series": None,
-    "finished": 0,
-    "rejected": 0,
-    "too_long": 0,
-    "unfinished": 0,
-    "preempted": 0,
-    "failed_over": 0,
-    "peak_waiting": 0,
-    "failure": None,
+    **dict.fromkeys(("ttft_ms", "itl_ms", "e2e_ms", "queue_ms", "meets_limits", "good_share", "goodput_rps")),
+    **dict.fromkeys(("output_tokens_per_s", "running", "kv_use", "kv_use_peak", "busy_share", "recomputed_share")),
+    **dict.fromkeys(("series", "failure", "largest_stable_rps")),
+    **dict.fromkeys(("requests", "finished", "rejected", "too_long", "unfinished", "preempted", "failed_over"), 0),
+    **dict.fromkeys(("peak_waiting", "instances"), 0),
+    **dict.fromkeys(("deployment", "routing", "source"), ""),
+    "simulated_s": 0.0,
 }
+"""The fields of a result without a simulation."""
+
+SHORTEST_SHARE, SHORTEST_S = 1e-9, 1e-12
+"""Share of the time that a stopped simulation has covered at least, and time at least: nothing is divided by 0."""
+
+PERCENTILES = (("p50", 50.0), ("p90", 90.0), ("p95", 95.0), ("p99", 99.0), ("p999", 99.9))
 
 
 def instances_of(deployment: Deployment) -> int:
@@ -71,48 +63,21 @@ NOTHING_MEETS_THE_LIMITS = (
 
 def infeasible(why: str, load: Load, seed: int) -> SimulationResult:
     """There is nothing that could be simulated; ``why`` in a sentence."""
-    return SimulationResult(
-        **{
-            **NOTHING,
-            "answer": why,
-            "verdict": "infeasible",
-            "deployment": "",
-            "instances": 0,
-            "routing": "",
-            "offered_rps": load.rps,
-            "largest_stable_rps": None,
-            "simulated_s": 0.0,
-            "requests": 0,
-            "notes": load.notes,
-            "source": "",
-            "seed": seed,
-            "engine_version": ENGINE_VERSION,
-        }
-    )
+    return _result(load, seed, answer=why, verdict="infeasible")
 
 
-def unstable(
-    name: str, deployment: Deployment, load: Load, limits: LatencyLimits, stable_rps: float, seed: int
-) -> SimulationResult:
+def unstable(name: str, deployment: Deployment, load: Load, stable_rps: float, seed: int) -> SimulationResult:
     """The load is beyond capacity: no latency is stated, because it would depend on how long one watches."""
-    return SimulationResult(
-        **{
-            **NOTHING,
-            "verdict": "unstable",
-            "deployment": name,
-            "instances": instances_of(deployment),
-            "routing": asked_routing(front_of(deployment).routing),
-            "answer": f"Unstable: queue grows. {name} is offered {requests_per_s(load.rps)} and carries at most "
-            f"{requests_per_s(stable_rps)}.",
-            "offered_rps": load.rps,
-            "largest_stable_rps": stable_rps,
-            "simulated_s": load.duration_s,
-            "requests": load.expected,
-            "notes": load.notes,
-            "source": source_of(deployment),
-            "seed": seed,
-            "engine_version": ENGINE_VERSION,
-        }
+    return _result(
+        load,
+        seed,
+        **_deployed(name, deployment),
+        verdict="unstable",
+        answer=f"Unstable: queue grows. {name} is offered {requests_per_s(load.rps)} and carries at most "
+        f"{requests_per_s(stable_rps)}.",
+        largest_stable_rps=stable_rps,
+        simulated_s=load.duration_s,
+        requests=load.expected,
     )
 
 
@@ -120,89 +85,102 @@ def measured(
     name: str, deployment: Deployment, load: Load, limits: LatencyLimits, stable_rps: float, outcome: Outcome, seed: int
 ) -> SimulationResult:
     """Everything that was counted."""
-    found = {m: distribution(outcome, m, limits.percentile) for m in (TTFT, ITL, E2E, QUEUE)}
+    latencies = {metric: distribution(outcome, metric, limits.percentile) for metric in (TTFT, ITL, E2E, QUEUE)}
+    met = _meets(latencies, limits)
+    seconds = outcome.horizon_s * (1.0 if outcome.stopped_at is None else max(outcome.stopped_at, SHORTEST_SHARE))
     good = sampled_good_share(outcome)
-    met = _meets(found, limits)
-    seconds = outcome.horizon_s * (1.0 if outcome.stopped_at is None else max(outcome.stopped_at, 1e-9))
-    rows = max(outcome.horizon_s * outcome.replicas, 1e-12)
-    verdict: Verdict = "stable" if outcome.stopped_at is None else "stopped"
     good_value = good.value if np.isfinite(good.value) else 0.0
-    return SimulationResult(
-        answer=_sentence(name, load, limits, found, met, outcome),
-        verdict=verdict,
-        deployment=name,
-        instances=instances_of(deployment),
-        routing=asked_routing(front_of(deployment).routing),
-        offered_rps=load.rps,
+    counted = ("finished", "rejected", "too_long", "unfinished", "preempted", "failed_over", "peak_waiting")
+    return _result(
+        load,
+        seed,
+        **_deployed(name, deployment),
+        **{field: getattr(outcome, field) for field in counted},
+        **_use(outcome),
+        answer=_sentence(name, load, limits, latencies, met, outcome),
+        verdict="stable" if outcome.stopped_at is None else "stopped",
         largest_stable_rps=stable_rps,
         failure=failure_in(outcome, front_of(deployment), stable_rps),
         simulated_s=seconds,
         requests=outcome.arrived,
-        finished=outcome.finished,
-        rejected=outcome.rejected,
-        too_long=outcome.too_long,
-        unfinished=outcome.unfinished,
-        preempted=outcome.preempted,
-        failed_over=outcome.failed_over,
-        ttft_ms=found[TTFT],
-        itl_ms=found[ITL],
-        e2e_ms=found[E2E],
-        queue_ms=found[QUEUE],
+        ttft_ms=latencies[TTFT],
+        itl_ms=latencies[ITL],
+        e2e_ms=latencies[E2E],
+        queue_ms=latencies[QUEUE],
         meets_limits=met,
-        good_share=Share(value=good.value, low=max(good.low, 0.0), high=min(good.high, 1.0)) if found[TTFT] else None,
+        good_share=_share(good) if latencies[TTFT] else None,
         goodput_rps=good_value * outcome.finished / seconds,
         output_tokens_per_s=outcome.generated_tokens / seconds,
-        running=float(outcome.column("running_s").sum()) / rows,
-        kv_use=float(outcome.column("kv_s").sum()) / rows,
-        kv_use_peak=float(outcome.column("kv_s").max() / outcome.bin_s / outcome.replicas),
-        busy_share=float(outcome.column("busy_s").sum()) / rows,
-        peak_waiting=outcome.peak_waiting,
         recomputed_share=outcome.recomputed_tokens / max(outcome.prefilled_tokens, 1.0),
         series=series_of(outcome),
         notes=(*load.notes, *_overloads(outcome, load, stable_rps), *_turned_away(outcome)),
-        source=source_of(deployment),
-        seed=seed,
-        engine_version=ENGINE_VERSION,
     )
+
+
+def _result(load: Load, seed: int, **fields: Any) -> SimulationResult:
+    """A result with what every one has; ``fields`` are the others."""
+    every = {"offered_rps": load.rps, "notes": load.notes, "seed": seed, "engine_version": ENGINE_VERSION}
+    return SimulationResult(**{**NOTHING, **every, **fields})
+
+
+def _deployed(name: str, deployment: Deployment) -> dict[str, Any]:
+    """What was simulated."""
+    return {
+        "deployment": name,
+        "instances": instances_of(deployment),
+        "routing": front_of(deployment).routing,
+        "source": source_of(deployment),
+    }
+
+
+def _use(outcome: Outcome) -> dict[str, float]:
+    """How busy the replicas were, on average and in the busiest bin."""
+    replica_s = max(outcome.horizon_s * outcome.replicas, SHORTEST_S)
+    return {
+        "running": float(outcome.column("running_s").sum()) / replica_s,
+        "kv_use": float(outcome.column("kv_s").sum()) / replica_s,
+        "kv_use_peak": float(outcome.column("kv_s").max() / outcome.bin_s / outcome.replicas),
+        "busy_share": float(outcome.column("busy_s").sum()) / replica_s,
+    }
+
+
+def _share(good: Sampled) -> Estimate:
+    return Estimate(value=good.value, low=max(good.low, 0.0), high=min(good.high, 1.0))
 
 
 def distribution(outcome: Outcome, metric: int, asked: float) -> Distribution | None:
     """Percentiles of one latency; None when no request had it (one token has no gaps)."""
     if not outcome.histogram[:, metric].any():
         return None
-    at = {
-        name: _in_ms(sampled_quantile(outcome, metric, p))
-        for name, p in (
-            ("p50", 50.0),
-            ("p90", 90.0),
-            ("p95", 95.0),
-            ("p99", 99.0),
-            ("p999", 99.9),
-            ("at_percentile", asked),
-        )
-    }
+    percentiles = (*PERCENTILES, ("at_percentile", asked))
+    at = {name: _in_ms(sampled_quantile(outcome, metric, percent)) for name, percent in percentiles}
     return Distribution(mean=_in_ms(sampled_mean(outcome, metric)), **at)
 
 
-def _in_ms(sampled: Sampled) -> SampledMs:
+def _in_ms(sampled: Sampled) -> Estimate:
     high = sampled.high * MS_PER_S if np.isfinite(sampled.high) else None
-    return SampledMs(value=sampled.value * MS_PER_S, low=max(sampled.low, 0.0) * MS_PER_S, high=high)
+    return Estimate(value=sampled.value * MS_PER_S, low=max(sampled.low, 0.0) * MS_PER_S, high=high)
 
 
-def _meets(found: dict[int, Distribution | None], limits: LatencyLimits) -> bool:
-    asked = ((TTFT, limits.ttft_s), (ITL, limits.itl_s), (E2E, limits.e2e_s))
-    return all(one is None or one.at_percentile.value <= limit * MS_PER_S for m, limit in asked for one in [found[m]])
+def _meets(latencies: Mapping[int, Distribution | None], limits: LatencyLimits) -> bool:
+    pairs = ((latencies[TTFT], limits.ttft_s), (latencies[ITL], limits.itl_s), (latencies[E2E], limits.e2e_s))
+    return all(latency is None or latency.at_percentile.value <= limit * MS_PER_S for latency, limit in pairs)
 
 
 def _sentence(
-    name: str, load: Load, limits: LatencyLimits, found: dict[int, Distribution | None], met: bool, outcome: Outcome
+    name: str,
+    load: Load,
+    limits: LatencyLimits,
+    latencies: Mapping[int, Distribution | None],
+    met: bool,
+    outcome: Outcome,
 ) -> str:
-    labels = (("TTFT", found[TTFT]), ("ITL", found[ITL]), ("E2E", found[E2E]))
-    said = [f"{label} {ms(one.at_percentile.value)}" for label, one in labels if one is not None]
+    labels = (("TTFT", latencies[TTFT]), ("ITL", latencies[ITL]), ("E2E", latencies[E2E]))
+    values = [f"{label} {ms(latency.at_percentile.value)}" for label, latency in labels if latency is not None]
     within = "every limit is met" if met else "a limit is broken"
     part = "" if outcome.stopped_at is None else f" (stopped after {outcome.stopped_at:.0%})"
     return (
-        f"{name} at {requests_per_s(load.rps)}: p{limits.percentile:g} {', '.join(said)}; {within} "
+        f"{name} at {requests_per_s(load.rps)}: p{limits.percentile:g} {', '.join(values)}; {within} "
         f"({outcome.finished:,} requests simulated{part})."
     )
 
@@ -274,7 +252,7 @@ def as_text(result: SimulationResult) -> str:
     if result.largest_stable_rps is not None:
         lines.append(f"Stable up to  {requests_per_s(result.largest_stable_rps)}")
     if result.failure is not None:
-        lines.append(f"Failure       {said_of(result.failure)}")
+        lines.append(f"Failure       {failure_text(result.failure)}")
     if result.verdict == "stable":
         lines.append(
             f"Requests      {result.requests:,} came, {result.finished:,} finished, "

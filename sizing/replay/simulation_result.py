@@ -4,44 +4,26 @@ from __future__ import annotations
 
 from typing import Literal
 
-from sizing.base.quantity import Result, quantity
+from sizing.base.quantity import Estimate, Result, quantity
 
 Verdict = Literal["stable", "unstable", "stopped", "infeasible"]
 
 
-class SampledMs(Result):
-    """A simulated duration with its Monte-Carlo interval; high is none where too few requests went so far."""
-
-    value: float = quantity("Value", "ms", "histogram of all requests, bins of 0.5 %", "Simulated value.")
-    low: float = quantity("Low", "ms", "95 % Monte-Carlo interval, batch means", "Lower end: more requests narrow it.")
-    high: float | None = quantity(
-        "High",
-        "ms",
-        "95 % Monte-Carlo interval, batch means",
-        "Upper end; none where too few requests were simulated to bound it.",
-    )
-
-
 class Distribution(Result):
-    """One latency over the requests of a simulation."""
+    """One latency over the requests of a simulation, each with its 95 % Monte-Carlo interval (batch means).
 
-    mean: SampledMs = quantity("Mean", "ms", "sum / requests", "Mean over requests.")
-    p50: SampledMs = quantity("p50", "ms", "see simulation", "Half of the requests are faster.")
-    p90: SampledMs = quantity("p90", "ms", "see simulation", "90 % of the requests are faster.")
-    p95: SampledMs = quantity("p95", "ms", "see simulation", "95 % of the requests are faster.")
-    p99: SampledMs = quantity("p99", "ms", "see simulation", "99 % of the requests are faster.")
-    p999: SampledMs = quantity("p99.9", "ms", "see simulation", "99.9 % of the requests are faster.")
-    at_percentile: SampledMs = quantity(
+    More requests narrow it; high is none where too few requests were that slow to bound it.
+    """
+
+    mean: Estimate = quantity("Mean", "ms", "sum / requests", "Mean over requests.")
+    p50: Estimate = quantity("p50", "ms", "see simulation", "Half of the requests are faster.")
+    p90: Estimate = quantity("p90", "ms", "see simulation", "90 % of the requests are faster.")
+    p95: Estimate = quantity("p95", "ms", "see simulation", "95 % of the requests are faster.")
+    p99: Estimate = quantity("p99", "ms", "see simulation", "99 % of the requests are faster.")
+    p999: Estimate = quantity("p99.9", "ms", "see simulation", "99.9 % of the requests are faster.")
+    at_percentile: Estimate = quantity(
         "Asked percentile", "ms", "see simulation", "At the percentile of the limit.", alias="asked"
     )
-
-
-class Share(Result):
-    """A simulated share with its Monte-Carlo interval."""
-
-    value: float = quantity("Value", "fraction", "counted / all", "Simulated value.")
-    low: float = quantity("Low", "fraction", "95 % Monte-Carlo interval, batch means", "Lower end.")
-    high: float = quantity("High", "fraction", "95 % Monte-Carlo interval, batch means", "Upper end.")
 
 
 class Series(Result):
@@ -125,11 +107,11 @@ class SimulationResult(Result):
     e2e_ms: Distribution | None = quantity("E2E", "ms", "last token - arrival", "Time to last token.")
     queue_ms: Distribution | None = quantity("Queue time", "ms", "first step - arrival", "Wait for admission.")
     meets_limits: bool | None = quantity("Limits met", help="Whether every limit holds at its percentile.")
-    good_share: Share | None = quantity(
+    good_share: Estimate | None = quantity(
         "Within limits",
         "fraction",
         "requests within every limit / finished",
-        "Share of answered requests that meet every limit.",
+        "Share of answered requests that meet every limit, with its 95 % Monte-Carlo interval.",
     )
     goodput_rps: float | None = quantity(
         "Goodput", "requests/s", "share within limits x finished / time", "Requests per second that meet every limit."

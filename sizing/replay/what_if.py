@@ -13,15 +13,16 @@ from sizing.base.format import ms, requests_per_s
 from sizing.base.units import MS_PER_S, S_PER_MINUTE
 from sizing.question.understand import Question
 from sizing.replay.simulation_result import Failure
-from sizing.search.replicas import Planned, routing_of
+from sizing.search.replicas import Planned
 from sizing.simulator.fleet import Deployment, Fleet, Outage
 from sizing.simulator.outcome import Outcome
 
 FAILS_AFTER = 1.0 / 3.0
-"""Share of the simulated time after which the instance fails: late enough to see what is normal."""
+"""Share of the simulated time after which the instance fails. Chosen: because what is normal has been seen by then."""
 
 LONGEST_FAILURE = 0.5
-"""Share of the simulated time that a failure may last, so that the return is seen too."""
+"""Share of the simulated time that a failure may last at most. Chosen: because its end, and a sixth of the time after
+it, is then still to be seen."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,21 +41,24 @@ class WhatIf:
 AS_PLANNED = WhatIf()
 
 
-def said_of(one: Failure) -> str:
+def failure_text(failure: Failure) -> str:
     """The failure in two sentences."""
-    lasts = (one.end_s - one.start_s) / S_PER_MINUTE
-    left = f"the other {one.instances_left} carry" if one.instances_left > 1 else "the other one carries"
-    others = f"{left} at most {requests_per_s(one.stable_rps_left)}" if one.instances_left else "there is no other"
+    lasts = (failure.end_s - failure.start_s) / S_PER_MINUTE
+    left = f"the other {failure.instances_left} carry" if failure.instances_left > 1 else "the other one carries"
+    others = (
+        f"{left} at most {requests_per_s(failure.stable_rps_left)}" if failure.instances_left else "there is no other"
+    )
     usual = (
         "never before the end"
-        if one.recovered_after_s is None
-        else (f"after {one.recovered_after_s:,.0f} s" if one.recovered_after_s >= 1.0 else "at once")
+        if failure.recovered_after_s is None
+        else (f"after {failure.recovered_after_s:,.0f} s" if failure.recovered_after_s >= 1.0 else "at once")
     )
-    meanwhile = "no first token" if one.ttft_meanwhile_ms is None else f"mean TTFT {ms(one.ttft_meanwhile_ms)}"
+    meanwhile = "no first token" if failure.ttft_meanwhile_ms is None else f"mean TTFT {ms(failure.ttft_meanwhile_ms)}"
     return (
-        f"One instance fails after {one.start_s / S_PER_MINUTE:,.3g} minutes for {lasts:,.3g}; {others}, and "
-        f"{one.started_again:,} requests start again. Meanwhile {meanwhile} instead of {ms(one.ttft_before_ms)}, up to "
-        f"{one.longest_queue:,.0f} requests wait; once it is back, the queue is as before {usual}."
+        f"One instance fails after {failure.start_s / S_PER_MINUTE:,.3g} minutes for {lasts:,.3g}; {others}, and "
+        f"{failure.started_again:,} requests start again. Meanwhile {meanwhile} instead of "
+        f"{ms(failure.ttft_before_ms)}, up to {failure.longest_queue:,.0f} requests wait; once it is "
+        f"back, the queue is as before {usual}."
     )
 
 
@@ -63,13 +67,12 @@ def deployment_of(question: Question, chosen: Planned, duration_s: float, what_i
 
     Raises InvalidScenario for a failure that is too long to see its end, and for what is not tried on pools.
     """
-    routing = routing_of(question)
+    routing = question.scenario.deployment.routing
     if chosen.prefill is not None and (what_if.static_batching or what_if.fail_minutes):
         raise InvalidScenario(
             [
                 "Static batching and the failure of an instance are simulated for aggregated instances, not for "
-                "prefill "
-                "and decode pools: ask for deployment.serving: [aggregated]."
+                "prefill and decode pools: ask for deployment.serving: [aggregated]."
             ]
         )
     if what_if.static_batching:

@@ -10,7 +10,7 @@ from typing import Any, get_args
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from sizing.base.errors import InvalidScenario, nearest_names
+from sizing.base.errors import InvalidScenario, MissingKey, nearest_names
 from sizing.scenario.schema import SCHEMA_VERSION, Scenario
 from sizing.scenario.traces import with_traces
 
@@ -132,17 +132,33 @@ def _config_beside(scenario: Path, name: str) -> dict[str, Any]:
     return config
 
 
-def problems_of(error: ValidationError) -> list[str]:
-    """One sentence per fault of a pydantic error, in the order of the file, without pydantic's own vocabulary."""
+def problems_of(error: ValidationError, *, of_keys: bool = False) -> list[str]:
+    """One sentence per fault of a pydantic error, in the order of the file, without pydantic's own vocabulary.
+
+    ``of_keys``: only the faults of keys that are unknown, or missing where one is needed.
+    """
     out: dict[str, str] = {}
     for fault in error.errors(include_url=False):
         path = [str(p) for p in fault["loc"] if not _is_branch(p)]
+        if of_keys and not _is_of_key(fault, path):
+            continue
         where = ".".join(path) or "scenario"
         if fault["type"] == "extra_forbidden":
             out[where] = _unknown_key(path)
         else:
             out.setdefault(where, f"{where}: {_sentence(fault)}")
     return list(out.values())
+
+
+def _is_of_key(fault: Any, path: list[str]) -> bool:
+    """Whether a fault is a key that is unknown or missing, rather than a value."""
+    match fault["type"]:
+        case "missing":
+            return True
+        case "extra_forbidden":
+            return path[-1] not in _keys_of(path[:-1])
+        case _:
+            return isinstance(fault.get("ctx", {}).get("error"), MissingKey)
 
 
 def _is_branch(part: object) -> bool:

@@ -2,20 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from pydantic import BaseModel, ConfigDict, ValidationInfo, field_validator
-
-Rule = Literal["cached_part_is_shorter", "some_hour_has_load", "p95_is_not_shorter"]
-"""Rules between several values, which no bound of one field states."""
-
-
-class BrokenRule(ValueError):
-    """A scenario breaks a :data:`Rule`. The message speaks of the keys of a file; a form has words of its own."""
-
-    def __init__(self, rule: Rule, message: str) -> None:
-        self.rule: Rule = rule
-        super().__init__(message)
 
 
 class Part(BaseModel):

@@ -11,17 +11,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
-from sizing.scenario.part import BrokenRule, Part
+from sizing.base.choices import BenchmarkMode, Location, Mode, Objective, Routing, Serving, StepTimesFrom
+from sizing.base.errors import BrokenRule, MissingKey
+from sizing.scenario.part import Part
 from sizing.scenario.traffic import Arrivals, Length, Tokens, TraceArrivals
 
 SCHEMA_VERSION = 1
-
-Mode = Literal["streaming", "sequential", "offline"]
-Location = Literal["on_prem", "cloud", "hybrid"]
-Objective = Literal["cost", "gpus", "latency", "energy"]
-StepSource = Literal["roofline", "kernel"]
-Serving = Literal["aggregated", "disaggregated"]
-Routing = Literal["random", "round_robin", "weighted", "least_loaded", "prefix_aware"]
 
 Rate = Annotated[float, Field(gt=0, le=1_000_000, allow_inf_nan=False)]
 Milliseconds = Annotated[float, Field(gt=0, le=86_400_000, allow_inf_nan=False)]
@@ -164,7 +159,7 @@ class Deployment(Part):
     spare_instances: int = Field(default=0, ge=0, le=1000)
     max_utilization: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)] = 1.0
     objective: Objective = "cost"
-    step_times: StepSource = "roofline"
+    step_times: StepTimesFrom = "roofline"
     routing: Routing = "random"
     speculative_decoding: SpeculativeDecoding | None = None
 
@@ -186,7 +181,7 @@ class BenchmarkPoint(Part):
     which ``ttft_p99_ms`` is the 99th percentile; that is compared with the prediction and calibrates nothing.
     """
 
-    mode: Literal["fixed_concurrency", "fixed_rate", "offline"]
+    mode: BenchmarkMode
     concurrency: Rate | None = None
     request_rate_rps: Rate | None = None
     input_tokens: Tokens
@@ -202,7 +197,7 @@ class BenchmarkPoint(Part):
     def _complete(self) -> BenchmarkPoint:
         needed = {"fixed_concurrency": "concurrency", "fixed_rate": "request_rate_rps"}.get(self.mode)
         if needed and getattr(self, needed) is None:
-            raise ValueError(f"{needed} is required with mode {self.mode}")
+            raise MissingKey(f"{needed} is required with mode {self.mode}")
         measured = (self.ttft_ms, self.itl_ms, self.requests_per_s, self.output_tokens_per_s)
         if all(value is None for value in measured):
             raise ValueError("give ttft_ms, itl_ms, requests_per_s or output_tokens_per_s: nothing was measured")

@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
-from sizing.scenario.part import BrokenRule, Part
+from sizing.base.errors import BrokenRule
+from sizing.scenario.part import Part
 
 Tokens = Annotated[float, Field(ge=1, le=10_000_000, allow_inf_nan=False)]
 

@@ -14,11 +14,12 @@ from typing import Literal
 
 import numpy as np
 
+from sizing.base.choices import Routing
 from sizing.base.units import TWO_SIDED_95
 from sizing.question.limits import LatencyLimits
 from sizing.simulator.arrivals import CHUNK, Arrivals
 from sizing.simulator.drive import drive
-from sizing.simulator.fleet import Fleet, Replica, Routing
+from sizing.simulator.fleet import Fleet, Replica
 from sizing.simulator.layout import E2E, ITL, TTFT
 from sizing.simulator.outcome import Outcome
 from sizing.simulator.pool import Measurement
@@ -62,7 +63,7 @@ HEAVIEST = 0.97
 percentiles, and the least growth in load makes it endless."""
 
 IN_TURN: tuple[Routing, ...] = ("round_robin", "weighted")
-BY_LOAD: tuple[Routing, ...] = ("least_requests", "least_tokens", "prefix_aware")
+BY_LOAD: tuple[Routing, ...] = ("least_loaded", "prefix_aware")
 MOST_TOGETHER = 8
 """Instances simulated together where the front end looks at their load."""
 NO_DOUBT = 0.7

@@ -23,10 +23,10 @@ from sizing.search.instances import FARTHER, FARTHEST, HEAVIEST, Finding, fewest
 from sizing.search.pools import SizedPools
 from sizing.search.pools_search import MORE, sized
 from sizing.search.replicas import Planned, PrefillPool, arrivals_of, lengths_of, replica_at
-from sizing.simulator.arrivals import CHUNK_ROWS, Arrivals
+from sizing.simulator.arrivals import Arrivals
 from sizing.simulator.drive import drive
 from sizing.simulator.fleet import Fleet, Replica
-from sizing.simulator.layout import E2E, ITL, TTFT
+from sizing.simulator.layout import CHUNK_FIELDS, E2E, ITL, TTFT
 from sizing.simulator.outcome import Outcome
 from sizing.simulator.pool import Measurement, Pool
 from sizing.simulator.quantiles import quantile
@@ -125,7 +125,7 @@ def first_tokens(case: PoolsCase, instances: int) -> FirstTokens:
     for chunk in share.stream(case.lengths, duration, case.seed):
         if chunk.shape[1]:
             ended.append(pool.run(chunk, float(chunk[0, -1])).copy())
-    ended.append(pool.run(np.zeros((CHUNK_ROWS, 0)), math.inf).copy())
+    ended.append(pool.run(np.zeros((len(CHUNK_FIELDS), 0)), math.inf).copy())
     records = np.concatenate(ended)
     records = records[np.argsort(records["id"], kind="stable")]
     moved = case.transfer_latency_s + records["prompt"] * case.transfer_s_per_token

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sizing.base.arrays import Floats
+from sizing.base.choices import Objective
 from sizing.question.understand import Question
-from sizing.scenario.schema import Objective
 from sizing.search.screen import Evaluated, Sized, instances_needed, size
 
 if TYPE_CHECKING:

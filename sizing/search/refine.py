@@ -27,7 +27,7 @@ from sizing.search.instances import (
     sharpened,
 )
 from sizing.search.ranking import order, resized
-from sizing.search.replicas import arrivals_of, lengths_of, replica_at, routing_of
+from sizing.search.replicas import arrivals_of, lengths_of, replica_at
 from sizing.search.screen import Evaluated, Sized, instances_needed, size
 from sizing.search.serving import sized_aggregated
 
@@ -157,7 +157,7 @@ class Search:
             limits=question.limits,
             seed=self.seed,
             max_utilization=question.scenario.deployment.max_utilization,
-            routing=routing_of(question),
+            routing=question.scenario.deployment.routing,
             stable_rps=float(self.evaluated.capacity.stable_rps[index]),
             in_flight=in_flight_of(1.0, float(state.concurrency[index, min(k, state.rps.shape[1] - 1)])),
         )

@@ -7,16 +7,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from sizing.base.choices import Routing
 from sizing.deployments.candidates import table
 from sizing.deployments.memory import memory_fit
 from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
-from sizing.scenario.traffic import Burst, Gamma, LengthSpread, LengthTrace, Profile, TraceArrivals
-from sizing.scenario.traffic import Length as AskedLength
+from sizing.scenario.traffic import Burst, Gamma, Profile, TraceArrivals
 from sizing.search.screen import Evaluated
 from sizing.simulator.arrivals import Arrivals, Bursts
-from sizing.simulator.fleet import Deployment, Disaggregated, Fleet, Replica, Routing
-from sizing.simulator.request_lengths import DrawnLengths, FixedLength, GroupedLength, Length, LognormalLength
+from sizing.simulator.fleet import Deployment, Disaggregated, Fleet, Replica
+from sizing.simulator.request_lengths import DrawnLengths
 from sizing.simulator.step_grid import roofline_grid
 from sizing.steps.roofline import roofline
 from sizing.steps.speculation import speculated
@@ -103,35 +103,9 @@ def as_replica(question: Question, row: Configuration) -> Replica:
     )
 
 
-IN_SCENARIOS = {"least_requests": "least_loaded"}
-"""Routing by the simulator's name, where scenarios have another word for it."""
-
-
-def routing_of(question: Question) -> Routing:
-    """The routing that a scenario asks for, in the words of the simulator."""
-    asked = question.scenario.deployment.routing
-    return "least_requests" if asked == "least_loaded" else asked
-
-
-def asked_routing(routing: Routing) -> str:
-    """A routing of the simulator in the words of scenarios."""
-    return IN_SCENARIOS.get(routing, routing)
-
-
 def lengths_of(question: Question) -> DrawnLengths:
-    """Lengths of the requests a scenario describes."""
-    workload = question.scenario.workload
-    return DrawnLengths(
-        prompt=_length(workload.input_tokens),
-        output=_length(workload.output_tokens),
-        cached_tokens=workload.prefix_cached_tokens,
-    )
-
-
-def _length(asked: AskedLength) -> Length:
-    if isinstance(asked, LengthSpread):
-        return LognormalLength(p50=asked.p50, p95=asked.p95)
-    return GroupedLength(groups=tuple(asked.groups)) if isinstance(asked, LengthTrace) else FixedLength(tokens=asked)
+    """Lengths of the requests of a question."""
+    return DrawnLengths(prompt=question.prompt, output=question.output, cached_tokens=question.traffic.cached_tokens)
 
 
 def arrivals_of(question: Question) -> Arrivals:

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sizing.base.arrays import PER_ROW, Columns, Floats, Position
+from sizing.base.choices import Location, StepTimesFrom
 from sizing.calibration.benchmark import calibrated_configuration
-from sizing.calibration.step_source import StepChoice, step_times
+from sizing.calibration.step_source import step_times
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.model import Model
 from sizing.deployments.candidates import Candidates, enumerate_for, table
@@ -22,7 +23,7 @@ from sizing.question.traffic import Traffic, TrafficColumns
 from sizing.question.understand import Question
 from sizing.queueing.capacity import Capacity, Percentiles, at_percentile, at_rate, capacity
 from sizing.queueing.steady_state import SteadyState, concurrency_grid, steady_state
-from sizing.scenario.schema import Location, Prices
+from sizing.scenario.schema import Prices
 from sizing.steps.speculation import speculated
 from sizing.steps.times import StepTimes
 
@@ -89,7 +90,10 @@ def _configurations(model: Model, chosen: tuple[Gpu, ...], allowed: Allowed) -> 
 
 
 def evaluate(
-    question: Question, everything: Candidates, choice: StepChoice | None = None, traffic: TrafficColumns | None = None
+    question: Question,
+    everything: Candidates,
+    choice: StepTimesFrom | None = None,
+    traffic: TrafficColumns | None = None,
 ) -> Evaluated:
     """Everything about the candidates that fit in memory, at the lengths and limits of the question.
 

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sizing.base.arrays import Floats
+from sizing.base.choices import Objective
 from sizing.base.result import Candidate
 from sizing.planning.pools_plan import candidates_of
 from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
-from sizing.scenario.schema import Objective
 from sizing.search.batch_limits import with_batch_limits
 from sizing.search.pools import Pools, SizedPools
 from sizing.search.pools_search import sized as sized_pools

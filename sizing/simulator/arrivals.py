@@ -14,12 +14,15 @@ import numpy as np
 
 from sizing.base.arrays import Floats
 from sizing.base.units import S_PER_HOUR
+from sizing.simulator.layout import ARRIVED_ROW, CHUNK_FIELDS, PROMPT_ROW, STARTED_ROW, TIME_ROW
 from sizing.simulator.request_lengths import RequestLengths
 
 CHUNK = 16_384
-"""Requests per chunk: a few hundredths of a second of work between two looks at progress and cancellation."""
+"""Requests per chunk. Chosen: because they are a few hundredths of a second of work, so that progress and cancellation
+are looked at often and the call costs nothing."""
 
-CHUNK_ROWS = 9
+PERIODS_DRAWN = 256
+"""On and off periods drawn at a time."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,7 +110,7 @@ class _BurstClock:
         keep = max(int(np.searchsorted(self.total, epochs[0])) - 1, 0)
         self.edges, self.total = self.edges[keep:], self.total[keep:]
         while self.total[-1] <= epochs[-1]:
-            periods = self.rng.standard_exponential((256, 2)) * [self.bursts.on_s, self.bursts.off_s]
+            periods = self.rng.standard_exponential((PERIODS_DRAWN, 2)) * [self.bursts.on_s, self.bursts.off_s]
             counts = periods * [self.on_rate, self.off_rate]
             self.edges = np.concatenate([self.edges, self.edges[-1] + np.cumsum(periods)])
             self.total = np.concatenate([self.total, self.total[-1] + np.cumsum(counts)])
@@ -116,7 +119,7 @@ class _BurstClock:
 
 def requests(time: Floats, lengths: Floats) -> Floats:
     """A chunk (9, M) from times and rows prompt, output, cached, group; nothing has started yet."""
-    chunk = np.full((CHUNK_ROWS, len(time)), -1.0)
-    chunk[0] = chunk[1] = time
-    chunk[2:6] = lengths
+    chunk = np.full((len(CHUNK_FIELDS), len(time)), -1.0)
+    chunk[TIME_ROW] = chunk[ARRIVED_ROW] = time
+    chunk[PROMPT_ROW:STARTED_ROW] = lengths
     return chunk

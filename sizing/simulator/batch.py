@@ -8,18 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sizing.simulator.compiled import compiled
-from sizing.simulator.layout import NONE
+from sizing.simulator.layout import FINISH_STEP, NONE, SEQUENCE
 
 Heap = NDArray[np.int64]
-"""One replica's (4, S + 1): steps in which sequences finish, their rows, scratch, and prompts begun and not ended."""
-
-SCRATCH, BEGUN = 2, 3
+"""That of one replica, (4, S + 1); its rows are named in :mod:`sizing.simulator.layout`."""
 
 
 @compiled
 def heap_up(requests: Any, heap: Heap, i: int, key: int) -> int:
     """Move a gap at place ``i`` up to where ``key`` belongs; every sequence knows its place. Returns the gap."""
-    keys, rows = heap[0], heap[1]
+    keys, rows = heap[FINISH_STEP], heap[SEQUENCE]
     while i > 0 and keys[(i - 1) >> 1] > key:
         keys[i], rows[i] = keys[(i - 1) >> 1], rows[(i - 1) >> 1]
         requests[rows[i]].place = i
@@ -32,14 +30,14 @@ def heap_push(requests: Any, heap: Heap, replica: Any, key: int, row: int) -> No
     """Add a decoding sequence that finishes in step ``key``."""
     i = heap_up(requests, heap, replica.alive, key)
     replica.alive += 1
-    heap[0, i], heap[1, i] = key, row
+    heap[FINISH_STEP, i], heap[SEQUENCE, i] = key, row
     requests[row].place = i
 
 
 @compiled
 def heap_remove(requests: Any, heap: Heap, replica: Any, i: int) -> int:
     """Take the sequence at place ``i`` out of the heap; returns its row. Place 0 finishes first."""
-    keys, rows = heap[0], heap[1]
+    keys, rows = heap[FINISH_STEP], heap[SEQUENCE]
     replica.alive -= 1
     size, taken = replica.alive, rows[i]
     key, row = keys[size], rows[size]

@@ -10,23 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sizing.base.arrays import Floats
-from sizing.simulator.arrivals import CHUNK_ROWS
 from sizing.simulator.fleet import Deployment, Disaggregated, Fleet
-from sizing.simulator.layout import RECORD
+from sizing.simulator.layout import ARRIVED, CHUNK_FIELDS, FIRST_ROW, RECORD, TIME_ROW
 from sizing.simulator.outcome import Outcome
 from sizing.simulator.pool import Measurement, Pool
 
-CARRIED = ((1, "arrived"), (2, "prompt"), (3, "output"), (4, "cached"), (6, "started"), (7, "first"), (8, "id"))
+CARRIED = tuple((row, name) for row, name in enumerate(CHUNK_FIELDS) if name not in ("time", "group"))
 """Rows of a chunk that a request keeps when it moves from the prefill to the decode pool."""
 
-
-FIRST = 7
-"""Row of a chunk that holds the time of the first token."""
-
-
 MAX_WAITING = 1_000_000
-"""Waiting requests at which a simulation gives up: the queue grows, and memory with it."""
-
+"""Waiting requests at which a simulation gives up. Chosen: because the queue grows then, and at 160 bytes a request
+so many are still a small part of memory."""
 
 Progress = Callable[[float], bool]
 """Called between chunks with the share of requests that have arrived; False stops the simulation."""
@@ -42,7 +36,7 @@ class _Line:
         else:
             first = Pool(deployment.prefill, measurement, prefill_only=True)
             self.pools = [first, Pool(deployment.decode, measurement)]
-        self.moving = np.zeros((CHUNK_ROWS, 0))
+        self.moving = np.zeros((len(CHUNK_FIELDS), 0))
         self.records: list[NDArray[Any]] = []
 
     def run(self, chunk: Floats, until: float) -> None:
@@ -50,7 +44,7 @@ class _Line:
         ended = self.pools[0].run(chunk, until)
         if isinstance(self.deployment, Disaggregated):
             self._hand_over(ended, self.deployment)
-            ready = np.searchsorted(self.moving[0], until, side="right")
+            ready = np.searchsorted(self.moving[TIME_ROW], until, side="right")
             self._keep(ended[ended["output"] <= 1.0])
             ended = self.pools[1].run(self.moving[:, :ready], until)
             self.moving = self.moving[:, ready:]
@@ -63,14 +57,14 @@ class _Line:
     def _hand_over(self, ended: NDArray[Any], between: Disaggregated) -> None:
         """Requests with more than one token move on. Nothing that ends later can arrive earlier than ``until``."""
         moved = ended[ended["output"] > 1.0]
-        columns = np.full((CHUNK_ROWS, len(moved)), -1.0)
+        columns = np.full((len(CHUNK_FIELDS), len(moved)), -1.0)
         transfer = between.transfer_latency_s + moved["prompt"] * between.transfer_s_per_token
-        columns[0] = moved["first"] + transfer
+        columns[TIME_ROW] = moved["first"] + transfer
         for row, name in CARRIED:
             columns[row] = moved[name]
-        columns[FIRST] = columns[0]  # the decode instance streams the answer, its first token included
+        columns[FIRST_ROW] = columns[TIME_ROW]  # the decode instance streams the answer, its first token included
         waiting = np.hstack([self.moving, columns])
-        self.moving = waiting[:, np.argsort(waiting[0], kind="stable")]
+        self.moving = waiting[:, np.argsort(waiting[TIME_ROW], kind="stable")]
 
     @property
     def waiting(self) -> int:
@@ -98,7 +92,7 @@ def drive(
     for chunk in stream:
         if not chunk.shape[1]:
             continue
-        line.run(chunk, float(chunk[0, -1]))
+        line.run(chunk, float(chunk[TIME_ROW, -1]))
         peak = max(peak, line.waiting)
         share = min(float(line.pools[0].state["arrived"]) / max(measurement.expected, 1), 1.0)
         if progress is not None and not progress(share):
@@ -109,7 +103,7 @@ def drive(
             break
     waiting, in_system = line.waiting, line.in_system
     if not overwhelmed and stopped is None:
-        line.run(np.zeros((CHUNK_ROWS, 0)), math.inf)
+        line.run(np.zeros((len(CHUNK_FIELDS), 0)), math.inf)
     return _outcome(line, measurement, waiting, in_system, peak, overwhelmed, stopped)
 
 
@@ -125,7 +119,7 @@ def _outcome(
     worlds = [p.world for p in line.pools]
     series = np.asarray(sum(w.series for w in worlds))
     if len(worlds) == 2:  # requests come in once
-        series[:, 0] = worlds[0].series[:, 0]
+        series[:, ARRIVED] = worlds[0].series[:, ARRIVED]
     return Outcome(
         histogram=np.asarray(sum(w.histogram for w in worlds)),
         sums=np.asarray(sum(w.sums for w in worlds)),

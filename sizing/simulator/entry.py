@@ -13,7 +13,22 @@ from numpy.typing import NDArray
 
 from sizing.simulator.batch import enqueue
 from sizing.simulator.compiled import compiled
-from sizing.simulator.layout import ARRIVED, NONE, PREFILL_ONLY, REJECTED, World
+from sizing.simulator.layout import (
+    ARRIVED,
+    ARRIVED_ROW,
+    CACHED_ROW,
+    FIRST_ROW,
+    GROUP_ROW,
+    ID_ROW,
+    NONE,
+    OUTPUT_ROW,
+    PREFILL_ONLY,
+    PROMPT_ROW,
+    REJECTED,
+    STARTED_ROW,
+    TIME_ROW,
+    World,
+)
 from sizing.simulator.recording import count_at, release
 from sizing.simulator.replica import advance
 from sizing.simulator.routing import route
@@ -44,7 +59,6 @@ def submit(world: World, row: int, time: float) -> bool:
         world.seen[r, slot] = time
     request.replica = r
     replica.in_flight += 1
-    replica.load_tokens += request.prompt - request.cached + request.output
     if replica.now < time:
         replica.now = time
     replica.hold = min(replica.hold, replica.now)
@@ -56,9 +70,10 @@ def submit(world: World, row: int, time: float) -> bool:
 def fill(requests: Any, state: Any, row: int, chunk: Floats, i: int) -> None:
     """Fill a request's row from column ``i`` of a chunk. One without an id is new, and gets the next."""
     request = requests[row]
-    request.id, request.arrived = int(chunk[8, i]), chunk[1, i]
-    request.prompt, request.output, request.cached = chunk[2, i], chunk[3, i], min(chunk[4, i], chunk[2, i])
-    request.group, request.started, request.first, request.lag = int(chunk[5, i]), chunk[6, i], chunk[7, i], 0.0
+    request.id, request.arrived = int(chunk[ID_ROW, i]), chunk[ARRIVED_ROW, i]
+    request.prompt, request.output = chunk[PROMPT_ROW, i], chunk[OUTPUT_ROW, i]
+    request.cached, request.group = min(chunk[CACHED_ROW, i], chunk[PROMPT_ROW, i]), int(chunk[GROUP_ROW, i])
+    request.started, request.first, request.lag = chunk[STARTED_ROW, i], chunk[FIRST_ROW, i], 0.0
     # A request that comes with a first token brings its KV cache: its prompt is computed.
     handed = request.first >= 0.0
     request.done = 1.0 if handed else 0.0
@@ -66,7 +81,7 @@ def fill(requests: Any, state: Any, row: int, chunk: Floats, i: int) -> None:
     request.preempted = 0
     if request.id < 0:
         request.id = state.arrived
-    if handed or chunk[8, i] < 0.0:
+    if handed or chunk[ID_ROW, i] < 0.0:
         state.arrived += 1
 
 
@@ -89,10 +104,10 @@ def _entry(sources: str) -> Callable[[World, Floats, float], None]:
     def run_chunk(world: World, chunk: Floats, until: float) -> None:
         state = world.state[0]
         for i in range(chunk.shape[1] if len(sources) > 0 else 0):
-            time, row = chunk[0, i], state.free
+            time, row = chunk[TIME_ROW, i], state.free
             state.free = world.requests[row].after
             fill(world.requests, state, row, chunk, i)
-            if chunk[8, i] < 0.0:
+            if chunk[ID_ROW, i] < 0.0:
                 count_at(world.series, state.bin_s, time, ARRIVED, 1.0)
             if not submit(world, row, time):
                 count_at(world.series, state.bin_s, time, REJECTED, 1.0)
@@ -106,6 +121,6 @@ def _entry(sources: str) -> Callable[[World, Floats, float], None]:
 run_chunk: Any = _entry(_sources())
 """``run_chunk(world, chunk, until)``: serve a chunk of arrivals, then run every replica up to ``until``.
 
-Columns of ``chunk`` (9, M) are time, arrived, prompt, output, cached, group, started, first and id; times in seconds,
--1 where not known yet. A request with an id comes back (its replica failed) or comes from another pool.
+``chunk`` (9, M) has the rows of :data:`layout.CHUNK_FIELDS`, times in seconds. A request with an id comes back (its
+replica failed) or comes from another pool.
 """

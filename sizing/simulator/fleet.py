@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
+from sizing.base.choices import Routing
 from sizing.question.speculation import Speculation
-from sizing.simulator.layout import LEAST_REQUESTS, LEAST_TOKENS, PREFIX_AWARE, RANDOM, ROUND_ROBIN, WEIGHTED
+from sizing.simulator.layout import LEAST_LOADED, PREFIX_AWARE, RANDOM, ROUND_ROBIN, WEIGHTED
 from sizing.simulator.step_grid import StepGrid
 
-Routing = Literal["random", "round_robin", "weighted", "least_requests", "least_tokens", "prefix_aware"]
-
-POLICIES: dict[str, int] = {
+POLICIES: Mapping[Routing, int] = {
     "random": RANDOM,
     "round_robin": ROUND_ROBIN,
     "weighted": WEIGHTED,
-    "least_requests": LEAST_REQUESTS,
-    "least_tokens": LEAST_TOKENS,
+    "least_loaded": LEAST_LOADED,
     "prefix_aware": PREFIX_AWARE,
 }
 

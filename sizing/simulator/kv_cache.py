@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from sizing.simulator.batch import BEGUN, Heap, dequeue, enqueue, heap_remove, line_out
+from sizing.simulator.batch import Heap, dequeue, enqueue, heap_remove, line_out
 from sizing.simulator.compiled import compiled
-from sizing.simulator.layout import NONE
+from sizing.simulator.layout import BEGUN, NONE
 
 
 @compiled

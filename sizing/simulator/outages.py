@@ -9,10 +9,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from sizing.base.arrays import Floats
-from sizing.simulator.arrivals import CHUNK_ROWS
-from sizing.simulator.batch import BEGUN
 from sizing.simulator.fleet import Fleet
-from sizing.simulator.layout import NONE, WAITING_S, World
+from sizing.simulator.layout import (
+    ARRIVED_ROW,
+    BEGUN,
+    CHUNK_FIELDS,
+    FIRST_ROW,
+    ID_ROW,
+    NONE,
+    SEQUENCE,
+    WAITING_S,
+    World,
+)
 
 
 @dataclass(frozen=True, kw_only=True, order=True)
@@ -65,20 +73,20 @@ def take_down(world: World, event: Event) -> Floats:
     """
     replica, state = world.replicas[event.replica], world.state[0]
     rows = list(_rows_on(world, event.replica))
-    chunk = np.full((CHUNK_ROWS, len(rows)), -1.0)
+    chunk = np.full((len(CHUNK_FIELDS), len(rows)), -1.0)
     for column, row in enumerate(rows):
         request = world.requests[row]
-        said = [request[name] for name in ("arrived", "prompt", "output", "cached", "group", "started")]
-        chunk[:, column] = [event.time, *said, -1.0, request["id"]]
+        kept = [request[name] for name in CHUNK_FIELDS[ARRIVED_ROW:FIRST_ROW]]
+        chunk[:, column] = [event.time, *kept, -1.0, request["id"]]
         request["after"] = state["free"]
         state["free"] = row
     state["failed_over"] += len(rows)
-    for name in ("up", "running", "alive", "waiting", "in_flight", "load_tokens", "context", "kv", "ending"):
+    for name in ("up", "running", "alive", "waiting", "in_flight", "context", "kv", "ending"):
         replica[name] = 0
-    replica["ending_tokens"], replica["back"] = 0.0, event.back
+    replica["back"] = event.back
     replica["partials"], replica["newest"] = 0, NONE
     world.seen[event.replica] = -math.inf
-    return chunk[:, np.argsort(chunk[8])]
+    return chunk[:, np.argsort(chunk[ID_ROW])]
 
 
 def _rows_on(world: World, r: int) -> Iterator[int]:
@@ -89,7 +97,7 @@ def _rows_on(world: World, r: int) -> Iterator[int]:
     """
     replica, state = world.replicas[r], world.state[0]
     for i in range(int(replica["alive"])):
-        row = int(world.heap[r, 1, i])
+        row = int(world.heap[r, SEQUENCE, i])
         request = world.requests[row]
         steps = int(replica["step"] - request["joined_step"])
         state["lost"] += request["done"] + replica["tokens_per_step"] * steps

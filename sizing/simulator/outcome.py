@@ -16,7 +16,7 @@ from sizing.simulator.layout import SERIES
 class Outcome:
     """What a simulation has counted.
 
-    ``histogram`` (batches, metrics, bins), ``sums`` (batches, 2 + 2 x metrics), ``series`` (bins, columns of
+    ``histogram`` (batches, metrics, bins), ``sums`` (batches, columns of sums), ``series`` (bins, columns of
     :data:`layout.SERIES`); counters over all pools. ``waiting`` and ``in_system`` are from the end of the arrivals,
     before the rest was served; ``peak_waiting`` is the longest queue between two chunks.
     """

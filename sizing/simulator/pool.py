@@ -18,7 +18,11 @@ from sizing.simulator.outages import bring_back, events_of, take_down
 from sizing.steps.ranks import MOST_COUNTED, busiest_share
 
 UNLIMITED = 2**62
-HUGE_TOKENS = 1e15  # a KV cache without limit, small enough that shares of it are numbers
+"""Length of a queue without limit: no count comes near it."""
+HUGE_TOKENS = 1e15
+"""Tokens of a KV cache without limit. Chosen: because no load fills it, and shares of it are still numbers."""
+SHORTEST_BIN_S = 1e-9
+"""Width of a bin of the series at least, so that nothing is divided by 0."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +42,7 @@ class Measurement:
     @property
     def bin_s(self) -> float:
         """Width of a bin of the series."""
-        return max(self.horizon_s / self.bins, 1e-9)
+        return max(self.horizon_s / self.bins, SHORTEST_BIN_S)
 
 
 class Pool:
@@ -75,7 +79,7 @@ class Pool:
         served = 0
         while self.outages and self.outages[0].time <= until:
             event = self.outages.pop(0)
-            before = int(np.searchsorted(chunk[0], event.time))
+            before = int(np.searchsorted(chunk[layout.TIME_ROW], event.time))
             self._serve(chunk[:, served:before], event.time)
             served = before
             if event.up:
@@ -115,7 +119,7 @@ def _world(fleet: Fleet, measurement: Measurement, role: int) -> World:
         heap=np.zeros((count, 4, max(most + 1, *(k.grid.ranks for k in kinds))), np.int64),
         seen=np.full((count, fleet.prefix_groups), -np.inf),
         histogram=np.zeros((BATCHES, METRICS, BINS), np.uint32),
-        sums=np.zeros((BATCHES, 2 + 2 * METRICS)),
+        sums=np.zeros((BATCHES, layout.SUM_COLUMNS)),
         series=np.zeros((measurement.bins + 1, len(layout.SERIES))),
         records=np.zeros(0, layout.RECORD),
     )
@@ -125,17 +129,17 @@ def _replicas(fleet: Fleet, kinds: list[Replica], role: int) -> NDArray[Any]:
     rows = np.zeros(len(fleet.replicas), layout.REPLICA)
     rows["up"], rows["back"] = 1, np.inf
     rows["head"] = rows["tail"] = rows["newest"] = NONE
-    for row, one in zip(rows, fleet.replicas, strict=True):
-        grid, speculation = one.grid, one.speculation
-        row["kind"], row["weight"], row["role"] = kinds.index(one), one.weight, role
-        row["max_sequences"], row["static"] = one.max_sequences, one.static_batching
-        row["reserve"] = (one.reserve_output or one.static_batching) and role == layout.WHOLE
-        row["budget"] = np.inf if one.static_batching else one.token_budget
-        row["kv_tokens"], row["waste_tokens"] = min(one.kv_tokens, HUGE_TOKENS), one.waste_tokens
+    for row, replica in zip(rows, fleet.replicas, strict=True):
+        grid, speculation = replica.grid, replica.speculation
+        row["kind"], row["weight"], row["role"] = kinds.index(replica), replica.weight, role
+        row["max_sequences"], row["static"] = replica.max_sequences, replica.static_batching
+        row["reserve"] = (replica.reserve_output or replica.static_batching) and role == layout.WHOLE
+        row["budget"] = np.inf if replica.static_batching else replica.token_budget
+        row["kv_tokens"], row["waste_tokens"] = min(replica.kv_tokens, HUGE_TOKENS), replica.waste_tokens
         row["tokens_per_step"], row["rows_per_sequence"] = speculation.tokens_per_step, speculation.rows_per_sequence
         row["prompt_step_s"], row["pair_lag"], row["ranks"] = grid.prompt_step_s, grid.pair_lag, grid.ranks
         row["full_pair_s"], row["sliding_pair_s"], row["window"] = grid.full_pair_s, grid.sliding_pair_s, grid.window
-        row["queue_limit"] = UNLIMITED if one.queue_limit is None else one.queue_limit
+        row["queue_limit"] = UNLIMITED if replica.queue_limit is None else replica.queue_limit
     return rows
 
 
@@ -155,12 +159,12 @@ def _rows(kinds: list[Replica]) -> Floats:
     (kinds, 5, M)."""
     width = max(MOST_COUNTED + 1, *(len(k.grid.row_knots) for k in kinds))
     table = np.zeros((len(kinds), 5, width))
-    for of, kind in zip(table, kinds, strict=True):
+    for own, kind in zip(table, kinds, strict=True):
         lines = np.stack([kind.grid.row_knots, kind.grid.row_s, kind.grid.lag_s, kind.grid.own_s])
-        known = lines.shape[1]
-        of[:4, :known] = lines  # then on along the last slope
-        of[:4, known:] = lines[:, -1:] + np.diff(lines[:, -2:]) * np.arange(1.0, width - known + 1.0)
-        of[4, : MOST_COUNTED + 1] = busiest_share(kind.grid.ranks)
+        end = lines.shape[1]
+        own[:4, :end] = lines  # then on along the last slope
+        own[:4, end:] = lines[:, -1:] + np.diff(lines[:, -2:]) * np.arange(1.0, width - end + 1.0)
+        own[4, : MOST_COUNTED + 1] = busiest_share(kind.grid.ranks)
     return table
 
 
@@ -177,9 +181,9 @@ def _decode(kinds: list[Replica], most: int) -> Floats:
     table[:, 0] = knots
     for i, kind in enumerate(kinds):
         grid, rows = kind.grid, kind.max_sequences + 1
-        known = len(grid.knots)
+        end = len(grid.knots)
         slope = (grid.decode_s[:rows, -1] - grid.decode_s[:rows, -2]) / (grid.knots[-1] - grid.knots[-2])
-        beyond = (knots[i, known:] - grid.knots[-1])[None, :] * slope[:, None]
-        table[i, 1 : rows + 1, :known] = grid.decode_s[:rows]
-        table[i, 1 : rows + 1, known:] = grid.decode_s[:rows, -1:] + beyond
+        beyond = (knots[i, end:] - grid.knots[-1])[None, :] * slope[:, None]
+        table[i, 1 : rows + 1, :end] = grid.decode_s[:rows]
+        table[i, 1 : rows + 1, end:] = grid.decode_s[:rows, -1:] + beyond
     return table

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sizing.base.arrays import Floats
 from sizing.base.units import TWO_SIDED_80, TWO_SIDED_95
-from sizing.simulator.layout import BIN_RATIO, BINS, METRICS, SMALLEST_S
+from sizing.simulator.layout import BIN_RATIO, BINS, COUNTED, FIRST_COUNT, FIRST_SUM, GOOD, SMALLEST_S
 from sizing.simulator.outcome import Outcome
 
 DECIDING_80 = round(TWO_SIDED_80, 4)
@@ -102,13 +102,13 @@ def _scatter(below: NDArray[Any], size: NDArray[np.int64]) -> float:
 
 def sampled_mean(outcome: Outcome, metric: int) -> Sampled:
     """Mean latency in seconds with its Monte-Carlo interval from batch means."""
-    sums, counts = outcome.sums[:, 2 + metric], outcome.sums[:, 2 + METRICS + metric]
+    sums, counts = outcome.sums[:, FIRST_SUM + metric], outcome.sums[:, FIRST_COUNT + metric]
     return _from_batches(sums, counts)
 
 
 def sampled_good_share(outcome: Outcome) -> Sampled:
     """Share of finished requests within every limit."""
-    return _from_batches(outcome.sums[:, 1], outcome.sums[:, 0])
+    return _from_batches(outcome.sums[:, GOOD], outcome.sums[:, COUNTED])
 
 
 def _from_batches(sums: Floats, counts: Floats) -> Sampled:

@@ -18,12 +18,15 @@ from sizing.simulator.layout import (
     BATCHES,
     BINS,
     BUSY_S,
+    COUNTED,
     E2E,
     FINISHED,
+    FIRST_COUNT,
+    FIRST_SUM,
     FIRST_TOKENS,
+    GOOD,
     ITL,
     KV_S,
-    METRICS,
     OUTPUT_TOKENS,
     QUEUE,
     RUNNING_S,
@@ -35,6 +38,7 @@ from sizing.simulator.layout import (
 )
 
 BINS_PER_E_FOLD = 1.0 / math.log(layout.BIN_RATIO)
+"""Bins of the histogram per factor of e."""
 
 
 @compiled
@@ -72,8 +76,8 @@ def count_at(series: Floats, width: float, time: float, column: int, amount: flo
 @compiled
 def _tally(histogram: NDArray[np.uint32], sums: Floats, metric: int, seconds: float) -> None:
     histogram[metric, bin_of(seconds)] += 1
-    sums[2 + metric] += seconds
-    sums[2 + METRICS + metric] += 1.0
+    sums[FIRST_SUM + metric] += seconds
+    sums[FIRST_COUNT + metric] += 1.0
 
 
 @compiled
@@ -99,9 +103,9 @@ def record_finish(world: World, row: int, finish: float) -> None:
     _tally(histogram, sums, QUEUE, request.started - request.arrived)
     if request.output > 1.0:
         _tally(histogram, sums, ITL, itl)
-    sums[0] += 1.0
+    sums[COUNTED] += 1.0
     if ttft <= state.ttft_limit and itl <= state.itl_limit and e2e <= state.e2e_limit:
-        sums[1] += 1.0
+        sums[GOOD] += 1.0
 
 
 @compiled

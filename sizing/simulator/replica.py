@@ -17,14 +17,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sizing.simulator.batch import BEGUN, SCRATCH, Heap, heap_push, heap_remove, line_out, line_up
+from sizing.simulator.batch import Heap, heap_push, heap_remove, line_out, line_up
 from sizing.simulator.compiled import compiled
 from sizing.simulator.kv_cache import admit, cache_tokens, make_room, resident_kv_tokens
-from sizing.simulator.layout import NONE, PREFILL_ONLY, World
+from sizing.simulator.layout import BEGUN, FINISH_STEP, NONE, PREFILL_ONLY, SCRATCH, World
 from sizing.simulator.recording import record_finish, record_row, record_time, release, settle
 from sizing.simulator.step_time import decode_time, pair_time, pipeline_lag, prompt_time
 
-ROUNDING = 1e-9  # tokens: what float arithmetic may leave of an answer that is complete
+ROUNDING = 1e-9
+"""Tokens that float arithmetic may leave of an answer that is complete."""
+
+ALIKE = 1e-12
+"""Growth over a leap, as a share of a step, below which all its steps count as equally long: the root would lose its
+digits."""
 
 
 @compiled
@@ -42,12 +47,8 @@ def join(requests: Any, heap: Heap, replica: Any, row: int) -> None:
 @compiled
 def leave(requests: Any, state: Any, replica: Any, row: int) -> None:
     """A request is through with this replica: load and row are given back."""
-    request = requests[row]
-    tokens = request.prompt - request.cached + request.output
     replica.in_flight -= 1
-    replica.load_tokens -= tokens
     replica.ending += 1
-    replica.ending_tokens += tokens
     release(requests, state, row)
 
 
@@ -55,7 +56,7 @@ def leave(requests: Any, state: Any, replica: Any, row: int) -> None:
 def finish_due(world: World, r: int) -> None:
     """Every sequence whose last token came with the step just done. A static batch keeps their places until it ends."""
     replica, heap, requests = world.replicas[r], world.heap[r], world.requests
-    while replica.alive > 0 and heap[0, 0] <= replica.step:
+    while replica.alive > 0 and heap[FINISH_STEP, 0] <= replica.step:
         row = heap_remove(requests, heap, replica, 0)
         line_out(requests, replica, row)
         if replica.static == 0:
@@ -168,7 +169,7 @@ def pass_time(world: World, replica: Any, seconds: float) -> None:
     """The engine is busy for a while."""
     record_time(world.series, world.state[0].bin_s, replica, seconds)
     replica.now += seconds
-    replica.ending, replica.ending_tokens = 0, 0.0
+    replica.ending = 0
     replica.busy_s += seconds
 
 
@@ -177,7 +178,7 @@ def steps_until(base: float, slope: float, target: float, most: int) -> int:
     """Smallest k >= 1 with k T + s k (k - 1) / 2 >= target, at most ``most``: the quadratic's root, then made exact."""
     if most * base + slope * most * (most - 1) / 2.0 < target:
         return most
-    if slope * most < 1e-12 * base:
+    if slope * most < ALIKE * base:
         k = target / base
     else:
         half = base - slope / 2.0
@@ -197,7 +198,7 @@ def leap(world: World, r: int, until: float) -> None:
     running, grown = replica.running, replica.tokens_per_step
     mean = replica.context / running
     base, slope, knot = decode_time(world.decode[replica.kind], running, mean)
-    most = world.heap[r, 0, 0] - replica.step
+    most = world.heap[r, FINISH_STEP, 0] - replica.step
     # Nothing else can end earlier: later arrivals only slow the steps down.
     replica.hold = replica.now + most * base if replica.waiting == 0 else replica.now
     if knot - mean < most * grown:

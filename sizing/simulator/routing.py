@@ -8,30 +8,29 @@ from typing import Any
 import numpy as np
 
 from sizing.simulator.compiled import compiled
-from sizing.simulator.layout import LEAST_TOKENS, NONE, PREFIX_AWARE, RANDOM, ROUND_ROBIN, WEIGHTED, World
+from sizing.simulator.layout import NONE, PREFIX_AWARE, RANDOM, ROUND_ROBIN, WEIGHTED, World
 from sizing.simulator.replica import advance
 
 BALANCE_ABSOLUTE, BALANCE_RELATIVE = 64, 1.5
 """Prefix-aware routing gives way to the shortest queue when loads differ by more than this (SGLang router defaults)."""
 
+SAME_CREDIT = 1e-9
+"""Credits of weighted round robin that differ by less are equal: what is left is rounding."""
+
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-
 MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
-
 SHIFTS = (np.uint64(30), np.uint64(27), np.uint64(31))
-"""Constants of SplitMix64."""
+"""Constants of SplitMix64, see :func:`at_random`."""
 
 
 @compiled
-def load_of(world: World, r: int, time: float) -> float:
-    """Outstanding work of a replica at ``time``: requests, or tokens where the policy counts those.
+def load_of(world: World, r: int, time: float) -> int:
+    """Requests outstanding on a replica at ``time``.
 
     The step that runs at ``time`` has been simulated to its end; what ends with it is still outstanding.
     """
     replica = world.replicas[r]
     running = replica.now > time
-    if world.state[0].policy == LEAST_TOKENS:
-        return replica.load_tokens + (replica.ending_tokens if running else 0.0)  # type: ignore[no-any-return]
     return replica.in_flight + (replica.ending if running else 0)  # type: ignore[no-any-return]
 
 
@@ -92,7 +91,7 @@ def in_turn(world: World, weighted: bool) -> int:
             weight = replica.weight if weighted else 1.0
             replica.credit += weight
             total += weight
-            if best == NONE or replica.credit > world.replicas[best].credit + 1e-9:
+            if best == NONE or replica.credit > world.replicas[best].credit + SAME_CREDIT:
                 best = r
     if best != NONE:
         world.replicas[best].credit -= total

@@ -11,17 +11,27 @@ import numpy as np
 from sizing.base.arrays import Floats
 from sizing.simulator.arrivals import requests
 from sizing.simulator.fleet import Deployment, Disaggregated, Fleet, Replica
+from sizing.simulator.layout import FIRST_ROW, ID_ROW, STARTED_ROW
 from sizing.simulator.pool import Measurement, Pool
 from sizing.simulator.request_lengths import DrawnLengths, RequestLengths
 
 ROUNDS = 30
-"""Requests per sequence slot in a saturated run; the start and the end of the run count for about one of them."""
+"""Requests per sequence slot in a saturated run. Chosen: because the start and the end of the run, which are left out,
+then count for about one of them."""
 
 FEWEST, MOST = 1_000, 40_000
-"""Bounds on the number of requests of a saturated run."""
+"""Bounds on the number of requests of a saturated run. Chosen: because the rate of fewer scatters by some per cent,
+and more would take longer than the rest of a plan."""
+
+START_PART, LONGEST_END_PART = 6, 4
+"""One in so many requests at the start of a run is left out (sequences still run in step with each other), and at most
+one in so many at its end (the engine empties)."""
+
+SHORTEST_RUN_S = 1e-12
+"""Length of a run at least, so that nothing is divided by 0."""
 
 KEPT_RATES = 512
-"""Saturated rates that are remembered, of replicas whose step times are remembered."""
+"""Saturated rates kept in memory: those of more replicas than :data:`step_grid.KEPT_GRIDS`."""
 
 
 def saturated_rps(replica: Replica, sample: Floats, *, prefill_only: bool = False, decode_only: bool = False) -> float:
@@ -33,7 +43,7 @@ def saturated_rps(replica: Replica, sample: Floats, *, prefill_only: bool = Fals
     count = sample.shape[1]
     chunk = requests(np.zeros(count), sample)
     if decode_only:
-        chunk[6], chunk[7], chunk[8] = 0.0, 0.0, np.arange(count)
+        chunk[STARTED_ROW], chunk[FIRST_ROW], chunk[ID_ROW] = 0.0, 0.0, np.arange(count)
     pool = Pool(
         Fleet(replicas=(_without_limit(replica),)),
         Measurement(expected=count, horizon_s=1.0, keep_records=True),
@@ -43,10 +53,10 @@ def saturated_rps(replica: Replica, sample: Floats, *, prefill_only: bool = Fals
     if not len(records):
         return 0.0
     ended = np.sort(records["first" if prefill_only else "finished"])
-    # Skip the rounds in which sequences still run in step with each other at the start, and the emptying at the end.
-    first, last = len(ended) // 6, max(len(ended) - min(slots(replica, sample), len(ended) // 4), 1)
+    emptying = min(slots(replica, sample), len(ended) // LONGEST_END_PART)
+    first, last = len(ended) // START_PART, max(len(ended) - emptying, 1)
     if ended[last - 1] <= ended[first]:
-        return float(len(ended) / max(ended[-1], 1e-12))
+        return float(len(ended) / max(ended[-1], SHORTEST_RUN_S))
     return float((last - 1 - first) / (ended[last - 1] - ended[first]))
 
 
@@ -85,9 +95,9 @@ def _fleet_rps(
     fleet: Fleet, lengths: RequestLengths, seed: int, *, prefill_only: bool = False, decode_only: bool = False
 ) -> float:
     kinds = tuple(dict.fromkeys(fleet.replicas))
-    # An observed trace may be large: what was found of it is not kept, because the trace would be, too.
-    found = _rates_of_drawn if isinstance(lengths, DrawnLengths) else _rates
-    rate = dict(zip(kinds, found(kinds, lengths, seed, prefill_only, decode_only), strict=True))
+    # An observed trace may be large: its rates are not kept, because the trace would be, too.
+    rates_of = _rates_of_drawn if isinstance(lengths, DrawnLengths) else _rates
+    rate = dict(zip(kinds, rates_of(kinds, lengths, seed, prefill_only, decode_only), strict=True))
     rates = np.array([rate[r] for r in fleet.replicas])
     if fleet.routing in ("round_robin", "random"):
         return float(len(rates) * rates.min())
@@ -100,7 +110,7 @@ def _fleet_rps(
 def _rates(
     kinds: tuple[Replica, ...], lengths: RequestLengths, seed: int, prefill_only: bool, decode_only: bool
 ) -> tuple[float, ...]:
-    """Saturated rates of replicas under the same requests. No load takes part: any other load asks for them again."""
+    """Saturated rates of replicas under the same requests; no load takes part in them."""
     rngs = tuple(np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(3))
     most = max(slots(k, lengths.sample(rngs, FEWEST)) for k in kinds)
     sample = lengths.sample(rngs, int(np.clip(ROUNDS * most, FEWEST, MOST)))

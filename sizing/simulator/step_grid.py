@@ -21,11 +21,15 @@ from sizing.steps.times import StepTimes
 FIRST_KNOT, LAST_KNOT = 64.0, 2.0**21
 """Contexts between which the grid has knots, doubling from one to the next; outside it goes on in a straight line."""
 
-LAST_ROWS = 2.0**20
-"""Rows of the widest step in the grid."""
+EVERY_ROW_TO, LAST_ROWS, ROWS_PER_DOUBLING = 16.0, 2.0**20, 8
+"""Rows of a step: every number up to the first, then so many knots per doubling, up to the widest step. Chosen: because
+matrix times bend most where few rows share the weights; further on so many lines follow the curve closely."""
+
+NO_WINDOW = 1e9
+"""Window in tokens of a model without sliding layers: longer than any context."""
 
 KEPT_GRIDS = 128
-"""Grids kept in memory; one is up to 150 KB."""
+"""Grids kept in memory, 150 KB each at most. Chosen: because a plan simulates up to about a dozen configurations."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -138,7 +142,7 @@ def _grid(model: Model, row: Configuration, max_sequences: int, speculation: Spe
         prompt_step_s=float((speed.scale * shape.layers * speed.prompt_layer_s)[0, 0]),
         full_pair_s=pair_s * float(shape.full_layers),
         sliding_pair_s=pair_s * float(shape.sliding_layers),
-        window=float(np.minimum(shape.window, 1e9)),
+        window=float(np.minimum(shape.window, NO_WINDOW)),
         source=source.source,
     )
 
@@ -151,9 +155,10 @@ def _knots(model: Model) -> Floats:
 
 
 def _row_knots() -> Floats:
-    """Rows of a step: every one up to 16, then eight per doubling."""
-    above = 16.0 * 2.0 ** (np.arange(1, int(8 * np.log2(LAST_ROWS / 16.0)) + 1) / 8.0)
-    return np.concatenate([np.arange(17.0), above])
+    """Rows of a step at which the grid has its times."""
+    knots = int(ROWS_PER_DOUBLING * np.log2(LAST_ROWS / EVERY_ROW_TO))
+    above = EVERY_ROW_TO * 2.0 ** (np.arange(1, knots + 1) / float(ROWS_PER_DOUBLING))
+    return np.concatenate([np.arange(EVERY_ROW_TO + 1.0), above])
 
 
 def _decode_s(shape: Shape, speed: Rates, knots: Floats, most: int, speculation: Speculation) -> Floats:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 
+from collectors.queries.query import of_source
 from tests.collectors.feeds import NOW, Feed
 from tests.collectors.servers import Asked, Told, recorded, success
 
@@ -50,7 +51,8 @@ class FakePrometheus:
         at_s = float(asked.form.get("time", [str(self.now_s + self.shift_s)])[0])
         result = []
         for key, text in unjoined(expression).items():
-            for sample in self.feed.backend.vectors({key: text}, at_s=at_s - self.shift_s).of(key):
+            query = of_source(key, text)
+            for sample in self.feed.backend.vectors([query], at_s=at_s - self.shift_s).of(query.subject):
                 value = self._text(key, sample.value)
                 result.append({"metric": {**sample.labels, "concept_": key}, "value": [at_s, value]})
         return success({"resultType": "vector", "result": result}, **self.extra)
@@ -60,9 +62,9 @@ class FakePrometheus:
         return "NaN" if value != value else repr(value + (self.shift_s if key in MOMENTS else 0.0))
 
     def _range(self, asked: dict[str, str], grid: dict[str, float]) -> Told:
-        found = self.feed.backend.ranges(
-            asked, start_s=grid["start"] - self.shift_s, end_s=grid["end"] - self.shift_s, step_s=grid["step"]
-        )
+        queries = [of_source(key, text) for key, text in asked.items()]
+        start_s, end_s = grid["start"] - self.shift_s, grid["end"] - self.shift_s
+        found = self.feed.backend.ranges(queries, start_s=start_s, end_s=end_s, step_s=grid["step"])
         result = [
             {
                 "metric": {**series.labels, "concept_": key},
@@ -70,7 +72,7 @@ class FakePrometheus:
                     [t + self.shift_s, self._text(key, v)] for t, v in zip(series.times_s, series.values, strict=True)
                 ],
             }
-            for key, several in found.series.items()
+            for key, several in ((subject.label, several) for subject, several in found.series.items())
             for series in several
         ]
         return success({"resultType": "matrix", "result": result}, **self.extra)

@@ -10,6 +10,7 @@ import pytest
 
 from collectors.prometheus.histograms import Distribution
 from collectors.reading.observation import Missing, State
+from collectors.reading.remarks import Kind, remark
 from reality.answer import as_text
 from reality.compare import compare, planned_of
 from reality.result import Comparison, DeployedFacts, Interval, PerformanceRow, TrafficRow, Verdict
@@ -266,7 +267,7 @@ def test_the_comparison_of_the_demo_is_that_of_the_last_release(renew_golden: bo
 def test_a_partial_answer_of_the_server_is_not_judged_on_load() -> None:
     asked = scenario()
     observed, seen = simulated_truth(asked, rps=6.0, replicas=4)
-    told = {"state": State.PARTIAL, "reasons": ("The server marks its answer as partial: store-2 is gone.",)}
+    told = {"state": State.PARTIAL, "causes": (remark(Kind.PARTIAL_ANSWER, warning=": store-2 is gone"),)}
     found = compare(planned(asked), observed.model_copy(update=told), seen)
     assert set(on_load(found).values()) == {"cannot_judge"}
     assert any("Repair what the server could not reach" in reason for reason in found.reasons)
@@ -275,7 +276,7 @@ def test_a_partial_answer_of_the_server_is_not_judged_on_load() -> None:
 def test_a_replica_that_is_down_leaves_the_others_judged() -> None:
     asked = scenario()
     observed, seen = simulated_truth(asked, rps=6.0, replicas=3)
-    told = {"state": State.PARTIAL, "reasons": ("vllm-3 of the same scrape job is down.",)}
+    told = {"state": State.PARTIAL, "causes": (remark(Kind.TARGETS_DOWN, targets="vllm-3"),)}
     found = compare(planned(asked), observed.model_copy(update=told), seen)
     assert on_load(found)["tpot_ms.mean"] == "within"
     assert "vllm-3 of the same scrape job is down." in found.reasons

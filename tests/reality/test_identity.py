@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from collectors.questions.deployed import Deployed, KvSettings
+from collectors.questions.deployments import Deployed, KvSettings
 from reality.compare import compare
 from reality.identity import check
 from sizing.catalog.model import Model

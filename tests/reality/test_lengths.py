@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from collectors.prometheus.answers import Bucket
 from collectors.prometheus.histograms import Distribution
 from reality.lengths import from_histogram, from_plan, shared_prefix
-from sizing.scenario.traffic import LengthSpread, LengthTrace
+from sizing.question.length_distributions import FixedLength, GroupedLength, LognormalLength
 from tests.reality.truths import TOKEN_EDGES, in_buckets
 
 
@@ -51,8 +51,8 @@ def test_without_buckets_there_is_no_histogram() -> None:
 
 
 def test_shape_of_the_plan_at_the_measured_mean() -> None:
-    spread = from_plan(LengthSpread(p50=1000, p95=3000), 2000.0)
+    spread = from_plan(LognormalLength(p50=1000, p95=3000), 2000.0)
     assert spread.mean() == pytest.approx(2000)
     assert np.quantile(spread, 0.95) / np.quantile(spread, 0.5) == pytest.approx(3.0, rel=0.01)
-    assert set(from_plan(700.0, None)) == {700.0}
-    assert from_plan(LengthTrace(trace="t.csv", groups=[100, 300]), 400.0).tolist() == [200.0] * 2048 + [600.0] * 2048
+    assert set(from_plan(FixedLength(tokens=700.0), None)) == {700.0}
+    assert from_plan(GroupedLength(groups=(100.0, 300.0)), 400.0).tolist() == [200.0] * 2048 + [600.0] * 2048

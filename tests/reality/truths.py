@@ -14,8 +14,9 @@ import sizing
 from collectors.demo.feed import DemoFeed
 from collectors.prometheus.answers import Bucket
 from collectors.prometheus.histograms import Distribution, distribution
-from collectors.questions.deployed import Deployed, KvSettings, LoadOverTime
+from collectors.questions.deployments import Deployed, KvSettings, LoadOverTime
 from collectors.reading.observation import Observation, State, unknown_distributions, unknown_numbers, without_data
+from collectors.reading.remarks import Kind, remark
 from collectors.vocabulary import engine_vocabularies
 from reality.compare import Planned, compare_source, planned_of
 from reality.result import Comparison
@@ -77,7 +78,9 @@ def observation(
 
 
 def silent(state: State, reason: str = "It is silent.") -> Observation:
-    return without_data(name="truth", state=state, reasons=(reason,), at_s=NOW, window_s=HOUR)
+    return without_data(
+        name="truth", state=state, cause=remark(Kind.SOURCE_FAILED, error=reason), at_s=NOW, window_s=HOUR
+    )
 
 
 def in_buckets(values: np.ndarray, weights: np.ndarray, edges: Sequence[float]) -> Distribution:

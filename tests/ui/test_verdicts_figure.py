@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from collectors.questions.deployed import Deployed
+from collectors.questions.deployments import Deployed
 from collectors.reading.observation import State
 from reality.compare import compare
 from reality.result import Comparison

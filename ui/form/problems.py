@@ -7,8 +7,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from sizing.base.errors import SizingError
-from sizing.scenario.part import BrokenRule, Rule
+from sizing.base.errors import BrokenRule, Rule, SizingError
 from ui.form.field import Field
 from ui.form.fields import BY_PATH, LENGTH_KEYS
 from ui.form.numbers import show_number

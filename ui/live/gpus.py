@@ -94,7 +94,7 @@ def draw_map(
         st.info(f"No host or pod has “{as_markdown(wanted[:60])}” in its name.", icon=":material/search_off:")
         return
     draw_chart(build_gpu_map(shown, measure, dark=dark), key="gpu_map", alt=gpu_map_alt_text(shown, measure))
-    age = max((at_s - shown[0].told_s.get(key, at_s) for key in measure.keys), default=0.0)
+    age = max((at_s - shown[0].moments_s.get(key, at_s) for key in measure.keys), default=0.0)
     st.caption(measure.note + (f" These values are {age:.0f} s older than the rest." if age >= 1.0 else ""))
     draw_table(
         lambda: gpu_table(filtered(all_measures() or devices, wanted)), key="gpus", what=f"{count(len(shown))} GPUs"

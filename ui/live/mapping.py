@@ -206,8 +206,8 @@ def _try(known: Known, changed: Source, quantity: str) -> None:
     observed = answer.good
     if not sources.good_observation(observed):
         raise ValueError(" ".join(observed.reasons))
-    rejected = next((reason for reason in observed.reasons if "rejects the query" in reason and quantity in reason), "")
-    if rejected:
-        raise ValueError(rejected)
+    rejected = observed.rejecting(quantity)
+    if rejected is not None:
+        raise ValueError(rejected.sentence)
     if quantity not in observed.mapping:
         raise ValueError("the source has no data for it: check the spelling.")

@@ -83,7 +83,7 @@ def draw_first_time(picked: Picked) -> None:
 
 
 def _box(observed: Observation) -> None:
-    reasons = [*observed.reasons, *alerts(observed)]
+    reasons = [*observed.reasons, *(alert.sentence for alert in alerts(observed))]
     title = f"**{word_for(observed)}.**"
     single = f"{title} {as_markdown(reasons[0])}" if len(reasons) == 1 else title
     listed = "".join(f"\n- {as_markdown(reason)}" for reason in reasons) if len(reasons) > 1 else ""

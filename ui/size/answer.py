@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from sizing.base.result import Excluded, Fix, Plan, Severity
+from sizing.base.choices import Severity
+from sizing.base.result import Excluded, Fix, Plan
 from sizing.scenario.schema import Scenario
 from ui import state
 from ui.form.choices import label

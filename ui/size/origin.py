@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
+from sizing.base.choices import DecidedBy
 from sizing.base.format import ms
-from sizing.base.result import Candidate, DecidedBy, Plan
+from sizing.base.result import Candidate, Plan
 from sizing.queueing.knee import on_curve
 from sizing.scenario.schema import Limits
 from ui.format import as_markdown

@@ -10,7 +10,7 @@ from sizing.base.result import Latency
 from sizing.planning.assumptions import ROUTED
 from sizing.replay.comparison import differences
 from sizing.replay.simulation_result import Distribution, SimulationResult
-from sizing.replay.what_if import WhatIf, said_of
+from sizing.replay.what_if import WhatIf, failure_text
 from sizing.scenario.day_profile import at_peak
 from sizing.scenario.traffic import Profile
 from ui import state
@@ -159,7 +159,7 @@ def _finished(job: Job, answer: Answer, *, dark: bool) -> None:
         show, icon = st.warning, ":material/warning:"
     show(as_markdown(result.answer), icon=icon)
     if result.failure is not None:
-        st.markdown(f":material/power_off: {as_markdown(said_of(result.failure))}")
+        st.markdown(f":material/power_off: {as_markdown(failure_text(result.failure))}")
     if result.ttft_ms is not None:
         _figures(job, result, answer, dark=dark)
     for note in result.notes:

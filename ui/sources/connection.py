@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from collectors.backends.backend import Backend, Ranges, Vectors
 from collectors.connect import prometheus_backend, scraping
 from collectors.demo.feed import DemoFeed
+from collectors.queries.query import Query
 from collectors.source import Source
 from ui.sources.known import Known, Origin
 
@@ -71,13 +72,13 @@ class DemoConnection:
         if past:
             threading.Thread(target=self._make_the_past, name="demo", daemon=True).start()
 
-    def vectors(self, expressions: Mapping[str, str], *, at_s: float | None) -> Vectors:
+    def vectors(self, queries: Sequence[Query], *, at_s: float | None) -> Vectors:
         """See Backend."""
-        return self._caught_up().backend.vectors(expressions, at_s=at_s)
+        return self._caught_up().backend.vectors(queries, at_s=at_s)
 
-    def ranges(self, expressions: Mapping[str, str], *, start_s: float, end_s: float, step_s: float) -> Ranges:
+    def ranges(self, queries: Sequence[Query], *, start_s: float, end_s: float, step_s: float) -> Ranges:
         """See Backend."""
-        return self._caught_up().backend.ranges(expressions, start_s=start_s, end_s=end_s, step_s=step_s)
+        return self._caught_up().backend.ranges(queries, start_s=start_s, end_s=end_s, step_s=step_s)
 
     def close(self) -> None:
         """See Connection."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from collectors.backends.backend import Ranges, Vectors
 from collectors.backends.scrape.promql import evaluate, parse
@@ -13,8 +13,10 @@ from collectors.backends.scrape.scraper import Target
 from collectors.backends.scrape.store import Ring
 from collectors.errors import Unreachable, UnsupportedExpression
 from collectors.prometheus.answers import Notes, Series
+from collectors.queries.query import Query, Subject
 
 MAX_RANGE_STEPS = 1_000
+"""Points of a line, at most. Chosen: as many as the client of a Prometheus asks for."""
 
 
 class RingBackend:
@@ -28,34 +30,34 @@ class RingBackend:
         more = len(self._targets) - 1
         self.where = first if more < 1 else f"{first} and {more} more"
 
-    def vectors(self, expressions: Mapping[str, str], *, at_s: float | None) -> Vectors:
-        """Every expression at one moment. Raises Unreachable when the newest scrape of every target failed."""
+    def vectors(self, queries: Sequence[Query], *, at_s: float | None) -> Vectors:
+        """Every query at one moment. Raises Unreachable when the newest scrape of every target failed."""
         moment = self._clock() if at_s is None else at_s
         notes = self._notes(moment)
-        trees, problems = _parsed(expressions)
+        trees, problems = _parsed(queries)
         reach = max((_reach(tree) for tree in trees.values()), default=0.0) + LOOK_BACK_S
         tracks = self._tracks(moment - reach, moment)
         samples = {}
-        for key, tree in trees.items():
+        for subject, tree in trees.items():
             try:
-                samples[key] = evaluate(tree, tracks, moment)
+                samples[subject] = evaluate(tree, tracks, moment)
             except UnsupportedExpression as error:
-                problems[key] = str(error)
+                problems[subject] = str(error)
         return Vectors(samples=samples, problems=problems, notes=notes)
 
-    def ranges(self, expressions: Mapping[str, str], *, start_s: float, end_s: float, step_s: float) -> Ranges:
-        """Every expression at every step; series come without points where they have no value."""
+    def ranges(self, queries: Sequence[Query], *, start_s: float, end_s: float, step_s: float) -> Ranges:
+        """Every query at every step; series come without points where they have no value."""
         step = max(step_s, (end_s - start_s) / (MAX_RANGE_STEPS - 1))
-        trees, problems = _parsed(expressions)
+        trees, problems = _parsed(queries)
         reach = max((_reach(tree) for tree in trees.values()), default=0.0) + LOOK_BACK_S
         tracks = self._tracks(start_s - reach, end_s)
         moments = [start_s + i * step for i in range(int((end_s - start_s) / step + 1e-9) + 1)]
         series = {}
-        for key, tree in trees.items():
+        for subject, tree in trees.items():
             try:
-                series[key] = _over_time(tree, tracks, moments)
+                series[subject] = _over_time(tree, tracks, moments)
             except UnsupportedExpression as error:
-                problems[key] = str(error)
+                problems[subject] = str(error)
         return Ranges(
             series=series, start_s=start_s, end_s=end_s, step_s=step, problems=problems, notes=self._notes(end_s)
         )
@@ -66,20 +68,20 @@ class RingBackend:
     def _notes(self, moment: float) -> Notes:
         """What the failing targets say. Raises Unreachable when all of them fail."""
         newest = self._ring.newest()
-        told = [newest[target.url] for target in self._targets if target.url in newest]
-        failing = [problem for at_s, problem in told if problem and at_s <= moment]
-        if told and len(failing) == len(told):
+        scrapes = [newest[target.url] for target in self._targets if target.url in newest]
+        failing = [problem for at_s, problem in scrapes if problem and at_s <= moment]
+        if scrapes and len(failing) == len(scrapes):
             raise Unreachable(failing[0])
         return Notes(warnings=tuple(dict.fromkeys(failing)))
 
 
-def _parsed(expressions: Mapping[str, str]) -> tuple[dict[str, Node], dict[str, str]]:
+def _parsed(queries: Sequence[Query]) -> tuple[dict[Subject, Node], dict[Subject, str]]:
     trees, problems = {}, {}
-    for key, text in expressions.items():
+    for query in queries:
         try:
-            trees[key] = parse(text)
+            trees[query.subject] = parse(query.expression)
         except UnsupportedExpression as error:
-            problems[key] = str(error)
+            problems[query.subject] = str(error)
     return trees, problems
 
 
@@ -104,6 +106,6 @@ def _over_time(tree: Node, tracks: Tracks, moments: Sequence[float]) -> tuple[Se
         for sample in evaluate(tree, tracks, moment):
             points.setdefault(tuple(sorted(sample.labels.items())), []).append((moment, sample.value))
     return tuple(
-        Series(labels=dict(key), times_s=tuple(t for t, _ in found), values=tuple(v for _, v in found))
-        for key, found in points.items()
+        Series(labels=dict(key), times_s=tuple(t for t, _ in line), values=tuple(v for _, v in line))
+        for key, line in points.items()
     )

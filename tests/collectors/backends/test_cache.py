@@ -1,24 +1,27 @@
-"""A refresh asks only for what is new, and what is remembered equals what a fresh question would answer."""
+"""A refresh asks only for what is new, and what is kept equals what a fresh question would answer."""
 
 from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 
 from collectors.backends.backend import Ranges, Vectors
 from collectors.backends.cache import CachingBackend
-from collectors.backends.ttl import BELIEVED_S
 from collectors.demo.feed import DemoFeed
 from collectors.errors import TimedOut
 from collectors.prometheus.answers import Notes, Sample, Series
+from collectors.queries.query import LIVE, Query, Subject, of_source
+from collectors.queries.ttl import FIRST, MINUTE_S, slow
 from collectors.questions.history import history
 
 NOW = 1_800_000_000.0
 STEP_S = 60.0
+A, OTHER = of_source("a", "x"), of_source("other", "x")
+NAMES = of_source("names", "count by (__name__) (x)", ttl=slow(0))
 
 
 class Source:
@@ -30,21 +33,21 @@ class Source:
         self.asked: list[tuple[str, float | None]] = []
         self.ranged: list[tuple[float, float]] = []
         self.notes = Notes()
-        self.problems: dict[str, str] = {}
+        self.problems: dict[Subject, str] = {}
         self.broken = False
 
-    def vectors(self, expressions: Mapping[str, str], *, at_s: float | None) -> Vectors:
+    def vectors(self, queries: Sequence[Query], *, at_s: float | None) -> Vectors:
         if self.broken:
             raise TimedOut("source did not answer within 3 s.")
-        self.asked += [(text, at_s) for text in expressions.values()]
-        samples = {key: (Sample(labels={}, time_s=at_s or 0.0, value=at_s or 0.0),) for key in expressions}
+        self.asked += [(query.expression, at_s) for query in queries]
+        samples = {q.subject: (Sample(labels={}, time_s=at_s or 0.0, value=at_s or 0.0),) for q in queries}
         return Vectors(samples=samples, problems=self.problems, notes=self.notes)
 
-    def ranges(self, expressions: Mapping[str, str], *, start_s: float, end_s: float, step_s: float) -> Ranges:
+    def ranges(self, queries: Sequence[Query], *, start_s: float, end_s: float, step_s: float) -> Ranges:
         self.ranged.append((start_s, end_s))
         times = tuple(start_s + i * step_s for i in range(round((end_s - start_s) / step_s) + 1))
         line = (Series(labels={"le": "1"}, times_s=times, values=times),)
-        series = dict.fromkeys(expressions, line)
+        series = dict.fromkeys([query.subject for query in queries], line)
         return Ranges(series=series, start_s=start_s, end_s=end_s, step_s=step_s, problems=self.problems)
 
 
@@ -53,11 +56,11 @@ class Fleet(Source):
 
     silent = False
 
-    def vectors(self, expressions: Mapping[str, str], *, at_s: float | None) -> Vectors:
-        found = super().vectors(expressions, at_s=at_s)
+    def vectors(self, queries: Sequence[Query], *, at_s: float | None) -> Vectors:
+        answer = super().vectors(queries, at_s=at_s)
         one = Sample(labels={"instance": "a"}, time_s=at_s or 0.0, value=1.0)
-        told = {key: () if self.silent else samples for key, samples in found.samples.items()}
-        return replace(found, samples={**told, **({"live": (one,) * 501} if "live" in expressions else {})})
+        samples = {subject: () if self.silent else several for subject, several in answer.samples.items()}
+        return replace(answer, samples=samples | ({LIVE: (one,) * 501} if LIVE in samples else {}))
 
 
 class Clock:
@@ -74,72 +77,72 @@ def source() -> Source:
 
 
 def test_a_moment_is_asked_about_once(source: Source) -> None:
-    memory = CachingBackend(source)
-    first = memory.vectors({"a": "x", "b": "y"}, at_s=NOW)
-    again = memory.vectors({"other": "x", "c": "z"}, at_s=NOW)
+    cache = CachingBackend(source)
+    first = cache.vectors([A, of_source("b", "y")], at_s=NOW)
+    again = cache.vectors([OTHER, of_source("c", "z")], at_s=NOW)
     assert source.asked == [("x", NOW), ("y", NOW), ("z", NOW)]
-    assert again.of("other") == first.of("a")
-    memory.vectors({"a": "x"}, at_s=NOW + 15)
+    assert again.of(OTHER.subject) == first.of(A.subject)
+    cache.vectors([A], at_s=NOW + 15)
     assert source.asked[-1] == ("x", NOW + 15)
 
 
 def test_now_is_never_a_moment(source: Source) -> None:
-    memory = CachingBackend(source)
+    cache = CachingBackend(source)
     for _ in range(2):
-        memory.vectors({"a": "x"}, at_s=None)
+        cache.vectors([A], at_s=None)
     assert len(source.asked) == 2
 
 
 @pytest.mark.parametrize("at_s", [None, NOW])
-def test_names_are_believed_for_a_minute(source: Source, at_s: float | None) -> None:
+def test_names_serve_for_a_minute(source: Source, at_s: float | None) -> None:
     clock = Clock()
-    memory = CachingBackend(source, monotonic=clock)
-    for passed in (0.0, BELIEVED_S - 1, BELIEVED_S + 1):
+    cache = CachingBackend(source, monotonic=clock)
+    for passed in (0.0, MINUTE_S - 1, MINUTE_S + 1):
         clock.now = passed
-        memory.vectors({"names": "count by (__name__) (x)"}, at_s=at_s and at_s + passed)
+        cache.vectors([NAMES], at_s=at_s and at_s + passed)
     assert len(source.asked) == 2
 
 
 def test_names_of_another_time_are_asked_for(source: Source) -> None:
-    memory = CachingBackend(source)
-    for at_s in (NOW, NOW - 86_400, None, NOW + 2 * BELIEVED_S):
-        memory.vectors({"names": "count by (__name__) (x)"}, at_s=at_s)
+    cache = CachingBackend(source)
+    for at_s in (NOW, NOW - 86_400, None, NOW + 2 * MINUTE_S):
+        cache.vectors([NAMES], at_s=at_s)
     assert len(source.asked) == 4
 
 
-def test_absence_is_not_believed(source: Source) -> None:
-    memory = CachingBackend(source)
-    source.vectors = lambda expressions, at_s: Vectors(samples={})  # type: ignore[method-assign, assignment]
-    memory.vectors({"names": "x"}, at_s=None)
+def test_absence_is_not_kept(source: Source) -> None:
+    cache = CachingBackend(source)
+    source.vectors = lambda queries, at_s: Vectors(samples={})  # type: ignore[method-assign, assignment]
+    cache.vectors([NAMES], at_s=None)
     del source.vectors  # type: ignore[method-assign]
-    assert memory.vectors({"names": "x"}, at_s=None).of("names")
+    assert cache.vectors([NAMES], at_s=None).of(NAMES.subject)
 
 
 @pytest.mark.parametrize("how", ["warning", "problem"])
-def test_answers_with_warnings_or_problems_are_not_remembered(source: Source, how: str) -> None:
-    memory = CachingBackend(source)
+def test_answers_with_warnings_or_problems_are_not_kept(source: Source, how: str) -> None:
+    cache = CachingBackend(source)
     if how == "warning":
         source.notes = Notes(warnings=("a store did not answer",), partial=True)
     else:
-        source.problems = {"a": "rejected"}
+        source.problems = {A.subject: "rejected"}
     for _ in range(2):
-        found = memory.vectors({"a": "x"}, at_s=NOW)
+        found = cache.vectors([A], at_s=NOW)
         assert found.notes.partial == (how == "warning")
     assert len(source.asked) == 2
 
 
-def test_a_failure_is_raised_and_not_remembered(source: Source) -> None:
-    memory = CachingBackend(source)
+def test_a_failure_is_raised_and_not_kept(source: Source) -> None:
+    cache = CachingBackend(source)
     source.broken = True
     with pytest.raises(TimedOut):
-        memory.vectors({"a": "x"}, at_s=NOW)
+        cache.vectors([A], at_s=NOW)
     source.broken = False
-    assert memory.vectors({"a": "x"}, at_s=NOW).of("a")
+    assert cache.vectors([A], at_s=NOW).of(A.subject)
 
 
 def test_thirty_who_ask_at_once_cause_one_question(source: Source) -> None:
-    memory = CachingBackend(source)
-    threads = [threading.Thread(target=lambda: memory.vectors({"a": "x"}, at_s=NOW)) for _ in range(30)]
+    cache = CachingBackend(source)
+    threads = [threading.Thread(target=lambda: cache.vectors([A], at_s=NOW)) for _ in range(30)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -147,45 +150,45 @@ def test_thirty_who_ask_at_once_cause_one_question(source: Source) -> None:
     assert source.asked == [("x", NOW)]
 
 
-def line(memory: CachingBackend, minutes: int, *, span: int = 15, expression: str = "x") -> Ranges:
+def line(cache: CachingBackend, minutes: int, *, span: int = 15, expression: str = "x") -> Ranges:
     end = math.floor(NOW / STEP_S) * STEP_S + minutes * STEP_S
-    return memory.ranges({"a": expression}, start_s=end - span * STEP_S, end_s=end, step_s=STEP_S)
+    return cache.ranges([of_source("a", expression)], start_s=end - span * STEP_S, end_s=end, step_s=STEP_S)
 
 
 def test_of_a_line_only_the_new_points_are_asked_for(source: Source) -> None:
-    memory = CachingBackend(source)
-    whole = line(memory, 0)
-    assert len(whole.series["a"][0].values) == 16
+    cache = CachingBackend(source)
+    whole = line(cache, 0)
+    assert len(whole.series[A.subject][0].values) == 16
     end = whole.end_s
-    source.vectors = lambda expressions, at_s: Vectors(  # type: ignore[method-assign, assignment]
-        samples={key: (Sample(labels={"le": "1"}, time_s=at_s, value=at_s),) for key in expressions}
+    source.vectors = lambda queries, at_s: Vectors(  # type: ignore[method-assign, assignment]
+        samples={query.subject: (Sample(labels={"le": "1"}, time_s=at_s, value=at_s),) for query in queries}
     )
-    line(memory, 0)
+    line(cache, 0)
     assert len(source.ranged) == 1, "nothing is new"
-    line(memory, 1)
+    line(cache, 1)
     assert len(source.ranged) == 1, "one new point is an answer about a moment"
-    later = line(memory, 4)
+    later = line(cache, 4)
     assert source.ranged[1:] == [(end + 2 * STEP_S, end + 4 * STEP_S)]
-    assert later.series["a"][0].times_s == tuple(end + (i - 11) * STEP_S for i in range(16)), "no gap, none twice"
-    assert later.series["a"][0].values == later.series["a"][0].times_s
+    assert later.series[A.subject][0].times_s == tuple(end + (i - 11) * STEP_S for i in range(16)), "no gap, none twice"
+    assert later.series[A.subject][0].values == later.series[A.subject][0].times_s
 
 
 def test_a_line_that_does_not_reach_back_is_asked_for_as_a_whole(source: Source) -> None:
-    memory = CachingBackend(source)
-    line(memory, 0)
-    line(memory, 0, span=30)
-    line(memory, -40)
-    line(memory, 0, expression="y")
+    cache = CachingBackend(source)
+    line(cache, 0)
+    line(cache, 0, span=30)
+    line(cache, -40)
+    line(cache, 0, expression="y")
     assert len(source.ranged) == 4
 
 
 @pytest.mark.parametrize("hour", [9.4, 13.6])
-def test_remembered_lines_equal_fresh_ones(hour: float) -> None:
+def test_kept_lines_equal_fresh_ones(hour: float) -> None:
     """Through a drop of the cache and the loss of a replica."""
     feed = DemoFeed(hours=0.4, second_of_day=hour * 3600, clock=lambda: NOW)
-    memory = CachingBackend(feed.backend)
+    cache = CachingBackend(feed.backend)
     for end_s in (NOW - 120, NOW - 105, NOW - 60, NOW):
-        told = history(memory, feed.source(), start_s=end_s - 900, end_s=end_s, clock=lambda: NOW)
+        told = history(cache, feed.source(), start_s=end_s - 900, end_s=end_s, clock=lambda: NOW)
     fresh = history(CachingBackend(feed.backend), feed.source(), start_s=NOW - 900, end_s=NOW, clock=lambda: NOW)
     assert replace(told, lines={}) == replace(fresh, lines={})
     assert told.lines.keys() == fresh.lines.keys()
@@ -193,54 +196,54 @@ def test_remembered_lines_equal_fresh_ones(hour: float) -> None:
         assert told.lines[name] == pytest.approx(values, nan_ok=True), name
 
 
-ROUNDS: tuple[Mapping[str, str], ...] = (
-    {"up": "count(up)"},
-    {"live": "count by (instance) (x)"},
-    {"running": "sum(x)"},
+ROUNDS = (
+    [of_source("up", "count(up)")],
+    [of_source(LIVE.quantity, "count by (instance) (x)")],
+    [of_source("running", "sum(x)", ttl=FIRST)],
 )
 
 
-def asked_at(memory: CachingBackend, source: Source, at_s: float) -> list[tuple[str, float | None]]:
+def asked_at(cache: CachingBackend, source: Source, at_s: float) -> list[tuple[str, float | None]]:
     """What the source is asked when a reading asks in three rounds."""
     source.asked.clear()
-    for expressions in ROUNDS:
-        memory.vectors(expressions, at_s=at_s)
+    for queries in ROUNDS:
+        cache.vectors(queries, at_s=at_s)
     return list(source.asked)
 
 
 def test_of_a_fleet_all_that_is_due_is_asked_at_the_first_question() -> None:
     source = Fleet()
-    memory = CachingBackend(source)
-    asked_at(memory, source, NOW)
+    cache = CachingBackend(source)
+    asked_at(cache, source, NOW)
     source.asked.clear()
-    memory.vectors(ROUNDS[0], at_s=NOW + 75)
+    cache.vectors(ROUNDS[0], at_s=NOW + 75)
     assert sorted(source.asked) == [
         ("count by (instance) (x)", NOW + 75),
         ("count(up)", NOW + 75),
         ("sum(x)", NOW + 60),
     ]
     source.asked.clear()
-    for expressions in ROUNDS:
-        memory.vectors(expressions, at_s=NOW + 75)
+    for queries in ROUNDS:
+        cache.vectors(queries, at_s=NOW + 75)
     assert not source.asked
 
 
 def test_answers_that_cannot_be_kept_are_not_asked_for_ahead() -> None:
     source = Fleet()
-    memory = CachingBackend(source)
-    asked_at(memory, source, NOW)
+    cache = CachingBackend(source)
+    asked_at(cache, source, NOW)
     source.notes = Notes(warnings=("a store did not answer",), partial=True)
-    asked_at(memory, source, NOW + 75)
-    assert len(asked_at(memory, source, NOW + 135)) == len(ROUNDS)
+    asked_at(cache, source, NOW + 75)
+    assert len(asked_at(cache, source, NOW + 135)) == len(ROUNDS)
 
 
-def test_of_a_fleet_absence_is_believed_for_a_minute_but_not_of_names() -> None:
+def test_of_a_fleet_absence_is_kept_for_a_minute_but_not_of_names() -> None:
     source = Fleet()
-    memory = CachingBackend(source)
-    memory.vectors(ROUNDS[1], at_s=NOW)
+    cache = CachingBackend(source)
+    cache.vectors(ROUNDS[1], at_s=NOW)
     source.silent = True
-    memory.vectors({"failed": "sum(failed)", "engines": "count by (__name__) (x)"}, at_s=NOW)
+    cache.vectors([of_source("failed", "sum(failed)", ttl=FIRST), NAMES], at_s=NOW)
     source.asked.clear()
-    memory.vectors({"failed": "sum(failed)", "engines": "count by (__name__) (x)"}, at_s=NOW + 15)
+    cache.vectors([of_source("failed", "sum(failed)", ttl=FIRST), NAMES], at_s=NOW + 15)
     assert "sum(failed)" not in dict(source.asked)
     assert "count by (__name__) (x)" in dict(source.asked)

@@ -36,9 +36,9 @@ CASES = [
 
 
 @pytest.mark.parametrize(("numbers", "sentence"), CASES, ids=lambda v: str(v)[:40])
-def test_each_concern_is_one_sentence(numbers: dict[str, float], sentence: str) -> None:
-    (told,) = alerts(observed(**numbers))
-    assert told.startswith(sentence)
+def test_each_alert_is_one_sentence(numbers: dict[str, float], sentence: str) -> None:
+    (alert,) = alerts(observed(**numbers))
+    assert alert.sentence.startswith(sentence)
 
 
 @pytest.mark.parametrize(

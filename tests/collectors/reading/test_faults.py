@@ -10,6 +10,7 @@ import pytest
 from collectors.backends.backend import PrometheusBackend, batched
 from collectors.connect import prometheus_backend, read
 from collectors.prometheus import Clock
+from collectors.queries.query import of_source
 from collectors.reading.observation import State
 from collectors.source import Source, source_from
 from tests.collectors.fake_prometheus import FakePrometheus
@@ -164,7 +165,7 @@ def test_victoriametrics_drops_nan_series_and_that_is_unknown(server: Server) ->
 
 
 def test_batches_are_bounded() -> None:
-    batches = batched({str(i): "x" * 2000 for i in range(50)})
+    batches = batched([of_source(str(i), "x" * 2000) for i in range(50)])
     assert sum(len(b) for b in batches) == 50
     assert max(len(b) for b in batches) <= 16
 

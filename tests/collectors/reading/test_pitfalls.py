@@ -6,11 +6,12 @@ import re
 
 import pytest
 
+from collectors.queries.query import of_source
 from collectors.reading import read_from
 from collectors.reading.observation import State
 from collectors.source import source_from
 from collectors.vocabulary import engine_vocabularies
-from collectors.vocabulary.expressions import distribution_expressions, scalar_expressions, scope_of
+from collectors.vocabulary.expressions import distribution_queries, scalar_queries, scope_of
 from collectors.vocabulary.schema import SCALARS
 from tests.collectors.feeds import NOW, Feed, histogram, steady
 
@@ -28,14 +29,14 @@ def vllm(*lines: str) -> Feed:
 
 
 def every_expression() -> dict[str, str]:
-    found = {}
+    expressions = {}
     for v in engine_vocabularies().values():
         scope = scope_of({"job": "j"}, v, window_s=300, step_s=15)
         for key, concept in v.concepts.items():
             for i, use in enumerate(concept.use):
-                make = scalar_expressions if key in SCALARS else distribution_expressions
-                found |= {f"{v.id}/{name}/{i}": text for name, text in make(key, use, scope).items()}
-    return found
+                make = scalar_queries if key in SCALARS else distribution_queries
+                expressions |= {f"{v.id}/{q.subject.label}/{i}": q.expression for q in make(key, use, scope)}
+    return expressions
 
 
 class TestA:
@@ -65,8 +66,9 @@ class TestA:
             return None if 200 <= elapsed < 400 else f"vllm:num_requests_running{{{ID}}} 8\n"
 
         feed = Feed({"a:8000": page})
-        found = feed.backend.ranges({"x": "sum(vllm:num_requests_running)"}, start_s=START, end_s=NOW, step_s=20)
-        (series,) = found.series["x"]
+        query = of_source("x", "sum(vllm:num_requests_running)")
+        found = feed.backend.ranges([query], start_s=START, end_s=NOW, step_s=20)
+        (series,) = found.of(query.subject)
         _, values = series.on_grid(found.start_s, found.end_s, found.step_s)
         assert sum(v != v for v in values) == 10
 
@@ -317,8 +319,8 @@ def test_l_bucket_edges_are_numbers_and_one_token_answers_found_in_either_spelli
 
 
 def test_m_range_has_at_most_a_thousand_points() -> None:
-    found = vllm().backend.ranges({"x": "vector(1)"}, start_s=START, end_s=NOW, step_s=0.1)
-    assert len(found.series["x"][0].values) <= 1000
+    found = vllm().backend.ranges([of_source("x", "vector(1)")], start_s=START, end_s=NOW, step_s=0.1)
+    assert len(next(iter(found.series.values()))[0].values) <= 1000
 
 
 def test_o_window_is_the_asked_one() -> None:

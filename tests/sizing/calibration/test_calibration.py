@@ -1,6 +1,6 @@
 """Calibration by measured points of the same configuration.
 
-Leave-rest-out on the 131 published closed-loop curves with at least five loads, three anchors spread over the loads:
+Leave-rest-out on the 131 published closed-loop curves with at least five loads, three points spread over the loads:
 median ITL error of the other points 9.6 % before and 3.1 % after, better on 89 % of the curves, 96 % better or within
 repeatability; the whole table is in ``docs/CALIBRATION.md``.
 """
@@ -101,7 +101,7 @@ def test_intervals_are_narrower_and_still_hold():
     assert rest["inside"].mean() >= 0.8
 
 
-def test_one_anchor_already_helps():
+def test_one_point_already_helps():
     """By how much depends on how good the estimate is without: 7 % here, of curves that were in the fit."""
     rest = leave_rest_out(CURVES, 1, spread_out)
     assert relative(rest["after"]).median() < 0.7 * relative(rest["before"]).median()
@@ -131,14 +131,14 @@ def test_a_slower_curve_gives_slower_steps_shrunk_towards_the_prediction(factor)
     assert found.ratio == pytest.approx(factor, rel=0.01)
 
 
-def test_more_anchors_shrink_less_and_are_surer():
+def test_more_points_shrink_less_and_are_surer():
     points = benchmark(1.2)["points"]
     one, many = calibrated(1.2, points=points[:1]), calibrated(1.2)
     assert abs(one.decode - 1.2) > abs(many.decode - 1.2)
     assert width(many) < width(one) < width_before(one)
 
 
-def test_anchors_that_disagree_leave_more_open():
+def test_points_that_disagree_leave_more_open():
     points = benchmark()["points"]
     rough = [p | {"itl_ms": p["itl_ms"] * factor} for p, factor in zip(points, (0.7, 1.5, 0.7), strict=True)]
     assert width(calibrated(points=rough)) > 1.5 * width(calibrated())
@@ -154,7 +154,7 @@ def width_before(found):
     return prior.high_factor / prior.low_factor
 
 
-def test_the_interval_widens_beyond_the_anchors():
+def test_the_interval_widens_beyond_the_points():
     found = calibrated(1.2)
     at, far = (found.interval("decode", load) for load in (found.highest, 16 * found.highest))
     assert far.high_factor > at.high_factor
@@ -204,7 +204,7 @@ def test_what_no_calibration_explains_is_not_used_and_the_plan_says_so():
     assert "times as fast as predicted" in note
 
 
-def test_anchors_of_two_configurations_are_a_bug():
+def test_points_of_two_configurations_are_a_bug():
     with pytest.raises(ValueError, match="one configuration"):
         fit_calibration([CURVES[0].calibration_points[0], CURVES[-1].calibration_points[0]])
 
@@ -257,7 +257,7 @@ def test_an_overloaded_open_loop_shows_its_capacity_only():
 def test_plan_uses_the_measured_step_times_and_a_narrower_interval():
     plain = ask(LLAMA_70B, deployment=H100)
     slower = ask(LLAMA_70B, deployment=H100, benchmark=benchmark(1.4))
-    assert slower.source == "measured benchmark test run (3 anchors) on roofline"
+    assert slower.source == "measured benchmark test run (3 calibration points) on roofline"
     assert plain.source.startswith("roofline")
     assert "3 measured points of this very configuration" in slower.confidence
     assert slower.per_instance.max_rps < 0.9 * plain.per_instance.max_rps

@@ -10,9 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench.model_row import row
 from sizing.base.errors import InvalidModelConfig, UnknownName
 from sizing.catalog import model_from_config, models, resolve_model
 from sizing.catalog.config_fields import FIELDS, MAX_CONFIG_BYTES
+from sizing.catalog.model_rows import model_of_row
 
 LLAMA_3_8B = {
     "model_type": "llama",
@@ -41,6 +43,16 @@ def real_configs() -> list[Path]:
 def test_real_configurations_are_at_hand():
     pytest.importorskip("aiconfigurator_core")
     assert len(real_configs()) > 80
+
+
+@pytest.mark.parametrize("path", real_configs(), ids=lambda path: path.name.removesuffix("_config.json"))
+def test_a_row_of_the_catalogue_made_from_a_configuration_is_the_same_model(path):
+    config, name = path.read_bytes(), path.name.removesuffix("_config.json").replace("--", "/")
+    read = model_from_config(config, name=name)
+    shipped = model_of_row(row(config, name, "a file", "2026-11-22"))
+    told_otherwise = {"family": read.family, "developer": read.developer, "source": read.source, "notes": read.notes}
+    counts = {"params_total": pytest.approx(read.params_total), "params_active": pytest.approx(read.params_active)}
+    assert vars(shipped) | told_otherwise == vars(read) | counts
 
 
 @pytest.mark.parametrize("path", real_configs(), ids=lambda path: path.name.removesuffix("_config.json"))

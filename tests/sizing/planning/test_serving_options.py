@@ -124,7 +124,7 @@ def test_every_other_request_has_half_the_variation() -> None:
 @given(st.integers(1, 200))
 def test_only_choices_by_load_need_several_instances(instances: int) -> None:
     assert together("random", instances) == together("round_robin", instances) == 1
-    assert together("least_requests", instances) == min(instances, 8)
+    assert together("least_loaded", instances) == min(instances, 8)
 
 
 @pytest.mark.parametrize("routing", ["random", "round_robin", "least_loaded"])

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from sizing import Scenario
 from sizing.catalog import gpus
-from sizing.question.understand import lognormal, understand
-from sizing.scenario.traffic import LengthSpread
+from sizing.question.length_distributions import LognormalLength
+from sizing.question.understand import understand
 from tests.sizing.asking import LLAMA_8B, raw
 
 
@@ -68,17 +68,16 @@ def test_a_custom_accelerator_as_its_datasheet_states_it():
 
 def test_lognormal_by_hand():
     """p95 = 2 x p50: sigma = ln 2 / 1.645 = 0.4214, mean = p50 x exp(sigma^2 / 2) = 1.0929 p50, cv^2 = 0.1944."""
-    mean, cv2 = lognormal(LengthSpread(p50=1000, p95=2000))
-    assert mean == pytest.approx(1092.9, abs=0.1)
-    assert cv2 == pytest.approx(0.1943, abs=2e-4)
-    assert lognormal(500.0) == (500.0, 0.0)
+    length = LognormalLength(p50=1000, p95=2000)
+    assert length.mean == pytest.approx(1092.9, abs=0.1)
+    assert length.variation == pytest.approx(0.1943, abs=2e-4)
 
 
 @given(p50=st.floats(1, 1e5), ratio=st.floats(1, 20))
 def test_lognormal_mean_is_above_the_median(p50, ratio):
-    mean, cv2 = lognormal(LengthSpread(p50=p50, p95=p50 * ratio))
-    assert mean >= p50 * (1 - 1e-12)
-    assert cv2 >= 0
+    length = LognormalLength(p50=p50, p95=p50 * ratio)
+    assert length.mean >= p50 * (1 - 1e-12)
+    assert length.variation >= 0
 
 
 @pytest.mark.parametrize(

@@ -15,12 +15,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sizing import plan
+from sizing.base.quantity import Estimate
 from sizing.cli import main
+from sizing.question.length_distributions import FixedLength
 from sizing.question.understand import understand
 from sizing.replay.offered_load import load_of
 from sizing.replay.planned_deployment import planned
 from sizing.replay.simulate import simulate, simulate_deployment
-from sizing.replay.simulation_result import Distribution, SampledMs, Series, Share, SimulationResult
+from sizing.replay.simulation_result import Distribution, Series, SimulationResult
 from sizing.scenario.schema import Scenario
 from sizing.search.replicas import lengths_of
 from sizing.simulator import stability
@@ -31,7 +33,7 @@ from sizing.simulator.layout import BINS, E2E
 from sizing.simulator.pool import Measurement
 from sizing.simulator.quantiles import quantile, sampled_quantile, sampled_share
 from sizing.simulator.recording import bin_of
-from sizing.simulator.request_lengths import DrawnLengths, FixedLength
+from sizing.simulator.request_lengths import DrawnLengths
 from tests.sizing.simulator.building import columns, grid
 
 RAW: dict[str, Any] = {
@@ -193,7 +195,7 @@ def test_a_share_is_never_quite_certain() -> None:
 
 
 def test_every_public_field_has_its_metadata() -> None:
-    for result in (SampledMs, Distribution, Share, Series, SimulationResult):
+    for result in (Estimate, Distribution, Series, SimulationResult):
         for name, field in result.model_fields.items():
             extra = field.json_schema_extra
             assert isinstance(extra, dict)

@@ -14,7 +14,7 @@ from sizing import plan
 from sizing.base.errors import InvalidScenario
 from sizing.cli import main
 from sizing.replay.simulate import simulate
-from sizing.replay.what_if import WhatIf, said_of
+from sizing.replay.what_if import WhatIf, failure_text
 from sizing.scenario.schema import Scenario
 from tests.sizing.asking import LLAMA_8B
 
@@ -47,7 +47,7 @@ def test_a_failure_is_felt_while_it_lasts_and_over_soon_after() -> None:
     assert one.ttft_meanwhile_ms > one.ttft_before_ms
     assert failing.largest_stable_rps is not None
     assert one.stable_rps_left == pytest.approx(failing.largest_stable_rps * one.instances_left / failing.instances)
-    assert f"{one.started_again} requests start again" in said_of(one)
+    assert f"{one.started_again} requests start again" in failure_text(one)
 
 
 def test_without_another_instance_everything_waits_until_it_returns() -> None:
@@ -62,7 +62,7 @@ def test_without_another_instance_everything_waits_until_it_returns() -> None:
     assert list(down) == sorted(down)
     assert found.failure.recovered_after_s is not None
     assert found.failure.recovered_after_s > 0
-    assert "there is no other" in said_of(found.failure)
+    assert "there is no other" in failure_text(found.failure)
 
 
 def test_a_spare_carries_the_load_of_the_failed_one() -> None:

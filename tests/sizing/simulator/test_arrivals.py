@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from sizing.base.arrays import Floats
+from sizing.question.length_distributions import FixedLength, GroupedLength, LognormalLength
 from sizing.simulator.arrivals import Arrivals, Bursts
-from sizing.simulator.request_lengths import DrawnLengths, FixedLength, GroupedLength, LognormalLength, ObservedLengths
+from sizing.simulator.request_lengths import DrawnLengths, ObservedLengths
 
 LENGTHS = DrawnLengths(prompt=LognormalLength(p50=1000, p95=4000), output=FixedLength(tokens=200.0), cached_tokens=100)
 

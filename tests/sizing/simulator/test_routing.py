@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,9 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sizing.base.arrays import Floats
+from sizing.base.choices import Routing
 from sizing.question.speculation import Speculation
+from sizing.simulator import entry
 from sizing.simulator.drive import drive
-from sizing.simulator.fleet import Deployment, Disaggregated, Fleet, Outage, Replica, Routing
+from sizing.simulator.fleet import Deployment, Disaggregated, Fleet, Outage, Replica
 from sizing.simulator.outcome import Outcome
 from sizing.simulator.pool import Measurement
 from tests.sizing.simulator.building import columns, grid, simulate_all
@@ -40,7 +44,7 @@ def run(deployment: Deployment, chunk: Floats, parts: int = 7) -> Outcome:
 
 @settings(max_examples=30)
 @given(
-    st.sampled_from(["random", "round_robin", "weighted", "least_requests", "least_tokens", "prefix_aware"]),
+    st.sampled_from(["random", "round_robin", "weighted", "least_loaded", "prefix_aware"]),
     st.integers(1, 5),
     st.booleans(),
     st.booleans(),
@@ -71,7 +75,7 @@ def test_every_request_and_token_is_accounted_for(
 
 @settings(max_examples=40)
 @given(
-    st.sampled_from(["round_robin", "least_tokens", "prefix_aware"]),
+    st.sampled_from(["round_robin", "least_loaded", "prefix_aware"]),
     st.integers(2, 4),
     st.sampled_from([0, 3]),
     st.sampled_from([1, 4]),
@@ -117,7 +121,7 @@ def test_nothing_is_lost_when_replicas_fail_while_sequences_are_evicted(
 
 def test_fewest_requests_goes_where_a_step_by_step_front_end_would_send_them() -> None:
     chunk = traffic(400, 40.0)
-    _, found = simulate_all(Fleet(replicas=(REPLICA,) * 3, routing="least_requests"), chunk)
+    _, found = simulate_all(Fleet(replicas=(REPLICA,) * 3, routing="least_loaded"), chunk)
     engines = [SlowEngine(REPLICA) for _ in range(3)]
     requests = [Sequence(i, chunk[0, i], chunk[2, i], chunk[3, i]) for i in range(400)]
     chosen: list[int] = []
@@ -164,7 +168,7 @@ def test_least_loaded_waits_less_than_round_robin() -> None:
     chunk = traffic(20_000, 34.0)
     means = [
         (r["first"] - r["arrived"]).mean()
-        for routing in ("round_robin", "least_requests")
+        for routing in ("round_robin", "least_loaded")
         for r in [run(Fleet(replicas=(REPLICA,) * 4, routing=routing), chunk).records]
     ]
     assert means[1] < 0.9 * means[0]
@@ -172,7 +176,7 @@ def test_least_loaded_waits_less_than_round_robin() -> None:
 
 def test_a_slower_replica_of_a_mixed_fleet_gets_less_when_load_decides() -> None:
     slow = Replica(grid=STEPS.scaled(3.0), max_sequences=8, token_budget=256)
-    fleet = Fleet(replicas=(REPLICA, slow), routing="least_requests")
+    fleet = Fleet(replicas=(REPLICA, slow), routing="least_loaded")
     shares = np.bincount(run(fleet, traffic(5_000, 12.0)).records["replica"])
     assert shares[0] > 1.5 * shares[1]
 
@@ -224,7 +228,7 @@ def test_pools_add_prefill_transfer_and_decode() -> None:
 
 @pytest.mark.parametrize("parts", [1, 13])
 def test_pools_lose_nothing_and_do_not_depend_on_chunks(parts: int) -> None:
-    fleet = Fleet(replicas=(REPLICA,) * 2, routing="least_requests")
+    fleet = Fleet(replicas=(REPLICA,) * 2, routing="least_loaded")
     pools = Disaggregated(prefill=fleet, decode=fleet, transfer_latency_s=0.05)
     chunk = traffic(1_000, 30.0)
     outcome, whole = run(pools, chunk, parts), run(pools, chunk, 1)
@@ -248,3 +252,18 @@ def test_decoding_is_undisturbed_by_prompts_in_pools_of_their_own() -> None:
     fleet = Fleet(replicas=(replica,))
     apart = gaps(run(Disaggregated(prefill=fleet, decode=fleet), chunk))
     assert np.quantile(apart, 0.95) < 0.7 * np.quantile(together, 0.95)
+
+
+def test_the_digest_covers_every_module_that_is_compiled() -> None:
+    """numba looks at the file of the entry only: a module left out would be compiled as it was before."""
+    folder = Path(entry.__file__).parent
+    inside, outside, to_read = {"entry"}, set(), ["entry"]
+    while to_read:
+        imported = re.findall(r"^from (sizing[\w.]*) import ", (folder / f"{to_read.pop()}.py").read_text(), re.M)
+        modules = {name.removeprefix("sizing.simulator.") for name in imported}
+        outside |= {name for name in modules if "." in name}
+        to_read += [name for name in modules - inside if "." not in name]
+        inside |= {name for name in modules if "." not in name}
+    assert inside == set(entry.COMPILED)
+    types_and_packages = {"sizing.base.arrays", "sizing.steps", "sizing.simulator"}
+    assert outside - types_and_packages == {"sizing.steps.ranks"}

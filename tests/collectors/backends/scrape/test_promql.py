@@ -17,10 +17,10 @@ from collectors.backends.scrape.promql import evaluate, parse
 from collectors.backends.scrape.promql.samples import Track, Tracks
 from collectors.backends.scrape.text import read_page
 from collectors.errors import UnsupportedExpression
-from collectors.reading.gpus import gpu_expressions
-from collectors.reading.layout import layout_expressions
+from collectors.reading.gpu_values import gpu_queries
+from collectors.reading.layout import layout_queries
 from collectors.vocabulary import engine_vocabularies, gpu_vocabularies
-from collectors.vocabulary.expressions import Scope, distribution_expressions, scalar_expressions, scope_of
+from collectors.vocabulary.expressions import Scope, distribution_queries, scalar_queries, scope_of
 from collectors.vocabulary.schema import SCALARS
 from tests.collectors.conftest import job
 from tests.collectors.servers import RECORDINGS, Pages, Prometheus, recording, running_prometheus, serving
@@ -33,12 +33,14 @@ def every_expression(selector: dict[str, str], window_s: float) -> dict[str, str
         scope = scope_of(selector, v, window_s=window_s, step_s=1, front='model="ensemble"' if v.front else "")
         for key, concept in v.concepts.items():
             for i, use in enumerate(concept.use):
-                make = scalar_expressions if key in SCALARS else distribution_expressions
-                found |= {f"{v.id} {name} {i}": text for name, text in make(key, use, scope).items()}
+                make = scalar_queries if key in SCALARS else distribution_queries
+                found |= {f"{v.id} {q.subject.label} {i}": q.expression for q in make(key, use, scope)}
     for gpu in gpu_vocabularies().values():
-        found |= {f"{gpu.id} {k}": t for k, t in gpu_expressions(gpu, Scope(window_s=window_s, step_s=1)).items()}
+        queries = gpu_queries(gpu, Scope(window_s=window_s, step_s=1))
+        found |= {f"{gpu.id} {q.subject.label}": q.expression for q in queries}
     series = 'vllm:num_requests_running{model_name="tiny-llama"}'
-    return found | layout_expressions(series, Scope(window_s=window_s, step_s=1))
+    timing = layout_queries(series, Scope(window_s=window_s, step_s=1))
+    return found | {q.subject.label: q.expression for q in timing}
 
 
 @pytest.fixture(scope="module")

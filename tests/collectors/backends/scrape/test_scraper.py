@@ -22,6 +22,7 @@ from collectors.backends.scrape.scraper import Scraper, Target
 from collectors.backends.scrape.store import Ring
 from collectors.errors import Unreachable
 from collectors.prometheus.fetch import Fetcher, Limits
+from collectors.queries.query import of_source
 from tests.collectors.servers import Pages, serving
 
 ROOT = Path(__file__).parents[4]
@@ -118,7 +119,7 @@ def test_a_source_whose_only_target_fails_unexpectedly_is_unreachable_with_a_rea
     ring, scraper = scraper_of(Failing(PAGE, {"http://bad:1/": RuntimeError()}), "http://bad:1/")
     assert not scraper.scrape()
     with pytest.raises(Unreachable, match=r"bad:1 could not be read: an unexpected RuntimeError\."):
-        RingBackend(ring, scraper.targets).vectors({"up": "up"}, at_s=None)
+        RingBackend(ring, scraper.targets).vectors([of_source("up", "up")], at_s=None)
 
 
 def test_a_round_that_fails_as_a_whole_is_not_the_last(monkeypatch: pytest.MonkeyPatch) -> None:

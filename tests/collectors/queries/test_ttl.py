@@ -5,7 +5,13 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collectors.backends.ttl import GRID_S, SLOW, Turn, lag_of, turn_of
+from collectors.queries.ttl import FIRST, GRID_S, SECOND, Turn
+from collectors.reading.engine_values import engine_queries
+from collectors.reading.gpu_join import place_queries
+from collectors.reading.layout import layout_queries
+from collectors.vocabulary import engine_vocabularies, gpu_vocabularies
+from collectors.vocabulary.detect import Choice
+from collectors.vocabulary.expressions import Scope
 
 NOON = 1_800_000_000.0
 QUARTERS = st.integers(0, 40).map(lambda n: NOON + 15.0 * n)
@@ -45,13 +51,22 @@ def test_what_is_long_ago_is_not_followed_but_read_anew(held_s: float, at_s: flo
 
 
 def test_points_of_a_line_wait_for_their_turn_where_both_are_every_minute() -> None:
-    assert lag_of("ttft.buckets", GRID_S, fleet=True) == 15.0
-    assert lag_of("ttft.buckets", 600.0, fleet=True) == 0.0
-    assert lag_of("ttft.buckets", GRID_S, fleet=False) == 0.0
-    assert lag_of("running", GRID_S, fleet=True) == 0.0
+    assert SECOND.lag(GRID_S, fleet=True) == 15.0
+    assert SECOND.lag(600.0, fleet=True) == 0.0
+    assert SECOND.lag(GRID_S, fleet=False) == 0.0
+    assert FIRST.lag(GRID_S, fleet=True) == 0.0
 
 
-def test_replicas_are_asked_for_at_every_refresh() -> None:
-    for key in ("live", "seen", "newest_now", "up", "down"):
-        assert turn_of(key, fleet=True) is None
-    assert all(turn_of(key, fleet=True) for key in (*SLOW, "replica.running", "e2e.buckets", "gpu_places.dcgm"))
+def test_replicas_are_asked_for_at_every_refresh_and_all_that_is_many_series_in_turns() -> None:
+    fleet = gpu_vocabularies().values()
+    scope = Scope(window_s=300.0)
+    queries = layout_queries("x{}", scope, fleet=True) + place_queries(tuple(fleet), (), fleet=True)
+    for vocabulary in engine_vocabularies().values():
+        choices = {
+            key: Choice(concept=concept, candidate=concept.use[0])
+            for key, concept in vocabulary.concepts.items()
+            if concept.use
+        }
+        queries += engine_queries(choices, scope)
+    every_time = {query.subject.label for query in queries if query.ttl.turn(fleet=True) is None}
+    assert every_time == {"live", "seen", "newest_now"}

@@ -1,0 +1,103 @@
+"""``python -m bench.model_row CONFIG.json ORG/NAME --source TEXT``: the row of ``sizing/data/models.csv`` for a model.
+
+Everything that config.json decides is filled in; family, licence and release date are left to a person.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import sys
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+from sizing.base.units import BILLION
+from sizing.catalog import Model, model_from_config
+from sizing.catalog.config_fields import Fields, load_config
+from sizing.catalog.files import read_rows
+
+Cell = str | int | float | bool
+
+
+def cells(model: Model, config: Mapping[str, object], source: str, date: str) -> dict[str, Cell]:
+    """The cells that are known, by column."""
+    known: dict[str, Cell] = {
+        "hf_id": model.id,
+        "developer": model.id.split("/")[0],
+        "params_total_b": model.params_total / BILLION,
+        "params_active_b": model.params_active / BILLION,
+        "is_moe": model.is_moe,
+        "param_method": "counted from config.json (sizing.catalog.parameter_count)",
+        "layers": model.layers,
+        "hidden_size": model.hidden_size,
+        "num_attention_heads": model.heads,
+        "num_kv_heads": model.kv_heads,
+        "head_dim": model.head_dim,
+        "intermediate_size": model.intermediate_size,
+        "vocab_size": model.vocab_size,
+        "tie_embeddings": model.tie_embeddings,
+        "attention_type": model.attention.upper(),
+        "n_full_attention_layers": model.full_layers,
+        "n_sliding_layers": model.sliding_layers,
+        "n_linear_or_mamba_layers": model.linear_layers,
+        "sliding_window": model.sliding_window or "",
+        "kv_elements_per_token_full_layers": model.kv_elements_full,
+        "kv_elements_per_token_sliding_layers": model.kv_elements_sliding,
+        "state_elements": model.state_elements,
+        "norm_collectives": model.norm_collectives,
+        "parallel_blocks": model.parallel_blocks,
+        "max_context": model.max_context or "",
+        "native_precision": model.native_precision,
+        "assumptions": " | ".join(model.assumptions),
+        "config_source": source,
+        "source_date": f"collected {date}",
+    }
+    return known | _experts(model) | _latent_attention(model, Fields(config))
+
+
+def _experts(model: Model) -> dict[str, Cell]:
+    """Columns of a mixture of experts."""
+    if not model.is_moe:
+        return {}
+    return {
+        "moe_num_experts": model.experts,
+        "moe_top_k": model.experts_per_token,
+        "moe_shared_experts": model.shared_experts,
+        "moe_intermediate_size": model.moe_intermediate_size,
+        "moe_layers": model.moe_layers,
+    }
+
+
+def _latent_attention(model: Model, fields: Fields) -> dict[str, Cell]:
+    """Columns of MLA: rank of the latent vector, and a head's part without and with position."""
+    if model.attention != "mla":
+        return {}
+    rope = fields.whole("qk_rope_head_dim") or 0
+    return {
+        "mla_kv_lora_rank": fields.whole("kv_lora_rank") or "",
+        "mla_qk_nope_head_dim": model.head_dim - rope,
+        "mla_qk_rope_head_dim": rope,
+    }
+
+
+def row(config: bytes, name: str, source: str, date: str) -> dict[str, str]:
+    """All columns of the file as text. Raises InvalidModelConfig."""
+    known = cells(model_from_config(config, name=name), load_config(config), source, date)
+    return {column: str(known.get(column, "")) for column in read_rows("models.csv")[0]}
+
+
+def main() -> None:
+    """Print the row, ready to be appended."""
+    parser = argparse.ArgumentParser(prog="python -m bench.model_row", description="A row of models.csv.")
+    parser.add_argument("config", type=Path, help="the model's config.json")
+    parser.add_argument("name", help="Hugging Face id")
+    parser.add_argument("--source", required=True, help="where the file was read, with its version")
+    arguments = parser.parse_args()
+    date = datetime.now(UTC).date().isoformat()
+    found = row(arguments.config.read_bytes(), arguments.name, arguments.source, date)
+    csv.DictWriter(sys.stdout, list(found), lineterminator="\n").writerow(found)
+
+
+if __name__ == "__main__":
+    main()
