@@ -25,8 +25,9 @@ from sizing.queueing.capacity import capacity
 from sizing.scenario.business import in_business_terms
 from sizing.scenario.demand import MAX_RPS
 from sizing.scenario.schema import Scenario
+from sizing.search.deployments import AllDeployments
 from sizing.search.screen import Evaluated, all_configurations, evaluate
-from sizing.search.serving import Deployments, deployments, fewest_gpus
+from sizing.search.serving import deployments, fewest_gpus
 
 LimitName = Literal["ttft_ms", "itl_ms", "e2e_ms"]
 MAX_FLEET_GPUS = 1_000_000
@@ -48,7 +49,7 @@ LAST_STEP = 1e-6
 ROOM = 1.0 + 1e-9
 """A budget that equals a price up to rounding pays it."""
 
-Affordable = Callable[[Deployments], NDArray[np.bool_]]
+Affordable = Callable[[AllDeployments], NDArray[np.bool_]]
 
 
 class Served(Result):
@@ -86,7 +87,7 @@ class Pushed(Result):
 class _Found:
     """The deployment at ``place`` of those found, and the load it carries."""
 
-    among: Deployments
+    among: AllDeployments
     place: int
     rps: float
 
@@ -260,31 +261,20 @@ def _served(question: Question, found: _Found | None, what: str, gpus: int | Non
             else f"{what} cannot serve this scenario: one instance does not fit, or a limit is out of reach.",
         )
     among, rps = found.among, found.rps
-    choice, label = among.choice(found.place), among.label(found.place)
-    sized, pools = among.sized, among.pools
-    if choice.pools and pools is not None:
-        pair = pools.pools
-        systems, held = pools.systems[choice.k], pools.gpus_bought[choice.k]
-        prefill, decode = int(pair.prefill_instances[choice.k]), int(pair.decode_instances[choice.k])
-        instances, used = prefill + decode, int(pair.gpus[choice.k])
-        runs = f"{prefill} prefill and {decode} decode instances on {label}"
-    else:
-        systems, held = sized.systems[choice.k], sized.gpus_bought[choice.k]
-        instances = int(sized.instances[choice.k]) - among.spares
-        used = instances * among.evaluated.candidates.rows[sized.index[choice.k]].gpus
-        runs = f"{instances} instance{'s' if instances != 1 else ''} of {label}"
+    one = among[found.place]
+    working, kinds = one.kind.working(one.k), one.kind.configurations(one.k)
     traffic = question.traffic
     serve = "serve" if gpus and gpus > 1 else "serves"
     terms = (rps, traffic.input_tokens, traffic.output_tokens, question.demand)
     return Served(
         requests_per_s=rps,
-        configuration=label,
-        instances=instances,
-        gpus=used,
-        gpus_given=int(held) if gpus is None else gpus,
-        systems=int(systems) if gpus is None else 0,
+        configuration=one.label,
+        instances=sum(working),
+        gpus=sum(instances * row.gpus for instances, row in zip(working, kinds, strict=True)),
+        gpus_given=int(one.kind.gpus_bought[one.k]) if gpus is None else gpus,
+        systems=one.systems if gpus is None else 0,
         business=in_business_terms(*terms) if rps <= MAX_RPS else None,  # beyond any load the engine is asked for
-        message=f"{what} {serve} up to {requests_per_s(rps)} within the limits: {runs}.",
+        message=f"{what} {serve} up to {requests_per_s(rps)} within the limits: {one.kind.in_words(one.k)}.",
     )
 
 

@@ -32,6 +32,7 @@ from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
 from sizing.queueing.pools import Decoding, FirstToken, first_token, joined
 from sizing.queueing.steady_state import SteadyState
+from sizing.search.disaggregated import disaggregated
 from sizing.search.pools import (
     BUSY,
     Pools,
@@ -42,7 +43,7 @@ from sizing.search.pools import (
     prefill_stable,
     times_of,
 )
-from sizing.search.pools_search import sized, wanted
+from sizing.search.pools_search import wanted
 from sizing.search.screen import Evaluated, evaluate
 
 PREFILL_POINTS, DECODE_POINTS = 6, 24
@@ -175,7 +176,7 @@ def planned_pools(question: Question, deployed: Deployed, prefill: Pool, decode:
     if pools is None:
         return None
     share = share_of_systems(question, pools.evaluated.candidates)
-    moved = exact_transfer(question, pools, sized(question, pools).inside)
+    moved = exact_transfer(question, pools, disaggregated(question, pools).inside)
     ratio = pools.prefill_instances / pools.decode_instances
     found = _loads(
         question,

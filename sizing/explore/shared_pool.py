@@ -20,13 +20,13 @@ from sizing.base.format import count, usd
 from sizing.base.quantity import Result, quantity
 from sizing.base.result import Deployed
 from sizing.base.units import HOURS_PER_MONTH
-from sizing.planning.compose import deployment
-from sizing.planning.pools_compose import deployed_as, rows_of
+from sizing.planning.compose import planned_at
 from sizing.prices.hardware import HardwareOption
 from sizing.question.understand import Question, understand
 from sizing.scenario.schema import Scenario
+from sizing.search.deployments import AllDeployments
 from sizing.search.screen import all_configurations, all_offers, evaluate
-from sizing.search.serving import Deployments, deployments
+from sizing.search.serving import deployments
 
 PoolObjective = Literal["cost", "systems"]
 MAX_WORKLOADS = 50
@@ -88,27 +88,21 @@ class _Choice:
 class _Workload:
     scenario: Scenario
     question: Question
-    among: Deployments
+    among: AllDeployments
+
+    def gpu(self, place: int) -> str:
+        """Catalogue id of the GPU of a deployment."""
+        one = self.among[place]
+        return one.kind.gpu(one.k)
 
     def kinds(self, place: int) -> tuple[tuple[int, int], ...]:
         """(Instances, GPUs of one) of each kind of instance of a deployment, spares counted."""
-        choice, among = self.among.choice(place), self.among
-        if choice.pools and among.pools is not None:
-            pools = among.pools.pools
-            counts = int(pools.prefill_instances[choice.k]), int(pools.decode_instances[choice.k])
-            rows = rows_of(among.pools, choice.k)
-            return tuple((n + among.spares, row.gpus) for n, row in zip(counts, rows, strict=True))
-        row = among.evaluated.candidates.rows[among.sized.index[choice.k]]
-        return ((int(among.sized.instances[choice.k]), row.gpus),)
+        one = self.among[place]
+        return one.kind.gpus_of_kinds(one.k)
 
     def deployed(self, place: int, kind: HardwareOption, systems: int) -> Deployed:
         """What to deploy in ``systems`` systems of a kind."""
-        choice, among = self.among.choice(place), self.among
-        if choice.pools and among.pools is not None:
-            bought = {"system": kind.name, "systems": systems, "gpus_bought": systems * kind.gpus}
-            return deployed_as(self.question, among.pools, choice.k).model_copy(update=bought)
-        row = among.evaluated.candidates.rows[among.sized.index[choice.k]]
-        return deployment(row, kind, int(among.sized.instances[choice.k]), among.spares, systems)
+        return planned_at(self.among, place).deployed(kind, systems)
 
 
 def place(scenarios: Sequence[Scenario], objective: PoolObjective = "cost") -> Pool:
@@ -151,7 +145,7 @@ def _choices(workloads: Sequence[_Workload], objective: PoolObjective) -> tuple[
         offers = dict(zip((g.id for g in work.question.gpus), all_offers(work.question).by_gpu, strict=True))
         smallest: dict[str, list[int]] = {}
         for k in work.among.order("gpus").tolist():
-            smallest.setdefault(work.among.gpu(k), []).append(k)
+            smallest.setdefault(work.gpu(k), []).append(k)
         for gpu, places in smallest.items():
             for offer in offers[gpu]:
                 if offer.usd_per_hour is None and objective == "cost":
@@ -223,7 +217,7 @@ def _pool(
             Placed(
                 scenario=work.scenario.name,
                 deployment=work.deployed(c.place, kinds[c.kind], own),
-                configuration=work.among.label(c.place),
+                configuration=work.among[c.place].label,
                 gpus=gpus,
             )
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from sizing.base.provenance import Provenance, StepSource
 from sizing.base.result import (
     Business,
     Candidate,
@@ -75,6 +76,7 @@ def candidate(gpu: str, tp: int, instances: int, e2e_ms: float, usd: float | Non
         power_kw=10.2,
         limited_by="TTFT limit",
         source="roofline",
+        provenance=Provenance(step_times=StepSource(kind="roofline", name="roofline")),
     )
 
 
@@ -134,6 +136,7 @@ def hand_made_plan() -> Plan:
         warnings=(PlanWarning(code="tight", severity="warning", message="97 % of the capacity is used."),),
         assumptions=("All lengths are equal to their mean.",),
         source="roofline",
+        provenance=Provenance(step_times=StepSource(kind="roofline", name="roofline")),
         confidence="80 % sure that 7 to 10 GPUs suffice (roofline, 41 measured points nearby).",
         alternatives=(candidate("l40s", 1, 26, 6200.0, None), candidate("a100_sxm_80g", 1, 16, 5100.0, 9_000.0)),
         trade_off=(

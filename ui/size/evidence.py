@@ -6,7 +6,6 @@ import streamlit as st
 
 from sizing.base.format import count, large, ms, significant
 from sizing.base.result import Business, CrossCheck, Plan
-from sizing.planning.explain import step_times_of
 from sizing.scenario.schema import Scenario
 from ui.format import as_markdown
 from ui.size.explain import explain_all
@@ -36,7 +35,7 @@ NEAREST = 5
 
 def draw_evidence(plan: Plan, scenario: Scenario) -> None:
     """Source of the step times, the nearest measurements, second opinion, assumptions."""
-    times = step_times_of(plan.source)
+    times = plan.provenance.step_times.name if plan.provenance else "nothing"
     st.markdown(f"**Step times from** {as_markdown(times)}. **Limited by** {as_markdown(plan.limited_by)}.")
     st.markdown(as_markdown(plan.confidence))
     if plan.cross_check:

@@ -6,7 +6,6 @@ import pandas as pd
 import streamlit as st
 
 from sizing.base.result import Candidate
-from sizing.planning.explain import step_times_of
 from ui import state
 from ui.form.choices import label
 from ui.size.key_figures import gpu_range, parallelism
@@ -73,7 +72,7 @@ def alternatives_table(candidates: tuple[Candidate, ...]) -> pd.DataFrame:
                 "rate": _short(c.output_tokens_per_s_per_gpu),
                 "serving": label("serving", c.deployment.serving),
                 "limited": c.limited_by,
-                "source": step_times_of(c.source),
+                "source": c.provenance.step_times.name,
             }
             for c in candidates
         ]
