@@ -45,7 +45,7 @@ WARM_UP = 4
 REFRESHES = 20
 """Five minutes: the longest period of anything."""
 LIMIT_S = {900: 1.0, 86_400: 3.0}
-"""Longest opening of the Live page in seconds, by the window it shows."""
+"""Longest refresh of the Live page in seconds, by the window it shows in seconds."""
 MOST_QUERIES = 20
 """Queries of one refresh at most: what a shared Prometheus bears from every viewer."""
 MOST_MEGABYTES = 50.0
