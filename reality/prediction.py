@@ -19,9 +19,9 @@ from sizing.evidence.uncertainty import ErrorFactors
 from sizing.planning.spread import interval_of
 from sizing.question.configuration import Configuration
 from sizing.question.understand import Question, at_lengths
-from sizing.search.instances import share_of
 from sizing.search.replicas import arrivals_of, replica_at
 from sizing.search.screen import Evaluated, evaluate
+from sizing.search.trials import share_of
 from sizing.simulator.arrivals import Arrivals
 from sizing.simulator.drive import drive
 from sizing.simulator.fleet import Fleet, Replica
@@ -122,7 +122,7 @@ def predict(
         stable_rps=runs["value"].stable_rps,
         slow_share=traffic.rps / replicas / runs["high"].stable_rps if runs["high"].stable_rps else math.inf,
         requests=counted.finished if counted else 0,
-        source=evaluated.sources[0],
+        source=evaluated.sources[0].name,
         said=said,
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sizing.base.choices import DecidedBy, PriceCovers, Serving, Severity
+from sizing.base.provenance import Provenance
 from sizing.base.quantity import Result, quantity
 
 
@@ -285,6 +286,9 @@ class Candidate(Result):
         "that the simulation replaces once the deployment is chosen.",
         default="analytic",
     )
+    provenance: Provenance = quantity(
+        "Provenance", help="What the numbers come from, as facts; source says it in words."
+    )
 
 
 class Excluded(Result):
@@ -348,6 +352,11 @@ class Plan(Result):
         help="simulation; analytic for offline use and where no simulation confirms the "
         "limits; measured for a measured record.",
         default="analytic",
+    )
+    provenance: Provenance | None = quantity(
+        "Provenance",
+        help="What the numbers come from, as facts; source says it in words. None where nothing is deployed.",
+        default=None,
     )
     confidence: str = quantity("How sure", help="Interval and the evidence it comes from, in one sentence.")
     alternatives: tuple[Candidate, ...] = quantity("Alternatives", help="Other deployments, ranked.")

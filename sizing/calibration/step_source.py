@@ -6,6 +6,7 @@ import numpy as np
 
 from sizing.base.arrays import Floats
 from sizing.base.choices import StepTimesFrom
+from sizing.base.provenance import StepSource
 from sizing.calibration.calibrated import CalibratedConfiguration
 from sizing.catalog.model import Model
 from sizing.deployments.candidates import Candidates
@@ -23,8 +24,8 @@ def step_times(
     traffic: Traffic | TrafficColumns,
     concurrency: Floats,
     calibrated: CalibratedConfiguration | None = None,
-) -> tuple[StepTimes, tuple[str, ...]]:
-    """Step times and, per candidate, the name of their source.
+) -> tuple[StepTimes, tuple[StepSource, ...]]:
+    """Step times and, per candidate, their source.
 
     The configuration that was measured (``calibrated``) has its calibrated times, whatever is chosen for the others.
     """
@@ -33,15 +34,15 @@ def step_times(
     if calibrated is None or not len(index):
         return times, sources
     base = roofline().times(model, candidates.take(index), traffic.take(index), concurrency[index])
-    names = list(sources)
+    each = list(sources)
     for i in index:
-        names[i] = calibrated.source
-    return times.replaced(index, calibrated.scaled(base)), tuple(names)
+        each[i] = StepSource(kind="calibration", name=calibrated.source)
+    return times.replaced(index, calibrated.scaled(base)), tuple(each)
 
 
 def _predicted(
     choice: StepTimesFrom, model: Model, candidates: Candidates, traffic: Traffic | TrafficColumns, concurrency: Floats
-) -> tuple[StepTimes, tuple[str, ...]]:
+) -> tuple[StepTimes, tuple[StepSource, ...]]:
     """Step times that were not measured, and their source per candidate.
 
     ``roofline`` answers everything. ``kernel`` takes NVIDIA's kernel tables and the roofline together, weighted, and
@@ -49,10 +50,13 @@ def _predicted(
     """
     if choice == "roofline":
         base = roofline().times(model, candidates, traffic, concurrency)
-        return base, (base.source,) * len(candidates)
+        return base, (StepSource(kind="roofline", name=base.source),) * len(candidates)
     if isinstance(traffic, TrafficColumns):
         raise TypeError("Kernel tables answer one pair of lengths at a time.")
     both = mixture().mixed(model, candidates, traffic, concurrency)
-    missing = f"{both.times.source}; not in the kernel tables"
+    missing = StepSource(kind="roofline", name=f"{both.times.source}; not in the kernel tables")
     tables = KernelTables().source(model, candidates)
-    return both.times, tuple(said(tables, both.times.source, w) if w > 0 else missing for w in both.weight)
+    return both.times, tuple(
+        StepSource(kind="kernel_tables", name=said(tables, both.times.source, weight)) if weight > 0 else missing
+        for weight in both.weight
+    )

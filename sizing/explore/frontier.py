@@ -1,7 +1,7 @@
 """Latency against throughput: what each GPU can do at its best, over every deployment and load.
 
-A frontier holds the points that no other beats on both axes. Each GPU has one within the limits; where lifting the
-limits would let it do better on both axes, those points are kept apart.
+A frontier (Pareto front) holds the points that no other beats on both axes. Each GPU has one within the limits; where
+it would do better on both axes without them, those points are kept apart.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ from sizing.search.screen import Evaluated, all_configurations, evaluate
 
 Split = Literal["none", "width", "engine", "serving"]
 FAR_BEHIND = 50.0
-"""A point this many times worse than the best of its curve is left out: hardware that idles almost all the time."""
+"""A point this many times worse than the best of its curve is left out. Chosen: because its hardware idles almost all
+the time, and the others could not be told apart beside it."""
 
 
 class Curve(Result):
@@ -55,7 +56,7 @@ class Curve(Result):
 
 
 class OperatingPoints(Result):
-    """Latency against throughput of the GPUs asked for."""
+    """Latency against throughput, a curve for every GPU."""
 
     x: XAxis = quantity("Across", help="What grows to the right.")
     y: YAxis = quantity("Upwards", help="What grows upwards.")
@@ -77,14 +78,14 @@ class _Search:
 
     question: Question
     evaluated: Evaluated
-    found: Loads
+    figures: Loads
     pools: PoolPoints | None
     x: XAxis
     y: YAxis
 
     def flat(self, name: str) -> NDArray[Any]:
         """A figure of every point: candidates by load (C x K,), then pairs of pools."""
-        values = getattr(self.found, name).ravel()
+        values = getattr(self.figures, name).ravel()
         return values if self.pools is None else np.concatenate([values, getattr(self.pools.found, name).ravel()])
 
     def good(self, axis: XAxis | YAxis) -> Floats:
@@ -94,15 +95,15 @@ class _Search:
 
     def group(self, of_rows: NDArray[np.int64], apart: int) -> NDArray[np.int64]:
         """The group of every point from that of every candidate; those of pools are ``apart`` further on."""
-        groups = np.repeat(of_rows, self.found.rps.shape[1])
+        groups = np.repeat(of_rows, self.figures.rps.shape[1])
         return groups if self.pools is None else np.concatenate([groups, of_rows[self.pools.decode] + apart])
 
     def point(self, i: int, **known: Any) -> OperatingPoint:
         """Point ``i`` as a result."""
-        if i >= self.found.rps.size and self.pools is not None:
-            return self.pools.point(i - self.found.rps.size, **known)
-        place = divmod(i, self.found.rps.shape[1])
-        return operating_point(self.evaluated.candidates.rows[place[0]], self.found, place, **known)
+        if i >= self.figures.rps.size and self.pools is not None:
+            return self.pools.point(i - self.figures.rps.size, **known)
+        place = divmod(i, self.figures.rps.shape[1])
+        return operating_point(self.evaluated.candidates.rows[place[0]], self.figures, place, **known)
 
 
 def operating_points(
@@ -125,12 +126,12 @@ def operating_points(
     candidates = all_configurations(replace(question, gpus=shown))
     evaluated = evaluate(question, candidates)
     share = share_of_systems(question, evaluated.candidates)
-    asked = question.scenario.deployment.serving
-    found = loads(question, evaluated, share)
-    if asked and "aggregated" not in asked:
-        found = without_points(found)
+    serving = question.scenario.deployment.serving
+    figures = loads(question, evaluated, share)
+    if serving and "aggregated" not in serving:
+        figures = without_points(figures)
     pools = pool_points(question, evaluated, share)
-    search = _Search(question=question, evaluated=evaluated, found=found, pools=pools, x=x, y=y)
+    search = _Search(question=question, evaluated=evaluated, figures=figures, pools=pools, x=x, y=y)
     of_rows, names = _groups(evaluated.candidates.rows, split)
     group = search.group(of_rows, len(names) if split == "serving" else 0)
     if split == "serving":
@@ -208,7 +209,7 @@ def _curves(
 
 def _ends(search: _Search, points: Rows) -> dict[int, tuple[Performance, Performance]]:
     """Each point with all step times at the fast and the slow end of their interval, at the same concurrency."""
-    first, each = search.found.rps.size, search.found.rps.shape[1]
+    first, each = search.figures.rps.size, search.figures.rps.shape[1]
     ends: dict[int, tuple[Performance, Performance]] = {}
     if search.pools is not None and (points >= first).any():
         apart = points[points >= first]
@@ -232,7 +233,7 @@ def _ends(search: _Search, points: Rows) -> dict[int, tuple[Performance, Perform
     for i in points.tolist():
         at = place[i // each], i % each
         fast_end, slow_end = (end.performance(*at) for end in at_end)
-        ends[i] = _ordered(search.found.performance(i // each, i % each), fast_end, slow_end)
+        ends[i] = _ordered(search.figures.performance(i // each, i % each), fast_end, slow_end)
     return ends
 
 
@@ -254,18 +255,17 @@ def _ordered(expected: Performance, fast: Performance, slow: Performance) -> tup
 def _planned(question: Question, plan: Plan) -> OperatingPoint | None:
     """The deployment of a plan at its load, with the latency that the plan states; None when it is not one of the
     considered ones, or measured."""
-    deployed, one, said = plan.deployment, plan.per_instance, plan.latency
-    if plan.decided_by == "measured" or deployed is None or one is None or said is None:
+    deployed, instance, latency = plan.deployment, plan.per_instance, plan.latency
+    if plan.decided_by == "measured" or deployed is None or instance is None or latency is None:
         return None
     if deployed.prefill is not None and deployed.decode is not None:
         point = planned_pools(question, deployed, deployed.prefill, deployed.decode)
     else:
-        point = _planned_instance(question, deployed, one.rps)
+        point = _planned_instance(question, deployed, instance.rps)
     if point is None:
         return None
-    stated = {
-        name: at.at_percentile for name in ("ttft_ms", "itl_ms", "e2e_ms") if (at := getattr(said, name)).at_percentile
-    }
+    at = {name: getattr(latency, name).at_percentile for name in ("ttft_ms", "itl_ms", "e2e_ms")}
+    stated = {name: value for name, value in at.items() if value}
     if "itl_ms" in stated:
         stated["tokens_per_s_per_user"] = MS_PER_S / stated["itl_ms"]
     return point.model_copy(update={"expected": point.expected.model_copy(update=stated)})
@@ -276,9 +276,9 @@ def _planned_instance(question: Question, deployed: Deployed, rps: float) -> Ope
     evaluated = evaluate(question, table([row] if row else []))
     if not len(evaluated):
         return None
-    found = loads(question, evaluated, share_of_systems(question, evaluated.candidates))
+    figures = loads(question, evaluated, share_of_systems(question, evaluated.candidates))
     position = at_rate(evaluated.state.rps, np.array([rps]))
-    there = {name: position.of(getattr(found, name))[:, None] for name in vars(found) if name != "feasible"}
+    there = {name: position.of(getattr(figures, name))[:, None] for name in vars(figures) if name != "feasible"}
     there["usd_per_million_output_tokens"] *= there["rps"] / rps  # interpolated in a rate that is known exactly
     at_plan = Loads(feasible=np.ones((1, 1), dtype=np.bool_), **there)
     return operating_point(evaluated.candidates.rows[0], at_plan, (0, 0))

@@ -22,11 +22,11 @@ from sizing.question.understand import Question, at_lengths, understand
 from sizing.queueing.capacity import rate_at_limit
 from sizing.queueing.pools import prefill_times
 from sizing.scenario.schema import Deployment, Scenario
+from sizing.search.aggregated import smallest_aggregated
 from sizing.search.batch_limits import with_batch_limits
 from sizing.search.pools_search import smallest_pools, wanted
-from sizing.search.ranking import order
 from sizing.search.screen import Evaluated, all_configurations, evaluate, held, instances_needed
-from sizing.search.serving import deployments_of, sized_aggregated
+from sizing.search.serving import deployments_of
 
 MAX_TOKENS = 10_000_000.0
 MAX_CELLS = 1_024
@@ -121,8 +121,8 @@ def _together(asked: Sequence[Question], each: Candidates) -> list[LengthCell]:
     kept = np.flatnonzero(memory_fit(question.model, each.take(rows), tokens).fits)
     cells = cells[kept]
     evaluated = evaluate(question, each.take(rows[kept]), traffic=None if lengths is None else lengths.take(kept))
-    sized = sized_aggregated(question, evaluated)
-    ranked = order(sized, evaluated, question.scenario.deployment.objective)
+    sized = smallest_aggregated(question, evaluated)
+    ranked = sized.order()
     served, first = np.unique(cells[sized.index[ranked]], return_index=True)
     best = dict(zip(served.tolist(), ranked[first].tolist(), strict=True))
     starts = np.searchsorted(cells, np.arange(len(asked) + 1))
@@ -136,12 +136,7 @@ def _together(asked: Sequence[Question], each: Candidates) -> list[LengthCell]:
             own = evaluated.take(np.arange(start, end))
             better = _better(asked[n], own, most, caps=capped[n] < most, pools=split[n] < most)
         if better is None and n in best:
-            better = _served(
-                asked[n],
-                evaluated.candidates.rows[sized.index[best[n]]].label,
-                int(sized.gpus[best[n]]),
-                int(sized.systems[best[n]]),
-            )
+            better = _served(asked[n], sized.label(best[n]), int(sized.gpus[best[n]]), int(sized.systems[best[n]]))
         reason = "No load meets the limits." if end > start else "Does not fit in memory."
         found.append(better or _unserved(asked[n], reason))
     return found
@@ -198,10 +193,10 @@ def _better(question: Question, own: Evaluated, most: float, *, caps: bool, pool
     if not fewer and needed.min(initial=most) >= most:
         return None
     among = deployments_of(question, capped, split if pools else smallest_pools(question, own))
-    best = int(among.order(question.scenario.deployment.objective)[0])
+    best = int(among.order()[0])
     if among.gpus[best] >= most:
         return None
-    return _served(question, among.label(best), int(among.gpus[best]), among.systems(best))
+    return _served(question, among[best].label, int(among.gpus[best]), among[best].systems)
 
 
 def _columns(asked: Sequence[Question]) -> TrafficColumns:

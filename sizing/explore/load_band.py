@@ -11,13 +11,13 @@ from sizing.base.result import Deployed, LoadPoint, Pool
 from sizing.deployments.candidates import table
 from sizing.explore.operating_point import configuration_of
 from sizing.explore.pools_operating_points import pools_of
-from sizing.planning.compose import load_curve_of
-from sizing.planning.pools_compose import load_curve_of as pools_curve
+from sizing.planning.aggregated import load_curve_of
+from sizing.planning.disaggregated import load_curve_of as pools_curve
 from sizing.planning.spread import interval_of, with_slower_steps
 from sizing.question.understand import Question, understand
 from sizing.scenario.schema import Scenario
 from sizing.search.batch_limits import limited
-from sizing.search.pools_search import sized
+from sizing.search.disaggregated import disaggregated
 from sizing.search.screen import evaluate
 
 
@@ -64,5 +64,5 @@ def _of_pools(question: Question, deployed: Deployed, prefill: Pool, decode: Poo
         factors = (np.array([getattr(one, end) for one in kind]) for kind in slower)
         times = pools.evaluated.times.scaled(*factors)
         there = replace(pools, evaluated=replace(pools.evaluated, times=times))
-        curves.append(pools_curve(question, sized(question, there), 0))
+        curves.append(pools_curve(disaggregated(question, there), 0))
     return LoadBand(fast=curves[0], slow=curves[1])

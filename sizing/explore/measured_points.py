@@ -20,12 +20,16 @@ from sizing.scenario.schema import Scenario
 from sizing.search.screen import all_configurations
 
 FARTHEST = 2.0
-"""Distance (see :func:`sizing.evidence.published.nearest`) up to which a measurement says something about the "
-"scenario."""
+"""Distance (see :func:`sizing.evidence.published.nearest`) up to which a measurement says something about the scenario.
+Chosen: because two doublings of load or size away, others would be as good."""
 COMPARABLE = 2.0
-"""Prompt and output may be this many times longer or shorter: throughput follows their lengths closely."""
+"""Prompt and output may be this many times longer or shorter. Chosen: because throughput follows their lengths
+closely."""
 PER_GPU = 12
+"""Measurements shown of each GPU at most. Chosen: because more could not be told apart in the chart."""
 SEARCHED = 300
+"""Nearest measurements looked at for each GPU and width of weights. Chosen: because those of one GPU are rarely
+more."""
 MODES = ("fixed_concurrency", "fixed_rate")
 """Runs with requests in flight; a static batch or an offline run has no user to be fast for."""
 
@@ -71,9 +75,9 @@ def measured_points(scenario: Scenario, gpus: Sequence[str]) -> tuple[MeasuredPo
         and _output_rate(n.measurement) is not None
     ]
     comparable = {m.row for m in _usable() if m.configuration.gpu.id in gpus and _alike(question, m)}
-    known = {m.configuration.gpu.id for m in _usable() if m.row in comparable}
-    found: dict[int, tuple[float, Measurement]] = {}
-    for row in _references(question, known) if known else ():
+    measured_gpus = {m.configuration.gpu.id for m in _usable() if m.row in comparable}
+    nearest_of: dict[int, tuple[float, Measurement]] = {}
+    for row in _references(question, measured_gpus) if measured_gpus else ():
         near = nearest(
             question.model,
             row,
@@ -84,10 +88,10 @@ def measured_points(scenario: Scenario, gpus: Sequence[str]) -> tuple[MeasuredPo
         for n in near:
             m = n.measurement
             here = m.row in comparable and m.configuration.gpu.id == row.gpu.id
-            if here and n.distance <= found.get(m.row, (FARTHEST, m))[0]:
-                found[m.row] = n.distance, m
-    ranked = sorted(found.values(), key=lambda one: (one[0], one[1].row))
-    kept = [one for gpu in gpus for one in [r for r in ranked if r[1].configuration.gpu.id == gpu][:PER_GPU]]
+            if here and n.distance <= nearest_of.get(m.row, (FARTHEST, m))[0]:
+                nearest_of[m.row] = n.distance, m
+    ranked = sorted(nearest_of.values(), key=lambda near: (near[0], near[1].row))
+    kept = [near for gpu in gpus for near in [r for r in ranked if r[1].configuration.gpu.id == gpu][:PER_GPU]]
     return _points(question, own + kept)
 
 

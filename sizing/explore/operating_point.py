@@ -28,7 +28,7 @@ MORE_IS_BETTER = ("tokens_per_s_per_user", "output_tokens_per_s_per_gpu", "outpu
 """Of the others less is better."""
 
 FLEET = 720_720
-"""Instances that fill systems of any size without a remainder: the least common multiple of 1 to 16."""
+"""Instances that fill systems of any size up to 16 without a remainder: the least common multiple of 1 to 16."""
 
 
 class Performance(Result):
@@ -57,8 +57,8 @@ class Performance(Result):
     )
 
 
-class Ways(Result):
-    """Parallelism of the prefill instances of a point."""
+class PrefillGroup(Result):
+    """The prefill instances of a point, and how many decode instances they supply."""
 
     tp: int = quantity("TP", "GPUs", "of a prefill instance", "Tensor parallelism.")
     pp: int = quantity("PP", "GPUs", "of a prefill instance", "Pipeline parallelism.")
@@ -79,7 +79,7 @@ class OperatingPoint(Result):
     pp: int = quantity("PP", "GPUs", "of this deployment", "Pipeline parallelism.")
     ep: int = quantity("EP", "GPUs", "of this deployment", "Expert parallelism.")
     dp: int = quantity("DP", "GPUs", "of this deployment", "Attention data parallelism.")
-    prefill: Ways | None = quantity("Prefill", help="Prefill instances of pools; none where instances do both.")
+    prefill: PrefillGroup | None = quantity("Prefill", help="Prefill instances of pools; none where instances do both.")
     configuration: str = quantity("Deployment", help="GPU, engine, precision and parallelism in words.")
     concurrency: float = quantity("Requests in flight", "requests", "Little's law", "Mean concurrency of an instance.")
     rps: float = quantity("Requests/s", "requests/s", "see load model", "Load of one instance.")
@@ -107,8 +107,8 @@ class Loads:
 
     def performance(self, row: int, k: int) -> Performance:
         """The numbers of one point."""
-        found = ((name, float(getattr(self, name)[row, k])) for name in Performance.model_fields)
-        values: dict[str, Any] = {name: value if np.isfinite(value) else None for name, value in found}
+        figures = ((name, float(getattr(self, name)[row, k])) for name in Performance.model_fields)
+        values: dict[str, Any] = {name: value if np.isfinite(value) else None for name, value in figures}
         return Performance.model_construct(**values)
 
 
@@ -163,10 +163,10 @@ def loads(question: Question, evaluated: Evaluated, share: Share) -> Loads:
     )
 
 
-def without_points(found: Loads) -> Loads:
+def without_points(figures: Loads) -> Loads:
     """The same loads without a figure: where instances that do both are left out."""
-    nothing = np.full_like(found.rps, np.nan)
-    return Loads(**{name: nothing for name in vars(found) if name != "feasible"}, feasible=found.feasible)
+    unknown = np.full_like(figures.rps, np.nan)
+    return Loads(**{name: unknown for name in vars(figures) if name != "feasible"}, feasible=figures.feasible)
 
 
 def as_loads(
@@ -201,14 +201,14 @@ def as_loads(
 
 def operating_point(
     row: Configuration,
-    found: Loads,
+    figures: Loads,
     place: tuple[int, int],
     *,
     best: bool = False,
     fast: Performance | None = None,
     slow: Performance | None = None,
 ) -> OperatingPoint:
-    """The point of ``row`` at ``place`` (candidate, load) of ``found``."""
+    """The point of ``row`` at ``place`` (candidate, load) of ``figures``."""
     return OperatingPoint.model_construct(
         gpu=row.gpu.id,
         engine=row.engine.id,
@@ -220,11 +220,11 @@ def operating_point(
         dp=row.dp,
         prefill=None,
         configuration=row.label,
-        concurrency=float(found.concurrency[place]),
-        rps=float(found.rps[place]),
-        feasible=bool(found.feasible[place]),
+        concurrency=float(figures.concurrency[place]),
+        rps=float(figures.rps[place]),
+        feasible=bool(figures.feasible[place]),
         best=best,
-        expected=found.performance(*place),
+        expected=figures.performance(*place),
         fast=fast,
         slow=slow,
     )

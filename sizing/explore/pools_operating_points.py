@@ -19,8 +19,8 @@ from sizing.explore.operating_point import (
     Loads,
     OperatingPoint,
     Performance,
+    PrefillGroup,
     Share,
-    Ways,
     as_loads,
     configuration_of,
     operating_point,
@@ -32,6 +32,7 @@ from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
 from sizing.queueing.pools import Decoding, FirstToken, first_token, joined
 from sizing.queueing.steady_state import SteadyState
+from sizing.search.disaggregated import disaggregated
 from sizing.search.pools import (
     BUSY,
     Pools,
@@ -42,7 +43,7 @@ from sizing.search.pools import (
     prefill_stable,
     times_of,
 )
-from sizing.search.pools_search import sized, wanted
+from sizing.search.pools_search import wanted
 from sizing.search.screen import Evaluated, evaluate
 
 PREFILL_POINTS, DECODE_POINTS = 6, 24
@@ -175,7 +176,7 @@ def planned_pools(question: Question, deployed: Deployed, prefill: Pool, decode:
     if pools is None:
         return None
     share = share_of_systems(question, pools.evaluated.candidates)
-    moved = exact_transfer(question, pools, sized(question, pools).inside)
+    moved = exact_transfer(question, pools, disaggregated(question, pools).inside)
     ratio = pools.prefill_instances / pools.decode_instances
     found = _loads(
         question,
@@ -205,12 +206,14 @@ def pool_point(
     """Point ``i`` of ``found`` as a result; ``rows`` and ``counts`` are of prefill and decode instances."""
     prefill, decode = rows
     point = operating_point(decode, found, (i, 0), best=best, fast=fast, slow=slow)
-    kind = Ways(tp=prefill.tp, pp=prefill.pp, ep=prefill.ep, dp=prefill.dp, instances=counts[0], beside=counts[1])
+    group = PrefillGroup(
+        tp=prefill.tp, pp=prefill.pp, ep=prefill.ep, dp=prefill.dp, instances=counts[0], beside=counts[1]
+    )
     words = (
         f"{decode.gpu.name}, {decode.engine.label}, {decode.precision.label}, {counts[0]} x prefill "
         f"{prefill.parallelism} + {counts[1]} x decode {decode.parallelism}"
     )
-    return point.model_copy(update={"prefill": kind, "configuration": words})
+    return point.model_copy(update={"prefill": group, "configuration": words})
 
 
 def _few(latency: Floats, per_request: Floats, unit: NDArray[np.int64], count: int) -> tuple[Rows, Rows]:

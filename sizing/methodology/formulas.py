@@ -38,13 +38,14 @@ NOT_ENGINE = (
     "scenario.traces",
     "base.format",
     "base.quantity",
+    "base.provenance",
     "base.errors",
     "base.checks",
     "base.constants",
     "base.version",
     "planning.sentences",
     "planning.explain",
-    "planning.pools_explain",
+    "planning.explain_disaggregated",
 )
 """Formats, texts and entry points: nothing is computed there."""
 

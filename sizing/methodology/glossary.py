@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from sizing.base import quantity, result
+from sizing.base import provenance, quantity, result
 from sizing.base.quantity import Result
 
 TERMS = Path(__file__).with_name("glossary.yaml")
@@ -66,7 +66,7 @@ def result_classes() -> tuple[type[Result], ...]:
     """Every result class of :mod:`sizing.base.result`, :class:`sizing.base.result.Plan` first, and the estimate."""
     classes = [
         cls
-        for module in (result, quantity)
+        for module in (result, provenance, quantity)
         for _, cls in inspect.getmembers(module, inspect.isclass)
         if issubclass(cls, Result) and cls is not Result and cls.__module__ == module.__name__
     ]

@@ -23,7 +23,7 @@ from sizing.methodology.accuracy import accuracy_figures
 from sizing.methodology.content import Entry, Prose, Section
 from sizing.methodology.markdown import heading_anchor, table_lines
 from sizing.queueing.steady_state import concurrency_grid
-from sizing.search.instances import FIRST_REQUESTS, MOST_REQUESTS
+from sizing.search.trials import FIRST_REQUESTS, MOST_REQUESTS
 from sizing.simulator.layout import BATCHES, BIN_RATIO
 from sizing.steps.efficiency import REFERENCE_YEAR
 

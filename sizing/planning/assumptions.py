@@ -24,7 +24,14 @@ ROUTED: Mapping[Routing, str] = MappingProxyType(
 """What happens to a request under each routing."""
 
 
-def analytic(question: Question) -> Iterator[str]:
+ANALYTIC_POOLS = (
+    "Percentiles come from the analytic load model: stationary load, each prefill and decode instance sees random "
+    "arrivals of its own. Routing that evens out the load makes TTFT shorter: simulate it."
+)
+"""What the analytic load model assumes of pools."""
+
+
+def analytic(question: Question) -> str:
     """What the analytic load model assumes, and how the routing asked for differs from it."""
     routing = question.scenario.deployment.routing
     even = (
@@ -33,11 +40,10 @@ def analytic(question: Question) -> Iterator[str]:
         else f"With the routing asked for, {ROUTED[routing]}: that evens out the load and makes TTFT shorter than "
         "stated; the simulation includes it."
     )
-    yield (
+    return (
         "Percentiles come from the analytic load model: stationary load, first come first served, each replica sees "
         f"random arrivals of its own. {even}"
     )
-    yield from speculative(question)
 
 
 def simulated(routing: Routing) -> tuple[str, ...]:

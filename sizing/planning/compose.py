@@ -1,159 +1,197 @@
-"""From rows of arrays to the public result types; units become those of the contract (ms, GB)."""
+"""The one place where a plan is put together: deployment, figures, warnings, alternatives."""
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Sequence
+from typing import Any
 
-from sizing.base.arrays import Floats
-from sizing.base.result import Candidate, Cost, Deployed, Latencies, Latency, LoadPoint, PerInstance
-from sizing.base.units import GB, MS_PER_S
-from sizing.planning.sentences import limited_by
+from sizing.base.result import Business, Candidate, Excluded, Latencies, Plan, PlanWarning
+from sizing.base.version import ENGINE_VERSION
+from sizing.calibration.benchmark import calibration_note
+from sizing.catalog import data_version
+from sizing.planning import rules, sentences
+from sizing.planning.aggregated import PlannedAggregated
+from sizing.planning.deployment import PlannedDeployment
+from sizing.planning.disaggregated import PlannedDisaggregated
+from sizing.planning.exclusion import excluded
+from sizing.planning.explain import Stated
+from sizing.planning.figures import Figures, figures_of
 from sizing.planning.spread import Spread
-from sizing.prices.cost import cost_of
-from sizing.prices.hardware import HardwareOption
-from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
-from sizing.search.screen import Evaluated, Sized
+from sizing.scenario.business import in_business_terms
+from sizing.search.aggregated import Aggregated
+from sizing.search.decide import Decided
+from sizing.search.deployments import AllDeployments, Deployments
+from sizing.search.disaggregated import Disaggregated
+from sizing.search.serving import Screened
+
+PLANNED: dict[type[Deployments], type[PlannedDeployment[Any]]] = {
+    Aggregated: PlannedAggregated,
+    Disaggregated: PlannedDisaggregated,
+}
+"""How a plan states deployments of each kind: the only place that lists the kinds."""
 
 
-def deployment(row: Configuration, option: HardwareOption, instances: int, spares: int, systems: int) -> Deployed:
-    """What to deploy, from one configuration and what it runs in."""
-    return Deployed(
-        gpu=row.gpu.id,
-        engine=row.engine.id,
-        weight_precision=row.precision.id,
-        kv_precision=row.kv_precision,
-        tp=row.tp,
-        pp=row.pp,
-        ep=row.ep,
-        dp=row.dp,
-        instances=instances,
-        spare_instances=spares,
-        gpus=instances * row.gpus,
-        system=option.name,
-        systems=systems,
-        gpus_bought=systems * option.gpus,
-        batch_limit=row.batch_limit,
+def planned_at(every: AllDeployments, place: int) -> PlannedDeployment[Any]:
+    """The deployment at a place of a ranking, as a plan states it."""
+    one = every[place]
+    return PLANNED[type(one.kind)](one.kind, one.k)
+
+
+def spreads(deployments: Sequence[PlannedDeployment[Any]]) -> list[Spread]:
+    """80 % interval of each, those of one table together."""
+    of_kind: dict[int, list[int]] = {}
+    for position, one in enumerate(deployments):
+        of_kind.setdefault(id(one.kind), []).append(position)
+    found: dict[int, Spread] = {}
+    for positions in of_kind.values():
+        first = deployments[positions[0]]
+        found.update(zip(positions, first.spreads(first.kind, [deployments[p].k for p in positions]), strict=True))
+    return [found[position] for position in range(len(deployments))]
+
+
+def compose(screened: Screened, decided: Decided, alternatives: int) -> Plan:
+    """The plan of what was decided, with so many alternatives at most; infeasible where nothing serves."""
+    question = screened.question
+    by_pools = frozenset[str]().union(*(pools.gpu_types() for pools in screened.pools))
+    out = excluded(question, screened.base, screened.everything, by_pools)
+    places = decided.shortlist(alternatives)
+    if not places:
+        return infeasible(question, out)
+    figures = figures_of(question, decided)
+    planned = [planned_at(decided.every, place) for place in places]
+    around = spreads(planned)
+    others = zip(planned[1:], around[1:], places[1:], strict=True)
+    shown = tuple(other.candidate(spread, figures.at_percentile_ms(place)) for other, spread, place in others)
+    one, latency = planned[0], figures.latencies(planned[0], around[0])
+    stated = _stated(one, latency, figures.requests)
+    warnings = _warnings(stated, one, around[0], decided.every.fewest_of_other_kinds(places[0]))
+    return Plan(
+        **_answer(stated, one, around[0]),
+        **_origin(one, around[0], figures),
+        warnings=rules.in_order([*figures.warnings, *warnings], decided.every.kinds[0].evaluated),
+        alternatives=shown,
+        trade_off=_trade_off(one),
+        excluded=out,
+        load_curve=one.load_curve(),
+        explained=tuple(one.explained(stated)),
+        **of_every_plan(question, stated.business),
     )
 
 
-def deployed_as(question: Question, evaluated: Evaluated, sized: Sized, k: int) -> Deployed:
-    """What to deploy for row ``k`` of ``sized``."""
-    return deployment(
-        evaluated.candidates.rows[sized.index[k]],
-        sized.options[k],
-        int(sized.instances[k]),
-        question.scenario.deployment.spare_instances,
-        int(sized.systems[k]),
+def _answer(stated: Stated, one: PlannedDeployment[Any], around: Spread) -> dict[str, Any]:
+    """The answer in one sentence and in figures."""
+    question, bound, (low, high) = stated.question, one.limited_by(), one.gpu_range(around)
+    sentence = sentences.sentence(stated, bound, low, high)
+    beyond, prefill = sentences.beyond_context(question), stated.instances[:-1]
+    return {
+        "answer": f"{beyond} By memory and speed alone: {sentence}" if beyond else sentence,
+        "feasible": not beyond,
+        "deployment": stated.deployed,
+        "per_instance": stated.one,
+        "per_prefill_instance": prefill[0] if prefill else None,
+        "latency": stated.latency,
+        "gpus_low": low,
+        "gpus_high": high,
+        "cost": stated.cost,
+        "limited_by": bound,
+    }
+
+
+def _origin(one: PlannedDeployment[Any], around: Spread, figures: Figures) -> dict[str, Any]:
+    """Where the figures come from, what they rest on and how sure they are."""
+    question, provenance = one.question, one.provenance(figures.load_model, figures.requests)
+    assumed = one.assumed(figures.load_model)
+    of_simulation = one.assumed_by_simulation() if figures.load_model == "simulation" else ()
+    confidence = sentences.confidence(around.decode, around.prefill)
+    return {
+        "assumptions": (*question.assumptions, *calibration_note(question), *assumed, *of_simulation),
+        "source": sentences.source_of(provenance),
+        "decided_by": provenance.load_model,
+        "provenance": provenance,
+        "confidence": f"{confidence} {figures.how_sure}" if figures.how_sure else confidence,
+    }
+
+
+def of_every_plan(question: Question, business: Business) -> dict[str, Any]:
+    """What a plan holds whatever is deployed."""
+    return {
+        "peak_rps": question.demand.peak_rps,
+        "business": business,
+        "cross_check": None,
+        "engine_version": ENGINE_VERSION,
+        "data_version": data_version(),
+    }
+
+
+def business_of(question: Question) -> Business:
+    """What the peak means in business terms."""
+    demand, traffic = question.demand, question.traffic
+    return in_business_terms(demand.peak_rps, traffic.input_tokens, traffic.output_tokens, demand)
+
+
+def _stated(one: PlannedDeployment[Any], latency: Latencies, simulated: int) -> Stated:
+    """The figures of the chosen deployment."""
+    prefill, decode = one.per_prefill_instance(), one.per_instance()
+    return Stated(
+        question=one.question,
+        configurations=one.configurations,
+        deployed=one.deployed(),
+        instances=(decode,) if prefill is None else (prefill, decode),
+        latency=latency,
+        cost=one.cost(),
+        business=business_of(one.question),
+        step_times=one.provenance().step_times.name,
+        simulated=simulated,
     )
 
 
-def cost_in(sized: Sized, k: int, output_tokens_per_s: float) -> Cost:
-    """List cost of row ``k``."""
-    return cost_of(sized.options[k], int(sized.systems[k]), output_tokens_per_s)
+def _trade_off(one: PlannedDeployment[Any]) -> tuple[Candidate, ...]:
+    """From the fewest GPUs to the shortest latency, by the analytic load model."""
+    better = AllDeployments((one.kind.trade_off(one.k),))
+    planned = [planned_at(better, place) for place in range(len(better))]
+    return tuple(other.candidate(spread) for other, spread in zip(planned, spreads(planned), strict=True))
 
 
-def candidate_of(
-    question: Question, evaluated: Evaluated, sized: Sized, k: int, gpus_low: int, gpus_high: int | None
-) -> Candidate:
-    """One ranked deployment."""
-    index = int(sized.index[k])
-    cost = cost_in(sized, k, question.demand.peak_rps * question.traffic.output_tokens)
-    return Candidate(
-        deployment=deployed_as(question, evaluated, sized, k),
-        max_rps=float(evaluated.capacity.rps[index]),
-        ttft_ms=float(sized.ttft_s[k]) * MS_PER_S,
-        itl_ms=float(sized.itl_s[k]) * MS_PER_S,
-        e2e_ms=float(sized.e2e_s[k]) * MS_PER_S,
-        output_tokens_per_s_per_gpu=_tokens_per_gpu(question, evaluated, sized, k),
-        gpus_low=gpus_low,
-        gpus_high=gpus_high,
-        usd_per_month=cost.usd_per_month,
-        power_kw=cost.power_kw,
-        limited_by=limited_by(question, evaluated, index),
-        source=evaluated.sources[index],
-    )
+def _warnings(stated: Stated, one: PlannedDeployment[Any], around: Spread, instead: int | None) -> list[PlanWarning]:
+    """All rules; of those that speak of several kinds of instances the first."""
+    question, rows, option = one.question, one.configurations[::-1], one.option
+    found = [
+        *rules.about_model(question),
+        *one.about_serving(instead),
+        *(w for row in rows for w in rules.about_hardware(question, row, option)),
+        *rules.about_latency(question, stated.latency.itl_ms.at_percentile),
+        *(w for row in rows if not one.benchmarked for w in rules.about_evidence(row)),
+        *rules.about_benchmark(question, one.row),
+        *one.about_limits(),
+        *rules.about_interval(around.overloads, around.gpu_range[1]),
+        *rules.about_accuracy(question, one.row),
+        *rules.about_purchase(question, stated.deployed, option),
+        *rules.about_ranking(question, one.kind.options, option),
+    ]
+    return list({w.code: w for w in reversed(found)}.values())[::-1]
 
 
-def _tokens_per_gpu(question: Question, evaluated: Evaluated, sized: Sized, k: int) -> float:
-    gpus = float(evaluated.candidates.gpus[sized.index[k]])
-    return float(sized.rps[k]) * question.traffic.output_tokens / gpus
-
-
-def per_instance_of(question: Question, evaluated: Evaluated, sized: Sized, k: int) -> PerInstance:
-    """What one copy of the model needs and does at the planned load."""
-    i = int(sized.index[k])
-    row, memory, state = evaluated.candidates.rows[i], evaluated.memory, evaluated.state
-    at = sized.position.take(np.array([k]))
-    concurrency = float(at.of(state.concurrency[[i]])[0])
-    whole = row.gpus / GB
-    per_sequence = float(memory.kv_per_sequence[i]) * row.tp * row.pp / GB
-    kv = float(memory.kv_available[i]) * whole
-    tokens_per_s = float(sized.rps[k]) * question.traffic.output_tokens
-    return PerInstance(
-        max_rps=float(evaluated.capacity.rps[i]),
-        stable_rps=float(evaluated.capacity.stable_rps[i]),
-        rps=float(sized.rps[k]),
-        concurrency=concurrency,
-        max_concurrency=int(memory.max_concurrency[i]),
-        memory_per_gpu_gb=row.gpu.memory_bytes / GB,
-        weights_gb=float(memory.weights[i]) * whole,
-        kv_gb=kv,
-        kv_per_sequence_gb=per_sequence,
-        activations_gb=float(memory.activations[i]) * whole,
-        overhead_gb=float(memory.overhead[i]) * whole,
-        kv_used_gb=min(concurrency * per_sequence, kv),
-        free_gb=max(kv - concurrency * per_sequence, 0.0),
-        output_tokens_per_s=tokens_per_s,
-        output_tokens_per_s_per_gpu=tokens_per_s / row.gpus,
-        prefill_share=float(at.of(state.prefill_load[[i]])[0]),
-        decode_step_ms=float(at.of(evaluated.times.decode_s[[i]])[0]) * MS_PER_S,
-        prefill_ms=float(evaluated.times.prefill_s[i]) * MS_PER_S,
-    )
-
-
-def latencies_of(question: Question, evaluated: Evaluated, sized: Sized, k: int, around: Spread) -> Latencies:
-    """Percentiles at the planned load; the interval is that of the asked percentile. ``around`` starts with row
-    ``k``."""
-    state = evaluated.state.take(np.array([sized.index[k]]))
-    at = sized.position.take(np.array([k]))
-    asked = question.limits.percentile
-
-    def latency(name: str, ends: Floats) -> Latency:
-        p50, p95, p99, value = (
-            float(at.of(np.maximum.accumulate(getattr(state, name)(p), axis=1))[0]) * MS_PER_S
-            for p in (50, 95, 99, asked)
-        )
-        low, high = float(ends[0, 0]) * MS_PER_S, float(ends[1, 0]) * MS_PER_S
-        return Latency(
-            p50=p50,
-            p95=p95,
-            p99=p99,
-            low=min(low, value),
-            at_percentile=value,
-            high=max(high, value) if np.isfinite(high) else None,
-        )
-
-    return Latencies(
-        ttft_ms=latency("ttft_s", around.ttft_s),
-        itl_ms=latency("itl_s", around.itl_s),
-        e2e_ms=latency("e2e_s", around.e2e_s),
-    )
-
-
-def load_curve_of(question: Question, evaluated: Evaluated, index: int) -> tuple[LoadPoint, ...]:
-    """Latency of one instance from idle to its stability limit, at the asked percentile."""
-    state, latencies = evaluated.state, evaluated.latencies
-    gpus = float(evaluated.candidates.gpus[index])
-    rates = np.maximum.accumulate(state.rps[index])
-    return tuple(
-        LoadPoint(
-            rps=float(rates[k]),
-            concurrency=float(state.concurrency[index, k]),
-            ttft_ms=float(latencies.ttft_s[index, k]) * MS_PER_S,
-            itl_ms=float(latencies.itl_s[index, k]) * MS_PER_S,
-            e2e_ms=float(latencies.e2e_s[index, k]) * MS_PER_S,
-            output_tokens_per_s_per_gpu=float(rates[k]) * question.traffic.output_tokens / gpus,
-        )
-        for k in range(state.rps.shape[1])
+def infeasible(question: Question, out: tuple[Excluded, ...]) -> Plan:
+    """Nothing meets the limits: the reasons and the nearest way out."""
+    return Plan(
+        answer=sentences.infeasible(question, out),
+        feasible=False,
+        deployment=None,
+        per_instance=None,
+        latency=None,
+        gpus_low=None,
+        gpus_high=None,
+        cost=None,
+        limited_by="",
+        warnings=tuple(rules.about_model(question)),
+        assumptions=(*question.assumptions, *calibration_note(question)),
+        source="",
+        confidence="",
+        alternatives=(),
+        trade_off=(),
+        excluded=out,
+        load_curve=(),
+        explained=(),
+        **of_every_plan(question, business_of(question)),
     )

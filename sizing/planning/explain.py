@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from sizing.base.format import count, gigabytes, large, ms, percent, requests_per_s, significant, usd
 from sizing.base.result import Business, Cost, Deployed, Explained, Latencies, PerInstance
@@ -13,9 +14,6 @@ from sizing.question.understand import Question
 LOAD_SOURCE = (
     "Little (1961); Pollaczek-Khinchine; Kelly (1979); Halfin and Whitt (1981): module sizing.queueing.steady_state"
 )
-SIMULATED = "; simulated, "
-"""Begins what a source says of the simulation."""
-
 MEMORY_SOURCE = "module sizing.deployments.memory; Kwon et al., PagedAttention (SOSP 2023)"
 
 
@@ -24,30 +22,51 @@ def entry(name: str, value: str, formula: str, numbers: str, source: str) -> Exp
     return Explained(name=name, value=value, formula=formula, numbers=numbers, source=source)
 
 
-def explain(
-    question: Question,
-    row: Configuration,
-    deployed: Deployed,
-    one: PerInstance,
-    latency: Latencies,
-    cost: Cost,
-    business: Business,
-    times_from: str,
-) -> tuple[Explained, ...]:
-    """Every public figure of a predicted plan."""
-    return (
-        explain_demand(question),
-        *_counts(question, row, deployed, one),
-        *explain_memory(question, row, one),
-        *_speed(question, row, one, step_times_of(times_from)),
-        *explain_latency(question, one, latency),
-        *explain_money(question, deployed, cost, business),
-    )
+@dataclass(frozen=True, kw_only=True)
+class Stated:
+    """What a plan states of its deployment, to be explained.
+
+    ``configurations`` and ``instances`` are those of instances that do both, or of prefill and of decode.
+    ``step_times`` names the source of the step times; ``simulated`` requests of one instance are behind the latencies,
+    0 where these are analytic.
+    """
+
+    question: Question
+    configurations: tuple[Configuration, ...]
+    deployed: Deployed
+    instances: tuple[PerInstance, ...]
+    latency: Latencies
+    cost: Cost
+    business: Business
+    step_times: str
+    simulated: int = 0
+
+    @property
+    def row(self) -> Configuration:
+        """The configuration of the instances that generate answers."""
+        return self.configurations[-1]
+
+    @property
+    def one(self) -> PerInstance:
+        """An instance that generates answers."""
+        return self.instances[-1]
+
+    def load_source(self, source: str = LOAD_SOURCE) -> str:
+        """Source of a figure of the load model; where it was counted, the formula is how the model puts it together."""
+        if not self.simulated:
+            return source
+        counted = f"{self.simulated:,} requests simulated (module sizing.simulator)"
+        return f"{counted}; the formula is that of the screen: {source}"
 
 
-def step_times_of(source: str) -> str:
-    """Where the step times come from, without what a simulation then made of them."""
-    return source.partition(SIMULATED)[0]
+def explain(stated: Stated) -> Iterator[Explained]:
+    """Every public figure of instances that do both."""
+    yield explain_demand(stated.question)
+    yield from _counts(stated)
+    yield from explain_memory(stated)
+    yield from _speed(stated)
+    yield from explain_latency(stated)
+    yield from explain_money(stated.question, stated.deployed, stated.cost, stated.business)
 
 
 def explain_demand(question: Question) -> Explained:
@@ -56,8 +75,8 @@ def explain_demand(question: Question) -> Explained:
     return entry("peak_rps", peak, "as asked; see demand", question.demand.how, "module sizing.scenario.demand")
 
 
-def _counts(question: Question, row: Configuration, deployed: Deployed, one: PerInstance) -> Iterator[Explained]:
-    peak = question.demand.peak_rps
+def _counts(stated: Stated) -> Iterator[Explained]:
+    row, deployed, one, peak = stated.row, stated.deployed, stated.one, stated.question.demand.peak_rps
     working = deployed.instances - deployed.spare_instances
     yield entry(
         "instances",
@@ -87,7 +106,7 @@ def _counts(question: Question, row: Configuration, deployed: Deployed, one: Per
         "largest rate at which every limit holds, x utilisation cap",
         f"{significant(working * one.max_rps)} requests/s over {working} instances; load per instance "
         f"{significant(one.rps)}; stability limit {significant(one.stable_rps)}",
-        LOAD_SOURCE,
+        stated.load_source(),
     )
     if deployed.batch_limit is not None:
         yield _batch_limit(row, deployed.batch_limit, one)
@@ -107,9 +126,10 @@ def _batch_limit(row: Configuration, limit: int, one: PerInstance) -> Explained:
     )
 
 
-def explain_memory(question: Question, row: Configuration, one: PerInstance) -> Iterator[Explained]:
+def explain_memory(stated: Stated) -> Iterator[Explained]:
     """Weights, KV cache and the sequences it holds."""
-    model, traffic = question.model, question.traffic
+    row, one = stated.row, stated.one
+    model, traffic = stated.question.model, stated.question.traffic
     tokens = traffic.resident_kv_tokens
     yield entry(
         "weights_gb",
@@ -154,22 +174,26 @@ def explain_memory(question: Question, row: Configuration, one: PerInstance) -> 
     )
 
 
-def _speed(question: Question, row: Configuration, one: PerInstance, times_from: str) -> Iterator[Explained]:
-    traffic = question.traffic
+def _speed(stated: Stated) -> Iterator[Explained]:
+    row, one, traffic = stated.row, stated.one, stated.question.traffic
     yield entry(
         "decode_step_ms",
         ms(one.decode_step_ms),
         "sum over operators of max(FLOP / rate, bytes / bandwidth) + collectives + fixed times"
-        + (", x (1 + draft tokens x their cost) + rows of the drafts" if question.speculation.draft_tokens else ""),
+        + (
+            ", x (1 + draft tokens x their cost) + rows of the drafts"
+            if stated.question.speculation.draft_tokens
+            else ""
+        ),
         f"{significant(one.concurrency)} sequences at {count(traffic.decode_context)} tokens of context on {row.label}",
-        times_from,
+        stated.step_times,
     )
     yield entry(
         "prefill_ms",
         ms(one.prefill_ms),
         "2 x active parameters x prompt tokens / matrix rate + attention + collectives",
         f"{count(traffic.new_tokens)} prompt tokens ({count(traffic.cached_tokens)} more from the prefix cache)",
-        times_from,
+        stated.step_times,
     )
     yield entry(
         "output_tokens_per_s_per_gpu",
@@ -181,9 +205,7 @@ def _speed(question: Question, row: Configuration, one: PerInstance, times_from:
 
 
 def explain_latency(
-    question: Question,
-    one: PerInstance,
-    latency: Latencies,
+    stated: Stated,
     *,
     ttft: str = "rest of the running step + prompt queue + slot queue + prefill shared with decoding",
     ttft_numbers: str = "",
@@ -191,6 +213,7 @@ def explain_latency(
     itl_numbers: str = "",
 ) -> Iterator[Explained]:
     """The three latencies; formulas and numbers of TTFT and ITL may be those of disaggregated pools."""
+    question, one, latency, source = stated.question, stated.one, stated.latency, stated.load_source()
     p = f"p{question.limits.percentile:g}"
     yield entry(
         "ttft_ms",
@@ -199,7 +222,7 @@ def explain_latency(
         ttft_numbers
         or f"prefill {ms(one.prefill_ms)}, decode step {ms(one.decode_step_ms)}, engine busy with prompts "
         f"{percent(one.prefill_share)} of the time; p50 {ms(latency.ttft_ms.p50)}",
-        LOAD_SOURCE,
+        source,
     )
     gaps, each = max(question.traffic.output_tokens - 1, 0), question.speculation.tokens_per_step
     yield entry(
@@ -209,14 +232,14 @@ def explain_latency(
         itl_numbers
         or f"{ms(one.decode_step_ms)}{f' / {significant(each)}' if each > 1 else ''} + "
         f"{significant(one.concurrency)} x prefill work / {count(gaps)}; p50 {ms(latency.itl_ms.p50)}",
-        LOAD_SOURCE,
+        source,
     )
     yield entry(
         "e2e_ms",
         f"{p} {ms(latency.e2e_ms.at_percentile)}",
         "TTFT + (OSL - 1) x ITL",
         f"p50: {ms(latency.ttft_ms.p50)} + {count(gaps)} x {ms(latency.itl_ms.p50)}",
-        LOAD_SOURCE,
+        source,
     )
 
 

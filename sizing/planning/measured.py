@@ -7,25 +7,26 @@ import numpy as np
 from sizing.base.constants import constant
 from sizing.base.errors import InvalidScenario, UnknownName
 from sizing.base.format import count, ms, requests_per_s, significant, usd
+from sizing.base.provenance import Provenance, StepSource
 from sizing.base.result import Deployed, Excluded, Explained, Latencies, Latency, PerInstance, Plan, PlanWarning
 from sizing.base.units import GB, MS_PER_S
-from sizing.base.version import ENGINE_VERSION
-from sizing.catalog import data_version, gpus, resolve_gpu, systems
+from sizing.calibration.benchmark import calibration_note
+from sizing.catalog import gpus, resolve_gpu, systems
 from sizing.catalog.engines import engines
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.precisions import precisions
 from sizing.deployments.candidates import enumerate_for, table
 from sizing.deployments.memory import memory_fit
 from sizing.planning import assumptions, rules
-from sizing.planning.compose import deployment
+from sizing.planning.aggregated import deployed_as
+from sizing.planning.compose import business_of, of_every_plan
 from sizing.planning.exclusion import article
 from sizing.planning.explain import explain_money
-from sizing.planning.sentences import beyond_context
+from sizing.planning.sentences import beyond_context, source_of
 from sizing.prices.cost import cost_of
 from sizing.prices.hardware import HardwareOption, options
 from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
-from sizing.scenario.business import in_business_terms
 from sizing.scenario.schema import Measured
 from sizing.search.screen import instances_needed
 
@@ -45,39 +46,39 @@ def measured_plan(question: Question) -> Plan:
     needed, low, high = (_systems(question, record, factor) for factor in (1.0, 1 + REPEATABILITY, 1 - REPEATABILITY))
     row, instances, split = _configuration(question, gpu, option, needed)
     spares = question.scenario.deployment.spare_instances * (instances // needed)
-    deployed = deployment(row, option, instances, min(spares, instances), needed)
+    deployed = deployed_as(row, option, instances, min(spares, instances), needed)
     latency = _latency(question, record)
     cost = cost_of(option, needed, question.demand.peak_rps * question.traffic.output_tokens)
-    business = in_business_terms(
-        question.demand.peak_rps, question.traffic.input_tokens, question.traffic.output_tokens, question.demand
-    )
+    business = business_of(question)
     missed = _missed(question, latency)
-    source = f"measured: {record.source or 'record entered in the scenario'}"
+    step_source = StepSource(kind="measured", name=f"measured: {record.source or 'record entered in the scenario'}")
+    provenance = Provenance(step_times=step_source, load_model="measured")
+    source = source_of(provenance)
     one = _per_instance(question, record, row, deployed, needed)
     said = _sentence(question, option, needed, latency, usd(cost.usd_per_month), missed, low, high)
     beyond = beyond_context(question)
     return Plan(
         answer=f"{beyond} By the measured record alone: {said}" if beyond else said,
         feasible=not missed and not beyond,
-        peak_rps=question.demand.peak_rps,
         deployment=deployed,
         per_instance=one,
         latency=latency,
         gpus_low=low * option.gpus,
         gpus_high=high * option.gpus,
         cost=cost,
-        business=business,
         limited_by="the measured rate per system",
         warnings=_warnings(question, missed, deployed, option),
         assumptions=(
             *question.assumptions,
+            *calibration_note(question),
             split,
             *assumptions.measured(question),
             "Measured latencies hold at the measured rate or below; the record "
             "gives one value, shown for every percentile.",
         ),
         source=source,
-        decided_by="measured",
+        decided_by=provenance.load_model,
+        provenance=provenance,
         confidence=f"Repeating a benchmark gives rates within {significant(REPEATABILITY * 100, 2)} % (median "
         f"of repeated "
         "public runs).",
@@ -89,9 +90,7 @@ def measured_plan(question: Question) -> Plan:
             *_explained(question, record, needed, option, source, latency),
             *explain_money(question, deployed, cost, business),
         ),
-        cross_check=None,
-        engine_version=ENGINE_VERSION,
-        data_version=data_version(),
+        **of_every_plan(question, business),
     )
 
 

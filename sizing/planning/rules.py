@@ -14,12 +14,14 @@ from sizing.base.units import BILLION, MS_PER_S
 from sizing.calibration.benchmark import calibrated_configuration
 from sizing.catalog import quantization
 from sizing.catalog.measured import measured
+from sizing.catalog.precisions import precisions
 from sizing.prices.hardware import HardwareOption
 from sizing.prices.packing import systems_for_both
 from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
 from sizing.queueing.capacity import Bound, Percentiles, capacity
-from sizing.search.screen import Evaluated, Sized, instances_needed
+from sizing.search.aggregated import Aggregated
+from sizing.search.screen import Evaluated, instances_needed
 
 FAST_READING_MS = constant("fast_reading_ms_per_token")
 AVERAGE_READING_MS = constant("average_reading_ms_per_token")
@@ -170,17 +172,19 @@ def about_latency(question: Question, itl_ms: float | None) -> Iterator[PlanWarn
 
 def about_accuracy(question: Question, row: Configuration) -> Iterator[PlanWarning]:
     """What quantised weights cost in answer quality, from the catalogue."""
-    if row.precision.accuracy in ("reference", "very low loss") or row.precision.id == question.model.native_precision:
+    precision = row.precision
+    if precision.keeps_accuracy or precision.id == question.model.native_precision:
         return
-    method = row.precision.label.split(" (")[0]
-    facts = [q for q in quantization() if q.record_type == "accuracy" and method in q.method and q.loss]
+    published = (q for q in quantization() if q.record_type == "accuracy" and q.loss)
+    facts = [q for q in published if q.method == precision.published_as]
     seen = f" Published: {facts[0].model} {facts[0].metric} {facts[0].loss} ({facts[0].source})." if facts else ""
+    accurate = [p.id for p in precisions().values() if p.keeps_accuracy]
     yield PlanWarning(
         code="quantized_weights",
         severity="info",
         source="catalogue: quantization.csv",
-        message=f"{row.precision.label} weights change the answers a little: test them on your task.{seen}",
-        fix=Fix(key="deployment.precisions", value=["bf16", "fp16", "fp8"], label="Consider only 16 bit and FP8"),
+        message=f"{precision.label} weights change the answers a little: test them on your task.{seen}",
+        fix=Fix(key="deployment.precisions", value=accurate, label="Consider only 16 bit and FP8"),
     )
 
 
@@ -252,13 +256,13 @@ def _room_for_more(deployed: Deployed, option: HardwareOption) -> int:
     return more
 
 
-def about_pools(deployed: Deployed, link: str, instead: int | None) -> Iterator[PlanWarning]:
+def about_pools(engine: str, link: str, instead: int | None) -> Iterator[PlanWarning]:
     """What disaggregated serving needs; ``instead``: GPUs that aggregated serving would need, if known."""
     saved = "" if instead is None else f" Aggregated serving would need {count(instead)} GPUs."
     yield PlanWarning(
         code="disaggregated_serving",
         severity="info",
-        source=f"engine documentation: {deployed.engine}",
+        source=f"engine documentation: {engine}",
         message="Prefill and decode run apart: this takes a router that knows both pools and moves every prompt's KV "
         f"cache over the {link}; one pool cannot help the other when the mix of prompts and answers changes. Few "
         f"such deployments are in the evidence library: benchmark it before buying.{saved}",
@@ -320,9 +324,9 @@ def about_interval(overloads: bool, gpus_high: int | None) -> Iterator[PlanWarni
     )
 
 
-def about_limits(question: Question, evaluated: Evaluated, sized: Sized, winner: int) -> Iterator[PlanWarning]:
+def about_limits(deployments: Aggregated, k: int) -> Iterator[PlanWarning]:
     """A limit so close to what an idle instance reaches that a little slack would save many GPUs."""
-    index = int(sized.index[winner])
+    question, evaluated, index = deployments.question, deployments.evaluated, int(deployments.index[k])
     bound = Bound(int(evaluated.capacity.bound[index]))
     if bound not in LIMITS:
         return
@@ -334,7 +338,7 @@ def about_limits(question: Question, evaluated: Evaluated, sized: Sized, winner:
     at = Percentiles(ttft_s=latencies.ttft_s[only], itl_s=latencies.itl_s[only], e2e_s=latencies.e2e_s[only])
     eased = capacity(state, at, slack, question.scenario.deployment.max_utilization)
     spares = question.scenario.deployment.spare_instances
-    now = int(sized.instances[winner])
+    now = int(deployments.instances[k])
     then = int(instances_needed(question.demand.peak_rps, eased.rps)[0]) + spares
     if then <= WORTH_TELLING * now:
         relaxed = limit * SLACK * MS_PER_S

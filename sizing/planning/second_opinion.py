@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -45,13 +46,15 @@ def second_opinion(scenario: Scenario, plan: Plan) -> CrossCheck:
         return _none(f"The kernel tables have no answer: {reason}.")
     checked = evaluate(question, table([row]), "kernel")
     if len(checked) == 0 or not checked.capacity.rps[0] > 0:
-        return _none(f"By {TOGETHER} this deployment cannot meet the limits at any load.", checked.sources)
+        return _none(
+            f"By {TOGETHER} this deployment cannot meet the limits at any load.", [s.name for s in checked.sources]
+        )
     rps = float(checked.capacity.rps[0])
     instances = int(instances_needed(plan.peak_rps, checked.capacity.rps)[0]) + plan.deployment.spare_instances
     assert plan.per_instance is not None
     at = at_rate(checked.state.rps, np.array([plan.per_instance.rps]))
     return CrossCheck(
-        source=checked.sources[0],
+        source=checked.sources[0].name,
         max_rps=rps,
         instances=instances,
         decode_step_ms=float(at.of(checked.times.decode_s)[0]) * MS_PER_S,
@@ -88,7 +91,7 @@ def _finding(difference: float, instances: int, planned: int, rps: float) -> str
     )
 
 
-def _none(message: str, sources: tuple[str, ...] = ()) -> CrossCheck:
+def _none(message: str, sources: Sequence[str] = ()) -> CrossCheck:
     return CrossCheck(
         source=sources[0] if sources else "kernel tables",
         max_rps=None,

@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 from sizing.base.format import count, ms, requests_per_s, significant, usd
-from sizing.base.result import Cost, Deployed, Excluded, Latencies, Pool
+from sizing.base.provenance import Provenance
+from sizing.base.result import Deployed, Excluded, Latencies, Pool
 from sizing.evidence.uncertainty import ErrorFactors
+from sizing.planning.explain import Stated
 from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
 from sizing.queueing.capacity import Bound
 from sizing.search.screen import Evaluated
 
-STILL_GROWING = 1.10  # rate gained by the last doubling of concurrency, above which memory and not speed is the limit
+STILL_GROWING = 1.10
+"""Rate gained by the last doubling of concurrency, above which memory and not speed is the limit."""
+
+PREFILL_BOUND = 0.5
+"""Share of an instance's time spent on prompts, above which they and not decoding set its rate: the larger part."""
+
+
+def source_of(provenance: Provenance) -> str:
+    """Where the numbers of a deployment come from: the source of its step times, and what was simulated."""
+    simulated = f"; simulated, {provenance.requests:,} requests" if provenance.requests else ""
+    return f"{provenance.step_times.name}{simulated}"
 
 
 def limited_by(question: Question, evaluated: Evaluated, index: int) -> str:
@@ -38,7 +50,11 @@ def limited_by(question: Question, evaluated: Evaluated, index: int) -> str:
         if evaluated.memory.max_concurrency[index] >= row.engine.sequences(row.gpu) * row.dp:
             return "the engine's default limit on sequences in flight"
         return "memory for the KV cache"
-    return "matrix rate (prefill)" if evaluated.state.prefill_load[index, -1] > 0.5 else "memory bandwidth (decode)"
+    return (
+        "matrix rate (prefill)"
+        if evaluated.state.prefill_load[index, -1] > PREFILL_BOUND
+        else "memory bandwidth (decode)"
+    )
 
 
 def replicas(row: Configuration, deployed: Deployed) -> str:
@@ -71,23 +87,16 @@ def systems_named(number: int, name: str) -> str:
     return f"{count(number)} systems of {name}" if name[0].isdigit() else f"{count(number)} x {name}"
 
 
-def sentence(
-    question: Question,
-    row: Configuration,
-    deployed: Deployed,
-    latency: Latencies,
-    cost: Cost,
-    bound: str,
-    gpus_low: int,
-    gpus_high: int | None,
-) -> str:
+def sentence(stated: Stated, bound: str, gpus_low: int, gpus_high: int | None) -> str:
     """The north-star sentence: GPUs, load, latency against its limit, cost, what limits, how sure."""
+    question, row, deployed, cost = stated.question, stated.row, stated.deployed, stated.cost
     part = " for the GPUs alone" if cost.covers == "gpus_only" else ""
     known = cost.usd_per_month is not None
     price = f", for {usd(cost.usd_per_month)} a month{part}" if known else ", list price unknown"
+    latency = key_latency(question, stated.latency)
     return (
         f"{count(deployed.gpus)} x {row.gpu.name} ({replicas(row, deployed)}) serve{'s' if deployed.gpus == 1 else ''} "
-        f"{requests_per_s(question.demand.peak_rps)} with {key_latency(question, latency)}{price}; limited by {bound}; "
+        f"{requests_per_s(question.demand.peak_rps)} with {latency}{price}; limited by {bound}; "
         f"{sure(gpus_low, gpus_high)}."
     )
 

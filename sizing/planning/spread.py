@@ -1,55 +1,77 @@
-"""From the interval of the step times to intervals of GPUs and latency."""
+"""The 80 % interval of one deployment: its GPUs and latencies at both ends of the interval of its step times."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sizing.base.arrays import Floats
+from sizing.base.arrays import Floats, Rows
 from sizing.calibration.benchmark import calibrated_configuration
 from sizing.evidence.uncertainty import ErrorFactors, Load, interval
 from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
-from sizing.queueing.capacity import at_rate
-from sizing.search.screen import Evaluated, Sized, instances_needed, under_load
+from sizing.search.screen import Evaluated, under_load
+
+ENDS = ("low_factor", "high_factor")
+"""The ends of an interval of step times: fast and slow."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Spread:
-    """80 % interval of a few sized candidates, shape (N,); high is inf where a limit could no longer be met.
+    """80 % interval of one deployment; infinite where a limit could no longer be met, or the load would be unstable.
 
-    ``ttft_s``, ``itl_s``, ``e2e_s`` are (2, N): low and high end at the planned load. ``decode`` and ``prefill`` are
-    the
-    intervals of the step times they come from.
+    ``gpus`` needed and the latencies (s) at the planned load, each at the fast and the slow end of the step times;
+    ``decode`` and ``prefill`` are the intervals of these.
     """
 
-    gpus_low: Floats
-    gpus_high: Floats
+    gpus: tuple[float, float]
+    ttft_s: tuple[float, float]
+    itl_s: tuple[float, float]
+    e2e_s: tuple[float, float]
+    decode: ErrorFactors
+    prefill: ErrorFactors
+
+    @property
+    def gpu_range(self) -> tuple[int, int | None]:
+        """Whole GPUs at both ends; None where the limits could no longer be met."""
+        low, high = self.gpus
+        return int(low), int(high) if np.isfinite(high) else None
+
+    @property
+    def overloads(self) -> bool:
+        """Whether the planned load would be too much at the slow end."""
+        return math.isinf(self.e2e_s[1])
+
+
+@dataclass(frozen=True, kw_only=True)
+class AtEnd:
+    """Deployments at one end of the interval of their step times, (N,): GPUs needed, latencies at the planned load."""
+
+    gpus: Floats
     ttft_s: Floats
     itl_s: Floats
     e2e_s: Floats
-    decode: tuple[ErrorFactors, ...]
-    prefill: tuple[ErrorFactors, ...]
 
 
-def spread(question: Question, evaluated: Evaluated, sized: Sized, rows: NDArray[np.intp]) -> Spread:
-    """The same question with all step times at the ends of their interval; ``rows`` index into ``sized``."""
-    load = sized.position.of(evaluated.state.concurrency[sized.index])[rows]
-    planned = [(evaluated.candidates.rows[i], at) for i, at in zip(sized.index[rows], load, strict=True)]
-    decode, prefill = (
-        tuple(interval_of(question, metric, row, at) for row, at in planned) for metric in ("decode", "prefill")
-    )
-    (gpus_low, low), (gpus_high, high) = (
-        _at_end(question, evaluated, sized, rows, *(np.array([getattr(f, end) for f in m]) for m in (decode, prefill)))
-        for end in ("low_factor", "high_factor")
-    )
-    ttft, itl, e2e = (np.stack([low[k], high[k]]) for k in range(3))
-    return Spread(
-        gpus_low=gpus_low, gpus_high=gpus_high, ttft_s=ttft, itl_s=itl, e2e_s=e2e, decode=decode, prefill=prefill
-    )
+def spreads_of(
+    fast: AtEnd, slow: AtEnd, decode: Sequence[ErrorFactors], prefill: Sequence[ErrorFactors]
+) -> list[Spread]:
+    """The interval of each deployment from all of them at both ends."""
+
+    def ends(name: str, n: int) -> tuple[float, float]:
+        return float(getattr(fast, name)[n]), float(getattr(slow, name)[n])
+
+    return [
+        Spread(
+            **{name: ends(name, n) for name in ("gpus", "ttft_s", "itl_s", "e2e_s")},
+            decode=decode[n],
+            prefill=prefill[n],
+        )
+        for n in range(len(decode))
+    ]
 
 
 def interval_of(question: Question, metric: str, row: Configuration, concurrency: float | None = None) -> ErrorFactors:
@@ -66,8 +88,13 @@ def interval_of(question: Question, metric: str, row: Configuration, concurrency
     return interval(metric, row, question.model, load=load)
 
 
+def factors(intervals: Sequence[ErrorFactors], end: str) -> Floats:
+    """How many times as long steps take at one end of each interval, (N,)."""
+    return np.array([getattr(one, end) for one in intervals])
+
+
 def with_slower_steps(
-    question: Question, evaluated: Evaluated, index: NDArray[np.intp], decode: Floats, prefill: Floats
+    question: Question, evaluated: Evaluated, index: Rows, decode: Floats, prefill: Floats
 ) -> Evaluated:
     """The candidates at ``index`` under load when their step times are ``decode`` and ``prefill`` times as long."""
     return under_load(
@@ -78,18 +105,3 @@ def with_slower_steps(
         tuple(evaluated.sources[i] for i in index),
         evaluated.state.concurrency[index],
     )
-
-
-def _at_end(
-    question: Question, evaluated: Evaluated, sized: Sized, rows: NDArray[np.intp], decode: Floats, prefill: Floats
-) -> tuple[Floats, list[Floats]]:
-    """GPUs needed, and the latencies at the planned load (inf where it would be unstable), at one end."""
-    scaled = with_slower_steps(question, evaluated, sized.index[rows], decode, prefill)
-    rps = scaled.capacity.rps
-    needed = np.where(rps > 0, instances_needed(question.demand.peak_rps, rps), np.inf)
-    gpus = (needed + question.scenario.deployment.spare_instances) * scaled.candidates.gpus
-    load = sized.rps[rows]
-    position = at_rate(scaled.state.rps, load)
-    stable = load <= scaled.capacity.stable_rps
-    latencies = (scaled.latencies.ttft_s, scaled.latencies.itl_s, scaled.latencies.e2e_s)
-    return gpus, [np.where(stable, position.of(values), np.inf) for values in latencies]

@@ -1,4 +1,4 @@
-"""The answer of the analytic screen where the simulation confirms none of the best candidates."""
+"""What is said of an answer of the analytic screen of which the simulation confirms none of the best candidates."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import math
 from collections.abc import Sequence
 
 from sizing.base.format import count, ms, rounded
-from sizing.base.result import Fix, Plan, PlanWarning
+from sizing.base.result import Fix, PlanWarning
 from sizing.base.units import MS_PER_S
 from sizing.question.limits import LatencyLimits
-from sizing.search.instances import NotMet, limited
+from sizing.search.instances import NotMet
+from sizing.search.trials import limited
 from sizing.simulator.layout import E2E, ITL, TTFT
 from sizing.simulator.quantiles import sampled_quantile
 
@@ -17,30 +18,25 @@ LIMITED = {TTFT: ("TTFT", "ttft_ms"), ITL: ("ITL", "itl_ms"), E2E: ("E2E", "e2e_
 SLACK = 1.2  # beyond what nearly idle instances reach: what a relaxed limit is proposed at, so that some load fits
 
 
-def not_confirmed(answer: Plan, limits: LatencyLimits, tried: Sequence[tuple[str, NotMet]]) -> Plan:
-    """The answer of the screen with a warning that every candidate simulated breaks a limit, and which.
+def not_confirmed(limits: LatencyLimits, tried: Sequence[tuple[str, NotMet]]) -> PlanWarning:
+    """Every candidate that was simulated breaks a limit, and which.
 
-    ``tried``: name and finding of each, best first; none when only prefill and decode pools were simulated.
+    ``tried``: name and result of each, best first; none when only prefill and decode pools were simulated.
     """
     shown = "Instances and percentiles shown are those of the analytic load model: "
     todo = "relax the limit, or test under load before buying."
     if tried:
         reached, fix = _reached(limits, *tried[0])
         none = f"none of the {len(tried)} best candidates" if len(tried) > 1 else "not even the best candidate"
-        said = f"{none} surely keeps the limits there, whatever the number of instances. {reached} {shown}{todo}"
+        why = f"{none} surely keeps the limits there, whatever the number of instances. {reached} {shown}{todo}"
     else:
-        said, fix = f"no pair of prefill and decode pools surely keeps the limits there. {shown}{todo}", None
-    warning = PlanWarning(
+        why, fix = f"no pair of prefill and decode pools surely keeps the limits there. {shown}{todo}", None
+    return PlanWarning(
         code="not_confirmed",
         severity="warning",
         source="discrete-event simulation",
         fix=fix,
-        message=f"Not confirmed by simulation: {said}",
-    )
-    kept = [w for w in answer.warnings if w.severity == "error"]
-    rest = [w for w in answer.warnings if w.severity != "error"]
-    return answer.model_copy(
-        update={"warnings": (*kept, warning, *rest), "confidence": f"{answer.confidence} Not confirmed by simulation."}
+        message=f"Not confirmed by simulation: {why}",
     )
 
 

@@ -11,8 +11,8 @@ from sizing.deployments.candidates import table
 from sizing.explore.operating_point import configuration_of
 from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
+from sizing.search.disaggregated import disaggregated
 from sizing.search.pools import Pools
-from sizing.search.pools_search import sized
 from sizing.search.pools_simulated import planned_pools
 from sizing.search.replicas import Planned, replica_at
 from sizing.search.screen import evaluate
@@ -58,4 +58,4 @@ def _pools(question: Question, deployed: Deployed, prefill: Pool, decode: Pool) 
         prefill_rps=np.array([prefill.max_rps]),
         decode_rps=np.array([decode.max_rps]),
     )
-    return planned_pools(question, sized(question, pair), 0)
+    return planned_pools(question, disaggregated(question, pair), 0)

@@ -11,8 +11,8 @@ from sizing.base.arrays import Counts, Floats
 from sizing.base.units import MS_PER_S, S_PER_HOUR
 from sizing.question.understand import Question
 from sizing.replay.day_result import ScaleOut
-from sizing.search.instances import finding
 from sizing.search.replicas import lengths_of
+from sizing.search.trials import finding
 from sizing.simulator.arrivals import CHUNK, requests
 from sizing.simulator.drive import drive
 from sizing.simulator.fleet import Fleet, Outage, Replica

@@ -66,25 +66,6 @@ class Pools(Columns):
         )
 
 
-@dataclass(frozen=True, kw_only=True)
-class SizedPools(Columns):
-    """Pairs of pools with systems, list cost and latency at the peak; arrays (N,), spares counted."""
-
-    pools: Pools
-    spares: int
-    transfer_s: Floats
-    inside: NDArray[np.bool_]
-    ttft_s: Floats
-    itl_s: Floats
-    e2e_s: Floats
-    gpus: Counts
-    options: NDArray[np.object_]
-    systems: Counts
-    gpus_bought: Counts
-    usd_per_hour: Floats
-    power_kw: Floats
-
-
 def times_of(question: Question, evaluated: Evaluated, rows: Rows) -> PrefillTimes:
     """Prompt times of the candidates at ``rows`` as prefill instances."""
     c = evaluated.candidates

@@ -15,25 +15,21 @@ from numpy.typing import NDArray
 
 from sizing.base.arrays import Counts, Floats, Rows, non_decreasing
 from sizing.deployments.kv_transfer import supports
-from sizing.prices.cost import cheapest_option
 from sizing.question.understand import Question
 from sizing.queueing.capacity import rate_at_limit
 from sizing.queueing.pools import FirstToken, first_token, joined
-from sizing.queueing.steady_state import gamma_quantile
+from sizing.queueing.waiting import gamma_quantile
 from sizing.search.batch_limits import first_of_each
 from sizing.search.pools import (
     Pools,
-    SizedPools,
-    at_peak,
     decode_capacity,
     decoding_of_pairs,
-    exact_transfer,
     longest_transfer,
     prefill_capacity,
     prefill_stable,
     times_of,
 )
-from sizing.search.screen import Evaluated, all_offers, instances_needed
+from sizing.search.screen import Evaluated, instances_needed
 
 BEST_OF_UNIT = 2
 """Configurations of each pool kept for every GPU, engine and formats; all their pairs are looked at."""
@@ -50,12 +46,6 @@ def wanted(question: Question) -> bool:
     if question.scenario.workload.mode == "offline":
         return list(asked) == ["disaggregated"]
     return not asked or "disaggregated" in asked
-
-
-def best_pools(question: Question, evaluated: Evaluated) -> SizedPools | None:
-    """The best pairs of every GPU, engine and formats, sized; None when there is none or none is wanted."""
-    pools = smallest_pools(question, evaluated)
-    return None if pools is None else sized(question, pools)
 
 
 def smallest_pools(question: Question, evaluated: Evaluated) -> Pools | None:
@@ -238,41 +228,3 @@ def _fewest(enough: Callable[[Counts], NDArray[np.bool_]], least: Counts) -> tup
         found = enough(middle)
         too_few, most = np.where(found, too_few, middle), np.where(found, middle, most)
     return most, able
-
-
-def sized(question: Question, pools: Pools) -> SizedPools:
-    """Systems, list cost, transfer and latency of the pairs; spares in both pools."""
-    c, spares = pools.evaluated.candidates, question.scenario.deployment.spare_instances
-    total = [n + spares for n in (pools.decode_instances, pools.prefill_instances)]
-    each = [c.gpus[rows].astype(np.int64) for rows in (pools.decode, pools.prefill)]
-    order = {gpu.id: i for i, gpu in enumerate(question.gpus)}
-    gpu = c.column(lambda r: order[r.gpu.id])[pools.decode].astype(np.int64)
-    chosen = cheapest_option(total[0], each[0], gpu, all_offers(question), beside=(total[1], each[1]))
-    gpus = pools.gpus_with(spares)
-    inside = (chosen.systems == 1) & (gpus <= np.array([o.domain_gpus for o in chosen.options]))
-    inside |= (chosen.systems == 1) & ~c.column(lambda r: r.gpu.has_fast_link)[pools.decode].astype(bool)
-    moved = exact_transfer(question, pools, inside)
-    state, percentile = at_peak(question, pools, moved), question.limits.percentile
-    return SizedPools(
-        pools=pools,
-        spares=spares,
-        transfer_s=moved,
-        inside=inside,
-        ttft_s=state.ttft_s(percentile)[:, 0],
-        itl_s=state.itl_s(percentile)[:, 0],
-        e2e_s=state.e2e_s(percentile)[:, 0],
-        gpus=gpus,
-        options=chosen.options,
-        systems=chosen.systems,
-        gpus_bought=chosen.gpus_bought,
-        usd_per_hour=chosen.usd_per_hour,
-        power_kw=chosen.power_kw,
-    )
-
-
-def served_by_pools(sized: SizedPools | None) -> frozenset[str]:
-    """Ids of the GPUs on which pools serve the scenario."""
-    if sized is None:
-        return frozenset()
-    rows = sized.pools.evaluated.candidates.rows
-    return frozenset(rows[i].gpu.id for i in np.unique(sized.pools.decode))

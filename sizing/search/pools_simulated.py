@@ -1,7 +1,7 @@
 """How many prefill and decode instances a simulation says are needed.
 
 One prefill and one decode instance are simulated under their share of the load, as in
-:mod:`sizing.search.instances`: each request goes to any instance of a pool at random. Both see the same requests
+:mod:`sizing.search.trials`: each request goes to any instance of a pool at random. Both see the same requests
 (common random numbers): what request i took in the prefill pool is taken along to request i in the decode pool, so that
 every latency of a request is that of its own lengths.
 """
@@ -13,16 +13,25 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sizing.base.arrays import Counts, Floats
+from sizing.base.arrays import Counts, Flags, Floats
 from sizing.deployments.kv_transfer import SETUP_S
 from sizing.question.limits import LatencyLimits
 from sizing.question.understand import Question
-from sizing.search.instances import FARTHER, FARTHEST, HEAVIEST, Finding, fewest, finding, share_of
-from sizing.search.pools import SizedPools
-from sizing.search.pools_search import MORE, sized
+from sizing.search.disaggregated import Disaggregated, disaggregated
+from sizing.search.instances import fewest
+from sizing.search.pools_search import MORE
 from sizing.search.replicas import Planned, PrefillPool, arrivals_of, lengths_of, replica_at
+from sizing.search.trials import (
+    FARTHER,
+    FARTHEST,
+    HEAVIEST,
+    IN_FLIGHT_ROUNDS,
+    WARM_UP_SHARE,
+    Finding,
+    finding,
+    share_of,
+)
 from sizing.simulator.arrivals import Arrivals
 from sizing.simulator.drive import drive
 from sizing.simulator.fleet import Fleet, Replica
@@ -33,7 +42,7 @@ from sizing.simulator.quantiles import quantile
 from sizing.simulator.request_lengths import RequestLengths
 from sizing.simulator.stability import stable_rps_of
 
-Wins = Callable[[Counts, Counts], NDArray[np.bool_]]
+Wins = Callable[[Counts, Counts], Flags]
 """Whether pools with so many prefill and decode instances, (N,) each, would be the answer if they met the limits."""
 
 MOST_TRIED = 4096
@@ -42,10 +51,6 @@ MOST_TRIED = 4096
 REQUESTS, MOST_REQUESTS = 12_000, 48_000
 """Requests simulated at each count, and at most where many are in flight at once."""
 
-IN_FLIGHT_ROUNDS = 20.0
-"""Requests simulated at least per request in flight: a decode instance with 500 sequences needs longer to settle."""
-
-WARM_UP_SHARE = 0.15
 BATCHES = 10
 """Parts of a prefill run whose percentiles give its Monte-Carlo error."""
 
@@ -86,12 +91,12 @@ class FirstTokens:
     ttft_s: Floats
 
 
-def case_of(question: Question, pools: SizedPools, k: int, seed: int) -> PoolsCase:
+def case_of(question: Question, deployments: Disaggregated, k: int, seed: int) -> PoolsCase:
     """Pair ``k`` as the simulation sees it."""
-    evaluated = pools.pools.evaluated
-    prefill, decode = int(pools.pools.prefill[k]), int(pools.pools.decode[k])
-    moved, tokens = float(pools.transfer_s[k]), question.traffic.input_tokens
-    stay = question.demand.peak_rps / int(pools.pools.decode_instances[k]) * float(pools.e2e_s[k])
+    evaluated, pools = deployments.evaluated, deployments.pools
+    prefill, decode = int(pools.prefill[k]), int(pools.decode[k])
+    moved, tokens = float(deployments.transfer_s[k]), question.traffic.input_tokens
+    stay = question.demand.peak_rps / int(pools.decode_instances[k]) * float(deployments.e2e_s[k])
     return PoolsCase(
         prefill=replica_at(question, evaluated, prefill),
         decode=_limited(question, replica_at(question, evaluated, decode)),
@@ -175,9 +180,9 @@ def held(outcome: Outcome, limits: LatencyLimits) -> bool:
     """
     if finding(outcome, limits) == "met":
         return True
-    asked = ((TTFT, limits.ttft_s), (ITL, limits.itl_s), (E2E, limits.e2e_s))
+    limit_of = ((TTFT, limits.ttft_s), (ITL, limits.itl_s), (E2E, limits.e2e_s))
     counts = outcome.histogram.sum(axis=0, dtype=np.int64)
-    return all(math.isinf(limit) or quantile(counts[metric], 1.0) <= limit for metric, limit in asked)
+    return all(math.isinf(limit) or quantile(counts[metric], 1.0) <= limit for metric, limit in limit_of)
 
 
 def needed_pools(case: PoolsCase, guess: tuple[int, int], wins: Wins) -> NeededPools | None:
@@ -210,9 +215,10 @@ def needed_pools(case: PoolsCase, guess: tuple[int, int], wins: Wins) -> NeededP
         most = _most(wins, guess[1], prefill=count)
         if most == 0:
             return None
-        found = _decode_instances(case, first_of.get(count) or first_tokens(case, count), least[1], guess[1], most)
-        if found is not None:
-            return NeededPools(prefill_instances=count, decode_instances=found[0], outcome=found[1])
+        first = first_of.get(count) or first_tokens(case, count)
+        decode = _decode_instances(case, first, least[1], guess[1], most)
+        if decode is not None:
+            return NeededPools(prefill_instances=count, decode_instances=decode[0], outcome=decode[1])
     return None
 
 
@@ -238,29 +244,28 @@ def _decode_instances(
             outcomes[instances] = decoded(case, first, instances)
         return held(outcomes[instances], others)
 
-    found = fewest(met, least=least, guess=guess, most=most)
-    return None if found is None else (found, outcomes[found])
+    smallest = fewest(met, least=least, guess=guess, most=most)
+    return None if smallest is None else (smallest, outcomes[smallest])
 
 
 def simulated(
-    question: Question, pools: SizedPools, k: int, seed: int, wins: Wins
-) -> tuple[SizedPools, NeededPools] | None:
-    """Pair ``k`` with the instances that a simulation asks for, sized again; None when no number meets the limits and
-    wins."""
-    case = case_of(question, pools, k, seed)
-    one = pools.pools.take(np.array([k]))
-    found = needed_pools(case, (int(one.prefill_instances[0]), int(one.decode_instances[0])), wins)
-    if found is None:
+    question: Question, deployments: Disaggregated, k: int, seed: int, wins: Wins
+) -> tuple[Disaggregated, Outcome] | None:
+    """Pair ``k`` with the instances that a simulation asks for, sized again, and what was counted; None when no number
+    of instances meets the limits and wins."""
+    case, one = case_of(question, deployments, k, seed), deployments.pools.take(np.array([k]))
+    needed = needed_pools(case, (int(one.prefill_instances[0]), int(one.decode_instances[0])), wins)
+    if needed is None:
         return None
     peak = question.demand.peak_rps
     moved = replace(
         one,
-        prefill_instances=np.array([found.prefill_instances]),
-        decode_instances=np.array([found.decode_instances]),
-        prefill_rps=_between(one.prefill_rps, peak, found.prefill_instances),
-        decode_rps=_between(one.decode_rps, peak, found.decode_instances),
+        prefill_instances=np.array([needed.prefill_instances]),
+        decode_instances=np.array([needed.decode_instances]),
+        prefill_rps=_between(one.prefill_rps, peak, needed.prefill_instances),
+        decode_rps=_between(one.decode_rps, peak, needed.decode_instances),
     )
-    return sized(question, moved), found
+    return disaggregated(question, moved), needed.outcome
 
 
 def _between(rps: Floats, peak: float, instances: int) -> Floats:
@@ -269,16 +274,17 @@ def _between(rps: Floats, peak: float, instances: int) -> Floats:
     return np.clip(rps, peak / instances, highest)
 
 
-def planned_pools(question: Question, pools: SizedPools, k: int) -> Planned:
+def planned_pools(question: Question, deployments: Disaggregated, k: int) -> Planned:
     """Pair ``k`` as it is simulated whole, spares not counted."""
-    case, rows = case_of(question, pools, k, seed=0), pools.pools.evaluated.candidates.rows
+    case, (prefill, decode) = case_of(question, deployments, k, seed=0), deployments.configurations(k)
+    working = deployments.working(k)
     return Planned(
-        row=rows[pools.pools.decode[k]],
-        working=int(pools.pools.decode_instances[k]),
+        row=decode,
+        working=working[1],
         replica=case.decode,
         prefill=PrefillPool(
-            row=rows[pools.pools.prefill[k]],
-            working=int(pools.pools.prefill_instances[k]),
+            row=prefill,
+            working=working[0],
             replica=case.prefill,
             transfer_latency_s=case.transfer_latency_s,
             transfer_s_per_token=case.transfer_s_per_token,

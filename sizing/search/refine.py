@@ -1,7 +1,7 @@
-"""The number of instances decided by simulation: the best few of the screen, until the order is certain.
+"""Instances that do both, their number decided by simulation: the best few of the screen, until the order is certain.
 
-What the simulation finds corrects the capacity of a candidate, so that instances, systems, cost and order follow by the
-same formulas as in the screen.
+What the simulation counts corrects the capacity of a candidate, so that instances, systems, cost and order follow by
+the same formulas as in the screen.
 """
 
 from __future__ import annotations
@@ -10,31 +10,22 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sizing.base.arrays import Floats
-from sizing.planning.explain import SIMULATED
+from sizing.base.arrays import Counts, Rows
 from sizing.question.understand import Question
-from sizing.search.instances import (
-    FARTHER,
-    FARTHEST,
-    FIRST_REQUESTS,
-    Case,
-    Needed,
-    NotMet,
-    in_flight_of,
-    needed,
-    sharpened,
-)
-from sizing.search.ranking import order, resized
+from sizing.search.aggregated import Aggregated, aggregated, smallest_aggregated
+from sizing.search.instances import Needed, NotMet, needed, sharpened
 from sizing.search.replicas import arrivals_of, lengths_of, replica_at
-from sizing.search.screen import Evaluated, Sized, instances_needed, size
-from sizing.search.serving import sized_aggregated
+from sizing.search.screen import Evaluated, instances_needed
+from sizing.search.trials import FARTHER, FARTHEST, FIRST_REQUESTS, Case, in_flight_of
 
 CLOSE = 1.15
-"""Candidates within so much of the best by cost (or GPUs, latency, power, as asked) may change places."""
+"""Deployments within so much of the best by cost (or GPUs, latency, power, as asked) may change places."""
 
 FEWEST_CANDIDATES, MOST_CANDIDATES = 2, 5
+"""Candidates simulated at first, and at most while one of them is :data:`CLOSE` to the best. Chosen: few, because each
+costs about as much time as the first."""
+
 MOST_FAILURES = 10
 """Candidates that break a limit at any count, after which the search ends: the others are like them, only dearer."""
 
@@ -42,17 +33,17 @@ REPORTED_REQUESTS = 12_000
 """Requests behind the percentiles of the answer, at least: some 120 beyond p99."""
 
 LARGEST_BELOW = 1.0 - 1e-6
-"""A capacity that was found broken is stated as just below."""
+"""A capacity at which a limit was seen to break is stated as just below."""
 
 
 @dataclass
 class Search:
-    """What has been simulated so far: the finding per row of the candidates."""
+    """What has been simulated so far: the result for each row of the candidates that was tried."""
 
     question: Question
     evaluated: Evaluated
     seed: int
-    found: dict[int, Needed | NotMet] = field(default_factory=dict)
+    results: dict[int, Needed | NotMet] = field(default_factory=dict)
     cases: dict[int, Case] = field(default_factory=dict)
     behind: set[int] = field(default_factory=set)
     """Candidates that come after the best so far with any number of instances: nothing to simulate."""
@@ -62,83 +53,86 @@ class Search:
     """Requests of the first run at a count, as the last simulated candidate needed them."""
 
     @cached_property
-    def sized(self) -> Sized:
+    def screened(self) -> Aggregated:
         """The candidates as the screen sizes them."""
-        return sized_aggregated(self.question, self.evaluated)
+        return smallest_aggregated(self.question, self.evaluated)
 
     @property
     def known(self) -> set[int]:
         """Candidates of which the search knows how they compare with the best."""
-        return {*self.found, *self.behind}
+        return {*self.results, *self.behind}
 
     def corrected(self) -> Evaluated:
         """The candidates with capacities moved between the load that was met and the load that broke a limit."""
         rps, stable = self.evaluated.capacity.rps.copy(), self.evaluated.capacity.stable_rps.copy()
-        sources = list(self.evaluated.sources)
-        for index, one in self.found.items():
+        requests = self.evaluated.requests.copy()
+        for index, one in self.results.items():
             if isinstance(one, NotMet):
                 rps[index] = min(rps[index], one.broken_rps * LARGEST_BELOW) if one.bounded else 0.0
                 continue
             highest = max(one.broken_rps * LARGEST_BELOW, one.met_rps)
             rps[index] = float(np.clip(rps[index], one.met_rps, highest))
             stable[index] = one.stable_rps or stable[index]
-            sources[index] = f"{sources[index]}{SIMULATED}{one.requests:,} requests"
+            requests[index] = one.requests
         capacity = replace(self.evaluated.capacity, rps=rps, stable_rps=stable)
-        return replace(self.evaluated, capacity=capacity, sources=tuple(sources))
+        return replace(self.evaluated, capacity=capacity, requests=requests)
 
     def simulate(self, index: int) -> None:
         """Decide the number of instances of one candidate, or that it needs too many to come before the best so far."""
-        guess = int(instances_needed(self.question.demand.peak_rps, self.evaluated.capacity.rps[[index]])[0])
+        guess = int(self._instances(np.array([index]), self.evaluated)[0])
         learned = max(round(guess * self.learned), 1)
         most = self.most(index, learned)
         if most == 0 and index not in self.behind:
             self.behind.add(index)
             return
-        found = needed(self.case(index), learned, most or None, self.first)
-        if isinstance(found, Needed):
-            self.learned, self.first = found.instances / guess, found.tries.first
-        self.found[index] = found
+        result = needed(self.case(index), learned, most or None, self.first)
+        if isinstance(result, Needed):
+            self.learned, self.first = result.instances / guess, result.tries.first
+        self.results[index] = result
 
     def most(self, index: int, guess: int) -> int | None:
         """The most instances with which a candidate comes before the best so far; 0: with none; None: there is no
         bound."""
-        counts = {i: one.instances for i, one in self.found.items() if isinstance(one, Needed)}
-        objective = self.question.scenario.deployment.objective
-        if not counts or objective == "latency":  # more instances, lower latency
+        counts = {i: one.instances for i, one in self.results.items() if isinstance(one, Needed)}
+        if not counts or self.question.scenario.deployment.objective == "latency":  # more instances, lower latency
             return None
         tried = np.arange(1, FARTHEST * guess + FARTHER + 1)
         rows = np.array([*counts, *[index] * len(tried)], dtype=np.intp)
-        sized = size(self.question, self.evaluated, rows, np.array([*counts.values(), *tried], dtype=np.int64))
-        ranked = order(sized, self.evaluated, objective)
+        working = np.array([*counts.values(), *tried], dtype=np.int64)
+        ranked = aggregated(self.question, self.evaluated, rows, working).order()
         first = int(np.flatnonzero(ranked < len(counts))[0])
         most = int(max(tried[ranked[:first] - len(counts)], default=0))
         return most if most < tried[-1] else None
 
-    def promising(self, now: Decided) -> int:
-        """What to simulate next: the first in order, once what the failures say of the others is believed.
+    def promising(self, now: Refined) -> int:
+        """What to simulate next: the first in order, once what the failures say of the others is taken into account.
 
         The screen promises alike candidates too much alike: capacities of those not simulated are taken lower by as
         much as it was wrong most, and those nearer to a limit without load than one that broke it there come last. When
         that leaves nothing new before the best so far, the first in order as the screen has it.
         """
-        capacity, excess = now.evaluated.capacity, self.evaluated.capacity.excess
+        capacity, excess = now.deployments.evaluated.capacity, self.evaluated.capacity.excess
         promised = self.evaluated.capacity.rps
-        too_high = max([1.0, *(promised[i] / one.broken_rps for i, one in self.found.items() if bounds(one))])
-        hopeless = min((excess[i] for i, one in self.found.items() if not_at_all(one)), default=np.inf)
+        too_high = max([1.0, *(promised[i] / one.broken_rps for i, one in self.results.items() if bounds(one))])
+        hopeless = min((excess[i] for i, one in self.results.items() if not_at_all(one)), default=np.inf)
         rps = np.where(excess < hopeless, capacity.rps / too_high, 0.0)
-        rps[list(self.found)] = capacity.rps[list(self.found)]
-        believed = replace(now.evaluated, capacity=replace(capacity, rps=rps))
-        able = now.sized.index[rps[now.sized.index] > 0]
+        rps[list(self.results)] = capacity.rps[list(self.results)]
+        lowered = replace(now.deployments.evaluated, capacity=replace(capacity, rps=rps))
+        able = now.deployments.index[rps[now.deployments.index] > 0]
         if not len(able):
             return now.winner
-        sized = size(self.question, believed, able, instances_needed(self.question.demand.peak_rps, rps[able]))
-        first = int(able[order(sized, believed, self.question.scenario.deployment.objective)[0]])
+        ranked = aggregated(self.question, lowered, able, self._instances(able, lowered)).order()
+        first = int(able[ranked[0]])
         return now.winner if first in self.known else first
+
+    def _instances(self, index: Rows, evaluated: Evaluated) -> Counts:
+        """Instances that the candidates at ``index`` need for the peak."""
+        return instances_needed(self.question.demand.peak_rps, evaluated.capacity.rps[index])
 
     def not_met(self) -> list[tuple[str, NotMet]]:
         """The candidates that met the limits with no number of instances, as they were tried."""
         rows = self.evaluated.candidates.rows
-        return [(rows[i].label, one) for i, one in self.found.items() if isinstance(one, NotMet)]
+        return [(rows[i].label, one) for i, one in self.results.items() if isinstance(one, NotMet)]
 
     def case(self, index: int) -> Case:
         """One candidate as the simulation sees it."""
@@ -164,32 +158,26 @@ class Search:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Decided:
-    """The candidates in their final order, with what was simulated."""
+class Refined:
+    """The deployments in their final order, ``ranked`` their positions, with what was simulated."""
 
     search: Search
-    evaluated: Evaluated
-    sized: Sized
-    ranked: NDArray[np.intp]
+    deployments: Aggregated
+    ranked: Rows
 
     @property
     def winner(self) -> int:
         """Row of the evaluated candidates that comes first. Raises IndexError when none is left."""
-        return int(self.sized.index[self.ranked[0]])
+        return int(self.deployments.index[self.ranked[0]])
 
     @property
     def best(self) -> Needed | None:
         """What the simulation says of the one that comes first; None when it confirmed none."""
-        found = self.search.found.get(self.winner) if len(self.ranked) else None
-        return found if isinstance(found, Needed) else None
-
-    @property
-    def first(self) -> int | None:
-        """Place of the best candidate in ``sized``; None when the simulation confirmed none."""
-        return int(self.ranked[0]) if self.best is not None else None
+        result = self.search.results.get(self.winner) if len(self.ranked) else None
+        return result if isinstance(result, Needed) else None
 
 
-def decide(question: Question, evaluated: Evaluated, seed: int) -> Decided:
+def refine(question: Question, evaluated: Evaluated, seed: int) -> Refined:
     """Simulate the best of the screen and near ties, then whatever comes first, until that has been simulated.
 
     The one that comes first is simulated for longer where its number of instances is not certain; when it then needs
@@ -201,31 +189,31 @@ def decide(question: Question, evaluated: Evaluated, seed: int) -> Decided:
     sharp: set[int] = set()
     for _ in range(MOST_FAILURES):
         last = _first_simulated(search)
-        found = search.found.get(last.winner) if len(last.ranked) else None
+        result = search.results.get(last.winner) if len(last.ranked) else None
         if (
             not len(last.ranked)
             or last.winner not in search.known
-            or (isinstance(found, Needed) and last.winner in sharp)
+            or (isinstance(result, Needed) and last.winner in sharp)
         ):
             break
-        if isinstance(found, Needed):
-            search.found[last.winner] = sharpened(found, REPORTED_REQUESTS)
+        if isinstance(result, Needed):
+            search.results[last.winner] = sharpened(result, REPORTED_REQUESTS)
             sharp.add(last.winner)
         else:  # was looked at only as far as it could have come before one that now needs more, or not at all
             search.simulate(last.winner)
     return _others_in_order(_ranked(search, simulated_first=True))
 
 
-def _first_simulated(search: Search) -> Decided:
+def _first_simulated(search: Search) -> Refined:
     """The order once what comes first has been simulated, or enough has been tried: then what was simulated first."""
     while True:
         now = _ranked(search)
-        if not len(now.ranked) or now.winner in search.found:
+        if not len(now.ranked) or now.winner in search.results:
             return now
-        cost = objective_of(search.question, now.sized)[now.ranked]
-        simulated = np.flatnonzero(np.isin(now.sized.index[now.ranked], list(search.found)))
-        near = len(simulated) > 0 and cost[simulated[0]] <= CLOSE * cost[0]
-        if len(search.found) >= (MOST_CANDIDATES if near else MOST_FAILURES):
+        counted = now.deployments.counted()[now.ranked]
+        simulated = np.flatnonzero(np.isin(now.deployments.index[now.ranked], list(search.results)))
+        near = len(simulated) > 0 and counted[simulated[0]] <= CLOSE * counted[0]
+        if len(search.results) >= (MOST_CANDIDATES if near else MOST_FAILURES):
             return _ranked(search, simulated_first=True)
         search.simulate(search.promising(now))
 
@@ -240,50 +228,38 @@ def not_at_all(one: Needed | NotMet) -> bool:
     return isinstance(one, NotMet) and not one.bounded
 
 
-def _others_in_order(last: Decided) -> Decided:
+def _others_in_order(last: Refined) -> Refined:
     """The winner first, then all others by what is known of them, simulated or not."""
     if not len(last.ranked):
         return last
-    plain = order(last.sized, last.evaluated, last.search.question.scenario.deployment.objective)
+    plain = last.deployments.order()
     return replace(last, ranked=np.concatenate([last.ranked[:1], plain[plain != last.ranked[0]]]))
 
 
-def _ranked(search: Search, simulated_first: bool = False) -> Decided:
+def _ranked(search: Search, simulated_first: bool = False) -> Refined:
     """The candidates in order by what is known."""
     corrected = search.corrected()
-    changed = np.fromiter(search.found, dtype=np.intp, count=len(search.found))
-    sized = resized(search.question, corrected, search.sized, changed) if search.found else search.sized
-    ranked = order(sized, corrected, search.question.scenario.deployment.objective)
+    changed = np.fromiter(search.results, dtype=np.intp, count=len(search.results))
+    deployments = search.screened.resized(corrected, changed) if search.results else search.screened
+    ranked = deployments.order()
     if simulated_first:
         known = search.known
-        ranked = ranked[np.argsort([int(i) not in known for i in sized.index[ranked]], kind="stable")]
-    return Decided(search=search, evaluated=corrected, sized=sized, ranked=ranked)
+        ranked = ranked[np.argsort([int(i) not in known for i in deployments.index[ranked]], kind="stable")]
+    return Refined(search=search, deployments=deployments, ranked=ranked)
 
 
 def _close(search: Search) -> list[int]:
     """The best of the screen and what is near it: one of every GPU, engine and format, best first."""
-    screen = _ranked(search)
-    evaluated, sized, ranked = screen.evaluated, screen.sized, screen.ranked
-    measure = objective_of(search.question, sized)
-    found: list[int] = []
+    screened = search.screened
+    ranked, counted = screened.order(), screened.counted()
+    close: list[int] = []
     seen: set[object] = set()
     for k in ranked:
-        row = evaluated.candidates.rows[sized.index[k]]
+        row = screened.row(k)
         trait = (row.gpu.id, row.precision.id, row.engine.surrogate)
-        if measure[k] > CLOSE * measure[ranked[0]] or len(found) == FEWEST_CANDIDATES:
+        if counted[k] > CLOSE * counted[ranked[0]] or len(close) == FEWEST_CANDIDATES:
             break
         if trait not in seen:
-            found.append(int(sized.index[k]))
+            close.append(int(screened.index[k]))
         seen.add(trait)
-    return found
-
-
-def objective_of(question: Question, sized: Sized) -> Floats:
-    """What the objective counts first; infinite where it is not known."""
-    counted = {
-        "cost": sized.usd_per_hour,
-        "gpus": sized.gpus.astype(np.float64),
-        "latency": sized.e2e_s,
-        "energy": sized.power_kw,
-    }[question.scenario.deployment.objective]
-    return np.asarray(np.nan_to_num(counted, nan=np.inf), dtype=np.float64)
+    return close

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sizing.base.choices import Routing
+from sizing.base.provenance import StepSource
 from sizing.deployments.candidates import table
 from sizing.deployments.memory import memory_fit
 from sizing.question.configuration import Configuration
@@ -71,7 +72,7 @@ def replica_at(question: Question, evaluated: Evaluated, index: int) -> Replica:
     row = evaluated.candidates.rows[index]
     replica = as_replica(question, row)
     times = evaluated.times.take(np.array([index]))
-    if evaluated.sources[index] == replica.grid.source:
+    if evaluated.sources[index] == StepSource(kind="roofline", name=replica.grid.source):
         return replica
     concurrency = evaluated.state.concurrency[[index]]
     reference = roofline().times(question.model, table([row]), question.traffic, concurrency)

@@ -1,4 +1,4 @@
-"""All candidates at once: memory fit, step times, steady state, capacity, instances, systems and cost."""
+"""All candidates at once: memory fit, step times, steady state and capacity of one instance."""
 
 from __future__ import annotations
 
@@ -6,37 +6,32 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sizing.base.arrays import PER_ROW, Columns, Floats, Position
+from sizing.base.arrays import PER_ROW, Columns, Counts, Floats
 from sizing.base.choices import Location, StepTimesFrom
+from sizing.base.provenance import StepSource
 from sizing.calibration.benchmark import calibrated_configuration
 from sizing.calibration.step_source import step_times
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.model import Model
 from sizing.deployments.candidates import Candidates, enumerate_for, table
 from sizing.deployments.memory import MemoryFit, memory_fit
-from sizing.prices.cost import Offers, cheapest_option
+from sizing.prices.cost import Offers
 from sizing.prices.hardware import HardwareOption, options
 from sizing.question.configuration import Allowed
 from sizing.question.traffic import Traffic, TrafficColumns
 from sizing.question.understand import Question
-from sizing.queueing.capacity import Capacity, Percentiles, at_percentile, at_rate, capacity
+from sizing.queueing.capacity import Capacity, Percentiles, at_percentile, capacity
 from sizing.queueing.steady_state import SteadyState, concurrency_grid, steady_state
 from sizing.scenario.schema import Prices
 from sizing.steps.speculation import speculated
 from sizing.steps.times import StepTimes
 
-BEYOND_ANY = 1e12  # instances; more than any load takes
-ROUNDING = 1e-9  # a load that equals the capacity up to rounding needs no further instance
+BEYOND_ANY = 1e12
+"""Instances: more than any load takes."""
 
-
-WASTEFUL = 4
-"""By latency a deployment comes last that another beats on so many times fewer GPUs: an assumption about what is meant
-by the lowest latency. The next larger size of an instance may well take twice the GPUs for a few per cent."""
-
-RIVALS = 50
-"""Candidates of each kind that a deployment is held against."""
+ROUNDING = 1e-9
+"""A load that equals the capacity up to so much rounding needs no further instance."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,32 +41,14 @@ class Evaluated(Columns):
     candidates: Candidates
     memory: MemoryFit
     times: StepTimes
-    sources: tuple[str, ...] = field(metadata=PER_ROW)
+    sources: tuple[StepSource, ...] = field(metadata=PER_ROW)
     state: SteadyState
     latencies: Percentiles
     capacity: Capacity
-
-
-@dataclass(frozen=True, kw_only=True)
-class Sized(Columns):
-    """Instances, systems and cost of evaluated candidates that can serve the load; ``index`` points into Evaluated."""
-
-    index: NDArray[np.intp]
-    instances: NDArray[np.int64]
-    rps: Floats
-    position: Position
-    ttft_s: Floats
-    itl_s: Floats
-    e2e_s: Floats
-    gpus: NDArray[np.int64]
-    options: NDArray[np.object_]
-    """Of :class:`sizing.prices.hardware.HardwareOption`."""
-    systems: NDArray[np.int64]
-    gpus_bought: NDArray[np.int64]
-    usd_per_hour: Floats
-    power_kw: Floats
-    dominated: NDArray[np.bool_]
-    """By latency: whether another answers sooner on a :data:`WASTEFUL`-th of the GPUs; never by other objectives."""
+    requests: Counts
+    """Requests of one instance that were simulated to find the capacity; 0 where it is that of the load model."""
+    screened_rps: Floats | None = None
+    """Requests/s by the analytic load model, where a simulation may have moved those of ``capacity`` since."""
 
 
 def all_configurations(question: Question) -> Candidates:
@@ -138,7 +115,7 @@ def under_load(
     candidates: Candidates,
     memory: MemoryFit,
     times: StepTimes,
-    sources: tuple[str, ...],
+    sources: tuple[StepSource, ...],
     grid: Floats,
     traffic: Traffic | TrafficColumns | None = None,
 ) -> Evaluated:
@@ -156,88 +133,16 @@ def under_load(
         state=state,
         latencies=latencies,
         capacity=most,
+        requests=np.zeros(len(candidates), dtype=np.int64),
     )
 
 
-def instances_needed(peak_rps: float, rps: Floats) -> NDArray[np.int64]:
+def instances_needed(peak_rps: float, rps: Floats) -> Counts:
     """Instances that carry the peak: ceil(peak / requests/s per instance), at least 1. Shape (C,).
 
     As many as :data:`BEYOND_ANY` where one carries nothing.
     """
     return np.maximum(np.ceil(peak_rps / np.maximum(rps, peak_rps / BEYOND_ANY) - ROUNDING), 1.0).astype(np.int64)
-
-
-def size(
-    question: Question,
-    evaluated: Evaluated,
-    index: NDArray[np.intp] | None = None,
-    needed: NDArray[np.int64] | None = None,
-) -> Sized:
-    """Instances, systems and list cost of every candidate with any capacity within the limits.
-
-    ``index`` and ``needed`` ask for other instance counts (without spares) than the smallest, for the given rows.
-    """
-    able = np.flatnonzero(evaluated.capacity.rps > 0) if index is None else index
-    peak, deployment = question.demand.peak_rps, question.scenario.deployment
-    working = instances_needed(peak, evaluated.capacity.rps[able]) if needed is None else needed
-    load = peak / working
-    position = at_rate(evaluated.state.rps[able], load)
-    total = working + deployment.spare_instances
-    each = evaluated.candidates.gpus[able].astype(np.int64)
-    order = {gpu.id: i for i, gpu in enumerate(question.gpus)}
-    gpu_index = evaluated.candidates.column(lambda r: order[r.gpu.id])[able].astype(np.int64)
-    chosen = cheapest_option(total, each, gpu_index, all_offers(question))
-    e2e = position.of(evaluated.latencies.e2e_s[able])
-    return Sized(
-        index=able,
-        instances=total,
-        rps=load,
-        position=position,
-        ttft_s=position.of(evaluated.latencies.ttft_s[able]),
-        itl_s=position.of(evaluated.latencies.itl_s[able]),
-        e2e_s=e2e,
-        gpus=total * each,
-        options=chosen.options,
-        systems=chosen.systems,
-        gpus_bought=chosen.gpus_bought,
-        usd_per_hour=chosen.usd_per_hour,
-        power_kw=chosen.power_kw,
-        dominated=_dominated(question, evaluated, total * each, e2e),
-    )
-
-
-def _dominated(question: Question, evaluated: Evaluated, gpus: NDArray[np.int64], e2e_s: Floats) -> NDArray[np.bool_]:
-    """Which deployments, (N,) by GPUs and E2E, another beats on a :data:`WASTEFUL`-th of the GPUs, (N,).
-
-    A configuration that hardly meets a limit when idle needs very many nearly idle instances, and then answers sooner
-    than others do at their full load: as many GPUs of those would answer far sooner still. The others looked at are the
-    :data:`RIVALS` that carry most per GPU and the :data:`RIVALS` that answer soonest when idle, with all instances that
-    fit in 1, 2, 4, ... GPUs.
-    """
-    deployment, rps = question.scenario.deployment, evaluated.capacity.rps
-    if deployment.objective != "latency" or not len(gpus) or not (rps > 0).any():
-        return np.zeros(len(gpus), dtype=np.bool_)
-    able = np.flatnonzero(rps > 0)
-    each = evaluated.candidates.gpus
-    most = able[np.argsort(-rps[able] / each[able], kind="stable")[:RIVALS]]
-    soonest = able[np.argsort(evaluated.latencies.e2e_s[able, 0], kind="stable")[:RIVALS]]
-    rivals = np.union1d(most, soonest)
-    budgets = 2 ** np.arange(int(gpus.max()).bit_length())
-    best = np.array([_soonest(question, evaluated, rivals, int(b)) for b in budgets])
-    within = np.floor(np.log2(np.maximum(gpus / WASTEFUL, 0.5))).astype(np.intp)  # -1: less than one GPU
-    best = np.append(np.minimum.accumulate(best), np.inf)
-    return np.asarray(best[within] < e2e_s)
-
-
-def _soonest(question: Question, evaluated: Evaluated, rows: NDArray[np.intp], gpus: int) -> float:
-    """The shortest E2E that one of the candidates at ``rows`` has with so many GPUs, seconds; inf: none can serve."""
-    peak, spares = question.demand.peak_rps, question.scenario.deployment.spare_instances
-    working = gpus // evaluated.candidates.gpus[rows] - spares
-    enough = working >= instances_needed(peak, evaluated.capacity.rps[rows])
-    rows, working = rows[enough], working[enough]
-    if not len(rows):
-        return float("inf")
-    return float(at_rate(evaluated.state.rps[rows], peak / working).of(evaluated.latencies.e2e_s[rows]).min())
 
 
 def all_offers(question: Question) -> Offers:

@@ -23,11 +23,12 @@ from sizing.replay.day import day
 from sizing.replay.planned_deployment import planned
 from sizing.replay.simulate import simulate
 from sizing.scenario.file import scenario_from
-from sizing.search.instances import HEAVIEST
 from sizing.search.pools_refine import with_fewest
-from sizing.search.pools_search import best_pools
+from sizing.search.pools_search import smallest_pools
 from sizing.search.pools_simulated import case_of
 from sizing.search.screen import all_configurations, evaluate
+from sizing.search.serving import screened
+from sizing.search.trials import HEAVIEST
 from sizing.simulator.stability import stable_rps_of
 from tests.sizing.asking import LLAMA_8B, LLAMA_70B, raw
 
@@ -183,8 +184,8 @@ def test_what_pools_cannot_do_is_excluded_with_a_reason(
 def test_a_gpu_that_only_pools_make_fast_enough_is_not_excluded() -> None:
     question = understand(scenario(limits={"ttft_ms": 3000, "itl_ms": 12}, deployment={"engines": ["vllm"]}))
     base = evaluate(question, all_configurations(question))
-    pools = best_pools(question, base)
-    served = {base.candidates.rows[i].gpu.id for i in pools.pools.decode} if pools else set()
+    pools = smallest_pools(question, base)
+    served = {base.candidates.rows[i].gpu.id for i in pools.decode} if pools else set()
     found = analytic_plan(question.scenario)
     assert not served & {e.gpu for e in found.excluded}
 
@@ -292,8 +293,7 @@ def test_pools_are_found_for_a_mixture_of_experts() -> None:
             deployment={"gpus": ["h200_sxm"]},
         )
     )
-    pools = best_pools(question, evaluate(question, all_configurations(question)))
-    assert pools is not None
+    (pools,) = screened(question).pools
     assert np.isfinite(pools.e2e_s).all()
     assert (pools.itl_s <= 0.05 * (1 + 1e-9)).all()
     assert (pools.ttft_s <= question.limits.ttft_s * (1 + 1e-9)).all()
@@ -334,8 +334,7 @@ def test_instances_never_carry_more_than_what_rules_pools_out(model: str, length
     question = understand(
         scenario(model, workload={**lengths, "peak_rps": 100}, limits={"itl_ms": 60}, deployment={"gpus": ["h200_sxm"]})
     )
-    pools = best_pools(question, evaluate(question, all_configurations(question)))
-    assert pools is not None
+    (pools,) = screened(question).pools
     fewest = with_fewest(question, pools.pools)
     for k in np.unique(pools.pools.decode, return_index=True)[1][:3]:
         case = case_of(question, pools, int(k), seed=0)

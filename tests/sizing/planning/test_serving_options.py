@@ -15,8 +15,8 @@ from sizing.question.understand import at_lengths, understand
 from sizing.replay.planned_deployment import planned
 from sizing.replay.simulate import simulate
 from sizing.scenario.file import scenario_from
-from sizing.search.instances import share_of, together
 from sizing.search.screen import all_configurations, evaluate
+from sizing.search.trials import share_of, together
 from sizing.simulator.arrivals import Arrivals
 from tests.sizing.asking import LLAMA_8B
 

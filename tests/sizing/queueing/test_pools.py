@@ -21,9 +21,9 @@ from sizing.question.traffic import Traffic, Variability
 from sizing.question.understand import understand
 from sizing.queueing.pools import PrefillTimes, decoding, first_token, prefill_times
 from sizing.search.pools import decoding_of, times_of
-from sizing.search.pools_search import best_pools
 from sizing.search.pools_simulated import PoolsCase, case_of, decoded, first_tokens
 from sizing.search.screen import all_configurations, evaluate
+from sizing.search.serving import screened
 from sizing.simulator.layout import ITL
 from sizing.simulator.quantiles import sampled_quantile
 from sizing.steps.times import StepTimes
@@ -161,8 +161,7 @@ def a_case(model: str, rps: float, **workload: Any) -> tuple[Any, Any, PoolsCase
         deployment={"gpus": ["h100_sxm"], "engines": ["vllm"], "pp": [1], "serving": ["disaggregated"]},
     )
     question = understand(Scenario.model_validate(keys))
-    pools = best_pools(question, evaluate(question, all_configurations(question)))
-    assert pools is not None
+    (pools,) = screened(question).pools
     return question, pools, case_of(question, pools, 0, seed=0)
 
 

@@ -59,9 +59,9 @@ def test_the_simulator_needs_fewer_instances_with_the_cap_too() -> None:
     free = Search(question, base(question), 0)
     free.simulate(0)
     capped.simulate(0)
-    assert free.found[0] is not None
-    assert capped.found[0] is not None
-    assert capped.found[0].instances < free.found[0].instances
+    assert free.results[0] is not None
+    assert capped.results[0] is not None
+    assert capped.results[0].instances < free.results[0].instances
 
 
 def test_the_simulated_engine_has_the_cap() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sizing.search.screen import WASTEFUL
+from sizing.search.aggregated import WASTEFUL
 from tests.sizing.asking import ALL, LLAMA_8B, LLAMA_70B, ask
 
 MEASURE = {

@@ -18,24 +18,11 @@ from sizing.planning.analytic import analytic_plan
 from sizing.question.understand import understand
 from sizing.replay.planned_deployment import planned
 from sizing.replay.simulate import simulate
-from sizing.search.instances import (
-    FARTHER,
-    FARTHEST,
-    HEAVIEST,
-    RESOLUTION,
-    Case,
-    Needed,
-    NotMet,
-    fewest,
-    limited,
-    needed,
-    relaxation,
-    run,
-    share_of,
-)
-from sizing.search.ranking import resized
-from sizing.search.refine import Decided, decide
-from sizing.search.screen import all_configurations, evaluate, size
+from sizing.search.aggregated import aggregated, smallest_aggregated
+from sizing.search.instances import RESOLUTION, Needed, NotMet, fewest, needed
+from sizing.search.refine import Refined, refine
+from sizing.search.screen import all_configurations, evaluate
+from sizing.search.trials import FARTHER, FARTHEST, HEAVIEST, Case, limited, relaxation, run, share_of
 from sizing.simulator.arrivals import Arrivals
 from sizing.simulator.quantiles import sampled_share
 from tests.sizing.asking import LLAMA_8B, raw
@@ -148,44 +135,45 @@ def least_margin(case: Case, instances: int) -> float:
 @pytest.mark.parametrize("sections", HARD)
 def test_a_long_run_agrees_that_the_count_is_the_smallest_or_it_is_said_to_be_uncertain(sections: Any) -> None:
     question = understand(scenario(deployment={**H100, "pp": [1]}, **sections))
-    decided = decide(question, evaluate(question, all_configurations(question)), seed=0)
-    assert decided.best is not None
-    case = replace(decided.search.case(decided.winner), seed=1)
-    assert least_margin(case, decided.best.instances) > -DECIDED_WITHIN
-    fewer = decided.best.perhaps - 1
-    if question.demand.peak_rps / max(fewer, 1e-9) < HEAVIEST * decided.best.stable_rps:
+    refined = refine(question, evaluate(question, all_configurations(question)), seed=0)
+    assert refined.best is not None
+    case = replace(refined.search.case(refined.winner), seed=1)
+    assert least_margin(case, refined.best.instances) > -DECIDED_WITHIN
+    fewer = refined.best.perhaps - 1
+    if question.demand.peak_rps / max(fewer, 1e-9) < HEAVIEST * refined.best.stable_rps:
         assert least_margin(case, fewer) < DECIDED_WITHIN
     said = plan(question.scenario).confidence
-    assert ("Not certain" in said) == (decided.best.perhaps < decided.best.instances)
+    assert ("Not certain" in said) == (refined.best.perhaps < refined.best.instances)
 
 
 def test_candidates_given_up_early_would_not_have_come_first() -> None:
-    decided = two_close()
-    given_up = [i for i, one in decided.search.found.items() if isinstance(one, NotMet) and one.bounded]
-    passed_over = decided.search.behind - set(decided.search.found)
+    refined = two_close()
+    given_up = [i for i, one in refined.search.results.items() if isinstance(one, NotMet) and one.bounded]
+    passed_over = refined.search.behind - set(refined.search.results)
     assert given_up or passed_over
-    best = decided.sized.usd_per_hour[decided.ranked[0]]
+    best = refined.deployments.usd_per_hour[refined.ranked[0]]
     for index in (*given_up, *passed_over):
-        found = needed(decided.search.case(index), 1)
+        found = needed(refined.search.case(index), 1)
         if isinstance(found, Needed):
             rows, counts = np.array([index]), np.array([found.instances])
-            assert size(decided.search.question, decided.evaluated, rows, counts).usd_per_hour[0] >= best
+            again = aggregated(refined.search.question, refined.deployments.evaluated, rows, counts)
+            assert again.usd_per_hour[0] >= best
 
 
-def two_close() -> Decided:
+def two_close() -> Refined:
     question = understand(
         Scenario.model_validate(
             raw(LLAMA_8B, workload={**GAMMA, "peak_rps": 20}, limits={"ttft_ms": 700, "itl_ms": 30, "percentile": 99})
         )
     )
-    return decide(question, evaluate(question, all_configurations(question)), seed=0)
+    return refine(question, evaluate(question, all_configurations(question)), seed=0)
 
 
 def test_moving_a_few_capacities_sizes_as_sizing_all_again() -> None:
     search = two_close().search
     moved = search.corrected()
-    one = resized(search.question, moved, search.sized, np.array(list(search.found), dtype=np.intp))
-    all_again = size(search.question, moved)
+    one = search.screened.resized(moved, np.array(list(search.results), dtype=np.intp))
+    all_again = smallest_aggregated(search.question, moved)
     for name in ("index", "instances", "rps", "gpus", "systems", "usd_per_hour", "e2e_s", "power_kw", "options"):
         np.testing.assert_array_equal(getattr(one, name), getattr(all_again, name))
 

@@ -1,0 +1,37 @@
+"""Where the numbers of an answer come from, as a value; :mod:`sizing.planning.sentences` puts it into words."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from sizing.base.choices import DecidedBy
+from sizing.base.quantity import Result, quantity
+
+StepSourceKind = Literal["roofline", "kernel_tables", "calibration", "measured"]
+
+
+class StepSource(Result):
+    """What the durations of engine steps come from."""
+
+    kind: StepSourceKind = quantity(
+        "Kind",
+        help="roofline; kernel_tables: NVIDIA's tables and the roofline together; calibration: corrected by an "
+        "imported benchmark; measured: a measured record in place of step times.",
+    )
+    name: str = quantity("Name", help="The source by name, with its version, weights or calibration points.")
+
+
+class Provenance(Result):
+    """What the numbers of one deployment come from."""
+
+    step_times: StepSource = quantity("Step times from", help="Source of the durations of engine steps.")
+    load_model: DecidedBy = quantity(
+        "Latency from", help="simulation, the analytic load model, or a measured record.", default="analytic"
+    )
+    requests: int | None = quantity(
+        "Requests simulated",
+        "requests",
+        "per instance",
+        "Requests of one instance behind the simulated capacity; none where capacity is analytic or measured.",
+        default=None,
+    )

@@ -1,0 +1,212 @@
+"""A deployment whose instances do prefill and decode, as a plan states it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from sizing.base.arrays import Floats, Rows
+from sizing.base.choices import DecidedBy
+from sizing.base.result import Deployed, Explained, LoadPoint, PerInstance, PlanWarning
+from sizing.base.units import GB, MS_PER_S
+from sizing.calibration.benchmark import calibrated_configuration
+from sizing.evidence.uncertainty import ErrorFactors
+from sizing.planning import assumptions, rules
+from sizing.planning.deployment import Metric, PlannedDeployment, memory_gb
+from sizing.planning.explain import Stated, explain
+from sizing.planning.sentences import limited_by
+from sizing.planning.spread import ENDS, AtEnd, Spread, factors, interval_of, spreads_of, with_slower_steps
+from sizing.prices.hardware import HardwareOption
+from sizing.question.configuration import Configuration
+from sizing.question.understand import Question
+from sizing.queueing.capacity import at_rate
+from sizing.search.aggregated import Aggregated
+from sizing.search.screen import Evaluated, instances_needed
+
+ROUNDING = 1e-9
+"""A number of instances that is whole up to so much rounding is not rounded up."""
+
+
+def deployed_as(row: Configuration, option: HardwareOption, instances: int, spares: int, systems: int) -> Deployed:
+    """What to deploy, from one configuration and what it runs in."""
+    return Deployed(
+        gpu=row.gpu.id,
+        engine=row.engine.id,
+        weight_precision=row.precision.id,
+        kv_precision=row.kv_precision,
+        tp=row.tp,
+        pp=row.pp,
+        ep=row.ep,
+        dp=row.dp,
+        instances=instances,
+        spare_instances=spares,
+        gpus=instances * row.gpus,
+        system=option.name,
+        systems=systems,
+        gpus_bought=systems * option.gpus,
+        batch_limit=row.batch_limit,
+    )
+
+
+def load_curve_of(question: Question, evaluated: Evaluated, index: int) -> tuple[LoadPoint, ...]:
+    """Latency of one instance of candidate ``index`` from idle to its stability limit, at the asked percentile."""
+    state, latencies = evaluated.state, evaluated.latencies
+    gpus = float(evaluated.candidates.gpus[index])
+    rates = np.maximum.accumulate(state.rps[index])
+    return tuple(
+        LoadPoint(
+            rps=float(rates[k]),
+            concurrency=float(state.concurrency[index, k]),
+            ttft_ms=float(latencies.ttft_s[index, k]) * MS_PER_S,
+            itl_ms=float(latencies.itl_s[index, k]) * MS_PER_S,
+            e2e_ms=float(latencies.e2e_s[index, k]) * MS_PER_S,
+            output_tokens_per_s_per_gpu=float(rates[k]) * question.traffic.output_tokens / gpus,
+        )
+        for k in range(state.rps.shape[1])
+    )
+
+
+class PlannedAggregated(PlannedDeployment[Aggregated]):
+    """Instances of one kind, which do both."""
+
+    @property
+    def index(self) -> int:
+        """Its candidate."""
+        return int(self.kind.index[self.k])
+
+    @classmethod
+    def spreads(cls, kind: Aggregated, chosen: Sequence[int]) -> list[Spread]:
+        """The same question with all step times at the ends of their interval."""
+        only = kind.take(np.array(chosen, dtype=np.intp))
+        rows = [only.row(n) for n in range(len(only))]
+        load = only.position.of(only.evaluated.state.concurrency[only.index])
+        decode, prefill = (
+            [interval_of(only.question, what, row, at) for row, at in zip(rows, load, strict=True)]
+            for what in ("decode", "prefill")
+        )
+        fast, slow = (_moved(only, _at_end(only, decode, prefill, end), end) for end in ENDS)
+        return spreads_of(fast, slow, decode, prefill)
+
+    def deployed(self, option: HardwareOption | None = None, systems: int | None = None) -> Deployed:
+        """Instances of one configuration."""
+        kind, k = self.kind, self.k
+        bought = int(kind.systems[k]) if systems is None else systems
+        return deployed_as(self.row, option or self.option, int(kind.instances[k]), kind.spares, bought)
+
+    def per_instance(self) -> PerInstance:
+        """One copy of the model."""
+        i, row, evaluated, rps = self.index, self.row, self.evaluated, float(self.kind.rps[self.k])
+        memory, state, at = evaluated.memory, evaluated.state, self.kind.position.take(np.array([self.k]))
+        concurrency = float(at.of(state.concurrency[[i]])[0])
+        per_sequence = float(memory.kv_per_sequence[i]) * row.tp * row.pp / GB
+        tokens_per_s = rps * self.question.traffic.output_tokens
+        return PerInstance(
+            max_rps=self.max_rps,
+            stable_rps=float(evaluated.capacity.stable_rps[i]),
+            rps=rps,
+            concurrency=concurrency,
+            max_concurrency=int(memory.max_concurrency[i]),
+            **memory_gb(memory, i, row, concurrency, per_sequence),
+            output_tokens_per_s=tokens_per_s,
+            output_tokens_per_s_per_gpu=tokens_per_s / row.gpus,
+            prefill_share=float(at.of(state.prefill_load[[i]])[0]),
+            decode_step_ms=float(at.of(evaluated.times.decode_s[[i]])[0]) * MS_PER_S,
+            prefill_ms=float(evaluated.times.prefill_s[i]) * MS_PER_S,
+        )
+
+    def percentile_s(self, metric: Metric, percentile: float) -> float:
+        """Of the steady state, at the load of one instance."""
+        state = self.evaluated.state.take(np.array([self.index]))
+        at = self.kind.position.take(np.array([self.k]))
+        of: Floats = getattr(state, metric)(percentile)
+        return float(at.of(np.maximum.accumulate(of, axis=1))[0])
+
+    @property
+    def max_rps(self) -> float:
+        """Within every limit."""
+        return float(self.evaluated.capacity.rps[self.index])
+
+    @property
+    def output_tokens_per_s_per_gpu(self) -> float:
+        """Of one instance over its GPUs."""
+        gpus = float(self.evaluated.candidates.gpus[self.index])
+        return float(self.kind.rps[self.k]) * self.question.traffic.output_tokens / gpus
+
+    def limited_by(self) -> str:
+        """The limit or resource that binds."""
+        return limited_by(self.question, self.evaluated, self.index)
+
+    def load_curve(self) -> tuple[LoadPoint, ...]:
+        """At every load of the candidate's grid."""
+        return load_curve_of(self.question, self.evaluated, self.index)
+
+    def about_limits(self) -> Iterator[PlanWarning]:
+        """A limit so close to what an idle instance reaches that it costs many GPUs."""
+        return rules.about_limits(self.kind, self.k)
+
+    @property
+    def benchmarked(self) -> bool:
+        """Whether an imported benchmark measured this very configuration."""
+        calibrated = calibrated_configuration(self.question)
+        return calibrated is not None and calibrated.covers(self.row)
+
+    def assumed(self, load_model: DecidedBy) -> Iterator[str]:
+        """Engine settings, how requests are routed, and whose measurements stand for this engine."""
+        row, question = self.row, self.question
+        capped = f" ({row.engine.batch_option})" if row.batch_limit and row.engine.batch_option else ""
+        yield (
+            f"{row.engine.label}: {row.engine.budget(row.gpu):,} tokens per step, at most "
+            f"{row.batch_limit or row.engine.sequences(row.gpu):,} sequences{capped}, "
+            f"{row.engine.memory_fraction:.0%} of GPU memory, chunked prefill."
+        )
+        yield f"KV cache in {'FP8' if row.kv_precision == 'fp8' else '16 bit'}."
+        yield from assumptions.uneven_ranks(row)
+        if load_model == "analytic":
+            yield assumptions.analytic(question)
+        yield from assumptions.speculative(question)
+        if row.engine.surrogate != row.engine.id:
+            yield f"{row.engine.label} has no measurements of its own: step times of {row.engine.surrogate} are used."
+        yield from assumptions.usage(question)
+
+    def assumed_by_simulation(self) -> tuple[str, ...]:
+        """The routing that is asked for is the one that was simulated."""
+        return assumptions.simulated(self.question.scenario.deployment.routing)
+
+    def explained(self, stated: Stated) -> Iterator[Explained]:
+        """Figures of instances that do both."""
+        return explain(stated)
+
+
+def _at_end(kind: Aggregated, decode: Sequence[ErrorFactors], prefill: Sequence[ErrorFactors], end: str) -> AtEnd:
+    """GPUs needed, and the latencies at the planned load (inf where it would be unstable), at one end."""
+    question, load = kind.question, kind.rps
+    scaled = with_slower_steps(question, kind.evaluated, kind.index, factors(decode, end), factors(prefill, end))
+    rps = scaled.capacity.rps
+    needed = np.where(rps > 0, instances_needed(question.demand.peak_rps, rps), np.inf)
+    position = at_rate(scaled.state.rps, load)
+    stable = load <= scaled.capacity.stable_rps
+
+    def where_stable(values: Floats) -> Floats:
+        return np.where(stable, position.of(values), np.inf)
+
+    return AtEnd(
+        gpus=(needed + kind.spares) * scaled.candidates.gpus,
+        ttft_s=where_stable(scaled.latencies.ttft_s),
+        itl_s=where_stable(scaled.latencies.itl_s),
+        e2e_s=where_stable(scaled.latencies.e2e_s),
+    )
+
+
+def _moved(kind: Aggregated, at: AtEnd, end: str) -> AtEnd:
+    """GPUs of whole instances, moved as a simulation moved the capacity; the range holds the planned number."""
+    screened = kind.evaluated.screened_rps
+    if screened is None:
+        return at
+    index: Rows = kind.index
+    ratio = screened[index] / kind.evaluated.capacity.rps[index]
+    each = kind.evaluated.candidates.gpus[index].astype(np.float64)
+    with np.errstate(invalid="ignore"):  # infinite stays so
+        gpus = np.ceil(at.gpus / each * ratio - ROUNDING) * each
+    return replace(at, gpus=np.minimum(gpus, kind.gpus) if end == ENDS[0] else np.maximum(gpus, kind.gpus))

@@ -1,0 +1,215 @@
+"""One deployment of a ranking and everything that a plan states of it, the same for every kind of serving.
+
+:mod:`sizing.planning.aggregated` and :mod:`sizing.planning.disaggregated` are the two implementations; units become
+those of the contract (ms, GB).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Generic, Literal, TypeVar
+
+import numpy as np
+
+from sizing.base.choices import DecidedBy
+from sizing.base.provenance import Provenance
+from sizing.base.result import (
+    Candidate,
+    Cost,
+    Deployed,
+    Explained,
+    Latencies,
+    Latency,
+    LoadPoint,
+    PerInstance,
+    PlanWarning,
+)
+from sizing.base.units import GB, MS_PER_S
+from sizing.deployments.memory import MemoryFit
+from sizing.planning.explain import Stated
+from sizing.planning.sentences import source_of
+from sizing.planning.spread import Spread
+from sizing.prices.cost import cost_of
+from sizing.prices.hardware import HardwareOption
+from sizing.question.configuration import Configuration
+from sizing.question.understand import Question
+from sizing.search.deployments import Deployments
+from sizing.search.screen import Evaluated
+
+Kind = TypeVar("Kind", bound=Deployments)
+Metric = Literal["ttft_s", "itl_s", "e2e_s"]
+LATENCIES: Mapping[str, Metric] = MappingProxyType({"ttft_ms": "ttft_s", "itl_ms": "itl_s", "e2e_ms": "e2e_s"})
+"""Latencies of the contract, and what the engine calls them."""
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedDeployment(ABC, Generic[Kind]):
+    """Deployment ``k`` of ``kind``."""
+
+    kind: Kind
+    k: int
+
+    @classmethod
+    @abstractmethod
+    def spreads(cls, kind: Kind, chosen: Sequence[int]) -> list[Spread]:
+        """80 % interval of each of ``chosen``; many at once take hardly longer than one."""
+
+    @abstractmethod
+    def deployed(self, option: HardwareOption | None = None, systems: int | None = None) -> Deployed:
+        """What to deploy; in ``systems`` systems of ``option`` instead of the cheapest, where these are given."""
+
+    @abstractmethod
+    def per_instance(self) -> PerInstance:
+        """What an instance that generates answers needs and does at the planned load."""
+
+    @abstractmethod
+    def percentile_s(self, metric: Metric, percentile: float) -> float:
+        """A latency at the planned load by the analytic load model, in seconds."""
+
+    @property
+    @abstractmethod
+    def max_rps(self) -> float:
+        """Requests/s of such an instance within the limits."""
+
+    @property
+    @abstractmethod
+    def output_tokens_per_s_per_gpu(self) -> float:
+        """Generated tokens per second and GPU at the planned load."""
+
+    @abstractmethod
+    def limited_by(self) -> str:
+        """What sets the capacity, in words."""
+
+    @abstractmethod
+    def load_curve(self) -> tuple[LoadPoint, ...]:
+        """Latency of an instance from idle to its stability limit, at the asked percentile."""
+
+    @abstractmethod
+    def assumed(self, load_model: DecidedBy) -> Iterator[str]:
+        """Engine settings and simplifications that the answer rests on, its latencies being from ``load_model``."""
+
+    @abstractmethod
+    def assumed_by_simulation(self) -> tuple[str, ...]:
+        """What simulated percentiles rest on."""
+
+    @abstractmethod
+    def explained(self, stated: Stated) -> Iterator[Explained]:
+        """Every public figure followed from the inputs to the formula to the source."""
+
+    def per_prefill_instance(self) -> PerInstance | None:
+        """What a prefill instance needs and does, where prefill runs apart."""
+        return None
+
+    def about_serving(self, instead: int | None) -> Iterator[PlanWarning]:
+        """What this kind of serving takes; ``instead``: GPUs that other kinds would need."""
+        yield from ()
+
+    def about_limits(self) -> Iterator[PlanWarning]:
+        """A limit that costs many GPUs."""
+        yield from ()
+
+    def gpu_range(self, around: Spread) -> tuple[int, int | None]:
+        """Whole GPUs at both ends of the interval; None where the limits could no longer be met."""
+        return around.gpu_range
+
+    @property
+    def benchmarked(self) -> bool:
+        """Whether an imported benchmark measured this very deployment."""
+        return False
+
+    @property
+    def question(self) -> Question:
+        """What is asked."""
+        return self.kind.question
+
+    @property
+    def evaluated(self) -> Evaluated:
+        """The candidates that the deployment is made of."""
+        return self.kind.evaluated
+
+    @property
+    def configurations(self) -> tuple[Configuration, ...]:
+        """The kinds of instances: one that does both, or prefill and decode."""
+        return self.kind.configurations(self.k)
+
+    @property
+    def row(self) -> Configuration:
+        """The configuration of the instances that generate answers."""
+        return self.configurations[-1]
+
+    @property
+    def option(self) -> HardwareOption:
+        """What it runs in."""
+        return self.kind.option(self.k)
+
+    def provenance(self, load_model: DecidedBy = "analytic", requests: int = 0) -> Provenance:
+        """What the numbers come from; ``requests``: simulated for its instances, unless its candidate says how many."""
+        index = int(self.kind.rows[self.k])
+        simulated = int(self.evaluated.requests[index]) or requests
+        return Provenance(
+            step_times=self.evaluated.sources[index], load_model=load_model, requests=simulated if simulated else None
+        )
+
+    def cost(self) -> Cost:
+        """List cost."""
+        question = self.question
+        output_tokens_per_s = question.demand.peak_rps * question.traffic.output_tokens
+        return cost_of(self.option, int(self.kind.systems[self.k]), output_tokens_per_s)
+
+    def latencies(self, around: Spread) -> Latencies:
+        """Percentiles at the planned load; the interval is that of the asked percentile."""
+        return Latencies(**{name: self._latency(metric, around) for name, metric in LATENCIES.items()})
+
+    def _latency(self, metric: Metric, around: Spread) -> Latency:
+        percentiles = (50, 95, 99, self.question.limits.percentile)
+        p50, p95, p99, value = (self.percentile_s(metric, p) * MS_PER_S for p in percentiles)
+        low, high = (end * MS_PER_S for end in getattr(around, metric))
+        return Latency(
+            p50=p50,
+            p95=p95,
+            p99=p99,
+            low=min(low, value),
+            at_percentile=value,
+            high=max(high, value) if np.isfinite(high) else None,
+        )
+
+    def candidate(self, around: Spread, simulated_ms: dict[str, float] | None = None) -> Candidate:
+        """This deployment in a list; ``simulated_ms`` are latencies that were counted, for those of the load model."""
+        cost, (low, high) = self.cost(), self.gpu_range(around)
+        provenance = self.provenance("analytic" if simulated_ms is None else "simulation")
+        estimated = {name: float(getattr(self.kind, metric)[self.k]) * MS_PER_S for name, metric in LATENCIES.items()}
+        return Candidate(
+            deployment=self.deployed(),
+            max_rps=self.max_rps,
+            **{**estimated, **(simulated_ms or {})},
+            output_tokens_per_s_per_gpu=self.output_tokens_per_s_per_gpu,
+            gpus_low=low,
+            gpus_high=high,
+            usd_per_month=cost.usd_per_month,
+            power_kw=cost.power_kw,
+            limited_by=self.limited_by(),
+            source=source_of(provenance),
+            decided_by=provenance.load_model,
+            provenance=provenance,
+        )
+
+
+def memory_gb(
+    memory: MemoryFit, i: int, row: Configuration, in_flight: float, per_sequence_gb: float
+) -> dict[str, float]:
+    """Memory of an instance of candidate ``i`` with so many requests in flight: the fields of :class:`PerInstance`."""
+    whole = row.gpus / GB
+    kv = float(memory.kv_available[i]) * whole
+    return {
+        "memory_per_gpu_gb": row.gpu.memory_bytes / GB,
+        "weights_gb": float(memory.weights[i]) * whole,
+        "kv_gb": kv,
+        "kv_per_sequence_gb": per_sequence_gb,
+        "activations_gb": float(memory.activations[i]) * whole,
+        "overhead_gb": float(memory.overhead[i]) * whole,
+        "kv_used_gb": min(in_flight * per_sequence_gb, kv),
+        "free_gb": max(kv - in_flight * per_sequence_gb, 0.0),
+    }

@@ -1,0 +1,300 @@
+"""A pair of pools of prefill and decode instances, as a plan states it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property
+
+import numpy as np
+
+from sizing.base.arrays import Floats
+from sizing.base.choices import DecidedBy
+from sizing.base.format import count
+from sizing.base.result import Deployed, Explained, LoadPoint, PerInstance, PlanWarning, Pool
+from sizing.base.units import GB, MS_PER_S
+from sizing.deployments.kv_transfer import link_name, prompt_kv_bytes
+from sizing.deployments.memory import kv_share
+from sizing.evidence.uncertainty import ErrorFactors
+from sizing.planning import assumptions, rules
+from sizing.planning.deployment import Metric, PlannedDeployment, memory_gb
+from sizing.planning.explain import Stated
+from sizing.planning.explain_disaggregated import explain_pools
+from sizing.planning.spread import ENDS, AtEnd, Spread, factors, interval_of, spreads_of
+from sizing.prices.hardware import HardwareOption
+from sizing.question.configuration import Configuration
+from sizing.queueing.steady_state import SteadyState
+from sizing.search.disaggregated import Disaggregated
+from sizing.search.pools import (
+    Pools,
+    at_loads,
+    at_peak,
+    decode_capacity,
+    decoding_of,
+    prefill_capacity,
+    prefill_stable,
+    times_of,
+)
+from sizing.search.pools_search import grown_into_e2e
+from sizing.search.screen import instances_needed
+
+LOADS = np.concatenate([np.geomspace(0.01, 0.6, 16), [0.68, 0.75, 0.81, 0.86, 0.9, 0.93, 0.95, 0.97, 0.985]])
+"""Shares of what the pools carry for ever at which the load curve is drawn. Chosen: closer where latency bends."""
+
+NEARLY_EQUAL = 1.001
+"""Two rates that differ by no more than this factor count as the same."""
+
+BELOW_STABLE = 0.999
+"""Share of the stability limit from which on it, and not a latency, counts as what limits a pool."""
+
+
+def load_curve_of(kind: Disaggregated, k: int) -> tuple[LoadPoint, ...]:
+    """Latency of the planned pools from idle to their stability limit, per decode instance."""
+    question, evaluated, one = kind.question, kind.evaluated, kind.pools.take(np.array([k]))
+    (prefill, row), (n_p, n_d) = kind.configurations(k), kind.working(k)
+    stable = min(
+        float(prefill_stable(question, evaluated, one.prefill, times_of(question, evaluated, one.prefill))[0]) * n_p,
+        float(decoding_of(question, evaluated, one.decode).rps[0, -1]) * n_d,
+    )
+    rates = stable * LOADS[None, :]
+    state, percentile = at_loads(question, one, kind.transfer_s[[k]], rates), question.limits.percentile
+    values = [np.maximum.accumulate(of(percentile)[0]) * MS_PER_S for of in (state.ttft_s, state.itl_s, state.e2e_s)]
+    gpus = n_p * prefill.gpus + n_d * row.gpus
+    return tuple(
+        LoadPoint(
+            rps=float(rate) / n_d,
+            concurrency=float(state.concurrency[0, j]),
+            ttft_ms=float(values[0][j]),
+            itl_ms=float(values[1][j]),
+            e2e_ms=float(values[2][j]),
+            output_tokens_per_s_per_gpu=float(rate) * question.traffic.output_tokens / gpus,
+        )
+        for j, rate in enumerate(rates[0])
+    )
+
+
+class PlannedDisaggregated(PlannedDeployment[Disaggregated]):
+    """Prefill and decode instances; :attr:`row` is a decode instance."""
+
+    @classmethod
+    def spreads(cls, kind: Disaggregated, chosen: Sequence[int]) -> list[Spread]:
+        """The same pools with all step times at the ends of their interval."""
+        only = kind.take(np.array(chosen, dtype=np.intp))
+        rows = only.evaluated.candidates.rows
+        decode = [interval_of(only.question, "decode", rows[i]) for i in only.pools.decode]
+        prefill = [interval_of(only.question, "prefill", rows[i]) for i in only.pools.prefill]
+        fast, slow = (_at_end(only, decode, prefill, end) for end in ENDS)
+        return spreads_of(fast, slow, decode, prefill)
+
+    def gpu_range(self, around: Spread) -> tuple[int, int | None]:
+        """A range that holds the planned number: pools are rounded up apart, so an end may overtake the centre."""
+        (low, high), gpus = around.gpu_range, int(self.kind.gpus[self.k])
+        return min(low, gpus), None if high is None else max(high, gpus)
+
+    def deployed(self, option: HardwareOption | None = None, systems: int | None = None) -> Deployed:
+        """Parallelism at the top is of a decode instance, instances count both kinds."""
+        kind, k, row, hardware = self.kind, self.k, self.row, option or self.option
+        bought = int(kind.systems[k]) if systems is None else systems
+        rates = float(kind.pools.prefill_rps[k]), float(kind.pools.decode_rps[k])
+        prefill, decode = (
+            self._pool(config, working, max_rps)
+            for config, working, max_rps in zip(self.configurations, kind.working(k), rates, strict=True)
+        )
+        limits = self.question.scenario.deployment.batch_limits
+        return Deployed(
+            gpu=row.gpu.id,
+            engine=row.engine.id,
+            weight_precision=row.precision.id,
+            kv_precision=row.kv_precision,
+            tp=row.tp,
+            pp=row.pp,
+            ep=row.ep,
+            dp=row.dp,
+            instances=prefill.instances + decode.instances,
+            spare_instances=2 * kind.spares,
+            gpus=int(kind.gpus[k]),
+            system=hardware.name,
+            systems=bought,
+            gpus_bought=bought * hardware.gpus,
+            serving=kind.serving,
+            batch_limit=max(limits) if limits else None,
+            prefill=prefill,
+            decode=decode,
+        )
+
+    def _pool(self, row: Configuration, working: int, max_rps: float) -> Pool:
+        """One pool; ``working`` instances without spares."""
+        instances = working + self.kind.spares
+        return Pool(
+            tp=row.tp,
+            pp=row.pp,
+            ep=row.ep,
+            dp=row.dp,
+            instances=instances,
+            spare_instances=self.kind.spares,
+            gpus=instances * row.gpus,
+            max_rps=max_rps,
+            rps=self.question.demand.peak_rps / working,
+        )
+
+    @cached_property
+    def state(self) -> SteadyState:
+        """Both pools at the peak, (1, 1)."""
+        one = np.array([self.k])
+        return at_peak(self.question, self.kind.pools.take(one), self.kind.transfer_s[one])
+
+    def per_instance(self) -> PerInstance:
+        """A decode instance; output tokens per GPU count the GPUs of both pools."""
+        question, pools, evaluated, row = self.question, self.kind.pools, self.evaluated, self.row
+        i, (n_p, n_d) = int(pools.decode[self.k]), self.kind.working(self.k)
+        concurrency = float(self.state.concurrency[0, 0])
+        tokens = question.demand.peak_rps / n_d * question.traffic.output_tokens
+        times, known, memory = evaluated.times, evaluated.state.concurrency[i], evaluated.memory
+        per_sequence = float(memory.kv_per_sequence[i]) * row.tp * row.pp / GB
+        return PerInstance(
+            max_rps=self.max_rps,
+            stable_rps=float(decoding_of(question, evaluated, pools.decode[[self.k]]).rps[0, -1]),
+            rps=question.demand.peak_rps / n_d,
+            concurrency=concurrency,
+            max_concurrency=int(memory.max_concurrency[i]),
+            **memory_gb(memory, i, row, concurrency, per_sequence),
+            output_tokens_per_s=tokens,
+            output_tokens_per_s_per_gpu=tokens * n_d / (n_p * self.configurations[0].gpus + n_d * row.gpus),
+            prefill_share=None,
+            decode_step_ms=float(np.interp(concurrency, known, times.decode_s[i])) * MS_PER_S,
+            prefill_ms=float(times.prefill_s[pools.prefill[self.k]]) * MS_PER_S,
+        )
+
+    def per_prefill_instance(self) -> PerInstance:
+        """A prefill instance; it generates the first token of every answer."""
+        question, pools, evaluated, row = self.question, self.kind.pools, self.evaluated, self.configurations[0]
+        i, n = int(pools.prefill[self.k]), self.kind.working(self.k)[0]
+        state, rps = self.state, question.demand.peak_rps / n
+        candidates, memory = evaluated.candidates, evaluated.memory
+        copies = float(kv_share(question.model, candidates.tp)[i]) * row.tp  # heads beyond the KV heads are copied
+        prompt = float(prompt_kv_bytes(question.model, candidates, question.traffic.input_tokens)[i]) * copies / GB
+        fits = int(float(memory.kv_available[i]) * row.gpus / GB / max(prompt, 1e-9))
+        times = times_of(question, evaluated, pools.prefill[[self.k]])
+        in_flight = min(rps * float(state.ttft_mean_s[0, 0]), float(fits))
+        return PerInstance(
+            max_rps=float(pools.prefill_rps[self.k]),
+            stable_rps=float(prefill_stable(question, evaluated, pools.prefill[[self.k]], times)[0]),
+            rps=rps,
+            concurrency=in_flight,
+            max_concurrency=fits,
+            **memory_gb(memory, i, row, in_flight, prompt),
+            output_tokens_per_s=rps,
+            output_tokens_per_s_per_gpu=rps / row.gpus,
+            prefill_share=float(state.prefill_load[0, 0]),
+            decode_step_ms=None,
+            prefill_ms=float(times.alone_s[0]) * MS_PER_S,
+        )
+
+    def percentile_s(self, metric: Metric, percentile: float) -> float:
+        """Of both pools together, at the peak."""
+        of: Floats = getattr(self.state, metric)(percentile)
+        return float(of[0, 0])
+
+    @property
+    def max_rps(self) -> float:
+        """Of a decode instance, within the ITL limit."""
+        return float(self.kind.pools.decode_rps[self.k])
+
+    @property
+    def output_tokens_per_s_per_gpu(self) -> float:
+        """Of the whole deployment over its GPUs, spares aside."""
+        working = int(self.kind.gpus[self.k]) - self.kind.spares * sum(row.gpus for row in self.configurations)
+        return self.question.demand.peak_rps * self.question.traffic.output_tokens / working
+
+    def limited_by(self) -> str:
+        """What sets the size of either pool."""
+        question, evaluated, pools = self.question, self.evaluated, self.kind.pools
+        one, limits = pools.take(np.array([self.k])), question.limits
+        times = times_of(question, evaluated, one.prefill)
+        stable = prefill_stable(question, evaluated, one.prefill, times)[0]
+        share, named = question.scenario.deployment.max_utilization, question.scenario.deployment.batch_limits
+        first = "the TTFT limit" if np.isfinite(limits.ttft_s) else "the E2E limit"
+        if pools.prefill_rps[self.k] >= BELOW_STABLE * share * stable:
+            matrices = 1.0 / times.full_s[0] <= stable * NEARLY_EQUAL
+            first = "the utilisation cap" if share < 1 else "matrix rate" if matrices else "the network"
+        then = "the ITL limit" if np.isfinite(limits.itl_s) else "the E2E limit"
+        if pools.decode_rps[self.k] >= BELOW_STABLE * share * decoding_of(question, evaluated, one.decode).rps[0, -1]:
+            capped = bool(named) and evaluated.memory.max_concurrency[one.decode][0] >= max(named)
+            then = f"the batch limit of {count(max(named))}" if capped else "memory for the KV cache"
+            then = "the utilisation cap" if share < 1 else then
+        return f"{first} (prefill) and {then} (decode)"
+
+    def load_curve(self) -> tuple[LoadPoint, ...]:
+        """Per decode instance, with its share of the prefill instances."""
+        return load_curve_of(self.kind, self.k)
+
+    @property
+    def link(self) -> str:
+        """What carries the KV cache from prefill to decode."""
+        return link_name(self.row.gpu, bool(self.kind.inside[self.k]))
+
+    def about_serving(self, instead: int | None) -> Iterator[PlanWarning]:
+        """What it takes to run both pools."""
+        return rules.about_pools(self.row.engine.id, self.link, instead)
+
+    def assumed(self, load_model: DecidedBy) -> Iterator[str]:
+        """Engine settings, the transfer of the KV cache, and where splitting is documented."""
+        (prefill, row), named = self.configurations, self.question.scenario.deployment.batch_limits
+        yield (
+            f"{row.engine.label}: {row.engine.budget(row.gpu):,} tokens per step, at most "
+            f"{row.engine.sequences(row.gpu):,} sequences, {row.engine.memory_fraction:.0%} of GPU memory on prefill "
+            "and decode instances alike."
+        )
+        if named:
+            yield f"At most {max(named):,} sequences on a decode instance, as asked; prefill instances are not capped."
+        yield (
+            f"KV cache in {'FP8' if row.kv_precision == 'fp8' else '16 bit'}, sent over the {self.link} "
+            "once a prompt is complete; TTFT includes the transfer, because the decode instance streams the answer."
+        )
+        if load_model == "analytic":
+            yield assumptions.ANALYTIC_POOLS
+        yield f"Disaggregated serving: {row.engine.disaggregated_source}."
+        if prefill.pp > 1:
+            yield "Pipeline stages of a prefill instance work on different prompts at the same time."
+        yield from assumptions.uneven_ranks(prefill)
+        yield from assumptions.usage(self.question)
+
+    def assumed_by_simulation(self) -> tuple[str, ...]:
+        """Random routing, whatever is asked for."""
+        return assumptions.simulated_pools(self.question.scenario.deployment.routing)
+
+    def explained(self, stated: Stated) -> Iterator[Explained]:
+        """Figures of both kinds of instances, and of the transfer between them."""
+        return explain_pools(stated, float(self.kind.transfer_s[self.k]), self.link)
+
+
+def _at_end(kind: Disaggregated, decode: Sequence[ErrorFactors], prefill: Sequence[ErrorFactors], end: str) -> AtEnd:
+    """GPUs needed, and the latencies at the planned load (inf where it would be unstable), at one end."""
+    question, moved = kind.question, kind.transfer_s
+    scaled = _with_other_steps(kind.pools, factors(decode, end), factors(prefill, end))
+    state, percentile, peak = at_peak(question, scaled, moved), question.limits.percentile, question.demand.peak_rps
+    steady = peak / scaled.prefill_instances <= prefill_stable(
+        question, scaled.evaluated, scaled.prefill, times_of(question, scaled.evaluated, scaled.prefill)
+    )
+    steady &= peak / scaled.decode_instances <= decoding_of(question, scaled.evaluated, scaled.decode).rps[:, -1]
+    ttft, itl, e2e = (np.where(steady, of(percentile)[:, 0], np.inf) for of in (state.ttft_s, state.itl_s, state.e2e_s))
+    return AtEnd(gpus=_gpus(kind, scaled), ttft_s=ttft, itl_s=itl, e2e_s=e2e)
+
+
+def _with_other_steps(pools: Pools, decode: Floats, prefill: Floats) -> Pools:
+    """The pairs with step times ``decode`` and ``prefill`` (N,) times as long, as rows of their own."""
+    pairs = len(pools)
+    small = pools.evaluated.take(np.concatenate([pools.prefill, pools.decode]))
+    small = replace(small, times=small.times.scaled(np.tile(decode, 2), np.tile(prefill, 2)))
+    return replace(pools, evaluated=small, prefill=np.arange(pairs), decode=np.arange(pairs) + pairs)
+
+
+def _gpus(kind: Disaggregated, pools: Pools) -> Floats:
+    """GPUs with which every limit holds, spares included; inf where no number helps."""
+    question, evaluated, peak = kind.question, pools.evaluated, kind.question.demand.peak_rps
+    rates = prefill_capacity(question, evaluated, pools.prefill), decode_capacity(question, evaluated, pools.decode)
+    counts = [instances_needed(peak, r) for r in rates]
+    needed, held = replace(pools, prefill_instances=counts[0], decode_instances=counts[1]), np.full(len(pools), True)
+    if np.isfinite(question.limits.e2e_s):
+        needed, held = grown_into_e2e(question, needed, kind.transfer_s)
+    return np.where((rates[0] > 0) & (rates[1] > 0) & held, needed.gpus_with(kind.spares), np.inf)

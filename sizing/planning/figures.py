@@ -1,0 +1,118 @@
+"""Where the latencies of a plan come from, the analytic load model or a simulation, and what is to be said of that."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from sizing.base.choices import DecidedBy
+from sizing.base.result import Latencies, Latency, PlanWarning
+from sizing.base.units import MS_PER_S
+from sizing.planning.deployment import PlannedDeployment
+from sizing.planning.spread import Spread
+from sizing.planning.unconfirmed import not_confirmed
+from sizing.question.understand import Question
+from sizing.search.decide import Decided
+from sizing.search.deployments import Deployments
+from sizing.simulator.layout import E2E, ITL, TTFT
+from sizing.simulator.outcome import Outcome
+from sizing.simulator.quantiles import sampled_quantile
+
+METRICS = {"ttft_ms": TTFT, "itl_ms": ITL, "e2e_ms": E2E}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figures:
+    """Latencies of the analytic load model, where ``outcome`` and ``tried`` hold none that were counted.
+
+    ``outcome``: counted at the chosen deployment, from ``requests`` requests of one instance; ``tried``: at the places
+    of alternatives. ``how_sure`` and ``warnings``: what is to be said of the simulation.
+    """
+
+    percentile: float
+    outcome: Outcome | None = None
+    requests: int = 0
+    tried: Mapping[int, Outcome] = field(default_factory=dict)
+    how_sure: str = ""
+    warnings: tuple[PlanWarning, ...] = ()
+
+    @property
+    def load_model(self) -> DecidedBy:
+        """What the latencies of the chosen deployment come from."""
+        return "analytic" if self.outcome is None else "simulation"
+
+    def latencies(self, one: PlannedDeployment[Deployments], around: Spread) -> Latencies:
+        """Percentiles of the chosen deployment; a Monte-Carlo interval is widened by that of the step times."""
+        analytic = one.latencies(around)
+        if self.outcome is None:
+            return analytic
+        counted = {
+            name: _counted(self.outcome, metric, self.percentile, getattr(analytic, name))
+            for name, metric in METRICS.items()
+        }
+        return Latencies(**counted)
+
+    def at_percentile_ms(self, place: int) -> dict[str, float] | None:
+        """Latencies that were counted at the place of an alternative, in ms; None where it was not simulated."""
+        outcome = self.tried.get(place)
+        if outcome is None:
+            return None
+        return {
+            name: sampled_quantile(outcome, metric, self.percentile).value * MS_PER_S
+            for name, metric in METRICS.items()
+            if outcome.histogram[:, metric].any()
+        }
+
+
+def figures_of(question: Question, decided: Decided) -> Figures:
+    """The figures of what was decided."""
+    percentile = question.limits.percentile
+    if decided.outcome is not None:
+        return Figures(
+            percentile=percentile,
+            outcome=decided.outcome,
+            requests=decided.requests,
+            tried=decided.tried,
+            how_sure=_how_sure(decided),
+        )
+    if decided.unconfirmed is None:
+        return Figures(percentile=percentile)
+    return Figures(
+        percentile=percentile,
+        how_sure="Not confirmed by simulation.",
+        warnings=(not_confirmed(question.limits, decided.unconfirmed),),
+    )
+
+
+def _how_sure(decided: Decided) -> str:
+    """What the simulation adds to the confidence."""
+    others, fewer = decided.others_tried, decided.fewer
+    also = f", {others} other{'s' if others > 1 else ''} tried" if others else ""
+    perhaps = (
+        f" Not certain: {fewer} instance{'s' if fewer > 1 else ''} fewer may do, too; so many requests cannot tell."
+        if fewer
+        else ""
+    )
+    return f"Instances and percentiles simulated with {decided.requests:,} requests per instance{also}.{perhaps}"
+
+
+def _counted(outcome: Outcome, metric: int, percentile: float, analytic: Latency) -> Latency:
+    """Percentiles of one latency; the analytic value where no request had it (answers of one token have no gaps)."""
+    if not outcome.histogram[:, metric].any():
+        return analytic
+    p50, p95, p99 = (sampled_quantile(outcome, metric, p).value * MS_PER_S for p in (50.0, 95.0, 99.0))
+    at = sampled_quantile(outcome, metric, percentile)
+    base = analytic.at_percentile or math.nan
+    low = at.low * MS_PER_S * (analytic.low / base if analytic.low is not None and base > 0 else 1.0)
+    high = None
+    if analytic.high is not None and math.isfinite(at.high):
+        high = at.high * MS_PER_S * (analytic.high / base if base > 0 else 1.0)
+    return Latency(
+        p50=p50,
+        p95=p95,
+        p99=p99,
+        low=min(low, at.value * MS_PER_S),
+        at_percentile=at.value * MS_PER_S,
+        high=max(high, at.value * MS_PER_S) if high is not None else None,
+    )

@@ -1,0 +1,209 @@
+"""Deployments whose instances do prefill and decode: instances, systems and cost of the candidates that can serve."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from sizing.base.arrays import Counts, Flags, Floats, Position, Rows
+from sizing.base.choices import Serving
+from sizing.prices.cost import cheapest_option
+from sizing.question.configuration import Configuration
+from sizing.question.understand import Question
+from sizing.queueing.capacity import at_rate
+from sizing.search.deployments import Deployments
+from sizing.search.screen import Evaluated, all_offers, instances_needed
+
+WASTEFUL = 4
+"""By latency a deployment comes last that another beats on so many times fewer GPUs: an assumption about what is meant
+by the lowest latency. The next larger size of an instance may well take twice the GPUs for a few per cent."""
+
+RIVALS = 50
+"""Candidates of each kind that a deployment is held against. Chosen: few, to cost little beside the ranking."""
+
+MORE_INSTANCES = (1.0, 1.25, 1.5, 2.0, 3.0)
+"""How far beyond the smallest deployment the trade-off looks. Chosen: up to a third of the load on each instance, where
+little waiting is left to save."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Aggregated(Deployments):
+    """Deployments of candidates whose instances do both; ``index`` are their rows of ``evaluated``, all (N,).
+
+    ``rps``: load of one instance at the peak, at ``position`` of the candidate's grid.
+    """
+
+    serving: ClassVar[Serving] = "aggregated"
+
+    index: Rows
+    instances: Counts
+    rps: Floats
+    position: Position
+    outrun: Flags
+    """By latency: whether another answers sooner on a :data:`WASTEFUL`-th of the GPUs; never by other objectives."""
+
+    @property
+    def rows(self) -> Rows:
+        """The rows of the candidates that generate the answers, (N,)."""
+        return self.index
+
+    @property
+    def max_rps(self) -> Floats:
+        """Requests/s within the limits, spares aside, (N,)."""
+        return np.asarray((self.instances - self.spares) * self.evaluated.capacity.rps[self.index])
+
+    @property
+    def dominated(self) -> Floats:
+        """1 where :attr:`outrun`, (N,)."""
+        return self.outrun.astype(np.float64)
+
+    def stages_and_ranks(self) -> Floats:
+        """Pipeline stages x attention-DP ranks of an instance, (N,)."""
+        return np.asarray(self.evaluated.candidates.pp[self.index] * self.evaluated.candidates.dp[self.index])
+
+    def row(self, k: int) -> Configuration:
+        """The configuration of deployment ``k``."""
+        return self.evaluated.candidates.rows[int(self.index[k])]
+
+    def configurations(self, k: int) -> tuple[Configuration, ...]:
+        """The one kind of instance."""
+        return (self.row(k),)
+
+    def working(self, k: int) -> tuple[int, ...]:
+        """Instances of each kind, spares aside."""
+        return (int(self.instances[k]) - self.spares,)
+
+    def label(self, k: int) -> str:
+        """GPU, engine, precision and parallelism."""
+        return label_of(self.row(k))
+
+    def in_words(self, k: int) -> str:
+        """ "3 instances of H100 SXM, vLLM, FP8, TP2"."""
+        (working,) = self.working(k)
+        return f"{working} instance{'s' if working != 1 else ''} of {self.label(k)}"
+
+    def traits(self, k: int) -> Set[object]:
+        """What tells this deployment from others on its GPU type."""
+        row = self.row(k)
+        return {self.serving, row.engine.surrogate, row.precision.id, (row.tp, row.pp, row.dp)}
+
+    def trade_off(self, k: int) -> Aggregated:
+        """Deployments on the GPU, engine and formats of ``k`` that none other beats on both GPUs and E2E latency."""
+        unit = self.evaluated.candidates.unit[self.index]
+        alike = np.flatnonzero(unit == unit[k])
+        smallest = self.instances[alike] - self.spares
+        counts = np.concatenate([np.ceil(smallest * f) for f in MORE_INSTANCES]).astype(np.int64)
+        more = aggregated(self.question, self.evaluated, np.tile(self.index[alike], len(MORE_INSTANCES)), counts)
+        return more.take(more.worth_a_step())
+
+    def resized(self, evaluated: Evaluated, changed: Rows) -> Aggregated:
+        """These once the capacity of the candidates ``changed`` is that of ``evaluated``; without those that have none.
+
+        The same as sizing all candidates again, of which a search moves a few at a time.
+        """
+        place = np.flatnonzero(np.isin(self.index, changed))
+        index = self.index[place]
+        able = evaluated.capacity.rps[index] > 0
+        needed = instances_needed(self.question.demand.peak_rps, evaluated.capacity.rps[index[able]])
+        moved = replace(self, evaluated=evaluated).replaced(
+            place[able], aggregated(self.question, evaluated, index[able], needed)
+        )
+        return moved if able.all() else moved.take(np.delete(np.arange(len(moved)), place[~able]))
+
+
+def label_of(row: Configuration) -> str:
+    """GPU, engine, precision, parallelism and, where there is one, the cap on the sequences in flight."""
+    return row.label if row.batch_limit is None else f"{row.label}, batch limit {row.batch_limit:,}"
+
+
+def wanted(question: Question) -> bool:
+    """Whether the scenario lets instances that do both be considered."""
+    serving = question.scenario.deployment.serving
+    return not serving or "aggregated" in serving
+
+
+def smallest_aggregated(question: Question, evaluated: Evaluated) -> Aggregated:
+    """Every candidate with any capacity, in as few instances as it needs; none where the scenario leaves them out."""
+    if not wanted(question):
+        return aggregated(question, evaluated, np.empty(0, dtype=np.intp), np.empty(0, dtype=np.int64))
+    able = np.flatnonzero(evaluated.capacity.rps > 0)
+    return aggregated(
+        question, evaluated, able, instances_needed(question.demand.peak_rps, evaluated.capacity.rps[able])
+    )
+
+
+def fewest_aggregated(question: Question, evaluated: Evaluated) -> tuple[int, str] | None:
+    """GPUs of the smallest deployment, spares counted, and its label; None where nothing serves."""
+    able = np.flatnonzero(evaluated.capacity.rps > 0) if wanted(question) else ()
+    if not len(able):
+        return None
+    instances = instances_needed(question.demand.peak_rps, evaluated.capacity.rps[able])
+    gpus = (instances + question.scenario.deployment.spare_instances) * evaluated.candidates.gpus[able]
+    return int(gpus.min()), label_of(evaluated.candidates.rows[able[gpus.argmin()]])
+
+
+def aggregated(question: Question, evaluated: Evaluated, index: Rows, working: Counts) -> Aggregated:
+    """Systems, list cost and latency of the candidates at ``index``, each with so many instances, spares aside."""
+    load = question.demand.peak_rps / working
+    position = at_rate(evaluated.state.rps[index], load)
+    total = working + question.scenario.deployment.spare_instances
+    each = evaluated.candidates.gpus[index].astype(np.int64)
+    order = {gpu.id: i for i, gpu in enumerate(question.gpus)}
+    gpu_index = evaluated.candidates.column(lambda r: order[r.gpu.id])[index].astype(np.int64)
+    chosen = cheapest_option(total, each, gpu_index, all_offers(question))
+    e2e = position.of(evaluated.latencies.e2e_s[index])
+    return Aggregated(
+        question=question,
+        evaluated=evaluated,
+        index=index,
+        instances=total,
+        rps=load,
+        position=position,
+        ttft_s=position.of(evaluated.latencies.ttft_s[index]),
+        itl_s=position.of(evaluated.latencies.itl_s[index]),
+        e2e_s=e2e,
+        gpus=total * each,
+        options=chosen.options,
+        systems=chosen.systems,
+        gpus_bought=chosen.gpus_bought,
+        usd_per_hour=chosen.usd_per_hour,
+        power_kw=chosen.power_kw,
+        outrun=_outrun(question, evaluated, total * each, e2e),
+    )
+
+
+def _outrun(question: Question, evaluated: Evaluated, gpus: Counts, e2e_s: Floats) -> Flags:
+    """Which deployments, (N,) by GPUs and E2E, another beats on a :data:`WASTEFUL`-th of the GPUs, (N,).
+
+    A configuration that hardly meets a limit when idle needs very many nearly idle instances, and then answers sooner
+    than others do at their full load: as many GPUs of those would answer far sooner still. The others looked at are the
+    :data:`RIVALS` that carry most per GPU and the :data:`RIVALS` that answer soonest when idle, with all instances that
+    fit in 1, 2, 4, ... GPUs.
+    """
+    deployment, rps = question.scenario.deployment, evaluated.capacity.rps
+    if deployment.objective != "latency" or not len(gpus) or not (rps > 0).any():
+        return np.zeros(len(gpus), dtype=np.bool_)
+    able = np.flatnonzero(rps > 0)
+    each = evaluated.candidates.gpus
+    most = able[np.argsort(-rps[able] / each[able], kind="stable")[:RIVALS]]
+    soonest = able[np.argsort(evaluated.latencies.e2e_s[able, 0], kind="stable")[:RIVALS]]
+    rivals = np.union1d(most, soonest)
+    budgets = 2 ** np.arange(int(gpus.max()).bit_length())
+    best = np.array([_soonest(question, evaluated, rivals, int(b)) for b in budgets])
+    within = np.floor(np.log2(np.maximum(gpus / WASTEFUL, 0.5))).astype(np.intp)  # -1: less than one GPU
+    best = np.append(np.minimum.accumulate(best), np.inf)
+    return np.asarray(best[within] < e2e_s)
+
+
+def _soonest(question: Question, evaluated: Evaluated, rows: Rows, gpus: int) -> float:
+    """The shortest E2E that one of the candidates at ``rows`` has with so many GPUs, seconds; inf: none can serve."""
+    peak, spares = question.demand.peak_rps, question.scenario.deployment.spare_instances
+    working = gpus // evaluated.candidates.gpus[rows] - spares
+    enough = working >= instances_needed(peak, evaluated.capacity.rps[rows])
+    rows, working = rows[enough], working[enough]
+    if not len(rows):
+        return float("inf")
+    return float(at_rate(evaluated.state.rps[rows], peak / working).of(evaluated.latencies.e2e_s[rows]).min())

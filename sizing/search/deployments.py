@@ -1,0 +1,248 @@
+"""What deployments of both kinds have in common: instances that do both, and pools of prefill and decode instances.
+
+Ranking, simulation and planning know this interface only; :mod:`sizing.search.aggregated` and
+:mod:`sizing.search.disaggregated` are its two implementations.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence, Set
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from sizing.base.arrays import SHARED, Columns, Counts, Floats, Rows
+from sizing.base.choices import Objective, Serving
+from sizing.prices.hardware import HardwareOption
+from sizing.question.configuration import Configuration
+from sizing.question.understand import Question
+from sizing.search.ranking import Keys, chosen_few
+from sizing.search.screen import Evaluated
+
+WORTH_A_STEP = 0.98
+"""Share of the best E2E latency so far that more GPUs must come below. Chosen: because a gain of less than 2 % is not
+worth a point on the slider."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deployments(Columns, ABC):
+    """Deployments of one kind, with as many instances as each needs; columns (N,), spares counted.
+
+    ``usd_per_hour`` is by list prices, of all systems together; it and ``power_kw`` are NaN where unknown. Latencies
+    are at the asked percentile and the peak. ``options`` are of :class:`sizing.prices.hardware.HardwareOption`.
+    """
+
+    question: Question
+    evaluated: Evaluated = field(metadata=SHARED)
+    """The candidates that the deployments are made of."""
+    ttft_s: Floats
+    itl_s: Floats
+    e2e_s: Floats
+    gpus: Counts
+    options: np.ndarray[tuple[int], np.dtype[np.object_]]
+    systems: Counts
+    gpus_bought: Counts
+    usd_per_hour: Floats
+    power_kw: Floats
+
+    serving: ClassVar[Serving]
+
+    @property
+    @abstractmethod
+    def rows(self) -> Rows:
+        """For each deployment the candidate whose instances generate the answers, (N,)."""
+
+    @property
+    @abstractmethod
+    def max_rps(self) -> Floats:
+        """Requests/s that each carries within the limits, spares aside, (N,)."""
+
+    @abstractmethod
+    def stages_and_ranks(self) -> Floats:
+        """Pipeline stages x attention-DP ranks, multiplied over the kinds of instances, (N,)."""
+
+    @abstractmethod
+    def configurations(self, k: int) -> tuple[Configuration, ...]:
+        """The kinds of instances of deployment ``k``: one that does both, or prefill and decode."""
+
+    @abstractmethod
+    def working(self, k: int) -> tuple[int, ...]:
+        """Instances of each of :meth:`configurations`, spares aside."""
+
+    @abstractmethod
+    def label(self, k: int) -> str:
+        """GPU, engine, precision and parallelism of deployment ``k``."""
+
+    @abstractmethod
+    def in_words(self, k: int) -> str:
+        """Instances and label, such as "3 instances of H100 SXM, vLLM, FP8, TP2"."""
+
+    @abstractmethod
+    def traits(self, k: int) -> Set[object]:
+        """What tells deployment ``k`` from others on its GPU type, for the choice of alternatives."""
+
+    @abstractmethod
+    def trade_off(self, k: int) -> Deployments:
+        """Deployments like ``k``, from the fewest GPUs to the shortest latency: none beats another on both."""
+
+    @property
+    def spares(self) -> int:
+        """Instances of each kind beyond those that the peak takes."""
+        return self.question.scenario.deployment.spare_instances
+
+    @property
+    def dominated(self) -> Floats:
+        """1 where by latency another answers sooner on a fraction of the GPUs, (N,)."""
+        return np.zeros(len(self))
+
+    def option(self, k: int) -> HardwareOption:
+        """What deployment ``k`` runs in."""
+        option: HardwareOption = self.options[k]
+        return option
+
+    def gpu(self, k: int) -> str:
+        """Catalogue id of the GPU of deployment ``k``."""
+        return self.evaluated.candidates.rows[int(self.rows[k])].gpu.id
+
+    def gpu_types(self) -> frozenset[str]:
+        """Catalogue ids of the GPUs that serve."""
+        candidates = self.evaluated.candidates.rows
+        return frozenset(candidates[int(i)].gpu.id for i in np.unique(self.rows))
+
+    def gpus_of_kinds(self, k: int) -> tuple[tuple[int, int], ...]:
+        """(Instances, GPUs of one) of each kind of instance of deployment ``k``, spares counted."""
+        kinds = zip(self.working(k), self.configurations(k), strict=True)
+        return tuple((instances + self.spares, row.gpus) for instances, row in kinds)
+
+    def keys(self) -> Keys:
+        """What the deployments are ranked by."""
+        candidates, rows = self.evaluated.candidates, self.rows
+        return Keys(
+            cost=np.nan_to_num(self.usd_per_hour, nan=np.inf),
+            power=np.nan_to_num(self.power_kw, nan=np.inf),
+            gpus=self.gpus.astype(np.float64),
+            e2e_s=self.e2e_s,
+            bytes_per=candidates.column(lambda r: r.precision.bytes)[rows],
+            uses_surrogate=candidates.column(lambda r: r.engine.surrogate != r.engine.id)[rows],
+            pp_dp=self.stages_and_ranks(),
+            split=np.full(len(rows), float(self.serving == "disaggregated")),
+            dominated=self.dominated,
+        )
+
+    def order(self) -> Rows:
+        """Positions, best first by the objective of the question."""
+        return self.keys().order(self.question.scenario.deployment.objective)
+
+    def counted(self) -> Floats:
+        """What the objective counts first, (N,); infinite where it is not known."""
+        columns: dict[Objective, Floats | Counts] = {
+            "cost": self.usd_per_hour,
+            "gpus": self.gpus,
+            "latency": self.e2e_s,
+            "energy": self.power_kw,
+        }
+        column = np.asarray(columns[self.question.scenario.deployment.objective], dtype=np.float64)
+        return np.asarray(np.nan_to_num(column, nan=np.inf))
+
+    def worth_a_step(self) -> Rows:
+        """Positions that no other beats on GPUs and E2E latency, by growing GPUs."""
+        best = np.inf
+        kept = []
+        for k in np.lexsort((self.e2e_s, self.gpus)):
+            if self.e2e_s[k] < best * WORTH_A_STEP:
+                kept.append(k)
+                best = self.e2e_s[k]
+        return np.array(kept, dtype=np.intp)
+
+
+def comes_before(one: Deployments, other: Deployments) -> bool:
+    """Whether the single deployment of ``one`` ranks before that of ``other``; of equals the other stays first."""
+    both = other.keys().followed_by(one.keys())
+    return int(both.order(one.question.scenario.deployment.objective)[0]) == 1
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """One deployment of a ranking: number ``k`` of those of its kind."""
+
+    kind: Deployments
+    k: int
+
+    @property
+    def label(self) -> str:
+        """GPU, engine, precision and parallelism."""
+        return self.kind.label(self.k)
+
+    @property
+    def systems(self) -> int:
+        """Whole systems that it takes."""
+        return int(self.kind.systems[self.k])
+
+
+@dataclass(frozen=True, eq=False)
+class AllDeployments(Sequence[Place]):
+    """The deployments of every kind in one numbering: the places of the first kind, then those of the next."""
+
+    kinds: tuple[Deployments, ...]
+
+    @cached_property
+    def _first(self) -> list[int]:
+        """The first place of every kind."""
+        return [0, *np.cumsum([len(kind) for kind in self.kinds]).tolist()]
+
+    def __len__(self) -> int:
+        return self._first[-1]
+
+    def __getitem__(self, place: int) -> Place:  # type: ignore[override]
+        for kind, first in zip(self.kinds, self._first, strict=False):
+            if 0 <= place - first < len(kind):
+                return Place(kind, int(place) - first)
+        raise IndexError(place)
+
+    @cached_property
+    def gpus(self) -> Counts:
+        """GPUs of each, spares counted."""
+        return np.concatenate([kind.gpus for kind in self.kinds])
+
+    @cached_property
+    def usd_per_hour(self) -> Floats:
+        """List cost of each, NaN where unknown."""
+        return np.concatenate([kind.usd_per_hour for kind in self.kinds])
+
+    @cached_property
+    def max_rps(self) -> Floats:
+        """Requests/s that each carries within the limits with these instances, spares aside."""
+        return np.concatenate([kind.max_rps for kind in self.kinds])
+
+    def order(self, objective: Objective | None = None) -> Rows:
+        """Places, best first by ``objective``, or by that of the question."""
+        keys = self.kinds[0].keys()
+        for kind in self.kinds[1:]:
+            keys = keys.followed_by(kind.keys())
+        return keys.order(objective or self.kinds[0].question.scenario.deployment.objective)
+
+    def shortlist(self, ranked: Rows, count: int) -> list[int]:
+        """The first of ``ranked``, the best of every other GPU, then the other kind of serving, engines, formats and
+        parallelism on the first one's GPU; at most ``count`` beyond the first, each group in ranked order."""
+        if not len(ranked):
+            return []
+        gpu = np.concatenate([kind.evaluated.candidates.gpu_number[kind.rows] for kind in self.kinds])[ranked]
+
+        def traits(position: int) -> Set[object]:
+            one = self[ranked[position]]
+            return one.kind.traits(one.k)
+
+        return [int(ranked[position]) for position in chosen_few(gpu, traits, count)]
+
+    def fewest_of_other_kinds(self, place: int) -> int | None:
+        """GPUs that the other kinds of serving need at least on the GPU type of ``place``; None where none serves."""
+        chosen, fewest = self[place], []
+        gpu = chosen.kind.gpu(chosen.k)
+        for kind in self.kinds:
+            if kind is not chosen.kind:
+                same = kind.evaluated.candidates.column(lambda r: r.gpu.id == gpu)[kind.rows] > 0
+                fewest += kind.gpus[same].tolist()
+        return min(fewest, default=None)

@@ -1,0 +1,113 @@
+"""Deployments with prefill and decode in pools of their own: systems, cost, transfer and latency of pairs of pools."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from sizing.base.arrays import Flags, Floats, Rows
+from sizing.base.choices import Serving
+from sizing.prices.cost import cheapest_option
+from sizing.question.configuration import Configuration
+from sizing.question.understand import Question
+from sizing.search.deployments import Deployments
+from sizing.search.pools import Pools, at_peak, exact_transfer
+from sizing.search.pools_search import grown, smallest_pools
+from sizing.search.screen import Evaluated, all_offers
+
+
+@dataclass(frozen=True, kw_only=True)
+class Disaggregated(Deployments):
+    """Pairs of pools, (N,). ``transfer_s``: seconds that a KV cache takes; ``inside``: over the links of one system."""
+
+    serving: ClassVar[Serving] = "disaggregated"
+
+    pools: Pools
+    transfer_s: Floats
+    inside: Flags
+
+    @property
+    def rows(self) -> Rows:
+        """The rows of the candidates that generate the answers, (N,)."""
+        return self.pools.decode
+
+    @property
+    def max_rps(self) -> Floats:
+        """Requests/s within the limits, spares aside, (N,)."""
+        return self.pools.max_rps
+
+    def stages_and_ranks(self) -> Floats:
+        """Pipeline stages x attention-DP ranks, of both kinds of instances, (N,)."""
+        each = self.evaluated.candidates.pp * self.evaluated.candidates.dp
+        return np.asarray(each[self.pools.decode] * each[self.pools.prefill])
+
+    def configurations(self, k: int) -> tuple[Configuration, ...]:
+        """A prefill and a decode instance."""
+        rows = self.evaluated.candidates.rows
+        return rows[self.pools.prefill[k]], rows[self.pools.decode[k]]
+
+    def working(self, k: int) -> tuple[int, ...]:
+        """Instances of each kind, spares aside."""
+        return int(self.pools.prefill_instances[k]), int(self.pools.decode_instances[k])
+
+    def label(self, k: int) -> str:
+        """GPU, engine, precision and parallelism."""
+        return self.pools.label(k)
+
+    def in_words(self, k: int) -> str:
+        """ "2 prefill and 3 decode instances on H100 SXM, vLLM, ..."."""
+        prefill, decode = self.working(k)
+        return f"{prefill} prefill and {decode} decode instances on {self.label(k)}"
+
+    def traits(self, k: int) -> Set[object]:
+        """What tells this deployment from others on its GPU type."""
+        _, row = self.configurations(k)
+        return {self.serving, row.engine.surrogate, row.precision.id}
+
+    def trade_off(self, k: int) -> Disaggregated:
+        """Pair ``k`` with more instances of either kind: what none other beats on both GPUs and E2E latency."""
+        more = disaggregated(self.question, grown(self.pools.take(np.array([k]))))
+        return more.take(more.worth_a_step())
+
+
+def fewest_disaggregated(question: Question, evaluated: Evaluated) -> tuple[int, str] | None:
+    """GPUs of the smallest pair of pools, spares counted, and its label; None where nothing serves."""
+    pools = smallest_pools(question, evaluated)
+    if pools is None:
+        return None
+    gpus = pools.gpus_with(question.scenario.deployment.spare_instances)
+    return int(gpus.min()), pools.label(int(gpus.argmin()))
+
+
+def disaggregated(question: Question, pools: Pools) -> Disaggregated:
+    """Systems, list cost, transfer and latency of the pairs; spares in both pools."""
+    c, spares = pools.evaluated.candidates, question.scenario.deployment.spare_instances
+    total = [n + spares for n in (pools.decode_instances, pools.prefill_instances)]
+    each = [c.gpus[rows].astype(np.int64) for rows in (pools.decode, pools.prefill)]
+    order = {gpu.id: i for i, gpu in enumerate(question.gpus)}
+    gpu = c.column(lambda r: order[r.gpu.id])[pools.decode].astype(np.int64)
+    chosen = cheapest_option(total[0], each[0], gpu, all_offers(question), beside=(total[1], each[1]))
+    gpus = pools.gpus_with(spares)
+    inside = (chosen.systems == 1) & (gpus <= np.array([o.domain_gpus for o in chosen.options]))
+    inside |= (chosen.systems == 1) & ~c.column(lambda r: r.gpu.has_fast_link)[pools.decode].astype(bool)
+    moved = exact_transfer(question, pools, inside)
+    state, percentile = at_peak(question, pools, moved), question.limits.percentile
+    return Disaggregated(
+        question=question,
+        evaluated=pools.evaluated,
+        pools=pools,
+        transfer_s=moved,
+        inside=inside,
+        ttft_s=state.ttft_s(percentile)[:, 0],
+        itl_s=state.itl_s(percentile)[:, 0],
+        e2e_s=state.e2e_s(percentile)[:, 0],
+        gpus=gpus,
+        options=chosen.options,
+        systems=chosen.systems,
+        gpus_bought=chosen.gpus_bought,
+        usd_per_hour=chosen.usd_per_hour,
+        power_kw=chosen.power_kw,
+    )

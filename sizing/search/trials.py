@@ -1,0 +1,256 @@
+"""One candidate simulated with a given number of instances: whether every limit holds at its percentile.
+
+Common random numbers: every count is tried with the same requests. A run stops growing once the Monte-Carlo interval of
+every asked percentile is clear of its limit.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from sizing.base.choices import Routing
+from sizing.base.units import TWO_SIDED_95
+from sizing.question.limits import LatencyLimits
+from sizing.simulator.arrivals import CHUNK, Arrivals
+from sizing.simulator.drive import drive
+from sizing.simulator.fleet import Fleet, Replica
+from sizing.simulator.layout import E2E, ITL, TTFT
+from sizing.simulator.outcome import Outcome
+from sizing.simulator.pool import Measurement
+from sizing.simulator.quantiles import DECIDING_80, sampled_share
+from sizing.simulator.request_lengths import RequestLengths
+from sizing.simulator.stability import largest_stable_rps
+
+FIRST_REQUESTS, MOST_REQUESTS, GROWTH = 3_000, 12_000, 4
+"""Requests of the first run at a count, and how far it grows (each time by the factor) while the finding is unclear."""
+
+TAIL_REQUESTS = 40.0
+"""Requests beyond the asked percentile that are simulated before a count is given up as unclear."""
+
+IN_FLIGHT_ROUNDS = 20.0
+"""Requests simulated at least per request in flight: an engine with 500 sequences needs longer to settle."""
+
+BURST_ROUNDS = 40.0
+"""On and off periods simulated at least, as far as :data:`MOST_SETTLING` requests reach."""
+
+RELAXATIONS = 20.0
+"""Times the memory of the queue that a load is simulated before it counts as met."""
+
+MOST_SETTLING = 48_000
+"""Requests simulated at most for a queue or an engine to settle. Chosen: to bound the time that a run takes."""
+
+ENOUGH_SHARE = 0.95
+"""Share of an expected number of requests that counts as having come: arrivals are random."""
+
+SPARE_DRAWS = 512
+"""Requests drawn beyond the expected number, so that one chunk nearly always holds a run."""
+
+WARM_UP_SHARE = 0.15
+"""Share of the requests at the start of a run that are not counted: the engine fills up first."""
+
+FARTHEST, FARTHER = 4, 4
+"""A count beyond so many times the first guess (plus 4) is not looked at: the limit is broken without load."""
+
+HEAVIEST = 0.97
+"""Share of the stability limit up to which a load is simulated: nearer, a queue takes very long to reach its
+percentiles, and the least growth in load makes it endless."""
+
+IN_TURN: tuple[Routing, ...] = ("round_robin", "weighted")
+"""Routings under which an instance gets every n-th request."""
+
+BY_LOAD: tuple[Routing, ...] = ("least_loaded", "prefix_aware")
+"""Routings that look at the load of every instance."""
+
+MOST_TOGETHER = 8
+"""Instances simulated together where the front end looks at their load."""
+
+NO_DOUBT = 0.7
+"""Share of the heaviest load up to which the analytic stability limit will do: at most 22 % above the simulated one in
+docs/LOAD_MODEL.md."""
+
+Finding = Literal["met", "broken", "unclear"]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Case:
+    """One candidate under the whole load: what is simulated and what it must meet.
+
+    ``in_flight`` is the expected number of requests in one instance, which decides how long it takes to settle;
+    ``stable_rps`` what the analytic load model lets one instance carry for ever.
+    """
+
+    replica: Replica
+    arrivals: Arrivals
+    lengths: RequestLengths
+    limits: LatencyLimits
+    max_utilization: float
+    in_flight: float
+    stable_rps: float
+    seed: int = 0
+    routing: Routing = "random"
+
+
+def in_flight_of(rps: float, e2e_s: float) -> float:
+    """Requests in one instance by Little's law; 1 at least."""
+    return max(float(np.nan_to_num(rps * e2e_s, nan=1.0, posinf=1e4)), 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """What was counted with some number of instances, and what it says of the limits."""
+
+    outcome: Outcome
+    finding: Finding
+
+    @property
+    def arrived(self) -> int:
+        """Requests that came to one instance."""
+        return self.outcome.arrived // self.outcome.replicas
+
+    @property
+    def finished(self) -> int:
+        """Requests that one instance finished."""
+        return self.outcome.finished // self.outcome.replicas
+
+
+def share_of(arrivals: Arrivals, part: float, *, in_turn: bool = False) -> Arrivals:
+    """The arrivals at a share ``part`` of all equal instances, such as 1 / n: one of them.
+
+    At random: rate x p and cv^2 = 1 + p (cv^2 - 1): a thinned renewal process tends to Poisson (exact for Poisson
+    arrivals and for bursts, which all instances see; thinning of renewal processes, Renyi, 1956). In turn: every n-th
+    request, whose gaps are sums of n gaps: cv^2 = p cv^2, exact for gamma gaps. Raises ValueError for what is no share,
+    such as a number of instances.
+    """
+    if not 0.0 < part <= 1.0:
+        raise ValueError(f"a share of the arrivals lies above 0 and up to 1, not at {part:g}")
+    spread = part * arrivals.cv**2 if in_turn else max(1.0 + part * (arrivals.cv**2 - 1.0), 0.0)
+    return replace(arrivals, rate_rps=arrivals.rate_rps * part, cv=math.sqrt(spread), profile=())
+
+
+def together(routing: Routing, instances: int) -> int:
+    """Instances that have to be simulated together: one, unless the front end looks at the load of all of them.
+
+    Then a part of a large fleet stands for it (:data:`MOST_TOGETHER`); the choice among more would only be smoother.
+    """
+    return min(instances, MOST_TOGETHER) if routing in BY_LOAD else 1
+
+
+def finding(outcome: Outcome, limits: LatencyLimits, z: float = TWO_SIDED_95) -> Finding:
+    """Whether the share of requests within every limit is surely enough, surely not for one, or neither.
+
+    Enough is the asked percentile; sure is a Monte-Carlo interval of ``z`` standard errors that does not hold it.
+    """
+    result: Finding = "met"
+    for metric, limit in limited(limits):
+        if not outcome.histogram[:, metric].any():
+            continue
+        within, asked = sampled_share(outcome, metric, limit, z), limits.percentile / 100.0
+        if within.high < asked:
+            return "broken"
+        if within.low < asked:
+            result = "unclear"
+    return result
+
+
+def limited(limits: LatencyLimits) -> list[tuple[int, float]]:
+    """The latencies that are limited, each with its limit in seconds."""
+    asked = ((TTFT, limits.ttft_s), (ITL, limits.itl_s), (E2E, limits.e2e_s))
+    return [(metric, limit) for metric, limit in asked if math.isfinite(limit)]
+
+
+def run(case: Case, instances: int, requests: int) -> Outcome:
+    """One of so many instances, or some of them, under their share of the load: about ``requests`` requests each."""
+    count = together(case.routing, instances)
+    arrivals = share_of(case.arrivals, count / instances, in_turn=case.routing in IN_TURN)
+    expected = requests * count
+    duration = expected / arrivals.rate_rps
+    measurement = Measurement(expected=expected, horizon_s=duration, warm_up=int(WARM_UP_SHARE * expected))
+    stream = arrivals.stream(case.lengths, duration, case.seed, chunk=min(expected + SPARE_DRAWS, CHUNK))
+    return drive(Fleet(replicas=(case.replica,) * count, routing=case.routing), stream, measurement)
+
+
+def decided(case: Case, instances: int, first: int) -> Trial:
+    """What was counted with so many instances, from ``first`` requests on, and what it says.
+
+    A 95 % interval decides as long as more requests could be simulated, then an 80 % interval, as everywhere in a plan;
+    unclear when that holds the limit.
+    """
+    bursts = case.arrivals.bursts
+    cycle = (bursts.on_s + bursts.off_s) * case.arrivals.rate_rps / instances if bursts else 0.0
+    settling = min(int(max(IN_FLIGHT_ROUNDS * case.in_flight, BURST_ROUNDS * cycle)), MOST_SETTLING)
+    requests, most = max(first, settling), max(most_requests(case.limits), settling, first)
+    while True:
+        outcome = run(case, instances, requests)
+        last = requests >= most
+        result = finding(outcome, case.limits, DECIDING_80 if last else TWO_SIDED_95)
+        if result != "unclear" or last:
+            return Trial(outcome, result)
+        requests = min(requests * GROWTH, most)
+
+
+def most_requests(limits: LatencyLimits) -> int:
+    """Requests after which a count is given up as unclear."""
+    return max(MOST_REQUESTS, int(TAIL_REQUESTS / (1.0 - limits.percentile / 100.0)))
+
+
+def relaxation(utilization: float) -> float:
+    """Requests in which a queue forgets its past: 1 / (1 - sqrt(rho))^2.
+
+    Relaxation time of M/M/1 in service times. Source: Abate and Whitt, Transient behavior of the M/M/1 queue (1987).
+    """
+    return float((1.0 - math.sqrt(min(utilization, 1.0 - 1e-9))) ** -2)
+
+
+class Tries:
+    """What is known about one case so far, by number of instances. What stays unclear is not met.
+
+    ``first``: requests of the first run at a count. Once those have left a count unclear, later ones start with more.
+    """
+
+    def __init__(self, case: Case, first: int = FIRST_REQUESTS) -> None:
+        self.case, self.first, self.trials = case, first, dict[int, Trial]()
+
+    @cached_property
+    def stable_rps(self) -> float:
+        """What one instance carries for ever, by simulation; asked for only when it matters, as it takes its time."""
+        return largest_stable_rps(Fleet(replicas=(self.case.replica,)), self.case.lengths, self.case.seed)
+
+    @property
+    def highest_share(self) -> float:
+        """The heaviest load that counts as met, as a share of what is carried for ever."""
+        return min(self.case.max_utilization, HEAVIEST)
+
+    def load(self, instances: int) -> float:
+        """Requests/s of one of so many instances."""
+        return self.case.arrivals.rate_rps / instances
+
+    def utilization(self, instances: int) -> float:
+        """Load over what is carried for ever: by simulation, unless the load model leaves no doubt."""
+        analytic = self.load(instances) / self.case.stable_rps
+        return analytic if analytic < NO_DOUBT * self.highest_share else self.load(instances) / self.stable_rps
+
+    def carried(self, instances: int) -> bool:
+        """Whether so many instances carry the load for ever, within the utilisation cap."""
+        return self.utilization(instances) <= self.highest_share * (1.0 + 1e-9)
+
+    def met(self, instances: int) -> bool:
+        """Whether so many instances meet every limit, for ever."""
+        if instances not in self.trials:
+            self.trials[instances] = trial = decided(self.case, instances, self.first)
+            if trial.arrived > GROWTH * ENOUGH_SHARE * self.first:
+                self.first = max(self.first, most_requests(self.case.limits))
+        if self.trials[instances].finding != "met" or not self.carried(instances):
+            return False
+        enough = min(int(RELAXATIONS * relaxation(self.utilization(instances))), MOST_SETTLING)
+        if self.trials[instances].arrived < ENOUGH_SHARE * enough:
+            self.trials[instances] = decided(self.case, instances, enough)
+        return self.trials[instances].finding == "met"
+
+    def unclear(self, below: int) -> list[int]:
+        """Counts below a number of instances that could not be told from the limit."""
+        return [n for n, trial in self.trials.items() if trial.finding == "unclear" and n < below]
