@@ -16,29 +16,13 @@ def architecture(fields: Fields) -> Architecture:
     """The decoder that the configuration describes; raises InvalidModelConfig where it is missing or contradictory."""
     hidden = fields.needed("hidden_size", low=16, high=MAX_WIDTH)
     plan = layer_plan(fields)
-    attends = any(layer.mixer in ("full", "sliding") for layer in plan)
-    heads = fields.needed("heads", high=MAX_HEADS)
-    kv_heads = _kv_heads(fields, heads)
-    dim = fields.whole("head_dim", high=MAX_WIDTH) or hidden // heads
-    if attends and dim < 1:
-        raise InvalidModelConfig(
-            f"config.json says {heads:,} attention heads for a width of {hidden:,}: lower the number of heads."
-        )
-    v_dim = fields.whole("v_head_dim", high=MAX_WIDTH) or dim
+    heads = _heads(fields, hidden, plan)
     kind, families = family(fields), model_families()
     compressed = any(layer.compress_ratio is not None for layer in plan)
-    global_dim = fields.whole("global_head_dim", high=MAX_WIDTH)
-    full_kv = fields.whole("num_global_key_value_heads", high=MAX_HEADS) or kv_heads
     return Architecture(
         plan=plan,
         hidden=hidden,
-        heads=heads,
-        kv_heads=full_kv,
-        head_dim=global_dim or dim,
-        v_head_dim=global_dim or v_dim,
-        swa_kv_heads=fields.whole("swa_num_key_value_heads", high=MAX_HEADS) or kv_heads,
-        swa_head_dim=fields.whole("swa_head_dim", high=MAX_WIDTH) or dim,
-        swa_v_head_dim=fields.whole("swa_v_head_dim", high=MAX_WIDTH) or v_dim,
+        **heads,
         vocab=fields.needed("vocab_size", high=MAX_VOCAB),
         tied=fields.flag("tie_word_embeddings", default=kind in families.tied_by_default),
         position_table=(fields.whole("max_context", high=10**8) or 0) if kind in families.learned_positions else 0,
@@ -46,15 +30,42 @@ def architecture(fields: Fields) -> Architecture:
         gated_output=fields.flag("mla_use_output_gate")
         or fields.flag("attn_output_gate", default=kind in families.gated_output),
         shared_kv=fields.flag("attention_k_eq_v"),
-        latent=_latent(fields, dim),
+        latent=_latent(fields, _head_dim(fields, hidden, heads["heads"])),
         output_rank=(fields.whole("o_lora_rank", high=MAX_WIDTH) or 0) if compressed else 0,
         output_groups=(fields.whole("o_groups", high=MAX_HEADS) or 1) if compressed else 0,
         query_rank=fields.whole("q_lora_rank", low=0, high=MAX_WIDTH) or hidden,
         **_indexer(fields, plan, compressed),
-        recurrent=recurrent_mixer(fields, hidden, heads) if _recurrent(plan) else None,
+        recurrent=recurrent_mixer(fields, hidden, heads["heads"]) if _recurrent(plan) else None,
         dense_beside_experts=fields.flag("enable_moe_block"),
         **_mlp_widths(fields, hidden, kind),
     )
+
+
+def _heads(fields: Fields, hidden: int, plan: tuple[Layer, ...]) -> dict[str, int]:
+    """Numbers and widths of heads, those of sliding layers apart, under the names of :class:`Architecture`."""
+    attends = any(layer.mixer in ("full", "sliding") for layer in plan)
+    heads = fields.needed("heads", high=MAX_HEADS)
+    kv_heads = _kv_heads(fields, heads)
+    dim = _head_dim(fields, hidden, heads)
+    if attends and dim < 1:
+        raise InvalidModelConfig(
+            f"config.json says {heads:,} attention heads for a width of {hidden:,}: lower the number of heads."
+        )
+    v_dim = fields.whole("v_head_dim", high=MAX_WIDTH) or dim
+    global_dim = fields.whole("global_head_dim", high=MAX_WIDTH)
+    return {
+        "heads": heads,
+        "kv_heads": fields.whole("num_global_key_value_heads", high=MAX_HEADS) or kv_heads,
+        "head_dim": global_dim or dim,
+        "v_head_dim": global_dim or v_dim,
+        "swa_kv_heads": fields.whole("swa_num_key_value_heads", high=MAX_HEADS) or kv_heads,
+        "swa_head_dim": fields.whole("swa_head_dim", high=MAX_WIDTH) or dim,
+        "swa_v_head_dim": fields.whole("swa_v_head_dim", high=MAX_WIDTH) or v_dim,
+    }
+
+
+def _head_dim(fields: Fields, hidden: int, heads: int) -> int:
+    return fields.whole("head_dim", high=MAX_WIDTH) or hidden // heads
 
 
 def _recurrent(plan: tuple[Layer, ...]) -> bool:

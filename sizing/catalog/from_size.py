@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from sizing.base.errors import InvalidScenario, nearest_names
@@ -52,8 +53,57 @@ def model_from_size(name: str, params_b: float, **overrides: Any) -> Model:
     problems = _size_problems(params_b) + _override_problems(given)
     if problems:
         raise InvalidScenario(problems)
-    total = float(params_b) * BILLION
-    tied = params_b < UNTIED_FROM_B
+    total, sizes = float(params_b) * BILLION, _sizes(params_b, given)
+    mlp = (total - sizes.embedding) / sizes.layers - 2 * sizes.width * sizes.head_dim * (sizes.heads + sizes.kv_heads)
+    intermediate = round(mlp / (3 * sizes.width))
+    if intermediate < 1:
+        raise InvalidScenario(
+            [
+                f"{sizes.layers} layers of width {sizes.width} exceed {params_b:g} billion parameters: lower layers or "
+                "hidden_size."
+            ]
+        )
+    heads, kv_heads = sizes.heads, sizes.kv_heads
+    return Model(
+        id=name,
+        family="dense transformer",
+        developer="",
+        params_total=total,
+        params_active=total,
+        layers=sizes.layers,
+        hidden_size=sizes.width,
+        heads=heads,
+        kv_heads=kv_heads,
+        head_dim=sizes.head_dim,
+        intermediate_size=intermediate,
+        vocab_size=sizes.vocabulary,
+        tie_embeddings=sizes.tied,
+        attention="mqa" if kv_heads == 1 < heads else "mha" if kv_heads == heads else "gqa",
+        full_layers=sizes.layers,
+        kv_elements_full=float(2 * sizes.layers * kv_heads * sizes.head_dim),
+        max_context=given.get("max_context"),
+        source="size given by the user",
+        assumptions=_assumptions(given, params_b, sizes),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Sizes:
+    """What of the architecture follows from the size, where it is not given; ``embedding`` counts parameters."""
+
+    layers: int
+    width: int
+    heads: int
+    kv_heads: int
+    head_dim: int
+    vocabulary: int
+    tied: bool
+    embedding: int
+
+
+def _sizes(params_b: float, given: Mapping[str, Any]) -> _Sizes:
+    """Raises InvalidScenario for more KV heads than heads."""
+    total, tied = float(params_b) * BILLION, params_b < UNTIED_FROM_B
     vocabulary = SMALL_VOCABULARY if params_b < SMALL_BELOW_B else VOCABULARY
     per_width = vocabulary * (1 if tied else 2)
     width = int(given.get("hidden_size") or _width(total, per_width))
@@ -64,32 +114,15 @@ def model_from_size(name: str, params_b: float, **overrides: Any) -> Model:
     kv_heads = int(given.get("kv_heads") or (min(GQA_KV_HEADS, heads) if params_b >= GQA_FROM_B else heads))
     if kv_heads > heads:
         raise InvalidScenario([f"{kv_heads} KV heads cannot serve {heads} attention heads: lower kv_heads."])
-    mlp = (total - embedding) / layers - 2 * width * head_dim * (heads + kv_heads)
-    intermediate = round(mlp / (3 * width))
-    if intermediate < 1:
-        raise InvalidScenario(
-            [f"{layers} layers of width {width} exceed {params_b:g} billion parameters: lower layers or hidden_size."]
-        )
-    return Model(
-        id=name,
-        family="dense transformer",
-        developer="",
-        params_total=total,
-        params_active=total,
+    return _Sizes(
         layers=layers,
-        hidden_size=width,
+        width=width,
         heads=heads,
         kv_heads=kv_heads,
         head_dim=head_dim,
-        intermediate_size=intermediate,
-        vocab_size=vocabulary,
-        tie_embeddings=tied,
-        attention="mqa" if kv_heads == 1 < heads else "mha" if kv_heads == heads else "gqa",
-        full_layers=layers,
-        kv_elements_full=float(2 * layers * kv_heads * head_dim),
-        max_context=given.get("max_context"),
-        source="size given by the user",
-        assumptions=_assumptions(given, params_b, layers, width, heads, kv_heads, head_dim, vocabulary),
+        vocabulary=vocabulary,
+        tied=tied,
+        embedding=embedding,
     )
 
 
@@ -132,29 +165,21 @@ def _head_dim(width: int, given: Mapping[str, Any]) -> int:
     return 128 if width >= 2048 else 64
 
 
-def _assumptions(
-    given: Mapping[str, Any],
-    params_b: float,
-    layers: int,
-    width: int,
-    heads: int,
-    kv_heads: int,
-    head_dim: int,
-    vocabulary: int,
-) -> tuple[str, ...]:
+def _assumptions(given: Mapping[str, Any], params_b: float, sizes: _Sizes) -> tuple[str, ...]:
     """One sentence per thing that was not given."""
-    said = ["no public architecture: sized as a dense transformer with gated MLPs and full attention"]
+    notes = ["no public architecture: sized as a dense transformer with gated MLPs and full attention"]
     if not {"layers", "hidden_size"} <= given.keys():
-        said.append(
-            f"{layers} layers of width {width:,}, so that 12 x layers x width² gives the size at about "
+        notes.append(
+            f"{sizes.layers} layers of width {sizes.width:,}, so that 12 x layers x width² gives the size at about "
             f"{WIDTH_TO_DEPTH} of width per layer, as in published models"
         )
     if "heads" not in given or "head_dim" not in given:
-        said.append(f"{heads} attention heads of width {head_dim}")
+        notes.append(f"{sizes.heads} attention heads of width {sizes.head_dim}")
     if "kv_heads" not in given:
         rule = "one per head" if params_b < GQA_FROM_B else "grouped-query attention, usual from 20 billion parameters"
-        said.append(f"{kv_heads} KV heads ({rule})")
-    said.append(f"a vocabulary of {vocabulary:,} tokens, as Llama {2 if vocabulary == SMALL_VOCABULARY else 3}")
+        notes.append(f"{sizes.kv_heads} KV heads ({rule})")
+    family = 2 if sizes.vocabulary == SMALL_VOCABULARY else 3
+    notes.append(f"a vocabulary of {sizes.vocabulary:,} tokens, as Llama {family}")
     if "max_context" not in given:
-        said.append("context window unknown, so it is not checked")
-    return tuple(said)
+        notes.append("context window unknown, so it is not checked")
+    return tuple(notes)

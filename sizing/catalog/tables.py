@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Literal
 
 import pandas as pd
@@ -100,8 +101,12 @@ def _systems() -> pd.DataFrame:
 
 def _prices() -> pd.DataFrame:
     """Cloud instances, single accelerators and hosted models in one table; ``kind`` says which columns are filled."""
-    rows: list[dict[str, Any]] = [
-        {
+    return pd.DataFrame([*_rented(), *_bought(), *_hosted()])
+
+
+def _rented() -> Iterator[dict[str, Any]]:
+    for c in cloud_instances():
+        yield {
             "kind": "cloud instance",
             "offer": f"{c.provider} {c.instance_type}",
             "GPU or model": c.gpu_id,
@@ -113,10 +118,11 @@ def _prices() -> pd.DataFrame:
             "source": c.source,
             "date": c.date,
         }
-        for c in cloud_instances()
-    ]
-    rows.extend(
-        {
+
+
+def _bought() -> Iterator[dict[str, Any]]:
+    for p in street_prices():
+        yield {
             "kind": "GPU purchase",
             "offer": p.kind,
             "GPU or model": p.gpu_id,
@@ -126,10 +132,11 @@ def _prices() -> pd.DataFrame:
             "source": p.source,
             "date": p.date,
         }
-        for p in street_prices()
-    )
-    rows.extend(
-        {
+
+
+def _hosted() -> Iterator[dict[str, Any]]:
+    for a in api_prices():
+        yield {
             "kind": "hosted model",
             "offer": a.provider,
             "GPU or model": a.model,
@@ -139,9 +146,6 @@ def _prices() -> pd.DataFrame:
             "source": a.source,
             "date": a.date,
         }
-        for a in api_prices()
-    )
-    return pd.DataFrame(rows)
 
 
 def _in(value: float | None, unit: float) -> float | None:

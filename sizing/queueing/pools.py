@@ -15,18 +15,10 @@ from scipy.special import ndtri
 
 from sizing.base.arrays import Columns, Floats, non_decreasing, position
 from sizing.question.traffic import Traffic, Variability
-from sizing.queueing.steady_state import (
-    SteadyState,
-    drift,
-    gamma_quantile,
-    in_flight_variance,
-    prompt_queue,
-    slot_queue,
-)
+from sizing.queueing.steady_state import NEVER_FULL, SteadyState
+from sizing.queueing.waiting import drift, gamma_quantile, in_flight_variance, prompt_queue, slot_queue
 from sizing.steps.ranks import counted_unevenness
 from sizing.steps.times import StepTimes
-
-NEVER_FULL = 1.0 - 1e-9
 
 STEP_SIZES = 24
 """Numbers of prompts in a step at which its duration is computed, evenly spaced in their logarithm."""

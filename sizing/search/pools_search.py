@@ -18,7 +18,7 @@ from sizing.deployments.kv_transfer import supports
 from sizing.question.understand import Question
 from sizing.queueing.capacity import rate_at_limit
 from sizing.queueing.pools import FirstToken, first_token, joined
-from sizing.queueing.steady_state import gamma_quantile
+from sizing.queueing.waiting import gamma_quantile
 from sizing.search.batch_limits import first_of_each
 from sizing.search.pools import (
     Pools,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -16,6 +17,9 @@ from sizing.steps.efficiency import REFERENCE_YEAR, DeviceEfficiency, Efficienci
 
 POWER_RANGE = (0.5, 4.0)
 """Watts per FLOP/s of the catalogue's GPUs relative to the H100 SXM; a typed-in GPU beyond it is taken for its end."""
+
+H100_FLOPS, H100_W = 989.4e12, 700.0
+"""Dense 16-bit FLOP/s and power of the H100 SXM (NVIDIA H100 datasheet)."""
 
 _CLASS_OF = {"wide": 0, "fp8": 1, "int8": 1, "fp4": 2, "mxfp4": 1}
 
@@ -116,7 +120,9 @@ def _power(gpu: Gpu) -> float:
     Dense products draw the most power, so that the clock they sustain is what the power limit leaves: NVIDIA rates the
     A100 at 1,305 MHz in HPL, at 1,410 MHz in its datasheet (Lockwood, "Peak FLOPS", read 2026-11-21).
     """
-    return float(np.clip(gpu.tdp_w / wide_flops(gpu) * 989.4e12 / 700.0, *POWER_RANGE)) if gpu.tdp_w else 1.0
+    if not gpu.tdp_w:
+        return 1.0
+    return float(np.clip(gpu.tdp_w / wide_flops(gpu) * H100_FLOPS / H100_W, *POWER_RANGE))
 
 
 def _number_class(row: Configuration) -> int:
@@ -130,63 +136,105 @@ def _is_weight_only(row: Configuration) -> int:
     return int(row.precision.bytes < WIDE_BYTES and _number_class(row) == 0)
 
 
+@dataclass(frozen=True)
+class _Fitted:
+    """Fitted efficiencies looked up for every candidate, as columns (C, 1); ``age`` (C, 1) or a number, in years."""
+
+    fit: Efficiencies
+    facts: Hardware
+    age: Floats
+
+    def device(self, value: Callable[[DeviceEfficiency], float]) -> Floats:
+        """What the fit says of the GPU family."""
+        return np.array([value(self.fit.device(f)) for f in self.facts.families])[self.facts.family][:, None]
+
+    def engine(self, value: Callable[[EngineOverhead], float]) -> Floats:
+        """What the fit says of the engine."""
+        return np.array([value(self.fit.overhead(e)) for e in self.facts.engines])[self.facts.engine][:, None]
+
+    def pair(self, value: Callable[[PlatformFactor], float]) -> Floats:
+        """What the fit says of the engine on the GPU family."""
+        table = [[value(self.fit.platform(e, f)) for f in self.facts.families] for e in self.facts.engines]
+        return np.array(table)[self.facts.engine, self.facts.family][:, None]
+
+    @cached_property
+    def library(self) -> Floats:
+        """Factor of plain 16-bit products: they are the vendor's, not the engine's kernels, and do not age."""
+        return np.asarray(np.exp(self.engine(lambda o: o.ageing) * self.age))
+
+    def by_class(self, values: Callable[[DeviceEfficiency], tuple[float, float, float]], column: Rows) -> Floats:
+        """What the fit says of the GPU family at the width of numbers that ``column`` (C,) gives."""
+        return np.array([values(self.fit.device(f)) for f in self.facts.families])[self.facts.family, column][:, None]
+
+
 def rates(candidates: Candidates, facts: Hardware, fit: Efficiencies, software_year: Floats | float) -> Rates:
     """Hardware times efficiencies; ``software_year`` (C, 1) or one number slows older software."""
-    devices, overheads = [fit.device(f) for f in facts.families], [fit.overhead(e) for e in facts.engines]
-    pairs = [[fit.platform(e, f) for f in facts.families] for e in facts.engines]
     age = np.maximum(REFERENCE_YEAR - np.asarray(software_year, dtype=np.float64), 0.0)
-
-    def device(value: Callable[[DeviceEfficiency], float]) -> Floats:
-        return np.array([value(d) for d in devices])[facts.family][:, None]
-
-    def engine(value: Callable[[EngineOverhead], float]) -> Floats:
-        return np.array([value(o) for o in overheads])[facts.engine][:, None]
-
-    def pair(value: Callable[[PlatformFactor], float]) -> Floats:
-        return np.array([[value(p) for p in row] for row in pairs])[facts.engine, facts.family][:, None]
-
-    def by_class(values: list[tuple[float, float, float]], column: Rows) -> Floats:
-        return np.array(values)[facts.family, column][:, None]
-
-    common, tp = fit.common, candidates.tp[:, None]
-    by_number = by_class([(d.matrix_16, d.matrix_8, d.matrix_4) for d in devices], facts.number_class)
-    sustained = facts.power**common.power
-    then, wide = np.exp(-device(lambda d: d.wide_ageing) * age), (facts.number_class == 0)[:, None]
-    matrix = facts.matrix * np.minimum(sustained * by_number, 1.0) * np.where(wide, then, 1.0)
-    matrix = matrix * np.where(facts.weight_only[:, None], common.weight_only, 1.0)
-    library = np.exp(engine(lambda o: o.ageing) * age)  # plain 16-bit products: the vendor's, not the engine's kernels
-    plain = wide & ~facts.weight_only[:, None]
-    memory = facts.memory * by_class([(d.memory_16, d.memory_8, d.memory_4) for d in devices], facts.width_class)
-    host = np.exp(engine(lambda o: o.host_ageing) * age)
+    of, common, tp = _Fitted(fit, facts, age), fit.common, candidates.tp[:, None]
+    wide_matrix, matrix = _matrix_rates(of)
+    wide_memory, memory = _memory_rates(of)
+    host = np.exp(of.engine(lambda o: o.host_ageing) * age)
     by_width = np.array([common.expert_memory_16, common.expert_memory_8, common.expert_memory_4])
-    fixed = device(lambda d: d.layer) * pair(lambda p: p.fixed) * np.exp(common.fixed_ageing * age)
-    latency = np.where(facts.fast, common.collective_s, common.pcie_collective_s) * engine(lambda o: o.collective)
+    fixed = of.device(lambda d: d.layer) * of.pair(lambda p: p.fixed) * np.exp(common.fixed_ageing * age)
+    latency = np.where(facts.fast, common.collective_s, common.pcie_collective_s) * of.engine(lambda o: o.collective)
     return Rates(
-        matrix=matrix * np.where(plain, library, 1.0),
-        wide_matrix=facts.wide * np.minimum(sustained * device(lambda d: d.matrix_16), 1.0) * then * library,
+        matrix=matrix * np.where(_is_plain(facts), of.library, 1.0),
+        wide_matrix=wide_matrix,
         expert_matrix=matrix * common.expert_matrix,
-        attention=facts.wide * device(lambda d: d.attention),
-        memory=memory * np.where((facts.width_class == 0)[:, None], library, 1.0),
+        attention=facts.wide * of.device(lambda d: d.attention),
+        memory=memory * np.where((facts.width_class == 0)[:, None], of.library, 1.0),
         expert_memory=memory * by_width[facts.width_class][:, None],
-        wide_memory=facts.memory * device(lambda d: d.memory_16) * library,
-        kv_memory=facts.memory * device(lambda d: d.kv),
-        link=facts.link * device(lambda d: d.link),
+        wide_memory=wide_memory,
+        kv_memory=facts.memory * of.device(lambda d: d.kv),
+        link=facts.link * of.device(lambda d: d.link),
         collective_s=latency * (np.maximum(tp, 2.0) / 2.0) ** common.collective_growth,
         expert_bytes=facts.weight_bytes,
         narrow=(facts.width_class == 2)[:, None],
         kv_bytes=facts.kv_bytes,
-        layer_s=engine(lambda o: o.layer_s) * fixed,
-        routing_s=engine(lambda o: o.routing_s) * fixed,
-        latent_s=engine(lambda o: o.latent_s) * fixed * np.exp(common.latent_ageing * age),
-        prompt_layer_s=engine(lambda o: o.prompt_layer_s) * fixed,
-        step_s=engine(lambda o: o.step_s) * host,
-        sequence_s=engine(lambda o: o.sequence_s) * host,
-        scale=engine(lambda o: o.scale) * pair(lambda p: p.device) * library * np.exp(device(lambda d: d.ageing) * age),
+        layer_s=of.engine(lambda o: o.layer_s) * fixed,
+        routing_s=of.engine(lambda o: o.routing_s) * fixed,
+        latent_s=of.engine(lambda o: o.latent_s) * fixed * np.exp(common.latent_ageing * age),
+        prompt_layer_s=of.engine(lambda o: o.prompt_layer_s) * fixed,
+        step_s=of.engine(lambda o: o.step_s) * host,
+        sequence_s=of.engine(lambda o: o.sequence_s) * host,
+        scale=_scale(of),
         imbalance=common.imbalance,
         evenness=common.evenness,
         budget=facts.budget,
-        tp=tp,
-        pp=candidates.pp[:, None],
-        ep=candidates.ep[:, None],
-        dp=candidates.dp[:, None],
+        **{name: getattr(candidates, name)[:, None] for name in ("tp", "pp", "ep", "dp")},
     )
+
+
+def _is_wide(facts: Hardware) -> Flags:
+    """Which candidates (C, 1) multiply matrices at 16 bit."""
+    return np.asarray((facts.number_class == 0)[:, None])
+
+
+def _is_plain(facts: Hardware) -> Flags:
+    """Which candidates (C, 1) multiply 16-bit weights at 16 bit."""
+    return _is_wide(facts) & ~facts.weight_only[:, None]
+
+
+def _matrix_rates(of: _Fitted) -> tuple[Floats, Floats]:
+    """Sustained matrix rates, (C, 1) each: of 16-bit products, and at the width of the weights."""
+    facts, common = of.facts, of.fit.common
+    sustained = facts.power**common.power
+    then = np.exp(-of.device(lambda d: d.wide_ageing) * of.age)
+    by_number = of.by_class(lambda d: (d.matrix_16, d.matrix_8, d.matrix_4), facts.number_class)
+    matrix = facts.matrix * np.minimum(sustained * by_number, 1.0) * np.where(_is_wide(facts), then, 1.0)
+    matrix = matrix * np.where(facts.weight_only[:, None], common.weight_only, 1.0)
+    wide = facts.wide * np.minimum(sustained * of.device(lambda d: d.matrix_16), 1.0) * then * of.library
+    return wide, matrix
+
+
+def _memory_rates(of: _Fitted) -> tuple[Floats, Floats]:
+    """Memory rates, (C, 1) each: of 16-bit weights, and at the width of the weights."""
+    facts = of.facts
+    memory = facts.memory * of.by_class(lambda d: (d.memory_16, d.memory_8, d.memory_4), facts.width_class)
+    return facts.memory * of.device(lambda d: d.memory_16) * of.library, memory
+
+
+def _scale(of: _Fitted) -> Floats:
+    """Factor on all device times, (C, 1)."""
+    fitted = of.engine(lambda o: o.scale) * of.pair(lambda p: p.device)
+    return np.asarray(fitted * of.library * np.exp(of.device(lambda d: d.ageing) * of.age))

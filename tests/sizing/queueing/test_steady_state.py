@@ -13,7 +13,8 @@ from scipy import stats
 
 from sizing.base.arrays import non_decreasing
 from sizing.question.traffic import Traffic, TrafficColumns, Variability
-from sizing.queueing.steady_state import concurrency_grid, gamma_quantile, prompt_queue, slope, slot_queue, steady_state
+from sizing.queueing.steady_state import concurrency_grid, steady_state
+from sizing.queueing.waiting import gamma_quantile, prompt_queue, slope, slot_queue
 from sizing.steps.times import StepTimes
 
 POISSON = Variability()
