@@ -23,7 +23,9 @@ PARAMETER_FILES = ("evidence.csv.gz", "efficiency.yaml", "mixture.yaml", "interv
 SLICES = ("engine", "gpu", "kind", "source")
 SLICE_SCHEMES = ("model", "gpu")
 WORST = 20
+"""Worst rows that are listed. Chosen: because their reasons can still be read one by one."""
 SPOT_GPU, SPOT_ROWS = "h200_sxm", 25
+"""GPU and number of rows of the spot check, which shows single predictions."""
 FEWEST = 10
 """Rows below which a share inside says nothing."""
 

@@ -27,12 +27,15 @@ ROOT = Path(__file__).parents[1]
 HOME = ROOT / "bench" / "out" / "aiconfigurator"
 REQUIREMENTS = ROOT / "requirements-bench.txt"
 RUNS, THEIR_RUNS, THEIR_LIMIT_S = 9, 3, 300.0
+"""Runs of ours and of theirs (their median is taken), and the time after which a run of theirs is given up."""
 ASKED_RATIO = 20.0
+"""How many times as fast the issue asked for."""
 SYSTEMS = ("h100_sxm", "h200_sxm")
 BACKEND = "trtllm"
 """Its default engine; with ``auto`` it tries three."""
 
 ISL, OSL, RPS, TTFT_MS, ITL_MS = 3500, 500, 31.0, 2000.0, 50.0
+"""The question to both: lengths in tokens, peak in requests/s, limits in ms."""
 MODEL, THEIR_MODEL = "meta-llama/Meta-Llama-3-70B", "meta-llama/Meta-Llama-3.1-70B"
 """The same architecture; theirs is the one whose configuration their package holds."""
 

@@ -27,8 +27,11 @@ NAME = "Calibration by a benchmark: fit of three points"
 
 REPORT = Path(__file__).parents[1] / "docs" / "CALIBRATION.md"
 FEWEST_LOADS = 5
+"""Loads of a curve at least. Chosen: because some must be left to predict."""
 LIMIT_MS = 50.0
+"""Time that a calibration may take: it runs while the user waits."""
 RUNS = 20
+"""Calibrations timed; their median is reported."""
 REPEATABLE = 0.08
 SAME_CURVE = [
     "source",

@@ -39,18 +39,24 @@ from ui.live.gpus import TROUBLE
 NAME = "Live view of 2,000 replicas and 10,000 GPUs, from a Prometheus that scrapes them every minute"
 
 REFRESH_S = 15
+"""Seconds between two refreshes of the Live page, as it has them."""
 WARM_UP = 4
 """Refreshes after the opening until everything has had its turn apart from the rest: their cost is told apart."""
 REFRESHES = 20
 """Five minutes: the longest period of anything."""
 LIMIT_S = {900: 1.0, 86_400: 3.0}
+"""Longest refresh of the Live page in seconds, by the window it shows in seconds."""
 MOST_QUERIES = 20
+"""Queries of one refresh at most: what a shared Prometheus bears from every viewer."""
 MOST_MEGABYTES = 50.0
+"""Megabytes of one refresh at most."""
 SHOWN = (*MEASURES["sm_active"].keys, *TROUBLE)
 """What the page reads of single GPUs as it opens: the measure of its map, and what shows trouble."""
 KEEP_S = 20 * 86_400.0
+"""Time that the Prometheus keeps, longer than the day shown."""
 OUT = Path(__file__).parent / "out"
 LABEL = {900: "15 m", 86_400: "24 h"}
+"""Names of the windows."""
 
 
 @dataclass(frozen=True, kw_only=True)

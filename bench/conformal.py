@@ -38,9 +38,13 @@ assumption: 15 % wider per doubling."""
 
 KEYS = ("key0", "key1", "key2")
 LEVELS = (10, 20, 30, 40, 50, 60, 70, 80, 90, 95)
+"""Coverage in per cent at which the reliability is judged."""
 SHIPPED_LEVELS = (80, 95)
+"""Coverage in per cent of the intervals that ship."""
 TARGET = 0.80
+"""Coverage that the final factor of every metric and protocol aims at."""
 WIDENINGS = tuple(round(0.8 + 0.01 * i, 2) for i in range(121))
+"""Factors tried, from narrower to twice as wide in steps of 1 %."""
 
 
 def scored(errors: pd.DataFrame) -> pd.DataFrame:

@@ -15,6 +15,7 @@ from bench.fit_targets import Targets
 from sizing.base.arrays import Floats
 
 PROCESSES = 2
+"""Fits that run at once: the cores of the machine that runs them."""
 SCHEMES = ("fit", "model", "gpu", "configuration", "source")
 FOLDS = 10
 """The 90-odd configurations are held out in this many folds of whole configurations (an approximation that saves an

@@ -18,9 +18,12 @@ NAME = "Explore: page script after one changed input, warm; frontier and length 
 
 PAGE = "pages/explore.py"
 PAGE_LIMIT_MS = 150.0
+"""Longest script run of the Explore page after a change."""
 POINTS_LIMIT_MS = 40.0
+"""Longest computation of all operating points."""
 MAP_LIMIT_MS = 130.0  # each cell is the plan's own answer, pools and batch limits included
 RUNS = 9
+"""Runs of each; their median is reported."""
 PRESETS = ("chatbot", "reasoning", "nemo")
 VIEWS = ("Latency against throughput", "Load curve", "Lengths", "What can this serve?", "Shared pool")
 SHOWN = ("h100_sxm", "b200_sxm", "a100_sxm_80g", "mi300x", "gaudi3")

@@ -13,10 +13,13 @@ from collectors.backends.scrape.text import PageSample, read_page
 
 RECORDINGS = Path(__file__).parents[1] / "tests" / "collectors" / "recordings"
 GPUS_PER_NODE = 8
+"""GPUs of a node, as in DGX and HGX systems."""
 SHAPES = 4
 """Different courses of the load; a replica follows one of them with all its series."""
 RECORDED_S = 600.0
+"""Length of the recording that is repeated."""
 DAY_S = 86_400
+"""Length of the history that is written."""
 ULID = "01K0000000000000000000F1EE"
 # Beside the default fields of the recorded page: those that the documentation asks operators to switch on.
 EXTENDED = {

@@ -16,10 +16,14 @@ NAME = "Live: page script with its data cached, by tab; figures of a large fleet
 
 PAGE = "pages/live.py"
 PAGE_LIMIT_MS = 150.0
+"""Longest script run of the Live page."""
 MAP_LIMIT_MS = 150.0
+"""Longest drawing of the map of all GPUs."""
 TABS = ("Latency", "Load", "GPUs", "Replicas", "Mapping", "All sources")
 RUNS = 9
+"""Runs of each; their median is reported."""
 GPUS, PER_HOST = 10_000, 8
+"""GPUs of the fleet, and of each of its hosts."""
 
 
 def run() -> list[Row]:

@@ -24,10 +24,13 @@ PAGE = "pages/size.py"
 PRESET_KEY = "preset"
 INPUT_KEY = "osl"
 CHANGES = 7
+"""Changes of an input that are timed; their median is reported."""
 LIMIT_MS = 150.0
 """The plan on the page is simulated: it used to be 100 ms for the estimate alone."""
 FIRST_LIMIT_MS = 3000.0
+"""Longest first run of the page, which loads the engine."""
 RUN_LIMIT_S = 60
+"""Time after which a run counts as hung."""
 
 
 @contextmanager

@@ -21,10 +21,15 @@ NAME = "Plan: every GPU type, engine and precision, one scenario"
 ROOT = Path(__file__).parents[1]
 PRESETS = ROOT / "ui" / "presets.yaml"
 RUNS = 7
+"""Plans timed in one process; their median is reported."""
 COLD_RUNS = 3
+"""Fresh processes timed."""
 COLD_LIMIT_MS = 1000.0
+"""Longest plan in a fresh process."""
 WARM_LIMIT_MS = 100.0
+"""Longest estimate in a process that has answered before."""
 SIMULATED_WARM_LIMIT_MS = 300.0
+"""Longest plan, whose instances are simulated."""
 
 COLD = """
 import time
@@ -64,10 +69,12 @@ SPREAD = 3.0
 """p95 over p50 of lengths that vary, as far as the context window of the model allows."""
 
 LONG_PROMPT, LONG_SPREAD = 32_000, 1.05
+"""Tokens of the long prompt, and p95 over p50 of its length."""
 TIGHT = 0.55
 """Of the limits of a preset: most presets can still be served."""
 
 BUSY = 8.0
+"""Load as a multiple of that of the preset."""
 
 
 def harder(keys: Keys, *, cv: float = 1.0, limits: float = 1.0, load: float = 1.0) -> Keys:

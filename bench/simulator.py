@@ -31,12 +31,19 @@ from sizing.simulator.pool import Measurement
 NAME = "Simulator: Llama 3 8B on H100, 1000/200 tokens (p95 3000/600), about 64 sequences per replica"
 
 REQUESTS = 300_000
+"""Requests of a timed run."""
 RUNS = 5
+"""Runs of each; their median is reported."""
 SEQUENCES = 64.0
+"""Sequences in flight of the replica that is timed."""
 DAY_RPS, DAY_LIMIT_S = 200.0, 1.0
+"""Load of the day that is simulated, and the longest time it may take."""
 WEEK_S, WEEK_RPS, WEEK_LIMIT_S = 7 * 86_400.0, 10.0, 60.0
+"""Length and load of the week that is simulated, and the longest time it may take."""
 US_LIMIT = 1e6 / 300_000
+"""Microseconds a request may take: 300,000 a second."""
 FIRST_START_LIMIT_S = 10.0
+"""Longest first start, which compiles."""
 MB = 2**20
 
 SCENARIO: dict[str, Any] = {

@@ -20,8 +20,11 @@ from sizing.explore.sweep import processes, sweep
 NAME = "Sweep: 10,000 scenarios, from one worker to two"
 
 SCENARIOS = 10_000
+"""Scenarios of the sweep."""
 SPEED_UP = 1.7
+"""Times as fast with two workers, at least."""
 WORKERS = (1, 2)
+"""Numbers of workers compared."""
 
 BASE: dict[str, Any] = {
     "model": "meta-llama/Meta-Llama-3-70B",

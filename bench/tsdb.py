@@ -18,9 +18,13 @@ from numba import njit
 from numpy.typing import NDArray
 
 CHUNK_SAMPLES = 120
+"""Samples of a chunk, as Prometheus cuts them."""
 INDEX_MAGIC, CHUNKS_MAGIC = 0xBAAAD700, 0x85BD40DD
+"""First bytes of the index and of a chunk segment (Prometheus TSDB format)."""
 SEGMENT_BYTES = 512 << 20
+"""Size of a chunk segment at most (Prometheus TSDB format)."""
 XOR = 1
+"""Encoding of a chunk (Prometheus TSDB format)."""
 
 Pairs = tuple[tuple[str, str], ...]
 

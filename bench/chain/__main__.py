@@ -24,6 +24,7 @@ from collectors.source import source_from
 ROOT = Path(__file__).parents[2]
 KEPT = ROOT / "tests" / "collectors" / "recordings" / "chain"
 INTERVAL_S = 2
+"""Seconds between two scrapes."""
 WARM_UP = Load(requests=40, rps=4.0, seed=99)
 """Warms caches up, and lifts counters off zero: near it, a rate is not extended to the edges of its window."""
 QUIET_S = 3 * INTERVAL_S

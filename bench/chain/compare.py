@@ -18,8 +18,11 @@ from collectors.source import Source
 LATENCIES = ("ttft_ms", "tpot_ms", "e2e_ms")
 QUANTILES = ("p50", "p95", "p99")
 RANKS = (0.50, 0.95, 0.99)
+"""The same as shares."""
 FINISHED_SHARE = 0.02
+"""Largest difference of counts. Chosen: because a scrape misses requests at the edges of the window."""
 MEAN_SHARE = 0.07
+"""Largest difference of a mean, as a share of it."""
 HISTOGRAMS = {
     "ttft_ms": "vllm:time_to_first_token_seconds",
     "tpot_ms": "vllm:request_time_per_output_token_seconds",

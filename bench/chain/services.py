@@ -17,6 +17,7 @@ import requests
 
 MODEL = "tiny"
 START_S = 400.0
+"""Time within which a service has to answer: vLLM compiles on its first start."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,8 +7,11 @@ import sys
 from pathlib import Path
 
 VOCABULARY = 2048
+"""Entries of the tokenizer."""
 HIDDEN, LAYERS, HEADS = 512, 12, 8
+"""Shape of the model. Chosen: because it decodes in some milliseconds on a processor."""
 CONTEXT = 4096
+"""Longest sequence in tokens."""
 
 CONFIG = {
     "architectures": ["LlamaForCausalLM"],

@@ -13,6 +13,7 @@ from sizing.catalog.files import read_yaml
 from sizing.catalog.gpu import Gpu
 
 Compute = Literal["wide", "fp8", "int8", "fp4", "mxfp4"]
+Accuracy = Literal["reference", "very low loss", "low loss", "medium loss", "high loss"]
 Kernels = tuple[str | None, str | None]
 
 KV_BYTES: Mapping[str, float] = MappingProxyType({"fp16": 2.0, "fp8": 1.0})
@@ -33,9 +34,10 @@ KV_CACHE_TYPES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 class Precision:
     """One weight format: ``bytes`` per quantised parameter, scales included.
 
-    ``checkpoint_marks`` are parts of a checkpoint's name that tell the format, ``quant_methods`` its names in
-    config.json; ``from_training`` says that a model is trained in it. ``dense_kernels`` and ``moe_kernels`` are what
-    NVIDIA's kernel tables call its (GEMM, experts), best first; None is as the checkpoint says.
+    ``accuracy`` is what a model loses in it, ``published_as`` its method in ``quantization.csv``, "" where no loss has
+    been published. ``checkpoint_marks`` are parts of a checkpoint's name that tell the format, ``quant_methods`` its
+    names in config.json; ``from_training`` says that a model is trained in it. ``dense_kernels`` and ``moe_kernels``
+    are what NVIDIA's kernel tables call its (GEMM, experts), best first; None is as the checkpoint says.
     """
 
     id: str
@@ -43,13 +45,19 @@ class Precision:
     bytes: float
     compute: Compute
     needs: str
-    accuracy: str
+    accuracy: Accuracy
+    published_as: str = ""
     aliases: tuple[str, ...]
     checkpoint_marks: tuple[str, ...] = ()
     quant_methods: tuple[str, ...] = ()
     from_training: bool = False
     dense_kernels: tuple[Kernels, ...] = ()
     moe_kernels: tuple[Kernels, ...] = ()
+
+    @property
+    def keeps_accuracy(self) -> bool:
+        """Whether answers are as good as those of the 16-bit model, or as good as measurable."""
+        return self.accuracy in ("reference", "very low loss")
 
     @property
     def is_narrow(self) -> bool:

@@ -19,6 +19,7 @@ from sizing.base.format import count, ms, requests_per_s, usd
 from sizing.base.quantity import Result, quantity
 from sizing.base.result import Business
 from sizing.base.units import HOURS_PER_MONTH, MS_PER_S
+from sizing.explore.bisection import farthest, largest_load
 from sizing.planning.sentences import LONGER_CONTEXT, beyond_context
 from sizing.question.understand import Question, understand
 from sizing.queueing.capacity import capacity
@@ -30,21 +31,13 @@ from sizing.search.screen import Evaluated, all_configurations, evaluate
 from sizing.search.serving import deployments, fewest_gpus
 
 LimitName = Literal["ttft_ms", "itl_ms", "e2e_ms"]
-MAX_FLEET_GPUS = 1_000_000
-MAX_BUDGET_USD = 1e12
-TIGHTEST_MS = 0.01
-"""Shorter than any step of an engine."""
-LOOSEST_MS = 1e9
-PROMPT_TOLERANCE = 0.01
-LIMIT_TOLERANCE = 0.002
-RATE_TOLERANCE = 0.002
-"""Relative widths at which a bisection stops."""
-LEAST_RPS = 1e-6
-"""Load that any instance carries that can carry anything."""
-FIRST_STEP = 1.1
-"""Relative step of the search for a larger load; it grows as long as one is found."""
-LAST_STEP = 1e-6
-"""Relative step of the last search for a slightly larger load."""
+MAX_FLEET_GPUS, MAX_BUDGET_USD = 1_000_000, 1e12
+"""GPUs and monthly budget at most: more is a typing error."""
+TIGHTEST_MS, LOOSEST_MS = 0.01, 1e9
+"""Limits between which the tightest is looked for: shorter than any step of an engine, longer than any answer."""
+PROMPT_TOLERANCE, LIMIT_TOLERANCE = 0.01, 0.002
+"""Relative widths at which a bisection stops. Chosen: because lengths are known to a per cent at best, and an answer
+shows three digits of a limit."""
 ROOM = 1.0 + 1e-9
 """A budget that equals a price up to rounding pays it."""
 
@@ -83,8 +76,8 @@ class Pushed(Result):
 
 
 @dataclass(frozen=True)
-class _Found:
-    """The deployment at ``place`` of those found, and the load it carries."""
+class _Best:
+    """The deployment at ``place`` among all, and the load it carries."""
 
     among: AllDeployments
     place: int
@@ -98,8 +91,8 @@ def served_by_gpus(scenario: Scenario, gpus: int) -> Served:
     """
     given = whole_number("GPUs", gpus, 1, MAX_FLEET_GPUS)
     question, base = _evaluated(scenario)
-    found = None if beyond_context(question) else _most(question, base, _within_gpus(given))
-    return _served(question, found, gpus_said(given), given)
+    best = None if beyond_context(question) else _most(question, base, _within_gpus(given))
+    return _served(question, best, gpus_in_words(given), given)
 
 
 def served_by_budget(scenario: Scenario, usd_per_month: float) -> Served:
@@ -109,12 +102,8 @@ def served_by_budget(scenario: Scenario, usd_per_month: float) -> Served:
     """
     budget = number_between("Budget in USD a month", usd_per_month, 0.0, MAX_BUDGET_USD, exclude_low=True)
     question, base = _evaluated(scenario)
-    found = (
-        None
-        if beyond_context(question)
-        else _most(question, base, lambda d: d.usd_per_hour * HOURS_PER_MONTH <= budget * ROOM)
-    )
-    return _served(question, found, f"{usd(budget)} a month", None)
+    best = None if beyond_context(question) else _most(question, base, _within_budget(budget))
+    return _served(question, best, f"{usd(budget)} a month", None)
 
 
 def longest_prompt(scenario: Scenario, gpus: int) -> Pushed:
@@ -131,15 +120,15 @@ def longest_prompt(scenario: Scenario, gpus: int) -> Pushed:
         longer = replace(question, traffic=replace(question.traffic, input_tokens=tokens))
         return _carrying(longer, evaluate(longer, all_configurations(longer)), given, plain)
 
-    low, label = _farthest(fits, question.traffic.cached_tokens + 1.0, top, PROMPT_TOLERANCE)
+    low, label = farthest(fits, question.traffic.cached_tokens + 1.0, top, PROMPT_TOLERANCE)
     if low is None:
         return Pushed(
             value=None,
             unit="tokens",
             configuration="",
-            message=f"{gpus_said(given)} cannot carry the peak at any prompt length.",
+            message=f"{gpus_in_words(given)} cannot carry the peak at any prompt length.",
         )
-    carrying = f"{gpus_said(given)} {'carry' if given > 1 else 'carries'}"
+    carrying = f"{gpus_in_words(given)} {'carry' if given > 1 else 'carries'}"
     limited = " (the context window)" if low >= top * (1 - PROMPT_TOLERANCE) else ""
     return Pushed(
         value=float(int(low)),
@@ -159,26 +148,26 @@ def tightest_limit(scenario: Scenario, limit: LimitName, gpus: int) -> Pushed:
         return Pushed(value=None, unit="ms", configuration="", message=f"{beyond} {LONGER_CONTEXT}")
 
     def fits(reciprocal: float, plain: bool) -> str | None:
-        asked = _with_limit(question, limit, 1.0 / reciprocal)
-        return _carrying(asked, _held_to(asked, base), given, plain)
+        tighter = _with_limit(question, limit, 1.0 / reciprocal)
+        return _carrying(tighter, _held_to(tighter, base), given, plain)
 
-    found, label = _farthest(fits, 1.0 / LOOSEST_MS, 1.0 / TIGHTEST_MS, LIMIT_TOLERANCE)
+    reciprocal, label = farthest(fits, 1.0 / LOOSEST_MS, 1.0 / TIGHTEST_MS, LIMIT_TOLERANCE)
     name = limit.removesuffix("_ms").upper()
-    if found is None:
+    if reciprocal is None:
         return Pushed(
             value=None,
             unit="ms",
             configuration="",
-            message=f"{gpus_said(given)} cannot carry the peak, however loose the {name} limit.",
+            message=f"{gpus_in_words(given)} cannot carry the peak, however loose the {name} limit.",
         )
-    carrying = f"{gpus_said(given)} {'carry' if given > 1 else 'carries'}"
-    p, value = f"p{question.limits.percentile:g}", 1.0 / found
+    carrying = f"{gpus_in_words(given)} {'carry' if given > 1 else 'carries'}"
+    p, value = f"p{question.limits.percentile:g}", 1.0 / reciprocal
     return Pushed(
         value=value, unit="ms", configuration=label, message=f"{carrying} the peak with {p} {name} down to {ms(value)}."
     )
 
 
-def gpus_said(number: int) -> str:
+def gpus_in_words(number: int) -> str:
     """ "1 GPU", "8 GPUs"."""
     return f"{count(number)} GPU{'s' if number != 1 else ''}"
 
@@ -203,50 +192,36 @@ def _at_peak(question: Question, rps: float) -> Question:
 
 
 def _within_gpus(gpus: int) -> Affordable:
-    return lambda d: d.gpus <= gpus
+    return lambda among: among.gpus <= gpus
+
+
+def _within_budget(usd_per_month: float) -> Affordable:
+    return lambda among: among.usd_per_hour * HOURS_PER_MONTH <= usd_per_month * ROOM
 
 
 def _carrying(question: Question, base: Evaluated, gpus: int, plain: bool) -> str | None:
     """The deployment with the fewest GPUs that carries the peak on at most ``gpus``; None when there is none."""
-    found = fewest_gpus(question, base, plain=plain)
-    return found[1] if found is not None and found[0] <= gpus else None
+    fewest = fewest_gpus(question, base, plain=plain)
+    return fewest[1] if fewest is not None and fewest[0] <= gpus else None
 
 
-def _most(question: Question, base: Evaluated, affordable: Affordable) -> _Found | None:
+def _most(question: Question, base: Evaluated, affordable: Affordable) -> _Best | None:
     """The largest load that an affordable deployment carries: first without caps and pools, then with all there is."""
 
-    def at(rps: float, plain: bool) -> _Found | None:
+    def at(rps: float, plain: bool) -> _Best | None:
         among = deployments(_at_peak(question, rps), base, plain=plain)
         rates = np.where(affordable(among), among.max_rps, 0.0)
         if not len(rates) or rates.max() <= 0.0:
             return None
         best = int(np.lexsort((among.gpus, -rates))[0])
-        return _Found(among, best, float(rates[best]))
+        return _Best(among, best, float(rates[best]))
 
-    alike = _climbed(lambda rps: at(rps, True), None)
-    return _climbed(lambda rps: at(rps, False), alike)
+    alike = largest_load(lambda rps: at(rps, True), None)
+    return largest_load(lambda rps: at(rps, False), alike)
 
 
-def _climbed(at: Callable[[float], _Found | None], start: _Found | None) -> _Found | None:
-    """The largest load that ``at`` finds a deployment for, from ``start`` upwards: growing steps, then bisection.
-
-    A deployment that is found carries more than was asked for, up to its own limits: the search goes on from there.
-    """
-    best = at(LEAST_RPS if start is None else start.rps * (1.0 + RATE_TOLERANCE))
+def _served(question: Question, best: _Best | None, what: str, gpus: int | None) -> Served:
     if best is None:
-        return start
-    beyond, step = np.inf, FIRST_STEP
-    while beyond > best.rps * (1.0 + RATE_TOLERANCE):
-        tried = step * best.rps if np.isinf(beyond) else float(np.sqrt(best.rps * beyond))
-        found = at(tried)
-        best, beyond, step = (best, tried, step) if found is None else (found, beyond, min(step**2, 2.0))
-    while (found := at(best.rps * (1.0 + LAST_STEP))) is not None:
-        best = found
-    return best
-
-
-def _served(question: Question, found: _Found | None, what: str, gpus: int | None) -> Served:
-    if found is None:
         return Served(
             requests_per_s=0.0,
             configuration="",
@@ -259,8 +234,7 @@ def _served(question: Question, found: _Found | None, what: str, gpus: int | Non
             if (beyond := beyond_context(question))
             else f"{what} cannot serve this scenario: one instance does not fit, or a limit is out of reach.",
         )
-    among, rps = found.among, found.rps
-    one = among[found.place]
+    rps, one = best.rps, best.among[best.place]
     working, kinds = one.kind.working(one.k), one.kind.configurations(one.k)
     traffic = question.traffic
     serve = "serve" if gpus and gpus > 1 else "serves"
@@ -275,31 +249,3 @@ def _served(question: Question, found: _Found | None, what: str, gpus: int | Non
         business=in_business_terms(*terms) if rps <= MAX_RPS else None,  # beyond any load the engine is asked for
         message=f"{what} {serve} up to {requests_per_s(rps)} within the limits: {one.kind.in_words(one.k)}.",
     )
-
-
-def _farthest(
-    fits: Callable[[float, bool], str | None], low: float, high: float, tolerance: float
-) -> tuple[float | None, str]:
-    """Largest value in [low, high] that fits, to a relative tolerance, and what fits it; None if ``low`` fails.
-
-    ``fits`` is asked without caps and pools (True) as long as these can, then with all there is (False).
-    """
-    found, label = _bisect(lambda value: fits(value, True), low, high, tolerance)
-    start = low if found is None else min(found * (1.0 + tolerance), high)
-    farther, other = _bisect(lambda value: fits(value, False), start, high, tolerance)
-    return (found, label) if farther is None else (farther, other)
-
-
-def _bisect(fits: Callable[[float], str | None], low: float, high: float, tolerance: float) -> tuple[float | None, str]:
-    """Largest value in [low, high] that fits, to a relative tolerance, and what fits it; None if ``low`` fails."""
-    label = fits(low)
-    if high < low or label is None:
-        return None, ""
-    top = fits(high)
-    if top is not None:
-        return high, top
-    while high - low > tolerance * high:
-        middle = (low * high) ** 0.5
-        found = fits(middle)
-        low, high, label = (middle, high, found) if found is not None else (low, middle, label)
-    return low, label

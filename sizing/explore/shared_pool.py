@@ -30,10 +30,14 @@ from sizing.search.serving import deployments
 
 PoolObjective = Literal["cost", "systems"]
 MAX_WORKLOADS = 50
+"""Workloads of a pool at most. Chosen: because the integer programme answers within seconds up to there."""
 TRIED = 200
-"""Deployments of each GPU type that are looked at for every kind of system, those with the fewest GPUs."""
+"""Deployments of each GPU type that are looked at for every kind of system, those with the fewest GPUs. Chosen: because
+what needs more GPUs hardly ever leaves fewer of a system idle."""
 TIE_BREAK = 1e-6
 """Weight of a GPU in use against a system, so that among equal pools the one with fewer busy GPUs is chosen."""
+ROUNDING, TOLERANCE = 1e-9, 1e-7
+"""What float arithmetic may leave of whole GPUs, and what the integer programme may exceed a system by."""
 
 
 class Placed(Result):
@@ -109,8 +113,7 @@ def place(scenarios: Sequence[Scenario], objective: PoolObjective = "cost") -> P
     """The cheapest (or smallest) pool of whole systems that serves all scenarios, each within its own limits.
 
     minimise sum_s cost_s y_s subject to sum_s x_ws = 1 and sum_w gpus_ws x_ws <= GPUs_s y_s, x binary, y integer.
-    Raises
-    InvalidScenario for no or more than 50 workloads.
+    Raises InvalidScenario for no or more than 50 workloads.
     """
     if not 1 <= len(scenarios) <= MAX_WORKLOADS:
         raise InvalidScenario([f"A pool holds 1 to {MAX_WORKLOADS} workloads, not {len(scenarios)}."])
@@ -183,68 +186,71 @@ def _solve(
     price = [k.usd_per_hour or 0.0 for k in kinds] if objective == "cost" else [1.0] * m
     scale = max(price) or 1.0
     weights = np.array([TIE_BREAK * c.gpus for c in choices] + [p / scale for p in price])
-    one = np.zeros((workloads, n + m))
+    once = np.zeros((workloads, n + m))
     room = np.zeros((m, n + m))
     for j, c in enumerate(choices):
-        one[c.workload, j] = 1.0
+        once[c.workload, j] = 1.0
         room[c.kind, j] = c.gpus
     for s, kind in enumerate(kinds):
         room[s, n + s] = -float(kind.gpus)
     upper = np.array([1.0] * n + [np.inf] * m)
-    found = milp(
+    solved = milp(
         weights,
         integrality=np.ones(n + m, dtype=np.int64),
         bounds=Bounds(np.zeros(n + m), upper),
-        constraints=[LinearConstraint(one, 1.0, 1.0), LinearConstraint(room, -np.inf, 1e-7)],
+        constraints=[LinearConstraint(once, 1.0, 1.0), LinearConstraint(room, -np.inf, TOLERANCE)],
     )
-    assert found.x is not None, found.message
-    values = np.round(found.x).astype(int)
+    assert solved.x is not None, solved.message
+    values = np.round(solved.x).astype(int)
     return [c for j, c in enumerate(choices) if values[j]], [int(v) for v in values[n:]]
 
 
 def _pool(
     workloads: Sequence[_Workload], kinds: Sequence[HardwareOption], chosen: Sequence[_Choice], counts: Sequence[int]
 ) -> Pool:
-    placed, apart = [], 0
+    by_workload = sorted(chosen, key=lambda choice: choice.workload)
+    alone = [-(-int(np.ceil(c.gpus - ROUNDING)) // kinds[c.kind].gpus) for c in by_workload]
+    placed = tuple(_placed(workloads[c.workload], c, kinds[c.kind], n) for c, n in zip(by_workload, alone, strict=True))
     used = dict.fromkeys(range(len(kinds)), 0)
-    for c in sorted(chosen, key=lambda c: c.workload):
-        work = workloads[c.workload]
-        own = -(-int(np.ceil(c.gpus - 1e-9)) // kinds[c.kind].gpus)
-        apart += own
-        gpus = int(work.among.gpus[c.place])
-        used[c.kind] += gpus
-        placed.append(
-            Placed(
-                scenario=work.scenario.name,
-                deployment=work.deployed(c.place, kinds[c.kind], own),
-                configuration=work.among[c.place].label,
-                gpus=gpus,
-            )
-        )
-    systems = tuple(
-        PoolSystem(
-            system=k.name,
-            systems=n,
-            gpus=n * k.gpus,
-            gpus_used=used[s],
-            usd_per_month=None if k.usd_per_hour is None else n * k.usd_per_hour * HOURS_PER_MONTH,
-        )
-        for s, (k, n) in enumerate(zip(kinds, counts, strict=True))
-        if n
-    )
+    for choice, workload in zip(by_workload, placed, strict=True):
+        used[choice.kind] += workload.gpus
+    systems = tuple(_system(kind, n, used[s]) for s, (kind, n) in enumerate(zip(kinds, counts, strict=True)) if n)
     costs = [s.usd_per_month for s in systems]
     total = None if any(c is None for c in costs) else sum(c for c in costs if c is not None)
-    parts = " and ".join(f"{count(s.systems)} x {s.system}" for s in systems)
-    price = f", for {usd(total)} a month" if total is not None else ""
-    verb = "serves" if sum(counts) == 1 else "serve"
-    every = "both" if len(placed) == 2 else f"all {len(placed)}" if len(placed) > 1 else "the one"
-    load = "workload" if len(placed) == 1 else "workloads together"
     return Pool(
-        answer=f"{parts} {verb} {every} {load}{price}; apart they would need {apart} systems.",
+        answer=_answer(len(placed), systems, total, sum(alone)),
         feasible=True,
-        placed=tuple(placed),
+        placed=placed,
         systems=systems,
         usd_per_month=total,
-        separate_systems=apart,
+        separate_systems=sum(alone),
         unserved=(),
     )
+
+
+def _placed(work: _Workload, choice: _Choice, kind: HardwareOption, systems_alone: int) -> Placed:
+    return Placed(
+        scenario=work.scenario.name,
+        deployment=work.deployed(choice.place, kind, systems_alone),
+        configuration=work.among[choice.place].label,
+        gpus=int(work.among.gpus[choice.place]),
+    )
+
+
+def _system(kind: HardwareOption, number: int, gpus_used: int) -> PoolSystem:
+    return PoolSystem(
+        system=kind.name,
+        systems=number,
+        gpus=number * kind.gpus,
+        gpus_used=gpus_used,
+        usd_per_month=None if kind.usd_per_hour is None else number * kind.usd_per_hour * HOURS_PER_MONTH,
+    )
+
+
+def _answer(workloads: int, systems: Sequence[PoolSystem], usd_per_month: float | None, apart: int) -> str:
+    parts = " and ".join(f"{count(s.systems)} x {s.system}" for s in systems)
+    price = f", for {usd(usd_per_month)} a month" if usd_per_month is not None else ""
+    verb = "serves" if sum(s.systems for s in systems) == 1 else "serve"
+    every = "both" if workloads == 2 else f"all {workloads}" if workloads > 1 else "the one"
+    load = "workload" if workloads == 1 else "workloads together"
+    return f"{parts} {verb} {every} {load}{price}; apart they would need {apart} systems."

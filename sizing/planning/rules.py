@@ -14,6 +14,7 @@ from sizing.base.units import BILLION, MS_PER_S
 from sizing.calibration.benchmark import calibrated_configuration
 from sizing.catalog import quantization
 from sizing.catalog.measured import measured
+from sizing.catalog.precisions import precisions
 from sizing.prices.hardware import HardwareOption
 from sizing.prices.packing import systems_for_both
 from sizing.question.configuration import Configuration
@@ -171,17 +172,19 @@ def about_latency(question: Question, itl_ms: float | None) -> Iterator[PlanWarn
 
 def about_accuracy(question: Question, row: Configuration) -> Iterator[PlanWarning]:
     """What quantised weights cost in answer quality, from the catalogue."""
-    if row.precision.accuracy in ("reference", "very low loss") or row.precision.id == question.model.native_precision:
+    precision = row.precision
+    if precision.keeps_accuracy or precision.id == question.model.native_precision:
         return
-    method = row.precision.label.split(" (")[0]
-    facts = [q for q in quantization() if q.record_type == "accuracy" and method in q.method and q.loss]
+    published = (q for q in quantization() if q.record_type == "accuracy" and q.loss)
+    facts = [q for q in published if q.method == precision.published_as]
     seen = f" Published: {facts[0].model} {facts[0].metric} {facts[0].loss} ({facts[0].source})." if facts else ""
+    accurate = [p.id for p in precisions().values() if p.keeps_accuracy]
     yield PlanWarning(
         code="quantized_weights",
         severity="info",
         source="catalogue: quantization.csv",
-        message=f"{row.precision.label} weights change the answers a little: test them on your task.{seen}",
-        fix=Fix(key="deployment.precisions", value=["bf16", "fp16", "fp8"], label="Consider only 16 bit and FP8"),
+        message=f"{precision.label} weights change the answers a little: test them on your task.{seen}",
+        fix=Fix(key="deployment.precisions", value=accurate, label="Consider only 16 bit and FP8"),
     )
 
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from sizing.base.choices import BenchmarkMode, Location, Mode, Objective, Routing, Serving, StepTimesFrom
-from sizing.base.errors import MissingKey
+from sizing.base.errors import BrokenRule, MissingKey
 from sizing.scenario.bounds import MAX_RPS, MAX_TOKENS, MAX_USD
 from sizing.scenario.part import Part
 from sizing.scenario.traffic import Arrivals, Length, Tokens, TraceArrivals
@@ -95,7 +95,7 @@ class Workload(Part):
             raise ValueError(f"give exactly one of peak_rps, average_rps or users (found {what})")
         shortest = self.input_tokens if isinstance(self.input_tokens, float) else self.input_tokens.p50
         if self.prefix_cached_tokens >= shortest:
-            raise ValueError("prefix_cached_tokens must be smaller than input_tokens")
+            raise BrokenRule("cached_part_is_shorter", "prefix_cached_tokens must be smaller than input_tokens")
         return self
 
 

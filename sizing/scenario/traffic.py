@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
+from sizing.base.errors import BrokenRule
 from sizing.scenario.bounds import MAX_CV, MAX_TOKENS
 from sizing.scenario.part import Part
 
@@ -22,7 +23,7 @@ class LengthSpread(Part):
     @model_validator(mode="after")
     def _ordered(self) -> LengthSpread:
         if self.p95 < self.p50:
-            raise ValueError("p95 must not be smaller than p50")
+            raise BrokenRule("p95_is_not_shorter", "p95 must not be smaller than p50")
         return self
 
 
@@ -92,7 +93,7 @@ class Profile(Part):
     @model_validator(mode="after")
     def _some_load(self) -> Profile:
         if max(self.profile) <= 0:
-            raise ValueError("at least one of the 24 hours must be above 0")
+            raise BrokenRule("some_hour_has_load", "at least one of the 24 hours must be above 0")
         return self
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from sizing.catalog import quantization
 from sizing.catalog.engines import engines
 from sizing.catalog.precisions import checkpoint_precision, precisions
 
@@ -35,3 +36,8 @@ def test_every_format_is_run_by_an_engine() -> None:
 def test_the_name_of_a_checkpoint_tells_its_format(name: str, precision: str | None) -> None:
     told = checkpoint_precision(name)
     assert (told.id if told else None) == precision
+
+
+def test_published_losses_are_those_of_the_catalogue() -> None:
+    methods = {fact.method for fact in quantization() if fact.record_type == "accuracy"}
+    assert {p.published_as for p in precisions().values()} - {""} <= methods
