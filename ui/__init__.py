@@ -1,13 +1,13 @@
 """The Streamlit side: everything that knows widgets, sessions and figures.
 
-Rooms, each importing only those before it:
+Rooms, each importing only those before it (tests/test_import_graph.py):
 
 - format: text made safe for Markdown
 - form: fields, presets and choices; from what is typed to a scenario and back
 - state: what a session knows: values, answer, link, changes
-- figures: plotly figures, tables and sentences of them
 - shell: what is around and in every page: guard, header, footer, charts, tabs
+- figures: plotly figures, tables and sentences of them
 - sources: live sources, their answers shared by all viewers, the choice of one
 - inputs: the form as widgets
-- live, reality, benchmarks, size, explore, methodology, home: one room per page, whose ``page.draw`` is the page
+- live, home, benchmarks, size, explore, reality, methodology: one room per page, whose ``page.draw`` is the page
 """

@@ -1,39 +1,11 @@
-"""What pages print numbers with: the functions of :mod:`sizing.base.format`, and text made safe for Markdown."""
+"""Text of the pages: safe for Markdown, in lists, with the right plural. Numbers: :mod:`sizing.base.format`."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 
-from sizing.base.format import (
-    UNKNOWN,
-    count,
-    gigabytes,
-    interval,
-    kilowatts,
-    large,
-    ms,
-    percent,
-    requests_per_s,
-    significant,
-    tokens_per_s,
-    usd,
-)
-
-__all__ = [
-    "UNKNOWN",
-    "as_markdown",
-    "count",
-    "gigabytes",
-    "interval",
-    "kilowatts",
-    "large",
-    "ms",
-    "percent",
-    "requests_per_s",
-    "significant",
-    "tokens_per_s",
-    "usd",
-]
+from sizing.base.format import count, rounded
 
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#$~|:])")
 
@@ -41,3 +13,23 @@ _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#$~|:])")
 def as_markdown(text: str) -> str:
     """``text`` so that Markdown shows it as it is: two dollar signs are two prices, not a formula."""
     return _MARKDOWN.sub(r"\\\1", text)
+
+
+def bullets(lines: Iterable[str]) -> str:
+    """A Markdown list with one line each, shown as they are."""
+    return "\n".join(f"- {as_markdown(line)}" for line in lines)
+
+
+def listed(words: Sequence[str]) -> str:
+    """ "a", "a and b", "a, b and c"."""
+    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
+
+
+def counted(number: float, one: str, many: str = "") -> str:
+    """A number with its noun: "1 run", "3 runs"; ``many`` where the plural is not ``one`` with an s."""
+    return f"{count(number)} {one if number == 1 else many or one + 's'}"
+
+
+def known(value: float | None, digits: int = 3) -> float | None:
+    """A value rounded to significant digits for a cell of a table, which stays empty where it is unknown."""
+    return None if value is None else rounded(value, digits)

@@ -2,6 +2,7 @@
 
 SizingError (ValueError)
 ├── InvalidScenario      the question itself is malformed; carries one problem per line
+│   └── InvalidBenchmark its benchmark cannot have run as it is described
 ├── UnknownName          a model, GPU, engine or precision that is not in the catalogue
 ├── InvalidModelConfig   a config.json that does not describe a transformer we can size
 ├── InvalidPoints        a table given to ``predict`` that cannot be read
@@ -13,24 +14,48 @@ see :class:`sizing.base.result.Excluded`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
+from typing import Literal
 
 
 class SizingError(ValueError):
-    """Root of every error the engine raises on purpose."""
+    """Root of every error the engine raises on purpose. ``problems`` holds one clear sentence per fault."""
+
+    def __init__(self, *problems: str) -> None:
+        self.problems = problems
+        super().__init__("\n".join(problems))
 
 
 class InvalidScenario(SizingError):
-    """The scenario is malformed. ``problems`` holds one clear sentence per fault, each on one line."""
+    """The scenario is malformed; each problem stands on one line."""
 
     def __init__(self, problems: Sequence[str]) -> None:
-        self.problems = tuple(" ".join(problem.split()) for problem in problems)
-        super().__init__("\n".join(self.problems))
+        super().__init__(*(" ".join(problem.split()) for problem in problems))
+
+
+class InvalidBenchmark(InvalidScenario):
+    """A benchmark that cannot have run as it is described: key of the file to sentence. ``sentences`` have no keys."""
+
+    def __init__(self, faults: Mapping[str, str]) -> None:
+        self.sentences = tuple(faults.values())
+        super().__init__([f"benchmark.{key}: {fault}" for key, fault in faults.items()])
 
 
 class MissingKey(ValueError):
     """A key of a scenario that another key makes necessary; validation turns it into an InvalidScenario."""
+
+
+Rule = Literal["cached_part_is_shorter", "some_hour_has_load", "p95_is_not_shorter"]
+"""Rules between several values, which no bound of one field states."""
+
+
+class BrokenRule(ValueError):
+    """A scenario breaks a :data:`Rule`. The message speaks of the keys of a file; a form has words of its own."""
+
+    def __init__(self, rule: Rule, message: str) -> None:
+        self.rule: Rule = rule
+        super().__init__(message)
 
 
 class UnknownName(SizingError):
@@ -52,11 +77,10 @@ class InvalidPoints(SizingError):
 
 
 class InvalidTrace(SizingError):
-    """A trace of requests is malformed. ``problems`` holds one clear sentence per fault."""
+    """A trace of requests is malformed."""
 
     def __init__(self, problems: Sequence[str]) -> None:
-        self.problems = tuple(problems)
-        super().__init__("\n".join(self.problems))
+        super().__init__(*problems)
 
 
 def nearest_names(name: str, known: Iterable[str], count: int = 2) -> list[str]:

@@ -21,6 +21,7 @@ from sizing.question.traffic import TrafficColumns
 from sizing.question.understand import Question, at_lengths, understand
 from sizing.queueing.capacity import rate_at_limit
 from sizing.queueing.pools import prefill_times
+from sizing.scenario.bounds import MAX_TOKENS
 from sizing.scenario.schema import Deployment, Scenario
 from sizing.search.aggregated import smallest_aggregated
 from sizing.search.batch_limits import with_batch_limits
@@ -28,8 +29,6 @@ from sizing.search.pools_search import smallest_pools, wanted
 from sizing.search.screen import Evaluated, all_configurations, evaluate, held, instances_needed
 from sizing.search.serving import deployments_of
 
-MAX_TOKENS = 10_000_000.0
-"""Longest length in tokens: longer than any context window."""
 MAX_CELLS = 1_024
 """Cells of a map at most. Chosen: because 32 by 32 are still told apart, and take about a second."""
 STEPS = (1 / 8, 1 / 4, 1 / 2, 1.0, 2.0, 4.0, 8.0)

@@ -29,7 +29,10 @@ class LoadBand(Result):
 
 
 def load_band(scenario: Scenario, deployed: Deployed) -> LoadBand:
-    """Both ends of the load curve of ``deployed``, at the percentile of the limits; empty when it is none of the considered configurations."""
+    """Both ends of the load curve of ``deployed``, at the percentile of the limits.
+
+    Empty when it is none of the considered configurations.
+    """
     question = understand(scenario)
     if deployed.prefill is not None and deployed.decode is not None:
         return _of_pools(question, deployed, deployed.prefill, deployed.decode)

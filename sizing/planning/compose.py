@@ -9,7 +9,7 @@ from sizing.base.result import Business, Candidate, Excluded, Latencies, Plan, P
 from sizing.base.version import ENGINE_VERSION
 from sizing.calibration.benchmark import calibration_note
 from sizing.catalog import data_version
-from sizing.planning import rules, sentences
+from sizing.planning import rules, rules_hardware, sentences
 from sizing.planning.aggregated import PlannedAggregated
 from sizing.planning.deployment import PlannedDeployment
 from sizing.planning.disaggregated import PlannedDisaggregated
@@ -159,15 +159,15 @@ def _warnings(stated: Stated, one: PlannedDeployment[Any], around: Spread, inste
     found = [
         *rules.about_model(question),
         *one.about_serving(instead),
-        *(w for row in rows for w in rules.about_hardware(question, row, option)),
+        *(w for row in rows for w in rules_hardware.about_hardware(question, row, option)),
         *rules.about_latency(question, stated.latency.itl_ms.at_percentile),
         *(w for row in rows if not one.benchmarked for w in rules.about_evidence(row)),
         *rules.about_benchmark(question, one.row),
         *one.about_limits(),
         *rules.about_interval(around.overloads, around.gpu_range[1]),
         *rules.about_accuracy(question, one.row),
-        *rules.about_purchase(question, stated.deployed, option),
-        *rules.about_ranking(question, one.kind.options, option),
+        *rules_hardware.about_purchase(question, stated.deployed, option),
+        *rules_hardware.about_ranking(question, one.kind.options, option),
     ]
     return list({w.code: w for w in reversed(found)}.values())[::-1]
 

@@ -151,6 +151,11 @@ def explain_memory(stated: Stated) -> Iterator[Explained]:
         ),
         f"{model.source}; {MEMORY_SOURCE}",
     )
+    yield from _kv_cache(row, one)
+
+
+def _kv_cache(row: Configuration, one: PerInstance) -> Iterator[Explained]:
+    """The memory that is left for the KV cache, and how many sequences it holds."""
     yield entry(
         "max_concurrency",
         count(one.max_concurrency),

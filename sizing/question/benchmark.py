@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeVar
 
-from sizing.base.errors import InvalidScenario, SizingError
+from sizing.base.errors import InvalidBenchmark, SizingError
 from sizing.base.format import gigabytes
 from sizing.base.units import GB
 from sizing.catalog import resolve_gpu, resolve_model
@@ -40,7 +40,7 @@ class ResolvedBenchmark:
 def resolve_benchmark(benchmark: Benchmark, model: Model, custom: tuple[Gpu, ...] = ()) -> ResolvedBenchmark:
     """A benchmark of ``model``, on a GPU of the catalogue or one of the scenario's ``custom`` ones.
 
-    The same object for the same benchmark, so that what is computed from it is kept. Raises InvalidScenario with one
+    The same object for the same benchmark, so that what is computed from it is kept. Raises InvalidBenchmark with one
     sentence per unknown name, and for what cannot have run.
     """
     return _resolved(benchmark.model_dump_json(), model, custom)
@@ -56,31 +56,29 @@ def _resolved(benchmark_json: str, model: Model, custom: tuple[Gpu, ...]) -> Res
 
 
 def _check_possible(row: Configuration, gpus: int, model: Model) -> None:
-    """Raises InvalidScenario for what cannot have run: half an instance, or weights larger than memory."""
+    """Raises InvalidBenchmark for what cannot have run: half an instance, or weights larger than memory."""
     if gpus % row.gpus:
-        raise InvalidScenario(
-            [f"benchmark.gpus: {gpus} GPUs are no whole number of instances of {row.gpus} (TP x PP x DP)."]
-        )
+        raise InvalidBenchmark({"gpus": f"{gpus} GPUs are no whole number of instances of {row.gpus} (TP x PP x DP)."})
     weights = split_weight_bytes(model, row.precision.bytes, float(row.tp), float(row.pp), float(row.dp))
     if weights > row.gpu.memory_bytes:
-        raise InvalidScenario(
-            [
-                f"benchmark.tp: {model.id} in {row.precision.label} with {row.parallelism} needs "
+        raise InvalidBenchmark(
+            {
+                "tp": f"{model.id} in {row.precision.label} with {row.parallelism} needs "
                 f"{gigabytes(weights / GB)} per GPU, and {row.gpu.name} has {gigabytes(row.gpu.memory_bytes / GB)}: "
                 "this cannot have run."
-            ]
+            }
         )
 
 
 def measured_configuration(benchmark: Benchmark, custom: tuple[Gpu, ...] = ()) -> Configuration:
-    """What one instance of the benchmark ran on. Raises InvalidScenario with one sentence per unknown name."""
-    problems: list[str] = []
+    """What one instance of the benchmark ran on. Raises InvalidBenchmark with one sentence per unknown name."""
+    problems: dict[str, str] = {}
 
     def named(key: str, resolve: Callable[[str], T], name: str | None) -> T | None:
         try:
             return resolve(name) if name is not None else None
         except SizingError as error:
-            problems.append(f"benchmark.{key}: {error}")
+            problems[key] = str(error)
             return None
 
     own = {g.id: g for g in custom}
@@ -89,9 +87,9 @@ def measured_configuration(benchmark: Benchmark, custom: tuple[Gpu, ...] = ()) -
     precision = named("weight_precision", resolve_precision, benchmark.weight_precision)
     kv = named("kv_precision", resolve_kv_precision, benchmark.kv_precision)
     if gpu is None or engine is None or precision is None or problems:
-        raise InvalidScenario(problems)
+        raise InvalidBenchmark(problems)
     if not gpu.sizable or not gpu_supports(gpu, precision):
-        raise InvalidScenario([f"benchmark.weight_precision: {gpu.name} does not run {precision.label}."])
+        raise InvalidBenchmark({"weight_precision": f"{gpu.name} does not run {precision.label}."})
     narrow = gpu.supports_fp8 and precision.is_narrow
     return Configuration(
         gpu=gpu,

@@ -7,9 +7,11 @@ from typing import Annotated, Literal
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
+from sizing.base.errors import BrokenRule
+from sizing.scenario.bounds import MAX_CV, MAX_TOKENS
 from sizing.scenario.part import Part
 
-Tokens = Annotated[float, Field(ge=1, le=10_000_000, allow_inf_nan=False)]
+Tokens = Annotated[float, Field(ge=1, le=MAX_TOKENS, allow_inf_nan=False)]
 
 
 class LengthSpread(Part):
@@ -21,7 +23,7 @@ class LengthSpread(Part):
     @model_validator(mode="after")
     def _ordered(self) -> LengthSpread:
         if self.p95 < self.p50:
-            raise ValueError("p95 must not be smaller than p50")
+            raise BrokenRule("p95_is_not_shorter", "p95 must not be smaller than p50")
         return self
 
 
@@ -74,7 +76,7 @@ Length = Annotated[
 class GammaArrivals(Part):
     """Arrivals burstier (cv > 1) or smoother (cv < 1) than Poisson: gamma-distributed gaps."""
 
-    cv: Annotated[float, Field(ge=0, le=20, allow_inf_nan=False)]
+    cv: Annotated[float, Field(ge=0, le=MAX_CV, allow_inf_nan=False)]
 
 
 class Gamma(Part):
@@ -91,7 +93,7 @@ class Profile(Part):
     @model_validator(mode="after")
     def _some_load(self) -> Profile:
         if max(self.profile) <= 0:
-            raise ValueError("at least one of the 24 hours must be above 0")
+            raise BrokenRule("some_hour_has_load", "at least one of the 24 hours must be above 0")
         return self
 
 
@@ -127,7 +129,7 @@ class TraceArrivals(Part):
     trace: str = Field(min_length=1, max_length=300)
     window_s: Annotated[float, Field(gt=0, le=1e7, allow_inf_nan=False)] = 60.0
     rps: list[Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]] = Field(default_factory=list, max_length=3000)
-    cv: Annotated[float, Field(ge=0, le=20, allow_inf_nan=False)] = 1.0
+    cv: Annotated[float, Field(ge=0, le=MAX_CV, allow_inf_nan=False)] = 1.0
 
     @model_validator(mode="after")
     def _was_read(self) -> TraceArrivals:

@@ -14,9 +14,10 @@ from tests.app.conftest import APP, RUN_LIMIT_S
 from tests.app.pages_text import answer, problems
 from ui.explore.controls import X_LABELS, Y_LABELS, leading_gpus
 from ui.explore.frontier import clicked
-from ui.explore.serves import BadAmount, read_amount
+from ui.explore.serves import read_amount
 from ui.figures.template import hardware_look
 from ui.form.presets import presets
+from ui.form.problems import BadInput
 
 PAGE = "pages/explore.py"
 VIEWS = ("Latency against throughput", "Load curve", "Lengths", "What can this serve?", "Shared pool")
@@ -121,7 +122,7 @@ def test_bad_hardware_is_one_sentence(explore: AppTest, what: str, key: str, typ
 def test_amounts_are_read_as_people_type_them() -> None:
     assert read_amount("$50k", "usd") == 50_000
     assert read_amount("16", "gpus") == 16
-    with pytest.raises(BadAmount):
+    with pytest.raises(BadInput):
         read_amount("nan", "gpus")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import ast
 from pathlib import Path
 from urllib.parse import parse_qs, urlparse
 
@@ -64,13 +64,27 @@ def test_link_with_unknown_options_falls_back_to_the_defaults(open_link: OpenLin
     assert not any("left out" in w.value for w in app.warning)
 
 
+def parameters_of_pages() -> set[str]:
+    """Keys of the widgets that say something else in the address than an input of the form."""
+    calls = [
+        node
+        for path in (ROOT / "ui").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call)
+    ]
+    keys = set()
+    for call in calls:
+        given = {k.arg: k.value.value for k in call.keywords if isinstance(k.value, ast.Constant)}
+        name = ast.unparse(call.func).rpartition(".")[2]
+        linked = name == "draw_tabs" or (name == "draw_choice" and "kept" not in given)
+        if "key" in given and (linked or given.get("bind") == "query-params"):
+            keys.add(given["key"])
+    return keys
+
+
 def test_parameters_of_tabs_and_axes_are_no_slips_of_the_pen() -> None:
-    text = "\n".join(path.read_text() for path in (ROOT / "ui").rglob("*.py"))
-    bound = re.findall(r'key="(\w+)"[^)]{0,80}bind="query-params"', text)
-    tabs = re.findall(r'draw_tabs\(\s*\{.*?key="(\w+)"', text, re.DOTALL)
-    assert {"shown", "have"} <= set(bound)
-    assert {"show", "view", "tab", "bench"} <= set(tabs)
-    held = {key: ["1"] for key in (*bound, *tabs, "v", "trace", "x", "y", "lines", "range")}
+    assert {"shown", "have", "x", "show", "view", "tab", "bench"} <= parameters_of_pages()
+    held = {key: ["1"] for key in (*parameters_of_pages(), "v", "trace", "range")}
     assert dropped(held) == ()
 
 

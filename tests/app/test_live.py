@@ -1,4 +1,4 @@
-"""Live without a browser: the demo, several sources and deployments, the past, the mapping, thirty viewers."""
+"""Live without a browser: the demo, several sources and deployments, the past, thirty viewers."""
 
 from __future__ import annotations
 
@@ -220,61 +220,6 @@ def test_plan_lines_only_with_a_plan_of_this_session(server: Server, registry: R
     assert any("plan p99" in c.value for c in app.caption)
     settled(app.toggle(key="live_plan").set_value(False).run(), registry)
     assert not any("Plan" in trace.get("name", "") for trace in charts(app)[0]["data"])
-
-
-def mapping(app: AppTest, registry: Registry, **fields: str) -> AppTest:
-    for key in ("quantity", "kind"):
-        app.selectbox(key=f"map_{key}").set_value(fields[key])
-    app.text_input(key="map_text").set_value(fields["text"])
-    app.text_input(key="map_scale").set_value(fields.get("scale", "1"))
-    next(b for b in app.button if b.label == "Try and use").click().run()
-    return settled(app, registry)
-
-
-def test_a_quantity_can_be_read_from_something_else(server: Server, registry: Registry) -> None:
-    app = open_live(registry, tab="Mapping")
-    mapping(
-        app, registry, quantity="finished", kind="expr", text="sum(rate(vllm:request_success_total{$sel}[$w])) * 10"
-    )
-    assert not app.error
-    assert "20 finish" in said(app)
-    assert "finished:" in app.code[-1].value
-    rows = app.dataframe[0].value.set_index("Quantity")
-    assert rows.loc["finished", "From"] == "this session or the source file"
-    assert "* 10" in rows.loc["finished", "Query"]
-    app.button(key="map_reset").click().run()
-    settled(app, registry)
-    assert "2 finish" in said(app)
-
-
-BAD_MAPPINGS = [
-    ({"quantity": "finished", "kind": "expr", "text": ""}, "is empty"),
-    ({"quantity": "finished", "kind": "counter", "text": "not a metric!"}, "a metric name holds letters"),
-    ({"quantity": "finished", "kind": "histogram", "text": "x"}, "finished needs gauge, counter, info or expr"),
-    ({"quantity": "ttft", "kind": "gauge", "text": "x"}, "ttft needs histogram or mean"),
-    ({"quantity": "finished", "kind": "counter", "text": "no_such_metric_total"}, "has no data for it"),
-    (
-        {"quantity": "running", "kind": "gauge", "text": "vllm:num_requests_running", "scale": "zero"},
-        "is not a number to multiply with",
-    ),
-    ({"quantity": "running", "kind": "gauge", "text": "vllm:num_requests_running", "scale": "-1"}, "must be above 0"),
-]
-
-
-@pytest.mark.parametrize(("fields", "sentence"), BAD_MAPPINGS, ids=lambda v: str(v)[:50])
-def test_a_mapping_that_cannot_be_used_is_a_sentence_and_changes_nothing(
-    fields: dict[str, str], sentence: str, server: Server, registry: Registry
-) -> None:
-    app = open_live(registry, tab="Mapping")
-    for key in ("quantity", "kind"):
-        app.selectbox(key=f"map_{key}").set_value(fields[key])
-    app.text_input(key="map_text").set_value(fields["text"])
-    app.text_input(key="map_scale").set_value(fields.get("scale", "1"))
-    next(b for b in app.button if b.label == "Try and use").click().run()
-    assert not app.exception
-    assert sentence in app.error[0].value.replace("\\", "")
-    settled(app, registry)
-    assert "2 finish" in said(app)
 
 
 def test_all_sources_stand_side_by_side(server: Server, sources_folder: Path, registry: Registry) -> None:

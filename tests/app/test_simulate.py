@@ -30,7 +30,7 @@ def preset() -> Scenario:
     return next(iter(presets().values())).scenario
 
 
-def finished(job: jobs.Job) -> SimulationResult | str:
+def finished(job: jobs.Job) -> SimulationResult | tuple[str, ...]:
     deadline = time.monotonic() + LIMIT_S
     while not job.done and time.monotonic() < deadline:
         time.sleep(0.02)
@@ -157,9 +157,8 @@ def test_a_trace_with_requests_beyond_the_window_is_a_sentence(trace_file: Path)
     small = preset().model_copy(update={"model": "meta-llama/Meta-Llama-3-8B-Instruct"})
     trace_file.write_text("timestamp,input_tokens,output_tokens\n0,100,10\n5,9000,100\n9,10,10\n")
     job = jobs.start_simulation(small, hours=None, what_if=AS_PLANNED, trace=read_trace(trace_file))
-    found = finished(job)
-    assert isinstance(found, str)
-    assert "1 of 3 requests do not fit in the context window of meta-llama/Meta-Llama-3-8B" in found
+    (problem,) = finished(job)
+    assert "1 of 3 requests do not fit in the context window of meta-llama/Meta-Llama-3-8B" in problem
 
 
 def test_cancelling_stops_a_long_simulation(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -181,7 +180,7 @@ def test_cancelling_stops_a_long_simulation(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_job_that_nobody_looks_at_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    job = jobs.Job(asked=preset(), about=None)
+    job = jobs.Job(scenario=preset(), about=None)
     assert job.heard(0.1)
     monkeypatch.setattr(jobs, "PATIENCE_S", -1.0)
     assert not job.heard(0.2)
@@ -190,9 +189,8 @@ def test_a_job_that_nobody_looks_at_is_given_up(monkeypatch: pytest.MonkeyPatch)
 def test_a_bug_is_not_hidden_and_a_bad_scenario_is_a_sentence() -> None:
     asked = preset().model_dump(mode="json") | {"measured": {"system": "dgx_h100", "rps_per_system": 2.0}}
     job = jobs.start_simulation(Scenario.model_validate(asked), hours=1.0, what_if=AS_PLANNED)
-    found = finished(job)
-    assert isinstance(found, str)
-    assert found.startswith("measured:")
+    (problem,) = finished(job)
+    assert problem.startswith("measured:")
 
 
 def test_the_day_is_planned_beside_the_page(open_link) -> None:

@@ -23,6 +23,34 @@ from sizing.scenario.schema import Limits
 STABLE_RPS = 10.2
 
 
+COST = Cost(
+    basis="list price of DGX H100 over 5 years",
+    system_usd=400_000,
+    purchase_usd=400_000,
+    usd_per_hour=9.13,
+    usd_per_month=6_667,
+    usd_per_million_output_tokens=0.179,
+    power_kw=10.2,
+    source="catalogue, 2026",
+)
+BUSINESS = Business(
+    requests_per_day=2_036_160,
+    daily_users=678_720,
+    input_tokens_per_day=4.07e9,
+    output_tokens_per_day=4.07e8,
+    hours=8,
+    requests_per_user=3,
+    growth=0.0,
+)
+INSTANCES = Explained(
+    name="Instances",
+    value="8 instances",
+    formula="ceil(peak requests/s / requests/s per instance) + spares",
+    numbers="ceil(70.7 / 9.1) + 0 = 8",
+    source="sizing.plan",
+)
+
+
 def deployed(gpu: str = "h100_sxm", *, tp: int = 1, instances: int = 8, precision: str = "fp8") -> Deployed:
     gpus = instances * tp
     systems = -(-gpus // 8)
@@ -80,58 +108,44 @@ def candidate(gpu: str, tp: int, instances: int, e2e_ms: float, usd: float | Non
     )
 
 
+PLANNED = load_point(70.7 / 8)
+PER_INSTANCE = PerInstance(
+    max_rps=9.1,
+    stable_rps=STABLE_RPS,
+    rps=70.7 / 8,
+    concurrency=PLANNED.concurrency,
+    max_concurrency=256,
+    memory_per_gpu_gb=80.0,
+    weights_gb=9.1,
+    kv_gb=58.4,
+    kv_per_sequence_gb=0.144,
+    activations_gb=2.9,
+    overhead_gb=1.6,
+    free_gb=54.1,
+    kv_used_gb=4.3,
+    output_tokens_per_s=1767.5,
+    output_tokens_per_s_per_gpu=1767.5,
+    prefill_share=0.41,
+    decode_step_ms=11.3,
+    prefill_ms=46.0,
+)
+
+
 def hand_made_plan() -> Plan:
     curve = tuple(load_point(0.1 + 10.0 * i / 60) for i in range(61))
-    planned = load_point(70.7 / 8)
-    ttft, itl, e2e = (latency(v) for v in (planned.ttft_ms, planned.itl_ms, planned.e2e_ms))
+    ttft, itl, e2e = (latency(v) for v in (PLANNED.ttft_ms, PLANNED.itl_ms, PLANNED.e2e_ms))
     return Plan(
         answer="8 x H100 SXM (8 replicas of TP1 on one 8-GPU system) serve 70.7 req/s with p95 TTFT 569 ms "
         "(limit 1 s), for $6,667 a month; limited by the TTFT limit; 80 % sure that 7 to 10 GPUs suffice.",
         feasible=True,
         peak_rps=70.7,
         deployment=deployed(),
-        per_instance=PerInstance(
-            max_rps=9.1,
-            stable_rps=STABLE_RPS,
-            rps=70.7 / 8,
-            concurrency=planned.concurrency,
-            max_concurrency=256,
-            memory_per_gpu_gb=80.0,
-            weights_gb=9.1,
-            kv_gb=58.4,
-            kv_per_sequence_gb=0.144,
-            activations_gb=2.9,
-            overhead_gb=1.6,
-            free_gb=54.1,
-            kv_used_gb=4.3,
-            output_tokens_per_s=1767.5,
-            output_tokens_per_s_per_gpu=1767.5,
-            prefill_share=0.41,
-            decode_step_ms=11.3,
-            prefill_ms=46.0,
-        ),
+        per_instance=PER_INSTANCE,
         latency=Latencies(ttft_ms=ttft, itl_ms=itl, e2e_ms=e2e),
         gpus_low=7,
         gpus_high=10,
-        cost=Cost(
-            basis="list price of DGX H100 over 5 years",
-            system_usd=400_000,
-            purchase_usd=400_000,
-            usd_per_hour=9.13,
-            usd_per_month=6_667,
-            usd_per_million_output_tokens=0.179,
-            power_kw=10.2,
-            source="catalogue, 2026",
-        ),
-        business=Business(
-            requests_per_day=2_036_160,
-            daily_users=678_720,
-            input_tokens_per_day=4.07e9,
-            output_tokens_per_day=4.07e8,
-            hours=8,
-            requests_per_user=3,
-            growth=0.0,
-        ),
+        cost=COST,
+        business=BUSINESS,
         limited_by="TTFT limit",
         warnings=(PlanWarning(code="tight", severity="warning", message="97 % of the capacity is used."),),
         assumptions=("All lengths are equal to their mean.",),
@@ -140,22 +154,14 @@ def hand_made_plan() -> Plan:
         confidence="80 % sure that 7 to 10 GPUs suffice (roofline, 41 measured points nearby).",
         alternatives=(candidate("l40s", 1, 26, 6200.0, None), candidate("a100_sxm_80g", 1, 16, 5100.0, 9_000.0)),
         trade_off=(
-            candidate("h100_sxm", 1, 8, planned.e2e_ms, 6_667.0),
+            candidate("h100_sxm", 1, 8, PLANNED.e2e_ms, 6_667.0),
             candidate("h100_sxm", 2, 6, 3900.0, 13_300.0),
             candidate("b200_sxm", 1, 14, 2900.0, None),
             candidate("h100_sxm", 4, 5, 2600.0, 20_000.0),
         ),
         excluded=(),
         load_curve=curve,
-        explained=(
-            Explained(
-                name="Instances",
-                value="8 instances",
-                formula="ceil(peak requests/s / requests/s per instance) + spares",
-                numbers="ceil(70.7 / 9.1) + 0 = 8",
-                source="sizing.plan",
-            ),
-        ),
+        explained=(INSTANCES,),
         cross_check=None,
         engine_version="0.1.0",
         data_version="2026-11-20-0123456789",

@@ -14,7 +14,9 @@ from sizing.explore.load_band import load_band
 from sizing.explore.measured_points import measured_points
 from sizing.explore.operating_point import XAxis, YAxis
 from ui.figures import template
-from ui.figures.frontier import AXES, build_frontier, frontier_alt_text, frontier_table, measured_table
+from ui.figures.frontier import build_frontier, frontier_alt_text
+from ui.figures.frontier_axes import AXES
+from ui.figures.frontier_tables import frontier_table, measured_table
 from ui.figures.heat_map import build_heat_map, heat_map_alt_text, heat_map_table
 from ui.figures.load_curve import build_load_curve
 
@@ -179,7 +181,7 @@ def test_every_figure_has_one_sentence_in_place_of_it(shown: OperatingPoints, le
 
 
 def test_the_heat_map_shows_gpus_and_frames_the_scenario(lengths: LengthMap) -> None:
-    figure = build_heat_map(lengths, asked=(8192, 1024))
+    figure = build_heat_map(lengths, framed=(8192, 1024))
     (heat,) = figure.data
     assert heat.text[1][1] == str(lengths.rows[1][1].gpus)
     assert heat.z[1][1] == pytest.approx(math.log(lengths.rows[1][1].gpus or 0))

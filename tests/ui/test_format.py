@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-import sizing.base.format
-import ui.format
-from ui.format import as_markdown
+from ui.format import as_markdown, counted, listed
 
 
 def test_two_prices_in_a_sentence_are_not_a_formula() -> None:
@@ -17,6 +15,10 @@ def test_the_icon_and_colour_notation_of_streamlit_stays_text() -> None:
     assert ":" not in as_markdown(":red[x] :material/home:").replace(r"\:", "")
 
 
-def test_pages_print_numbers_as_the_engine_does() -> None:
-    assert ui.format.ms is sizing.base.format.ms
-    assert ui.format.usd is sizing.base.format.usd
+def test_a_list_reads_as_a_person_says_it() -> None:
+    assert [listed(words) for words in (["a"], ["a", "b"], ["a", "b", "c"])] == ["a", "a and b", "a, b and c"]
+
+
+def test_the_noun_follows_the_number() -> None:
+    assert [counted(n, "run") for n in (1, 1200)] == ["1 run", "1,200 runs"]
+    assert counted(2, "quantity", "quantities") == "2 quantities"

@@ -9,8 +9,8 @@ import streamlit as st
 
 from collectors.benchmarks import BenchmarkPoint, Deployment
 from collectors.benchmarks.own_csv_writer import write_csv
-from sizing.base.errors import SizingError
-from sizing.base.format import rounded
+from sizing.base.errors import InvalidBenchmark, SizingError
+from sizing.base.format import UNKNOWN, count, interval, percent, rounded, significant
 from sizing.calibration.benchmark import speed
 from sizing.calibration.calibrated import WIDEST, CalibratedConfiguration
 from sizing.calibration.check import QUANTITIES, Check, Quantity, check
@@ -21,8 +21,8 @@ from sizing.scenario.schema import Benchmark
 from ui import state
 from ui.benchmarks.scenario import MOST_POINTS, benchmark_of, use_with_model
 from ui.figures.benchmark import benchmark_alt_text, build_benchmark, load_of, load_title, words
-from ui.format import UNKNOWN, as_markdown, count, interval, percent, significant
-from ui.shell import draw_chart
+from ui.format import as_markdown, counted
+from ui.shell import draw_chart, draw_choice, draw_download, draw_problems
 
 _SHORT: dict[Quantity, str] = {
     "itl_ms": "ITL",
@@ -71,23 +71,23 @@ def draw_comparison(
     try:
         same = stated.model == scenario_model.id
         model = scenario_model if same else resolve_model(stated.model or "")[0]
-        found = check(benchmark, model)
+        checked = check(benchmark, model)
     except SizingError as error:
-        st.error(as_markdown(str(error).splitlines()[0].partition(": ")[2] or str(error)), icon=":material/error:")
+        draw_problems((error.sentences if isinstance(error, InvalidBenchmark) else error.problems)[:1])
         return
     st.subheader("Predicted against measured", anchor=False)
-    _figures(found)
-    _chart_and_table(benchmark, found, dark=dark)
-    _actions(curve, stated, benchmark, found, scenario_model=scenario_model)
+    _figures(checked)
+    _chart_and_table(benchmark, checked, dark=dark)
+    _actions(curve, stated, benchmark, checked, scenario_model=scenario_model)
 
 
-def _figures(found: Check) -> None:
-    calibrated = found.calibrated
-    itl = [r for r in found.rows if r.quantity == "itl_ms"] or [
-        r for r in found.rows if r.quantity == "output_tokens_per_s"
+def _figures(checked: Check) -> None:
+    calibrated = checked.calibrated
+    itl = [r for r in checked.rows if r.quantity == "itl_ms"] or [
+        r for r in checked.rows if r.quantity == "output_tokens_per_s"
     ]
     inside = f"{sum(r.within for r in itl)} of {len(itl)}" if itl else UNKNOWN
-    others = found.left_out_median
+    others = checked.left_out_median
     now = calibrated.interval("decode", calibrated.highest)
     figures = (
         (
@@ -113,7 +113,7 @@ def _figures(found: Check) -> None:
         for title, value, help_text in figures:
             st.metric(title, value, help=help_text)
     st.caption(
-        f"Calibration on {calibrated.calibration_points} point{'' if calibrated.calibration_points == 1 else 's'}: "
+        f"Calibration on {counted(calibrated.calibration_points, 'point')}: "
         f"decode step = {significant(calibrated.decode)} x predicted {'-' if calibrated.step_s < 0 else '+'} "
         f"{significant(abs(calibrated.step_s) * 1e3, 2)} ms, prompt = "
         f"{significant(calibrated.prefill)} x predicted; shrunk towards the prediction where the points cannot tell."
@@ -149,34 +149,30 @@ def _doubts(calibrated: CalibratedConfiguration, others: float | None) -> None:
         )
 
 
-def _chart_and_table(benchmark: Benchmark, found: Check, *, dark: bool) -> None:
-    shown = [q for q in QUANTITIES if any(r.quantity == q for r in found.rows)]
+def _chart_and_table(benchmark: Benchmark, checked: Check, *, dark: bool) -> None:
+    shown = [q for q in QUANTITIES if any(r.quantity == q for r in checked.rows)]
     if not shown:
         return
-    quantity: Quantity = st.segmented_control(
+    quantity = draw_choice(
         "Quantity",
-        shown,
-        default=shown[0],
-        required=True,
+        {quantity: _SHORT[quantity] for quantity in shown},
         key="benchmark_quantity",
-        format_func=_SHORT.__getitem__,
-        label_visibility="collapsed",
         help="What is compared.",
+        kept="nowhere",
+        labelled=False,
     )
-    if quantity not in shown:
-        quantity = shown[0]
     points = benchmark.points
     draw_chart(
-        build_benchmark(points, found.rows, quantity, dark=dark),
+        build_benchmark(points, checked.rows, quantity, dark=dark),
         key=f"benchmark_chart_{quantity}",
-        alt=benchmark_alt_text(points, found.rows, quantity),
+        alt=benchmark_alt_text(points, checked.rows, quantity),
     )
     if quantity == "ttft_ms" and any(p.mode == "fixed_concurrency" for p in points):
         st.caption(f":material/info: {COHORT}")
     if quantity == "ttft_p99_ms":
         st.caption(f":material/info: {LAST_IN_A_HUNDRED}")
     st.dataframe(
-        comparison_table(benchmark, found, quantity),
+        comparison_table(benchmark, checked, quantity),
         hide_index=True,
         key="benchmark_compared",
         alt=f"Predicted and measured {words(quantity, points[0].mode).name} point by point",
@@ -187,11 +183,11 @@ def _chart_and_table(benchmark: Benchmark, found: Check, *, dark: bool) -> None:
     )
 
 
-def comparison_table(benchmark: Benchmark, found: Check, quantity: Quantity) -> pd.DataFrame:
+def comparison_table(benchmark: Benchmark, checked: Check, quantity: Quantity) -> pd.DataFrame:
     """One point a row: measured, predicted with interval, error, whether within, and after calibration."""
     unit = "tokens/s" if quantity == "output_tokens_per_s" else "ms"
     rows = []
-    for r in (r for r in found.rows if r.quantity == quantity):
+    for r in (r for r in checked.rows if r.quantity == quantity):
         point = benchmark.points[r.point]
         row = {
             load_title(point.mode): rounded(load_of(point, r)),
@@ -202,18 +198,22 @@ def comparison_table(benchmark: Benchmark, found: Check, quantity: Quantity) -> 
             "Within the interval": "yes" if r.within else "no",
             f"After calibration ({unit})": rounded(r.calibrated),
         }
-        if quantity == "itl_ms" and found.left_out:
-            row["Error from the other points"] = rounded(found.left_out[r.point], 2)
+        if quantity == "itl_ms" and checked.left_out:
+            row["Error from the other points"] = rounded(checked.left_out[r.point], 2)
         rows.append(row)
     return pd.DataFrame(rows)
 
 
 def _actions(
-    curve: tuple[BenchmarkPoint, ...], stated: Deployment, benchmark: Benchmark, found: Check, *, scenario_model: Model
+    curve: tuple[BenchmarkPoint, ...],
+    stated: Deployment,
+    benchmark: Benchmark,
+    checked: Check,
+    *,
+    scenario_model: Model,
 ) -> None:
     same_model = stated.model == scenario_model.id
     in_use = state.benchmark() == benchmark.model_dump(mode="json")
-    wrong = found.calibrated.of_something_else
     with st.container(horizontal=True):
         if same_model and in_use:
             st.button(
@@ -223,28 +223,8 @@ def _actions(
                 on_click=state.remove_benchmark,
                 help="Sizes without the benchmark again.",
             )
-        elif same_model:
-            st.button(
-                "Use for this scenario",
-                key="benchmark_use",
-                type="primary",
-                icon=":material/check:",
-                on_click=state.use_benchmark,
-                args=(benchmark,),
-                disabled=wrong,
-                help="Size then uses the calibrated step times for exactly this deployment.",
-            )
         else:
-            st.button(
-                f"Size {as_markdown(benchmark.model or '')} with it",
-                key="benchmark_use_model",
-                type="primary",
-                icon=":material/check:",
-                on_click=use_with_model,
-                args=(benchmark,),
-                disabled=wrong,
-                help="Changes the scenario's model to the one that was measured, and uses the benchmark.",
-            )
+            _draw_use(benchmark, same_model=same_model, disabled=checked.calibrated.of_something_else)
         _download(curve, stated)
     if not same_model:
         st.info(
@@ -260,14 +240,29 @@ def _actions(
         st.page_link("pages/size.py", label="Back to Size", icon=":material/straighten:")
 
 
+def _draw_use(benchmark: Benchmark, *, same_model: bool, disabled: bool) -> None:
+    """The button that sizes with the benchmark, and with its model where the scenario asks for another one."""
+    st.button(
+        "Use for this scenario" if same_model else f"Size {as_markdown(benchmark.model or '')} with it",
+        key="benchmark_use" if same_model else "benchmark_use_model",
+        type="primary",
+        icon=":material/check:",
+        on_click=state.use_benchmark if same_model else use_with_model,
+        args=(benchmark,),
+        disabled=disabled,
+        help="Size then uses the calibrated step times for exactly this deployment."
+        if same_model
+        else "Changes the scenario's model to the one that was measured, and uses the benchmark.",
+    )
+
+
 def _download(curve: tuple[BenchmarkPoint, ...], stated: Deployment) -> None:
-    st.download_button(
+    draw_download(
         "Download as CSV",
         lambda: write_csv(curve, stated),
         "benchmark.csv",
         "text/csv",
         key="benchmark_csv",
-        on_click="ignore",
-        icon=":material/table:",
+        icon="table",
         help="One run a row, in the columns of the own CSV, with what is stated above.",
     )

@@ -9,6 +9,7 @@ from pathlib import Path
 import streamlit as st
 
 from collectors.benchmarks import files_of_tools
+from ui.shell import draw_download
 
 _DOCUMENT = Path(__file__).parents[2] / "docs" / "BENCHMARK_CSV.md"
 
@@ -25,14 +26,13 @@ def draw_formats() -> None:
     # Of a fixed height, so that its tables scroll inside it on a phone.
     with st.expander("Columns of the own CSV", icon=":material/table:"), st.container(height=420, border=False):
         st.markdown(explained())
-    st.download_button(
+    draw_download(
         "Template of the own CSV",
         template(),
         "benchmark_template.csv",
         "text/csv",
         key="benchmark_template",
-        on_click="ignore",
-        icon=":material/download:",
+        icon="download",
         help="The most useful columns with two example rows to overwrite.",
     )
 
@@ -47,6 +47,6 @@ def explained() -> str:
 @cache
 def template() -> str:
     """The example of the description, which is tested to be read."""
-    found = re.search(r"```csv\n(.*?)```", _DOCUMENT.read_text(encoding="utf-8"), re.DOTALL)
-    assert found
-    return found[1]
+    example = re.search(r"```csv\n(.*?)```", _DOCUMENT.read_text(encoding="utf-8"), re.DOTALL)
+    assert example
+    return example[1]

@@ -7,6 +7,7 @@ from functools import cache
 import pandas as pd
 import streamlit as st
 
+from sizing.base.format import count
 from sizing.catalog import resolve_gpu
 from sizing.evidence.published import evidence_frame
 from sizing.evidence.sources import SOURCES, source_day, source_url
@@ -16,8 +17,8 @@ from ui import state
 from ui.benchmarks.nearest import nearest_rows
 from ui.figures.evidence import build_evidence, drawn, evidence_alt_text
 from ui.form.choices import label
-from ui.format import count
-from ui.shell import draw_chart
+from ui.format import as_markdown
+from ui.shell import draw_chart, draw_choice, draw_download
 
 _ALL, _NEAR = "All", "Nearest to this scenario"
 _SHOWN = 500
@@ -90,31 +91,29 @@ def draw_library(*, dark: bool) -> None:
         f"{count(len(everything))} published measurements, each with its source. The prediction is fitted to them and "
         "judged on them with their model, GPU, configuration or source left out (`docs/ACCURACY.md`)."
     )
-    which = st.segmented_control(
+    which = draw_choice(
         "Show",
         [_ALL, _NEAR],
-        default=_ALL,
-        required=True,
         key="evidence_show",
-        label_visibility="collapsed",
-        persist_state="session",
+        labelled=False,
+        kept="session",
         help="Nearest: in model size and kind, GPU, precision, engine, lengths and load, to "
         "the deployment that Size plans now.",
     )
-    found = _nearest(everything) if which == _NEAR else everything
-    found = _filtered(found)
-    if found.empty:
+    rows = _nearest(everything) if which == _NEAR else everything
+    rows = _filtered(rows)
+    if rows.empty:
         st.info("No measurement matches: take back a filter.", icon=":material/filter_alt_off:")
         return
     st.caption(
-        f"{count(len(found))} measurements match; {count(len(drawn(found)))} of them state both ITL and output "
+        f"{count(len(rows))} measurements match; {count(len(drawn(rows)))} of them state both ITL and output "
         "tokens/s and are in the chart."
     )
-    figure = build_evidence(found, dark=dark)
+    figure = build_evidence(rows, dark=dark)
     # Another kind of axis is another chart: a browser that turns one into the other logs errors.
     kind = f"{figure.layout.xaxis.type}_{figure.layout.yaxis.type}"
-    draw_chart(figure, key=f"evidence_chart_{kind}", alt=evidence_alt_text(found))
-    _table(found)
+    draw_chart(figure, key=f"evidence_chart_{kind}", alt=evidence_alt_text(rows))
+    _table(rows)
     st.caption(
         ":material/info: TTFT in a closed loop is an effect of requests that start together: it is not the TTFT of a "
         "customer at a request rate. ITL is TPOT for most sources. Lengths are means as sent: 0.9 x the nominal "
@@ -162,13 +161,13 @@ def _nearest(everything: pd.DataFrame) -> pd.DataFrame:
 
 
 def _planned(scenario: Scenario) -> str:
-    return f"the deployment planned for “{scenario.name}”".replace("$", r"\$")
+    return f"the deployment planned for “{as_markdown(scenario.name)}”"
 
 
-def _table(found: pd.DataFrame) -> None:
+def _table(rows: pd.DataFrame) -> None:
     number = st.column_config.NumberColumn
-    numeric = [title for name, title in COLUMNS.items() if pd.api.types.is_numeric_dtype(found[name])]
-    shown = found.head(_SHOWN)[list(COLUMNS)].rename(columns=COLUMNS)
+    numeric = [title for name, title in COLUMNS.items() if pd.api.types.is_numeric_dtype(rows[name])]
+    shown = rows.head(_SHOWN)[list(COLUMNS)].rename(columns=COLUMNS)
     st.dataframe(
         shown,
         hide_index=True,
@@ -183,16 +182,15 @@ def _table(found: pd.DataFrame) -> None:
             "Notes": st.column_config.TextColumn(width="large"),
         },
     )
-    words = f"First {_SHOWN} of {count(len(found))} shown. " if len(found) > _SHOWN else ""
+    words = f"First {_SHOWN} of {count(len(rows))} shown. " if len(rows) > _SHOWN else ""
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.download_button(
+        draw_download(
             "Download these measurements (CSV)",
-            lambda: found[list(COLUMNS)].to_csv(index=False),
+            lambda: rows[list(COLUMNS)].to_csv(index=False),
             "measurements.csv",
             "text/csv",
             key="evidence_csv",
-            on_click="ignore",
-            icon=":material/table:",
+            icon="table",
             help="All that match, with source and licence.",
         )
         st.caption(words)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import streamlit as st
@@ -16,11 +15,11 @@ from sizing.catalog.precisions import resolve_kv_precision, resolve_precision
 from sizing.evidence.points import one_instance
 from ui import state
 from ui.form.choices import gpu_names, label, labels, model_ids
-from ui.format import as_markdown
+from ui.format import as_markdown, listed
 
 NOT_STATED = "not stated"
 OF_SCENARIO = "of the scenario"
-_WAYS = ("tp", "pp", "ep", "dp", "gpus")
+_PARALLELISM = ("tp", "pp", "ep", "dp", "gpus")
 _NAMES = ("model", "gpu", "engine", "prec", "kv")
 _ATTRIBUTE = {"prec": "weight_precision", "kv": "kv_precision"}
 _TITLES = {
@@ -29,12 +28,13 @@ _TITLES = {
     "engine": "Engine",
     "prec": "Weight precision",
     "kv": "KV-cache precision",
-    "tp": "TP (GPUs)",
-    "pp": "PP (GPUs)",
-    "ep": "EP (GPUs)",
-    "dp": "DP (ranks)",
-    "gpus": "GPUs (total)",
+    "tp": "TP",
+    "pp": "PP",
+    "ep": "EP",
+    "dp": "DP",
+    "gpus": "GPUs",
 }
+_UNITS = {"tp": "GPUs", "pp": "GPUs", "ep": "GPUs", "dp": "ranks", "gpus": "total"}
 _HELP = {
     "model": "The model that answered.",
     "gpu": "What it ran on.",
@@ -63,7 +63,7 @@ def prefill(curve: tuple[BenchmarkPoint, ...]) -> None:
     A name that is not known leaves its field empty: it is for the user to say what it means.
     """
     first, planned = curve[0], _planned()
-    said = {name: getattr(first, _ATTRIBUTE.get(name, name)) for name in (*_NAMES, *_WAYS)}
+    stated = {name: getattr(first, _ATTRIBUTE.get(name, name)) for name in (*_NAMES, *_PARALLELISM)}
     tool = _engine_of_tool(first.tool)
     otherwise = {
         "model": OF_SCENARIO,
@@ -72,23 +72,23 @@ def prefill(curve: tuple[BenchmarkPoint, ...]) -> None:
         "prec": planned.weight_precision if planned else "bf16",
         "kv": NOT_STATED,
     }
-    values: dict[str, Any] = {n: _resolved(n, said[n]) if said[n] else otherwise[n] for n in _NAMES}
-    values |= _ways(said, planned, moe=_moe(values["model"]))
+    values: dict[str, Any] = {n: _resolved(n, stated[n]) if stated[n] else otherwise[n] for n in _NAMES}
+    values |= _parallelism(stated, planned, moe=_moe(values["model"]))
     for name, value in values.items():
         st.session_state[_key(name)] = value
     st.session_state[_ORIGIN] = {
-        "unknown": {n: str(said[n]) for n, value in values.items() if value is None and said[n]},
-        "assumed": [n for n in ("model", "gpu", "engine", "prec", "tp") if not said[n]],
+        "unknown": {n: str(stated[n]) for n, value in values.items() if value is None and stated[n]},
+        "assumed": [n for n in ("model", "gpu", "engine", "prec", "tp") if not stated[n]],
         "named": first.model,
     }
 
 
-def _ways(said: dict[str, Any], planned: Deployed | None, *, moe: bool) -> dict[str, int | None]:
+def _parallelism(stated: dict[str, Any], planned: Deployed | None, *, moe: bool) -> dict[str, int | None]:
     """TP, PP, EP, DP of one instance and all GPUs; None for what is beyond all bounds."""
-    beyond = {n: None for n in _WAYS if (said[n] or 1) > _MOST[n]}
-    tp = said["tp"] or said["gpus"] or (planned.tp if planned else 1)
-    pp, ep, dp = (said[name] or 1 for name in ("pp", "ep", "dp"))
-    gpus = said["gpus"] or tp * pp * dp
+    beyond = {n: None for n in _PARALLELISM if (stated[n] or 1) > _MOST[n]}
+    tp = stated["tp"] or stated["gpus"] or (planned.tp if planned else 1)
+    pp, ep, dp = (stated[name] or 1 for name in ("pp", "ep", "dp"))
+    gpus = stated["gpus"] or tp * pp * dp
     tp, ep, dp = one_instance(gpus, tp, pp, ep, dp, moe=moe)
     return {"tp": tp, "pp": pp, "ep": ep, "dp": dp, "gpus": gpus} | beyond
 
@@ -107,7 +107,7 @@ def draw_measured(curve: tuple[BenchmarkPoint, ...], scenario_model: str) -> Dep
             weights = _choose("prec", list(labels("prec")), lambda p: label("prec", p))
             kv = _choose("kv", [NOT_STATED, *labels("kv")], lambda k: label("kv", k).capitalize())
         with st.grid(5, min_column_width=110, gap="small"):
-            parallelism = {name: _count(name) for name in _WAYS}
+            parallelism = {name: _count(name) for name in _PARALLELISM}
         if None in (model, gpu, engine, weights, kv, *parallelism.values()):
             return None
     return Deployment(
@@ -127,32 +127,27 @@ def draw_measured(curve: tuple[BenchmarkPoint, ...], scenario_model: str) -> Dep
 def _say_where_from() -> None:
     """What the file says, what it does not, and what it says that is not known here."""
     origin = st.session_state.get(_ORIGIN, {"unknown": {}, "assumed": [], "named": None})
-    empty = {n: said for n, said in origin["unknown"].items() if st.session_state.get(_key(n)) is None}
+    empty = {n: stated for n, stated in origin["unknown"].items() if st.session_state.get(_key(n)) is None}
     if empty:
-        named = _listed([f"{_word(n)} “{as_markdown(said[:80])}”" for n, said in empty.items()])
+        named = listed([f"{_word(n)} “{as_markdown(stated[:80])}”" for n, stated in empty.items()])
         many = len(empty) > 1
         st.warning(
             f"The file says {named}, which {'are' if many else 'is'} not known here: choose what "
             f"{'they are' if many else 'it is'} to compare.",
             icon=":material/warning:",
         )
-    elif missing := [_word(n) for n in (*_NAMES, *_WAYS) if st.session_state.get(_key(n)) is None]:
-        st.warning(f"Say {_listed(missing)} to compare.", icon=":material/warning:")
+    elif missing := [_word(n) for n in (*_NAMES, *_PARALLELISM) if st.session_state.get(_key(n)) is None]:
+        st.warning(f"Say {listed(missing)} to compare.", icon=":material/warning:")
     named = f"The file calls the model “{as_markdown(origin['named'])}”. " if origin["named"] else ""
     assumed = [_word(n) for n in origin["assumed"]]
-    told = f"Not in the file, and filled in from the scenario and its plan: {_listed(assumed)}. " if assumed else ""
-    st.caption(f"{named}{told}Check all of it: it decides what is compared and calibrated.")
+    filled_in = f"Not in the file, and filled in from the scenario and its plan: {listed(assumed)}. " if assumed else ""
+    st.caption(f"{named}{filled_in}Check all of it: it decides what is compared and calibrated.")
 
 
 def _word(name: str) -> str:
     """A field inside a sentence."""
-    title = _TITLES[name].partition(" (")[0]
-    return title if title.isupper() else title[:1].lower() + title[1:]
-
-
-def _listed(words: Sequence[str]) -> str:
-    """ "a", "a and b", "a, b and c"."""
-    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
+    title = _TITLES[name]
+    return title if title[:2].isupper() else title[:1].lower() + title[1:]
 
 
 def _choose(name: str, options: list[str], shown: Any) -> str | None:
@@ -172,7 +167,7 @@ def _choose(name: str, options: list[str], shown: Any) -> str | None:
 def _count(name: str) -> int | None:
     empty = st.session_state.get(_key(name)) is None
     return st.number_input(
-        _TITLES[name],
+        f"{_TITLES[name]} ({_UNITS[name]})",
         min_value=1,
         step=1,
         max_value=_MOST[name],
@@ -210,8 +205,8 @@ def _resolved(kind: str, name: str) -> str | None:
         "kv": resolve_kv_precision,
     }[kind]
     try:
-        found = resolve(name)
+        identifier = resolve(name)
     except SizingError:
-        asked = state.model() if kind == "model" else None
-        return OF_SCENARIO if asked and asked.id == name else None
-    return found if found in (model_ids() if kind == "model" else labels(kind)) else None
+        wanted = state.model() if kind == "model" else None
+        return OF_SCENARIO if wanted and wanted.id == name else None
+    return identifier if identifier in (model_ids() if kind == "model" else labels(kind)) else None

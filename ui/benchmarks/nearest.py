@@ -17,6 +17,7 @@ from sizing.question.configuration import Configuration
 from sizing.question.understand import understand
 from sizing.scenario.schema import Scenario
 from ui.form.choices import label
+from ui.format import known
 
 
 def nearest_rows(scenario: Scenario, plan: Plan, number: int) -> tuple[Near, ...]:
@@ -69,9 +70,20 @@ def _is(deployed: Deployed, row: Configuration) -> bool:
     return planned == (row.gpu.id, row.engine.id, row.precision.id, row.tp, row.pp, row.ep, row.dp)
 
 
-def nearest_table(found: tuple[Near, ...]) -> pd.DataFrame:
+NEAREST_NUMBERS = (
+    "Concurrency",
+    "Input tokens",
+    "Output tokens",
+    "Mean ITL (ms)",
+    "Mean TTFT (ms)",
+    "Output tokens/s per GPU",
+)
+"""Columns of :func:`nearest_table` that hold numbers to be printed with separators."""
+
+
+def nearest_table(measurements: tuple[Near, ...]) -> pd.DataFrame:
     """Measured rows with what sets them apart, their values and their source; nearest first."""
-    return pd.DataFrame([_row(near.measurement, near.distance) for near in found])
+    return pd.DataFrame([_row(near.measurement, near.distance) for near in measurements])
 
 
 def _row(measured: Measurement, distance: float) -> dict[str, object]:
@@ -80,21 +92,17 @@ def _row(measured: Measurement, distance: float) -> dict[str, object]:
     return {
         "Model": measured.model.id.rpartition("/")[2],
         "GPU": f"{measured.gpus} x {row.gpu.name}",
-        "Mean ITL (ms)": _short(measured.itl_ms),
-        "Output tokens/s per GPU": _short(None if rate is None else rate / measured.gpus),
+        "Mean ITL (ms)": known(measured.itl_ms),
+        "Output tokens/s per GPU": known(None if rate is None else rate / measured.gpus),
         "Source": source.label if source else measured.source,
         "Link": source_url(measured.source_link),
         "Precision": label("prec", row.precision.id),
         "Concurrency": measured.concurrency,
         "Mode": MODES[measured.mode],
         "Engine": row.engine.label,
-        "Input tokens": _short(measured.input_tokens),
-        "Output tokens": _short(measured.output_tokens),
-        "Mean TTFT (ms)": _short(measured.ttft_ms),
+        "Input tokens": known(measured.input_tokens),
+        "Output tokens": known(measured.output_tokens),
+        "Mean TTFT (ms)": known(measured.ttft_ms),
         "Distance": rounded(distance, 2),
         "Date": source_day(measured.source_date),
     }
-
-
-def _short(value: float | None) -> float | None:
-    return None if value is None else rounded(value)

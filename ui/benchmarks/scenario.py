@@ -12,6 +12,7 @@ from collectors.benchmarks import BenchmarkPoint, Deployment, RowError, to_measu
 from sizing.scenario.schema import Benchmark
 from sizing.scenario.schema import BenchmarkPoint as Measured
 from ui import state
+from ui.form.problems import message_of
 
 _MODES = {"offline_max_throughput": "offline"}
 MOST_POINTS = 200
@@ -93,5 +94,4 @@ def _why(error: ValidationError) -> str:
     if name and fault["input"] is None:
         return f"The file does not say {name}."
     what = f"{str(fault['loc'][0]).replace('_', ' ')}: " if fault["loc"] else ""
-    said = str(fault["msg"]).removeprefix("Value error, ").replace("Input should be", "it must be")
-    return f"{what}{said}."
+    return f"{what}{message_of(fault).replace('Input should be', 'it must be')}."

@@ -8,7 +8,7 @@ import streamlit as st
 from collectors.benchmarks import BenchmarkFileError, BenchmarkPoint, Imported, RowError, curves, read_benchmarks
 from ui.benchmarks import measured
 from ui.benchmarks.formats import draw_formats
-from ui.format import as_markdown, count
+from ui.format import as_markdown, bullets, counted
 
 MAX_MB = 64
 _FILES, _KEPT, _CURVE = "benchmark_files", "benchmark_import", "benchmark_curve"
@@ -47,16 +47,16 @@ def _read() -> None:
     except BenchmarkFileError as error:  # nothing to read at all; faults of single files are in the result
         imported = Imported(format="none", notes=(str(error),))
     st.session_state[_KEPT] = imported
-    found = curves(imported.points)
-    if found:
-        measured.prefill(found[0])
+    groups = curves(imported.points)
+    if groups:
+        measured.prefill(groups[0])
 
 
 def _say_what_was_read(imported: Imported) -> None:
-    found = curves(imported.points)
+    groups = curves(imported.points)
     if imported.points:
-        runs, groups = _counted(len(imported.points), "run"), _counted(len(found), "curve")
-        st.markdown(f":material/check_circle: Read {runs} in {groups} ({as_markdown(imported.format)}).")
+        runs, number = counted(len(imported.points), "run"), counted(len(groups), "curve")
+        st.markdown(f":material/check_circle: Read {runs} in {number} ({as_markdown(imported.format)}).")
     else:
         first = _placed(imported.errors[0]) if imported.errors else "There is no run in these files."
         st.error(
@@ -69,7 +69,7 @@ def _say_what_was_read(imported: Imported) -> None:
         )
     if imported.errors and (imported.points or len(imported.errors) > 1):
         with st.expander(
-            f"{_counted(len(imported.errors), 'row or file', 'rows or files')} left out",
+            f"{counted(len(imported.errors), 'row or file', 'rows or files')} left out",
             expanded=True,
             icon=":material/warning:",
         ):
@@ -87,7 +87,7 @@ def _say_what_was_read(imported: Imported) -> None:
             )
     if imported.notes:
         with st.expander("What to know about these files"):
-            st.markdown("\n".join(f"- {as_markdown(note)}" for note in imported.notes))
+            st.markdown(bullets(imported.notes))
 
 
 def _placed(error: RowError) -> str:
@@ -96,21 +96,21 @@ def _placed(error: RowError) -> str:
 
 
 def _choice(imported: Imported) -> Curve | None:
-    found = curves(imported.points)
-    if not found:
+    groups = curves(imported.points)
+    if not groups:
         return None
     number = 0
-    if len(found) > 1:
+    if len(groups) > 1:
         number = st.selectbox(
             "Curve",
-            range(len(found)),
+            range(len(groups)),
             key=_CURVE,
-            format_func=lambda i: _name(found[i]),
+            format_func=lambda i: _name(groups[i]),
             persist_state="session",
-            on_change=lambda: measured.prefill(found[st.session_state[_CURVE] or 0]),
+            on_change=lambda: measured.prefill(groups[st.session_state[_CURVE] or 0]),
             help="Runs that differ only in load make up one curve; one curve calibrates one deployment.",
         )
-    curve = found[min(number, len(found) - 1)]
+    curve = groups[min(number, len(groups) - 1)]
     _preview(curve)
     return curve
 
@@ -122,7 +122,7 @@ def _name(curve: Curve) -> str:
     parallelism = f", TP{first.tp}" if first.tp else ""
     mode = {"fixed_concurrency": "closed loop", "fixed_rate": "open loop", "offline": "offline"}.get(first.mode or "")
     where = ", ".join(filter(None, [first.model or first.tool, first.gpu, mode]))
-    return f"{where}{parallelism}: {_counted(len(curve), 'run')} of {lengths} tokens in / out"
+    return f"{where}{parallelism}: {counted(len(curve), 'run')} of {lengths} tokens in / out"
 
 
 def _preview(curve: Curve) -> None:
@@ -181,7 +181,3 @@ def preview_table(curve: Curve) -> pd.DataFrame:
         rows.append([p.file, p.row, *short, "; ".join(p.notes)])
     table = pd.DataFrame(rows, columns=["File", "Row", *_NUMBERS, "Notes"])
     return table.replace("", None).dropna(axis=1, how="all")
-
-
-def _counted(number: int, one: str, many: str = "") -> str:
-    return f"{count(number)} {one if number == 1 else many or one + 's'}"

@@ -71,9 +71,9 @@ def served_of(scenario_json: str, gpu: str, gpus: int | None, usd_per_month: flo
 def pushed_of(scenario_json: str, gpu: str, gpus: int) -> tuple[Pushed, ...]:
     """How far the prompt and each limit that holds can be pushed on these GPUs."""
     scenario = on_gpu(_scenario(scenario_json), gpu)
-    held = [name for name in LIMITS if getattr(scenario.limits, name) is not None]
+    limited = [name for name in LIMITS if getattr(scenario.limits, name) is not None]
     streamed = scenario.workload.mode == "streaming"
-    usable = held if streamed else [n for n in held if n == "e2e_ms" and scenario.workload.mode == "sequential"]
+    usable = limited if streamed else [n for n in limited if n == "e2e_ms" and scenario.workload.mode == "sequential"]
     return (longest_prompt(scenario, gpus), *(tightest_limit(scenario, name, gpus) for name in usable))
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeVar
 
 import streamlit as st
 
@@ -15,9 +13,9 @@ from sizing.scenario.schema import Scenario
 from ui.figures.template import hardware_look
 from ui.form.choices import gpu_names, label
 from ui.form.read import OWN_GPU
+from ui.shell import draw_choice
 from ui.size.answer import nearest_to_fit
 
-Option = TypeVar("Option", bound=str)
 MOST_UNASKED = 5
 X_LABELS: dict[XAxis, str] = {"tokens_per_s_per_user": "Speed for a user", "ttft_ms": "TTFT", "e2e_ms": "E2E"}
 Y_LABELS: dict[YAxis, str] = {
@@ -42,21 +40,11 @@ class View:
 
 def draw_controls(scenario: Scenario, plan: Plan) -> View:
     """Axes and lines in one row, the GPUs below."""
-    across, up = st.columns(2, gap="medium")
-    with across:
-        x = _choice("x", "Across", X_LABELS, "Speed for a user: output tokens/s of one answer, 1 / ITL.")
-    with up:
-        y = _choice(
-            "y",
-            "Upwards",
-            Y_LABELS,
-            "Output tokens/s per GPU, USD per million output tokens, or output "
-            "tokens/s per kW. Cost and power are those of full systems.",
-        )
-    kinds, split_by, ranged = st.columns([4, 4, 3], gap="medium")
+    x, y = _axes()
     unasked, considered = leading_gpus(plan, scenario), _considered(scenario)
+    kinds, split_by, ranged = st.columns([4, 4, 3], gap="medium")
     with kinds:
-        asked = st.multiselect(
+        chosen = st.multiselect(
             "GPUs shown",
             considered,
             key="shown",
@@ -68,25 +56,48 @@ def draw_controls(scenario: Scenario, plan: Plan) -> View:
             "family, the marker for the GPU.",
         )
     with split_by:
-        split = _choice(
-            "lines",
+        split = draw_choice(
             "Lines per GPU",
             SPLIT_LABELS,
-            "One line for the best of all deployments, or one for "
-            "each width of the weights (16, 8, 4 bit), engine or kind of serving (prefill and decode "
-            "together or in pools of their own), told apart by the dash.",
+            key="lines",
+            stretched=True,
+            help="One line for the best of all deployments, or one for each width of the weights (16, 8, 4 bit), "
+            "engine or kind of serving (prefill and decode together or in pools of their own), told apart by the dash.",
         )
     with ranged:
-        ranges = _choice(
-            "range",
+        ranges = draw_choice(
             "80 % range of",
             RANGE_LABELS,
-            "Where 80 % of such estimates lie, at the same "
-            "number of requests in flight: for the GPU of the plan, or for all.",
+            key="range",
+            stretched=True,
+            help="Where 80 % of such estimates lie, at the same number of requests in flight: for the GPU of the plan, "
+            "or for all.",
         )
-    gpus = tuple(asked or unasked)
+    gpus = tuple(chosen or unasked)
     own = plan.deployment.gpu if plan.deployment and plan.deployment.gpu in gpus else gpus[0] if gpus else ""
     return View(x=x, y=y, gpus=gpus, split=split, ranges={"all": gpus, "plan": (own,), "none": ()}[ranges])
+
+
+def _axes() -> tuple[XAxis, YAxis]:
+    across, up = st.columns(2, gap="medium")
+    with across:
+        x = draw_choice(
+            "Across",
+            X_LABELS,
+            key="x",
+            stretched=True,
+            help="Speed for a user: output tokens/s of one answer, 1 / ITL.",
+        )
+    with up:
+        y = draw_choice(
+            "Upwards",
+            Y_LABELS,
+            key="y",
+            stretched=True,
+            help="Output tokens/s per GPU, USD per million output tokens, or output tokens/s per kW. Cost and power "
+            "are those of full systems.",
+        )
+    return x, y
 
 
 def leading_gpus(plan: Plan, scenario: Scenario) -> list[str]:
@@ -109,26 +120,12 @@ def _considered(scenario: Scenario) -> list[str]:
     return list(dict.fromkeys([*(g for g in named if g != OWN_GPU), *own]))
 
 
-def _choice(key: str, title: str, options: Mapping[Option, str], help: str) -> Option:
-    return st.segmented_control(
-        title,
-        list(options),
-        default=next(iter(options)),
-        required=True,
-        key=key,
-        bind="query-params",
-        help=help,
-        format_func=options.__getitem__,
-        width="stretch",
-    )
-
-
 def draw_gpu_choice(key: str, plan: Plan, scenario: Scenario) -> str:
     """One of the considered GPUs; that of the plan unless another was chosen."""
     options = _considered(scenario)
     first = plan.deployment.gpu if plan.deployment else options[0]
-    held = st.session_state.get(key)
-    if held is not None and held not in options:
+    chosen = st.session_state.get(key)
+    if chosen is not None and chosen not in options:
         del st.session_state[key]
     return (
         st.selectbox(

@@ -10,8 +10,7 @@ from ui.explore import computed
 from ui.explore.controls import draw_gpu_choice
 from ui.figures.heat_map import build_heat_map, heat_map_alt_text, heat_map_table
 from ui.figures.load_curve import build_load_curve, load_curve_alt_text, load_curve_table
-from ui.format import as_markdown
-from ui.shell import draw_chart, draw_table
+from ui.shell import draw_chart, draw_problems, draw_table
 from ui.size.origin import draw_curve_origin, draw_estimates
 from ui.state import Answer
 
@@ -39,16 +38,16 @@ def draw_lengths(answer: Answer, *, dark: bool) -> None:
     with where:
         gpu = draw_gpu_choice("map_gpu", answer.plan, answer.scenario)
     try:
-        found = computed.lengths_of(answer.scenario.model_dump_json(), gpu)
+        lengths = computed.lengths_of(answer.scenario.model_dump_json(), gpu)
     except SizingError as error:
-        st.error(as_markdown(str(error)), icon=":material/error:")
+        draw_problems(error.problems)
         return
     traffic = understand(answer.scenario).traffic
-    figure = build_heat_map(found, asked=(traffic.input_tokens, traffic.output_tokens), dark=dark)
-    draw_chart(figure, key="length_map", alt=heat_map_alt_text(found))
+    figure = build_heat_map(lengths, framed=(traffic.input_tokens, traffic.output_tokens), dark=dark)
+    draw_chart(figure, key="length_map", alt=heat_map_alt_text(lengths))
     st.caption(
         "GPUs needed for the same load within the same limits; framed: the lengths of the scenario. "
         "The share of the prompt found in the prefix cache stays as it is."
     )
     draw_estimates(answer.plan)
-    draw_table(lambda: heat_map_table(found), key="lengths", what="GPUs over lengths")
+    draw_table(lambda: heat_map_table(lengths), key="lengths", what="GPUs over lengths")

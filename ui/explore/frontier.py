@@ -16,7 +16,8 @@ from sizing.steps.efficiency import REFERENCE_YEAR
 from ui import state
 from ui.explore import computed
 from ui.explore.controls import draw_controls
-from ui.figures.frontier import build_frontier, frontier_alt_text, frontier_table, measured_table
+from ui.figures.frontier import build_frontier, frontier_alt_text
+from ui.figures.frontier_tables import frontier_table, measured_table
 from ui.form.choices import label
 from ui.shell import CONFIG, draw_table
 from ui.state import Answer

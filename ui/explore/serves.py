@@ -5,12 +5,14 @@ from __future__ import annotations
 import streamlit as st
 
 from sizing.base.errors import SizingError
-from sizing.base.format import large, requests_per_s
+from sizing.base.format import large, requests_per_s, significant
 from sizing.explore.inverse import MAX_BUDGET_USD, MAX_FLEET_GPUS, Served
 from ui.explore import computed
 from ui.explore.controls import draw_gpu_choice
 from ui.form.numbers import NotANumber, parse_number
-from ui.format import as_markdown
+from ui.form.problems import BadInput
+from ui.format import as_markdown, bullets
+from ui.shell import draw_choice, draw_problems
 from ui.size.origin import draw_estimates
 from ui.state import Answer
 
@@ -21,15 +23,11 @@ def draw_serves(answer: Answer) -> None:
     """Hardware or budget in; requests/s, users, longest prompt and tightest limits out."""
     have, amount, kind = st.columns([1, 1, 2], gap="medium", vertical_alignment="top")
     with have:
-        what = st.segmented_control(
+        what = draw_choice(
             "You have",
-            list(_HAVE),
-            default="gpus",
-            required=True,
+            _HAVE,
             key="have",
-            bind="query-params",
-            format_func=_HAVE.__getitem__,
-            width="stretch",
+            stretched=True,
             help="A number of GPUs, or USD a month for whole systems at list price.",
         )
     with amount:
@@ -45,32 +43,28 @@ def draw_serves(answer: Answer) -> None:
             return
         _figures(served)
         pushed = computed.pushed_of(key, gpu, served.gpus_given)
-    except (BadAmount, SizingError) as error:
-        st.error(as_markdown(str(error).splitlines()[0]), icon=":material/error:")
+    except (BadInput, SizingError) as error:
+        draw_problems(error.problems[:1])
         return
     st.markdown(f"**With the peak of {as_markdown(requests_per_s(answer.plan.peak_rps))} that was asked**")
-    st.markdown("\n".join(f"- {as_markdown(one.message)}" for one in pushed))
+    st.markdown(bullets(one.message for one in pushed))
     draw_estimates(answer.plan)
 
 
-class BadAmount(ValueError):
-    """What was typed is not an amount; the message says what to enter."""
-
-
 def read_amount(typed: str, what: str) -> float:
-    """The number of GPUs or the USD a month that was typed. Raises BadAmount with one sentence."""
+    """The number of GPUs or the USD a month that was typed. Raises BadInput with one sentence."""
     name, most, example = (
         ("GPUs", MAX_FLEET_GPUS, "16") if what == "gpus" else ("Monthly budget", MAX_BUDGET_USD, "50,000")
     )
     try:
         number = parse_number(typed.replace("$", ""))
     except NotANumber:
-        said = f"“{typed.strip()[:40]}” is not a number" if typed.strip() else "is empty"
-        raise BadAmount(f"{name}: {said}; enter a number, for example {example}.") from None
+        fault = f"“{typed.strip()[:40]}” is not a number" if typed.strip() else "is empty"
+        raise BadInput(f"{name}: {fault}; enter a number, for example {example}.") from None
     if what == "gpus" and number != int(number):
-        raise BadAmount(f"{name} must be a whole number; {typed.strip()[:40]} was entered.")
+        raise BadInput(f"{name} must be a whole number; {typed.strip()[:40]} was entered.")
     if not 0 < number <= most:
-        raise BadAmount(f"{name} must be more than 0 and at most {most:,.0f}; {typed.strip()[:40]} was entered.")
+        raise BadInput(f"{name} must be more than 0 and at most {most:,.0f}; {typed.strip()[:40]} was entered.")
     return number
 
 
@@ -99,7 +93,7 @@ def _figures(served: Served) -> None:
     if business is None:
         return
     shown = [
-        ("Requests/s", requests_per_s(served.requests_per_s).split()[0], "requests_per_s"),
+        ("Requests/s", significant(served.requests_per_s), "requests_per_s"),
         ("Requests a day", large(business.requests_per_day), ""),
         ("Daily users", large(business.daily_users), ""),
         ("Output tokens a day", large(business.output_tokens_per_day), ""),

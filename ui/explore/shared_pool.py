@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import pandas as pd
 import streamlit as st
+from pydantic import ValidationError
 
 from sizing.base.errors import SizingError
-from sizing.base.format import rounded
 from sizing.explore.shared_pool import Pool, PoolObjective
 from sizing.scenario.schema import Scenario
 from ui.explore import computed
 from ui.form.numbers import NotANumber, parse_number, show_number
 from ui.form.presets import presets
-from ui.format import as_markdown
+from ui.form.problems import BadInput, sentence
+from ui.format import as_markdown, known
+from ui.shell import draw_choice, draw_problems
 from ui.size.origin import ESTIMATES
 from ui.state import Answer
 
@@ -23,12 +25,12 @@ _OBJECTIVES: dict[PoolObjective, str] = {"cost": "Least cost", "systems": "Fewes
 
 def draw_pool(answer: Answer) -> None:
     """The choice of workloads, one load each, and the pool that serves them all."""
-    known = {THIS: answer.scenario} | {p.id: p.scenario for p in presets().values() if p.scenario.measured is None}
+    scenarios = {THIS: answer.scenario} | {p.id: p.scenario for p in presets().values() if p.scenario.measured is None}
     which, by = st.columns([3, 1], gap="medium")
     with which:
         chosen = st.multiselect(
             "Workloads",
-            list(known),
+            list(scenarios),
             default=[THIS, "rag"],
             key="pool",
             max_selections=MOST,
@@ -38,30 +40,27 @@ def draw_pool(answer: Answer) -> None:
             help="Two to six: the scenario of this page and examples, each within its own limits.",
         )
     with by:
-        objective = st.segmented_control(
+        objective = draw_choice(
             "Pool with",
-            list(_OBJECTIVES),
-            default="cost",
-            required=True,
+            _OBJECTIVES,
             key="pool_by",
-            persist_state="session",
-            format_func=_OBJECTIVES.__getitem__,
-            width="stretch",
+            kept="session",
+            stretched=True,
             help="What is made smallest over all systems of the pool.",
         )
     with st.grid(3, min_column_width=220, gap="small"):
-        loads = {one: _load(one, known[one], answer) for one in chosen}
+        loads = {one: _load(one, scenarios[one], answer) for one in chosen}
     if len(chosen) < 2:
         st.info("Choose two workloads or more.", icon=":material/info:")
         return
     try:
-        asked = tuple(_with_load(known[one], loads[one], _name(one, answer)) for one in chosen)
+        workloads = tuple(_with_load(scenarios[one], loads[one], _name(one, answer)) for one in chosen)
         with st.spinner("Placing the workloads"):
-            found = computed.pool_of(tuple(s.model_dump_json() for s in asked), objective)
-    except (ValueError, SizingError) as error:
-        st.error(as_markdown(str(error).splitlines()[0]), icon=":material/error:")
+            pool = computed.pool_of(tuple(s.model_dump_json() for s in workloads), objective)
+    except (BadInput, SizingError, ValidationError) as error:
+        draw_problems([sentence(error)])
         return
-    _pool(found)
+    _pool(pool)
 
 
 def _name(one: str, answer: Answer) -> str:
@@ -81,54 +80,27 @@ def _load(one: str, scenario: Scenario, answer: Answer) -> str:
 
 
 def _with_load(scenario: Scenario, typed: str, name: str) -> Scenario:
-    """The scenario with that peak and nothing else that says the load. Raises ValueError with one sentence."""
+    """The scenario with that peak and nothing else that says the load. Raises BadInput with one sentence."""
     try:
         peak = parse_number(typed)
     except NotANumber:
-        raise ValueError(f"{name}: “{typed[:40]}” is not a load; enter requests/s, for example 10.") from None
+        raise BadInput(f"{name}: “{typed[:40]}” is not a load; enter requests/s, for example 10.") from None
     if not 0 < peak <= 1_000_000:
-        raise ValueError(f"{name}: the load must be more than 0 and at most 1,000,000 requests/s.")
+        raise BadInput(f"{name}: the load must be more than 0 and at most 1,000,000 requests/s.")
     only = {"peak_rps": peak, "average_rps": None, "users": None, "growth_percent": 0.0}
     return scenario.model_copy(
         update={"name": name, "measured": None, "workload": scenario.workload.model_copy(update=only)}
     )
 
 
-def _pool(found: Pool) -> None:
-    if not found.feasible:
-        st.error(as_markdown(found.answer), icon=":material/block:")
+def _pool(pool: Pool) -> None:
+    if not pool.feasible:
+        st.error(as_markdown(pool.answer), icon=":material/block:")
         return
-    st.markdown(f"#### {as_markdown(found.answer)}")
+    st.markdown(f"#### {as_markdown(pool.answer)}")
+    st.dataframe(placed_table(pool), hide_index=True, key="pool_placed", alt="What serves each workload of the pool")
     st.dataframe(
-        pd.DataFrame(
-            [
-                {
-                    "Workload": p.scenario,
-                    "Runs on": p.configuration,
-                    "Instances": p.deployment.instances,
-                    "GPUs": p.gpus,
-                    "System": p.deployment.system,
-                }
-                for p in found.placed
-            ]
-        ),
-        hide_index=True,
-        key="pool_placed",
-        alt="What serves each workload of the pool",
-    )
-    st.dataframe(
-        pd.DataFrame(
-            [
-                {
-                    "System": s.system,
-                    "Systems": s.systems,
-                    "GPUs": s.gpus,
-                    "GPUs used": s.gpus_used,
-                    "USD a month": None if s.usd_per_month is None else rounded(s.usd_per_month),
-                }
-                for s in found.systems
-            ]
-        ),
+        systems_table(pool),
         hide_index=True,
         key="pool_systems",
         alt="Systems of the pool",
@@ -137,3 +109,33 @@ def _pool(found: Pool) -> None:
     st.caption(
         f"Each workload is sized with its own limits and spares; its instances then share whole systems. {ESTIMATES}"
     )
+
+
+def placed_table(pool: Pool) -> pd.DataFrame:
+    """What serves each workload."""
+    rows = [
+        {
+            "Workload": p.scenario,
+            "Runs on": p.configuration,
+            "Instances": p.deployment.instances,
+            "GPUs": p.gpus,
+            "System": p.deployment.system,
+        }
+        for p in pool.placed
+    ]
+    return pd.DataFrame(rows)
+
+
+def systems_table(pool: Pool) -> pd.DataFrame:
+    """The systems that all workloads share."""
+    rows = [
+        {
+            "System": s.system,
+            "Systems": s.systems,
+            "GPUs": s.gpus,
+            "GPUs used": s.gpus_used,
+            "USD a month": known(s.usd_per_month),
+        }
+        for s in pool.systems
+    ]
+    return pd.DataFrame(rows)

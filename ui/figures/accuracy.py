@@ -80,8 +80,8 @@ def _line(name: str, x: list[float], y: list[float], colour: str, x_unit: str, y
 def reliability_alt_text(records: Records) -> str:
     """The reliability diagram in one sentence."""
     at = next(r for r in records if r["nominal_pct"] == 80)
-    said = ", ".join(f"{name} {at[f'{key}_pct']:.0f} %" for key, name in METRICS.items())
-    return f"Actual against nominal coverage of the intervals; of 80 % intervals, these hold: {said}."
+    shares = ", ".join(f"{name} {at[f'{key}_pct']:.0f} %" for key, name in METRICS.items())
+    return f"Actual against nominal coverage of the intervals; of 80 % intervals, these hold: {shares}."
 
 
 def learning_alt_text(records: Records) -> str:

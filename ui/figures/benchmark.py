@@ -53,28 +53,15 @@ def build_benchmark(
     shown = sorted((load_of(points[r.point], r), r.point, r) for r in rows if r.quantity == quantity)
     if not shown:
         return message(_NOTHING, dark=dark)
-    loads, found = [s[0] for s in shown], [s[2] for s in shown]
-    mode = points[found[0].point].mode
+    loads, compared = [s[0] for s in shown], [s[2] for s in shown]
+    mode = points[compared[0].point].mode
     name, title = words(quantity, mode)
     first, second = palette(dark=dark)[:2]
     data = [
-        *_band(loads, found, first),
-        _line("Predicted", loads, [r.predicted for r in found], first, "solid"),
-        _line("After calibration", loads, [r.calibrated for r in found], second, "dash"),
-        {
-            "type": "scatter",
-            "mode": "markers",
-            "name": "Measured",
-            "x": loads,
-            "y": [r.measured for r in found],
-            "marker": {
-                "color": INK[dark],
-                "symbol": "diamond",
-                "size": 11,
-                "line": {"width": 1, "color": NEUTRAL[dark]},
-            },
-            "hovertemplate": f"%{{x:,.4~g}}: measured {name} %{{y:,.3~r}}<extra></extra>",
-        },
+        *_band(loads, compared, first),
+        _line("Predicted", loads, [r.predicted for r in compared], first, "solid"),
+        _line("After calibration", loads, [r.calibrated for r in compared], second, "dash"),
+        _measured(name, loads, [r.measured for r in compared], dark=dark),
     ]
     scale = spread_out(loads)
     if scale["type"] == "log":
@@ -85,19 +72,19 @@ def build_benchmark(
             dark=dark,
             height=360,
             xaxis=axis(load_title(mode), **scale),
-            yaxis=axis(title, **spread_out([v for r in found for v in (r.measured, r.predicted)])),
+            yaxis=axis(title, **spread_out([v for r in compared for v in (r.measured, r.predicted)])),
         ),
     )
 
 
 def benchmark_alt_text(points: Sequence[BenchmarkPoint], rows: Sequence[Compared], quantity: Quantity) -> str:
     """The chart in one sentence, for those who do not see it."""
-    found = [r for r in rows if r.quantity == quantity]
-    if not found:
+    compared = [r for r in rows if r.quantity == quantity]
+    if not compared:
         return _NOTHING
-    name = words(quantity, points[found[0].point].mode).name
-    inside = sum(r.within for r in found)
-    return f"Measured and predicted {name} at {len(found)} loads; {inside} of them within the 80 % interval."
+    name = words(quantity, points[compared[0].point].mode).name
+    inside = sum(r.within for r in compared)
+    return f"Measured and predicted {name} at {len(compared)} loads; {inside} of them within the 80 % interval."
 
 
 def _line(name: str, x: list[float], y: list[float], colour: str, dash: str) -> dict[str, Any]:
@@ -110,6 +97,18 @@ def _line(name: str, x: list[float], y: list[float], colour: str, dash: str) -> 
         "line": {"color": colour, "width": 3, "dash": dash},
         "marker": {"color": colour, "size": 9},
         "hovertemplate": f"%{{x:,.4~g}}: {name.lower()} %{{y:,.3~r}}<extra></extra>",
+    }
+
+
+def _measured(name: str, x: list[float], y: list[float], *, dark: bool) -> dict[str, Any]:
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "name": "Measured",
+        "x": x,
+        "y": y,
+        "marker": {"color": INK[dark], "symbol": "diamond", "size": 11, "line": {"width": 1, "color": NEUTRAL[dark]}},
+        "hovertemplate": f"%{{x:,.4~g}}: measured {name} %{{y:,.3~r}}<extra></extra>",
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pandas as pd
@@ -19,29 +20,6 @@ def build_day(plan: DayPlan, *, dark: bool = False) -> go.Figure:
     """Load above; below the instances paid for as an area, base and burst, and those needed as steps."""
     unit, width = _unit(plan)
     time = [moment.time_s / width for moment in plan.moments]
-    colours = palette(dark=dark)
-    spares = plan.spare_instances
-    lines: tuple[tuple[str, list[float], str, dict[str, Any]], ...] = (
-        ("Load", [rounded(m.rps) for m in plan.moments], "y", {"line": {"color": colours[0], "width": 2}}),
-        (
-            "Base",
-            [plan.base_instances] * len(time),
-            "y2",
-            {"line": {"color": colours[2], "width": 1, "shape": "hv"}, "fill": "tozeroy"},
-        ),
-        (
-            "Base and burst, paid for",
-            [m.ordered for m in plan.moments],
-            "y2",
-            {"line": {"color": colours[1], "width": 2, "shape": "hv"}},
-        ),
-        (
-            "Needed",
-            [m.needed + spares for m in plan.moments],
-            "y2",
-            {"line": {"color": colours[4], "width": 2, "shape": "hv", "dash": "dot"}},
-        ),
-    )
     data = [
         {
             "type": "scatter",
@@ -54,19 +32,30 @@ def build_day(plan: DayPlan, *, dark: bool = False) -> go.Figure:
             "hovertemplate": f"%{{x:.3~g}} {unit}: %{{y:,.3~r}}<extra>{name}</extra>",
             **look,
         }
-        for name, values, where, look in lines
+        for name, values, where, look in _lines(plan, palette(dark=dark))
     ]
     axes = {
         "xaxis": axis(
-            f"Time ({unit})",
-            range=[0, max(plan.moments[-1].time_s / width, 1e-9)],
-            anchor="y2",
-            **({"dtick": 3} if unit == "h" else {}),
+            f"Time ({unit})", range=[0, max(time[-1], 1e-9)], anchor="y2", **({"dtick": 3} if unit == "h" else {})
         ),
         "yaxis": axis("Load (requests/s)", domain=[0.6, 1.0], rangemode="tozero", nticks=4),
         "yaxis2": axis("Instances", domain=[0.0, 0.5], rangemode="tozero", nticks=6),
     }
     return go.Figure(data=data, layout=layout(dark=dark, height=460, **axes))
+
+
+def _lines(plan: DayPlan, colours: Sequence[str]) -> Iterator[tuple[str, list[float], str, dict[str, Any]]]:
+    """Name, values, axis and look of every line."""
+    moments = plan.moments
+    load = [rounded(m.rps) for m in moments]
+    yield "Load", load, "y", {"line": {"color": colours[0], "width": 2}}
+    base: list[float] = [plan.base_instances] * len(moments)
+    yield "Base", base, "y2", {"line": {"color": colours[2], "width": 1, "shape": "hv"}, "fill": "tozeroy"}
+    steps = {"width": 2, "shape": "hv"}
+    ordered: list[float] = [m.ordered for m in moments]
+    yield "Base and burst, paid for", ordered, "y2", {"line": {"color": colours[1], **steps}}
+    needed: list[float] = [m.needed + plan.spare_instances for m in moments]
+    yield "Needed", needed, "y2", {"line": {"color": colours[4], **steps, "dash": "dot"}}
 
 
 def day_table(plan: DayPlan) -> pd.DataFrame:
@@ -91,11 +80,11 @@ def hourly_table(plan: DayPlan) -> pd.DataFrame:
         [
             {
                 "Hour": f"{hour:02d}",
-                "Peak load (requests/s)": rounded(max(m.rps for m in held)),
+                "Peak load (requests/s)": rounded(max(m.rps for m in moments)),
                 "Base (instances)": plan.base_instances,
-                "Burst (instances)": max(m.ordered for m in held) - plan.base_instances,
+                "Burst (instances)": max(m.ordered for m in moments) - plan.base_instances,
             }
-            for hour, held in sorted(rows.items())
+            for hour, moments in sorted(rows.items())
         ]
     )
 

@@ -23,30 +23,30 @@ def drawn(rows: pd.DataFrame) -> pd.DataFrame:
 
 def build_evidence(rows: pd.DataFrame, *, dark: bool = False) -> go.Figure:
     """Measured points; axes are logarithmic where they span much, as in the whole library."""
-    found = drawn(rows)
-    if len(found) < FEWEST:
+    points = drawn(rows)
+    if len(points) < FEWEST:
         return message(_NOTHING, dark=dark)
-    found = found.iloc[:: -(-len(found) // MAX_POINTS)]
-    data = [_gpu(str(gpu), part, dark=dark) for gpu, part in found.groupby("gpu_id", sort=True)]
+    points = points.iloc[:: -(-len(points) // MAX_POINTS)]
+    data = [_gpu(str(gpu), part, dark=dark) for gpu, part in points.groupby("gpu_id", sort=True)]
     return go.Figure(
         data=data,
         layout=layout(
             dark=dark,
             height=520,
-            xaxis=axis("Mean ITL (ms)", **spread_out(found["itl_ms_mean"].tolist())),
-            yaxis=axis("Output tokens/s per GPU (tokens/s)", **spread_out(found["per_gpu"].tolist())),
+            xaxis=axis("Mean ITL (ms)", **spread_out(points["itl_ms_mean"].tolist())),
+            yaxis=axis("Output tokens/s per GPU (tokens/s)", **spread_out(points["per_gpu"].tolist())),
         ),
     )
 
 
 def evidence_alt_text(rows: pd.DataFrame) -> str:
     """The chart in one sentence, for those who do not see it."""
-    found = drawn(rows)
-    if len(found) < FEWEST:
+    points = drawn(rows)
+    if len(points) < FEWEST:
         return _NOTHING
-    itl, rate = found["itl_ms_mean"], found["per_gpu"]
+    itl, rate = points["itl_ms_mean"], points["per_gpu"]
     return (
-        f"{count(len(found))} measurements on {found['gpu_id'].nunique()} GPUs: mean ITL from {itl.min():.3g} to "
+        f"{count(len(points))} measurements on {points['gpu_id'].nunique()} GPUs: mean ITL from {itl.min():.3g} to "
         f"{itl.max():,.3g} ms, output tokens/s per GPU from {rate.min():.3g} to {rate.max():,.5g}."
     )
 

@@ -96,9 +96,9 @@ class Cell:
 def value_of(device: Device, measure: Measure) -> float | None:
     """What a GPU shows for a measure; None is unknown."""
     for key in measure.keys:
-        found = device.values.get(key)
-        if found is not None:
-            return found * measure.scale
+        value = device.values.get(key)
+        if value is not None:
+            return value * measure.scale
     return None
 
 
@@ -233,9 +233,9 @@ def _host_cell(host: str, group: Sequence[Device], measure: Measure) -> Cell:
 
 
 def _hover(cell: Cell, measure: Measure) -> str:
-    told = "no data" if cell.value is None else f"{significant(cell.value)} {measure.unit}{cell.text}"
+    shown = "no data" if cell.value is None else f"{significant(cell.value)} {measure.unit}{cell.text}"
     trouble = f"<br>{cell.trouble}" if cell.trouble else ""
-    return f"{cell.place}<br>{told}{trouble}"
+    return f"{cell.place}<br>{shown}{trouble}"
 
 
 def _crosses(rows: Sequence[Row], columns: Sequence[str], *, dark: bool) -> list[dict[str, Any]]:

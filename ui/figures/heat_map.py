@@ -16,23 +16,23 @@ _NONE = "-"
 """What a cell that nothing serves shows."""
 
 
-def build_heat_map(found: LengthMap, *, asked: tuple[float, float] | None = None, dark: bool = False) -> go.Figure:
+def build_heat_map(lengths: LengthMap, *, framed: tuple[float, float] | None = None, dark: bool = False) -> go.Figure:
     """GPUs in every cell, darker for more; the cell of ``asked`` (ISL, OSL) is framed."""
-    cells = [cell for row in found.rows for cell in row]
+    cells = [cell for row in lengths.rows for cell in row]
     if not any(cell.gpus for cell in cells):
         reasons = " ".join(dict.fromkeys(cell.reason for cell in cells))
         return message(f"Nothing serves any of these lengths. {reasons}".strip(), dark=dark)
-    look = hardware_look(found.gpu, dark=dark)
+    look = hardware_look(lengths.gpu, dark=dark)
     counts = [cell.gpus for cell in cells if cell.gpus]
     data = {
         "type": "heatmap",
-        "x": [_length(n) for n in found.output_tokens],
-        "y": [_length(n) for n in found.input_tokens],
-        "z": [[math.log(c.gpus) if c.gpus else None for c in row] for row in found.rows],
+        "x": [_length(n) for n in lengths.output_tokens],
+        "y": [_length(n) for n in lengths.input_tokens],
+        "z": [[math.log(c.gpus) if c.gpus else None for c in row] for row in lengths.rows],
         "zmin": math.log(min(counts)),
         "zmax": max(math.log(max(counts)), math.log(min(counts)) + 0.7),
-        "text": [[count(c.gpus) if c.gpus else _NONE for c in row] for row in found.rows],
-        "customdata": [[_hover(c) for c in row] for row in found.rows],
+        "text": [[count(c.gpus) if c.gpus else _NONE for c in row] for row in lengths.rows],
+        "customdata": [[_hover(c) for c in row] for row in lengths.rows],
         "texttemplate": "%{text}",
         "hovertemplate": "%{customdata}<extra></extra>",
         "colorscale": [[0.0, alpha(look.colour, 0.08)], [1.0, alpha(look.colour, 0.75)]],
@@ -47,15 +47,15 @@ def build_heat_map(found: LengthMap, *, asked: tuple[float, float] | None = None
         layout=layout(
             dark=dark,
             height=440,
-            shapes=_frame(found, asked, dark=dark),
-            annotations=_unserved(found, dark=dark),
+            shapes=_frame(lengths, framed, dark=dark),
+            annotations=_unserved(lengths, dark=dark),
             xaxis=axis("Output length (tokens)", type="category", showgrid=False),
             yaxis=axis("Prompt length (tokens)", type="category", showgrid=False),
         ),
     )
 
 
-def heat_map_table(found: LengthMap) -> pd.DataFrame:
+def heat_map_table(lengths: LengthMap) -> pd.DataFrame:
     """One row per pair of lengths."""
     return pd.DataFrame(
         [
@@ -67,20 +67,20 @@ def heat_map_table(found: LengthMap) -> pd.DataFrame:
                 "Deployment of one instance": cell.configuration,
                 "Why not": cell.reason,
             }
-            for row in found.rows
+            for row in lengths.rows
             for cell in row
         ]
     ).astype({"GPUs": "Int64", "Systems": "Int64"})
 
 
-def heat_map_alt_text(found: LengthMap) -> str:
+def heat_map_alt_text(lengths: LengthMap) -> str:
     """The map in one sentence, for those who do not see it."""
-    served = [cell for row in found.rows for cell in row if cell.gpus]
-    name = hardware_look(found.gpu).name
+    served = [cell for row in lengths.rows for cell in row if cell.gpus]
+    name = hardware_look(lengths.gpu).name
     if not served:
         return f"{name} serves none of these lengths."
     least, most = (pick(served, key=lambda c: c.gpus or 0) for pick in (min, max))
-    total = sum(len(row) for row in found.rows)
+    total = sum(len(row) for row in lengths.rows)
     missing = f"; {total - len(served)} of {total} pairs cannot be served" if total > len(served) else ""
     return (
         f"{name} over prompt and output length: from {count(least.gpus)} GPUs at {_pair(least)} to "
@@ -103,12 +103,12 @@ def _hover(cell: LengthCell) -> str:
     return f"{first}<br>{count(cell.gpus)} GPUs in {count(cell.systems)} systems<br>{cell.configuration}"
 
 
-def _frame(found: LengthMap, asked: tuple[float, float] | None, *, dark: bool) -> list[dict[str, Any]]:
+def _frame(lengths: LengthMap, framed: tuple[float, float] | None, *, dark: bool) -> list[dict[str, Any]]:
     """The frame round the cell that is the scenario."""
-    if asked is None:
+    if framed is None:
         return []
-    rows = [i for i, n in enumerate(found.input_tokens) if math.isclose(n, asked[0])]
-    columns = [i for i, n in enumerate(found.output_tokens) if math.isclose(n, asked[1])]
+    rows = [i for i, n in enumerate(lengths.input_tokens) if math.isclose(n, framed[0])]
+    columns = [i for i, n in enumerate(lengths.output_tokens) if math.isclose(n, framed[1])]
     line = {"color": INK[dark], "width": 3}
     return [
         {"type": "rect", "x0": c - 0.5, "x1": c + 0.5, "y0": r - 0.5, "y1": r + 0.5, "line": line}
@@ -117,11 +117,11 @@ def _frame(found: LengthMap, asked: tuple[float, float] | None, *, dark: bool) -
     ]
 
 
-def _unserved(found: LengthMap, *, dark: bool) -> list[dict[str, Any]]:
+def _unserved(lengths: LengthMap, *, dark: bool) -> list[dict[str, Any]]:
     """A dash where nothing serves the lengths: an empty cell has no text of its own."""
     return [
         {"x": c, "y": r, "text": _NONE, "showarrow": False, "font": {"color": INK[dark], "size": 14}}
-        for r, row in enumerate(found.rows)
+        for r, row in enumerate(lengths.rows)
         for c, cell in enumerate(row)
         if not cell.gpus
     ]

@@ -60,19 +60,29 @@ class Band:
 
 @dataclass(frozen=True, kw_only=True)
 class Chart:
-    """One quantity over time: seconds since 1970, lines on them, its axis with the unit."""
+    """One quantity over time: seconds since 1970, lines on them. Several quantities are named by their unit alone."""
 
-    title: str
+    unit: str
     times_s: Sequence[float]
     lines: tuple[Line, ...]
     span_s: tuple[float, float]
     levels: tuple[Level, ...] = ()
     band: Band | None = None
     scale: float = 1.0
-    """What turns the values of lines, levels and band into the unit of the title."""
+    """What turns the values of lines, levels and band into the unit."""
 
-    percent: bool = False
+    quantity: str = ""
     nothing: str = "No data in this range."
+
+    @property
+    def title(self) -> str:
+        """What the axis says."""
+        return f"{self.quantity} ({self.unit})" if self.quantity else self.unit
+
+    @property
+    def percent(self) -> bool:
+        """Whether the axis ends at 100 %."""
+        return self.unit == "%"
 
 
 def build_lines(chart: Chart, *, zone: tzinfo = UTC, dark: bool = False) -> go.Figure:
@@ -119,7 +129,7 @@ def _scale(shown: Sequence[float]) -> dict[str, Any]:
 def lines_table(chart: Chart, *, zone: tzinfo = UTC) -> pd.DataFrame:
     """One row per moment; an empty cell is a gap."""
     scale = chart.scale
-    columns = {f"{line.name} ({_unit(chart)})": _points(line.values, scale) for line in chart.lines}
+    columns = {f"{line.name} ({chart.unit})": _points(line.values, scale) for line in chart.lines}
     if chart.band:
         for end, values in (("from", chart.band.low), ("to", chart.band.high)):
             columns[f"{chart.band.name}, {end}"] = _points(values, scale)
@@ -152,10 +162,6 @@ def _seldom(times_s: Sequence[float]) -> str:
 def _few(values: Sequence[float]) -> bool:
     """Whether a line has so few values that some may stand alone, where a line alone would draw nothing."""
     return sum(map(math.isfinite, values)) <= _FEW
-
-
-def _unit(chart: Chart) -> str:
-    return chart.title.rpartition("(")[2].rstrip(")")
 
 
 def _points(values: Sequence[float], scale: float) -> list[float | None]:
@@ -233,12 +239,12 @@ def _band(chart: Chart, times: Sequence[str], top: float, scale: float, *, dark:
 
 def _stretches(values: Sequence[float]) -> list[tuple[int, int]]:
     """Start and end of every run of finite values of at least two."""
-    found, start = [], None
+    stretches, start = [], None
     for i, value in enumerate([*values, math.nan]):
         if math.isfinite(value) and start is None:
             start = i
         elif not math.isfinite(value) and start is not None:
             if i - start > 1:
-                found.append((start, i))
+                stretches.append((start, i))
             start = None
-    return found
+    return stretches

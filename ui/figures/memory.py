@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import pandas as pd
 import plotly.graph_objects as go
 
-from sizing.base.format import gigabytes, percent, rounded
+from sizing.base.format import gigabytes, percent
 from sizing.base.result import Deployed, PerInstance, Plan, Pool
 from ui.figures.template import INK, NEUTRAL, alpha, axis, layout, message, palette, text_on
 
@@ -98,25 +97,16 @@ def build_memory_bar(plan: Plan, *, dark: bool = False) -> go.Figure:
     )
 
 
-def memory_table(plan: Plan) -> pd.DataFrame:
-    """The memory bar as a table: part, GB per GPU, share of the GPU."""
-    parts, others = memory_parts(plan), prefill_memory_parts(plan)
-    total = sum(part.gigabytes for part in parts)
-    shown = [(p.name, p) for p in parts]
-    if others:
-        shown = [(f"{p.name}, {kind}", p) for kind, of in (("decode", parts), ("prefill", others)) for p in of]
-    rows = [(name, rounded(p.gigabytes), rounded(100 * p.gigabytes / total) if total else 0.0) for name, p in shown]
-    return pd.DataFrame(rows, columns=["Part", "GB per GPU", "Share (%)"])
-
-
 def memory_alt_text(plan: Plan) -> str:
     """The memory bar in one sentence, for those who do not see it."""
     parts = memory_parts(plan)
     if plan.per_instance is None or not parts:
         return _NOTHING
-    said = f"Memory of one GPU ({gigabytes(plan.per_instance.memory_per_gpu_gb)}) at the planned load: {_said(parts)}."
+    sentence = (
+        f"Memory of one GPU ({gigabytes(plan.per_instance.memory_per_gpu_gb)}) at the planned load: {_said(parts)}."
+    )
     others = prefill_memory_parts(plan)
-    return f"{said} That is a decode instance; a prefill instance: {_said(others)}." if others else said
+    return f"{sentence} That is a decode instance; a prefill instance: {_said(others)}." if others else sentence
 
 
 def _said(parts: tuple[Part, ...]) -> str:

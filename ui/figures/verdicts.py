@@ -11,8 +11,8 @@ import plotly.graph_objects as go
 
 from reality.answer import percent_of, range_of, short_label, shown
 from reality.result import VERDICT_WORDS, Comparison, Interval, PerformanceRow, TrafficRow, Verdict
-from sizing.base.format import rounded
 from ui.figures.template import INK, NEUTRAL, alpha, axis, layout, message, palette
+from ui.format import known
 
 _NOTHING = "There is no quantity with both a prediction and a measured value."
 NARROWEST, WIDEST = 0.2, 5.0
@@ -149,26 +149,28 @@ def _clipped(ratio: float) -> float:
     return min(max(ratio, NARROWEST), WIDEST)
 
 
-def verdicts_alt_text(found: Comparison) -> str:
+def verdicts_alt_text(comparison: Comparison) -> str:
     """The chart in one sentence, for those who do not see it."""
-    kept = drawn(found.performance)
+    kept = drawn(comparison.performance)
     if not kept:
         return _NOTHING
     counts = {verdict: sum(row.verdict == verdict for row in kept) for verdict in VERDICT_WORDS}
-    told = ", ".join(f"{n} {VERDICT_WORDS[verdict]}" for verdict, n in counts.items() if n)
-    return f"Measured values of {len(kept)} quantities against the interval predicted for the observed traffic: {told}."
+    counted = ", ".join(f"{n} {VERDICT_WORDS[verdict]}" for verdict, n in counts.items() if n)
+    return (
+        f"Measured values of {len(kept)} quantities against the interval predicted for the observed traffic: {counted}."
+    )
 
 
-def performance_table(found: Comparison) -> pd.DataFrame:
+def performance_table(comparison: Comparison) -> pd.DataFrame:
     """Every quantity: predicted, measured, error, verdict, reason."""
     return pd.DataFrame(
         [
             {
                 "Quantity": row.label,
                 "Unit": row.unit,
-                "Predicted": _number(row.predicted.value),
+                "Predicted": known(row.predicted.value),
                 "Predicted, 80 %": _range(row.predicted),
-                "Measured": _number(row.measured.value),
+                "Measured": known(row.measured.value),
                 "Measured, interval": _range(row.measured),
                 "Error of the prediction": percent_of(row.error),
                 "Verdict": VERDICT_WORDS[row.verdict],
@@ -176,7 +178,7 @@ def performance_table(found: Comparison) -> pd.DataFrame:
                 "Requests": None if row.count is None else round(row.count),
                 "Read from": row.query,
             }
-            for row in found.performance
+            for row in comparison.performance
         ]
     )
 
@@ -188,8 +190,8 @@ def traffic_table(rows: Sequence[TrafficRow]) -> pd.DataFrame:
             {
                 "Quantity": row.label,
                 "Unit": row.unit,
-                "Planned": _number(row.planned),
-                "Measured": _number(row.measured.value),
+                "Planned": known(row.planned),
+                "Measured": known(row.measured.value),
                 "Measured, interval": _range(row.measured),
                 "Difference": _difference(row),
                 "Verdict": VERDICT_WORDS[row.verdict],
@@ -204,10 +206,6 @@ def _difference(row: TrafficRow) -> str:
     if row.difference is None:
         return ""
     return f"{row.difference * 100:+.0f} points" if row.unit.startswith("share") else percent_of(row.difference)
-
-
-def _number(value: float | None) -> float | None:
-    return None if value is None else rounded(value)
 
 
 def _range(interval: Interval) -> str:

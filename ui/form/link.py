@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from sizing.base.errors import nearest_names
 from ui.form.choices import labels
-from ui.form.fields import FIELDS, Field
+from ui.form.field import Field
+from ui.form.fields import FIELDS
 
 ANY_TEXT = ("model",)
 """Choices that take what is not listed."""
@@ -39,17 +40,17 @@ _SHOWN = 40
 
 def dropped(parameters: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     """A sentence for every parameter of an address that names no input, or holds no value that the input takes."""
-    return tuple(said for key, held in parameters.items() if (said := _dropped(key, held)))
+    return tuple(sentence for key, given in parameters.items() if (sentence := _dropped(key, given)))
 
 
-def _dropped(key: str, held: Sequence[str]) -> str:
+def _dropped(key: str, given: Sequence[str]) -> str:
     field = FIELDS.get(key)
     if field is None:
         near = nearest_names(key, list(FIELDS)) if key not in NO_INPUTS else []
         return f"The link's “{key[:_SHOWN]}” is no input; did it mean {' or '.join(near)}?" if near else ""
     if field.private:
         return f"{field.label} is never taken from a link: enter it in the form."
-    wrong = [value for value in held if not _taken(field, value)]
+    wrong = [value for value in given if not _taken(field, value)]
     if not wrong:
         return ""
     listed = ", ".join(f"“{value[:_SHOWN]}”" for value in wrong)

@@ -20,10 +20,10 @@ def parse_number(text: str, *, unit: str = "") -> float:
 
     A single comma that does not separate thousands is a decimal comma ("2,4"). Raises NotANumber.
     """
-    found = _NUMBER.fullmatch(re.sub(r"[\s_\u00a0\u202f]+", "", text))
-    if not found:
+    match = _NUMBER.fullmatch(re.sub(r"[\s_\u00a0\u202f]+", "", text))
+    if not match:
         raise NotANumber(text)
-    sign, digits, exponent, suffix = found.groups()
+    sign, digits, exponent, suffix = match.groups()
     factors = _UNIT_FACTORS.get(unit, {}) | _MULTIPLES
     if suffix.lower() not in factors:
         raise NotANumber(text)

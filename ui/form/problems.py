@@ -7,8 +7,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from sizing.base.errors import SizingError
-from ui.form.fields import BY_PATH, LENGTH_KEYS, Field
+from sizing.base.errors import BrokenRule, Rule, SizingError
+from ui.form.field import Field
+from ui.form.fields import BY_PATH, LENGTH_KEYS
 from ui.form.numbers import show_number
 
 _BOUNDS = {
@@ -19,17 +20,21 @@ _BOUNDS = {
 }
 _COUNTED = {"tokens", "people", "instances", "documents", "turns", "years"}
 _TEXTS = {"string_too_long": "is too long: shorten it to {max_length} characters", "string_too_short": "is empty"}
-_RULES = {
-    "prefix_cached_tokens must be smaller": "The part of the prompt found in the prefix cache must be shorter than the "
+_RULES: dict[Rule, str] = {
+    "cached_part_is_shorter": "The part of the prompt found in the prefix cache must be shorter than the "
     "prompt itself: lower it, or enter a share such as 60%.",
-    "at least one of the 24 hours": "Load by hour: at least one of the 24 hours must be above 0.",
-    "p95 must not be smaller": "The 95th percentile of a length must not be below its median: raise it or leave "
-    "it empty.",
+    "some_hour_has_load": "Load by hour: at least one of the 24 hours must be above 0.",
+    "p95_is_not_shorter": "The 95th percentile of a length must not be below its median: raise it or leave it empty.",
 }
 
 
 class BadInput(ValueError):
-    """The form cannot be read; the message is the sentence to show."""
+    """What was typed cannot be read; the message is the sentence to show."""
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """The sentence, as errors of the engine have it."""
+        return (str(self),)
 
 
 def no_number(field: Field, text: str) -> BadInput:
@@ -45,7 +50,7 @@ def sentence(error: Exception) -> str:
     if isinstance(error, ValidationError):
         return _of_validation(error)
     if isinstance(error, BadInput | SizingError):
-        return str(error).splitlines()[0]
+        return error.problems[0]
     raise error
 
 
@@ -53,9 +58,9 @@ def _of_validation(error: ValidationError) -> str:
     faults: list[Any] = error.errors(include_url=False)
     # A value that may have two shapes is complained about in both: what counts is the shape that was given.
     fault: Mapping[str, Any] = next((f for f in faults if not f["type"].endswith("_type")), faults[0])
-    for start, text in _RULES.items():
-        if start in fault["msg"]:
-            return text
+    raised = fault.get("ctx", {}).get("error")
+    if isinstance(raised, BrokenRule):
+        return _RULES[raised.rule]
     field = _field_of(fault["loc"])
     name = field.label if field else ".".join(str(part) for part in fault["loc"])
     context = fault.get("ctx", {})
@@ -68,7 +73,12 @@ def _of_validation(error: ValidationError) -> str:
         return f"{name} {_TEXTS[fault['type']].format(**context)}."
     if fault["type"].startswith("int_"):
         return f"{name} must be a whole number; {_typed(fault['input'], field)} was entered."
-    return f"{name}: {str(fault['msg']).removeprefix('Value error, ')}."
+    return f"{name}: {message_of(fault)}."
+
+
+def message_of(fault: Mapping[str, Any]) -> str:
+    """What a pydantic fault says: in our words where a validator of ours raised it, else in pydantic's."""
+    return str(fault.get("ctx", {}).get("error") or fault["msg"])
 
 
 def _field_of(loc: tuple[int | str, ...]) -> Field | None:

@@ -194,16 +194,16 @@ def _speculation(values: Values) -> dict[str, Any]:
     shares = {key: _needed(values, key) * FIELDS[key].scale for key in ("accept", "draft_cost")}
     return {
         "draft_tokens": _whole(values, "draft"),
-        **{FIELDS[key].path.rpartition(".")[2]: round(share, 12) for key, share in shares.items()},
+        **{FIELDS[key].leaf: round(share, 12) for key, share in shares.items()},
     }
 
 
 def _own_gpu(values: Values) -> dict[str, Any]:
     needed = {key: _needed(values, key) for key in ("own_mem", "own_bw", "own_fp16")}
     optional = {key: _optional(values, key) for key in ("own_fp8", "own_link", "own_watts", "own_usd")}
-    named = {FIELDS[key].path.rpartition(".")[2]: number for key, number in (needed | optional).items()}
-    asked = optional["own_link"] and str(values["own_domain"]).strip()
-    linked = {"domain_gpus": _whole(values, "own_domain")} if asked else {}
+    named = {FIELDS[key].leaf: number for key, number in (needed | optional).items()}
+    stated = optional["own_link"] and str(values["own_domain"]).strip()
+    linked = {"domain_gpus": _whole(values, "own_domain")} if stated else {}
     return {"id": OWN_GPU, "name": str(values["own_name"]).strip() or "Own accelerator", **linked, **named}
 
 
@@ -220,7 +220,7 @@ def _measured(values: Values) -> dict[str, Any]:
 
 def _numbers(values: Values, *keys: str) -> dict[str, float | None]:
     """Optional numbers by the last part of their scenario key."""
-    return {FIELDS[key].path.rpartition(".")[2]: _optional(values, key) for key in keys}
+    return {FIELDS[key].leaf: _optional(values, key) for key in keys}
 
 
 def _whole(values: Values, key: str, *, default: int = 0) -> int | float:

@@ -29,7 +29,7 @@ _OF = {
 class TraceInUse:
     """A trace that fills in the form. ``workload``: the keys it gives; ``filled``: the fields as it filled them in."""
 
-    found: TraceFound
+    summary: TraceFound
     workload: Mapping[str, Any]
     filled: Mapping[str, Any]
     requests: Trace
@@ -37,12 +37,12 @@ class TraceInUse:
     @property
     def name(self) -> str:
         """Name of the file."""
-        return self.found.name
+        return self.summary.name
 
     @property
-    def said(self) -> tuple[str, ...]:
+    def sentences(self) -> tuple[str, ...]:
         """What was found, in sentences."""
-        return sentences(self.found)
+        return sentences(self.summary)
 
     def stands(self, key: str, values: Mapping[str, Any]) -> bool:
         """Whether the fields that make up a key of the workload are still as the trace filled them in."""
@@ -51,16 +51,16 @@ class TraceInUse:
 
 def in_use(trace: Trace) -> TraceInUse:
     """A trace ready for the form. Raises InvalidTrace for one that is too short."""
-    found = found_in(trace)
+    summary = found_in(trace)
     kept = trace.first(MOST_KEPT) if len(trace) > MOST_KEPT else trace
     workload = workload_of(trace)
-    filled = _filled(found, workload["prefix_cached_tokens"])
-    return TraceInUse(found=found, workload=workload, filled=filled, requests=kept)
+    filled = _filled(summary, workload["prefix_cached_tokens"])
+    return TraceInUse(summary=summary, workload=workload, filled=filled, requests=kept)
 
 
-def _filled(found: TraceFound, cached: float) -> dict[str, Any]:
+def _filled(summary: TraceFound, cached: float) -> dict[str, Any]:
     """The fields of the form: median and 95th percentile of the lengths, the busiest window as the peak."""
-    prompt, output = found.input_tokens, found.output_tokens
+    prompt, output = summary.input_tokens, summary.output_tokens
     return {
         "isl": show_number(round(prompt.p50)),
         "isl95": show_number(round(prompt.p95)),
@@ -69,7 +69,7 @@ def _filled(found: TraceFound, cached: float) -> dict[str, Any]:
         "unit": "tokens",
         "compose": False,
         "load": "rps",
-        "rps": show_number(rounded(found.peak_rps, 4)),
+        "rps": show_number(rounded(summary.peak_rps, 4)),
         "cached": show_number(cached),
         "cv": "",
         "profile": "",

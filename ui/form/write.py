@@ -117,8 +117,7 @@ def _workload(scenario: Scenario) -> dict[str, Any]:
         }
     elif work.users is not None:
         values |= {"load": "users"} | {
-            key: show_number(getattr(work.users, FIELDS[key].path.rpartition(".")[2]))
-            for key in ("users", "per_user", "hours", "p2m")
+            key: show_number(getattr(work.users, FIELDS[key].leaf)) for key in ("users", "per_user", "hours", "p2m")
         }
     else:
         values |= {"rps": show_number(work.peak_rps)}
@@ -139,7 +138,7 @@ def _own_gpu(scenario: Scenario) -> dict[str, Any]:
     values: dict[str, Any] = {"gpu": list(scenario.deployment.gpus)}
     for gpu in scenario.deployment.custom_gpus[:1]:
         numbers = [key for key in FIELDS if key.startswith("own_") and FIELDS[key].path]
-        values |= {key: show_number(getattr(gpu, FIELDS[key].path.rpartition(".")[2])) for key in numbers}
+        values |= {key: show_number(getattr(gpu, FIELDS[key].leaf)) for key in numbers}
         values |= {"own": True, "own_name": gpu.name or gpu.id}
         values["gpu"] = [OWN_GPU if chosen == gpu.id else chosen for chosen in scenario.deployment.gpus]
     return values
@@ -149,19 +148,16 @@ def _measured(scenario: Scenario) -> dict[str, Any]:
     record = scenario.measured
     if record is None:
         return {}
-    numbers = {
-        key: show_number(getattr(record, FIELDS[key].path.rpartition(".")[2])) for key in ("m_rps", "m_ttft", "m_itl")
-    }
+    numbers = {key: show_number(getattr(record, FIELDS[key].leaf)) for key in ("m_rps", "m_ttft", "m_itl")}
     return {"meas": True, "m_sys": record.system, "m_source": record.source, **numbers}
 
 
 def _speculation(scenario: Scenario) -> dict[str, Any]:
-    asked = scenario.deployment.speculative_decoding
-    if asked is None:
+    speculation = scenario.deployment.speculative_decoding
+    if speculation is None:
         return {}
     return {"spec": True} | {
-        key: _shown(key, getattr(asked, FIELDS[key].path.rpartition(".")[2]))
-        for key in ("draft", "accept", "draft_cost")
+        key: _shown(key, getattr(speculation, FIELDS[key].leaf)) for key in ("draft", "accept", "draft_cost")
     }
 
 

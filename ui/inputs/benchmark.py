@@ -7,7 +7,7 @@ import streamlit as st
 from sizing.scenario.schema import Benchmark
 from ui import state
 from ui.form.choices import label
-from ui.format import as_markdown, count
+from ui.format import as_markdown, counted
 
 
 def draw_in_use() -> None:
@@ -44,7 +44,7 @@ def describe(benchmark: dict[str, object]) -> str:
     parallelism = " ".join(
         f"{n}{v}" for n, v in (("TP", one.tp), ("PP", one.pp), ("EP", one.ep), ("DP", one.dp)) if v > 1 or n == "TP"
     )
-    points = f"{count(len(one.points))} point{'' if len(one.points) == 1 else 's'}"
+    points = counted(len(one.points), "point")
     where = (
         f"{label('gpu', one.gpu)}, {label('engine', one.engine)}, {label('prec', one.weight_precision)}, {parallelism}"
     )

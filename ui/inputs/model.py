@@ -30,8 +30,8 @@ def draw_model() -> None:
 
 
 def _config() -> None:
-    given = st.session_state.get(state.CONFIG)
-    st.caption(f"In use: {as_markdown(given['name'])}" if given else "No config.json yet.")
+    config = st.session_state.get(state.CONFIG)
+    st.caption(f"In use: {as_markdown(config['name'])}" if config else "No config.json yet.")
     upload, paste, fetch = st.tabs(["Upload", "Paste", "Fetch"])
     with upload:
         st.file_uploader(
@@ -105,7 +105,7 @@ def _take(content: str | bytes, name: str) -> None:
     try:
         model_from_config(content, name=name)
     except SizingError as error:
-        _refuse(str(error).splitlines()[0])
+        _refuse(error.problems[0])
     else:
         st.session_state[state.CONFIG] = {"config": load_config(content), "name": name[:120]}
 

@@ -8,9 +8,11 @@ from tempfile import TemporaryDirectory
 import streamlit as st
 
 from sizing.base.errors import InvalidTrace
+from sizing.base.format import count
 from ui import state
 from ui.form.trace import TraceInUse
-from ui.format import as_markdown, count
+from ui.format import as_markdown, listed
+from ui.shell import draw_problems
 
 MAX_TRACE_MB = 64
 """Largest upload; compressed CSV and Parquet hold several million requests in it."""
@@ -33,15 +35,14 @@ def draw_upload() -> None:
 
 def draw_trace() -> None:
     """The trace in use, or what is wrong with the one that was given."""
-    held = state.trace()
-    if held is None:
-        for sentence in st.session_state.pop(_PROBLEMS, ()):
-            st.error(as_markdown(sentence), icon=":material/error:")
+    trace = state.trace()
+    if trace is None:
+        draw_problems(st.session_state.pop(_PROBLEMS, ()))
         return
     with st.container(border=True, gap="xsmall", key="trace_block"):
-        st.markdown(f":material/timeline: **Trace in use**: {as_markdown(held.name)}")
-        st.caption(" ".join(as_markdown(line) for line in held.said[1:] or held.said))
-        st.caption(as_markdown(_what_counts(held)))
+        st.markdown(f":material/timeline: **Trace in use**: {as_markdown(trace.name)}")
+        st.caption(" ".join(as_markdown(line) for line in trace.sentences[1:] or trace.sentences))
+        st.caption(as_markdown(_what_counts(trace)))
         st.button(
             "Remove the trace",
             key="trace_remove",
@@ -64,22 +65,18 @@ def _read() -> None:
         try:
             state.use_trace(read_trace(path))
         except InvalidTrace as error:
-            st.session_state[_PROBLEMS] = tuple(error.problems)
+            st.session_state[_PROBLEMS] = error.problems
 
 
-def _what_counts(held: TraceInUse) -> str:
+def _what_counts(trace: TraceInUse) -> str:
     """Which parts of the scenario are those of the trace, and which were edited since."""
     values = state.values()
     names = {"input_tokens": "prompts", "output_tokens": "outputs", "arrivals": "arrivals"}
-    kept = [name for key, name in names.items() if held.stands(key, values)]
-    edited = [name for key, name in names.items() if not held.stands(key, values)]
-    said = f"The plan takes {_listed(kept)} from every request of it." if kept else ""
-    said += f" Edited since: {_listed(edited)}." if edited else ""
-    said += f" Sized for the busiest time, {count(held.found.window_s)} s long; the peak can be changed below."
-    if len(held.requests) < held.found.requests:
-        said += f" A replay takes the first {count(len(held.requests))} requests."
-    return said.strip()
-
-
-def _listed(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    kept = [name for key, name in names.items() if trace.stands(key, values)]
+    edited = [name for key, name in names.items() if not trace.stands(key, values)]
+    sentences = f"The plan takes {listed(kept)} from every request of it." if kept else ""
+    sentences += f" Edited since: {listed(edited)}." if edited else ""
+    sentences += f" Sized for the busiest time, {count(trace.summary.window_s)} s long; the peak can be changed below."
+    if len(trace.requests) < trace.summary.requests:
+        sentences += f" A replay takes the first {count(len(trace.requests))} requests."
+    return sentences.strip()

@@ -7,7 +7,8 @@ from typing import Any, Literal, TypedDict
 import streamlit as st
 
 from ui.form.choices import label, labels
-from ui.form.fields import FIELDS, Field
+from ui.form.field import Field
+from ui.form.fields import FIELDS
 from ui.form.read import OWN_GPU
 from ui.state import defaults
 

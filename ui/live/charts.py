@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
@@ -11,9 +11,12 @@ from collectors.questions.history import History
 from ui.figures.live_lines import Band, Chart, Level, Line, build_lines, lines_alt_text, lines_table
 from ui.live.moment import Moment
 from ui.live.planned import Planned
-from ui.shell import draw_chart, draw_table
+from ui.shell import draw_chart, draw_choice, draw_table
 
 QUANTILES = ("p50", "p95", "p99")
+_REQUESTS = {"arrivals_rps": "Arriving", "finished_rps": "Finished"}
+_QUEUE = {"running": "Running", "waiting": "Waiting", "waiting_max": "Waiting, most"}
+_TOKENS = {"prompt_tokens_per_s": "Prompt, cache hits included", "generation_tokens_per_s": "Output"}
 _LATENCIES = {"ttft_ms": ("TTFT", "ms", 1.0), "itl_ms": ("ITL", "ms", 1.0), "e2e_ms": ("E2E", "s", 1e-3)}
 
 
@@ -21,16 +24,13 @@ def draw_latency(
     lines: History, span: tuple[float, float], moment: Moment, planned: Planned | None, *, dark: bool
 ) -> None:
     """TTFT, ITL and E2E: quantiles, the mean, and the bucket of one quantile as a tint."""
-    chosen = (
-        st.segmented_control(
-            "Bucket interval of",
-            QUANTILES,
-            default="p95",
-            required=True,
-            key="bucket_of",
-            help="Where the quantile surely lies: the edges of its histogram bucket.",
-        )
-        or "p95"
+    chosen = draw_choice(
+        "Bucket interval of",
+        QUANTILES,
+        default="p95",
+        key="bucket_of",
+        kept="nowhere",
+        help="Where the quantile surely lies: the edges of its histogram bucket.",
     )
     for quantity in _LATENCIES:
         draw_lines(
@@ -47,47 +47,15 @@ def draw_load(
 ) -> None:
     """Requests, tokens, queue, and KV cache with prefix hits."""
     left, right = st.columns(2, gap="medium")
-    with left:
-        draw_lines(
-            _chart(
-                lines,
-                span,
-                "Requests/s",
-                ("arrivals_rps", "Arriving"),
-                ("finished_rps", "Finished"),
-                levels=levels(planned, "arrivals_rps"),
-            ),
-            moment,
-            key="requests",
-            dark=dark,
-        )
-        draw_lines(
-            _chart(
-                lines,
-                span,
-                "Requests",
-                ("running", "Running"),
-                ("waiting", "Waiting"),
-                ("waiting_max", "Waiting, most"),
-            ),
-            moment,
-            key="queue",
-            dark=dark,
-        )
-    with right:
-        draw_lines(
-            _chart(
-                lines,
-                span,
-                "Tokens/s",
-                ("prompt_tokens_per_s", "Prompt, cache hits included"),
-                ("generation_tokens_per_s", "Output"),
-            ),
-            moment,
-            key="tokens",
-            dark=dark,
-        )
-        draw_lines(kv_chart(lines, span), moment, key="kv", dark=dark)
+    columns = (
+        (left, "requests", load_chart(lines, span, "Requests/s", _REQUESTS, levels(planned, "arrivals_rps"))),
+        (left, "queue", load_chart(lines, span, "Requests", _QUEUE)),
+        (right, "tokens", load_chart(lines, span, "Tokens/s", _TOKENS)),
+        (right, "kv", kv_chart(lines, span)),
+    )
+    for column, key, chart in columns:
+        with column:
+            draw_lines(chart, moment, key=key, dark=dark)
 
 
 def draw_lines(chart: Chart, moment: Moment, *, key: str, dark: bool) -> None:
@@ -119,7 +87,8 @@ def latency_chart(
         colour=place,
     )
     return Chart(
-        title=f"{name} ({unit})",
+        quantity=name,
+        unit=unit,
         times_s=lines.times_s,
         lines=(*drawn, mean),
         band=band,
@@ -141,9 +110,7 @@ def kv_chart(lines: History, span: tuple[float, float]) -> Chart:
     ]
     if any(math.isfinite(v) for v in hit):
         drawn.append(Line(name="Preemptions", values=hit, colour=3, marks=True))
-    return Chart(
-        title="KV cache (%)", times_s=lines.times_s, lines=tuple(drawn), span_s=span, percent=True, scale=100.0
-    )
+    return Chart(quantity="KV cache", unit="%", times_s=lines.times_s, lines=tuple(drawn), span_s=span, scale=100.0)
 
 
 def line(lines: History, name: str) -> Sequence[float]:
@@ -156,13 +123,16 @@ def levels(planned: Planned | None, quantity: str) -> tuple[Level, ...]:
     return planned.levels(quantity) if planned else ()
 
 
-def _chart(
-    lines: History, span: tuple[float, float], title: str, *drawn: tuple[str, str], levels: tuple[Level, ...] = ()
+def load_chart(
+    lines: History, span: tuple[float, float], unit: str, names: Mapping[str, str], plan: tuple[Level, ...] = ()
 ) -> Chart:
+    """Quantities of the history with their names in the legend, in one unit."""
     return Chart(
-        title=title,
+        unit=unit,
         times_s=lines.times_s,
         span_s=span,
-        levels=levels,
-        lines=tuple(Line(name=name, values=line(lines, key), colour=i, dash=i) for i, (key, name) in enumerate(drawn)),
+        levels=plan,
+        lines=tuple(
+            Line(name=name, values=line(lines, key), colour=i, dash=i) for i, (key, name) in enumerate(names.items())
+        ),
     )

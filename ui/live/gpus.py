@@ -10,13 +10,14 @@ import streamlit as st
 from collectors.questions.devices import Device
 from collectors.questions.history import History
 from collectors.reading.observation import Observation
+from sizing.base.format import count
 from ui import sources
 from ui.figures.gpu_map import MEASURES, Measure, build_gpu_map, gpu_map_alt_text, gpu_table, trouble_of
 from ui.figures.live_lines import Chart, Line
-from ui.format import as_markdown, count
+from ui.format import as_markdown
 from ui.live.charts import draw_lines, line
 from ui.live.moment import Moment
-from ui.shell import draw_chart, draw_table
+from ui.shell import draw_chart, draw_choice, draw_table
 from ui.sources.picker import Picked
 
 FILTER_FROM = 64
@@ -37,16 +38,16 @@ def draw_gpus(
 ) -> None:
     """The map first; XIDs and slowed-down GPUs beside it, then the lines."""
     chosen = _chosen_measure(observed)
-    told = _asked(picked, moment, chosen)
-    devices = told.good
+    answer = _asked(picked, moment, chosen)
+    devices = answer.good
     if devices is None:
-        _say_why_none(told.problem or "The GPUs are being read for the first time.")
+        _say_why_none(answer.problem or "The GPUs are being read for the first time.")
     elif not devices:
         _say_why_none(next((m.reason for m in observed.missing if m.quantity == "gpus"), "No GPU is known."))
     else:
-        if told.problem:
+        if answer.problem:
             st.warning(
-                f"The GPUs below are those of the last good reading. {as_markdown(told.problem)}",
+                f"The GPUs below are those of the last good reading. {as_markdown(answer.problem)}",
                 icon=":material/history:",
             )
         draw_map(devices, chosen, observed.at_s, lambda: _asked(picked, moment, *MEASURES.values()).good, dark=dark)
@@ -60,18 +61,8 @@ def _chosen_measure(observed: Observation) -> Measure:
     """What the map shows, chosen before the GPUs are asked: of thousands only what is shown is read."""
     if not observed.number("gpus"):
         return MEASURES["sm_active"]
-    return MEASURES[
-        st.segmented_control(
-            "Shown",
-            list(MEASURES),
-            default="sm_active",
-            required=True,
-            key="gpu_measure",
-            format_func=lambda key: MEASURES[key].label,
-            bind="query-params",
-        )
-        or "sm_active"
-    ]
+    names = {key: measure.label for key, measure in MEASURES.items()}
+    return MEASURES[draw_choice("Shown", names, default="sm_active", key="gpu_measure", help=None)]
 
 
 def _asked(picked: Picked, moment: Moment, *measures: Measure) -> sources.Answer[tuple[Device, ...]]:
@@ -140,11 +131,11 @@ def _draw_trouble(picked: Picked, devices: tuple[Device, ...], span: tuple[float
 
 def _draw_xids(picked: Picked, span: tuple[float, float], moment: Moment) -> None:
     st.markdown("**XID errors in this range**")
-    told = sources.xids_of(picked.known, span_s=moment.span_s, end_s=moment.end_s, now_s=span[1], wait_s=WAIT_S)
-    if told.good is None:
-        st.caption(as_markdown(told.problem) or "The errors are being read.")
+    answer = sources.xids_of(picked.known, span_s=moment.span_s, end_s=moment.end_s, now_s=span[1], wait_s=WAIT_S)
+    if answer.good is None:
+        st.caption(as_markdown(answer.problem) or "The errors are being read.")
         return
-    if not told.good:
+    if not answer.good:
         st.caption("None was reported.")
         return
     rows = [
@@ -154,7 +145,7 @@ def _draw_xids(picked: Picked, span: tuple[float, float], moment: Moment) -> Non
             "XID": e.code,
             "Meaning": e.meaning or "see NVIDIA's Xid catalog",
         }
-        for e in told.good[:MOST_ROWS]
+        for e in answer.good[:MOST_ROWS]
     ]
     st.dataframe(
         pd.DataFrame(rows),
@@ -175,10 +166,10 @@ def _draw_lines(lines: History, span: tuple[float, float], moment: Moment, *, da
     ]
     draw_lines(
         Chart(
-            title="Mean of all GPUs (%)",
+            quantity="Mean of all GPUs",
+            unit="%",
             times_s=lines.times_s,
             span_s=span,
-            percent=True,
             scale=100.0,
             lines=tuple(
                 Line(name=name, values=line(lines, key), colour=i, dash=i) for i, (key, name) in enumerate(drawn)
@@ -190,17 +181,18 @@ def _draw_lines(lines: History, span: tuple[float, float], moment: Moment, *, da
         dark=dark,
     )
     left, right = st.columns(2, gap="medium")
-    for place, title, key in (
-        (left, "Power of all GPUs (W)", "gpu_power"),
-        (right, "Hottest GPU (°C)", "gpu_temperature"),
+    for place, quantity, unit, key in (
+        (left, "Power of all GPUs", "W", "gpu_power"),
+        (right, "Hottest GPU", "°C", "gpu_temperature"),
     ):
         with place:
             draw_lines(
                 Chart(
-                    title=title,
+                    quantity=quantity,
+                    unit=unit,
                     times_s=lines.times_s,
                     span_s=span,
-                    lines=(Line(name=title.partition(" (")[0], values=line(lines, key)),),
+                    lines=(Line(name=quantity, values=line(lines, key)),),
                 ),
                 moment,
                 key=key,

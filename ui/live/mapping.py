@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pandas as pd
@@ -10,12 +11,14 @@ import yaml
 from pydantic import ValidationError
 
 from collectors.reading import read_from
-from collectors.reading.observation import Observation
+from collectors.reading.observation import Mapped, Observation
 from collectors.source import Source
 from collectors.vocabulary import Candidate, engine_vocabularies
 from collectors.vocabulary.schema import DISTRIBUTIONS, SCALARS
 from ui import sources
+from ui.form.problems import message_of
 from ui.format import as_markdown
+from ui.shell import draw_problems
 from ui.sources import known as sessions
 from ui.sources.known import Known
 from ui.sources.picker import Picked
@@ -51,31 +54,13 @@ def _draw_in_use(observed: Observation) -> None:
                 "shows the query of its p95. Verified: seen on a live server or a recording of one."
             )
         )
-    rows = [
-        {
-            "Quantity": key,
-            "Query": m.query,
-            "Unit at the source": m.unit,
-            "From": "this session or the source file"
-            if m.overridden
-            else "verified"
-            if m.verified
-            else "documentation",
-            "Versions": m.versions,
-            "Know": m.trap,
-        }
-        for key, m in observed.mapping.items()
-    ]
+    wide = st.column_config.TextColumn(width="large")
     st.dataframe(
-        pd.DataFrame(rows),
+        pd.DataFrame([_row(quantity, mapped) for quantity, mapped in observed.mapping.items()]),
         hide_index=True,
         key="mapping_rows",
         alt="Query behind each quantity",
-        column_config={
-            "Quantity": st.column_config.TextColumn(pinned=True),
-            "Query": st.column_config.TextColumn(width="large"),
-            "Know": st.column_config.TextColumn(width="large"),
-        },
+        column_config={"Quantity": st.column_config.TextColumn(pinned=True), "Query": wide, "Know": wide},
     )
     if observed.missing:
         st.markdown("**Without data**")
@@ -86,8 +71,21 @@ def _draw_in_use(observed: Observation) -> None:
             hide_index=True,
             key="missing_rows",
             alt="Quantities without data, with the reason",
-            column_config={"Why, and what would enable it": st.column_config.TextColumn(width="large")},
+            column_config={"Why, and what would enable it": wide},
         )
+
+
+def _row(quantity: str, mapped: Mapped) -> dict[str, object]:
+    """What one quantity is read from."""
+    verified = "verified" if mapped.verified else "documentation"
+    return {
+        "Quantity": quantity,
+        "Query": mapped.query,
+        "Unit at the source": mapped.unit,
+        "From": "this session or the source file" if mapped.overridden else verified,
+        "Versions": mapped.versions,
+        "Know": mapped.trap,
+    }
 
 
 def _draw_form(picked: Picked) -> None:
@@ -98,6 +96,23 @@ def _draw_form(picked: Picked) -> None:
         "For a gateway's own metric, or a name that this version does not know. In this session only; the file "
         "of the source keeps it for everybody."
     )
+    _draw_inputs(picked.known)
+    if problem := st.session_state.pop(_PROBLEM, ""):
+        draw_problems([problem])
+    if edited:
+        _draw_edited(name, edited)
+
+
+def _draw_edited(name: str, edited: Mapping[str, Candidate]) -> None:
+    text = yaml.safe_dump(
+        {"metrics": {key: one.model_dump(exclude_defaults=True) for key, one in edited.items()}}, sort_keys=False
+    )
+    st.markdown("In use in this session; as part of a source file:")
+    st.code(text, language="yaml")
+    st.button("Back to the built-in mapping", key="map_reset", on_click=_use, args=(name, {}), icon=":material/undo:")
+
+
+def _draw_inputs(known: Known) -> None:
     with st.form("mapping", border=True):
         quantity, kind, scale = st.columns([2, 2, 1])
         with quantity:
@@ -123,18 +138,7 @@ def _draw_form(picked: Picked) -> None:
                 help="Turns the metric into seconds, tokens or shares of 1: 0.001 for milliseconds.",
             )
         st.text_input("Metric or expression", key="map_text", placeholder="my_gateway_ttft_ms")
-        st.form_submit_button("Try and use", on_click=_apply, args=(picked.known,), icon=":material/check:")
-    if problem := st.session_state.pop(_PROBLEM, ""):
-        st.error(as_markdown(problem), icon=":material/error:")
-    if edited:
-        text = yaml.safe_dump(
-            {"metrics": {key: one.model_dump(exclude_defaults=True) for key, one in edited.items()}}, sort_keys=False
-        )
-        st.markdown("In use in this session; as part of a source file:")
-        st.code(text, language="yaml")
-        st.button(
-            "Back to the built-in mapping", key="map_reset", on_click=_use, args=(name, {}), icon=":material/undo:"
-        )
+        st.form_submit_button("Try and use", on_click=_apply, args=(known,), icon=":material/check:")
 
 
 def follow_change() -> None:
@@ -190,16 +194,16 @@ def with_override(source: Source, quantity: str, candidate: Candidate) -> Source
 
 
 def _said(invalid: ValidationError) -> str:
-    return str(invalid.errors()[0]["msg"]).removeprefix("Value error, ").rstrip(".") + "."
+    return message_of(invalid.errors()[0]).rstrip(".") + "."
 
 
 def _try(known: Known, changed: Source, quantity: str) -> None:
     """Ask the source once. Raises ValueError when it rejects the expression or has nothing for it."""
     trial = replace(known, source=changed)
-    told = sources.asked(trial, "trial", lambda backend, source: read_from(backend, source), wait_s=TRIAL_S)
-    if told.pending or told.good is None:
-        raise ValueError(told.problem or "the source did not answer in time; try again.")
-    observed = told.good
+    answer = sources.ask(trial, "trial", lambda backend, source: read_from(backend, source), wait_s=TRIAL_S)
+    if answer.pending or answer.good is None:
+        raise ValueError(answer.problem or "the source did not answer in time; try again.")
+    observed = answer.good
     if not sources.good_observation(observed):
         raise ValueError(" ".join(observed.reasons))
     rejected = observed.rejecting(quantity)

@@ -9,21 +9,18 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import streamlit as st
 
-from ui.sources.moment import RANGE, RANGES, asked_end, hold, keep, parameters
+from ui.sources.known import Origin
+from ui.sources.moment import RANGES, Window, asked_end, draw_range, hold, keep, parameters
 from ui.sources.picker import Picked
 
 SHOWN_AT = "live_shown_at"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Moment:
-    """A range of ``span_s`` up to ``end_s``; None: up to now, refreshed as time goes on."""
+class Moment(Window):
+    """The window, refreshed as time goes on while it has no end, and the time zone of the viewer."""
 
-    label: str
-    span_s: float
-    end_s: float | None
     zone: tzinfo
-    problem: str = ""
 
     @property
     def paused(self) -> bool:
@@ -37,52 +34,47 @@ class Moment:
 
 def draw_moment(picked: Picked) -> Moment:
     """The range, a pause, and the link to what is seen."""
-    row = st.container(horizontal=True, vertical_alignment="bottom", gap="small", width="content")
-    with row:
-        label = (
-            st.segmented_control(
-                "Range",
-                list(RANGES),
-                default="1 h",
-                required=True,
-                key=RANGE,
-                bind="query-params",
-                help="How far back the charts go. The figures above them stand for the last minutes of it.",
-            )
-            or "1 h"
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", width="content"):
+        label = draw_range(
+            "Range", help="How far back the charts go. The figures above them stand for the last minutes of it."
         )
         end_s, problem = asked_end()
-        if end_s is None:
-            st.button(
-                "Pause",
-                key="live_pause",
-                icon=":material/pause:",
-                on_click=_pause,
-                help="Stop refreshing and stay at this moment.",
-            )
-        else:
-            st.button(
-                "Resume",
-                key="live_resume",
-                icon=":material/play_arrow:",
-                on_click=hold,
-                args=(None,),
-                type="primary",
-                help="Follow the deployment again.",
-            )
-        with st.popover("Link", icon=":material/link:", help="A link to the same source, range and moment."):
-            shown_at = end_s if end_s is not None else st.session_state.get(SHOWN_AT)
-            st.code(link(picked, label, shown_at), language=None, wrap_lines=True)
-            st.caption(
-                "Names the source, never its address or credentials."
-                + (
-                    " This source was typed in this session: the link works in this session only."
-                    if picked.known.origin == "typed"
-                    else ""
-                )
-            )
+        _draw_pause(paused=end_s is not None)
+        _draw_link(picked, label, end_s)
     keep(picked, label, end_s)
     return Moment(label=label, span_s=RANGES[label], end_s=end_s, zone=_zone(), problem=problem)
+
+
+def _draw_pause(*, paused: bool) -> None:
+    if paused:
+        st.button(
+            "Resume",
+            key="live_resume",
+            icon=":material/play_arrow:",
+            on_click=hold,
+            args=(None,),
+            type="primary",
+            help="Follow the deployment again.",
+        )
+    else:
+        st.button(
+            "Pause",
+            key="live_pause",
+            icon=":material/pause:",
+            on_click=_pause,
+            help="Stop refreshing and stay at this moment.",
+        )
+
+
+def _draw_link(picked: Picked, label: str, end_s: float | None) -> None:
+    with st.popover("Link", icon=":material/link:", help="A link to the same source, range and moment."):
+        shown_at = end_s if end_s is not None else st.session_state.get(SHOWN_AT)
+        st.code(link(picked, label, shown_at), language=None, wrap_lines=True)
+        typed = " This source was typed in this session: the link works in this session only."
+        st.caption(
+            "Names the source, never its address or credentials."
+            + (typed if picked.known.origin is Origin.TYPED else "")
+        )
 
 
 def link(picked: Picked, label: str, at_s: float | None) -> str:

@@ -8,6 +8,7 @@ import streamlit as st
 from collectors.reading.observation import Observation, State
 from sizing.base.format import rounded
 from ui import sources
+from ui.format import as_markdown
 from ui.live.verdict import WORDS, duration, word_for
 from ui.sources import Answer, Known, Origin
 
@@ -18,9 +19,9 @@ WAIT_S = 0.3
 
 def draw_overview(*, key: str = "overview") -> None:
     """One row per source, the demo only where there is no other; files that cannot be used below."""
-    found = sources.listing()
-    connected = tuple(known for known in found.sources if known.origin is not Origin.DEMO)
-    table = overview_table(connected or found.sources)
+    known_sources = sources.listing()
+    connected = tuple(known for known in known_sources.sources if known.origin is not Origin.DEMO)
+    table = overview_table(connected or known_sources.sources)
     st.dataframe(
         table,
         hide_index=True,
@@ -32,9 +33,9 @@ def draw_overview(*, key: str = "overview") -> None:
             "KV cache, peak": st.column_config.NumberColumn(format="percent"),
         },
     )
-    for one in found.broken:
+    for one in known_sources.broken:
         for problem in one.problems:
-            st.error(f"{one.file}: {problem}".replace("$", "\\$"), icon=":material/error:")
+            st.error(as_markdown(f"{one.file}: {problem}"), icon=":material/error:")
 
 
 def overview_table(known: tuple[Known, ...]) -> pd.DataFrame:
@@ -44,10 +45,10 @@ def overview_table(known: tuple[Known, ...]) -> pd.DataFrame:
     return pd.DataFrame([_row(one, sources.observed(one, wait_s=WAIT_S)) for one in known])
 
 
-def _row(known: Known, told: Answer[Observation]) -> dict[str, object]:
-    newest, good = told.newest, told.good
-    state = word_for(newest) if newest is not None else WORDS[State.UNREACHABLE] if told.problem else ASKING
-    why = (newest.reasons[0] if newest is not None and newest.reasons else told.problem) or ""
+def _row(known: Known, answer: Answer[Observation]) -> dict[str, object]:
+    newest, good = answer.newest, answer.good
+    state = word_for(newest) if newest is not None else WORDS[State.UNREACHABLE] if answer.problem else ASKING
+    why = (newest.reasons[0] if newest is not None and newest.reasons else answer.problem) or ""
     row: dict[str, object] = {
         "Source": known.name,
         "From": known.file or known.origin.value,

@@ -56,10 +56,10 @@ def _nothing_yet(picked: Picked, moment: Moment) -> bool:
     """Whether something that the page needs is asked for and was never answered."""
     if picked.pending:
         return True
-    told = sources.observed(picked.known, end_s=moment.end_s)
-    if told.good is None:
-        return told.pending and told.newest is None
-    lines = _lines(picked, moment, told.good)
+    answer = sources.observed(picked.known, end_s=moment.end_s)
+    if answer.good is None:
+        return answer.pending and answer.newest is None
+    lines = _lines(picked, moment, answer.good)
     return lines.pending and lines.good is None
 
 
@@ -73,16 +73,16 @@ def _body(picked: Picked, moment: Moment, planned: Planned | None, *, waiting: b
     if waiting and not _nothing_yet(picked, moment):
         st.rerun()  # something is there: on with the usual pace
     dark = st.context.theme.type == "dark"
-    told = sources.observed(picked.known, end_s=moment.end_s)
-    shown = draw_verdict(told, picked, moment)
-    lines, pending = None, told.pending
+    answer = sources.observed(picked.known, end_s=moment.end_s)
+    shown = draw_verdict(answer, picked, moment)
+    lines, pending = None, answer.pending
     if shown is not None:
-        at_s = moment.end_s if moment.end_s is not None else told.newest.at_s if told.newest else shown.at_s
+        at_s = moment.end_s if moment.end_s is not None else answer.newest.at_s if answer.newest else shown.at_s
         st.session_state[SHOWN_AT] = at_s
         history = _lines(picked, moment, shown)
         lines, pending = history.good, history.pending
-        draw_tiles(shown, lines, planned, late=bool(told.problem))
-        if history.problem and not told.problem:
+        draw_tiles(shown, lines, planned, late=bool(answer.problem))
+        if history.problem and not answer.problem:
             st.warning(
                 f"The charts below are of the last good reading. {as_markdown(history.problem)}",
                 icon=":material/history:",

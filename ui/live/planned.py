@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from sizing.base.format import significant
+from sizing.base.format import ms, significant
 from sizing.base.result import Plan
 from sizing.scenario.schema import Limits
 from ui import state
 from ui.figures.live_lines import Level
-from ui.format import as_markdown, ms
+from ui.format import as_markdown
 
 _SHOW = "live_plan"
 
@@ -39,23 +39,23 @@ class Planned:
     def beside(self, quantity: str) -> str:
         """The plan in a few words, to stand beside a measured figure; "" for a quantity no plan is about."""
         if quantity in ("ttft_ms", "itl_ms", "e2e_ms"):
-            asked = self._asked(quantity)
-            return f"plan {self.percentile} {ms(asked)}" if asked is not None else ""
+            planned = self._planned_ms(quantity)
+            return f"plan {self.percentile} {ms(planned)}" if planned is not None else ""
         value = self._numbers().get(quantity)
         return f"plan {significant(value)}" if value is not None else ""
 
-    def _asked(self, quantity: str) -> float | None:
+    def _planned_ms(self, quantity: str) -> float | None:
         latency = self.plan.latency
         return getattr(latency, quantity).at_percentile if latency else None
 
     def _latency(self, quantity: str) -> tuple[Level, ...]:
-        asked, limit = self._asked(quantity), getattr(self.limits, quantity)
-        found = []
-        if asked is not None:
-            found.append(Level(name=f"Plan {self.percentile} {ms(asked)}", value=asked))
+        planned, limit = self._planned_ms(quantity), getattr(self.limits, quantity)
+        levels = []
+        if planned is not None:
+            levels.append(Level(name=f"Plan {self.percentile} {ms(planned)}", value=planned))
         if limit is not None:
-            found.append(Level(name=f"Limit {self.percentile} {ms(limit)}", value=limit, limit=True))
-        return tuple(found)
+            levels.append(Level(name=f"Limit {self.percentile} {ms(limit)}", value=limit, limit=True))
+        return tuple(levels)
 
     def _numbers(self) -> dict[str, float]:
         one, deployed = self.plan.per_instance, self.plan.deployment

@@ -7,6 +7,7 @@ import streamlit as st
 
 from collectors.reading.layout import replica_name
 from collectors.reading.observation import Observation
+from ui.shell import draw_csv
 
 MOST_ROWS = 1_000
 
@@ -30,16 +31,7 @@ def draw_replicas(observed: Observation) -> None:
     )
     more = f" The first {MOST_ROWS} of {len(table)} are shown." if len(table) > MOST_ROWS else ""
     st.caption(f"Running, waiting and KV cache: last scrape. Output tokens/s: mean of the window.{more}")
-    st.download_button(
-        "CSV",
-        table.to_csv(index=False),
-        "replicas.csv",
-        "text/csv",
-        key="replicas_csv",
-        on_click="ignore",
-        icon=":material/download:",
-        help="The replicas as a file.",
-    )
+    draw_csv(table, key="replicas", what="The replicas")
 
 
 def replica_table(observed: Observation) -> pd.DataFrame:

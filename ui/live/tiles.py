@@ -10,7 +10,8 @@ import streamlit as st
 from collectors.prometheus.histograms import Distribution
 from collectors.questions.history import History
 from collectors.reading.observation import Observation
-from ui.format import as_markdown, count, ms, percent, significant
+from sizing.base.format import count, ms, percent, significant
+from ui.format import as_markdown
 from ui.live.planned import Planned
 
 NOTHING = "No data"
@@ -18,7 +19,10 @@ _PER_ROW, _NARROWEST = 4, 150
 
 
 class Tile(NamedTuple):
-    """One figure: ``quantity`` names it in an observation, ``line`` its history."""
+    """One figure: ``quantity`` names it in an observation and beside a plan, ``line`` in the history.
+
+    ``counted_in`` is the quantity of the observation that it was computed from, where that is another one.
+    """
 
     label: str
     value: str
@@ -26,6 +30,7 @@ class Tile(NamedTuple):
     help: str
     quantity: str
     line: str = ""
+    counted_in: str = ""
 
 
 def draw_tiles(observed: Observation, lines: History | None, planned: Planned | None, *, late: bool) -> None:
@@ -123,6 +128,7 @@ def _tokens(observed: Observation) -> Tile:
             f"{about}, over {count(gpus)} GPUs.",
             "generation_tokens_per_s_per_gpu",
             "generation_tokens_per_s",
+            counted_in="generation_tokens_per_s",
         )
     return Tile(
         "Output tokens/s",
@@ -179,7 +185,7 @@ def _most(word: str, value: float | None, printed: Callable[[float], str]) -> st
 
 def _help(tile: Tile, observed: Observation) -> str:
     """What the figure means; where there is no data, why, and what would enable it."""
-    quantity = "generation_tokens_per_s" if tile.quantity.startswith("generation") else tile.quantity
+    quantity = tile.counted_in or tile.quantity
     why = next((m.reason for m in observed.missing if m.quantity == quantity), "")
     if tile.value != NOTHING or not why:
         return tile.help

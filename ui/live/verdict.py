@@ -1,4 +1,4 @@
-"""How the deployment is, in one box: the state with its reasons, concerns, and how old the data is."""
+"""How the deployment is, in one box: the state with its reasons, alerts, and how old the data is."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import streamlit as st
 from collectors.reading.alerts import alerts
 from collectors.reading.observation import Observation, State
 from collectors.vocabulary import engine_vocabularies, gpu_vocabularies
-from ui.format import as_markdown, count, significant
+from sizing.base.format import count, significant
+from ui.format import as_markdown, counted
 from ui.live.moment import Moment
 from ui.sources import Answer, Origin
 from ui.sources.connection import DEMO_HOURS
@@ -40,9 +41,9 @@ def word_for(observed: Observation) -> str:
     return ATTENTION if observed.state is State.OK and alerts(observed) else WORDS[observed.state]
 
 
-def draw_verdict(told: Answer[Observation], picked: Picked, moment: Moment) -> Observation | None:
+def draw_verdict(answer: Answer[Observation], picked: Picked, moment: Moment) -> Observation | None:
     """The box, and what stands below it; returns the observation whose figures are to be shown."""
-    newest, good = told.newest, told.good
+    newest, good = answer.newest, answer.good
     if picked.known.origin is Origin.DEMO:
         filling = "" if demo_is_whole(picked.known) else " Its earlier hours are being made, which takes some minutes."
         st.info(
@@ -52,17 +53,17 @@ def draw_verdict(told: Answer[Observation], picked: Picked, moment: Moment) -> O
         )
     if newest is not None:
         _box(newest)
-    elif told.problem:
-        st.error(f"**{WORDS[State.UNREACHABLE]}.** {as_markdown(told.problem)}", icon=_ICONS[State.UNREACHABLE])
+    elif answer.problem:
+        st.error(f"**{WORDS[State.UNREACHABLE]}.** {as_markdown(answer.problem)}", icon=_ICONS[State.UNREACHABLE])
     elif good is None:
         draw_first_time(picked)
         return None
-    if good is not None and told.problem:
-        age = _ago(_seconds_since(good, newest, told))
+    if good is not None and answer.problem:
+        age = _ago(_seconds_since(good, newest, answer))
         st.warning(f"Below: the last good data, of {moment.clock(good.at_s)}{age}.", icon=":material/history:")
     shown = good or newest
     if shown is not None and good is not None:
-        _facts(shown, moment, late=bool(told.problem))
+        _facts(shown, moment, late=bool(answer.problem))
     return shown if good is not None else None
 
 
@@ -101,11 +102,11 @@ def _box(observed: Observation) -> None:
         st.caption(f":material/info: {as_markdown(warning)}")
 
 
-def _seconds_since(good: Observation, newest: Observation | None, told: Answer[Observation]) -> float | None:
+def _seconds_since(good: Observation, newest: Observation | None, answer: Answer[Observation]) -> float | None:
     """Age of the last good data: by the clock of the source where the newest answer has it."""
     if newest is not None and newest.state is not State.UNREACHABLE:
         return max(0.0, newest.at_s - good.at_s)
-    return age_of(told)
+    return age_of(answer)
 
 
 def _ago(seconds: float | None) -> str:
@@ -126,7 +127,7 @@ def _facts(observed: Observation, moment: Moment, *, late: bool) -> None:
     exporter = gpu_vocabularies().get(observed.gpu_exporter or "")
     parts = [
         engine.label if engine else "",
-        f"{count(replicas)} replica{'' if replicas == 1 else 's'}" if replicas is not None else "",
+        counted(replicas, "replica") if replicas is not None else "",
         f"{count(gpus)} GPUs by {exporter.label}" if gpus is not None and exporter else "GPUs unknown",
         f"newest sample {duration(observed.age_s)} old" if observed.age_s is not None and not late else "",
         f"scraped every {significant(observed.scrape_interval_s, 2)} s" if observed.scrape_interval_s else "",

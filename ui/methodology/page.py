@@ -10,11 +10,12 @@ from pathlib import Path
 import pandas as pd
 import streamlit as st
 
+from sizing.base.format import count
 from sizing.methodology import Entry, Section, Table, search, sections
 from sizing.methodology.accuracy import TITLES, accuracy_figures
 from sizing.methodology.markdown import entry as entry_markdown
 from ui.figures.accuracy import build_learning_curve, build_reliability, learning_alt_text, reliability_alt_text
-from ui.format import as_markdown, count
+from ui.format import as_markdown
 from ui.shell import draw_chart, header
 
 _LONG = 60
@@ -32,11 +33,11 @@ def draw() -> None:
     st.caption("How every number comes about: generated from the engine and its data, so it cannot disagree with them.")
     query, title = _choices()
     if query:
-        found = search(sections(), query)
-        _say_how_many(found, query)
+        shown = search(sections(), query)
+        _say_how_many(shown, query)
     else:
-        found = tuple(section for section in sections() if section.title == title)
-    for section in found:
+        shown = tuple(section for section in sections() if section.title == title)
+    for section in shown:
         draw_section(section)
 
 
@@ -65,10 +66,10 @@ def _draw_accuracy() -> None:
         ("Reliability", "reliability", build_reliability, reliability_alt_text),
         ("Learning curve", "learning_curve", build_learning_curve, learning_alt_text),
     )
-    for column, (title, name, build, said) in zip(st.columns(2), charts, strict=True):
+    for column, (title, name, build, alt_text) in zip(st.columns(2), charts, strict=True):
         with column:
             st.markdown(f"##### {title}", anchors=False)
-            draw_chart(build(figures[name], dark=dark), key=f"accuracy_{name}", alt=said(figures[name]))
+            draw_chart(build(figures[name], dark=dark), key=f"accuracy_{name}", alt=alt_text(figures[name]))
 
 
 def _draw_prose(*titles: str) -> None:
@@ -81,12 +82,12 @@ def _draw_prose(*titles: str) -> None:
 def report_prose() -> dict[str, str]:
     """What ``docs/ACCURACY.md`` says beside its figures: title -> Markdown; its wide tables scroll inside a box."""
     first, *chapters = REPORT.read_text(encoding="utf-8").split("\n## ")
-    said = {JUDGED: first.partition("\n")[2]}
+    alt_text = {JUDGED: first.partition("\n")[2]}
     for chapter in chapters:
         title, _, text = chapter.partition("\n")
         if title not in TITLES.values():
-            said[title] = text
-    return said
+            alt_text[title] = text
+    return alt_text
 
 
 def _choices() -> tuple[str, str]:
@@ -114,8 +115,8 @@ def _choices() -> tuple[str, str]:
     return (query or "").strip(), str(chapter)
 
 
-def _say_how_many(found: Iterable[Section], query: str) -> None:
-    hits = sum(len(s.prose) + len(s.entries) + sum(len(t.rows) for t in s.tables) for s in found)
+def _say_how_many(shown: Iterable[Section], query: str) -> None:
+    hits = sum(len(s.prose) + len(s.entries) + sum(len(t.rows) for t in s.tables) for s in shown)
     if hits:
         st.caption(f"{count(hits)} parts, entries and rows hold “{as_markdown(query)}”.")
     else:

@@ -2,41 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import streamlit as st
 
-from ui.sources.moment import EARLIEST, RANGE, RANGES, asked_end, hold
+from ui.sources.moment import EARLIEST, RANGES, Window, asked_end, draw_range, hold
 
 UNTIL = "until"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Window:
-    """``span_s`` up to ``end_s``; None: up to now."""
-
-    label: str
-    span_s: float
-    end_s: float | None
-    problem: str = ""
 
 
 def draw_window() -> Window:
     """Length and end of the window. The end is that of the address, to the second; the field shows its minute."""
     length, end = st.columns([3, 2], gap="small")
     with length:
-        label = (
-            st.segmented_control(
-                "Window",
-                list(RANGES),
-                default="1 h",
-                required=True,
-                key=RANGE,
-                bind="query-params",
-                help="Long enough for some hundred requests, short enough that nothing was changed within it.",
-            )
-            or "1 h"
+        label = draw_range(
+            "Window", help="Long enough for some hundred requests, short enough that nothing was changed within it."
         )
     end_s, problem = asked_end()
     st.session_state[UNTIL] = _wall_clock(end_s) if end_s is not None else None

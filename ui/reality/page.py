@@ -15,11 +15,11 @@ from sizing.base.errors import SizingError
 from sizing.scenario.schema import Scenario
 from ui import shell, sources
 from ui.format import as_markdown
-from ui.reality.moment import Window, draw_window
+from ui.reality.moment import draw_window
 from ui.reality.results import draw_results
 from ui.reality.scenario import draw_scenario
-from ui.shell import refreshed
-from ui.sources.moment import bring_along, keep, parameters
+from ui.shell import draw_problems, refreshed
+from ui.sources.moment import Window, bring_along, keep, parameters
 from ui.sources.picker import Picked
 from ui.state import plan_of
 
@@ -71,7 +71,7 @@ def _asked(picked: Picked, window: Window) -> sources.Answer[Read]:
     """The deployment over the window: read once per sixtieth of the window for all viewers."""
     span, end = window.span_s, window.end_s
 
-    return sources.asked(
+    return sources.ask(
         picked.known,
         f"deployment {span}",
         lambda backend, source: _read(source, backend, end, span),
@@ -91,8 +91,8 @@ def _every(window: Window) -> float:
     return max(sources.REFRESH_S, window.span_s / READINGS_PER_WINDOW)
 
 
-def _waits(told: sources.Answer[Read]) -> bool:
-    return told.pending and told.newest is None and told.good is None
+def _waits(answer: sources.Answer[Read]) -> bool:
+    return answer.pending and answer.newest is None and answer.good is None
 
 
 def _body(picked: Picked, scenario: Scenario, window: Window, *, waiting: bool) -> None:
@@ -101,8 +101,8 @@ def _body(picked: Picked, scenario: Scenario, window: Window, *, waiting: bool) 
             st.rerun()
         st.info("Asking the source which deployments it has.", icon=":material/hourglass_top:")
         return
-    told = _asked(picked, window)
-    if _waits(told):
+    answer = _asked(picked, window)
+    if _waits(answer):
         st.info(
             f"Reading {as_markdown(picked.title)}. The comparison appears when the source has answered.",
             icon=":material/hourglass_top:",
@@ -110,13 +110,13 @@ def _body(picked: Picked, scenario: Scenario, window: Window, *, waiting: bool) 
         return
     if waiting:
         st.rerun()
-    read = told.good or told.newest
+    read = answer.good or answer.newest
     if read is None:
-        st.error(f"No verdict: the source cannot be read. {as_markdown(told.problem)}", icon=":material/cloud_off:")
+        st.error(f"No verdict: the source cannot be read. {as_markdown(answer.problem)}", icon=":material/cloud_off:")
         return
-    if told.late:
+    if answer.late:
         st.warning(
-            f"The newest reading failed: {as_markdown(told.problem)} Below is the last good one.",
+            f"The newest reading failed: {as_markdown(answer.problem)} Below is the last good one.",
             icon=":material/history:",
         )
     _compared(picked, scenario, window, read)
@@ -124,20 +124,19 @@ def _body(picked: Picked, scenario: Scenario, window: Window, *, waiting: bool) 
 
 def _compared(picked: Picked, scenario: Scenario, window: Window, read: Read) -> None:
     names = read.deployed.models
-    held = st.session_state.get(SERVED_AS)
-    served_as = held if held in names else ""
+    stated = st.session_state.get(SERVED_AS)
+    served_as = stated if stated in names else ""
     try:
         with st.spinner("Predicting for the observed traffic", show_time=False):
-            found = comparison(
+            compared = comparison(
                 scenario.model_dump_json(), picked.known.key, window.span_s, read.observed.at_s, served_as, _read=read
             )
     except SizingError as error:
-        for problem in str(error).splitlines():
-            st.error(as_markdown(problem), icon=":material/error:")
+        draw_problems(error.problems)
         return
-    draw_results(found, dark=st.context.theme.type == "dark")
-    if found.unmatched_name or served_as:
-        name = found.unmatched_name or served_as
+    draw_results(compared, dark=st.context.theme.type == "dark")
+    if compared.unmatched_name or served_as:
+        name = compared.unmatched_name or served_as
         st.toggle(
             f"“{as_markdown(name)}” is the planned model under a name of its own",
             value=bool(served_as),

@@ -8,9 +8,10 @@ import streamlit as st
 
 from reality.answer import COUNTED, range_of, shown
 from reality.result import Comparison, PerformanceRow
+from sizing.base.format import UNKNOWN, count, significant
 from ui.figures.verdicts import build_verdicts, drawn, performance_table, traffic_table, verdicts_alt_text
-from ui.format import UNKNOWN, as_markdown, count, significant
-from ui.shell import draw_chart
+from ui.format import as_markdown, bullets, counted
+from ui.shell import draw_chart, draw_choice, draw_download
 
 CHART, TABLE = "Chart", "Table"
 STATES = {
@@ -24,44 +25,45 @@ STATES = {
 """Word, icon and colour of a state: never colour alone."""
 
 
-def draw_results(found: Comparison, *, dark: bool) -> None:
+def draw_results(comparison: Comparison, *, dark: bool) -> None:
     """Everything below the controls."""
     with st.container(border=True, gap="small"):
-        word, icon, colour = STATES[found.state]
+        word, icon, colour = STATES[comparison.state]
         st.badge(word, icon=icon, color=colour)  # type: ignore[arg-type]
-        st.markdown(f"## {as_markdown(found.answer)}")
+        st.markdown(f"## {as_markdown(comparison.answer)}")
         st.caption(
-            f"{as_markdown(found.scenario)} against {as_markdown(found.source)}, {_span(found.window_s)} until "
-            f"{found.at.replace('T', ' ').removesuffix('Z')} UTC."
+            f"{as_markdown(comparison.scenario)} against {as_markdown(comparison.source)}, "
+            f"{_span(comparison.window_s)} until "
+            f"{comparison.at.replace('T', ' ').removesuffix('Z')} UTC."
         )
-    for reason in found.reasons:
+    for reason in comparison.reasons:
         st.warning(as_markdown(reason), icon=":material/info:")
-    _figures(found)
+    _figures(comparison)
     st.subheader("What the traffic is", anchor=False)
     st.dataframe(
-        traffic_table(found.traffic),
+        traffic_table(comparison.traffic),
         hide_index=True,
         key="reality_traffic",
         placeholder="",
         alt="Planned traffic beside the measured one",
     )
     st.subheader("What the plan's engine predicts for this traffic, and what is measured", anchor=False)
-    _intervals(found, dark=dark)
-    _topologies(found)
-    _downloads(found)
+    _intervals(comparison, dark=dark)
+    _topologies(comparison)
+    _downloads(comparison)
 
 
-def _figures(found: Comparison) -> None:
-    rows = {row.key: row for row in found.performance}
-    judged = [row for row in found.performance if row.verdict != "cannot_judge" and row.key not in COUNTED]
+def _figures(comparison: Comparison) -> None:
+    rows = {row.key: row for row in comparison.performance}
+    judged = [row for row in comparison.performance if row.verdict != "cannot_judge" and row.key not in COUNTED]
     inside = f"{sum(r.verdict == 'within' for r in judged)} of {len(judged)}" if judged else UNKNOWN
-    arrivals = next((r.measured.value for r in found.traffic if r.key == "arrivals_rps"), None)
+    arrivals = next((r.measured.value for r in comparison.traffic if r.key == "arrivals_rps"), None)
     figures = (
         ("As expected", inside, "Quantities whose measured interval meets the predicted one."),
         ("Load, requests/s", significant(arrivals), "Mean of the arrivals over the window."),
         (
             "Limit, requests/s",
-            significant(found.stable_rps),
+            significant(comparison.stable_rps),
             "What the deployed replicas carry for ever at the observed lengths, by the plan's engine. An estimate.",
         ),
         ("Replicas", _of(rows["replicas"]), "Replicas with data now, and those planned."),
@@ -77,20 +79,11 @@ def _of(row: PerformanceRow) -> str:
     return UNKNOWN if row.measured.value is None else f"{count(row.measured.value)} of {planned}"
 
 
-def _intervals(found: Comparison, *, dark: bool) -> None:
-    view = st.segmented_control(
-        "View",
-        [CHART, TABLE],
-        default=CHART,
-        required=True,
-        key="reality_view",
-        label_visibility="collapsed",
-        bind="query-params",
-        help="The same numbers.",
-    )
+def _intervals(comparison: Comparison, *, dark: bool) -> None:
+    view = draw_choice("View", [CHART, TABLE], key="reality_view", labelled=False, help="The same numbers.")
     if view == TABLE:
         st.dataframe(
-            performance_table(found),
+            performance_table(comparison),
             hide_index=True,
             key="reality_performance",
             placeholder="",
@@ -99,27 +92,29 @@ def _intervals(found: Comparison, *, dark: bool) -> None:
             column_config={"Requests": st.column_config.NumberColumn(format="localized")},
         )
         return
-    draw_chart(build_verdicts(found.performance, dark=dark), key="reality_chart", alt=verdicts_alt_text(found))
+    draw_chart(
+        build_verdicts(comparison.performance, dark=dark), key="reality_chart", alt=verdicts_alt_text(comparison)
+    )
     st.caption(
         "Band: 80 % interval of the prediction. Point: measured, its bar the interval of the histogram bucket "
         "and of the number of requests. TPOT is the mean gap of a request; the percentiles are over requests."
     )
-    _without_picture(found)
+    _without_picture(comparison)
 
 
-def _without_picture(found: Comparison) -> None:
+def _without_picture(comparison: Comparison) -> None:
     """Rows that no chart can show, each with its reason: unknown is not 0."""
-    shown_rows = drawn(found.performance)
-    missing = [r for r in found.performance if r not in shown_rows]
+    shown_rows = drawn(comparison.performance)
+    missing = [r for r in comparison.performance if r not in shown_rows]
     if not missing:
         return
-    what = "quantity" if len(missing) == 1 else "quantities"
-    with st.expander(f"{len(missing)} {what} without a point", icon=":material/visibility_off:"):
+    what = counted(len(missing), "quantity", "quantities")
+    with st.expander(f"{what} without a point", icon=":material/visibility_off:"):
         st.markdown(
-            "\n".join(
-                f"- {as_markdown(r.label)}: measured {as_markdown(shown(r.measured.value, r.unit))}, predicted "
-                f"{as_markdown(range_of(r.predicted, r.unit))}. {as_markdown(_sentence(r.reason))}"
-                for r in missing
+            bullets(
+                f"{row.label}: measured {shown(row.measured.value, row.unit)}, predicted "
+                f"{range_of(row.predicted, row.unit)}. {_sentence(row.reason)}"
+                for row in missing
             )
         )
 
@@ -128,45 +123,43 @@ def _sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') or not text else '.'}"
 
 
-def _topologies(found: Comparison) -> None:
+def _topologies(comparison: Comparison) -> None:
     with st.expander("What this rests on", icon=":material/foundation:"):
-        seen = found.deployed
-        told = [
-            f"Planned: {found.planned_deployment or UNKNOWN}.",
+        seen = comparison.deployed
+        lines = [
+            f"Planned: {comparison.planned_deployment or UNKNOWN}.",
             f"Deployed: {', '.join(seen.models) or 'model unknown'}, engine {seen.engine or UNKNOWN}, "
             f"{', '.join(seen.gpu_products) or 'GPU type unknown'}.",
-            *found.assumptions,
+            *comparison.assumptions,
             *(
-                [f"Step times from {found.step_times}; {count(found.requests)} requests simulated."]
-                if found.step_times
+                [f"Step times from {comparison.step_times}; {count(comparison.requests)} requests simulated."]
+                if comparison.step_times
                 else []
             ),
-            *found.notes,
+            *comparison.notes,
         ]
-        st.markdown("\n".join(f"- {as_markdown(text)}" for text in told))
+        st.markdown(bullets(lines))
 
 
-def _downloads(found: Comparison) -> None:
-    stem = re.sub(r"[^a-z0-9]+", "-", f"{found.scenario} {found.at}".lower()).strip("-")[:80] or "comparison"
+def _downloads(comparison: Comparison) -> None:
+    stem = re.sub(r"[^a-z0-9]+", "-", f"{comparison.scenario} {comparison.at}".lower()).strip("-")[:80] or "comparison"
     with st.container(horizontal=True):
-        st.download_button(
+        draw_download(
             "Comparison (JSON)",
-            lambda: found.model_dump_json(indent=2),
+            lambda: comparison.model_dump_json(indent=2),
             f"{stem}.json",
             "application/json",
             key="reality_json",
-            on_click="ignore",
-            icon=":material/data_object:",
+            icon="data_object",
             help="As python -m reality compare --json prints it.",
         )
-        st.download_button(
+        draw_download(
             "Predicted and measured (CSV)",
-            lambda: performance_table(found).to_csv(index=False),
+            lambda: performance_table(comparison).to_csv(index=False),
             f"{stem}.csv",
             "text/csv",
             key="reality_csv",
-            on_click="ignore",
-            icon=":material/table:",
+            icon="table",
             help="One quantity a row, with the PromQL it was read from.",
         )
 

@@ -8,11 +8,12 @@ from tempfile import TemporaryDirectory
 
 import streamlit as st
 
-from sizing.base.errors import InvalidScenario, SizingError
+from sizing.base.errors import SizingError
 from sizing.scenario.file import load_scenario
 from sizing.scenario.schema import Scenario
 from ui import state
 from ui.format import as_markdown
+from ui.shell import draw_choice, draw_problems
 from ui.sources.known import Origin
 from ui.sources.picker import Picked
 
@@ -28,18 +29,11 @@ def draw_scenario(picked: Picked) -> Scenario | None:
     options = [DEMO, SIZE, FILE] if demo else [SIZE, FILE]
     if st.session_state.get(_CHOICE) not in (None, *options):
         del st.session_state[_CHOICE]
-    chosen = (
-        st.segmented_control(
-            "Scenario",
-            options,
-            default=options[0],
-            required=True,
-            key=_CHOICE,
-            bind="query-params",
-            help="What was planned: the inputs on Size, what fits the built-in demo, or a scenario file (Size, "
-            "Export).",
-        )
-        or options[0]
+    chosen = draw_choice(
+        "Scenario",
+        options,
+        key=_CHOICE,
+        help="What was planned: the inputs on Size, what fits the built-in demo, or a scenario file (Size, Export).",
     )
     if chosen == DEMO:
         return demo_scenario()
@@ -72,12 +66,8 @@ def _uploaded() -> Scenario | None:
         return None
     try:
         return read_scenario(file.name, file.getvalue())
-    except InvalidScenario as invalid:
-        problems = list(invalid.problems)
     except SizingError as error:
-        problems = [str(error)]
-    for problem in problems:
-        st.error(as_markdown(problem), icon=":material/error:")
+        draw_problems(error.problems)
     return None
 
 

@@ -1,7 +1,8 @@
 """What every page has around it and in it: the way in, header, footer, charts with their tables, parts that refresh."""
 
 from ui.shell.charts import CONFIG, draw_chart, draw_csv, draw_table
-from ui.shell.frame import ENTERED, GOTO, chip, footer, header, on_a_phone, parameters, require
+from ui.shell.controls import draw_choice, draw_download
+from ui.shell.frame import ENTERED, GOTO, chip, draw_problems, footer, header, on_a_phone, parameters, require
 from ui.shell.refreshing import refreshed
 from ui.shell.tabs import draw_tabs
 
@@ -11,7 +12,10 @@ __all__ = [
     "GOTO",
     "chip",
     "draw_chart",
+    "draw_choice",
     "draw_csv",
+    "draw_download",
+    "draw_problems",
     "draw_table",
     "draw_tabs",
     "footer",

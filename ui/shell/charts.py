@@ -9,6 +9,8 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
+from ui.shell.controls import draw_download
+
 CONFIG: Mapping[str, bool] = MappingProxyType({"displaylogo": False})
 """What Plotly is told about every chart: nothing on it leads to another host."""
 
@@ -32,13 +34,12 @@ def draw_table(make: Callable[[], pd.DataFrame], *, key: str, what: str) -> None
 
 def draw_csv(table: pd.DataFrame, *, key: str, what: str) -> None:
     """The button that downloads a table."""
-    st.download_button(
+    draw_download(
         "CSV",
         table.to_csv(index=False),
         f"{key}.csv",
         "text/csv",
         key=f"{key}_csv",
-        on_click="ignore",
-        icon=":material/download:",
+        icon="download",
         help=f"{what} as a file.",
     )

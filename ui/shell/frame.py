@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from ui import state
+from ui.format import as_markdown
 
 ENTERED = "entered_through_app"
 """Session key that app.py sets before it runs a page."""
@@ -55,6 +57,12 @@ def chip(scenario: str) -> None:
     """The name of the scenario that the page is about."""
     name = _MARKUP.sub(" ", scenario).strip() or "Untitled"
     st.badge(name, icon=":material/topic:", help="The scenario on this page.")
+
+
+def draw_problems(sentences: Iterable[str]) -> None:
+    """What is wrong, one box for each sentence."""
+    for sentence in sentences:
+        st.error(as_markdown(sentence), icon=":material/error:")
 
 
 def footer() -> None:

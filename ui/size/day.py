@@ -5,15 +5,15 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from sizing.base.format import ms, percent, requests_per_s
+from sizing.base.format import count, ms, percent, requests_per_s
 from sizing.replay.day_result import DayPlan, ScaleOut
 from sizing.scenario.day_profile import over_the_day, working_day
 from sizing.scenario.schema import Scenario
 from sizing.scenario.traffic import Profile, TraceArrivals
 from ui.figures.day import build_day, day_alt_text, day_table, hourly_table
 from ui.form.numbers import show_number
-from ui.format import as_markdown, count
-from ui.shell import draw_chart, draw_table
+from ui.format import as_markdown
+from ui.shell import draw_chart, draw_problems, draw_table
 from ui.size import jobs
 from ui.state import Answer
 
@@ -49,7 +49,7 @@ def draw_day(answer: Answer, *, dark: bool) -> None:
         help="From the order to the first request: a machine, a container, the weights, the engine's own warm-up.",
     )
     job: Job | None = st.session_state.get(_JOB)
-    if job is None or job.asked != answer.scenario or job.about != (scenario, minutes * 60.0):
+    if job is None or job.scenario != answer.scenario or job.about != (scenario, minutes * 60.0):
         if job is not None:
             job.cancel()
         job = st.session_state[_JOB] = jobs.start_day(
@@ -73,11 +73,11 @@ def _with_a_day(answer: Answer) -> tuple[Scenario, str]:
         return scenario, ""
     users = scenario.workload.users
     hours, ratio = (users.hours, users.peak_to_mean) if users else (_WORKING_HOURS, _PEAK_TO_MEAN)
-    said = (
+    assumed = (
         f"Assumed: a working day of {hours:g} h, its busiest hour {ratio:g} times the mean. Edit the hours to "
         "enter your own."
     )
-    return over_the_day(scenario, peak, working_day(hours, ratio)), said
+    return over_the_day(scenario, peak, working_day(hours, ratio)), assumed
 
 
 def _editor(scenario: Scenario, assumed: str) -> None:
@@ -128,42 +128,41 @@ def _panel(job: Job, *, dark: bool, watched: bool, pools: bool) -> None:
     if not job.done:
         st.progress(0.0, text="Planning the day")
         return
-    found = job.outcome()
-    if isinstance(found, str):
-        for sentence in found.splitlines():
-            st.error(as_markdown(sentence), icon=":material/error:")
+    day = job.outcome()
+    if isinstance(day, tuple):
+        draw_problems(day)
         return
     if pools:
         st.caption(
             ":material/info: The answer above runs prefill and decode apart; over the day aggregated instances "
-            f"are planned: {as_markdown(found.deployment)}."
+            f"are planned: {as_markdown(day.deployment)}."
         )
-    st.markdown(f"**{as_markdown(found.answer)}**")
-    _metrics(found)
-    draw_chart(build_day(found, dark=dark), key="day", alt=day_alt_text(found))
-    if found.scale_out is not None:
-        _scale_out(found.scale_out, job.asked)
-    draw_table(lambda: hourly_table(found), key="day_hourly", what="Hour by hour")
-    draw_table(lambda: day_table(found), key="day_moments", what="Every moment")
-    for note in found.notes:
+    st.markdown(f"**{as_markdown(day.answer)}**")
+    _metrics(day)
+    draw_chart(build_day(day, dark=dark), key="day", alt=day_alt_text(day))
+    if day.scale_out is not None:
+        _scale_out(day.scale_out, job.scenario)
+    draw_table(lambda: hourly_table(day), key="day_hourly", what="Hour by hour")
+    draw_table(lambda: day_table(day), key="day_moments", what="Every moment")
+    for note in day.notes:
         st.caption(as_markdown(note))
 
 
-def _metrics(found: DayPlan) -> None:
+def _metrics(day: DayPlan) -> None:
     about = DayPlan.model_fields
     with st.container(horizontal=True, gap="small"):
-        st.metric("Base (instances)", count(found.base_instances), help=about["base_instances"].description)
-        st.metric("Burst (instances)", count(found.burst_instances), help=about["burst_instances"].description)
+        st.metric("Base (instances)", count(day.base_instances), help=about["base_instances"].description)
+        st.metric("Burst (instances)", count(day.burst_instances), help=about["burst_instances"].description)
         st.metric(
             "Add one from, per instance",
-            requests_per_s(found.threshold_rps),
-            help=f"{percent(found.threshold)} of what an instance carries within the limits.",
+            requests_per_s(day.threshold_rps),
+            help=f"{percent(day.threshold)} of what an instance carries within the limits.",
         )
-        st.metric("Cool-down", ms(found.cool_down_s * 1e3), help=about["cool_down_s"].description)
+        st.metric("Cool-down", ms(day.cool_down_s * 1e3), help=about["cool_down_s"].description)
         st.metric(
             "Instance hours saved",
-            percent(found.saved_share),
-            help=f"{found.instance_hours:,.0f} instead of {found.peak_instance_hours:,.0f} instance hours.",
+            percent(day.saved_share),
+            help=f"{day.instance_hours:,.0f} instead of {day.peak_instance_hours:,.0f} instance hours.",
         )
 
 

@@ -7,7 +7,7 @@ import streamlit as st
 from sizing.base.format import count, large, ms, significant
 from sizing.base.result import Business, CrossCheck, Plan
 from sizing.scenario.schema import Scenario
-from ui.format import as_markdown
+from ui.format import as_markdown, bullets
 from ui.size.explain import explain_all
 
 
@@ -42,19 +42,19 @@ def draw_evidence(plan: Plan, scenario: Scenario) -> None:
         _second_opinion(plan, plan.cross_check)
     _nearest(plan, scenario)
     st.markdown("**Assumed, because nobody said**")
-    st.markdown("\n".join(f"- {as_markdown(text)}" for text in plan.assumptions) or "Nothing.")
+    st.markdown(bullets(plan.assumptions) or "Nothing.")
     st.markdown("**Every figure, from formula to source**")
     explain_all(plan)
 
 
 def _nearest(plan: Plan, scenario: Scenario) -> None:
     """The measured rows nearest to the planned deployment, with their source."""
-    from ui.benchmarks.nearest import nearest_rows, nearest_table, own_rows
+    from ui.benchmarks.nearest import NEAREST_NUMBERS, nearest_rows, nearest_table, own_rows
 
     near = nearest_rows(scenario, plan, 8 * NEAREST)
-    found = tuple(n for n in near if n.measurement.itl_ms or n.measurement.output_tokens_per_s)[:NEAREST]
+    published = tuple(n for n in near if n.measurement.itl_ms or n.measurement.output_tokens_per_s)[:NEAREST]
     own = own_rows(scenario, plan, NEAREST)
-    if not (found or own):
+    if not (published or own):
         return
     one = plan.per_instance
     st.markdown(
@@ -69,23 +69,15 @@ def _nearest(plan: Plan, scenario: Scenario) -> None:
             "GPU. Distance 0: the same configuration; 1: about one doubling of one quantity apart. TTFT of a "
             "closed loop comes from requests that start together and is not the TTFT at a request rate."
         )
-    numbers = (
-        "Concurrency",
-        "Input tokens",
-        "Output tokens",
-        "Mean ITL (ms)",
-        "Mean TTFT (ms)",
-        "Output tokens/s per GPU",
-    )
     st.dataframe(
-        nearest_table(own + found),
+        nearest_table(own + published),
         hide_index=True,
         key="nearest",
         placeholder="",
         alt="Measurements nearest to this deployment",
         column_config={
             "Model": st.column_config.TextColumn(pinned=True, width=180),
-            **{name: st.column_config.NumberColumn(format="localized") for name in numbers},
+            **{name: st.column_config.NumberColumn(format="localized") for name in NEAREST_NUMBERS},
             "Link": st.column_config.LinkColumn(display_text="open", help="Opens the source."),
         },
     )

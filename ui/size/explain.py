@@ -33,9 +33,9 @@ def explain_popover(plan: Plan, name: str, scenario: Scenario) -> None:
         help="How this number comes about",
         key=f"explain_{name}",
         on_change="rerun" if is_measured else "ignore",
-    ) as held:
+    ) as popover:
         st.markdown(body)
-        if is_measured and held.open:
+        if is_measured and popover.open:
             from ui.size.nearby import measured_nearby
 
             st.markdown(measured_nearby(scenario, plan, name))
@@ -53,15 +53,15 @@ def explain_all(plan: Plan) -> None:
 
 def explanation(plan: Plan, name: str) -> str:
     """The text of the popover, as Markdown; "" where nothing is known of the figure."""
-    found = next((item for item in plan.explained if item.name.casefold() == name.casefold()), None)
+    explained = next((item for item in plan.explained if item.name.casefold() == name.casefold()), None)
     entry = field_entry(name)
-    if found is None and entry is None:
+    if explained is None and entry is None:
         return ""
-    parts = [f"**{as_markdown(_label(name, entry))}**" + (f": {as_markdown(found.value)}" if found else "")]
+    parts = [f"**{as_markdown(_label(name, entry))}**" + (f": {as_markdown(explained.value)}" if explained else "")]
     if entry:
         parts.append(as_markdown(entry.help))
-    if found:
-        parts += _lines(found)
+    if explained:
+        parts += _lines(explained)
     elif entry and entry.formula:
         parts.append(f"Formula\n\n> {as_markdown(entry.formula)}")
     return "\n\n".join(parts)
@@ -80,9 +80,12 @@ def field_entry(name: str) -> FieldEntry | None:
     return next((entry for entry in fields() if wanted in (entry.name.casefold(), entry.label.casefold())), None)
 
 
-def _lines(found: Explained) -> list[str]:
-    parts = [f"Formula\n\n> {as_markdown(found.formula)}", f"With these numbers\n\n> {as_markdown(found.numbers)}"]
-    return [*parts, f"Source: {as_markdown(found.source)}"]
+def _lines(explained: Explained) -> list[str]:
+    parts = [
+        f"Formula\n\n> {as_markdown(explained.formula)}",
+        f"With these numbers\n\n> {as_markdown(explained.numbers)}",
+    ]
+    return [*parts, f"Source: {as_markdown(explained.source)}"]
 
 
 def _label(name: str, entry: FieldEntry | None) -> str:

@@ -8,6 +8,7 @@ import streamlit as st
 import yaml
 
 from ui import state
+from ui.shell import draw_download
 from ui.size.tables import USE, alternatives_table
 from ui.state import Answer
 
@@ -51,16 +52,7 @@ def draw_downloads(answer: Answer) -> None:
     )
     with st.container(horizontal=True):
         for kind, title, mime, content, icon, help_text in files:
-            st.download_button(
-                title,
-                content,
-                f"{stem}.{kind}",
-                mime,
-                key=f"get_{kind}",
-                on_click="ignore",
-                icon=f":material/{icon}:",
-                help=help_text,
-            )
+            draw_download(title, content, f"{stem}.{kind}", mime, key=f"get_{kind}", icon=icon, help=help_text)
     st.markdown("**Link to these inputs**")
     st.code(state.link(), language=None, wrap_lines=True)
     st.caption(

@@ -37,7 +37,7 @@ PATIENCE_S = 120.0
 class Job(Generic[T, About]):
     """One piece of work on a scenario; ``share`` is how far it has come, ``about`` what else it was asked for."""
 
-    asked: Scenario
+    scenario: Scenario
     about: About
     share: float = 0.0
     looked_at: float = field(default_factory=time.monotonic)
@@ -67,13 +67,13 @@ class Job(Generic[T, About]):
         self.share = share
         return not self.cancelled.is_set() and time.monotonic() - self.looked_at < PATIENCE_S
 
-    def outcome(self) -> T | str:
-        """The result, or in a sentence why there is none."""
+    def outcome(self) -> T | tuple[str, ...]:
+        """The result, or the sentences that say why there is none."""
         assert self.future is not None
         try:
             return self.future.result()
         except SizingError as error:
-            return str(error)
+            return error.problems
 
 
 @cache
@@ -82,41 +82,41 @@ def _pool() -> ThreadPoolExecutor:
 
 
 def start_simulation(
-    asked: Scenario,
+    scenario: Scenario,
     *,
     plan: Plan | None = None,
-    scenario: Scenario | None = None,
+    simulated: Scenario | None = None,
     hours: float | None,
     what_if: WhatIf,
     trace: Trace | None = None,
 ) -> Job[SimulationResult, Run]:
-    """Start to simulate some hours of ``scenario``, which stands for the ``asked`` one, or a trace, on what ``plan``
-    deploys."""
-    job: Job[SimulationResult, Run] = Job(asked=asked, about=(what_if, trace is not None))
+    """Start to simulate some hours of a scenario, or of the ``simulated`` one that stands for it, or a trace, on what
+    ``plan`` deploys."""
+    job: Job[SimulationResult, Run] = Job(scenario=scenario, about=(what_if, trace is not None))
 
     def work() -> SimulationResult:
         from sizing.question.understand import understand
         from sizing.replay.simulate import simulate
 
         if trace is not None:
-            model = understand(asked).model
+            model = understand(scenario).model
             trace.check_fits(model.max_context, model.id)
-        return simulate(scenario or asked, hours=hours, what_if=what_if, trace=trace, progress=job.heard, plan=plan)
+        return simulate(simulated or scenario, hours=hours, what_if=what_if, trace=trace, progress=job.heard, plan=plan)
 
     job.future = _pool().submit(work)
     return job
 
 
 def start_day(
-    asked: Scenario, scenario: Scenario, startup_s: float, plan: Plan | None = None
+    scenario: Scenario, with_hours: Scenario, startup_s: float, plan: Plan | None = None
 ) -> Job[DayPlan, DayAsked]:
-    """Start to plan the day of ``scenario``, which stands for the ``asked`` one, with the instances of ``plan``."""
-    job: Job[DayPlan, DayAsked] = Job(asked=asked, about=(scenario, startup_s))
+    """Start to plan the day of ``with_hours``, which stands for ``scenario``, with the instances of ``plan``."""
+    job: Job[DayPlan, DayAsked] = Job(scenario=scenario, about=(with_hours, startup_s))
 
     def work() -> DayPlan:
         from sizing.replay.day import day
 
-        return day(scenario, startup_s=startup_s, plan=plan)
+        return day(with_hours, startup_s=startup_s, plan=plan)
 
     job.future = _pool().submit(work)
     return job

@@ -11,7 +11,7 @@ from sizing.base.format import UNKNOWN, count, interval, kilowatts, ms, signific
 from sizing.base.result import Deployed, Latency, PerInstance, Plan
 from sizing.planning.sentences import ways_of
 from sizing.scenario.schema import Scenario
-from ui.format import as_markdown
+from ui.format import as_markdown, counted
 from ui.size.explain import explain_popover
 
 _PER_ROW, _NARROWEST = 4, 130
@@ -47,7 +47,7 @@ def key_figures(plan: Plan, scenario: Scenario) -> Iterator[Figure]:
         "gpus",
         "GPUs",
         count(deployed.gpus),
-        gpu_range(plan.gpus_low, plan.gpus_high) + _kinds(deployed),
+        with_coverage(gpu_range(plan.gpus_low, plan.gpus_high)) + _kinds(deployed),
         "GPUs that run the model, spares included, and the range that 80 % of such estimates fall in.",
     )
     yield Figure(
@@ -77,7 +77,12 @@ def gpu_range(low: int | None, high: int | None) -> str:
     """The 80 % range of a number of GPUs; without an upper end the limits could not be met at all."""
     if low is None:
         return ""
-    return f"{count(low)} or more (80 %)" if high is None else f"{interval(low, high)} (80 %)"
+    return f"{count(low)} or more" if high is None else interval(low, high)
+
+
+def with_coverage(span: str) -> str:
+    """A range with the share of estimates that it holds; nothing for none."""
+    return f"{span} (80 %)" if span else ""
 
 
 def parallelism(deployed: Deployed) -> str:
@@ -111,9 +116,8 @@ def _draw(figure: Figure, plan: Plan, scenario: Scenario) -> None:
 def _instances(deployed: Deployed) -> str:
     if deployed.serving == "disaggregated":
         return parallelism(deployed)
-    noun = "instance" if deployed.instances == 1 else "instances"
     limit = "" if deployed.batch_limit is None else f", batch limit {count(deployed.batch_limit)}"
-    return f"{count(deployed.instances)} {noun} of {parallelism(deployed)}{limit}"
+    return f"{counted(deployed.instances, 'instance')} of {parallelism(deployed)}{limit}"
 
 
 def _rate(one: PerInstance) -> Figure:

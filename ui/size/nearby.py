@@ -48,8 +48,8 @@ def measured_nearby(scenario: Scenario, plan: Plan, name: str) -> str:
     """The nearest measurements of a figure with their source as Markdown, those of the own benchmark first."""
     quantity = _QUANTITIES[name]
     near = (*own_rows(scenario, plan, _SEARCHED), *nearest_rows(scenario, plan, _SEARCHED))
-    found = [(quantity.value(n.measurement), n) for n in near if n.distance <= FARTHEST]
-    known = [(value, n) for value, n in found if value][:_SHOWN]
+    near_enough = [(quantity.value(n.measurement), n) for n in near if n.distance <= FARTHEST]
+    known = [(value, n) for value, n in near_enough if value][:_SHOWN]
     if not known:
         return f"Measured: no {quantity.words} of a deployment and load near enough to this one."
     lines = [f"- **{quantity.printed(value)}**: {as_markdown(_said(n))}" for value, n in known]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from sizing.base.format import rounded
+from sizing.base.format import count, rounded
 from sizing.base.result import Latency
 from sizing.planning.assumptions import ROUTED
 from sizing.replay.comparison import differences
@@ -15,8 +15,8 @@ from sizing.scenario.day_profile import at_peak
 from sizing.scenario.traffic import Profile
 from ui import state
 from ui.figures.simulated import build_simulated, simulated_alt_text, simulated_table
-from ui.format import as_markdown, count
-from ui.shell import draw_chart, draw_table
+from ui.format import as_markdown, counted
+from ui.shell import draw_chart, draw_choice, draw_problems, draw_table
 from ui.size import jobs
 from ui.state import Answer
 
@@ -38,7 +38,7 @@ def draw_simulate(answer: Answer, *, dark: bool) -> None:
     """The panel; it refreshes itself only while a simulation runs, and never holds up the page."""
     job: Job | None = st.session_state.get(_JOB)
     running = job is not None and not job.done
-    if job is not None and running and job.asked != answer.scenario:
+    if job is not None and running and job.scenario != answer.scenario:
         job.cancel()  # nobody waits for the figures of inputs that were changed
     st.fragment(_panel, run_every=_LOOK_EVERY_S if running else None)(answer, dark=dark, watched=running)
 
@@ -73,19 +73,15 @@ def _traffic(answer: Answer, *, disabled: bool) -> tuple[str, float]:
     choices += [_TRACE] if state.trace() else []
     chosen = _PEAK
     if len(choices) > 1:
-        chosen = (
-            st.segmented_control(
-                "Traffic",
-                choices,
-                default=choices[-1],
-                required=True,
-                key="simulated_traffic",
-                disabled=disabled,
-                help="Busiest time: the peak load all the time. Whole day: by the hours of the form. Replay: "
-                "the requests "
-                "of the trace as they came, faster where a higher peak is asked.",
-            )
-            or _PEAK
+        chosen = draw_choice(
+            "Traffic",
+            choices,
+            default=choices[-1],
+            key="simulated_traffic",
+            kept="nowhere",
+            disabled=disabled,
+            help="Busiest time: the peak load all the time. Whole day: by the hours of the form. Replay: the requests "
+            "of the trace as they came, faster where a higher peak is asked.",
         )
     if chosen != _PEAK:
         return chosen, 24.0
@@ -135,7 +131,7 @@ def _start(answer: Answer, traffic: str, hours: float, what_if: WhatIf) -> Job:
     stands_for = scenario
     if traffic == _PEAK and isinstance(scenario.workload.arrivals, Profile):
         stands_for = at_peak(scenario, plan.peak_rps, "poisson")
-    return jobs.start_simulation(scenario, plan=plan, scenario=stands_for, hours=hours, what_if=what_if)
+    return jobs.start_simulation(scenario, plan=plan, simulated=stands_for, hours=hours, what_if=what_if)
 
 
 def _progress(job: Job) -> None:
@@ -152,57 +148,55 @@ def _progress(job: Job) -> None:
 
 
 def _finished(job: Job, answer: Answer, *, dark: bool) -> None:
-    found = job.outcome()
-    if isinstance(found, str):
-        for sentence in found.splitlines():
-            st.error(as_markdown(sentence), icon=":material/error:")
+    result = job.outcome()
+    if isinstance(result, tuple):
+        draw_problems(result)
         return
-    if job.asked != answer.scenario:
+    if job.scenario != answer.scenario:
         st.caption(":material/history: Simulated for the previous inputs.")
-    show, icon = _VERDICTS[found.verdict]
-    if found.verdict == "stable" and not found.meets_limits:
+    show, icon = _VERDICTS[result.verdict]
+    if result.verdict == "stable" and not result.meets_limits:
         show, icon = st.warning, ":material/warning:"
-    show(as_markdown(found.answer), icon=icon)
-    if found.failure is not None:
-        st.markdown(f":material/power_off: {as_markdown(failure_text(found.failure))}")
-    if found.ttft_ms is not None:
-        _figures(job, found, answer, dark=dark)
-    for note in found.notes:
+    show(as_markdown(result.answer), icon=icon)
+    if result.failure is not None:
+        st.markdown(f":material/power_off: {as_markdown(failure_text(result.failure))}")
+    if result.ttft_ms is not None:
+        _figures(job, result, answer, dark=dark)
+    for note in result.notes:
         st.caption(as_markdown(note))
 
 
-def _figures(job: Job, found: SimulationResult, answer: Answer, *, dark: bool) -> None:
+def _figures(job: Job, result: SimulationResult, answer: Answer, *, dark: bool) -> None:
     """Percentiles beside those of the plan, why they differ, and how it went over time."""
     st.dataframe(
-        compared(found, answer),
+        compared(result, answer),
         hide_index=True,
         key="simulated_latencies",
         placeholder="",
         alt="Simulated latencies against the limits and the plan",
     )
-    if job.asked == answer.scenario:
+    if job.scenario == answer.scenario:
         what_if, replayed = job.about
-        for sentence in differences(found, answer.plan, answer.scenario, what_if, replayed=replayed):
+        for sentence in differences(result, answer.plan, answer.scenario, what_if, replayed=replayed):
             st.markdown(f":material/compare_arrows: {as_markdown(sentence)}")
-    draw_chart(build_simulated(found, dark=dark), key="simulated", alt=simulated_alt_text(found))
-    draw_table(lambda: simulated_table(found), key="simulated_series", what="Second by second")
-    instances = f"{count(found.instances)} instance{'' if found.instances == 1 else 's'}"
+    draw_chart(build_simulated(result, dark=dark), key="simulated", alt=simulated_alt_text(result))
+    draw_table(lambda: simulated_table(result), key="simulated_series", what="Second by second")
     st.caption(
-        f"{count(found.requests)} requests, {instances}; "
-        f"{ROUTED[job.asked.deployment.routing]}. Intervals: 95 %, of the simulation only, not of the step "
+        f"{count(result.requests)} requests, {counted(result.instances, 'instance')}; "
+        f"{ROUTED[job.scenario.deployment.routing]}. Intervals: 95 %, of the simulation only, not of the step "
         "times."
     )
 
 
-def compared(found: SimulationResult, answer: Answer) -> pd.DataFrame:
+def compared(result: SimulationResult, answer: Answer) -> pd.DataFrame:
     """One row per latency: limit, simulated percentiles, the plan's value at the asked one."""
     limits, planned = answer.scenario.limits, answer.plan.latency
     at = f"p{limits.percentile:g}"
     rows = (
-        ("TTFT", found.ttft_ms, limits.ttft_ms, planned.ttft_ms if planned else None),
-        ("ITL", found.itl_ms, limits.itl_ms, planned.itl_ms if planned else None),
-        ("E2E", found.e2e_ms, limits.e2e_ms, planned.e2e_ms if planned else None),
-        ("Queue", found.queue_ms, None, None),
+        ("TTFT", result.ttft_ms, limits.ttft_ms, planned.ttft_ms if planned else None),
+        ("ITL", result.itl_ms, limits.itl_ms, planned.itl_ms if planned else None),
+        ("E2E", result.e2e_ms, limits.e2e_ms, planned.e2e_ms if planned else None),
+        ("Queue", result.queue_ms, None, None),
     )
     return pd.DataFrame([_row(name, one, limit, other, at) for name, one, limit, other in rows if one is not None])
 

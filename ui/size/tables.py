@@ -8,6 +8,7 @@ import streamlit as st
 from sizing.base.result import Candidate
 from ui import state
 from ui.form.choices import label
+from ui.format import known
 from ui.size.key_figures import gpu_range, parallelism
 from ui.size.origin import origin_of
 from ui.size.trade_off import hardware_and_engine
@@ -62,14 +63,14 @@ def alternatives_table(candidates: tuple[Candidate, ...]) -> pd.DataFrame:
                 "deployment": hardware_and_engine(c),
                 USE: USE,
                 "instance": parallelism(c.deployment),
-                "usd": _short(c.usd_per_month),
+                "usd": known(c.usd_per_month),
                 "origin": origin_of(c),
-                "range": gpu_range(c.gpus_low, c.gpus_high).removesuffix(" (80 %)"),
+                "range": gpu_range(c.gpus_low, c.gpus_high),
                 "systems": c.deployment.systems,
-                "ttft": _short(c.ttft_ms),
-                "itl": _short(c.itl_ms),
-                "e2e": _short(c.e2e_ms),
-                "rate": _short(c.output_tokens_per_s_per_gpu),
+                "ttft": known(c.ttft_ms),
+                "itl": known(c.itl_ms),
+                "e2e": known(c.e2e_ms),
+                "rate": known(c.output_tokens_per_s_per_gpu),
                 "serving": label("serving", c.deployment.serving),
                 "limited": c.limited_by,
                 "source": c.provenance.step_times.name,
@@ -115,10 +116,6 @@ def _let_in(answer: Answer) -> None:
     fix = answer.plan.excluded[st.session_state[_LET_IN].row].fix
     if fix:
         state.apply_fix(fix, answer.scenario)
-
-
-def _short(value: float | None) -> float | None:
-    return None if value is None else float(f"{value:.3g}")
 
 
 def _use(answer: Answer) -> None:

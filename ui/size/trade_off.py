@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import streamlit as st
 
-from sizing.base.format import count, ms, significant, usd
+from sizing.base.format import ms, significant, usd
 from sizing.base.result import Candidate
 from ui import state
 from ui.figures.trade_off import build_trade_off, trade_off_alt_text
 from ui.form.choices import label
+from ui.format import counted
 from ui.shell import draw_chart
-from ui.size.key_figures import gpu_range, parallelism
+from ui.size.key_figures import gpu_range, parallelism, with_coverage
 from ui.size.origin import draw_estimates
 from ui.state import Answer
 
@@ -61,8 +62,8 @@ def draw_trade_off(answer: Answer, *, dark: bool) -> None:
 def _selected(chosen: Candidate, answer: Answer) -> None:
     at, systems = f"p{answer.scenario.limits.percentile:g}", chosen.deployment.systems
     facts = (
-        f"**{describe(chosen)}**: {count(systems)} system{'s' if systems != 1 else ''}, "
-        f"{gpu_range(chosen.gpus_low, chosen.gpus_high)} GPUs, {at} TTFT {ms(chosen.ttft_ms)}, "
+        f"**{describe(chosen)}**: {counted(systems, 'system')}, "
+        f"{with_coverage(gpu_range(chosen.gpus_low, chosen.gpus_high))} GPUs, {at} TTFT {ms(chosen.ttft_ms)}, "
         f"{at} ITL {ms(chosen.itl_ms)}, {significant(chosen.output_tokens_per_s_per_gpu)} output tokens/s per GPU, "
         f"{usd(chosen.usd_per_month)} a month."
     ).replace("$", r"\$")

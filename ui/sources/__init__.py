@@ -1,6 +1,6 @@
 """Sources of live data that the dashboard knows, and what every viewer of one shares.
 
-``pick`` is the widget; ``observed``, ``over_time`` and ``asked`` answer without blocking the page: one question per
+``pick`` is the widget; ``observed``, ``over_time`` and ``ask`` answer without blocking the page: one question per
 refresh for all viewers, the last good answer kept with its age.
 """
 
@@ -9,7 +9,7 @@ from ui.sources.latest import Answer
 from ui.sources.picker import pick, pick_deployment
 from ui.sources.reading import (
     REFRESH_S,
-    asked,
+    ask,
     deployments_of,
     good_observation,
     observed,
@@ -27,7 +27,7 @@ __all__ = [
     "Known",
     "Listing",
     "Origin",
-    "asked",
+    "ask",
     "deployments_of",
     "good_observation",
     "listing",

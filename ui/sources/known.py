@@ -104,9 +104,9 @@ def listing() -> Listing:
     files, broken = _files()
     typed = [Known(name=raw.name, origin=Origin.TYPED, source=raw) for raw in st.session_state.get(_TYPED, ())]
     demo = Known(name=DEMO_NAME, origin=Origin.DEMO, source=demo_source())
-    found = _named_apart([*files, *typed, demo])
+    told_apart = _named_apart([*files, *typed, demo])
     edited = st.session_state.get(_OVERRIDES, {})
-    sources = [_with_mapping(known, edited[known.name]) if known.name in edited else known for known in found]
+    sources = [_with_mapping(known, edited[known.name]) if known.name in edited else known for known in told_apart]
     return Listing(sources=tuple(sources), broken=tuple(broken))
 
 
@@ -149,20 +149,20 @@ def forget_typed(known: Known) -> None:
 
 def _files() -> tuple[list[Known], list[Broken]]:
     """The source files of the folder. One that cannot be read takes none of the others with it."""
-    asked = _setting(FOLDER_SETTING, "sources")
-    folder = Path(asked) if asked else FOLDER
+    named = _setting(FOLDER_SETTING, "sources")
+    folder = Path(named) if named else FOLDER
     if not folder.is_dir():
-        missing = Broken(file=FOLDER_SETTING, problems=(f"{FOLDER_SETTING} names {asked}, which is not a folder.",))
-        return [], [missing] if asked else []
-    found, broken = [], []
+        missing = Broken(file=FOLDER_SETTING, problems=(f"{FOLDER_SETTING} names {named}, which is not a folder.",))
+        return [], [missing] if named else []
+    usable, broken = [], []
     for path in sorted(p for p in folder.iterdir() if p.suffix in SUFFIXES and p.is_file()):
         stat = path.stat()
         read = _read(path, stat.st_mtime_ns, stat.st_size)
         if isinstance(read, Source):
-            found.append(Known(name=read.name, origin=Origin.FILE, source=read, file=path.name))
+            usable.append(Known(name=read.name, origin=Origin.FILE, source=read, file=path.name))
         else:
             broken.append(Broken(file=path.name, problems=read))
-    return found, broken
+    return usable, broken
 
 
 @lru_cache(maxsize=256)
@@ -177,13 +177,13 @@ def _read(path: Path, changed_ns: int, size: int) -> Source | tuple[str, ...]:
 def _named_apart(sources: list[Known]) -> list[Known]:
     """No two of the same name: the later ones get their file, or a number, behind it."""
     seen: Counter[str] = Counter()
-    found = []
+    renamed = []
     for known in sources:
         seen[known.name] += 1
         if seen[known.name] > 1:
             known = replace(known, name=f"{known.name} ({known.file or seen[known.name]})")
-        found.append(known)
-    return found
+        renamed.append(known)
+    return renamed
 
 
 def _setting(variable: str, secret: str) -> str:

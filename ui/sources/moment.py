@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import streamlit as st
 from streamlit.errors import StreamlitAPIException
 
 from ui import state
+from ui.shell import draw_choice
 from ui.sources import listing
 from ui.sources.picker import DEPLOYMENT, SOURCE, Picked
 
@@ -21,6 +23,21 @@ RANGE, END = "range", "end"
 FORMAT = "%Y-%m-%dT%H:%M:%SZ"
 EARLIEST = datetime(2015, 1, 1, tzinfo=UTC)
 _KEPT = "kept_where_and_when"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Window:
+    """A range of ``span_s`` up to ``end_s``; None: up to now. ``problem`` says what is wrong with the link's moment."""
+
+    label: str
+    span_s: float
+    end_s: float | None
+    problem: str = ""
+
+
+def draw_range(title: str, *, help: str) -> str:
+    """The choice of a range; returns its label."""
+    return draw_choice(title, tuple(RANGES), key=RANGE, default="1 h", help=help)
 
 
 def asked_end() -> tuple[float | None, str]:

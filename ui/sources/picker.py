@@ -8,7 +8,8 @@ from typing import Any
 import streamlit as st
 
 from collectors.errors import InvalidSource
-from ui.format import as_markdown
+from ui.format import as_markdown, bullets, counted
+from ui.shell import draw_problems
 from ui.sources import known as sources
 from ui.sources.known import Broken, Known, Listing, Origin
 from ui.sources.reading import deployments_of
@@ -42,8 +43,8 @@ class Picked:
 
 def pick(*, deployments: bool = True) -> Picked:
     """Draw the choice of a source, and of a deployment where a source has several; say what is wrong with files."""
-    found = sources.listing()
-    names = [known.name for known in found.sources]
+    known_sources = sources.listing()
+    names = [known.name for known in known_sources.sources]
     _say_what_is_unknown(names)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", width="content"):
         name = st.selectbox(
@@ -55,21 +56,21 @@ def pick(*, deployments: bool = True) -> Picked:
             width=_WIDTH,
             help="Files of the sources folder, addresses given on this page, and the built-in demo.",
         )
-        known = found.named(name) or found.sources[0]
+        known = known_sources.named(name) or known_sources.sources[0]
         picked = pick_deployment(known) if deployments else Picked(known=known)
-        _draw_more(known, found)
+        _draw_more(known, known_sources)
     return picked
 
 
 def pick_deployment(known: Known) -> Picked:
     """Choose among the deployments of a source; nothing is drawn for one that has a single one."""
-    told = deployments_of(known)
-    listed = told.good or ()
+    answer = deployments_of(known)
+    listed = answer.good or ()
     if len(listed) < 2:
-        return Picked(known=known, pending=told.pending and told.good is None)
+        return Picked(known=known, pending=answer.pending and answer.good is None)
     by_name = {one.name: one for one in listed}
-    held = st.session_state.get(DEPLOYMENT)
-    if held is not None and held not in (*by_name, ALL):
+    chosen = st.session_state.get(DEPLOYMENT)
+    if chosen is not None and chosen not in (*by_name, ALL):
         del st.session_state[DEPLOYMENT]
     name = st.selectbox(
         "Deployment",
@@ -96,7 +97,7 @@ def _say_what_is_unknown(names: list[str]) -> None:
         )
 
 
-def _draw_more(known: Known, found: Listing) -> None:
+def _draw_more(known: Known, known_sources: Listing) -> None:
     with st.popover(
         "Connect",
         icon=":material/add_link:",
@@ -117,14 +118,14 @@ def _draw_more(known: Known, found: Listing) -> None:
             args=(known,),
             help="Take this source, and its credentials, out of this session.",
         )
-    if found.broken:
-        _draw_broken(found.broken)
+    if known_sources.broken:
+        _draw_broken(known_sources.broken)
 
 
 def _draw_broken(broken: tuple[Broken, ...]) -> None:
-    with st.popover(f"{len(broken)} file{'s' if len(broken) > 1 else ''} cannot be used", icon=":material/error:"):
+    with st.popover(f"{counted(len(broken), 'file')} cannot be used", icon=":material/error:"):
         for one in broken:
-            problems = "\n".join(f"- {as_markdown(problem)}" for problem in one.problems)
+            problems = bullets(one.problems)
             st.markdown(f"**{as_markdown(one.file)}**\n{problems}")
 
 
@@ -158,8 +159,7 @@ def _draw_form() -> None:
             st.text_input("Password", key="own_password", type="password")
             st.text_input("Bearer token", key="own_token", type="password")
             st.text_input("Tenant (X-Scope-OrgID)", key="own_tenant")
-        for problem in st.session_state.pop(_PROBLEMS, ()):
-            st.error(as_markdown(problem), icon=":material/error:")
+        draw_problems(st.session_state.pop(_PROBLEMS, ()))
         st.form_submit_button("Connect", type="primary", on_click=_add, icon=":material/add_link:")
 
 

@@ -57,7 +57,7 @@ def registry() -> Registry:
     return Registry()
 
 
-def asked(
+def ask(
     known: Known,
     what: str,
     question: Callable[[Backend, Source], T],
@@ -97,13 +97,13 @@ def observed(
 
     An observation without values (stale, no data, unreachable) is the newest answer, but not a good one.
     """
-    return asked(
+    return ask(
         known,
         f"observation {window_s}",
         lambda backend, source: read_from(backend, source, at_s=end_s, window_s=window_s),
         end_s=end_s,
         wait_s=wait_s,
-        why_bad=lambda found: "" if good_observation(found) else " ".join(found.reasons),
+        why_bad=lambda answer: "" if good_observation(answer) else " ".join(answer.reasons),
     )
 
 
@@ -127,7 +127,7 @@ def over_time(
     read = history if end_s is None else whole_history
     before = registry().latest.peek((known.key, what, end_s)).good
     whole = before is None or before.since_s is None
-    return asked(
+    return ask(
         known,
         what,
         lambda backend, source: read(
@@ -136,7 +136,7 @@ def over_time(
         end_s=end_s,
         every_s=max(REFRESH_S, step_for(span_s, points=points)) if whole else REFRESH_S,
         wait_s=wait_s,
-        why_bad=lambda found: "" if found.times_s else "There is no engine with data in this range.",
+        why_bad=lambda answer: "" if answer.times_s else "There is no engine with data in this range.",
     )
 
 
@@ -144,7 +144,7 @@ def per_device(
     known: Known, *, columns: Sequence[str] = COLUMNS, end_s: float | None = None, wait_s: float = WAIT_S
 ) -> Answer[tuple[Device, ...]]:
     """Every GPU of the deployment at ``end_s`` (None: now), with the values of ``columns`` only."""
-    return asked(
+    return ask(
         known,
         f"devices {','.join(columns)}",
         lambda backend, source: read_devices(backend, source, at_s=end_s, columns=columns),
@@ -158,7 +158,7 @@ def xids_of(
 ) -> Answer[tuple[XidEvent, ...]]:
     """XID errors within the ``span_s`` before ``end_s`` (None: now, which is ``now_s`` by the clock of the source)."""
     until = end_s if end_s is not None else now_s if now_s is not None else registry().clock()
-    return asked(
+    return ask(
         known,
         f"xids {span_s}",
         lambda backend, source: xid_log(backend, source, start_s=until - span_s, end_s=until),
@@ -180,4 +180,4 @@ def demo_is_whole(known: Known) -> bool:
 
 def deployments_of(known: Known, *, wait_s: float = WAIT_S) -> Answer[tuple[Deployment, ...]]:
     """The deployments that can be told apart at a source."""
-    return asked(known, "deployments", find_deployments, every_s=DEPLOYMENTS_EVERY_S, wait_s=wait_s)
+    return ask(known, "deployments", find_deployments, every_s=DEPLOYMENTS_EVERY_S, wait_s=wait_s)

@@ -90,9 +90,9 @@ def remove_benchmark() -> None:
 
 def use_trace(requests: Trace) -> None:
     """Fill the workload in from a trace (for callbacks). Raises InvalidTrace for one that is too short."""
-    held = in_use(requests)
-    st.session_state[TRACE] = held
-    write(dict(held.filled))
+    trace = in_use(requests)
+    st.session_state[TRACE] = trace
+    write(dict(trace.filled))
 
 
 def remove_trace() -> None:

@@ -31,7 +31,7 @@ _PAGE, _CAME, _DROPPED = "page_of_the_form", "came_from_another_page", "dropped_
 class _Dropped:
     """What a link said in vain, with which inputs it was shown first, and whether they have changed since."""
 
-    found: tuple[str, ...] = ()
+    sentences: tuple[str, ...] = ()
     shown_with: dict[str, str | list[str]] | None = None
     over: bool = False
 
@@ -43,8 +43,8 @@ def parameters() -> dict[str, str | list[str]]:
     """What a link to these inputs carries. Prices, a config.json and a benchmark are never part of it."""
     now, default = values(), defaults()
     shown = {key: now[key] for key in FIELDS if now[key] != default[key] and not FIELDS[key].private}
-    held = trace()
-    named = {NAMED_TRACE: held.name} if held else {}
+    in_use = trace()
+    named = {NAMED_TRACE: in_use.name} if in_use else {}
     return {"v": LINK_VERSION} | named | {key: _in_link(key, value) for key, value in shown.items()}
 
 
@@ -73,21 +73,21 @@ def link_notes() -> tuple[str, ...]:
 
 def _dropped_notes() -> tuple[str, ...]:
     """What was left out of the link, until an input changes."""
-    held: _Dropped = st.session_state.get(_DROPPED, _NOTHING_DROPPED)
-    if not held.found or held.over:
+    dropped_inputs: _Dropped = st.session_state.get(_DROPPED, _NOTHING_DROPPED)
+    if not dropped_inputs.sentences or dropped_inputs.over:
         return ()
     now = parameters()
-    if held.shown_with not in (None, now):
-        st.session_state[_DROPPED] = replace(held, over=True)
+    if dropped_inputs.shown_with not in (None, now):
+        st.session_state[_DROPPED] = replace(dropped_inputs, over=True)
         return ()
-    st.session_state[_DROPPED] = replace(held, shown_with=now)
-    return held.found
+    st.session_state[_DROPPED] = replace(dropped_inputs, shown_with=now)
+    return dropped_inputs.sentences
 
 
 def mark_link() -> None:
     """Put the version of the defaults, and the name of the trace in use, into the address."""
-    held = trace()
-    for key, value in (("v", LINK_VERSION), *(((NAMED_TRACE, held.name),) if held else ())):
+    in_use = trace()
+    for key, value in (("v", LINK_VERSION), *(((NAMED_TRACE, in_use.name),) if in_use else ())):
         if st.query_params.get(key) != value:
             st.query_params[key] = value
 
@@ -118,9 +118,9 @@ def came() -> bool:
 
 def _note_dropped() -> None:
     """Remember what the address says that no widget takes: once the widgets are drawn it is gone from there."""
-    found = dropped({key: st.query_params.get_all(key) for key in st.query_params})
-    if not set(found) <= set(st.session_state.get(_DROPPED, _NOTHING_DROPPED).found):
-        st.session_state[_DROPPED] = _Dropped(found=found)
+    sentences = dropped({key: st.query_params.get_all(key) for key in st.query_params})
+    if not set(sentences) <= set(st.session_state.get(_DROPPED, _NOTHING_DROPPED).sentences):
+        st.session_state[_DROPPED] = _Dropped(sentences=sentences)
 
 
 def _in_link(key: str, value: Any) -> str | list[str]:

@@ -19,7 +19,9 @@ SPAN = (TIMES[0], TIMES[-1])
 
 
 def chart(*values: float, **more: object) -> Chart:
-    return Chart(title="TTFT (ms)", times_s=TIMES, lines=(Line(name="p95", values=values),), span_s=SPAN, **more)
+    return Chart(
+        quantity="TTFT", unit="ms", times_s=TIMES, lines=(Line(name="p95", values=values),), span_s=SPAN, **more
+    )
 
 
 def device(number: int, host: str = "a", **values: float | None) -> Device:
@@ -47,7 +49,11 @@ def test_no_value_at_all_is_a_sentence() -> None:
 
 def test_an_empty_range_of_few_points_does_not_say_that_nothing_was_there() -> None:
     hourly = Chart(
-        title="TTFT (ms)", times_s=[START, START + 3600.0], lines=(Line(name="p95", values=[NAN, NAN]),), span_s=SPAN
+        quantity="TTFT",
+        unit="ms",
+        times_s=[START, START + 3600.0],
+        lines=(Line(name="p95", values=[NAN, NAN]),),
+        span_s=SPAN,
     )
     told = build_lines(hourly).layout.annotations[0].text
     assert told == "No data in this range. It has a point every 60 min: a shorter range may show more."
@@ -56,7 +62,7 @@ def test_an_empty_range_of_few_points_does_not_say_that_nothing_was_there() -> N
 def test_the_first_values_of_a_source_are_seen_in_a_long_range() -> None:
     times = [START + 20.0 * i for i in range(180)]
     line = Line(name="p95", values=[*[NAN] * 179, 3.0])
-    figure = build_lines(Chart(title="TTFT (ms)", times_s=times, lines=(line,), span_s=SPAN))
+    figure = build_lines(Chart(quantity="TTFT", unit="ms", times_s=times, lines=(line,), span_s=SPAN))
     assert figure.data[0].mode == "lines+markers"
 
 

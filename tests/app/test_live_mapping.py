@@ -1,0 +1,74 @@
+"""Live without a browser: a quantity read from something else, in this session only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.app.conftest import Clock
+from tests.app.live import open_live, said, settled, source_file, vllm
+from tests.collectors.fake_prometheus import FakePrometheus
+from tests.collectors.feeds import NOW, Feed
+from tests.collectors.servers import Server, serving
+from ui.sources.reading import Registry
+
+
+@pytest.fixture
+def server(clock: Clock, sources_folder: Path) -> Iterator[Server]:
+    fake = FakePrometheus(Feed({"a:8000": vllm()}), shift_s=clock.now_s - NOW)
+    with serving(fake) as running:
+        source_file(sources_folder, running.url, timeout_s=30)
+        yield running
+
+
+def fill_in(app: AppTest, fields: dict[str, str]) -> None:
+    for key in ("quantity", "kind"):
+        app.selectbox(key=f"map_{key}").set_value(fields[key])
+    app.text_input(key="map_text").set_value(fields["text"])
+    app.text_input(key="map_scale").set_value(fields.get("scale", "1"))
+    next(b for b in app.button if b.label == "Try and use").click().run()
+
+
+def test_a_quantity_can_be_read_from_something_else(server: Server, registry: Registry) -> None:
+    app = open_live(registry, tab="Mapping")
+    text = "sum(rate(vllm:request_success_total{$sel}[$w])) * 10"
+    fill_in(app, {"quantity": "finished", "kind": "expr", "text": text})
+    settled(app, registry)
+    assert not app.error
+    assert "20 finish" in said(app)
+    assert "finished:" in app.code[-1].value
+    rows = app.dataframe[0].value.set_index("Quantity")
+    assert rows.loc["finished", "From"] == "this session or the source file"
+    assert "* 10" in rows.loc["finished", "Query"]
+    app.button(key="map_reset").click().run()
+    settled(app, registry)
+    assert "2 finish" in said(app)
+
+
+BAD_MAPPINGS = [
+    ({"quantity": "finished", "kind": "expr", "text": ""}, "is empty"),
+    ({"quantity": "finished", "kind": "counter", "text": "not a metric!"}, "a metric name holds letters"),
+    ({"quantity": "finished", "kind": "histogram", "text": "x"}, "finished needs gauge, counter, info or expr"),
+    ({"quantity": "ttft", "kind": "gauge", "text": "x"}, "ttft needs histogram or mean"),
+    ({"quantity": "finished", "kind": "counter", "text": "no_such_metric_total"}, "has no data for it"),
+    (
+        {"quantity": "running", "kind": "gauge", "text": "vllm:num_requests_running", "scale": "zero"},
+        "is not a number to multiply with",
+    ),
+    ({"quantity": "running", "kind": "gauge", "text": "vllm:num_requests_running", "scale": "-1"}, "must be above 0"),
+]
+
+
+@pytest.mark.parametrize(("fields", "sentence"), BAD_MAPPINGS, ids=lambda v: str(v)[:50])
+def test_a_mapping_that_cannot_be_used_is_a_sentence_and_changes_nothing(
+    fields: dict[str, str], sentence: str, server: Server, registry: Registry
+) -> None:
+    app = open_live(registry, tab="Mapping")
+    fill_in(app, fields)
+    assert not app.exception
+    assert sentence in app.error[0].value.replace("\\", "")
+    settled(app, registry)
+    assert "2 finish" in said(app)

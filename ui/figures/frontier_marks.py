@@ -1,0 +1,109 @@
+"""The marks of latency against throughput: operating points, the plan, and what was measured, with their texts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from sizing.base.format import UNKNOWN, count, ms, rounded, significant, tokens_per_s, usd
+from sizing.evidence.sources import SOURCES, source_day
+from sizing.explore.frontier import OperatingPoints
+from sizing.explore.measured_points import MeasuredPoint
+from sizing.explore.operating_point import OperatingPoint
+from ui.figures.frontier_axes import AXES, percentile_of, value_of
+from ui.figures.template import INK, NEUTRAL, hardware_look
+
+
+def coordinates(points: Sequence[OperatingPoint], shown: OperatingPoints) -> dict[str, list[float]]:
+    """Where the points lie on the axes of the figure."""
+    return {"x": [value_of(p.expected, shown.x) for p in points], "y": [value_of(p.expected, shown.y) for p in points]}
+
+
+def range_end(point: OperatingPoint, axis_name: str, pick: Any) -> float | None:
+    """The lower (``min``) or upper (``max``) end of the 80 % range of a point; None where one is unknown."""
+    ends = [value_of(p, axis_name) for p in (point.fast, point.slow) if p]
+    return rounded(pick(ends)) if ends and all(map(math.isfinite, ends)) else None
+
+
+def point_text(point: OperatingPoint, shown: OperatingPoints) -> str:
+    """What is said of a point under the cursor."""
+    now, p = point.expected, percentile_of(shown)
+    low, high = (range_end(point, shown.y, pick) for pick in (min, max))
+    spread = f", 80 % {significant(low, 2)} to {significant(high, 2)}" if low is not None else ""
+    others = {
+        "output_tokens_per_s_per_gpu": f"{tokens_per_s(now.output_tokens_per_s_per_gpu)} per GPU (output)",
+        "usd_per_million_output_tokens": f"{usd(now.usd_per_million_output_tokens)} per million output tokens",
+    }
+    return "<br>".join(
+        (
+            point.configuration,
+            f"{significant(value_of(now, shown.y))} {AXES[shown.y].words}{spread}",
+            f"{significant(now.tokens_per_s_per_user)} output tokens/s per user ({p} ITL {ms(now.itl_ms)})",
+            f"{p} TTFT {ms(now.ttft_ms)}, E2E {ms(now.e2e_ms)}",
+            ", ".join(words for name, words in others.items() if name != shown.y),
+            f"{significant(point.concurrency)} requests in flight per {'decode ' if point.prefill else ''}instance"
+            + ("" if point.feasible else "<br>Beyond a limit"),
+        )
+    )
+
+
+def planned_point(point: OperatingPoint, shown: OperatingPoints, *, dark: bool) -> dict[str, Any]:
+    """A ring at the plan's own deployment and load."""
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "name": "The plan",
+        **coordinates([point], shown),
+        "text": [f"The plan<br>{point_text(point, shown)}"],
+        "hovertemplate": "%{text}<extra></extra>",
+        "cliponaxis": False,
+        "marker": {"color": INK[dark], "symbol": "circle-open", "size": 20, "line": {"width": 3}},
+    }
+
+
+def measured_points(points: Sequence[MeasuredPoint], shown: OperatingPoints, *, dark: bool) -> dict[str, Any]:
+    """Measurements on one GPU."""
+    look = hardware_look(points[0].gpu, dark=dark)
+    drawn = [m for m in points if getattr(m, shown.x) is not None and getattr(m, shown.y) is not None]
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "legendgroup": points[0].gpu,
+        "showlegend": False,
+        "name": look.name,
+        "x": [getattr(m, shown.x) for m in drawn],
+        "y": [getattr(m, shown.y) for m in drawn],
+        "marker": {"color": look.colour, "symbol": f"{look.symbol}-open-dot", "size": 11, "line": {"width": 2}},
+        "text": [_measured_hover(m) for m in drawn],
+        "hovertemplate": "%{text}<extra></extra>",
+    }
+
+
+def own_points(points: Sequence[MeasuredPoint], shown: OperatingPoints, *, dark: bool) -> dict[str, Any]:
+    """The points of the user's own benchmark, marked as on the Benchmarks page."""
+    return measured_points(points, shown, dark=dark) | {
+        "name": "Your benchmark (means)",
+        "legendgroup": "own",
+        "showlegend": True,
+        "marker": {"color": INK[dark], "symbol": "diamond", "size": 11, "line": {"width": 1, "color": NEUTRAL[dark]}},
+    }
+
+
+def _measured_hover(m: MeasuredPoint) -> str:
+    running = f", {count(m.concurrency)} requests in flight" if m.concurrency is not None else ""
+    return "<br>".join(
+        (
+            f"Measured: {m.configuration}",
+            f"{m.model}, {count(m.input_tokens)} in, {count(m.output_tokens)} out{running}",
+            f"{significant(m.tokens_per_s_per_user)} output tokens/s per user (mean), "
+            f"mean TTFT {ms(m.ttft_ms) if m.ttft_ms is not None else UNKNOWN}",
+            f"{tokens_per_s(m.output_tokens_per_s_per_gpu)} per GPU (output)",
+            f"Source: {', '.join(filter(None, [source_of(m), source_day(m.source_date)]))}"[:110],
+        )
+    )
+
+
+def source_of(m: MeasuredPoint) -> str:
+    """Who measured it, in words."""
+    return SOURCES[m.source].label if m.source in SOURCES else m.source

@@ -1,0 +1,246 @@
+"""Fields about what serves the demand: hardware, assumptions, prices."""
+
+from __future__ import annotations
+
+from ui.form.field import Field, choice, many, number, switch
+
+HARDWARE = (
+    many("gpu", "GPUs considered", "Accelerators the customer would buy or rent.", "deployment.gpus"),
+    Field(
+        key="proven",
+        kind="switch",
+        label="Only GPU types with published benchmarks",
+        path="deployment.measured_gpus_only",
+        help="Off: every type of the catalogue is considered, also those that nobody has published measurements of.",
+    ),
+    many("engine", "Engines", "Serving engines.", "deployment.engines"),
+    many("prec", "Weight precision", "Number formats of the weights.", "deployment.precisions"),
+    many("kv", "KV-cache precision", "Number formats of the KV cache.", "deployment.kv_precisions"),
+    many("tp", "TP", "Tensor parallelism: GPUs that share every layer.", "deployment.tp"),
+    many("pp", "PP", "Pipeline parallelism: groups of layers on different GPUs.", "deployment.pp"),
+    many("ep", "EP", "Expert parallelism: GPUs over which experts are spread.", "deployment.ep"),
+    many(
+        "serving",
+        "Serving",
+        "Aggregated: every instance computes prompts and answers. Disaggregated: prefill and "
+        "decode instances of their own, the KV cache sent between them.",
+        "deployment.serving",
+    ),
+    Field(
+        key="batch",
+        kind="text",
+        label="Batch limits",
+        path="deployment.batch_limits",
+        example="32, 64",
+        help="Requests that one instance may have in flight (vLLM --max-num-seqs, SGLang --max-running-requests, "
+        "TensorRT-LLM max_batch_size), several separated by commas: the best of them is used. Empty: limited only "
+        "where that saves an instance.",
+    ),
+    choice(
+        "where",
+        "Where",
+        "On-premises is priced per system bought, cloud per hour, hybrid as on-premises, "
+        "because cloud bursts are not priced yet.",
+        "deployment.location",
+    ),
+    switch("own", "Add an accelerator of your own", "Sized from its datasheet like every other."),
+    Field(
+        key="own_name",
+        kind="text",
+        label="Accelerator name",
+        help="Any name; it appears in the answer.",
+        example="NextGen 200",
+    ),
+    number(
+        "own_mem",
+        "Memory of the accelerator",
+        "GB",
+        "192",
+        "From the datasheet.",
+        "deployment.custom_gpus.memory_gb",
+        short="Memory",
+    ),
+    number(
+        "own_bw",
+        "Memory bandwidth of the accelerator",
+        "GB/s",
+        "8000",
+        "From the datasheet.",
+        "deployment.custom_gpus.bandwidth_gbs",
+        short="Bandwidth",
+    ),
+    number(
+        "own_fp16",
+        "FP16 rate of the accelerator",
+        "TFLOPS",
+        "2250",
+        "Dense, never with sparsity.",
+        "deployment.custom_gpus.fp16_tflops",
+        short="FP16",
+    ),
+    number(
+        "own_fp8",
+        "FP8 rate of the accelerator",
+        "TFLOPS",
+        "4500",
+        "Dense. Empty: no FP8.",
+        "deployment.custom_gpus.fp8_tflops",
+        short="FP8",
+    ),
+    number(
+        "own_link",
+        "Link of the accelerator",
+        "GB/s",
+        "1800",
+        "GPU-to-GPU link such as NVLink, both directions together. Empty: PCIe.",
+        "deployment.custom_gpus.link_gbs",
+        short="Link",
+    ),
+    number(
+        "own_domain",
+        "Accelerators linked together",
+        "count",
+        "8",
+        "Accelerators in one server or rack that share the link. Empty: 8.",
+        "deployment.custom_gpus.domain_gpus",
+        short="Linked",
+    ),
+    number(
+        "own_watts",
+        "Power of the accelerator",
+        "W",
+        "1000",
+        "TDP of one: power of the deployment, and "
+        "the matrix rate that is sustained. Empty: power unknown, rate like an H100.",
+        "deployment.custom_gpus.tdp_watts",
+        short="Power",
+    ),
+    number(
+        "own_usd",
+        "Price of the accelerator",
+        "USD",
+        "40000",
+        "Without the server around it.",
+        "deployment.custom_gpus.price_usd",
+        private=True,
+        short="Price",
+    ),
+)
+
+ASSUMPTIONS = (
+    number(
+        "util",
+        "Utilisation cap",
+        "%",
+        "100",
+        "Share of an instance's capacity that may be used at the peak.",
+        "deployment.max_utilization",
+        scale=0.01,
+    ),
+    number(
+        "cached",
+        "Prompt found in the prefix cache",
+        "tokens or %",
+        "60%",
+        "Part of the prompt that is shared "
+        "between requests and not prefilled again: tokens, or a share of the prompt such as 60%.",
+        "workload.prefix_cached_tokens",
+    ),
+    number(
+        "spare",
+        "Spare instances",
+        "instances",
+        "1",
+        "Instances beyond the peak, for failures and maintenance (N+k).",
+        "deployment.spare_instances",
+    ),
+    choice("obj", "Rank by", "What the best deployment is.", "deployment.objective"),
+    choice(
+        "steps",
+        "Step times from",
+        "Roofline: our formula for every GPU. Kernel tables: NVIDIA's measured "
+        "kernels together with the roofline, where there are any.",
+        "deployment.step_times",
+    ),
+    choice(
+        "route",
+        "Routing",
+        "How the front end spreads requests over the instances. The plan is simulated "
+        "with what is chosen; estimates take random routing. Weighted is in turn, because the instances are equal; "
+        "prefix-aware is least loaded, because the shared part of the prompts counts as cached on every one.",
+        "deployment.routing",
+    ),
+    switch(
+        "spec",
+        "Speculative decoding",
+        "A small model guesses several tokens, one step of the large one checks "
+        "them all (Leviathan et al., ICML 2023).",
+    ),
+    number(
+        "draft",
+        "Draft tokens",
+        "a step",
+        "3",
+        "Tokens guessed per step.",
+        "deployment.speculative_decoding.draft_tokens",
+    ),
+    number(
+        "accept",
+        "Acceptance",
+        "%",
+        "70",
+        "How often a guessed token is right. It depends on the draft model and on the text: measure it on your own.",
+        "deployment.speculative_decoding.acceptance",
+        scale=0.01,
+    ),
+    number(
+        "draft_cost",
+        "Cost of a draft token",
+        "% of a step",
+        "5",
+        "Time of one guess relative to a decode step of "
+        "the model. Below 5 % for a draft model about a hundred times smaller (Leviathan et al., ICML 2023).",
+        "deployment.speculative_decoding.draft_cost",
+        scale=0.01,
+        short="Draft cost",
+    ),
+    switch("meas", "Use a measured record", "A benchmark of one system replaces the prediction."),
+    choice("m_sys", "Measured system", "System the benchmark ran on.", "measured.system"),
+    number(
+        "m_rps",
+        "Measured requests/s",
+        "per system",
+        "2.4",
+        "Requests per second of one system within the limits.",
+        "measured.rps_per_system",
+    ),
+    number("m_ttft", "Measured TTFT", "ms", "2606", "At that rate. Empty: unknown.", "measured.ttft_ms", short="TTFT"),
+    number("m_itl", "Measured ITL", "ms", "21.4", "At that rate. Empty: unknown.", "measured.itl_ms", short="ITL"),
+    Field(
+        key="m_source",
+        kind="text",
+        label="Where the record comes from",
+        path="measured.source",
+        help="Shown with the answer.",
+        example="Benchmark of 12 March",
+    ),
+    number(
+        "usd_system",
+        "Price of a system",
+        "USD",
+        "400000",
+        "Replaces the list price. Never part of a link.",
+        "prices.system_usd",
+        private=True,
+    ),
+    number(
+        "usd_hour",
+        "Price of a GPU hour",
+        "USD/h",
+        "2.50",
+        "Replaces the cloud list price. Never part of a link.",
+        "prices.gpu_hour_usd",
+        private=True,
+    ),
+    number("years", "Depreciation", "years", "5", "Over which a purchase is spread.", "prices.depreciation_years"),
+)

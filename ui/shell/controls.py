@@ -1,0 +1,54 @@
+"""Controls that every page draws alike: a choice of a few visible options, and a download."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal, TypeVar
+
+import streamlit as st
+
+Option = TypeVar("Option", bound=str)
+
+
+def draw_choice(
+    title: str,
+    options: Mapping[Option, str] | Sequence[Option],
+    *,
+    key: str,
+    help: str | None,
+    default: Option | None = None,
+    kept: Literal["link", "session", "nowhere"] = "link",
+    labelled: bool = True,
+    stretched: bool = False,
+    disabled: bool = False,
+) -> Option:
+    """One of a few options, all visible; the first one unless ``default`` is given.
+
+    ``kept``: where the choice is found again: in links, in the session, or nowhere once it is not drawn.
+    """
+    labels = options if isinstance(options, Mapping) else {option: str(option) for option in options}
+    first = default if default is not None else next(iter(labels))
+    chosen = st.segmented_control(
+        title,
+        list(labels),
+        default=first,
+        required=True,
+        key=key,
+        help=help,
+        format_func=labels.__getitem__,
+        label_visibility="visible" if labelled else "collapsed",
+        width="stretch" if stretched else "content",
+        disabled=disabled,
+        bind="query-params" if kept == "link" else None,
+        persist_state="session" if kept == "session" else None,
+    )
+    return chosen if chosen in labels else first  # what a link or an earlier page chose may not be there
+
+
+def draw_download(
+    title: str, content: str | Callable[[], str], file_name: str, mime: str, *, key: str, icon: str, help: str
+) -> None:
+    """A button that downloads ``content``, which is made on the click where it is a function. Nothing runs again."""
+    st.download_button(
+        title, content, file_name, mime, key=key, on_click="ignore", icon=f":material/{icon}:", help=help
+    )
