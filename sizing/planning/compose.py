@@ -44,11 +44,12 @@ def spreads(deployments: Sequence[PlannedDeployment[Any]]) -> list[Spread]:
     of_kind: dict[int, list[int]] = {}
     for position, one in enumerate(deployments):
         of_kind.setdefault(id(one.kind), []).append(position)
-    found: dict[int, Spread] = {}
+    by_position: dict[int, Spread] = {}
     for positions in of_kind.values():
         first = deployments[positions[0]]
-        found.update(zip(positions, first.spreads(first.kind, [deployments[p].k for p in positions]), strict=True))
-    return [found[position] for position in range(len(deployments))]
+        together = first.spreads(first.kind, [deployments[p].k for p in positions])
+        by_position.update(zip(positions, together, strict=True))
+    return [by_position[position] for position in range(len(deployments))]
 
 
 def compose(screened: Screened, decided: Decided, alternatives: int) -> Plan:
@@ -157,7 +158,7 @@ def _trade_off(one: PlannedDeployment[Any]) -> tuple[Candidate, ...]:
 def _warnings(stated: Stated, one: PlannedDeployment[Any], around: Spread, instead: int | None) -> list[PlanWarning]:
     """All rules; of those that speak of several kinds of instances the first."""
     question, rows, option = one.question, one.configurations[::-1], one.option
-    found = [
+    warnings = [
         *rules.about_model(question),
         *one.about_serving(instead),
         *(w for row in rows for w in rules_hardware.about_hardware(question, row, option)),
@@ -170,7 +171,7 @@ def _warnings(stated: Stated, one: PlannedDeployment[Any], around: Spread, inste
         *rules_hardware.about_purchase(question, stated.deployed, option),
         *rules_hardware.about_ranking(question, one.kind.options, option),
     ]
-    return list({w.code: w for w in reversed(found)}.values())[::-1]
+    return list({w.code: w for w in reversed(warnings)}.values())[::-1]
 
 
 def infeasible(question: Question, out: tuple[Excluded, ...]) -> Plan:

@@ -175,7 +175,7 @@ def confidence(decode: ErrorFactors, prefill: ErrorFactors) -> str:
     )
 
 
-def _around(found: ErrorFactors) -> str:
+def _around(factors: ErrorFactors) -> str:
     """ "-12 % to +20 %"."""
-    low, high = (significant(abs(factor - 1) * 100, 2) for factor in (found.low_factor, found.high_factor))
+    low, high = (significant(abs(factor - 1) * 100, 2) for factor in (factors.low_factor, factors.high_factor))
     return f"-{low} % to +{high} %"
