@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sizing.base.arrays import Floats, Rows
+from sizing.base.deployed import Deployed
 from sizing.base.quantity import Result, quantity
-from sizing.base.result import Deployed, Plan
+from sizing.base.result import Plan
 from sizing.base.units import MS_PER_S
 from sizing.deployments.candidates import table
 from sizing.explore.operating_point import (

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from sizing.base.deployed import Deployed, Pool
 from sizing.base.quantity import Result, quantity
-from sizing.base.result import Deployed, LoadPoint, Pool
+from sizing.base.result import LoadPoint
 from sizing.deployments.candidates import table
 from sizing.explore.operating_point import configuration_of
 from sizing.explore.pools_operating_points import pools_of

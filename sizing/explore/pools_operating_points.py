@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sizing.base.arrays import Counts, Floats, Rows, non_decreasing
-from sizing.base.result import Deployed, Pool
+from sizing.base.deployed import Deployed, Pool
 from sizing.deployments.candidates import table
 from sizing.deployments.kv_transfer import supports
 from sizing.explore.operating_point import (

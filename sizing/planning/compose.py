@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sizing.base.result import Business, Candidate, Excluded, Latencies, Plan, PlanWarning
+from sizing.base.deployed import Business, Latencies
+from sizing.base.result import Candidate, Excluded, Plan, PlanWarning
 from sizing.base.version import ENGINE_VERSION
 from sizing.calibration.benchmark import calibration_note
 from sizing.catalog import data_version

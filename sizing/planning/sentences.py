@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from sizing.base.deployed import Deployed, Latencies, Pool
 from sizing.base.format import count, ms, requests_per_s, significant, usd
 from sizing.base.provenance import Provenance
-from sizing.base.result import Deployed, Excluded, Latencies, Pool
+from sizing.base.result import Excluded
 from sizing.evidence.uncertainty import ErrorFactors
 from sizing.planning.explain import Stated
 from sizing.question.configuration import Configuration
