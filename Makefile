@@ -23,17 +23,20 @@ run:
 	@$(ENSURE_VENV) requirements.txt
 	@$(IN_VENV) streamlit run app.py --server.port "$(PORT)" --server.address "$(ADDRESS)"
 
-# All checks run, so that a complaint about style does not hide a failing test. Journeys in the browser run one after the other;
-# everything else in two processes. Exit status 5 (nothing selected by PYTEST_ARGS) is no failure.
+# All checks run, so that a complaint about style does not hide a failing test. A plan compiles the simulator meanwhile, once for all
+# processes of the tests. These are one more than there are cores, since journeys in the browser mostly wait; a file is one
+# process's, with what its tests share. Exit status 5 (nothing selected by PYTEST_ARGS) is no failure.
 test:
 	@$(ENSURE_VENV) requirements.txt requirements-test.txt
 	@tests/install_system_packages.sh
+	@echo 'All of it; a part: make test PYTEST_ARGS="tests/sizing -k memory", PYTEST_ARGS="-m e2e", PYTEST_ARGS="-m \"not e2e\""'
 	@failed=; \
+	$(IN_VENV) sizing plan reality/data/demo_scenario.yaml >/dev/null & \
 	$(IN_VENV) ruff check . || failed="$$failed ruff"; \
 	$(IN_VENV) ruff format --check . || failed="$$failed format"; \
 	$(IN_VENV) mypy || failed="$$failed mypy"; \
-	$(IN_VENV) pytest -n 2 -m "not e2e" $(PYTEST_ARGS) || [ $$? -eq 5 ] || failed="$$failed pytest"; \
-	$(IN_VENV) pytest -m e2e $(PYTEST_ARGS) || [ $$? -eq 5 ] || failed="$$failed browser"; \
+	wait; \
+	$(IN_VENV) pytest -n auto --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS) || [ $$? -eq 5 ] || failed="$$failed pytest"; \
 	[ -z "$$failed" ] || { echo "make test FAILED:$$failed"; exit 1; }
 
 lint:

@@ -11,6 +11,9 @@ hypothesis.settings.register_profile("dev", deadline=None)
 # The same examples in every run, and no database of earlier failures: CI says the same about the same commit.
 hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, database=None)
 
+MOST_PROCESSES = 8
+"""Chosen: each may hold a browser, a dashboard and the kernel tables, about 2 GB."""
+
 IN_CI = os.environ.get("CI") == "true"
 hypothesis.settings.load_profile("ci" if IN_CI else "dev")
 
@@ -19,6 +22,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--renew-golden", action="store_true", help="write today's answers to the golden files instead of comparing"
     )
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Processes of ``-n auto``: one more than there are cores, since journeys in the browser mostly wait."""
+    return min((os.cpu_count() or 1) + 1, MOST_PROCESSES)
 
 
 @pytest.fixture
