@@ -1,7 +1,8 @@
 # Works with GNU make 3.81 (macOS) and newer.
 #
 #   make run      the dashboard on http://localhost:8501    (PORT=8502, ADDRESS=0.0.0.0, PYTHON=python3.12)
-#   make test     everything that is checked                (PYTEST_ARGS="-k memory")
+#   make test     everything that is checked                (PYTEST_ARGS="tests/sizing -k memory")
+#   make properties  what must hold for every scenario, on many more of them
 #   make bench    how fast it is                            (BENCH=page_latency)
 #   make chain    a real vLLM, its load generator, Prometheus and our collector on one run (2.3 GB the first time)
 #   make calibrate, make docs, make screens: rewrite the fit and its report, the methodology, the pictures of the pages
@@ -16,7 +17,7 @@ BENCH ?=
 ENSURE_VENV := VENV="$(VENV)" PYTHON="$(PYTHON)" .ci/ensure-venv
 IN_VENV := $(VENV)/bin/python -m
 
-.PHONY: run test lint format bench chain calibrate docs screens clean
+.PHONY: run test properties lint format bench chain calibrate docs screens clean
 
 # Streamlit opens the browser itself, and does without where there is no display.
 run:
@@ -38,6 +39,11 @@ test:
 	wait; \
 	$(IN_VENV) pytest -n auto --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS) || [ $$? -eq 5 ] || failed="$$failed pytest"; \
 	[ -z "$$failed" ] || { echo "make test FAILED:$$failed"; exit 1; }
+
+# Properties on twenty times as many random scenarios, others each time.
+properties:
+	@$(ENSURE_VENV) requirements.txt requirements-test.txt
+	@$(IN_VENV) pytest -n auto -m hypothesis --hypothesis-profile thorough $(PYTEST_ARGS)
 
 lint:
 	@$(ENSURE_VENV) requirements.txt requirements-test.txt
