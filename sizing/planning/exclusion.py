@@ -46,10 +46,10 @@ def excluded(
             out.append(too_slow(question, evaluated, fits))
         elif only_pools:
             out.append(no_pools(question, gpu, [evaluated.candidates.rows[i] for i in fits]))
-    found = _checked(question, out)
+    entries = _checked(question, out)
     if beyond_context(question):
-        found = tuple(_never(e) for e in found)
-    return tuple(sorted(found, key=lambda e: _distance(question, e)))
+        entries = tuple(_never(e) for e in entries)
+    return tuple(sorted(entries, key=lambda e: _distance(question, e)))
 
 
 def _never(entry: Excluded) -> Excluded:
@@ -63,8 +63,8 @@ def _never(entry: Excluded) -> Excluded:
 def _rows_by_gpu(candidates: Candidates) -> dict[str, NDArray[np.intp]]:
     """Positions of the rows of every GPU type."""
     number = candidates.gpu_number
-    found, first = np.unique(number, return_index=True)
-    return {candidates.rows[i].gpu.id: np.flatnonzero(number == n) for n, i in zip(found, first, strict=True)}
+    numbers, first = np.unique(number, return_index=True)
+    return {candidates.rows[i].gpu.id: np.flatnonzero(number == n) for n, i in zip(numbers, first, strict=True)}
 
 
 def _distance(question: Question, entry: Excluded) -> tuple[int, float]:
@@ -77,18 +77,18 @@ def _distance(question: Question, entry: Excluded) -> tuple[int, float]:
     return 0, float(entry.fix.value) / (getattr(question.scenario.limits, name) or 1.0)
 
 
-def _checked(question: Question, found: Sequence[Excluded]) -> tuple[Excluded, ...]:
+def _checked(question: Question, entries: Sequence[Excluded]) -> tuple[Excluded, ...]:
     """The entries, without the fixes that would not let their GPU serve the scenario after all."""
     alike: dict[str, list[Excluded]] = {}
-    for entry in found:
+    for entry in entries:
         if entry.fix is not None and not entry.fix.key.startswith("limits."):
             alike.setdefault(f"{entry.fix.key} {entry.fix.value}", []).append(entry)
     fails: set[str] = set()
-    for entries in alike.values():
-        fails |= {e.gpu for e in entries} - _serving(_eased(question, entries[0].fix), entries)
+    for same in alike.values():
+        fails |= {e.gpu for e in same} - _serving(_eased(question, same[0].fix), same)
     return tuple(
         e.model_copy(update={"fix": None, "relaxation": f"{e.relaxation} {NOT_ENOUGH}"}) if e.gpu in fails else e
-        for e in found
+        for e in entries
     )
 
 
@@ -109,7 +109,7 @@ def _eased(question: Question, fix: Fix | None) -> Question:
 
 def _serving(question: Question, entries: Sequence[Excluded]) -> set[str]:
     """Which of the excluded GPUs have a configuration that meets the question."""
-    asked = {e.gpu for e in entries}
-    narrowed = replace(question, gpus=tuple(g for g in question.gpus if g.id in asked))
+    named = {e.gpu for e in entries}
+    narrowed = replace(question, gpus=tuple(g for g in question.gpus if g.id in named))
     evaluated = evaluate(narrowed, all_configurations(narrowed))
     return {evaluated.candidates.rows[i].gpu.id for i in np.flatnonzero(evaluated.capacity.rps > 0)}

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from sizing.base.deployed import Business, Cost, Deployed, Latencies, PerInstance
 from sizing.base.format import count, gigabytes, large, ms, percent, requests_per_s, significant, usd
-from sizing.base.result import Business, Cost, Deployed, Explained, Latencies, PerInstance
+from sizing.base.result import Explained
 from sizing.base.units import BILLION
 from sizing.question.configuration import Configuration
 from sizing.question.understand import Question

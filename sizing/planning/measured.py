@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from sizing.base.deployed import Cost
 from sizing.base.format import count, ms, requests_per_s, significant, usd
-from sizing.base.result import Cost, Excluded, Explained, Plan, PlanWarning
+from sizing.base.result import Excluded, Explained, Plan, PlanWarning
 from sizing.calibration.benchmark import calibration_note
 from sizing.planning import assumptions, rules
 from sizing.planning.compose import business_of, of_every_plan

@@ -8,9 +8,9 @@ from functools import cached_property
 import numpy as np
 
 from sizing.base.constants import constant
+from sizing.base.deployed import Deployed, Latencies, Latency, PerInstance
 from sizing.base.errors import InvalidScenario, UnknownName
 from sizing.base.provenance import Provenance, StepSource
-from sizing.base.result import Deployed, Latencies, Latency, PerInstance
 from sizing.base.units import GB, MS_PER_S
 from sizing.catalog import gpus, resolve_gpu, systems
 from sizing.catalog.engines import engines

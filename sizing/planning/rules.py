@@ -207,9 +207,9 @@ def about_benchmark(question: Question, row: Configuration) -> Iterator[PlanWarn
     )
 
 
-def in_order(found: Iterable[PlanWarning], evaluated: Evaluated) -> tuple[PlanWarning, ...]:
+def in_order(warnings: Iterable[PlanWarning], evaluated: Evaluated) -> tuple[PlanWarning, ...]:
     """The warnings, errors first; a fix after which nothing would serve is not offered."""
-    kept = [w if possible(w.fix, evaluated) else w.model_copy(update={"fix": None}) for w in found]
+    kept = [w if possible(w.fix, evaluated) else w.model_copy(update={"fix": None}) for w in warnings]
     severities = ("error", "warning", "info")
     return tuple(sorted(kept, key=lambda w: severities.index(w.severity)))
 

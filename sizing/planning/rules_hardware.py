@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from sizing.base.constants import DECK, constant
-from sizing.base.result import Deployed, Fix, PlanWarning
+from sizing.base.deployed import Deployed
+from sizing.base.result import Fix, PlanWarning
 from sizing.base.units import BILLION
 from sizing.prices.hardware import HardwareOption
 from sizing.prices.packing import systems_for_both

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from sizing.base.deployed import Deployed, Pool
 from sizing.base.format import count, ms, requests_per_s, usd
-from sizing.base.result import Deployed, Plan, Pool
+from sizing.base.result import Plan
 
 
 def _deployed(d: Deployed) -> str:
