@@ -9,6 +9,7 @@ import streamlit as st
 
 from collectors.questions.devices import Device
 from collectors.questions.history import History
+from collectors.reading.gpu_values import FIELDS
 from collectors.reading.observation import Observation
 from sizing.base.format import count
 from ui import sources
@@ -21,8 +22,11 @@ from ui.shell import draw_chart, draw_choice, draw_table
 from ui.sources.picker import Picked
 
 FILTER_FROM = 64
+"""GPUs from which on a filter by host or pod is offered."""
 MOST_ROWS = 200
+"""Rows of a list of troubles; who has more looks for a common cause first."""
 TROUBLE = ("xid", "throttle_reasons")
+"""Columns that show trouble, read with every measure."""
 WAIT_S = 2.0
 """Longest wait for what only this tab asks for: the rest of the page stands already."""
 
@@ -43,7 +47,9 @@ def draw_gpus(
     if devices is None:
         _say_why_none(answer.problem or "The GPUs are being read for the first time.")
     elif not devices:
-        _say_why_none(next((m.reason for m in observed.missing if m.quantity == "gpus"), "No GPU is known."))
+        _say_why_none(
+            next((f"{m.reason.rstrip('.')}." for m in observed.missing if m.quantity == "gpus"), "No GPU is known.")
+        )
     else:
         if answer.problem:
             st.warning(
@@ -201,11 +207,11 @@ def _draw_lines(lines: History, span: tuple[float, float], moment: Moment, *, da
 
 
 def _say_why_none(reason: str) -> None:
-    st.info(f"No map of the GPUs: {as_markdown(reason)}.".replace("..", "."), icon=":material/developer_board_off:")
+    st.info(f"No map of the GPUs: {as_markdown(reason)}", icon=":material/developer_board_off:")
 
 
 def _say_what_is_missing(observed: Observation) -> None:
-    missing = [m for m in observed.missing if m.quantity.startswith(("gpu_", "power", "ecc", "gpus_"))]
+    missing = [m for m in observed.missing if m.quantity in FIELDS]
     if missing:
         st.markdown(
             "**Not exported**\n"
