@@ -47,9 +47,8 @@ def draw_gpus(
     if devices is None:
         _say_why_none(answer.problem or "The GPUs are being read for the first time.")
     elif not devices:
-        _say_why_none(
-            next((f"{m.reason.rstrip('.')}." for m in observed.missing if m.quantity == "gpus"), "No GPU is known.")
-        )
+        reason = next((m.reason for m in observed.missing if m.quantity == "gpus"), "No GPU is known")
+        _say_why_none(f"{reason.rstrip('.')}.")
     else:
         if answer.problem:
             st.warning(
