@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
-import os
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -15,8 +14,11 @@ from collectors.connect import read, watching
 from collectors.errors import InvalidSource
 from collectors.reading.observation import NUMBERS, Observation
 from collectors.source import load_source
+from commandline.arguments import number, rounded
+from commandline.run import INVALID_INPUT, run
 
-INVALID_INPUT = 2
+SECONDS = number("a number of seconds", 0.2, 30 * 86_400)
+"""A window or pause: from the shortest scrape interval to 30 days."""
 LINE = {
     "arrivals_rps": "arrivals {:.2f}/s",
     "running": "running {:.0f}",
@@ -27,19 +29,7 @@ LINE = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code. Problems go to stderr, one clear line each, never a traceback."""
-    asked = _parser().parse_args(arguments)
-    try:
-        return int(asked.run(asked))
-    except InvalidSource as invalid:
-        print("\n".join(invalid.problems), file=sys.stderr)
-    except BrokenPipeError:  # the reader of our output left early, as `head` does
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except KeyboardInterrupt:
-        return 0
-    except OSError as error:
-        print(f"{error.filename or 'Input or output'}: {error.strerror or error}.", file=sys.stderr)
-    return INVALID_INPUT
+    return run(_parser(), arguments, malformed=(InvalidSource,), nameless="Input or output")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -51,19 +41,30 @@ def _parser() -> argparse.ArgumentParser:
     once.set_defaults(run=_read)
     again = commands.add_parser("watch", help="print an observation every few seconds until stopped")
     _source_arguments(again)
-    again.add_argument("--every", type=_seconds, default=15.0, metavar="SECONDS", help="pause between (default 15)")
+    again.add_argument("--every", type=SECONDS, default=15.0, metavar="SECONDS", help="pause between (default 15)")
     again.add_argument("--times", type=int, default=0, metavar="N", help="stop after N observations (default: never)")
     again.set_defaults(run=_watch)
     demo = commands.add_parser("demo", help="serve the metrics pages of an invented deployment")
-    demo.add_argument("--port", type=_port, default=9500, help="port to listen on (default 9500; 0: a free one)")
+    demo.add_argument(
+        "--port", type=rounded("a port", 0, 65535), default=9500, help="port to listen on (default 9500; 0: a free one)"
+    )
     demo.add_argument("--host", default="127.0.0.1", help="address to listen on (default: this machine only)")
-    demo.add_argument("--replicas", type=_replicas, default=4, help="replicas, two GPUs each (default 4)")
+    demo.add_argument(
+        "--replicas", type=rounded("a whole number", 1, 64), default=4, help="replicas, two GPUs each (default 4)"
+    )
     demo.add_argument("--seed", type=int, default=1, help="the same seed gives the same day")
     demo.add_argument(
         "--at", type=_time_of_day, default=9.5 * 3600, metavar="HH:MM", help="time of day (default 09:30)"
     )
-    demo.add_argument("--speed", type=_speed, default=1.0, help="how much faster the day passes (default 1)")
-    demo.add_argument("--history", type=_hours, metavar="HOURS", help="write the hours before now to --out instead")
+    demo.add_argument(
+        "--speed", type=number("a factor", 0, 10_000), default=1.0, help="how much faster the day passes (default 1)"
+    )
+    demo.add_argument(
+        "--history",
+        type=number("a number of hours", 0.01, 7 * 24),
+        metavar="HOURS",
+        help="write the hours before now to --out instead",
+    )
     demo.add_argument("--out", type=Path, help="OpenMetrics file for promtool tsdb create-blocks-from openmetrics")
     demo.set_defaults(run=_demo)
     return parser
@@ -72,48 +73,7 @@ def _parser() -> argparse.ArgumentParser:
 def _source_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", type=Path, help="source file in YAML or JSON")
     parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("--window", type=_seconds, metavar="SECONDS", help="window instead of the file's window_s")
-
-
-def _seconds(text: str) -> float:
-    """A number of seconds from 0.2 to 30 days."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0.2 <= value <= 30 * 86400:
-        raise argparse.ArgumentTypeError("must be a number of seconds from 0.2 to 2592000")
-    return value
-
-
-def _number(text: str, what: str, low: float, high: float) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = low - 1.0
-    if not low <= value <= high:
-        raise argparse.ArgumentTypeError(f"must be {what} from {low:g} to {high:g}")
-    return value
-
-
-def _port(text: str) -> int:
-    """A port; 0 means a free one."""
-    return int(_number(text, "a port", 0, 65535))
-
-
-def _replicas(text: str) -> int:
-    """A number of replicas."""
-    return int(_number(text, "a whole number", 1, 64))
-
-
-def _speed(text: str) -> float:
-    """A factor of time."""
-    return _number(text, "a factor", 0, 10_000)
-
-
-def _hours(text: str) -> float:
-    """A number of hours."""
-    return _number(text, "a number of hours", 0.01, 24 * 7)
+    parser.add_argument("--window", type=SECONDS, metavar="SECONDS", help="window instead of the file's window_s")
 
 
 def _time_of_day(text: str) -> float:
@@ -124,62 +84,62 @@ def _time_of_day(text: str) -> float:
     return int(parts[0]) * 3600.0 + int(parts[1]) * 60.0
 
 
-def _demo(asked: argparse.Namespace) -> int:
-    if (asked.history is None) != (asked.out is None):
+def _demo(given: argparse.Namespace) -> int:
+    if (given.history is None) != (given.out is None):
         print("--history and --out go together.", file=sys.stderr)
         return INVALID_INPUT
-    if asked.history is not None:
-        return _history(asked)
+    if given.history is not None:
+        return _history(given)
     from collectors.demo.deployment import Demo
     from collectors.demo.server import DemoServer
 
     made = Demo(
-        start_s=time.time(), second_of_day=asked.at, speed=asked.speed, replicas=asked.replicas, seed=asked.seed
+        start_s=time.time(), second_of_day=given.at, speed=given.speed, replicas=given.replicas, seed=given.seed
     )
-    server = DemoServer(made, host=asked.host, port=asked.port)
-    print(f"Demo deployment at http://{asked.host}:{server.port}/metrics (a list of pages at /)", flush=True)
+    server = DemoServer(made, host=given.host, port=given.port)
+    print(f"Demo deployment at http://{given.host}:{server.port}/metrics (a list of pages at /)", flush=True)
     server.serve()
     return 0
 
 
-def _history(asked: argparse.Namespace) -> int:
+def _history(given: argparse.Namespace) -> int:
     from collectors.demo.feed import DemoFeed
     from collectors.demo.history import write_history
 
     now = time.time()
     feed = DemoFeed(
-        hours=asked.history,
-        replicas=asked.replicas,
-        seed=asked.seed,
-        keep_s=asked.history * 3600 + 3600,
+        hours=given.history,
+        replicas=given.replicas,
+        seed=given.seed,
+        keep_s=given.history * 3600 + 3600,
         clock=lambda: now,
-        second_of_day=asked.at,
+        second_of_day=given.at,
     )
-    written = write_history(asked.out, feed, start_s=now - asked.history * 3600 - 1, end_s=now)
-    print(f"{written:,} samples in {asked.out}")
+    written = write_history(given.out, feed, start_s=now - given.history * 3600 - 1, end_s=now)
+    print(f"{written:,} samples in {given.out}")
     return 0
 
 
-def _read(asked: argparse.Namespace) -> int:
-    observed = read(load_source(asked.source), window_s=asked.window)
-    if asked.json:
+def _read(given: argparse.Namespace) -> int:
+    observed = read(load_source(given.source), window_s=given.window)
+    if given.json:
         print(json.dumps(observed.as_json(), indent=2, allow_nan=False))
         return 0
     print(as_text(observed))
-    if asked.mapping:
+    if given.mapping:
         print("\n" + mapping_text(observed))
     return 0
 
 
-def _watch(asked: argparse.Namespace, wait: Callable[[float], None] = time.sleep) -> int:
-    source = load_source(asked.source)
+def _watch(given: argparse.Namespace, wait: Callable[[float], None] = time.sleep) -> int:
+    source = load_source(given.source)
     with watching(source) as backend:
         for done in itertools.count(1):
-            observed = read(source, window_s=asked.window, backend=backend)
-            print(json.dumps(observed.as_json(), allow_nan=False) if asked.json else as_line(observed), flush=True)
-            if done == asked.times:
+            observed = read(source, window_s=given.window, backend=backend)
+            print(json.dumps(observed.as_json(), allow_nan=False) if given.json else as_line(observed), flush=True)
+            if done == given.times:
                 break
-            wait(asked.every)
+            wait(given.every)
     return 0
 
 
@@ -225,9 +185,9 @@ def mapping_text(observed: Observation) -> str:
     """The expression behind each quantity; ``metrics`` of the source file replaces any of them."""
     lines = [f"{len(observed.mapping)} quantities are read from:"]
     for key, mapped in observed.mapping.items():
-        told = [mapped.versions, "not verified on a live engine" if not mapped.verified else ""]
-        told = ["from the source file"] if mapped.overridden else [text for text in told if text]
-        lines.append(f"{key:24} {mapped.query}" + (f"  ({'; '.join(told)})" if told else ""))
+        about = [mapped.versions, "not verified on a live engine" if not mapped.verified else ""]
+        about = ["from the source file"] if mapped.overridden else [text for text in about if text]
+        lines.append(f"{key:24} {mapped.query}" + (f"  ({'; '.join(about)})" if about else ""))
     return "\n".join(lines)
 
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import os
 import re
-import sys
 import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -14,12 +12,12 @@ from typing import TypeVar
 
 from collectors.errors import InvalidSource
 from collectors.source import Source, load_source
+from commandline.run import run, show
 from sizing.base.errors import InvalidScenario, SizingError
 from sizing.base.units import S_PER_DAY, S_PER_HOUR, S_PER_MINUTE
 from sizing.scenario.file import load_scenario
 from sizing.scenario.schema import Scenario
 
-INVALID_INPUT = 2
 UNITS_S = {"": 1.0, "s": 1.0, "m": S_PER_MINUTE, "h": S_PER_HOUR, "d": S_PER_DAY, "w": 7 * S_PER_DAY}
 SHORTEST_S, LONGEST_S = 5.0, 30 * S_PER_DAY
 WINDOW = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw]?)")
@@ -29,21 +27,7 @@ T = TypeVar("T")
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code. Problems go to stderr, one clear line each, never a traceback."""
-    asked = _parser().parse_args(arguments)
-    try:
-        return int(asked.run(asked))
-    except (InvalidScenario, InvalidSource) as invalid:
-        print("\n".join(invalid.problems), file=sys.stderr)
-    except SizingError as error:
-        print(error, file=sys.stderr)
-    except BrokenPipeError:  # the reader of our output left early, as `head` does
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except KeyboardInterrupt:
-        return 0
-    except OSError as error:
-        print(f"{error.filename or 'Input or output'}: {error.strerror or error}.", file=sys.stderr)
-    return INVALID_INPUT
+    return run(_parser(), arguments, malformed=(SizingError, InvalidSource), nameless="Input or output")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -72,8 +56,8 @@ def _parser() -> argparse.ArgumentParser:
 
 def window(text: str) -> float:
     """Seconds of 15m, 1h, 7d or a plain number of seconds, from 5 s to 30 days."""
-    found = WINDOW.fullmatch(text.strip().lower())
-    seconds = float(found[1]) * UNITS_S[found[2]] if found else -1.0
+    parts = WINDOW.fullmatch(text.strip().lower())
+    seconds = float(parts[1]) * UNITS_S[parts[2]] if parts else -1.0
     if not SHORTEST_S <= seconds <= LONGEST_S:
         raise argparse.ArgumentTypeError("must be a time such as 15m, 1h or 7d, from 5 s to 30 days")
     return seconds
@@ -92,28 +76,27 @@ def moment(text: str) -> float:
 
 def _date(text: str) -> float:
     try:
-        found = datetime.fromisoformat(text.strip())
+        date = datetime.fromisoformat(text.strip())
     except ValueError:
         return -1.0
-    return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+    return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
 
 
-def _compare(asked: argparse.Namespace) -> int:
-    scenario, source = _files(asked.scenario, asked.source)
+def _compare(given: argparse.Namespace) -> int:
+    scenario, source = _files(given.scenario, given.source)
     from reality.answer import as_text
     from reality.compare import compare_source
     from sizing.planning.analytic import analytic_plan
 
-    found = compare_source(
+    comparison = compare_source(
         scenario,
         source,
-        at_s=asked.at,
-        window_s=asked.window,
-        served_as=asked.served_as,
-        plan=analytic_plan(scenario) if asked.analytic else None,
+        at_s=given.at,
+        window_s=given.window,
+        served_as=given.served_as,
+        plan=analytic_plan(scenario) if given.analytic else None,
     )
-    print(found.model_dump_json(indent=2) if asked.json else as_text(found))
-    return 0
+    return show(comparison, as_text, json=given.json)
 
 
 def _files(scenario: Path, source: Path) -> tuple[Scenario, Source]:
@@ -129,7 +112,7 @@ def _files(scenario: Path, source: Path) -> tuple[Scenario, Source]:
             problems.append(" ".join(str(error).split()))
         return None
 
-    asked, live = read(load_scenario, scenario), read(load_source, source)
-    if asked is None or live is None:
+    planned, live = read(load_scenario, scenario), read(load_source, source)
+    if planned is None or live is None:
         raise InvalidScenario(problems)
-    return asked, live
+    return planned, live

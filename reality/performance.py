@@ -16,7 +16,7 @@ from reality.result import Interval, PerformanceRow
 from reality.sampling import NOTHING, UNKNOWN, Measured, around, counted, exact, mean_of, quantile_of
 from reality.traffic import length_variation
 from reality.verdict import says_little, tolerated, verdict
-from sizing.base.result import Deployed as PlannedDeployment
+from sizing.base.deployed import Deployed as PlannedDeployment
 from sizing.question.configuration import Configuration
 
 STATISTICS = {"mean": "mean", "p50": "p50", "p95": "p95", "p99": "p99"}

@@ -17,9 +17,10 @@ from tests.tools.source_files import ROOT, Source, files, imported_modules, is_w
 
 # Arrows point down only: pages -> ui -> (reality, sharing) -> (sizing, collectors).
 MAY_IMPORT = {
-    "sizing": set(),
-    "collectors": set(),
-    "reality": {"sizing", "collectors"},
+    "commandline": set(),
+    "sizing": {"commandline"},
+    "collectors": {"commandline"},
+    "reality": {"commandline", "sizing", "collectors"},
     "sharing": {"sizing", "collectors"},
     "ui": {"sizing", "collectors", "reality", "sharing"},
     "pages": {"sizing", "collectors", "reality", "sharing", "ui"},
@@ -31,7 +32,7 @@ KNOWS_STREAMLIT = {"ui", "pages", "app"}
 IMPURE_MODULES = {"requests", "urllib.request", "http.client", "http.server", "socket", "time", "random", "secrets"}
 CLOCK_CALLS = {"now", "utcnow", "today"}
 
-MODULE_LINES = 640
+MODULE_LINES = 660
 PAGE_LINES = 120
 # The house rule says 40; past this one a function is taken apart. Docstrings do not count: they hold equations.
 FUNCTION_LINES = 80

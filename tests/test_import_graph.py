@@ -31,14 +31,12 @@ ORDERS = {
 ROOMS = {package: order.split() for package, order in ORDERS.items()}
 DOORS = {"sizing": {"__init__", "__main__", "cli"}, "collectors": {"__init__", "__main__", "cli"}, "ui": {"__init__"}}
 MODULES_AT_THE_TOP = 8
-# Not cut yet: the search still asks planning for results in words.
-STILL_UP = {"sizing/search/refine.py", "sizing/search/serving.py"}
 
 
 def arrows_between_rooms(source: Source) -> list[str]:
     """Type-only and local imports count: what a room knows of a later one is an arrow up, whenever it is followed."""
     order = ROOMS.get(source.package, [])
-    if source.path in STILL_UP or source.room in DOORS.get(source.package, set()):
+    if source.room in DOORS.get(source.package, set()):
         return []
     if order and source.room not in order:
         return [f"is in {source.room}, which has no place in the order of rooms"]

@@ -27,8 +27,8 @@ SHARED: Mapping[str, bool] = MappingProxyType({"per_row": False})
 """Metadata of an array or table in :class:`Columns` that belongs to all rows together."""
 
 LEAST_GAP = 1e-12
-"""Points of a grid that are closer count as so far apart, so that nothing is divided by 0. Chosen: because it is below
-the rounding of any rate or duration that the grids hold."""
+"""Points of a grid that are closer count as so far apart, so that nothing is divided by 0. Chosen: because points
+of the grids in use are as close only where they are meant to be the same."""
 
 
 class Columns:

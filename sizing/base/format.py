@@ -19,6 +19,7 @@ LARGEST = 1e15
 """From here on a number is written in powers of ten."""
 
 SUFFIXES = ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "k"))
+"""What large estimates are written in."""
 
 Number = float | int | None
 

@@ -10,6 +10,8 @@ from sizing.catalog.parameter_count import Architecture, LatentAttention
 from sizing.catalog.recurrent_mixers import recurrent_mixer
 
 MAX_WIDTH, MAX_HEADS, MAX_VOCAB, MAX_EXPERTS = 10**6, 10**5, 10**7, 10**5
+"""Largest sizes read from a config.json. Chosen: because each is at least ten times the largest of
+the catalogue."""
 
 
 def architecture(fields: Fields) -> Architecture:

@@ -12,7 +12,8 @@ from sizing.base.units import GIB
 from sizing.catalog.files import read_yaml
 from sizing.catalog.gpu import Gpu
 
-LARGE_MEMORY_BYTES = 70 * GIB  # vLLM raises its batching defaults at 70 GiB (engine arguments, v0.14)
+LARGE_MEMORY_BYTES = 70 * GIB
+"""GPU memory from which engines batch more by default (vLLM engine arguments, v0.14)."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)  # one object per engine: compared and hashed by identity

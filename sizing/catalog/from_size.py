@@ -12,6 +12,7 @@ from sizing.base.units import BILLION
 from sizing.catalog.model import Model
 
 MIN_PARAMS_B, MAX_PARAMS_B = 0.05, 20_000.0
+"""Sizes in billions of parameters that are taken; the same bounds as in :mod:`sizing.scenario.schema`."""
 
 WIDTH_TO_DEPTH = 128
 """Model width per layer of published dense models: GPT-3 175B 12288/96, Llama 2 7B 4096/32, 13B 5120/40, Llama 3.1 405B

@@ -17,7 +17,9 @@ Accuracy = Literal["reference", "very low loss", "low loss", "medium loss", "hig
 Kernels = tuple[str | None, str | None]
 
 KV_BYTES: Mapping[str, float] = MappingProxyType({"fp16": 2.0, "fp8": 1.0})
+"""Bytes of one cached value by KV-cache format."""
 WIDE_BYTES = 2.0
+"""Bytes of a 16-bit number: activations, embeddings, and weights that are not quantised."""
 
 KV_CACHE_TYPES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {

@@ -21,10 +21,13 @@ from sizing.catalog.model import Model
 from sizing.catalog.precisions import Precision, gpu_supports, precisions
 from sizing.question.configuration import Allowed, Configuration
 
-MAX_GPUS_PER_INSTANCE = 16  # two 8-GPU servers; larger only inside one scale-up domain
+MAX_GPUS_PER_INSTANCE = 16
+"""GPUs of one instance, at most: two 8-GPU servers; more only inside one larger scale-up domain."""
 TP_SIZES = (1, 2, 4, 8, 16)
 PP_SIZES = (1, 2, 4)
 DP_SIZES = (1, 2, 4, 8, 16)
+"""Degrees of tensor, pipeline and attention-data parallelism that are tried unless others are asked for: powers
+of two, as heads, layers and experts divide, up to two servers."""
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sizing.base.arrays import Floats, Rows
+from sizing.base.deployed import Deployed
 from sizing.base.quantity import Result, quantity
-from sizing.base.result import Deployed, Plan
+from sizing.base.result import Plan
 from sizing.base.units import MS_PER_S
 from sizing.deployments.candidates import table
 from sizing.explore.operating_point import (
@@ -86,7 +87,7 @@ class _Search:
     def flat(self, name: str) -> NDArray[Any]:
         """A figure of every point: candidates by load (C x K,), then pairs of pools."""
         values = getattr(self.figures, name).ravel()
-        return values if self.pools is None else np.concatenate([values, getattr(self.pools.found, name).ravel()])
+        return values if self.pools is None else np.concatenate([values, getattr(self.pools.figures, name).ravel()])
 
     def good(self, axis: XAxis | YAxis) -> Floats:
         """An axis turned so that more is better, of every point."""
@@ -215,7 +216,7 @@ def _ends(search: _Search, points: Rows) -> dict[int, tuple[Performance, Perform
         apart = points[points >= first]
         fast, slow = search.pools.ends(apart - first)
         for k, i in enumerate(apart.tolist()):
-            expected = search.pools.found.performance(i - first, 0)
+            expected = search.pools.figures.performance(i - first, 0)
             ends[i] = _ordered(expected, fast.performance(k, 0), slow.performance(k, 0))
     points = points[points < first]
     index = np.unique(points // each)

@@ -14,17 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sizing.base.checks import number_between, whole_number
+from sizing.base.deployed import Business
 from sizing.base.errors import SizingError
 from sizing.base.format import count, ms, requests_per_s, usd
 from sizing.base.quantity import Result, quantity
-from sizing.base.result import Business
 from sizing.base.units import HOURS_PER_MONTH, MS_PER_S
 from sizing.explore.bisection import farthest, largest_load
 from sizing.planning.sentences import LONGER_CONTEXT, beyond_context
 from sizing.question.understand import Question, understand
 from sizing.queueing.capacity import capacity
+from sizing.scenario.bounds import MAX_RPS, MAX_TOKENS
 from sizing.scenario.business import in_business_terms
-from sizing.scenario.demand import MAX_RPS
 from sizing.scenario.schema import Scenario
 from sizing.search.deployments import AllDeployments
 from sizing.search.screen import Evaluated, all_configurations, evaluate
@@ -33,8 +33,6 @@ from sizing.search.serving import deployments, fewest_gpus
 LimitName = Literal["ttft_ms", "itl_ms", "e2e_ms"]
 MAX_FLEET_GPUS, MAX_BUDGET_USD = 1_000_000, 1e12
 """GPUs and monthly budget at most: more is a typing error."""
-LONGEST_PROMPT = 10_000_000.0
-"""Longest prompt looked at in tokens where a model states no context window: longer than any."""
 TIGHTEST_MS, LOOSEST_MS = 0.01, 1e9
 """Limits between which the tightest is looked for: shorter than any step of an engine, longer than any answer."""
 PROMPT_TOLERANCE, LIMIT_TOLERANCE = 0.01, 0.002
@@ -115,8 +113,8 @@ def longest_prompt(scenario: Scenario, gpus: int) -> Pushed:
     """
     given = whole_number("GPUs", gpus, 1, MAX_FLEET_GPUS)
     question = understand(scenario)
-    window = question.model.max_context or LONGEST_PROMPT
-    top = min(window - question.traffic.output_tokens, LONGEST_PROMPT)
+    window = question.model.max_context or MAX_TOKENS
+    top = min(window - question.traffic.output_tokens, MAX_TOKENS)
 
     def fits(tokens: float, plain: bool) -> str | None:
         longer = replace(question, traffic=replace(question.traffic, input_tokens=tokens))

@@ -21,6 +21,7 @@ from sizing.question.traffic import TrafficColumns
 from sizing.question.understand import Question, at_lengths, understand
 from sizing.queueing.capacity import rate_at_limit
 from sizing.queueing.pools import prefill_times
+from sizing.scenario.bounds import MAX_TOKENS
 from sizing.scenario.schema import Deployment, Scenario
 from sizing.search.aggregated import smallest_aggregated
 from sizing.search.batch_limits import with_batch_limits
@@ -28,13 +29,13 @@ from sizing.search.pools_search import smallest_pools, wanted
 from sizing.search.screen import Evaluated, all_configurations, evaluate, held, instances_needed
 from sizing.search.serving import deployments_of
 
-MAX_TOKENS = 10_000_000.0
 MAX_CELLS = 1_024
+"""Cells of a map at most. Chosen: because 32 by 32 are still told apart, and take about a second."""
 STEPS = (1 / 8, 1 / 4, 1 / 2, 1.0, 2.0, 4.0, 8.0)
-"""Multiples of the asked length that a map shows unless others are asked for."""
+"""Multiples of the lengths of the scenario that a map shows unless others are given."""
 
 ROWS_AT_ONCE = 2_048
-"""Rows of one table: few enough that its columns stay in the processor's cache, whatever the number of cells."""
+"""Rows of one table. Chosen: because its columns then stay in the processor's cache, whatever the number of cells."""
 
 
 class LengthCell(Result):
@@ -83,7 +84,7 @@ def around(scenario: Scenario) -> tuple[tuple[float, ...], tuple[float, ...]]:
 
 
 def on_gpu(scenario: Scenario, gpu: str) -> Scenario:
-    """The scenario with one GPU considered. Raises SizingError when it considers that GPU by no name."""
+    """The scenario with that GPU only. Raises SizingError when it does not consider the GPU."""
     question = understand(scenario)
     if gpu not in {g.id for g in question.gpus}:
         raise SizingError(f"{gpu} is not among the GPUs considered.")
@@ -92,31 +93,32 @@ def on_gpu(scenario: Scenario, gpu: str) -> Scenario:
     return scenario.model_copy(update={"deployment": narrowed})
 
 
-def _cells(asked: Sequence[Question]) -> list[LengthCell]:
+def _cells(questions: Sequence[Question]) -> list[LengthCell]:
     """The cells of questions that differ in lengths only, many at once."""
-    found: dict[int, LengthCell] = {}
+    by_number: dict[int, LengthCell] = {}
     alike: dict[LatencyLimits, list[int]] = {}
-    for n, question in enumerate(asked):
+    for n, question in enumerate(questions):
         window, lengths = question.model.max_context, question.traffic
         if window and lengths.input_tokens + lengths.output_tokens > window:
-            found[n] = _unserved(question, f"Beyond the context window of {window:,} tokens.")
+            by_number[n] = _unserved(question, f"Beyond the context window of {window:,} tokens.")
         else:
             alike.setdefault(question.limits, []).append(n)
     for numbers in alike.values():
-        each = all_configurations(asked[numbers[0]])
-        one_by_one = asked[0].scenario.deployment.step_times == "kernel"  # its tables are read for one pair of lengths
+        each = all_configurations(questions[numbers[0]])
+        # Kernel tables are read for one pair of lengths at a time.
+        one_by_one = questions[0].scenario.deployment.step_times == "kernel"
         some = 1 if one_by_one else max(ROWS_AT_ONCE // max(len(each), 1), 1)
         for first in range(0, len(numbers), some):
             part = numbers[first : first + some]
-            found.update(zip(part, _together([asked[n] for n in part], each), strict=True))
-    return [found[n] for n in range(len(asked))]
+            by_number.update(zip(part, _together([questions[n] for n in part], each), strict=True))
+    return [by_number[n] for n in range(len(questions))]
 
 
-def _together(asked: Sequence[Question], each: Candidates) -> list[LengthCell]:
+def _together(questions: Sequence[Question], each: Candidates) -> list[LengthCell]:
     """The cells of a few questions with the same limits: the configurations once for each, in one table."""
-    question, cells = asked[0], np.repeat(np.arange(len(asked)), len(each))
-    rows = np.tile(np.arange(len(each)), len(asked))
-    lengths = None if len(asked) == 1 else _columns(asked).take(cells)
+    question, cells = questions[0], np.repeat(np.arange(len(questions)), len(each))
+    rows = np.tile(np.arange(len(each)), len(questions))
+    lengths = None if len(questions) == 1 else _columns(questions).take(cells)
     tokens = question.traffic.resident_kv_tokens if lengths is None else held(lengths)
     kept = np.flatnonzero(memory_fit(question.model, each.take(rows), tokens).fits)
     cells = cells[kept]
@@ -125,37 +127,37 @@ def _together(asked: Sequence[Question], each: Candidates) -> list[LengthCell]:
     ranked = sized.order()
     served, first = np.unique(cells[sized.index[ranked]], return_index=True)
     best = dict(zip(served.tolist(), ranked[first].tolist(), strict=True))
-    starts = np.searchsorted(cells, np.arange(len(asked) + 1))
-    capped, split = _least(asked, evaluated, cells)
-    found = []
+    starts = np.searchsorted(cells, np.arange(len(questions) + 1))
+    capped, split = _least(questions, evaluated, cells)
+    answers = []
     for n, (start, end) in enumerate(pairwise(starts.tolist())):
         gpus = int(sized.gpus[best[n]]) if n in best else None
         most = np.inf if gpus is None else float(gpus)
         better = None
         if min(capped[n], split[n]) < most:
             own = evaluated.take(np.arange(start, end))
-            better = _better(asked[n], own, most, caps=capped[n] < most, pools=split[n] < most)
+            better = _better(questions[n], own, most, caps=capped[n] < most, pools=split[n] < most)
         if better is None and n in best:
-            better = _served(asked[n], sized.label(best[n]), int(sized.gpus[best[n]]), int(sized.systems[best[n]]))
+            better = _served(questions[n], sized.label(best[n]), int(sized.gpus[best[n]]), int(sized.systems[best[n]]))
         reason = "No load meets the limits." if end > start else "Does not fit in memory."
-        found.append(better or _unserved(asked[n], reason))
-    return found
+        answers.append(better or _unserved(questions[n], reason))
+    return answers
 
 
-def _least(asked: Sequence[Question], evaluated: Evaluated, cells: NDArray[np.intp]) -> tuple[Floats, Floats]:
-    """Fewest GPUs that a batch limit, and that pools could come down to in each cell, (len(asked),): quick bounds.
+def _least(questions: Sequence[Question], evaluated: Evaluated, cells: NDArray[np.intp]) -> tuple[Floats, Floats]:
+    """Fewest GPUs that a batch limit, and that pools could come down to in each cell, (len(questions),): quick bounds.
 
     A cap cannot carry more than the rate at which the mean gap reaches its limit, a decode instance not more than that
     at which its step does, a prefill instance not more than it computes.
     """
-    question, candidates, times = asked[0], evaluated.candidates, evaluated.times
-    outputs = np.array([q.traffic.output_tokens for q in asked])[cells]
-    prompts = np.array([q.traffic.new_tokens for q in asked])[cells]
+    question, candidates, times = questions[0], evaluated.candidates, evaluated.times
+    outputs = np.array([q.traffic.output_tokens for q in questions])[cells]
+    prompts = np.array([q.traffic.new_tokens for q in questions])[cells]
     gaps = np.maximum(outputs - 1.0, 1.0)
     limit = np.minimum(question.limits.itl_s, question.limits.e2e_s / gaps)
 
     def fewest(rate: Floats, able: NDArray[np.bool_]) -> Floats:
-        gpus = np.full(len(asked), np.inf)
+        gpus = np.full(len(questions), np.inf)
         needed = np.where(rate > 0, instances_needed(question.demand.peak_rps, rate) * candidates.gpus, np.inf)
         np.minimum.at(gpus, cells[able], needed[able])
         return gpus
@@ -199,9 +201,9 @@ def _better(question: Question, own: Evaluated, most: float, *, caps: bool, pool
     return _served(question, among[best].label, int(among.gpus[best]), among[best].systems)
 
 
-def _columns(asked: Sequence[Question]) -> TrafficColumns:
-    """Lengths of every question as columns, (len(asked), 1)."""
-    traffic = [q.traffic for q in asked]
+def _columns(questions: Sequence[Question]) -> TrafficColumns:
+    """Lengths of every question as columns, (len(questions), 1)."""
+    traffic = [q.traffic for q in questions]
     return TrafficColumns(
         input_tokens=np.array([[t.input_tokens] for t in traffic]),
         output_tokens=np.array([[t.output_tokens] for t in traffic]),

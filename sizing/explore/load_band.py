@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from sizing.base.deployed import Deployed, Pool
 from sizing.base.quantity import Result, quantity
-from sizing.base.result import Deployed, LoadPoint, Pool
+from sizing.base.result import LoadPoint
 from sizing.deployments.candidates import table
 from sizing.explore.operating_point import configuration_of
 from sizing.explore.pools_operating_points import pools_of
@@ -29,7 +30,7 @@ class LoadBand(Result):
 
 
 def load_band(scenario: Scenario, deployed: Deployed) -> LoadBand:
-    """Both ends of the load curve of ``deployed``, at the asked percentile.
+    """Both ends of the load curve of ``deployed``, at the percentile of the limits.
 
     Empty when it is none of the considered configurations.
     """
@@ -61,7 +62,7 @@ def _of_pools(question: Question, deployed: Deployed, prefill: Pool, decode: Poo
     slower = [[interval_of(question, what, row) for row in rows] for what in ("decode", "prefill")]
     curves = []
     for end in ("low_factor", "high_factor"):
-        factors = (np.array([getattr(one, end) for one in kind]) for kind in slower)
+        factors = (np.array([getattr(interval, end) for interval in kind]) for kind in slower)
         times = pools.evaluated.times.scaled(*factors)
         there = replace(pools, evaluated=replace(pools.evaluated, times=times))
         curves.append(pools_curve(disaggregated(question, there), 0))

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sizing.base.arrays import Columns, Floats
+from sizing.base.deployed import Deployed, Pool
 from sizing.base.quantity import Result, quantity
-from sizing.base.result import Deployed, Pool
 from sizing.base.units import MILLION, MS_PER_S, S_PER_HOUR
 from sizing.deployments.candidates import Candidates
 from sizing.prices.cost import cheapest_option

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sizing.base.arrays import Counts, Floats, Rows, non_decreasing
-from sizing.base.result import Deployed, Pool
+from sizing.base.deployed import Deployed, Pool
 from sizing.deployments.candidates import table
 from sizing.deployments.kv_transfer import supports
 from sizing.explore.operating_point import (
@@ -47,17 +47,19 @@ from sizing.search.pools_search import wanted
 from sizing.search.screen import Evaluated, evaluate
 
 PREFILL_POINTS, DECODE_POINTS = 6, 24
-"""Points of either kind of instance kept for every GPU, engine and formats; all their pairs are looked at."""
+"""Points of either kind of instance kept for every GPU, engine and formats; all their pairs are looked at. Chosen:
+because more points hardly change a frontier, and pairs grow with their product."""
 
 MOST_DECODE = 8
-"""Decode instances of a group at most: beyond that a deployment for the load of one customer has no such ratio."""
+"""Decode instances of a group at most: a larger group is no unit to repeat. Chosen: because few loads of one customer
+fill several of them."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PoolPoints:
     """Points (N,): ``prefill`` and ``decode`` are rows of ``evaluated``, ``busy`` and ``slot`` their load.
 
-    ``counts``: prefill and decode instances of a group. ``found`` holds the figures, (N, 1).
+    ``counts``: prefill and decode instances of a group. ``figures`` are (N, 1).
     """
 
     question: Question
@@ -68,7 +70,7 @@ class PoolPoints:
     decode: Rows
     slot: Rows
     counts: tuple[Counts, Counts]
-    found: Loads
+    figures: Loads
 
     def point(
         self, i: int, *, best: bool = False, fast: Performance | None = None, slow: Performance | None = None
@@ -78,7 +80,7 @@ class PoolPoints:
         return pool_point(
             (rows[self.prefill[i]], rows[self.decode[i]]),
             (int(self.counts[0][i]), int(self.counts[1][i])),
-            self.found,
+            self.figures,
             i,
             best=best,
             fast=fast,
@@ -90,16 +92,16 @@ class PoolPoints:
         the same concurrency and the same busy share."""
         rows = self.evaluated.candidates.rows
         both = np.concatenate([self.prefill[index], self.decode[index]])
-        known = {
+        intervals = {
             i: [interval_of(self.question, what, rows[i]) for what in ("decode", "prefill")]
             for i in np.unique(both).tolist()
         }
-        count, small, found = len(index), self.evaluated.take(both), []
+        count, small, ends = len(index), self.evaluated.take(both), []
         for end in ("low_factor", "high_factor"):
-            decode, prefill = (np.array([getattr(known[i][k], end) for i in both.tolist()]) for k in (0, 1))
+            decode, prefill = (np.array([getattr(intervals[i][k], end) for i in both.tolist()]) for k in (0, 1))
             there = replace(small, times=small.times.scaled(decode, prefill))
             place = np.arange(count)
-            found.append(
+            ends.append(
                 _figures(
                     self.question,
                     there,
@@ -108,7 +110,7 @@ class PoolPoints:
                     (place + count, self.slot[index]),
                 )
             )
-        return found[0], found[1]
+        return ends[0], ends[1]
 
 
 def pool_points(question: Question, evaluated: Evaluated, share: Share) -> PoolPoints | None:
@@ -118,9 +120,9 @@ def pool_points(question: Question, evaluated: Evaluated, share: Share) -> PoolP
         return None
     candidates, percentile = evaluated.candidates, question.limits.percentile
     unit, gpus = candidates.unit[rows], candidates.gpus[rows][:, None]
-    one = times_of(question, evaluated, rows)
-    rates = np.multiply.outer(prefill_stable(question, evaluated, rows, one), BUSY)
-    ttft = first_token(one, rates, longest_transfer(question, evaluated, rows), question.variability).at(percentile)
+    times = times_of(question, evaluated, rows)
+    rates = np.multiply.outer(prefill_stable(question, evaluated, rows, times), BUSY)
+    ttft = first_token(times, rates, longest_transfer(question, evaluated, rows), question.variability).at(percentile)
     p, busy = _few(ttft, gpus / rates, unit, PREFILL_POINTS)
     pool = decoding_of(question, evaluated, rows)
     d, slot = _few(non_decreasing(pool.gap_s(percentile)), gpus / pool.rps, unit, DECODE_POINTS)
@@ -138,7 +140,7 @@ def pool_points(question: Question, evaluated: Evaluated, share: Share) -> PoolP
         decode=decode[0],
         slot=decode[1],
         counts=counts,
-        found=_figures(question, evaluated, share, prefill, decode),
+        figures=_figures(question, evaluated, share, prefill, decode),
     )
 
 
@@ -153,9 +155,9 @@ def _whole(ratio: Floats, prefill_gpus: Floats, decode_gpus: Floats) -> tuple[Co
 def pools_of(question: Question, deployed: Deployed, prefill: Pool, decode: Pool) -> Pools | None:
     """The pools of a deployment; None when it is none of the considered ones. They carry the peak, as planned."""
     rows = [configuration_of(question, deployed, kind) for kind in (prefill, decode)]
-    known = [row for row in rows if row is not None]
-    evaluated = evaluate(question, table(known))
-    if len(known) < 2 or len(evaluated) < 2:
+    considered = [row for row in rows if row is not None]
+    evaluated = evaluate(question, table(considered))
+    if len(considered) < 2 or len(evaluated) < 2:
         return None
     first, second = (np.array([kind.instances - kind.spare_instances]) for kind in (prefill, decode))
     peak = question.demand.peak_rps
@@ -178,7 +180,7 @@ def planned_pools(question: Question, deployed: Deployed, prefill: Pool, decode:
     share = share_of_systems(question, pools.evaluated.candidates)
     moved = exact_transfer(question, pools, disaggregated(question, pools).inside)
     ratio = pools.prefill_instances / pools.decode_instances
-    found = _loads(
+    figures = _loads(
         question,
         pools.evaluated,
         share,
@@ -190,22 +192,22 @@ def planned_pools(question: Question, deployed: Deployed, prefill: Pool, decode:
     )
     rows = pools.evaluated.candidates.rows
     counts = int(pools.prefill_instances[0]), int(pools.decode_instances[0])
-    return pool_point((rows[0], rows[1]), counts, found, 0, best=False)
+    return pool_point((rows[0], rows[1]), counts, figures, 0, best=False)
 
 
 def pool_point(
     rows: tuple[Configuration, Configuration],
     counts: tuple[int, int],
-    found: Loads,
+    figures: Loads,
     i: int,
     *,
     best: bool,
     fast: Performance | None = None,
     slow: Performance | None = None,
 ) -> OperatingPoint:
-    """Point ``i`` of ``found`` as a result; ``rows`` and ``counts`` are of prefill and decode instances."""
+    """Point ``i`` of ``figures`` as a result; ``rows`` and ``counts`` are of prefill and decode instances."""
     prefill, decode = rows
-    point = operating_point(decode, found, (i, 0), best=best, fast=fast, slow=slow)
+    point = operating_point(decode, figures, (i, 0), best=best, fast=fast, slow=slow)
     group = PrefillGroup(
         tp=prefill.tp, pp=prefill.pp, ep=prefill.ep, dp=prefill.dp, instances=counts[0], beside=counts[1]
     )
@@ -244,10 +246,10 @@ def _together(
 ) -> tuple[SteadyState, tuple[Floats, Floats, Floats]]:
     """Steady state (N, 1), and the requests/s of one prefill and one decode instance and the most of the latter."""
     rows, of_pair = np.unique(prefill[0], return_inverse=True)
-    one = times_of(question, evaluated, rows)
-    stable, moved = prefill_stable(question, evaluated, rows, one), longest_transfer(question, evaluated, rows)
+    times = times_of(question, evaluated, rows)
+    stable, moved = prefill_stable(question, evaluated, rows, times), longest_transfer(question, evaluated, rows)
     prefill_rps = stable[of_pair] * prefill[1]
-    first: FirstToken = first_token(one.take(of_pair), prefill_rps[:, None], moved[of_pair], question.variability)
+    first: FirstToken = first_token(times.take(of_pair), prefill_rps[:, None], moved[of_pair], question.variability)
     rows, of_pair = np.unique(decode[0], return_inverse=True)
     pool: Decoding = decoding_of(question, evaluated, rows)
     at = (of_pair, decode[1])

@@ -15,10 +15,10 @@ from typing import Literal
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 
+from sizing.base.deployed import Deployed
 from sizing.base.errors import InvalidScenario
 from sizing.base.format import count, usd
 from sizing.base.quantity import Result, quantity
-from sizing.base.result import Deployed
 from sizing.base.units import HOURS_PER_MONTH
 from sizing.planning.compose import planned_at
 from sizing.prices.hardware import HardwareOption

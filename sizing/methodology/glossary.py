@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -10,8 +11,11 @@ from typing import Any
 
 import yaml
 
-from sizing.base import provenance, quantity, result
+from sizing.base import deployed, provenance, quantity, result
 from sizing.base.quantity import Result
+
+MODULES = (result, deployed, provenance, quantity)
+"""Where the result types stand."""
 
 TERMS = Path(__file__).with_name("glossary.yaml")
 
@@ -63,14 +67,17 @@ def fields() -> tuple[FieldEntry, ...]:
 
 @cache
 def result_classes() -> tuple[type[Result], ...]:
-    """Every result class of :mod:`sizing.base.result`, :class:`sizing.base.result.Plan` first, and the estimate."""
+    """Every result class of an answer, :class:`sizing.base.result.Plan` first, then in the order of the modules."""
     classes = [
         cls
-        for module in (result, provenance, quantity)
+        for module in MODULES
         for _, cls in inspect.getmembers(module, inspect.isclass)
         if issubclass(cls, Result) and cls is not Result and cls.__module__ == module.__name__
     ]
-    return tuple(sorted(classes, key=lambda cls: (cls is not result.Plan, inspect.getsourcelines(cls)[1])))
+    place = {module.__name__: k for k, module in enumerate(MODULES)}
+    return tuple(
+        sorted(classes, key=lambda c: (c is not result.Plan, place[c.__module__], inspect.getsourcelines(c)[1]))
+    )
 
 
 def _entry(cls: type[Result], name: str) -> FieldEntry:
@@ -90,4 +97,4 @@ def _entry(cls: type[Result], name: str) -> FieldEntry:
 
 def _type_name(annotation: Any) -> str:
     """The annotation as a reader writes it: ``float | None`` rather than ``typing.Optional[float]``."""
-    return annotation.__name__ if isinstance(annotation, type) else str(annotation).replace("sizing.base.result.", "")
+    return annotation.__name__ if isinstance(annotation, type) else re.sub(r"sizing\.base\.\w+\.", "", str(annotation))

@@ -9,7 +9,8 @@ import numpy as np
 
 from sizing.base.arrays import Floats, Rows
 from sizing.base.choices import DecidedBy
-from sizing.base.result import Deployed, Explained, LoadPoint, PerInstance, PlanWarning
+from sizing.base.deployed import Deployed, PerInstance
+from sizing.base.result import Explained, LoadPoint, PlanWarning
 from sizing.base.units import GB, MS_PER_S
 from sizing.calibration.benchmark import calibrated_configuration
 from sizing.evidence.uncertainty import ErrorFactors

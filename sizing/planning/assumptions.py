@@ -87,12 +87,12 @@ def usage(question: Question) -> Iterator[str]:
 
 def speculative(question: Question) -> Iterator[str]:
     """What speculative decoding is taken to be; nothing where it is not asked for."""
-    asked = question.speculation
-    if asked.draft_tokens:
+    draft = question.speculation
+    if draft.draft_tokens:
         yield (
-            f"Speculative decoding: {asked.draft_tokens} draft tokens, each right with probability "
-            f"{percent(asked.acceptance)}, give (1 - a^(k+1)) / (1 - a) = {asked.tokens_per_step:.3g} tokens a step; a "
-            f"draft token takes {percent(asked.draft_cost)} of a decode step, and the rows that verify the drafts are "
+            f"Speculative decoding: {draft.draft_tokens} draft tokens, each right with probability "
+            f"{percent(draft.acceptance)}, give (1 - a^(k+1)) / (1 - a) = {draft.tokens_per_step:.3g} tokens a step; a "
+            f"draft token takes {percent(draft.draft_cost)} of a decode step, and the rows that verify the drafts are "
             "counted (Leviathan et al., ICML 2023). Published step times are without drafts; the memory of a draft "
             "model is not counted."
         )
@@ -100,12 +100,12 @@ def speculative(question: Question) -> Iterator[str]:
 
 def measured(question: Question) -> Iterator[str]:
     """What a measured record leaves without effect."""
-    asked = question.scenario.deployment
+    deployment = question.scenario.deployment
     names = [
         name
         for name, given in (
-            ("routing", asked.routing != "random"),
-            ("speculative_decoding", asked.speculative_decoding is not None),
+            ("routing", deployment.routing != "random"),
+            ("speculative_decoding", deployment.speculative_decoding is not None),
         )
         if given
     ]

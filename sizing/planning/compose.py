@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sizing.base.result import Business, Candidate, Excluded, Latencies, Plan, PlanWarning
+from sizing.base.deployed import Business, Latencies
+from sizing.base.result import Candidate, Excluded, Plan, PlanWarning
 from sizing.base.version import ENGINE_VERSION
 from sizing.calibration.benchmark import calibration_note
 from sizing.catalog import data_version
-from sizing.planning import rules, sentences
+from sizing.planning import rules, rules_hardware, sentences
 from sizing.planning.aggregated import PlannedAggregated
 from sizing.planning.deployment import PlannedDeployment
 from sizing.planning.disaggregated import PlannedDisaggregated
@@ -43,11 +44,12 @@ def spreads(deployments: Sequence[PlannedDeployment[Any]]) -> list[Spread]:
     of_kind: dict[int, list[int]] = {}
     for position, one in enumerate(deployments):
         of_kind.setdefault(id(one.kind), []).append(position)
-    found: dict[int, Spread] = {}
+    by_position: dict[int, Spread] = {}
     for positions in of_kind.values():
         first = deployments[positions[0]]
-        found.update(zip(positions, first.spreads(first.kind, [deployments[p].k for p in positions]), strict=True))
-    return [found[position] for position in range(len(deployments))]
+        together = first.spreads(first.kind, [deployments[p].k for p in positions])
+        by_position.update(zip(positions, together, strict=True))
+    return [by_position[position] for position in range(len(deployments))]
 
 
 def compose(screened: Screened, decided: Decided, alternatives: int) -> Plan:
@@ -156,20 +158,20 @@ def _trade_off(one: PlannedDeployment[Any]) -> tuple[Candidate, ...]:
 def _warnings(stated: Stated, one: PlannedDeployment[Any], around: Spread, instead: int | None) -> list[PlanWarning]:
     """All rules; of those that speak of several kinds of instances the first."""
     question, rows, option = one.question, one.configurations[::-1], one.option
-    found = [
+    warnings = [
         *rules.about_model(question),
         *one.about_serving(instead),
-        *(w for row in rows for w in rules.about_hardware(question, row, option)),
+        *(w for row in rows for w in rules_hardware.about_hardware(question, row, option)),
         *rules.about_latency(question, stated.latency.itl_ms.at_percentile),
         *(w for row in rows if not one.benchmarked for w in rules.about_evidence(row)),
         *rules.about_benchmark(question, one.row),
         *one.about_limits(),
         *rules.about_interval(around.overloads, around.gpu_range[1]),
         *rules.about_accuracy(question, one.row),
-        *rules.about_purchase(question, stated.deployed, option),
-        *rules.about_ranking(question, one.kind.options, option),
+        *rules_hardware.about_purchase(question, stated.deployed, option),
+        *rules_hardware.about_ranking(question, one.kind.options, option),
     ]
-    return list({w.code: w for w in reversed(found)}.values())[::-1]
+    return list({w.code: w for w in reversed(warnings)}.values())[::-1]
 
 
 def infeasible(question: Question, out: tuple[Excluded, ...]) -> Plan:

@@ -15,18 +15,9 @@ from typing import Generic, Literal, TypeVar
 import numpy as np
 
 from sizing.base.choices import DecidedBy
+from sizing.base.deployed import Cost, Deployed, Latencies, Latency, PerInstance
 from sizing.base.provenance import Provenance
-from sizing.base.result import (
-    Candidate,
-    Cost,
-    Deployed,
-    Explained,
-    Latencies,
-    Latency,
-    LoadPoint,
-    PerInstance,
-    PlanWarning,
-)
+from sizing.base.result import Candidate, Explained, LoadPoint, PlanWarning
 from sizing.base.units import GB, MS_PER_S
 from sizing.deployments.memory import MemoryFit
 from sizing.planning.explain import Stated

@@ -10,8 +10,9 @@ import numpy as np
 
 from sizing.base.arrays import Floats
 from sizing.base.choices import DecidedBy
+from sizing.base.deployed import Deployed, PerInstance, Pool
 from sizing.base.format import count
-from sizing.base.result import Deployed, Explained, LoadPoint, PerInstance, PlanWarning, Pool
+from sizing.base.result import Explained, LoadPoint, PlanWarning
 from sizing.base.units import GB, MS_PER_S
 from sizing.deployments.kv_transfer import link_name, prompt_kv_bytes
 from sizing.deployments.memory import kv_share

@@ -1,8 +1,7 @@
-"""GPUs that cannot serve the scenario: why, and the smallest change that would let them."""
+"""GPUs that cannot serve the scenario, the nearest first; a change that would not help after all is not proposed."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
@@ -10,34 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sizing.base.arrays import Floats
-from sizing.base.format import gigabytes, ms
 from sizing.base.result import Excluded, Fix
-from sizing.base.units import GB, MS_PER_S
-from sizing.catalog.gpu import Gpu
-from sizing.deployments.candidates import Candidates, enumerate_for, table
-from sizing.deployments.memory import memory_fit
+from sizing.deployments.candidates import Candidates
+from sizing.planning.exclusion_reasons import no_pools, rented_only, too_slow, too_small, unknown, unsupported
 from sizing.planning.sentences import beyond_context
-from sizing.question.configuration import Allowed, Configuration
 from sizing.question.understand import Question
 from sizing.search.screen import Evaluated, all_configurations, evaluate, offered
 
-LIMIT_NAMES = (
-    ("ttft_s", "TTFT", "limits.ttft_ms"),
-    ("itl_s", "ITL", "limits.itl_ms"),
-    ("e2e_s", "E2E", "limits.e2e_ms"),
-)
-RESTRICTIONS = (
-    ("tp", "TP size", "TP must divide {heads} attention heads and stay within one scale-up domain or server"),
-    ("pp", "PP size", "an instance spans at most two servers and has no more stages than layers"),
-    ("ep", "EP size", "only experts are spread, over the GPUs of one instance"),
-    ("kv_precisions", "KV precision", "the GPU does not compute in it"),
-    ("precisions", "weight precision", "its engines do not run it"),
-    ("engines", "engine", "it does not run there"),
-)
 NOT_ENOUGH = "That alone is not enough: a limit or the memory would still be exceeded."
-SHORTEST_PROMPT = 0.1  # a prompt cut to less than this share is another task, not a relaxation
-RELAXED_BY = 1.02  # room above the unloaded latency, so that the relaxed limit leaves some capacity
 
 
 def excluded(
@@ -56,21 +35,21 @@ def excluded(
             continue
         fits = fitting.get(gpu.id, np.empty(0, dtype=np.intp))
         if not offered(question, gpu):
-            out.append(_rented_only(gpu))
+            out.append(rented_only(gpu))
         elif not gpu.sizable:
-            out.append(_unknown(gpu))
+            out.append(unknown(gpu))
         elif gpu.id not in enumerated:
-            out.append(_unsupported(question, gpu))
+            out.append(unsupported(question, gpu))
         elif not len(fits):
-            out.append(_too_small(question, everything.take(enumerated[gpu.id])))
+            out.append(too_small(question, everything.take(enumerated[gpu.id])))
         elif not (evaluated.capacity.rps[fits] > 0).any():
-            out.append(_too_slow(question, evaluated, fits))
+            out.append(too_slow(question, evaluated, fits))
         elif only_pools:
-            out.append(_no_pools(question, gpu, [evaluated.candidates.rows[i] for i in fits]))
-    found = _checked(question, out)
+            out.append(no_pools(question, gpu, [evaluated.candidates.rows[i] for i in fits]))
+    entries = _checked(question, out)
     if beyond_context(question):
-        found = tuple(_never(e) for e in found)
-    return tuple(sorted(found, key=lambda e: _distance(question, e)))
+        entries = tuple(_never(e) for e in entries)
+    return tuple(sorted(entries, key=lambda e: _distance(question, e)))
 
 
 def _never(entry: Excluded) -> Excluded:
@@ -84,8 +63,8 @@ def _never(entry: Excluded) -> Excluded:
 def _rows_by_gpu(candidates: Candidates) -> dict[str, NDArray[np.intp]]:
     """Positions of the rows of every GPU type."""
     number = candidates.gpu_number
-    found, first = np.unique(number, return_index=True)
-    return {candidates.rows[i].gpu.id: np.flatnonzero(number == n) for n, i in zip(found, first, strict=True)}
+    numbers, first = np.unique(number, return_index=True)
+    return {candidates.rows[i].gpu.id: np.flatnonzero(number == n) for n, i in zip(numbers, first, strict=True)}
 
 
 def _distance(question: Question, entry: Excluded) -> tuple[int, float]:
@@ -98,18 +77,18 @@ def _distance(question: Question, entry: Excluded) -> tuple[int, float]:
     return 0, float(entry.fix.value) / (getattr(question.scenario.limits, name) or 1.0)
 
 
-def _checked(question: Question, found: Sequence[Excluded]) -> tuple[Excluded, ...]:
+def _checked(question: Question, entries: Sequence[Excluded]) -> tuple[Excluded, ...]:
     """The entries, without the fixes that would not let their GPU serve the scenario after all."""
     alike: dict[str, list[Excluded]] = {}
-    for entry in found:
+    for entry in entries:
         if entry.fix is not None and not entry.fix.key.startswith("limits."):
             alike.setdefault(f"{entry.fix.key} {entry.fix.value}", []).append(entry)
     fails: set[str] = set()
-    for entries in alike.values():
-        fails |= {e.gpu for e in entries} - _serving(_eased(question, entries[0].fix), entries)
+    for same in alike.values():
+        fails |= {e.gpu for e in same} - _serving(_eased(question, same[0].fix), same)
     return tuple(
         e.model_copy(update={"fix": None, "relaxation": f"{e.relaxation} {NOT_ENOUGH}"}) if e.gpu in fails else e
-        for e in found
+        for e in entries
     )
 
 
@@ -130,185 +109,7 @@ def _eased(question: Question, fix: Fix | None) -> Question:
 
 def _serving(question: Question, entries: Sequence[Excluded]) -> set[str]:
     """Which of the excluded GPUs have a configuration that meets the question."""
-    asked = {e.gpu for e in entries}
-    narrowed = replace(question, gpus=tuple(g for g in question.gpus if g.id in asked))
+    named = {e.gpu for e in entries}
+    narrowed = replace(question, gpus=tuple(g for g in question.gpus if g.id in named))
     evaluated = evaluate(narrowed, all_configurations(narrowed))
     return {evaluated.candidates.rows[i].gpu.id for i in np.flatnonzero(evaluated.capacity.rps > 0)}
-
-
-def article(name: str) -> str:
-    """ "A TTFT limit", "An ITL limit"."""
-    return "An" if name[0] in "EI" else "A"
-
-
-def _rented_only(gpu: Gpu) -> Excluded:
-    return Excluded(
-        gpu=gpu.id,
-        closest="",
-        reason="It is not sold: it exists only in its provider's cloud.",
-        relaxation="Rent it: choose the cloud.",
-        fix=Fix(key="deployment.location", value="cloud", label="Run in the cloud"),
-    )
-
-
-def _unknown(gpu: Gpu) -> Excluded:
-    return Excluded(
-        gpu=gpu.id,
-        closest="",
-        reason="Its datasheet rate, bandwidth or memory is not known, so nothing is estimated.",
-        relaxation="Describe it as a custom accelerator with memory, bandwidth and 16-bit TFLOPS.",
-    )
-
-
-def _unsupported(question: Question, gpu: Gpu) -> Excluded:
-    """No engine runs an asked format there, or the asked parallelism does not divide the model."""
-    free = Allowed()
-    possible = enumerate_for(question.model, gpu, free)
-    if not possible:
-        return Excluded(
-            gpu=gpu.id,
-            closest="",
-            reason="No engine of the catalogue runs this model on it.",
-            relaxation="Choose another GPU.",
-        )
-    allowed = question.allowed
-    if allowed.engines and not {r.engine.id for r in possible} & set(allowed.engines):
-        names = sorted({r.engine.id for r in possible})
-        return _choice(gpu, "None of the chosen engines runs on it.", "deployment.engines", names, "engine")
-    if allowed.precisions:
-        usable = enumerate_for(question.model, gpu, Allowed(engines=allowed.engines))
-        formats = sorted({r.precision.id for r in usable})
-        if formats and not set(formats) & set(allowed.precisions):
-            return _choice(
-                gpu, "None of the chosen precisions runs on it.", "deployment.precisions", formats, "precision"
-            )
-    for name, what, why in RESTRICTIONS:
-        if getattr(allowed, name) and enumerate_for(question.model, gpu, replace(allowed, **{name: ()})):
-            return Excluded(
-                gpu=gpu.id,
-                closest="",
-                reason=f"The chosen {what} does not go with this model on it: "
-                f"{why.format(heads=question.model.heads)}.",
-                relaxation=f"Leave {what} open.",
-                fix=Fix(key=f"deployment.{name}", value=[], label=f"Consider every {what}"),
-            )
-    return Excluded(
-        gpu=gpu.id,
-        closest="",
-        reason="No configuration of this model on it agrees with the restrictions on engine, precision, parallelism.",
-        relaxation="Leave engine, precision, KV precision, TP, PP and EP open.",
-    )
-
-
-def _choice(gpu: Gpu, reason: str, key: str, names: list[str], what: str) -> Excluded:
-    return Excluded(
-        gpu=gpu.id,
-        closest="",
-        reason=reason,
-        relaxation=f"Allow {what} {' or '.join(names)}.",
-        fix=Fix(key=key, value=names, label=f"Allow {', '.join(names)}"),
-    )
-
-
-def _too_small(question: Question, candidates: Candidates) -> Excluded:
-    """The weights, or one sequence beside them, exceed the memory of every configuration."""
-    traffic = question.traffic
-    tokens = traffic.resident_kv_tokens
-    fit = memory_fit(question.model, candidates, tokens)
-    needed = fit.weights + fit.activations + fit.overhead + fit.kv_per_sequence
-    best = int(np.argmin(needed - fit.usable))
-    row, gpu = candidates.rows[best], candidates.rows[best].gpu
-    reason = (
-        f"Needs {gigabytes(needed[best] / GB)} per GPU at best, {gigabytes(fit.usable[best] / GB)} of "
-        f"{gigabytes(gpu.memory_bytes / GB)} are usable."
-    )
-    tight = fit.weights + fit.activations + fit.overhead < fit.usable
-    if tight.any():
-        longest = int(
-            max_tokens(question, fit.usable - fit.weights - fit.activations - fit.overhead, fit.kv_per_sequence)
-        )
-        prompt = math.floor((longest - traffic.output_tokens) * 0.95)
-        if prompt > max(traffic.cached_tokens, SHORTEST_PROMPT * traffic.input_tokens):
-            return Excluded(
-                gpu=gpu.id,
-                closest=row.label,
-                reason=reason,
-                relaxation=f"Prompts of at most {prompt:,} tokens.",
-                fix=Fix(key="workload.input_tokens", value=prompt, label=f"Shorten the prompt to {prompt:,} tokens"),
-            )
-    return _narrower(question, row, reason)
-
-
-def max_tokens(question: Question, free: Floats, per_sequence: Floats) -> float:
-    """Tokens of one sequence that fit into the free memory of the roomiest configuration, in proportion."""
-    tokens = question.traffic.resident_kv_tokens
-    return float(np.max(free / np.maximum(per_sequence, 1.0)) * tokens)
-
-
-def _narrower(question: Question, row: Configuration, reason: str) -> Excluded:
-    """Propose to lift the one restriction without which it would fit, else all of them, else more memory."""
-    allowed = question.allowed
-    near = {"gpu": row.gpu.id, "closest": row.label, "reason": reason}
-    if allowed.precisions and (names := _fitting(question, row.gpu, replace(allowed, precisions=()))):
-        new = names[0].precision
-        return Excluded(
-            **near,
-            relaxation=f"Allow precision {new.id}.",
-            fix=Fix(key="deployment.precisions", value=[*allowed.precisions, new.id], label=f"Allow {new.label}"),
-        )
-    for name, what, _ in RESTRICTIONS:
-        if getattr(allowed, name) and _fitting(question, row.gpu, replace(allowed, **{name: ()})):
-            fix = Fix(key=f"deployment.{name}", value=[], label=f"Consider every {what}")
-            return Excluded(**near, relaxation=f"Leave {what} open.", fix=fix)
-    if _fitting(question, row.gpu, Allowed()):
-        return Excluded(**near, relaxation="Leave engine, precision, KV precision, TP, PP and EP open.")
-    return Excluded(
-        gpu=row.gpu.id,
-        closest=row.label,
-        reason=reason,
-        relaxation="Choose a GPU with more memory, or spread the model over more servers than are considered.",
-    )
-
-
-def _fitting(question: Question, gpu: Gpu, allowed: Allowed) -> list[Configuration]:
-    """Configurations that would fit in memory if ``allowed`` held."""
-    rows = enumerate_for(question.model, gpu, allowed)
-    tokens = question.traffic.resident_kv_tokens
-    fits = memory_fit(question.model, table(rows), tokens).fits
-    return [row for row, fit in zip(rows, fits, strict=True) if fit]
-
-
-def _no_pools(question: Question, gpu: Gpu, rows: Sequence[Configuration]) -> Excluded:
-    """Aggregated serving would do, but only pools are wanted."""
-    reason = "No split into prefill and decode instances holds the limits, the transfer of the KV cache included."
-    if question.traffic.output_tokens < 2:
-        reason = "Answers of one token leave nothing to decode apart."
-    elif not any(r.gpu.family in r.engine.disaggregated for r in rows):
-        reason = "None of the engines considered is documented to run prefill and decode apart on it."
-    fix = Fix(key="deployment.serving", value=[], label="Consider aggregated serving too")
-    return Excluded(gpu=gpu.id, closest="", reason=reason, relaxation="Allow aggregated serving.", fix=fix)
-
-
-def _too_slow(question: Question, evaluated: Evaluated, index: NDArray[np.intp]) -> Excluded:
-    """Even an idle instance misses a limit: report the configuration that misses by least."""
-    nearest = np.lexsort((evaluated.candidates.gpus[index], np.round(evaluated.capacity.excess[index], 3)))
-    best = int(index[nearest[0]])
-    row = evaluated.candidates.rows[best]
-    misses = []
-    for attribute, name, key in LIMIT_NAMES:
-        limit = getattr(question.limits, attribute)
-        idle = float(getattr(evaluated.latencies, attribute)[best, 0])
-        if idle > limit:
-            misses.append((name, key, idle * MS_PER_S, limit * MS_PER_S))
-    p = f"p{question.limits.percentile:g}"
-    reason = "Idle, " + " and ".join(f"{p} {n} is {ms(idle)} (limit {ms(limit)})" for n, _, idle, limit in misses) + "."
-    relaxed = [(n, k, two_digits_up(idle * RELAXED_BY)) for n, k, idle, _ in misses]
-    words = " and ".join(f"{n} limit of {ms(v)}" for n, _, v in relaxed)
-    fix = Fix(key=relaxed[0][1], value=relaxed[0][2], label=f"Relax to {words}") if len(relaxed) == 1 else None
-    return Excluded(gpu=row.gpu.id, closest=row.label, reason=reason, relaxation=f"{article(words)} {words}.", fix=fix)
-
-
-def two_digits_up(value: float) -> float:
-    """``value`` rounded up to two significant digits: a limit a person would write."""
-    unit = 10.0 ** (math.floor(math.log10(value)) - 1)
-    return round(math.ceil(value / unit - 1e-9) * unit, 6)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from sizing.base.deployed import Business, Cost, Deployed, Latencies, PerInstance
 from sizing.base.format import count, gigabytes, large, ms, percent, requests_per_s, significant, usd
-from sizing.base.result import Business, Cost, Deployed, Explained, Latencies, PerInstance
+from sizing.base.result import Explained
 from sizing.base.units import BILLION
 from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
@@ -151,6 +152,11 @@ def explain_memory(stated: Stated) -> Iterator[Explained]:
         ),
         f"{model.source}; {MEMORY_SOURCE}",
     )
+    yield from _kv_cache(row, one)
+
+
+def _kv_cache(row: Configuration, one: PerInstance) -> Iterator[Explained]:
+    """The memory that is left for the KV cache, and how many sequences it holds."""
     yield entry(
         "max_concurrency",
         count(one.max_concurrency),

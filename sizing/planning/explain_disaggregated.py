@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sizing.base.deployed import Deployed, Pool
 from sizing.base.format import count, ms, requests_per_s, significant
-from sizing.base.result import Deployed, Explained, Pool
+from sizing.base.result import Explained
 from sizing.base.units import MS_PER_S
 from sizing.planning.explain import (
     LOAD_SOURCE,

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from sizing.base.choices import DecidedBy
-from sizing.base.result import Latencies, Latency, PlanWarning
+from sizing.base.deployed import Latencies, Latency
+from sizing.base.result import PlanWarning
 from sizing.base.units import MS_PER_S
 from sizing.planning.deployment import PlannedDeployment
 from sizing.planning.spread import Spread

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from sizing.base.deployed import Deployed, Latencies, Pool
 from sizing.base.format import count, ms, requests_per_s, significant, usd
 from sizing.base.provenance import Provenance
-from sizing.base.result import Deployed, Excluded, Latencies, Pool
+from sizing.base.result import Excluded
 from sizing.evidence.uncertainty import ErrorFactors
 from sizing.planning.explain import Stated
 from sizing.question.configuration import Configuration
@@ -174,7 +175,7 @@ def confidence(decode: ErrorFactors, prefill: ErrorFactors) -> str:
     )
 
 
-def _around(found: ErrorFactors) -> str:
+def _around(factors: ErrorFactors) -> str:
     """ "-12 % to +20 %"."""
-    low, high = (significant(abs(factor - 1) * 100, 2) for factor in (found.low_factor, found.high_factor))
+    low, high = (significant(abs(factor - 1) * 100, 2) for factor in (factors.low_factor, factors.high_factor))
     return f"-{low} % to +{high} %"

@@ -42,13 +42,13 @@ def not_confirmed(limits: LatencyLimits, tried: Sequence[tuple[str, NotMet]]) ->
 
 def _reached(limits: LatencyLimits, label: str, one: NotMet) -> tuple[str, Fix | None]:
     """What the candidate reaches of the limit it misses most, and the limit it would keep."""
-    asked = [(m, limit, sampled_quantile(one.outcome, m, limits.percentile)) for m, limit in limited(limits)]
-    metric, limit, at = max(asked, key=lambda a: a[2].value / a[1] if math.isfinite(a[2].value) else 0.0)
+    reached = [(m, limit, sampled_quantile(one.outcome, m, limits.percentile)) for m, limit in limited(limits)]
+    metric, limit, at = max(reached, key=lambda a: a[2].value / a[1] if math.isfinite(a[2].value) else 0.0)
     name, key = LIMITED[metric]
     close = "" if at.value > limit else "too close to the "
     value = f"p{limits.percentile:g} {name} of {ms(at.value * MS_PER_S)} ({close}limit {ms(limit * MS_PER_S)})"
-    said = f"{label} reaches {value} with {count(one.instances)} instances."
+    sentence = f"{label} reaches {value} with {count(one.instances)} instances."
     if not math.isfinite(at.high):
-        return said, None
+        return sentence, None
     relaxed = math.ceil(rounded(max(at.high, limit) * MS_PER_S * SLACK, 2))
-    return said, Fix(key=f"limits.{key}", value=relaxed, label=f"Relax the {name} limit to {ms(relaxed)}")
+    return sentence, Fix(key=f"limits.{key}", value=relaxed, label=f"Relax the {name} limit to {ms(relaxed)}")

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from sizing.base.arrays import Counts, Flags, Floats
 from sizing.base.checks import number_between, whole_number
+from sizing.base.deployed import Cost
 from sizing.base.errors import SizingError
-from sizing.base.result import Cost
 from sizing.base.units import HOURS_PER_MONTH, MILLION, S_PER_HOUR
 from sizing.prices.hardware import PREFERENCE, HardwareOption
 from sizing.prices.packing import MAX_COUNT, systems_for_both, systems_needed
@@ -42,7 +42,7 @@ def cost_of(option: HardwareOption, systems: int, output_tokens_per_s: float) ->
 
     ``USD/month = USD/h x 730``; ``USD per million output tokens = USD/h / (tokens/s x 3600) x 10^6``, as if the load
     ran all the time. None where the price is unknown. Raises SizingError for less than one system or a negative or
-    infinite rate. Source: the price of the option; definitions in :class:`sizing.base.result.Cost`.
+    infinite rate. Source: the price of the option; definitions in :class:`sizing.base.deployed.Cost`.
     """
     count = whole_number("Systems", systems, 1, MAX_COUNT)
     rate = number_between("Output tokens/s", output_tokens_per_s, 0.0, MAX_TOKENS_PER_S)

@@ -17,10 +17,8 @@ from sizing.base.units import HOURS_PER_YEAR, W_PER_KW
 from sizing.catalog import cloud_instances, generic_system, gpus, street_prices, systems_for
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.system import CloudInstance, System
+from sizing.scenario.bounds import MAX_USD
 from sizing.scenario.schema import Prices
-
-MAX_USD = 1e9
-"""Largest price the engine takes; the same bound as in :mod:`sizing.scenario.schema`."""
 
 PREFERENCE: tuple[PriceCovers, ...] = ("complete", "gpus_only", "unknown")
 """Order in which prices are trusted: never compare a complete system with bare GPUs by their price."""

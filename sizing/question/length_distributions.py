@@ -11,7 +11,7 @@ from scipy.special import ndtri
 
 from sizing.base.arrays import Floats
 from sizing.base.units import ONE_SIDED_95
-from sizing.scenario.lengths import MAX_TOKENS
+from sizing.scenario.bounds import MAX_TOKENS
 from sizing.scenario.traffic import Length, LengthSpread, LengthTrace
 
 

@@ -24,13 +24,15 @@ from sizing.question.length_distributions import LengthDistribution, distributio
 from sizing.question.limits import LatencyLimits
 from sizing.question.speculation import Speculation
 from sizing.question.traffic import Traffic, Variability
+from sizing.scenario.bounds import MAX_CV
 from sizing.scenario.demand import Demand, peak_demand
 from sizing.scenario.schema import CustomGpu, ModelConfig, ModelSize, Scenario, Workload
 from sizing.scenario.traffic import Burst, Gamma, TraceArrivals
 
 T = TypeVar("T")
 
-MOST_DISPERSION = 400.0
+MOST_DISPERSION = float(MAX_CV**2)
+"""Largest index of dispersion of bursts: that of the largest coefficient of variation."""
 
 
 @dataclass(frozen=True, kw_only=True)

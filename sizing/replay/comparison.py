@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sizing.base.deployed import Latency
 from sizing.base.format import count, ms, percent
-from sizing.base.result import Latency, Plan
+from sizing.base.result import Plan
 from sizing.base.units import S_PER_HOUR
 from sizing.replay.simulation_result import Distribution, SimulationResult
 from sizing.replay.what_if import WhatIf

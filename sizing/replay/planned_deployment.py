@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from sizing.base.result import Deployed, Plan, Pool
+from sizing.base.deployed import Deployed, Pool
+from sizing.base.result import Plan
 from sizing.deployments.candidates import table
 from sizing.explore.operating_point import configuration_of
 from sizing.question.configuration import Configuration

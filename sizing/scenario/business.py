@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from sizing.base.checks import number_between
-from sizing.base.result import Business
+from sizing.base.deployed import Business
 from sizing.base.units import S_PER_HOUR
-from sizing.scenario.demand import MAX_RPS, Demand
-from sizing.scenario.lengths import MAX_TOKENS
+from sizing.scenario.bounds import MAX_RPS, MAX_TOKENS
+from sizing.scenario.demand import Demand
 
 
 def in_business_terms(rps: float, input_tokens: float, output_tokens: float, demand: Demand) -> Business:

@@ -10,6 +10,7 @@ from scipy.special import pdtr, pdtrik
 
 from sizing.base.errors import InvalidScenario
 from sizing.base.units import HOURS_PER_DAY, S_PER_HOUR
+from sizing.scenario.bounds import MAX_RPS
 from sizing.scenario.schema import Users, Workload
 from sizing.scenario.traffic import Profile, TraceArrivals
 
@@ -18,9 +19,6 @@ WORKING_HOURS = 8.0
 
 REQUESTS_PER_USER = 3.0
 """Requests per person and day when nobody says (same deck: 2.04 M requests = 679 k daily users)."""
-
-MAX_RPS = 1_000_000.0
-"""Largest request rate the engine takes; the same bound as in :mod:`sizing.scenario.schema`."""
 
 
 SINGLE_REQUESTS_BELOW_RPS = 1.0

@@ -14,6 +14,7 @@ from typing import Literal, get_args
 from sizing.base.checks import number_between
 from sizing.base.errors import UnknownName
 from sizing.base.units import MS_PER_S, S_PER_MINUTE
+from sizing.scenario.bounds import MAX_TOKENS
 
 Unit = Literal["tokens", "words", "characters", "pages"]
 
@@ -25,9 +26,6 @@ CHARS_PER_TOKEN = 4.0
 
 WORDS_PER_PAGE = 500.0
 """Words on a single-spaced A4 page: 1,000 words fill 2 (blog.reedsy.com/how-many-pages-is-1000-words, 2023-01-31)."""
-
-MAX_TOKENS = 10_000_000.0
-"""Longest length the engine takes; the same bound as in :mod:`sizing.scenario.schema`."""
 
 MAX_AMOUNT = 1_000_000_000.0
 """Largest number of words, characters or pages that is looked at; beyond it is a typing error."""

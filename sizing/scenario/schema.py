@@ -13,15 +13,17 @@ from pydantic import Discriminator, Field, Tag, model_validator
 
 from sizing.base.choices import BenchmarkMode, Location, Mode, Objective, Routing, Serving, StepTimesFrom
 from sizing.base.errors import BrokenRule, MissingKey
+from sizing.scenario.bounds import MAX_RPS, MAX_TOKENS, MAX_USD
 from sizing.scenario.part import Part
 from sizing.scenario.traffic import Arrivals, Length, Tokens, TraceArrivals
 
 SCHEMA_VERSION = 1
+"""Version of the scenario file that is written; older ones are migrated."""
 
-Rate = Annotated[float, Field(gt=0, le=1_000_000, allow_inf_nan=False)]
+Rate = Annotated[float, Field(gt=0, le=MAX_RPS, allow_inf_nan=False)]
 Milliseconds = Annotated[float, Field(gt=0, le=86_400_000, allow_inf_nan=False)]
 Percentile = Annotated[float, Field(ge=50, le=99.9, allow_inf_nan=False)]
-Usd = Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)]
+Usd = Annotated[float, Field(ge=0, le=MAX_USD, allow_inf_nan=False)]
 
 
 class ModelSize(Part):
@@ -81,7 +83,7 @@ class Workload(Part):
     peak_percentile: Percentile = 95.0
     users: Users | None = None
     growth_percent: Annotated[float, Field(ge=0, le=10_000, allow_inf_nan=False)] = 0.0
-    prefix_cached_tokens: Annotated[float, Field(ge=0, le=10_000_000, allow_inf_nan=False)] = 0.0
+    prefix_cached_tokens: Annotated[float, Field(ge=0, le=MAX_TOKENS, allow_inf_nan=False)] = 0.0
     arrivals: Arrivals = "poisson"
     mode: Mode = "streaming"
 
@@ -186,7 +188,7 @@ class BenchmarkPoint(Part):
     request_rate_rps: Rate | None = None
     input_tokens: Tokens
     output_tokens: Tokens
-    prefix_cached_tokens: Annotated[float, Field(ge=0, le=10_000_000, allow_inf_nan=False)] = 0.0
+    prefix_cached_tokens: Annotated[float, Field(ge=0, le=MAX_TOKENS, allow_inf_nan=False)] = 0.0
     ttft_ms: Milliseconds | None = None
     ttft_p99_ms: Milliseconds | None = None
     itl_ms: Milliseconds | None = None

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sizing.base.arrays import Floats
 from sizing.base.errors import InvalidTrace
 from sizing.base.units import MS_PER_S, S_PER_DAY, S_PER_MINUTE
-from sizing.scenario.lengths import MAX_TOKENS
+from sizing.scenario.bounds import MAX_TOKENS
 from sizing.scenario.trace_file import frames_in
 
 Tokens = NDArray[np.int32]
@@ -32,6 +32,7 @@ LONGEST_YEARS, S_PER_YEAR = 10, 365.25 * S_PER_DAY
 """Longest trace: a longer one has its times in another unit."""
 
 SHOWN_PROBLEMS = 5
+"""Faulty rows of a trace that are named one by one. Chosen: because the first few show what is wrong with the rest."""
 LONG_GAP_S, LONG_GAP_FACTOR = S_PER_MINUTE, 50.0
 """A gap without requests is mentioned when it lasts a minute and 50 mean gaps."""
 

@@ -17,11 +17,13 @@ import pandas as pd
 from sizing.base.errors import InvalidTrace
 
 ROWS_AT_ONCE = 50_000
+"""Rows read at a time. Chosen: because they take some megabytes, and fewer would cost time."""
 LONGEST_LINE = 16 * 1024
 """Bytes of a row, at most: with as many rows at once, what a file can take up in memory stays below 1 GB."""
 
 SAVE_AS = "save it as CSV in UTF-8, or as Parquet"
 BLOCK = 1 << 16
+"""Bytes read from a file at a time, as operating systems do."""
 PARQUET = (".parquet", ".pq")
 
 

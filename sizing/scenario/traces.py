@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from sizing.base.errors import InvalidScenario, InvalidTrace
 from sizing.base.units import S_PER_MINUTE
+from sizing.scenario.bounds import MAX_CV
 
 if TYPE_CHECKING:  # pandas, which it needs, would slow down every start
     from sizing.scenario.trace import Trace
@@ -26,8 +27,10 @@ WINDOW_S, MOST_WINDOWS = S_PER_MINUTE, 2880
 """A rate is counted over a minute; over longer windows where a trace would have more than two days of them."""
 
 SHORTEST_S = 1.0
+"""Shortest trace that has a rate. Chosen: because rates are per second."""
+
 FEWEST_GAPS = 30
-MOST_CV = 20.0
+"""Gaps between arrivals from which their variation is taken. Chosen: because fewer say little about it."""
 
 
 def with_traces(raw: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
@@ -110,4 +113,4 @@ def arrivals_in(trace: Trace) -> dict[str, Any]:
     busiest = np.flatnonzero(index == int(rates.argmax()))
     gaps = np.diff(trace.time_s[busiest] if len(busiest) > FEWEST_GAPS else trace.time_s)
     cv = float(gaps.std() / gaps.mean()) if len(gaps) > FEWEST_GAPS and gaps.mean() > 0 else 1.0
-    return {"window_s": window, "rps": rates.tolist(), "cv": min(cv, MOST_CV)}
+    return {"window_s": window, "rps": rates.tolist(), "cv": min(cv, float(MAX_CV))}

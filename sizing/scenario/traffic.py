@@ -8,9 +8,10 @@ from typing import Annotated, Literal
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from sizing.base.errors import BrokenRule
+from sizing.scenario.bounds import MAX_CV, MAX_TOKENS
 from sizing.scenario.part import Part
 
-Tokens = Annotated[float, Field(ge=1, le=10_000_000, allow_inf_nan=False)]
+Tokens = Annotated[float, Field(ge=1, le=MAX_TOKENS, allow_inf_nan=False)]
 
 
 class LengthSpread(Part):
@@ -75,7 +76,7 @@ Length = Annotated[
 class GammaArrivals(Part):
     """Arrivals burstier (cv > 1) or smoother (cv < 1) than Poisson: gamma-distributed gaps."""
 
-    cv: Annotated[float, Field(ge=0, le=20, allow_inf_nan=False)]
+    cv: Annotated[float, Field(ge=0, le=MAX_CV, allow_inf_nan=False)]
 
 
 class Gamma(Part):
@@ -128,7 +129,7 @@ class TraceArrivals(Part):
     trace: str = Field(min_length=1, max_length=300)
     window_s: Annotated[float, Field(gt=0, le=1e7, allow_inf_nan=False)] = 60.0
     rps: list[Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]] = Field(default_factory=list, max_length=3000)
-    cv: Annotated[float, Field(ge=0, le=20, allow_inf_nan=False)] = 1.0
+    cv: Annotated[float, Field(ge=0, le=MAX_CV, allow_inf_nan=False)] = 1.0
 
     @model_validator(mode="after")
     def _was_read(self) -> TraceArrivals:

@@ -39,13 +39,13 @@ MORE = (1.0, 1.1, 1.25, 1.5, 2.0, 3.0)
 
 
 def wanted(question: Question) -> bool:
-    """Whether the scenario lets pools be considered: offline only when asked for, because nothing is interrupted."""
-    asked = question.scenario.deployment.serving
+    """Whether the scenario lets pools be considered: offline only when serving for, because nothing is interrupted."""
+    serving = question.scenario.deployment.serving
     if question.traffic.output_tokens < 2.0:
         return False
     if question.scenario.workload.mode == "offline":
-        return list(asked) == ["disaggregated"]
-    return not asked or "disaggregated" in asked
+        return list(serving) == ["disaggregated"]
+    return not serving or "disaggregated" in serving
 
 
 def smallest_pools(question: Question, evaluated: Evaluated) -> Pools | None:
@@ -219,12 +219,12 @@ def _fewest(enough: Callable[[Counts], NDArray[np.bool_]], least: Counts) -> tup
     able, too_few, most = np.zeros(len(least), dtype=np.bool_), least - 1, least
     for more in MORE:
         tried = _times(least, more)
-        found = enough(tried)
-        too_few, most = np.where(able | found, too_few, tried), np.where(found & ~able, tried, most)
-        able |= found
+        in_time = enough(tried)
+        too_few, most = np.where(able | in_time, too_few, tried), np.where(in_time & ~able, tried, most)
+        able |= in_time
     too_few = np.where(able, too_few, most)
     while (most - too_few > 1).any():
         middle = (too_few + most + 1) // 2
-        found = enough(middle)
-        too_few, most = np.where(found, too_few, middle), np.where(found, middle, most)
+        in_time = enough(middle)
+        too_few, most = np.where(in_time, too_few, middle), np.where(in_time, middle, most)
     return most, able

@@ -111,11 +111,11 @@ def lengths_of(question: Question) -> DrawnLengths:
 
 def arrivals_of(question: Question) -> Arrivals:
     """Arrivals at the peak rate of a scenario; a daily profile peaks there in its busiest hour."""
-    asked, peak = question.scenario.workload.arrivals, question.demand.peak_rps
-    if isinstance(asked, Profile):
-        return Arrivals(rate_rps=peak, profile=tuple(asked.profile))
-    if isinstance(asked, Burst):
-        return Arrivals(rate_rps=peak, bursts=Bursts(**asked.bursts.model_dump()))
-    if isinstance(asked, TraceArrivals):
-        return Arrivals(rate_rps=peak, cv=asked.cv)
-    return Arrivals(rate_rps=peak, cv=asked.gamma.cv if isinstance(asked, Gamma) else 1.0)
+    arrivals, peak = question.scenario.workload.arrivals, question.demand.peak_rps
+    if isinstance(arrivals, Profile):
+        return Arrivals(rate_rps=peak, profile=tuple(arrivals.profile))
+    if isinstance(arrivals, Burst):
+        return Arrivals(rate_rps=peak, bursts=Bursts(**arrivals.bursts.model_dump()))
+    if isinstance(arrivals, TraceArrivals):
+        return Arrivals(rate_rps=peak, cv=arrivals.cv)
+    return Arrivals(rate_rps=peak, cv=arrivals.gamma.cv if isinstance(arrivals, Gamma) else 1.0)

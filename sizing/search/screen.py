@@ -160,10 +160,10 @@ def _offers(
     gpus: tuple[Gpu, ...], location: Location, prices: Prices, own_prices: tuple[tuple[str, float], ...]
 ) -> Offers:
     own = dict(own_prices)
-    found = [options(gpu, location, prices, own.get(gpu.id)) for gpu in gpus]
-    if any(_bare(offers) for offers in found):
-        found = [tuple(o for o in offers if o.price_covers == "gpus_only") or offers for offers in found]
-    return Offers(found)
+    of_gpus = [options(gpu, location, prices, own.get(gpu.id)) for gpu in gpus]
+    if any(_bare(offers) for offers in of_gpus):
+        of_gpus = [tuple(o for o in offers if o.price_covers == "gpus_only") or offers for offers in of_gpus]
+    return Offers(of_gpus)
 
 
 def _bare(offers: tuple[HardwareOption, ...]) -> bool:

@@ -143,24 +143,24 @@ def together(routing: Routing, instances: int) -> int:
 def finding(outcome: Outcome, limits: LatencyLimits, z: float = TWO_SIDED_95) -> Finding:
     """Whether the share of requests within every limit is surely enough, surely not for one, or neither.
 
-    Enough is the asked percentile; sure is a Monte-Carlo interval of ``z`` standard errors that does not hold it.
+    Enough is the enough percentile; sure is a Monte-Carlo interval of ``z`` standard errors that does not hold it.
     """
     result: Finding = "met"
     for metric, limit in limited(limits):
         if not outcome.histogram[:, metric].any():
             continue
-        within, asked = sampled_share(outcome, metric, limit, z), limits.percentile / 100.0
-        if within.high < asked:
+        within, enough = sampled_share(outcome, metric, limit, z), limits.percentile / 100.0
+        if within.high < enough:
             return "broken"
-        if within.low < asked:
+        if within.low < enough:
             result = "unclear"
     return result
 
 
 def limited(limits: LatencyLimits) -> list[tuple[int, float]]:
     """The latencies that are limited, each with its limit in seconds."""
-    asked = ((TTFT, limits.ttft_s), (ITL, limits.itl_s), (E2E, limits.e2e_s))
-    return [(metric, limit) for metric, limit in asked if math.isfinite(limit)]
+    limit_of = ((TTFT, limits.ttft_s), (ITL, limits.itl_s), (E2E, limits.e2e_s))
+    return [(metric, limit) for metric, limit in limit_of if math.isfinite(limit)]
 
 
 def run(case: Case, instances: int, requests: int) -> Outcome:

@@ -31,7 +31,9 @@ from sizing.steps.shape import shape_of
 from sizing.steps.times import StepTimes
 
 ABSENT = "kernel tables (not installed)"
-SHARED_SEQUENCES = 32  # decoding sequences per rank beside which a prompt's work is measured, see ``_work_s``
+SHARED_SEQUENCES = 32
+"""Decoding sequences per rank beside which a prompt's work is measured, see ``_work_s``. Chosen: because it is a usual
+batch, beside which weights are already streamed."""
 KNOTS = np.array([1, 2, 3, *(k * 2**n for n in range(2, 11) for k in (1, 1.5)), 2048, 4096], dtype=np.float64)
 """Sequences per rank at which decoding is read: every size that MoE kernels tell apart, then two per doubling."""
 

@@ -21,8 +21,11 @@ from types import MappingProxyType
 from sizing.catalog.model import Model
 from sizing.catalog.model_rows import models
 
-PARAMETER_TOLERANCE = 0.02  # norms and biases are below 1 %; a second matrix instead of three in the MLP is above 25 %
-DEFAULT_CONTEXT = 131072  # the tables do not depend on it, the parser wants it
+PARAMETER_TOLERANCE = 0.02
+"""How far the parameters of a generated checkpoint may be off. Chosen: because norms and biases are below 1 %, and
+two matrices instead of three in the MLP are above 25 %."""
+DEFAULT_CONTEXT = 131072
+"""Context window that is written for a model without one: the tables do not depend on it, their parser wants it."""
 
 _OWN_LABEL = (
     ("Qwen3", "Qwen3ForCausalLM"),

@@ -16,8 +16,10 @@ from sizing.steps.kernel_configs import Checkpoint, checkpoint
 from sizing.steps.kernel_names import Modes, missing, modes
 
 VERSION_SLOT = "current"  # the newest complete collection of each engine; the package rejects plain version numbers
-MAX_ENGINES = 4096  # compiled configurations kept; one takes about 10 kB beside the shared tables
+MAX_ENGINES = 4096
+"""Compiled configurations that are kept. Chosen: because one takes about 10 kB beside the shared tables."""
 PROBE_TOKENS = 64
+"""Context of the one step that shows whether the tables cover a configuration. Chosen: because any number does."""
 
 _LOADING = Lock()  # the package keeps process-wide caches; one compilation at a time
 EXPECTED = (ValueError, RuntimeError, LookupError, AssertionError, TypeError, AttributeError, ArithmeticError, OSError)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,18 +14,13 @@ import requests
 import yaml
 
 from tests.collectors.servers import Pages, Server, Told, free_port, recording, serving
+from tests.commands import ROOT, run, run_process
 
-ROOT = Path(__file__).parents[2]
 STATES = {"ok", "no_data", "stale", "partial", "unreachable", "saturated"}
 NUMBERS = ("arrivals_rps", "finished_rps", "prompt_tokens_per_s", "generation_tokens_per_s", "running", "waiting")
 NUMBERS += ("kv_usage", "preemptions_per_s", "error_ratio", "replicas", "gpus", "gpu_busy", "power_w")
 SPREADS = ("ttft_ms", "itl_ms", "tpot_ms", "e2e_ms", "queue_ms", "input_tokens", "output_tokens")
 PARTS = {"mean", *(f"{q}{end}" for q in ("p50", "p95", "p99") for end in ("", "_low", "_high"))}
-
-
-def run(*arguments: str, timeout: float = 60) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "collectors", *arguments]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=timeout, check=False)
 
 
 def source_file(folder: Path, **raw: object) -> str:
@@ -63,13 +56,13 @@ def engine() -> Iterator[Server]:
 def test_read_by_direct_scrape(tmp_path: Path, engine: Server) -> None:
     targets = [f"{engine.url}/metrics", f"{engine.url}/gpus"]
     file = source_file(tmp_path, scrape={"targets": targets, "interval_s": 0.5, "store": "ring.sqlite"})
-    done = run("read", file, "--json")
+    done = run_process("collectors", "read", file, "--json")
     assert (done.returncode, done.stderr) == (0, "")
     seen = check_contract(done.stdout)
     assert (seen["engine"], seen["state"]) == ("vllm", "ok")
     assert (seen["values"]["arrivals_rps"], seen["values"]["replicas"], seen["values"]["gpus"]) == (0, 1, 1)
     assert (tmp_path / "ring.sqlite").exists()
-    assert "newest sample" in run("read", file).stdout
+    assert "newest sample" in run("collectors", "read", file).stdout
 
 
 @pytest.mark.parametrize(
@@ -88,7 +81,7 @@ def test_read_by_direct_scrape(tmp_path: Path, engine: Server) -> None:
 def test_bad_answer_is_an_observation(tmp_path: Path, told: Told, words: str, kind: str) -> None:
     with serving(lambda asked: told) as server:
         where = {"url": server.url} if kind == "prometheus" else {"targets": [server.url], "store": "r.sqlite"}
-        done = run("read", source_file(tmp_path, **{kind: where}), "--json")
+        done = run("collectors", "read", source_file(tmp_path, **{kind: where}), "--json")
     assert done.returncode == 0, done.stderr
     seen = check_contract(done.stdout)
     assert seen["state"] == "unreachable"
@@ -99,34 +92,34 @@ def test_bad_answer_is_an_observation(tmp_path: Path, told: Told, words: str, ki
 def test_unreachable_source_is_an_answer(tmp_path: Path, url: str) -> None:
     address = url.format(port=free_port())
     for where in ({"prometheus": {"url": address}}, {"scrape": {"targets": [address], "store": "r.sqlite"}}):
-        done = run("read", source_file(tmp_path, **where), "--json")
+        done = run("collectors", "read", source_file(tmp_path, **where), "--json")
         assert done.returncode == 0
         assert check_contract(done.stdout)["state"] == "unreachable"
 
 
 @pytest.mark.parametrize("command", ["read", "watch"])
 def test_invalid_file_is_exit_2_and_one_line_a_problem(tmp_path: Path, command: str) -> None:
-    done = run(command, source_file(tmp_path, promethues={"url": "http://x"}, window_s=-1))
+    done = run("collectors", command, source_file(tmp_path, promethues={"url": "http://x"}, window_s=-1))
     assert done.returncode == 2
     assert done.stdout == ""
     assert "did you mean prometheus" in done.stderr
     assert "Traceback" not in done.stderr
     assert len(done.stderr.splitlines()) == 2
-    assert run(command, str(tmp_path / "absent.yaml")).returncode == 2
+    assert run("collectors", command, str(tmp_path / "absent.yaml")).returncode == 2
 
 
 @pytest.mark.parametrize(
     "arguments", [("read",), (), ("demo", "--port", "x"), ("demo", "--at", "25:00"), ("demo", "--out", "x")]
 )
 def test_wrong_arguments_are_exit_2(arguments: tuple[str, ...]) -> None:
-    done = run(*arguments)
+    done = run("collectors", *arguments)
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
 
 
 def test_watch_prints_a_line_each_time(tmp_path: Path, engine: Server) -> None:
     where = {"targets": [f"{engine.url}/metrics"], "interval_s": 0.3, "store": "r.sqlite"}
-    done = run("watch", source_file(tmp_path, scrape=where), "--every", "0.5", "--times", "2", "--json")
+    done = run("collectors", "watch", source_file(tmp_path, scrape=where), "--every", "0.5", "--times", "2", "--json")
     lines = done.stdout.splitlines()
     assert (done.returncode, len(lines)) == (0, 2)
     assert all(json.loads(line)["state"] == "ok" for line in lines)
@@ -135,26 +128,25 @@ def test_watch_prints_a_line_each_time(tmp_path: Path, engine: Server) -> None:
 def test_ring_in_a_folder_that_cannot_be_written_is_kept_in_memory(tmp_path: Path, engine: Server) -> None:
     (tmp_path / "file").write_text("")
     where = {"targets": [f"{engine.url}/metrics"], "interval_s": 0.3, "store": "file/ring.sqlite"}
-    done = run("read", source_file(tmp_path, scrape=where), "--json")
+    done = run("collectors", "read", source_file(tmp_path, scrape=where), "--json")
     assert check_contract(done.stdout)["state"] == "ok"
 
 
 def test_demo_is_a_process_that_can_be_read(tmp_path: Path) -> None:
     port = free_port()
     command = [sys.executable, "-m", "collectors", "demo", "--port", str(port), "--at", "10:30"]
-    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, env={**os.environ})
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
         assert str(port) in process.stdout.readline()
-        page = requests.get(f"http://127.0.0.1:{port}/metrics", timeout=5)
+        page = requests.get(f"http://127.0.0.1:{port}/metrics", timeout=60)
         assert page.headers["Content-Type"].startswith("text/plain; version=0.0.4")
         where = {"targets": [f"http://127.0.0.1:{port}/metrics"], "interval_s": 1, "store": "r.sqlite"}
-        time.sleep(0.2)
-        seen = check_contract(run("read", source_file(tmp_path, scrape=where), "--json").stdout)
+        seen = check_contract(run("collectors", "read", source_file(tmp_path, scrape=where), "--json").stdout)
         assert (seen["values"]["replicas"], seen["values"]["gpus"]) == (4, 8)
         assert seen["values"]["ttft_ms"]["mean"] > 50
-        busy = run("demo", "--port", str(port))
+        busy = run("collectors", "demo", "--port", str(port))
         assert (busy.returncode, "Traceback" in busy.stderr) == (2, False)
     finally:
         process.terminate()
-        process.communicate(timeout=10)
+        process.communicate()

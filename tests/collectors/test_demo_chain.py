@@ -15,8 +15,8 @@ import yaml
 
 from tests.collectors.servers import Prometheus, running_prometheus
 from tests.collectors.test_cli import check_contract
+from tests.commands import ROOT, run
 
-ROOT = Path(__file__).parents[2]
 WINDOW_S = 8.0
 REPLICAS, GPUS = 3, 6
 
@@ -53,16 +53,14 @@ def source(prometheus: Prometheus, tmp_path_factory: pytest.TempPathFactory) -> 
     return file
 
 
-def run(*arguments: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", *arguments], cwd=ROOT, capture_output=True, text=True, timeout=120, check=False
-    )
+def printed(package: str, *arguments: object) -> str:
+    done = run(package, *arguments)
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
 
 
 def test_the_demo_is_read_through_prometheus(source: Path) -> None:
-    seen = check_contract(run("collectors", "read", str(source), "--json"))
+    seen = check_contract(printed("collectors", "read", str(source), "--json"))
     values = seen["values"]
     assert (seen["engine"], seen["gpu_exporter"]) == ("vllm", "dcgm")
     assert seen["state"] in ("ok", "saturated")
@@ -84,13 +82,13 @@ def test_generated_tokens_are_those_that_the_pages_count(demo: str, source: Path
     time.sleep(WINDOW_S + 2.0)
     ended_s, after = counted()
     # Scrapes lie up to a second off both ends of the window.
-    rate = json.loads(run("collectors", "read", str(source), "--json"))["values"]["generation_tokens_per_s"]
+    rate = json.loads(printed("collectors", "read", str(source), "--json"))["values"]["generation_tokens_per_s"]
     assert rate == pytest.approx((after - before) / (ended_s - begun_s), rel=0.35)
 
 
 def test_the_demo_is_compared_with_its_plan(source: Path) -> None:
     scenario = ROOT / "reality" / "data" / "demo_scenario.yaml"
-    found = json.loads(run("reality", "compare", str(scenario), str(source), "--json"))
+    found = json.loads(printed("reality", "compare", str(scenario), str(source), "--json"))
     assert found["deployed"]["models"] == ["demo/Llama-3.3-70B-Instruct-FP8"]
     assert (found["deployed"]["replicas"], found["deployed"]["gpus"]) == (REPLICAS, GPUS)
     rows = {row["key"]: row for row in found["performance"]}

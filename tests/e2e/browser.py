@@ -5,10 +5,14 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import time
 from dataclasses import dataclass, field
 from urllib.parse import urlparse
+from weakref import WeakKeyDictionary
 
-from playwright.sync_api import Browser, ConsoleMessage, Page, Request, Response, WebSocket
+from playwright.sync_api import Browser, ConsoleMessage, Page, Request, Response, WebSocket, expect
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 CHROMIUM_ARGS = [
     "--headless",
@@ -26,19 +30,26 @@ MAC_CHROME = "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"
 # On a deep link such as /size, Streamlit first tries whether the app lives below /size/, and is told that it does not.
 BASE_PATH_PROBE = re.compile(r"/[^/]+/_stcore/(?:health|host-config)$")
 
+PATIENCE_S = 180.0
+"""How long anything may take before a journey fails. Chosen: far beyond what a busy machine needs; only failures wait
+for it."""
+expect.set_options(timeout=PATIENCE_S * 1000)
+
 # Streamlit says on its root element whether the script runs, and marks what the last run has not redrawn yet.
-IDLE = """() => {
+DRAWN = """() => {
     const app = document.querySelector('[data-testid=stApp]');
     return app !== null
         && app.dataset.testScriptState === 'notRunning'
         && app.dataset.testConnectionState === 'CONNECTED'
-        && !document.querySelector('[data-stale="true"], [data-testid=stSkeleton]');
+        && !document.querySelector('[data-stale="true"], [data-testid=stSkeleton]')
+        && [...document.querySelectorAll('[data-testid=stPlotlyChart]')]
+            .filter(chart => chart.checkVisibility())
+            .every(chart => chart.querySelector('.js-plotly-plot .main-svg'));
 }"""
-CHARTS_DRAWN = """() => [...document.querySelectorAll('[data-testid=stPlotlyChart]')]
-    .filter(chart => chart.checkVisibility())
-    .every(chart => chart.querySelector('.js-plotly-plot .main-svg'))"""
-# A click reaches the server, and its answer the page, only some time after the click returns.
-QUIET_MS = 300
+# A widget sends its value, and a page that is drawn asks for a further run, within a few frames of the browser.
+LOOK_MS, QUIET_LOOKS = 50, 3
+# The server drops a run that is asked for by a part of the page which is no longer there, and says nothing.
+DROPPED_AFTER_S = 10.0
 
 PHONE_WIDTH = 500
 PHONE = (
@@ -95,20 +106,61 @@ class Watch:
             self.complaints.append(f"failed: {request.url[:200]} ({request.failure})")
 
 
+class ScriptRuns:
+    """The runs of the script that a page asks for, read from its web socket.
+
+    A look at the page alone cannot tell a run that has ended from one that the server has not begun yet.
+    """
+
+    def __init__(self, page: Page) -> None:
+        self._going_on, self._since_s = True, time.monotonic()
+        page.on("websocket", self._listen)
+
+    @property
+    def ended(self) -> bool:
+        """Whether every run that was asked for has ended."""
+        return not self._going_on or time.monotonic() > self._since_s + DROPPED_AFTER_S
+
+    def _listen(self, socket: WebSocket) -> None:
+        socket.on("framesent", self._sent)
+        socket.on("framereceived", self._received)
+
+    def _sent(self, frame: bytes) -> None:
+        if BackMsg.FromString(frame).WhichOneof("type") == "rerun_script":
+            self._going_on, self._since_s = True, time.monotonic()
+
+    def _received(self, frame: bytes) -> None:
+        message = ForwardMsg.FromString(frame)
+        if message.WhichOneof("type") == "script_finished":
+            self._going_on = message.script_finished == ForwardMsg.FINISHED_EARLY_FOR_RERUN
+        self._since_s = time.monotonic()
+
+
+RUNS: WeakKeyDictionary[Page, ScriptRuns] = WeakKeyDictionary()
+
+
 def new_page(browser: Browser, watch: Watch, *, width: int, height: int, scheme: str) -> Page:
     """A page in a fresh session (no cookies, no state), watched from its first request."""
     agent = PHONE if width < PHONE_WIDTH else None
     context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme, user_agent=agent)
+    context.set_default_timeout(PATIENCE_S * 1000)
     page = context.new_page()
     watch.attach(page)
+    RUNS[page] = ScriptRuns(page)
     return page
 
 
-def settle(page: Page, *, timeout_s: float = 30) -> None:
+def settle(page: Page) -> None:
     """Wait until Streamlit has drawn everything, charts included. Call it after ``goto`` and after each input."""
-    page.wait_for_timeout(QUIET_MS)
-    page.wait_for_function(IDLE, timeout=timeout_s * 1000)
-    page.wait_for_function(CHARTS_DRAWN, timeout=timeout_s * 1000)
-    # A script that reruns itself, or a page switch, starts again within this time.
-    page.wait_for_timeout(QUIET_MS)
-    page.wait_for_function(IDLE, timeout=timeout_s * 1000)
+    end_s = time.monotonic() + PATIENCE_S
+    quiet_looks = 0
+    while quiet_looks < QUIET_LOOKS:
+        assert time.monotonic() < end_s, "The script runs on and on."
+        page.wait_for_timeout(LOOK_MS)
+        page.wait_for_function(DRAWN)
+        quiet_looks = quiet_looks + 1 if RUNS[page].ended else 0
+
+
+def sideways_px(page: Page) -> int:
+    """By how many pixels the content is wider than the window, so that one has to scroll sideways."""
+    return int(page.get_by_test_id("stMain").evaluate("main => main.scrollWidth - main.clientWidth"))

@@ -7,12 +7,12 @@ A journey asks for ``open_page``::
         assert ...
 
 and fails at its end when a page it opened shows an exception, logged an error, missed a resource or called another
-host.
+host. A failure leaves a picture of each page in the test's own temporary folder.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Literal, Protocol
 from urllib.parse import urlparse
@@ -40,6 +40,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.e2e)
 
 
+FAILED = pytest.StashKey[bool]()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    item.stash[FAILED] = item.stash.get(FAILED, False) or report.failed
+    return report
+
+
 @pytest.fixture(scope="session")
 def chromium_path() -> str:
     path = find_chromium()
@@ -64,7 +74,9 @@ def dashboard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dashboard]:
 
 
 @pytest.fixture
-def open_page(dashboard: Dashboard, browser: Browser) -> Iterator[OpenPage]:
+def open_page(
+    dashboard: Dashboard, browser: Browser, request: pytest.FixtureRequest, tmp_path: Path
+) -> Iterator[OpenPage]:
     watch = Watch(host=urlparse(dashboard.url).hostname)
     pages: list[Page] = []
 
@@ -78,7 +90,9 @@ def open_page(dashboard: Dashboard, browser: Browser) -> Iterator[OpenPage]:
         return page
 
     yield open_path
-    for page in pages:
+    for number, page in enumerate(pages):
+        if request.node.stash[FAILED]:
+            page.screenshot(path=str(tmp_path / f"page-{number}.png"))
         for box in page.get_by_test_id("stException").all():
             watch.complaints.append(f"exception on the page: {box.inner_text()[:300]}")
         page.context.close()

@@ -8,13 +8,11 @@ from urllib.parse import urlparse
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.e2e.browser import settle
+from tests.e2e.browser import settle, sideways_px
 from tests.e2e.conftest import OpenPage
 
 SAMPLES = Path(__file__).parents[1] / "collectors" / "benchmarks" / "samples"
 VLLM = sorted((SAMPLES / "vllm").glob("bench_rate*.json"))
-CONTENT_HEIGHT = "() => Math.max(...[...document.querySelectorAll('[data-testid=stMain]')].map(e => e.scrollHeight))"
-SIDEWAYS = "() => { const m = document.querySelector('[data-testid=stMain]'); return m.scrollWidth - m.clientWidth }"
 
 
 def drop(page: Page, *files: Path) -> None:
@@ -23,34 +21,21 @@ def drop(page: Page, *files: Path) -> None:
     settle(page)
 
 
-def picture(page: Page, path: Path) -> None:
-    """A photograph of the whole page."""
-    size = page.viewport_size
-    assert size is not None
-    page.set_viewport_size({"width": size["width"], "height": min(max(page.evaluate(CONTENT_HEIGHT), 600), 5000)})
-    settle(page)
-    page.screenshot(path=str(path))
-
-
-@pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (1440, "dark"), (390, "light")])
-def test_a_real_vllm_benchmark_calibrates_the_scenario(
-    open_page: OpenPage, tmp_path: Path, width: int, scheme: str
-) -> None:
-    page = open_page("benchmarks", width=width, height=900, scheme=scheme)
-    picture(page, tmp_path / f"empty-{width}-{scheme}.png")
+@pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (390, "dark")])
+def test_a_real_vllm_benchmark_calibrates_the_scenario(open_page: OpenPage, width: int, scheme: str) -> None:
+    # High enough for the form: a list that opens while the page scrolls closes again.
+    page = open_page("benchmarks", width=width, height=3000, scheme=scheme)
     drop(page, *VLLM)
     main = page.get_by_test_id("stMain")
     expect(main).to_contain_text("Read 8 runs in 2 curves (vLLM bench serve).")
     expect(page.get_by_test_id("stDataFrame").first).to_be_visible()
     expect(main).to_contain_text("The file says model “tiny-llama”, which is not known here")
     expect(main).not_to_contain_text("Predicted against measured")
-    picture(page, tmp_path / f"asked-{width}-{scheme}.png")
     page.get_by_role("combobox", name="Model", exact=False).click()
     page.get_by_role("option", name="Scenario:", exact=False).click()
     settle(page)
     expect(main).to_contain_text("Predicted against measured")
-    picture(page, tmp_path / f"read-{width}-{scheme}.png")
-    assert page.evaluate(SIDEWAYS) <= 2
+    assert sideways_px(page) <= 2
     page.get_by_role("button", name="Use for this scenario").click()
     settle(page)
     expect(main).to_contain_text("In use: Size calibrates exactly this deployment with it.")
@@ -65,24 +50,21 @@ def test_a_real_vllm_benchmark_calibrates_the_scenario(
     settle(page)
     expect(main).to_contain_text("Step times from measured benchmark vLLM bench serve of 2026-11-20")
     expect(main).to_contain_text("Nearest measurements: your own benchmark, then published ones")
-    picture(page, tmp_path / f"size-{width}-{scheme}.png")
     page.get_by_role("button", name="Remove", exact=True).click()
     settle(page)
     expect(main).not_to_contain_text("Measured benchmark in use")
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (1440, "dark"), (390, "light")])
-def test_the_evidence_library_is_searched(open_page: OpenPage, tmp_path: Path, width: int, scheme: str) -> None:
-    page = open_page("benchmarks?bench=Evidence+library", width=width, height=900, scheme=scheme)
+@pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (390, "dark")])
+def test_the_evidence_library_is_searched(open_page: OpenPage, width: int, scheme: str) -> None:
+    page = open_page("benchmarks?bench=Evidence+library", width=width, scheme=scheme)
     main = page.get_by_test_id("stMain")
     expect(main).to_contain_text("6,777 published measurements")
-    picture(page, tmp_path / f"library-{width}-{scheme}.png")
     page.get_by_test_id("stButtonGroup").get_by_text("Nearest to this scenario", exact=True).click()
     settle(page)
     expect(main).to_contain_text("nearest first")
     expect(main).to_contain_text("100 measurements match")
-    picture(page, tmp_path / f"nearest-{width}-{scheme}.png")
-    assert page.evaluate(SIDEWAYS) <= 2
+    assert sideways_px(page) <= 2
 
 
 def test_a_file_that_is_no_result_is_one_sentence(open_page: OpenPage, tmp_path: Path) -> None:
@@ -95,10 +77,9 @@ def test_a_file_that_is_no_result_is_one_sentence(open_page: OpenPage, tmp_path:
     expect(alert).to_contain_text("server.log is not the result of a benchmark tool known here")
 
 
-def test_good_rows_survive_bad_ones(open_page: OpenPage, tmp_path: Path) -> None:
+def test_good_rows_survive_bad_ones(open_page: OpenPage) -> None:
     page = open_page("benchmarks")
     drop(page, SAMPLES / "made_up" / "own.csv")
     main = page.get_by_test_id("stMain")
     expect(main).to_contain_text("Read 2 runs in 2 curves (own CSV).")
     expect(main).to_contain_text("2 rows or files left out")
-    picture(page, tmp_path / "row-errors.png")

@@ -8,14 +8,15 @@ from urllib.parse import parse_qs, urlparse
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.e2e.browser import Watch, new_page, settle
+from tests.e2e.acting import answer, choose, enter, figure, pick
+from tests.e2e.browser import Watch, new_page, settle, sideways_px
 from tests.e2e.conftest import OpenPage
 from tests.e2e.dashboard import ROOT, running_dashboard
 
 LINK = "size?isl=3500&osl=500&rps=31&gpu=H100+SXM5+80GB&gpu=H200+SXM+141GB&name=Deep+link&ttft=3000&itl="
 
 
-def test_customer_case_1_is_answered_from_six_questions(open_page: OpenPage, tmp_path: Path) -> None:
+def test_customer_case_1_is_answered_from_six_questions(open_page: OpenPage) -> None:
     """NeMo 43B, 3500/500, 31 requests/s, first token within 3 s, DGX H100 measured: 13 systems."""
     page = open_page("size")
     pick(page, "Size")
@@ -33,13 +34,12 @@ def test_customer_case_1_is_answered_from_six_questions(open_page: OpenPage, tmp
     enter(page, "Measured requests/s (per system)", "2.4")
     enter(page, "TTFT (ms)", "2606")
     enter(page, "ITL (ms)", "21.4")
-    picture(page, tmp_path / "case-1.png")
     assert figure(page, "Systems") == "13"
     assert answer(page).startswith("13 x DGX H100")
     assert "31 requests/s" in answer(page)
 
 
-def test_customer_case_4_is_answered_from_six_questions(open_page: OpenPage, tmp_path: Path) -> None:
+def test_customer_case_4_is_answered_from_six_questions(open_page: OpenPage) -> None:
     """Llama 3 8B, 2000/200, first token within 500 ms: a DGX H100 serves 2.04 M requests and 679 k users a day."""
     page = open_page("size")
     choose(page, "Model", "meta-llama/Meta-Llama-3-8B-Instruct", listed=False)
@@ -54,22 +54,18 @@ def test_customer_case_4_is_answered_from_six_questions(open_page: OpenPage, tmp
     enter(page, "Measured requests/s (per system)", "70.7")
     enter(page, "TTFT (ms)", "489.5")
     enter(page, "ITL (ms)", "29.9")
-    picture(page, tmp_path / "case-4.png")
     assert figure(page, "Systems") == "1"
     assert figure(page, "Requests a day") == "2.04M"
     assert figure(page, "Daily users") == "679k"
 
 
-def test_cold_deep_link_on_a_fresh_server_is_filled_in(
-    browser: Browser, tmp_path_factory: pytest.TempPathFactory, tmp_path: Path
-) -> None:
+def test_cold_deep_link_on_a_fresh_server_is_filled_in(browser: Browser, tmp_path: Path) -> None:
     """The first request to a server is a link to Size: navigation, settings and every parameter are there."""
-    with running_dashboard(tmp_path_factory.mktemp("cold"), cold=True) as fresh:
+    with running_dashboard(tmp_path, cold=True) as fresh:
         watch = Watch(host=urlparse(fresh.url).hostname)
         page = new_page(browser, watch, width=1440, height=900, scheme="light")
         page.goto(f"{fresh.url}/{LINK}", wait_until="load")
-        settle(page, timeout_s=60)
-        picture(page, tmp_path / "cold-link.png")
+        settle(page)
         expect(page.get_by_label("Prompt (tokens)", exact=True)).to_have_value("3500")
         expect(page.get_by_label("ITL limit (ms)", exact=True)).to_have_value("")
         expect(page.get_by_test_id("stSidebarNavLink")).to_have_count(len(list((ROOT / "pages").glob("[!_]*.py"))))
@@ -104,7 +100,7 @@ def test_preset_card_opens_size_filled_in(page: Page) -> None:
     assert parse_qs(urlparse(page.url).query)["isl"] == ["3500"]
 
 
-def test_bad_input_keeps_the_last_answer(open_page: OpenPage, tmp_path: Path) -> None:
+def test_bad_input_keeps_the_last_answer(open_page: OpenPage) -> None:
     page = open_page("size")
     before = answer(page)
     for bad in ("abc", "-5", "0", "NaN", "1e12", ""):
@@ -112,10 +108,9 @@ def test_bad_input_keeps_the_last_answer(open_page: OpenPage, tmp_path: Path) ->
         expect(page.get_by_test_id("stAlert").first).to_contain_text("Prompt length")
         assert answer(page) == before
         expect(page.get_by_text("Below is the last answer that held")).to_be_visible()
-    picture(page, tmp_path / "bad-input.png")
 
 
-def test_theme_follows_the_switch(open_page: OpenPage, tmp_path: Path) -> None:
+def test_theme_follows_the_switch(open_page: OpenPage) -> None:
     page = open_page("size")
     light = background(page)
     page.get_by_test_id("stMainMenu").click()
@@ -124,24 +119,16 @@ def test_theme_follows_the_switch(open_page: OpenPage, tmp_path: Path) -> None:
     ).first.click()
     page.keyboard.press("Escape")
     settle(page)
-    picture(page, tmp_path / "dark.png")
     assert background(page) != light
     assert answer(page)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("path", ["", "size", "benchmarks", "methodology"])
-def test_phone_shows_everything_without_sideways_scrolling(
-    open_page: OpenPage, tmp_path: Path, path: str, scheme: str
-) -> None:
+@pytest.mark.parametrize(
+    ("path", "scheme"), [("", "light"), ("size", "dark"), ("benchmarks", "light"), ("methodology", "dark")]
+)
+def test_phone_shows_everything_without_sideways_scrolling(open_page: OpenPage, path: str, scheme: str) -> None:
     page = open_page(path, width=390, height=844, scheme=scheme)
-    picture(page, tmp_path / f"phone-{path or 'home'}-{scheme}.png")
-    assert (
-        page.evaluate(
-            "() => { const m = document.querySelector('[data-testid=stMain]'); return m.scrollWidth - m.clientWidth }"
-        )
-        <= 2
-    )
+    assert sideways_px(page) <= 2
 
 
 def test_answer_and_key_figures_are_on_the_first_screen(open_page: OpenPage) -> None:
@@ -177,50 +164,6 @@ def test_fix_of_an_unmeetable_limit_is_one_click(open_page: OpenPage) -> None:
     assert answer(page)
 
 
-def enter(page: Page, label: str, text: str) -> None:
-    """Type into the field of that label and leave it, as a person does."""
-    field = page.get_by_label(label, exact=True)
-    field.fill(text)
-    field.press("Enter")
-    settle(page)
-
-
-def choose(page: Page, label: str, option: str, *, listed: bool = True) -> None:
-    """Search a dropdown for an option and take it; one that is not listed is typed and confirmed."""
-    box = page.get_by_role("combobox", name=label).first
-    box.click()
-    box.fill(option)
-    if listed:
-        page.get_by_role("option", name=option, exact=True).first.click()
-    else:
-        page.keyboard.press("Enter")
-    page.keyboard.press("Tab")
-    settle(page)
-
-
-def pick(page: Page, option: str) -> None:
-    """Click an option of a segmented control."""
-    page.get_by_test_id("stButtonGroup").get_by_text(option, exact=True).first.click()
-    settle(page)
-
-
-def answer(page: Page) -> str:
-    """The answer sentence; "" when there is none."""
-    found = page.get_by_test_id("stMain").locator("h2")
-    return found.first.inner_text() if found.count() else ""
-
-
-def figure(page: Page, label: str) -> str:
-    """The value of one key figure."""
-    metric = page.get_by_test_id("stMetric").filter(has=page.get_by_text(label, exact=True)).first
-    return metric.get_by_test_id("stMetricValue").inner_text().strip()
-
-
 def background(page: Page) -> str:
     """The colour behind the page."""
     return str(page.evaluate("() => getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor"))
-
-
-def picture(page: Page, path: Path) -> None:
-    """A photograph, kept with the other results of the test run."""
-    page.screenshot(path=str(path))

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from urllib.parse import parse_qs, urlparse
 
 from playwright.sync_api import Page, expect
 
+from tests.e2e.acting import answer, enter, figure
 from tests.e2e.browser import settle
 from tests.e2e.conftest import OpenPage
-from tests.e2e.test_journeys import answer, enter, figure, picture
 
 HOUR = "size?view=Simulate&isl=1000&osl=100&rps=20&gpu=H100+SXM5+80GB"
 LONG = "size?view=Simulate&isl=200&osl=300&rps=13000&gpu=H100+SXM5+80GB&ttft=&itl="
@@ -29,49 +28,47 @@ def rows(count: int) -> bytes:
     return HEAD + "".join(f"{k * 0.5},{700 + k % 200},{50 + k % 40},{k % 3}\n" for k in range(count)).encode()
 
 
-def test_an_hour_is_simulated_with_an_instance_that_fails(open_page: OpenPage, tmp_path: Path) -> None:
+def test_an_hour_is_simulated_with_an_instance_that_fails(open_page: OpenPage) -> None:
     page = open_page(HOUR)
     page.get_by_text("What if", exact=True).click()
     settle(page)
     enter(page, "One instance fails for (minutes)", "5")
     page.get_by_role("button", name="Simulate this hour").click()
-    expect(page.get_by_text("requests simulated")).to_be_visible(timeout=60_000)
+    expect(page.get_by_text("requests simulated")).to_be_visible()
     settle(page)
     expect(page.get_by_text("One instance fails after 20 minutes for 5")).to_be_visible()
     page.get_by_text("Second by second").click()
     settle(page)
     expect(page.get_by_test_id("stDataFrame").last).to_be_visible()
-    picture(page, tmp_path / "failing.png")
 
 
-def test_a_long_simulation_is_cancelled_and_the_page_answers_meanwhile(open_page: OpenPage, tmp_path: Path) -> None:
+def test_a_long_simulation_is_cancelled_and_the_page_answers_meanwhile(open_page: OpenPage) -> None:
     """13,000 requests/s for an hour take a while, on a fast machine, too."""
     page = open_page(LONG)
     page.get_by_role("button", name="Simulate this hour").click()
-    expect(page.get_by_text("of the requests")).to_be_visible(timeout=30_000)
-    picture(page, tmp_path / "progress.png")
+    expect(page.get_by_text("of the requests")).to_be_visible()
     page.get_by_role("tab", name="Memory").click()
     expect(page.get_by_text("What this serves")).to_be_visible()
     settle(page)  # until then the old panel is in the page, and Streamlit drops a click on a fragment that is gone
     page.get_by_role("tab", name="Simulate").click()
     page.get_by_role("button", name="Cancel").click()
-    expect(page.get_by_text("stopped after")).to_be_visible(timeout=60_000)
+    expect(page.get_by_text("stopped after")).to_be_visible()
     expect(page.get_by_role("button", name="Simulate this hour")).to_be_enabled()
 
 
 def test_a_changed_input_cancels_the_simulation_of_the_old_one(open_page: OpenPage) -> None:
     page = open_page(LONG)
     page.get_by_role("button", name="Simulate this hour").click()
-    expect(page.get_by_text("of the requests")).to_be_visible(timeout=30_000)
+    expect(page.get_by_text("of the requests")).to_be_visible()
     field = page.get_by_label("Output (tokens)", exact=True)
     field.fill("200")
     field.press("Enter")
-    expect(page.get_by_text("Simulated for the previous inputs")).to_be_visible(timeout=60_000)
+    expect(page.get_by_text("Simulated for the previous inputs")).to_be_visible()
     expect(page.get_by_text("stopped after")).to_be_visible()
     assert answer(page)
 
 
-def test_a_trace_fills_in_the_form_and_is_replayed(open_page: OpenPage, tmp_path: Path) -> None:
+def test_a_trace_fills_in_the_form_and_is_replayed(open_page: OpenPage) -> None:
     """Faults are named by row; a good trace gives lengths, peak and arrivals; a link names what it cannot carry."""
     page = open_page(HOUR)
     upload(page, "bad.csv", HEAD + b"1,100,10,0\n2,-5,10,0\n3,NaN,10,0\n4,100,99000000,0\n")
@@ -81,15 +78,13 @@ def test_a_trace_fills_in_the_form_and_is_replayed(open_page: OpenPage, tmp_path
         "row 5: 99,000,100 tokens",
     ):
         expect(page.get_by_text(said)).to_be_visible()
-    picture(page, tmp_path / "faulty.png")
     upload(page, "good.csv", rows(600))
     expect(page.get_by_text("Trace in use")).to_be_visible()
     expect(page.get_by_label("Prompt (tokens)", exact=True)).to_have_value("800")
     expect(page.get_by_label("Peak load (requests/s)", exact=True)).to_have_value(re.compile(r"2\.0\d*"))
     page.get_by_role("button", name="Simulate: replay the trace").click()
-    expect(page.get_by_text("600 requests of good.csv")).to_be_visible(timeout=30_000)
+    expect(page.get_by_text("600 requests of good.csv")).to_be_visible()
     settle(page)
-    picture(page, tmp_path / "trace.png")
     address = page.url
     assert parse_qs(urlparse(address).query)["trace"] == ["good.csv"]
     opened = open_page(address.split("/", 3)[3])
@@ -99,12 +94,11 @@ def test_a_trace_fills_in_the_form_and_is_replayed(open_page: OpenPage, tmp_path
     assert "trace" not in parse_qs(urlparse(page.url).query)
 
 
-def test_a_day_is_planned_from_its_hours(open_page: OpenPage, tmp_path: Path) -> None:
+def test_a_day_is_planned_from_its_hours(open_page: OpenPage) -> None:
     page = open_page(DAY)
-    expect(page.get_by_text("of the instance hours")).to_be_visible(timeout=30_000)
+    expect(page.get_by_text("of the instance hours")).to_be_visible()
     settle(page)
     assert int(figure(page, "Burst (instances)")) > 0
-    picture(page, tmp_path / "day.png")
     page.get_by_text("More on the workload").first.click()
     settle(page)
     enter(page, "Load by hour", "3 " * 23 + "4")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -15,10 +13,10 @@ import yaml
 
 from reality.cli import moment, window
 from tests.collectors.servers import Pages, free_port, recording, serving
+from tests.commands import run, run_process
 from tests.reality.conftest import Recorded
 from tests.reality.truths import DEMO_SCENARIO
 
-ROOT = Path(__file__).parents[2]
 VERDICTS = {"within", "higher", "lower", "cannot_judge"}
 ROWS = {
     "arrivals_rps_peak",
@@ -40,11 +38,6 @@ ROWS = {
     "replicas",
     "gpus",
 }
-
-
-def run(*arguments: str, timeout: float = 90) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "reality", *arguments]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=timeout, check=False)
 
 
 def source_file(folder: Path, **raw: object) -> str:
@@ -71,7 +64,9 @@ def test_the_demo_in_a_real_prometheus_is_judged(tmp_path: Path, recorded_demo: 
     file = source_file(
         tmp_path, prometheus={"url": recorded_demo.url}, selector={"model_name": "demo/Llama-3.3-70B-Instruct-FP8"}
     )
-    done = run("compare", str(DEMO_SCENARIO), file, "--json", "--window", "15m", "--at", str(recorded_demo.end_s))
+    done = run_process(
+        "reality", "compare", DEMO_SCENARIO, file, "--json", "--window", "15m", "--at", recorded_demo.end_s
+    )
     assert (done.returncode, done.stderr) == (0, "")
     found = json.loads(done.stdout)
     by_key = rows(done.stdout)
@@ -88,7 +83,7 @@ def test_the_demo_in_a_real_prometheus_is_judged(tmp_path: Path, recorded_demo: 
 
 def test_text_for_a_person(tmp_path: Path, recorded_demo: Recorded) -> None:
     file = source_file(tmp_path, prometheus={"url": recorded_demo.url})
-    done = run("compare", str(DEMO_SCENARIO), file, "--window", "10m", "--at", str(recorded_demo.end_s), "--analytic")
+    done = run("reality", "compare", DEMO_SCENARIO, file, "--window", "10m", "--at", recorded_demo.end_s, "--analytic")
     assert done.returncode == 0
     assert done.stdout.startswith("Load")
     assert "TTFT at the server, p95" in done.stdout
@@ -99,8 +94,8 @@ def test_long_after_its_end_it_is_stale(tmp_path: Path, recorded_demo: Recorded)
     file = source_file(tmp_path, prometheus={"url": recorded_demo.url})
     scenario = tmp_path / "s.yaml"
     scenario.write_text(DEMO_SCENARIO.read_text())
-    asked = ("--json", "--at", str(recorded_demo.end_s - 1200))
-    before = run("compare", str(scenario), file, *asked, "--analytic")
+    asked = ("--json", "--at", recorded_demo.end_s - 1200)
+    before = run("reality", "compare", scenario, file, *asked, "--analytic")
     assert (before.returncode, json.loads(before.stdout)["state"]) == (0, "no_data")
     assert {row["verdict"] for row in rows(before.stdout).values()} == {"cannot_judge"}
 
@@ -108,10 +103,11 @@ def test_long_after_its_end_it_is_stale(tmp_path: Path, recorded_demo: Recorded)
 def test_a_real_vllm_page_of_another_model_is_foreign(tmp_path: Path) -> None:
     with serving(Pages({"/metrics": recording("vllm_rate4")})) as server:
         where = {"targets": [f"{server.url}/metrics"], "interval_s": 0.3, "store": "ring.sqlite"}
-        done = run("compare", str(DEMO_SCENARIO), source_file(tmp_path, scrape=where), "--json", "--analytic")
+        done = run("reality", "compare", DEMO_SCENARIO, source_file(tmp_path, scrape=where), "--json", "--analytic")
         known = run(
+            "reality",
             "compare",
-            str(DEMO_SCENARIO),
+            DEMO_SCENARIO,
             source_file(tmp_path, scrape=where),
             "--analytic",
             "--served-as",
@@ -128,7 +124,7 @@ def test_a_real_vllm_page_of_another_model_is_foreign(tmp_path: Path) -> None:
 def test_an_unreachable_source_is_an_answer(tmp_path: Path, kind: str) -> None:
     url = f"http://127.0.0.1:{free_port()}"
     where = {"url": url} if kind == "prometheus" else {"targets": [f"{url}/metrics"], "store": "r.sqlite"}
-    done = run("compare", str(DEMO_SCENARIO), source_file(tmp_path, **{kind: where}), "--json", "--analytic")
+    done = run("reality", "compare", DEMO_SCENARIO, source_file(tmp_path, **{kind: where}), "--json", "--analytic")
     assert (done.returncode, done.stderr) == (0, "")
     found = json.loads(done.stdout)
     assert (found["state"], found["judged"]) == ("unreachable", False)
@@ -164,7 +160,7 @@ def test_bad_files_are_exit_2_with_a_line_each(
         one.write_text(scenario)
     if source is not None:
         other.write_text(source if source.startswith("-") else f"schema_version: 1\n{source}")
-    done = run("compare", str(one), str(other), "--json")
+    done = run("reality", "compare", one, other, "--json")
     assert (done.returncode, done.stdout) == (2, "")
     assert "Traceback" not in done.stderr
     for part in said:
@@ -185,7 +181,7 @@ def test_bad_files_are_exit_2_with_a_line_each(
     ],
 )
 def test_wrong_arguments_are_exit_2(arguments: tuple[str, ...]) -> None:
-    done = run(*arguments)
+    done = run("reality", *arguments)
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
 

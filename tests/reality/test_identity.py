@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from collectors.questions.deployments import Deployed, KvSettings
+from collectors.vocabulary import engine_vocabularies
 from reality.compare import compare
 from reality.identity import check
+from sizing.catalog.engines import engines
 from sizing.catalog.model import Model
 from sizing.question.configuration import Configuration
 from tests.reality.truths import SERVED, deployed, observation, planned, scenario, simulated_truth, verdicts
@@ -124,3 +126,10 @@ def test_a_front_end_is_not_the_engine() -> None:
     assert told["tpot_ms.mean"] == "within"
     row = next(r for r in found.performance if r.key == "ttft_ms.p95")
     assert "measured at the front end" in row.reason
+
+
+def test_metrics_speak_for_an_engine_of_the_catalogue() -> None:
+    """Or for none: Dynamo, llm-d and plain Triton stand before engines that their metrics do not name."""
+    named = {v.id: v.engine for v in engine_vocabularies().values()}
+    assert {v for v, engine in named.items() if not engine} == {"dynamo", "llm_d", "triton"}
+    assert {engine for engine in named.values() if engine} <= set(engines())

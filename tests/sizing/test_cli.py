@@ -7,15 +7,14 @@ import io
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 import yaml
 
 from sizing.cli import main
+from tests.commands import PROCESS_LIMIT_S, ROOT, run, run_process
 from tests.sizing.asking import LLAMA_70B, raw
 
-ROOT = Path(__file__).resolve().parents[2]
 H100 = {"gpus": ["h100_sxm", "l4"]}
 
 KEYS = {
@@ -49,18 +48,6 @@ DEPLOYMENT = {
     "system",
     "systems",
 }
-
-
-def run(*arguments, **options):
-    return subprocess.run(
-        [sys.executable, "-m", "sizing", *map(str, arguments)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-        **options,
-    )
 
 
 @pytest.fixture
@@ -141,7 +128,7 @@ def test_each_problem_is_one_line_and_exit_code_2(scenario, capsys):
     ids=["empty", "no keys", "list", "malformed", "NaN", "missing config"],
 )
 def test_a_bad_file_is_exit_code_2_without_traceback(scenario, text):
-    done = run("plan", scenario(text))
+    done = run("sizing", "plan", scenario(text))
     assert done.returncode == 2
     assert done.stdout == ""
     assert "Traceback" not in done.stderr
@@ -149,7 +136,7 @@ def test_a_bad_file_is_exit_code_2_without_traceback(scenario, text):
 
 
 def test_a_missing_file_is_exit_code_2(tmp_path):
-    done = run("plan", tmp_path / "none.yaml")
+    done = run_process("sizing", "plan", tmp_path / "none.yaml")
     assert (done.returncode, done.stderr) == (2, f"There is no file {tmp_path / 'none.yaml'}.\n")
 
 
@@ -180,7 +167,7 @@ def test_the_catalogue_is_csv_with_source_and_date(kind, capsys):
 
 
 def test_a_reader_that_leaves_early_is_no_error(scenario):
-    for arguments in (["plan", str(scenario()), "--json"], ["catalog", "models"]):
+    for arguments in (["plan", str(scenario()), "--json", "--analytic"], ["catalog", "models"]):
         process = subprocess.Popen(
             [sys.executable, "-m", "sizing", *arguments],
             cwd=ROOT,
@@ -192,21 +179,21 @@ def test_a_reader_that_leaves_early_is_no_error(scenario):
         process.stdout.close()
         assert process.stderr.read() == ""
         process.stderr.close()
-        assert process.wait(timeout=60) == 0
+        assert process.wait(timeout=PROCESS_LIMIT_S) == 0
 
 
 def test_a_terminal_without_unicode_still_gets_its_sentence(scenario):
     environment = {"PYTHONIOENCODING": "ascii", "PATH": "/usr/bin:/bin"}
-    done = run("plan", scenario(raw("nobody/nothing-9B")), env=environment)
+    done = run_process("sizing", "plan", scenario(raw("nobody/nothing-9B")), env=environment)
     assert done.returncode == 2
     assert "Unknown model" in done.stderr
-    assert run("plan", scenario(), env=environment).returncode == 0
+    assert run_process("sizing", "plan", scenario(), "--analytic", env=environment).returncode == 0
 
 
 def test_importing_the_engine_loads_no_page_and_no_network():
     heavy = ("streamlit", "plotly", "requests", "scipy.stats", "aiconfigurator_core", "numba", "matplotlib")
     code = f"import sizing, sys; print([m for m in {heavy!r} if m in sys.modules])"
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True, timeout=PROCESS_LIMIT_S
     )
     assert done.stdout.strip() == "[]"

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from sizing.catalog.precisions import precisions
+from tests.commands import run_process
 from tests.sizing.asking import ALL, LLAMA_8B, LLAMA_70B, answer, ask, gpus_that_serve, raw
 
-ROOT = Path(__file__).resolve().parents[2]
 SOME = settings(max_examples=40)
 FEW = settings(max_examples=20)
 
@@ -230,26 +227,12 @@ def test_the_same_question_gets_the_same_bytes(keys):
 def in_a_fresh_process(keys, tmp_path, seed, *options):
     """What the command line prints for a scenario, in a process of its own with another hash seed."""
     (tmp_path / "asked.json").write_text(json.dumps(keys))
-    run = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "sizing",
-            "plan",
-            str(tmp_path / "asked.json"),
-            "--json",
-            "--alternatives",
-            "10",
-            *options,
-        ],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONHASHSEED": seed},
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=120,
+    environment = {**os.environ, "PYTHONHASHSEED": seed}
+    done = run_process(
+        "sizing", "plan", tmp_path / "asked.json", "--json", "--alternatives", 10, *options, env=environment
     )
-    return run.stdout.strip()
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout.strip()
 
 
 @pytest.mark.parametrize("seed", ["0", "1"])

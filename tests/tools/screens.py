@@ -15,7 +15,7 @@ from urllib.parse import urlparse
 from PIL import Image
 from playwright.sync_api import Browser, sync_playwright
 
-from tests.e2e.browser import CHROMIUM_ARGS, Watch, find_chromium, new_page, settle
+from tests.e2e.browser import CHROMIUM_ARGS, Watch, find_chromium, new_page, settle, sideways_px
 from tests.e2e.dashboard import ROOT, running_dashboard
 
 WIDTHS = {"wide": 1440, "narrow": 390}
@@ -26,7 +26,6 @@ GAP = 20
 CONTENT_HEIGHT = (
     "() => Math.max(...[...document.querySelectorAll('[data-testid=stMain], section')].map(e => e.scrollHeight))"
 )
-SIDEWAYS = "() => { const m = document.querySelector('[data-testid=stMain]'); return m.scrollWidth - m.clientWidth }"
 
 
 def photograph(browser: Browser, url: str, picture: Path, *, width: int, scheme: str) -> list[str]:
@@ -41,7 +40,7 @@ def photograph(browser: Browser, url: str, picture: Path, *, width: int, scheme:
     page.screenshot(path=str(picture))
     faults = sorted(set(watch.complaints))
     faults += [f"exception: {box.inner_text()[:200]}" for box in page.locator("[data-testid=stException]").all()]
-    if (overflow := page.evaluate(SIDEWAYS)) > 1:
+    if (overflow := sideways_px(page)) > 1:
         faults.append(f"overflows sideways by {overflow} px")
     page.context.close()
     return faults

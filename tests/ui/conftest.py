@@ -4,20 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from sizing.base.deployed import Business, Cost, Deployed, Latencies, Latency, PerInstance
 from sizing.base.provenance import Provenance, StepSource
-from sizing.base.result import (
-    Business,
-    Candidate,
-    Cost,
-    Deployed,
-    Explained,
-    Latencies,
-    Latency,
-    LoadPoint,
-    PerInstance,
-    Plan,
-    PlanWarning,
-)
+from sizing.base.result import Candidate, Explained, LoadPoint, Plan, PlanWarning
 from sizing.scenario.schema import Limits
 
 STABLE_RPS = 10.2

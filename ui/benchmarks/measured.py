@@ -7,8 +7,8 @@ from typing import Any
 import streamlit as st
 
 from collectors.benchmarks import BenchmarkPoint, Deployment
+from sizing.base.deployed import Deployed
 from sizing.base.errors import SizingError
-from sizing.base.result import Deployed
 from sizing.catalog import resolve_gpu, resolve_model
 from sizing.catalog.engines import resolve_engine
 from sizing.catalog.precisions import resolve_kv_precision, resolve_precision

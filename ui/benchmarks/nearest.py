@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pandas as pd
 
+from sizing.base.deployed import Deployed
 from sizing.base.format import rounded
-from sizing.base.result import Deployed, Plan
+from sizing.base.result import Plan
 from sizing.catalog import gpus
 from sizing.catalog.engines import engines
 from sizing.catalog.precisions import precisions

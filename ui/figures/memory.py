@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 import plotly.graph_objects as go
 
+from sizing.base.deployed import Deployed, PerInstance, Pool
 from sizing.base.format import gigabytes, percent
-from sizing.base.result import Deployed, PerInstance, Plan, Pool
+from sizing.base.result import Plan
 from ui.figures.template import INK, NEUTRAL, alpha, axis, layout, message, palette, text_on
 
 _NOTHING = "No deployment fits, so there is no memory to show."

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
+from sizing.base.deployed import Business
 from sizing.base.format import count, large, ms, significant
-from sizing.base.result import Business, CrossCheck, Plan
+from sizing.base.result import CrossCheck, Plan
 from sizing.scenario.schema import Scenario
 from ui.format import as_markdown, bullets
 from ui.size.explain import explain_all

@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 import streamlit as st
 
+from sizing.base.deployed import Deployed, Latency, PerInstance
 from sizing.base.format import UNKNOWN, count, interval, kilowatts, ms, significant, usd
-from sizing.base.result import Deployed, Latency, PerInstance, Plan
+from sizing.base.result import Plan
 from sizing.planning.sentences import ways_of
 from sizing.scenario.schema import Scenario
 from ui.format import as_markdown, counted

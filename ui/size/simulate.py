@@ -5,8 +5,8 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
+from sizing.base.deployed import Latency
 from sizing.base.format import count, rounded
-from sizing.base.result import Latency
 from sizing.planning.assumptions import ROUTED
 from sizing.replay.comparison import differences
 from sizing.replay.simulation_result import Distribution, SimulationResult

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from sizing.base.result import Candidate, Deployed, Fix
+from sizing.base.deployed import Deployed
+from sizing.base.result import Candidate, Fix
 from sizing.explore.operating_point import OperatingPoint
 from sizing.scenario.schema import Benchmark, Scenario
 from ui.form.fields import FIELDS

@@ -6,7 +6,6 @@ from itertools import chain
 
 import pytest
 
-from collectors.vocabulary import engine_vocabularies
 from sizing.base.errors import UnknownName
 from sizing.catalog.engines import engine_in_a_benchmark, engines, resolve_engine
 from sizing.catalog.precisions import precisions
@@ -25,13 +24,6 @@ def test_what_an_engine_names_is_in_the_catalogue() -> None:
         assert set(engine.disaggregated) <= set(engine.families)
         assert engine.source
         assert engine.eviction_source
-
-
-def test_metrics_speak_for_an_engine_of_the_catalogue() -> None:
-    """Or for none: Dynamo, llm-d and plain Triton stand before engines that their metrics do not name."""
-    named = {v.id: v.engine for v in engine_vocabularies().values()}
-    assert {v for v, engine in named.items() if not engine} == {"dynamo", "llm_d", "triton"}
-    assert {engine for engine in named.values() if engine} <= set(engines())
 
 
 def test_an_engine_outside_the_catalogue_has_defaults_of_another_and_a_fit_of_its_own() -> None:

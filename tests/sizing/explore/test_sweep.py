@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from pathlib import Path
@@ -19,20 +17,32 @@ from sizing.explore import sweep as module
 from sizing.explore.sweep import points, processes, read_sweep, sweep, with_values
 from sizing.planning.analytic import analytic_plan
 from sizing.scenario.file import scenario_from
+from tests.commands import run
 
-ROOT = Path(__file__).parents[3]
 BASE: dict[str, Any] = {
     "model": "meta-llama/Meta-Llama-3-8B",
     "workload": {"input_tokens": 1000, "output_tokens": 100, "peak_rps": 1},
     "deployment": {"gpus": ["h100_sxm"], "engines": ["vllm"]},
 }
-AXES: dict[str, list[Any]] = {"workload.peak_rps": list(range(1, 41)), "workload.input_tokens": [500, 2000]}
+AXES: dict[str, list[Any]] = {"workload.peak_rps": list(range(1, 11)), "workload.input_tokens": [500, 2000]}
+
+
+@pytest.fixture(autouse=True)
+def several_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few combinations are several chunks, too."""
+    monkeypatch.setattr(module, "CHUNK", 6)
+
+
+@pytest.fixture(scope="module")
+def table() -> pd.DataFrame:
+    """The answers to all combinations, from one process."""
+    return sweep(BASE, AXES, processes(1))
 
 
 def test_every_combination_is_answered_once_and_in_order() -> None:
     found = sweep(BASE, AXES, processes(2))
     expected = points(AXES)
-    assert len(found) == 80
+    assert len(found) == 20
     assert found[list(AXES)].to_dict("records") == expected
     assert (found["error"] == "").all()
 
@@ -73,7 +83,7 @@ class _Fragile(ProcessPoolExecutor):
         return super().submit(_dies_once, self.marker, *args, **kwargs)
 
 
-def test_a_worker_that_dies_loses_nothing(tmp_path: Path) -> None:
+def test_a_worker_that_dies_loses_nothing(tmp_path: Path, table: pd.DataFrame) -> None:
     _Fragile.marker = str(tmp_path / "died")
 
     def fragile() -> Executor:
@@ -81,7 +91,7 @@ def test_a_worker_that_dies_loses_nothing(tmp_path: Path) -> None:
 
     found = sweep(BASE, AXES, fragile)
     assert (tmp_path / "died").exists()
-    pd.testing.assert_frame_equal(found, sweep(BASE, AXES, processes(1)))
+    pd.testing.assert_frame_equal(found, table)
 
 
 def test_too_many_combinations_are_refused() -> None:
@@ -100,13 +110,7 @@ def test_malformed_sweep_files_are_refused(tmp_path: Path, text: str) -> None:
 def test_command_line_writes_the_table(tmp_path: Path) -> None:
     path, out = tmp_path / "sweep.yaml", tmp_path / "out.csv"
     path.write_text(f"{BASE | {'axes': {'workload.peak_rps': [1, 2]}}}".replace("'", '"'))
-    done = subprocess.run(
-        [sys.executable, "-m", "sizing", "sweep", str(path), "--out", str(out), "--workers", "1"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run("sizing", "sweep", path, "--out", out, "--workers", "1")
     assert (done.returncode, done.stderr) == (0, "")
     assert len(pd.read_csv(out)) == 2
 
@@ -119,12 +123,12 @@ def cluster() -> Iterator[Any]:
         yield local
 
 
-def test_a_dask_cluster_answers_the_same(cluster: Any) -> None:
+def test_a_dask_cluster_answers_the_same(cluster: Any, table: pd.DataFrame) -> None:
     from sizing.explore.dask_cluster import dask_executors
 
     with dask_executors(cluster.scheduler_address) as executors:
         found = sweep(BASE, AXES, executors)
-    pd.testing.assert_frame_equal(found, sweep(BASE, AXES, processes(1)))
+    pd.testing.assert_frame_equal(found, table)
 
 
 def test_an_address_without_scheduler_is_one_sentence() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sizing.catalog import gpus
-from sizing.planning.exclusion import two_digits_up
+from sizing.planning.exclusion_reasons import two_digits_up
 from tests.sizing.asking import ALL, LLAMA_8B, LLAMA_70B, answer, ask, changed, gpus_that_serve, raw
 
 ASKED = {

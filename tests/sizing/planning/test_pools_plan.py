@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from sizing import Plan, Scenario, plan
 from sizing.base.errors import InvalidScenario
 from sizing.catalog.engines import engines
-from sizing.cli import as_text
 from sizing.planning.analytic import analytic_plan
 from sizing.planning.second_opinion import with_second_opinion
+from sizing.planning.text import as_text
 from sizing.prices.packing import systems_for_both, systems_needed
 from sizing.question.understand import understand
 from sizing.replay.day import day

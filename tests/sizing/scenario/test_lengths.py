@@ -5,11 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sizing.base.errors import SizingError, UnknownName
+from sizing.scenario.bounds import MAX_TOKENS
 from sizing.scenario.lengths import (
     AVERAGE_READING_WPM,
     FAST_READING_WPM,
     LANGUAGES,
-    MAX_TOKENS,
     Prompt,
     from_tokens,
     ms_per_token,

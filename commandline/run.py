@@ -1,0 +1,67 @@
+"""Running one command: exit code 0, or 2 on invalid input with one clear line per problem, never a traceback."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeAlias, TypeVar
+
+INVALID_INPUT = 2
+INTERRUPTED = 130
+"""What a shell shows for a command that was stopped with Ctrl-C: 128 + SIGINT."""
+
+
+Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+"""What ``add_subparsers`` returns, to which commands are added."""
+
+
+class Result(Protocol):
+    """An answer that knows its JSON, as pydantic models do."""
+
+    def model_dump_json(self, *, indent: int | None = None) -> str:
+        """The answer as JSON."""
+
+
+R = TypeVar("R", bound=Result)
+
+
+def run(
+    parser: argparse.ArgumentParser,
+    arguments: Sequence[str] | None,
+    *,
+    malformed: tuple[type[Exception], ...],
+    nameless: str,
+    interrupted: int = 0,
+) -> int:
+    """Parse ``arguments`` (None: those of the process) and call the command's ``run``; returns the exit code.
+
+    Exceptions of the types ``malformed`` are problems of the input. ``nameless`` is what a file is called that the
+    system does not name; ``interrupted`` the exit code after Ctrl-C.
+    """
+    given = parser.parse_args(arguments)
+    try:
+        return int(given.run(given))
+    except malformed as error:
+        print("\n".join(problems_of(error)), file=sys.stderr)
+    except BrokenPipeError:  # the reader of our output left early, as `head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        return interrupted
+    except OSError as error:
+        print(f"{error.filename or nameless}: {error.strerror or error}.", file=sys.stderr)
+    return INVALID_INPUT
+
+
+def problems_of(error: Exception) -> Sequence[str]:
+    """The problems that an exception holds, one line each; its message where it is one problem."""
+    problems: Sequence[str] = getattr(error, "problems", (str(error),))
+    return problems
+
+
+def show(result: R, as_text: Callable[[R], str], *, json: bool) -> int:
+    """Print a result, as JSON where that was asked for; returns exit code 0."""
+    print(result.model_dump_json(indent=2) if json else as_text(result))
+    return 0

@@ -1,0 +1,227 @@
+"""One deployment in an answer: what it is, what an instance holds and does, latency, cost, and whom it serves."""
+
+from __future__ import annotations
+
+from sizing.base.choices import PriceCovers, Serving
+from sizing.base.quantity import Result, quantity
+
+
+class Pool(Result):
+    """The instances of one kind where prefill and decode run apart."""
+
+    tp: int = quantity("TP", "GPUs", "best of those considered", "Tensor parallelism of an instance.")
+    pp: int = quantity("PP", "GPUs", "best of those considered", "Pipeline parallelism of an instance.")
+    ep: int = quantity("EP", "GPUs", "best of those considered", "Expert parallelism of an instance.")
+    dp: int = quantity("DP", "GPUs", "best of those considered", "Attention data parallelism of an instance.")
+    instances: int = quantity(
+        "Instances",
+        "instances",
+        "ceil(peak requests/s / requests/s per instance) + spares",
+        "Instances of this kind, spares included.",
+    )
+    spare_instances: int = quantity("Spare instances", "instances", "asked", "Instances beyond the peak (N+k).")
+    gpus: int = quantity("GPUs", "GPUs", "instances x TP x PP x DP", "GPUs of this kind, spares included.")
+    max_rps: float = quantity(
+        "Requests/s per instance",
+        "requests/s",
+        "largest rate at which its limit holds",
+        "Capacity of one instance: TTFT limits prefill, ITL limits decode.",
+    )
+    rps: float = quantity(
+        "Load per instance", "requests/s", "peak requests/s / (instances - spares)", "Load on one instance at the peak."
+    )
+
+
+class Deployed(Result):
+    """What to deploy. Where prefill and decode run apart, parallelism is that of a decode instance."""
+
+    gpu: str = quantity("GPU", help="Catalogue id of the accelerator.")
+    engine: str = quantity("Engine", help="Serving engine.")
+    weight_precision: str = quantity("Weight precision", help="Number format of the weights.")
+    kv_precision: str = quantity("KV-cache precision", help="Number format of the KV cache.")
+    tp: int = quantity("TP", "GPUs", "best of those considered", "Tensor parallelism: GPUs that share every layer.")
+    pp: int = quantity(
+        "PP", "GPUs", "best of those considered", "Pipeline parallelism: groups of layers on different GPUs."
+    )
+    ep: int = quantity(
+        "EP", "GPUs", "best of those considered", "Expert parallelism: GPUs over which the experts are spread."
+    )
+    dp: int = quantity("DP", "GPUs", "best of those considered", "Attention data parallelism inside one instance.")
+    instances: int = quantity(
+        "Instances",
+        "instances",
+        "ceil(peak requests/s / requests/s per instance) + spares",
+        "Copies of the model, spares included.",
+    )
+    spare_instances: int = quantity("Spare instances", "instances", "asked", "Instances beyond the peak (N+k).")
+    gpus: int = quantity("GPUs", "GPUs", "instances x TP x PP x DP", "GPUs that run the model, spares included.")
+    system: str = quantity("System", help="Server, rack or cloud instance the GPUs come in.")
+    systems: int = quantity(
+        "Systems", "systems", "ceil(instances / instances per system)", "Whole systems to buy or rent."
+    )
+    gpus_bought: int = quantity("GPUs bought", "GPUs", "systems x GPUs per system", "GPUs in the whole systems.")
+    serving: Serving = quantity(
+        "Serving",
+        help="aggregated: every instance computes prompts and answers; disaggregated: prefill and decode "
+        "instances of their own.",
+        default="aggregated",
+    )
+    batch_limit: int | None = quantity(
+        "Batch limit",
+        "requests",
+        "best of those tried, where it saves an instance",
+        "Requests that an instance may have in flight, below what memory and engine allow: more would break the ITL "
+        "limit. The rest waits for a slot. None: not limited.",
+        default=None,
+    )
+    prefill: Pool | None = quantity("Prefill instances", help="Where prefill runs apart.", default=None)
+    decode: Pool | None = quantity("Decode instances", help="Where decode runs apart.", default=None)
+
+
+class PerInstance(Result):
+    """What one copy of the model needs and can do."""
+
+    max_rps: float = quantity(
+        "Requests/s per instance",
+        "requests/s",
+        "largest rate at which every limit holds, x utilisation cap",
+        "Capacity of one instance within the limits.",
+    )
+    stable_rps: float = quantity(
+        "Stability limit", "requests/s", "max over B of B / (OSL x ITL(B))", "Beyond this rate the queue grows forever."
+    )
+    rps: float = quantity(
+        "Load per instance", "requests/s", "peak requests/s / (instances - spares)", "Load on one instance at the peak."
+    )
+    concurrency: float = quantity(
+        "Requests in flight",
+        "requests",
+        "Little: rate x (E2E - queue time)",
+        "Mean number of sequences decoding at the peak.",
+    )
+    max_concurrency: int = quantity(
+        "Maximum concurrency",
+        "requests",
+        "KV memory / KV bytes per sequence, capped by the engine",
+        "Sequences that fit in the KV cache at mean lengths.",
+    )
+    memory_per_gpu_gb: float = quantity("Memory per GPU", "GB", "datasheet", "Memory of one GPU (10^9 bytes).")
+    weights_gb: float = quantity(
+        "Weights", "GB", "parameters x bytes per parameter", "Weights of one instance, all its GPUs together."
+    )
+    kv_gb: float = quantity(
+        "KV cache",
+        "GB",
+        "usable memory - weights - activations - overhead",
+        "Memory left for the KV cache of one instance.",
+    )
+    kv_per_sequence_gb: float = quantity(
+        "KV per sequence",
+        "GB",
+        "KV bytes per token x tokens, rounded up to blocks",
+        "KV cache of one mean request at its full length.",
+    )
+    activations_gb: float = quantity(
+        "Activations", "GB", "token budget x widest layer", "Working memory of one instance, all its GPUs together."
+    )
+    overhead_gb: float = quantity(
+        "Runtime overhead",
+        "GB",
+        "runtime + communication buffers + reserve",
+        "Memory the runtime keeps for itself, on all GPUs of one instance.",
+    )
+    free_gb: float = quantity("Free", "GB", "KV cache - KV in use at the asked load", "KV cache not in use.")
+    kv_used_gb: float = quantity("KV in use", "GB", "requests in flight x KV per sequence", "KV cache in use.")
+    output_tokens_per_s: float = quantity(
+        "Output tokens/s per instance", "tokens/s", "requests/s x OSL", "Generated tokens per second at the peak load."
+    )
+    output_tokens_per_s_per_gpu: float = quantity(
+        "Output tokens/s per GPU",
+        "tokens/s",
+        "per instance / GPUs",
+        "Generated tokens per second and GPU at the peak load.",
+    )
+    prefill_share: float | None = quantity(
+        "Time spent on prefill", "fraction", "rate x prefill time", "Share of engine time taken by prompts."
+    )
+    decode_step_ms: float | None = quantity(
+        "Decode step", "ms", "see step times", "One decode step at this concurrency."
+    )
+    prefill_ms: float | None = quantity(
+        "Prefill of one prompt", "ms", "see step times", "Engine time for one mean prompt."
+    )
+
+
+class Latency(Result):
+    """Percentiles over requests of one latency at the asked load; low and high are for the asked percentile.
+
+    None where a measured record does not hold the value.
+    """
+
+    p50: float | None = quantity("p50", "ms", "see load model", "Half of the requests are faster.")
+    p95: float | None = quantity("p95", "ms", "see load model", "95 % of the requests are faster.")
+    p99: float | None = quantity("p99", "ms", "see load model", "99 % of the requests are faster.")
+    low: float | None = quantity("Low", "ms", "80 % interval", "Lower end for the asked percentile.")
+    high: float | None = quantity(
+        "High", "ms", "80 % interval", "Upper end for the asked percentile; none when the load would then be unstable."
+    )
+    at_percentile: float | None = quantity(
+        "Asked percentile", "ms", "see load model", "Value at the percentile of the limit.", alias="asked"
+    )
+
+
+class Latencies(Result):
+    """Latency of a request at the peak load."""
+
+    ttft_ms: Latency = quantity("TTFT", "ms", "queue + prefill", "Time to first token.")
+    itl_ms: Latency = quantity(
+        "ITL",
+        "ms",
+        "(decode steps + prefill interruptions) / output tokens",
+        "Mean gap between tokens of one request (TPOT); percentiles are over requests.",
+    )
+    e2e_ms: Latency = quantity("E2E", "ms", "TTFT + (OSL - 1) x ITL", "Time to last token.")
+
+
+class Cost(Result):
+    """List cost of the deployment; None where no price is known."""
+
+    basis: str = quantity("Cost basis", help="What the figure covers and where the price comes from.")
+    covers: PriceCovers = quantity(
+        "Price covers",
+        help="complete (whole systems), gpus_only (without server and network) or unknown.",
+        default="unknown",
+    )
+    system_usd: float | None = quantity("Price per system", "USD", "price list", "List price of one system.")
+    purchase_usd: float | None = quantity("Purchase", "USD", "systems x price", "List price of all systems.")
+    usd_per_hour: float | None = quantity(
+        "Cost per hour",
+        "USD/h",
+        "purchase / depreciation, or cloud list price",
+        "Hardware cost per hour, whole systems.",
+    )
+    usd_per_month: float | None = quantity("Cost per month", "USD/month", "USD/h x 730", "Hardware cost per month.")
+    usd_per_million_output_tokens: float | None = quantity(
+        "Cost per million output tokens",
+        "USD",
+        "USD/h / output tokens/h at the peak load",
+        "If the peak load ran all the time; idle hours make it dearer.",
+    )
+    power_kw: float | None = quantity("Power", "kW", "systems x maximum power, or GPUs x TDP", "Power budget.")
+    source: str = quantity("Price source", help="Source and date of the price.")
+
+
+class Business(Result):
+    """What the deployment serves, in business terms."""
+
+    requests_per_day: float = quantity(
+        "Requests a day", "requests", "requests/s x 3600 x hours", "At the peak rate through the working day."
+    )
+    daily_users: float = quantity("Daily users", "users", "requests a day / requests per user", "People served.")
+    input_tokens_per_day: float = quantity("Input tokens a day", "tokens", "requests a day x ISL", "Prompt tokens.")
+    output_tokens_per_day: float = quantity(
+        "Output tokens a day", "tokens", "requests a day x OSL", "Generated tokens."
+    )
+    hours: float = quantity("Hours a day", "h", "asked; 8 by default", "Working day.")
+    requests_per_user: float = quantity("Requests per user", "requests", "asked; 3 by default", "Per day.")
+    growth: float = quantity("Growth included", "fraction", "asked", "Demand growth the plan has room for.")

@@ -1,0 +1,225 @@
+"""Why a GPU cannot serve the scenario, and the smallest change that would let it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sizing.base.arrays import Floats
+from sizing.base.format import gigabytes, ms
+from sizing.base.result import Excluded, Fix
+from sizing.base.units import GB, MS_PER_S
+from sizing.catalog.gpu import Gpu
+from sizing.deployments.candidates import Candidates, enumerate_for, table
+from sizing.deployments.memory import memory_fit
+from sizing.question.configuration import Allowed, Configuration
+from sizing.question.understand import Question
+from sizing.search.screen import Evaluated
+
+LIMIT_NAMES = (
+    ("ttft_s", "TTFT", "limits.ttft_ms"),
+    ("itl_s", "ITL", "limits.itl_ms"),
+    ("e2e_s", "E2E", "limits.e2e_ms"),
+)
+
+RESTRICTIONS = (
+    ("tp", "TP size", "TP must divide {heads} attention heads and stay within one scale-up domain or server"),
+    ("pp", "PP size", "an instance spans at most two servers and has no more stages than layers"),
+    ("ep", "EP size", "only experts are spread, over the GPUs of one instance"),
+    ("kv_precisions", "KV precision", "the GPU does not compute in it"),
+    ("precisions", "weight precision", "its engines do not run it"),
+    ("engines", "engine", "it does not run there"),
+)
+
+SHORTEST_PROMPT = 0.1
+"""Share of a prompt below which shortening it is not proposed. Chosen: less would be another task, not a relaxation."""
+
+FITS_WITH_ROOM = 0.95
+"""Share of the longest prompt that would just fit which is proposed. Chosen: memory is an estimate, too."""
+
+RELAXED_BY = 1.02
+"""Room above the unloaded latency, so that the relaxed limit leaves some capacity. Chosen: little, as the smallest
+relaxation is shown."""
+
+
+def article(name: str) -> str:
+    """ "A TTFT limit", "An ITL limit"."""
+    return "An" if name[0] in "EI" else "A"
+
+
+def rented_only(gpu: Gpu) -> Excluded:
+    """It cannot be bought, and the scenario is not in the cloud."""
+    return Excluded(
+        gpu=gpu.id,
+        closest="",
+        reason="It is not sold: it exists only in its provider's cloud.",
+        relaxation="Rent it: choose the cloud.",
+        fix=Fix(key="deployment.location", value="cloud", label="Run in the cloud"),
+    )
+
+
+def unknown(gpu: Gpu) -> Excluded:
+    """Its datasheet leaves out what step times need."""
+    return Excluded(
+        gpu=gpu.id,
+        closest="",
+        reason="Its datasheet rate, bandwidth or memory is not known, so nothing is estimated.",
+        relaxation="Describe it as a custom accelerator with memory, bandwidth and 16-bit TFLOPS.",
+    )
+
+
+def unsupported(question: Question, gpu: Gpu) -> Excluded:
+    """No engine runs an asked format there, or the asked parallelism does not divide the model."""
+    free = Allowed()
+    possible = enumerate_for(question.model, gpu, free)
+    if not possible:
+        return Excluded(
+            gpu=gpu.id,
+            closest="",
+            reason="No engine of the catalogue runs this model on it.",
+            relaxation="Choose another GPU.",
+        )
+    allowed = question.allowed
+    if allowed.engines and not {r.engine.id for r in possible} & set(allowed.engines):
+        names = sorted({r.engine.id for r in possible})
+        return _choice(gpu, "None of the chosen engines runs on it.", "deployment.engines", names, "engine")
+    if allowed.precisions:
+        usable = enumerate_for(question.model, gpu, Allowed(engines=allowed.engines))
+        formats = sorted({r.precision.id for r in usable})
+        if formats and not set(formats) & set(allowed.precisions):
+            return _choice(
+                gpu, "None of the chosen precisions runs on it.", "deployment.precisions", formats, "precision"
+            )
+    for name, what, why in RESTRICTIONS:
+        if getattr(allowed, name) and enumerate_for(question.model, gpu, replace(allowed, **{name: ()})):
+            return Excluded(
+                gpu=gpu.id,
+                closest="",
+                reason=f"The chosen {what} does not go with this model on it: "
+                f"{why.format(heads=question.model.heads)}.",
+                relaxation=f"Leave {what} open.",
+                fix=Fix(key=f"deployment.{name}", value=[], label=f"Consider every {what}"),
+            )
+    return Excluded(
+        gpu=gpu.id,
+        closest="",
+        reason="No configuration of this model on it agrees with the restrictions on engine, precision, parallelism.",
+        relaxation="Leave engine, precision, KV precision, TP, PP and EP open.",
+    )
+
+
+def _choice(gpu: Gpu, reason: str, key: str, names: list[str], what: str) -> Excluded:
+    return Excluded(
+        gpu=gpu.id,
+        closest="",
+        reason=reason,
+        relaxation=f"Allow {what} {' or '.join(names)}.",
+        fix=Fix(key=key, value=names, label=f"Allow {', '.join(names)}"),
+    )
+
+
+def too_small(question: Question, candidates: Candidates) -> Excluded:
+    """The weights, or one sequence beside them, exceed the memory of every configuration."""
+    traffic = question.traffic
+    fit = memory_fit(question.model, candidates, traffic.resident_kv_tokens)
+    needed = fit.weights + fit.activations + fit.overhead + fit.kv_per_sequence
+    best = int(np.argmin(needed - fit.usable))
+    row, gpu = candidates.rows[best], candidates.rows[best].gpu
+    reason = (
+        f"Needs {gigabytes(needed[best] / GB)} per GPU at best, {gigabytes(fit.usable[best] / GB)} of "
+        f"{gigabytes(gpu.memory_bytes / GB)} are usable."
+    )
+    tight = fit.weights + fit.activations + fit.overhead < fit.usable
+    if tight.any():
+        longest = int(
+            max_tokens(question, fit.usable - fit.weights - fit.activations - fit.overhead, fit.kv_per_sequence)
+        )
+        prompt = math.floor((longest - traffic.output_tokens) * FITS_WITH_ROOM)
+        if prompt > max(traffic.cached_tokens, SHORTEST_PROMPT * traffic.input_tokens):
+            return Excluded(
+                gpu=gpu.id,
+                closest=row.label,
+                reason=reason,
+                relaxation=f"Prompts of at most {prompt:,} tokens.",
+                fix=Fix(key="workload.input_tokens", value=prompt, label=f"Shorten the prompt to {prompt:,} tokens"),
+            )
+    return _narrower(question, row, reason)
+
+
+def max_tokens(question: Question, free: Floats, per_sequence: Floats) -> float:
+    """Tokens of one sequence that fit into the free memory of the roomiest configuration, in proportion."""
+    tokens = question.traffic.resident_kv_tokens
+    return float(np.max(free / np.maximum(per_sequence, 1.0)) * tokens)
+
+
+def _narrower(question: Question, row: Configuration, reason: str) -> Excluded:
+    """Propose to lift the one restriction without which it would fit, else all of them, else more memory."""
+    allowed = question.allowed
+    near = {"gpu": row.gpu.id, "closest": row.label, "reason": reason}
+    if allowed.precisions and (names := _fitting(question, row.gpu, replace(allowed, precisions=()))):
+        new = names[0].precision
+        return Excluded(
+            **near,
+            relaxation=f"Allow precision {new.id}.",
+            fix=Fix(key="deployment.precisions", value=[*allowed.precisions, new.id], label=f"Allow {new.label}"),
+        )
+    for name, what, _ in RESTRICTIONS:
+        if getattr(allowed, name) and _fitting(question, row.gpu, replace(allowed, **{name: ()})):
+            fix = Fix(key=f"deployment.{name}", value=[], label=f"Consider every {what}")
+            return Excluded(**near, relaxation=f"Leave {what} open.", fix=fix)
+    if _fitting(question, row.gpu, Allowed()):
+        return Excluded(**near, relaxation="Leave engine, precision, KV precision, TP, PP and EP open.")
+    return Excluded(
+        gpu=row.gpu.id,
+        closest=row.label,
+        reason=reason,
+        relaxation="Choose a GPU with more memory, or spread the model over more servers than are considered.",
+    )
+
+
+def _fitting(question: Question, gpu: Gpu, allowed: Allowed) -> list[Configuration]:
+    """Configurations that would fit in memory if ``allowed`` held."""
+    rows = enumerate_for(question.model, gpu, allowed)
+    tokens = question.traffic.resident_kv_tokens
+    fits = memory_fit(question.model, table(rows), tokens).fits
+    return [row for row, fit in zip(rows, fits, strict=True) if fit]
+
+
+def no_pools(question: Question, gpu: Gpu, rows: Sequence[Configuration]) -> Excluded:
+    """Aggregated serving would do, but only pools are wanted."""
+    reason = "No split into prefill and decode instances holds the limits, the transfer of the KV cache included."
+    if question.traffic.output_tokens < 2:
+        reason = "Answers of one token leave nothing to decode apart."
+    elif not any(r.gpu.family in r.engine.disaggregated for r in rows):
+        reason = "None of the engines considered is documented to run prefill and decode apart on it."
+    fix = Fix(key="deployment.serving", value=[], label="Consider aggregated serving too")
+    return Excluded(gpu=gpu.id, closest="", reason=reason, relaxation="Allow aggregated serving.", fix=fix)
+
+
+def too_slow(question: Question, evaluated: Evaluated, index: NDArray[np.intp]) -> Excluded:
+    """Even an idle instance misses a limit: report the configuration that misses by least."""
+    nearest = np.lexsort((evaluated.candidates.gpus[index], np.round(evaluated.capacity.excess[index], 3)))
+    best = int(index[nearest[0]])
+    row = evaluated.candidates.rows[best]
+    misses = []
+    for attribute, name, key in LIMIT_NAMES:
+        limit = getattr(question.limits, attribute)
+        idle = float(getattr(evaluated.latencies, attribute)[best, 0])
+        if idle > limit:
+            misses.append((name, key, idle * MS_PER_S, limit * MS_PER_S))
+    p = f"p{question.limits.percentile:g}"
+    reason = "Idle, " + " and ".join(f"{p} {n} is {ms(idle)} (limit {ms(limit)})" for n, _, idle, limit in misses) + "."
+    relaxed = [(n, k, two_digits_up(idle * RELAXED_BY)) for n, k, idle, _ in misses]
+    words = " and ".join(f"{n} limit of {ms(v)}" for n, _, v in relaxed)
+    fix = Fix(key=relaxed[0][1], value=relaxed[0][2], label=f"Relax to {words}") if len(relaxed) == 1 else None
+    return Excluded(gpu=row.gpu.id, closest=row.label, reason=reason, relaxation=f"{article(words)} {words}.", fix=fix)
+
+
+def two_digits_up(value: float) -> float:
+    """``value`` rounded up to two significant digits: a limit a person would write."""
+    unit = 10.0 ** (math.floor(math.log10(value)) - 1)
+    return round(math.ceil(value / unit - 1e-9) * unit, 6)

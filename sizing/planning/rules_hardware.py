@@ -1,0 +1,184 @@
+"""Warnings about the chosen hardware: parallelism and links, prices, idle GPUs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from sizing.base.constants import DECK, constant
+from sizing.base.deployed import Deployed
+from sizing.base.result import Fix, PlanWarning
+from sizing.base.units import BILLION
+from sizing.prices.hardware import HardwareOption
+from sizing.prices.packing import systems_for_both
+from sizing.question.configuration import Configuration
+from sizing.question.understand import Question
+
+NVLINK_TP = constant("nvlink_preferred_tp")
+
+NVLINK_PARAMS = constant("nvlink_preferred_params_b") * BILLION
+
+SERVER_GPUS = 8
+"""The most GPUs that one server holds; a larger scale-up domain is a rack."""
+
+TP_SIZES = (1, 2, 4, 8, 16)
+"""Tensor parallelism that may be proposed: the sizes that servers and racks hold."""
+
+
+def about_hardware(question: Question, row: Configuration, option: HardwareOption) -> Iterator[PlanWarning]:
+    """Rules on parallelism and links."""
+    yield from _about_links(question, row)
+    yield from _about_spans(question, row, option)
+
+
+def _about_links(question: Question, row: Configuration) -> Iterator[PlanWarning]:
+    """Instances whose GPUs talk over PCIe."""
+    gpu, model = row.gpu, question.model
+    if row.tp > NVLINK_TP and not gpu.has_fast_link:
+        yield PlanWarning(
+            code="tp_without_nvlink",
+            severity="warning",
+            source=DECK,
+            message=f"TP{row.tp} over PCIe: with more than TP2, GPUs with NVLink (HGX, DGX) are strongly preferred.",
+            fix=Fix(key="deployment.tp", value=[1, 2], label="Consider only TP1 and TP2"),
+        )
+    elif row.tp > max(gpu.domain_gpus, NVLINK_TP):
+        yield PlanWarning(
+            code="tp_beyond_bridge",
+            severity="warning",
+            source=DECK,
+            message=f"TP{row.tp} leaves the NVLink bridge of {gpu.domain_gpus} GPUs: collectives cross PCIe.",
+            fix=Fix(key="deployment.tp", value=[1, gpu.domain_gpus], label=f"Stay within {gpu.domain_gpus} GPUs"),
+        )
+    if model.params_total > NVLINK_PARAMS and not gpu.has_fast_link:
+        yield PlanWarning(
+            code="large_model_on_pcie",
+            severity="warning",
+            source=DECK,
+            message=f"{model.id} has {model.params_total / BILLION:.3g} billion parameters: above 13 billion, GPUs "
+            f"with NVLink "
+            "are preferred to PCIe cards.",
+        )
+
+
+def _about_spans(question: Question, row: Configuration, option: HardwareOption) -> Iterator[PlanWarning]:
+    """Instances whose parallelism does not go with the model or the server."""
+    gpu, model = row.gpu, question.model
+    if model.attention != "mla" and model.kv_heads % row.tp:
+        yield PlanWarning(
+            code="tp_not_dividing_kv_heads",
+            severity="warning",
+            source="vLLM and TensorRT-LLM replicate KV heads when TP exceeds them",
+            message=f"TP{row.tp} does not divide the {model.kv_heads} KV heads: heads are copied and KV memory "
+            f"is wasted.",
+            fix=_dividing_tp(question),
+        )
+    in_one_rack = row.gpus <= gpu.domain_gpus and gpu.domain_gpus > SERVER_GPUS
+    if row.gpus > option.gpus and not in_one_rack:
+        yield PlanWarning(
+            code="instance_spans_servers",
+            severity="warning",
+            source=DECK,
+            message=f"One instance needs {row.gpus} GPUs and spans several servers: it depends on the network "
+            f"between them.",
+        )
+
+
+def _dividing_tp(question: Question) -> Fix | None:
+    """Restrict TP to the sizes that divide the KV heads."""
+    sizes = [t for t in TP_SIZES if question.model.kv_heads % t == 0]
+    return Fix(key="deployment.tp", value=list(sizes), label=f"Consider only TP {', '.join(map(str, sizes))}")
+
+
+def about_purchase(question: Question, deployed: Deployed, option: HardwareOption) -> Iterator[PlanWarning]:
+    """Price, spares and idle GPUs."""
+    if question.scenario.deployment.location == "hybrid":
+        yield PlanWarning(
+            code="hybrid_as_on_prem",
+            severity="warning",
+            source="cost model",
+            message="Hybrid is priced as on premises for the whole peak: bursts in the cloud are not priced yet.",
+        )
+    yield from _about_price(option)
+    if option.assumed:
+        yield PlanWarning(
+            code="system_assumed",
+            severity="info",
+            source=DECK,
+            message=f"No server with {deployed.gpu} is in the catalogue: results are for an assumed 8-GPU server.",
+        )
+    yield from _about_room(question, deployed, option)
+
+
+def _about_price(option: HardwareOption) -> Iterator[PlanWarning]:
+    """A price that is unknown, or of the GPUs alone."""
+    if option.price_covers == "unknown":
+        yield PlanWarning(
+            code="price_unknown",
+            severity="warning",
+            source=option.source,
+            message=f"No list price is known for {option.name}: enter one to see cost and to rank it by cost.",
+        )
+    elif option.price_covers == "gpus_only":
+        yield PlanWarning(
+            code="price_gpus_only",
+            severity="info",
+            source=option.source,
+            message=f"The price of {option.name} covers the GPUs only: chassis, CPUs and network come on top.",
+        )
+
+
+def _about_room(question: Question, deployed: Deployed, option: HardwareOption) -> Iterator[PlanWarning]:
+    """GPUs that are bought and not used, or nothing to spare."""
+    idle = _room_for_more(deployed, option)
+    if idle >= 1:
+        yield PlanWarning(
+            code="idle_gpus",
+            severity="info",
+            source="arithmetic",
+            message=f"The systems hold {deployed.gpus_bought} GPUs, {deployed.gpus} "
+            f"{'are' if deployed.gpus > 1 else 'is'} used: {idle} more "
+            f"instance{'s' if idle > 1 else ''}{' of either kind' if deployed.prefill else ''} would cost nothing "
+            "extra.",
+            fix=Fix(
+                key="deployment.spare_instances",
+                value=question.scenario.deployment.spare_instances + idle,
+                label=f"Use {'them' if idle > 1 else 'it'} as spare",
+            ),
+        )
+    elif deployed.spare_instances == 0:
+        yield PlanWarning(
+            code="no_spare",
+            severity="info",
+            source="arithmetic",
+            message="No spare instance: while one is down, the peak no longer fits within the limits.",
+            fix=Fix(key="deployment.spare_instances", value=1, label="Add one spare instance"),
+        )
+
+
+def _room_for_more(deployed: Deployed, option: HardwareOption) -> int:
+    """Instances, or pairs of a prefill and a decode instance, that the systems hold beyond those planned."""
+    if deployed.prefill is None or deployed.decode is None:
+        each = deployed.tp * deployed.pp * deployed.dp
+        return deployed.systems * (option.gpus // each) - deployed.instances
+    (n_p, g_p), (n_d, g_d) = ((p.instances, p.tp * p.pp * p.dp) for p in (deployed.prefill, deployed.decode))
+    more = 0
+    while systems_for_both((n_p + more + 1, g_p), (n_d + more + 1, g_d), option.gpus) <= deployed.systems:
+        more += 1
+    return more
+
+
+def about_ranking(
+    question: Question, offers: Iterable[HardwareOption], option: HardwareOption
+) -> Iterator[PlanWarning]:
+    """Cost ranks complete systems beside bare GPUs: say so when both are in the running."""
+    if question.scenario.deployment.objective != "cost" or question.scenario.deployment.location == "cloud":
+        return
+    if len({o.price_covers for o in offers} - {"unknown"}) > 1:
+        yield PlanWarning(
+            code="price_bases_differ",
+            severity="warning",
+            source=option.source,
+            message="The ranking compares list prices of complete systems with prices of GPUs alone: enter the "
+            "prices you "
+            "are quoted before deciding between GPU types by cost.",
+        )

@@ -1,0 +1,55 @@
+"""The plan as text, for a terminal."""
+
+from __future__ import annotations
+
+from sizing.base.deployed import Deployed, Pool
+from sizing.base.format import count, ms, requests_per_s, usd
+from sizing.base.result import Plan
+
+
+def _deployed(d: Deployed) -> str:
+    """What is deployed, both kinds of instances where prefill and decode run apart."""
+    runs = f"{d.gpu} {d.engine} {d.weight_precision}"
+    pools = [(name, p) for name, p in (("prefill ", d.prefill), ("decode ", d.decode)) if p is not None]
+    kinds: list[tuple[str, Deployed | Pool]] = [*pools] if pools else [("", d)]
+    parts = [f"{p.instances} {name}x {runs} TP{p.tp} PP{p.pp} EP{p.ep} DP{p.dp}" for name, p in kinds]
+    return " + ".join(parts) + (f", batch limit {d.batch_limit}" if d.batch_limit is not None else "")
+
+
+def as_text(plan: Plan) -> str:
+    """The plan for a terminal: answer, figures, warnings, alternatives, excluded."""
+    lines = [plan.answer, ""]
+    if plan.deployment and plan.latency and plan.per_instance:
+        d = plan.deployment
+        lines += [
+            f"Deployment    {_deployed(d)} on {d.systems} x {d.system}",
+            f"Capacity      {requests_per_s(plan.per_instance.max_rps)} per instance; limited by {plan.limited_by}",
+            *(
+                f"{name:13} p50 {ms(v.p50)}, p95 {ms(v.p95)}, p99 {ms(v.p99)}"
+                for name, v in (
+                    ("TTFT", plan.latency.ttft_ms),
+                    ("ITL", plan.latency.itl_ms),
+                    ("E2E", plan.latency.e2e_ms),
+                )
+            ),
+            f"Cost          {usd(plan.cost.usd_per_month) if plan.cost else 'unknown'} a month",
+            f"How sure      {plan.confidence}",
+            f"Source        {plan.source}",
+            "",
+        ]
+    lines += [f"{w.severity.capitalize()}: {w.message}" for w in plan.warnings]
+    if plan.alternatives:
+        lines += [
+            "",
+            "Alternatives (latency at the asked percentile; estimates of the analytic load model, unless simulated)",
+        ]
+        lines += [
+            f"  {count(a.deployment.gpus):>5} GPU{'s' if a.deployment.gpus > 1 else ' '}: {_deployed(a.deployment)}, "
+            f"TTFT {ms(a.ttft_ms)}, ITL {ms(a.itl_ms)}, {usd(a.usd_per_month)} a month"
+            f"{', simulated' if a.decided_by == 'simulation' else ''}"
+            for a in plan.alternatives
+        ]
+    if plan.excluded:
+        lines += ["", "Excluded"]
+        lines += [f"  {e.gpu:20} {e.reason} Relax: {e.relaxation}" for e in plan.excluded]
+    return "\n".join(lines)

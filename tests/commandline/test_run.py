@@ -1,0 +1,101 @@
+"""The runner that all command lines share: exit codes, one line per problem, never a traceback."""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from commandline.run import INTERRUPTED, INVALID_INPUT, run, show
+
+ROOT = Path(__file__).parents[2]
+
+
+class Malformed(ValueError):
+    def __init__(self, *problems: str) -> None:
+        self.problems = problems
+        super().__init__()
+
+
+class Simple(ValueError):
+    pass
+
+
+class Answer:
+    def model_dump_json(self, *, indent: int | None = None) -> str:
+        return f'{{"indent": {indent}}}'
+
+
+def code_of(command: Callable[[argparse.Namespace], int], interrupted: int = 0) -> int:
+    parser = argparse.ArgumentParser(prog="test")
+    parser.set_defaults(run=command)
+    return run(parser, [], malformed=(Malformed, Simple), nameless="File", interrupted=interrupted)
+
+
+def raising(error: BaseException) -> Callable[[argparse.Namespace], int]:
+    def command(given: argparse.Namespace) -> int:
+        raise error
+
+    return command
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (Malformed("One.", "Two."), "One.\nTwo.\n"),
+        (Simple("Only one."), "Only one.\n"),
+        (FileNotFoundError(2, "No such file or directory", "x.yaml"), "x.yaml: No such file or directory.\n"),
+        (OSError(28, "No space left on device"), "File: No space left on device.\n"),
+        (OSError("odd"), "File: odd.\n"),
+    ],
+)
+def test_invalid_input_is_a_line_per_problem_and_exit_code_2(
+    error: Exception, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert code_of(raising(error)) == INVALID_INPUT
+    assert capsys.readouterr() == ("", told)
+
+
+def test_what_is_no_problem_of_the_input_is_raised() -> None:
+    with pytest.raises(ZeroDivisionError):
+        code_of(raising(ZeroDivisionError()))
+
+
+def test_ctrl_c_is_silent() -> None:
+    assert code_of(raising(KeyboardInterrupt())) == 0
+    assert code_of(raising(KeyboardInterrupt()), interrupted=INTERRUPTED) == 130
+
+
+def test_the_code_of_a_command_is_the_exit_code() -> None:
+    assert code_of(lambda given: 0) == 0
+    assert code_of(lambda given: 2) == 2
+
+
+@pytest.mark.parametrize(("json", "shown"), [(True, '{"indent": 2}\n'), (False, "text\n")])
+def test_a_result_is_shown_as_json_or_text(json: bool, shown: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert show(Answer(), lambda answer: "text", json=json) == 0
+    assert capsys.readouterr().out == shown
+
+
+PIPED = """
+import argparse, sys
+from commandline.run import run
+parser = argparse.ArgumentParser()
+parser.set_defaults(run=lambda given: [print(n, flush=True) for n in range(100_000)] and 0)
+sys.exit(run(parser, [], malformed=(), nameless="File"))
+"""
+
+
+def test_a_reader_that_leaves_early_is_no_problem() -> None:
+    command = [sys.executable, "-c", PIPED]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline() == "0\n"
+        process.stdout.close()
+        assert process.stderr.read() == ""
+        assert process.wait(timeout=60) == 0

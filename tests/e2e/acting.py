@@ -1,0 +1,46 @@
+"""What a user does on the pages, and what they read there."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Page
+
+from tests.e2e.browser import settle
+
+
+def enter(page: Page, label: str, text: str) -> None:
+    """Type into the field of that label and leave it, as a person does."""
+    field = page.get_by_label(label, exact=True)
+    field.fill(text)
+    field.press("Enter")
+    settle(page)
+
+
+def choose(page: Page, label: str, option: str, *, listed: bool = True) -> None:
+    """Search a dropdown for an option and take it; one that is not listed is typed and confirmed."""
+    box = page.get_by_role("combobox", name=label).first
+    box.click()
+    box.fill(option)
+    if listed:
+        page.get_by_role("option", name=option, exact=True).first.click()
+    else:
+        page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    settle(page)
+
+
+def pick(page: Page, option: str) -> None:
+    """Click an option of a segmented control."""
+    page.get_by_test_id("stButtonGroup").get_by_text(option, exact=True).first.click()
+    settle(page)
+
+
+def answer(page: Page) -> str:
+    """The answer sentence; "" when there is none."""
+    headline = page.get_by_test_id("stMain").locator("h2")
+    return headline.first.inner_text() if headline.count() else ""
+
+
+def figure(page: Page, label: str) -> str:
+    """The value of one key figure."""
+    metric = page.get_by_test_id("stMetric").filter(has=page.get_by_text(label, exact=True)).first
+    return metric.get_by_test_id("stMetricValue").inner_text().strip()
