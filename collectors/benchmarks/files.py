@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import fields, replace
 from pathlib import PurePosixPath
 
-from collectors.benchmarks import aiperf, guidellm, inference_perf, llmperf
 from collectors.benchmarks.documents import MAX_BYTES, ZIP_START
 from collectors.benchmarks.reader import read_benchmark
 from collectors.benchmarks.records import BenchmarkPoint, Imported, LatencyStats, RowError
+from collectors.benchmarks.tools import aiperf, guidellm, inference_perf, llmperf
 from collectors.errors import BenchmarkFileError, NotAResultFile
 
 MAX_FILES = 500

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from collectors.benchmarks.measurements import Deployment
-from collectors.benchmarks.own_csv import COLUMNS, LATENCIES, STATISTICS
 from collectors.benchmarks.records import BenchmarkPoint
+from collectors.benchmarks.tools.own_csv import COLUMNS, LATENCIES, STATISTICS
 
 _RENAMED = {"isl_tokens": "isl_mean", "osl_tokens": "osl_mean"}
 _STATED = (

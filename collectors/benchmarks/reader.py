@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Protocol, cast
 
-from collectors.benchmarks import (
-    aiperf,
-    aiperf_requests,
-    genai_perf,
-    guidellm,
-    guidellm_csv,
-    inference_perf,
-    inferencex,
-    llmperf,
-    own_csv,
-    sglang_serving,
-    trtllm_bench,
-    vllm_serve,
-)
+from collectors.benchmarks import tools
 from collectors.benchmarks.documents import Document, open_document
 from collectors.benchmarks.records import Imported
 from collectors.errors import BadRow, BenchmarkFileError, NotAResultFile
@@ -28,10 +17,12 @@ class Tool(Protocol):
     """One module per tool and form of file.
 
     ``FORMAT`` is the tool's name, ``FILE`` which of its files to import, in Markdown; "" where another module says it.
+    ``PRIORITY`` orders the modules: the lowest is asked first, so the more particular its signs, the lower.
     """
 
     FORMAT: str
     FILE: str
+    PRIORITY: int
 
     def detect(self, document: Document) -> bool:
         """Whether this tool wrote the document; never raises."""
@@ -40,21 +31,14 @@ class Tool(Protocol):
         """The runs in the document. Raises BenchmarkFileError; a bad row is an error in the result."""
 
 
-TOOLS: tuple[Tool, ...] = (
-    vllm_serve,
-    sglang_serving,
-    guidellm,
-    guidellm_csv,
-    aiperf,
-    aiperf_requests,
-    genai_perf,
-    inference_perf,
-    llmperf,
-    trtllm_bench,
-    inferencex,
-    own_csv,
-)
-"""In the order in which they are asked: the most particular first."""
+def _tools() -> tuple[Tool, ...]:
+    """Every module in ``tools``."""
+    names = [module.name for module in pkgutil.iter_modules(tools.__path__)]
+    modules = [cast(Tool, importlib.import_module(f"{tools.__name__}.{name}")) for name in names]
+    return tuple(sorted(modules, key=lambda tool: tool.PRIORITY))
+
+
+TOOLS = _tools()
 
 
 def files_of_tools() -> Mapping[str, str]:

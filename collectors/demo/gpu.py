@@ -23,7 +23,7 @@ THERMAL = 0x20 | 0x40
 
 @dataclass
 class Gpu:
-    """One GPU: where it is, and what must be remembered about it."""
+    """One GPU: where it is, and what of its past decides what comes."""
 
     number: int
     replica: Replica

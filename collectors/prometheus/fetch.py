@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import http.client
 import random
+import socket
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import SplitResult, urljoin, urlsplit
 
 import requests
-from urllib3.exceptions import HTTPError
+from urllib3.exceptions import HTTPError, NameResolutionError, ProtocolError, ReadTimeoutError
 
 from collectors.errors import (
     AccessDenied,
@@ -31,9 +33,15 @@ from collectors.prometheus.connections import new_session
 MEBIBYTE = 1 << 20
 CHUNK_BYTES = 1 << 16
 MAX_REDIRECTS = 3
+"""Chosen: http to https, a missing slash, and one more."""
 RETRIED_STATUS = frozenset({429, 502, 503, 504})
+"""Too many requests, and what a gateway answers while the server behind it starts."""
 BACKOFF_S = 0.25
 LONGEST_WAIT_S = 5.0
+"""Wait before the second attempt, doubled with each, and the longest wait that a server may ask for. Chosen: a page
+that waits longer seems broken."""
+MOST_CAUSES = 20
+"""Errors looked at for what led to one. Chosen: the libraries nest three or four."""
 DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
@@ -111,8 +119,12 @@ class Fetcher:
                 problem = error
             if reply is not None and reply.status not in RETRIED_STATUS:
                 return reply
-            asked = reply.retry_after_s if reply else None
-            pause = asked if asked is not None else BACKOFF_S * 2 ** (attempt - 1) * (0.5 + self._clock.jitter())
+            retry_after = reply.retry_after_s if reply else None
+            pause = (
+                retry_after
+                if retry_after is not None
+                else BACKOFF_S * 2 ** (attempt - 1) * (0.5 + self._clock.jitter())
+            )
             left = deadline - self._clock.monotonic()
             if attempt >= self._limits.attempts or pause > min(LONGEST_WAIT_S, left):
                 if reply is not None:
@@ -194,31 +206,35 @@ class Fetcher:
 
 def _connection_problem(error: Exception, where: str) -> SourceError:
     """A sentence for a connection that failed; the library's own text may hold the full URL, so it is not shown."""
-    refused = _cause(error, InvalidAddress)
+    causes = _causes(error)
+
+    def is_any(*kinds: type[BaseException]) -> bool:
+        return any(isinstance(cause, kinds) for cause in causes)
+
+    refused = next((cause for cause in causes if isinstance(cause, InvalidAddress)), None)
     if refused is not None:
         return refused
-    text = repr(error)
-    if "NameResolution" in text or "getaddrinfo" in text:
+    if is_any(NameResolutionError, socket.gaierror):
         return Unreachable(f"There is no DNS answer for {where.rsplit(':', 1)[0]}: check the name.")
-    if "Connection refused" in text:
+    if is_any(ConnectionRefusedError):
         return Unreachable(f"Nothing listens at {where}: connection refused.")
-    if "IncompleteRead" in text or "ProtocolError" in text or "Connection broken" in text:
+    if is_any(ProtocolError, http.client.IncompleteRead):
         return UnusableAnswer(f"{where} closed the connection in the middle of its answer.")
-    if "Read timed out" in text or "ReadTimeout" in text:
+    if is_any(ReadTimeoutError):
         return TimedOut(f"{where} stopped in the middle of its answer.")
     return Unreachable(f"{where} cannot be reached.")
 
 
-def _cause(error: BaseException | None, kind: type[SourceError]) -> SourceError | None:
-    """An error of ``kind`` anywhere in what led to ``error``."""
-    seen = 0
-    while error is not None and seen < 10:
-        if isinstance(error, kind):
-            return error
-        inner = next((a for a in error.args if isinstance(a, BaseException)), None)
-        error = inner or getattr(error, "reason", None) or error.__cause__ or error.__context__
-        seen += 1
-    return None
+def _causes(error: BaseException) -> list[BaseException]:
+    """An error and what led to it, as the libraries below nest them."""
+    causes: list[BaseException] = []
+    waiting: list[object] = [error]
+    while waiting and len(causes) < MOST_CAUSES:
+        cause = waiting.pop(0)
+        if isinstance(cause, BaseException) and cause not in causes:
+            causes.append(cause)
+            waiting += [*cause.args, getattr(cause, "reason", None), cause.__cause__, cause.__context__]
+    return causes
 
 
 def _same_host(origin: SplitResult, target: str) -> str:
@@ -242,17 +258,17 @@ def _seconds(text: str | None) -> float | None:
 
 def status_problem(status: int, where: str, detail: str = "") -> SourceError:
     """The SourceError for an HTTP status that is not a success."""
-    said = f": {detail}" if detail else ""
+    reported = f": {detail}" if detail else ""
     if status in (401, 403):
         return AccessDenied(f"{where} refuses access ({status}): check the credentials under auth.")
     if status == 429:
         return TooManyRequests(f"{where} asks for fewer requests (429): read less often.")
     if status in (400, 422):
-        return QueryRejected(f"{where} rejects the query{said}.")
+        return QueryRejected(f"{where} rejects the query{reported}.")
     if status == 404:
         return UnusableAnswer(f"{where} has nothing at this path (404): check the URL and its path prefix.")
     if status in (405, 501):
         return UnusableAnswer(f"{where} does not answer such requests ({status}): check the URL of the source.")
     if status >= 500:
-        return ServerFailed(f"{where} failed with status {status}{said}.")
-    return UnusableAnswer(f"{where} answered with status {status}{said}.")
+        return ServerFailed(f"{where} failed with status {status}{reported}.")
+    return UnusableAnswer(f"{where} answered with status {status}{reported}.")

@@ -68,7 +68,7 @@ def engine_names() -> tuple[str, ...]:
 
 
 def detect_engine(names: Collection[str], *, wanted: str | None = None) -> DetectedEngine | None:
-    """The engine whose names are present; ``wanted`` keeps to one engine, and is believed even without a name."""
+    """The engine whose names are present; ``wanted`` keeps to one engine, even where none of its names is."""
     seen = []
     for vocabulary in engine_vocabularies().values():
         spelling = max(spellings(vocabulary), key=partial(_present, vocabulary, names))

@@ -17,7 +17,7 @@ CONFIG = b'{"hidden_size": 4096}'
 
 
 class Hub(BaseHTTPRequestHandler):
-    """Answers by organisation; remembers the last Authorization header on the server."""
+    """Answers by organisation; keeps the last Authorization header on the server."""
 
     def do_GET(self) -> None:
         self.server.seen = (self.path, self.headers.get("Authorization"))  # type: ignore[attr-defined]

@@ -66,7 +66,7 @@ class Ring:
             self._insert(target, at_s, took_s, layout, zlib.compress(values, 1), "")
 
     def _layout(self, target: str, series: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]) -> int:
-        """The number of a list of series; the last one of each target is remembered."""
+        """The number of a list of series; the last one of each target is kept at hand."""
         known = self._last.get(target)
         if known is not None and known[0] == series:
             return known[1]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from collectors.benchmarks import read_benchmark
-from collectors.benchmarks.own_csv import COLUMNS
+from collectors.benchmarks.tools.own_csv import COLUMNS
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "BENCHMARK_CSV.md"
 HEAD = "model,isl_tokens,osl_tokens,mode,concurrency,request_rate_rps,ttft_ms_mean"

@@ -1,4 +1,4 @@
-"""What an operator should look at: each concern with its threshold, none twice, none from what is unknown."""
+"""What an operator should look at: each alert with its threshold, none twice, none from what is unknown."""
 
 from __future__ import annotations
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
+from collectors.backends.scrape.promql.operators import Key, Value, combined, key_of, nameless
 from collectors.backends.scrape.promql.samples import Floats, Tracks, at, increase, slope, within
 from collectors.backends.scrape.promql.tree import (
     Aggregate,
@@ -23,10 +24,6 @@ from collectors.backends.scrape.promql.tree import (
 from collectors.errors import UnsupportedExpression
 from collectors.prometheus.answers import Sample
 from collectors.prometheus.histograms import buckets_of, quantile
-
-Key = tuple[tuple[str, str], ...]
-Value = dict[Key, float]
-"""A vector: values by labels."""
 
 MAX_SUBQUERY_STEPS = 5_000
 
@@ -60,14 +57,14 @@ def _value(node: Node, now: Moment) -> Value | float:
     if isinstance(node, Selector):
         if node.range_s is not None:
             raise UnsupportedExpression("A range needs a function such as rate around it.")
-        return {_key(t.labels): found[1] for t in now.tracks.select(node) if (found := at(t, now.time_s)) is not None}
+        return {key_of(t.labels): found[1] for t in now.tracks.select(node) if (found := at(t, now.time_s)) is not None}
     if isinstance(node, Negative):
         inner = _value(node.inner, now)
-        return -inner if isinstance(inner, float) else {_nameless(k): -v for k, v in inner.items()}
+        return -inner if isinstance(inner, float) else {nameless(k): -v for k, v in inner.items()}
     if isinstance(node, Aggregate):
         return _aggregate(node, now)
     if isinstance(node, Binary):
-        return _binary(node, now)
+        return combined(node, _value(node.left, now), _value(node.right, now))
     if isinstance(node, Call):
         return _call(node, now)
     raise UnsupportedExpression("This expression is not answered without a Prometheus.")
@@ -85,14 +82,6 @@ def _number(node: Node, now: Moment) -> float:
     if not isinstance(found, float):
         raise UnsupportedExpression("A number is expected where a metric stands.")
     return found
-
-
-def _key(labels: Mapping[str, str]) -> Key:
-    return tuple(sorted(labels.items()))
-
-
-def _nameless(key: Key) -> Key:
-    return tuple((k, v) for k, v in key if k != "__name__")
 
 
 # Functions of a range
@@ -129,7 +118,7 @@ def _runs(node: Node, now: Moment) -> tuple[dict[Key, Run], float]:
     """The samples per series of a range or subquery, and the length of the range."""
     if isinstance(node, Selector) and node.range_s is not None:
         start = now.time_s - node.range_s
-        found = {_key(t.labels): Run(*within(t, start, now.time_s)) for t in now.tracks.select(node)}
+        found = {key_of(t.labels): Run(*within(t, start, now.time_s)) for t in now.tracks.select(node)}
         return {key: run for key, run in found.items() if len(run.times)}, node.range_s
     if isinstance(node, Subquery):
         return _subquery(node, now), node.range_s
@@ -153,12 +142,12 @@ def _subquery(node: Subquery, now: Moment) -> dict[Key, Run]:
 
 def _at_step(node: Node, now: Moment) -> Value:
     """The vector at one step of a subquery. Steps are aligned, so neighbours and other functions ask for it again."""
-    known = now.tracks.remembered.get((node, now.time_s))
+    known = now.tracks.evaluated.get((node, now.time_s))
     if isinstance(known, dict):
         return known
     result = _value(node, now)
     vector: Value = {(): result} if isinstance(result, float) else result
-    now.tracks.remembered[node, now.time_s] = vector
+    now.tracks.evaluated[node, now.time_s] = vector
     return vector
 
 
@@ -168,7 +157,7 @@ def _call(node: Call, now: Moment) -> Value | float:
         runs, span = _runs(arguments[0], now)
         found = {k: RANGE_FUNCTIONS[name](run, now.time_s - span, now.time_s) for k, run in runs.items()}
         keep = name == "last_over_time"
-        return {k if keep else _nameless(k): v for k, v in found.items() if v is not None}
+        return {k if keep else nameless(k): v for k, v in found.items() if v is not None}
     if name == "time" and not arguments:
         return now.time_s
     if name == "vector" and len(arguments) == 1:
@@ -179,10 +168,10 @@ def _call(node: Call, now: Moment) -> Value | float:
     if name == "timestamp" and len(arguments) == 1:
         return _timestamps(arguments[0], now)
     if name == "abs" and len(arguments) == 1:
-        return {_nameless(k): abs(v) for k, v in _vector(arguments[0], now).items()}
+        return {nameless(k): abs(v) for k, v in _vector(arguments[0], now).items()}
     if name in ("clamp_min", "clamp_max") and len(arguments) == 2:
         limit, clip = _number(arguments[1], now), max if name == "clamp_min" else min
-        return {_nameless(k): clip(v, limit) for k, v in _vector(arguments[0], now).items()}
+        return {nameless(k): clip(v, limit) for k, v in _vector(arguments[0], now).items()}
     if name == "histogram_quantile" and len(arguments) == 2:
         return _histogram_quantile(_number(arguments[0], now), _vector(arguments[1], now))
     raise UnsupportedExpression(f"{name} is not used as it should be.")
@@ -191,16 +180,16 @@ def _call(node: Call, now: Moment) -> Value | float:
 def _timestamps(node: Node, now: Moment) -> Value:
     """The time of each newest sample; of anything but a plain metric, the moment itself."""
     if isinstance(node, Selector) and node.range_s is None:
-        newest = {_key(t.labels): at(t, now.time_s) for t in now.tracks.select(node)}
-        return {_nameless(key): found[0] for key, found in newest.items() if found is not None}
-    return {_nameless(key): now.time_s for key in _vector(node, now)}
+        newest = {key_of(t.labels): at(t, now.time_s) for t in now.tracks.select(node)}
+        return {nameless(key): found[0] for key, found in newest.items() if found is not None}
+    return {nameless(key): now.time_s for key in _vector(node, now)}
 
 
 def _histogram_quantile(q: float, vector: Value) -> Value:
     groups: dict[Key, list[Sample]] = {}
     for key, value in vector.items():
         labels = dict(key)
-        rest = _key({k: v for k, v in labels.items() if k not in ("le", "__name__")})
+        rest = key_of({k: v for k, v in labels.items() if k not in ("le", "__name__")})
         groups.setdefault(rest, []).append(Sample(labels=labels, time_s=0.0, value=value))
     found = {key: quantile(q, buckets_of(samples)) for key, samples in groups.items()}
     return {key: math.nan if value is None else value[0] for key, value in found.items()}
@@ -223,7 +212,7 @@ def _aggregate(node: Aggregate, now: Moment) -> Value:
     for key, value in _vector(node.inner, now).items():
         kept = _grouped(key, node)
         if node.how == "count_values":
-            kept = _key({**dict(kept), extra: f"{value:.17g}".removesuffix(".0")})
+            kept = key_of({**dict(kept), extra: f"{value:.17g}".removesuffix(".0")})
         groups.setdefault(kept, []).append(value)
     reduce = REDUCE["count" if node.how == "count_values" else node.how]
     return {key: reduce(values) for key, values in groups.items()}
@@ -235,71 +224,3 @@ def _grouped(key: Key, node: Aggregate) -> Key:
     if node.without:
         return tuple((k, v) for k, v in key if k not in node.labels and k != "__name__")
     return tuple((k, v) for k, v in key if k in node.labels)
-
-
-# Operators
-
-OPERATE: dict[str, Callable[[float, float], float]] = {
-    "+": lambda a, b: a + b,
-    "-": lambda a, b: a - b,
-    "*": lambda a, b: a * b,
-    "/": lambda a, b: a / b if b != 0 else math.nan if a == 0 or math.isnan(a) else math.copysign(math.inf, a),
-    "==": lambda a, b: float(a == b),
-    "!=": lambda a, b: float(a != b),
-    "<": lambda a, b: float(a < b),
-    "<=": lambda a, b: float(a <= b),
-    ">": lambda a, b: float(a > b),
-    ">=": lambda a, b: float(a >= b),
-}
-FILTERS = frozenset({"==", "!=", "<", "<=", ">", ">="})
-
-
-def _binary(node: Binary, now: Moment) -> Value | float:
-    left, right = _value(node.left, now), _value(node.right, now)
-    if node.sign in ("and", "or", "unless"):
-        if isinstance(left, float) or isinstance(right, float):
-            raise UnsupportedExpression(f"{node.sign} needs metrics on both sides.")
-        return _set(node, left, right)
-    operate = OPERATE[node.sign]
-    if isinstance(left, float) and isinstance(right, float):
-        return operate(left, right)
-    if isinstance(right, float):
-        return _kept(node, {k: (v, operate(v, right)) for k, v in _only(left).items()})
-    if isinstance(left, float):
-        return _kept(node, {k: (v, operate(left, v)) for k, v in right.items()})
-    others: dict[Key, float] = {}
-    for key, value in right.items():
-        matched = _matching(key, node)
-        if matched in others:
-            raise UnsupportedExpression("Several series match one on the other side.")
-        others[matched] = value
-    pairs = {k: (v, operate(v, others[m])) for k, v in left.items() if (m := _matching(k, node)) in others}
-    return _kept(node, pairs)
-
-
-def _only(value: Value | float) -> Value:
-    assert not isinstance(value, float)
-    return value
-
-
-def _kept(node: Binary, results: Mapping[Key, tuple[float, float]]) -> Value:
-    """Results without the metric name; a comparison filters and keeps the left value, unless it is a bool one."""
-    if node.sign in FILTERS and not node.as_bool:
-        return {key: original for key, (original, holds) in results.items() if holds}
-    return {_nameless(key): result for key, (_, result) in results.items()}
-
-
-def _set(node: Binary, left: Value, right: Value) -> Value:
-    there = {_matching(key, node) for key in right}
-    if node.sign == "and":
-        return {k: v for k, v in left.items() if _matching(k, node) in there}
-    if node.sign == "unless":
-        return {k: v for k, v in left.items() if _matching(k, node) not in there}
-    here = {_matching(key, node) for key in left}
-    return {**left, **{k: v for k, v in right.items() if _matching(k, node) not in here}}
-
-
-def _matching(key: Key, node: Binary) -> Key:
-    if node.on is not None:
-        return tuple((k, v) for k, v in key if k in node.on)
-    return tuple((k, v) for k, v in key if k not in node.ignoring and k != "__name__")

@@ -26,11 +26,11 @@ class Track:
 
 
 class Tracks:
-    """All series of a window by metric name; ``remembered`` holds what subqueries found at their steps."""
+    """All series of a window by metric name; ``evaluated`` holds what subqueries found at their steps."""
 
     def __init__(self, tracks: Iterable[Track]) -> None:
         self._by_name: dict[str, list[Track]] = {}
-        self.remembered: dict[object, object] = {}
+        self.evaluated: dict[object, object] = {}
         for track in tracks:
             self._by_name.setdefault(track.labels.get("__name__", ""), []).append(track)
 

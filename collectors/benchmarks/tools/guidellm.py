@@ -16,6 +16,7 @@ from collectors.errors import BadRow, BenchmarkFileError
 
 FORMAT = "GuideLLM"
 FILE = "`benchmarks.json`, `.yaml` or `.csv`"
+PRIORITY = 30
 MAX_BENCHMARKS = 1_000
 """Loads of one sweep; a YAML file can repeat one benchmark a million times in a few bytes each."""
 

@@ -14,6 +14,7 @@ from collectors.benchmarks.rows import read_objects
 
 FORMAT = "SGLang bench_serving"
 FILE = "the JSON Lines of `--output-file`"
+PRIORITY = 20
 
 NOTES = (
     "ITL is the gap between two chunks of an answer; TPOT is the mean per request.",

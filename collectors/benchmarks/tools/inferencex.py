@@ -17,6 +17,7 @@ from collectors.errors import BadRow
 
 FORMAT = "InferenceX"
 FILE = "the JSON of its rows (`agg_bmk.json`)"
+PRIORITY = 110
 
 MEAN_LENGTH_SHARE = 0.9
 """Lengths are drawn evenly between 0.8 and 1 times the nominal one."""

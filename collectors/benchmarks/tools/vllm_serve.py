@@ -19,6 +19,7 @@ from collectors.errors import BadRow
 
 FORMAT = "vLLM bench serve"
 FILE = "the JSON of `--save-result`"
+PRIORITY = 10
 
 NOTES = (
     "ITL is the gap between two chunks of an answer: several tokens in one chunk count as gaps of nearly zero, so its "

@@ -17,6 +17,7 @@ from collectors.errors import BadRow
 
 FORMAT = "LLMPerf"
 FILE = "`..._summary.json`, with `..._individual_responses.json` if you like"
+PRIORITY = 90
 
 NOTES = (
     "LLMPerf's “inter token latency” is about E2E / tokens and includes the wait for the first token: it is left out. "

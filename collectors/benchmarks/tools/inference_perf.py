@@ -16,6 +16,7 @@ from collectors.errors import NotAResultFile
 
 FORMAT = "inference-perf"
 FILE = "`stage_N_lifecycle_metrics.json`, all stages at once"
+PRIORITY = 80
 
 NOTES = (
     "TPOT is the mean per request, ITL the gap between two tokens as they arrive: within a chunk it is zero, "

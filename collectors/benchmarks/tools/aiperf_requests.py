@@ -10,18 +10,19 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from collectors.benchmarks import aiperf
-from collectors.benchmarks.aiperf import load_of_path
 from collectors.benchmarks.documents import Document
 from collectors.benchmarks.fields import Fields, Floats, sample_stats
 from collectors.benchmarks.load import moment
 from collectors.benchmarks.nvidia_metrics import IN_MS
 from collectors.benchmarks.records import BenchmarkPoint, Imported, RowError
 from collectors.benchmarks.rows import read_rows
+from collectors.benchmarks.tools import aiperf
+from collectors.benchmarks.tools.aiperf import load_of_path
 from collectors.errors import BadRow
 
 FORMAT = aiperf.FORMAT
 FILE = ""  # named with the JSON of the run
+PRIORITY = 60
 NOTES = (
     "TPOT is (E2E - TTFT) / (OSL - 1) per request; ITL is the gap between two chunks of an answer.",
     "The lines state neither model nor load: profile_export_aiperf.json beside them states both.",

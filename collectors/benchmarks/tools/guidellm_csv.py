@@ -10,17 +10,18 @@ from __future__ import annotations
 import json
 import re
 
-from collectors.benchmarks import guidellm
 from collectors.benchmarks.documents import Document
 from collectors.benchmarks.fields import Fields, latency_stats, number
-from collectors.benchmarks.guidellm import NOTES, cut_off_note, strategy_load
 from collectors.benchmarks.load import Load, moment
 from collectors.benchmarks.records import BenchmarkPoint, Imported, LatencyStats
 from collectors.benchmarks.rows import read_rows
+from collectors.benchmarks.tools import guidellm
+from collectors.benchmarks.tools.guidellm import NOTES, cut_off_note, strategy_load
 from collectors.errors import BadRow
 
 FORMAT = guidellm.FORMAT
 FILE = ""  # named with the JSON
+PRIORITY = 40
 HEADER_LINES = 3
 PERCENTILES: tuple[str, ...] = ("min", "0.1", "1", "5", "10", "25", "75", "90", "95", "99", "max")
 

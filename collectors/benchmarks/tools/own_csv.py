@@ -17,6 +17,7 @@ from collectors.errors import BadRow, BenchmarkFileError
 
 FORMAT = "own CSV"
 FILE = ""  # described apart, docs/BENCHMARK_CSV.md
+PRIORITY = 120
 
 MODES: dict[str, Mode] = {
     "fixed_concurrency": "fixed_concurrency",

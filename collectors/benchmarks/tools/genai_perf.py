@@ -8,17 +8,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from collectors.benchmarks.aiperf import load_of_path
 from collectors.benchmarks.documents import Document
 from collectors.benchmarks.fields import Fields
 from collectors.benchmarks.load import EVEN_NOTE, Load, engine_of
 from collectors.benchmarks.nvidia_metrics import COMMON_NOTES, blocks_of, point_of
 from collectors.benchmarks.records import BenchmarkPoint, Imported
 from collectors.benchmarks.rows import read_objects, read_rows
+from collectors.benchmarks.tools.aiperf import load_of_path
 from collectors.errors import NotAResultFile
 
 FORMAT = "GenAI-Perf"
 FILE = "`profile_export_genai_perf.json` or `.csv`"
+PRIORITY = 70
 
 NOTES = (
     *COMMON_NOTES,
