@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 from numba import njit
@@ -201,7 +202,6 @@ def write_block(
     """One block into ``folder`` (named by a ULID). ``series`` have labels sorted by name and are sorted by labels."""
     folder.mkdir(parents=True)
     symbols = sorted({text for pairs, _ in series for pair in pairs for text in pair})
-    number = {text: uvarint(i) for i, text in enumerate(symbols)}
     segments = _Segments(folder / "chunks")
     with (folder / "index").open("wb") as out:
         out.write(struct.pack(">IB", INDEX_MAGIC, 2))
@@ -209,49 +209,58 @@ def write_block(
         raw = b"".join(_text(text) for text in symbols)
         _section(out, struct.pack(">I", len(symbols)) + raw)
         starts["series"] = out.tell()
-        holders: dict[tuple[str, str], list[int]] = {("", ""): []}
-        for pairs, shape in series:
-            out.write(b"\0" * (-out.tell() % 16))
-            place = out.tell() // 16
-            holders["", ""].append(place)
-            for pair in pairs:
-                holders.setdefault(pair, []).append(place)
-            reference = segments.add(shape.chunks)
-            labels = b"".join(number[name] + number[value] for name, value in pairs)
-            entry = uvarint(len(pairs)) + labels + uvarint(shape.count) + shape.first + uvarint(reference) + shape.meta
-            out.write(uvarint(len(entry)) + entry + crc32c(entry))
+        holders = _write_series(out, series, symbols, segments)
         starts["postings"] = out.tell() + -out.tell() % 4
-        table = bytearray(struct.pack(">I", len(holders)))
-        for name, value in sorted(holders):
-            out.write(b"\0" * (-out.tell() % 4))
-            table += b"\x02" + _text(name) + _text(value) + uvarint(out.tell())
-            places = np.array(holders[name, value], dtype=">u4")
-            _section(out, struct.pack(">I", len(places)) + places.tobytes())
+        table = _write_postings(out, holders)
         starts["table"] = out.tell()
-        _section(out, bytes(table))
+        _section(out, table)
         places_of = (starts["symbols"], starts["series"], 0, 0, starts["postings"], starts["table"])
         toc = struct.pack(">6Q", *places_of)
         out.write(toc + crc32c(toc))
     segments.close()
     chunks = sum(shape.count for _, shape in series)
     stats = {"numSamples": samples, "numSeries": len(series), "numChunks": chunks}
-    meta = {
-        "ulid": folder.name,
-        "minTime": start_ms,
-        "maxTime": end_ms,
-        "stats": stats,
-        "compaction": {"level": 1, "sources": [folder.name]},
-        "version": 1,
-    }
-    (folder / "meta.json").write_text(json.dumps(meta))
+    compaction = {"level": 1, "sources": [folder.name]}
+    meta = {"ulid": folder.name, "minTime": start_ms, "maxTime": end_ms, "stats": stats, "compaction": compaction}
+    (folder / "meta.json").write_text(json.dumps({**meta, "version": 1}))
 
 
-def _section(out: object, content: bytes) -> None:
-    out.write(struct.pack(">I", len(content)) + content + crc32c(content))  # type: ignore[attr-defined]
+def _write_series(
+    out: BinaryIO, series: Sequence[tuple[Pairs, Curve]], symbols: Sequence[str], segments: _Segments
+) -> dict[tuple[str, str], list[int]]:
+    """The series with their chunks; the places of those that hold each label, of all under an empty one."""
+    number = {text: uvarint(i) for i, text in enumerate(symbols)}
+    holders: dict[tuple[str, str], list[int]] = {("", ""): []}
+    for pairs, shape in series:
+        out.write(b"\0" * (-out.tell() % 16))
+        place = out.tell() // 16
+        holders["", ""].append(place)
+        for pair in pairs:
+            holders.setdefault(pair, []).append(place)
+        reference = segments.add(shape.chunks)
+        labels = b"".join(number[name] + number[value] for name, value in pairs)
+        entry = uvarint(len(pairs)) + labels + uvarint(shape.count) + shape.first + uvarint(reference) + shape.meta
+        out.write(uvarint(len(entry)) + entry + crc32c(entry))
+    return holders
+
+
+def _write_postings(out: BinaryIO, holders: Mapping[tuple[str, str], Sequence[int]]) -> bytes:
+    """The places of every label's series; the table that says where each list stands."""
+    table = bytearray(struct.pack(">I", len(holders)))
+    for name, value in sorted(holders):
+        out.write(b"\0" * (-out.tell() % 4))
+        table += b"\x02" + _text(name) + _text(value) + uvarint(out.tell())
+        places = np.array(holders[name, value], dtype=">u4")
+        _section(out, struct.pack(">I", len(places)) + places.tobytes())
+    return bytes(table)
+
+
+def _section(out: BinaryIO, content: bytes) -> None:
+    out.write(struct.pack(">I", len(content)) + content + crc32c(content))
 
 
 def sorted_series(series: Iterable[tuple[Mapping[str, str], Curve]]) -> list[tuple[Pairs, Curve]]:
     """Series in the order of a block."""
-    found = [(tuple(sorted(labels.items())), shape) for labels, shape in series]
-    found.sort(key=lambda pair: pair[0])
-    return found
+    pairs = [(tuple(sorted(labels.items())), shape) for labels, shape in series]
+    pairs.sort(key=lambda pair: pair[0])
+    return pairs

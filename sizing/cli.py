@@ -145,9 +145,9 @@ def _day(given: argparse.Namespace) -> int:
 
 def _trace(given: argparse.Namespace) -> int:
     from sizing.scenario.trace import read_trace
-    from sizing.scenario.trace_summary import found_in, sentences
+    from sizing.scenario.trace_summary import sentences, summary_of
 
-    summary = found_in(read_trace(given.trace))
+    summary = summary_of(read_trace(given.trace))
     return show(summary, lambda summary: "\n".join(sentences(summary)), json=given.json)
 
 

@@ -76,14 +76,14 @@ def _recurrent(plan: tuple[Layer, ...]) -> bool:
 
 def _kv_heads(fields: Fields, heads: int) -> int:
     """KV heads: as said, 1 for multi-query families, else one per head; never more than heads."""
-    said = fields.whole("kv_heads", low=1, high=MAX_HEADS)
+    given = fields.whole("kv_heads", low=1, high=MAX_HEADS)
     attn = fields.section("attn_config")
-    if said is None and attn.get("kv_n_heads") is not None:
-        said = checked_whole("attn_config.kv_n_heads", attn["kv_n_heads"], 1, MAX_HEADS)
-    multi_query = fields.flag("multi_query", default=said is None and family(fields) in model_families().multi_query)
+    if given is None and attn.get("kv_n_heads") is not None:
+        given = checked_whole("attn_config.kv_n_heads", attn["kv_n_heads"], 1, MAX_HEADS)
+    multi_query = fields.flag("multi_query", default=given is None and family(fields) in model_families().multi_query)
     if multi_query and not fields.flag("new_decoder_architecture"):
         return 1
-    kv_heads = said or heads
+    kv_heads = given or heads
     if kv_heads > heads:
         raise InvalidModelConfig(
             f"config.json says {kv_heads:,} KV heads for {heads:,} attention heads: there cannot be more KV heads."

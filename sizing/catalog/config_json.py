@@ -177,17 +177,19 @@ def _compressed_tensors(quant: Mapping[str, Any]) -> str:
 
 def _assumptions(fields: Fields, a: Architecture) -> tuple[str, ...]:
     """What the numbers rest on beyond the file itself."""
-    said = ["parameters are counted from the tensors that the configuration implies; norms and biases are left out"]
+    assumptions = [
+        "parameters are counted from the tensors that the configuration implies; norms and biases are left out"
+    ]
     kind = family(fields)
     if kind not in model_families().known:
         shown = kind[:40] or "not given"
-        said.append(f"model type “{shown}” is not known: sized like Llama (gated MLP, standard attention)")
+        assumptions.append(f"model type “{shown}” is not known: sized like Llama (gated MLP, standard attention)")
     if fields.section("vision_config") or fields.section("audio_config"):
-        said.append("the vision or audio encoder is not counted")
+        assumptions.append("the vision or audio encoder is not counted")
     if a.recurrent:
-        said.append("linear-attention and Mamba layers keep a constant state per sequence, in float32")
+        assumptions.append("linear-attention and Mamba layers keep a constant state per sequence, in float32")
     if a.indexer_dim:
-        said.append("the key cache of the sparse-attention indexer is counted with the KV cache")
+        assumptions.append("the key cache of the sparse-attention indexer is counted with the KV cache")
     if any(layer.compress_ratio is not None for layer in a.plan):
-        said.append("KV cache derived from the compression ratios; the state of the compressor is neglected")
-    return tuple(said)
+        assumptions.append("KV cache derived from the compression ratios; the state of the compressor is neglected")
+    return tuple(assumptions)

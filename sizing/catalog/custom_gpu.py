@@ -72,8 +72,8 @@ def _sentence(item: Mapping[str, Any]) -> str:
         return f"Custom GPU: {field} is missing; it is on the accelerator's datasheet."
     if item["type"] == "value_error":
         return f"Custom GPU: {item['ctx']['error']}."
-    said = str(item["msg"]).replace("Input should", "it should").replace("String should", "it should")
-    return f"Custom GPU: {field} = {item['input']!r:.40}; {said}."
+    message = str(item["msg"]).replace("Input should", "it should").replace("String should", "it should")
+    return f"Custom GPU: {field} = {item['input']!r:.40}; {message}."
 
 
 def _gpu(spec: GpuSpec) -> Gpu:

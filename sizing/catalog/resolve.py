@@ -42,9 +42,9 @@ def resolve_model(name: str) -> tuple[Model, str]:
     if alias:
         return models()[alias[0]], alias[1]
     for stage in (1, 2, 3, 4):
-        found = _one_architecture(_by_stage(min(stage, 3)).get(_key(wanted, stage), ()))
-        if found:
-            return found, _note(wanted, found, stage)
+        model = _one_architecture(_by_stage(min(stage, 3)).get(_key(wanted, stage), ()))
+        if model:
+            return model, _note(wanted, model, stage)
         alias = _alias_by_stage(min(stage, 3)).get(_key(wanted, stage))
         if alias:
             return models()[alias[0]], alias[1]
@@ -56,11 +56,11 @@ def resolve_gpu(name: str) -> Gpu:
 
     Raises UnknownName with the nearest names.
     """
-    found = _gpu_names().get(_squeeze(name))
-    if found is None:
+    gpu_id = _gpu_names().get(_squeeze(name))
+    if gpu_id is None:
         aliases = [alias for gpu in gpus().values() for alias in gpu.aliases]
         raise UnknownName("GPU", name, [*gpus(), *(gpu.name for gpu in gpus().values()), *aliases])
-    return gpus()[found]
+    return gpus()[gpu_id]
 
 
 def _tokens(name: str) -> list[str]:
@@ -99,9 +99,9 @@ def _by_stage(stage: int) -> Mapping[str, tuple[str, ...]]:
 
 def _one_architecture(ids: Iterable[str]) -> Model | None:
     """The first of the candidates when all have the same shape, else None: a size is never guessed."""
-    found = [models()[model_id] for model_id in ids]
-    shapes = {(m.params_total, m.layers, m.hidden_size, m.heads, m.kv_elements_full, m.vocab_size) for m in found}
-    return found[0] if len(shapes) == 1 else None
+    candidates = [models()[model_id] for model_id in ids]
+    shapes = {(m.params_total, m.layers, m.hidden_size, m.heads, m.kv_elements_full, m.vocab_size) for m in candidates}
+    return candidates[0] if len(shapes) == 1 else None
 
 
 def _note(name: str, model: Model, stage: int) -> str:

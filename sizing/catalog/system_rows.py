@@ -38,8 +38,8 @@ def systems_for(gpu_id: str) -> tuple[System, ...]:
     """
     if gpu_id not in gpus():
         raise UnknownName("GPU", gpu_id, gpus())
-    found = tuple(system for system in systems().values() if system.gpu_id == gpu_id)
-    return found or (generic_system(gpus()[gpu_id]),)
+    listed = tuple(system for system in systems().values() if system.gpu_id == gpu_id)
+    return listed or (generic_system(gpus()[gpu_id]),)
 
 
 def generic_system(gpu: Gpu) -> System:

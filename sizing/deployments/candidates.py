@@ -59,22 +59,22 @@ class Candidates(Columns):
         """
         plain = isinstance(value, FunctionType) and value.__closure__ is None and value.__defaults__ is None
         key = value.__code__ if plain and isinstance(value, FunctionType) else None
-        found = self._of_units.get(key) if plain else None
-        if found is None:
-            found = np.array([value(u) for u in self.units], dtype=np.float64)
+        values = self._of_units.get(key) if plain else None
+        if values is None:
+            values = np.array([value(u) for u in self.units], dtype=np.float64)
             if plain:
-                self._of_units[key] = found
-        return found[self.unit]
+                self._of_units[key] = values
+        return values[self.unit]
 
     @property
     def gpu_number(self) -> Counts:
         """Which GPU type each row has, (C,): numbers from 0, the same for every part of one table."""
-        found = self._of_units.get("gpu")
-        if found is None:
+        of_units = self._of_units.get("gpu")
+        if of_units is None:
             number: dict[str, int] = {}
-            found = np.array([number.setdefault(u.gpu.id, len(number)) for u in self.units], dtype=np.float64)
-            self._of_units["gpu"] = found
-        return found.astype(np.int64)[self.unit]
+            of_units = np.array([number.setdefault(u.gpu.id, len(number)) for u in self.units], dtype=np.float64)
+            self._of_units["gpu"] = of_units
+        return of_units.astype(np.int64)[self.unit]
 
 
 def table(rows: Sequence[Configuration]) -> Candidates:

@@ -80,13 +80,13 @@ def options(
     if location == "cloud":
         return _cloud(gpu, prices)
     known = not gpu.custom and gpu.id in gpus()
-    found = systems_for(gpu.id) if known else (generic_system(gpu),)
-    return preferred_onprem_order([_on_prem(s, gpu, location, prices, custom_price_usd) for s in found])
+    systems = systems_for(gpu.id) if known else (generic_system(gpu),)
+    return preferred_onprem_order([_on_prem(s, gpu, location, prices, custom_price_usd) for s in systems])
 
 
-def preferred_onprem_order(found: Sequence[HardwareOption]) -> tuple[HardwareOption, ...]:
+def preferred_onprem_order(offers: Sequence[HardwareOption]) -> tuple[HardwareOption, ...]:
     """The options by what their price covers: complete systems, GPUs only, unknown; otherwise in the given order."""
-    return tuple(sorted(found, key=lambda option: option.price_rank))
+    return tuple(sorted(offers, key=lambda option: option.price_rank))
 
 
 def _on_prem(

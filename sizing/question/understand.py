@@ -64,8 +64,8 @@ class Question:
     @property
     def speculation(self) -> Speculation:
         """Speculative decoding as asked; without draft tokens where it is not."""
-        asked = self.scenario.deployment.speculative_decoding
-        return Speculation(**asked.model_dump()) if asked else Speculation()
+        decoding = self.scenario.deployment.speculative_decoding
+        return Speculation(**decoding.model_dump()) if decoding else Speculation()
 
 
 def understand(scenario: Scenario) -> Question:
@@ -76,8 +76,8 @@ def understand(scenario: Scenario) -> Question:
     allowed = _allowed(scenario, problems)
     demand = problems.collect(lambda: peak_demand(scenario.workload))
     benchmark, about_benchmark = problems.collect(lambda: _benchmark(scenario, model, chosen)) or (None, ())
-    if problems.found or model is None or demand is None:
-        raise InvalidScenario(problems.found)
+    if problems.sentences or model is None or demand is None:
+        raise InvalidScenario(problems.sentences)
     prompt, output = (distribution_of(n) for n in (scenario.workload.input_tokens, scenario.workload.output_tokens))
     traffic, variability, about_lengths = _traffic(scenario, prompt, output)
     return Question(
@@ -126,29 +126,29 @@ class _Problems:
     """Collects the sentences of everything that could not be resolved, so that all are reported at once."""
 
     def __init__(self) -> None:
-        self.found: list[str] = []
+        self.sentences: list[str] = []
 
     def collect(self, resolve: Callable[[], T]) -> T | None:
         """The result of ``resolve``, or None with the problem noted."""
         try:
             return resolve()
         except InvalidScenario as invalid:
-            self.found.extend(invalid.problems)
+            self.sentences.extend(invalid.problems)
         except SizingError as error:
-            self.found.append(str(error))
+            self.sentences.append(str(error))
         return None
 
 
 def _model(scenario: Scenario) -> tuple[Model, tuple[str, ...]]:
     """The model asked for and what was assumed about it."""
-    asked = scenario.model
-    if isinstance(asked, ModelSize):
-        given = asked.model_dump(exclude={"name", "params_b"}, exclude_none=True)
-        model = model_from_size(asked.name, asked.params_b, **given)
-    elif isinstance(asked, ModelConfig):
-        model = model_from_config(asked.config, name=asked.name)
+    form = scenario.model
+    if isinstance(form, ModelSize):
+        known = form.model_dump(exclude={"name", "params_b"}, exclude_none=True)
+        model = model_from_size(form.name, form.params_b, **known)
+    elif isinstance(form, ModelConfig):
+        model = model_from_config(form.config, name=form.name)
     else:
-        model, note = resolve_model(asked)
+        model, note = resolve_model(form)
         return model, (*([note] if note else []), *model.assumptions)
     return model, model.assumptions
 
@@ -167,11 +167,11 @@ def _benchmark(
 
 def _gpus(scenario: Scenario, problems: _Problems) -> tuple[Gpu, ...]:
     """The accelerators considered: those named, plus every custom one; all of the catalogue when none is named."""
-    asked = map(_datasheet, scenario.deployment.custom_gpus)
-    custom = {g.id: g for spec in asked if (g := problems.collect(partial(gpu_from_spec, spec))) is not None}
+    datasheets = map(_datasheet, scenario.deployment.custom_gpus)
+    custom = {g.id: g for spec in datasheets if (g := problems.collect(partial(gpu_from_spec, spec))) is not None}
     named = scenario.deployment.gpus or ([] if custom else _unnamed(scenario))
-    found = [custom.get(name) or problems.collect(partial(resolve_gpu, name)) for name in named]
-    return tuple(dict.fromkeys([g for g in found if g is not None] + list(custom.values())))
+    resolved = [custom.get(name) or problems.collect(partial(resolve_gpu, name)) for name in named]
+    return tuple(dict.fromkeys([g for g in resolved if g is not None] + list(custom.values())))
 
 
 def _unnamed(scenario: Scenario) -> list[str]:
@@ -179,27 +179,27 @@ def _unnamed(scenario: Scenario) -> list[str]:
     return [g for g in gpus() if g in measured("gpus") or not scenario.deployment.measured_gpus_only]
 
 
-def _datasheet(asked: CustomGpu) -> dict[str, Any]:
+def _datasheet(card: CustomGpu) -> dict[str, Any]:
     """A custom accelerator in the words of the catalogue."""
-    spec = asked.model_dump(exclude_none=True, exclude={"int8_tops"})
-    return spec if asked.int8_tops is None else {**spec, "int8_tflops": asked.int8_tops}
+    spec = card.model_dump(exclude_none=True, exclude={"int8_tops"})
+    return spec if card.int8_tops is None else {**spec, "int8_tflops": card.int8_tops}
 
 
 def _allowed(scenario: Scenario, problems: _Problems) -> Allowed:
     """The restrictions of the scenario with names resolved."""
-    asked = scenario.deployment
+    deployment = scenario.deployment
 
     def ids(names: list[str], resolve: Callable[[str], str]) -> tuple[str, ...]:
-        found = (problems.collect(partial(resolve, name)) for name in names)
-        return tuple(i for i in found if i is not None)
+        resolved = (problems.collect(partial(resolve, name)) for name in names)
+        return tuple(i for i in resolved if i is not None)
 
     return Allowed(
-        engines=ids(asked.engines, lambda n: resolve_engine(n).id),
-        precisions=ids(asked.precisions, lambda n: resolve_precision(n).id),
-        kv_precisions=ids(asked.kv_precisions, resolve_kv_precision),
-        tp=tuple(asked.tp),
-        pp=tuple(asked.pp),
-        ep=tuple(asked.ep),
+        engines=ids(deployment.engines, lambda n: resolve_engine(n).id),
+        precisions=ids(deployment.precisions, lambda n: resolve_precision(n).id),
+        kv_precisions=ids(deployment.kv_precisions, resolve_kv_precision),
+        tp=tuple(deployment.tp),
+        pp=tuple(deployment.pp),
+        ep=tuple(deployment.ep),
     )
 
 
@@ -230,14 +230,14 @@ def arrival_variability(workload: Workload) -> tuple[float, tuple[str, ...]]:
     of on time, r1, r0 and r the rates on, off and overall, t = on x off / (on + off) (Fischer and Meier-Hellstern, "The
     MMPP cookbook", 1993); 400 at most, which is a coefficient of 20.
     """
-    asked = workload.arrivals
-    if isinstance(asked, Gamma):
-        return asked.gamma.cv**2, ()
-    if isinstance(asked, TraceArrivals):
-        said = f"Gaps between arrivals vary as in {asked.trace}: coefficient of variation {asked.cv:.2g}."
-        return asked.cv**2, (said,)
-    if isinstance(asked, Burst):
-        bursts = asked.bursts
+    arrivals = workload.arrivals
+    if isinstance(arrivals, Gamma):
+        return arrivals.gamma.cv**2, ()
+    if isinstance(arrivals, TraceArrivals):
+        note = f"Gaps between arrivals vary as in {arrivals.trace}: coefficient of variation {arrivals.cv:.2g}."
+        return arrivals.cv**2, (note,)
+    if isinstance(arrivals, Burst):
+        bursts = arrivals.bursts
         whole = bursts.on_s + bursts.off_s
         share = bursts.on_s / whole
         contrast = bursts.share_on / share - (1.0 - bursts.share_on) / (1.0 - share)

@@ -58,11 +58,11 @@ def capacity(state: SteadyState, latencies: Percentiles, limits: LatencyLimits, 
     """
     rps = non_decreasing(state.rps)
     stable = rps[:, -1]
-    asked = ((latencies.ttft_s, limits.ttft_s), (latencies.itl_s, limits.itl_s), (latencies.e2e_s, limits.e2e_s))
-    rates = [rate_at_limit(rps, values, limit) for values, limit in asked]
+    limited = ((latencies.ttft_s, limits.ttft_s), (latencies.itl_s, limits.itl_s), (latencies.e2e_s, limits.e2e_s))
+    rates = [rate_at_limit(rps, values, limit) for values, limit in limited]
     rates += [stable, max_utilization * stable if max_utilization < 1.0 else np.full_like(stable, np.inf)]
     stacked = np.stack(rates)
-    excess = np.max(np.stack([values[:, 0] / limit for values, limit in asked]), axis=0)
+    excess = np.max(np.stack([values[:, 0] / limit for values, limit in limited]), axis=0)
     return Capacity(rps=stacked.min(axis=0), stable_rps=stable, bound=stacked.argmin(axis=0), excess=excess)
 
 

@@ -73,10 +73,10 @@ def peak_demand(workload: Workload) -> Demand:
 
 def hourly(workload: Workload) -> Sequence[float] | None:
     """The shape of the load over time, where one is given: the hours of a profile, or the windows of a trace."""
-    asked = workload.arrivals
-    if isinstance(asked, TraceArrivals):
-        return asked.rps
-    return asked.profile if isinstance(asked, Profile) else None
+    arrivals = workload.arrivals
+    if isinstance(arrivals, TraceArrivals):
+        return arrivals.rps
+    return arrivals.profile if isinstance(arrivals, Profile) else None
 
 
 def poisson_peak(average_rps: float, percentile: float) -> float:

@@ -34,8 +34,8 @@ class _Loader(yaml.SafeLoader):
                 continue
             if key.value in seen:
                 line = key.start_mark.line + 1
-                said = f"The key {key.value:.40} stands twice, again at line {line}: keep one of them."
-                raise InvalidScenario([said])
+                problem = f"The key {key.value:.40} stands twice, again at line {line}: keep one of them."
+                raise InvalidScenario([problem])
             seen.add(key.value)
         return super().construct_mapping(node, deep)
 

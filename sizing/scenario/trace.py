@@ -83,8 +83,8 @@ class Trace:
         """The same requests with all gaps divided by ``factor``."""
         if math.isclose(factor, 1.0, rel_tol=SAME_SPEED):
             return self
-        said = f"{self.name} was replayed {factor:.3g} times as fast, so that its busiest time is the peak asked for."
-        return replace(self, time_s=self.time_s / factor, notes=(*self.notes, said))
+        note = f"{self.name} was replayed {factor:.3g} times as fast, so that its busiest time is the peak asked for."
+        return replace(self, time_s=self.time_s / factor, notes=(*self.notes, note))
 
     def check_fits(self, window: float | None, model: str) -> None:
         """Raise InvalidTrace when requests are longer than the context window of the model."""
@@ -130,19 +130,21 @@ class _Problems:
     """The first faulty rows in words, and how many there are."""
 
     def __init__(self, name: str) -> None:
-        self.name, self.found, self.count = name, list[tuple[int, str]](), 0
+        self.name, self.first_faults, self.count = name, list[tuple[int, str]](), 0
 
-    def note(self, faulty: NDArray[np.bool_], first_row: int, said: pd.Series, why: str) -> None:
+    def note(self, faulty: NDArray[np.bool_], first_row: int, column: pd.Series, why: str) -> None:
         """Every faulty row of a chunk; the header is row 1."""
         self.count += int(faulty.sum())
         for i in np.flatnonzero(faulty)[:SHOWN_PROBLEMS]:
-            self.found.append((first_row + int(i) + 2, why.format(" ".join(str(said.iloc[int(i)]).split())[:40])))
+            self.first_faults.append(
+                (first_row + int(i) + 2, why.format(" ".join(str(column.iloc[int(i)]).split())[:40]))
+            )
 
     def stop_if_any(self) -> None:
         """Raise InvalidTrace when a row was faulty."""
         if not self.count:
             return
-        shown = sorted(self.found)[:SHOWN_PROBLEMS]
+        shown = sorted(self.first_faults)[:SHOWN_PROBLEMS]
         lines = [f"{self.name}, row {row:,}: {why}." for row, why in shown]
         if self.count > len(shown):
             lines.append(f"{self.name}: {self.count - len(shown):,} more problems of this kind.")
@@ -168,10 +170,10 @@ def _checked(
     frame: pd.DataFrame, milliseconds: bool, first_row: int, max_tokens: float, problems: _Problems
 ) -> tuple[Floats, Tokens]:
     """Times in seconds and rows prompt, output, cached of a chunk; what is wrong goes to ``problems``."""
-    said = frame["timestamp"]
-    time = _seconds(said) / (MS_PER_S if milliseconds else 1.0)
-    problems.note(~np.isfinite(time), first_row, said, "timestamp is not a time: “{}”")
-    problems.note(time < 0, first_row, said, "timestamp is negative: {}")
+    timestamps = frame["timestamp"]
+    time = _seconds(timestamps) / (MS_PER_S if milliseconds else 1.0)
+    problems.note(~np.isfinite(time), first_row, timestamps, "timestamp is not a time: “{}”")
+    problems.note(time < 0, first_row, timestamps, "timestamp is negative: {}")
     columns = []
     for name, least in (("input_tokens", 1.0), ("output_tokens", 1.0), ("cached_tokens", 0.0)):
         if name not in frame:
@@ -193,31 +195,31 @@ def _checked(
     return time, np.clip(np.rint(whole), 0, MAX_TOKENS).astype(np.int32)
 
 
-def _numbers(said: pd.Series) -> Floats:
+def _numbers(column: pd.Series) -> Floats:
     """Numbers as they are; NaN for anything else, such as dates, which pandas would count in nanoseconds."""
     kind = pd.api.types
-    if kind.is_bool_dtype(said) or kind.is_datetime64_any_dtype(said) or kind.is_timedelta64_dtype(said):
-        return np.full(len(said), np.nan)
-    return np.asarray(pd.to_numeric(said, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan))
+    if kind.is_bool_dtype(column) or kind.is_datetime64_any_dtype(column) or kind.is_timedelta64_dtype(column):
+        return np.full(len(column), np.nan)
+    return np.asarray(pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan))
 
 
-def _seconds(said: pd.Series) -> Floats:
+def _seconds(column: pd.Series) -> Floats:
     """Numbers as they are; dates as seconds since 1970, UTC where no zone is given; NaN for anything else."""
-    if pd.api.types.is_timedelta64_dtype(said):
-        return np.asarray(said.dt.total_seconds().to_numpy(dtype=np.float64, na_value=np.nan))
-    if pd.api.types.is_datetime64_any_dtype(said):  # as a number it would count nanoseconds, or something else
-        return _since_1970(said)
-    if pd.api.types.is_bool_dtype(said):
-        return np.full(len(said), np.nan)
-    numbers = pd.to_numeric(said, errors="coerce")
-    if numbers.notna().any() or not len(said):
+    if pd.api.types.is_timedelta64_dtype(column):
+        return np.asarray(column.dt.total_seconds().to_numpy(dtype=np.float64, na_value=np.nan))
+    if pd.api.types.is_datetime64_any_dtype(column):  # as a number it would count nanoseconds, or something else
+        return _since_1970(column)
+    if pd.api.types.is_bool_dtype(column):
+        return np.full(len(column), np.nan)
+    numbers = pd.to_numeric(column, errors="coerce")
+    if numbers.notna().any() or not len(column):
         return numbers.to_numpy(dtype=np.float64, na_value=np.nan)
-    return _since_1970(said)
+    return _since_1970(column)
 
 
-def _since_1970(said: pd.Series) -> Floats:
+def _since_1970(column: pd.Series) -> Floats:
     """Seconds since 1970 of dates; NaN for anything else."""
-    dates = pd.to_datetime(said, errors="coerce", utc=True, format="ISO8601")
+    dates = pd.to_datetime(column, errors="coerce", utc=True, format="ISO8601")
     seconds = (dates - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(seconds=1)
     return np.asarray(seconds.to_numpy(dtype=np.float64, na_value=np.nan))
 

@@ -51,8 +51,8 @@ def frames_in(path: Path) -> Iterator[pd.DataFrame]:
         # What parsers, compression and Arrow raise; RuntimeError is a ZIP with a password.
         if lines is not None and lines.fault is not None:
             raise lines.fault from None
-        said = str(error).splitlines()[0][:160].rstrip(". ")
-        raise InvalidTrace([f"{path.name} cannot be read as a table: {said}."]) from None
+        reason = str(error).splitlines()[0][:160].rstrip(". ")
+        raise InvalidTrace([f"{path.name} cannot be read as a table: {reason}."]) from None
 
 
 def _parquet_frames(path: Path) -> Iterator[pd.DataFrame]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sizing.scenario.trace import Trace
 
 
-class LengthFound(Result):
+class LengthSummary(Result):
     """How long prompts or outputs are."""
 
     mean: float = quantity("Mean", "tokens", "sum / requests", "Mean over requests.")
@@ -25,7 +25,7 @@ class LengthFound(Result):
     longest: float = quantity("Longest", "tokens", "empirical", "The longest one.")
 
 
-class TraceFound(Result):
+class TraceSummary(Result):
     """What was found in a trace."""
 
     name: str = quantity("Trace", help="Name of the file.")
@@ -43,14 +43,14 @@ class TraceFound(Result):
     )
     longest_gap_s: float = quantity("Longest gap", "s", "largest difference of timestamps", "Without any request.")
     longest_gap_at_s: float = quantity("Longest gap from", "s", "since the first request", "When it starts.")
-    input_tokens: LengthFound = quantity("Prompts", help="Prompt tokens.")
-    output_tokens: LengthFound = quantity("Outputs", help="Output tokens.")
+    input_tokens: LengthSummary = quantity("Prompts", help="Prompt tokens.")
+    output_tokens: LengthSummary = quantity("Outputs", help="Output tokens.")
     cached_mean: float = quantity("Cached tokens", "tokens", "sum / requests", "Mean per request.")
     cached_share: float = quantity("Cached share", "fraction", "cached / prompt tokens", "Over all requests.")
     notes: tuple[str, ...] = quantity("Notes", help="What is odd about the trace.")
 
 
-def found_in(trace: Trace) -> TraceFound:
+def summary_of(trace: Trace) -> TraceSummary:
     """What a trace says. Raises InvalidTrace for one that is too short for a rate."""
     if trace.duration_s < SHORTEST_S:
         raise InvalidTrace([f"{trace.name} covers less than a second: too short for a rate."])
@@ -59,7 +59,7 @@ def found_in(trace: Trace) -> TraceFound:
     gaps = np.diff(trace.time_s)
     longest, busiest = int(gaps.argmax()), int(rates.argmax())
     cached = trace.tokens[2]
-    return TraceFound(
+    return TraceSummary(
         name=trace.name,
         requests=len(trace),
         duration_s=trace.duration_s,
@@ -79,9 +79,9 @@ def found_in(trace: Trace) -> TraceFound:
     )
 
 
-def _length(tokens: Any) -> LengthFound:
+def _length(tokens: Any) -> LengthSummary:
     p50, p95 = np.percentile(tokens, [50, 95])
-    return LengthFound(mean=float(tokens.mean()), p50=float(p50), p95=float(p95), longest=float(tokens.max()))
+    return LengthSummary(mean=float(tokens.mean()), p50=float(p50), p95=float(p95), longest=float(tokens.max()))
 
 
 def _busiest_hour(rates: Any, window_s: float) -> float | None:
@@ -106,26 +106,26 @@ def workload_of(trace: Trace) -> dict[str, Any]:
     }
 
 
-def sentences(found: TraceFound) -> tuple[str, ...]:
+def sentences(summary: TraceSummary) -> tuple[str, ...]:
     """What was found, a line each: how much, how fast, how long, how bursty, what is odd."""
-    hour = "" if found.peak_hour_rps is None else f", in the busiest hour {requests_per_s(found.peak_hour_rps)}"
-    window = "minute" if found.window_s == S_PER_MINUTE else f"{significant(found.window_s)} s"
-    prompt, output = found.input_tokens, found.output_tokens
+    hour = "" if summary.peak_hour_rps is None else f", in the busiest hour {requests_per_s(summary.peak_hour_rps)}"
+    window = "minute" if summary.window_s == S_PER_MINUTE else f"{significant(summary.window_s)} s"
+    prompt, output = summary.input_tokens, summary.output_tokens
     cached = (
-        f" {count(found.cached_mean)} of them are cached ({percent(found.cached_share)})."
-        if found.cached_mean > 0
+        f" {count(summary.cached_mean)} of them are cached ({percent(summary.cached_share)})."
+        if summary.cached_mean > 0
         else ""
     )
     return (
-        f"{found.name}: {count(found.requests)} requests in {_time(found.duration_s)}.",
-        f"Rate: {requests_per_s(found.mean_rps)} on average{hour}, in the busiest {window} "
-        f"{requests_per_s(found.peak_rps)} (from {_time(found.peak_at_s)} on); coefficient of variation of the gaps "
-        f"{found.gap_cv:.2g}, longest gap {_time(found.longest_gap_s)}.",
+        f"{summary.name}: {count(summary.requests)} requests in {_time(summary.duration_s)}.",
+        f"Rate: {requests_per_s(summary.mean_rps)} on average{hour}, in the busiest {window} "
+        f"{requests_per_s(summary.peak_rps)} (from {_time(summary.peak_at_s)} on); coefficient of variation of the "
+        f"gaps {summary.gap_cv:.2g}, longest gap {_time(summary.longest_gap_s)}.",
         f"Prompt: {count(prompt.mean)} tokens on average, p50 {count(prompt.p50)}, p95 {count(prompt.p95)}, longest "
         f"{count(prompt.longest)}.{cached}",
         f"Output: {count(output.mean)} tokens on average, p50 {count(output.p50)}, p95 {count(output.p95)}, longest "
         f"{count(output.longest)}.",
-        *found.notes,
+        *summary.notes,
     )
 
 

@@ -41,22 +41,22 @@ def with_traces(raw: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
     problems: list[str] = []
     completed: dict[str, Any] = {}
     for key, about in (("input_tokens", 0), ("output_tokens", 1), ("prefix_cached_tokens", 2), ("arrivals", None)):
-        asked = workload.get(key)
-        if not (isinstance(asked, Mapping) and set(asked) == {"trace"} and isinstance(asked["trace"], str)):
+        given = workload.get(key)
+        if not (isinstance(given, Mapping) and set(given) == {"trace"} and isinstance(given["trace"], str)):
             continue
         try:
-            trace = beside(folder, asked["trace"])
+            trace = beside(folder, given["trace"])
         except InvalidTrace as error:
-            problems += [p for p in (f"workload.{key}: {said}" for said in error.problems) if p not in problems]
+            problems += [p for p in (f"workload.{key}: {problem}" for problem in error.problems) if p not in problems]
             continue
         if about is None and trace.duration_s < SHORTEST_S:
-            problems.append(f"workload.{key}: {asked['trace']} covers less than a second: too short for a rate.")
+            problems.append(f"workload.{key}: {given['trace']} covers less than a second: too short for a rate.")
             continue
         if key == "prefix_cached_tokens":
             completed[key] = cached_in(trace)
             continue
-        found = arrivals_in(trace) if about is None else {"groups": groups_of(trace.tokens[about])}
-        completed[key] = {"trace": asked["trace"], **found}
+        facts = arrivals_in(trace) if about is None else {"groups": groups_of(trace.tokens[about])}
+        completed[key] = {"trace": given["trace"], **facts}
     if problems:
         raise InvalidScenario(problems)
     return {**raw, "workload": {**workload, **completed}} if completed else raw

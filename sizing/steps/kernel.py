@@ -82,8 +82,8 @@ class KernelTables:
         name = kernel_name()
         if not available():
             return name
-        found = checkpoint(model, candidates.rows[0].precision.id) if len(candidates) else None
-        return f"{name}, relabelled as {found.relabelled}" if found and found.relabelled else name
+        written = checkpoint(model, candidates.rows[0].precision.id) if len(candidates) else None
+        return f"{name}, relabelled as {written.relabelled}" if written and written.relabelled else name
 
 
 def kernel_name() -> str:

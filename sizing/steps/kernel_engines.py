@@ -90,11 +90,11 @@ def _build(model: Model, configuration: Configuration) -> Engine:
     return _compile_first(model, configuration, found)
 
 
-def _compile_first(model: Model, configuration: Configuration, found: Checkpoint) -> Engine:
+def _compile_first(model: Model, configuration: Configuration, written: Checkpoint) -> Engine:
     """The first of the possible number formats that compiles and answers, else what is missing."""
     reasons: list[str] = []
-    for formats in modes(model, configuration, nvfp4_checkpoint=found.is_nvfp4):
-        table = _try(found.folder, configuration, formats)
+    for formats in modes(model, configuration, nvfp4_checkpoint=written.is_nvfp4):
+        table = _try(written.folder, configuration, formats)
         if not isinstance(table, str):
             return Engine(table)
         reasons.append(table)

@@ -50,9 +50,9 @@ class StepTimes(Columns):
             return work
         stall, ranks = (np.broadcast_to(v, self.prefill_s.shape)[index] for v in (self.stall_s, self.ranks))
         fitting = np.broadcast_to(held, work.shape)[index, 0]
-        found = np.repeat(work, prompts.shape[1], axis=1)
-        found[index] += stall[:, None] * unevenness(prompts[index], ranks, fitting)
-        return found
+        works = np.repeat(work, prompts.shape[1], axis=1)
+        works[index] += stall[:, None] * unevenness(prompts[index], ranks, fitting)
+        return works
 
     def scaled(self, decode: Floats, prefill: Floats) -> StepTimes:
         """Durations of each candidate times its factors (C,): the ends of an interval."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sizing.base.format import rounded
-from sizing.scenario.trace_summary import TraceFound, found_in, sentences, workload_of
+from sizing.scenario.trace_summary import TraceSummary, sentences, summary_of, workload_of
 from ui.form.numbers import show_number
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _OF = {
 class TraceInUse:
     """A trace that fills in the form. ``workload``: the keys it gives; ``filled``: the fields as it filled them in."""
 
-    summary: TraceFound
+    summary: TraceSummary
     workload: Mapping[str, Any]
     filled: Mapping[str, Any]
     requests: Trace
@@ -51,14 +51,14 @@ class TraceInUse:
 
 def in_use(trace: Trace) -> TraceInUse:
     """A trace ready for the form. Raises InvalidTrace for one that is too short."""
-    summary = found_in(trace)
+    summary = summary_of(trace)
     kept = trace.first(MOST_KEPT) if len(trace) > MOST_KEPT else trace
     workload = workload_of(trace)
     filled = _filled(summary, workload["prefix_cached_tokens"])
     return TraceInUse(summary=summary, workload=workload, filled=filled, requests=kept)
 
 
-def _filled(summary: TraceFound, cached: float) -> dict[str, Any]:
+def _filled(summary: TraceSummary, cached: float) -> dict[str, Any]:
     """The fields of the form: median and 95th percentile of the lengths, the busiest window as the peak."""
     prompt, output = summary.input_tokens, summary.output_tokens
     return {

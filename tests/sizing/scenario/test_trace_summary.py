@@ -15,7 +15,7 @@ from sizing.base.errors import InvalidTrace
 from sizing.cli import main
 from sizing.scenario.file import scenario_from
 from sizing.scenario.trace import Trace, read_trace
-from sizing.scenario.trace_summary import found_in, sentences, workload_of
+from sizing.scenario.trace_summary import sentences, summary_of, workload_of
 from tests.sizing.asking import LLAMA_8B
 
 
@@ -28,7 +28,7 @@ def trace(times: Any, prompts: Any = 100, outputs: Any = 10, cached: Any = 0) ->
 def test_rates_gaps_and_lengths_by_hand() -> None:
     """One request a second for two minutes, four a second in the third, then 50 s of silence and a last one."""
     times = [*range(120), *(120 + np.arange(240) / 4), 239.0]
-    found = found_in(trace(times, prompts=[100] * 180 + [300] * 181, cached=[50] * 361))
+    found = summary_of(trace(times, prompts=[100] * 180 + [300] * 181, cached=[50] * 361))
     assert found.requests == 361
     assert found.duration_s == 239.0
     assert found.mean_rps == pytest.approx(361 / 239)
@@ -45,7 +45,7 @@ def test_rates_gaps_and_lengths_by_hand() -> None:
 def test_the_busiest_hour_is_that_of_any_sixty_minutes() -> None:
     """Two hours of one request a second, twice as many in the middle hour."""
     times = np.sort(np.concatenate([np.arange(7200.0), 1800.5 + np.arange(3600.0)]))
-    found = found_in(trace(times))
+    found = summary_of(trace(times))
     assert found.peak_hour_rps == pytest.approx(2.0, rel=0.01)
     assert any("in the busiest hour 2 requests/s" in said for said in sentences(found))
 
@@ -59,7 +59,7 @@ def test_what_it_gives_is_a_workload() -> None:
 
 def test_a_trace_of_a_moment_has_no_rate() -> None:
     with pytest.raises(InvalidTrace, match="too short for a rate"):
-        found_in(trace([0.0, 0.5]))
+        summary_of(trace([0.0, 0.5]))
 
 
 def test_a_faster_trace_keeps_its_requests() -> None:
