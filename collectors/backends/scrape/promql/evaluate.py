@@ -71,17 +71,17 @@ def _value(node: Node, now: Moment) -> Value | float:
 
 
 def _vector(node: Node, now: Moment) -> Value:
-    found = _value(node, now)
-    if isinstance(found, float):
+    result = _value(node, now)
+    if isinstance(result, float):
         raise UnsupportedExpression("A metric is expected where a number stands.")
-    return found
+    return result
 
 
 def _number(node: Node, now: Moment) -> float:
-    found = _value(node, now)
-    if not isinstance(found, float):
+    result = _value(node, now)
+    if not isinstance(result, float):
         raise UnsupportedExpression("A number is expected where a metric stands.")
-    return found
+    return result
 
 
 # Functions of a range

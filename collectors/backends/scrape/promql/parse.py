@@ -77,15 +77,15 @@ def parse(text: str) -> Node:
 
 
 def _tokens(text: str) -> list[tuple[str, str]]:
-    found = []
+    tokens = []
     position, end = 0, len(text.rstrip())
     while position < end:
         match = _TOKEN.match(text, position)
         if match is None or match.lastgroup is None:
             raise UnsupportedExpression(f"“{text[position : position + 20]}” cannot be read as PromQL.")
-        found.append((match.lastgroup, match.group(match.lastgroup)))
+        tokens.append((match.lastgroup, match.group(match.lastgroup)))
         position = match.end()
-    return [*found, ("end", "")]
+    return [*tokens, ("end", "")]
 
 
 class _Parser:
