@@ -25,7 +25,9 @@ from collectors.reading.remarks import Kind, remark
 from collectors.source import PrometheusSource, ScrapeSource, Source
 
 FIRST_SCRAPES = 4
+"""Before the first answer: what a rate needs in its window."""
 LONGEST_PAUSE_S = 5.0
+"""Between the first scrapes. Chosen: three pauses are what somebody waits for."""
 
 
 def prometheus_backend(

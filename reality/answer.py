@@ -28,6 +28,7 @@ SILENT = {"unreachable": "cannot be reached", "stale": "is stale", "no_data": "h
 COUNTED = ("kv_capacity_tokens", "replicas", "gpus")
 """Rows about what is there; the others are about how fast it is."""
 MOST_NAMED = 2
+"""Rows that are off and named in the sentence. Chosen: it stays one."""
 NARROW = 0.1
 """Relative width of an interval below which two digits would not tell its ends apart."""
 

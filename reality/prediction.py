@@ -45,6 +45,7 @@ slots) whose work varies as much as its mean, 1 / sqrt(n). A load nearer to it m
 as long as the simulation, which is no answer."""
 
 WARM_UP_SHARE = 0.05
+"""Requests at the beginning that do not count: the replica starts empty. Chosen: one in twenty."""
 SEED = 0
 QUANTILES = {"p50": 50.0, "p95": 95.0, "p99": 99.0}
 LATENCIES = {"ttft_ms": TTFT, "tpot_ms": ITL, "e2e_ms": E2E, "queue_ms": QUEUE}

@@ -26,6 +26,7 @@ LEAST_PER_BIN = 100.0
 
 QUANTILE_NAMES = ("p50", "p95")
 TWO_MINUTES_S = 120.0
+"""From here on a length of time is named in minutes."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

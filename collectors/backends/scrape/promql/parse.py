@@ -49,7 +49,9 @@ STRENGTH = {"or": 1, "and": 2, "unless": 2, "==": 3, "!=": 3, "<": 3, "<=": 3, "
 STRENGTH |= {"+": 4, "-": 4, "*": 5, "/": 5}
 COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
 MAX_CHARACTERS = 200_000
+"""Of an expression. Chosen: far longer than any of ours."""
 MAX_DEPTH = 60
+"""Levels of brackets. Chosen: far from the limit of recursion."""
 
 _TOKEN = re.compile(
     r"""\s*(?:
