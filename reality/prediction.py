@@ -107,14 +107,6 @@ def predict(
         one = replica if end == "value" else replace(replica, grid=_scaled(replica.grid, decode, prefill, end))
         runs[end] = _run(one, arrivals, traffic, replicas)
     values = _latencies(runs) | _throughput(runs, row, traffic, replicas, spread)
-    said = (
-        f"Simulated: one of {replicas} replicas, each request goes to any of them at random."
-        if replicas > 1
-        else "Simulated: the one replica that serves.",
-        f"80 % interval: decode steps x {decode.low_factor:.2f} to {decode.high_factor:.2f}, prefill x "
-        f"{prefill.low_factor:.2f} to {prefill.high_factor:.2f} ({decode.basis}).",
-        *(() if kv_tokens is None else ("KV cache of the size that is deployed.",)),
-    )
     counted = runs["value"].outcome
     return Prediction(
         values=values,
@@ -123,7 +115,19 @@ def predict(
         slow_share=traffic.rps / replicas / runs["high"].stable_rps if runs["high"].stable_rps else math.inf,
         requests=counted.finished if counted else 0,
         source=evaluated.sources[0].name,
-        said=said,
+        said=_assumptions(replicas, decode, prefill, kv_tokens is not None),
+    )
+
+
+def _assumptions(replicas: int, decode: ErrorFactors, prefill: ErrorFactors, kv_as_deployed: bool) -> tuple[str, ...]:
+    """What the prediction rests on, a sentence each."""
+    return (
+        f"Simulated: one of {replicas} replicas, each request goes to any of them at random."
+        if replicas > 1
+        else "Simulated: the one replica that serves.",
+        f"80 % interval: decode steps x {decode.low_factor:.2f} to {decode.high_factor:.2f}, prefill x "
+        f"{prefill.low_factor:.2f} to {prefill.high_factor:.2f} ({decode.basis}).",
+        *(("KV cache of the size that is deployed.",) if kv_as_deployed else ()),
     )
 
 
