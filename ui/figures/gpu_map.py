@@ -12,15 +12,18 @@ import plotly.graph_objects as go
 
 from collectors.questions.devices import Device
 from sizing.base.format import rounded, significant
+from sizing.base.units import GB
 from ui.figures.template import INK, alpha, axis, layout, message, palette
 
 MOST_CELLS = 4_096
+"""Up to here a cell is a GPU; a browser draws more of them slowly, and nobody tells them apart."""
 ROWS_BY_HOST, COLUMNS_BY_NUMBER = 24, 16
 """Up to this many hosts and GPUs a host, a row is a host; larger fleets are wrapped to fill the width."""
 TEXT_CELLS = 128
+"""Up to here every cell carries its value."""
 BY_NUMBER = "GPU number within its host"
 WIDE = 3.0
-GIGABYTE = 1e9
+"""Cells in a row for each row of a wrapped fleet: the chart is wider than high."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +76,7 @@ MEASURES: Mapping[str, Measure] = {
         label="Memory used",
         unit="GB",
         keys=("memory_used",),
-        scale=1 / GIGABYTE,
+        scale=1 / GB,
         note="Engines reserve memory at their start: flat, and not the use of the KV cache.",
     ),
     "power": Measure(label="Power", unit="W", keys=("power",), note="Mean over the window."),

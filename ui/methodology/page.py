@@ -19,6 +19,7 @@ from ui.format import as_markdown
 from ui.shell import draw_chart, header
 
 _LONG = 60
+"""Characters from which on a column holds sentences rather than names."""
 _ONE_LINE, _TWO_LINES, _TALLEST = 35, 70, 640
 """Heights of table rows and of the tallest table, in pixels."""
 _PROSE = 420
@@ -82,12 +83,12 @@ def _draw_prose(*titles: str) -> None:
 def report_prose() -> dict[str, str]:
     """What ``docs/ACCURACY.md`` says beside its figures: title -> Markdown; its wide tables scroll inside a box."""
     first, *chapters = REPORT.read_text(encoding="utf-8").split("\n## ")
-    alt_text = {JUDGED: first.partition("\n")[2]}
+    prose = {JUDGED: first.partition("\n")[2]}
     for chapter in chapters:
         title, _, text = chapter.partition("\n")
         if title not in TITLES.values():
-            alt_text[title] = text
-    return alt_text
+            prose[title] = text
+    return prose
 
 
 def _choices() -> tuple[str, str]:

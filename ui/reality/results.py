@@ -9,6 +9,7 @@ import streamlit as st
 from reality.answer import COUNTED, range_of, shown
 from reality.result import Comparison, PerformanceRow
 from sizing.base.format import UNKNOWN, count, significant
+from sizing.base.units import S_PER_DAY, S_PER_HOUR, S_PER_MINUTE
 from ui.figures.verdicts import build_verdicts, drawn, performance_table, traffic_table, verdicts_alt_text
 from ui.format import as_markdown, bullets, counted
 from ui.shell import draw_chart, draw_choice, draw_download
@@ -165,7 +166,7 @@ def _downloads(comparison: Comparison) -> None:
 
 
 def _span(seconds: float) -> str:
-    for unit, size in (("days", 86_400.0), ("h", 3600.0), ("min", 60.0)):
+    for unit, size in (("days", S_PER_DAY), ("h", S_PER_HOUR), ("min", S_PER_MINUTE)):
         if seconds >= size * (2 if unit == "days" else 1):
             return f"{seconds / size:.3g} {unit}"
     return f"{seconds:.0f} s"
