@@ -45,8 +45,8 @@ def reader(reference: Sequence[Section], link: Link) -> tuple[Prose, ...]:
     chapters = {section.slug: section for section in reference}
     formulas = {entry.title: entry for entry in reversed(chapters["formulas"].entries)}
 
-    def address(found: re.Match[str]) -> str:
-        kind, name = found.groups()
+    def address(mark: re.Match[str]) -> str:
+        kind, name = mark.groups()
         target = (chapters[name], None) if kind == "chapter" else (chapters["formulas"], formulas[name])
         return f"]({link(*target)})"
 
