@@ -52,7 +52,7 @@ def reader(reference: Sequence[Section], link: Link) -> tuple[Prose, ...]:
 
     parts = _LINK.sub(address, text).split("\n## ")
     return tuple(
-        Prose(title=title, markdown=markdown.strip())
+        Prose(title=title, markdown=markdown.strip(), wide="\n|" in markdown)
         for title, _, markdown in (part.removeprefix("## ").partition("\n") for part in parts)
     )
 
