@@ -1,7 +1,8 @@
 # Works with GNU make 3.81 (macOS) and newer.
 #
 #   make run      the dashboard on http://localhost:8501    (PORT=8502, ADDRESS=0.0.0.0, PYTHON=python3.12)
-#   make test     everything that is checked                (PYTEST_ARGS="-k memory")
+#   make test     everything that is checked                (PYTEST_ARGS="tests/sizing -k memory")
+#   make properties  what must hold for every scenario, on many more of them
 #   make bench    how fast it is                            (BENCH=page_latency)
 #   make chain    a real vLLM, its load generator, Prometheus and our collector on one run (2.3 GB the first time)
 #   make calibrate, make docs, make screens: rewrite the fit and its report, the methodology, the pictures of the pages
@@ -16,25 +17,33 @@ BENCH ?=
 ENSURE_VENV := VENV="$(VENV)" PYTHON="$(PYTHON)" .ci/ensure-venv
 IN_VENV := $(VENV)/bin/python -m
 
-.PHONY: run test lint format bench chain calibrate docs screens clean
+.PHONY: run test properties lint format bench chain calibrate docs screens clean
 
 # Streamlit opens the browser itself, and does without where there is no display.
 run:
 	@$(ENSURE_VENV) requirements.txt
 	@$(IN_VENV) streamlit run app.py --server.port "$(PORT)" --server.address "$(ADDRESS)"
 
-# All checks run, so that a complaint about style does not hide a failing test. Journeys in the browser run one after the other;
-# everything else in two processes. Exit status 5 (nothing selected by PYTEST_ARGS) is no failure.
+# All checks run, so that a complaint about style does not hide a failing test. A plan compiles the simulator meanwhile, once for all
+# processes of the tests. These are one more than there are cores, since journeys in the browser mostly wait; a file is one
+# process's, with what its tests share. Exit status 5 (nothing selected by PYTEST_ARGS) is no failure.
 test:
 	@$(ENSURE_VENV) requirements.txt requirements-test.txt
 	@tests/install_system_packages.sh
+	@echo 'All of it; a part: make test PYTEST_ARGS="tests/sizing -k memory", PYTEST_ARGS="-m e2e", PYTEST_ARGS="-m \"not e2e\""'
 	@failed=; \
+	$(IN_VENV) sizing plan reality/data/demo_scenario.yaml >/dev/null & \
 	$(IN_VENV) ruff check . || failed="$$failed ruff"; \
 	$(IN_VENV) ruff format --check . || failed="$$failed format"; \
 	$(IN_VENV) mypy || failed="$$failed mypy"; \
-	$(IN_VENV) pytest -n 2 -m "not e2e" $(PYTEST_ARGS) || [ $$? -eq 5 ] || failed="$$failed pytest"; \
-	$(IN_VENV) pytest -m e2e $(PYTEST_ARGS) || [ $$? -eq 5 ] || failed="$$failed browser"; \
+	wait; \
+	$(IN_VENV) pytest -n auto --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS) || [ $$? -eq 5 ] || failed="$$failed pytest"; \
 	[ -z "$$failed" ] || { echo "make test FAILED:$$failed"; exit 1; }
+
+# Properties on twenty times as many random scenarios, others each time.
+properties:
+	@$(ENSURE_VENV) requirements.txt requirements-test.txt
+	@$(IN_VENV) pytest -n auto -m hypothesis --hypothesis-profile thorough $(PYTEST_ARGS)
 
 lint:
 	@$(ENSURE_VENV) requirements.txt requirements-test.txt

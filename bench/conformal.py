@@ -68,8 +68,8 @@ def difficulties(rows: pd.DataFrame) -> dict[str, dict[str, float]]:
         assumed = np.hstack([np.zeros((size, strata.shape[1])), np.sqrt(RIDGE) * np.eye(size)])
         target = np.concatenate([np.log(np.abs(part["error"]) + FLOOR), np.sqrt(RIDGE) * prior])
         lower = np.concatenate([np.full(strata.shape[1], -np.inf), prior])
-        found = lsq_linear(np.vstack([observed, assumed]), target, bounds=(lower, np.inf)).x[strata.shape[1] :]
-        out[str(metric)] = {name: round(float(v), 3) for name, v in zip(DIFFICULTIES, found, strict=True)}
+        weights = lsq_linear(np.vstack([observed, assumed]), target, bounds=(lower, np.inf)).x[strata.shape[1] :]
+        out[str(metric)] = {name: round(float(v), 3) for name, v in zip(DIFFICULTIES, weights, strict=True)}
     return out
 
 
@@ -78,7 +78,7 @@ def with_scores(rows: pd.DataFrame, hard: Mapping[str, Mapping[str, float]]) -> 
     terms = [rows[name] * rows["metric"].map({m: c[name] for m, c in hard.items()}) for name in DIFFICULTIES]
     scale = np.exp(np.sum(terms, axis=0))
     names = rows[["metric", "mode", "basis"]]
-    keys = {n: stratum_keys(*n) for n in dict.fromkeys(names.itertuples(index=False, name=None))}
+    keys = {n: tuple(map(", ".join, stratum_keys(*n))) for n in dict.fromkeys(names.itertuples(index=False, name=None))}
     columns = zip(*(keys[n] for n in names.itertuples(index=False, name=None)), strict=True)
     sweep = sweep_of(rows) + rows["scheme"] + rows["mode"] + rows["metric"] + rows["basis"]
     weigh = 1.0 / np.sqrt(sweep.map(sweep.value_counts()).to_numpy(dtype=np.float64))

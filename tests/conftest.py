@@ -7,18 +7,29 @@ import os
 import hypothesis
 import pytest
 
-hypothesis.settings.register_profile("dev", deadline=None)
-# The same examples in every run, and no database of earlier failures: CI says the same about the same commit.
-hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, database=None)
+# Nothing is measured in seconds: on a busy machine an example takes any time.
+UNTIMED = {"deadline": None, "suppress_health_check": [hypothesis.HealthCheck.too_slow]}
+# The same examples in every run, and no database of earlier failures: the same commit gets the same verdict.
+hypothesis.settings.register_profile("standard", **UNTIMED, max_examples=15, derandomize=True, database=None)
+hypothesis.settings.register_profile("thorough", **UNTIMED, max_examples=300)
+hypothesis.settings.load_profile("standard")
+
+MOST_PROCESSES = 8
+"""Chosen: each may hold a browser, a dashboard and the kernel tables, about 2 GB."""
 
 IN_CI = os.environ.get("CI") == "true"
-hypothesis.settings.load_profile("ci" if IN_CI else "dev")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--renew-golden", action="store_true", help="write today's answers to the golden files instead of comparing"
     )
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Processes of ``-n auto``: one more than there are cores, since journeys in the browser mostly wait."""
+    return min((os.cpu_count() or 1) + 1, MOST_PROCESSES)
 
 
 @pytest.fixture

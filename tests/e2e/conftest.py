@@ -38,6 +38,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.is_relative_to(HERE):
             item.add_marker(pytest.mark.e2e)
+    # Begun first: journeys take longest, and while they wait another process uses the core.
+    items.sort(key=lambda item: not item.path.is_relative_to(HERE))
 
 
 FAILED = pytest.StashKey[bool]()

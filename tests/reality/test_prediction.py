@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from reality.compare import compare
@@ -29,7 +29,6 @@ ON_SPEED = (
 )
 
 
-@settings(max_examples=12, derandomize=True)
 @given(
     load=st.floats(0.1, 0.85),
     prompt=st.integers(300, 4000),

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from collectors.prometheus.answers import Bucket
@@ -83,7 +83,6 @@ def test_an_open_last_bucket_has_no_upper_end() -> None:
     assert quantile_of(found, "p99").interval.high is None
 
 
-@settings(max_examples=30, derandomize=True)
 @given(st.floats(0.2, 1.2), st.integers(200, 3000), st.integers(0, 2**32 - 1))
 def test_intervals_of_lognormal_samples_hold_the_truth_as_often_as_they_say(
     sigma: float, count: int, seed: int

@@ -6,15 +6,12 @@ import json
 import os
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from sizing.catalog.precisions import precisions
 from tests.commands import run_process
 from tests.sizing.asking import ALL, LLAMA_8B, LLAMA_70B, answer, ask, gpus_that_serve, raw
-
-SOME = settings(max_examples=40)
-FEW = settings(max_examples=20)
 
 MODELS = st.sampled_from(
     [
@@ -67,7 +64,6 @@ def cost(found):
     return float("inf") if found.cost is None or found.cost.usd_per_month is None else found.cost.usd_per_month
 
 
-@SOME
 @given(keys=scenarios(objective="gpus"), factor=st.floats(1, 5))
 def test_more_requests_never_need_fewer_gpus(keys, factor):
     less, more = (answer(having(keys, "workload", peak_rps=keys["workload"]["peak_rps"] * f)) for f in (1, factor))
@@ -76,7 +72,6 @@ def test_more_requests_never_need_fewer_gpus(keys, factor):
         assert more.deployment.gpus >= less.deployment.gpus
 
 
-@SOME
 @given(keys=scenarios(location="on_prem"), factor=st.floats(1, 5), gpu=HARDWARE)
 def test_more_requests_never_need_fewer_gpus_of_a_type_when_cost_decides(keys, factor, gpu):
     keys = having(keys, "deployment", gpus=[gpu])
@@ -86,21 +81,18 @@ def test_more_requests_never_need_fewer_gpus_of_a_type_when_cost_decides(keys, f
         assert more.deployment.gpus_bought >= less.deployment.gpus_bought
 
 
-@SOME
 @given(keys=scenarios(), factor=st.floats(1, 5))
 def test_more_requests_never_cost_less(keys, factor):
     less, more = (answer(having(keys, "workload", peak_rps=keys["workload"]["peak_rps"] * f)) for f in (1, factor))
     assert cost(more) >= cost(less) * (1 - 1e-9)
 
 
-@FEW
 @given(rate=RATES, factor=st.floats(1, 10), model=MODELS)
 def test_more_requests_never_cost_less_over_all_hardware(rate, factor, model):
     less, more = (ask(model, workload={"peak_rps": rate * f}) for f in (1, factor))
     assert cost(more) >= cost(less) * (1 - 1e-9)
 
 
-@SOME
 @given(keys=scenarios(), limit=st.sampled_from(["ttft_ms", "itl_ms", "e2e_ms"]), factor=st.floats(0.05, 1))
 def test_a_tighter_limit_is_never_cheaper(keys, limit, factor):
     given_limit = keys["limits"][limit] or 60_000.0
@@ -109,14 +101,12 @@ def test_a_tighter_limit_is_never_cheaper(keys, limit, factor):
     assert cost(tight) >= cost(loose) * (1 - 1e-9)
 
 
-@SOME
 @given(keys=scenarios(), low=st.floats(50, 99), more=st.floats(0, 0.9))
 def test_a_higher_percentile_is_never_cheaper(keys, low, more):
     loose, tight = (answer(having(keys, "limits", percentile=p)) for p in (low, low + more))
     assert cost(tight) >= cost(loose) * (1 - 1e-9)
 
 
-@SOME
 @given(keys=scenarios(objective="gpus", engines=["vllm"]), more=st.integers(0, 5000))
 def test_a_longer_prompt_never_needs_fewer_gpus(keys, more):
     short, long = (
@@ -127,7 +117,6 @@ def test_a_longer_prompt_never_needs_fewer_gpus(keys, more):
         assert long.deployment.gpus >= short.deployment.gpus
 
 
-@SOME
 @given(keys=scenarios(), other=HARDWARE)
 def test_another_allowed_gpu_never_makes_the_best_cost_worse(keys, other):
     """Where both have prices of the same kind: otherwise complete systems give way to bare GPUs, which is said."""
@@ -138,7 +127,6 @@ def test_another_allowed_gpu_never_makes_the_best_cost_worse(keys, other):
     assert cost(many) <= cost(few) * (1 + 1e-9)
 
 
-@SOME
 @given(keys=scenarios())
 def test_a_plan_keeps_its_limits_and_carries_the_peak(keys):
     found = answer(keys)
@@ -155,7 +143,6 @@ def test_a_plan_keeps_its_limits_and_carries_the_peak(keys):
     assert d.gpus <= d.gpus_bought
 
 
-@SOME
 @given(keys=scenarios())
 def test_the_numbers_of_a_plan_are_ordered(keys):
     found = answer(keys)
@@ -173,7 +160,6 @@ def test_the_numbers_of_a_plan_are_ordered(keys):
     assert 0 <= one.kv_used_gb <= one.kv_gb
 
 
-@SOME
 @given(keys=scenarios(), low=st.floats(0.1, 1), more=st.floats(0, 0.9))
 def test_a_higher_utilisation_cap_never_needs_more(keys, low, more):
     caps = (low, min(low + more, 1.0))
@@ -182,7 +168,6 @@ def test_a_higher_utilisation_cap_never_needs_more(keys, low, more):
     assert cost(bold) <= cost(careful) * (1 + 1e-9)
 
 
-@SOME
 @given(keys=scenarios(engines=["vllm"], tp=[4], pp=[1]), spares=st.integers(0, 5), gpu=HARDWARE)
 def test_spares_add_exactly(keys, spares, gpu):
     one = having(keys, "deployment", gpus=[gpu], precisions=["bf16"], spare_instances=0)
@@ -195,7 +180,6 @@ def test_spares_add_exactly(keys, spares, gpu):
         assert some.per_instance == none.per_instance
 
 
-@SOME
 @given(keys=scenarios())
 def test_considered_gpus_are_ranked_or_excluded(keys):
     found = answer(keys, ALL)
@@ -205,7 +189,6 @@ def test_considered_gpus_are_ranked_or_excluded(keys):
     assert found.feasible == bool(gpus_that_serve(found))
 
 
-@SOME
 @given(keys=scenarios(engines=["vllm"]), precision=st.sampled_from(["fp8", "nvfp4", "int4_awq", "int8_wo"]))
 def test_narrower_weights_never_take_more_memory(keys, precision):
     assert precisions()[precision].bytes < precisions()["bf16"].bytes
@@ -218,7 +201,6 @@ def test_narrower_weights_never_take_more_memory(keys, precision):
         assert narrow.per_instance.max_concurrency >= wide.per_instance.max_concurrency
 
 
-@FEW
 @given(keys=scenarios())
 def test_the_same_question_gets_the_same_bytes(keys):
     assert answer(keys, 10).model_dump_json() == answer(json.loads(json.dumps(keys)), 10).model_dump_json()

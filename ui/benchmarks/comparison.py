@@ -11,6 +11,7 @@ from collectors.benchmarks import BenchmarkPoint, Deployment
 from collectors.benchmarks.own_csv_writer import write_csv
 from sizing.base.errors import InvalidBenchmark, SizingError
 from sizing.base.format import UNKNOWN, count, interval, percent, rounded, significant
+from sizing.base.units import MS_PER_S
 from sizing.calibration.benchmark import speed
 from sizing.calibration.calibrated import WIDEST, CalibratedConfiguration
 from sizing.calibration.check import QUANTITIES, Check, Quantity, check
@@ -115,7 +116,7 @@ def _figures(checked: Check) -> None:
     st.caption(
         f"Calibration on {counted(calibrated.calibration_points, 'point')}: "
         f"decode step = {significant(calibrated.decode)} x predicted {'-' if calibrated.step_s < 0 else '+'} "
-        f"{significant(abs(calibrated.step_s) * 1e3, 2)} ms, prompt = "
+        f"{significant(abs(calibrated.step_s) * MS_PER_S, 2)} ms, prompt = "
         f"{significant(calibrated.prefill)} x predicted; shrunk towards the prediction where the points cannot tell."
     )
     _doubts(calibrated, others)

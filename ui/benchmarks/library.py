@@ -22,7 +22,9 @@ from ui.shell import draw_chart, draw_choice, draw_download
 
 _ALL, _NEAR = "All", "Nearest to this scenario"
 _SHOWN = 500
+"""Rows sent to a browser; the CSV has them all."""
 _NEAREST = 100
+"""Measurements that count as near to the scenario."""
 _FILTERS = {
     "model": ("Model", "Any"),
     "gpu": ("GPU", "Any"),

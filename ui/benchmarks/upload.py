@@ -11,6 +11,7 @@ from ui.benchmarks.formats import draw_formats
 from ui.format import as_markdown, bullets, counted
 
 MAX_MB = 64
+"""Largest result file: per-request exports of a long run have tens of MB."""
 _FILES, _KEPT, _CURVE = "benchmark_files", "benchmark_import", "benchmark_curve"
 
 Curve = tuple[BenchmarkPoint, ...]

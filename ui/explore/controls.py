@@ -17,6 +17,7 @@ from ui.shell import draw_choice
 from ui.size.answer import nearest_to_fit
 
 MOST_UNASKED = 5
+"""GPUs shown without a choice: as many as have a colour of their own."""
 X_LABELS: dict[XAxis, str] = {"tokens_per_s_per_user": "Speed for a user", "ttft_ms": "TTFT", "e2e_ms": "E2E"}
 Y_LABELS: dict[YAxis, str] = {
     "output_tokens_per_s_per_gpu": "Rate per GPU",

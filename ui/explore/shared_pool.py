@@ -19,7 +19,9 @@ from ui.size.origin import ESTIMATES
 from ui.state import Answer
 
 THIS = "this"
+"""Option that stands for the scenario of the page."""
 MOST = 6
+"""Workloads on one pool: as many as a table and a row of loads show at a glance."""
 _OBJECTIVES: dict[PoolObjective, str] = {"cost": "Least cost", "systems": "Fewest systems"}
 
 

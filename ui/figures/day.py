@@ -9,11 +9,12 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from sizing.base.format import count, percent, requests_per_s, rounded
+from sizing.base.units import S_PER_HOUR, S_PER_MINUTE
 from sizing.replay.day_result import DayPlan
 from ui.figures.template import axis, layout, palette
 
-_HOUR, _MINUTE = 3600.0, 60.0
-_SHORT_H = 3.0
+_SHORT_S = 3.0 * S_PER_HOUR
+"""Up to here the time axis counts minutes."""
 
 
 def build_day(plan: DayPlan, *, dark: bool = False) -> go.Figure:
@@ -62,7 +63,7 @@ def day_table(plan: DayPlan) -> pd.DataFrame:
     """The moments as a table."""
     return pd.DataFrame(
         {
-            "Time (h)": [round(m.time_s / _HOUR, 3) for m in plan.moments],
+            "Time (h)": [round(m.time_s / S_PER_HOUR, 3) for m in plan.moments],
             "Load (requests/s)": [rounded(m.rps) for m in plan.moments],
             "Needed (instances)": [m.needed + plan.spare_instances for m in plan.moments],
             "Serving (instances)": [m.serving for m in plan.moments],
@@ -75,7 +76,7 @@ def hourly_table(plan: DayPlan) -> pd.DataFrame:
     """One row per hour: base and burst instances at its busiest, and instance hours."""
     rows: dict[int, list[Any]] = {}
     for moment in plan.moments:
-        rows.setdefault(int(moment.time_s // _HOUR), []).append(moment)
+        rows.setdefault(int(moment.time_s // S_PER_HOUR), []).append(moment)
     return pd.DataFrame(
         [
             {
@@ -100,4 +101,4 @@ def day_alt_text(plan: DayPlan) -> str:
 
 def _unit(plan: DayPlan) -> tuple[str, float]:
     """Unit of the time axis and its seconds."""
-    return ("h", _HOUR) if plan.moments[-1].time_s > _SHORT_H * _HOUR else ("minutes", _MINUTE)
+    return ("h", S_PER_HOUR) if plan.moments[-1].time_s > _SHORT_S else ("minutes", S_PER_MINUTE)

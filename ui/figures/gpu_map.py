@@ -12,15 +12,18 @@ import plotly.graph_objects as go
 
 from collectors.questions.devices import Device
 from sizing.base.format import rounded, significant
+from sizing.base.units import GB
 from ui.figures.template import INK, alpha, axis, layout, message, palette
 
 MOST_CELLS = 4_096
+"""Up to here a cell is a GPU; a browser draws more of them slowly, and nobody tells them apart."""
 ROWS_BY_HOST, COLUMNS_BY_NUMBER = 24, 16
 """Up to this many hosts and GPUs a host, a row is a host; larger fleets are wrapped to fill the width."""
 TEXT_CELLS = 128
+"""Up to here every cell carries its value."""
 BY_NUMBER = "GPU number within its host"
 WIDE = 3.0
-GIGABYTE = 1e9
+"""Cells in a row for each row of a wrapped fleet: the chart is wider than high."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,45 +38,29 @@ class Measure:
     note: str = ""
 
 
+def _share(label: str, *keys: str, note: str) -> Measure:
+    """A share of time, in percent."""
+    return Measure(label=label, unit="%", keys=keys, scale=100.0, top=100.0, note=note)
+
+
 MEASURES: Mapping[str, Measure] = {
-    "busy": Measure(
-        label="Busy",
-        unit="%",
-        keys=("busy", "engine_active"),
-        scale=100.0,
-        top=100.0,
+    "busy": _share(
+        "Busy",
+        "busy",
+        "engine_active",
         note="Busy means that some kernel ran. Nearly every LLM server reads 100 % here at any load: it is "
         "not a measure of how well the GPU is used. Look at SM, tensor and memory activity for that.",
     ),
-    "sm_active": Measure(
-        label="SM active",
-        unit="%",
-        keys=("sm_active",),
-        scale=100.0,
-        top=100.0,
-        note="Share of the multiprocessors with work.",
+    "sm_active": _share("SM active", "sm_active", note="Share of the multiprocessors with work."),
+    "tensor_active": _share(
+        "Tensor active", "tensor_active", note="Share of time the tensor cores compute: high in prefill, low in decode."
     ),
-    "tensor_active": Measure(
-        label="Tensor active",
-        unit="%",
-        keys=("tensor_active",),
-        scale=100.0,
-        top=100.0,
-        note="Share of time the tensor cores compute: high in prefill, low in decode.",
-    ),
-    "dram_active": Measure(
-        label="Memory active",
-        unit="%",
-        keys=("dram_active",),
-        scale=100.0,
-        top=100.0,
-        note="Share of time the memory moves data: high in decode.",
-    ),
+    "dram_active": _share("Memory active", "dram_active", note="Share of time the memory moves data: high in decode."),
     "memory": Measure(
         label="Memory used",
         unit="GB",
         keys=("memory_used",),
-        scale=1 / GIGABYTE,
+        scale=1 / GB,
         note="Engines reserve memory at their start: flat, and not the use of the KV cache.",
     ),
     "power": Measure(label="Power", unit="W", keys=("power",), note="Mean over the window."),

@@ -12,6 +12,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from sizing.base.format import rounded, significant
+from sizing.base.units import S_PER_MINUTE
 from ui.figures.template import DASHES, MANY_DECADES, NEUTRAL, TEXT_SIZE, alpha, axis, layout, message, palette
 
 _FEW = 60
@@ -156,7 +157,7 @@ def _seldom(times_s: Sequence[float]) -> str:
     step = times_s[1] - times_s[0] if len(times_s) > 1 else 0.0
     if step < _SELDOM_S:
         return ""
-    return f" It has a point every {step / 60.0:g} min: a shorter range may show more."
+    return f" It has a point every {step / S_PER_MINUTE:g} min: a shorter range may show more."
 
 
 def _few(values: Sequence[float]) -> bool:

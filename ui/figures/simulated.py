@@ -8,12 +8,13 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from sizing.base.format import ms, requests_per_s, rounded
+from sizing.base.units import S_PER_HOUR, S_PER_MINUTE
 from sizing.replay.simulation_result import SimulationResult
 from ui.figures.template import Look, axis, layout, message, palette
 
 _NOTHING = "The load is beyond what can be carried, so there is nothing to draw."
-_MINUTE = 60.0
-_HOURS_FROM = 4 * 3600.0
+_HOURS_FROM = 4 * S_PER_HOUR
+"""From here on the time axis counts hours."""
 MOST_POINTS = 1_200
 """Points of one line; seconds beyond are averaged for the drawing, the table keeps them."""
 
@@ -97,4 +98,4 @@ def simulated_alt_text(result: SimulationResult) -> str:
 
 def _unit(result: SimulationResult) -> tuple[str, float]:
     """Unit of the time axis and its seconds."""
-    return ("h", 3600.0) if result.simulated_s >= _HOURS_FROM else ("minutes", _MINUTE)
+    return ("h", S_PER_HOUR) if result.simulated_s >= _HOURS_FROM else ("minutes", S_PER_MINUTE)

@@ -12,6 +12,10 @@ from typing import Literal
 Kind = Literal["number", "text", "choice", "many", "switch"]
 
 
+LONGEST_NUMBER = 40
+"""Characters of a number field: room for every notation, and none for a pasted text."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Field:
     """One input. ``blank`` is its value when the scenario says nothing; ``private`` keeps it out of links.

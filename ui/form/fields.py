@@ -12,5 +12,8 @@ FIELDS: dict[str, Field] = {f.key: f for f in (*MODEL, *WORKLOAD, *LIMITS, *HARD
 BY_PATH: dict[str, Field] = {f.path: f for f in FIELDS.values() if f.path}
 """Every field by the scenario key that it sets."""
 
+MAY_BE_EMPTY = ("model", "m_sys")
+"""Choices without a default: an empty one is for the user to fill in."""
+
 LENGTH_KEYS = ("isl", "osl", "system", "doc", "question")
 """Fields whose unit is the one chosen in "Lengths in"."""

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from sizing.base.errors import nearest_names
 from ui.form.choices import labels
-from ui.form.field import Field
-from ui.form.fields import FIELDS
+from ui.form.field import LONGEST_NUMBER, Field
+from ui.form.fields import FIELDS, MAY_BE_EMPTY
 
 ANY_TEXT = ("model",)
 """Choices that take what is not listed."""
@@ -33,9 +33,8 @@ NO_INPUTS = frozenset(
 )
 """Parameters that say something else than an input of the form: version, tabs, axes."""
 
-MAY_BE_EMPTY = ("model", "m_sys")
-LONGEST_NUMBER = 40
 _SHOWN = 40
+"""Characters of a link's value that a sentence repeats."""
 
 
 def dropped(parameters: Mapping[str, Sequence[str]]) -> tuple[str, ...]:

@@ -7,12 +7,10 @@ from typing import Any, Literal, TypedDict
 import streamlit as st
 
 from ui.form.choices import label, labels
-from ui.form.field import Field
+from ui.form.field import LONGEST_NUMBER, Field
 from ui.form.fields import FIELDS
 from ui.form.read import OWN_GPU
 from ui.state import defaults
-
-_LONGEST_NUMBER = 40
 
 
 def text(*keys: str, unit: str = "") -> None:
@@ -25,7 +23,7 @@ def text(*keys: str, unit: str = "") -> None:
                 f"{field.title} ({unit})" if unit else field.title,
                 value=defaults()[key],
                 key=key,
-                max_chars=_LONGEST_NUMBER if field.kind == "number" else field.longest,
+                max_chars=LONGEST_NUMBER if field.kind == "number" else field.longest,
                 placeholder=f"e.g. {field.example}" if field.example else None,
                 help=field.help,
                 **_kept(field),

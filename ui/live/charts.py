@@ -13,6 +13,8 @@ from ui.live.moment import Moment
 from ui.live.planned import Planned
 from ui.shell import draw_chart, draw_choice, draw_table
 
+PERCENT = 100.0
+"""Turns a share of 1 into percent."""
 QUANTILES = ("p50", "p95", "p99")
 _REQUESTS = {"arrivals_rps": "Arriving", "finished_rps": "Finished"}
 _QUEUE = {"running": "Running", "waiting": "Waiting", "waiting_max": "Waiting, most"}
@@ -47,10 +49,11 @@ def draw_load(
 ) -> None:
     """Requests, tokens, queue, and KV cache with prefix hits."""
     left, right = st.columns(2, gap="medium")
+    plan = levels(planned, "arrivals_rps")
     columns = (
-        (left, "requests", load_chart(lines, span, "Requests/s", _REQUESTS, levels(planned, "arrivals_rps"))),
-        (left, "queue", load_chart(lines, span, "Requests", _QUEUE)),
-        (right, "tokens", load_chart(lines, span, "Tokens/s", _TOKENS)),
+        (left, "requests", quantity_chart(lines, span, "Requests/s", _REQUESTS, levels=plan)),
+        (left, "queue", quantity_chart(lines, span, "Requests", _QUEUE)),
+        (right, "tokens", quantity_chart(lines, span, "Tokens/s", _TOKENS)),
         (right, "kv", kv_chart(lines, span)),
     )
     for column, key, chart in columns:
@@ -110,7 +113,7 @@ def kv_chart(lines: History, span: tuple[float, float]) -> Chart:
     ]
     if any(math.isfinite(v) for v in hit):
         drawn.append(Line(name="Preemptions", values=hit, colour=3, marks=True))
-    return Chart(quantity="KV cache", unit="%", times_s=lines.times_s, lines=tuple(drawn), span_s=span, scale=100.0)
+    return Chart(quantity="KV cache", unit="%", times_s=lines.times_s, lines=tuple(drawn), span_s=span, scale=PERCENT)
 
 
 def line(lines: History, name: str) -> Sequence[float]:
@@ -123,16 +126,28 @@ def levels(planned: Planned | None, quantity: str) -> tuple[Level, ...]:
     return planned.levels(quantity) if planned else ()
 
 
-def load_chart(
-    lines: History, span: tuple[float, float], unit: str, names: Mapping[str, str], plan: tuple[Level, ...] = ()
+def quantity_chart(
+    lines: History,
+    span: tuple[float, float],
+    unit: str,
+    names: Mapping[str, str],
+    *,
+    quantity: str = "",
+    levels: tuple[Level, ...] = (),
+    scale: float = 1.0,
+    nothing: str = Chart.nothing,
 ) -> Chart:
     """Quantities of the history with their names in the legend, in one unit."""
+    drawn = tuple(
+        Line(name=name, values=line(lines, key), colour=i, dash=i) for i, (key, name) in enumerate(names.items())
+    )
     return Chart(
+        quantity=quantity,
         unit=unit,
         times_s=lines.times_s,
         span_s=span,
-        levels=plan,
-        lines=tuple(
-            Line(name=name, values=line(lines, key), colour=i, dash=i) for i, (key, name) in enumerate(names.items())
-        ),
+        lines=drawn,
+        levels=levels,
+        scale=scale,
+        nothing=nothing,
     )

@@ -9,20 +9,30 @@ import streamlit as st
 
 from collectors.questions.devices import Device
 from collectors.questions.history import History
+from collectors.reading.gpu_values import FIELDS
 from collectors.reading.observation import Observation
 from sizing.base.format import count
 from ui import sources
 from ui.figures.gpu_map import MEASURES, Measure, build_gpu_map, gpu_map_alt_text, gpu_table, trouble_of
-from ui.figures.live_lines import Chart, Line
 from ui.format import as_markdown
-from ui.live.charts import draw_lines, line
+from ui.live.charts import PERCENT, draw_lines, quantity_chart
 from ui.live.moment import Moment
 from ui.shell import draw_chart, draw_choice, draw_table
 from ui.sources.picker import Picked
 
 FILTER_FROM = 64
+"""GPUs from which on a filter by host or pod is offered."""
 MOST_ROWS = 200
+"""Rows of a list of troubles; who has more looks for a common cause first."""
+_ACTIVITY = {
+    "gpu_sm_active": "SM active",
+    "gpu_tensor_active": "Tensor active",
+    "gpu_dram_active": "Memory active",
+    "gpu_busy": "Busy (a kernel ran)",
+}
+"""Lines of the activity chart with their names in the legend."""
 TROUBLE = ("xid", "throttle_reasons")
+"""Columns that show trouble, read with every measure."""
 WAIT_S = 2.0
 """Longest wait for what only this tab asks for: the rest of the page stands already."""
 
@@ -43,7 +53,8 @@ def draw_gpus(
     if devices is None:
         _say_why_none(answer.problem or "The GPUs are being read for the first time.")
     elif not devices:
-        _say_why_none(next((m.reason for m in observed.missing if m.quantity == "gpus"), "No GPU is known."))
+        reason = next((m.reason for m in observed.missing if m.quantity == "gpus"), "No GPU is known")
+        _say_why_none(f"{reason.rstrip('.')}.")
     else:
         if answer.problem:
             st.warning(
@@ -158,54 +169,32 @@ def _draw_xids(picked: Picked, span: tuple[float, float], moment: Moment) -> Non
 
 
 def _draw_lines(lines: History, span: tuple[float, float], moment: Moment, *, dark: bool) -> None:
-    drawn = [
-        ("gpu_sm_active", "SM active"),
-        ("gpu_tensor_active", "Tensor active"),
-        ("gpu_dram_active", "Memory active"),
-        ("gpu_busy", "Busy (a kernel ran)"),
-    ]
-    draw_lines(
-        Chart(
-            quantity="Mean of all GPUs",
-            unit="%",
-            times_s=lines.times_s,
-            span_s=span,
-            scale=100.0,
-            lines=tuple(
-                Line(name=name, values=line(lines, key), colour=i, dash=i) for i, (key, name) in enumerate(drawn)
-            ),
-            nothing="No GPU activity in this range.",
-        ),
-        moment,
-        key="activity",
-        dark=dark,
+    activity = quantity_chart(
+        lines,
+        span,
+        "%",
+        _ACTIVITY,
+        quantity="Mean of all GPUs",
+        scale=PERCENT,
+        nothing="No GPU activity in this range.",
     )
+    draw_lines(activity, moment, key="activity", dark=dark)
     left, right = st.columns(2, gap="medium")
-    for place, quantity, unit, key in (
+    for column, quantity, unit, key in (
         (left, "Power of all GPUs", "W", "gpu_power"),
         (right, "Hottest GPU", "°C", "gpu_temperature"),
     ):
-        with place:
-            draw_lines(
-                Chart(
-                    quantity=quantity,
-                    unit=unit,
-                    times_s=lines.times_s,
-                    span_s=span,
-                    lines=(Line(name=quantity, values=line(lines, key)),),
-                ),
-                moment,
-                key=key,
-                dark=dark,
-            )
+        with column:
+            chart = quantity_chart(lines, span, unit, {key: quantity}, quantity=quantity)
+            draw_lines(chart, moment, key=key, dark=dark)
 
 
 def _say_why_none(reason: str) -> None:
-    st.info(f"No map of the GPUs: {as_markdown(reason)}.".replace("..", "."), icon=":material/developer_board_off:")
+    st.info(f"No map of the GPUs: {as_markdown(reason)}", icon=":material/developer_board_off:")
 
 
 def _say_what_is_missing(observed: Observation) -> None:
-    missing = [m for m in observed.missing if m.quantity.startswith(("gpu_", "power", "ecc", "gpus_"))]
+    missing = [m for m in observed.missing if m.quantity in FIELDS]
     if missing:
         st.markdown(
             "**Not exported**\n"

@@ -24,6 +24,7 @@ from ui.sources.known import Known
 from ui.sources.picker import Picked
 
 TRIAL_S = 20.0
+"""Longest wait for the trial of an expression: the viewer pressed a button for it."""
 KINDS = {
     "expr": "PromQL expression",
     "gauge": "Gauge",

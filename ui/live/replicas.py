@@ -10,6 +10,7 @@ from collectors.reading.observation import Observation
 from ui.shell import draw_csv
 
 MOST_ROWS = 1_000
+"""Rows sent to a browser; the CSV has them all."""
 
 
 def draw_replicas(observed: Observation) -> None:

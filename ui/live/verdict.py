@@ -8,6 +8,7 @@ from collectors.reading.alerts import alerts
 from collectors.reading.observation import Observation, State
 from collectors.vocabulary import engine_vocabularies, gpu_vocabularies
 from sizing.base.format import count, significant
+from sizing.base.units import S_PER_HOUR, S_PER_MINUTE
 from ui.format import as_markdown, counted
 from ui.live.moment import Moment
 from ui.sources import Answer, Origin
@@ -115,9 +116,11 @@ def _ago(seconds: float | None) -> str:
 
 def duration(seconds: float) -> str:
     """Seconds as a person says it: "40 s", "2 min", "3.5 h"."""
-    if seconds < 120:
+    if seconds < 2 * S_PER_MINUTE:
         return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{significant(seconds / 3600, 2)} h"
+    if seconds < 2 * S_PER_HOUR:
+        return f"{seconds / S_PER_MINUTE:.0f} min"
+    return f"{significant(seconds / S_PER_HOUR, 2)} h"
 
 
 def _facts(observed: Observation, moment: Moment, *, late: bool) -> None:

@@ -19,10 +19,11 @@ from ui.format import as_markdown
 from ui.shell import draw_chart, header
 
 _LONG = 60
+"""Characters from which on a column holds sentences rather than names."""
 _ONE_LINE, _TWO_LINES, _TALLEST = 35, 70, 640
 """Heights of table rows and of the tallest table, in pixels."""
 _PROSE = 420
-"""Height of a long text, in pixels."""
+"""Height of the box in which a long or wide text scrolls, in pixels."""
 JUDGED = "How it was judged"
 REPORT = Path(__file__).parents[2] / "docs" / "ACCURACY.md"
 
@@ -47,7 +48,8 @@ def draw_section(section: Section) -> None:
     if section.intro:
         st.markdown(section.intro)
     for part in section.prose:
-        st.markdown(f"##### {part.title}\n\n{part.markdown}")
+        with st.container(height=_PROSE if part.wide else "content", border=False):
+            st.markdown(f"##### {part.title}\n\n{part.markdown}")
     for group, entries in groupby(section.entries, key=lambda item: item.group):
         st.markdown(_group_markdown(group, tuple(entries)))
     if section.slug == "accuracy":
@@ -82,12 +84,12 @@ def _draw_prose(*titles: str) -> None:
 def report_prose() -> dict[str, str]:
     """What ``docs/ACCURACY.md`` says beside its figures: title -> Markdown; its wide tables scroll inside a box."""
     first, *chapters = REPORT.read_text(encoding="utf-8").split("\n## ")
-    alt_text = {JUDGED: first.partition("\n")[2]}
+    prose = {JUDGED: first.partition("\n")[2]}
     for chapter in chapters:
         title, _, text = chapter.partition("\n")
         if title not in TITLES.values():
-            alt_text[title] = text
-    return alt_text
+            prose[title] = text
+    return prose
 
 
 def _choices() -> tuple[str, str]:

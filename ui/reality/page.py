@@ -24,9 +24,13 @@ from ui.sources.picker import Picked
 from ui.state import plan_of
 
 LOOK_EVERY_S = 1.0
+"""Seconds between two looks while the first answer is awaited."""
 READINGS_PER_WINDOW = 60.0
-SERVED_AS = "served_as_planned"
+"""Chosen: a window that ends now moves on by a sixtieth of itself, which no verdict notices."""
 MAX_COMPARISONS = 128
+"""Comparisons kept in memory, over all viewers."""
+SERVED_AS = "served_as_planned"
+"""Session key of the name under which the planned model is served, as the viewer states it."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import re
+from typing import Literal
 
 import streamlit as st
 
 from reality.answer import COUNTED, range_of, shown
 from reality.result import Comparison, PerformanceRow
 from sizing.base.format import UNKNOWN, count, significant
+from sizing.base.units import S_PER_DAY, S_PER_HOUR, S_PER_MINUTE
 from ui.figures.verdicts import build_verdicts, drawn, performance_table, traffic_table, verdicts_alt_text
 from ui.format import as_markdown, bullets, counted
 from ui.shell import draw_chart, draw_choice, draw_download
 
 CHART, TABLE = "Chart", "Table"
-STATES = {
+STATES: dict[str, tuple[str, str, Literal["green", "orange", "red", "gray"]]] = {
     "ok": ("Data complete", ":material/check_circle:", "green"),
     "partial": ("Data partial", ":material/rule:", "orange"),
     "saturated": ("Saturated", ":material/speed:", "red"),
@@ -29,7 +31,7 @@ def draw_results(comparison: Comparison, *, dark: bool) -> None:
     """Everything below the controls."""
     with st.container(border=True, gap="small"):
         word, icon, colour = STATES[comparison.state]
-        st.badge(word, icon=icon, color=colour)  # type: ignore[arg-type]
+        st.badge(word, icon=icon, color=colour)
         st.markdown(f"## {as_markdown(comparison.answer)}")
         st.caption(
             f"{as_markdown(comparison.scenario)} against {as_markdown(comparison.source)}, "
@@ -165,7 +167,7 @@ def _downloads(comparison: Comparison) -> None:
 
 
 def _span(seconds: float) -> str:
-    for unit, size in (("days", 86_400.0), ("h", 3600.0), ("min", 60.0)):
+    for unit, size in (("days", S_PER_DAY), ("h", S_PER_HOUR), ("min", S_PER_MINUTE)):
         if seconds >= size * (2 if unit == "days" else 1):
             return f"{seconds / size:.3g} {unit}"
     return f"{seconds:.0f} s"

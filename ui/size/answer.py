@@ -22,6 +22,7 @@ _LOOKS: dict[Severity, tuple[Callable[[str], object], str]] = {
 }
 """How a severity is drawn: only what asks for a decision gets a coloured box."""
 _RELAXATIONS = 4
+"""Relaxations shown where nothing fits; the table of excluded GPUs has them all."""
 
 
 def draw_link_notes() -> None:

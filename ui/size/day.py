@@ -6,6 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from sizing.base.format import count, ms, percent, requests_per_s
+from sizing.base.units import MS_PER_S, S_PER_MINUTE
 from sizing.replay.day_result import DayPlan, ScaleOut
 from sizing.scenario.day_profile import over_the_day, working_day
 from sizing.scenario.schema import Scenario
@@ -19,7 +20,9 @@ from ui.state import Answer
 
 _JOB, _EDITED = "day_job", "day_hours"
 _LOOK_EVERY_S, _MOMENT_S = 0.4, 0.6
+"""Seconds between two looks at the work, and what is waited for it at first, so that nothing flickers."""
 _STARTUP_MIN = 3.0
+"""Chosen: a container on a running machine, weights read from a disk beside it."""
 _WORKING_HOURS, _PEAK_TO_MEAN = 8.0, 2.0
 """Where the form says neither users nor hours."""
 
@@ -49,11 +52,11 @@ def draw_day(answer: Answer, *, dark: bool) -> None:
         help="From the order to the first request: a machine, a container, the weights, the engine's own warm-up.",
     )
     job: Job | None = st.session_state.get(_JOB)
-    if job is None or job.scenario != answer.scenario or job.about != (scenario, minutes * 60.0):
+    if job is None or job.scenario != answer.scenario or job.about != (scenario, minutes * S_PER_MINUTE):
         if job is not None:
             job.cancel()
         job = st.session_state[_JOB] = jobs.start_day(
-            answer.scenario, scenario, minutes * 60.0, None if _has_pools(answer) else answer.plan
+            answer.scenario, scenario, minutes * S_PER_MINUTE, None if _has_pools(answer) else answer.plan
         )
         job.wait(_MOMENT_S)
     st.fragment(_panel, run_every=None if job.done else _LOOK_EVERY_S)(
@@ -158,7 +161,7 @@ def _metrics(day: DayPlan) -> None:
             requests_per_s(day.threshold_rps),
             help=f"{percent(day.threshold)} of what an instance carries within the limits.",
         )
-        st.metric("Cool-down", ms(day.cool_down_s * 1e3), help=about["cool_down_s"].description)
+        st.metric("Cool-down", ms(day.cool_down_s * MS_PER_S), help=about["cool_down_s"].description)
         st.metric(
             "Instance hours saved",
             percent(day.saved_share),

@@ -22,7 +22,9 @@ from ui.state import Answer
 
 _JOB = "simulation_job"
 _LOOK_EVERY_S = 0.4
+"""Seconds between two looks at a running simulation."""
 _MOST_HOURS = 24 * 7
+"""A week: what a longer run adds is below what the step times are uncertain by."""
 _VERDICTS = {
     "stable": (st.success, ":material/check_circle:"),
     "unstable": (st.error, ":material/error:"),

@@ -13,12 +13,13 @@ from collectors.connect import prometheus_backend, scraping
 from collectors.demo.feed import DemoFeed
 from collectors.queries.query import Query
 from collectors.source import Source
+from sizing.base.units import S_PER_HOUR
 from ui.sources.known import Known, Origin
 
 IDLE_S = 1800.0
 """After this long without a viewer, a typed source is no longer scraped."""
 
-DEMO_OPENS_AT_S = 14.25 * 3600.0
+DEMO_OPENS_AT_S = 14.25 * S_PER_HOUR
 """Time of the demo's day at which it opens: what went wrong since 09:00 is in its past, the slow GPU still ahead."""
 
 DEMO_FIRST_HOURS, DEMO_HOURS = 1.0, 6.0
@@ -92,8 +93,8 @@ class DemoConnection:
     def _make_the_past(self) -> None:
         """A feed with all its hours takes the place of the first one. Half of the time is left to the pages."""
         self._closed.wait(DEMO_REST_S)
-        moment = [self._begun_s - DEMO_HOURS * 3600.0]
-        opens_at_s = DEMO_OPENS_AT_S - DEMO_HOURS * 3600.0
+        moment = [self._begun_s - DEMO_HOURS * S_PER_HOUR]
+        opens_at_s = DEMO_OPENS_AT_S - DEMO_HOURS * S_PER_HOUR
         feed = DemoFeed(hours=0.0, clock=lambda: moment[0], second_of_day=opens_at_s)
         while self._clock() - moment[0] > DEMO_BLOCK_S and not self._closed.is_set():
             begun = time.monotonic()

@@ -18,7 +18,9 @@ from typing import Any, Generic, TypeVar
 from collectors.errors import SourceError
 
 WORKERS = 8
+"""Questions under way at once, over all sources: they wait for the network, not for a core."""
 MOST_QUESTIONS = 512
+"""Answers kept; the one that was asked for longest ago goes first."""
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)

@@ -13,12 +13,20 @@ from datetime import UTC, datetime
 import streamlit as st
 from streamlit.errors import StreamlitAPIException
 
+from sizing.base.units import S_PER_DAY, S_PER_HOUR, S_PER_MINUTE
 from ui import state
 from ui.shell import draw_choice
 from ui.sources import listing
 from ui.sources.picker import DEPLOYMENT, SOURCE, Picked
 
-RANGES = {"15 min": 900.0, "1 h": 3600.0, "6 h": 21_600.0, "24 h": 86_400.0, "7 d": 604_800.0}
+RANGES = {
+    "15 min": 15 * S_PER_MINUTE,
+    "1 h": S_PER_HOUR,
+    "6 h": 6 * S_PER_HOUR,
+    "24 h": S_PER_DAY,
+    "7 d": 7 * S_PER_DAY,
+}
+"""Seconds of every range that can be chosen."""
 RANGE, END = "range", "end"
 FORMAT = "%Y-%m-%dT%H:%M:%SZ"
 EARLIEST = datetime(2015, 1, 1, tzinfo=UTC)

@@ -17,6 +17,7 @@ from ui.sources.reading import deployments_of
 SOURCE, DEPLOYMENT = "source", "deployment"
 ALL = "All deployments"
 _WIDTH = 300
+"""Width of the choices, in pixels: names of sources are long."""
 _CONNECT, _FORM = "connect", "own_source"
 _PROBLEMS = "own_source_problems"
 

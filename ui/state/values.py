@@ -8,7 +8,7 @@ from typing import Any
 
 import streamlit as st
 
-from ui.form.fields import FIELDS
+from ui.form.fields import FIELDS, MAY_BE_EMPTY
 from ui.form.presets import presets
 from ui.form.trace import TraceInUse
 from ui.form.write import from_scenario
@@ -21,9 +21,6 @@ BENCHMARK = "benchmark_in_use"
 
 TRACE = "trace_in_use"
 """Session key of the trace that fills in the workload."""
-
-MAY_BE_EMPTY = ("model", "m_sys")
-"""Choices without a default: an empty one is for the user to fill in."""
 
 RESTRICTIONS = ("engine", "prec", "kv", "tp", "pp", "ep", "serving", "batch")
 """Fields that leave out hardware or ways to run on it, beside the choice of GPUs."""

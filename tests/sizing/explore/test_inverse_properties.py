@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
-from hypothesis import assume, example, given, settings
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from sizing import Scenario
-from sizing.explore.inverse import RATE_TOLERANCE, longest_prompt, served_by_budget, served_by_gpus, tightest_limit
+from sizing.explore import bisection
+from sizing.explore.bisection import RATE_TOLERANCE
+from sizing.explore.inverse import longest_prompt, served_by_budget, served_by_gpus, tightest_limit
 from sizing.explore.shared_pool import place
 from sizing.planning.analytic import analytic_plan
 from tests.sizing.test_properties import HARDWARE, having, scenarios
 
-SOME = settings(max_examples=30)
-FEW = settings(max_examples=15)
 NEARLY = 1.0 - 2.0 * RATE_TOLERANCE
 """A search for the largest load ends this close to it."""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def large_last_steps() -> Iterator[None]:
+    """The last search for a larger load ends within the tolerance: at times it would take hundreds of tiny steps."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bisection, "LAST_STEP", RATE_TOLERANCE)
+        yield
 
 
 def asked(keys) -> Scenario:
@@ -26,20 +36,17 @@ def rate(keys, gpus: int) -> float:
     return served_by_gpus(asked(keys), gpus).requests_per_s
 
 
-@SOME
 @given(keys=scenarios(), gpus=st.integers(1, 60), more=st.integers(0, 40))
 def test_more_gpus_never_serve_less(keys, gpus, more):
     assert rate(keys, gpus + more) >= rate(keys, gpus) * NEARLY
 
 
-@SOME
 @given(keys=scenarios(location="on_prem"), budget=st.floats(1_000, 200_000), factor=st.floats(1, 4))
 def test_a_larger_budget_never_serves_less(keys, budget, factor):
     less, more = (served_by_budget(asked(keys), budget * f).requests_per_s for f in (1, factor))
     assert more >= less * NEARLY
 
 
-@SOME
 @given(
     keys=scenarios(),
     gpus=st.integers(1, 60),
@@ -52,7 +59,6 @@ def test_a_tighter_limit_never_serves_more(keys, gpus, limit, factor):
     assert tight * NEARLY <= loose
 
 
-@SOME
 @given(keys=scenarios(engines=["vllm"]), gpus=st.integers(1, 60), more=st.integers(0, 5000))
 def test_longer_prompts_never_let_more_be_served(keys, gpus, more):
     short, long = (
@@ -70,7 +76,6 @@ ONE_PREFILL_INSTANCE_MORE = {
 """Near the capacity of 78 prefill instances E2E is 421 s, with one more 26 s."""
 
 
-@SOME
 @example(keys=ONE_PREFILL_INSTANCE_MORE, serving=[])
 @given(keys=scenarios(objective="gpus"), serving=st.sampled_from([[], ["aggregated"], ["disaggregated"]]))
 def test_the_gpus_of_a_plan_serve_its_peak(keys, serving):
@@ -83,7 +88,6 @@ def test_the_gpus_of_a_plan_serve_its_peak(keys, serving):
     assert served.gpus <= served.gpus_given
 
 
-@FEW
 @given(keys=scenarios(), gpus=st.integers(1, 60), more=st.integers(0, 40))
 def test_more_gpus_never_push_less_far(keys, gpus, more):
     shorter, longer = (longest_prompt(asked(keys), n).value or 0.0 for n in (gpus, gpus + more))
@@ -103,7 +107,6 @@ def pooled(several, **changed) -> float:
     return sum(s.systems for s in found.systems) if found.feasible else float("inf")
 
 
-@FEW
 @given(several=POOLED, factor=st.floats(1, 5), gpu=HARDWARE)
 def test_a_pool_under_more_load_is_never_smaller(several, factor, gpu):
     several = [having(keys, "deployment", gpus=[gpu]) for keys in several]
@@ -111,7 +114,6 @@ def test_a_pool_under_more_load_is_never_smaller(several, factor, gpu):
     assert pooled(heavier) >= pooled(several)
 
 
-@FEW
 @given(several=POOLED, factor=st.floats(0.1, 1), gpu=HARDWARE, limit=st.sampled_from(["ttft_ms", "itl_ms"]))
 def test_a_pool_within_tighter_limits_is_never_smaller(several, factor, gpu, limit):
     several = [having(keys, "deployment", gpus=[gpu]) for keys in several]
@@ -119,7 +121,6 @@ def test_a_pool_within_tighter_limits_is_never_smaller(several, factor, gpu, lim
     assert pooled(tighter) >= pooled(several)
 
 
-@FEW
 @given(several=POOLED, gpu=HARDWARE)
 def test_a_workload_more_never_makes_a_pool_smaller(several, gpu):
     several = [having(keys, "deployment", gpus=[gpu]) for keys in several]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sizing import Scenario, plan
@@ -52,7 +52,6 @@ def fewest(question: Question, evaluated: Evaluated, rows: np.ndarray, rps: Floa
     return found
 
 
-@settings(max_examples=25)
 @given(keys=scenarios(), drafts=st.integers(0, 4), longest=st.sampled_from([1.0, 2.0, 5.0]))
 def test_no_configuration_that_was_not_looked_at_needs_fewer_gpus(
     keys: dict[str, Any], drafts: int, longest: float
@@ -81,7 +80,6 @@ def test_gaps_at_a_percentile_choose_the_decode_instances() -> None:
     assert served_by_gpus(Scenario.model_validate(TIGHT_GAPS), 5).requests_per_s > 200.0
 
 
-@settings(max_examples=15)
 @given(rps=st.floats(3.0, 60.0), e2e_ms=st.floats(5_000, 30_000))
 def test_no_instance_of_pools_within_an_e2e_limit_can_be_left_out(rps: float, e2e_ms: float) -> None:
     """One instance fewer of either kind breaks the limit, or carries less than its own limits let it."""

@@ -124,7 +124,6 @@ def test_nothing_is_evicted_where_the_answer_is_reserved() -> None:
     assert found["started"][1] == pytest.approx(found["finished"][0])
 
 
-@settings(max_examples=25)
 @given(st.integers(0, 1000), st.floats(1.05, 3.0))
 def test_a_slower_engine_never_answers_sooner_on_average(seed: int, factor: float) -> None:
     rng = np.random.default_rng(seed)

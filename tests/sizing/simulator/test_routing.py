@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sizing.base.arrays import Floats
@@ -42,7 +42,6 @@ def run(deployment: Deployment, chunk: Floats, parts: int = 7) -> Outcome:
     return drive(deployment, stream, Measurement(expected=chunk.shape[1], horizon_s=horizon, bins=9, keep_records=True))
 
 
-@settings(max_examples=30)
 @given(
     st.sampled_from(["random", "round_robin", "weighted", "least_loaded", "prefix_aware"]),
     st.integers(1, 5),
@@ -73,7 +72,6 @@ def test_every_request_and_token_is_accounted_for(
     assert np.all(outcome.records["finished"] >= outcome.records["first"])
 
 
-@settings(max_examples=40)
 @given(
     st.sampled_from(["round_robin", "least_loaded", "prefix_aware"]),
     st.integers(2, 4),
