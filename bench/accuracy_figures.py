@@ -159,16 +159,17 @@ def worst_records(errors: pd.DataFrame) -> Records:
 
 def target_records(errors: Records, obstacles: Mapping[str, str]) -> Records:
     """What was asked, what is reached by scheme (median / 90th percentile in per cent), and why not where it is not."""
-    found = {(r["scheme"], r["mode"], r["metric"], r["quality"]): r for r in errors}
+    by_key = {(r["scheme"], r["mode"], r["metric"], r["quality"]): r for r in errors}
     out = []
     for name, mode, metric, quality, median, p90 in TARGETS:
-        reached = {s: found[s, mode, metric, quality] for s in ("model", "gpu", "configuration", "source")}
+        reached = {s: by_key[s, mode, metric, quality] for s in ("model", "gpu", "configuration", "source")}
         missed = [s for s, r in reached.items() if r["median_pct"] > median or (p90 and r["p90_pct"] > p90)]
         where = "" if len(missed) == len(reached) else f" with {', '.join(missed)} left out"
-        said = f"not met{where}: {obstacles[name]}" if missed else "met"
-        asked = f"{median:g}" + (f" / {p90:g}" if p90 else "")
+        verdict = f"not met{where}: {obstacles[name]}" if missed else "met"
+        wanted = f"{median:g}" + (f" / {p90:g}" if p90 else "")
         cells = {s: f"{r['median_pct']} / {r['p90_pct']}" for s, r in reached.items()}
-        out.append({"quantity": name, "rows": reached["model"]["rows"], "asked_pct": asked, **cells, "verdict": said})
+        rows = reached["model"]["rows"]
+        out.append({"quantity": name, "rows": rows, "asked_pct": wanted, **cells, "verdict": verdict})
     return out
 
 
@@ -197,13 +198,13 @@ def figures(
     obstacles: Mapping[str, str],
 ) -> dict[str, Any]:
     """Everything, by title; the parameter files must have been written."""
-    found = error_records(errors)
+    records = error_records(errors)
     return {
         "date": FITTED_ON,
         "rows": rows,
         "fingerprint": fingerprint(),
-        "targets": target_records(found, obstacles),
-        "errors": found,
+        "targets": target_records(records, obstacles),
+        "errors": records,
         "slices": slice_records(errors, checked, widening),
         "coverage": coverage_records(checked, widening),
         "reliability": reliability_records(checked, widening),

@@ -24,7 +24,7 @@ SCHEME_NAMES = {
 }
 
 
-def intervals_yaml(tables: Sequence[Targets], found: Calibration) -> str:
+def intervals_yaml(tables: Sequence[Targets], calibration: Calibration) -> str:
     """The file of intervals: what was measured, difficulties, and one line per stratum."""
     points = [p for t in tables for p in t.points.points]
     seen = {
@@ -42,11 +42,11 @@ def intervals_yaml(tables: Sequence[Targets], found: Calibration) -> str:
         "ranges:",
         *(f"  {t.mode}: {{{_ranges(t)}}}" for t in tables),
         "difficulties:",
-        *(f"  {metric}: {_inline(weights)}" for metric, weights in found.hard.items()),
+        *(f"  {metric}: {_inline(weights)}" for metric, weights in calibration.hard.items()),
         "strata:",
     ]
     names = [f"{end}_{level}" for end in ("low", "high") for level in SHIPPED_LEVELS]
-    for key, (rows, quantiles) in sorted(found.strata.items()):
+    for key, (rows, quantiles) in sorted(calibration.strata.items()):
         values = {"rows": rows, **{n: round(float(q), 4) for n, q in zip(names, quantiles, strict=True)}}
         lines.append(f"  {key}: {_inline(values)}")
     return "\n".join(lines) + "\n"

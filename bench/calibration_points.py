@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from bench.table import Row
+from sizing.base.constants import constant
 from sizing.calibration.calibrated import CalibratedConfiguration
 from sizing.calibration.fit import FACTORS, fit_calibration
 from sizing.calibration.protocol_points import CalibrationPoint, prepare
@@ -32,7 +33,7 @@ LIMIT_MS = 50.0
 """Time that a calibration may take: it runs while the user waits."""
 RUNS = 20
 """Calibrations timed; their median is reported."""
-REPEATABLE = 0.08
+REPEATABLE = constant("measurement_repeatability")
 SAME_CURVE = [
     "source",
     "source_url_or_repo_path",
@@ -99,11 +100,11 @@ def at_random(loads: int, count: int, number: int) -> list[int]:
     return sorted(int(i) for i in np.random.default_rng(number).choice(loads, count, replace=False))
 
 
-def leave_rest_out(found: Sequence[Curve], count: int, pick: Pick, source: Roofline | None = None) -> pd.DataFrame:
+def leave_rest_out(measured: Sequence[Curve], count: int, pick: Pick, source: Roofline | None = None) -> pd.DataFrame:
     """One row per point that was not calibrated on: log(predicted / measured) before and after, and the intervals."""
     roof = source or roofline()
     rows = []
-    for number, curve in enumerate(found):
+    for number, curve in enumerate(measured):
         chosen = pick(len(curve.calibration_points), count, number)
         fitted = fit_calibration([curve.calibration_points[i] for i in chosen], source=roof)
         rest = [a for i, a in enumerate(curve.calibration_points) if i not in chosen]
@@ -190,10 +191,10 @@ HEAD = (
 
 def report() -> str:
     """``docs/CALIBRATION.md``."""
-    found = curves()
-    random3 = leave_rest_out(found, 3, at_random)
+    measured = curves()
+    random3 = leave_rest_out(measured, 3, at_random)
     lines = [
-        _line(f"{n}, {how}", leave_rest_out(found, n, pick))
+        _line(f"{n}, {how}", leave_rest_out(measured, n, pick))
         for n in (1, 2, 3, 4)
         for how, pick in (("at random", at_random), ("spread out", spread_out))
     ]
@@ -203,7 +204,7 @@ def report() -> str:
         _line("3, at random: points beyond them", random3[random3["beyond"]]),
     ]
     table = "\n".join(["| " + " | ".join(HEAD) + " |", "|---" + "|---:" * (len(HEAD) - 1) + "|", *lines, *ends, *parts])
-    return TEXT.format(curves=len(found), fewest=FEWEST_LOADS, table=table, factors=", ".join(FACTORS))
+    return TEXT.format(curves=len(measured), fewest=FEWEST_LOADS, table=table, factors=", ".join(FACTORS))
 
 
 TEXT = """# Calibration by a benchmark

@@ -68,8 +68,8 @@ def difficulties(rows: pd.DataFrame) -> dict[str, dict[str, float]]:
         assumed = np.hstack([np.zeros((size, strata.shape[1])), np.sqrt(RIDGE) * np.eye(size)])
         target = np.concatenate([np.log(np.abs(part["error"]) + FLOOR), np.sqrt(RIDGE) * prior])
         lower = np.concatenate([np.full(strata.shape[1], -np.inf), prior])
-        found = lsq_linear(np.vstack([observed, assumed]), target, bounds=(lower, np.inf)).x[strata.shape[1] :]
-        out[str(metric)] = {name: round(float(v), 3) for name, v in zip(DIFFICULTIES, found, strict=True)}
+        weights = lsq_linear(np.vstack([observed, assumed]), target, bounds=(lower, np.inf)).x[strata.shape[1] :]
+        out[str(metric)] = {name: round(float(v), 3) for name, v in zip(DIFFICULTIES, weights, strict=True)}
     return out
 
 

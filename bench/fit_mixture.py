@@ -37,6 +37,7 @@ SCATTER = 0.12
 """Scale of an error in the objective: errors far beyond re-run noise count linearly, as in a median."""
 
 CENTRE = np.array([0.0, np.log(0.5), 0.0, np.log(0.5)])
+"""Prior centre of (logit of share, log of reach) for decode steps and prompts."""
 SPREAD = np.array([1.0, 0.5, 1.0, 0.5])
 """Prior of (logit of share, log of reach) for decode steps and prompts: equal trust, halved at a ratio of 1.6."""
 

@@ -141,8 +141,8 @@ def _derived(observed: dict[str, Floats], mode: str, points: Sequence[Point]) ->
     length = np.array([p.output_tokens for p in points])
     whole = np.log(np.exp(observed["ttft"]) + (length - 1.0) * np.exp(observed["itl"]))
     running = FULL_SHARE * np.array([p.concurrency for p in points])
-    found = {"e2e": whole, "throughput": np.log(running * length) - whole}
-    return {metric: np.where(np.isfinite(observed[metric]), np.nan, found[metric]) for metric in found}
+    derived = {"e2e": whole, "throughput": np.log(running * length) - whole}
+    return {metric: np.where(np.isfinite(observed[metric]), np.nan, derived[metric]) for metric in derived}
 
 
 def _possible(observed: dict[str, Floats], points: Sequence[Point]) -> dict[str, Floats]:

@@ -42,6 +42,7 @@ BUSY = {
     "DCGM_FI_PROF_DRAM_ACTIVE": 0.5,
 }
 GAUGES = {"vllm:num_requests_running": 24.0, "vllm:num_requests_waiting": 0.4, "vllm:kv_cache_usage_perc": 0.5}
+"""Values of the gauges of a replica under its mean load."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -31,12 +31,12 @@ def learning_curve(
     random = np.random.default_rng(0)
     draws = [(size, tuple(random.permutation(names)[:size])) for size in SIZES for _ in range(DRAWS)]
     with ProcessPoolExecutor(PROCESSES, initializer=_start, initargs=(tables, kernel, unseen, fit)) as pool:
-        found = list(pool.map(_errors, [models for _, models in draws]))
+        errors = list(pool.map(_errors, [models for _, models in draws]))
     out: list[dict[str, object]] = []
     for mode, metric in SHOWN:
         for size in SIZES:
             both, alone = (
-                np.concatenate([f[mode, metric][i] for f, (s, _) in zip(found, draws, strict=True) if s == size])
+                np.concatenate([f[mode, metric][i] for f, (s, _) in zip(errors, draws, strict=True) if s == size])
                 for i in (0, 1)
             )
             first, second = (round(float(np.median(np.abs(np.expm1(v)))) * 100, 1) for v in (both, alone))

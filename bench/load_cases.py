@@ -26,11 +26,13 @@ from sizing.simulator.fleet import Fleet
 from sizing.simulator.stability import largest_stable_rps
 
 QUANTILES = (50, 95, 99)
+"""Percentiles compared."""
 KEYS = tuple(f"{metric} p{q}" for metric, q in product(("TTFT", "ITL"), QUANTILES))
 """What is compared, milliseconds each."""
 WIDE = 3.0
 """p95 over p50 of the lengths that vary: some prompts are far longer than most, as in chats with documents."""
 SEED = 1
+"""Of every simulation, so that a report can be made again."""
 
 Latencies = dict[str, float]
 """Milliseconds by :data:`KEYS`."""

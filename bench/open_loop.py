@@ -44,6 +44,7 @@ DSTACK_REQUESTS = 1_000
 """Prompts of a dstack run, all counted from an empty engine (its notes); its rates are above what the systems carry."""
 
 SLOWEST, FASTEST, HALVINGS = 4.0, 0.25, 12
+"""Factors on the step times between which the one of a run is looked for, and halvings of that range: to 0.1 %."""
 CLOSE = 0.02
 """A factor reproduces a run when its mean ITL comes so near."""
 
@@ -52,6 +53,7 @@ GROWING_SHARE = 0.002
 result keeps TTFT p99 below 2 s, a few dozen requests at most."""
 
 Z90 = 1.2816
+"""Standard normal quantile at 90 %, to four digits: what p90 lies above p50."""
 SPREADS = {
     "meta-llama/Llama-2-70b-chat-hf": (152.0, 519.0, 190.0, 449.0),
     "mistralai/Mixtral-8x7B-Instruct-v0.1": (283.0, 701.0, 113.0, 279.0),

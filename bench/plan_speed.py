@@ -121,8 +121,8 @@ def run() -> list[Row]:
 
 def presets() -> dict[str, Keys]:
     """The scenarios of the presets that are sized by the engine, by name."""
-    found = yaml.safe_load(PRESETS.read_text(encoding="utf-8"))
-    return {name: one["scenario"] for name, one in found.items() if "measured" not in one["scenario"]}
+    scenarios = yaml.safe_load(PRESETS.read_text(encoding="utf-8"))
+    return {name: preset["scenario"] for name, preset in scenarios.items() if "measured" not in preset["scenario"]}
 
 
 def _slowest_preset(kind: str) -> Iterator[Row]:

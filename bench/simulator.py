@@ -14,6 +14,7 @@ import numpy as np
 
 from bench.table import Row
 from sizing.base.choices import Routing
+from sizing.base.units import MIB
 from sizing.planning.analytic import analytic_plan
 from sizing.planning.plan import plan
 from sizing.question.understand import understand
@@ -44,7 +45,6 @@ US_LIMIT = 1e6 / 300_000
 """Microseconds a request may take: 300,000 a second."""
 FIRST_START_LIMIT_S = 10.0
 """Longest first start, which compiles."""
-MB = 2**20
 
 SCENARIO: dict[str, Any] = {
     "model": "meta-llama/Meta-Llama-3-8B-Instruct",
@@ -146,4 +146,4 @@ def _first_start() -> float:
 
 
 def _peak_mb() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / MB
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / MIB

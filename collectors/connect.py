@@ -25,21 +25,25 @@ from collectors.reading.remarks import Kind, remark
 from collectors.source import PrometheusSource, ScrapeSource, Source
 
 FIRST_SCRAPES = 4
+"""Before the first answer: what a rate needs in its window."""
 LONGEST_PAUSE_S = 5.0
+"""Between the first scrapes. Chosen: three pauses are what somebody waits for."""
 
 
 def prometheus_backend(
-    source: Source, asked: PrometheusSource, *, session: requests.Session | None = None, clock: Clock | None = None
+    source: Source, settings: PrometheusSource, *, session: requests.Session | None = None, clock: Clock | None = None
 ) -> CachingBackend:
     """The backend of a Prometheus source, with its memory; ``session`` and ``clock`` are for tests."""
     fetcher = Fetcher(
-        access=asked.access(source.folder),
-        limits=Limits(timeout_s=asked.timeout_s),
+        access=settings.access(source.folder),
+        limits=Limits(timeout_s=settings.timeout_s),
         session=session,
         clock=clock,
-        allow_link_local=asked.allow_link_local,
+        allow_link_local=settings.allow_link_local,
     )
-    client = PrometheusClient(asked.url, fetcher=fetcher, params=asked.params, allow_link_local=asked.allow_link_local)
+    client = PrometheusClient(
+        settings.url, fetcher=fetcher, params=settings.params, allow_link_local=settings.allow_link_local
+    )
     return CachingBackend(PrometheusBackend(client))
 
 
@@ -64,29 +68,29 @@ class Scraping:
             answered = self.scraper.scrape()
 
 
-def scraping(source: Source, asked: ScrapeSource, *, clock: Callable[[], float] = time.time) -> Scraping:
+def scraping(source: Source, settings: ScrapeSource, *, clock: Callable[[], float] = time.time) -> Scraping:
     """The ring of a scrape source. Where its file cannot be used, it is kept in memory."""
-    targets = [Target(url) for url in asked.targets]
-    size = {"keep_s": asked.keep_s, "max_bytes": int(asked.max_mb * MEBIBYTE)}
+    targets = [Target(url) for url in settings.targets]
+    size = {"keep_s": settings.keep_s, "max_bytes": int(settings.max_mb * MEBIBYTE)}
     try:
-        ring = Ring(store_path(source, asked), keep_s=size["keep_s"], max_bytes=int(size["max_bytes"]))
+        ring = Ring(store_path(source, settings), keep_s=size["keep_s"], max_bytes=int(size["max_bytes"]))
     except (OSError, sqlite3.Error):
         ring = Ring(None, keep_s=size["keep_s"], max_bytes=int(size["max_bytes"]))
     fetcher = Fetcher(
-        access=asked.access(source.folder),
-        limits=Limits(timeout_s=asked.timeout_s, attempts=1),
-        allow_link_local=asked.allow_link_local,
+        access=settings.access(source.folder),
+        limits=Limits(timeout_s=settings.timeout_s, attempts=1),
+        allow_link_local=settings.allow_link_local,
     )
     overrides = tuple(source.metrics.values())
-    scraper = Scraper(targets, ring, fetcher, interval_s=asked.interval_s, overrides=overrides, clock=clock)
+    scraper = Scraper(targets, ring, fetcher, interval_s=settings.interval_s, overrides=overrides, clock=clock)
     return Scraping(ring=ring, scraper=scraper, backend=RingBackend(ring, targets, clock=clock))
 
 
-def store_path(source: Source, asked: ScrapeSource) -> Path:
+def store_path(source: Source, settings: ScrapeSource) -> Path:
     """The file of a ring: as asked, relative to the source file, else one per set of targets in the user's cache."""
-    if asked.store is not None:
-        return source.folder / asked.store
-    digest = hashlib.sha256("\n".join(sorted(asked.targets)).encode()).hexdigest()[:16]
+    if settings.store is not None:
+        return source.folder / settings.store
+    digest = hashlib.sha256("\n".join(sorted(settings.targets)).encode()).hexdigest()[:16]
     cache = os.environ.get("XDG_CACHE_HOME") or str(Path("~/.cache").expanduser())
     return Path(cache) / "inference-sizing" / "live" / f"{digest}.sqlite"
 
@@ -144,8 +148,8 @@ def read(
 ) -> Observation:
     """One observation of a source. A source that cannot be reached is an answer, not an error."""
     try:
-        with backend_or_own(source, backend, window_s=window_s, clock=clock, wait=wait) as asked:
-            return read_from(asked, source, at_s=at_s, window_s=window_s, clock=clock)
+        with backend_or_own(source, backend, window_s=window_s, clock=clock, wait=wait) as own:
+            return read_from(own, source, at_s=at_s, window_s=window_s, clock=clock)
     except sqlite3.Error as error:
         return without_ring(source, error, at_s=clock(), window_s=window_s or source.window_s)
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from reality.labels import RATIOS, SHARE_OF_PROMPT, SHORT
 from reality.result import VERDICT_WORDS, Comparison, Interval, PerformanceRow, TrafficRow
 from reality.traffic import in_words
 from reality.verdict import says_little
 from sizing.base.format import UNKNOWN, interval, ms, rounded, significant
 
-STATISTICS = ("mean", "p50", "p95", "p99")
 KEY_ROWS = (
     "ttft_ms.p95",
     "tpot_ms.p95",
@@ -28,33 +28,33 @@ SILENT = {"unreachable": "cannot be reached", "stale": "is stale", "no_data": "h
 COUNTED = ("kv_capacity_tokens", "replicas", "gpus")
 """Rows about what is there; the others are about how fast it is."""
 MOST_NAMED = 2
+"""Rows that are off and named in the sentence. Chosen: it stays one."""
 NARROW = 0.1
 """Relative width of an interval below which two digits would not tell its ends apart."""
 
 
-def answer(found: Comparison, *, foreign: Sequence[str] = (), silent: str = "") -> str:
+def answer(comparison: Comparison, *, foreign: Sequence[str] = (), silent: str = "") -> str:
     """The finding in one sentence; two where traffic and prediction both have something to say."""
     if silent:
-        return f"No verdict: {found.source} {SILENT.get(found.state, found.state)}. {silent}"
+        return f"No verdict: {comparison.source} {SILENT.get(comparison.state, comparison.state)}. {silent}"
     if foreign:
         return f"No verdict: this is not the planned deployment. {foreign[0]}"
-    traffic = in_words(found.traffic)
-    said = f"{traffic[0].upper()}{traffic[1:]}. " if traffic else ""
-    load_rows = [r for r in found.performance if r.key not in COUNTED]
+    traffic = in_words(comparison.traffic)
+    about_traffic = f"{traffic[0].upper()}{traffic[1:]}. " if traffic else ""
+    load_rows = [r for r in comparison.performance if r.key not in COUNTED]
     judged = [r for r in load_rows if r.verdict != "cannot_judge"]
-    counted = [r for r in found.performance if r not in load_rows and r.verdict in ("higher", "lower")]
+    counted = [r for r in comparison.performance if r not in load_rows and r.verdict in ("higher", "lower")]
     off = [r for r in judged if r.verdict != "within"]
     if not judged:
-        why = next((r for r in found.reasons if r), "") or next((r.reason for r in load_rows if r.reason), "")
-        return (
-            f"{said}No verdict on speed: {why[0].lower()}{why[1:]}{'' if why.endswith('.') else '.'}{_counted(counted)}"
-        )
+        of_rows = (f"{row.reason}." for row in load_rows if row.reason)
+        why = next((reason for reason in comparison.reasons if reason), "") or next(of_rows, "")
+        return f"{about_traffic}No verdict on speed: {why[0].lower()}{why[1:]}{_counted(counted)}"
     if not off:
         inside = f"All {len(judged)} quantities lie within the 80 % interval predicted for this traffic."
-        return f"{said}{inside}{_wide(judged)}{_counted(counted)}"
+        return f"{about_traffic}{inside}{_wide(judged)}{_counted(counted)}"
     return (
-        f"{said}{len(judged) - len(off)} of {len(judged)} quantities lie within the 80 % interval predicted for this "
-        f"traffic; {_off(off)}.{_wide(judged)}{_counted(counted)}"
+        f"{about_traffic}{len(judged) - len(off)} of {len(judged)} quantities lie within the 80 % interval predicted "
+        f"for this traffic; {_off(off)}.{_wide(judged)}{_counted(counted)}"
     )
 
 
@@ -72,7 +72,7 @@ def _off(rows: Sequence[PerformanceRow]) -> str:
     ranked = sorted(rows, key=lambda r: KEY_ROWS.index(r.key) if r.key in KEY_ROWS else len(KEY_ROWS))
     first = {row.key.split(".")[0]: row for row in reversed(ranked)}
     named = [row for row in ranked if first[row.key.split(".")[0]] is row][:MOST_NAMED]
-    told = []
+    ways = []
     for way in ("higher", "lower"):
         those = [
             f"{short_label(r)} ({shown(r.measured.value, r.unit)}, predicted {range_of(r.predicted, r.unit)})"
@@ -80,24 +80,22 @@ def _off(rows: Sequence[PerformanceRow]) -> str:
             if r.verdict == way
         ]
         if those:
-            told.append(f"{way} is {' and '.join(those)}")
-    return "; ".join(told)
+            ways.append(f"{way} is {' and '.join(those)}")
+    return "; ".join(ways)
 
 
 def short_label(row: PerformanceRow) -> str:
-    """ "p95 TTFT": a label without where it is measured."""
-    name, _, statistic = row.label.partition(", ")
-    name = name.removesuffix(" at the server")
-    if statistic not in STATISTICS:
-        return name
-    return f"{statistic} {name[0].lower() + name[1:] if name[1:2].islower() else name}"
+    """What a row is called in a sentence: "p95 TTFT"."""
+    return SHORT.get(row.key, row.label)
 
 
 def _counted(rows: Sequence[PerformanceRow]) -> str:
     if not rows:
         return ""
-    told = [f"{r.label} {shown(r.measured.value, r.unit)} instead of {shown(r.predicted.value, r.unit)}" for r in rows]
-    return f" {', '.join(told)}."
+    counts = [
+        f"{r.label} {shown(r.measured.value, r.unit)} instead of {shown(r.predicted.value, r.unit)}" for r in rows
+    ]
+    return f" {', '.join(counts)}."
 
 
 def shown(value: float | None, unit: str) -> str:
@@ -106,23 +104,23 @@ def shown(value: float | None, unit: str) -> str:
         return UNKNOWN
     if unit == "ms":
         return ms(value)
-    if unit.startswith(("fraction", "share")):
+    if unit in RATIOS:
         return f"{significant(100.0 * value)} %"
     return f"{significant(value)} {unit}" if unit not in ("replicas", "GPUs") else f"{value:g}"
 
 
-def range_of(found: Interval, unit: str) -> str:
-    """Both ends with their unit; an open end is said."""
-    if found.low is None and found.high is None:
-        return shown(found.value, unit)
-    if found.high is None:
-        return f"{shown(found.low, unit)} or more"
-    if unit.startswith(("fraction", "share")):
-        return interval(100.0 * (found.low or 0.0), 100.0 * found.high, "%")
-    if found.low == found.high:
-        return shown(found.low, unit)
-    narrow = found.high - (found.low or 0.0) < NARROW * found.high
-    ends = (rounded(found.low or 0.0), rounded(found.high))
+def range_of(given: Interval, unit: str) -> str:
+    """Both ends with their unit; an open end is "or more"."""
+    if given.low is None and given.high is None:
+        return shown(given.value, unit)
+    if given.high is None:
+        return f"{shown(given.low, unit)} or more"
+    if unit in RATIOS:
+        return interval(100.0 * (given.low or 0.0), 100.0 * given.high, "%")
+    if given.low == given.high:
+        return shown(given.low, unit)
+    narrow = given.high - (given.low or 0.0) < NARROW * given.high
+    ends = (rounded(given.low or 0.0), rounded(given.high))
     return interval(*ends, "" if unit in ("replicas", "GPUs") else unit, digits=3 if narrow else 2)
 
 
@@ -134,14 +132,18 @@ def percent_of(fraction: float | None) -> str:
     return f"{percent:+d} %" if percent else "0 %"
 
 
-def as_text(found: Comparison) -> str:
+def as_text(comparison: Comparison) -> str:
     """The comparison for a terminal."""
-    lines = [found.answer, "", f"{found.scenario} against {found.source}, {found.window_s:g} s until {found.at}"]
-    if found.planned_deployment:
-        lines.append(f"Planned       {found.planned_deployment}")
-    lines += [f"Reason        {reason}" for reason in found.reasons]
+    lines = [
+        comparison.answer,
+        "",
+        f"{comparison.scenario} against {comparison.source}, {comparison.window_s:g} s until {comparison.at}",
+    ]
+    if comparison.planned_deployment:
+        lines.append(f"Planned       {comparison.planned_deployment}")
+    lines += [f"Reason        {reason}" for reason in comparison.reasons]
     lines += ["", f"{'Traffic':38} {'planned':>18} {'measured':>18} {'80 % interval':>26} {'diff.':>8}  verdict"]
-    for row in found.traffic:
+    for row in comparison.traffic:
         lines.append(
             f"{row.label:38} {_plain(row.planned, row.unit):>18} {_plain(row.measured.value, row.unit):>18} "
             f"{_ends(row.measured, row.unit):>26} {_difference(row.difference, row.unit):>8}  {_verdict(row)}"
@@ -151,15 +153,19 @@ def as_text(found: Comparison) -> str:
         f"{'Performance':38} {'predicted':>18} {'80 % interval':>26} {'measured':>18} {'interval':>26} "
         f"{'error':>8}  verdict",
     ]
-    for one in found.performance:
+    for one in comparison.performance:
         lines.append(
             f"{one.label:38} {_plain(one.predicted.value, one.unit):>18} {_ends(one.predicted, one.unit):>26} "
             f"{_plain(one.measured.value, one.unit):>18} {_ends(one.measured, one.unit):>26} "
             f"{percent_of(one.error):>8}  {_verdict(one)}"
         )
-    lines += ["", *(f"Assumed: {text}" for text in found.assumptions), *(f"Note: {text}" for text in found.notes)]
-    if found.step_times:
-        lines.append(f"Step times from {found.step_times}; {found.requests:,} requests simulated.")
+    lines += [
+        "",
+        *(f"Assumed: {text}" for text in comparison.assumptions),
+        *(f"Note: {text}" for text in comparison.notes),
+    ]
+    if comparison.step_times:
+        lines.append(f"Step times from {comparison.step_times}; {comparison.requests:,} requests simulated.")
     return "\n".join(lines)
 
 
@@ -167,14 +173,14 @@ def _plain(value: float | None, unit: str) -> str:
     return "" if value is None else shown(value, unit)
 
 
-def _ends(found: Interval, unit: str) -> str:
-    return "" if found.low is None and found.high is None else range_of(found, unit)
+def _ends(ends: Interval, unit: str) -> str:
+    return "" if ends.low is None and ends.high is None else range_of(ends, unit)
 
 
 def _difference(value: float | None, unit: str) -> str:
     if value is None:
         return ""
-    return f"{value * 100:+.0f} pt" if unit.startswith("share") else percent_of(value)
+    return f"{value * 100:+.0f} pt" if unit == SHARE_OF_PROMPT else percent_of(value)
 
 
 def _verdict(row: TrafficRow | PerformanceRow) -> str:

@@ -68,22 +68,22 @@ def compare_source(
 def planned_of(scenario: Scenario, plan: Plan | None = None) -> Planned:
     """The plan of a scenario, ready to be compared. Raises InvalidScenario."""
     question = understand(scenario)
-    found = plan or plan_of(scenario)
-    if found.deployment is None:
-        return Planned(question=question, plan=found, row=None, why_not=f"The plan deploys nothing. {found.answer}")
+    chosen = plan or plan_of(scenario)
+    if chosen.deployment is None:
+        return Planned(question=question, plan=chosen, row=None, why_not=f"The plan deploys nothing. {chosen.answer}")
     if scenario.measured is not None:
         return Planned(
             question=question,
-            plan=found,
+            plan=chosen,
             row=None,
             why_not="The scenario rests on a measured record, which says nothing about other loads: leave measured out "
             "to have the engine predict.",
         )
-    row = configuration_of(question, found.deployment)
+    row = configuration_of(question, chosen.deployment)
     if row is not None:
-        row = replace(row, batch_limit=found.deployment.batch_limit)
+        row = replace(row, batch_limit=chosen.deployment.batch_limit)
     why = "" if row else "The planned configuration cannot be stepped."
-    return Planned(question=question, plan=found, row=row, why_not=why)
+    return Planned(question=question, plan=chosen, row=row, why_not=why)
 
 
 def compare(planned: Planned, observed: Observation, deployed: Deployed, *, served_as: str = "") -> Comparison:
@@ -102,7 +102,7 @@ def compare(planned: Planned, observed: Observation, deployed: Deployed, *, serv
         *_load_reasons(observed),
         *([problem] if problem else []),
     )
-    found = Comparison(
+    comparison = Comparison(
         answer="",
         state=observed.state.value,
         judged=any(r.verdict != "cannot_judge" for r in performance),
@@ -119,12 +119,12 @@ def compare(planned: Planned, observed: Observation, deployed: Deployed, *, serv
         requests=prediction.requests if prediction else 0,
         stable_rps=prediction.stable_rps * _replicas(planned, observed) if prediction else None,
         step_times=prediction.source if prediction else "",
-        assumptions=(*identity.unknown, *_said(planned, observed, deployed, prediction)),
+        assumptions=(*identity.unknown, *_assumptions(planned, observed, deployed, prediction)),
         notes=_notes(observed, deployed),
         engine_version=ENGINE_VERSION,
         data_version=data_version(),
     )
-    return found.model_copy(update={"answer": answer(found, foreign=identity.foreign, silent=silent)})
+    return comparison.model_copy(update={"answer": answer(comparison, foreign=identity.foreign, silent=silent)})
 
 
 def _short(text: str) -> str:
@@ -188,18 +188,18 @@ def _load_reasons(observed: Observation) -> tuple[str, ...]:
     return ()
 
 
-def _said(
+def _assumptions(
     planned: Planned, observed: Observation, deployed: Deployed, prediction: Prediction | None
 ) -> tuple[str, ...]:
     if prediction is None:
         return ()
     traffic = observed_traffic(planned.question, observed, deployed)
-    said = traffic.said if traffic else ()
+    assumed = traffic.assumed if traffic else ()
     seen = () if observed.number("replicas") else ("Replicas are not seen: as many as planned.",)
     return (
-        *said,
+        *assumed,
         *seen,
-        *prediction.said,
+        *prediction.assumed,
         "Requests arrive independently within each step of the load, unless the scenario says otherwise.",
     )
 

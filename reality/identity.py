@@ -132,11 +132,11 @@ def _gpu(row: Configuration, deployed: Deployed) -> Identity:
     if row.gpu.custom:
         named = ", ".join(deployed.gpu_products)
         return Identity(unknown=(f"{named} is taken to be the custom accelerator {row.gpu.name or row.gpu.id}.",))
-    found = {product: _gpu_id(product) for product in deployed.gpu_products}
-    others = [product for product, gpu_id in found.items() if gpu_id != row.gpu.id]
+    gpu_ids = {product: _gpu_id(product) for product in deployed.gpu_products}
+    others = [product for product, gpu_id in gpu_ids.items() if gpu_id != row.gpu.id]
     if not others:
         return Identity()
-    known = sorted({gpu_id for gpu_id in found.values() if gpu_id and gpu_id != row.gpu.id})
+    known = sorted({gpu_id for gpu_id in gpu_ids.values() if gpu_id and gpu_id != row.gpu.id})
     pin = (
         f" To compare with what runs, pin it in the scenario (deployment: gpus: [{', '.join(known)}])." if known else ""
     )

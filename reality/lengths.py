@@ -21,14 +21,14 @@ STEEPEST = 6.0
 """Bounds of the exponent, as its logarithm: beyond, all lengths of a bucket are at one of its edges."""
 
 
-def from_histogram(found: Distribution) -> Floats | None:
+def from_histogram(distribution: Distribution) -> Floats | None:
     """Equally likely lengths, shortest first; None without a histogram.
 
     Within its bucket a length is a + (b - a) u^k, u even in 0..1; one k for all buckets gives the measured mean. So
     neither shape nor spread is assumed beyond what the buckets say.
     """
-    kept = [b for b in found.buckets if b.count > 0]
-    if not kept or found.mean is None:
+    kept = [b for b in distribution.buckets if b.count > 0]
+    if not kept or distribution.mean is None:
         return None
     shares = (np.arange(DRAWS) + 0.5) / DRAWS
     edges = np.concatenate([[0.0], np.cumsum([b.count for b in kept])]) / sum(b.count for b in kept)
@@ -36,7 +36,7 @@ def from_histogram(found: Distribution) -> Floats | None:
     inside = np.clip((shares - edges[place]) / (edges[place + 1] - edges[place]), 0.0, 1.0)
     low = np.array([b.low for b in kept])[place]
     wide = np.array([closed_end(b) - b.low for b in kept])[place]
-    return _with_mean(low, wide, inside, found.mean, kept)
+    return _with_mean(low, wide, inside, distribution.mean, kept)
 
 
 def _with_mean(low: Floats, wide: Floats, inside: Floats, mean: float, kept: Sequence[Bucket]) -> Floats:

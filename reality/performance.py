@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from collectors.reading.observation import DISTRIBUTIONS, Observation
 from collectors.vocabulary import engine_vocabularies
+from reality.labels import FRACTION, LABELS, LATENCIES, STATISTICS
 from reality.prediction import Prediction
 from reality.result import Interval, PerformanceRow
 from reality.sampling import NOTHING, UNKNOWN, Measured, around, counted, exact, mean_of, quantile_of
@@ -19,14 +20,6 @@ from reality.verdict import says_little, tolerated, verdict
 from sizing.base.deployed import Deployed as PlannedDeployment
 from sizing.question.configuration import Configuration
 
-STATISTICS = {"mean": "mean", "p50": "p50", "p95": "p95", "p99": "p99"}
-LABELS = {
-    "ttft_ms": "TTFT at the server",
-    "tpot_ms": "TPOT",
-    "itl_ms": "ITL of single gaps",
-    "e2e_ms": "E2E at the server",
-    "queue_ms": "Queue time",
-}
 AT_FRONT_END = ("ttft_ms", "e2e_ms", "queue_ms")
 CONCEPT_OF = {
     "output_tokens_per_s_per_gpu": "generation_tokens",
@@ -59,8 +52,8 @@ def performance_rows(
     values: Mapping[str, Interval] = prediction.values if prediction else {}
     requests = _requests(observed)
     rows = []
-    for name, label in LABELS.items():
-        rows += _latency_rows(name, label, observed, values, requests, blocked)
+    for name in LATENCIES:
+        rows += _latency_rows(name, observed, values, requests, blocked)
     rows += _load_rows(observed, values, row, requests, blocked)
     rows += _counted_rows(observed, prediction, planned, blocked)
     return tuple(_width_explained(one, prediction.slow_share) for one in rows) if prediction else tuple(rows)
@@ -91,23 +84,17 @@ def _is_front_end(engine: str | None) -> bool:
 
 
 def _latency_rows(
-    name: str,
-    label: str,
-    observed: Observation,
-    values: Mapping[str, Interval],
-    requests: float | None,
-    blocked: Blocked,
+    name: str, observed: Observation, values: Mapping[str, Interval], requests: float | None, blocked: Blocked
 ) -> list[PerformanceRow]:
-    found, rows = observed.distribution(name), []
+    distribution, rows = observed.distribution(name), []
     for statistic in ("mean",) if name == "itl_ms" else STATISTICS:
-        measured = mean_of(found, requests) if statistic == "mean" else quantile_of(found, statistic)
+        measured = mean_of(distribution, requests) if statistic == "mean" else quantile_of(distribution, statistic)
         why = blocked.all or blocked.load
         if not why and name in AT_FRONT_END and _is_front_end(observed.engine):
             why = "measured at the front end, predicted at the engine: not the same quantity"
         rows.append(
             _row(
                 f"{name}.{statistic}",
-                f"{label}, {statistic}",
                 "ms",
                 values.get(f"{name}.{statistic}"),
                 measured,
@@ -134,12 +121,10 @@ def _load_rows(
         "running": _of_requests(observed.number("running"), requests, cv2),
         "kv_usage": _of_requests(observed.number("kv_usage"), requests, cv2),
     }
-    labels = {
-        "output_tokens_per_s_per_gpu": ("Output tokens/s per GPU", "tokens/s"),
-        "running": ("Running sequences, mean, all replicas", "requests"),
-        "kv_usage": ("KV use, mean, fullest replica", "fraction"),
-    }
-    return [_row(key, *labels[key], values.get(key), measured[key], why, observed, CONCEPT_OF[key]) for key in labels]
+    units = {"output_tokens_per_s_per_gpu": "tokens/s", "running": "requests", "kv_usage": FRACTION}
+    return [
+        _row(key, units[key], values.get(key), value, why, observed, CONCEPT_OF[key]) for key, value in measured.items()
+    ]
 
 
 def _of_requests(value: float | None, requests: float | None, cv2: float) -> Measured:
@@ -165,7 +150,6 @@ def _counted_rows(
     return [
         _row(
             "kv_capacity_tokens",
-            "KV cache, one engine process",
             "tokens",
             capacity,
             exact(observed.number("kv_capacity_tokens")),
@@ -176,7 +160,6 @@ def _counted_rows(
         ),
         _row(
             "replicas",
-            "Replicas",
             "replicas",
             _point(instances),
             exact(observed.number("replicas")),
@@ -184,7 +167,7 @@ def _counted_rows(
             observed,
             "running",
         ),
-        _row("gpus", "GPUs", "GPUs", _point(gpus), exact(observed.number("gpus")), blocked.all, observed, ""),
+        _row("gpus", "GPUs", _point(gpus), exact(observed.number("gpus")), blocked.all, observed, ""),
     ]
 
 
@@ -194,7 +177,6 @@ def _point(value: float | None) -> Interval | None:
 
 def _row(
     key: str,
-    label: str,
     unit: str,
     predicted: Interval | None,
     measured: Measured,
@@ -219,7 +201,7 @@ def _row(
     mapped = observed.mapping.get(concept)
     return PerformanceRow(
         key=key,
-        label=label,
+        label=LABELS[key],
         unit=unit,
         predicted=predicted or UNKNOWN,
         measured=measured.interval,
@@ -256,7 +238,7 @@ def _open(predicted: Interval | None) -> str:
 def _missing(key: str, observed: Observation) -> str:
     """The collector's reason for a value that is not there."""
     quantity = {"output_tokens_per_s_per_gpu": "generation_tokens_per_s"}.get(key, key.split(".")[0])
-    told = next((m.reason for m in observed.missing if m.quantity == quantity), "")
-    if told:
-        return told
+    why = next((m.reason for m in observed.missing if m.quantity == quantity), "")
+    if why:
+        return why
     return "no data" if observed.number("arrivals_rps") is None else "nothing was recorded in the window"

@@ -45,6 +45,7 @@ slots) whose work varies as much as its mean, 1 / sqrt(n). A load nearer to it m
 as long as the simulation, which is no answer."""
 
 WARM_UP_SHARE = 0.05
+"""Requests at the beginning that do not count: the replica starts empty. Chosen: one in twenty."""
 SEED = 0
 QUANTILES = {"p50": 50.0, "p95": 95.0, "p99": 99.0}
 LATENCIES = {"ttft_ms": TTFT, "tpot_ms": ITL, "e2e_ms": E2E, "queue_ms": QUEUE}
@@ -67,7 +68,7 @@ class Prediction:
     slow_share: float
     requests: int
     source: str
-    said: tuple[str, ...]
+    assumed: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -92,14 +93,15 @@ def predict(
     ``kv_tokens`` is the KV cache of one engine process as deployed; ``spread`` the relative 80 % error of the observed
     traffic itself. Raises ValueError where the model does not fit on the configuration.
     """
-    asked = at_lengths(question, traffic.input_tokens, traffic.output_tokens)
-    evaluated = evaluate(asked, table([row]))
+    at_observed = at_lengths(question, traffic.input_tokens, traffic.output_tokens)
+    evaluated = evaluate(at_observed, table([row]))
     if not len(evaluated):
         raise ValueError("the model does not fit on the planned configuration at the observed lengths")
-    planned = replica_at(asked, evaluated, 0)
+    planned = replica_at(at_observed, evaluated, 0)
     replica = planned if kv_tokens is None else replace(planned, kv_tokens=kv_tokens * row.dp)
     decode, prefill = (
-        interval_of(asked, metric, row, _in_flight(evaluated, traffic, replicas)) for metric in ("decode", "prefill")
+        interval_of(at_observed, metric, row, _in_flight(evaluated, traffic, replicas))
+        for metric in ("decode", "prefill")
     )
     arrivals = _arrivals(question, traffic, replicas)
     runs = {}
@@ -107,14 +109,6 @@ def predict(
         one = replica if end == "value" else replace(replica, grid=_scaled(replica.grid, decode, prefill, end))
         runs[end] = _run(one, arrivals, traffic, replicas)
     values = _latencies(runs) | _throughput(runs, row, traffic, replicas, spread)
-    said = (
-        f"Simulated: one of {replicas} replicas, each request goes to any of them at random."
-        if replicas > 1
-        else "Simulated: the one replica that serves.",
-        f"80 % interval: decode steps x {decode.low_factor:.2f} to {decode.high_factor:.2f}, prefill x "
-        f"{prefill.low_factor:.2f} to {prefill.high_factor:.2f} ({decode.basis}).",
-        *(() if kv_tokens is None else ("KV cache of the size that is deployed.",)),
-    )
     counted = runs["value"].outcome
     return Prediction(
         values=values,
@@ -123,7 +117,18 @@ def predict(
         slow_share=traffic.rps / replicas / runs["high"].stable_rps if runs["high"].stable_rps else math.inf,
         requests=counted.finished if counted else 0,
         source=evaluated.sources[0].name,
-        said=said,
+        assumed=_assumed(replicas, decode, prefill, deployed_kv=kv_tokens is not None),
+    )
+
+
+def _assumed(replicas: int, decode: ErrorFactors, prefill: ErrorFactors, *, deployed_kv: bool) -> tuple[str, ...]:
+    """What was simulated, as sentences."""
+    one = f"one of {replicas} replicas, each request goes to any of them at random"
+    return (
+        f"Simulated: {one if replicas > 1 else 'the one replica that serves'}.",
+        f"80 % interval: decode steps x {decode.low_factor:.2f} to {decode.high_factor:.2f}, prefill x "
+        f"{prefill.low_factor:.2f} to {prefill.high_factor:.2f} ({decode.basis}).",
+        *(("KV cache of the size that is deployed.",) if deployed_kv else ()),
     )
 
 
@@ -172,14 +177,14 @@ def _run(replica: Replica, arrivals: Arrivals, traffic: ObservedTraffic, replica
 
 def _latencies(runs: Mapping[str, _Run]) -> dict[str, Interval]:
     """Means and quantiles in ms; the mean single gap is time between first and last tokens over the gaps."""
-    found: dict[str, Interval] = {}
+    values: dict[str, Interval] = {}
     for name, metric in LATENCIES.items():
-        found[f"{name}.mean"] = _interval({end: _mean(run, metric) for end, run in runs.items()}, MS_PER_S)
+        values[f"{name}.mean"] = _interval({end: _mean(run, metric) for end, run in runs.items()}, MS_PER_S)
         for quantile, percent in QUANTILES.items():
             at = {end: _quantile(run, metric, percent) for end, run in runs.items()}
-            found[f"{name}.{quantile}"] = _interval(at, MS_PER_S)
-    found["itl_ms.mean"] = _interval({end: _gap(run) for end, run in runs.items()}, MS_PER_S)
-    return found
+            values[f"{name}.{quantile}"] = _interval(at, MS_PER_S)
+    values["itl_ms.mean"] = _interval({end: _gap(run) for end, run in runs.items()}, MS_PER_S)
+    return values
 
 
 def _mean(run: _Run, metric: int) -> Sampled | None:

@@ -1,5 +1,5 @@
-"""What a comparison answers; every public field carries its label, unit, formula and help "
-"(:mod:`sizing.base.quantity`)."""
+"""What a comparison answers; every public field carries its label, unit, formula and help
+(:mod:`sizing.base.quantity`)."""
 
 from __future__ import annotations
 

@@ -64,16 +64,16 @@ def closed_end(bucket: Bucket) -> float:
     return bucket.high if math.isfinite(bucket.high) else max(2.0 * bucket.low, 1.0)
 
 
-def mean_of(found: Distribution, requests: float | None = None) -> Measured:
+def mean_of(distribution: Distribution, requests: float | None = None) -> Measured:
     """The mean: +- 1.28 x standard deviation / sqrt(n), n at most ``requests`` (gaps of one request are alike).
 
     Without a histogram the coefficient of variation is taken as 1, as of an exponential distribution.
     """
-    if found.mean is None:
+    if distribution.mean is None:
         return NOTHING
-    count = found.count if requests is None else min(found.count or requests, requests)
-    spread = variation(found.buckets)
-    return around(found.mean, count, 1.0 if spread is None else spread)
+    count = distribution.count if requests is None else min(distribution.count or requests, requests)
+    spread = variation(distribution.buckets)
+    return around(distribution.mean, count, 1.0 if spread is None else spread)
 
 
 def around(value: float, count: float | None, squared_variation: float, *, looked_at: int = 1) -> Measured:
@@ -105,20 +105,23 @@ def counted(rps: float, window_s: float, scrape_interval_s: float | None) -> flo
     return rps * max(window_s - (scrape_interval_s or 0.0), 0.0)
 
 
-def quantile_of(found: Distribution, name: str) -> Measured:
+def quantile_of(distribution: Distribution, name: str) -> Measured:
     """A quantile: from the lower edge of the bucket of q - e to the upper edge of that of q + e.
 
     e = 1.28 sqrt(q (1 - q) / n): order statistics; inside its bucket the value itself is a guess.
     """
-    value, q, count = getattr(found, name), QUANTILES[name], found.count
+    value, q, count = getattr(distribution, name), QUANTILES[name], distribution.count
     if value is None:
         return NOTHING
-    low, high = getattr(found, f"{name}_low"), getattr(found, f"{name}_high")
+    low, high = getattr(distribution, f"{name}_low"), getattr(distribution, f"{name}_high")
     if not count or count * (1.0 - q) < FEWEST_BEYOND or count < FEWEST_REQUESTS:
         needed = max(FEWEST_REQUESTS, math.ceil(FEWEST_BEYOND / (1.0 - q)))
         return Measured(interval=Interval(value=value, low=low, high=high), count=count, weak=_few(count, needed))
     error = TWO_SIDED_80 * math.sqrt(q * (1.0 - q) / count)
-    below, above = quantile(max(q - error, 0.0), found.buckets), quantile(min(q + error, 1.0), found.buckets)
+    below, above = (
+        quantile(max(q - error, 0.0), distribution.buckets),
+        quantile(min(q + error, 1.0), distribution.buckets),
+    )
     if below is not None and above is not None:
         low, high = below[1], above[2] if math.isfinite(above[2]) else None
     return Measured(interval=Interval(value=value, low=low, high=high), count=count)
@@ -130,5 +133,5 @@ def exact(value: float | None) -> Measured:
 
 
 def _few(count: float | None, needed: int = FEWEST_REQUESTS) -> str:
-    told = "an unknown number of" if count is None else f"{count:.0f}"
-    return f"only {told} requests in the window, at least {needed} are needed: choose a longer window"
+    shown = "an unknown number of" if count is None else f"{count:.0f}"
+    return f"only {shown} requests in the window, at least {needed} are needed: choose a longer window"

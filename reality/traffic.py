@@ -10,6 +10,7 @@ import numpy as np
 from collectors.prometheus.histograms import Distribution
 from collectors.questions.deployments import Deployed
 from collectors.reading.observation import Observation
+from reality.labels import SHARE_OF_PROMPT
 from reality.lengths import from_histogram, from_plan, shared_prefix
 from reality.result import TrafficRow
 from reality.sampling import NOTHING, Measured, exact, mean_of, quantile_of, rate_of, variation
@@ -25,6 +26,7 @@ LEAST_PER_BIN = 100.0
 
 QUANTILE_NAMES = ("p50", "p95")
 TWO_MINUTES_S = 120.0
+"""From here on a length of time is named in minutes."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -32,14 +34,14 @@ class ObservedTraffic:
     """What a prediction is made for.
 
     ``rates`` are arrivals in requests/s in consecutive steps of ``step_s``, their mean ``rps``; ``lengths`` (3, n) are
-    prompt, output and cached tokens of equally likely requests. ``said`` is what had to be assumed.
+    prompt, output and cached tokens of equally likely requests. ``assumed`` says what had to be.
     """
 
     rps: float
     rates: tuple[float, ...]
     step_s: float
     lengths: Floats
-    said: tuple[str, ...]
+    assumed: tuple[str, ...]
 
     @property
     def input_tokens(self) -> float:
@@ -71,34 +73,34 @@ def observed_traffic(question: Question, observed: Observation, deployed: Deploy
     rps = observed.number("arrivals_rps")
     if rps is None or rps <= 0:
         return None
-    said, drawn = [], []
+    assumed, drawn = [], []
     for name, label, planned in (
         ("input_tokens", "Prompt", question.prompt),
         ("output_tokens", "Output", question.output),
     ):
-        found = observed.distribution(name)
-        lengths, how = _lengths(found, planned, _mean_by_rate(observed, name))
-        said.append(f"{label} lengths {how}.")
+        distribution = observed.distribution(name)
+        lengths, how = _lengths(distribution, planned, _mean_by_rate(observed, name))
+        assumed.append(f"{label} lengths {how}.")
         drawn.append(lengths)
     hits = observed.number("prefix_hit_ratio")
     if hits is None:
         hits = planned_hits(question)
-        said.append(f"Prefix hit rate as planned ({hits:.0%}): the deployment does not report it.")
+        assumed.append(f"Prefix hit rate as planned ({hits:.0%}): the deployment does not report it.")
     rng = np.random.default_rng(0)
     prompt, output = rng.permutation(drawn[0]), rng.permutation(drawn[1])
     cached = shared_prefix(prompt, hits)
     rates, step = _rates(rps, observed.window_s, deployed)
     return ObservedTraffic(
-        rps=rps, rates=rates, step_s=step, lengths=np.stack([prompt, output, cached]), said=tuple(said)
+        rps=rps, rates=rates, step_s=step, lengths=np.stack([prompt, output, cached]), assumed=tuple(assumed)
     )
 
 
-def _lengths(found: Distribution, planned: LengthDistribution, mean: float | None) -> tuple[Floats, str]:
+def _lengths(distribution: Distribution, planned: LengthDistribution, mean: float | None) -> tuple[Floats, str]:
     """Lengths and how they came about, best first: the histogram, the plan's shape at the measured mean, the plan."""
-    histogram = from_histogram(found)
+    histogram = from_histogram(distribution)
     if histogram is not None:
         return histogram, "as the histogram of the window has them, with its mean"
-    known = found.mean if found.mean is not None else mean
+    known = distribution.mean if distribution.mean is not None else mean
     if known is not None:
         return from_plan(planned, known), f"spread as planned around the measured mean of {known:.0f} tokens"
     return from_plan(planned, None), "as planned: the deployment does not report them"
@@ -148,18 +150,20 @@ def traffic_rows(question: Question, observed: Observation, deployed: Deployed, 
         ("input_tokens", "ISL", traffic.input_tokens, question.prompt),
         ("output_tokens", "OSL", traffic.output_tokens, question.output),
     ):
-        found = observed.distribution(name)
-        rows.append(_row(f"{name}.mean", f"{label}, mean", "tokens", mean, mean_of(found), foreign))
+        distribution = observed.distribution(name)
+        rows.append(_row(f"{name}.mean", f"{label}, mean", "tokens", mean, mean_of(distribution), foreign))
         for quantile in QUANTILE_NAMES:
             label_of, planned = f"{label}, {quantile}", getattr(lengths, quantile)
-            rows.append(_row(f"{name}.{quantile}", label_of, "tokens", planned, quantile_of(found, quantile), foreign))
+            rows.append(
+                _row(f"{name}.{quantile}", label_of, "tokens", planned, quantile_of(distribution, quantile), foreign)
+            )
     hits = observed.number("prefix_hit_ratio")
     measured = exact(hits) if (arrivals or 0) > 0 and hits is not None else NOTHING
     rows.append(
         _row(
             "prefix_hit_ratio",
             "Prefix hit rate",
-            "share of prompt tokens",
+            SHARE_OF_PROMPT,
             planned_hits(question),
             measured,
             foreign,
@@ -211,14 +215,14 @@ def _with_missing(row: TrafficRow, observed: Observation) -> TrafficRow:
     if row.measured.value is not None or row.reason:
         return row
     quantity = MISSING_FOR.get(row.key, row.key.split(".")[0])
-    told = next((m.reason for m in observed.missing if m.quantity == quantity), "nothing was measured")
-    return row.model_copy(update={"reason": told, "verdict": "cannot_judge"})
+    why = next((m.reason for m in observed.missing if m.quantity == quantity), "nothing was measured")
+    return row.model_copy(update={"reason": why, "verdict": "cannot_judge"})
 
 
 def length_variation(observed: Observation) -> float:
     """Squared coefficient of variation of the output length; 1 where the histogram does not say."""
-    found = variation(observed.distribution("output_tokens").buckets)
-    return 1.0 if found is None else found
+    squared = variation(observed.distribution("output_tokens").buckets)
+    return 1.0 if squared is None else squared
 
 
 def in_words(rows: tuple[TrafficRow, ...]) -> str:
@@ -229,7 +233,7 @@ def in_words(rows: tuple[TrafficRow, ...]) -> str:
         "output_tokens.mean": "outputs",
         "prefix_hit_ratio": "prefix hit rate",
     }
-    told, equal = [], []
+    different, equal = [], []
     for row in (r for r in rows if r.key in named):
         if row.verdict in ("higher", "lower") and row.difference is not None:
             size = abs(row.difference)
@@ -237,13 +241,13 @@ def in_words(rows: tuple[TrafficRow, ...]) -> str:
             how = {"input_tokens.mean": ("longer", "shorter"), "output_tokens.mean": ("longer", "shorter")}.get(
                 row.key, ("above plan", "below plan")
             )
-            told.append(f"{named[row.key]} {by} {how[row.verdict == 'lower']}")
+            different.append(f"{named[row.key]} {by} {how[row.verdict == 'lower']}")
         elif row.verdict == "within":
             equal.append(named[row.key])
-    if not told and not equal:
+    if not different and not equal:
         return ""
     as_planned = f"{_and(equal)} as planned (within {TOLERANCE * 100:.0f} %)" if equal else ""
-    return "; ".join(part for part in (_and(told), as_planned) if part)
+    return "; ".join(part for part in (_and(different), as_planned) if part)
 
 
 def _and(parts: list[str]) -> str:

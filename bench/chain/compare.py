@@ -100,19 +100,19 @@ class Check:
 
 def checks(generator: View, server: View, collector: View) -> list[Check]:
     """Generator against collector, then the server's own sums against collector."""
-    found = [
+    results = [
         _check("finished requests", "", generator["finished"], collector["finished"], FINISHED_SHARE),
         _check("prompt tokens", "", generator["prompt_tokens"], collector["prompt_tokens"], 0.0),
         _check("generated tokens", "", generator["generation_tokens"], collector["generation_tokens"], 0.0),
     ]
     for key in ("tpot_ms", "e2e_ms"):
         name = key.removesuffix("_ms").upper()
-        found.append(_check(f"{name} mean", "ms", generator[key]["mean"], collector[key]["mean"], MEAN_SHARE))
-        found += [_inside(f"{name} {q}", generator[key][q], collector[key], q) for q in QUANTILES]
+        results.append(_check(f"{name} mean", "ms", generator[key]["mean"], collector[key]["mean"], MEAN_SHARE))
+        results += [_inside(f"{name} {q}", generator[key][q], collector[key], q) for q in QUANTILES]
     for key in LATENCIES:
         name = key.removesuffix("_ms").upper()
-        found.append(_check(f"{name} mean, of the server", "ms", server[key]["mean"], collector[key]["mean"], 1e-9))
-    return found
+        results.append(_check(f"{name} mean, of the server", "ms", server[key]["mean"], collector[key]["mean"], 1e-9))
+    return results
 
 
 def _check(what: str, unit: str, reference: float, collector: float, share: float) -> Check:

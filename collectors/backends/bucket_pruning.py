@@ -138,8 +138,8 @@ class BucketPruning:
         if sample:
             some = self._inner.vectors(list(sample.values()), at_s=at_s)
             self._learn({whole: edges_of(some.of(query.subject), now_s) for whole, query in sample.items()})
-        asked, edges = self._pruned(queries, now_s)
-        answer = self._inner.vectors(asked, at_s=at_s)
+        pruned, edges = self._pruned(queries, now_s)
+        answer = self._inner.vectors(pruned, at_s=at_s)
         short = [query for query, known in edges.items() if not known.suffices(answer.of(query.subject))]
         if not short:
             return answer
@@ -154,8 +154,8 @@ class BucketPruning:
         if sample:
             some = self._inner.ranges(list(sample.values()), **grid)
             self._learn({whole: edges_over(some.of(query.subject), now_s) for whole, query in sample.items()})
-        asked, edges = self._pruned(queries, now_s)
-        answer = self._inner.ranges(asked, **grid)
+        pruned, edges = self._pruned(queries, now_s)
+        answer = self._inner.ranges(pruned, **grid)
         short = [query for query, known in edges.items() if not known.suffices_over(answer.of(query.subject))]
         if not short:
             return answer
@@ -163,7 +163,7 @@ class BucketPruning:
         left_out = {query.subject for query in short}
         return replace(
             answer,
-            series={**{s: found for s, found in answer.series.items() if s not in left_out}, **again.series},
+            series={**{s: lines for s, lines in answer.series.items() if s not in left_out}, **again.series},
             problems={**answer.problems, **again.problems},
             notes=joined_notes([answer.notes, again.notes]),
         )
@@ -181,14 +181,14 @@ class BucketPruning:
 
     def _pruned(self, queries: Sequence[Query], now_s: float) -> tuple[list[Query], dict[Query, Edges]]:
         """The queries, pruned where the edges are known; and those that were pruned as they were, with the edges."""
-        asked, pruned_by = [], {}
+        changed, pruned_by = [], {}
         for query in queries:
             edges = self._edges.get(query.expression) if query.prunable else None
-            pruned = edges.pruned(query, now_s) if edges else None
-            if edges is not None and pruned is not None:
+            few = edges.pruned(query, now_s) if edges else None
+            if edges is not None and few is not None:
                 pruned_by[query] = edges
-            asked.append(pruned or query)
-        return asked, pruned_by
+            changed.append(few or query)
+        return changed, pruned_by
 
     def _learn(self, learnt: Mapping[str, Edges | None]) -> None:
         for text, edges in learnt.items():

@@ -115,11 +115,11 @@ class CachingBackend:
     def _asked(self, queries: Sequence[Query], at_s: float | None) -> Vectors:
         """The answers of the source: each expression is asked once, of a fleet's histograms the buckets that count."""
         once = {query.expression: query for query in queries}
-        asked = list(once.values())
+        each = list(once.values())
         answer = (
-            self._pruning.vectors(asked, at_s=at_s, now_s=self._monotonic())
-            if self._fleet and any(query.prunable for query in asked)
-            else self._inner.vectors(asked, at_s=at_s)
+            self._pruning.vectors(each, at_s=at_s, now_s=self._monotonic())
+            if self._fleet and any(query.prunable for query in each)
+            else self._inner.vectors(each, at_s=at_s)
         )
         samples = {
             query.subject: answer.of(same.subject)
@@ -185,7 +185,7 @@ class CachingBackend:
         for query, (_, missing) in known.items():
             for span in missing.spans:
                 wanted.setdefault(span, []).append(query)
-        answers = [self._answered(asked, span, step_s) for span, asked in sorted(wanted.items(), reverse=True)]
+        answers = [self._answered(part, span, step_s) for span, part in sorted(wanted.items(), reverse=True)]
         clean = not any(a.problems or a.notes.warnings or a.step_s != step_s for a in answers)
         series, since = {}, first
         for query, (held, missing) in known.items():
@@ -219,20 +219,20 @@ class CachingBackend:
                 lines[query] = (line, missing_points(line, first, until, whole=not self._fleet))
         return lines
 
-    def _answered(self, asked: Sequence[Query], span: tuple[int, int], step_s: float) -> Ranges:
+    def _answered(self, queries: Sequence[Query], span: tuple[int, int], step_s: float) -> Ranges:
         """New points of lines that miss the same ones."""
         begin, end = span
-        answer = self._one_point(asked, end * step_s, step_s) if begin == end else None
+        answer = self._one_point(queries, end * step_s, step_s) if begin == end else None
         if answer is not None:
             return answer
         grid = Grid(start_s=begin * step_s, end_s=end * step_s, step_s=step_s)
         if self._fleet:
-            return self._pruning.ranges(asked, **grid, now_s=self._monotonic())
-        return self._inner.ranges(asked, **grid)
+            return self._pruning.ranges(queries, **grid, now_s=self._monotonic())
+        return self._inner.ranges(queries, **grid)
 
-    def _one_point(self, asked: Sequence[Query], at_s: float, step_s: float) -> Ranges | None:
+    def _one_point(self, queries: Sequence[Query], at_s: float, step_s: float) -> Ranges | None:
         """One point of every line as answers about one moment, which an observation may have asked for already."""
-        answer = self._vectors(asked, at_s, exact=True)
+        answer = self._vectors(queries, at_s, exact=True)
         if any(sample.histogram for samples in answer.samples.values() for sample in samples):
             return None
         return Ranges(

@@ -16,11 +16,15 @@ from collectors.benchmarks.records import RowError
 from collectors.errors import BenchmarkFileError, NotAResultFile
 
 MAX_BYTES = 64 << 20
+"""Chosen: larger than any result file seen, small enough for the memory of a page."""
 MAX_YAML_BYTES = 16 << 20
 """YAML is read a hundred times more slowly than JSON."""
 MAX_ROWS = 100_000
+"""Chosen: a sweep has hundreds."""
 MAX_COLUMNS = 2_000
+"""Chosen: several times the widest format."""
 MAX_DEPTH = 64
+"""Chosen: far deeper than any tool nests."""
 ZIP_START = b"PK\x03\x04"
 GZIP_START = b"\x1f\x8b"
 

@@ -24,6 +24,7 @@ _DECIMAL_COMMA = re.compile(r"\d+,\d+")
 LARGEST = 1e12
 """No quantity here is larger in its unit; beyond it a file is broken, and arithmetic would overflow."""
 MAX_TEXT = 200
+"""Characters of a name that are kept. Chosen: longer than any model id."""
 ORDER_TOLERANCE = 1e-6
 """Percentiles may decrease by this share: rounding in the file, not disorder."""
 

@@ -26,6 +26,7 @@ _STATED = (
     "dp",
 )
 _DIGITS = 6
+"""Significant digits that are written. Chosen: finer than any measurement."""
 
 
 def write_csv(points: Iterable[BenchmarkPoint], stated: Deployment | None = None) -> str:

@@ -10,6 +10,7 @@ HOUR_S = 3_600.0
 
 PEAK_RPS = 16.0
 NIGHT_SHARE = 0.12
+"""Load of the day: its peak in requests/s, the share of it that is left at night. Chosen: what four replicas carry."""
 # (hour, width in hours, height) of the bumps of a working day, before scaling to the peak.
 BUMPS = ((10.5, 1.8, 1.0), (15.0, 2.2, 0.93), (20.5, 1.6, 0.35))
 
@@ -18,6 +19,7 @@ INPUT_SPREAD = 0.55
 OUTPUT_TOKENS = 260.0
 OUTPUT_SPREAD = 0.7
 CACHE_HITS = 0.45
+"""Median lengths, their spread (sigma of a lognormal) and hits of the prefix cache. Chosen: a chat with documents."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,6 +14,7 @@ from collectors.demo.replica import Replica
 
 STEP_S = 1.0
 WARM_UP_S = 120.0
+"""Step of the simulation; how long it runs before it is shown. Chosen: finer than a scrape, longer than a request."""
 MAX_INPUT, MAX_OUTPUT = 16_000, 4_000
 LONGEST_CATCH_UP_S = 900.0
 """After a pause of the machine, only this much is made up for."""

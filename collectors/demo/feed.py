@@ -16,6 +16,7 @@ from collectors.demo.replica import pod_name
 from collectors.source import Source, source_from
 
 INTERVAL_S = 15.0
+"""Between two scrapes: what most Prometheus servers are set to."""
 GPU_TARGET = Target("http://demo-node:9400/metrics")
 
 

@@ -19,6 +19,8 @@ CLOCK_MHZ = 1_980
 SLOW_CLOCK_MHZ = 1_155
 XID_FALLEN_OFF = 79
 THERMAL = 0x20 | 0x40
+"""The last three: XID "fallen off the bus", and the two thermal bits of clocksEventReasons (NVML). Before: an H100 SXM,
+its power cap and clock from its data sheet, the rest as one shows them under load."""
 
 
 @dataclass

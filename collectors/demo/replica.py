@@ -37,6 +37,7 @@ COUNTERS = (
     "prefix_cache_hits_total",
 )
 ITL_SPREAD = 0.18
+"""Sigma of the lognormal that gaps follow. Chosen: steps of an engine vary by a fifth."""
 # The middle of each twelfth of a lognormal with mean 1: how the gaps of one second lie around their mean.
 ITL_FACTORS = tuple(math.exp(NormalDist(-(ITL_SPREAD**2) / 2, ITL_SPREAD).inv_cdf((i + 0.5) / 12)) for i in range(12))
 

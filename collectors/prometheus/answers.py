@@ -154,12 +154,12 @@ def read_series(document: Mapping[str, Any], where: str) -> tuple[Series, ...]:
     kind, result = _result(document, where)
     if kind != "matrix":
         raise UnusableAnswer(f"{where} answered a range query with a {kind or 'nameless result'}.")
-    found = []
+    several = []
     for entry in _list(result, where):
         points = [_point(p, where) for p in _list(_mapping(entry, where).get("values", []), where)]
         times, values = zip(*points, strict=True) if points else ((), ())
-        found.append(Series(labels=_labels(entry, where), times_s=times, values=values))
-    return tuple(found)
+        several.append(Series(labels=_labels(entry, where), times_s=times, values=values))
+    return tuple(several)
 
 
 def read_targets(document: Mapping[str, Any], where: str) -> tuple[Target, ...]:
@@ -192,16 +192,16 @@ def seconds_of(text: str) -> float | None:
 
 def read_metadata(document: Mapping[str, Any], where: str) -> dict[str, MetricMetadata]:
     """The first declaration of each metric."""
-    found = {}
+    metadata = {}
     for name, entries in _mapping(document.get("data"), where).items():
         for entry in _list(entries, where)[:1]:
             fields = _mapping(entry, where)
-            found[name] = MetricMetadata(
+            metadata[name] = MetricMetadata(
                 type=str(fields.get("type", "unknown")),
                 help=str(fields.get("help", "")),
                 unit=str(fields.get("unit", "")),
             )
-    return found
+    return metadata
 
 
 def read_label_sets(document: Mapping[str, Any], where: str) -> tuple[Labels, ...]:

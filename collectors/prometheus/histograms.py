@@ -56,12 +56,12 @@ def buckets_of(samples: Iterable[Sample]) -> tuple[Bucket, ...]:
         if not math.isnan(edge) and not math.isnan(sample.value):
             cumulative[edge] = cumulative.get(edge, 0.0) + sample.value
     low, below = 0.0, 0.0
-    found = []
+    buckets = []
     for edge in sorted(cumulative):
         total = max(below, cumulative[edge])  # rates of single buckets may dip by rounding
-        found.append(Bucket(low=min(low, edge), high=edge, count=total - below))
+        buckets.append(Bucket(low=min(low, edge), high=edge, count=total - below))
         low, below = edge, total
-    return tuple(found)
+    return tuple(buckets)
 
 
 def without_zeros(buckets: Sequence[Bucket], zeros: float) -> tuple[Bucket, ...]:
@@ -107,9 +107,9 @@ def distribution(
     values: dict[str, float | None] = {}
     counts = tuple(Bucket(low=b.low * scale, high=b.high * scale, count=b.count * window_s) for b in kept)
     for name, q in QUANTILES.items():
-        found = quantile(q, kept)
-        if found is not None:
-            for part, value in zip((name, f"{name}_low", f"{name}_high"), found, strict=True):
+        interval = quantile(q, kept)
+        if interval is not None:
+            for part, value in zip((name, f"{name}_low", f"{name}_high"), interval, strict=True):
                 values[part] = finite(value * scale)
     counted = rate_count - zeros if rate_count is not None else None
     if counted and counted > 0 and rate_sum is not None:

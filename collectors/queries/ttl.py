@@ -91,3 +91,4 @@ FIRST, SECOND, THIRD, FOURTH = (_each_minute(place) for place in range(4))
 """The turns within a minute of a fleet: rates and gauges; quantiles; sums over GPUs; single GPUs and the rest."""
 GPU_PLACES = Ttl(single=Turn(period_s=MINUTE_S), fleet=Turn(period_s=LONGEST_S, phase_s=2 * GRID_S))
 GPU_COUNT = Ttl(fleet=GPU_PLACES.fleet)
+"""Where GPUs are and how many; the turn lies between those of capacities. Chosen: at the second minute."""

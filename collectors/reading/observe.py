@@ -162,11 +162,11 @@ def _ages(queries: Sequence[Query], answer: Vectors, discovery: Discovery) -> li
     """How much older than the moment read the values of a fleet are, which is read in turns."""
     if not discovery.fleet:
         return []
-    asked = by_subject(queries)
+    query_of = by_subject(queries)
     ages: dict[str, float] = {}
     for subject, samples in answer.samples.items():
-        if samples and subject in asked:
-            what = _named_by_age(asked[subject])
+        if samples and subject in query_of:
+            what = _named_by_age(query_of[subject])
             ages[what] = max(ages.get(what, 0.0), discovery.at_s - samples[0].time_s)
     old = {what: age_s for what, age_s in ages.items() if age_s >= 1.0}
     return [remark(Kind.READ_IN_TURNS, ages=Ages(old))] if old else []

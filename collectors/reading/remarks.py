@@ -122,10 +122,10 @@ class Remark:
 
     def names(self, fact: str) -> Sequence[str]:
         """The names that are one of its facts. Raises KeyError where it has no such names."""
-        found = self.facts[fact]
-        if not isinstance(found, Names):
+        value = self.facts[fact]
+        if not isinstance(value, Names):
             raise KeyError(fact)
-        return found.names
+        return value.names
 
 
 def remark(kind: Kind, **facts: object) -> Remark:

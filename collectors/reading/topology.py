@@ -107,17 +107,17 @@ def find_topology(
 
 def _fitting(scope: Scope, layout: Layout, at_s: float) -> tuple[Scope, list[Remark]]:
     """The window that holds enough scrapes and no time before the data, with what to say about it."""
-    remarks, asked, interval = [], scope.window_s, layout.interval_s
+    remarks, given, interval = [], scope.window_s, layout.interval_s
     if layout.duplicates:
         remarks.append(remark(Kind.DUPLICATE_JOBS, jobs=Names(layout.duplicates), job=layout.job))
     covered = None if layout.oldest_s is None else at_s - layout.oldest_s
-    if interval is not None and covered is not None and covered < SHORT_COVER * asked:
+    if interval is not None and covered is not None and covered < SHORT_COVER * given:
         held = max(covered + interval / 2, MIN_SPAN_S)
-        remarks.append(remark(Kind.SHORT_DATA, covered_s=covered, window_s=held, asked_s=asked))
+        remarks.append(remark(Kind.SHORT_DATA, covered_s=covered, window_s=held, asked_s=given))
         scope = replace(scope, window_s=held)
-    elif interval is not None and asked < MIN_SCRAPES * interval:
+    elif interval is not None and given < MIN_SCRAPES * interval:
         wider = MIN_SCRAPES * interval
-        remarks.append(remark(Kind.WINDOW_WIDENED, asked_s=asked, interval_s=interval, window_s=wider))
+        remarks.append(remark(Kind.WINDOW_WIDENED, asked_s=given, interval_s=interval, window_s=wider))
         scope = replace(scope, window_s=wider)
     return replace(scope, step_s=steady(interval) or scope.step_s), remarks
 

@@ -44,27 +44,27 @@ def spellings(vocabulary: EngineVocabulary) -> list[tuple[str, str] | None]:
 
 def all_names(overrides: Iterable[Candidate] = ()) -> tuple[str, ...]:
     """Every metric name that tells engines, versions and candidates apart."""
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for vocabulary in engine_vocabularies().values():
         plain = [*vocabulary.detect, *(n for names in vocabulary.variants.values() for n in names)]
         plain += [m for c in vocabulary.concepts.values() for use in c.use for m in use.metrics]
         for spelling in spellings(vocabulary):
-            found.update(dict.fromkeys(respelled(name, spelling) for name in plain))
+            names.update(dict.fromkeys(respelled(name, spelling) for name in plain))
     for gpu in gpu_vocabularies().values():
-        found.update(dict.fromkeys(gpu.detect))
-    found.update(dict.fromkeys(name for use in overrides for name in use.metrics))
-    return tuple(found)
+        names.update(dict.fromkeys(gpu.detect))
+    names.update(dict.fromkeys(name for use in overrides for name in use.metrics))
+    return tuple(names)
 
 
 def engine_names() -> tuple[str, ...]:
     """The names that alone tell the engine: few, for a search over a long time."""
-    found = [
+    names = [
         respelled(name, spelling)
         for vocabulary in engine_vocabularies().values()
         for spelling in spellings(vocabulary)
         for name in vocabulary.detect
     ]
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(names))
 
 
 def detect_engine(names: Collection[str], *, wanted: str | None = None) -> DetectedEngine | None:

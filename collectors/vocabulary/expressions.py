@@ -20,6 +20,7 @@ LIMITED = ("ttft", "itl", "e2e")
 """Latencies that a scenario may limit."""
 
 TTL_OF_CAPACITIES = {"kv_capacity_tokens": slow(4), "max_concurrency": slow(5)}
+"""They change with a restart only."""
 
 
 @dataclass(frozen=True, kw_only=True)

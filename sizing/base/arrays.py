@@ -5,7 +5,7 @@ Shapes are written (N,) for one number per row and (N, K) for one per row and po
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import Field, dataclass, fields, replace
 from functools import cache
 from types import MappingProxyType
@@ -38,11 +38,11 @@ class Columns:
     """
 
     def __len__(self) -> int:
-        return next(len(value) for value in _per_row(self).values())
+        return next(len(value) for _, value in _per_row(self))
 
     def take(self, index: Rows) -> Self:
         """The rows at ``index``, in that order."""
-        return replace(self, **{name: _taken(value, index) for name, value in _per_row(self).items()})  # type: ignore[type-var]
+        return replace(self, **{name: _taken(value, index) for name, value in _per_row(self)})  # type: ignore[type-var]
 
     def replaced(self, index: Rows, other: Self) -> Self:
         """A copy with the rows of ``other``, in its order, at ``index``; what belongs to all rows stays.
@@ -51,11 +51,15 @@ class Columns:
         """
         if not len(index):
             return self
-        names = {**_per_row(self), **_per_row(other)}
+        names = dict.fromkeys(name for table in (self, other) for name, _ in _per_row(table))
         rows = len(self)
         return replace(  # type: ignore[type-var]
             self, **{name: _merged(getattr(self, name), index, getattr(other, name), rows) for name in names}
         )
+
+
+TABLES = (np.ndarray, Columns)
+"""What has one entry per row, unless its field says otherwise."""
 
 
 @cache
@@ -65,14 +69,13 @@ def _declared(kind: Any) -> Mapping[str, bool | None]:
     return {field.name: field.metadata.get("per_row") for field in each}
 
 
-def _per_row(table: Columns) -> dict[str, Any]:
+def _per_row(table: Columns) -> Iterator[tuple[str, Any]]:
+    """Name and value of what has one entry per row."""
     kind: Any = type(table)
-    values = ((name, declared, getattr(table, name)) for name, declared in _declared(kind).items())
-    return {
-        name: value
-        for name, declared, value in values
-        if (isinstance(value, np.ndarray | Columns) if declared is None else declared)
-    }
+    for name, declared in _declared(kind).items():
+        value = getattr(table, name)
+        if isinstance(value, TABLES) if declared is None else declared:
+            yield name, value
 
 
 def _taken(value: Any, index: Rows) -> Any:
@@ -119,7 +122,13 @@ def position(known: Floats, at: Floats, *, beyond: bool = False) -> Position:
     """
     rows, points = known.shape
     each = known.reshape(rows, *(1,) * (at.ndim - 1), points)
-    lower = np.clip((each <= at[..., None]).sum(axis=-1) - 1, 0, points - 2)
+    return position_behind(known, at, (each <= at[..., None]).sum(axis=-1), beyond=beyond)
+
+
+def position_behind(known: Floats, at: Floats, reached: Counts, *, beyond: bool = False) -> Position:
+    """As :func:`position`, where it is known how many points of its grid each of ``at`` has ``reached``."""
+    rows, points = known.shape
+    lower = np.clip(reached - 1, 0, points - 2)
     row = np.arange(rows).reshape(-1, *(1,) * (at.ndim - 1))
     low, high = known[row, lower], known[row, lower + 1]
     share = (at - low) / np.maximum(high - low, LEAST_GAP)

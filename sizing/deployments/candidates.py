@@ -93,8 +93,7 @@ def table(rows: Sequence[Configuration]) -> Candidates:
 
 @lru_cache(maxsize=256)
 def enumerate_for(model: Model, gpu: Gpu, allowed: Allowed) -> tuple[Configuration, ...]:
-    """All configurations of ``model`` on ``gpu`` that hardware, engine and architecture support and ``allowed``
-    lets."""
+    """All configurations of ``model`` on ``gpu`` that hardware, engine and architecture support, as far as allowed."""
     layouts = tuple(_parallelism(model, gpu, allowed))
     return tuple(
         Configuration(gpu=gpu, engine=engine, precision=precision, kv_precision=kv, tp=tp, pp=pp, ep=ep, dp=dp)

@@ -104,8 +104,8 @@ def accuracy() -> Section | None:
 def accuracy_figures() -> Mapping[str, Any]:
     """The content of ``accuracy.json``; empty until there is such a file."""
     path = DATA_DIR / "accuracy.json"
-    found: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    return found
+    figures: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    return figures
 
 
 def _table(name: str, records: Sequence[Record]) -> Table:

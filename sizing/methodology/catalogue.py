@@ -224,10 +224,10 @@ def _content(filename: str) -> str:
 def _dates(rows: Iterable[Row]) -> str:
     """First and last date named in the rows, and how many name none."""
     texts = [" ".join(row.get(name) or "" for name in _DATES) for row in rows]
-    found = sorted(date for text in texts for date in _ISO.findall(text))
+    dates = sorted(date for text in texts for date in _ISO.findall(text))
     undated = sum(1 for text in texts if not _ISO.search(text))
-    said = "no dates" if not found else found[0] if found[0] == found[-1] else f"{found[0]} to {found[-1]}"
-    return said + (f", {undated} undated" if undated and found else "")
+    span = "no dates" if not dates else dates[0] if dates[0] == dates[-1] else f"{dates[0]} to {dates[-1]}"
+    return span + (f", {undated} undated" if undated and dates else "")
 
 
 def _named(rows: Iterable[Row]) -> list[tuple[str, int]]:

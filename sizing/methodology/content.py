@@ -35,10 +35,11 @@ class Table:
 
 @dataclass(frozen=True, kw_only=True)
 class Prose:
-    """A few paragraphs under a heading, as Markdown."""
+    """A few paragraphs under a heading, as Markdown. ``wide``: it holds a table, which a phone must scroll."""
 
     title: str
     markdown: str
+    wide: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -105,4 +105,4 @@ def _parts(docstring: str) -> tuple[str, str, dict[str, str]]:
 
 def plain_text(docstring: str) -> str:
     """A docstring without the markup of cross-references; code keeps one backtick on either side."""
-    return _ROLE.sub(lambda found: f"`{found.group(1)}`", docstring).replace("``", "`")
+    return _ROLE.sub(lambda role: f"`{role.group(1)}`", docstring).replace("``", "`")

@@ -92,18 +92,18 @@ def _default(info: FieldInfo) -> str:
 
 
 def _range(info: FieldInfo) -> str:
-    found: dict[str, Any] = {}
+    bounds: dict[str, Any] = {}
     for item in _metadata(info.annotation, list(info.metadata)):
         for name in (*dict(_BOUNDS), "min_length", "max_length", "pattern"):
             if getattr(item, name, None) is not None:
-                found.setdefault(name, getattr(item, name))
-    said = [f"{words}{found[name]:,.10g}" for name, words in _BOUNDS if name in found]
+                bounds.setdefault(name, getattr(item, name))
+    parts = [f"{words}{bounds[name]:,.10g}" for name, words in _BOUNDS if name in bounds]
     of = "entries" if _is_list(info.annotation) else "characters"
-    if found.get("min_length") == found.get("max_length") is not None:
-        said.append(f"{found['max_length']} {of}")
-    elif "max_length" in found:
-        said.append(f"at most {found['max_length']} {of}")
-    return ", ".join(said)
+    if bounds.get("min_length") == bounds.get("max_length") is not None:
+        parts.append(f"{bounds['max_length']} {of}")
+    elif "max_length" in bounds:
+        parts.append(f"at most {bounds['max_length']} {of}")
+    return ", ".join(parts)
 
 
 def _metadata(annotation: Any, collected: list[Any]) -> list[Any]:

@@ -57,7 +57,7 @@ def fitted() -> Section:
     """The fitted efficiencies of the roofline, as the data file holds them."""
     content: Mapping[str, Any] = read_yaml("efficiency.yaml")
     fit = content.get("fitted") or {}
-    said = ", ".join(f"{key} {value}" for key, value in fit.items() if value not in (None, "", 0))
+    facts = ", ".join(f"{key} {value}" for key, value in fit.items() if value not in (None, "", 0))
     tables = [_nested(key, value) for key, value in content.items() if _is_nested(value)]
     single = tuple((key, value) for key, value in content.items() if isinstance(value, int | float))
     if single:
@@ -66,7 +66,7 @@ def fitted() -> Section:
         slug="efficiencies",
         title="Efficiencies",
         intro="Share of the datasheet rates that real kernels reach, and fixed times in seconds. "
-        f"Fit: {said or 'none'}.",
+        f"Fit: {facts or 'none'}.",
         tables=tuple(tables),
     )
 

@@ -45,14 +45,14 @@ def reader(reference: Sequence[Section], link: Link) -> tuple[Prose, ...]:
     chapters = {section.slug: section for section in reference}
     formulas = {entry.title: entry for entry in reversed(chapters["formulas"].entries)}
 
-    def address(found: re.Match[str]) -> str:
-        kind, name = found.groups()
+    def address(mark: re.Match[str]) -> str:
+        kind, name = mark.groups()
         target = (chapters[name], None) if kind == "chapter" else (chapters["formulas"], formulas[name])
         return f"]({link(*target)})"
 
     parts = _LINK.sub(address, text).split("\n## ")
     return tuple(
-        Prose(title=title, markdown=markdown.strip())
+        Prose(title=title, markdown=markdown.strip(), wide="\n|" in markdown)
         for title, _, markdown in (part.removeprefix("## ").partition("\n") for part in parts)
     )
 

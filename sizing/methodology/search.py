@@ -20,8 +20,8 @@ def search(sections: Iterable[Section], query: str) -> tuple[Section, ...]:
         return tuple(sections)
     wanted = " ".join(words)
     reduced = (_reduced(section, words, wanted) for section in sections)
-    found = [section for section in reduced if section.prose or section.entries or section.tables]
-    return tuple(sorted(found, key=lambda section: not any(_is_named(entry, wanted) for entry in section.entries)))
+    kept = [section for section in reduced if section.prose or section.entries or section.tables]
+    return tuple(sorted(kept, key=lambda section: not any(_is_named(entry, wanted) for entry in section.entries)))
 
 
 def _reduced(section: Section, words: list[str], wanted: str) -> Section:

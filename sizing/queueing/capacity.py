@@ -7,7 +7,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from sizing.base.arrays import Columns, Floats, Position, Rows, non_decreasing, position
+from sizing.base.arrays import Columns, Floats, Position, Rows, non_decreasing, position, position_behind
 from sizing.question.limits import LatencyLimits
 from sizing.queueing.steady_state import SteadyState
 
@@ -72,7 +72,7 @@ def rate_at_limit(rps: Floats, values: Floats, limit: float | Floats) -> Floats:
     if np.all(np.isinf(limit)):
         return np.full(len(rps), np.inf)
     within = (values <= np.asarray(limit)[..., None]).sum(axis=1)
-    rate = position(values, np.broadcast_to(limit, within.shape)).of(rps)
+    rate = position_behind(values, np.broadcast_to(limit, within.shape), within).of(rps)
     return np.where(within == 0, 0.0, np.where(within == rps.shape[1], np.inf, rate))
 
 

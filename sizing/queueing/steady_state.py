@@ -113,7 +113,6 @@ def steady_state(
     at_random = 1.0 - slots.waits * (1.0 - min(variability.output, 1.0))
     moving = drift(load.itl, concurrency, in_flight_var, slots.held_var)
     itl_var = interruption * (variability.prompt + at_random) + moving
-    full_var = interruption[:, -1:] * (variability.prompt + min(variability.output, 1.0))
     return SteadyState(
         concurrency=concurrency,
         rps=load.rps,
@@ -124,7 +123,7 @@ def steady_state(
         itl_mean_s=load.itl * load.per_token,
         itl_var=itl_var * load.per_token**2,
         itl_full_s=load.itl[:, -1:] * load.per_token,
-        itl_full_var=full_var * load.per_token**2,
+        itl_full_var=interruption[:, -1:] * (variability.prompt + min(variability.output, 1.0)) * load.per_token**2,
         e2e_mean_s=ttft_mean + load.gaps * load.itl,
         e2e_var=ttft_var + load.gaps**2 * (itl_var + variability.output * load.itl**2),
     )

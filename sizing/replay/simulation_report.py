@@ -148,11 +148,11 @@ def _share(good: Sampled) -> Estimate:
     return Estimate(value=good.value, low=max(good.low, 0.0), high=min(good.high, 1.0))
 
 
-def distribution(outcome: Outcome, metric: int, asked: float) -> Distribution | None:
+def distribution(outcome: Outcome, metric: int, percentile: float) -> Distribution | None:
     """Percentiles of one latency; None when no request had it (one token has no gaps)."""
     if not outcome.histogram[:, metric].any():
         return None
-    percentiles = (*PERCENTILES, ("at_percentile", asked))
+    percentiles = (*PERCENTILES, ("at_percentile", percentile))
     at = {name: _in_ms(sampled_quantile(outcome, metric, percent)) for name, percent in percentiles}
     return Distribution(mean=_in_ms(sampled_mean(outcome, metric)), **at)
 

@@ -57,7 +57,7 @@ def decide(screened: Screened, seed: int) -> Decided:
     Instances that do both first; then other kinds, where they could come before the best of these.
     """
     question = screened.question
-    refined = refine(question, screened.evaluated, seed)
+    refined = refine(screened.together, seed)
     best = None if refined.best is None else refined.deployments.take(refined.ranked[:1])
     for pools in screened.pools:
         winner = refine_pools(question, pools, best, seed)
@@ -73,8 +73,9 @@ def decide(screened: Screened, seed: int) -> Decided:
 def _tried(refined: Refined) -> dict[int, Outcome]:
     """What was counted of the instances that do both, where they met the limits, by place."""
     results = refined.search.results
-    needed = ((place, results.get(int(index))) for place, index in enumerate(refined.deployments.index))
-    return {place: one.outcome for place, one in needed if isinstance(one, Needed)}
+    places = np.flatnonzero(np.isin(refined.deployments.index, list(results)))
+    tried = ((int(place), results[int(refined.deployments.index[place])]) for place in places)
+    return {place: one.outcome for place, one in tried if isinstance(one, Needed)}
 
 
 def _confirmed(screened: Screened, refined: Refined, best: Needed) -> Decided:
@@ -84,9 +85,11 @@ def _confirmed(screened: Screened, refined: Refined, best: Needed) -> Decided:
     """
     evaluated = replace(refined.deployments.evaluated, screened_rps=refined.search.evaluated.capacity.rps)
     every = AllDeployments((replace(refined.deployments, evaluated=evaluated), *screened.pools))
-    order, ranked = every.order(), refined.ranked
-    after = order[int(np.flatnonzero(order == ranked[0])[0]) :]
-    others = after[after >= len(refined.deployments)]
+    ranked, others = refined.ranked, np.empty(0, dtype=np.intp)
+    if screened.pools:
+        order = every.order()
+        after = order[int(np.flatnonzero(order == ranked[0])[0]) :]
+        others = after[after >= len(refined.deployments)]
     return Decided(
         every=every,
         ranked=np.concatenate([ranked, others]),

@@ -7,13 +7,12 @@ the same formulas as in the screen.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
 import numpy as np
 
 from sizing.base.arrays import Counts, Rows
 from sizing.question.understand import Question
-from sizing.search.aggregated import Aggregated, aggregated, smallest_aggregated
+from sizing.search.aggregated import Aggregated, aggregated
 from sizing.search.instances import Needed, NotMet, needed, sharpened
 from sizing.search.replicas import arrivals_of, lengths_of, replica_at
 from sizing.search.screen import Evaluated, instances_needed
@@ -40,8 +39,8 @@ LARGEST_BELOW = 1.0 - 1e-6
 class Search:
     """What has been simulated so far: the result for each row of the candidates that was tried."""
 
-    question: Question
-    evaluated: Evaluated
+    screened: Aggregated
+    """The candidates as the screen sizes them."""
     seed: int
     results: dict[int, Needed | NotMet] = field(default_factory=dict)
     cases: dict[int, Case] = field(default_factory=dict)
@@ -52,10 +51,15 @@ class Search:
     first: int = FIRST_REQUESTS
     """Requests of the first run at a count, as the last simulated candidate needed them."""
 
-    @cached_property
-    def screened(self) -> Aggregated:
-        """The candidates as the screen sizes them."""
-        return smallest_aggregated(self.question, self.evaluated)
+    @property
+    def question(self) -> Question:
+        """What is asked."""
+        return self.screened.question
+
+    @property
+    def evaluated(self) -> Evaluated:
+        """The candidates as the screen evaluates them."""
+        return self.screened.evaluated
 
     @property
     def known(self) -> set[int]:
@@ -177,13 +181,13 @@ class Refined:
         return result if isinstance(result, Needed) else None
 
 
-def refine(question: Question, evaluated: Evaluated, seed: int) -> Refined:
+def refine(screened: Aggregated, seed: int) -> Refined:
     """Simulate the best of the screen and near ties, then whatever comes first, until that has been simulated.
 
     The one that comes first is simulated for longer where its number of instances is not certain; when it then needs
     more, the search goes on: others, simulated or not, may come first now.
     """
-    search = Search(question, evaluated, seed)
+    search = Search(screened, seed)
     for index in _close(search):
         search.simulate(index)
     sharp: set[int] = set()

@@ -38,40 +38,24 @@ class Measure:
     note: str = ""
 
 
+def _share(label: str, *keys: str, note: str) -> Measure:
+    """A share of time, in percent."""
+    return Measure(label=label, unit="%", keys=keys, scale=100.0, top=100.0, note=note)
+
+
 MEASURES: Mapping[str, Measure] = {
-    "busy": Measure(
-        label="Busy",
-        unit="%",
-        keys=("busy", "engine_active"),
-        scale=100.0,
-        top=100.0,
+    "busy": _share(
+        "Busy",
+        "busy",
+        "engine_active",
         note="Busy means that some kernel ran. Nearly every LLM server reads 100 % here at any load: it is "
         "not a measure of how well the GPU is used. Look at SM, tensor and memory activity for that.",
     ),
-    "sm_active": Measure(
-        label="SM active",
-        unit="%",
-        keys=("sm_active",),
-        scale=100.0,
-        top=100.0,
-        note="Share of the multiprocessors with work.",
+    "sm_active": _share("SM active", "sm_active", note="Share of the multiprocessors with work."),
+    "tensor_active": _share(
+        "Tensor active", "tensor_active", note="Share of time the tensor cores compute: high in prefill, low in decode."
     ),
-    "tensor_active": Measure(
-        label="Tensor active",
-        unit="%",
-        keys=("tensor_active",),
-        scale=100.0,
-        top=100.0,
-        note="Share of time the tensor cores compute: high in prefill, low in decode.",
-    ),
-    "dram_active": Measure(
-        label="Memory active",
-        unit="%",
-        keys=("dram_active",),
-        scale=100.0,
-        top=100.0,
-        note="Share of time the memory moves data: high in decode.",
-    ),
+    "dram_active": _share("Memory active", "dram_active", note="Share of time the memory moves data: high in decode."),
     "memory": Measure(
         label="Memory used",
         unit="GB",

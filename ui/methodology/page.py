@@ -23,7 +23,7 @@ _LONG = 60
 _ONE_LINE, _TWO_LINES, _TALLEST = 35, 70, 640
 """Heights of table rows and of the tallest table, in pixels."""
 _PROSE = 420
-"""Height of a long text, in pixels."""
+"""Height of the box in which a long or wide text scrolls, in pixels."""
 JUDGED = "How it was judged"
 REPORT = Path(__file__).parents[2] / "docs" / "ACCURACY.md"
 
@@ -48,7 +48,8 @@ def draw_section(section: Section) -> None:
     if section.intro:
         st.markdown(section.intro)
     for part in section.prose:
-        st.markdown(f"##### {part.title}\n\n{part.markdown}")
+        with st.container(height=_PROSE if part.wide else "content", border=False):
+            st.markdown(f"##### {part.title}\n\n{part.markdown}")
     for group, entries in groupby(section.entries, key=lambda item: item.group):
         st.markdown(_group_markdown(group, tuple(entries)))
     if section.slug == "accuracy":

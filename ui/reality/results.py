@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Literal
 
 import streamlit as st
 
@@ -15,7 +16,7 @@ from ui.format import as_markdown, bullets, counted
 from ui.shell import draw_chart, draw_choice, draw_download
 
 CHART, TABLE = "Chart", "Table"
-STATES = {
+STATES: dict[str, tuple[str, str, Literal["green", "orange", "red", "gray"]]] = {
     "ok": ("Data complete", ":material/check_circle:", "green"),
     "partial": ("Data partial", ":material/rule:", "orange"),
     "saturated": ("Saturated", ":material/speed:", "red"),
@@ -30,7 +31,7 @@ def draw_results(comparison: Comparison, *, dark: bool) -> None:
     """Everything below the controls."""
     with st.container(border=True, gap="small"):
         word, icon, colour = STATES[comparison.state]
-        st.badge(word, icon=icon, color=colour)  # type: ignore[arg-type]
+        st.badge(word, icon=icon, color=colour)
         st.markdown(f"## {as_markdown(comparison.answer)}")
         st.caption(
             f"{as_markdown(comparison.scenario)} against {as_markdown(comparison.source)}, "

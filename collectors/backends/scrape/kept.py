@@ -16,27 +16,27 @@ _SPELLED = re.compile(r"(?<![\w:$\"])([a-zA-Z_:][a-zA-Z0-9_:]*)\s*(?=\{)")
 
 def names_of(candidate: Candidate) -> set[str]:
     """Every metric a candidate may ask for."""
-    found = set(candidate.metrics)
+    names = set(candidate.metrics)
     if candidate.histogram:
-        found |= {f"{candidate.histogram}{part}" for part in ("", "_bucket", "_sum", "_count")}
+        names |= {f"{candidate.histogram}{part}" for part in ("", "_bucket", "_sum", "_count")}
     for text in (candidate.zeros, candidate.expr, candidate.mean):
-        found |= set(_SPELLED.findall(text or ""))
-    return found | ({candidate.beside} if candidate.beside else set())
+        names |= set(_SPELLED.findall(text or ""))
+    return names | ({candidate.beside} if candidate.beside else set())
 
 
 @cache
 def known_names() -> frozenset[str]:
     """Every metric of every vocabulary, in every spelling."""
-    found = set(ALWAYS)
+    names = set(ALWAYS)
     for vocabulary in engine_vocabularies().values():
         own = {*vocabulary.detect, *(name for names in vocabulary.variants.values() for name in names)}
         for concept in vocabulary.concepts.values():
             own |= {name for candidate in concept.use for name in names_of(candidate)}
-        found |= {respelled(name, spelling) for name in own for spelling in spellings(vocabulary)}
+        names |= {respelled(name, spelling) for name in own for spelling in spellings(vocabulary)}
     for gpu in gpu_vocabularies().values():
-        found |= set(gpu.detect)
-        found |= {name for concept in gpu.concepts.values() for use in concept.use for name in names_of(use)}
-    return frozenset(found)
+        names |= set(gpu.detect)
+        names |= {name for concept in gpu.concepts.values() for use in concept.use for name in names_of(use)}
+    return frozenset(names)
 
 
 def kept(samples: Sequence[PageSample], overrides: Iterable[Candidate] = ()) -> list[PageSample]:

@@ -21,7 +21,9 @@ from collectors.backends.scrape.text import PageSample
 
 MEBIBYTE = 1 << 20
 TRIM_SHARE = 0.1
+"""Of the oldest scrapes that go at a time when the file is too large. Chosen: rare, and little lost at once."""
 CHECK_EVERY = 50
+"""Scrapes between two looks at age and size. Chosen: a look costs as much as some scrapes."""
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS layouts (id INTEGER PRIMARY KEY, digest TEXT UNIQUE NOT NULL, series BLOB NOT NULL);

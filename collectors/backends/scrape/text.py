@@ -21,6 +21,7 @@ from functools import lru_cache
 from collectors.errors import BrokenPage
 
 MAX_SAMPLES = 500_000
+"""Series of one page. Chosen: a thousand times a page of vLLM."""
 
 _NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
 _LABEL = re.compile(r'\s*([a-zA-Z_][a-zA-Z0-9_]*)\s*=\s*"((?:[^"\\]|\\.)*)"\s*(,|(?=\}))', re.DOTALL)
@@ -39,14 +40,14 @@ class PageSample:
 
 def read_page(text: str) -> list[PageSample]:
     """The samples of a page, each series once. Raises BrokenPage."""
-    found: dict[tuple[str, tuple[tuple[str, str], ...]], PageSample] = {}
+    samples: dict[tuple[str, tuple[tuple[str, str], ...]], PageSample] = {}
     for sample in _samples(text):
         if sample.name.endswith("_created"):
             continue
-        found[sample.name, sample.labels] = sample
-        if len(found) > MAX_SAMPLES:
+        samples[sample.name, sample.labels] = sample
+        if len(samples) > MAX_SAMPLES:
             raise BrokenPage(f"The page holds more than {MAX_SAMPLES:,} series.")
-    return list(found.values())
+    return list(samples.values())
 
 
 def _samples(text: str) -> Iterator[PageSample]:
@@ -104,19 +105,19 @@ def _number(text: str) -> float:
 
 def _labels(text: str) -> tuple[tuple[tuple[str, str], ...], str]:
     """The labels up to the closing brace, and what follows it."""
-    found: dict[str, str] = {}
+    labels: dict[str, str] = {}
     position = 0
     while True:
         closing = _skip_space(text, position)
         if text[closing : closing + 1] == "}":
-            return tuple(sorted(found.items())), text[closing + 1 :]
+            return tuple(sorted(labels.items())), text[closing + 1 :]
         match = _LABEL.match(text, position)
         if match is None:
             raise ValueError
         label, value = match.group(1), match.group(2)
-        if label in found:
+        if label in labels:
             raise ValueError
-        found[label] = _ESCAPED.sub(lambda e: _SHORT.get(e.group(1), e.group(1)), value) if "\\" in value else value
+        labels[label] = _ESCAPED.sub(lambda e: _SHORT.get(e.group(1), e.group(1)), value) if "\\" in value else value
         position = match.end()
 
 

@@ -23,6 +23,7 @@ FORMAT = guidellm.FORMAT
 FILE = ""  # named with the JSON
 PRIORITY = 40
 HEADER_LINES = 3
+"""Group, metric and statistic stand above each other."""
 PERCENTILES: tuple[str, ...] = ("min", "0.1", "1", "5", "10", "25", "75", "90", "95", "99", "max")
 
 _STRATEGY = re.compile(r"(?P<type_>[a-z]+)(@(?P<value>[\d.]+))?")

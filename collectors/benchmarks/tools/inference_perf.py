@@ -26,7 +26,9 @@ NOTES = (
 )
 SUMMARY_NOTE = "mixes the requests of all stages, and so of all rates: import the stages instead"
 LATE_S = 1.0
+"""Mean delay of sending from which the load was not the one asked for. Chosen: a second."""
 RATE_TOLERANCE = 0.05
+"""Share by which the rate sent may differ from the one asked for. Chosen: five percent."""
 
 
 def detect(document: Document) -> bool:

@@ -105,12 +105,8 @@ def _unknown_columns(names: list[str]) -> tuple[str, ...]:
 
 def _point(file: str, row: int, fields: Fields) -> BenchmarkPoint:
     load = _load(fields)
-    isl, osl = (fields.number(name) for name in ("isl_tokens", "osl_tokens"))
-    if not isl or not osl:
-        raise BadRow(f"{'osl_tokens' if isl else 'isl_tokens'} is empty or zero")
-    gpus, tp, pp = (fields.count(name) for name in ("gpus", "tp", "pp"))
-    if gpus and tp and tp * (pp or 1) > gpus:
-        raise BadRow(f"tp {tp} x pp {pp or 1} is more than gpus {gpus}")
+    isl, osl = _lengths(fields)
+    gpus, tp, pp = _gpus(fields)
     return BenchmarkPoint(
         file=file,
         row=row,
@@ -146,6 +142,22 @@ def _point(file: str, row: int, fields: Fields) -> BenchmarkPoint:
         total_tokens_per_s=fields.number("total_tokens_per_s"),
         notes=tuple(filter(None, [fields.text("notes")])),
     )
+
+
+def _gpus(fields: Fields) -> tuple[int | None, int | None, int | None]:
+    """GPUs, TP and PP. Raises BadRow."""
+    gpus, tp, pp = (fields.count(name) for name in ("gpus", "tp", "pp"))
+    if gpus and tp and tp * (pp or 1) > gpus:
+        raise BadRow(f"tp {tp} x pp {pp or 1} is more than gpus {gpus}")
+    return gpus, tp, pp
+
+
+def _lengths(fields: Fields) -> tuple[float, float]:
+    """Mean prompt and output length in tokens. Raises BadRow."""
+    isl, osl = (fields.number(name) for name in ("isl_tokens", "osl_tokens"))
+    if not isl or not osl:
+        raise BadRow(f"{'osl_tokens' if isl else 'isl_tokens'} is empty or zero")
+    return isl, osl
 
 
 def _load(fields: Fields) -> Load:

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from scipy import stats
 
-from sizing.base.arrays import non_decreasing
 from sizing.question.traffic import Traffic, TrafficColumns, Variability
 from sizing.queueing.steady_state import concurrency_grid, steady_state
-from sizing.queueing.waiting import gamma_quantile, prompt_queue, slope, slot_queue
 from sizing.steps.times import StepTimes
 
 POISSON = Variability()
@@ -42,86 +38,6 @@ def toy(grid, decode_s=0.01, prefill_s=0.1, work_s=0.08, per_sequence=0.0):
 
 def under(times, grid, traffic, variability=POISSON, slots=1024.0, budget=BUDGET):
     return steady_state(times, grid, np.array([slots]), budget, traffic, variability)
-
-
-@pytest.mark.parametrize("load", [0.1, 0.5, 0.9, 0.99])
-def test_prompt_queue_is_m_d_1(load):
-    """Pollaczek-Khinchine: wait of mean rho S / (2 (1 - rho)) and variance rho S^2 (4 - rho) / (12 (1 - rho)^2)."""
-    service = 0.2
-    mean, var = prompt_queue(column(service), column(load), column(load / service), POISSON)
-    assert mean[0, 0] == pytest.approx(load * service / (2 * (1 - load)))
-    assert var[0, 0] == pytest.approx(load * service**2 * (4 - load) / (12 * (1 - load) ** 2))
-
-
-@pytest.mark.parametrize("cs2", [0.25, 1.0, 4.0])
-def test_prompt_queue_is_m_g_1_for_lognormal_prompts(cs2):
-    load, service = 0.7, 0.3
-    rate = load / service
-    mean, var = prompt_queue(column(service), column(load), column(rate), Variability(prompt=cs2))
-    sigma2 = math.log(1 + cs2)
-    second, third = (service**n * math.exp(n * (n - 1) / 2 * sigma2) for n in (2, 3))
-    wait = rate * second / (2 * (1 - load))
-    assert mean[0, 0] == pytest.approx(wait)
-    assert var[0, 0] == pytest.approx(wait**2 + rate * third / (3 * (1 - load)))
-
-
-@pytest.mark.parametrize("cv2", [0.0, 0.5, 4.0])
-def test_prompt_queue_follows_kingman_for_other_arrivals(cv2):
-    mean, _ = prompt_queue(column(0.2), column(0.6), column(3.0), Variability(arrivals=cv2))
-    assert mean[0, 0] == pytest.approx(0.6 * 0.2 / (2 * 0.4) * cv2)
-
-
-def erlang_c_wait(servers, used, service):
-    """Mean wait of an M/M/c queue."""
-    offered = servers * used
-    terms = [offered**k / math.factorial(k) for k in range(servers)]
-    last = offered**servers / math.factorial(servers) / (1 - used)
-    return last / (sum(terms) + last) * service / (servers * (1 - used))
-
-
-def waiting(servers, used, service=2.0):
-    """Wait for a slot when ``servers`` of them each serve one request in exponential time."""
-    offered = column(servers * used)
-    rate, full = column(servers * used / service), column(servers / service)
-    return slot_queue(offered, offered, column(float(servers)), rate, full, Variability(output=1.0))
-
-
-@pytest.mark.parametrize("used", [0.6, 0.9, 0.98])
-def test_slot_queue_is_near_m_m_1_for_one_slot(used):
-    queue = waiting(1, used)
-    mean, var = queue.mean_s, queue.var
-    assert mean[0, 0] == pytest.approx(used * 2.0 / (1 - used), rel=0.08)
-    given_wait = 2.0 / (1 - used)
-    assert var[0, 0] == pytest.approx(2 * used * given_wait**2 - (used * given_wait) ** 2, rel=0.08)
-
-
-@pytest.mark.parametrize("servers", [2, 8, 32])
-@pytest.mark.parametrize("used", [0.8, 0.9, 0.97])
-def test_slot_queue_is_near_erlang_c(servers, used):
-    mean = waiting(servers, used).mean_s
-    assert mean[0, 0] == pytest.approx(erlang_c_wait(servers, used, 2.0), rel=0.07, abs=0.01 * 2.0)
-
-
-@pytest.mark.parametrize("percentile", [50, 90, 95, 99, 99.9])
-@pytest.mark.parametrize("shape", [1.0, 2.0, 5.0, 50.0])
-def test_gamma_quantile_is_that_of_scipy(shape, percentile):
-    mean = 0.7
-    found = gamma_quantile(np.array([mean]), np.array([mean**2 / shape]), percentile)[0]
-    assert found == pytest.approx(stats.gamma.ppf(percentile / 100, shape, scale=mean / shape), rel=0.04)
-
-
-def test_gamma_quantile_of_something_certain_is_its_mean():
-    assert gamma_quantile(np.array([0.5]), np.array([0.0]), 99)[0] == pytest.approx(0.5)
-    assert gamma_quantile(np.array([0.0]), np.array([0.0]), 99)[0] == 0
-
-
-@given(mean=st.floats(1e-4, 100), cv=st.floats(0, 5), low=st.floats(50, 99), more=st.floats(0, 0.9))
-def test_gamma_quantile_grows_with_the_percentile(mean, cv, low, more):
-    variance = np.array([(cv * mean) ** 2])
-    assert (
-        gamma_quantile(np.array([mean]), variance, low)
-        <= gamma_quantile(np.array([mean]), variance, low + more) + 1e-12
-    )
 
 
 def test_one_request_in_flight_by_hand():
@@ -246,14 +162,6 @@ def test_concurrency_grid_spans_idle_to_the_maximum():
     assert (np.diff(grid, axis=1) > 0).all()
     assert grid[1, -1] == pytest.approx(500, rel=0.002)
     assert (grid[:, 0] < 0.1).all()
-
-
-def test_slopes_and_running_maxima_are_those_of_numpy():
-    rng = np.random.default_rng(1)
-    at_x, values = np.sort(rng.random((5, 9)), axis=1), rng.random((5, 9))
-    assert slope(values, at_x) == pytest.approx(np.gradient(values, axis=1) / np.gradient(at_x, axis=1), rel=1e-12)
-    assert (non_decreasing(values) == np.maximum.accumulate(values, axis=1)).all()
-    assert slope(values[:, :2], at_x[:, :2]).shape == (5, 2)
 
 
 def test_rows_with_lengths_of_their_own_are_as_each_alone():

@@ -12,6 +12,7 @@ from sizing import Scenario
 from sizing.base.arrays import position
 from sizing.planning.analytic import analytic_plan
 from sizing.question.understand import Question, understand
+from sizing.search.aggregated import smallest_aggregated
 from sizing.search.batch_limits import first_of_each, limited, proposals, with_batch_limits
 from sizing.search.refine import Search
 from sizing.search.replicas import as_replica
@@ -55,8 +56,8 @@ def test_a_cap_carries_more_where_the_itl_limit_binds() -> None:
 
 def test_the_simulator_needs_fewer_instances_with_the_cap_too() -> None:
     question = asked()
-    capped = Search(question, with_batch_limits(question, base(question)), 0)
-    free = Search(question, base(question), 0)
+    capped = Search(smallest_aggregated(question, with_batch_limits(question, base(question))), 0)
+    free = Search(smallest_aggregated(question, base(question)), 0)
     free.simulate(0)
     capped.simulate(0)
     assert free.results[0] is not None

@@ -135,7 +135,7 @@ def least_margin(case: Case, instances: int) -> float:
 @pytest.mark.parametrize("sections", HARD)
 def test_a_long_run_agrees_that_the_count_is_the_smallest_or_it_is_said_to_be_uncertain(sections: Any) -> None:
     question = understand(scenario(deployment={**H100, "pp": [1]}, **sections))
-    refined = refine(question, evaluate(question, all_configurations(question)), seed=0)
+    refined = refine(smallest_aggregated(question, evaluate(question, all_configurations(question))), seed=0)
     assert refined.best is not None
     case = replace(refined.search.case(refined.winner), seed=1)
     assert least_margin(case, refined.best.instances) > -DECIDED_WITHIN
@@ -166,7 +166,7 @@ def two_close() -> Refined:
             raw(LLAMA_8B, workload={**GAMMA, "peak_rps": 20}, limits={"ttft_ms": 700, "itl_ms": 30, "percentile": 99})
         )
     )
-    return refine(question, evaluate(question, all_configurations(question)), seed=0)
+    return refine(smallest_aggregated(question, evaluate(question, all_configurations(question))), seed=0)
 
 
 def test_moving_a_few_capacities_sizes_as_sizing_all_again() -> None:

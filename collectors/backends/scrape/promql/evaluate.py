@@ -26,6 +26,7 @@ from collectors.prometheus.answers import Sample
 from collectors.prometheus.histograms import buckets_of, quantile
 
 MAX_SUBQUERY_STEPS = 5_000
+"""Chosen: 20 hours in steps of 15 s."""
 
 
 @dataclass(frozen=True)
@@ -71,17 +72,17 @@ def _value(node: Node, now: Moment) -> Value | float:
 
 
 def _vector(node: Node, now: Moment) -> Value:
-    found = _value(node, now)
-    if isinstance(found, float):
+    result = _value(node, now)
+    if isinstance(result, float):
         raise UnsupportedExpression("A metric is expected where a number stands.")
-    return found
+    return result
 
 
 def _number(node: Node, now: Moment) -> float:
-    found = _value(node, now)
-    if not isinstance(found, float):
+    result = _value(node, now)
+    if not isinstance(result, float):
         raise UnsupportedExpression("A number is expected where a metric stands.")
-    return found
+    return result
 
 
 # Functions of a range

@@ -49,7 +49,9 @@ STRENGTH = {"or": 1, "and": 2, "unless": 2, "==": 3, "!=": 3, "<": 3, "<=": 3, "
 STRENGTH |= {"+": 4, "-": 4, "*": 5, "/": 5}
 COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
 MAX_CHARACTERS = 200_000
+"""Of an expression. Chosen: far longer than any of ours."""
 MAX_DEPTH = 60
+"""Levels of brackets. Chosen: far from the limit of recursion."""
 
 _TOKEN = re.compile(
     r"""\s*(?:
@@ -77,15 +79,15 @@ def parse(text: str) -> Node:
 
 
 def _tokens(text: str) -> list[tuple[str, str]]:
-    found = []
+    tokens = []
     position, end = 0, len(text.rstrip())
     while position < end:
         match = _TOKEN.match(text, position)
         if match is None or match.lastgroup is None:
             raise UnsupportedExpression(f"“{text[position : position + 20]}” cannot be read as PromQL.")
-        found.append((match.lastgroup, match.group(match.lastgroup)))
+        tokens.append((match.lastgroup, match.group(match.lastgroup)))
         position = match.end()
-    return [*found, ("end", "")]
+    return [*tokens, ("end", "")]
 
 
 class _Parser:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from collectors.backends.scrape.promql.tree import Matcher, Selector
 
 LOOK_BACK_S = 300.0
+"""A sample counts for so long without a newer one: Prometheus's default lookback delta, five minutes."""
 Floats = NDArray[np.float64]
 
 

@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 from sizing.methodology import sections
 from tests.patience import PATIENCE_S
 
-APP = Path(__file__).parents[2] / "app.py"
+APP = Path(__file__).parents[3] / "app.py"
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from ui.figures.memory import build_memory_bar, memory_alt_text, memory_parts
 from ui.figures.trade_off import build_trade_off, frontier, trade_off_alt_text
 
 Build = Callable[..., go.Figure]
-CONFIG = tomllib.loads((Path(__file__).parents[2] / ".streamlit" / "config.toml").read_text(encoding="utf-8"))
+CONFIG = tomllib.loads((Path(__file__).parents[3] / ".streamlit" / "config.toml").read_text(encoding="utf-8"))
 
 
 def build_all(plan: Plan, limits: Limits, *, dark: bool = False) -> list[go.Figure]:

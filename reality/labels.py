@@ -1,0 +1,40 @@
+"""What the rows of a comparison are called: in a table with where they are measured, in a sentence shortly."""
+
+from __future__ import annotations
+
+STATISTICS = ("mean", "p50", "p95", "p99")
+
+LATENCIES = {
+    "ttft_ms": ("TTFT at the server", "TTFT"),
+    "tpot_ms": ("TPOT", "TPOT"),
+    "itl_ms": ("ITL of single gaps", "ITL of single gaps"),
+    "e2e_ms": ("E2E at the server", "E2E"),
+    "queue_ms": ("Queue time", "queue time"),
+}
+"""Latencies with a row per statistic."""
+
+SINGLE = {
+    "output_tokens_per_s_per_gpu": ("Output tokens/s per GPU", "Output tokens/s per GPU"),
+    "running": ("Running sequences, mean, all replicas", "Running sequences"),
+    "kv_usage": ("KV use, mean, fullest replica", "KV use"),
+    "kv_capacity_tokens": ("KV cache, one engine process", "KV cache"),
+    "replicas": ("Replicas", "Replicas"),
+    "gpus": ("GPUs", "GPUs"),
+}
+"""What has one row."""
+
+LABELS = {
+    f"{key}.{statistic}": f"{label}, {statistic}" for key, (label, _) in LATENCIES.items() for statistic in STATISTICS
+}
+LABELS |= {key: label for key, (label, _) in SINGLE.items()}
+"""The label of every row by its key."""
+
+SHORT = {
+    f"{key}.{statistic}": f"{statistic} {short}" for key, (_, short) in LATENCIES.items() for statistic in STATISTICS
+}
+SHORT |= {key: short for key, (_, short) in SINGLE.items()}
+"""What a row is called in a sentence: "p95 TTFT"."""
+
+FRACTION, SHARE_OF_PROMPT = "fraction", "share of prompt tokens"
+RATIOS = (FRACTION, SHARE_OF_PROMPT)
+"""Units of values from 0 to 1, which are shown in percent."""

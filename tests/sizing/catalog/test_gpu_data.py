@@ -1,0 +1,117 @@
+"""Facts of the accelerators, held against datasheets."""
+
+from __future__ import annotations
+
+import pytest
+
+from sizing import catalog
+from sizing.catalog.gpu_families import gpu_families
+from sizing.catalog.gpu_rows import PCIE_X16_BYTES_PER_S, pcie_bytes_per_s
+from tests.sizing.catalog.test_data import rows
+
+TERA = 1e12
+
+
+def test_gpu_facts_lie_in_the_range_of_real_hardware():
+    for gpu in catalog.gpus().values():
+        assert gpu.family in gpu_families(), gpu.id
+        assert 15e9 <= gpu.memory_bytes <= 300e9, gpu.id
+        assert 250e9 <= gpu.memory_bandwidth <= 10e12, gpu.id
+        assert gpu.sizable, gpu.id
+        assert gpu.fp16_flops is None or 60 * TERA <= gpu.fp16_flops <= 3000 * TERA, gpu.id
+        assert gpu.tdp_w is None or 50 <= gpu.tdp_w <= 1500, gpu.id
+        assert gpu.domain_gpus in (1, 2, 4, 8, 12, 72, 256), gpu.id
+        assert gpu.link_bytes_per_s is None or 50e9 <= gpu.link_bytes_per_s <= 900e9, gpu.id
+        assert gpu.pcie_bytes_per_s in {*PCIE_X16_BYTES_PER_S.values(), 32e9}, gpu.id
+
+
+DENSE_TFLOPS = {
+    "h100_sxm": (989, 1979),
+    "h200_sxm": (989, 1979),
+    "h100_pcie": (756.5, 1513),
+    "h100_nvl": (835.5, 1671),
+    "h200_nvl": (835.5, 1671),
+    "a100_sxm_80g": (312, None),
+    "a100_sxm_40g": (312, None),
+    "a100_pcie_80g": (312, None),
+    "a40": (149.7, None),
+    "a10": (125, None),
+    "l4": (121, 242),
+    "l40": (181, 362),
+    "l40s": (362, 733),
+    "rtx_6000_ada": (364.2, 728.5),
+    "b200_sxm": (2250, 4500),
+    "b300_sxm": (2250, 4500),
+    "gb200": (2500, 5000),
+    "gb300": (2500, 5000),
+    "mi300x": (1307, 2615),
+    "mi325x": (1307, 2615),
+    "mi355x": (2500, 5000),
+    "mi250x": (383, None),
+    "v100_sxm": (125, None),
+    "t4": (65, None),
+    "gh200": (989, 1979),
+    "rtx_4090": (165.2, 330.3),
+    "rtx_5090": (209.6, 419.2),
+}
+
+
+@pytest.mark.parametrize("gpu_id", DENSE_TFLOPS)
+def test_matrix_rates_are_the_dense_ones(gpu_id):
+    gpu = catalog.gpus()[gpu_id]
+    fp16, fp8 = DENSE_TFLOPS[gpu_id]
+    assert gpu.fp16_flops == pytest.approx(fp16 * TERA, rel=0.01)
+    assert (gpu.fp8_flops is None) if fp8 is None else gpu.fp8_flops == pytest.approx(fp8 * TERA, rel=0.01)
+
+
+def test_no_eight_bit_rate_is_more_than_twice_the_sixteen_bit_rate_but_int8_on_geforce():
+    for gpu in catalog.gpus().values():
+        wide = max(gpu.fp16_flops or 0, gpu.bf16_flops or 0)
+        assert gpu.fp8_flops is None or gpu.fp8_flops <= 2.05 * wide, gpu.id
+        limit = 4.05 if gpu.id.startswith("rtx_4090") or gpu.id.startswith("rtx_5090") else 2.05
+        assert gpu.int8_ops is None or gpu.int8_ops <= limit * wide, gpu.id
+
+
+def test_a_format_without_hardware_has_no_rate():
+    for gpu in catalog.gpus().values():
+        assert gpu.supports_fp8 or gpu.fp8_flops is None, gpu.id
+        assert gpu.supports_fp4 or gpu.fp4_flops is None, gpu.id
+        assert gpu.supports_bf16 or gpu.bf16_flops is None, gpu.id
+
+
+@pytest.mark.parametrize(
+    ("gpu_id", "one_way_gbs", "domain"),
+    [
+        ("h100_sxm", 450, 8),
+        ("h100_nvl", 300, 2),
+        ("h200_nvl", 450, 4),
+        ("a40", 56.25, 2),
+        ("gb200", 900, 72),
+        ("mi300x", 448, 8),
+        ("mi355x", 537.5, 8),
+    ],
+)
+def test_links_are_one_direction_of_the_datasheet_figure(gpu_id, one_way_gbs, domain):
+    gpu = catalog.gpus()[gpu_id]
+    assert gpu.link_bytes_per_s == pytest.approx(one_way_gbs * 1e9)
+    assert gpu.domain_gpus == domain
+    assert gpu.has_fast_link
+
+
+def test_memory_is_what_the_driver_reports_where_that_is_known():
+    gpus = catalog.gpus()
+    assert gpus["h100_sxm"].memory_bytes == 80 * 2**30
+    assert gpus["l40s"].memory_bytes == 46068 * 2**20
+    assert gpus["h100_nvl"].memory_bytes == 94e9
+    assert all(row["memory_source"] for row in rows("gpus.csv"))
+
+
+def test_pcie_bandwidth_doubles_with_each_generation_and_falls_with_fewer_lanes():
+    assert pcie_bytes_per_s(5) == 2 * pcie_bytes_per_s(4) == 4 * pcie_bytes_per_s(3)
+    assert pcie_bytes_per_s(5, lanes=8) == pcie_bytes_per_s(4)
+    assert catalog.gpus()["b60"].pcie_bytes_per_s == 32e9
+
+
+def test_filled_gaps_say_where_they_come_from():
+    filled = {row["id"] for row in rows("gpus.csv") if row["gaps_filled"]}
+    assert {"h100_nvl", "h200_nvl", "l40", "rtx_6000_ada", "a40", "gh200", "mi355x", "t4", "mi250x"} <= filled
