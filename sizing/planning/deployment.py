@@ -9,8 +9,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from types import MappingProxyType
-from typing import Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 import numpy as np
 
@@ -121,12 +122,12 @@ class PlannedDeployment(ABC, Generic[Kind]):
         """The candidates that the deployment is made of."""
         return self.kind.evaluated
 
-    @property
+    @cached_property
     def configurations(self) -> tuple[Configuration, ...]:
         """The kinds of instances: one that does both, or prefill and decode."""
         return self.kind.configurations(self.k)
 
-    @property
+    @cached_property
     def row(self) -> Configuration:
         """The configuration of the instances that generate answers."""
         return self.configurations[-1]
@@ -186,6 +187,22 @@ class PlannedDeployment(ABC, Generic[Kind]):
             decided_by=provenance.load_model,
             provenance=provenance,
         )
+
+
+def parallelism_of(row: Configuration) -> dict[str, int]:
+    """How an instance is spread over its GPUs, as fields of a result."""
+    return {"tp": row.tp, "pp": row.pp, "ep": row.ep, "dp": row.dp}
+
+
+def identity_of(row: Configuration) -> dict[str, Any]:
+    """What an instance of a configuration is, as fields of :class:`Deployed`."""
+    return {
+        "gpu": row.gpu.id,
+        "engine": row.engine.id,
+        "weight_precision": row.precision.id,
+        "kv_precision": row.kv_precision,
+        **parallelism_of(row),
+    }
 
 
 def memory_gb(

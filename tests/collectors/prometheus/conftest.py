@@ -1,4 +1,4 @@
-"""A server that answers as it is told."""
+"""A server that the tests of the client tell what to answer."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ import pytest
 from collectors.errors import (
     AccessDenied,
     QueryRejected,
+    Redirected,
     ServerFailed,
     SourceError,
     TimedOut,
@@ -17,24 +18,10 @@ from collectors.errors import (
     Unreachable,
     UnusableAnswer,
 )
-from collectors.prometheus import Access, Clock, Fetcher, Limits, PrometheusClient
-from tests.collectors.servers import Server, Told, free_port, recorded, serving, success, vector
-
-NO_WAIT = Clock(wait=lambda _: None)
-
-
-def client_of(
-    url: str, *, access: Access | None = None, limits: Limits | None = None, **more: object
-) -> PrometheusClient:
-    fetcher = Fetcher(access=access, limits=limits or Limits(timeout_s=5), clock=NO_WAIT)
-    return PrometheusClient(url, fetcher=fetcher, **more)  # type: ignore[arg-type]
-
-
-def answering(server: Server, *told: Told) -> PrometheusClient:
-    """A client of a server that gives these answers in turn, the last one for ever."""
-    left = list(told)
-    server.answer = lambda asked: left.pop(0) if len(left) > 1 else left[0]
-    return client_of(server.url)
+from collectors.prometheus import Clock, Fetcher, Limits, PrometheusClient
+from collectors.prometheus.answers import seconds_of
+from tests.collectors.prometheus.clients import answering, client_of
+from tests.collectors.servers import RECORDINGS, Asked, Server, Told, free_port, recorded, serving, success, vector
 
 
 @pytest.mark.parametrize("flavour", ["prom_api", "vm_api"])
@@ -191,3 +178,58 @@ def test_nothing_listening_and_no_dns() -> None:
         client_of(f"http://127.0.0.1:{free_port()}").query("up")
     with pytest.raises(Unreachable, match="DNS"):
         client_of("http://no-such-host.invalid:9090").query("up")
+
+
+def test_redirect_to_another_host_is_not_followed(server: Server) -> None:
+    with serving(lambda asked: vector(({}, 1))) as elsewhere:
+        target = elsewhere.url.replace("127.0.0.1", "localhost")
+        client = answering(server, Told(status=302, headers={"Location": f"{target}/api/v1/query"}))
+        with pytest.raises(Redirected, match="localhost"):
+            client.query("up")
+        assert not elsewhere.asked
+
+
+def test_redirect_on_the_same_host_keeps_the_query(server: Server) -> None:
+    def answer(asked: Asked) -> Told:
+        if asked.path.startswith("/prom/"):
+            return vector(({}, 5))
+        return Told(status=307, headers={"Location": f"/prom{asked.path}"})
+
+    server.answer = answer
+    assert client_of(server.url).query("up").samples[0].value == 5
+    assert server.asked[-1].form["query"] == ["up"]
+
+
+def test_endless_redirects_end(server: Server) -> None:
+    client = answering(server, Told(status=302, headers={"Location": "/again"}))
+    with pytest.raises(Redirected, match="more than 3"):
+        client.query("up")
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("15s", 15), ("1m30s", 90), ("500ms", 0.5), ("2h", 7200), ("x", None)])
+def test_durations_of_prometheus(text: str, seconds: float | None) -> None:
+    assert seconds_of(text) == seconds
+
+
+QUERIES = sorted(
+    path.relative_to(RECORDINGS).as_posix()
+    for path in RECORDINGS.glob("*_api/*.json")
+    if path.name.startswith(("instant_", "range_")) or "/api/v1/query" in path.read_text()[:60]
+)
+
+
+@pytest.mark.parametrize("path", QUERIES)
+def test_every_recorded_answer_is_read_or_refused_with_a_sentence(server: Server, path: str) -> None:
+    told = recorded(path)
+    client = answering(server, told)
+
+    def ask() -> int:
+        if "range_" in path:
+            return len(client.query_range("x", start_s=0, end_s=60).series)
+        return len(client.query("x").samples)
+
+    if told.status >= 400 or "resolution" in path:
+        with pytest.raises(SourceError, match=r"rejects|failed"):
+            ask()
+    else:
+        assert ask() == told.body.count(b'"metric"') + (b'"scalar"' in told.body)

@@ -1,20 +1,75 @@
-"""Plans of a scenario that brings its own benchmark."""
+"""A benchmark of the user's own in plans and predictions: where it counts, and what the plan says of it."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+import pandas as pd
 import pytest
 
 from sizing import Scenario
 from sizing.base.errors import InvalidScenario
-from sizing.calibration.benchmark import calibration_note
+from sizing.calibration.benchmark import calibrated_configuration, calibration_note, calibration_points
+from sizing.calibration.protocol_points import prepare
+from sizing.evidence.points import points_of
 from sizing.planning.analytic import analytic_plan
 from sizing.planning.second_opinion import second_opinion
 from sizing.question.understand import understand
 from sizing.scenario.file import scenario_from
+from sizing.steps.roofline import roofline
 from tests.sizing.asking import LLAMA_8B, LLAMA_70B, ask, raw
-from tests.sizing.calibration.test_calibration import H100, benchmark, calibrated
+from tests.sizing.calibration.benchmarks import H100, benchmark, predicted_itl_ms
+
+
+def test_what_no_calibration_explains_is_not_used_and_the_plan_says_so():
+    asked = Scenario.model_validate(raw(LLAMA_70B, benchmark=benchmark(1e-3), deployment=H100))
+    assert calibrated_configuration(understand(asked)) is None
+    (note,) = [a for a in analytic_plan(asked).assumptions if "imported benchmark" in a]
+    assert "which no calibration explains: it is not used" in note
+    assert "times as fast as predicted" in note
+
+
+def test_a_closed_loop_is_predicted_as_predict_does():
+    found = predicted_itl_ms()
+    scenario = Scenario.model_validate(raw(LLAMA_70B, benchmark=benchmark(kv_precision="fp8")))
+    own = calibration_points(understand(scenario).benchmark)
+    (part,) = prepare([a.point for a in own], roofline())
+    assert 1e3 * part.expected(part.times).itl_s[:, 0] == pytest.approx(found["itl_ms"].to_numpy())
+
+
+def test_an_open_loop_is_read_at_the_rate_that_was_asked():
+    row = {
+        "model": LLAMA_8B,
+        "gpu": "h100_sxm",
+        "gpus": 1,
+        "tp": 1,
+        "engine": "vllm",
+        "isl": 1000,
+        "osl": 200,
+        "mode": "fixed_rate",
+    }
+    points, _ = points_of(pd.DataFrame([{**row, "request_rate_rps": r} for r in (1, 5, 1000)]))
+    (part,) = prepare(points, roofline())
+    found = part.expected(part.times)
+    assert found.rps[:2, 0] == pytest.approx([1, 5])
+    assert found.rps[2, 0] < 1000, "beyond the capacity only the capacity is served"
+    assert found.itl_s[0, 0] < found.itl_s[1, 0] < found.itl_s[2, 0]
+    assert found.ttft_s[2, 0] > 10 * found.ttft_s[1, 0], "a queue grows"
+    assert (found.ttft_p99_s[:, 0] > found.ttft_s[:, 0]).all()
+    assert found.ttft_p99_s[2, 0] == pytest.approx(0.99 / 0.5 * found.ttft_s[2, 0], rel=0.1), "evenly, while it runs"
+
+
+def test_an_overloaded_open_loop_shows_its_capacity_only():
+    point = {
+        "mode": "fixed_rate",
+        "request_rate_rps": 40,
+        "requests_per_s": 8,
+        "input_tokens": 1000,
+        "output_tokens": 1000,
+        "itl_ms": 500,
+        "ttft_ms": 90_000,
+    }
+    scenario = Scenario.model_validate(raw(LLAMA_70B, benchmark=benchmark(points=[point])))
+    (calibration_point,) = calibration_points(understand(scenario).benchmark)
+    assert (calibration_point.itl_s, calibration_point.ttft_s, calibration_point.rps) == (None, None, 8)
 
 
 def test_plan_uses_the_measured_step_times_and_a_narrower_interval():
@@ -80,14 +135,6 @@ def test_what_was_measured_needs_no_evidence_from_others():
     ]
     assert "no_evidence" in codes[0]
     assert "no_evidence" not in codes[1]
-
-
-def test_kv_precision_counts_only_when_it_is_stated():
-    found, stated = calibrated(), calibrated(kv_precision="fp16")
-    row = found.configuration
-    assert found.covers(replace(row, kv_precision="fp16"))
-    assert not stated.covers(row)
-    assert not found.covers(replace(row, pp=2))
 
 
 def test_a_measured_record_wins_over_a_benchmark():

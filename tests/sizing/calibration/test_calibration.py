@@ -7,75 +7,22 @@ repeatability; the whole table is in ``docs/CALIBRATION.md``.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
-import pandas as pd
 import pytest
 
-from bench.calibration_points import REPORT, at_random, curves, improved, leave_rest_out, relative, spread_out
+from bench.calibration_points import REPORT, at_random, improved, leave_rest_out, relative, spread_out
 from sizing import Scenario
-from sizing.calibration.benchmark import calibrated_configuration, calibration_points
+from sizing.calibration.benchmark import calibration_points
 from sizing.calibration.calibrated import WIDEST
 from sizing.calibration.fit import fit_calibration, left_out_errors
 from sizing.calibration.protocol_points import prepare
-from sizing.evidence.points import points_of
-from sizing.evidence.predict import predict_points
 from sizing.evidence.uncertainty import interval
-from sizing.planning.analytic import analytic_plan
 from sizing.question.understand import understand
 from sizing.steps.roofline import roofline
-from tests.sizing.asking import LLAMA_8B, LLAMA_70B, raw
-
-CURVES = curves()
-LOADS = (4, 32, 128)
-H100 = {"gpus": ["h100_sxm"], "engines": ["vllm"], "precisions": ["fp8"], "tp": [4], "pp": [1]}
-
-
-def predicted_itl_ms(**changes):
-    """What the uncalibrated engine expects of a closed loop at ``LOADS``."""
-    row = {
-        "model": LLAMA_70B,
-        "gpu": "h100_sxm",
-        "gpus": 4,
-        "tp": 4,
-        "engine": "vllm",
-        "weight_precision": "fp8",
-        "kv_precision": "fp8",
-        "isl": 1000,
-        "osl": 1000,
-        "mode": "fixed_concurrency",
-        **changes,
-    }
-    return predict_points(pd.DataFrame([{**row, "concurrency_or_batch": load} for load in LOADS]), roofline())
-
-
-def benchmark(factor=1.0, **changes):
-    """A curve that is ``factor`` times as slow as predicted."""
-    found = predicted_itl_ms()
-    points = [
-        {
-            "mode": "fixed_concurrency",
-            "concurrency": load,
-            "input_tokens": 1000,
-            "output_tokens": 1000,
-            "itl_ms": factor * itl,
-            "ttft_ms": factor * ttft,
-        }
-        for load, itl, ttft in zip(LOADS, found["itl_ms"], found["ttft_ms"], strict=True)
-    ]
-    return {
-        "source": "test run",
-        "gpu": "H100 SXM",
-        "engine": "vllm",
-        "weight_precision": "fp8",
-        "tp": 4,
-        "points": points,
-        **changes,
-    }
-
-
-def calibrated(factor=1.0, **changes):
-    scenario = Scenario.model_validate(raw(LLAMA_70B, benchmark=benchmark(factor, **changes)))
-    return calibrated_configuration(understand(scenario))
+from tests.sizing.asking import LLAMA_70B, raw
+from tests.sizing.calibration.benchmarks import CURVES, benchmark, calibrated
 
 
 def test_the_other_points_of_published_curves_improve():
@@ -191,59 +138,14 @@ def test_a_fast_or_slow_engine_is_not_something_else(factor):
     assert not fitted(factor).of_something_else
 
 
-def test_what_no_calibration_explains_is_not_used_and_the_plan_says_so():
-    asked = Scenario.model_validate(raw(LLAMA_70B, benchmark=benchmark(1e-3), deployment=H100))
-    assert calibrated_configuration(understand(asked)) is None
-    (note,) = [a for a in analytic_plan(asked).assumptions if "imported benchmark" in a]
-    assert "which no calibration explains: it is not used" in note
-    assert "times as fast as predicted" in note
-
-
 def test_points_of_two_configurations_are_a_bug():
     with pytest.raises(ValueError, match="one configuration"):
         fit_calibration([CURVES[0].calibration_points[0], CURVES[-1].calibration_points[0]])
 
 
-def test_a_closed_loop_is_predicted_as_predict_does():
-    found = predicted_itl_ms()
-    scenario = Scenario.model_validate(raw(LLAMA_70B, benchmark=benchmark(kv_precision="fp8")))
-    own = calibration_points(understand(scenario).benchmark)
-    (part,) = prepare([a.point for a in own], roofline())
-    assert 1e3 * part.expected(part.times).itl_s[:, 0] == pytest.approx(found["itl_ms"].to_numpy())
-
-
-def test_an_open_loop_is_read_at_the_rate_that_was_asked():
-    row = {
-        "model": LLAMA_8B,
-        "gpu": "h100_sxm",
-        "gpus": 1,
-        "tp": 1,
-        "engine": "vllm",
-        "isl": 1000,
-        "osl": 200,
-        "mode": "fixed_rate",
-    }
-    points, _ = points_of(pd.DataFrame([{**row, "request_rate_rps": r} for r in (1, 5, 1000)]))
-    (part,) = prepare(points, roofline())
-    found = part.expected(part.times)
-    assert found.rps[:2, 0] == pytest.approx([1, 5])
-    assert found.rps[2, 0] < 1000, "beyond the capacity only the capacity is served"
-    assert found.itl_s[0, 0] < found.itl_s[1, 0] < found.itl_s[2, 0]
-    assert found.ttft_s[2, 0] > 10 * found.ttft_s[1, 0], "a queue grows"
-    assert (found.ttft_p99_s[:, 0] > found.ttft_s[:, 0]).all()
-    assert found.ttft_p99_s[2, 0] == pytest.approx(0.99 / 0.5 * found.ttft_s[2, 0], rel=0.1), "evenly, while it runs"
-
-
-def test_an_overloaded_open_loop_shows_its_capacity_only():
-    point = {
-        "mode": "fixed_rate",
-        "request_rate_rps": 40,
-        "requests_per_s": 8,
-        "input_tokens": 1000,
-        "output_tokens": 1000,
-        "itl_ms": 500,
-        "ttft_ms": 90_000,
-    }
-    scenario = Scenario.model_validate(raw(LLAMA_70B, benchmark=benchmark(points=[point])))
-    (calibration_point,) = calibration_points(understand(scenario).benchmark)
-    assert (calibration_point.itl_s, calibration_point.ttft_s, calibration_point.rps) == (None, None, 8)
+def test_kv_precision_counts_only_when_it_is_stated():
+    found, stated = calibrated(), calibrated(kv_precision="fp16")
+    row = found.configuration
+    assert found.covers(replace(row, kv_precision="fp16"))
+    assert not stated.covers(row)
+    assert not found.covers(replace(row, pp=2))

@@ -2,37 +2,19 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sizing import Scenario, plan
 from sizing.base.errors import InvalidScenario
-from sizing.base.quantity import Result
-from sizing.explore.frontier import FAR_BEHIND, Curve, OperatingPoints, operating_points
-from sizing.explore.length_map import LengthCell, LengthMap
-from sizing.explore.load_band import LoadBand
-from sizing.explore.measured_points import MeasuredPoint
+from sizing.explore.frontier import FAR_BEHIND, operating_points
 from sizing.explore.operating_point import MORE_IS_BETTER, OperatingPoint, Performance, loads, share_of_systems
-from sizing.explore.pareto_front import SMALLEST_GAIN
+from sizing.explore.pareto_front import SMALLEST_GAIN, pareto_front
 from sizing.question.understand import understand
 from sizing.search.screen import all_configurations, evaluate
-
-AXES = [
-    (x, y)
-    for x in ("tokens_per_s_per_user", "ttft_ms", "e2e_ms")
-    for y in ("output_tokens_per_s_per_gpu", "usd_per_million_output_tokens", "output_tokens_per_s_per_kw")
-]
-
-
-def scenario(**changes: object) -> Scenario:
-    raw: dict[str, object] = {
-        "model": "meta-llama/Meta-Llama-3-8B",
-        "workload": {"input_tokens": 2000, "output_tokens": 200, "peak_rps": 20},
-        "deployment": {"gpus": ["h100_sxm", "h200_sxm"]},
-    }
-    return Scenario.model_validate({**raw, **changes})
+from tests.sizing.explore.frontiers import AXES, good, large_model, scenario
 
 
 def pinned(tp: int = 1, pp: int = 1) -> Scenario:
@@ -46,11 +28,6 @@ def pinned(tp: int = 1, pp: int = 1) -> Scenario:
             "serving": ["aggregated"],
         }
     )
-
-
-def good(performance: Performance, axis: str) -> float:
-    value = float(getattr(performance, axis))
-    return value if axis in MORE_IS_BETTER else -value
 
 
 def beats(one: Performance, other: Performance, x: str, y: str) -> bool:
@@ -161,17 +138,6 @@ def test_the_planned_point_is_the_plan() -> None:
     assert point.gpu == answer.deployment.gpu
 
 
-def large_model(**deployment: object) -> Scenario:
-    return Scenario.model_validate(
-        {
-            "model": "deepseek-ai/DeepSeek-R1",
-            "limits": {"ttft_ms": 2000, "itl_ms": 30},
-            "workload": {"input_tokens": 3500, "output_tokens": 500, "peak_rps": 31},
-            "deployment": {"gpus": ["h200_sxm"], **deployment},
-        }
-    )
-
-
 def test_figures_of_pools_are_those_of_the_whole_group() -> None:
     (curve,) = operating_points(large_model(serving=["disaggregated"])).curves
     assert curve.points
@@ -273,26 +239,19 @@ def test_an_unknown_gpu_in_the_scenario_is_refused() -> None:
         operating_points(scenario(deployment={"gpus": ["abacus"]}))
 
 
-RESULTS: tuple[type[Result], ...] = (
-    Performance,
-    OperatingPoint,
-    Curve,
-    OperatingPoints,
-    LengthCell,
-    LengthMap,
-    LoadBand,
-    MeasuredPoint,
-)
+@given(st.lists(st.tuples(st.floats(0.1, 1e3), st.floats(0.1, 1e3), st.integers(0, 2)), min_size=1, max_size=60))
+def test_undominated_points_beat_or_match_everything_in_their_group(points: list[tuple[float, float, int]]) -> None:
+    x, y, group = (np.array(c) for c in zip(*points, strict=True))
+    kept = pareto_front(x, y, group.astype(np.int64))
+    for i in kept:
+        assert not any(x[j] > x[i] and y[j] > y[i] and group[j] == group[i] for j in range(len(points)))
+    for j in range(len(points)):
+        assert any(
+            x[i] >= x[j] * (1 - 2 * SMALLEST_GAIN) and y[i] >= y[j] * (1 - 2 * SMALLEST_GAIN) and group[i] == group[j]
+            for i in kept
+        )
 
 
-@pytest.mark.parametrize("result", RESULTS, ids=lambda r: r.__name__)
-def test_every_field_carries_its_label_help_and_for_a_number_unit_and_formula(result: type[Result]) -> None:
-    for name, info in result.model_fields.items():
-        assert isinstance(info.json_schema_extra, dict)
-        meta = info.json_schema_extra["quantity"]
-        assert isinstance(meta, dict)
-        assert meta["label"], name
-        assert (info.description or "").endswith("."), name
-        if re.search(r"\b(int|float)\b", str(info.annotation)):
-            assert meta["unit"], name
-            assert meta["formula"], name
+def test_points_that_are_not_finite_never_count() -> None:
+    kept = pareto_front(np.array([1.0, np.nan, 3.0]), np.array([1.0, 9.0, np.inf]), np.zeros(3, dtype=np.int64))
+    assert list(kept) == [0]

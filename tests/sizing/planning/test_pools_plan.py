@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sizing import Plan, Scenario
+from sizing import Scenario
 from sizing.base.errors import InvalidScenario
 from sizing.catalog.engines import engines
 from sizing.planning.analytic import analytic_plan
@@ -15,20 +15,8 @@ from sizing.question.understand import understand
 from sizing.scenario.file import scenario_from
 from sizing.search.pools_search import smallest_pools
 from sizing.search.screen import all_configurations, evaluate
-from tests.sizing.asking import LLAMA_8B, LLAMA_70B, raw
-
-H100: dict[str, Any] = {"gpus": ["h100_sxm"]}
-TIGHT: dict[str, Any] = {"ttft_ms": 3000, "itl_ms": 30}
-ONLY = {**H100, "serving": ["disaggregated"]}
-
-
-def scenario(model: str = LLAMA_70B, **sections: Any) -> Scenario:
-    return Scenario.model_validate(raw(model, **{"limits": TIGHT, "deployment": H100, **sections}))
-
-
-def gpus(found: Plan) -> int:
-    assert found.deployment
-    return found.deployment.gpus
+from tests.sizing.asking import LLAMA_8B, raw
+from tests.sizing.planning.pooled import H100, ONLY, gpus, scenario
 
 
 def test_an_e2e_limit_is_met_by_whichever_pair_grows_into_it() -> None:

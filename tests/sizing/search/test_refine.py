@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sizing import Plan, Scenario, plan
+from sizing import Scenario, plan
 from sizing.planning.analytic import analytic_plan
 from sizing.question.understand import understand
 from sizing.replay.simulate import simulate
@@ -23,18 +23,7 @@ from sizing.search.trials import FARTHER, FARTHEST, HEAVIEST, Case, limited, rel
 from sizing.simulator.arrivals import Arrivals
 from sizing.simulator.quantiles import sampled_share
 from tests.sizing.asking import LLAMA_8B, raw
-
-H100: dict[str, Any] = {"gpus": ["h100_sxm"], "engines": ["vllm"], "precisions": ["bf16"], "tp": [1]}
-VARY: dict[str, Any] = {"input_tokens": {"p50": 1500, "p95": 6000}, "output_tokens": {"p50": 200, "p95": 600}}
-
-
-def scenario(**sections: Any) -> Scenario:
-    return Scenario.model_validate(raw(LLAMA_8B, **{"deployment": H100, **sections}))
-
-
-def instances(answer: Plan) -> int:
-    assert answer.deployment
-    return answer.deployment.instances
+from tests.sizing.search.simulated import GAMMA, H100, VARY, instances, scenario
 
 
 @given(true=st.integers(1, 500), guess=st.integers(1, 500), most=st.none() | st.integers(1, 500))
@@ -108,7 +97,6 @@ def test_a_long_simulation_of_the_plan_confirms_it() -> None:
     assert result.meets_limits
 
 
-GAMMA: dict[str, Any] = {**VARY, "peak_rps": 30, "arrivals": {"gamma": {"cv": 2}}}
 HARD: tuple[dict[str, Any], ...] = (
     {"workload": {"peak_rps": 45}, "limits": {"ttft_ms": 900, "itl_ms": 40, "percentile": 95}},
     {"workload": {**VARY, "peak_rps": 60}, "limits": {"ttft_ms": 800, "itl_ms": 30, "percentile": 99}},
@@ -186,20 +174,3 @@ def test_alternatives_that_were_tried_are_simulated_and_say_so() -> None:
     step_times = [e.source for e in found.explained if e.name in ("decode_step_ms", "prefill_ms")]
     assert len(step_times) == 2
     assert not any("simulated" in source for source in step_times)
-
-
-def at_ttft(limit_ms: float) -> Scenario:
-    return scenario(
-        workload={**VARY, "peak_rps": 20},
-        limits={"ttft_ms": limit_ms, "itl_ms": None, "percentile": 99},
-        deployment={**H100, "pp": [1]},
-    )
-
-
-def tightest_estimated_ttft_ms() -> float:
-    """The smallest p99 TTFT limit that the estimate can serve, by bisection."""
-    broken, held = 1.0, 60_000.0
-    while held > 1.001 * broken:
-        middle = math.sqrt(broken * held)
-        broken, held = (broken, middle) if analytic_plan(at_ttft(middle)).feasible else (middle, held)
-    return held

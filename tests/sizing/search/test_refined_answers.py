@@ -1,8 +1,9 @@
-"""The search by simulation where nothing can be confirmed or simulated, and as the load grows."""
+"""Answers of the simulation: warnings, spares, what is not simulated, and that more load never gets less."""
 
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 import pytest
@@ -13,7 +14,24 @@ from sizing.planning.analytic import analytic_plan
 from sizing.question.understand import understand
 from sizing.replay.planned_deployment import planned
 from tests.sizing.asking import LLAMA_8B, raw
-from tests.sizing.search.test_refine import H100, at_ttft, instances, scenario, tightest_estimated_ttft_ms
+from tests.sizing.search.simulated import H100, VARY, instances, scenario
+
+
+def at_ttft(limit_ms: float) -> Scenario:
+    return scenario(
+        workload={**VARY, "peak_rps": 20},
+        limits={"ttft_ms": limit_ms, "itl_ms": None, "percentile": 99},
+        deployment={**H100, "pp": [1]},
+    )
+
+
+def tightest_estimated_ttft_ms() -> float:
+    """The smallest p99 TTFT limit that the estimate can serve, by bisection."""
+    broken, held = 1.0, 60_000.0
+    while held > 1.001 * broken:
+        middle = math.sqrt(broken * held)
+        broken, held = (broken, middle) if analytic_plan(at_ttft(middle)).feasible else (middle, held)
+    return held
 
 
 def test_a_count_that_the_simulation_cannot_confirm_is_a_warning() -> None:
@@ -119,6 +137,18 @@ def test_by_latency_the_one_that_was_simulated_stays_first_when_fewer_instances_
     assert "simulated" in answer.source
 
 
+def gpus_or_usd(keys: dict[str, Any], rps: float) -> float:
+    """What the objective counts of the plan at so many requests/s."""
+    found = plan(Scenario.model_validate({**keys, "workload": {**keys["workload"], "peak_rps": rps}}), alternatives=0)
+    assert "not_confirmed" not in {w.code for w in found.warnings}
+    if keys["deployment"]["objective"] == "gpus":
+        assert found.deployment is not None
+        return float(found.deployment.gpus)
+    assert found.cost is not None
+    assert found.cost.usd_per_month is not None
+    return found.cost.usd_per_month
+
+
 BURSTY: dict[str, Any] = {"input_tokens": 2000, "output_tokens": 300, "arrivals": {"gamma": {"cv": 3}}}
 SUMMARIES: dict[str, Any] = {"input_tokens": 8192, "output_tokens": 1024}
 MORE_LOAD: tuple[tuple[dict[str, Any], tuple[float, ...]], ...] = (
@@ -143,18 +173,6 @@ MORE_LOAD: tuple[tuple[dict[str, Any], tuple[float, ...]], ...] = (
         (1, 8, 21, 89),
     ),
 )
-
-
-def gpus_or_usd(keys: dict[str, Any], rps: float) -> float:
-    """What the objective counts of the plan at so many requests/s."""
-    found = plan(Scenario.model_validate({**keys, "workload": {**keys["workload"], "peak_rps": rps}}), alternatives=0)
-    assert "not_confirmed" not in {w.code for w in found.warnings}
-    if keys["deployment"]["objective"] == "gpus":
-        assert found.deployment is not None
-        return float(found.deployment.gpus)
-    assert found.cost is not None
-    assert found.cost.usd_per_month is not None
-    return found.cost.usd_per_month
 
 
 @pytest.mark.parametrize("objective", ["gpus", "cost"])

@@ -1,4 +1,4 @@
-"""Pools of prefill and decode whose instances the simulation decides, and what looks at them."""
+"""Pools in the simulation, in whole systems, and with a named batch limit."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from sizing.search.serving import screened
 from sizing.search.trials import HEAVIEST
 from sizing.simulator.stability import stable_rps_of
 from tests.sizing.asking import LLAMA_8B, LLAMA_70B
-from tests.sizing.planning.test_pools_plan import ONLY, gpus, scenario
+from tests.sizing.planning.pooled import ONLY, gpus, scenario
 
 
 def test_the_simulation_decides_both_counts_and_confirms_them() -> None:

@@ -1,4 +1,4 @@
-"""The later of the pitfalls of engine metrics that the vocabulary lists, by their letter there."""
+"""Pitfalls of metrics, continued: spikes, spellings, windows, ranges and queues."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collectors.reading import read_from
 from collectors.reading.observation import State
 from collectors.source import source_from
 from tests.collectors.feeds import NOW, Feed, histogram, steady
-from tests.collectors.reading.test_pitfalls import BASE, ID, START, vllm
+from tests.collectors.reading.pitfall_pages import BASE, ID, START, vllm
 
 
 def test_h_prompt_tokens_tell_computed_from_cached() -> None:

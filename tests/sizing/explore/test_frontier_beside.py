@@ -1,16 +1,22 @@
-"""The range of a load curve, and the published and own measurements beside it."""
+"""What stands beside a frontier: load bands, measured points, the user's own benchmark; every field has a label."""
 
 from __future__ import annotations
+
+import re
 
 import numpy as np
 import pytest
 
 from sizing import Scenario, plan
+from sizing.base.quantity import Result
+from sizing.explore.frontier import Curve, OperatingPoints
+from sizing.explore.length_map import LengthCell, LengthMap
 from sizing.explore.load_band import LoadBand, load_band
-from sizing.explore.measured_points import COMPARABLE, FARTHEST, measured_points
+from sizing.explore.measured_points import COMPARABLE, FARTHEST, MeasuredPoint, measured_points
+from sizing.explore.operating_point import OperatingPoint, Performance
 from sizing.explore.own_benchmark import own_measurements
 from sizing.question.understand import understand
-from tests.sizing.explore.test_frontier import large_model, scenario
+from tests.sizing.explore.frontiers import large_model, scenario
 
 
 def test_the_load_band_of_pools_encloses_their_load_curve() -> None:
@@ -115,3 +121,28 @@ def test_own_measurements_are_ordered_by_load_and_lengths() -> None:
     assert [n.measurement.concurrency for n in near] == [64, 8, 4]
     assert near[0].distance == 0
     assert near[1].distance == pytest.approx(0.7 * 3), "three doublings of the load"
+
+
+RESULTS: tuple[type[Result], ...] = (
+    Performance,
+    OperatingPoint,
+    Curve,
+    OperatingPoints,
+    LengthCell,
+    LengthMap,
+    LoadBand,
+    MeasuredPoint,
+)
+
+
+@pytest.mark.parametrize("result", RESULTS, ids=lambda r: r.__name__)
+def test_every_field_carries_its_label_help_and_for_a_number_unit_and_formula(result: type[Result]) -> None:
+    for name, info in result.model_fields.items():
+        assert isinstance(info.json_schema_extra, dict)
+        meta = info.json_schema_extra["quantity"]
+        assert isinstance(meta, dict)
+        assert meta["label"], name
+        assert (info.description or "").endswith("."), name
+        if re.search(r"\b(int|float)\b", str(info.annotation)):
+            assert meta["unit"], name
+            assert meta["formula"], name

@@ -1,4 +1,4 @@
-"""What the client refuses: unusable addresses, redirects elsewhere, credentials that would show, broken answers."""
+"""Access to a server: addresses, credentials, certificates, sessions."""
 
 from __future__ import annotations
 
@@ -8,37 +8,10 @@ from pathlib import Path
 import pytest
 import requests
 
-from collectors.errors import InvalidAddress, Redirected, SourceError, UnusableCredential
+from collectors.errors import InvalidAddress, SourceError, UnusableCredential
 from collectors.prometheus import Access, Fetcher, PrometheusClient, Secret, Tls
-from collectors.prometheus.answers import seconds_of
-from tests.collectors.prometheus.test_client import answering, client_of
-from tests.collectors.servers import RECORDINGS, Asked, Server, Told, recorded, serving, vector
-
-
-def test_redirect_to_another_host_is_not_followed(server: Server) -> None:
-    with serving(lambda asked: vector(({}, 1))) as elsewhere:
-        target = elsewhere.url.replace("127.0.0.1", "localhost")
-        client = answering(server, Told(status=302, headers={"Location": f"{target}/api/v1/query"}))
-        with pytest.raises(Redirected, match="localhost"):
-            client.query("up")
-        assert not elsewhere.asked
-
-
-def test_redirect_on_the_same_host_keeps_the_query(server: Server) -> None:
-    def answer(asked: Asked) -> Told:
-        if asked.path.startswith("/prom/"):
-            return vector(({}, 5))
-        return Told(status=307, headers={"Location": f"/prom{asked.path}"})
-
-    server.answer = answer
-    assert client_of(server.url).query("up").samples[0].value == 5
-    assert server.asked[-1].form["query"] == ["up"]
-
-
-def test_endless_redirects_end(server: Server) -> None:
-    client = answering(server, Told(status=302, headers={"Location": "/again"}))
-    with pytest.raises(Redirected, match="more than 3"):
-        client.query("up")
+from tests.collectors.prometheus.clients import client_of
+from tests.collectors.servers import Server, vector
 
 
 @pytest.mark.parametrize(
@@ -147,38 +120,9 @@ def test_missing_certificate_file_is_a_sentence(server: Server, tmp_path: Path) 
     assert str(tmp_path) not in str(raised.value)
 
 
-@pytest.mark.parametrize(("text", "seconds"), [("15s", 15), ("1m30s", 90), ("500ms", 0.5), ("2h", 7200), ("x", None)])
-def test_durations_of_prometheus(text: str, seconds: float | None) -> None:
-    assert seconds_of(text) == seconds
-
-
 def test_credentials_that_cannot_stand_in_a_header_are_a_sentence(server: Server) -> None:
     for access in (Access(token=Secret(value="tökén")), Access(headers={"X": Secret(value="→")})):
         with pytest.raises(UnusableCredential, match="ASCII"):
             client_of(server.url, access=access).query("up")
     client_of(server.url, access=Access(username="ü", password=Secret(value="ß"))).query("up")
     assert server.asked[-1].headers["Authorization"].startswith("Basic ")
-
-
-QUERIES = sorted(
-    path.relative_to(RECORDINGS).as_posix()
-    for path in RECORDINGS.glob("*_api/*.json")
-    if path.name.startswith(("instant_", "range_")) or "/api/v1/query" in path.read_text()[:60]
-)
-
-
-@pytest.mark.parametrize("path", QUERIES)
-def test_every_recorded_answer_is_read_or_refused_with_a_sentence(server: Server, path: str) -> None:
-    told = recorded(path)
-    client = answering(server, told)
-
-    def ask() -> int:
-        if "range_" in path:
-            return len(client.query_range("x", start_s=0, end_s=60).series)
-        return len(client.query("x").samples)
-
-    if told.status >= 400 or "resolution" in path:
-        with pytest.raises(SourceError, match=r"rejects|failed"):
-            ask()
-    else:
-        assert ask() == told.body.count(b'"metric"') + (b'"scalar"' in told.body)
