@@ -78,7 +78,7 @@ def with_scores(rows: pd.DataFrame, hard: Mapping[str, Mapping[str, float]]) -> 
     terms = [rows[name] * rows["metric"].map({m: c[name] for m, c in hard.items()}) for name in DIFFICULTIES]
     scale = np.exp(np.sum(terms, axis=0))
     names = rows[["metric", "mode", "basis"]]
-    keys = {n: stratum_keys(*n) for n in dict.fromkeys(names.itertuples(index=False, name=None))}
+    keys = {n: tuple(map(", ".join, stratum_keys(*n))) for n in dict.fromkeys(names.itertuples(index=False, name=None))}
     columns = zip(*(keys[n] for n in names.itertuples(index=False, name=None)), strict=True)
     sweep = sweep_of(rows) + rows["scheme"] + rows["mode"] + rows["metric"] + rows["basis"]
     weigh = 1.0 / np.sqrt(sweep.map(sweep.value_counts()).to_numpy(dtype=np.float64))

@@ -11,9 +11,9 @@ from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any
 
+from tests.patience import PATIENCE_S
+
 ROOT = Path(__file__).parents[1]
-PROCESS_LIMIT_S = 300.0
-"""Chosen: a process takes about a second alone; only one that hangs reaches this on a busy machine."""
 
 
 def run(package: str, *arguments: object) -> CompletedProcess[str]:
@@ -35,7 +35,7 @@ def run_process(package: str, *arguments: object, **options: Any) -> CompletedPr
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=PROCESS_LIMIT_S,
+        timeout=PATIENCE_S,
         check=False,
         **options,
     )

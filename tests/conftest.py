@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 
 import hypothesis
 import pytest
@@ -30,6 +31,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_xdist_auto_num_workers() -> int:
     """Processes of ``-n auto``: one more than there are cores, since journeys in the browser mostly wait."""
     return min((os.cpu_count() or 1) + 1, MOST_PROCESSES)
+
+
+@pytest.fixture(autouse=True)
+def main_module(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page that is run takes the place of ``__main__``, which every process started later would then run, too."""
+    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
 
 
 @pytest.fixture

@@ -25,6 +25,7 @@ from collectors.questions.history import history
 from collectors.reading import read_from
 from collectors.reading.observation import State
 from collectors.source import Source, source_from
+from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.skipif(shutil.which("prometheus") is None, reason="Prometheus is not installed")
 
@@ -51,7 +52,7 @@ def test_prometheus_reads_what_is_written(tmp_path: Path) -> None:
     with prometheus(tmp_path / "data") as (url, _):
         for name, (times, values) in written.items():
             form = {"query": f'{name}{{quoted="a\\"b\\\\c"}}[4h]', "time": str(last / 1000)}
-            (found,) = requests.post(f"{url}/api/v1/query", data=form, timeout=10).json()["data"]["result"]
+            (found,) = requests.post(f"{url}/api/v1/query", data=form, timeout=PATIENCE_S).json()["data"]["result"]
             assert found["metric"] == {"__name__": name, **labels}
             assert [round(t * 1000) for t, _ in found["values"]] == times
             assert [float(v) for _, v in found["values"]] == values.tolist()

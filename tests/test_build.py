@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENCE_S
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -18,7 +20,7 @@ def ensure_venv(folder: Path, python: str) -> subprocess.CompletedProcess[str]:
         env={**os.environ, "PYTHON": python, "VENV": str(folder / "venv")},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE_S,
         check=False,
     )
 

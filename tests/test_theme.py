@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENCE_S
+
 ROOT = Path(__file__).parents[1]
 THEMES = tomllib.loads((ROOT / ".streamlit/config.toml").read_text())["theme"]
 
@@ -63,7 +65,7 @@ def test_streamlit_knows_every_option_of_our_configuration() -> None:
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE_S,
         check=True,
     )
     assert "not a valid config option" not in shown.stdout + shown.stderr

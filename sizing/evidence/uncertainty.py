@@ -66,6 +66,10 @@ TOLD_FROM = 1.05
 """Widening from which its reason is told. Chosen: because less cannot be seen in a rounded range."""
 
 
+Key = tuple[str, ...]
+"""A stratum: metric, mode and basis, or only the first of them where errors are too few."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class ErrorFactors:
     """How far reality may lie from a predicted value: that value times each factor is an end of its interval.
@@ -171,14 +175,15 @@ def case_of(
 
 
 @cache
-def strata() -> Mapping[str, Stratum]:
+def strata() -> Mapping[Key, Stratum]:
     """The committed strata (``data/intervals.yaml``) by key, see :func:`stratum_keys`."""
-    return MappingProxyType({key: Stratum(**row) for key, row in read_yaml("intervals.yaml")["strata"].items()})
+    rows = read_yaml("intervals.yaml")["strata"]
+    return MappingProxyType({tuple(name.split(", ")): Stratum(**row) for name, row in rows.items()})
 
 
-def stratum_keys(metric: str, mode: str, basis: str) -> tuple[str, ...]:
+def stratum_keys(metric: str, mode: str, basis: str) -> tuple[Key, ...]:
     """Keys from the narrowest stratum to the widest; the last always exists."""
-    return f"{metric}, {mode}, {basis}", f"{metric}, {mode}", metric
+    return (metric, mode, basis), (metric, mode), (metric,)
 
 
 @lru_cache(maxsize=4096)
@@ -214,12 +219,11 @@ def stratum_interval(metric: str, mode: str, case: Case, level: Level = 80) -> E
     return strata()[stratum].interval(basis, level, scale)
 
 
-def in_words(key: str) -> str:
+def in_words(key: Key) -> str:
     """A stratum as people call it: "closed-loop ITL, kernel tables and roofline"."""
-    metric, _, rest = key.partition(", ")
-    mode, _, basis = rest.partition(", ")
-    named = f"{MODE_WORDS.get(mode, mode)} {METRIC_WORDS.get(metric, metric)}".strip()
-    return f"{named}, {BASIS_WORDS[basis]}" if basis else named
+    metric, *modes = key[:2]
+    named = " ".join([*(MODE_WORDS.get(mode, mode) for mode in modes), METRIC_WORDS.get(metric, metric)])
+    return ", ".join([named, *(BASIS_WORDS[basis] for basis in key[2:])])
 
 
 def interval(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from types import MappingProxyType
 from typing import Generic, Literal, TypeVar
 
@@ -121,12 +122,12 @@ class PlannedDeployment(ABC, Generic[Kind]):
         """The candidates that the deployment is made of."""
         return self.kind.evaluated
 
-    @property
+    @cached_property
     def configurations(self) -> tuple[Configuration, ...]:
         """The kinds of instances: one that does both, or prefill and decode."""
         return self.kind.configurations(self.k)
 
-    @property
+    @cached_property
     def row(self) -> Configuration:
         """The configuration of the instances that generate answers."""
         return self.configurations[-1]

@@ -57,10 +57,9 @@ def load_curve_of(kind: Disaggregated, k: int) -> tuple[LoadPoint, ...]:
         float(prefill_stable(question, evaluated, one.prefill, times_of(question, evaluated, one.prefill))[0]) * n_p,
         float(decoding_of(question, evaluated, one.decode).rps[0, -1]) * n_d,
     )
-    rates = stable * LOADS[None, :]
+    rates, gpus = stable * LOADS[None, :], n_p * prefill.gpus + n_d * row.gpus
     state, percentile = at_loads(question, one, kind.transfer_s[[k]], rates), question.limits.percentile
     values = [np.maximum.accumulate(of(percentile)[0]) * MS_PER_S for of in (state.ttft_s, state.itl_s, state.e2e_s)]
-    gpus = n_p * prefill.gpus + n_d * row.gpus
     return tuple(
         LoadPoint(
             rps=float(rate) / n_d,

@@ -4,22 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-
-from sizing.base.deployed import Deployed, Pool
 from sizing.base.result import Plan
 from sizing.deployments.candidates import table
 from sizing.explore.operating_point import configuration_of
-from sizing.question.configuration import Configuration
+from sizing.explore.pools_operating_points import pools_of
 from sizing.question.understand import Question
 from sizing.search.disaggregated import disaggregated
-from sizing.search.pools import Pools
 from sizing.search.pools_simulated import planned_pools
 from sizing.search.replicas import Planned, replica_at
 from sizing.search.screen import evaluate
-
-FIRST = np.zeros(1, dtype=np.intp)
-"""Row of the prefill instances in a table of one pair; the decode instances are the next."""
 
 
 def planned(question: Question, plan: Plan) -> Planned | None:
@@ -28,7 +21,8 @@ def planned(question: Question, plan: Plan) -> Planned | None:
     if deployed is None:
         return None
     if deployed.prefill is not None and deployed.decode is not None:
-        return _pools(question, deployed, deployed.prefill, deployed.decode)
+        pools = pools_of(question, deployed, deployed.prefill, deployed.decode)
+        return None if pools is None else planned_pools(question, disaggregated(question, pools), 0)
     row = configuration_of(question, deployed)
     if row is None:
         return None
@@ -38,25 +32,3 @@ def planned(question: Question, plan: Plan) -> Planned | None:
         working=deployed.instances - deployed.spare_instances,
         replica=replica_at(question, evaluate(question, table([row])), 0),
     )
-
-
-def _pools(question: Question, deployed: Deployed, prefill: Pool, decode: Pool) -> Planned | None:
-    """Both pools of a plan, with the transfer between them."""
-    rows: list[Configuration] = []
-    for one in (prefill, decode):
-        parallelism = {"tp": one.tp, "pp": one.pp, "ep": one.ep, "dp": one.dp}
-        row = configuration_of(question, deployed.model_copy(update=parallelism))
-        if row is None:
-            return None
-        rows.append(row)
-    working = [np.array([one.instances - one.spare_instances]) for one in (prefill, decode)]
-    pair = Pools(
-        evaluated=evaluate(question, table(rows)),
-        prefill=FIRST,
-        decode=FIRST + 1,
-        prefill_instances=working[0],
-        decode_instances=working[1],
-        prefill_rps=np.array([prefill.max_rps]),
-        decode_rps=np.array([decode.max_rps]),
-    )
-    return planned_pools(question, disaggregated(question, pair), 0)

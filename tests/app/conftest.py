@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from tests.patience import PATIENCE_S
 from ui.sources import reading
 from ui.sources.reading import REFRESH_S, Registry
 
 APP = Path(__file__).parents[2] / "app.py"
-RUN_LIMIT_S = 60
 
 OpenLink = Callable[..., AppTest]
 
@@ -34,7 +34,7 @@ class Clock:
 @pytest.fixture
 def app() -> AppTest:
     """The home page."""
-    return AppTest.from_file(str(APP), default_timeout=RUN_LIMIT_S).run()
+    return AppTest.from_file(str(APP), default_timeout=PATIENCE_S).run()
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def open_link() -> OpenLink:
     """Opens Size by a link with these parameters, as a session that starts there does."""
 
     def opened(**parameters: str | list[str]) -> AppTest:
-        app = AppTest.from_file(str(APP), default_timeout=RUN_LIMIT_S)
+        app = AppTest.from_file(str(APP), default_timeout=PATIENCE_S)
         for key, value in (parameters | {"goto": "size"}).items():
             app.query_params[key] = value
         return app.run()
@@ -77,5 +77,5 @@ def registry(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Iterator[Registry
     fresh = Registry(clock=clock)
     monkeypatch.setattr(reading, "registry", lambda: fresh)
     yield fresh
-    fresh.latest.wait_for_all(RUN_LIMIT_S)
+    fresh.latest.wait_for_all(PATIENCE_S)
     fresh.connections.close()

@@ -9,8 +9,9 @@ from pathlib import Path
 
 from streamlit.testing.v1 import AppTest
 
-from tests.app.conftest import APP, RUN_LIMIT_S
+from tests.app.conftest import APP
 from tests.collectors.feeds import Page, histogram, steady
+from tests.patience import PATIENCE_S
 from ui.sources.reading import Registry
 
 PAGE = "pages/live.py"
@@ -36,7 +37,7 @@ def vllm(*more: str, without: str = "\0") -> Page:
 
 def open_live(registry: Registry, **parameters: str) -> AppTest:
     """The page as a link opens it, once it has something to say."""
-    app = AppTest.from_file(str(APP), default_timeout=RUN_LIMIT_S)
+    app = AppTest.from_file(str(APP), default_timeout=PATIENCE_S)
     for key, value in {"goto": "live", **parameters}.items():
         app.query_params[key] = value
     return settled(app.run(), registry)
@@ -44,9 +45,9 @@ def open_live(registry: Registry, **parameters: str) -> AppTest:
 
 def settled(app: AppTest, registry: Registry, *, until: Callable[[AppTest], bool] = lambda app: True) -> AppTest:
     """Run until no question is under way and the condition holds: nothing here depends on how fast the machine is."""
-    end = time.monotonic() + RUN_LIMIT_S
+    end = time.monotonic() + PATIENCE_S
     while time.monotonic() < end:
-        registry.latest.wait_for_all(RUN_LIMIT_S)
+        registry.latest.wait_for_all(PATIENCE_S)
         app.run()
         assert not app.exception, [f"{e.message} {e.stack_trace}" for e in app.exception]
         if "for the first time" not in said(app) and not registry.latest.busy and until(app):

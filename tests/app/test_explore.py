@@ -10,8 +10,9 @@ from streamlit.testing.v1 import AppTest
 from sizing import plan
 from sizing.base.result import Excluded
 from sizing.explore.frontier import operating_points
-from tests.app.conftest import APP, RUN_LIMIT_S
+from tests.app.conftest import APP
 from tests.app.pages_text import answer, problems
+from tests.patience import PATIENCE_S
 from ui.explore.controls import X_LABELS, Y_LABELS, leading_gpus
 from ui.explore.frontier import clicked
 from ui.explore.serves import read_amount
@@ -47,7 +48,7 @@ def test_every_view_shows_every_preset(app: AppTest, preset: str) -> None:
 
 
 def test_a_link_is_read_and_the_address_keeps_it() -> None:
-    app = AppTest.from_file(str(APP), default_timeout=RUN_LIMIT_S)
+    app = AppTest.from_file(str(APP), default_timeout=PATIENCE_S)
     for key, value in {"goto": "explore", "isl": "3500", "gpu": ["H100 SXM5 80GB"], "name": "By link"}.items():
         app.query_params[key] = value
     app.run()

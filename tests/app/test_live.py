@@ -10,17 +10,18 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.app.conftest import APP, RUN_LIMIT_S, Clock
+from tests.app.conftest import APP, Clock
 from tests.app.live import PAGE, VLLM, figures, open_live, said, settled, source_file, vllm
 from tests.collectors.fake_prometheus import FakePrometheus
 from tests.collectors.feeds import NOW, Feed, steady
 from tests.collectors.servers import Server, serving
+from tests.patience import PATIENCE_S
 from ui.sources import connection
 from ui.sources.moment import as_text, read_end
 from ui.sources.reading import Registry
 
 TABS = ("Latency", "Load", "GPUs", "Replicas", "Mapping", "All sources")
-VIEWERS = 30
+VIEWERS = 10
 
 
 def gpu(number: int, *, sm: float = 0.4, xid: int = 0, mask: int = 0, host: str = "a") -> tuple[str, ...]:
@@ -185,10 +186,10 @@ def test_a_moment_that_is_none_is_a_sentence(text: str, said_: str) -> None:
     assert said_ in problem
 
 
-def test_thirty_viewers_cause_one_set_of_queries_per_refresh(
+def test_many_viewers_cause_one_set_of_queries_per_refresh(
     server: Server, fake: FakePrometheus, registry: Registry, clock: Clock
 ) -> None:
-    """Thirty sessions of the page; tests/ui/sources asks from thirty threads at once."""
+    """Ten sessions of the page; tests/ui/sources asks from thirty threads at once."""
     alone = open_live(registry)
     before = len(server.asked)
     clock.now_s += 60
@@ -201,7 +202,7 @@ def test_thirty_viewers_cause_one_set_of_queries_per_refresh(
     clock.now_s += 60  # every question is due, those of a longer step too
     for app in apps:
         app.run()
-    registry.latest.wait_for_all(RUN_LIMIT_S)
+    registry.latest.wait_for_all(PATIENCE_S)
     for app in apps:
         app.run()
     assert {figures(app)["Requests/s"] for app in apps} == {"2"}
@@ -238,7 +239,7 @@ def test_all_sources_stand_side_by_side(server: Server, sources_folder: Path, re
 
 def test_coming_from_explore_keeps_the_ranges_apart(server: Server, registry: Registry) -> None:
     """Explore has a choice of its own that is called range in the address."""
-    app = AppTest.from_file(str(APP), default_timeout=RUN_LIMIT_S).run()
+    app = AppTest.from_file(str(APP), default_timeout=PATIENCE_S).run()
     app.switch_page("pages/explore.py").run()
     app.segmented_control(key="range").set_value("all").run()
     settled(app.switch_page(PAGE).run(), registry)
@@ -251,12 +252,12 @@ def test_home_shows_connected_sources_without_waiting_for_them(
     server: Server, fake: FakePrometheus, registry: Registry
 ) -> None:
     fake.hold = threading.Event()
-    app = AppTest.from_file(str(APP), default_timeout=RUN_LIMIT_S).run()
+    app = AppTest.from_file(str(APP), default_timeout=PATIENCE_S).run()
     rows = app.dataframe[0].value.set_index("Source")
     assert list(rows["State"]) == ["Being read"], "the demo is not simulated for this"
     fake.hold.set()
     fake.hold = None
-    registry.latest.wait_for_all(RUN_LIMIT_S)
+    registry.latest.wait_for_all(PATIENCE_S)
     rows = app.run().dataframe[0].value.set_index("Source")
     assert rows.loc["prod", "State"] == "Needs attention"
     assert not app.exception

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.app.conftest import RUN_LIMIT_S, Clock
+from tests.app.conftest import Clock
 from tests.app.live import figures, open_live, said, settled, vllm
 from tests.collectors.servers import TEXT, Asked, Server, Told, free_port, serving
+from tests.patience import PATIENCE_S
 from ui.sources.reading import Registry
 
 FAULTS = {
@@ -65,7 +66,7 @@ def scraped(folder: Path, port: int, *more: str) -> None:
 
 def until(app: AppTest, registry: Registry, clock: Clock, condition: Callable[[AppTest], bool]) -> AppTest:
     """Refresh until the page says so: how often that is needed depends on the machine, whether it comes does not."""
-    end = time.monotonic() + RUN_LIMIT_S
+    end = time.monotonic() + PATIENCE_S
     while time.monotonic() < end:
         clock.next()
         if condition(settled(app, registry)):

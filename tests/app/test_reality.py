@@ -10,9 +10,9 @@ import pytest
 import yaml
 from streamlit.testing.v1 import AppTest
 
-from tests.app.conftest import RUN_LIMIT_S
 from tests.app.pages_text import answer, problems
 from tests.collectors.servers import Pages, free_port, recording, serving
+from tests.patience import PATIENCE_S
 from ui.sources.reading import registry
 
 PAGE = "pages/reality.py"
@@ -25,11 +25,11 @@ def opened(app: AppTest) -> AppTest:
 
 def settled(app: AppTest) -> AppTest:
     """Run on while the source is being read: pages do not wait for one."""
-    end = time.monotonic() + RUN_LIMIT_S
+    end = time.monotonic() + PATIENCE_S
     while time.monotonic() < end:
         if not any("hourglass" in (info.icon or "") for info in app.info):
             return app
-        registry().latest.wait_for_all(RUN_LIMIT_S)
+        registry().latest.wait_for_all(PATIENCE_S)
         app.run()
     raise AssertionError("The source was never read.")
 
@@ -42,7 +42,7 @@ def sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def app(sources: Path) -> AppTest:
-    return AppTest.from_file(str(Path(__file__).parents[2] / "app.py"), default_timeout=90).run()
+    return AppTest.from_file(str(Path(__file__).parents[2] / "app.py"), default_timeout=PATIENCE_S).run()
 
 
 def write_source(folder: Path, **raw: object) -> None:

@@ -15,13 +15,13 @@ from sizing.replay.simulation_result import SimulationResult
 from sizing.replay.what_if import AS_PLANNED
 from sizing.scenario.schema import Scenario
 from sizing.scenario.trace import read_trace
+from tests.patience import PATIENCE_S
 from ui.figures.simulated import MOST_POINTS, build_simulated, simulated_alt_text, simulated_table
 from ui.form.presets import presets
 from ui.form.trace import in_use
 from ui.size import jobs
 from ui.state import TRACE
 
-LIMIT_S = 60.0
 JOB, DAY = "simulation_job", "day_job"
 FORM = {"isl": "1000", "osl": "100", "rps": "5", "gpu": "H100 SXM5 80GB"}
 
@@ -31,7 +31,7 @@ def preset() -> Scenario:
 
 
 def finished(job: jobs.Job) -> SimulationResult | tuple[str, ...]:
-    deadline = time.monotonic() + LIMIT_S
+    deadline = time.monotonic() + PATIENCE_S
     while not job.done and time.monotonic() < deadline:
         time.sleep(0.02)
     return job.outcome()
@@ -163,9 +163,9 @@ def test_a_trace_with_requests_beyond_the_window_is_a_sentence(trace_file: Path)
 
 def test_cancelling_stops_a_long_simulation(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = threading.Event()
-    monkeypatch.setattr(jobs.Job, "heard", lambda job, share: (seen.set(), not job.cancelled.wait(LIMIT_S))[1])
+    monkeypatch.setattr(jobs.Job, "heard", lambda job, share: (seen.set(), not job.cancelled.wait(PATIENCE_S))[1])
     job = jobs.start_simulation(preset(), hours=200.0, what_if=AS_PLANNED)
-    assert seen.wait(LIMIT_S)
+    assert seen.wait(PATIENCE_S)
     assert not job.done
     job.cancel()
     found = finished(job)

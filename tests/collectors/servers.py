@@ -17,6 +17,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import requests
 
+from tests.patience import PATIENCE_S
+
 RECORDINGS = Path(__file__).parent / "recordings"
 TEXT = "text/plain; version=0.0.4"
 
@@ -153,13 +155,13 @@ class Prometheus:
 
     def query(self, expression: str, at: float | None = None) -> list[Any]:
         form = {"query": expression} | ({"time": str(at)} if at is not None else {})
-        answer = requests.post(f"{self.url}/api/v1/query", data=form, timeout=10)
+        answer = requests.post(f"{self.url}/api/v1/query", data=form, timeout=PATIENCE_S)
         answer.raise_for_status()
         return list(answer.json()["data"]["result"])
 
-    def wait_for(self, expression: str, timeout_s: float = 30.0) -> None:
+    def wait_for(self, expression: str) -> None:
         """Until an expression has a sample: Prometheus finds its targets some seconds after the start."""
-        end = time.monotonic() + timeout_s
+        end = time.monotonic() + PATIENCE_S
         while time.monotonic() < end:
             if self.query(expression):
                 return
@@ -186,7 +188,7 @@ def running_prometheus(
         process = subprocess.Popen(command, stdout=log, stderr=log)
     try:
         prometheus = Prometheus(url=f"http://127.0.0.1:{port}", process=process)
-        end = time.monotonic() + 20
+        end = time.monotonic() + PATIENCE_S
         while time.monotonic() < end:
             with contextlib.suppress(requests.RequestException):
                 if requests.get(f"{prometheus.url}/-/ready", timeout=1).ok:
@@ -197,4 +199,4 @@ def running_prometheus(
         yield prometheus
     finally:
         process.terminate()
-        process.wait(timeout=20)
+        process.wait(timeout=PATIENCE_S)

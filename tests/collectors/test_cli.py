@@ -15,6 +15,7 @@ import yaml
 
 from tests.collectors.servers import Pages, Server, Told, free_port, recording, serving
 from tests.commands import ROOT, run, run_process
+from tests.patience import PATIENCE_S
 
 STATES = {"ok", "no_data", "stale", "partial", "unreachable", "saturated"}
 NUMBERS = ("arrivals_rps", "finished_rps", "prompt_tokens_per_s", "generation_tokens_per_s", "running", "waiting")
@@ -139,7 +140,7 @@ def test_demo_is_a_process_that_can_be_read(tmp_path: Path) -> None:
     try:
         assert process.stdout is not None
         assert str(port) in process.stdout.readline()
-        page = requests.get(f"http://127.0.0.1:{port}/metrics", timeout=60)
+        page = requests.get(f"http://127.0.0.1:{port}/metrics", timeout=PATIENCE_S)
         assert page.headers["Content-Type"].startswith("text/plain; version=0.0.4")
         where = {"targets": [f"http://127.0.0.1:{port}/metrics"], "interval_s": 1, "store": "r.sqlite"}
         seen = check_contract(run("collectors", "read", source_file(tmp_path, scrape=where), "--json").stdout)

@@ -16,6 +16,7 @@ import yaml
 from tests.collectors.servers import Prometheus, running_prometheus
 from tests.collectors.test_cli import check_contract
 from tests.commands import ROOT, run
+from tests.patience import PATIENCE_S
 
 WINDOW_S = 8.0
 REPLICAS, GPUS = 3, 6
@@ -36,12 +37,12 @@ def demo() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def prometheus(demo: str, tmp_path_factory: pytest.TempPathFactory, needs_prometheus: None) -> Iterator[Prometheus]:
-    jobs = yaml.safe_load(requests.get(f"{demo}/prometheus.yml", timeout=30).text)["scrape_configs"]
+    jobs = yaml.safe_load(requests.get(f"{demo}/prometheus.yml", timeout=PATIENCE_S).text)["scrape_configs"]
     jobs[0]["http_sd_configs"][0]["refresh_interval"] = "1s"
     with running_prometheus(tmp_path_factory.mktemp("demo"), jobs) as running:
         enough = f"min(count_over_time(vllm:num_requests_running[{WINDOW_S:g}s])) > 5"
-        running.wait_for(f"{enough} and count(vllm:num_requests_running) == {REPLICAS}", timeout_s=60)
-        running.wait_for(f"count(DCGM_FI_DEV_POWER_USAGE) == {GPUS}", timeout_s=60)
+        running.wait_for(f"{enough} and count(vllm:num_requests_running) == {REPLICAS}")
+        running.wait_for(f"count(DCGM_FI_DEV_POWER_USAGE) == {GPUS}")
         yield running
 
 
@@ -73,7 +74,7 @@ def test_the_demo_is_read_through_prometheus(source: Path) -> None:
 
 def test_generated_tokens_are_those_that_the_pages_count(demo: str, source: Path) -> None:
     def counted() -> tuple[float, float]:
-        text = requests.get(f"{demo}/metrics", timeout=30).text
+        text = requests.get(f"{demo}/metrics", timeout=PATIENCE_S).text
         lines = [line for line in text.splitlines() if line.startswith("vllm:generation_tokens_total")]
         assert len(lines) == REPLICAS
         return time.time(), sum(float(line.split()[-1]) for line in lines)

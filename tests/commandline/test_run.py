@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from commandline.run import INTERRUPTED, INVALID_INPUT, run, show
+from tests.patience import PATIENCE_S
 
 ROOT = Path(__file__).parents[2]
 
@@ -98,4 +99,4 @@ def test_a_reader_that_leaves_early_is_no_problem() -> None:
         assert process.stdout.readline() == "0\n"
         process.stdout.close()
         assert process.stderr.read() == ""
-        assert process.wait(timeout=60) == 0
+        assert process.wait(timeout=PATIENCE_S) == 0

@@ -14,6 +14,8 @@ from playwright.sync_api import Browser, ConsoleMessage, Page, Request, Response
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
+from tests.patience import PATIENCE_MS, PATIENCE_S
+
 CHROMIUM_ARGS = [
     "--headless",
     "--no-sandbox",  # containers run as root, where Chromium's sandbox refuses to start
@@ -30,10 +32,7 @@ MAC_CHROME = "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"
 # On a deep link such as /size, Streamlit first tries whether the app lives below /size/, and is told that it does not.
 BASE_PATH_PROBE = re.compile(r"/[^/]+/_stcore/(?:health|host-config)$")
 
-PATIENCE_S = 180.0
-"""How long anything may take before a journey fails. Chosen: far beyond what a busy machine needs; only failures wait
-for it."""
-expect.set_options(timeout=PATIENCE_S * 1000)
+expect.set_options(timeout=PATIENCE_MS)
 
 # Streamlit says on its root element whether the script runs, and marks what the last run has not redrawn yet.
 DRAWN = """() => {
@@ -143,7 +142,7 @@ def new_page(browser: Browser, watch: Watch, *, width: int, height: int, scheme:
     """A page in a fresh session (no cookies, no state), watched from its first request."""
     agent = PHONE if width < PHONE_WIDTH else None
     context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme, user_agent=agent)
-    context.set_default_timeout(PATIENCE_S * 1000)
+    context.set_default_timeout(PATIENCE_MS)
     page = context.new_page()
     watch.attach(page)
     RUNS[page] = ScriptRuns(page)

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import requests
 
+from tests.patience import PATIENCE_S
+
 ROOT = Path(__file__).parents[2]
-START_LIMIT_S = 180
-"""Chosen: a start takes 3 s alone and far less than this on a busy machine; only a failure waits for it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,11 +70,11 @@ def running_dashboard(
 
 
 def _wait_until_it_answers(dashboard: Dashboard, process: subprocess.Popen[bytes], check: str) -> None:
-    deadline = time.monotonic() + START_LIMIT_S
+    deadline = time.monotonic() + PATIENCE_S
     answer = "no answer yet"
     while time.monotonic() < deadline and process.poll() is None:
         try:
-            response = requests.get(f"{dashboard.url}/_stcore/{check}", timeout=START_LIMIT_S)
+            response = requests.get(f"{dashboard.url}/_stcore/{check}", timeout=PATIENCE_S)
         except requests.ConnectionError:
             time.sleep(0.1)
             continue

@@ -12,7 +12,8 @@ import pytest
 import yaml
 
 from sizing.cli import main
-from tests.commands import PROCESS_LIMIT_S, ROOT, run, run_process
+from tests.commands import ROOT, run, run_process
+from tests.patience import PATIENCE_S
 from tests.sizing.asking import LLAMA_70B, raw
 
 H100 = {"gpus": ["h100_sxm", "l4"]}
@@ -179,7 +180,7 @@ def test_a_reader_that_leaves_early_is_no_error(scenario):
         process.stdout.close()
         assert process.stderr.read() == ""
         process.stderr.close()
-        assert process.wait(timeout=PROCESS_LIMIT_S) == 0
+        assert process.wait(timeout=PATIENCE_S) == 0
 
 
 def test_a_terminal_without_unicode_still_gets_its_sentence(scenario):
@@ -194,6 +195,6 @@ def test_importing_the_engine_loads_no_page_and_no_network():
     heavy = ("streamlit", "plotly", "requests", "scipy.stats", "aiconfigurator_core", "numba", "matplotlib")
     code = f"import sizing, sys; print([m for m in {heavy!r} if m in sys.modules])"
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True, timeout=PROCESS_LIMIT_S
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True, timeout=PATIENCE_S
     )
     assert done.stdout.strip() == "[]"

@@ -131,9 +131,10 @@ def test_a_dask_cluster_answers_the_same(cluster: Any, table: pd.DataFrame) -> N
     pd.testing.assert_frame_equal(found, table)
 
 
-def test_an_address_without_scheduler_is_one_sentence() -> None:
+def test_an_address_without_scheduler_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("distributed", reason="needs requirements-scale.txt")
-    from sizing.explore.dask_cluster import dask_executors
+    from sizing.explore import dask_cluster
 
-    with pytest.raises(SizingError, match="No Dask scheduler"), dask_executors("tcp://127.0.0.1:9"):
+    monkeypatch.setattr(dask_cluster, "CONNECT_S", 1)
+    with pytest.raises(SizingError, match="No Dask scheduler"), dask_cluster.dask_executors("tcp://127.0.0.1:9"):
         pass

@@ -6,13 +6,14 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from sizing.methodology import sections
+from tests.patience import PATIENCE_S
 
 APP = Path(__file__).parents[3] / "app.py"
 
 
 @pytest.fixture(scope="module")
 def app() -> AppTest:
-    test = AppTest.from_file(str(APP), default_timeout=60)
+    test = AppTest.from_file(str(APP), default_timeout=PATIENCE_S)
     test.run()
     test.switch_page("pages/methodology.py").run()
     return test
@@ -53,7 +54,7 @@ def test_search_without_result_says_what_to_do(app: AppTest) -> None:
 
 @pytest.mark.parametrize("chapter", ["Formulas", "no such chapter"])
 def test_a_link_opens_its_chapter_and_a_broken_one_the_first(chapter: str) -> None:
-    test = AppTest.from_file(str(APP), default_timeout=60)
+    test = AppTest.from_file(str(APP), default_timeout=PATIENCE_S)
     test.query_params["chapter"] = chapter
     test.query_params["goto"] = "methodology"
     test.run()

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from collectors.errors import TimedOut
+from tests.patience import PATIENCE_S
 from ui.sources.latest import Latest
 
 VIEWERS = 30
@@ -24,7 +25,7 @@ class Question:
 
     def __call__(self) -> object:
         self.times += 1
-        self.open_.wait(10)
+        self.open_.wait(PATIENCE_S)
         if isinstance(self.answer, Exception):
             raise self.answer
         return self.answer
@@ -113,7 +114,7 @@ def test_peeking_asks_nothing(latest: Latest) -> None:
 def test_questions_do_not_pile_up_in_memory(latest: Latest) -> None:
     for number in range(600):
         latest.ask(number, lambda: 1, slot=1, wait_s=0)
-    end = time.monotonic() + 10
+    end = time.monotonic() + PATIENCE_S
     while latest.peek(599).good is None and time.monotonic() < end:
         time.sleep(0.01)
     assert latest.peek(0).good is None

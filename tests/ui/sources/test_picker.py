@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-RUN_LIMIT_S = 60
+from tests.patience import PATIENCE_S
 
 
 def script() -> None:
@@ -23,7 +23,7 @@ def script() -> None:
 @pytest.fixture
 def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AppTest:
     monkeypatch.setenv("LIVE_SOURCES", str(tmp_path))
-    return AppTest.from_function(script, default_timeout=RUN_LIMIT_S).run()
+    return AppTest.from_function(script, default_timeout=PATIENCE_S).run()
 
 
 def connect(app: AppTest, **fields: str) -> AppTest:

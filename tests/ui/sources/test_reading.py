@@ -11,6 +11,7 @@ import pytest
 from collectors.reading.observation import State
 from collectors.source import source_from
 from tests.collectors.servers import Asked, Told, serving, vector
+from tests.patience import PATIENCE_S
 from ui.sources import Known, Origin, deployments_of, observed, over_time, per_device, reading, xids_of
 from ui.sources.known import listing
 
@@ -76,7 +77,7 @@ def test_a_slow_source_does_not_hold_the_caller(clock: list[float]) -> None:
     release = threading.Event()
 
     def answer(asked: Asked) -> Told:
-        release.wait(10)
+        release.wait(PATIENCE_S)
         return Told(status=500)
 
     with serving(answer) as server:

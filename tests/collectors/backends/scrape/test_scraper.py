@@ -24,6 +24,7 @@ from collectors.errors import Unreachable
 from collectors.prometheus.fetch import Fetcher, Limits
 from collectors.queries.query import of_source
 from tests.collectors.servers import Pages, serving
+from tests.patience import PATIENCE_S
 
 ROOT = Path(__file__).parents[4]
 PAGE = "vllm:num_requests_running 1\n"
@@ -49,7 +50,7 @@ def test_a_process_that_ends_while_it_scrapes_says_nothing(tmp_path: Path) -> No
             cwd=ROOT,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=PATIENCE_S,
             check=False,
         )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
