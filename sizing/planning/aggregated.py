@@ -15,7 +15,7 @@ from sizing.base.units import GB, MS_PER_S
 from sizing.calibration.benchmark import calibrated_configuration
 from sizing.evidence.uncertainty import ErrorFactors
 from sizing.planning import assumptions, rules
-from sizing.planning.deployment import Metric, PlannedDeployment, memory_gb
+from sizing.planning.deployment import Metric, PlannedDeployment, identity_of, memory_gb
 from sizing.planning.explain import Stated, explain
 from sizing.planning.sentences import limited_by
 from sizing.planning.spread import ENDS, AtEnd, Spread, factors, interval_of, spreads_of, with_slower_steps
@@ -33,14 +33,7 @@ ROUNDING = 1e-9
 def deployed_as(row: Configuration, option: HardwareOption, instances: int, spares: int, systems: int) -> Deployed:
     """What to deploy, from one configuration and what it runs in."""
     return Deployed(
-        gpu=row.gpu.id,
-        engine=row.engine.id,
-        weight_precision=row.precision.id,
-        kv_precision=row.kv_precision,
-        tp=row.tp,
-        pp=row.pp,
-        ep=row.ep,
-        dp=row.dp,
+        **identity_of(row),
         instances=instances,
         spare_instances=spares,
         gpus=instances * row.gpus,

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
-from typing import Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 import numpy as np
 
@@ -187,6 +187,22 @@ class PlannedDeployment(ABC, Generic[Kind]):
             decided_by=provenance.load_model,
             provenance=provenance,
         )
+
+
+def parallelism_of(row: Configuration) -> dict[str, int]:
+    """How an instance is spread over its GPUs, as fields of a result."""
+    return {"tp": row.tp, "pp": row.pp, "ep": row.ep, "dp": row.dp}
+
+
+def identity_of(row: Configuration) -> dict[str, Any]:
+    """What an instance of a configuration is, as fields of :class:`Deployed`."""
+    return {
+        "gpu": row.gpu.id,
+        "engine": row.engine.id,
+        "weight_precision": row.precision.id,
+        "kv_precision": row.kv_precision,
+        **parallelism_of(row),
+    }
 
 
 def memory_gb(

@@ -18,7 +18,7 @@ from sizing.deployments.kv_transfer import link_name, prompt_kv_bytes
 from sizing.deployments.memory import kv_share
 from sizing.evidence.uncertainty import ErrorFactors
 from sizing.planning import assumptions, rules
-from sizing.planning.deployment import Metric, PlannedDeployment, memory_gb
+from sizing.planning.deployment import Metric, PlannedDeployment, identity_of, memory_gb, parallelism_of
 from sizing.planning.explain import Stated
 from sizing.planning.explain_disaggregated import explain_pools
 from sizing.planning.spread import ENDS, AtEnd, Spread, factors, interval_of, spreads_of
@@ -102,14 +102,7 @@ class PlannedDisaggregated(PlannedDeployment[Disaggregated]):
         )
         limits = self.question.scenario.deployment.batch_limits
         return Deployed(
-            gpu=row.gpu.id,
-            engine=row.engine.id,
-            weight_precision=row.precision.id,
-            kv_precision=row.kv_precision,
-            tp=row.tp,
-            pp=row.pp,
-            ep=row.ep,
-            dp=row.dp,
+            **identity_of(row),
             instances=prefill.instances + decode.instances,
             spare_instances=2 * kind.spares,
             gpus=int(kind.gpus[k]),
@@ -126,10 +119,7 @@ class PlannedDisaggregated(PlannedDeployment[Disaggregated]):
         """One pool; ``working`` instances without spares."""
         instances = working + self.kind.spares
         return Pool(
-            tp=row.tp,
-            pp=row.pp,
-            ep=row.ep,
-            dp=row.dp,
+            **parallelism_of(row),
             instances=instances,
             spare_instances=self.kind.spares,
             gpus=instances * row.gpus,

@@ -15,7 +15,8 @@ from sizing.simulator.layout import E2E, ITL, TTFT
 from sizing.simulator.quantiles import sampled_quantile
 
 LIMITED = {TTFT: ("TTFT", "ttft_ms"), ITL: ("ITL", "itl_ms"), E2E: ("E2E", "e2e_ms")}
-SLACK = 1.2  # beyond what nearly idle instances reach: what a relaxed limit is proposed at, so that some load fits
+SLACK = 1.2
+"""Beyond what nearly idle instances reach: what a relaxed limit is proposed at, so that some load fits."""
 
 
 def not_confirmed(limits: LatencyLimits, tried: Sequence[tuple[str, NotMet]]) -> PlanWarning:

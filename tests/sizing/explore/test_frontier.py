@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,31 +9,12 @@ from hypothesis import strategies as st
 
 from sizing import Scenario, plan
 from sizing.base.errors import InvalidScenario
-from sizing.base.quantity import Result
-from sizing.explore.frontier import FAR_BEHIND, Curve, OperatingPoints, operating_points
-from sizing.explore.length_map import LengthCell, LengthMap
-from sizing.explore.load_band import LoadBand, load_band
-from sizing.explore.measured_points import COMPARABLE, FARTHEST, MeasuredPoint, measured_points
+from sizing.explore.frontier import FAR_BEHIND, operating_points
 from sizing.explore.operating_point import MORE_IS_BETTER, OperatingPoint, Performance, loads, share_of_systems
-from sizing.explore.own_benchmark import own_measurements
 from sizing.explore.pareto_front import SMALLEST_GAIN, pareto_front
 from sizing.question.understand import understand
 from sizing.search.screen import all_configurations, evaluate
-
-AXES = [
-    (x, y)
-    for x in ("tokens_per_s_per_user", "ttft_ms", "e2e_ms")
-    for y in ("output_tokens_per_s_per_gpu", "usd_per_million_output_tokens", "output_tokens_per_s_per_kw")
-]
-
-
-def scenario(**changes: object) -> Scenario:
-    raw: dict[str, object] = {
-        "model": "meta-llama/Meta-Llama-3-8B",
-        "workload": {"input_tokens": 2000, "output_tokens": 200, "peak_rps": 20},
-        "deployment": {"gpus": ["h100_sxm", "h200_sxm"]},
-    }
-    return Scenario.model_validate({**raw, **changes})
+from tests.sizing.explore.frontiers import AXES, good, large_model, scenario
 
 
 def pinned(tp: int = 1, pp: int = 1) -> Scenario:
@@ -49,11 +28,6 @@ def pinned(tp: int = 1, pp: int = 1) -> Scenario:
             "serving": ["aggregated"],
         }
     )
-
-
-def good(performance: Performance, axis: str) -> float:
-    value = float(getattr(performance, axis))
-    return value if axis in MORE_IS_BETTER else -value
 
 
 def beats(one: Performance, other: Performance, x: str, y: str) -> bool:
@@ -162,17 +136,6 @@ def test_the_planned_point_is_the_plan() -> None:
         (answer.latency.ttft_ms.at_percentile, answer.latency.itl_ms.at_percentile)
     )
     assert point.gpu == answer.deployment.gpu
-
-
-def large_model(**deployment: object) -> Scenario:
-    return Scenario.model_validate(
-        {
-            "model": "deepseek-ai/DeepSeek-R1",
-            "limits": {"ttft_ms": 2000, "itl_ms": 30},
-            "workload": {"input_tokens": 3500, "output_tokens": 500, "peak_rps": 31},
-            "deployment": {"gpus": ["h200_sxm"], **deployment},
-        }
-    )
 
 
 def test_figures_of_pools_are_those_of_the_whole_group() -> None:
@@ -292,132 +255,3 @@ def test_undominated_points_beat_or_match_everything_in_their_group(points: list
 def test_points_that_are_not_finite_never_count() -> None:
     kept = pareto_front(np.array([1.0, np.nan, 3.0]), np.array([1.0, 9.0, np.inf]), np.zeros(3, dtype=np.int64))
     assert list(kept) == [0]
-
-
-def test_the_load_band_of_pools_encloses_their_load_curve() -> None:
-    answer = plan(large_model())
-    assert answer.deployment
-    assert answer.deployment.serving == "disaggregated"
-    band = load_band(large_model(), answer.deployment)
-    assert band.slow[-1].rps <= answer.load_curve[-1].rps <= band.fast[-1].rps
-    for name in ("itl_ms", "e2e_ms"):
-        low, middle, high = (
-            np.interp(band.slow[-1].rps * 0.5, [p.rps for p in curve], [getattr(p, name) for p in curve])
-            for curve in (band.fast, answer.load_curve, band.slow)
-        )
-        assert low <= middle <= high
-
-
-def test_the_load_band_encloses_the_load_curve() -> None:
-    answer = plan(scenario())
-    assert answer.deployment
-    band = load_band(scenario(), answer.deployment)
-    for fast, now, slow in zip(band.fast, answer.load_curve, band.slow, strict=True):
-        assert fast.concurrency == now.concurrency == slow.concurrency
-        assert slow.rps <= now.rps <= fast.rps
-        assert fast.itl_ms <= now.itl_ms <= slow.itl_ms
-
-
-def test_a_deployment_that_is_not_considered_has_no_band() -> None:
-    answer = plan(scenario())
-    assert answer.deployment
-    elsewhere = answer.deployment.model_copy(update={"gpu": "b200_sxm"})
-    assert load_band(scenario(), elsewhere) == LoadBand(fast=(), slow=())
-
-
-def test_measured_points_are_comparable_and_say_where_they_come_from() -> None:
-    asked = scenario(
-        model="Qwen/Qwen3-32B",
-        workload={"input_tokens": 8192, "output_tokens": 1024, "peak_rps": 4},
-        deployment={"gpus": ["h100_sxm"]},
-    )
-    found = measured_points(asked, ["h100_sxm"])
-    assert found
-    for point in found:
-        assert point.gpu == "h100_sxm"
-        assert point.source
-        assert point.distance <= FARTHEST
-        assert 1 / COMPARABLE <= point.input_tokens / 8192 <= COMPARABLE
-        assert 1 / COMPARABLE <= point.output_tokens / 1024 <= COMPARABLE
-    assert [p.distance for p in found] == sorted(p.distance for p in found)
-
-
-def test_a_gpu_nobody_measured_has_no_measured_points() -> None:
-    assert measured_points(scenario(deployment={"gpus": ["gaudi3"]}), ["gaudi3"]) == ()
-
-
-def own_benchmark(**changes: object) -> dict[str, object]:
-    """A closed loop at two loads, an overloaded open loop, and a closed loop of far longer prompts."""
-    loop = {"mode": "fixed_concurrency", "input_tokens": 1000, "output_tokens": 500}
-    points = [
-        {**loop, "concurrency": 8, "itl_ms": 15.0, "ttft_ms": 100.0, "output_tokens_per_s": 520.0},
-        {**loop, "concurrency": 64, "itl_ms": 20.0, "ttft_ms": 300.0},
-        {**loop, "mode": "fixed_rate", "request_rate_rps": 50, "requests_per_s": 10, "itl_ms": 90.0},
-        {**loop, "input_tokens": 30_000, "concurrency": 4, "itl_ms": 18.0, "ttft_ms": 900.0},
-    ]
-    return {
-        "source": "vLLM bench serve (run.json)",
-        "gpu": "h100_sxm",
-        "engine": "vllm",
-        "weight_precision": "fp8",
-        "tp": 4,
-        "points": points,
-        **changes,
-    }
-
-
-def asked_with(benchmark: dict[str, object]) -> Scenario:
-    return scenario(
-        model="meta-llama/Llama-3.3-70B-Instruct",
-        benchmark=benchmark,
-        workload={"input_tokens": 1000, "output_tokens": 500, "peak_rps": 4},
-        deployment={"gpus": ["h100_sxm"]},
-    )
-
-
-def test_the_own_benchmark_stands_beside_the_estimates() -> None:
-    found = [p for p in measured_points(asked_with(own_benchmark()), ["h100_sxm"]) if p.own]
-    assert [p.concurrency for p in found] == [8, 64], "neither the overloaded run nor that of other lengths"
-    assert [p.source for p in found] == ["Your benchmark: vLLM bench serve (run.json)"] * 2
-    assert found[0].tokens_per_s_per_user == pytest.approx(1000 / 15)
-    assert found[0].output_tokens_per_s_per_gpu == pytest.approx(520 / 4)
-    e2e_s = (300 + 499 * 20) / 1e3
-    assert found[1].output_tokens_per_s_per_gpu == pytest.approx(64 * 500 / e2e_s / 4)
-
-
-def test_a_benchmark_of_something_else_is_not_shown() -> None:
-    other_gpu = measured_points(asked_with(own_benchmark()), ["l40s"])
-    other_model = measured_points(asked_with(own_benchmark(model="Qwen/Qwen3-32B")), ["h100_sxm"])
-    assert not any(p.own for p in (*other_gpu, *other_model))
-
-
-def test_own_measurements_are_ordered_by_load_and_lengths() -> None:
-    near = own_measurements(understand(asked_with(own_benchmark())), 64.0)
-    assert [n.measurement.concurrency for n in near] == [64, 8, 4]
-    assert near[0].distance == 0
-    assert near[1].distance == pytest.approx(0.7 * 3), "three doublings of the load"
-
-
-RESULTS: tuple[type[Result], ...] = (
-    Performance,
-    OperatingPoint,
-    Curve,
-    OperatingPoints,
-    LengthCell,
-    LengthMap,
-    LoadBand,
-    MeasuredPoint,
-)
-
-
-@pytest.mark.parametrize("result", RESULTS, ids=lambda r: r.__name__)
-def test_every_field_carries_its_label_help_and_for_a_number_unit_and_formula(result: type[Result]) -> None:
-    for name, info in result.model_fields.items():
-        assert isinstance(info.json_schema_extra, dict)
-        meta = info.json_schema_extra["quantity"]
-        assert isinstance(meta, dict)
-        assert meta["label"], name
-        assert (info.description or "").endswith("."), name
-        if re.search(r"\b(int|float)\b", str(info.annotation)):
-            assert meta["unit"], name
-            assert meta["formula"], name
