@@ -1,6 +1,9 @@
 """From a source to one observation: what speaks there, which replicas, then every number at once.
 
-Four rounds of queries: names and clock, replicas and timing, values, and, where nothing is alive, when it last was.
+Rounds of queries, each a module: ``discovery`` (clock and metric names), ``topology`` (replicas and timing by
+``layout``, GPUs by ``gpu_join``), ``observe`` (every value: ``engine_values``, ``gpu_values``, ``gpu_sums``; the state
+by ``health``), and ``no_data`` where nothing is alive. ``observation`` is what comes out, ``remarks`` what is said of
+it, ``alerts`` what an operator should look at.
 """
 
 from __future__ import annotations

@@ -10,7 +10,6 @@ import pytest
 
 from collectors.prometheus.histograms import Distribution
 from collectors.reading.observation import Missing, State
-from collectors.reading.remarks import Kind, remark
 from reality.answer import as_text
 from reality.compare import compare, planned_of
 from reality.result import Comparison, DeployedFacts, Interval, PerformanceRow, TrafficRow, Verdict
@@ -262,43 +261,3 @@ def test_the_comparison_of_the_demo_is_that_of_the_last_release(renew_golden: bo
         GOLDEN.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     changed = differences(json.loads(GOLDEN.read_text(encoding="utf-8")), kept, rel_tol=REFITTED)
     assert not changed, "\n".join(["Meant? Then renew with --renew-golden.", *changed[:20]])
-
-
-def test_a_partial_answer_of_the_server_is_not_judged_on_load() -> None:
-    asked = scenario()
-    observed, seen = simulated_truth(asked, rps=6.0, replicas=4)
-    told = {"state": State.PARTIAL, "causes": (remark(Kind.PARTIAL_ANSWER, warning=": store-2 is gone"),)}
-    found = compare(planned(asked), observed.model_copy(update=told), seen)
-    assert set(on_load(found).values()) == {"cannot_judge"}
-    assert any("Repair what the server could not reach" in reason for reason in found.reasons)
-
-
-def test_a_replica_that_is_down_leaves_the_others_judged() -> None:
-    asked = scenario()
-    observed, seen = simulated_truth(asked, rps=6.0, replicas=3)
-    told = {"state": State.PARTIAL, "causes": (remark(Kind.TARGETS_DOWN, targets="vllm-3"),)}
-    found = compare(planned(asked), observed.model_copy(update=told), seen)
-    assert on_load(found)["tpot_ms.mean"] == "within"
-    assert "vllm-3 of the same scrape job is down." in found.reasons
-
-
-def test_a_cache_too_small_for_any_request_is_said() -> None:
-    asked = scenario()
-    observed, seen = simulated_truth(asked, rps=6.0, replicas=4)
-    tiny = observed.model_copy(update={"numbers": observed.numbers | {"kv_capacity_tokens": 16.0}})
-    found = compare(planned(asked), tiny, seen)
-    rows = [row for row in found.performance if row.verdict == "cannot_judge"]
-    assert rows
-    assert all(row.reason for row in rows)
-    assert verdicts(found)["kv_capacity_tokens"] == "lower"
-
-
-def test_arrivals_that_are_not_reported_are_not_zero() -> None:
-    asked = scenario()
-    observed, seen = simulated_truth(asked, rps=6.0, replicas=4)
-    unknown = observed.model_copy(update={"numbers": observed.numbers | {"arrivals_rps": None}})
-    found = compare(planned(asked), unknown, seen)
-    assert "does not report how many requests arrive" in found.answer
-    assert verdicts(found)["arrivals_rps_peak"] == "cannot_judge"
-    assert found.traffic[0].measured.value is None
-    assert verdicts(found)["input_tokens.mean"] == "within"

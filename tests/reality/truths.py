@@ -27,6 +27,7 @@ from sizing.simulator.arrivals import Arrivals
 from sizing.simulator.drive import drive
 from sizing.simulator.fleet import Fleet
 from sizing.simulator.layout import BIN_RATIO, E2E, ITL, QUEUE, SMALLEST_S, TTFT
+from sizing.simulator.outcome import Outcome
 from sizing.simulator.pool import Measurement
 
 NOW = 1_800_000_000.0
@@ -93,26 +94,8 @@ def in_buckets(values: np.ndarray, weights: np.ndarray, edges: Sequence[float]) 
     return distribution(buckets, rate_sum=float((values * weights).sum()), rate_count=total, window_s=1.0, scale=1.0)
 
 
-def simulated_truth(
-    asked: Scenario, *, rps: float, replicas: int, seed: int = 7, slower: float = 1.0, window_s: float = HOUR
-) -> tuple[Observation, Deployed]:
-    """An hour of the planned deployment as its metrics would show it; ``slower`` times the plan's step times.
-
-    Requests come and are drawn as in the scenario, from another seed than the prediction uses.
-    """
-    ready = planned(asked)
-    assert ready.row is not None
-    one = as_replica(ready.question, ready.row)
-    replica = replace(one, grid=one.grid.scaled(slower))
-    lengths = lengths_of(ready.question)
-    drawn = lengths.sample(tuple(np.random.default_rng(seed + i) for i in range(3)), 20_000)
-    fleet, rate = Fleet(replicas=(replica,)), rps / replicas
-    expected = round(rate * window_s)
-    outcome = drive(
-        fleet,
-        Arrivals(rate_rps=rate).stream(lengths, window_s, seed),
-        Measurement(expected=expected, horizon_s=window_s, warm_up=expected // 20),
-    )
+def latencies_of(outcome: Outcome, replicas: int) -> dict[str, Distribution]:
+    """The latencies of a simulation as an engine's histograms would show them for so many replicas."""
     buckets = engine_vocabularies()["vllm"].buckets
     middles = np.concatenate(
         [[SMALLEST_S / 2], SMALLEST_S * BIN_RATIO ** (np.arange(outcome.histogram.shape[2] - 1) + 0.5)]
@@ -126,6 +109,29 @@ def simulated_truth(
     ):
         counts = outcome.histogram[:, metric].sum(axis=0).astype(float) * replicas
         found[name] = in_buckets(middles * 1e3, counts, [edge * 1e3 for edge in buckets[edges]])
+    return found
+
+
+def simulated_truth(
+    asked: Scenario, *, rps: float, replicas: int, seed: int = 7, slower: float = 1.0, window_s: float = HOUR
+) -> tuple[Observation, Deployed]:
+    """An hour of the planned deployment as its metrics would show it; ``slower`` times the plan's step times.
+
+    Requests come and are drawn as in the scenario, from another seed than the prediction uses.
+    """
+    ready = planned(asked)
+    assert ready.row is not None
+    one = as_replica(ready.question, ready.row)
+    replica = replace(one, grid=one.grid.scaled(slower))
+    lengths = lengths_of(ready.question)
+    drawn = lengths.sample(tuple(np.random.default_rng(seed + i) for i in range(3)), 20_000)
+    fleet, rate, expected = Fleet(replicas=(replica,)), rps / replicas, round(rps / replicas * window_s)
+    outcome = drive(
+        fleet,
+        Arrivals(rate_rps=rate).stream(lengths, window_s, seed),
+        Measurement(expected=expected, horizon_s=window_s, warm_up=expected // 20),
+    )
+    found = latencies_of(outcome, replicas)
     weights = np.full(drawn.shape[1], rps * window_s / drawn.shape[1])
     found["input_tokens"] = in_buckets(drawn[0], weights, TOKEN_EDGES)
     found["output_tokens"] = in_buckets(drawn[1], weights, TOKEN_EDGES)

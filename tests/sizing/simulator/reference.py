@@ -55,50 +55,10 @@ class SlowEngine:
 
     def step(self) -> None:
         """One engine step; the caller makes sure that there is something to do."""
-        replica, per_step = self.replica, self.replica.speculation.tokens_per_step
-        evicted = False
-        while any(s.decoding for s in self.running) and not replica.reserve_output:
-            decoding = [s for s in self.running if s.decoding]
-            if self.kv() + len(decoding) * per_step <= replica.kv_tokens:
-                break
-            victim = self.running.pop()
-            victim.emitted += victim.grown
-            victim.grown = victim.cache = 0.0
-            victim.computed, victim.steps_left = victim.cached, -1
-            victim.preempted += 1
-            self.queue.insert(0, victim)
-            evicted = True
+        per_step = self.replica.speculation.tokens_per_step
+        evicted = self.make_room(per_step)
         decoding = [s for s in self.running if s.decoding]
-        budget = replica.token_budget - len(decoding) * replica.speculation.rows_per_sequence
-        of_rank = budget / replica.grid.ranks
-        chunks: list[tuple[Sequence, float]] = []
-        pair_s = 0.0
-        candidates = [s for s in self.running if not s.decoding]
-        unfinished = 0
-        while budget > 0 and unfinished < replica.grid.ranks:
-            if candidates:
-                sequence = candidates.pop(0)
-            elif not evicted and self.queue and len(self.running) < replica.max_sequences:
-                sequence = self.queue[0]
-                need = sequence.target + replica.waste_tokens + (len(decoding) + 1) * per_step
-                if replica.reserve_output:
-                    need += sequence.output - sequence.emitted
-                if self.kv() + need > replica.kv_tokens:
-                    break
-                self.running.append(self.queue.pop(0))
-                sequence.cache = sequence.target
-                if math.isnan(sequence.started):
-                    sequence.started = self.now
-            else:
-                break
-            chunk = min(budget, of_rank, sequence.target - sequence.computed)
-            sequence.lag = self.lag(chunk, self.pairs(chunk, sequence.computed))
-            pair_s += self.pairs(chunk, sequence.computed)
-            sequence.computed += chunk
-            self.processed += chunk
-            budget -= chunk
-            chunks.append((sequence, chunk))
-            unfinished += sequence.computed < sequence.target
+        chunks, pair_s = self.prompt_chunks(decoding, per_step, admitting=not evicted)
         self.now += self.duration(decoding, [c for _, c in chunks], pair_s)
         for s in decoding:
             s.cache += per_step
@@ -109,6 +69,63 @@ class SlowEngine:
         for s, _ in chunks:
             if s.computed >= s.target:
                 self.emit_first(s)
+
+    def make_room(self, per_step: float) -> bool:
+        """Evict until the next token of every decoding sequence fits; whether anything was evicted."""
+        evicted = False
+        while any(s.decoding for s in self.running) and not self.replica.reserve_output:
+            decoding = [s for s in self.running if s.decoding]
+            if self.kv() + len(decoding) * per_step <= self.replica.kv_tokens:
+                break
+            victim = self.running.pop()
+            victim.emitted += victim.grown
+            victim.grown = victim.cache = 0.0
+            victim.computed, victim.steps_left = victim.cached, -1
+            victim.preempted += 1
+            self.queue.insert(0, victim)
+            evicted = True
+        return evicted
+
+    def prompt_chunks(
+        self, decoding: list[Sequence], per_step: float, *, admitting: bool
+    ) -> tuple[list[tuple[Sequence, float]], float]:
+        """The prompt tokens of a step by sequence, and the time of their attention."""
+        replica = self.replica
+        budget = replica.token_budget - len(decoding) * replica.speculation.rows_per_sequence
+        of_rank = budget / replica.grid.ranks
+        chunks: list[tuple[Sequence, float]] = []
+        pair_s, unfinished = 0.0, 0
+        candidates = [s for s in self.running if not s.decoding]
+        while budget > 0 and unfinished < replica.grid.ranks:
+            sequence = candidates.pop(0) if candidates else self.admitted(len(decoding), per_step, admitting)
+            if sequence is None:
+                break
+            chunk = min(budget, of_rank, sequence.target - sequence.computed)
+            sequence.lag = self.lag(chunk, self.pairs(chunk, sequence.computed))
+            pair_s += self.pairs(chunk, sequence.computed)
+            sequence.computed += chunk
+            self.processed += chunk
+            budget -= chunk
+            chunks.append((sequence, chunk))
+            unfinished += sequence.computed < sequence.target
+        return chunks, pair_s
+
+    def admitted(self, decoding: int, per_step: float, admitting: bool) -> Sequence | None:
+        """The next of the queue, if a slot and the cache have room for it."""
+        replica = self.replica
+        if not (admitting and self.queue and len(self.running) < replica.max_sequences):
+            return None
+        sequence = self.queue[0]
+        need = sequence.target + replica.waste_tokens + (decoding + 1) * per_step
+        if replica.reserve_output:
+            need += sequence.output - sequence.emitted
+        if self.kv() + need > replica.kv_tokens:
+            return None
+        self.running.append(self.queue.pop(0))
+        sequence.cache = sequence.target
+        if math.isnan(sequence.started):
+            sequence.started = self.now
+        return sequence
 
     def emit_first(self, s: Sequence) -> None:
         if math.isnan(s.first):
