@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from sizing import catalog
+from sizing.base.units import BILLION, GB
 from sizing.catalog.files import DATA_DIR, Row, read_rows
 from sizing.methodology.content import Cell, Section, Table
 
@@ -107,13 +108,13 @@ def _gpus() -> Table:
             g.name,
             g.id,
             g.family,
-            round(g.memory_bytes / 1e9, 1),
-            g.memory_bandwidth / 1e9,
+            round(g.memory_bytes / GB, 1),
+            g.memory_bandwidth / GB,
             _tera(g.bf16_flops or g.fp16_flops),
             _tera(g.fp8_flops),
             _tera(g.int8_ops),
             _tera(g.fp4_flops),
-            None if g.link_bytes_per_s is None else g.link_bytes_per_s / 1e9,
+            None if g.link_bytes_per_s is None else g.link_bytes_per_s / GB,
             g.domain_gpus,
             g.tdp_w,
             g.source,
@@ -179,8 +180,8 @@ def _models() -> Table:
         (
             m.id,
             m.family,
-            round(m.params_total / 1e9, 3),
-            round(m.params_active / 1e9, 3),
+            round(m.params_total / BILLION, 3),
+            round(m.params_active / BILLION, 3),
             m.layers,
             m.attention.upper(),
             m.kv_heads,

@@ -13,7 +13,6 @@ from typing import Literal, get_args
 
 from sizing.base.checks import number_between
 from sizing.base.errors import UnknownName
-from sizing.base.units import MS_PER_S, S_PER_MINUTE
 from sizing.scenario.bounds import MAX_TOKENS
 
 Unit = Literal["tokens", "words", "characters", "pages"]
@@ -29,13 +28,6 @@ WORDS_PER_PAGE = 500.0
 
 MAX_AMOUNT = 1_000_000_000.0
 """Largest number of words, characters or pages that is looked at; beyond it is a typing error."""
-
-FAST_READING_WPM = 500.0
-"""Words a fast reader takes in per minute: 90 ms a token (NVIDIA "LLM inference sizing")."""
-
-AVERAGE_READING_WPM = 225.0
-"""Words a minute that correspond to the 200 ms a token of NVIDIA "LLM inference sizing"; silent reading of English
-non-fiction averages 238 (Brysbaert, Journal of Memory and Language 109, 2019)."""
 
 FLORES = "FLORES+ dev, mean of the Qwen3, DeepSeek-V3.2 and gpt-oss tokenizers (inimaz/mothertoken 0.1.1, MIT)"
 FERTILITY_MAP = "overthelex/tokenizer-fertility-map (Llama 4; huggingface.co), scaled to the three tokenizers above"
@@ -136,19 +128,6 @@ def to_tokens(
     return number_between(f"{amount:,.6g} {unit} in tokens", amount / per_token, 0.0, MAX_TOKENS)
 
 
-def from_tokens(
-    tokens: float,
-    unit: Unit,
-    *,
-    words_per_token: float = WORDS_PER_TOKEN,
-    chars_per_token: float = CHARS_PER_TOKEN,
-    words_per_page: float = WORDS_PER_PAGE,
-) -> float:
-    """Words, characters or pages in ``tokens`` tokens: the inverse of :func:`to_tokens`, with the same errors."""
-    tokens = number_between("Length in tokens", tokens, 0.0, MAX_TOKENS)
-    return tokens * _units_per_token(unit, words_per_token, chars_per_token, words_per_page)
-
-
 def _units_per_token(unit: str, words_per_token: float, chars_per_token: float, words_per_page: float) -> float:
     """How many of ``unit`` one token holds."""
     words = number_between("Words per token", words_per_token, 0.01, 100.0)
@@ -204,14 +183,3 @@ class Prompt:
         )
         listed = " + ".join(text for tokens, text in parts if tokens > 0) or "nothing"
         return f"{listed} = {self.total:,.0f} tokens"
-
-
-def ms_per_token(words_per_minute: float, *, words_per_token: float = WORDS_PER_TOKEN) -> float:
-    """Time a reader spends on one token, in milliseconds: ``60,000 x words per token / words per minute``.
-
-    500 words a minute give 90 ms, 225 give 200 ms. Raises SizingError outside 1..10,000 words a minute. Source: NVIDIA
-    "LLM inference sizing".
-    """
-    speed = number_between("Reading speed in words per minute", words_per_minute, 1.0, 10_000.0)
-    ratio = number_between("Words per token", words_per_token, 0.01, 100.0)
-    return S_PER_MINUTE * MS_PER_S * ratio / speed

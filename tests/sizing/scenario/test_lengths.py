@@ -1,20 +1,9 @@
 import math
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from sizing.base.errors import SizingError, UnknownName
-from sizing.scenario.bounds import MAX_TOKENS
-from sizing.scenario.lengths import (
-    AVERAGE_READING_WPM,
-    FAST_READING_WPM,
-    LANGUAGES,
-    Prompt,
-    from_tokens,
-    ms_per_token,
-    to_tokens,
-)
+from sizing.scenario.lengths import LANGUAGES, Prompt, to_tokens
 
 UNITS = ["tokens", "words", "characters", "pages"]
 
@@ -32,21 +21,12 @@ def test_the_ratio_can_be_replaced():
     assert to_tokens(1, "pages", words_per_token=0.5, words_per_page=250) == pytest.approx(500)
 
 
-@given(st.floats(0, MAX_TOKENS), st.sampled_from(UNITS), st.floats(0.05, 5), st.floats(0.5, 10), st.floats(100, 2000))
-def test_lengths_round_trip(tokens, unit, words_per_token, chars_per_token, words_per_page):
-    ratios = {"words_per_token": words_per_token, "chars_per_token": chars_per_token, "words_per_page": words_per_page}
-    amount = from_tokens(tokens * 0.999, unit, **ratios)
-    assert to_tokens(amount, unit, **ratios) == pytest.approx(tokens * 0.999)
-
-
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -1.0, 1e12, "12", None, True, 10**400])
 @pytest.mark.parametrize("unit", UNITS)
 def test_a_bad_length_is_refused_in_one_line(bad, unit):
     with pytest.raises(SizingError) as caught:
         to_tokens(bad, unit)
     assert "\n" not in str(caught.value)
-    with pytest.raises(SizingError):
-        from_tokens(bad, unit)
 
 
 @pytest.mark.parametrize("bad", [0.0, -1.0, math.nan])
@@ -58,17 +38,6 @@ def test_a_ratio_must_be_positive(bad):
 def test_an_unknown_unit_names_the_nearest():
     with pytest.raises(UnknownName, match="words"):
         to_tokens(10, "word")
-
-
-@pytest.mark.parametrize(("wpm", "ms"), [(FAST_READING_WPM, 90.0), (AVERAGE_READING_WPM, 200.0)])
-def test_reading_speeds_of_the_deck(wpm, ms):
-    assert ms_per_token(wpm) == pytest.approx(ms)
-
-
-@pytest.mark.parametrize("bad", [0.0, -5.0, math.nan, 1e12])
-def test_a_reading_speed_must_be_human(bad):
-    with pytest.raises(SizingError):
-        ms_per_token(bad)
 
 
 def test_every_language_has_a_sane_ratio_and_a_source():
