@@ -3,7 +3,7 @@ import math
 import pytest
 
 from sizing.base.errors import SizingError, UnknownName
-from sizing.scenario.lengths import LANGUAGES, Prompt, to_tokens
+from sizing.scenario.lengths import Prompt, languages, to_tokens
 
 UNITS = ["tokens", "words", "characters", "pages"]
 
@@ -41,20 +41,20 @@ def test_an_unknown_unit_names_the_nearest():
 
 
 def test_every_language_has_a_sane_ratio_and_a_source():
-    assert next(iter(LANGUAGES)) == "English"
-    assert len(LANGUAGES) == 15
-    for row in LANGUAGES.values():
+    assert next(iter(languages())) == "English"
+    assert len(languages()) == 15
+    for row in languages().values():
         assert 0.2 < row.words_per_token < 2
         assert 1 < row.chars_per_token <= 4
         assert len(row.source) > 10
         assert row.date[:4].isdigit()
-    assert {row.language for row in LANGUAGES.values() if row.word == "character"} == {"Chinese", "Japanese"}
-    assert not LANGUAGES["English"].assumed
+    assert {row.language for row in languages().values() if row.word == "character"} == {"Chinese", "Japanese"}
+    assert not languages()["English"].assumed
 
 
 def test_no_language_packs_more_words_into_a_token_than_english():
-    words = [row.words_per_token for row in LANGUAGES.values() if row.word == "word"]
-    assert max(words) == LANGUAGES["English"].words_per_token
+    words = [row.words_per_token for row in languages().values() if row.word == "word"]
+    assert max(words) == languages()["English"].words_per_token
 
 
 def test_a_prompt_counts_system_documents_history_and_question():
