@@ -31,11 +31,6 @@ class Packing:
     gpus_used: int
     gpus_bought: int
 
-    @property
-    def gpus_idle(self) -> int:
-        """GPUs that come with the systems and run nothing."""
-        return self.gpus_bought - self.gpus_used
-
 
 def pack(instances: int, gpus_per_instance: int, option_gpus: int) -> Packing:
     """Whole systems of ``option_gpus`` GPUs for ``instances`` instances of ``gpus_per_instance`` GPUs each.
