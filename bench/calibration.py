@@ -5,8 +5,6 @@ Writes ``sizing/data/efficiency.yaml`` (the roofline), ``mixture.yaml`` (trust i
 kernel tables (``aiconfigurator-core``).
 """
 
-from __future__ import annotations
-
 import sys
 
 from bench.accuracy_figures import SHOWN, figures, spot_check
