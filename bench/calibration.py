@@ -5,8 +5,6 @@ Writes ``sizing/data/efficiency.yaml`` (the roofline), ``mixture.yaml`` (trust i
 kernel tables (``aiconfigurator-core``).
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 

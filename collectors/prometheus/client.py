@@ -1,7 +1,5 @@
 """The Prometheus HTTP API: Prometheus, Thanos, Mimir, VictoriaMetrics and managed services behind one client."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """The worked examples of the NVIDIA decks that the product must reproduce (../shared/data/seed_facts.md), by row."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

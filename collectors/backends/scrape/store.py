@@ -4,8 +4,6 @@ A row holds the values of one page, compressed; the list of series it belongs to
 hardly ever changes. A failed scrape is a row without values: it marks every series of its target as gone.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import sqlite3

@@ -1,7 +1,5 @@
 """The demo: repeatable, its day visible in what is read from it, scraped by a real Prometheus."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import time

@@ -1,7 +1,5 @@
 """The Prometheus client: recorded answers of Prometheus 2.42, 3.5 and VictoriaMetrics, and every way to fail."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """The threads that scrape: what one target does wrong is its own failure, and none outlives its end."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import socketserver

@@ -1,7 +1,5 @@
 """The ring: bounded by age and size, honest about failures and restarts."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 
