@@ -12,8 +12,7 @@ from collectors.backends.scrape.text import read_page
 from collectors.connect import read
 from collectors.demo.day import INCIDENTS, PEAK_RPS, conditions_at
 from collectors.demo.deployment import Demo
-from collectors.demo.feed import DemoFeed
-from collectors.demo.history import write_history
+from collectors.demo.feed import DemoFeed, write_history
 from collectors.demo.server import DemoServer
 from collectors.questions.devices import read_devices
 from collectors.questions.history import history
@@ -94,7 +93,7 @@ def test_slow_gpu_is_seen_with_its_cause() -> None:
     assert seen.number("gpus_throttled") == 1
     assert any("thermal" in note for note in seen.notes)
     feed = feed_at(16.5)
-    (slow,) = [d for d in read_devices(feed.backend, feed.source(), clock=lambda: NOW) if d.throttle_causes]
+    (slow,) = [d for d in read_devices(feed.backend, feed.source(), clock=lambda: NOW) if d.harmful_causes]
     assert slow.pod == "demo-1"
     assert slow.values["sm_clock"] < 1500
 
