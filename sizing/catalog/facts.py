@@ -21,14 +21,6 @@ class ApiPrice:
     input_usd_per_mtok: float | None
     output_usd_per_mtok: float | None
     cached_input_usd_per_mtok: float | None
-    cache_write_usd_per_mtok: float | None
-    batch_input_usd_per_mtok: float | None
-    batch_output_usd_per_mtok: float | None
-    max_input_tokens: int | None
-    max_output_tokens: int | None
-    deprecation_date: str
-    open_weights: bool
-    provider_price_page: str
     date: str
     source: str
     license: str
@@ -40,21 +32,11 @@ class QuantizationFact:
 
     record_type: str
     method: str
-    weight_bits: str
-    activation_bits: str
-    kv_cache_bits: str
-    weight_bytes_per_param: float | None
-    native_gpu_arch: str
-    runs_on_other_arch: str
     model: str
     metric: str
     baseline: str
     quantized: str
     loss: str
-    speedup_batch1: float | None
-    speedup_batch8: float | None
-    speedup_batch64: float | None
-    hardware_setup: str
     source: str
     date: str
     notes: str
@@ -68,7 +50,6 @@ class TcoFact:
     item: str
     region: str
     low: float | None
-    typical: float | None
     high: float | None
     unit: str
     date: str
@@ -86,12 +67,6 @@ class UseCase:
     use_case: str
     isl_tokens: str
     osl_tokens: str
-    isl_p50: str
-    osl_p50: str
-    isl_p90: str
-    osl_p90: str
-    ttft_target_ms: str
-    tpot_or_itl_target_ms: str
     percentile: str
     kind: str
     source: str

@@ -6,7 +6,8 @@ import csv
 import hashlib
 import types
 import typing
-from dataclasses import fields
+from collections.abc import Callable
+from dataclasses import MISSING, fields
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -55,21 +56,36 @@ def flag(text: str) -> bool:
     return text.strip().lower().startswith(("1", "true", "yes"))
 
 
-def typed_rows(filename: str, record: type[Record]) -> tuple[Record, ...]:
-    """All rows of a CSV file as records whose field names and types are the file's columns."""
-    readers = {name: _reader(hint) for name, hint in typing.get_type_hints(record).items()}
-    names = [f.name for f in fields(record)]  # type: ignore[arg-type]
-    return tuple(record(**{name: readers[name](row[name]) for name in names}) for row in read_rows(filename))
+def typed_rows(filename: str, record: type[Record], **columns: str) -> tuple[Record, ...]:
+    """All rows of a CSV file as records; ``columns`` names the column of a field that is called otherwise."""
+    return tuple(record(**cells(row, record, **columns)) for row in read_rows(filename))
 
 
-def _reader(hint: Any) -> Any:
-    """The cell reader for a field annotation: str, bool, int | None or float | None."""
+def cells(row: Row, record: type, **columns: str) -> dict[str, Any]:
+    """What a row says of the fields of a record, each read as its type says; an empty cell leaves a default as it is.
+
+    ``columns`` names the column of a field that is called otherwise; a field without a column is left out.
+    """
+    named = ((name, columns.get(name, name), reader, has_default) for name, reader, has_default in _readers(record))
+    return {
+        name: reader(row[column])
+        for name, column, reader, has_default in named
+        if column in row and (row[column] or not has_default)
+    }
+
+
+@cache
+def _readers(record: type) -> tuple[tuple[str, Callable[[str], Any], bool], ...]:
+    """Name, cell reader, and whether there is a default, of each field of a record."""
+    hints = typing.get_type_hints(record)
+    return tuple((f.name, _reader(hints[f.name]), f.default is not MISSING) for f in fields(record))
+
+
+def _reader(hint: Any) -> Callable[[str], Any]:
+    """The cell reader for a field annotation: text, several texts, bool, int | None or float | None."""
     options = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
-    if float in options:
-        return number
-    if int in options:
-        return count
-    return flag if bool in options else str
+    readers: dict[Any, Callable[[str], Any]] = {float: number, int: count, bool: flag, tuple[str, ...]: names}
+    return next((reader for kind, reader in readers.items() if kind in options), str)
 
 
 @cache

@@ -7,7 +7,7 @@ from functools import cache
 from types import MappingProxyType
 
 from sizing.base.units import GB, TRILLION
-from sizing.catalog.files import Row, count, flag, names, number, read_rows
+from sizing.catalog.files import Row, cells, count, number, read_rows
 from sizing.catalog.gpu import Gpu
 
 PCIE_X16_BYTES_PER_S = {3: 16e9, 4: 32e9, 5: 64e9, 6: 128e9}
@@ -38,34 +38,16 @@ def _gpu(row: Row) -> Gpu:
     """One row; the datasheets' bidirectional link figure is halved, because a collective is bound by one direction."""
     link = _scaled(row["interconnect_gbs_bidir_per_gpu"], GB)
     lanes = count(row["pcie_lanes"]) or 16
-    return Gpu(
-        id=row["id"],
-        name=row["name"],
-        vendor=row["vendor"],
-        architecture=row["architecture"],
-        family=row["family"],
-        compute_capability=number(row["compute_capability"]),
-        memory_bytes=float(row["memory_bytes"]),
-        memory_bandwidth=float(row["memory_bandwidth_gbs"]) * GB,
-        fp16_flops=_scaled(row["fp16_tflops_dense"], TRILLION),
-        bf16_flops=_scaled(row["bf16_tflops_dense"], TRILLION),
-        fp8_flops=_scaled(row["fp8_tflops_dense"], TRILLION),
-        int8_ops=_scaled(row["int8_tops_dense"], TRILLION),
-        fp4_flops=_scaled(row["fp4_tflops_dense"], TRILLION),
-        link_name=row["interconnect"],
-        link_bytes_per_s=None if link is None else link / 2,
-        domain_gpus=count(row["max_scaleup_domain"]) or 1,
-        pcie_bytes_per_s=pcie_bytes_per_s(count(row["pcie_gen"]), lanes),
-        tdp_w=number(row["tdp_watts"]),
-        supports_bf16=flag(row["supports_bf16"]),
-        supports_fp8=flag(row["supports_fp8"]),
-        supports_int8=flag(row["supports_int8"]),
-        supports_fp4=flag(row["supports_fp4"]),
-        release_date=row["release_date"],
-        source="; ".join(part for part in (row["source_primary"], row["source_secondary"]) if part),
-        source_date=row["source_date"],
-        notes=row["notes"],
-        kernel_tables=row["kernel_tables"],
-        kernel_tables_engines=names(row["kernel_tables_engines"]),
-        aliases=names(row["aliases"]),
-    )
+    values = cells(row, Gpu, link_name="interconnect", tdp_w="tdp_watts") | {
+        "memory_bandwidth": _scaled(row["memory_bandwidth_gbs"], GB),
+        "fp16_flops": _scaled(row["fp16_tflops_dense"], TRILLION),
+        "bf16_flops": _scaled(row["bf16_tflops_dense"], TRILLION),
+        "fp8_flops": _scaled(row["fp8_tflops_dense"], TRILLION),
+        "int8_ops": _scaled(row["int8_tops_dense"], TRILLION),
+        "fp4_flops": _scaled(row["fp4_tflops_dense"], TRILLION),
+        "link_bytes_per_s": None if link is None else link / 2,
+        "domain_gpus": count(row["max_scaleup_domain"]) or 1,
+        "pcie_bytes_per_s": pcie_bytes_per_s(count(row["pcie_gen"]), lanes),
+        "source": "; ".join(part for part in (row["source_primary"], row["source_secondary"]) if part),
+    }
+    return Gpu(**values)

@@ -11,7 +11,7 @@ from functools import cache
 from types import MappingProxyType
 
 from sizing.base.units import BILLION
-from sizing.catalog.files import DATA_DATE, Row, count, flag, number, read_rows
+from sizing.catalog.files import DATA_DATE, Row, cells, count, flag, number, read_rows
 from sizing.catalog.model import AttentionKind, Model
 
 
@@ -55,41 +55,30 @@ def _moe_layers(row: Row) -> int:
 def model_of_row(row: Row) -> Model:
     """One row as a model."""
     is_moe = flag(row["is_moe"])
-    return Model(
-        id=row["hf_id"],
-        family=row["family"],
-        developer=row["developer"],
-        params_total=float(row["params_total_b"]) * BILLION,
-        params_active=float(row["params_active_b"]) * BILLION,
-        layers=int(row["layers"]),
-        hidden_size=int(row["hidden_size"]),
-        heads=int(row["num_attention_heads"]),
-        kv_heads=int(row["num_kv_heads"]),
-        head_dim=_head_dim(row),
-        intermediate_size=_whole(row, "intermediate_size"),
-        vocab_size=int(row["vocab_size"]),
-        tie_embeddings=flag(row["tie_embeddings"]),
-        attention=_attention(row),
-        full_layers=int(row["n_full_attention_layers"]),
-        sliding_layers=_whole(row, "n_sliding_layers"),
-        linear_layers=_whole(row, "n_linear_or_mamba_layers"),
-        sliding_window=count(row["sliding_window"]),
-        kv_elements_full=(number(row["kv_elements_per_token_full_layers"]) or 0.0)
+    values = cells(
+        row,
+        Model,
+        id="hf_id",
+        heads="num_attention_heads",
+        kv_heads="num_kv_heads",
+        full_layers="n_full_attention_layers",
+        sliding_layers="n_sliding_layers",
+        linear_layers="n_linear_or_mamba_layers",
+        kv_elements_sliding="kv_elements_per_token_sliding_layers",
+    ) | {
+        "params_total": float(row["params_total_b"]) * BILLION,
+        "params_active": float(row["params_active_b"]) * BILLION,
+        "head_dim": _head_dim(row),
+        "intermediate_size": _whole(row, "intermediate_size"),
+        "attention": _attention(row),
+        "kv_elements_full": (number(row["kv_elements_per_token_full_layers"]) or 0.0)
         + (number(row["indexer_elements_per_token"]) or 0.0),
-        kv_elements_sliding=number(row["kv_elements_per_token_sliding_layers"]) or 0.0,
-        state_elements=number(row["state_elements"]) or 0.0,
-        norm_collectives=_whole(row, "norm_collectives"),
-        parallel_blocks=flag(row["parallel_blocks"]),
-        experts=_whole(row, "moe_num_experts") if is_moe else 0,
-        experts_per_token=_whole(row, "moe_top_k") if is_moe else 0,
-        shared_experts=_whole(row, "moe_shared_experts") if is_moe else 0,
-        moe_intermediate_size=_whole(row, "moe_intermediate_size") if is_moe else 0,
-        moe_layers=_moe_layers(row),
-        max_context=count(row["max_context"]),
-        native_precision=row["native_precision"],
-        license=row["license"],
-        release_date=row["release_date"],
-        source=f"{row['config_source']}; collected {DATA_DATE}",
-        notes=row["notes"],
-        assumptions=tuple(part for part in row["assumptions"].split(" | ") if part),
-    )
+        "experts": _whole(row, "moe_num_experts") if is_moe else 0,
+        "experts_per_token": _whole(row, "moe_top_k") if is_moe else 0,
+        "shared_experts": _whole(row, "moe_shared_experts") if is_moe else 0,
+        "moe_intermediate_size": _whole(row, "moe_intermediate_size") if is_moe else 0,
+        "moe_layers": _moe_layers(row),
+        "source": f"{row['config_source']}; collected {DATA_DATE}",
+        "assumptions": tuple(part for part in row["assumptions"].split(" | ") if part),
+    }
+    return Model(**values)

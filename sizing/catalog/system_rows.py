@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
-from typing import cast, get_args
+from typing import get_args
 
 from sizing.base.choices import PriceCovers
 from sizing.base.errors import UnknownName
-from sizing.catalog.files import DATA_DATE, Row, number, read_rows
+from sizing.catalog.files import DATA_DATE, typed_rows
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.gpu_rows import gpus
 from sizing.catalog.system import CloudInstance, System
@@ -21,13 +21,21 @@ GPUS_PER_ASSUMED_SERVER = 8
 @cache
 def systems() -> Mapping[str, System]:
     """Every server and rack of the catalogue by id, in file order."""
-    return MappingProxyType({row["id"]: _system(row) for row in read_rows("systems.csv")})
+    rows = typed_rows(
+        "systems.csv",
+        System,
+        gpus="gpus_per_system",
+        domain_gpus="scaleup_domain_gpus",
+        price_low_usd="price_usd_low",
+        price_high_usd="price_usd_high",
+    )
+    return MappingProxyType({row.id: _checked(row) for row in rows})
 
 
 @cache
 def cloud_instances() -> tuple[CloudInstance, ...]:
     """Every cloud instance, in file order; a row whose accelerator is not in the catalogue keeps its ``gpu_id``."""
-    return tuple(_instance(row) for row in read_rows("cloud_instances.csv"))
+    return typed_rows("cloud_instances.csv", CloudInstance, gpus="gpu_count")
 
 
 @cache
@@ -66,49 +74,7 @@ def generic_system(gpu: Gpu) -> System:
     )
 
 
-def _system(row: Row) -> System:
-    return System(
-        id=row["id"],
-        name=row["name"],
-        vendor=row["vendor"],
-        gpu_id=row["gpu_id"],
-        gpus=int(row["gpus_per_system"]),
-        domain_gpus=int(row["scaleup_domain_gpus"]),
-        interconnect=row["interconnect"],
-        max_power_kw=number(row["max_power_kw"]),
-        rack_units=number(row["rack_units"]),
-        price_low_usd=number(row["price_usd_low"]),
-        price_high_usd=number(row["price_usd_high"]),
-        price_source=row["price_source"],
-        price_date=row["price_date"],
-        price_covers=_price_covers(row),
-        source=row["source"],
-        source_date=row["source_date"],
-        notes=row["notes"],
-    )
-
-
-def _price_covers(row: Row) -> PriceCovers:
-    covers = row["price_covers"]
-    if covers not in get_args(PriceCovers):
-        raise ValueError(f"systems.csv: {row['id']} says that its price covers “{covers}”")
-    return cast(PriceCovers, covers)
-
-
-def _instance(row: Row) -> CloudInstance:
-    return CloudInstance(
-        provider=row["provider"],
-        instance_type=row["instance_type"],
-        gpu_id=row["gpu_id"],
-        gpus=int(row["gpu_count"]),
-        region=row["region"],
-        region_group=row["region_group"],
-        on_demand_usd_per_hour=number(row["on_demand_usd_per_hour"]),
-        spot_usd_per_hour=number(row["spot_usd_per_hour"]),
-        reserved_1y_usd_per_hour=number(row["reserved_1y_usd_per_hour"]),
-        reserved_3y_usd_per_hour=number(row["reserved_3y_usd_per_hour"]),
-        date=row["date"],
-        source=row["source"],
-        license=row["license"],
-        notes=row["notes"],
-    )
+def _checked(system: System) -> System:
+    if system.price_covers not in get_args(PriceCovers):
+        raise ValueError(f"systems.csv: {system.id} says that its price covers “{system.price_covers}”")
+    return system

@@ -15,7 +15,6 @@ from sizing.catalog.model_rows import models
 from sizing.catalog.system_rows import cloud_instances, systems
 
 CatalogKind = Literal["models", "gpus", "systems", "prices"]
-CATALOG_KINDS: tuple[CatalogKind, ...] = ("models", "gpus", "systems", "prices")
 
 
 def catalog_table(kind: CatalogKind) -> pd.DataFrame:

@@ -8,8 +8,10 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from sizing import catalog
+from sizing.base.units import BILLION, GB, TRILLION
 from sizing.catalog.files import DATA_DIR, Row, read_rows
 from sizing.methodology.content import Cell, Section, Table
+from sizing.scenario.lengths import languages
 
 LOADERS: dict[str, Callable[[], Any]] = {
     "gpus.csv": catalog.gpus,
@@ -21,6 +23,7 @@ LOADERS: dict[str, Callable[[], Any]] = {
     "gpu_street_prices.csv": catalog.street_prices,
     "tco.csv": catalog.tco,
     "use_cases.csv": catalog.use_cases,
+    "languages.csv": languages,
 }
 """Who reads each file of facts; the first words of its docstring say what the file holds."""
 
@@ -86,114 +89,75 @@ def facts() -> Section:
 
 
 def _gpus() -> Table:
-    columns = (
-        "GPU",
-        "Id",
-        "Family",
-        "Memory (GB)",
-        "Bandwidth (GB/s)",
-        "FP16/BF16 (TFLOPS)",
-        "FP8 (TFLOPS)",
-        "INT8 (TOPS)",
-        "FP4 (TFLOPS)",
-        "Link (GB/s)",
-        "GPUs in domain",
-        "TDP (W)",
-        "Source",
-        "Date",
-    )
-    rows = tuple(
+    return Table.of_records(
+        "Accelerators",
         (
-            g.name,
-            g.id,
-            g.family,
-            round(g.memory_bytes / 1e9, 1),
-            g.memory_bandwidth / 1e9,
-            _tera(g.bf16_flops or g.fp16_flops),
-            _tera(g.fp8_flops),
-            _tera(g.int8_ops),
-            _tera(g.fp4_flops),
-            None if g.link_bytes_per_s is None else g.link_bytes_per_s / 1e9,
-            g.domain_gpus,
-            g.tdp_w,
-            g.source,
-            g.source_date,
-        )
-        for g in catalog.gpus().values()
+            {
+                "GPU": g.name,
+                "Id": g.id,
+                "Family": g.family,
+                "Memory (GB)": round(g.memory_bytes / GB, 1),
+                "Bandwidth (GB/s)": g.memory_bandwidth / GB,
+                "FP16/BF16 (TFLOPS)": _tera(g.bf16_flops or g.fp16_flops),
+                "FP8 (TFLOPS)": _tera(g.fp8_flops),
+                "INT8 (TOPS)": _tera(g.int8_ops),
+                "FP4 (TFLOPS)": _tera(g.fp4_flops),
+                "Link (GB/s)": None if g.link_bytes_per_s is None else g.link_bytes_per_s / GB,
+                "GPUs in domain": g.domain_gpus,
+                "TDP (W)": g.tdp_w,
+                "Source": g.source,
+                "Date": g.source_date,
+            }
+            for g in catalog.gpus().values()
+        ),
     )
-    return Table(title="Accelerators", columns=columns, rows=rows)
 
 
 def _systems() -> Table:
-    columns = (
-        "System",
-        "Id",
-        "GPU",
-        "GPUs",
-        "GPUs in domain",
-        "Power (kW)",
-        "Rack units",
-        "Price, low (USD)",
-        "Price, high (USD)",
-        "Price source",
-        "Price date",
-        "Source",
-    )
-    rows = tuple(
+    return Table.of_records(
+        "Systems",
         (
-            s.name,
-            s.id,
-            s.gpu_id,
-            s.gpus,
-            s.domain_gpus,
-            s.max_power_kw,
-            s.rack_units,
-            s.price_low_usd,
-            s.price_high_usd,
-            s.price_source,
-            s.price_date,
-            s.source,
-        )
-        for s in catalog.systems().values()
+            {
+                "System": s.name,
+                "Id": s.id,
+                "GPU": s.gpu_id,
+                "GPUs": s.gpus,
+                "GPUs in domain": s.domain_gpus,
+                "Power (kW)": s.max_power_kw,
+                "Rack units": s.rack_units,
+                "Price, low (USD)": s.price_low_usd,
+                "Price, high (USD)": s.price_high_usd,
+                "Price source": s.price_source,
+                "Price date": s.price_date,
+                "Source": s.source,
+            }
+            for s in catalog.systems().values()
+        ),
     )
-    return Table(title="Systems", columns=columns, rows=rows)
 
 
 def _models() -> Table:
-    columns = (
-        "Model",
-        "Family",
-        "Parameters (billions)",
-        "Active (billions)",
-        "Layers",
-        "Attention",
-        "KV heads",
-        "Experts",
-        "Experts per token",
-        "Sliding window (tokens)",
-        "Context (tokens)",
-        "Native format",
-        "Source",
-    )
-    rows = tuple(
+    return Table.of_records(
+        "Models",
         (
-            m.id,
-            m.family,
-            round(m.params_total / 1e9, 3),
-            round(m.params_active / 1e9, 3),
-            m.layers,
-            m.attention.upper(),
-            m.kv_heads,
-            m.experts or None,
-            m.experts_per_token or None,
-            m.sliding_window,
-            m.max_context,
-            m.native_precision,
-            m.source,
-        )
-        for m in catalog.models().values()
+            {
+                "Model": m.id,
+                "Family": m.family,
+                "Parameters (billions)": round(m.params_total / BILLION, 3),
+                "Active (billions)": round(m.params_active / BILLION, 3),
+                "Layers": m.layers,
+                "Attention": m.attention.upper(),
+                "KV heads": m.kv_heads,
+                "Experts": m.experts or None,
+                "Experts per token": m.experts_per_token or None,
+                "Sliding window (tokens)": m.sliding_window,
+                "Context (tokens)": m.max_context,
+                "Native format": m.native_precision,
+                "Source": m.source,
+            }
+            for m in catalog.models().values()
+        ),
     )
-    return Table(title="Models", columns=columns, rows=rows)
 
 
 def _plain(filename: str) -> Table:
@@ -213,7 +177,7 @@ def _column(texts: list[str]) -> list[Cell]:
 
 
 def _tera(rate: float | None) -> float | None:
-    return None if rate is None else round(rate / 1e12, 3)
+    return None if rate is None else round(rate / TRILLION, 3)
 
 
 def _content(filename: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 Cell = str | float | int | bool | None
@@ -31,6 +32,12 @@ class Table:
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
     in_document: bool = True
+
+    @classmethod
+    def of_records(cls, title: str, records: Iterable[Mapping[str, Cell]]) -> Table:
+        """A table whose columns are the keys of the records, which are the same in all."""
+        rows = tuple(records)
+        return cls(title=title, columns=tuple(rows[0]), rows=tuple(tuple(row.values()) for row in rows))
 
 
 @dataclass(frozen=True, kw_only=True)

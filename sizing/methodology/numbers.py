@@ -73,27 +73,17 @@ def fitted() -> Section:
 
 def engines_and_formats() -> Section:
     """Serving engines with the defaults the load model uses, and number formats with their size."""
-    columns = (
-        "Engine",
-        "Block (tokens)",
-        "Token budget per step",
-        "Sequences in flight, at most",
-        "Memory used",
-        "Families",
-        "Source",
-        "Date",
-    )
-    rows = tuple(
-        (
-            e.label,
-            e.block_tokens,
-            _sizes(e.token_budget),
-            _sizes(e.max_sequences),
-            f"{e.memory_fraction:.0%}",
-            ", ".join(e.families),
-            e.source,
-            e.date,
-        )
+    rows: Iterator[dict[str, Cell]] = (
+        {
+            "Engine": e.label,
+            "Block (tokens)": e.block_tokens,
+            "Token budget per step": _sizes(e.token_budget),
+            "Sequences in flight, at most": _sizes(e.max_sequences),
+            "Memory used": f"{e.memory_fraction:.0%}",
+            "Families": ", ".join(e.families),
+            "Source": e.source,
+            "Date": e.date,
+        }
         for e in engines().values()
     )
     formats = tuple((p.label, p.bytes, p.compute, p.accuracy, p.needs) for p in precisions().values())
@@ -103,7 +93,7 @@ def engines_and_formats() -> Section:
         intro="Budgets and sequences are given for GPUs below and from 70 GiB of memory, where engines switch their "
         "defaults. Bytes per parameter include scales.",
         tables=(
-            Table(title="Engines", columns=columns, rows=rows),
+            Table.of_records("Engines", rows),
             Table(
                 title="Number formats",
                 columns=("Format", "Bytes per parameter", "Matrix rate", "Accuracy loss", "GPU must support"),

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from types import MappingProxyType
 from typing import Literal, get_args
 
 from sizing.base.checks import number_between
 from sizing.base.errors import UnknownName
-from sizing.base.units import MS_PER_S, S_PER_MINUTE
+from sizing.catalog.files import typed_rows
 from sizing.scenario.bounds import MAX_TOKENS
 
 Unit = Literal["tokens", "words", "characters", "pages"]
@@ -29,17 +30,6 @@ WORDS_PER_PAGE = 500.0
 
 MAX_AMOUNT = 1_000_000_000.0
 """Largest number of words, characters or pages that is looked at; beyond it is a typing error."""
-
-FAST_READING_WPM = 500.0
-"""Words a fast reader takes in per minute: 90 ms a token (NVIDIA "LLM inference sizing")."""
-
-AVERAGE_READING_WPM = 225.0
-"""Words a minute that correspond to the 200 ms a token of NVIDIA "LLM inference sizing"; silent reading of English
-non-fiction averages 238 (Brysbaert, Journal of Memory and Language 109, 2019)."""
-
-FLORES = "FLORES+ dev, mean of the Qwen3, DeepSeek-V3.2 and gpt-oss tokenizers (inimaz/mothertoken 0.1.1, MIT)"
-FERTILITY_MAP = "overthelex/tokenizer-fertility-map (Llama 4; huggingface.co), scaled to the three tokenizers above"
-TOKENIZER_TAX = "midpoint of the range of its language group, arXiv 2605.24718 (ten models)"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,63 +48,10 @@ class LanguageRatio:
     assumed: bool = False
 
 
-def _language(
-    language: str, words: float, chars: float, source: str, date: str, assumed: bool = False
-) -> LanguageRatio:
-    return LanguageRatio(
-        language=language,
-        words_per_token=words,
-        chars_per_token=chars,
-        source=source,
-        date=date,
-        assumed=assumed,
-        word="character" if language in {"Chinese", "Japanese"} else "word",
-    )
-
-
-_ROWS = (
-    _language(
-        "English",
-        WORDS_PER_TOKEN,
-        CHARS_PER_TOKEN,
-        "NVIDIA LLM inference sizing; OpenAI help centre 4936856 (FLORES+ measures 0.81 and 4.85)",
-        "2026-11-20",
-    ),
-    _language("German", 0.56, 3.90, FLORES, "2026-06-24"),
-    _language("French", 0.63, 3.90, FLORES, "2026-06-24"),
-    _language("Spanish", 0.67, 4.00, FLORES, "2026-06-24"),
-    _language("Italian", 0.59, 3.7, FERTILITY_MAP + "; characters assumed", "2026-05", True),
-    _language("Portuguese", 0.63, 3.85, FLORES, "2026-06-24"),
-    _language("Dutch", 0.57, 3.5, FERTILITY_MAP + "; characters assumed", "2026-05", True),
-    _language("Polish", 0.43, 3.1, TOKENIZER_TAX + "; characters assumed", "2026-05-23", True),
-    _language(
-        "Russian",
-        0.43,
-        3.3,
-        "words: " + TOKENIZER_TAX + "; characters: one text, mean of DeepSeek-V3, Qwen3 "
-        "and GPT-4o mini (korchasa/tldr token_results.md, 2025-10-26)",
-        "2026-05-23",
-        True,
-    ),
-    _language("Chinese", 1.51, 1.51, FLORES + "; DeepSeek documents 0.6 tokens per character", "2026-06-24"),
-    _language("Japanese", 1.41, 1.41, FLORES, "2026-06-24"),
-    _language("Korean", 0.36, 1.53, FLORES, "2026-06-24"),
-    _language("Arabic", 0.47, 2.77, FLORES, "2026-06-24"),
-    _language("Hindi", 0.32, 1.64, FLORES + "; 0.21 to 0.61 words by tokenizer", "2026-06-24"),
-    _language(
-        "Source code",
-        0.36,
-        3.5,
-        "characters: 7 programming languages, GPT tokenizer (JOHNISKING/"
-        "token-cost-by-programming-language, huggingface.co, undated); words assumed from 9.6 characters a word "
-        "in Streamlit's own source",
-        "2026-11-21",
-        True,
-    ),
-)
-
-LANGUAGES: Mapping[str, LanguageRatio] = MappingProxyType({row.language: row for row in _ROWS})
-"""Ratios by language, English first; each row names its source, and whether it was assumed."""
+@cache
+def languages() -> Mapping[str, LanguageRatio]:
+    """Text per token by language, English first, in file order."""
+    return MappingProxyType({row.language: row for row in typed_rows("languages.csv", LanguageRatio)})
 
 
 def to_tokens(
@@ -134,19 +71,6 @@ def to_tokens(
     amount = number_between(f"Length in {unit}", amount, 0.0, MAX_AMOUNT)
     per_token = _units_per_token(unit, words_per_token, chars_per_token, words_per_page)
     return number_between(f"{amount:,.6g} {unit} in tokens", amount / per_token, 0.0, MAX_TOKENS)
-
-
-def from_tokens(
-    tokens: float,
-    unit: Unit,
-    *,
-    words_per_token: float = WORDS_PER_TOKEN,
-    chars_per_token: float = CHARS_PER_TOKEN,
-    words_per_page: float = WORDS_PER_PAGE,
-) -> float:
-    """Words, characters or pages in ``tokens`` tokens: the inverse of :func:`to_tokens`, with the same errors."""
-    tokens = number_between("Length in tokens", tokens, 0.0, MAX_TOKENS)
-    return tokens * _units_per_token(unit, words_per_token, chars_per_token, words_per_page)
 
 
 def _units_per_token(unit: str, words_per_token: float, chars_per_token: float, words_per_page: float) -> float:
@@ -204,14 +128,3 @@ class Prompt:
         )
         listed = " + ".join(text for tokens, text in parts if tokens > 0) or "nothing"
         return f"{listed} = {self.total:,.0f} tokens"
-
-
-def ms_per_token(words_per_minute: float, *, words_per_token: float = WORDS_PER_TOKEN) -> float:
-    """Time a reader spends on one token, in milliseconds: ``60,000 x words per token / words per minute``.
-
-    500 words a minute give 90 ms, 225 give 200 ms. Raises SizingError outside 1..10,000 words a minute. Source: NVIDIA
-    "LLM inference sizing".
-    """
-    speed = number_between("Reading speed in words per minute", words_per_minute, 1.0, 10_000.0)
-    ratio = number_between("Words per token", words_per_token, 0.01, 100.0)
-    return S_PER_MINUTE * MS_PER_S * ratio / speed

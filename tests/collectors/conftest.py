@@ -1,14 +1,26 @@
 """A real Prometheus for the tests of a module, scraping pages that a test may change."""
 
-from __future__ import annotations
-
 import shutil
+import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
 
 from tests.collectors.servers import Pages, Prometheus, Server, recording, running_prometheus, serving
+from tests.patience import PATIENCE_S
+
+
+@pytest.fixture(autouse=True)
+def no_thread_left() -> Iterator[None]:
+    """What scrapes, serves or asks in the background ends with its test, and cannot fail in a later one."""
+    before = set(threading.enumerate())
+    yield
+    end_s = time.monotonic() + PATIENCE_S
+    while left := [thread.name for thread in set(threading.enumerate()) - before]:
+        assert time.monotonic() < end_s, left
+        time.sleep(0.01)
 
 
 @dataclass

@@ -1,7 +1,5 @@
 """The command line: the contract of ``read --json``, exit codes, and never a traceback."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
@@ -56,7 +54,7 @@ def engine() -> Iterator[Server]:
 
 def test_read_by_direct_scrape(tmp_path: Path, engine: Server) -> None:
     targets = [f"{engine.url}/metrics", f"{engine.url}/gpus"]
-    file = source_file(tmp_path, scrape={"targets": targets, "interval_s": 0.5, "store": "ring.sqlite"})
+    file = source_file(tmp_path, scrape={"targets": targets, "interval_s": 1.0, "store": "ring.sqlite"})
     done = run_process("collectors", "read", file, "--json")
     assert (done.returncode, done.stderr) == (0, "")
     seen = check_contract(done.stdout)
@@ -119,7 +117,7 @@ def test_wrong_arguments_are_exit_2(arguments: tuple[str, ...]) -> None:
 
 
 def test_watch_prints_a_line_each_time(tmp_path: Path, engine: Server) -> None:
-    where = {"targets": [f"{engine.url}/metrics"], "interval_s": 0.3, "store": "r.sqlite"}
+    where = {"targets": [f"{engine.url}/metrics"], "interval_s": 1.0, "store": "r.sqlite"}
     done = run("collectors", "watch", source_file(tmp_path, scrape=where), "--every", "0.5", "--times", "2", "--json")
     lines = done.stdout.splitlines()
     assert (done.returncode, len(lines)) == (0, 2)
@@ -128,7 +126,7 @@ def test_watch_prints_a_line_each_time(tmp_path: Path, engine: Server) -> None:
 
 def test_ring_in_a_folder_that_cannot_be_written_is_kept_in_memory(tmp_path: Path, engine: Server) -> None:
     (tmp_path / "file").write_text("")
-    where = {"targets": [f"{engine.url}/metrics"], "interval_s": 0.3, "store": "file/ring.sqlite"}
+    where = {"targets": [f"{engine.url}/metrics"], "interval_s": 1.0, "store": "file/ring.sqlite"}
     done = run("collectors", "read", source_file(tmp_path, scrape=where), "--json")
     assert check_contract(done.stdout)["state"] == "ok"
 

@@ -10,13 +10,13 @@ from typing import Any
 from sizing.catalog import gpus, models, systems
 from sizing.catalog.engines import engines
 from sizing.catalog.precisions import precisions
-from sizing.scenario.lengths import LANGUAGES
+from sizing.scenario.lengths import languages
 from ui.form.read import OWN_GPU
 
 _FIXED: dict[str, dict[Any, str]] = {
     "model_by": {"catalogue": "Catalogue", "size": "Size", "config": "config.json"},
     "unit": {"tokens": "Tokens", "words": "Words", "characters": "Characters", "pages": "Pages"},
-    "lang": {name: name for name in LANGUAGES},
+    "lang": {name: name for name in languages()},
     "load": {"rps": "Peak", "average": "Average", "users": "Users"},
     "mode": {"streaming": "Streamed", "sequential": "Whole", "offline": "Offline"},
     "where": {"on_prem": "On-premises", "cloud": "Cloud", "hybrid": "Hybrid"},

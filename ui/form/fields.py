@@ -1,15 +1,65 @@
-"""The fields of the form: one entry per widget, whose key is also the name of its parameter in a link."""
+"""The fields of the form: one entry of ``fields.yaml`` per widget."""
 
 from __future__ import annotations
 
-from ui.form.demand_fields import LIMITS, MODEL, WORKLOAD
-from ui.form.field import Field
-from ui.form.supply_fields import ASSUMPTIONS, HARDWARE
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
 
-FIELDS: dict[str, Field] = {f.key: f for f in (*MODEL, *WORKLOAD, *LIMITS, *HARDWARE, *ASSUMPTIONS)}
+import yaml
+
+_FILE = Path(__file__).with_name("fields.yaml")
+
+Kind = Literal["number", "text", "choice", "many", "switch"]
+
+LONGEST_NUMBER = 40
+"""Characters of a number field: room for every notation, and none for a pasted text."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Field:
+    """One input, as ``fields.yaml`` describes it; the key is also the name of its parameter in a link."""
+
+    key: str
+    kind: Kind
+    label: str
+    help: str
+    unit: str = ""
+    path: str = ""
+    scale: float = 1.0
+    example: str = ""
+    private: bool = False
+    short: str = ""
+    longest: int = 120
+
+    @property
+    def title(self) -> str:
+        """The label with its unit, as it stands above the widget."""
+        name = self.short or self.label
+        return f"{name} ({self.unit})" if self.unit else name
+
+    @property
+    def leaf(self) -> str:
+        """The last part of the scenario key: the name of the value in its part of the scenario."""
+        return self.path.rpartition(".")[2]
+
+    @property
+    def blank(self) -> str | bool | list[str]:
+        """What the widget holds when it says nothing."""
+        empty: dict[Kind, str | bool | list[str]] = {"switch": False, "many": []}
+        return empty.get(self.kind, "")
+
+
+def _read() -> dict[str, Field]:
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # every start of the page reads it
+    rows = yaml.load(_FILE.read_text(encoding="utf-8"), Loader=loader)
+    return {key: Field(key=key, **row) for key, row in rows.items()}
+
+
+FIELDS = _read()
 """Every field by key, in the order of the form."""
 
-BY_PATH: dict[str, Field] = {f.path: f for f in FIELDS.values() if f.path}
+BY_PATH = {f.path: f for f in FIELDS.values() if f.path}
 """Every field by the scenario key that it sets."""
 
 MAY_BE_EMPTY = ("model", "m_sys")

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from sizing.base.errors import nearest_names
 from ui.form.choices import labels
-from ui.form.field import LONGEST_NUMBER, Field
-from ui.form.fields import FIELDS, MAY_BE_EMPTY
+from ui.form.fields import FIELDS, LONGEST_NUMBER, MAY_BE_EMPTY, Field
 
 ANY_TEXT = ("model",)
 """Choices that take what is not listed."""

@@ -8,8 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from sizing.base.errors import BrokenRule, Rule, SizingError
-from ui.form.field import Field
-from ui.form.fields import BY_PATH, LENGTH_KEYS
+from ui.form.fields import BY_PATH, LENGTH_KEYS, Field
 from ui.form.numbers import show_number
 
 _BOUNDS = {

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from sizing.scenario.lengths import CHARS_PER_TOKEN, LANGUAGES, Prompt, to_tokens
+from sizing.scenario.lengths import CHARS_PER_TOKEN, Prompt, languages, to_tokens
 from ui.form.fields import FIELDS
 from ui.form.numbers import NotANumber, parse_number
 from ui.form.problems import BadInput, no_number
@@ -49,7 +49,7 @@ def length_tokens(values: Values, key: str) -> float:
     amount, unit = _needed(values, key), values["unit"]
     if unit == "tokens" or amount <= 0:
         return amount
-    language = LANGUAGES[values["lang"]]
+    language = languages()[values["lang"]]
     ratio = _optional(values, "ratio") or language.words_per_token
     chars = language.chars_per_token or CHARS_PER_TOKEN
     return to_tokens(amount, unit, words_per_token=ratio, chars_per_token=chars)

@@ -7,8 +7,7 @@ from typing import Any, Literal, TypedDict
 import streamlit as st
 
 from ui.form.choices import label, labels
-from ui.form.field import LONGEST_NUMBER, Field
-from ui.form.fields import FIELDS
+from ui.form.fields import FIELDS, LONGEST_NUMBER, Field
 from ui.form.read import OWN_GPU
 from ui.state import defaults
 

@@ -1,12 +1,10 @@
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
 import pytest
 
 import sizing
-from sizing.base.constants import CONSTANTS, Constant, constant
+from sizing.base.constants import CONSTANTS, TABLE, Constant, constant
 
 PACKAGE = Path(sizing.__file__).parent
 USED = {
@@ -30,6 +28,10 @@ def test_every_constant_is_used(name: str) -> None:
     assert name in USED
 
 
+def test_no_constant_stands_there_twice() -> None:
+    assert len(CONSTANTS) == len(TABLE.read_text(encoding="utf-8").splitlines()) - 1
+
+
 def test_every_constant_the_engine_asks_for_exists() -> None:
     assert set(CONSTANTS) >= USED
-    assert all(constant(name) == float(CONSTANTS[name]) for name in USED)
+    assert all(constant(name) == CONSTANTS[name].value for name in USED)

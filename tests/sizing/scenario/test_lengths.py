@@ -1,20 +1,9 @@
 import math
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from sizing.base.errors import SizingError, UnknownName
-from sizing.scenario.bounds import MAX_TOKENS
-from sizing.scenario.lengths import (
-    AVERAGE_READING_WPM,
-    FAST_READING_WPM,
-    LANGUAGES,
-    Prompt,
-    from_tokens,
-    ms_per_token,
-    to_tokens,
-)
+from sizing.scenario.lengths import Prompt, languages, to_tokens
 
 UNITS = ["tokens", "words", "characters", "pages"]
 
@@ -32,21 +21,12 @@ def test_the_ratio_can_be_replaced():
     assert to_tokens(1, "pages", words_per_token=0.5, words_per_page=250) == pytest.approx(500)
 
 
-@given(st.floats(0, MAX_TOKENS), st.sampled_from(UNITS), st.floats(0.05, 5), st.floats(0.5, 10), st.floats(100, 2000))
-def test_lengths_round_trip(tokens, unit, words_per_token, chars_per_token, words_per_page):
-    ratios = {"words_per_token": words_per_token, "chars_per_token": chars_per_token, "words_per_page": words_per_page}
-    amount = from_tokens(tokens * 0.999, unit, **ratios)
-    assert to_tokens(amount, unit, **ratios) == pytest.approx(tokens * 0.999)
-
-
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -1.0, 1e12, "12", None, True, 10**400])
 @pytest.mark.parametrize("unit", UNITS)
 def test_a_bad_length_is_refused_in_one_line(bad, unit):
     with pytest.raises(SizingError) as caught:
         to_tokens(bad, unit)
     assert "\n" not in str(caught.value)
-    with pytest.raises(SizingError):
-        from_tokens(bad, unit)
 
 
 @pytest.mark.parametrize("bad", [0.0, -1.0, math.nan])
@@ -60,32 +40,21 @@ def test_an_unknown_unit_names_the_nearest():
         to_tokens(10, "word")
 
 
-@pytest.mark.parametrize(("wpm", "ms"), [(FAST_READING_WPM, 90.0), (AVERAGE_READING_WPM, 200.0)])
-def test_reading_speeds_of_the_deck(wpm, ms):
-    assert ms_per_token(wpm) == pytest.approx(ms)
-
-
-@pytest.mark.parametrize("bad", [0.0, -5.0, math.nan, 1e12])
-def test_a_reading_speed_must_be_human(bad):
-    with pytest.raises(SizingError):
-        ms_per_token(bad)
-
-
 def test_every_language_has_a_sane_ratio_and_a_source():
-    assert next(iter(LANGUAGES)) == "English"
-    assert len(LANGUAGES) == 15
-    for row in LANGUAGES.values():
+    assert next(iter(languages())) == "English"
+    assert len(languages()) == 15
+    for row in languages().values():
         assert 0.2 < row.words_per_token < 2
         assert 1 < row.chars_per_token <= 4
         assert len(row.source) > 10
         assert row.date[:4].isdigit()
-    assert {row.language for row in LANGUAGES.values() if row.word == "character"} == {"Chinese", "Japanese"}
-    assert not LANGUAGES["English"].assumed
+    assert {row.language for row in languages().values() if row.word == "character"} == {"Chinese", "Japanese"}
+    assert not languages()["English"].assumed
 
 
 def test_no_language_packs_more_words_into_a_token_than_english():
-    words = [row.words_per_token for row in LANGUAGES.values() if row.word == "word"]
-    assert max(words) == LANGUAGES["English"].words_per_token
+    words = [row.words_per_token for row in languages().values() if row.word == "word"]
+    assert max(words) == languages()["English"].words_per_token
 
 
 def test_a_prompt_counts_system_documents_history_and_question():
