@@ -1,7 +1,5 @@
 """``python -m bench [MODULE...]``: run the named benchmarks, or all of them, and print one table each."""
 
-from __future__ import annotations
-
 import argparse
 import importlib
 import pkgutil

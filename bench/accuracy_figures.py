@@ -1,7 +1,5 @@
 """The figures of the accuracy report: everything that ``accuracy.json``, and from it the report and the page, shows."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """The hand-written part of the accuracy report: its text (``accuracy_notes.md``), and obstacles to what was asked."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType

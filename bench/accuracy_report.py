@@ -1,7 +1,5 @@
 """What the calibration writes: intervals and figures that ship, and from the figures the accuracy report for people."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path

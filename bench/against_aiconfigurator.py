@@ -6,8 +6,6 @@ same way, each time with a rate never asked before. Its answer holds at mean lat
 asked percentile under the asked load.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -4,8 +4,6 @@
 ``python -m bench calibration_points`` times the calibration.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

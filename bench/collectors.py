@@ -7,8 +7,6 @@ both share the cores here, and whatever else runs takes from them: where the wal
 The data are kept in bench/out (4.2 GB); BENCH_FOLDER puts them elsewhere.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json

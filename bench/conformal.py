@@ -5,8 +5,6 @@ themselves under another scheme. A sweep of n rows weighs the square root of n i
 errors are mostly one error many times.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

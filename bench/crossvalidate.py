@@ -1,7 +1,5 @@
 """Fits without one model, one GPU, one configuration or one source: what predictions of unseen things rest on."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """How long Explore takes: its page script after one changed input, by view, and the engine functions behind it."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """The roofline's efficiencies, fitted to published measurements."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 

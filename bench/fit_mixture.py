@@ -4,8 +4,6 @@ Weights that go into a prediction of something held out come from the other poin
 said about each of them without having seen its model. Nothing of the tables themselves is fitted.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 

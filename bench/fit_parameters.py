@@ -5,8 +5,6 @@ default (a log factor, or a difference for ageing rates) with a narrow, heavy-ta
 parent, unless the evidence speaks clearly.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from types import MappingProxyType

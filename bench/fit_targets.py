@@ -1,7 +1,5 @@
 """What the fit is compared with: the published measurements, as tables of points by mode and observed logarithms."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property

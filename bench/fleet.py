@@ -1,7 +1,5 @@
 """A day of a large fleet in a Prometheus data directory: pages as real exporters write them, thousands of times."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

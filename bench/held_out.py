@@ -1,7 +1,5 @@
 """Errors of predictions for what the fit had not seen, and how much of it was known from elsewhere."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 

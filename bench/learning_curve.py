@@ -1,7 +1,5 @@
 """Error on unseen models against the number of models in the fit: whether more measurements would still help."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 

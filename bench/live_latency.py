@@ -1,7 +1,5 @@
 """How long the Live page takes with its data cached: by tab, for the demo, and the map of 10,000 GPUs."""
 
-from __future__ import annotations
-
 import time
 
 from streamlit.testing.v1 import AppTest

@@ -1,7 +1,5 @@
 """The cases in which the analytic load model is held against the simulator, and one comparison of both."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product

@@ -4,8 +4,6 @@
 load model's.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

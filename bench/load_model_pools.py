@@ -3,8 +3,6 @@
 Sections of ``docs/LOAD_MODEL.md``, written by :mod:`bench.load_model`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

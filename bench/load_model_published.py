@@ -3,8 +3,6 @@
 A section of ``docs/LOAD_MODEL.md``, written by :mod:`bench.load_model`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace

@@ -3,8 +3,6 @@
 Everything that config.json decides is filled in; family, licence and release date are left to a person.
 """
 
-from __future__ import annotations
-
 import argparse
 import csv
 import sys

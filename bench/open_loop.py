@@ -5,8 +5,6 @@ ITL; everything else (mean and p99 TTFT, p99 ITL) is then the simulator's and wa
 model (queueing, batching, spread of lengths), not the step times.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

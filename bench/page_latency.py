@@ -4,8 +4,6 @@ The browser adds 160-220 ms that no page can change. AppTest adds its own set-up
 the page itself, inside the run.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """How long one plan takes in the engine: first in a fresh process, and after one changed input; the slowest presets."""
 
-from __future__ import annotations
-
 import copy
 import subprocess
 import sys

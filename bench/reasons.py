@@ -1,7 +1,5 @@
 """Why a prediction is far from a measurement: by rule from the row, its neighbours and its group, never by hand."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

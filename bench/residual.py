@@ -4,8 +4,6 @@
 error. Nothing of it ships: see "What was tried" in ``docs/ACCURACY.md``. Needs scikit-learn (requirements-test.txt).
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """The real Prometheus of a benchmark."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import shutil

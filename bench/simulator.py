@@ -1,7 +1,5 @@
 """How fast the discrete-event simulator is: CPU time per request, a replayed week, memory, first start."""
 
-from __future__ import annotations
-
 import resource
 import subprocess
 import sys

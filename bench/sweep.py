@@ -4,8 +4,6 @@ Worker start-up (imports, catalogue) is part of the sweep, as it is for its user
 workers cost where other programs keep the machine busy.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import resource
 import time

@@ -1,7 +1,5 @@
 """One measured quantity against its limit, and the table of them."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@
 and chunks.md of Prometheus 2.42. tests/test_bench_collectors.py has a real Prometheus read what is written here.
 """
 
-from __future__ import annotations
-
 import json
 import struct
 from collections.abc import Iterable, Mapping, Sequence

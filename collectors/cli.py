@@ -1,7 +1,5 @@
 """Command line: ``python -m collectors read | watch | demo``. Exit code 0 with an answer, 2 on an invalid file."""
 
-from __future__ import annotations
-
 import argparse
 import itertools
 import json

@@ -1,7 +1,5 @@
 """From a source to the backend that answers for it, and from there to an observation."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import os

@@ -28,8 +28,6 @@ CollectorsError
         └── NotAResultFile       a file that holds no result of a run (a log, server metrics, a list of raw requests)
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 

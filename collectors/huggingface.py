@@ -1,7 +1,5 @@
 """Fetching a model's config.json from a Hugging Face compatible hub."""
 
-from __future__ import annotations
-
 import json
 import re
 

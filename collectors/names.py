@@ -1,7 +1,5 @@
 """The nearest known name to one that was mistyped."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from difflib import get_close_matches
 

@@ -1,7 +1,5 @@
 """Types of arguments, for ``add_argument(type=...)``: what is out of bounds is refused with the bounds."""
 
-from __future__ import annotations
-
 import argparse
 import math
 from collections.abc import Callable

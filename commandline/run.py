@@ -1,7 +1,5 @@
 """Running one command: exit code 0, or 2 on invalid input with one clear line per problem, never a traceback."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

@@ -1,7 +1,5 @@
 """The comparison in one sentence, and as text for a terminal."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from reality.labels import RATIOS, SHARE_OF_PROMPT, SHORT

@@ -1,7 +1,5 @@
 """Command line: ``python -m reality compare SCENARIO SOURCE``. Exit code 0 with an answer, 2 on an invalid file."""
 
-from __future__ import annotations
-
 import argparse
 import re
 import time

@@ -1,7 +1,5 @@
 """A plan beside a deployment: read, check that they belong together, predict for the observed traffic, judge."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Whether what runs is what was planned: same model, engine, GPU type, GPUs per replica, KV format."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from collectors.questions.deployments import Deployed

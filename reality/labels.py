@@ -1,7 +1,5 @@
 """What the rows of a comparison are called: in a table with where they are measured, in a sentence shortly."""
 
-from __future__ import annotations
-
 STATISTICS = ("mean", "p50", "p95", "p99")
 
 LATENCIES = {

@@ -1,7 +1,5 @@
 """Lengths of requests as a histogram shows them: every bucket keeps its share, and the mean is the true one."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

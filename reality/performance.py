@@ -4,8 +4,6 @@ Only like with like: TTFT at the server with TTFT at the server, TPOT (mean gap 
 gaps), of which the engine predicts the mean alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

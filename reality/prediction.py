@@ -3,8 +3,6 @@
 At the central step times, and with all of them at the fast and at the slow end of their 80 % interval.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

@@ -1,8 +1,6 @@
 """What a comparison answers; every public field carries its label, unit, formula and help
 (:mod:`sizing.base.quantity`)."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from sizing.base.quantity import Result, quantity

@@ -4,8 +4,6 @@ Everything is an 80 % interval, like the predictions. Requests are taken as inde
 saturation successive ones are alike and the true interval is wider, which is why nothing is judged there.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

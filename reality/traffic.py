@@ -1,7 +1,5 @@
 """The traffic: what was planned beside what it is, and what the prediction is made for."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """When a measured value agrees with a planned or predicted one."""
 
-from __future__ import annotations
-
 import math
 
 from reality.result import Interval, Verdict

@@ -1,7 +1,5 @@
 """The command lines of the packages: as a call, which takes milliseconds, or as the process that a user starts."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import io

@@ -1,7 +1,5 @@
 """Rules for every test: skips are listed loudly and count as failures in CI; hypothesis is repeatable there."""
 
-from __future__ import annotations
-
 import os
 import sys
 

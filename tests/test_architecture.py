@@ -4,8 +4,6 @@ Every rule is a function from one source file to the sentences that say what is 
 planted faults, so that a rule which finds nothing is known to work.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The fleet of the benchmark is what it says, and is read as a small deployment would be."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The first command a newcomer types fails with an instruction, never with a riddle."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import tomllib

@@ -1,7 +1,5 @@
 """What the documents name exists: files, folders, modules with their functions, make targets."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A skipped test is never silent, and fails the run in CI."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

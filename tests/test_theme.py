@@ -1,7 +1,5 @@
 """The colours of .streamlit/config.toml can be read by people who see contrast poorly (WCAG 2.2, 1.4.3 and 1.4.11)."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import tomllib

@@ -1,7 +1,5 @@
 """``python -m bench.chain [FOLDER]``: run the chain for real, keep what it measured, and write docs/CHAIN.md."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """One run seen by the load generator, by the engine's own counters and by the collector."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

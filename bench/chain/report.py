@@ -1,7 +1,5 @@
 """docs/CHAIN.md from what was measured."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The engine of the chain and its load: a real vLLM on processors, and vLLM's own load generator."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,7 +1,5 @@
 """``tiny_model.py FOLDER``: a Llama of 12 layers with random weights and its tokenizer. Run with the Python of vLLM."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -6,8 +6,6 @@ replicas are asked for all their buckets first. Where a quantile of all lies els
 a pruned answer that is kept gives the very quantiles that all buckets would give.
 """
 
-from __future__ import annotations
-
 import math
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence

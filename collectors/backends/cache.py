@@ -8,8 +8,6 @@
 Nothing is kept of an answer with problems or warnings, a partial one among them.
 """
 
-from __future__ import annotations
-
 import math
 import threading
 import time

@@ -1,7 +1,5 @@
 """Lines over time that are kept: which points of them are still to be asked for, and the line with its new points."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

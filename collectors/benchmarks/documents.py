@@ -1,7 +1,5 @@
 """From bytes to a document: text, JSON, JSON Lines, YAML or a table, within limits. No tool is known here."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

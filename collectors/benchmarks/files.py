@@ -1,7 +1,5 @@
 """``read_benchmarks``: several files at once, zip archives among them, and the sweeps they make up."""
 
-from __future__ import annotations
-
 import io
 import re
 import zipfile

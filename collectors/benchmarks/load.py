@@ -1,7 +1,5 @@
 """How the load was offered, when it was measured, and by which engine, as the tools write it."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from datetime import UTC, datetime

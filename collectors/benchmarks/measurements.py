@@ -3,8 +3,6 @@
 The measured columns are filled as well; ``predict`` ignores them. Names as in the evidence library.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@
 is read from the block, never assumed.
 """
 
-from __future__ import annotations
-
 import re
 
 from collectors.benchmarks.documents import Document

@@ -1,7 +1,5 @@
 """Imported runs as our own CSV (docs/BENCHMARK_CSV.md), whatever tool measured them; it reads back as the same runs."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """``read_benchmark``: which tool wrote this file, and what it says."""
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 from collections.abc import Mapping

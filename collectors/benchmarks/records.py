@@ -8,8 +8,6 @@ time from sending to the last token. Tools use "ITL" and "TPOT" for other things
 which.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal

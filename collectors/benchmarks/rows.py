@@ -1,7 +1,5 @@
 """Turning the rows of a document into points: each row on its own, so that a bad one never loses the good ones."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 

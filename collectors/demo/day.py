@@ -1,7 +1,5 @@
 """The day of the demo: load by the hour, and what goes wrong when."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The demo deployment: replicas behind a balancer, their GPUs, and the day that happens to them."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

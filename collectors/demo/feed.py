@@ -1,7 +1,5 @@
 """The demo inside our own process: a ring filled with its last hours, for when nothing is connected."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """The dcgm-exporter page of the demo: two GPUs a replica, following what the replica does."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache

@@ -1,7 +1,5 @@
 """Hours of the demo as OpenMetrics text with timestamps, for ``promtool tsdb create-blocks-from openmetrics``."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from collectors.backends.scrape.promql.tree import Matcher, Selector

@@ -4,8 +4,6 @@ All running requests get tokens at the same pace, so a request admitted when the
 reaches v + output tokens. Prefill takes its share of every second and slows decoding down by it.
 """
 
-from __future__ import annotations
-
 import heapq
 import math
 from collections import deque

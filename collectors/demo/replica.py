@@ -1,7 +1,5 @@
 """Counters and histograms of one vLLM replica of the demo, as its /metrics page shows them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The demo as a process: metrics pages over HTTP that a Prometheus, or our own scraper, reads like any other."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import threading

@@ -3,8 +3,6 @@
 Secrets never show: their repr is asterisks, and no error message carries one.
 """
 
-from __future__ import annotations
-
 import os
 from base64 import b64encode
 from collections.abc import Callable, Mapping

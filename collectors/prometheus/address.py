@@ -5,8 +5,6 @@ and again on the address actually connected to, before a byte is sent (collector
 name cannot resolve its way around it.
 """
 
-from __future__ import annotations
-
 import ipaddress
 import re
 from urllib.parse import SplitResult, urlsplit

@@ -4,8 +4,6 @@ Numbers arrive as strings; NaN and infinities are kept as floats. A native histo
 number. Warnings and infos travel with the answer; a partial answer (Thanos, VictoriaMetrics cluster) is marked as one.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping, Sequence

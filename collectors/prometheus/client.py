@@ -1,7 +1,5 @@
 """The Prometheus HTTP API: Prometheus, Thanos, Mimir, VictoriaMetrics and managed services behind one client."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -73,14 +71,6 @@ class PrometheusClient:
     def labels(self, match: Sequence[str] = ()) -> tuple[str, ...]:
         """The label names in use."""
         return read_texts(self._post("labels", {"match[]": list(match)} if match else {}), self.where)
-
-    def label_values(
-        self, label: str, match: Sequence[str] = (), *, start_s: float | None = None, end_s: float | None = None
-    ) -> tuple[str, ...]:
-        """The values of a label, for series that match."""
-        form: dict[str, object] = {"match[]": list(match)} if match else {}
-        form |= {key: f"{v:.3f}" for key, v in (("start", start_s), ("end", end_s)) if v is not None}
-        return read_texts(self._get(f"label/{label}/values", form), self.where)
 
     def metadata(self, metric: str | None = None) -> dict[str, MetricMetadata]:
         """Type, help and unit as declared by the exporters."""

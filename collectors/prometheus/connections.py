@@ -4,8 +4,6 @@ The time-out of a socket is for one read, so a server that sends a byte now and 
 the head and the body of an answer have that time together.
 """
 
-from __future__ import annotations
-
 import http.client
 import io
 import time

@@ -1,7 +1,5 @@
 """One HTTP exchange with a source: total time-out, size limit, bounded retries, redirects on the same host only."""
 
-from __future__ import annotations
-
 import http.client
 import random
 import socket

@@ -1,7 +1,5 @@
 """Writing PromQL safely: label values are always escaped, names are checked, durations and steps are computed."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping, Sequence

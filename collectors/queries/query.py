@@ -3,8 +3,6 @@
 A :class:`Subject` is what is asked about; answers are kept by it. A :class:`Query` is how.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum, StrEnum

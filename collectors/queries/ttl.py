@@ -7,8 +7,6 @@ answer serves both, and all values of a minute belong together. Capacities have 
 replicas there are is asked at every refresh. Samples keep the moment they are about: that is how their age is known.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -3,8 +3,6 @@
 A rate over a bracketed run exceeds the true count by some percent: PromQL extends it to the edges of the window.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

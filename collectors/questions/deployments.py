@@ -4,8 +4,6 @@ A comparison with a plan needs to know the names of the model served, GPU produc
 time: numbers of another model, or from other GPUs, say nothing about the plan.
 """
 
-from __future__ import annotations
-
 import math
 import sqlite3
 import time

@@ -1,7 +1,5 @@
 """Numbers over time for charts: the same mapping as an observation, on a grid, gaps kept as NaN."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence

@@ -1,7 +1,5 @@
 """XID errors of a deployment's GPUs over time: which GPU, from when, and what the code means."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ by ``health``), and ``no_data`` where nothing is alive. ``observation`` is what 
 it, ``alerts`` what an operator should look at.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 

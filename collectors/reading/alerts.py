@@ -1,7 +1,5 @@
 """Alerts: what an operator should look at although the deployment answers, the worst first."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from collectors.reading.health import FEW_REQUESTS, FULL_KV

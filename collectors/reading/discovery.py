@@ -1,7 +1,5 @@
 """First round: the clock of the source, the metric names with data, how many targets answer."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace

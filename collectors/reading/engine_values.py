@@ -1,7 +1,5 @@
 """From answers to the numbers and distributions of an observation. What has no data stays None."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 

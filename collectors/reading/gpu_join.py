@@ -1,7 +1,5 @@
 """Which GPUs belong to a deployment: by an explicit selector, by pod or by host; never a whole cluster by accident."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypedDict

@@ -5,8 +5,6 @@ and grouping make new labels for every GPU at every step. Grouping changes nothi
 filter drops blank values, and the answer itself proves that there were none: they are so large that it would be, too.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -3,8 +3,6 @@
 Utilisation is told apart: ``busy`` (a kernel ran, near 100 % on any LLM server) is not SM, tensor or memory activity.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The state of an observation and what causes it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

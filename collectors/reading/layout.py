@@ -1,7 +1,5 @@
 """Which replicas, jobs and scrapes stand behind a selection, and how they are timed."""
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence

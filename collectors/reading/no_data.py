@@ -1,7 +1,5 @@
 """Where nothing is alive: stale when it was within the last hour, else no data."""
 
-from __future__ import annotations
-
 from collectors.backends.backend import Backend
 from collectors.prometheus.promql import duration, matchers, quoted, regex_quoted
 from collectors.reading.discovery import Discovery, names_query

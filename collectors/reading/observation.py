@@ -1,7 +1,5 @@
 """One observation of one deployment: its state with reasons, and every value with what it was read from."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any

@@ -1,7 +1,5 @@
 """Third round: every number at once."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from collectors.backends.backend import Backend, Vectors

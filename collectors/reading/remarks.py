@@ -3,8 +3,6 @@
 Code asks for the kind; the sentence is made where an observation is shown (JSON, page, terminal).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum

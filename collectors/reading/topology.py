@@ -1,7 +1,5 @@
 """Second round: replicas, timing, duplicates, GPUs; the window that holds enough scrapes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 

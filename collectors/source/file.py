@@ -1,7 +1,5 @@
 """Reading SOURCE.yaml: every problem in a file is one sentence; an unknown key names the nearest."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Which engine speaks at a source, in which spelling and version, from the metric names that have data."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import partial

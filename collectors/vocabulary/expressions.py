@@ -1,7 +1,5 @@
 """From a candidate of a vocabulary to queries in PromQL, which a Prometheus answers, or our own ring of scrapes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """Reading the vocabulary files that ship with the product."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path

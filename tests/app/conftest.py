@@ -1,7 +1,5 @@
 """The app without a browser, started from app.py as a user would start it."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The Live page on a Prometheus of the test, with a clock that moves when the test says so."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Callable

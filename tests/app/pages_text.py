@@ -1,7 +1,5 @@
 """What a reader sees of a page, as text."""
 
-from __future__ import annotations
-
 import re
 
 from streamlit.testing.v1 import AppTest

@@ -1,7 +1,5 @@
 """Result files for the Benchmarks page, and what the page says of them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from streamlit.testing.v1 import AppTest

@@ -1,7 +1,5 @@
 """One-click fixes, choosing a deployment, lengths in other units, and the way back."""
 
-from __future__ import annotations
-
 from streamlit.testing.v1 import AppTest
 
 from sizing.base.result import Fix

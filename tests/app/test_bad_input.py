@@ -1,7 +1,5 @@
 """Bad input gives one sentence that says what to change; the last good answer stays, marked as such."""
 
-from __future__ import annotations
-
 import pytest
 from streamlit.testing.v1 import AppTest
 

@@ -1,7 +1,5 @@
 """What the Benchmarks page asks for, refuses and doubts, in one sentence each, and never replaces."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Result files on the Benchmarks page: read, compared, used for the scenario; the evidence library."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

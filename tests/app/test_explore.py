@@ -1,7 +1,5 @@
 """Explore without a browser: every preset, every view, bad input, and the scenario shared with Size."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The form without Streamlit: numbers as people type them, and the way to a scenario and back."""
 
-from __future__ import annotations
-
 import contextlib
 
 import pytest

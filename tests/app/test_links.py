@@ -1,7 +1,5 @@
 """Links: short, stable, complete, and without prices."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 from urllib.parse import parse_qs, urlparse

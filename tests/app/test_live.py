@@ -1,7 +1,5 @@
 """Live without a browser: the demo, several sources and deployments, the past, thirty viewers."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Iterator

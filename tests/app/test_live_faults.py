@@ -1,7 +1,5 @@
 """Live while its source fails: the page stays, keeps the last good data with its age, says why, and recovers."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

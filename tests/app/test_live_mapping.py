@@ -1,7 +1,5 @@
 """Live without a browser: a quantity read from something else, in this session only."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

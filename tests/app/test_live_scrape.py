@@ -1,8 +1,6 @@
 """Live on metrics pages read directly, in real time: the engine fails, restarts, comes up late. Nothing waits for a
 fixed time: each step goes on as soon as the page says what it should."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path

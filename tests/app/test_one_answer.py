@@ -1,7 +1,5 @@
 """One question, one answer: what the page shows, exports and simulates is what the command line says."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

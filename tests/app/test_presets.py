@@ -1,7 +1,5 @@
 """Every preset on every page: no exception, an answer, and the same scenario that the preset holds."""
 
-from __future__ import annotations
-
 import pytest
 from streamlit.testing.v1 import AppTest
 

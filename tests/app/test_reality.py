@@ -1,7 +1,5 @@
 """Plan vs reality as a viewer sees it: the demo, another scenario, a file, a source that is down."""
 
-from __future__ import annotations
-
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path

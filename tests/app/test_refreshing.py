@@ -1,7 +1,5 @@
 """What follows a part that refreshes itself keeps its place, whenever that part starts again."""
 
-from __future__ import annotations
-
 import pytest
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.runtime.forward_msg_queue import ForwardMsgQueue

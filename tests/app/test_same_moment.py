@@ -1,7 +1,5 @@
 """Live and Plan vs reality look at one source, range and moment, whichever way a viewer goes between them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

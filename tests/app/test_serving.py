@@ -1,7 +1,5 @@
 """Disaggregated serving and batch limits in the form, the figures, the tabs and on Explore."""
 
-from __future__ import annotations
-
 from streamlit.testing.v1 import AppTest
 
 from tests.app.pages_text import answer, problems

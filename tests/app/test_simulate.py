@@ -1,7 +1,5 @@
 """The Simulate tab and traces in the form without a browser: start, finish, cancel, replay, faults by row."""
 
-from __future__ import annotations
-
 import threading
 import time
 from pathlib import Path

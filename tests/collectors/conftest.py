@@ -1,7 +1,5 @@
 """A real Prometheus for the tests of a module, scraping pages that a test may change."""
 
-from __future__ import annotations
-
 import shutil
 import threading
 import time

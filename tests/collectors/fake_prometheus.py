@@ -1,7 +1,5 @@
 """A Prometheus that answers from a feed: what the client sends is what it understands, and it fails on demand."""
 
-from __future__ import annotations
-
 import threading
 
 from collectors.queries.query import of_source

@@ -1,7 +1,5 @@
 """Series made by hand in a ring, read as if they had been scraped: no network, no waiting."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 from collectors.backends.scrape.backend import RingBackend

@@ -1,7 +1,5 @@
 """Servers of our own for the tests: one that answers as told, one that replays metrics pages, a real Prometheus."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import socket

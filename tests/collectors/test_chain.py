@@ -1,7 +1,5 @@
 """The run that `make chain` recorded: real vLLM, its load generator, Prometheus, collector. Read again here."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

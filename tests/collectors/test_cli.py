@@ -1,7 +1,5 @@
 """The command line: the contract of ``read --json``, exit codes, and never a traceback."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

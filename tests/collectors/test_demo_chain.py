@@ -1,7 +1,5 @@
 """The demo as a process, a real Prometheus with the configuration that the demo hands out, and the command lines."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Fetching config.json: against a hub of our own on localhost, no outside network."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """SOURCE.yaml: what is read, and one sentence for everything that is wrong with it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

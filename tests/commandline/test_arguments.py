@@ -1,7 +1,5 @@
 """Arguments out of bounds are refused with their bounds."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """The runner that all command lines share: exit codes, one line per problem, never a traceback."""
 
-from __future__ import annotations
-
 import argparse
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """What a user does on the pages, and what they read there."""
 
-from __future__ import annotations
-
 from playwright.sync_api import Page
 
 from tests.e2e.browser import settle

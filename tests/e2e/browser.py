@@ -1,7 +1,5 @@
 """A real Chromium that reports what a user would not see: console errors, failed requests, requests to other hosts."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

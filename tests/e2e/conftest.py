@@ -10,8 +10,6 @@ and fails at its end when a page it opened shows an exception, logged an error, 
 host. A failure leaves a picture of each page in the test's own temporary folder.
 """
 
-from __future__ import annotations
-
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Literal, Protocol

@@ -1,7 +1,5 @@
 """The dashboard as a user starts it: a process of its own, on a free port."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import socket

@@ -1,7 +1,5 @@
 """From a real vLLM result file to a scenario that is sized with it, in a real browser."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from urllib.parse import urlparse
 

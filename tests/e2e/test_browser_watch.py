@@ -1,7 +1,5 @@
 """The journeys' watchman itself: what it reports, and what it lets pass."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread

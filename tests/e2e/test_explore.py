@@ -1,7 +1,5 @@
 """Explore in a real browser: a cold deep link, a click that becomes a deployment, themes and the phone."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from urllib.parse import parse_qs, urlparse
 

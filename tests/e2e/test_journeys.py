@@ -1,7 +1,5 @@
 """What a user does, in a real browser: the two customer cases, links, themes, the phone, the keyboard."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from urllib.parse import parse_qs, urlparse
 

@@ -1,7 +1,5 @@
 """Live in a real browser: the demo on every screen, a source typed in that fails and comes back, a paused moment."""
 
-from __future__ import annotations
-
 import time
 from urllib.parse import parse_qs, urlparse
 

@@ -1,7 +1,5 @@
 """Plan vs reality in a real browser: the demo against its plan, another window, another scenario, the table."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from urllib.parse import parse_qs, urlparse

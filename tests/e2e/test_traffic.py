@@ -1,7 +1,5 @@
 """Traffic in a real browser: simulate, cancel, a failing instance, a trace that fills in the form, the day, links."""
 
-from __future__ import annotations
-
 import re
 from urllib.parse import parse_qs, urlparse
 

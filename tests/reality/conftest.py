@@ -1,7 +1,5 @@
 """What comparisons need to run against: a real Prometheus that holds some of the demo's day."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import time

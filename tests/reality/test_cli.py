@@ -1,7 +1,5 @@
 """The command line: the contract of ``compare --json`` against a real Prometheus, exit codes, never a traceback."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import time

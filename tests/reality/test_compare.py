@@ -1,7 +1,5 @@
 """Comparisons of the demo and of made-up observations: verdicts where they are due, reasons where they are not."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A comparison from incomplete data: what can still be judged is, and the rest is said."""
 
-from __future__ import annotations
-
 from collectors.reading.observation import State
 from collectors.reading.remarks import Kind, remark
 from reality.compare import compare

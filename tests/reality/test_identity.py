@@ -1,7 +1,5 @@
 """No verdict on another deployment: another model, engine, GPU, parallelism or KV format, and what to do about it."""
 
-from __future__ import annotations
-
 import pytest
 
 from collectors.questions.deployments import Deployed, KvSettings

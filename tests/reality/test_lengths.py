@@ -1,7 +1,5 @@
 """Lengths from a histogram keep every bucket's share and the mean."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

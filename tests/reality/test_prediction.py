@@ -1,7 +1,5 @@
 """The plan's engine against worlds that it made itself: what is as predicted is found within, what is not is found."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

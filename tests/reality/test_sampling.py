@@ -1,7 +1,5 @@
 """Uncertainty of measured values: worked examples, and against drawn samples."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

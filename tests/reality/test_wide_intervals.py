@@ -1,7 +1,5 @@
 """Near saturation a prediction says little, and says so beside the row; what cannot be carried has no number."""
 
-from __future__ import annotations
-
 import pytest
 
 from reality.compare import compare

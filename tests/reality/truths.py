@@ -1,7 +1,5 @@
 """Deployments whose truth is known: observations made from the simulator itself, and from the demo."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache

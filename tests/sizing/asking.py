@@ -3,8 +3,6 @@
 What the simulation makes of it is in test_refine.py and test_golden.py.
 """
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The committed parameters, the figures about them and the report belong together."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The command line as a user runs it: exit codes, one line per problem, no traceback."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

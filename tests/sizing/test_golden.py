@@ -4,8 +4,6 @@ After a change that is meant: ``pytest tests/sizing/test_golden.py --renew-golde
 "results changed".
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """The simulator against published open-loop runs: the committed table is what the code says."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What must hold for every scenario, checked on random ones with the real engine."""
 
-from __future__ import annotations
-
 import json
 import os
 

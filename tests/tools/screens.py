@@ -4,8 +4,6 @@ Without paths, every page. Each is taken light and dark, wide and narrow, in ful
 one sheet. Prints what the browser complained about. Look at the sheets.
 """
 
-from __future__ import annotations
-
 import argparse
 import re
 import tempfile

@@ -1,7 +1,5 @@
 """The source files of the product, as the rules of the house read them."""
 
-from __future__ import annotations
-
 import ast
 import os
 from collections.abc import Iterator

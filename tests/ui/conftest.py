@@ -1,7 +1,5 @@
 """A hand-made plan: Llama 3 8B on H100, 2000 in and 200 out, 70.7 requests/s (worked example 4 of the sizing deck)."""
 
-from __future__ import annotations
-
 import pytest
 
 from sizing.base.deployed import Business, Cost, Deployed, Latencies, Latency, PerInstance

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from ui.format import as_markdown, counted, listed
 
 

@@ -1,7 +1,5 @@
 """The ring as a source of series: the same expressions as for a Prometheus, answered here."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 

@@ -1,7 +1,5 @@
 """Which series of a page are worth keeping: those that a vocabulary or an override of the source asks for."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from functools import cache

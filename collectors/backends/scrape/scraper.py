@@ -3,8 +3,6 @@
 Whatever goes wrong with one target is that target's failure: it is kept in the ring with its reason, and shown.
 """
 
-from __future__ import annotations
-
 import logging
 import sqlite3
 import threading

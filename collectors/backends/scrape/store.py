@@ -4,8 +4,6 @@ A row holds the values of one page, compressed; the list of series it belongs to
 hardly ever changes. A failed scrape is a row without values: it marks every series of its target as gone.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import sqlite3
@@ -120,11 +118,6 @@ class Ring:
             for what in ("page_count", "page_size", "freelist_count")
         )
         return (pages - free) * size
-
-    def size_bytes(self) -> int:
-        """Bytes in use."""
-        with self._lock:
-            return self._used_bytes()
 
     def times(self, start_s: float, end_s: float) -> list[float]:
         """Moments of the successful scrapes in (start, end]."""

@@ -10,8 +10,6 @@ page with a broken line is refused as a whole, as Prometheus does: half a page l
 load.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator

@@ -6,8 +6,6 @@ told to use the server's; where both counts are there, the server's is used and 
 are over the time of the whole phase, which is 2 to 5 % longer than from the first to the last request of a short run.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import replace

@@ -4,8 +4,6 @@ Read from a real export of AIPerf 0.13. Tokens are the server's (``usage_*``) wh
 conversion: (E2E - TTFT) / (OSL - 1). Warm-up requests are left out; a broken line is an error and leaves the rest.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy as np

@@ -4,8 +4,6 @@ Follows the public source of perf_analyzer (GenAI-Perf 0.0.8 to 0.0.16) and is u
 stands under ``input_config.perf_analyzer.stimulus``, in older versions beside the other options.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from collectors.benchmarks.documents import Document

@@ -5,8 +5,6 @@ real file: there the strategy stands under ``args`` (0.2, 0.3) or ``scheduler`` 
 metrics. E2E is in seconds, everything else in milliseconds.
 """
 
-from __future__ import annotations
-
 from collectors.benchmarks.documents import Document
 from collectors.benchmarks.fields import Fields, latency_stats
 from collectors.benchmarks.load import EVEN_NOTE, Load, moment

@@ -5,8 +5,6 @@ follows the public source and is unverified against a real file. The percentiles
 0.1, 1, 5, 10, 25, 75, 90, 95, 99, maximum. The median is not among them, it has a cell of its own.
 """
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -5,8 +5,6 @@ Read from real files of a public run on H100 (KubeCon NA 2025); closed-loop stag
 *_prometheus_metrics.json beside them contradict the client (other request counts and lengths) and are refused.
 """
 
-from __future__ import annotations
-
 from collectors.benchmarks.documents import Document
 from collectors.benchmarks.fields import Fields, latency_stats
 from collectors.benchmarks.load import Load

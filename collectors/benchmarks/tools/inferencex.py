@@ -6,8 +6,6 @@ public source of 2026. All latencies in SECONDS, throughput per GPU.
 Data: SemiAnalysis InferenceX, Apache-2.0 with attribution.
 """
 
-from __future__ import annotations
-
 from collectors.benchmarks.documents import Document
 from collectors.benchmarks.fields import Fields, latency_stats
 from collectors.benchmarks.load import engine_of

@@ -4,8 +4,6 @@ Checked on a real excerpt and on the real results of the public repository (vers
 since the end of 2024.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from collectors.benchmarks.documents import Document

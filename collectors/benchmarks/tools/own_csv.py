@@ -3,8 +3,6 @@
 The names of the evidence library (``isl``, ``concurrency_or_batch``, ``offline_max_throughput``) are understood too.
 """
 
-from __future__ import annotations
-
 from datetime import datetime
 from difflib import get_close_matches
 

@@ -4,8 +4,6 @@ Read from a real line of a version without model name; the fields of newer versi
 ``--output-details``) follow the public source of 2025 and are unverified against a real file. All latencies in ms.
 """
 
-from __future__ import annotations
-
 from collectors.benchmarks.documents import Document
 from collectors.benchmarks.fields import Fields, latency_stats
 from collectors.benchmarks.load import engine_of, rate_or_concurrency

@@ -5,8 +5,6 @@ the printed report of an NVIDIA blog post (0.21.0rc0). All latencies in ms; TTFT
 engine is driven in process, without HTTP.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

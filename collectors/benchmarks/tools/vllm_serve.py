@@ -4,8 +4,6 @@ Read from real files of vLLM 0.32, with and without ``--save-detailed``; older f
 Summaries are in ms, the arrays of ``--save-detailed`` in s; what the summary lacks is computed from the arrays.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

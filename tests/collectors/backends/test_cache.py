@@ -1,7 +1,5 @@
 """A refresh asks only for what is new, and what is kept equals what a fresh question would answer."""
 
-from __future__ import annotations
-
 import math
 import threading
 from collections.abc import Sequence

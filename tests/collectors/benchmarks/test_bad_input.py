@@ -1,7 +1,5 @@
 """Malformed files give one sentence; a bad row is an error of its own and leaves the good ones."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Formats without a real file here: their shape after the public sources, with made-up numbers."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """What the importers make of every sample, written down: a change shows as a diff. RENEW_GOLDEN=1 writes it anew."""
 
-from __future__ import annotations
-
 import json
 import os
 from dataclasses import asdict, is_dataclass

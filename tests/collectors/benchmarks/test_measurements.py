@@ -1,7 +1,5 @@
 """Imported points go through the engine's own reader of points."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from collectors.benchmarks import Deployment, read_benchmarks, to_measurements

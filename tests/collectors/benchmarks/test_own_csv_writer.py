@@ -1,7 +1,5 @@
 """Every sample, written as our own CSV and read again, is the same runs."""
 
-from __future__ import annotations
-
 from dataclasses import fields, replace
 from pathlib import Path
 

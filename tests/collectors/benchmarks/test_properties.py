@@ -1,7 +1,5 @@
 """Whatever the bytes: a result, or BenchmarkFileError. And: units, order and damage."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import fields

@@ -1,7 +1,5 @@
 """Hand-checked numbers: each expected value was read in the sample file itself, with the unit it has there."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from datetime import UTC, datetime

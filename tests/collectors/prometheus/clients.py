@@ -1,7 +1,5 @@
 """Clients of a server that answers as told."""
 
-from __future__ import annotations
-
 from collectors.prometheus import Access, Clock, Fetcher, Limits, PrometheusClient
 from tests.collectors.servers import Server, Told
 

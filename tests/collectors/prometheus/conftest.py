@@ -1,7 +1,5 @@
 """A server that the tests of the client tell what to answer."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

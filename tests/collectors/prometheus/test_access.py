@@ -1,7 +1,5 @@
 """Access to a server: addresses, credentials, certificates, sessions."""
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 

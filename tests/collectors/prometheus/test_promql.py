@@ -1,7 +1,5 @@
 """Writing PromQL: whatever stands in a label value, it stays a label value."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

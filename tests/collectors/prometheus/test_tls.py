@@ -1,7 +1,5 @@
 """TLS: a certificate nobody vouches for is refused; with its CA it is accepted; mTLS shows our own certificate."""
 
-from __future__ import annotations
-
 import shutil
 import ssl
 import subprocess

@@ -1,7 +1,5 @@
 """Turns: each expression of a fleet is asked once a minute, and is about the full minute before its turn."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -1,7 +1,5 @@
 """Which deployments a source has, and which XID errors its GPUs had when."""
 
-from __future__ import annotations
-
 from collectors.questions.deployments import find_deployments
 from collectors.questions.xids import MEANINGS, xid_log
 from collectors.source import Source, source_from

@@ -1,7 +1,5 @@
 """Pages and queries that the pitfalls of metrics are tried on."""
 
-from __future__ import annotations
-
 from collectors.vocabulary import engine_vocabularies
 from collectors.vocabulary.expressions import distribution_queries, scalar_queries, scope_of
 from collectors.vocabulary.schema import SCALARS

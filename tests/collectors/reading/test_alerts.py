@@ -1,7 +1,5 @@
 """What an operator should look at: each alert with its threshold, none twice, none from what is unknown."""
 
-from __future__ import annotations
-
 import pytest
 
 from collectors.reading.alerts import alerts

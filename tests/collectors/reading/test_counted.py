@@ -1,7 +1,5 @@
 """Exact counts between two moments."""
 
-from __future__ import annotations
-
 import pytest
 
 from collectors.questions.counted import counted_between

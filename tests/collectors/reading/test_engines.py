@@ -1,7 +1,5 @@
 """One page of every engine, as its sources describe it: detected, read in common units, with its gaps explained."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

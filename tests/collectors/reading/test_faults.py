@@ -1,7 +1,5 @@
 """Sources that fail at the start, midway, in part or in strange ways; recovery is automatic."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 

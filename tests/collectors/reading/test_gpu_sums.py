@@ -1,7 +1,5 @@
 """Plain sums over GPUs: taken only where the answer proves that no blank value is in it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

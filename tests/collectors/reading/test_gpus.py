@@ -1,7 +1,5 @@
 """GPUs of a deployment: which are its own, and what their fields mean (pitfall n)."""
 
-from __future__ import annotations
-
 import pytest
 
 from collectors.questions.devices import read_devices

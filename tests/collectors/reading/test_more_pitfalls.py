@@ -1,7 +1,5 @@
 """Pitfalls of metrics, continued: spikes, spellings, windows, ranges and queues."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

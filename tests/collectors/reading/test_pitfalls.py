@@ -1,7 +1,5 @@
 """Every pitfall that makes a naive collector wrong, a to s of the list of facts (n stands in test_gpus)."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

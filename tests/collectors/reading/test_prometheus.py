@@ -1,7 +1,5 @@
 """One observation through a real Prometheus that scrapes recorded vLLM and DCGM pages."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

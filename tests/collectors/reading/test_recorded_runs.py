@@ -1,7 +1,5 @@
 """Runs of a real vLLM at known rates, recorded before and after: what is read is what was measured then."""
 
-from __future__ import annotations
-
 import pytest
 
 from collectors.reading.observation import Observation, State

@@ -1,7 +1,5 @@
 """No data, zero, stale, partial and unreachable look different in what `read` prints, and none is drawn as 0."""
 
-from __future__ import annotations
-
 import pytest
 
 from collectors.cli import as_line, as_text, mapping_text

@@ -1,7 +1,5 @@
 """Tables of columns and interpolation row by row."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Benchmarks made up from predictions, and published curves."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from bench.calibration_points import curves

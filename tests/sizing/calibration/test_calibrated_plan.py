@@ -1,7 +1,5 @@
 """A benchmark of the user's own in plans and predictions: where it counts, and what the plan says of it."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 

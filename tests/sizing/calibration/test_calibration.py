@@ -5,8 +5,6 @@ median ITL error of the other points 9.6 % before and 3.1 % after, better on 89 
 repeatability; the whole table is in ``docs/CALIBRATION.md``.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """config.json: real ones against the catalogue, hand-written families, and everything that is not one."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

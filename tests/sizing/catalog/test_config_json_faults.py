@@ -1,7 +1,5 @@
 """What is not a config.json of a transformer is refused in one sentence."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 

@@ -1,7 +1,5 @@
 """An accelerator typed in: units, support flags, link, and one sentence per fault."""
 
-from __future__ import annotations
-
 import contextlib
 
 import pytest

@@ -1,7 +1,5 @@
 """The shipped facts: complete, sourced, in range, joined, and dense where datasheets like to print sparse."""
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import re

@@ -1,7 +1,5 @@
 """Engines: every fact of one stands in its entry of engines.yaml, and names lead to one engine only."""
 
-from __future__ import annotations
-
 from itertools import chain
 
 import pytest

@@ -1,7 +1,5 @@
 """A model known by its size only: plausible shape, exact size, stated assumptions, clear refusals."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Facts of the accelerators, held against datasheets."""
 
-from __future__ import annotations
-
 import pytest
 
 from sizing import catalog

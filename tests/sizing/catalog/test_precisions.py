@@ -1,7 +1,5 @@
 """Weight formats: every fact of one stands in its entry of precisions.yaml, and names lead to one format only."""
 
-from __future__ import annotations
-
 import pytest
 
 from sizing.catalog import quantization

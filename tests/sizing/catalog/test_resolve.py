@@ -1,7 +1,5 @@
 """From typed names to catalogue entries: every name of the evidence, common checkpoints, and never another size."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 

@@ -1,7 +1,5 @@
 """Which deployments are considered."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

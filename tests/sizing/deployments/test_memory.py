@@ -1,7 +1,5 @@
 """Memory by hand: weights, KV cache, sharding and blocks."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

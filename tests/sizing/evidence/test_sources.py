@@ -1,7 +1,5 @@
 """Every published measurement has a named source with licence and address."""
 
-from __future__ import annotations
-
 import pytest
 
 from sizing.evidence.published import evidence_frame

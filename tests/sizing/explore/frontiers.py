@@ -1,7 +1,5 @@
 """Scenarios whose frontiers are tested."""
 
-from __future__ import annotations
-
 from sizing import Scenario
 from sizing.explore.operating_point import MORE_IS_BETTER, Performance
 

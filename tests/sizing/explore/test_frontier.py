@@ -1,7 +1,5 @@
 """Operating points and frontiers: hand-checked figures, nothing dominated, consistent with plans of the scenario."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

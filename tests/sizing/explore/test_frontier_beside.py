@@ -1,7 +1,5 @@
 """What stands beside a frontier: load bands, measured points, the user's own benchmark; every field has a label."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What given hardware serves, and how far a question can be pushed: consistent with plans of the same scenario."""
 
-from __future__ import annotations
-
 import pytest
 
 from sizing import Scenario

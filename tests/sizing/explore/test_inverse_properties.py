@@ -1,7 +1,5 @@
 """What must hold for inverse questions and shared pools of every scenario, pools and batch limits included."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """GPUs over prompt and output length: the same as a plan at every cell, and monotone where it must be."""
 
-from __future__ import annotations
-
 import pytest
 
 from sizing import Scenario

@@ -1,7 +1,5 @@
 """Several models on shared systems: never more systems than apart, room for every instance, cheapest by brute force."""
 
-from __future__ import annotations
-
 from itertools import product
 from math import ceil
 

@@ -1,7 +1,5 @@
 """Sweeps: every combination once and in order, equal to single plans, and nothing lost when a worker dies."""
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Iterator, Sequence

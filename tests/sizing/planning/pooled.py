@@ -1,7 +1,5 @@
 """Scenarios that prefill/decode pools answer."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from sizing import Plan, Scenario

@@ -1,7 +1,5 @@
 """GPUs that cannot serve: a reason for each, and a fix that really helps."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import pytest

@@ -1,7 +1,5 @@
 """A measured record replaces the prediction."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """The whole answer on chosen scenarios."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """Plans with prefill and decode in pools of their own."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

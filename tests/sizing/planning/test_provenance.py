@@ -1,7 +1,5 @@
 """Where the numbers of an answer come from: facts on every result, words made of them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Warnings: when they are given, and that their fix makes them go away."""
 
-from __future__ import annotations
-
 import pytest
 
 from sizing.catalog import gpus

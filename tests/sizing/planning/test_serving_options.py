@@ -1,7 +1,5 @@
 """Routing and speculative decoding in a scenario: what the plan makes of them, by hand and against the simulator."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Pools in the simulation, in whole systems, and with a named batch limit."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The mean context of a decoding sequence, held against the sum over all decode steps of random answers."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """From the scenario's names and units to the engine's."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """Capacity within limits, by hand on small grids."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The load model of prefill and decode instances, by hand and against the simulator."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The analytic load model against queueing theory and against hand calculation."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The queues of an instance, held against closed formulas."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

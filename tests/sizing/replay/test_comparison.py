@@ -1,7 +1,5 @@
 """Why simulated and analytic percentiles differ: said when they do, not when they agree."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Capacity over the day: enough at every moment, nothing for nothing, and what a start-up time costs."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Scenarios simulated end to end, on the command line and as a library."""
 
-from __future__ import annotations
-
 import json
 import math
 import tracemalloc

@@ -1,7 +1,5 @@
 """Departures from the plan: static batching, an instance that fails and returns, a window that is too small."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A config.json named by or written into a scenario."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

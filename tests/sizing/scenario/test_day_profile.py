@@ -1,7 +1,5 @@
 """A working day hour by hour from its length and its peak, and a scenario at another load."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

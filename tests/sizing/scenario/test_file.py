@@ -1,7 +1,5 @@
 """Scenario files: what is read, and one clear sentence for everything that cannot be."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

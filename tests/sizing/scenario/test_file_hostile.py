@@ -1,7 +1,5 @@
 """Scenario files that are broken, hostile or arbitrary text: refused in sentences, whatever they hold."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

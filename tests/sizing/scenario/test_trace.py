@@ -1,7 +1,5 @@
 """Traces in every format, and every way in which they can be wrong: a sentence per row."""
 
-from __future__ import annotations
-
 import gzip
 import resource
 import zipfile

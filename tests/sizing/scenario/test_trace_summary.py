@@ -1,7 +1,5 @@
 """What a trace says: rates, gaps and lengths by hand, in words, and on the command line."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import tracemalloc

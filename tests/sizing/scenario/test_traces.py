@@ -1,7 +1,5 @@
 """Traces and bursts named in a scenario file: what the plan makes of them, and how they are wrong."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

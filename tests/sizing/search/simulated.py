@@ -1,7 +1,5 @@
 """Scenarios whose answers are simulated."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from sizing import Plan, Scenario

@@ -1,7 +1,5 @@
 """Caps on the sequences in flight: where they are tried, what they save, and that the simulator agrees."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Deployments of both kinds in one ranking, through one interface."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The search of pairs of pools against trying everything."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Ranking, shortlist and frontier on real plans."""
 
-from __future__ import annotations
-
 import pytest
 
 from sizing.search.aggregated import WASTEFUL

@@ -1,7 +1,5 @@
 """The plan whose number of instances is decided by simulation."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from typing import Any

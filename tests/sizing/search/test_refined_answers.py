@@ -1,7 +1,5 @@
 """Answers of the simulation: warnings, spares, what is not simulated, and that more load never gets less."""
 
-from __future__ import annotations
-
 import json
 import math
 from typing import Any

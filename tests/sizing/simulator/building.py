@@ -1,7 +1,5 @@
 """Small engines and streams for the tests of the simulator."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """A slow, obviously correct engine: one step after the other, every sequence an object, nothing leapt over."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """Streams of requests: right rates and spreads, the same for the same seed, whatever the rate."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The simulator set up as a textbook queue must give the textbook's answer within Monte-Carlo error."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

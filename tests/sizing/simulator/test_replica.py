@@ -1,7 +1,5 @@
 """The engine that leaps against one that does every step, and rules checked by hand."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

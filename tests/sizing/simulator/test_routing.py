@@ -1,7 +1,5 @@
 """Routing, failures, rejection, pools for prefill and decode: nothing is lost, and it goes where it should."""
 
-from __future__ import annotations
-
 import math
 import re
 from itertools import pairwise

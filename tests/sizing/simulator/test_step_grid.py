@@ -1,7 +1,5 @@
 """The step-time grid of a real configuration against the roofline it was built from."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Kernel tables, where they are installed."""
 
-from __future__ import annotations
-
 import pytest
 
 from sizing.steps import kernel_engines

@@ -1,7 +1,5 @@
 """Step times read from NVIDIA's measured kernels: what they cover, what they say, and what they must not touch."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """What NVIDIA's measured kernels do not cover, and what reading them must not touch."""
 
-from __future__ import annotations
-
 import json
 import logging
 import socket

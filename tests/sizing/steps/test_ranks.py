@@ -1,7 +1,5 @@
 """How unevenly prompts fall on attention-DP ranks, by hand, by counting, and as properties."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

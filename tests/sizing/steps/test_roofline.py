@@ -1,7 +1,5 @@
 """What the roofline adds for unusual layers, and how software ages it."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import replace
 from types import MappingProxyType

@@ -1,7 +1,5 @@
 """From imported runs to a benchmark of a scenario, and the figures of the Benchmarks page."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import pytest

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from sizing.methodology.accuracy import TITLES, accuracy_figures

@@ -1,7 +1,5 @@
 """Figures of the Explore page: what they show, their tables, their sentences."""
 
-from __future__ import annotations
-
 import json
 import math
 

@@ -1,7 +1,5 @@
 """Figures of the Live page: gaps, open buckets, levels of the plan; cells for eight GPUs and for ten thousand."""
 
-from __future__ import annotations
-
 import math
 from datetime import UTC, datetime
 

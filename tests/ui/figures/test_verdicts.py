@@ -1,7 +1,5 @@
 """The interval chart of a comparison and its tables: the same numbers, none drawn that is not there."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

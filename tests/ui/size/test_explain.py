@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from sizing.base.result import Plan
 from ui.size.explain import explained_table, explanation, field_entry
 

@@ -1,7 +1,5 @@
 """The measurements below the explanation of a figure."""
 
-from __future__ import annotations
-
 import pytest
 
 from sizing import Scenario, plan

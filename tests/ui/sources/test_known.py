@@ -1,7 +1,5 @@
 """Which sources there are: a folder of files, the demo, and what a viewer typed; secrets stay secret."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

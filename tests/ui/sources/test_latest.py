@@ -1,7 +1,5 @@
 """Answers shared by many viewers: one question per refresh, the last good answer kept, nobody waits for long."""
 
-from __future__ import annotations
-
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor

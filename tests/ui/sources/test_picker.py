@@ -1,7 +1,5 @@
 """Choosing a source, and connecting one of one's own: bad input is a sentence, credentials never show."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

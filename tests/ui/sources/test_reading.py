@@ -1,7 +1,5 @@
 """Questions through the shared registry: the demo answers, thirty viewers are one, a failing server keeps its last."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """Answering an expression from samples in memory, with the semantics of Prometheus."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

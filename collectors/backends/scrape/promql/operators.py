@@ -1,7 +1,5 @@
 """Vectors by their labels, and the operators between them: arithmetic, comparisons, sets."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 

@@ -1,7 +1,5 @@
 """Reading an expression: a Pratt parser for the part of PromQL that the vocabularies use."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 

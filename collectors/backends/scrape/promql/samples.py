@@ -1,7 +1,5 @@
 """Samples in memory: the series of one window, and the two ways to look at them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

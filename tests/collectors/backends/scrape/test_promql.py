@@ -1,7 +1,5 @@
 """Our evaluator against a real Prometheus that scraped the same pages at the same moments."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import math

@@ -1,7 +1,5 @@
 """Metrics pages: recorded ones, both formats, and everything a broken page can hold."""
 
-from __future__ import annotations
-
 import contextlib
 import math
 
