@@ -5,6 +5,7 @@ Writes ``sizing/data/efficiency.yaml`` (the roofline), ``mixture.yaml`` (trust i
 kernel tables (``aiconfigurator-core``).
 """
 
+import argparse
 import sys
 
 from bench.accuracy_figures import SHOWN, figures, spot_check
@@ -58,6 +59,9 @@ def calibrate(say: Progress = print) -> None:
 
 def main() -> int:
     """Calibrate. Exit code 0, 2 without the kernel tables."""
+    argparse.ArgumentParser(
+        prog="python -m bench.calibration", description=(__doc__ or "").partition("\n")[0]
+    ).parse_args()
     try:
         calibrate()
     except RuntimeError as error:

@@ -72,14 +72,6 @@ class PrometheusClient:
         """The label names in use."""
         return read_texts(self._post("labels", {"match[]": list(match)} if match else {}), self.where)
 
-    def label_values(
-        self, label: str, match: Sequence[str] = (), *, start_s: float | None = None, end_s: float | None = None
-    ) -> tuple[str, ...]:
-        """The values of a label, for series that match."""
-        form: dict[str, object] = {"match[]": list(match)} if match else {}
-        form |= {key: f"{v:.3f}" for key, v in (("start", start_s), ("end", end_s)) if v is not None}
-        return read_texts(self._get(f"label/{label}/values", form), self.where)
-
     def metadata(self, metric: str | None = None) -> dict[str, MetricMetadata]:
         """Type, help and unit as declared by the exporters."""
         return read_metadata(self._get("metadata", {"metric": metric} if metric else {}), self.where)

@@ -78,17 +78,9 @@ class Device:
         return number_of(self.labels)
 
     @property
-    def throttle_causes(self) -> tuple[str, ...]:
-        """What slows it down."""
-        return self._causes(~0)
-
-    @property
     def harmful_causes(self) -> tuple[str, ...]:
         """What slows it down and should not: all but the power cap, at which a busy GPU should run."""
-        return self._causes(HARMFUL)
-
-    def _causes(self, counted: int) -> tuple[str, ...]:
-        mask = int(self.values.get("throttle_reasons") or 0) & counted
+        mask = int(self.values.get("throttle_reasons") or 0) & HARMFUL
         return tuple(text for bit, text in THROTTLE_BITS.items() if mask & bit) if mask else ()
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from sizing import catalog
+from sizing.base.units import BILLION, GB, TRILLION
 from sizing.catalog.files import DATA_DIR, Row, read_rows
 from sizing.methodology.content import Cell, Section, Table
 from sizing.scenario.lengths import languages
@@ -95,13 +96,13 @@ def _gpus() -> Table:
                 "GPU": g.name,
                 "Id": g.id,
                 "Family": g.family,
-                "Memory (GB)": round(g.memory_bytes / 1e9, 1),
-                "Bandwidth (GB/s)": g.memory_bandwidth / 1e9,
+                "Memory (GB)": round(g.memory_bytes / GB, 1),
+                "Bandwidth (GB/s)": g.memory_bandwidth / GB,
                 "FP16/BF16 (TFLOPS)": _tera(g.bf16_flops or g.fp16_flops),
                 "FP8 (TFLOPS)": _tera(g.fp8_flops),
                 "INT8 (TOPS)": _tera(g.int8_ops),
                 "FP4 (TFLOPS)": _tera(g.fp4_flops),
-                "Link (GB/s)": None if g.link_bytes_per_s is None else g.link_bytes_per_s / 1e9,
+                "Link (GB/s)": None if g.link_bytes_per_s is None else g.link_bytes_per_s / GB,
                 "GPUs in domain": g.domain_gpus,
                 "TDP (W)": g.tdp_w,
                 "Source": g.source,
@@ -142,8 +143,8 @@ def _models() -> Table:
             {
                 "Model": m.id,
                 "Family": m.family,
-                "Parameters (billions)": round(m.params_total / 1e9, 3),
-                "Active (billions)": round(m.params_active / 1e9, 3),
+                "Parameters (billions)": round(m.params_total / BILLION, 3),
+                "Active (billions)": round(m.params_active / BILLION, 3),
                 "Layers": m.layers,
                 "Attention": m.attention.upper(),
                 "KV heads": m.kv_heads,
@@ -176,7 +177,7 @@ def _column(texts: list[str]) -> list[Cell]:
 
 
 def _tera(rate: float | None) -> float | None:
-    return None if rate is None else round(rate / 1e12, 3)
+    return None if rate is None else round(rate / TRILLION, 3)
 
 
 def _content(filename: str) -> str:

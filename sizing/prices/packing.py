@@ -5,13 +5,10 @@ An instance that fits into a system never straddles two; one that is larger than
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import ArrayLike
 
 from sizing.base.arrays import Counts
-from sizing.base.checks import whole_number
 from sizing.base.errors import SizingError
 
 MAX_COUNT = 10**12
@@ -21,43 +18,13 @@ MAX_GPUS_PER_SYSTEM = 100_000
 """Most GPUs one instance or one system may have."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Packing:
-    """Instances in whole systems. ``instances_per_system`` is 0 where one instance needs several systems."""
-
-    systems: int
-    instances_per_system: int
-    systems_per_instance: int
-    gpus_used: int
-    gpus_bought: int
-
-
-def pack(instances: int, gpus_per_instance: int, option_gpus: int) -> Packing:
-    """Whole systems of ``option_gpus`` GPUs for ``instances`` instances of ``gpus_per_instance`` GPUs each.
+def systems_needed(instances: ArrayLike, gpus_per_instance: ArrayLike, system_gpus: ArrayLike) -> Counts:
+    """Whole systems for instances of some GPUs each, int64; arrays that broadcast against each other, and that shape.
 
     Fits: ``systems = ceil(instances / floor(G / g))``; larger than a system: ``systems = instances x ceil(g / G)``.
-    Raises SizingError unless all three are whole numbers of at least 1. Source: NVIDIA "LLM inference sizing",
-    instances x TP = 8 on an 8-GPU server (TP1 8, TP2 4, TP4 2, TP8 1).
-    """
-    count = whole_number("Instances", instances, 1, MAX_COUNT)
-    each = whole_number("GPUs per instance", gpus_per_instance, 1, MAX_GPUS_PER_SYSTEM)
-    size = whole_number("GPUs per system", option_gpus, 1, MAX_GPUS_PER_SYSTEM)
-    per_system, per_instance = size // each, -(-each // size)
-    systems = -(-count // per_system) if per_system else count * per_instance
-    return Packing(
-        systems=systems,
-        instances_per_system=per_system,
-        systems_per_instance=per_instance,
-        gpus_used=count * each,
-        gpus_bought=systems * size,
-    )
-
-
-def systems_needed(instances: ArrayLike, gpus_per_instance: ArrayLike, system_gpus: ArrayLike) -> Counts:
-    """:func:`pack` for arrays that broadcast against each other: whole systems, int64, same shape as the broadcast.
-
     0 instances need 0 systems. Raises SizingError where a count is negative, NaN, infinite, fractional or too large, or
-    a number of GPUs is below 1.
+    a number of GPUs is below 1. Source: NVIDIA "LLM inference sizing", instances x TP = 8 on an 8-GPU server (TP1 8,
+    TP2 4, TP4 2, TP8 1).
     """
     count = _counts("Instances", instances, 0, MAX_COUNT)
     each = _counts("GPUs per instance", gpus_per_instance, 1, MAX_GPUS_PER_SYSTEM)
@@ -73,8 +40,8 @@ def systems_for_both(
 ) -> Counts:
     """Whole systems for two kinds of instances, (instances, GPUs each), the smaller ones beside the larger.
 
-    The larger fill systems as in :func:`pack`; what they leave takes smaller ones, the rest systems of their own. Never
-    more than both kinds apart. Raises SizingError as :func:`systems_needed`.
+    The larger fill systems as in :func:`systems_needed`; what they leave takes smaller ones, the rest systems of their
+    own. Never more than both kinds apart. The same errors.
     """
     size = _counts("GPUs per system", system_gpus, 1, MAX_GPUS_PER_SYSTEM)
     counts = [_counts("Instances", n, 0, MAX_COUNT) for n, _ in (first, second)]

@@ -27,9 +27,9 @@ BEST_OF_UNIT = 12
 
 def with_batch_limits(question: Question, evaluated: Evaluated) -> Evaluated:
     """The candidates, those with a cap where one saves an instance, or as far as the scenario names the caps."""
-    if not len(evaluated) or (question.scenario.workload.mode == "offline" and not _asked(question)):
+    if not len(evaluated) or (question.scenario.workload.mode == "offline" and not _caps_of_scenario(question)):
         return evaluated
-    if _asked(question):
+    if _caps_of_scenario(question):
         return _with_named(question, evaluated)
     rows, caps = proposals(question, evaluated)
     if not len(rows):
@@ -121,7 +121,7 @@ def _under_caps(question: Question, evaluated: Evaluated, rows: Rows, caps: Floa
     )
 
 
-def _asked(question: Question) -> tuple[int, ...]:
+def _caps_of_scenario(question: Question) -> tuple[int, ...]:
     return tuple(sorted(set(question.scenario.deployment.batch_limits)))
 
 
@@ -129,7 +129,7 @@ def _with_named(question: Question, evaluated: Evaluated) -> Evaluated:
     """Each candidate with the best of the caps that the scenario names; of equals the largest."""
     every = np.arange(len(evaluated), dtype=np.intp)
     caps, best = np.zeros(len(every)), None
-    for cap in reversed(_asked(question)):
+    for cap in reversed(_caps_of_scenario(question)):
         tried = _under_caps(question, evaluated, every, np.full(len(every), float(cap)))
         better = np.flatnonzero(tried.capacity.rps > best.capacity.rps * (1.0 + 1e-9)) if best else every
         best = best.replaced(better, tried.take(better)) if best else tried

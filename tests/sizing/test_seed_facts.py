@@ -9,7 +9,7 @@ from sizing.catalog import gpus, systems
 from sizing.catalog.engines import engines
 from sizing.catalog.precisions import precisions
 from sizing.deployments.candidates import table
-from sizing.prices.packing import pack
+from sizing.prices.packing import systems_needed
 from sizing.question.configuration import Configuration
 from sizing.question.traffic import Traffic
 from sizing.scenario.lengths import WORDS_PER_TOKEN
@@ -98,8 +98,7 @@ def test_row_5_a_prompt_of_3500_tokens_costs_about_99_generated_ones():
 
 @pytest.mark.parametrize(("tp", "instances"), [(1, 8), (2, 4), (4, 2), (8, 1)])
 def test_row_6_instances_times_tp_fill_an_8_gpu_server(tp, instances):
-    assert pack(instances, tp, 8).systems == 1
-    assert pack(instances + 1, tp, 8).systems == 2
+    assert systems_needed([instances, instances + 1], tp, 8).tolist() == [1, 2]
     found = ask(LLAMA_8B, deployment={"gpus": ["h100_sxm"], "tp": [tp], "pp": [1]}, workload={"peak_rps": 0.1})
     spares = ask(
         LLAMA_8B,

@@ -6,6 +6,7 @@ import math
 from typing import Any, NamedTuple
 
 from sizing.base.format import ms, significant
+from sizing.base.units import MS_PER_S
 from sizing.explore.frontier import OperatingPoints
 from sizing.explore.operating_point import Performance
 from ui.figures.template import INK, NEUTRAL, alpha
@@ -100,7 +101,7 @@ def allowed_label(shown: OperatingPoints, *, dark: bool) -> list[dict[str, Any]]
     if shown.x_limit is None:
         return []
     faster = shown.x == "tokens_per_s_per_user"
-    limit = ms(1000 / shown.x_limit if faster else shown.x_limit)
+    limit = ms(MS_PER_S / shown.x_limit if faster else shown.x_limit)
     name = {"tokens_per_s_per_user": "ITL", "ttft_ms": "TTFT", "e2e_ms": "E2E"}[shown.x]
     return [
         {

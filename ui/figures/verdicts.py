@@ -10,6 +10,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from reality.answer import percent_of, range_of, short_label, shown
+from reality.labels import SHARE_OF_PROMPT
 from reality.result import VERDICT_WORDS, Comparison, Interval, PerformanceRow, TrafficRow, Verdict
 from ui.figures.template import INK, NEUTRAL, alpha, axis, layout, message, palette
 from ui.format import known
@@ -205,7 +206,7 @@ def traffic_table(rows: Sequence[TrafficRow]) -> pd.DataFrame:
 def _difference(row: TrafficRow) -> str:
     if row.difference is None:
         return ""
-    return f"{row.difference * 100:+.0f} points" if row.unit.startswith("share") else percent_of(row.difference)
+    return f"{row.difference * 100:+.0f} points" if row.unit == SHARE_OF_PROMPT else percent_of(row.difference)
 
 
 def _range(interval: Interval) -> str:

@@ -7,6 +7,7 @@ import os
 import streamlit as st
 
 from sizing.base.errors import SizingError
+from sizing.base.units import MILLION
 from ui import state
 from ui.format import as_markdown
 from ui.inputs.widgets import dropdown, segments, text
@@ -75,7 +76,7 @@ def _from_upload() -> None:
     if file is None:
         return
     if file.size > MAX_CONFIG_BYTES:
-        _refuse(f"{file.name} has {file.size / 1e6:.0f} MB, but a config.json has a few KB: upload that file.")
+        _refuse(f"{file.name} has {file.size / MILLION:.0f} MB, but a config.json has a few KB: upload that file.")
     else:
         _take(file.getvalue(), file.name)
 

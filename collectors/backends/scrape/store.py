@@ -119,11 +119,6 @@ class Ring:
         )
         return (pages - free) * size
 
-    def size_bytes(self) -> int:
-        """Bytes in use."""
-        with self._lock:
-            return self._used_bytes()
-
     def times(self, start_s: float, end_s: float) -> list[float]:
         """Moments of the successful scrapes in (start, end]."""
         with self._lock:

@@ -94,7 +94,7 @@ def test_slow_gpu_is_seen_with_its_cause() -> None:
     assert seen.number("gpus_throttled") == 1
     assert any("thermal" in note for note in seen.notes)
     feed = feed_at(16.5)
-    (slow,) = [d for d in read_devices(feed.backend, feed.source(), clock=lambda: NOW) if d.throttle_causes]
+    (slow,) = [d for d in read_devices(feed.backend, feed.source(), clock=lambda: NOW) if d.harmful_causes]
     assert slow.pod == "demo-1"
     assert slow.values["sm_clock"] < 1500
 

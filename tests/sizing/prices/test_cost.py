@@ -10,7 +10,7 @@ from sizing.base.units import HOURS_PER_MONTH
 from sizing.catalog import gpus
 from sizing.prices.cost import TIE, Offers, cheapest_option, cost_of
 from sizing.prices.hardware import HardwareOption, options
-from sizing.prices.packing import pack
+from sizing.prices.packing import systems_needed
 from sizing.scenario.schema import Prices
 
 
@@ -45,9 +45,9 @@ def slow_choice(instances, each, offered):
 
     keys = []
     for option in offered:
-        packed = pack(instances, each, option.gpus)
-        usd = packed.systems * (option.usd_per_hour or 0.0)
-        keys.append(((packed.systems_per_instance, option.price_rank), usd, packed.systems))
+        systems = int(systems_needed(instances, each, option.gpus))
+        usd = systems * (option.usd_per_hour or 0.0)
+        keys.append(((-(-each // option.gpus), option.price_rank), usd, systems))
     best = 0
     for index in range(1, len(keys)):
         if worse(keys[best], keys[index]):
@@ -76,7 +76,7 @@ def test_the_vectorised_choice_agrees_with_the_rule(by_gpu, candidates):
     for row, (n, g, i) in enumerate(candidates):
         option = chosen.options[row]
         assert option is by_gpu[i][slow_choice(n, g, by_gpu[i])]
-        assert chosen.systems[row] == pack(n, g, option.gpus).systems
+        assert chosen.systems[row] == systems_needed(n, g, option.gpus)
         assert chosen.gpus_bought[row] == chosen.systems[row] * option.gpus
         for total, single in ((chosen.usd_per_hour, option.usd_per_hour), (chosen.power_kw, option.power_kw)):
             assert (single is None and math.isnan(total[row])) or total[row] == pytest.approx(

