@@ -8,54 +8,22 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
+from functools import cache
+from types import MappingProxyType
 from typing import Any, NoReturn
 
 from sizing.base.errors import InvalidModelConfig
 from sizing.base.units import MIB
+from sizing.catalog.files import read_yaml
 
 MAX_CONFIG_BYTES = MIB
 """A config.json is a few kilobytes, 100 kB at most; a file over 1 MB is something else (weights, a tokenizer)."""
 
-FIELDS: Mapping[str, tuple[str, ...]] = {
-    "hidden_size": ("hidden_size", "n_embd", "d_model", "model_dim", "hidden_dim", "dim"),
-    "layers": ("num_hidden_layers", "n_layer", "n_layers", "num_layers"),
-    "heads": ("num_attention_heads", "n_head", "n_heads", "num_heads"),
-    "kv_heads": ("num_key_value_heads", "num_kv_heads", "n_head_kv", "multi_query_group_num", "num_query_groups"),
-    "head_dim": ("head_dim", "attention_head_dim", "kv_channels", "d_kv"),
-    "intermediate_size": ("intermediate_size", "ffn_dim", "n_inner", "ffn_hidden_size", "ffn_hidden_dim"),
-    "dense_intermediate_size": ("intermediate_size_mlp", "dense_intermediate_size"),
-    "vocab_size": ("vocab_size", "padded_vocab_size", "n_vocab"),
-    "max_context": (
-        "max_position_embeddings",
-        "n_positions",
-        "seq_length",
-        "max_seq_len",
-        "max_sequence_length",
-        "n_ctx",
-    ),
-    "sliding_window": ("sliding_window", "attention_window_size", "window_size"),
-    "experts": ("num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts", "n_experts"),
-    "experts_per_token": (
-        "num_experts_per_tok",
-        "num_experts_per_token",
-        "experts_per_token",
-        "top_k_experts",
-        "moe_topk",
-        "moe_top_k",
-        "moe_k",
-        "num_selected_experts",
-    ),
-    "shared_experts": ("n_shared_experts", "num_shared_experts", "moe_num_shared_experts"),
-    "shared_intermediate_size": (
-        "shared_expert_intermediate_size",
-        "moe_shared_expert_intermediate_size",
-        "shared_intermediate_size",
-        "share_expert_dim",
-    ),
-    "moe_intermediate_size": ("moe_intermediate_size", "expert_intermediate_size"),
-    "expert_hidden_size": ("moe_latent_size", "routed_expert_hidden_size"),
-}
-"""Facts and the names that model families give them, the common one first."""
+
+@cache
+def field_names() -> Mapping[str, tuple[str, ...]]:
+    """Facts, and the names that model families give them in config.json, the common one first."""
+    return MappingProxyType({fact: tuple(names) for fact, names in read_yaml("config_fields.yaml").items()})
 
 
 def load_config(config: Mapping[str, Any] | str | bytes) -> dict[str, Any]:
@@ -118,7 +86,7 @@ class Fields:
 
         ``fact`` may also be a config.json name that is the same everywhere.
         """
-        for key in FIELDS.get(fact, (fact,)):
+        for key in field_names().get(fact, (fact,)):
             value = self.raw(key)
             if value is not None:
                 return checked_whole(key, value, low, high)
@@ -128,7 +96,7 @@ class Fields:
         """Like :meth:`whole`, but the file must say it."""
         value = self.whole(fact, low=low, high=high)
         if value is None:
-            names = FIELDS[fact]
+            names = field_names()[fact]
             raise InvalidModelConfig(
                 f"config.json has no {names[0]} (nor {', '.join(names[1:3])}): use the config.json of the language "
                 "model itself, not of an adapter, a tokenizer or a pipeline."

@@ -30,8 +30,11 @@ def read_rows(filename: str) -> list[Row]:
         return list(csv.DictReader(handle))
 
 
-def read_yaml(filename: str) -> Any:
-    """One YAML file of the data folder; the C parser is used where PyYAML has it, because start-up time counts."""
+def read_yaml(filename: str | Path) -> Any:
+    """One YAML file of the data folder, or any other by its whole path.
+
+    The C parser is used where PyYAML has it, because start-up time counts.
+    """
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     return yaml.load((DATA_DIR / filename).read_text(encoding="utf-8"), Loader=loader)
 

@@ -11,6 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -101,32 +102,20 @@ def _measurement(index: int, point: Point, cells: Mapping[str, object]) -> Measu
         value = cells[name]
         return "" if isinstance(value, float) and math.isnan(value) else str(value)
 
+    means = ("ttft_ms", "itl_ms", "e2e_ms")
+    others = ("ttft_ms_p50", "ttft_ms_p99", "itl_ms_p50", "itl_ms_p99", "output_tokens_per_s", "requests_per_s")
+    of_point = ("model", "configuration", "software_year", "input_tokens", "output_tokens", "mode")
+    values: dict[str, Any] = {name: getattr(point, name) for name in of_point}
+    values |= {name: text(name) for name in ("quality", "source", "engine_version", "notes")}
+    values |= {name: number(f"{name}_mean") for name in means} | {name: number(name) for name in others}
     return Measurement(
         row=index,
-        quality=text("quality"),
-        source=text("source"),
         source_link=text("source_url_or_repo_path"),
         source_date=text("source_date_or_version"),
-        model=point.model,
-        configuration=point.configuration,
-        software_year=point.software_year,
-        engine_version=text("engine_version"),
         gpus=int(str(cells["gpus"])),
-        input_tokens=point.input_tokens,
-        output_tokens=point.output_tokens,
-        mode=point.mode,
         concurrency=number("concurrency_or_batch"),
         rate_rps=number("request_rate_rps"),
-        ttft_ms=number("ttft_ms_mean"),
-        ttft_ms_p50=number("ttft_ms_p50"),
-        ttft_ms_p99=number("ttft_ms_p99"),
-        itl_ms=number("itl_ms_mean"),
-        itl_ms_p50=number("itl_ms_p50"),
-        itl_ms_p99=number("itl_ms_p99"),
-        e2e_ms=number("e2e_ms_mean"),
-        output_tokens_per_s=number("output_tokens_per_s"),
-        requests_per_s=number("requests_per_s"),
-        notes=text("notes"),
+        **values,
     )
 
 

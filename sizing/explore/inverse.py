@@ -122,12 +122,7 @@ def longest_prompt(scenario: Scenario, gpus: int) -> Pushed:
 
     low, label = farthest(fits, question.traffic.cached_tokens + 1.0, top, PROMPT_TOLERANCE)
     if low is None:
-        return Pushed(
-            value=None,
-            unit="tokens",
-            configuration="",
-            message=f"{gpus_in_words(given)} cannot carry the peak at any prompt length.",
-        )
+        return _nowhere("tokens", f"{gpus_in_words(given)} cannot carry the peak at any prompt length.")
     carrying = f"{gpus_in_words(given)} {'carry' if given > 1 else 'carries'}"
     limited = " (the context window)" if low >= top * (1 - PROMPT_TOLERANCE) else ""
     return Pushed(
@@ -145,7 +140,7 @@ def tightest_limit(scenario: Scenario, limit: LimitName, gpus: int) -> Pushed:
         raise SizingError(f"There is no limit {limit!r}: choose ttft_ms, itl_ms or e2e_ms.")
     question, base = _evaluated(scenario)
     if beyond := beyond_context(question):
-        return Pushed(value=None, unit="ms", configuration="", message=f"{beyond} {LONGER_CONTEXT}")
+        return _nowhere("ms", f"{beyond} {LONGER_CONTEXT}")
 
     def fits(reciprocal: float, plain: bool) -> str | None:
         tighter = _with_limit(question, limit, 1.0 / reciprocal)
@@ -154,17 +149,17 @@ def tightest_limit(scenario: Scenario, limit: LimitName, gpus: int) -> Pushed:
     reciprocal, label = farthest(fits, 1.0 / LOOSEST_MS, 1.0 / TIGHTEST_MS, LIMIT_TOLERANCE)
     name = limit.removesuffix("_ms").upper()
     if reciprocal is None:
-        return Pushed(
-            value=None,
-            unit="ms",
-            configuration="",
-            message=f"{gpus_in_words(given)} cannot carry the peak, however loose the {name} limit.",
-        )
+        return _nowhere("ms", f"{gpus_in_words(given)} cannot carry the peak, however loose the {name} limit.")
     carrying = f"{gpus_in_words(given)} {'carry' if given > 1 else 'carries'}"
     p, value = f"p{question.limits.percentile:g}", 1.0 / reciprocal
     return Pushed(
         value=value, unit="ms", configuration=label, message=f"{carrying} the peak with {p} {name} down to {ms(value)}."
     )
+
+
+def _nowhere(unit: str, message: str) -> Pushed:
+    """Where nothing fits, at any value."""
+    return Pushed(value=None, unit=unit, configuration="", message=message)
 
 
 def gpus_in_words(number: int) -> str:

@@ -17,6 +17,7 @@ from sizing.base.deployed import Deployed, Pool
 from sizing.base.quantity import Result, quantity
 from sizing.base.units import MILLION, MS_PER_S, S_PER_HOUR
 from sizing.deployments.candidates import Candidates
+from sizing.planning.deployment import identity_of
 from sizing.prices.cost import cheapest_option
 from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
@@ -210,14 +211,7 @@ def operating_point(
 ) -> OperatingPoint:
     """The point of ``row`` at ``place`` (candidate, load) of ``figures``."""
     return OperatingPoint.model_construct(
-        gpu=row.gpu.id,
-        engine=row.engine.id,
-        weight_precision=row.precision.id,
-        kv_precision=row.kv_precision,
-        tp=row.tp,
-        pp=row.pp,
-        ep=row.ep,
-        dp=row.dp,
+        **identity_of(row),
         prefill=None,
         configuration=row.label,
         concurrency=float(figures.concurrency[place]),

@@ -9,10 +9,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from sizing.base import deployed, provenance, quantity, result
 from sizing.base.quantity import Result
+from sizing.catalog.files import read_yaml
 
 MODULES = (result, deployed, provenance, quantity)
 """Where the result types stand."""
@@ -51,7 +50,7 @@ class FieldEntry:
 @cache
 def glossary() -> tuple[Term, ...]:
     """The terms of the field that the product uses, in reading order."""
-    groups = yaml.safe_load(TERMS.read_text(encoding="utf-8"))
+    groups = read_yaml(TERMS)
     return tuple(
         Term(name=name, meaning=entry["meaning"], also=tuple(entry.get("also", ())), group=group)
         for group, entries in groups.items()

@@ -11,11 +11,9 @@ from sizing.base.format import requests_per_s, significant
 from sizing.base.result import CrossCheck, Plan
 from sizing.base.units import MS_PER_S
 from sizing.catalog import gpus
-from sizing.catalog.engines import engines
-from sizing.catalog.precisions import precisions
 from sizing.deployments.candidates import table
-from sizing.question.configuration import Configuration
-from sizing.question.understand import Question, understand
+from sizing.question.configuration import deployed_configuration
+from sizing.question.understand import understand
 from sizing.queueing.capacity import at_rate
 from sizing.scenario.schema import Scenario
 from sizing.search.screen import evaluate, instances_needed
@@ -40,7 +38,9 @@ def second_opinion(scenario: Scenario, plan: Plan) -> CrossCheck:
     if plan.deployment.serving == "disaggregated":
         return _none("Kernel tables are compared with aggregated serving only: allow only that to see them.")
     question = replace(understand(scenario), benchmark=None)  # an opinion of its own, without the benchmark
-    row = _row(question, plan)
+    planned = plan.deployment
+    gpu = next((g for g in question.gpus if g.id == planned.gpu), None) or gpus()[planned.gpu]
+    row = deployed_configuration(planned, gpu)
     reason = KernelTables().reason(question.model, row)
     if reason:
         return _none(f"The kernel tables have no answer: {reason}.")
@@ -60,23 +60,6 @@ def second_opinion(scenario: Scenario, plan: Plan) -> CrossCheck:
         decode_step_ms=float(at.of(checked.times.decode_s)[0]) * MS_PER_S,
         prefill_ms=float(checked.times.prefill_s[0]) * MS_PER_S,
         message=_finding(rps / plan.per_instance.max_rps - 1, instances, plan.deployment.instances, rps),
-    )
-
-
-def _row(question: Question, plan: Plan) -> Configuration:
-    """The planned deployment as a configuration."""
-    d = plan.deployment
-    assert d is not None
-    gpu = next((g for g in question.gpus if g.id == d.gpu), None) or gpus()[d.gpu]
-    return Configuration(
-        gpu=gpu,
-        engine=engines()[d.engine],
-        precision=precisions()[d.weight_precision],
-        kv_precision=d.kv_precision,
-        tp=d.tp,
-        pp=d.pp,
-        ep=d.ep,
-        dp=d.dp,
     )
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sizing.catalog.engines import Engine
+from sizing.base.deployed import Deployed
+from sizing.catalog.engines import Engine, engines
 from sizing.catalog.gpu import Gpu
-from sizing.catalog.precisions import Precision
+from sizing.catalog.precisions import Precision, precisions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +42,20 @@ class Configuration:
     def label(self) -> str:
         """Short name for tables: GPU, engine, precision, parallelism."""
         return f"{self.gpu.name}, {self.engine.label}, {self.precision.label}, {self.parallelism}"
+
+
+def deployed_configuration(deployed: Deployed, gpu: Gpu) -> Configuration:
+    """The configuration that an answer names, on the GPU it names."""
+    return Configuration(
+        gpu=gpu,
+        engine=engines()[deployed.engine],
+        precision=precisions()[deployed.weight_precision],
+        kv_precision=deployed.kv_precision,
+        tp=deployed.tp,
+        pp=deployed.pp,
+        ep=deployed.ep,
+        dp=deployed.dp,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

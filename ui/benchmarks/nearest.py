@@ -8,13 +8,11 @@ from sizing.base.deployed import Deployed
 from sizing.base.format import rounded
 from sizing.base.result import Plan
 from sizing.catalog import gpus
-from sizing.catalog.engines import engines
-from sizing.catalog.precisions import precisions
 from sizing.evidence.published import Measurement, Near, nearest
 from sizing.evidence.sources import SOURCES, source_day, source_url
 from sizing.explore.own_benchmark import own_measurements
 from sizing.methodology.accuracy import MODES
-from sizing.question.configuration import Configuration
+from sizing.question.configuration import Configuration, deployed_configuration
 from sizing.question.understand import understand
 from sizing.scenario.schema import Scenario
 from ui.form.choices import label
@@ -26,17 +24,7 @@ def nearest_rows(scenario: Scenario, plan: Plan, number: int) -> tuple[Near, ...
     accelerator outside the catalogue."""
     if plan.deployment is None or plan.per_instance is None or plan.deployment.gpu not in gpus():
         return ()
-    question, planned = understand(scenario), plan.deployment
-    row = Configuration(
-        gpu=gpus()[planned.gpu],
-        engine=engines()[planned.engine],
-        precision=precisions()[planned.weight_precision],
-        kv_precision=planned.kv_precision,
-        tp=planned.tp,
-        pp=planned.pp,
-        ep=planned.ep,
-        dp=planned.dp,
-    )
+    question, row = understand(scenario), deployed_configuration(plan.deployment, gpus()[plan.deployment.gpu])
     return nearest(
         question.model,
         row,

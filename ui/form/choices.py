@@ -44,9 +44,9 @@ def labels(key: str) -> Mapping[Any, str]:
         return MappingProxyType(_FIXED[key])
     listed: dict[str, Callable[[], Mapping[str, str]]] = {
         "gpu": lambda: gpu_names() | {OWN_GPU: "Own accelerator"},
-        "engine": engine_labels,
-        "prec": precision_labels,
-        "m_sys": system_names,
+        "engine": lambda: {engine.id: engine.label for engine in engines().values()},
+        "prec": lambda: {precision.id: precision.label for precision in precisions().values()},
+        "m_sys": lambda: {system.id: system.name for system in systems().values()},
         "model": lambda: {model: model for model in model_ids()},
     }
     return MappingProxyType(dict(listed[key]()))
@@ -67,21 +67,3 @@ def model_ids() -> tuple[str, ...]:
 def gpu_names() -> dict[str, str]:
     """Names of the accelerators that can be sized, by id."""
     return {gpu.id: gpu.name for gpu in gpus().values() if gpu.sizable}
-
-
-@cache
-def system_names() -> dict[str, str]:
-    """Names of the servers and racks, by id."""
-    return {system.id: system.name for system in systems().values()}
-
-
-@cache
-def engine_labels() -> dict[str, str]:
-    """Labels of the serving engines, by id."""
-    return {engine.id: engine.label for engine in engines().values()}
-
-
-@cache
-def precision_labels() -> dict[str, str]:
-    """Labels of the weight precisions, by id."""
-    return {name: precision.label for name, precision in precisions().items()}

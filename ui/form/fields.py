@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-import yaml
+from sizing.catalog.files import read_yaml
 
 _FILE = Path(__file__).with_name("fields.yaml")
 
@@ -50,13 +50,7 @@ class Field:
         return empty.get(self.kind, "")
 
 
-def _read() -> dict[str, Field]:
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # every start of the page reads it
-    rows = yaml.load(_FILE.read_text(encoding="utf-8"), Loader=loader)
-    return {key: Field(key=key, **row) for key, row in rows.items()}
-
-
-FIELDS = _read()
+FIELDS = {key: Field(key=key, **row) for key, row in read_yaml(_FILE).items()}
 """Every field by key, in the order of the form."""
 
 BY_PATH = {f.path: f for f in FIELDS.values() if f.path}

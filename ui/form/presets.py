@@ -9,9 +9,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-import yaml
-
 from sizing.catalog import UseCase, use_cases
+from sizing.catalog.files import read_yaml
 from sizing.scenario.schema import Scenario
 
 _FILE = Path(__file__).with_name("presets.yaml")
@@ -51,7 +50,7 @@ class Preset:
 @cache
 def presets() -> Mapping[str, Preset]:
     """All presets by id, in file order; the first one is what an empty form holds."""
-    rows = yaml.safe_load(_FILE.read_text(encoding="utf-8"))
+    rows = read_yaml(_FILE)
     return MappingProxyType({name: _preset(name, row) for name, row in rows.items()})
 
 

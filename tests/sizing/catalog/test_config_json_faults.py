@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from sizing.base.errors import InvalidModelConfig
 from sizing.catalog import model_from_config
-from sizing.catalog.config_fields import FIELDS, MAX_CONFIG_BYTES
+from sizing.catalog.config_fields import MAX_CONFIG_BYTES, field_names
 from tests.sizing.catalog.test_config_json import LLAMA_3_8B
 
 MALFORMED = {
@@ -91,7 +91,7 @@ JSON = st.recursive(
 
 
 KEYS = sorted(
-    {name for names in FIELDS.values() for name in names}
+    {name for names in field_names().values() for name in names}
     | {
         "layer_types",
         "hybrid_override_pattern",
