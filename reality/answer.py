@@ -70,16 +70,16 @@ def _off(rows: Sequence[PerformanceRow]) -> str:
     ranked = sorted(rows, key=lambda r: KEY_ROWS.index(r.key) if r.key in KEY_ROWS else len(KEY_ROWS))
     first = {row.key.split(".")[0]: row for row in reversed(ranked)}
     named = [row for row in ranked if first[row.key.split(".")[0]] is row][:MOST_NAMED]
-    ways = []
-    for way in ("higher", "lower"):
+    parts = []
+    for verdict in ("higher", "lower"):
         those = [
             f"{short_label(r)} ({shown(r.measured.value, r.unit)}, predicted {range_of(r.predicted, r.unit)})"
             for r in named
-            if r.verdict == way
+            if r.verdict == verdict
         ]
         if those:
-            ways.append(f"{way} is {' and '.join(those)}")
-    return "; ".join(ways)
+            parts.append(f"{verdict} is {' and '.join(those)}")
+    return "; ".join(parts)
 
 
 def short_label(row: PerformanceRow) -> str:

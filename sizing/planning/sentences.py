@@ -65,17 +65,17 @@ def replicas(row: Configuration, deployed: Deployed) -> str:
         prefill, decode = deployed.prefill, deployed.decode
         return (
             f"{count(prefill.gpus)} prefill + {count(decode.gpus)} decode GPUs: {_of(prefill.instances, prefill)} + "
-            f"{count(decode.instances)} of {ways_of(decode)} {on}"
+            f"{count(decode.instances)} of {parallelism_text(decode)} {on}"
         )
     return f"{_of(deployed.instances, row)} {on}"
 
 
 def _of(instances: int, one: Configuration | Pool) -> str:
     """ "4 replicas of TP2"."""
-    return f"{count(instances)} {'replica' if instances == 1 else 'replicas'} of {ways_of(one)}"
+    return f"{count(instances)} {'replica' if instances == 1 else 'replicas'} of {parallelism_text(one)}"
 
 
-def ways_of(one: Configuration | Pool | Deployed) -> str:
+def parallelism_text(one: Configuration | Pool | Deployed) -> str:
     """How an instance is spread over its GPUs: "TP4 PP2", "one GPU"."""
     parallelism = (("TP", one.tp), ("PP", one.pp), ("EP", one.ep), ("DP", one.dp))
     return " ".join(f"{name}{n}" for name, n in parallelism if n > 1) or "one GPU"

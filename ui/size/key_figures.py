@@ -10,7 +10,7 @@ import streamlit as st
 from sizing.base.deployed import Deployed, Latency, PerInstance
 from sizing.base.format import UNKNOWN, count, interval, kilowatts, ms, significant, usd
 from sizing.base.result import Plan
-from sizing.planning.sentences import ways_of
+from sizing.planning.sentences import parallelism_text
 from sizing.scenario.schema import Scenario
 from ui.format import as_markdown, counted
 from ui.size.explain import explain_popover
@@ -92,10 +92,10 @@ def parallelism(deployed: Deployed) -> str:
     if deployed.prefill is not None and deployed.decode is not None:
         prefill, decode = deployed.prefill, deployed.decode
         return (
-            f"{count(prefill.instances)} prefill x {ways_of(prefill)}, "
-            f"{count(decode.instances)} decode x {ways_of(decode)}"
+            f"{count(prefill.instances)} prefill x {parallelism_text(prefill)}, "
+            f"{count(decode.instances)} decode x {parallelism_text(decode)}"
         )
-    return ways_of(deployed)
+    return parallelism_text(deployed)
 
 
 def _kinds(deployed: Deployed) -> str:
