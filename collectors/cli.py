@@ -101,8 +101,7 @@ def _demo(given: argparse.Namespace) -> int:
 
 
 def _history(given: argparse.Namespace) -> int:
-    from collectors.demo.feed import DemoFeed
-    from collectors.demo.history import write_history
+    from collectors.demo.feed import DemoFeed, write_history
 
     now = time.time()
     feed = DemoFeed(

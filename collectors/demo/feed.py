@@ -2,10 +2,12 @@
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 from collectors.backends.scrape.backend import RingBackend
 from collectors.backends.scrape.kept import kept
 from collectors.backends.scrape.promql.samples import Tracks
+from collectors.backends.scrape.promql.tree import Matcher, Selector
 from collectors.backends.scrape.scraper import Target
 from collectors.backends.scrape.store import MEBIBYTE, Ring
 from collectors.demo.day import DAY_S
@@ -80,3 +82,22 @@ def demo_source(replicas: int = 4, *, window_s: float = 300.0) -> Source:
 def pod_target(number: int) -> Target:
     """The page of one replica."""
     return Target(f"http://{pod_name(number)}:8000/metrics")
+
+
+ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n"})
+
+
+def write_history(path: Path, feed: DemoFeed, *, start_s: float, end_s: float) -> int:
+    """Write every sample of the feed, one series after the other; returns how many."""
+    tracks = feed.tracks(start_s, end_s)
+    written = 0
+    with path.open("w", encoding="utf-8") as out:
+        for track in tracks.select(Selector((Matcher("__name__", "=~", ".+"),))):
+            labels = {key: value for key, value in track.labels.items() if key != "__name__"}
+            inside = ",".join(f'{key}="{value.translate(ESCAPES)}"' for key, value in sorted(labels.items()))
+            head = f"{track.labels['__name__']}{{{inside}}}"
+            for at_s, value in zip(track.times.tolist(), track.values.tolist(), strict=True):
+                out.write(f"{head} {value!r} {at_s:.3f}\n")
+                written += 1
+        out.write("# EOF\n")
+    return written

@@ -7,6 +7,7 @@ answered. Work is handed out in chunks; a worker that dies takes only its chunk 
 from __future__ import annotations
 
 import itertools
+import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -164,5 +165,13 @@ def with_values(base: Mapping[str, Any], point: Mapping[str, Any]) -> dict[str, 
 
 
 def processes(workers: int) -> Callable[[], Executor]:
-    """Executors of ``workers`` local processes, started fresh so that no state of this process leaks into them."""
-    return lambda: ProcessPoolExecutor(max_workers=workers, mp_context=get_context("spawn"))
+    """Executors of ``workers`` local processes, started fresh so that no state of this process leaks into them.
+
+    Ctrl-C reaches every process of a terminal; the workers die of it in silence, this process says what has happened.
+    """
+    return lambda: ProcessPoolExecutor(
+        max_workers=workers,
+        mp_context=get_context("spawn"),
+        initializer=signal.signal,
+        initargs=(signal.SIGINT, signal.SIG_DFL),
+    )

@@ -221,7 +221,7 @@ def _keys_of(section: Iterable[str]) -> list[str]:
     for name in section:
         inside = [m for p in parts if name in p.model_fields for m in _parts_in(p.model_fields[name].annotation)]
         parts = inside or parts
-    return [key for part in parts for key in part.model_fields]
+    return list(dict.fromkeys(key for part in parts for key in part.model_fields))
 
 
 def _parts_in(annotation: object) -> list[type[BaseModel]]:

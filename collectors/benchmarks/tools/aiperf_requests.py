@@ -10,10 +10,9 @@ import numpy as np
 
 from collectors.benchmarks.documents import Document
 from collectors.benchmarks.fields import Fields, Floats, sample_stats
-from collectors.benchmarks.load import moment
 from collectors.benchmarks.nvidia_metrics import IN_MS
 from collectors.benchmarks.records import BenchmarkPoint, Imported, RowError
-from collectors.benchmarks.rows import read_rows
+from collectors.benchmarks.rows import moment, read_rows
 from collectors.benchmarks.tools import aiperf
 from collectors.benchmarks.tools.aiperf import load_of_path
 from collectors.errors import BadRow

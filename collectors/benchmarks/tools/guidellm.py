@@ -7,9 +7,8 @@ metrics. E2E is in seconds, everything else in milliseconds.
 
 from collectors.benchmarks.documents import Document
 from collectors.benchmarks.fields import Fields, latency_stats
-from collectors.benchmarks.load import EVEN_NOTE, Load, moment
 from collectors.benchmarks.records import BenchmarkPoint, Imported, LatencyStats
-from collectors.benchmarks.rows import read_rows
+from collectors.benchmarks.rows import EVEN_NOTE, Load, moment, read_rows
 from collectors.errors import BadRow, BenchmarkFileError
 
 FORMAT = "GuideLLM"

@@ -10,9 +10,8 @@ import re
 
 from collectors.benchmarks.documents import Document
 from collectors.benchmarks.fields import Fields, latency_stats, number
-from collectors.benchmarks.load import Load, moment
 from collectors.benchmarks.records import BenchmarkPoint, Imported, LatencyStats
-from collectors.benchmarks.rows import read_rows
+from collectors.benchmarks.rows import Load, moment, read_rows
 from collectors.benchmarks.tools import guidellm
 from collectors.benchmarks.tools.guidellm import NOTES, cut_off_note, strategy_load
 from collectors.errors import BadRow

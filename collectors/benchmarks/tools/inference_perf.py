@@ -7,9 +7,8 @@ Read from real files of a public run on H100 (KubeCon NA 2025); closed-loop stag
 
 from collectors.benchmarks.documents import Document
 from collectors.benchmarks.fields import Fields, latency_stats
-from collectors.benchmarks.load import Load
 from collectors.benchmarks.records import BenchmarkPoint, Imported, LatencyStats
-from collectors.benchmarks.rows import read_objects
+from collectors.benchmarks.rows import Load, read_objects
 from collectors.errors import NotAResultFile
 
 FORMAT = "inference-perf"

@@ -8,9 +8,8 @@ Data: SemiAnalysis InferenceX, Apache-2.0 with attribution.
 
 from collectors.benchmarks.documents import Document
 from collectors.benchmarks.fields import Fields, latency_stats
-from collectors.benchmarks.load import engine_of
 from collectors.benchmarks.records import BenchmarkPoint, Imported, LatencyStats
-from collectors.benchmarks.rows import read_objects
+from collectors.benchmarks.rows import engine_of, read_objects
 from collectors.errors import BadRow
 
 FORMAT = "InferenceX"

@@ -8,9 +8,8 @@ import numpy as np
 
 from collectors.benchmarks.documents import Document
 from collectors.benchmarks.fields import Fields, Floats, latency_stats, sample_stats
-from collectors.benchmarks.load import moment
 from collectors.benchmarks.records import BenchmarkPoint, Imported, LatencyStats, RowError
-from collectors.benchmarks.rows import read_objects, read_rows
+from collectors.benchmarks.rows import moment, read_objects, read_rows
 from collectors.errors import BadRow
 
 FORMAT = "LLMPerf"

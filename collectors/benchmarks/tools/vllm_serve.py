@@ -10,9 +10,8 @@ import numpy as np
 
 from collectors.benchmarks.documents import Document
 from collectors.benchmarks.fields import Fields, Floats, latency_stats, sample_stats
-from collectors.benchmarks.load import engine_of, moment, rate_or_concurrency
 from collectors.benchmarks.records import NOT_STATED, BenchmarkPoint, Imported, LatencyStats
-from collectors.benchmarks.rows import read_objects
+from collectors.benchmarks.rows import engine_of, moment, rate_or_concurrency, read_objects
 from collectors.errors import BadRow
 
 FORMAT = "vLLM bench serve"

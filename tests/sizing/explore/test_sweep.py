@@ -92,6 +92,12 @@ def test_a_worker_that_dies_loses_nothing(tmp_path: Path, table: pd.DataFrame) -
     pd.testing.assert_frame_equal(found, table)
 
 
+def test_workers_die_of_ctrl_c_in_silence() -> None:
+    """A KeyboardInterrupt in a worker would be a traceback beside the exit code of the command."""
+    with processes(1)() as executor:
+        assert executor.submit(signal.getsignal, signal.SIGINT).result() == signal.SIG_DFL
+
+
 def test_too_many_combinations_are_refused() -> None:
     with pytest.raises(InvalidScenario, match="at most"):
         points({"a": range(2000), "b": range(2000)})

@@ -131,6 +131,12 @@ def test_numbers_that_are_none(path, value, what):
         ("model", {"name": "x"}, "model.params_b: is required."),
         ("model", {"name": "x", "params_b": -1}, "model.params_b: must be at least 0.05 (found '-1')."),
         ("model", {"name": "x", "params_b": 8, "layrs": 3}, "model.layrs: unknown key. Did you mean layers?"),
+        (
+            "model",
+            {"name": "x", "params_b": 8, "zzz": 3},
+            "model.zzz: unknown key. Known keys: config, head_dim, heads, hidden_size, kv_heads, layers, max_context, "
+            "name, params_b.",
+        ),
         ("model", {"config": [1]}, "model.config: must be a group of keys."),
         ("workload.input_tokens", {"p50": 5, "p95": 3}, "workload.input_tokens: p95 must not be smaller than p50."),
         ("workload.input_tokens", {"p50": 5}, "workload.input_tokens.p95: is required."),

@@ -77,7 +77,7 @@ def scraper_of(session: requests.Session, *urls: str, interval_s: float = 0.01) 
     return ring, Scraper(targets, ring, Fetcher(session=session, limits=Limits(attempts=1)), interval_s=interval_s)
 
 
-def until(condition: Callable[[], bool], limit_s: float = 20.0) -> None:
+def until(condition: Callable[[], bool], limit_s: float = PATIENCE_S) -> None:
     end = time.monotonic() + limit_s
     while not condition():
         assert time.monotonic() < end, "it did not come about"
@@ -119,7 +119,7 @@ def test_an_unexpected_exception_is_the_failure_of_its_target_alone(
     assert newest["http://good:1/"][1] == ""
     assert type(error).__name__ in caplog.text
     assert "boom" not in caplog.text
-    assert scraping_threads() == []
+    until(lambda: scraping_threads() == [])
 
 
 def test_a_source_whose_only_target_fails_unexpectedly_is_unreachable_with_a_reason() -> None:
@@ -147,7 +147,7 @@ def test_a_round_that_fails_as_a_whole_is_not_the_last(
     until(lambda: len(ring.times(0.0, time.time() + 1.0)) >= 1)
     scraper.close()
     assert failed.is_set()
-    assert scraping_threads() == []
+    until(lambda: scraping_threads() == [])
 
 
 @pytest.mark.parametrize("head", [b"", b"HTTP/1.1 200 OK\r\nX: ", b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n"])
@@ -163,7 +163,7 @@ def test_no_thread_outlives_closing_whatever_a_target_does(
         assert connected.wait(PATIENCE_S)
         assert scraping_threads()
         scraper.close()
-        assert scraping_threads() == []
+        until(lambda: scraping_threads() == [])
         assert all(problem for _, problem in ring.newest().values())
 
 
