@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import orjson
 
 from collectors.errors import UnusableAnswer
+from collectors.units import S_PER_DAY, S_PER_HOUR
 
 Labels = Mapping[str, str]
 T = TypeVar("T")
@@ -141,7 +142,15 @@ def read_series(document: Mapping[str, Any], where: str) -> tuple[Series, ...]:
 
 def seconds_of(text: str) -> float | None:
     """Seconds of a Prometheus duration such as 15s, 1m30s or 500ms; None when it is not one."""
-    units = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0, "y": 31536000.0}
+    units = {
+        "ms": 0.001,
+        "s": 1.0,
+        "m": 60.0,
+        "h": S_PER_HOUR,
+        "d": S_PER_DAY,
+        "w": 7 * S_PER_DAY,
+        "y": 365 * S_PER_DAY,
+    }
     parts = re.findall(r"(\d+(?:\.\d+)?)(ms|[smhdwy])", text)
     if not parts or "".join(f"{n}{u}" for n, u in parts) != text:
         return None
