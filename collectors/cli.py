@@ -12,6 +12,7 @@ from collectors.connect import read, watching
 from collectors.errors import InvalidSource
 from collectors.reading.observation import NUMBERS, Observation
 from collectors.source import load_source
+from collectors.units import S_PER_HOUR
 from commandline.arguments import number, rounded
 from commandline.run import INVALID_INPUT, run
 
@@ -52,7 +53,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     demo.add_argument("--seed", type=int, default=1, help="the same seed gives the same day")
     demo.add_argument(
-        "--at", type=_time_of_day, default=9.5 * 3600, metavar="HH:MM", help="time of day (default 09:30)"
+        "--at", type=_time_of_day, default=9.5 * S_PER_HOUR, metavar="HH:MM", help="time of day (default 09:30)"
     )
     demo.add_argument(
         "--speed", type=number("a factor", 0, 10_000), default=1.0, help="how much faster the day passes (default 1)"
@@ -79,7 +80,7 @@ def _time_of_day(text: str) -> float:
     parts = text.split(":")
     if len(parts) != 2 or not all(p.isdecimal() for p in parts) or int(parts[0]) > 23 or int(parts[1]) > 59:
         raise argparse.ArgumentTypeError("must be a time such as 11:00")
-    return int(parts[0]) * 3600.0 + int(parts[1]) * 60.0
+    return int(parts[0]) * S_PER_HOUR + int(parts[1]) * 60.0
 
 
 def _demo(given: argparse.Namespace) -> int:
@@ -101,19 +102,18 @@ def _demo(given: argparse.Namespace) -> int:
 
 
 def _history(given: argparse.Namespace) -> int:
-    from collectors.demo.feed import DemoFeed
-    from collectors.demo.history import write_history
+    from collectors.demo.feed import DemoFeed, write_history
 
     now = time.time()
     feed = DemoFeed(
         hours=given.history,
         replicas=given.replicas,
         seed=given.seed,
-        keep_s=given.history * 3600 + 3600,
+        keep_s=(given.history + 1) * S_PER_HOUR,
         clock=lambda: now,
         second_of_day=given.at,
     )
-    written = write_history(given.out, feed, start_s=now - given.history * 3600 - 1, end_s=now)
+    written = write_history(given.out, feed, start_s=now - given.history * S_PER_HOUR - 1, end_s=now)
     print(f"{written:,} samples in {given.out}")
     return 0
 

@@ -15,12 +15,13 @@ from collectors.backends.backend import Backend, PrometheusBackend
 from collectors.backends.cache import CachingBackend
 from collectors.backends.scrape.backend import RingBackend
 from collectors.backends.scrape.scraper import Scraper, Target
-from collectors.backends.scrape.store import MEBIBYTE, Ring
+from collectors.backends.scrape.store import Ring
 from collectors.prometheus import Clock, Fetcher, Limits, PrometheusClient
 from collectors.reading import read_from
 from collectors.reading.observation import Observation, State, without_data
 from collectors.reading.remarks import Kind, remark
 from collectors.source import PrometheusSource, ScrapeSource, Source
+from collectors.units import MIB
 
 FIRST_SCRAPES = 4
 """Before the first answer: what a rate needs in its window."""
@@ -69,7 +70,7 @@ class Scraping:
 def scraping(source: Source, settings: ScrapeSource, *, clock: Callable[[], float] = time.time) -> Scraping:
     """The ring of a scrape source. Where its file cannot be used, it is kept in memory."""
     targets = [Target(url) for url in settings.targets]
-    size = {"keep_s": settings.keep_s, "max_bytes": int(settings.max_mb * MEBIBYTE)}
+    size = {"keep_s": settings.keep_s, "max_bytes": int(settings.max_mb * MIB)}
     try:
         ring = Ring(store_path(source, settings), keep_s=size["keep_s"], max_bytes=int(size["max_bytes"]))
     except (OSError, sqlite3.Error):

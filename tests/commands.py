@@ -9,6 +9,8 @@ from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any
 
+import yaml
+
 from tests.patience import PATIENCE_S
 
 ROOT = Path(__file__).parents[1]
@@ -37,3 +39,10 @@ def run_process(package: str, *arguments: object, **options: Any) -> CompletedPr
         check=False,
         **options,
     )
+
+
+def source_file(folder: Path, **raw: object) -> str:
+    """A SOURCE.yaml in the folder; its path."""
+    file = folder / "source.yaml"
+    file.write_text(yaml.safe_dump({"schema_version": 1, "name": "test", **raw}))
+    return str(file)

@@ -22,7 +22,8 @@ ORDERS = {
         explore replay methodology
     """,
     "collectors": """
-        errors names queries prometheus vocabulary source backends reading connect questions benchmarks demo huggingface
+        errors names units queries prometheus vocabulary source backends reading connect questions benchmarks demo
+        huggingface
     """,
     "ui": """
         format form state shell figures sources inputs live home benchmarks size explore reality methodology

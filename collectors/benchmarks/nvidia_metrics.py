@@ -10,6 +10,7 @@ from collectors.benchmarks.documents import Document
 from collectors.benchmarks.fields import Fields, latency_stats
 from collectors.benchmarks.records import BenchmarkPoint, LatencyStats
 from collectors.errors import BadRow
+from collectors.units import MS_PER_S
 
 IN_MS = {"ns": 1e-6, "us": 1e-3, "µs": 1e-3, "ms": 1.0, "s": 1e3, "sec": 1e3, "seconds": 1e3}
 TOKEN_COUNT_TOLERANCE = 0.01
@@ -94,7 +95,7 @@ def _average(blocks: Fields, name: str, *, seconds: bool = False) -> float | Non
     block = blocks.child(name)
     if not block.has("avg"):
         return None
-    return block.number("avg", scale=_to_ms(block) / 1e3 if seconds else 1.0)
+    return block.number("avg", scale=_to_ms(block) / MS_PER_S if seconds else 1.0)
 
 
 def _count(blocks: Fields, name: str) -> int | None:

@@ -3,8 +3,7 @@
 import math
 from dataclasses import dataclass
 
-DAY_S = 86_400.0
-HOUR_S = 3_600.0
+from collectors.units import S_PER_DAY, S_PER_HOUR
 
 PEAK_RPS = 16.0
 NIGHT_SHARE = 0.12
@@ -59,7 +58,7 @@ def load_share(hour: float) -> float:
 
 def conditions_at(second_of_day: float) -> Conditions:
     """Load and incidents at a second of the day."""
-    hour = second_of_day % DAY_S / HOUR_S
+    hour = second_of_day % S_PER_DAY / S_PER_HOUR
     active = {i.kind for i in INCIDENTS if i.start_h <= hour < i.end_h}
     burst = 1.45 if "burst" in active else 1.0
     return Conditions(

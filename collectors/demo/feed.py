@@ -2,16 +2,18 @@
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 from collectors.backends.scrape.backend import RingBackend
 from collectors.backends.scrape.kept import kept
 from collectors.backends.scrape.promql.samples import Tracks
+from collectors.backends.scrape.promql.tree import Matcher, Selector
 from collectors.backends.scrape.scraper import Target
-from collectors.backends.scrape.store import MEBIBYTE, Ring
-from collectors.demo.day import DAY_S
+from collectors.backends.scrape.store import Ring
 from collectors.demo.deployment import Demo
 from collectors.demo.replica import pod_name
 from collectors.source import Source, source_from
+from collectors.units import MIB, S_PER_DAY, S_PER_HOUR
 
 INTERVAL_S = 15.0
 """Between two scrapes: what most Prometheus servers are set to."""
@@ -27,16 +29,16 @@ class DemoFeed:
         hours: float = 1.0,
         replicas: int = 4,
         seed: int = 1,
-        keep_s: float = DAY_S,
+        keep_s: float = S_PER_DAY,
         clock: Callable[[], float] = time.time,
         second_of_day: float | None = None,
     ) -> None:
         now = clock()
-        start = now - hours * 3600.0
-        at = (now if second_of_day is None else second_of_day) - hours * 3600.0
-        self._demo = Demo(start_s=start, second_of_day=at % DAY_S, replicas=replicas, seed=seed)
+        start = now - hours * S_PER_HOUR
+        at = (now if second_of_day is None else second_of_day) - hours * S_PER_HOUR
+        self._demo = Demo(start_s=start, second_of_day=at % S_PER_DAY, replicas=replicas, seed=seed)
         self._clock = clock
-        self.ring = Ring(None, keep_s=keep_s, max_bytes=512 * MEBIBYTE)
+        self.ring = Ring(None, keep_s=keep_s, max_bytes=512 * MIB)
         self._targets = [pod_target(replica.number) for replica in self._demo.replicas]
         self.backend = RingBackend(self.ring, [*self._targets, GPU_TARGET], clock=clock)
         self._next_s = start
@@ -80,3 +82,22 @@ def demo_source(replicas: int = 4, *, window_s: float = 300.0) -> Source:
 def pod_target(number: int) -> Target:
     """The page of one replica."""
     return Target(f"http://{pod_name(number)}:8000/metrics")
+
+
+ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n"})
+
+
+def write_history(path: Path, feed: DemoFeed, *, start_s: float, end_s: float) -> int:
+    """Write every sample of the feed, one series after the other; returns how many."""
+    tracks = feed.tracks(start_s, end_s)
+    written = 0
+    with path.open("w", encoding="utf-8") as out:
+        for track in tracks.select(Selector((Matcher("__name__", "=~", ".+"),))):
+            labels = {key: value for key, value in track.labels.items() if key != "__name__"}
+            inside = ",".join(f'{key}="{value.translate(ESCAPES)}"' for key, value in sorted(labels.items()))
+            head = f"{track.labels['__name__']}{{{inside}}}"
+            for at_s, value in zip(track.times.tolist(), track.values.tolist(), strict=True):
+                out.write(f"{head} {value!r} {at_s:.3f}\n")
+                written += 1
+        out.write("# EOF\n")
+    return written

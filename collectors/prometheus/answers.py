@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import orjson
 
 from collectors.errors import UnusableAnswer
+from collectors.units import S_PER_DAY, S_PER_HOUR
 
 Labels = Mapping[str, str]
 T = TypeVar("T")
@@ -89,27 +90,6 @@ class Matrix:
     notes: Notes = field(default_factory=Notes)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Target:
-    """One scrape target as Prometheus sees it."""
-
-    labels: Labels
-    health: str
-    last_error: str
-    last_scrape: str
-    interval_s: float | None
-    scrape_url: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class MetricMetadata:
-    """Type, help and unit of a metric as its exporter declared them."""
-
-    type: str
-    help: str
-    unit: str
-
-
 def read_json(body: bytes, where: str) -> dict[str, Any]:
     """The JSON object in ``body``. Raises UnusableAnswer for HTML, truncated JSON and anything else."""
     try:
@@ -160,56 +140,21 @@ def read_series(document: Mapping[str, Any], where: str) -> tuple[Series, ...]:
     return tuple(several)
 
 
-def read_targets(document: Mapping[str, Any], where: str) -> tuple[Target, ...]:
-    """The active targets."""
-    active = _list(_mapping(document.get("data"), where).get("activeTargets"), where)
-    return tuple(_target(_mapping(entry, where), where) for entry in active)
-
-
-def _target(entry: Mapping[str, Any], where: str) -> Target:
-    discovered = _mapping(entry.get("discoveredLabels", {}), where)
-    interval = entry.get("scrapeInterval") or discovered.get("__scrape_interval__")
-    return Target(
-        labels=_strings(entry.get("labels", {}), where),
-        health=str(entry.get("health", "unknown")),
-        last_error=str(entry.get("lastError", "")),
-        last_scrape=str(entry.get("lastScrape", "")),
-        interval_s=seconds_of(str(interval)) if interval else None,
-        scrape_url=str(entry.get("scrapeUrl", "")),
-    )
-
-
 def seconds_of(text: str) -> float | None:
     """Seconds of a Prometheus duration such as 15s, 1m30s or 500ms; None when it is not one."""
-    units = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0, "y": 31536000.0}
+    units = {
+        "ms": 0.001,
+        "s": 1.0,
+        "m": 60.0,
+        "h": S_PER_HOUR,
+        "d": S_PER_DAY,
+        "w": 7 * S_PER_DAY,
+        "y": 365 * S_PER_DAY,
+    }
     parts = re.findall(r"(\d+(?:\.\d+)?)(ms|[smhdwy])", text)
     if not parts or "".join(f"{n}{u}" for n, u in parts) != text:
         return None
     return sum(float(n) * units[u] for n, u in parts)
-
-
-def read_metadata(document: Mapping[str, Any], where: str) -> dict[str, MetricMetadata]:
-    """The first declaration of each metric."""
-    metadata = {}
-    for name, entries in _mapping(document.get("data"), where).items():
-        for entry in _list(entries, where)[:1]:
-            fields = _mapping(entry, where)
-            metadata[name] = MetricMetadata(
-                type=str(fields.get("type", "unknown")),
-                help=str(fields.get("help", "")),
-                unit=str(fields.get("unit", "")),
-            )
-    return metadata
-
-
-def read_label_sets(document: Mapping[str, Any], where: str) -> tuple[Labels, ...]:
-    """The label sets of a series answer."""
-    return tuple(_strings(entry, where) for entry in _list(document.get("data"), where))
-
-
-def read_texts(document: Mapping[str, Any], where: str) -> tuple[str, ...]:
-    """The strings of a labels or label-values answer."""
-    return tuple(str(entry) for entry in _list(document.get("data"), where))
 
 
 def number(text: object) -> float:

@@ -1,26 +1,12 @@
 """The Prometheus HTTP API: Prometheus, Thanos, Mimir, VictoriaMetrics and managed services behind one client."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from collectors.errors import SourceError, UnusableAnswer
 from collectors.prometheus.address import check_url
-from collectors.prometheus.answers import (
-    Labels,
-    Matrix,
-    MetricMetadata,
-    Target,
-    Vector,
-    read_json,
-    read_label_sets,
-    read_metadata,
-    read_notes,
-    read_series,
-    read_targets,
-    read_texts,
-    read_vector,
-)
+from collectors.prometheus.answers import Matrix, Vector, read_json, read_notes, read_series, read_vector
 from collectors.prometheus.fetch import DEFAULT_PORTS, Fetcher, Reply, status_problem
 from collectors.prometheus.promql import MAX_POINTS, step_for
 
@@ -62,34 +48,6 @@ class PrometheusClient:
         document = self._post("query_range", form)
         series = read_series(document, self.where)
         return Matrix(series=series, start_s=start, end_s=end, step_s=step, notes=read_notes(document))
-
-    def series(self, match: Sequence[str], *, start_s: float, end_s: float) -> tuple[Labels, ...]:
-        """The label sets of all series that match one of the selectors."""
-        form = {"match[]": list(match), "start": f"{start_s:.3f}", "end": f"{end_s:.3f}"}
-        return read_label_sets(self._post("series", form), self.where)
-
-    def labels(self, match: Sequence[str] = ()) -> tuple[str, ...]:
-        """The label names in use."""
-        return read_texts(self._post("labels", {"match[]": list(match)} if match else {}), self.where)
-
-    def metadata(self, metric: str | None = None) -> dict[str, MetricMetadata]:
-        """Type, help and unit as declared by the exporters."""
-        return read_metadata(self._get("metadata", {"metric": metric} if metric else {}), self.where)
-
-    def targets(self) -> tuple[Target, ...]:
-        """The active scrape targets; servers without scraping of their own (Thanos, Mimir) answer with an error."""
-        return read_targets(self._get("targets", {"state": "active"}), self.where)
-
-    def version(self) -> str | None:
-        """The version the server claims; VictoriaMetrics claims to be Prometheus 2.24."""
-        try:
-            data = self._get("status/buildinfo", {}).get("data")
-        except SourceError:
-            return None
-        return str(data.get("version")) if isinstance(data, dict) else None
-
-    def _get(self, path: str, params: Mapping[str, object]) -> dict[str, Any]:
-        return self._document(self._fetcher.get(f"{self._base}/api/v1/{path}", {**self._params, **params}))
 
     def _post(self, path: str, form: Mapping[str, object]) -> dict[str, Any]:
         return self._document(self._fetcher.post(f"{self._base}/api/v1/{path}", {**self._params, **form}))

@@ -27,8 +27,8 @@ from collectors.errors import (
 from collectors.prometheus.access import Access, RequestCredentials
 from collectors.prometheus.address import check_url
 from collectors.prometheus.connections import new_session
+from collectors.units import MIB
 
-MEBIBYTE = 1 << 20
 CHUNK_BYTES = 1 << 16
 MAX_REDIRECTS = 3
 """Chosen: http to https, a missing slash, and one more."""
@@ -49,7 +49,7 @@ class Limits:
 
     timeout_s: float = 10.0
     connect_s: float = 3.0
-    max_bytes: int = 32 * MEBIBYTE
+    max_bytes: int = 32 * MIB
     attempts: int = 2
 
 
@@ -191,7 +191,7 @@ class Fetcher:
         for chunk in response.iter_content(CHUNK_BYTES):
             body += chunk
             if len(body) > limit:
-                raise TooLarge(f"{where} sent more than {limit / MEBIBYTE:g} MiB: narrow the selector or the range.")
+                raise TooLarge(f"{where} sent more than {limit / MIB:g} MiB: narrow the selector or the range.")
             if self._clock.monotonic() > deadline:
                 raise requests.exceptions.Timeout
         return Reply(

@@ -4,6 +4,8 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 
+from collectors.units import S_PER_DAY
+
 MAX_POINTS = 1_000
 """Of a line. Chosen: finer than a chart; Prometheus itself refuses more than 11,000."""
 LABEL_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
@@ -54,4 +56,4 @@ def step_for(span_s: float, *, interval_s: float = 1.0, points: int = MAX_POINTS
     for nice in NICE_STEPS_S:
         if nice >= least:
             return float(nice)
-    return math.ceil(least / 86400) * 86400.0
+    return math.ceil(least / S_PER_DAY) * S_PER_DAY

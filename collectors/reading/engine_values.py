@@ -7,6 +7,7 @@ from collectors.backends.backend import Vectors
 from collectors.prometheus.histograms import Distribution, buckets_of, distribution, finite, native
 from collectors.queries.query import Part, Query, Subject
 from collectors.reading.observation import DISTRIBUTIONS, Mapped, Missing
+from collectors.units import MS_PER_S
 from collectors.vocabulary.detect import Choice
 from collectors.vocabulary.expressions import Scope, distribution_queries, quantile_expression, scalar_queries
 from collectors.vocabulary.schema import DISTRIBUTIONS as UNITS
@@ -14,7 +15,7 @@ from collectors.vocabulary.schema import SCALARS
 
 SHOWN_QUANTILE = 0.95
 """Of the expression that is shown to be copied. Chosen: the percentile that scenarios limit by default."""
-SHOWN_AS = {"s": 1000.0, "tokens": 1.0}
+SHOWN_AS = {"s": MS_PER_S, "tokens": 1.0}
 """What turns the unit of a distribution into the one it is shown in: milliseconds, tokens."""
 
 DIRECT = {

@@ -11,10 +11,10 @@ from collectors.prometheus.histograms import finite
 from collectors.queries.query import OVER_GPUS, SPREAD, Group, Query, Subject
 from collectors.queries.ttl import EVERY_MOMENT, FOURTH, SECOND, THIRD, Ttl, slow
 from collectors.reading.remarks import Kind, Names, Remark, remark
+from collectors.units import GB
 from collectors.vocabulary.expressions import Scope, selected
 from collectors.vocabulary.schema import GPU_CONCEPTS, Candidate, GpuVocabulary
 
-GIGABYTE = 1e9
 FIELDS = {
     "gpu_busy": "busy",
     "gpu_sm_active": "sm_active",
@@ -142,8 +142,8 @@ def gpu_numbers(vocabulary: GpuVocabulary, vectors: Vectors, generation_tokens_p
         "gpu_sm_active": read.get("sm_active"),
         "gpu_tensor_active": read.get("tensor_active"),
         "gpu_dram_active": read.get("dram_active"),
-        "gpu_memory_used_gb": _per(read.get("memory_used"), GIGABYTE),
-        "gpu_memory_total_gb": _per(total, GIGABYTE),
+        "gpu_memory_used_gb": _per(read.get("memory_used"), GB),
+        "gpu_memory_total_gb": _per(total, GB),
         "power_w": power,
         "power_cap_w": read.get("power_cap"),
         "gpu_temperature_max_c": read.get("temperature"),

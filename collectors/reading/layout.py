@@ -11,12 +11,13 @@ from collectors.prometheus.answers import Sample
 from collectors.prometheus.promql import NICE_STEPS_S, duration
 from collectors.queries.query import GROUPED, LIVE, Group, Query, Subject, of_source
 from collectors.queries.ttl import THIRD
+from collectors.units import S_PER_HOUR
 from collectors.vocabulary.expressions import Scope
 
 REPLICA_LABELS = ("instance", "pod", "exported_pod", "namespace")
 HOST_LABELS = ("node", "hostname", "Hostname", "kubernetes_node")
 LAYOUT_LABELS = ("job", *REPLICA_LABELS, *HOST_LABELS)
-LOOK_BACK_S = 3600.0
+LOOK_BACK_S = S_PER_HOUR
 """How long ago something may have fallen silent and still count as stale. Chosen: an hour."""
 TIMING_STEPS = 60
 FLEET_TIMING_STEPS = 6

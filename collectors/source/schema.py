@@ -14,10 +14,10 @@ from collectors.names import nearest
 from collectors.prometheus.access import Access, Secret, Tls
 from collectors.prometheus.address import check_url
 from collectors.prometheus.promql import LABEL_NAME, LabelValue
+from collectors.units import S_PER_DAY
 from collectors.vocabulary import Candidate, engine_vocabularies, engine_vocabulary
 from collectors.vocabulary.schema import DISTRIBUTIONS, SCALARS
 
-DAY_S = 86_400.0
 HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}")
 
 
@@ -136,7 +136,7 @@ class ScrapeSource(_Endpoint):
     targets: list[str] = Field(min_length=1, max_length=500)
     interval_s: float = Field(default=5.0, ge=0.2, le=600)
     store: Path | None = None
-    keep_s: float = Field(default=DAY_S, ge=60, le=90 * DAY_S)
+    keep_s: float = Field(default=S_PER_DAY, ge=60, le=90 * S_PER_DAY)
     max_mb: float = Field(default=256.0, ge=1, le=100_000)
 
     @model_validator(mode="after")
@@ -158,7 +158,7 @@ class Source(_Strict):
     selector: Labels = {}
     engine: str | None = None
     gpu_selector: Labels | None = None
-    window_s: float = Field(default=300.0, ge=5, le=30 * DAY_S)
+    window_s: float = Field(default=300.0, ge=5, le=30 * S_PER_DAY)
     metrics: dict[str, Candidate] = {}
     folder: Path = Field(default=Path(), exclude=True, repr=False)
 

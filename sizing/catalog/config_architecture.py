@@ -21,6 +21,7 @@ def architecture(fields: Fields) -> Architecture:
     heads = _heads(fields, hidden, plan)
     kind, families = family(fields), model_families()
     compressed = any(layer.compress_ratio is not None for layer in plan)
+    has_state = any(layer.mixer in ("linear", "mamba") for layer in plan)
     return Architecture(
         plan=plan,
         hidden=hidden,
@@ -37,7 +38,7 @@ def architecture(fields: Fields) -> Architecture:
         output_groups=(fields.whole("o_groups", high=MAX_HEADS) or 1) if compressed else 0,
         query_rank=fields.whole("q_lora_rank", low=0, high=MAX_WIDTH) or hidden,
         **_indexer(fields, plan, compressed),
-        recurrent=recurrent_mixer(fields, hidden, heads["heads"]) if _recurrent(plan) else None,
+        recurrent=recurrent_mixer(fields, hidden, heads["heads"]) if has_state else None,
         dense_beside_experts=fields.flag("enable_moe_block"),
         **_mlp_widths(fields, hidden, kind),
     )
@@ -68,10 +69,6 @@ def _heads(fields: Fields, hidden: int, plan: tuple[Layer, ...]) -> dict[str, in
 
 def _head_dim(fields: Fields, hidden: int, heads: int) -> int:
     return fields.whole("head_dim", high=MAX_WIDTH) or hidden // heads
-
-
-def _recurrent(plan: tuple[Layer, ...]) -> bool:
-    return any(layer.mixer in ("linear", "mamba") for layer in plan)
 
 
 def _kv_heads(fields: Fields, heads: int) -> int:

@@ -20,7 +20,6 @@ class Gpu:
     vendor: str
     architecture: str
     family: str
-    compute_capability: float | None = None
     memory_bytes: float
     memory_bandwidth: float
     fp16_flops: float | None

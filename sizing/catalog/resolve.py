@@ -48,7 +48,8 @@ def resolve_model(name: str) -> tuple[Model, str]:
         alias = _alias_by_stage(min(stage, 3)).get(_key(wanted, stage))
         if alias:
             return models()[alias[0]], alias[1]
-    raise UnknownName("model", name, _known_model_names())
+    # Ids and bare names, so that a typo in either is answered with something that can be typed.
+    raise UnknownName("model", name, [*models(), *(model_id.rsplit("/", 1)[-1] for model_id in models())])
 
 
 def resolve_gpu(name: str) -> Gpu:
@@ -124,11 +125,6 @@ def _model_aliases() -> Mapping[str, tuple[str, str]]:
 @cache
 def _alias_by_stage(stage: int) -> Mapping[str, tuple[str, str]]:
     return MappingProxyType({_key(name, stage): target for name, target in _model_aliases().items()})
-
-
-def _known_model_names() -> list[str]:
-    """Ids and bare names, so that a typo in either is answered with something that can be typed."""
-    return [*models(), *(model_id.rsplit("/", 1)[-1] for model_id in models())]
 
 
 def _squeeze(name: str) -> str:

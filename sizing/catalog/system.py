@@ -40,11 +40,8 @@ class CloudInstance:
     gpu_id: str
     gpus: int
     region: str
-    region_group: str
     on_demand_usd_per_hour: float | None
     spot_usd_per_hour: float | None
-    reserved_1y_usd_per_hour: float | None
-    reserved_3y_usd_per_hour: float | None
     date: str
     source: str
     license: str

@@ -91,7 +91,7 @@ def served_by_gpus(scenario: Scenario, gpus: int) -> Served:
     """
     given = whole_number("GPUs", gpus, 1, MAX_FLEET_GPUS)
     question, base = _evaluated(scenario)
-    best = None if beyond_context(question) else _most(question, base, _within_gpus(given))
+    best = None if beyond_context(question) else _most(question, base, lambda among: among.gpus <= given)
     return _served(question, best, gpus_in_words(given), given)
 
 
@@ -143,7 +143,8 @@ def tightest_limit(scenario: Scenario, limit: LimitName, gpus: int) -> Pushed:
         return _nowhere("ms", f"{beyond} {LONGER_CONTEXT}")
 
     def fits(reciprocal: float, plain: bool) -> str | None:
-        tighter = _with_limit(question, limit, 1.0 / reciprocal)
+        seconds = 1.0 / reciprocal / MS_PER_S
+        tighter = replace(question, limits=replace(question.limits, **{limit.replace("_ms", "_s"): seconds}))
         return _carrying(tighter, _held_to(tighter, base), given, plain)
 
     reciprocal, label = farthest(fits, 1.0 / LOOSEST_MS, 1.0 / TIGHTEST_MS, LIMIT_TOLERANCE)
@@ -172,22 +173,10 @@ def _evaluated(scenario: Scenario) -> tuple[Question, Evaluated]:
     return question, evaluate(question, all_configurations(question))
 
 
-def _with_limit(question: Question, limit: LimitName, value_ms: float) -> Question:
-    return replace(question, limits=replace(question.limits, **{limit.replace("_ms", "_s"): value_ms / MS_PER_S}))
-
-
 def _held_to(question: Question, base: Evaluated) -> Evaluated:
     """The same candidates under the limits of ``question``, which change no latency, only what is within them."""
     deployment = question.scenario.deployment
     return replace(base, capacity=capacity(base.state, base.latencies, question.limits, deployment.max_utilization))
-
-
-def _at_peak(question: Question, rps: float) -> Question:
-    return replace(question, demand=replace(question.demand, peak_rps=rps))
-
-
-def _within_gpus(gpus: int) -> Affordable:
-    return lambda among: among.gpus <= gpus
 
 
 def _within_budget(usd_per_month: float) -> Affordable:
@@ -204,7 +193,7 @@ def _most(question: Question, base: Evaluated, affordable: Affordable) -> _Best 
     """The largest load that an affordable deployment carries: first without caps and pools, then with all there is."""
 
     def at(rps: float, plain: bool) -> _Best | None:
-        among = deployments(_at_peak(question, rps), base, plain=plain)
+        among = deployments(replace(question, demand=replace(question.demand, peak_rps=rps)), base, plain=plain)
         rates = np.where(affordable(among), among.max_rps, 0.0)
         if not len(rates) or rates.max() <= 0.0:
             return None

@@ -45,7 +45,7 @@ def saturated_rps(replica: Replica, sample: Floats, *, prefill_only: bool = Fals
     if decode_only:
         chunk[STARTED_ROW], chunk[FIRST_ROW], chunk[ID_ROW] = 0.0, 0.0, np.arange(count)
     pool = Pool(
-        Fleet(replicas=(_without_limit(replica),)),
+        Fleet(replicas=(replace(replica, queue_limit=None),)),
         Measurement(expected=count, horizon_s=1.0, keep_records=True),
         prefill_only=prefill_only,
     )
@@ -64,10 +64,6 @@ def slots(replica: Replica, sample: Floats) -> int:
     """Sequences that fit at once: by the scheduler and by KV cache at mean lengths."""
     mean = float(sample[0].mean() + sample[1].mean())
     return max(int(min(replica.max_sequences, replica.kv_tokens / mean)), 1)
-
-
-def _without_limit(replica: Replica) -> Replica:
-    return replace(replica, queue_limit=None)
 
 
 def largest_stable_rps(deployment: Deployment, lengths: RequestLengths, seed: int = 0) -> float:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from collectors.prometheus.fetch import MEBIBYTE
+from collectors.units import MIB
 from tests.app.conftest import Clock
 from tests.app.live import ID, VLLM, figures, open_live, said, settled, source_file, vllm
 from tests.collectors.fake_prometheus import FakePrometheus
@@ -49,7 +49,7 @@ FAULTS = {
     "wrong JSON": (Told(body=b'{"status": "success", "data": [1, 2]}'), ""),
     "other JSON": (Told(body=b"[]"), ""),
     "HTML": (Told(body=b"<html>Log in</html>", content_type="text/html"), ""),
-    "huge": (Told(body=b" " * (33 * MEBIBYTE)), "sent more than 32 MiB: narrow the selector or the range."),
+    "huge": (Told(body=b" " * (33 * MIB)), "sent more than 32 MiB: narrow the selector or the range."),
     "redirect": (Told(status=302, headers={"Location": "http://169.254.169.254/latest"}), "is not followed"),
     "redirect loop": (Told(status=302, headers={"Location": "/api/v1/query"}), "redirects more than"),
 }

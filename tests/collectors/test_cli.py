@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 import requests
-import yaml
 
 from tests.collectors.servers import Pages, Server, Told, free_port, recording, serving
-from tests.commands import ROOT, run, run_process
+from tests.commands import ROOT, run, run_process, source_file
 from tests.patience import PATIENCE_S
 
 STATES = {"ok", "no_data", "stale", "partial", "unreachable", "saturated"}
@@ -20,12 +19,6 @@ NUMBERS = ("arrivals_rps", "finished_rps", "prompt_tokens_per_s", "generation_to
 NUMBERS += ("kv_usage", "preemptions_per_s", "error_ratio", "replicas", "gpus", "gpu_busy", "power_w")
 SPREADS = ("ttft_ms", "itl_ms", "tpot_ms", "e2e_ms", "queue_ms", "input_tokens", "output_tokens")
 PARTS = {"mean", *(f"{q}{end}" for q in ("p50", "p95", "p99") for end in ("", "_low", "_high"))}
-
-
-def source_file(folder: Path, **raw: object) -> str:
-    file = folder / "source.yaml"
-    file.write_text(yaml.safe_dump({"schema_version": 1, "name": "test", **raw}))
-    return str(file)
 
 
 def check_contract(text: str) -> dict[str, Any]:

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from collectors.demo.feed import DemoFeed
-from collectors.demo.history import write_history
+from collectors.demo.feed import DemoFeed, write_history
 from tests.collectors.servers import running_prometheus
 from tests.reality.truths import HOUR
 

@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from reality.cli import moment, window
 from tests.collectors.servers import Pages, free_port, recording, serving
-from tests.commands import run, run_process
+from tests.commands import run, run_process, source_file
 from tests.reality.conftest import Recorded
 from tests.reality.truths import DEMO_SCENARIO
 
@@ -36,12 +35,6 @@ ROWS = {
     "replicas",
     "gpus",
 }
-
-
-def source_file(folder: Path, **raw: object) -> str:
-    file = folder / "source.yaml"
-    file.write_text(yaml.safe_dump({"schema_version": 1, "name": "test", **raw}))
-    return str(file)
 
 
 def rows(text: str) -> dict[str, dict[str, Any]]:

@@ -6,6 +6,8 @@ What the simulation makes of it is in test_refine.py and test_golden.py.
 import copy
 from typing import Any
 
+import yaml
+
 from sizing import Plan, Scenario
 from sizing.catalog import resolve_model
 from sizing.catalog.gpu import Gpu
@@ -14,6 +16,21 @@ from sizing.planning.analytic import analytic_plan
 
 LLAMA_8B = "meta-llama/Meta-Llama-3-8B-Instruct"
 LLAMA_70B = "meta-llama/Meta-Llama-3-70B-Instruct"
+DEPLOYMENT = {
+    "gpu",
+    "engine",
+    "weight_precision",
+    "kv_precision",
+    "tp",
+    "pp",
+    "ep",
+    "dp",
+    "instances",
+    "gpus",
+    "system",
+    "systems",
+}
+"""Keys that every deployment has in JSON."""
 ALL = 1000
 """As many alternatives as there are."""
 
@@ -33,6 +50,11 @@ def changed(keys: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
         inside = inside.setdefault(name, {})
     inside[last] = value
     return out
+
+
+def asking(path: str, value: Any) -> str:
+    """The scenario file with one key set."""
+    return yaml.safe_dump(changed(raw(), path, value))
 
 
 def answer(keys: dict[str, Any], alternatives: int = 0) -> Plan:

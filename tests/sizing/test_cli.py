@@ -12,7 +12,7 @@ import yaml
 from sizing.cli import main
 from tests.commands import ROOT, run, run_process
 from tests.patience import PATIENCE_S
-from tests.sizing.asking import LLAMA_70B, raw
+from tests.sizing.asking import DEPLOYMENT, LLAMA_70B, raw
 
 H100 = {"gpus": ["h100_sxm", "l4"]}
 
@@ -32,20 +32,6 @@ KEYS = {
     "source",
     "alternatives",
     "excluded",
-}
-DEPLOYMENT = {
-    "gpu",
-    "engine",
-    "weight_precision",
-    "kv_precision",
-    "tp",
-    "pp",
-    "ep",
-    "dp",
-    "instances",
-    "gpus",
-    "system",
-    "systems",
 }
 
 

@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from collectors.benchmarks import BenchmarkPoint, Deployment
-from collectors.benchmarks.own_csv_writer import write_csv
+from collectors.benchmarks.tools.own_csv import write_csv
 from sizing.base.errors import InvalidBenchmark, SizingError
 from sizing.base.format import UNKNOWN, count, interval, percent, rounded, significant
 from sizing.base.units import MS_PER_S

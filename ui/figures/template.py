@@ -30,6 +30,7 @@ INK = {False: "#1B2530", True: "#E8ECF0"}
 """Text inside a figure that Streamlit does not colour (labels of annotations)."""
 
 TEXT_SIZE = 14
+"""Pixels. Chosen: as the captions of the page."""
 
 LOG_FROM, MANY_DECADES = 8.0, 1e3
 """Ratios of the largest value to the smallest from which on an axis is logarithmic, and has a tick per decade only."""

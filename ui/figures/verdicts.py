@@ -20,6 +20,7 @@ NARROWEST, WIDEST = 0.2, 5.0
 """Ratios beyond which an axis would squeeze everything else; what lies there is drawn at the edge."""
 
 _ROW_PX, _FRAME_PX = 25, 130
+"""Height of a row, and of what stands around the rows. Chosen: a line of text with room to point at it."""
 _LOOKS: dict[Verdict, tuple[int | None, str]] = {
     "within": (0, "circle"),
     "higher": (1, "triangle-right"),

@@ -16,6 +16,7 @@ from ui.live.planned import Planned
 
 NOTHING = "No data"
 _PER_ROW, _NARROWEST = 4, 150
+"""Tiles in a row, and the width in pixels below which they wrap. Chosen: value and plan fit side by side."""
 
 
 class Tile(NamedTuple):

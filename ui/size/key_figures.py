@@ -16,6 +16,7 @@ from ui.format import as_markdown, counted
 from ui.size.explain import explain_popover
 
 _PER_ROW, _NARROWEST = 4, 130
+"""Figures in a row, and the width in pixels below which they wrap. Chosen: "1,234 to 5,678 ms" fits on one line."""
 
 
 class Figure(NamedTuple):

@@ -17,6 +17,8 @@ from ui.form.choices import label
 from ui.format import as_markdown
 
 _SHOWN, _SEARCHED = 3, 300
+"""Measurements shown, and nearest ones that they are picked from. Chosen: what is read at a glance; not every
+row has the figure."""
 
 
 class _Quantity(NamedTuple):

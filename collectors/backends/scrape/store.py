@@ -17,7 +17,6 @@ import numpy as np
 from collectors.backends.scrape.promql.samples import Track, Tracks
 from collectors.backends.scrape.text import PageSample
 
-MEBIBYTE = 1 << 20
 TRIM_SHARE = 0.1
 """Of the oldest scrapes that go at a time when the file is too large. Chosen: rare, and little lost at once."""
 CHECK_EVERY = 50

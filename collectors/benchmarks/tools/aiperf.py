@@ -12,10 +12,9 @@ from dataclasses import replace
 
 from collectors.benchmarks.documents import Document
 from collectors.benchmarks.fields import Fields
-from collectors.benchmarks.load import EVEN_NOTE, Load, capped_note, moment
 from collectors.benchmarks.nvidia_metrics import COMMON_NOTES, blocks_of, point_of
 from collectors.benchmarks.records import BenchmarkPoint, Imported
-from collectors.benchmarks.rows import read_objects, read_rows
+from collectors.benchmarks.rows import EVEN_NOTE, Load, capped_note, moment, read_objects, read_rows
 from collectors.errors import BadRow, NotAResultFile
 
 FORMAT = "AIPerf"

@@ -10,13 +10,13 @@ import numpy as np
 
 from collectors.benchmarks.documents import Document
 from collectors.benchmarks.fields import Fields, Floats, sample_stats
-from collectors.benchmarks.load import moment
 from collectors.benchmarks.nvidia_metrics import IN_MS
 from collectors.benchmarks.records import BenchmarkPoint, Imported, RowError
-from collectors.benchmarks.rows import read_rows
+from collectors.benchmarks.rows import moment, read_rows
 from collectors.benchmarks.tools import aiperf
 from collectors.benchmarks.tools.aiperf import load_of_path
 from collectors.errors import BadRow
+from collectors.units import MS_PER_S
 
 FORMAT = aiperf.FORMAT
 FILE = ""  # named with the JSON of the run
@@ -145,7 +145,7 @@ def _point(file: str, row: int, requests: list[_Request], failed: int, cut_off: 
         mode=load.mode,
         concurrency=load.concurrency,
         request_rate_rps=load.rate_rps,
-        concurrency_mean=float(e2e.sum()) / 1e3 / duration,
+        concurrency_mean=float(e2e.sum()) / MS_PER_S / duration,
         isl_mean=float(sent.mean()) if sent.size else None,
         osl_mean=float(generated.mean()) if generated.size else None,
         duration_s=duration,

@@ -7,10 +7,10 @@ metrics. E2E is in seconds, everything else in milliseconds.
 
 from collectors.benchmarks.documents import Document
 from collectors.benchmarks.fields import Fields, latency_stats
-from collectors.benchmarks.load import EVEN_NOTE, Load, moment
 from collectors.benchmarks.records import BenchmarkPoint, Imported, LatencyStats
-from collectors.benchmarks.rows import read_rows
+from collectors.benchmarks.rows import EVEN_NOTE, Load, moment, read_rows
 from collectors.errors import BadRow, BenchmarkFileError
+from collectors.units import MS_PER_S
 
 FORMAT = "GuideLLM"
 FILE = "`benchmarks.json`, `.yaml` or `.csv`"
@@ -85,7 +85,7 @@ def _point(file: str, row: int, fields: Fields, version: str | None, model: str 
         requests_cut_off=cut_off,
         ttft_ms=_stats(metrics, "time_to_first_token_ms"),
         tpot_ms=_stats(metrics, "inter_token_latency_ms"),
-        e2e_ms=_stats(metrics, "request_latency", scale=1e3),
+        e2e_ms=_stats(metrics, "request_latency", scale=MS_PER_S),
         requests_per_s=_mean(metrics, "requests_per_second"),
         output_tokens_per_s=_mean(metrics, "output_tokens_per_second"),
         total_tokens_per_s=_mean(metrics, "tokens_per_second"),

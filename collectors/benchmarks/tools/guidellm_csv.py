@@ -10,12 +10,12 @@ import re
 
 from collectors.benchmarks.documents import Document
 from collectors.benchmarks.fields import Fields, latency_stats, number
-from collectors.benchmarks.load import Load, moment
 from collectors.benchmarks.records import BenchmarkPoint, Imported, LatencyStats
-from collectors.benchmarks.rows import read_rows
+from collectors.benchmarks.rows import Load, moment, read_rows
 from collectors.benchmarks.tools import guidellm
 from collectors.benchmarks.tools.guidellm import NOTES, cut_off_note, strategy_load
 from collectors.errors import BadRow
+from collectors.units import MS_PER_S
 
 FORMAT = guidellm.FORMAT
 FILE = ""  # named with the JSON
@@ -90,7 +90,7 @@ def _point(file: str, row: int, fields: Fields) -> BenchmarkPoint:
         requests_cut_off=cut_off,
         ttft_ms=_stats(fields, "ttft"),
         tpot_ms=_stats(fields, "tpot"),
-        e2e_ms=_stats(fields, "request_latency", scale=1e3),
+        e2e_ms=_stats(fields, "request_latency", scale=MS_PER_S),
         requests_per_s=_cell(fields, "requests_per_s", "Mean"),
         output_tokens_per_s=_cell(fields, "output_tokens_per_s", "Mean"),
         total_tokens_per_s=_cell(fields, "total_tokens_per_s", "Mean"),

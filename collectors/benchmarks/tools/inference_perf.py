@@ -7,10 +7,10 @@ Read from real files of a public run on H100 (KubeCon NA 2025); closed-loop stag
 
 from collectors.benchmarks.documents import Document
 from collectors.benchmarks.fields import Fields, latency_stats
-from collectors.benchmarks.load import Load
 from collectors.benchmarks.records import BenchmarkPoint, Imported, LatencyStats
-from collectors.benchmarks.rows import read_objects
+from collectors.benchmarks.rows import Load, read_objects
 from collectors.errors import NotAResultFile
+from collectors.units import MS_PER_S
 
 FORMAT = "inference-perf"
 FILE = "`stage_N_lifecycle_metrics.json`, all stages at once"
@@ -99,5 +99,5 @@ def _late(offered: Fields) -> tuple[str, ...]:
 
 def _stats(latency: Fields, name: str) -> LatencyStats:
     block = latency.child(name)
-    read = {key: block.number(key, scale=1e3) for key in ("mean", "median", "p90", "p95", "p99")}
+    read = {key: block.number(key, scale=MS_PER_S) for key in ("mean", "median", "p90", "p95", "p99")}
     return latency_stats(name, mean=read["mean"], p50=read["median"], p90=read["p90"], p95=read["p95"], p99=read["p99"])

@@ -8,10 +8,10 @@ Data: SemiAnalysis InferenceX, Apache-2.0 with attribution.
 
 from collectors.benchmarks.documents import Document
 from collectors.benchmarks.fields import Fields, latency_stats
-from collectors.benchmarks.load import engine_of
 from collectors.benchmarks.records import BenchmarkPoint, Imported, LatencyStats
-from collectors.benchmarks.rows import read_objects
+from collectors.benchmarks.rows import engine_of, read_objects
 from collectors.errors import BadRow
+from collectors.units import MS_PER_S
 
 FORMAT = "InferenceX"
 FILE = "the JSON of its rows (`agg_bmk.json`)"
@@ -104,7 +104,7 @@ def _true(fields: Fields, key: str) -> bool:
 
 
 def _stats(fields: Fields, metric: str) -> LatencyStats:
-    read = {key: fields.number(f"{key}_{metric}", scale=1e3) for key in ("mean", "median", "p90", "p95", "p99")}
+    read = {key: fields.number(f"{key}_{metric}", scale=MS_PER_S) for key in ("mean", "median", "p90", "p95", "p99")}
     return latency_stats(
         metric, mean=read["mean"], p50=read["median"], p90=read["p90"], p95=read["p95"], p99=read["p99"]
     )

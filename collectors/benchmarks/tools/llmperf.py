@@ -8,10 +8,10 @@ import numpy as np
 
 from collectors.benchmarks.documents import Document
 from collectors.benchmarks.fields import Fields, Floats, latency_stats, sample_stats
-from collectors.benchmarks.load import moment
 from collectors.benchmarks.records import BenchmarkPoint, Imported, LatencyStats, RowError
-from collectors.benchmarks.rows import read_objects, read_rows
+from collectors.benchmarks.rows import moment, read_objects, read_rows
 from collectors.errors import BadRow
+from collectors.units import MS_PER_S
 
 FORMAT = "LLMPerf"
 FILE = "`..._summary.json`, with `..._individual_responses.json` if you like"
@@ -80,8 +80,8 @@ def _summary(file: str, row: int, fields: Fields) -> BenchmarkPoint:
 
 def _stats(fields: Fields, metric: str) -> LatencyStats:
     name = f"results_{metric}"
-    read = {key: fields.number(f"{name}_quantiles_{key}", scale=1e3) for key in ("p50", "p90", "p95", "p99")}
-    return latency_stats(name, mean=fields.number(f"{name}_mean", scale=1e3), **read)
+    read = {key: fields.number(f"{name}_quantiles_{key}", scale=MS_PER_S) for key in ("p50", "p90", "p95", "p99")}
+    return latency_stats(name, mean=fields.number(f"{name}_mean", scale=MS_PER_S), **read)
 
 
 def _responses(document: Document) -> Imported:
@@ -110,8 +110,8 @@ def _responses(document: Document) -> Imported:
 def _request(fields: Fields) -> tuple[float, float, float, float]:
     """(TTFT ms, E2E ms, tokens sent, tokens generated)."""
     values = (
-        fields.number("ttft_s", scale=1e3),
-        fields.number("end_to_end_latency_s", scale=1e3),
+        fields.number("ttft_s", scale=MS_PER_S),
+        fields.number("end_to_end_latency_s", scale=MS_PER_S),
         fields.number("number_input_tokens"),
         fields.number("number_output_tokens"),
     )

@@ -3,14 +3,18 @@
 The names of the evidence library (``isl``, ``concurrency_or_batch``, ``offline_max_throughput``) are understood too.
 """
 
+import csv
+import io
+from collections.abc import Iterable
+from dataclasses import fields, replace
 from datetime import datetime
 from difflib import get_close_matches
 
 from collectors.benchmarks.documents import Document
 from collectors.benchmarks.fields import Fields, latency_stats
-from collectors.benchmarks.load import Load, moment
+from collectors.benchmarks.measurements import Deployment
 from collectors.benchmarks.records import BenchmarkPoint, Imported, LatencyStats, Mode, RowError
-from collectors.benchmarks.rows import read_rows
+from collectors.benchmarks.rows import Load, moment, read_rows
 from collectors.errors import BadRow, BenchmarkFileError
 
 FORMAT = "own CSV"
@@ -26,18 +30,10 @@ MODES: dict[str, Mode] = {
 STATISTICS = ("mean", "p50", "p90", "p95", "p99")
 LATENCIES = ("ttft", "tpot", "itl", "e2e")
 ALIASES = {"isl": "isl_tokens", "osl": "osl_tokens", "concurrency_or_batch": "concurrency"}
+STATED = tuple(name for field in fields(Deployment) if (name := field.name) != "software_year")
+"""What a user may state of a deployment and a file may, too."""
 COLUMNS = (
-    "model",
-    "engine",
-    "engine_version",
-    "weight_precision",
-    "kv_precision",
-    "gpu",
-    "gpus",
-    "tp",
-    "pp",
-    "ep",
-    "dp",
+    *STATED,
     "isl_tokens",
     "osl_tokens",
     "prefix_cached_tokens",
@@ -191,3 +187,41 @@ def _when(fields: Fields) -> datetime | None:
 def _stats(fields: Fields, metric: str) -> LatencyStats:
     mean, p50, p90, p95, p99 = (fields.number(f"{metric}_ms_{statistic}") for statistic in STATISTICS)
     return latency_stats(metric, mean=mean, p50=p50, p90=p90, p95=p95, p99=p99)
+
+
+_RENAMED = {"isl_tokens": "isl_mean", "osl_tokens": "osl_mean"}
+_DIGITS = 6
+"""Significant digits that are written. Chosen: finer than any measurement."""
+
+
+def write_csv(points: Iterable[BenchmarkPoint], stated: Deployment | None = None) -> str:
+    """One line a run, only columns in which some run says something; what the user stated wins over the file.
+
+    A run without mode or lengths keeps empty cells there, and is refused when the file is read again.
+    """
+    given = {name: getattr(stated, name) for name in STATED if getattr(stated, name, None) is not None}
+    rows = [_cells(replace(point, **given)) for point in points]
+    used = [name for name in COLUMNS if any(row[name] for row in rows)]
+    out = io.StringIO()
+    writer = csv.DictWriter(out, used, extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return out.getvalue()
+
+
+def _cells(point: BenchmarkPoint) -> dict[str, str]:
+    latencies = {
+        f"{metric}_ms_{statistic}": getattr(getattr(point, f"{metric}_ms"), statistic)
+        for metric in LATENCIES
+        for statistic in STATISTICS
+    }
+    values = {name: getattr(point, _RENAMED.get(name, name), None) for name in COLUMNS if name not in latencies}
+    values["when"] = point.when.isoformat() if point.when else None
+    values["notes"] = "; ".join(point.notes)
+    return {name: _text(value) for name, value in (values | latencies).items()}
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return ""
+    return f"{value:.{_DIGITS}g}" if isinstance(value, float) else str(value)

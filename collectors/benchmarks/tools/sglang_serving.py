@@ -6,9 +6,8 @@ Read from a real line of a version without model name; the fields of newer versi
 
 from collectors.benchmarks.documents import Document
 from collectors.benchmarks.fields import Fields, latency_stats
-from collectors.benchmarks.load import engine_of, rate_or_concurrency
 from collectors.benchmarks.records import BenchmarkPoint, Imported, LatencyStats
-from collectors.benchmarks.rows import read_objects
+from collectors.benchmarks.rows import engine_of, rate_or_concurrency, read_objects
 
 FORMAT = "SGLang bench_serving"
 FILE = "the JSON Lines of `--output-file`"

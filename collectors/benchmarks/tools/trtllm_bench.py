@@ -10,9 +10,8 @@ from collections.abc import Mapping
 
 from collectors.benchmarks.documents import Document
 from collectors.benchmarks.fields import Fields, latency_stats
-from collectors.benchmarks.load import Load
 from collectors.benchmarks.records import BenchmarkPoint, Imported, LatencyStats
-from collectors.benchmarks.rows import read_objects, read_rows
+from collectors.benchmarks.rows import Load, read_objects, read_rows
 from collectors.errors import NotAResultFile
 
 FORMAT = "trtllm-bench"

@@ -10,10 +10,10 @@ import numpy as np
 
 from collectors.benchmarks.documents import Document
 from collectors.benchmarks.fields import Fields, Floats, latency_stats, sample_stats
-from collectors.benchmarks.load import engine_of, moment, rate_or_concurrency
 from collectors.benchmarks.records import NOT_STATED, BenchmarkPoint, Imported, LatencyStats
-from collectors.benchmarks.rows import read_objects
+from collectors.benchmarks.rows import engine_of, moment, rate_or_concurrency, read_objects
 from collectors.errors import BadRow
+from collectors.units import MS_PER_S
 
 FORMAT = "vLLM bench serve"
 FILE = "the JSON of `--save-result`"
@@ -122,10 +122,10 @@ def _detail(fields: Fields) -> _Detail:
         tpot = np.maximum(latencies - ttfts, 0.0)[several] / (lengths[several] - 1)
     return _Detail(
         failed=int((~good).sum()),
-        ttft=sample_stats(ttfts[good] * 1e3),
-        tpot=sample_stats(tpot * 1e3),
-        itl=sample_stats(gaps * 1e3),
-        e2e=sample_stats(latencies[good] * 1e3),
+        ttft=sample_stats(ttfts[good] * MS_PER_S),
+        tpot=sample_stats(tpot * MS_PER_S),
+        itl=sample_stats(gaps * MS_PER_S),
+        e2e=sample_stats(latencies[good] * MS_PER_S),
     )
 
 

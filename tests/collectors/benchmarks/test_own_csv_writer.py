@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from collectors.benchmarks import Deployment, LatencyStats, read_benchmark
-from collectors.benchmarks.own_csv_writer import write_csv
+from collectors.benchmarks.tools.own_csv import write_csv
 
 SAMPLES = Path(__file__).parent / "samples"
 COMPLETE = (

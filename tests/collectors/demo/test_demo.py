@@ -12,8 +12,7 @@ from collectors.backends.scrape.text import read_page
 from collectors.connect import read
 from collectors.demo.day import INCIDENTS, PEAK_RPS, conditions_at
 from collectors.demo.deployment import Demo
-from collectors.demo.feed import DemoFeed
-from collectors.demo.history import write_history
+from collectors.demo.feed import DemoFeed, write_history
 from collectors.demo.server import DemoServer
 from collectors.questions.devices import read_devices
 from collectors.questions.history import history

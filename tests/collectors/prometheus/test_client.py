@@ -88,18 +88,6 @@ def test_gap_in_a_range_stays_a_gap(server: Server) -> None:
     assert all(math.isnan(v) for v in values[2:4])
 
 
-def test_targets_metadata_series_and_labels(server: Server) -> None:
-    targets = answering(server, recorded("prom_api/probe_targets.json")).targets()
-    assert {t.labels["job"] for t in targets} == {"prometheus", "vllm"}
-    assert targets[0].interval_s == 2.0
-    assert answering(server, recorded("vm_api/probe_targets.json")).targets()[0].health == "up"
-    metadata = answering(server, recorded("prom_api/probe_metadata.json")).metadata("x")
-    assert metadata["vllm:time_to_first_token_seconds"].type == "histogram"
-    series = answering(server, recorded("prom_api/probe_series.json")).series(["x"], start_s=0, end_s=1)
-    assert {"vllm:cache_config_info"} <= {s["__name__"] for s in series}
-    assert answering(server, recorded("vm_api/probe_buildinfo.json")).version() == "2.24.0"
-
-
 @pytest.mark.parametrize(
     ("told", "error"),
     [

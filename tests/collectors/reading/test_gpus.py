@@ -7,13 +7,7 @@ from collectors.reading.observation import Observation
 from collectors.source import source_from
 from collectors.vocabulary import gpu_vocabularies
 from tests.collectors.feeds import NOW, Feed, steady
-
-ID = 'model_name="m",engine="0"'
-BASE = (
-    f"vllm:num_requests_running{{{ID}}} 8",
-    f"vllm:num_requests_waiting{{{ID}}} 0",
-    f"vllm:kv_cache_usage_perc{{{ID}}} 0.4",
-)
+from tests.collectors.reading.pitfall_pages import BASE
 
 
 class TestN:

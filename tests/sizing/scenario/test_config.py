@@ -3,32 +3,15 @@
 import json
 
 import pytest
-import yaml
 
 from sizing import Scenario
 from sizing.base.errors import InvalidScenario
 from sizing.question.understand import understand
 from sizing.scenario.file import MAX_FILE_BYTES, load_scenario
-from tests.sizing.asking import changed, raw
+from tests.sizing.asking import asking, changed, raw
+from tests.sizing.catalog.test_config_json import LLAMA_3_8B
 
-
-def asking(path, value):
-    return yaml.safe_dump(changed(raw(), path, value))
-
-
-CONFIG = {
-    "architectures": ["LlamaForCausalLM"],
-    "model_type": "llama",
-    "hidden_size": 4096,
-    "num_hidden_layers": 32,
-    "num_attention_heads": 32,
-    "num_key_value_heads": 8,
-    "intermediate_size": 14_336,
-    "vocab_size": 128_256,
-    "max_position_embeddings": 8192,
-    "tie_word_embeddings": False,
-    "torch_dtype": "bfloat16",
-}
+CONFIG = {"architectures": ["LlamaForCausalLM"], **LLAMA_3_8B}
 
 
 def beside(tmp_path, content, name="config.json"):

@@ -9,7 +9,7 @@ from sizing import Scenario
 from sizing.base.errors import InvalidScenario
 from sizing.question.understand import understand
 from sizing.scenario.file import load_scenario, parse, scenario_from
-from tests.sizing.asking import LLAMA_8B, changed, raw
+from tests.sizing.asking import LLAMA_8B, asking, changed, raw
 
 OK = yaml.safe_dump(raw())
 
@@ -26,10 +26,6 @@ def problem(text):
     found = problems(text)
     assert len(found) == 1, found
     return found[0]
-
-
-def asking(path, value):
-    return yaml.safe_dump(changed(raw(), path, value))
 
 
 def test_the_smallest_scenario_has_every_default():

@@ -82,14 +82,15 @@ def test_old_scrapes_leave() -> None:
 
 
 def test_file_stays_within_its_size(tmp_path: Path) -> None:
-    limit = 300_000
-    held = ring(tmp_path / "ring.sqlite", max_bytes=limit)
+    limit, file = 300_000, tmp_path / "ring.sqlite"
+    held = ring(file, max_bytes=limit)
     rng = random.Random(1)
     for i in range(600):
         samples = [PageSample("x", (("i", str(j)),), rng.random()) for j in range(200)]
         held.add(TARGET, 1000 + i, 0, samples)
     assert held.times(0, 1e6)[-1] == 1599
     held.close()
+    assert file.stat().st_size < limit * 2
     assert (tmp_path / "ring.sqlite").stat().st_size < limit * 2
 
 
