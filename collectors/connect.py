@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import requests
-
 from collectors.backends.backend import Backend, PrometheusBackend
 from collectors.backends.cache import CachingBackend
 from collectors.backends.scrape.backend import RingBackend
@@ -29,14 +27,11 @@ LONGEST_PAUSE_S = 5.0
 """Between the first scrapes. Chosen: three pauses are what somebody waits for."""
 
 
-def prometheus_backend(
-    source: Source, settings: PrometheusSource, *, session: requests.Session | None = None, clock: Clock | None = None
-) -> CachingBackend:
-    """The backend of a Prometheus source, with its memory; ``session`` and ``clock`` are for tests."""
+def prometheus_backend(source: Source, settings: PrometheusSource, *, clock: Clock | None = None) -> CachingBackend:
+    """The backend of a Prometheus source, with its memory; ``clock`` is for tests."""
     fetcher = Fetcher(
         access=settings.access(source.folder),
         limits=Limits(timeout_s=settings.timeout_s),
-        session=session,
         clock=clock,
         allow_link_local=settings.allow_link_local,
     )

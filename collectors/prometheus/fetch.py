@@ -64,10 +64,9 @@ class Clock:
 
 @dataclass(frozen=True, kw_only=True)
 class Reply:
-    """A whole answer: status, content type, body."""
+    """A whole answer."""
 
     status: int
-    content_type: str
     body: bytes = field(repr=False)
     retry_after_s: float | None = None
 
@@ -195,10 +194,7 @@ class Fetcher:
             if self._clock.monotonic() > deadline:
                 raise requests.exceptions.Timeout
         return Reply(
-            status=response.status_code,
-            content_type=response.headers.get("Content-Type", ""),
-            body=bytes(body),
-            retry_after_s=_seconds(response.headers.get("Retry-After")),
+            status=response.status_code, body=bytes(body), retry_after_s=_seconds(response.headers.get("Retry-After"))
         )
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Literal
+from typing import Any, Literal
 
 
 class SizingError(ValueError):
@@ -25,6 +25,10 @@ class SizingError(ValueError):
     def __init__(self, *problems: str) -> None:
         self.problems = problems
         super().__init__("\n".join(problems))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """As it stands, for another process: what a subclass was made of is not among ``args``."""
+        return type(self).__new__, (type(self), *self.args), self.__dict__
 
 
 class InvalidScenario(SizingError):

@@ -33,13 +33,7 @@ def settled(app: AppTest) -> AppTest:
 
 
 @pytest.fixture
-def sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("LIVE_SOURCES", str(tmp_path))
-    return tmp_path
-
-
-@pytest.fixture
-def app(sources: Path) -> AppTest:
+def app(sources_folder: Path) -> AppTest:
     return AppTest.from_file(str(Path(__file__).parents[2] / "app.py"), default_timeout=PATIENCE_S).run()
 
 
@@ -102,8 +96,8 @@ def test_a_scenario_file_is_read_or_its_faults_are_said(app: AppTest) -> None:
     assert not page.exception
 
 
-def test_a_source_that_is_down_is_one_answer_without_numbers(sources: Path, app: AppTest) -> None:
-    write_source(sources, prometheus={"url": f"http://127.0.0.1:{free_port()}", "timeout_s": 1})
+def test_a_source_that_is_down_is_one_answer_without_numbers(sources_folder: Path, app: AppTest) -> None:
+    write_source(sources_folder, prometheus={"url": f"http://127.0.0.1:{free_port()}", "timeout_s": 1})
     page = opened(app)
     assert not page.exception
     assert page.selectbox(key="source").value == "mine"
@@ -113,10 +107,10 @@ def test_a_source_that_is_down_is_one_answer_without_numbers(sources: Path, app:
     assert (values["Load, requests/s"], values["Replicas"]) == ("unknown", "unknown")
 
 
-def test_a_name_that_says_nothing_can_be_stated(sources: Path, app: AppTest) -> None:
+def test_a_name_that_says_nothing_can_be_stated(sources_folder: Path, app: AppTest) -> None:
     with serving(Pages({"/metrics": recording("vllm_rate4").replace("tiny-llama", "chat")})) as server:
         where = {"targets": [f"{server.url}/metrics"], "interval_s": 0.5, "store": "ring.sqlite"}
-        write_source(sources, scrape=where)
+        write_source(sources_folder, scrape=where)
         page = opened(app)
         assert "“chat” is served, which is not known to be" in answer(page)
         page.toggle(key="served_as_toggle").set_value(True).run()

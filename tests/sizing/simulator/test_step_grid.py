@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from sizing.catalog import resolve_gpu, resolve_model
+from sizing.catalog import resolve_gpu
 from sizing.catalog.engines import engines
-from sizing.catalog.model import Model
 from sizing.catalog.precisions import precisions
 from sizing.deployments.candidates import table
 from sizing.question.configuration import Configuration
@@ -14,6 +13,7 @@ from sizing.question.traffic import Traffic
 from sizing.simulator.fleet import Replica
 from sizing.simulator.step_grid import roofline_grid
 from sizing.steps.roofline import roofline
+from tests.sizing.asking import model_named
 from tests.sizing.simulator.building import columns, simulate_all
 
 MODELS = ("meta-llama/Meta-Llama-3-8B-Instruct", "openai/gpt-oss-120b", "deepseek-ai/DeepSeek-R1")
@@ -32,14 +32,10 @@ def configuration(tp: int = 1, pp: int = 1, dp: int = 1) -> Configuration:
     )
 
 
-def model_of(name: str) -> Model:
-    return resolve_model(name)[0]
-
-
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("parallelism", [{"tp": 1}, {"tp": 4}, {"tp": 2, "pp": 2}, {"dp": 4}])
 def test_decode_steps_are_those_of_the_roofline(name: str, parallelism: dict[str, int]) -> None:
-    model, row = model_of(name), configuration(**parallelism)
+    model, row = model_named(name), configuration(**parallelism)
     grid = roofline_grid(model, row, 200)
     for context in (100.0, 1500.0, 9000.0):
         traffic = Traffic(input_tokens=context - 50.0, output_tokens=100.0)
@@ -52,7 +48,7 @@ def test_decode_steps_are_those_of_the_roofline(name: str, parallelism: dict[str
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("parallelism", [{"tp": 1}, {"tp": 2, "pp": 2}, {"tp": 1, "dp": 4}])
 def test_a_lone_prompt_takes_the_prefill_time_of_the_roofline(name: str, parallelism: dict[str, int]) -> None:
-    model, row = model_of(name), configuration(**parallelism)
+    model, row = model_named(name), configuration(**parallelism)
     replica = Replica(grid=roofline_grid(model, row, 8), max_sequences=8, token_budget=8192.0 * row.pp * row.dp)
     exact = (
         roofline()
@@ -64,7 +60,7 @@ def test_a_lone_prompt_takes_the_prefill_time_of_the_roofline(name: str, paralle
 
 
 def test_another_source_moves_the_level_of_the_grid() -> None:
-    model, row = model_of(MODELS[0]), configuration()
+    model, row = model_named(MODELS[0]), configuration()
     concurrency = np.array([[1.0, 16.0, 64.0]])
     reference = roofline().times(model, table([row]), Traffic(input_tokens=1000, output_tokens=100), concurrency)
     grid = roofline_grid(model, row, 64)
@@ -74,7 +70,7 @@ def test_another_source_moves_the_level_of_the_grid() -> None:
 
 
 def test_verifying_drafts_costs_more_than_a_step_and_less_than_as_many_steps() -> None:
-    model, row = model_of(MODELS[0]), configuration()
+    model, row = model_named(MODELS[0]), configuration()
     plain = roofline_grid(model, row, 64).decode_s[1:]
     drafted = roofline_grid(model, row, 64, speculation=Speculation(draft_tokens=3, acceptance=0.7)).decode_s[1:]
     assert np.all(drafted > plain)
