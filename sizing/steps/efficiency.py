@@ -97,6 +97,12 @@ class CommonEfficiency:
     imbalance: float
     evenness: float
     power: float
+    exposed_16: float
+    exposed_8: float
+    exposed_4: float
+    activation_passes: float
+    matrix_ageing: float
+    attention_ageing: float
     latent_ageing: float
     fixed_ageing: float
     prompt_token_s: float

@@ -70,6 +70,9 @@ class Rates:
     step_s: Floats
     sequence_s: Floats
     scale: Floats
+    exposed: Floats
+    wide_exposed: float
+    activation_passes: float
     imbalance: float
     evenness: float
     budget: Floats
@@ -181,7 +184,7 @@ def rates(candidates: Candidates, facts: Hardware, fit: Efficiencies, software_y
         matrix=matrix * np.where(_is_plain(facts), of.library, 1.0),
         wide_matrix=wide_matrix,
         expert_matrix=matrix * common.expert_matrix,
-        attention=facts.wide * of.device(lambda d: d.attention),
+        attention=facts.wide * of.device(lambda d: d.attention) * np.exp(-common.attention_ageing * age),
         memory=memory * np.where((facts.width_class == 0)[:, None], of.library, 1.0),
         expert_memory=memory * by_width[facts.width_class][:, None],
         wide_memory=wide_memory,
@@ -198,6 +201,9 @@ def rates(candidates: Candidates, facts: Hardware, fit: Efficiencies, software_y
         step_s=of.engine(lambda o: o.step_s) * host,
         sequence_s=of.engine(lambda o: o.sequence_s) * host,
         scale=_scale(of),
+        exposed=np.array([common.exposed_16, common.exposed_8, common.exposed_4])[facts.number_class][:, None],
+        wide_exposed=common.exposed_16,
+        activation_passes=common.activation_passes,
         imbalance=common.imbalance,
         evenness=common.evenness,
         budget=facts.budget,
@@ -219,7 +225,7 @@ def _matrix_rates(of: _Fitted) -> tuple[Floats, Floats]:
     """Sustained matrix rates, (C, 1) each: of 16-bit products, and at the width of the weights."""
     facts, common = of.facts, of.fit.common
     sustained = facts.power**common.power
-    then = np.exp(-of.device(lambda d: d.wide_ageing) * of.age)
+    then = np.exp(-(of.device(lambda d: d.wide_ageing) + common.matrix_ageing) * of.age)
     by_number = of.by_class(lambda d: (d.matrix_16, d.matrix_8, d.matrix_4), facts.number_class)
     matrix = facts.matrix * np.minimum(sustained * by_number, 1.0) * np.where(_is_wide(facts), then, 1.0)
     matrix = matrix * np.where(facts.weight_only[:, None], common.weight_only, 1.0)

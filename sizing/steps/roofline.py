@@ -121,10 +121,10 @@ def all_to_all_s(shape: Shape, speed: Rates, tokens: Floats) -> Floats:
     return per_token * tokens + np.where(apart, 2.0 * speed.collective_s, 0.0)
 
 
-def _bound(flop_s: Floats, byte_s: Floats) -> Floats:
-    """Time of an operator that overlaps arithmetic and memory traffic imperfectly: the larger, softened (4-norm)."""
-    flop2, byte2 = flop_s * flop_s, byte_s * byte_s
-    return np.asarray(np.sqrt(np.sqrt(flop2 * flop2 + byte2 * byte2)), dtype=np.float64)
+def _bound(flop_s: Floats, byte_s: Floats, exposed: Floats) -> Floats:
+    """Time of an operator that overlaps arithmetic and memory traffic imperfectly: the larger of the two, plus the
+    share of the smaller that stays exposed."""
+    return np.asarray(np.maximum(flop_s, byte_s) + exposed * np.minimum(flop_s, byte_s), dtype=np.float64)
 
 
 def _matrix_flop_s(shape: Shape, speed: Rates) -> tuple[Floats, Floats]:
@@ -153,9 +153,10 @@ def matrices_s(shape: Shape, speed: Rates, tokens: Floats, own: Floats | None = 
     expert_byte = shape.experts * speed.expert_bytes / (speed.tp * speed.dp) / speed.expert_memory
     head_flop = 2.0 * shape.head / (speed.tp * speed.dp * speed.wide_matrix)
     head_byte = shape.head * WIDE_BYTES / speed.tp / speed.wide_memory
-    total = _bound(dense_flop * own, dense_byte) + _bound(head_flop * own, head_byte)
+    total = _bound(dense_flop * own, dense_byte, speed.exposed) + _bound(head_flop * own, head_byte, speed.wide_exposed)
     if np.any(np.asarray(shape.routed) > 0):
-        total = total + _bound(expert_flop * tokens, expert_byte * expert_coverage(shape, tokens, speed.evenness))
+        touched = expert_byte * expert_coverage(shape, tokens, speed.evenness)
+        total = total + _bound(expert_flop * tokens, touched, speed.exposed)
     return total
 
 
@@ -169,6 +170,23 @@ def communication_s(shape: Shape, speed: Rates, tokens: Floats) -> Floats:
     if np.any(speed.dp > 1):
         total = total + shape.moe_layers * all_to_all_s(shape, speed, tokens)
     return np.asarray(total)
+
+
+REPLICATED_PASSES = 8.0
+"""Reads and writes of the hidden state per layer by residual sums and norms, which every GPU of a TP group repeats: each
+of the two reads the state and its increment and writes both."""
+
+EXPERT_PASSES = 6.0
+"""Reads and writes of a row of the hidden state per chosen expert: gather, both products' ends, activation, scatter."""
+
+
+def activations_s(shape: Shape, speed: Rates, tokens: Floats) -> Floats:
+    """Memory traffic of everything between matrix products: (replicated + (others + k x expert) / TP) x h x 2 bytes
+    per token and layer, over the attention-DP ranks. Counted from the operators of a transformer layer; fitted."""
+    experts = EXPERT_PASSES * np.asarray(shape.moe_layers) * shape.experts_per_token
+    split = (shape.layers * speed.activation_passes + experts) / speed.tp
+    passes = REPLICATED_PASSES * shape.layers + split
+    return np.asarray(passes * shape.hidden * WIDE_BYTES / speed.dp / speed.wide_memory * tokens)
 
 
 def fixed_s(shape: Shape, speed: Rates) -> Floats:
@@ -187,8 +205,9 @@ def decode_step_s(shape: Shape, speed: Rates, concurrency: Floats, context: Numb
     read = kv_read_bytes(shape, context, speed.kv_bytes) * kv_share(shape, speed.tp) / speed.dp / speed.kv_memory
     pairs = shape.full_layers * context + shape.sliding_layers * np.minimum(context, np.minimum(shape.window, 1e9))
     score = pairs * shape.pair_flop * shape.latent / (speed.tp * speed.dp) / speed.attention
-    attention = _bound(np.asarray(score), read) * rows
-    device = matrices_s(shape, speed, rows) + attention + communication_s(shape, speed, rows) + fixed_s(shape, speed)
+    attention = _bound(np.asarray(score), read, speed.wide_exposed) * rows
+    moved = communication_s(shape, speed, rows) + activations_s(shape, speed, rows)
+    device = matrices_s(shape, speed, rows) + attention + moved + fixed_s(shape, speed)
     handed_on = stage_transfers_s(shape, speed, rows)
     host = speed.step_s + speed.sequence_s * concurrency
     return speed.scale * (device * pipeline_loss(shape, speed) + handed_on) + host
@@ -224,7 +243,8 @@ def prefill_s(shape: Shape, speed: Rates, new: Number, cached: Number, batch: fl
     score = pairs * shape.pair_flop / speed.tp / speed.attention
     fixed = fixed_s(shape, speed) + shape.layers * speed.prompt_layer_s
     matrices = matrices_s(shape, speed, rows, even)
-    device = chunks * (matrices + communication_s(shape, speed, even) + fixed) + score
+    moved = communication_s(shape, speed, even) + activations_s(shape, speed, even)
+    device = chunks * (matrices + moved + fixed) + score
     return np.asarray(speed.scale * device + chunks * speed.step_s)
 
 
@@ -242,7 +262,8 @@ def prefill_work_s(shape: Shape, speed: Rates, new: Number, cached: Number) -> t
     dense_flop, expert_flop = _matrix_flop_s(shape, speed)
     matrices = (dense_flop + expert_flop) * tokens * speed.dp
     score = attention_pairs(shape, new, cached) * shape.pair_flop / speed.tp / speed.attention
-    moved = chunks * communication_s(shape, speed, tokens * speed.dp / chunks)
+    rows = tokens * speed.dp / chunks
+    moved = chunks * (communication_s(shape, speed, rows) + activations_s(shape, speed, rows))
     loss = pipeline_loss(shape, speed)
     even = speed.scale * (matrices + score + moved) * loss / (speed.pp * speed.dp)
     if not np.any(speed.dp > 1):
