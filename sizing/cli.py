@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from commandline.arguments import number, whole
-from commandline.run import INTERRUPTED, Commands, run, show
+from commandline.run import Commands, run, show
 from sizing.base.errors import InvalidScenario, SizingError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code. Problems go to stderr, one clear line each, never a traceback."""
-    return run(_parser(), arguments, malformed=(SizingError,), nameless="File", interrupted=INTERRUPTED)
+    return run(_parser(), arguments, malformed=(SizingError,), nameless="File")
 
 
 def _parser() -> argparse.ArgumentParser:
