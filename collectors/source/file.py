@@ -13,6 +13,7 @@ from collectors.names import nearest
 from collectors.source.schema import Source
 
 SCHEMA_VERSION = 1
+"""Version of the source file that is read; any other is refused."""
 MAX_FILE_BYTES = 1_000_000
 """Chosen: a thousand times a long source file; what is larger is another file."""
 

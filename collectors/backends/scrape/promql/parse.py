@@ -45,6 +45,8 @@ FUNCTIONS = frozenset(
 )
 STRENGTH = {"or": 1, "and": 2, "unless": 2, "==": 3, "!=": 3, "<": 3, "<=": 3, ">": 3, ">=": 3}
 STRENGTH |= {"+": 4, "-": 4, "*": 5, "/": 5}
+"""How tightly a binary operator binds: the order of precedence in PromQL's documentation."""
+
 COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
 MAX_CHARACTERS = 200_000
 """Of an expression. Chosen: far longer than any of ours."""
