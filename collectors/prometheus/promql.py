@@ -29,7 +29,7 @@ def quoted(text: str) -> str:
 
 def regex_quoted(text: str) -> str:
     """``text`` as a regular expression that matches exactly it (RE2)."""
-    return _REGEX_SIGNS.sub(lambda found: "\\" + found.group(), text)
+    return _REGEX_SIGNS.sub(lambda sign: "\\" + sign.group(), text)
 
 
 def matcher(label: str, value: LabelValue) -> str:

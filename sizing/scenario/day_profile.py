@@ -57,14 +57,14 @@ def _bell(hours: float, power: float) -> np.ndarray[tuple[int], np.dtype[np.floa
 
 def at_peak(scenario: Scenario, peak_rps: float, arrivals: Arrivals) -> Scenario:
     """The scenario with this peak, growth included, whatever its load was given by, and other arrivals."""
-    asked = scenario.workload.model_dump() | {
+    workload = scenario.workload.model_dump() | {
         "peak_rps": peak_rps,
         "average_rps": None,
         "users": None,
         "growth_percent": 0.0,
         "arrivals": arrivals,
     }
-    return scenario.model_copy(update={"workload": Workload.model_validate(asked)})
+    return scenario.model_copy(update={"workload": Workload.model_validate(workload)})
 
 
 def over_the_day(scenario: Scenario, peak_rps: float, hourly: Sequence[float]) -> Scenario:
