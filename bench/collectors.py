@@ -154,17 +154,17 @@ def run() -> list[Row]:
 
 def _kept_fleet(folder: Path) -> tuple[Path, int, int]:
     """The data directory of the fleet, its last moment, its number of series; anew where the fleet changed."""
-    told, data = folder / "fleet.json", folder / "data"
+    record, data = folder / "fleet.json", folder / "data"
     sources = b"".join((Path(__file__).parent / name).read_bytes() for name in ("fleet.py", "tsdb.py"))
     written = hashlib.sha256(sources).hexdigest()
     with contextlib.suppress(OSError, ValueError):
-        kept = json.loads(told.read_text())
+        kept = json.loads(record.read_text())
         if kept["written"] == written and time.time() - kept["end_s"] < KEEP_S:
             return data, int(kept["end_s"]), int(kept["series"])
     shutil.rmtree(folder, ignore_errors=True)
     end_s = int(time.time()) // 600 * 600
     series = write_fleet(data, Fleet(), end_s=end_s)
-    told.write_text(json.dumps({"written": written, "end_s": end_s, "series": series}))
+    record.write_text(json.dumps({"written": written, "end_s": end_s, "series": series}))
     return data, end_s, series
 
 

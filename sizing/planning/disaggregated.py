@@ -12,7 +12,7 @@ from sizing.base.arrays import Floats
 from sizing.base.choices import DecidedBy
 from sizing.base.deployed import Deployed, PerInstance, Pool
 from sizing.base.format import count
-from sizing.base.result import Explained, LoadPoint, PlanWarning
+from sizing.base.result import CrossCheck, Explained, LoadPoint, PlanWarning
 from sizing.base.units import GB, MS_PER_S
 from sizing.deployments.kv_transfer import link_name, prompt_kv_bytes
 from sizing.deployments.memory import kv_share
@@ -21,6 +21,7 @@ from sizing.planning import assumptions, rules
 from sizing.planning.deployment import Metric, PlannedDeployment, identity_of, memory_gb, parallelism_of
 from sizing.planning.explain import Stated
 from sizing.planning.explain_disaggregated import explain_pools
+from sizing.planning.second_opinion import AGGREGATED_ONLY, no_opinion
 from sizing.planning.spread import ENDS, AtEnd, Spread, factors, interval_of, spreads_of
 from sizing.prices.hardware import HardwareOption
 from sizing.question.configuration import Configuration
@@ -256,6 +257,10 @@ class PlannedDisaggregated(PlannedDeployment[Disaggregated]):
     def explained(self, stated: Stated) -> Iterator[Explained]:
         """Figures of both kinds of instances, and of the transfer between them."""
         return explain_pools(stated, float(self.kind.transfer_s[self.k]), self.link)
+
+    def second_opinion(self, stated: Stated) -> CrossCheck:
+        """None: the tables say nothing of transfers."""
+        return no_opinion(AGGREGATED_ONLY)
 
 
 def _at_end(kind: Disaggregated, decode: Sequence[ErrorFactors], prefill: Sequence[ErrorFactors], end: str) -> AtEnd:
