@@ -30,6 +30,7 @@ class TrafficRow(Result):
     """One property of the traffic: planned, and as it is."""
 
     key: str = quantity("Key", help="Stable identifier of the row.")
+    measured_as: str = quantity("Measured as", help="Quantity of the observation that it is read from.", exclude=True)
     label: str = quantity("Quantity", help="What is compared, with its statistic.")
     unit: str = quantity("Unit", help="Unit of planned and measured values.")
     planned: float | None = quantity("Planned", UNIT_OF_ROW, "from the scenario", "None where the plan says nothing.")
@@ -51,6 +52,7 @@ class PerformanceRow(Result):
     """One property of the deployment: what the plan's engine predicts for the observed traffic, and as it is."""
 
     key: str = quantity("Key", help="Stable identifier of the row.")
+    measured_as: str = quantity("Measured as", help="Quantity of the observation that it is read from.", exclude=True)
     label: str = quantity("Quantity", help="What is compared, with its statistic and where it is measured.")
     unit: str = quantity("Unit", help="Unit of predicted and measured values.")
     predicted: Interval = quantity(

@@ -134,8 +134,9 @@ def traffic_rows(question: Question, observed: Observation, deployed: Deployed, 
     arrivals = observed.number("arrivals_rps")
     busiest, peak = _peak(arrivals, observed, deployed)
     rows = [
-        _row("arrivals_rps_peak", busiest, "requests/s", demand.peak_rps, peak, foreign),
+        _row("arrivals_rps_peak", "arrivals_rps", busiest, "requests/s", demand.peak_rps, peak, foreign),
         _row(
+            "arrivals_rps",
             "arrivals_rps",
             "Arrivals, mean of the window",
             "requests/s",
@@ -144,21 +145,13 @@ def traffic_rows(question: Question, observed: Observation, deployed: Deployed, 
             foreign,
         ),
     ]
-    for name, label, mean, lengths in (
-        ("input_tokens", "ISL", traffic.input_tokens, question.prompt),
-        ("output_tokens", "OSL", traffic.output_tokens, question.output),
-    ):
-        distribution = observed.distribution(name)
-        rows.append(_row(f"{name}.mean", f"{label}, mean", "tokens", mean, mean_of(distribution), foreign))
-        for quantile in QUANTILE_NAMES:
-            label_of, planned = f"{label}, {quantile}", getattr(lengths, quantile)
-            rows.append(
-                _row(f"{name}.{quantile}", label_of, "tokens", planned, quantile_of(distribution, quantile), foreign)
-            )
+    rows += _length_rows("input_tokens", "ISL", traffic.input_tokens, question.prompt, observed, foreign)
+    rows += _length_rows("output_tokens", "OSL", traffic.output_tokens, question.output, observed, foreign)
     hits = observed.number("prefix_hit_ratio")
     measured = exact(hits) if (arrivals or 0) > 0 and hits is not None else NOTHING
     rows.append(
         _row(
+            "prefix_hit_ratio",
             "prefix_hit_ratio",
             "Prefix hit rate",
             SHARE_OF_PROMPT,
@@ -169,6 +162,18 @@ def traffic_rows(question: Question, observed: Observation, deployed: Deployed, 
         )
     )
     return tuple(_with_missing(row, observed) for row in rows)
+
+
+def _length_rows(
+    name: str, label: str, mean: float, planned: LengthDistribution, observed: Observation, foreign: str
+) -> list[TrafficRow]:
+    """Mean and quantiles of a length."""
+    measured = observed.distribution(name)
+    of_quantiles = [
+        _row(f"{name}.{q}", name, f"{label}, {q}", "tokens", getattr(planned, q), quantile_of(measured, q), foreign)
+        for q in QUANTILE_NAMES
+    ]
+    return [_row(f"{name}.mean", name, f"{label}, mean", "tokens", mean, mean_of(measured), foreign), *of_quantiles]
 
 
 def _peak(arrivals: float | None, observed: Observation, deployed: Deployed) -> tuple[str, Measured]:
@@ -182,7 +187,15 @@ def _peak(arrivals: float | None, observed: Observation, deployed: Deployed) -> 
 
 
 def _row(
-    key: str, label: str, unit: str, planned: float | None, measured: Measured, foreign: str, *, ratio: bool = False
+    key: str,
+    measured_as: str,
+    label: str,
+    unit: str,
+    planned: float | None,
+    measured: Measured,
+    foreign: str,
+    *,
+    ratio: bool = False,
 ) -> TrafficRow:
     value, difference = measured.interval.value, None
     if planned is not None and value is not None:
@@ -194,6 +207,7 @@ def _row(
     expected = tolerated(planned or 0.0, ratio=ratio)
     return TrafficRow(
         key=key,
+        measured_as=measured_as,
         label=label,
         unit=unit,
         planned=planned,
@@ -205,15 +219,11 @@ def _row(
     )
 
 
-MISSING_FOR = {"arrivals_rps_peak": "arrivals_rps"}
-
-
 def _with_missing(row: TrafficRow, observed: Observation) -> TrafficRow:
     """The row with the collector's reason where there is no value."""
     if row.measured.value is not None or row.reason:
         return row
-    quantity = MISSING_FOR.get(row.key, row.key.split(".")[0])
-    why = next((m.reason for m in observed.missing if m.quantity == quantity), "nothing was measured")
+    why = next((m.reason for m in observed.missing if m.quantity == row.measured_as), "nothing was measured")
     return row.model_copy(update={"reason": why, "verdict": "cannot_judge"})
 
 
