@@ -6,13 +6,12 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from sizing.base.units import HOURS_PER_DAY
 from sizing.scenario.lengths import CHARS_PER_TOKEN, Prompt, languages, to_tokens
 from ui.form.fields import FIELDS
 from ui.form.numbers import NotANumber, parse_number
 from ui.form.problems import BadInput, no_number
 from ui.form.trace import TraceInUse
-
-HOURS = 24
 
 OWN_GPU = "own_accelerator"
 """Id of the accelerator typed into the form."""
@@ -125,10 +124,11 @@ def _arrivals(values: Values) -> str | dict[str, Any]:
 def hourly_values(text: str) -> list[float]:
     """24 values from text, apart by spaces, semicolons or commas. Raises BadInput."""
     words = [word for word in re.split(r"[;,\s]+", text.strip()) if word]
-    if len(words) != HOURS:
+    if len(words) != HOURS_PER_DAY:
+        needs = f"Load by hour needs {HOURS_PER_DAY:.0f} values"
         raise BadInput(
-            f"Load by hour needs 24 values, from midnight on; {len(words)} were entered.",
-            short=f"Load by hour needs 24 values ({len(words)} were entered)",
+            f"{needs}, from midnight on; {len(words)} were entered.",
+            short=f"{needs} ({len(words)} were entered)",
             instead={"profile": ""},
         )
     return [_parsed("profile", word) for word in words]
