@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench.accuracy_notes import notes
 from bench.conformal import SHIPPED_LEVELS, Calibration
 from bench.fit_targets import Targets
 from bench.held_out import load_columns, load_range
 from sizing.evidence.uncertainty import LOAD_NAMES, architecture
+from sizing.methodology.accuracy import report_chapters
 
 ROOT = Path(__file__).resolve().parents[1]
 REPORT = ROOT / "docs" / "ACCURACY.md"
@@ -72,10 +72,10 @@ def one_line_each(figures: Mapping[str, Any]) -> str:
 
 def markdown(figures: Mapping[str, Any]) -> str:
     """The report; depends on nothing but the figures and the hand-written notes."""
-    before, after = notes(rows=f"{figures['rows']:,}", date=figures["date"])
+    judged, *others = report_chapters(figures)
     parts = [
         "# Accuracy",
-        before,
+        judged.markdown,
         _section("Asked and reached", "Median / 90th percentile of the absolute percentage error.", figures["targets"]),
         _section(
             "Errors by protocol",
@@ -103,7 +103,7 @@ def markdown(figures: Mapping[str, Any]) -> str:
             "rule (`bench/reasons.py`).",
             figures["worst"],
         ),
-        after,
+        *(f"## {chapter.title}\n\n{chapter.markdown}" for chapter in others),
     ]
     return "\n\n".join(parts) + "\n"
 

@@ -37,8 +37,8 @@ def calibrate(say: Progress = print) -> None:
     kernel = kernel_times(tables, fit.efficiencies)
     say("read the kernel tables for every row")
     errors, trust = held_out_errors(tables, kernel, fit, without)
-    found = checked(errors)
-    widening = widenings(found)
+    with_ends = checked(errors)
+    widening = widenings(with_ends)
     say("worked out held-out errors and intervals")
     curve = learning_curve(tables, kernel, unseen_steps(tables, kernel, fit.efficiencies, without), fit)
     say("drew the learning curve")
@@ -52,7 +52,7 @@ def calibrate(say: Progress = print) -> None:
     shipped = Mixture(Roofline(from_mapping(read_yaml("efficiency.yaml"))), trusts())
     seen = [t for t in tables if t.mode == SHOWN[0][0]]
     published = errors[~errors["derived"]]
-    all_figures = figures(published, found, widening, curve, rows, spot_check(seen, shipped), OBSTACLES)
+    all_figures = figures(published, with_ends, widening, curve, rows, spot_check(seen, shipped), OBSTACLES)
     (DATA_DIR / "accuracy.json").write_text(one_line_each(all_figures), encoding="utf-8")
     REPORT.write_text(markdown(all_figures), encoding="utf-8")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from sizing.catalog import gpus
 from sizing.catalog.engines import engines
 from sizing.catalog.files import DATA_DIR, read_yaml
 from sizing.evidence.sources import SOURCES
-from sizing.methodology.content import Cell, Section, Table
+from sizing.methodology.content import Cell, Prose, Section, Table
 
 Record = Mapping[str, Any]
 
@@ -46,6 +47,20 @@ def accuracy_figures() -> Mapping[str, Any]:
     path = DATA_DIR / "accuracy.json"
     figures: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     return figures
+
+
+def report_chapters(figures: Record) -> tuple[Prose, ...]:
+    """What ``docs/ACCURACY.md`` says beside its tables: how it was judged, before them, and the chapters after them."""
+    texts = _notes()
+    facts = {"rows": f"{figures['rows']:,}", "date": figures["date"]}
+    judged = Prose(title="How it was judged", markdown=texts["judged"].format(**facts))
+    return judged, *(Prose(title=chapter["title"], markdown=chapter["text"]) for chapter in texts["chapters"])
+
+
+@cache
+def _notes() -> Mapping[str, Any]:
+    texts: Mapping[str, Any] = read_yaml(Path(__file__).with_name("accuracy_notes.yaml"))
+    return texts
 
 
 def _table(name: str, records: Sequence[Record]) -> Table:

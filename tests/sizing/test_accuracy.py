@@ -15,6 +15,7 @@ from bench.reasons import RULES, Row, reason
 from sizing.catalog.files import DATA_DIR
 from sizing.evidence.points import MODES
 from sizing.evidence.uncertainty import DIFFICULTIES, architecture, measured
+from sizing.methodology.accuracy import TITLES, report_chapters
 from sizing.steps.efficiency import efficiencies
 from sizing.steps.kernel import KernelTables
 from sizing.steps.mixture import mixture
@@ -34,6 +35,13 @@ def test_the_figures_are_those_of_the_committed_evidence_and_parameters():
 
 def test_the_report_is_what_the_figures_say():
     assert REPORT.read_text(encoding="utf-8") == markdown(FIGURES), RENEW
+
+
+def test_the_page_holds_every_chapter_of_the_report():
+    """Its tables are those of the methodology, its texts those that the page draws beside them."""
+    texts = {chapter.title for chapter in report_chapters(FIGURES)}
+    chapters = [line.removeprefix("## ") for line in markdown(FIGURES).splitlines() if line.startswith("## ")]
+    assert set(chapters) <= {*texts, *TITLES.values()}
 
 
 def test_the_code_reproduces_the_recorded_errors_of_the_roofline(library):
