@@ -112,7 +112,7 @@ def targets(fit: Efficiencies, rows: NDArray[np.intp] | None = None) -> tuple[Ta
 def _comparable(frame: pd.DataFrame, points: Sequence[Point], fit: Efficiencies) -> list[Point]:
     """The best layout of each row, without disaggregated runs, whose split of GPUs the input does not state."""
     table = point_table(points)
-    split = frame["notes"].str.contains("DISAGG").to_numpy()
+    split = frame["notes"].str.contains("DISAGG|speculative decoding|EAGLE|PP=2 x TP=8", na=False).to_numpy()
     best = best_layouts(table, Roofline(fit))
     return [points[i] for i in best if not split[points[i].row]]
 

@@ -11,7 +11,9 @@ from sizing.evidence.point_table import PointSource, PointTable, alike, step_tim
 from sizing.evidence.protocols import (
     Expected,
     FirstToken,
+    burst_sizes,
     fixed_concurrency,
+    offline_burst,
     offline_max_throughput,
     queue_growth_s,
     static_batch,
@@ -73,8 +75,22 @@ def _of_mode(mode: str, points: PointTable, source: AnySource) -> Expected:
         return fixed_concurrency(times, points.lengths, points.concurrency, points.fits, first)
     fits = np.minimum(points.fits, points.scheduled)
     if mode == "offline_max_throughput":
-        return offline_max_throughput(step_times(points, fits, source), points.lengths, fits)
+        return _offline(points, fits, source)
     return _fixed_rate(points, fits, source)
+
+
+def _offline(points: PointTable, fits: Floats, source: AnySource) -> Expected:
+    """All requests queued: a steady state, or a burst where the run states how many requests it sent."""
+    requests = np.array([[p.concurrency / p.instances] for p in points.points])
+    bursts = np.flatnonzero(np.isfinite(requests[:, 0]))
+    out = offline_max_throughput(step_times(points, fits, source), points.lengths, fits)
+    if len(bursts):
+        some, sent = points.take(bursts), requests[bursts]
+        times = step_times(some, burst_sizes(sent, fits[bursts]), source)
+        answer = offline_burst(times, some.lengths, sent, fits[bursts])
+        for name, values in vars(answer).items():
+            getattr(out, name)[bursts] = values
+    return out
 
 
 def first_token(points: PointTable, source: AnySource) -> FirstToken:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.special import gammainccinv
 
 from sizing.base.arrays import Floats
 from sizing.steps.times import StepTimes
@@ -153,6 +154,42 @@ def offline_max_throughput(times: StepTimes, lengths: Lengths, fits: Floats) -> 
     itl = work_conserving_itl_s(replace(times, stall_s=0.0), lengths, fits)
     e2e = lengths.output * itl
     return _expected(times.prefill_s[:, None] + itl, itl, e2e, fits / e2e)
+
+
+LENGTH_SHAPE = 2.0
+"""Shape of the gamma distribution of output lengths in a burst: squared coefficient of variation 0.5, as in the MLPerf
+and ShareGPT sets."""
+
+LEFT_RUNNING = np.array([1.0, 0.8, 0.6, 0.4, 0.25, 0.15, 0.08, 0.04, 0.02, 0.01, 0.004, 0.0015])
+"""Shares of a burst still running at which its last steps are read. Chosen: because decode time is nearly linear in
+between."""
+
+
+def burst_sizes(requests: Floats, fits: Floats) -> Floats:
+    """Sequences in flight (C, K) while a burst of requests (C, 1) drains, from all that fit to the last one."""
+    return np.maximum(np.minimum(requests, fits) * LEFT_RUNNING, 1.0)
+
+
+def offline_burst(times: StepTimes, lengths: Lengths, requests: Floats, fits: Floats) -> Expected:
+    """A finite run: ``requests`` (C, 1) sent at once; ``times`` at :func:`burst_sizes`.
+
+    makespan = (N - n) / steady rate + n x work + prompt steps x their fixed time + sum of decode steps while the last
+    n = min(N, fits) sequences end one by one; rate = N / makespan. Sequences end as gamma-distributed lengths do.
+    """
+    start = np.minimum(requests, fits)
+    full = replace(times, decode_s=times.decode_s[:, :1], stall_s=0.0)
+    steady = offline_max_throughput(full, lengths, start)
+    left = np.maximum(LEFT_RUNNING, 1.0 / start)
+    ended = lengths.output * gammainccinv(LENGTH_SHAPE, left) / LENGTH_SHAPE
+    drain = (np.diff(ended, axis=1) * (times.decode_s[:, 1:] + times.decode_s[:, :-1]) / 2.0).sum(axis=1, keepdims=True)
+    prompts = start * (times.prefill_work_s[:, None] + lengths.chunks / lengths.held * _per_row(times.prompt_step_s))
+    makespan = np.maximum(requests - start, 0.0) / steady.rps + prompts + drain
+    return replace(steady, e2e_s=makespan, rps=requests / makespan)
+
+
+def _per_row(values: Floats | float) -> Floats:
+    """A value per row, or one for all, as a column."""
+    return np.reshape(values, (-1, 1))
 
 
 OVERLOADED_RUN_REQUESTS = 300.0
