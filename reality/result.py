@@ -19,7 +19,11 @@ UNIT_OF_ROW = "see unit"
 
 
 class Interval(Result):
-    """A number with its ends; None where it is not known, or where there is no end."""
+    """A number with its ends; None where it is not known, or where there is no end.
+
+    Not an :class:`sizing.base.quantity.Estimate`: there, value and lower end are known; here a load that only fast step
+    times carry has a lower end alone.
+    """
 
     value: float | None = quantity("Value", UNIT_OF_ROW, "see the row", "Central value.")
     low: float | None = quantity("Low", UNIT_OF_ROW, "see the row", "Lower end.")

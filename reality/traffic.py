@@ -23,6 +23,9 @@ LEAST_PER_BIN = 100.0
 """Arrivals per step of the load over time, below which neighbouring steps are joined: else chance looks like change."""
 
 QUANTILE_NAMES = ("p50", "p95")
+LEAST_ARRIVALS = 1e-9
+"""Arrivals per step at least, so that nothing is divided by 0."""
+
 TWO_MINUTES_S = 120.0
 """From here on a length of time is named in minutes."""
 
@@ -117,7 +120,7 @@ def _rates(rps: float, window_s: float, deployed: Deployed) -> tuple[tuple[float
     known = [] if load is None else [r for r in load.rps if math.isfinite(r)]
     if load is None or len(known) < 2 or not sum(known) > 0:
         return (rps,), window_s
-    joined = max(1, math.ceil(LEAST_PER_BIN / max(rps * load.step_s, 1e-9)))
+    joined = max(1, math.ceil(LEAST_PER_BIN / max(rps * load.step_s, LEAST_ARRIVALS)))
     merged = [float(np.mean(known[i : i + joined])) for i in range(0, len(known), joined)]
     scale = rps / float(np.mean(merged))
     return tuple(rate * scale for rate in merged), load.step_s * joined

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from sizing.base.arrays import Floats, Rows
+from sizing.base.arrays import ROUNDING, Floats, Rows
 from sizing.base.choices import DecidedBy
 from sizing.base.deployed import Deployed, PerInstance
 from sizing.base.result import CrossCheck, Explained, LoadPoint, PlanWarning
@@ -26,9 +26,6 @@ from sizing.question.understand import Question
 from sizing.queueing.capacity import at_rate
 from sizing.search.aggregated import Aggregated
 from sizing.search.screen import Evaluated, instances_needed
-
-ROUNDING = 1e-9
-"""A number of instances that is whole up to so much rounding is not rounded up."""
 
 
 def deployed_as(row: Configuration, option: HardwareOption, instances: int, spares: int, systems: int) -> Deployed:
