@@ -185,9 +185,7 @@ def gpus_at(found: Capacity, rate_rps: float) -> tuple[float, float, float]:
     corrected = evaluated.capacity.rps.copy()
     corrected[index] = found.rps
     question = replace(found.question, demand=replace(found.question.demand, peak_rps=rate_rps))
-    moved = replace(
-        evaluated, capacity=replace(evaluated.capacity, rps=corrected), screened_rps=evaluated.capacity.rps
-    )
+    moved = replace(evaluated, capacity=replace(evaluated.capacity, rps=corrected), screened_rps=evaluated.capacity.rps)
     instances = instances_needed(rate_rps, corrected[[index]])
     kind = aggregated(question, moved, np.array([index]), instances)
     low, high = PlannedAggregated.spreads(kind, [0])[0].gpus
