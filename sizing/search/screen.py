@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from sizing.base.arrays import PER_ROW, Columns, Counts, Floats
+from sizing.base.arrays import PER_ROW, ROUNDING, Columns, Counts, Floats
 from sizing.base.choices import Location, StepTimesFrom
 from sizing.base.provenance import StepSource
 from sizing.calibration.benchmark import calibrated_configuration
@@ -29,9 +29,6 @@ from sizing.steps.times import StepTimes
 
 BEYOND_ANY = 1e12
 """Instances: more than any load takes."""
-
-ROUNDING = 1e-9
-"""A load that equals the capacity up to so much rounding needs no further instance."""
 
 
 @dataclass(frozen=True, kw_only=True)

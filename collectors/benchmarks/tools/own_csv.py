@@ -19,7 +19,7 @@ from collectors.errors import BadRow, BenchmarkFileError
 
 FORMAT = "own CSV"
 FILE = ""  # described apart, docs/BENCHMARK_CSV.md
-PRIORITY = 120
+PRIORITY = 120  # the lowest is asked first: see reader.Tool
 
 MODES: dict[str, Mode] = {
     "fixed_concurrency": "fixed_concurrency",
