@@ -19,7 +19,7 @@ from bench.fit_mixture import kernel_times, mixture_yaml, unseen_steps
 from bench.fit_targets import targets
 from bench.held_out import held_out_errors
 from bench.learning_curve import learning_curve
-from bench.runs_at_limits import mlperf_runs
+from bench.runs_at_limits import runs_at_limits
 from sizing.catalog.files import DATA_DIR, read_yaml
 from sizing.steps.efficiency import efficiencies, from_mapping
 from sizing.steps.kernel import KernelTables
@@ -44,7 +44,7 @@ def calibrate(say: Progress = print) -> None:
     say("worked out held-out errors and intervals")
     curve = learning_curve(tables, kernel, unseen_steps(tables, kernel, fit.efficiencies, without), fit)
     say("drew the learning curve")
-    capacity = held_out_capacity(mlperf_runs(), fit.efficiencies, without)
+    capacity = held_out_capacity(runs_at_limits(), fit.efficiencies, without)
     say("planned every run that was measured at its limits")
     for name, text in (
         ("efficiency.yaml", efficiency_yaml(fit.efficiencies, rows)),

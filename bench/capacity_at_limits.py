@@ -15,11 +15,10 @@ import numpy as np
 import pandas as pd
 
 from bench.crossvalidate import SCHEMES, Refit, group_of
-from bench.runs_at_limits import PERCENTILE, Run, labels
+from bench.runs_at_limits import Run, labels
 from sizing.base.provenance import StepSource
 from sizing.deployments.candidates import table
 from sizing.deployments.memory import memory_fit
-from sizing.evidence.expected import BENCHMARK_SPREAD
 from sizing.planning.aggregated import PlannedAggregated
 from sizing.question.configuration import Configuration
 from sizing.question.understand import Question, understand
@@ -65,19 +64,19 @@ class Capacity:
 
 
 def question_of(run: Run) -> Question:
-    """The run as a question to the plan; lengths lognormal with the published means and the spread of benchmarks."""
+    """The run as a question to the plan; lengths lognormal with the published means and the spread of the run."""
     point = run.layouts[0]
     lengths = {
         f"{name}_tokens": _spread(mean, variation)
         for name, mean, variation in (
-            ("input", point.input_tokens, BENCHMARK_SPREAD.prompt),
-            ("output", point.output_tokens, BENCHMARK_SPREAD.output),
+            ("input", point.input_tokens, run.spread.prompt),
+            ("output", point.output_tokens, run.spread.output),
         )
     }
     scenario = {
         "model": point.model.id,
         "workload": {**lengths, "prefix_cached_tokens": point.cached_tokens, "peak_rps": run.rate_rps},
-        "limits": {"ttft_ms": run.limits.ttft_ms, "itl_ms": run.limits.itl_ms, "percentile": PERCENTILE},
+        "limits": {"ttft_ms": run.limits.ttft_ms, "itl_ms": run.limits.itl_ms, "percentile": run.limits.percentile},
         "deployment": {"gpus": [point.configuration.gpu.id], "serving": ["aggregated"]},
     }
     return understand(Scenario.model_validate(scenario))

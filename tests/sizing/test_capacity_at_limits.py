@@ -14,7 +14,7 @@ from bench.capacity_figures import capacity_records, configuration_records, run_
 from bench.capacity_svg import capacity_svg
 from bench.crossvalidate import Refit
 from bench.fit_efficiency import Fit
-from bench.runs_at_limits import MLPERF_LIMITS, mlperf_runs
+from bench.runs_at_limits import MLPERF_LIMITS, mlperf_runs, runs_at_limits, series_runs
 from sizing.evidence.published import evidence_frame
 from sizing.methodology.accuracy import accuracy_figures
 from sizing.scenario import Scenario
@@ -59,6 +59,29 @@ def test_the_rate_is_what_was_offered_or_follows_from_tokens() -> None:
 def test_runs_that_were_not_taken_to_their_limits_say_nothing_of_capacity() -> None:
     """p99 TTFT 488 of 2000 ms, p99 TPOT 84 of 200 ms; and a system of four nodes with the GPUs of one."""
     assert not {3237, 3449} & {run.row for run in RUNS}
+
+
+def test_of_a_series_the_highest_rate_that_was_kept_up_with_counts() -> None:
+    """ITL of 10, 11 and 15 ms at 1, 2 and 4 requests/s; at 8 the queue grows: 4/s within 15 ms, TTFT 80 ms at p50."""
+    assert _series([10.0, 11.0, 15.0, 30.0]) == [(4.0, 80.0, 15.0, 50.0)]
+
+
+def test_a_series_whose_latency_hardly_rose_says_nothing() -> None:
+    assert _series([10.0, 11.0, 12.0, 30.0]) == []
+
+
+def _series(itl_ms: list[float]) -> list[tuple[float, float | None, float, float]]:
+    one = evidence_frame().loc[[6343]].assign(quality="good", source="a")
+    rates = [1.0, 2.0, 4.0, 8.0]
+    frame = pd.concat([one] * len(rates), ignore_index=True).assign(
+        source_url_or_repo_path=[f"results/rate-{rate}.json" for rate in rates],
+        request_rate_rps=rates,
+        requests_per_s=[1.0, 2.0, 3.9, 6.0],
+        itl_ms_mean=itl_ms,
+        ttft_ms_p50=80.0,
+    )
+    found = [(run.rate_rps, run.limits) for run in series_runs(frame)]
+    return [(rate, limits.ttft_ms, limits.itl_ms, limits.percentile) for rate, limits in found]
 
 
 @pytest.mark.parametrize("true", [0.02, 3.0, 90.0])
@@ -126,7 +149,7 @@ def test_the_picture_has_a_point_per_run_that_is_served() -> None:
 def test_the_code_reproduces_the_recorded_capacities() -> None:
     """Every run is planned again by the committed fit: a change of the engine that moves its capacity shows here."""
     recorded = next(r for r in accuracy_figures()["capacity"] if r["scheme"] == "fit")
-    (now,) = capacity_records(judged(RUNS, roofline()).assign(scheme="fit"))
+    (now,) = capacity_records(judged(runs_at_limits(), roofline()).assign(scheme="fit"))
     assert now["rows"] == recorded["rows"], RENEW
     assert now["median_pct"] == pytest.approx(recorded["median_pct"], abs=0.5), RENEW
     assert now["gpus_over_used"] == pytest.approx(recorded["gpus_over_used"], abs=0.02), RENEW
