@@ -16,7 +16,7 @@ from sizing.search.aggregated import Aggregated, aggregated
 from sizing.search.instances import Needed, NotMet, needed, sharpened
 from sizing.search.replicas import arrivals_of, lengths_of, replica_at
 from sizing.search.screen import Evaluated, instances_needed
-from sizing.search.trials import FARTHER, FARTHEST, FIRST_REQUESTS, Case, in_flight_of
+from sizing.search.trials import FARTHER, FARTHEST, FIRST_REQUESTS, LARGEST_BELOW, Case, in_flight_of
 from sizing.simulator.run_length import REPORTED_REQUESTS
 
 CLOSE = 1.15
@@ -28,9 +28,6 @@ costs about as much time as the first."""
 
 MOST_FAILURES = 10
 """Candidates that break a limit at any count, after which the search ends: the others are like them, only dearer."""
-
-LARGEST_BELOW = 1.0 - 1e-6
-"""A capacity at which a limit was seen to break is stated as just below."""
 
 
 @dataclass

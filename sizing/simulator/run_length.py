@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from sizing.base.arrays import ROUNDING
 from sizing.simulator.arrivals import CHUNK, Arrivals
 from sizing.simulator.drive import drive
 from sizing.simulator.fleet import Fleet
@@ -42,7 +43,7 @@ def relaxation(utilization: float) -> float:
 
     Relaxation time of M/M/1 in service times. Source: Abate and Whitt, Transient behavior of the M/M/1 queue (1987).
     """
-    return float((1.0 - math.sqrt(min(utilization, 1.0 - 1e-9))) ** -2)
+    return float((1.0 - math.sqrt(min(utilization, 1.0 - ROUNDING))) ** -2)
 
 
 def forgotten(utilization: float) -> int:
