@@ -26,6 +26,9 @@ PREFILL_LOAD, TTFT_MEAN, TTFT_VAR, ITL_MEAN, ITL_VAR, E2E_MEAN, E2E_VAR = range(
 """Places of the results."""
 RESULTS = 7
 
+Spread = tuple[float, float, float]
+"""Squared coefficients of variation of arrivals, prompts and outputs."""
+
 compiled: Any = njit(error_model="numpy")
 register_jitable(waiting.cubed)
 residual_step = compiled(waiting.residual_step)
@@ -50,6 +53,36 @@ def slope_at(values: Floats, at: Floats, k: int) -> float:
     return float((values[high] - values[low]) / (at[high] - at[low]))
 
 
+@compiled
+def behind_prompts(
+    decode: float, itl: float, work: float, even: float, rate: float, of_row: Floats, spread: Spread, never_full: float
+) -> tuple[float, float]:
+    """Mean and variance of the rest of the running step and the wait for earlier prompts, in s and s^2.
+
+    A prompt also waits for the decode part of the steps that its share of the token budget of all ranks fills.
+    Attention-DP ranks serve one queue, and a prompt that waits has all of them full, hence even, ahead of it.
+    """
+    gaps, _, chunks, filled, _ = of_row
+    arrivals, prompt, _ = spread
+    rest, rest_var = residual_step(decode, work / chunks, itl, gaps, prompt)
+    service = even + filled * decode
+    wait, wait_var = prompt_queue(service, min(rate * service, never_full), rate, arrivals, prompt)
+    return rest + wait, rest_var + wait_var
+
+
+@compiled
+def for_a_slot(
+    at: float, rate: float, growth: float, slots: float, full_rps: float, spread: Spread
+) -> tuple[float, float, float, float, float]:
+    """Variance of the number in flight, then :func:`sizing.queueing.waiting.slot_queue`."""
+    arrivals, _, output = spread
+    in_flight_var = in_flight_variance(at, rate, growth, arrivals)
+    if slots - at >= TAIL_ENDS * math.sqrt(in_flight_var):
+        return in_flight_var, 0.0, 0.0, 0.0, in_flight_var
+    waits, mean, var, held = slot_queue(at, in_flight_var, slots, rate, full_rps, arrivals, output)
+    return in_flight_var, waits, mean, var, held
+
+
 def _sources() -> str:
     """Digest of all that is compiled: numba notices a change in the file of the entry only, not in what it calls."""
     return hashlib.sha256(Path(waiting.__file__).read_bytes()).hexdigest()
@@ -59,58 +92,40 @@ def _entry(sources: str) -> Callable[..., None]:
     """The compiled entry, cached on disk under a key that holds ``sources`` (numba hashes the closure)."""
 
     @njit(cache=True, nogil=True, error_model="numpy")
-    def queues(
-        decode: Floats,
-        concurrency: Floats,
-        rps: Floats,
-        itl: Floats,
-        work: Floats,
-        even: Floats,
-        past_prompt: Floats,
-        floor: Floats,
-        of_rows: Floats,
-        spread: tuple[float, float, float],
-        never_full: float,
-        out: Floats,
-    ) -> None:
-        arrivals, prompt, output = spread
+    def queues(tables: tuple[Floats, ...], of_rows: Floats, spread: Spread, never_full: float, out: Floats) -> None:
+        decode, concurrency, rps, itl, work, even, past_prompt, floor = tables
+        _, prompt, output = spread
         for c in range(decode.shape[0] if len(sources) > 0 else 0):
-            gaps, per_token, chunks, filled, slots = of_rows[c]
+            gaps, per_token, _, _, slots = of_rows[c]
             full_rps = rps[c].max()
             for k in range(decode.shape[1]):
-                rate, at, step = rps[c, k], concurrency[c, k], decode[c, k] * past_prompt[c, k]
-                rest, rest_var = residual_step(step, work[c, k] / chunks, itl[c, k], gaps, prompt)
-                # A prompt also waits for the decode part of the steps that its share of the token budget of all ranks
-                # fills. Attention-DP ranks serve one queue, and a prompt that waits has all of them full, hence even,
-                # ahead of it.
-                service = even[c, k] + filled * decode[c, k] * past_prompt[c, k]
-                queue, queue_var = prompt_queue(service, min(rate * service, never_full), rate, arrivals, prompt)
-                in_flight_var = in_flight_variance(at, rate, slope_at(rps[c], concurrency[c], k), arrivals)
-                waits, slot, slot_var, held = 0.0, 0.0, 0.0, in_flight_var
-                if slots - at < TAIL_ENDS * math.sqrt(in_flight_var):
-                    waits, slot, slot_var, held = slot_queue(at, in_flight_var, slots, rate, full_rps, arrivals, output)
-                ttft = floor[c, k] + rest + queue + slot
-                ttft_var = rest_var + queue_var + slot_var + prompt * floor[c, k] ** 2
-                interruption = at * (work[c, k] / max(gaps, 1.0)) ** 2 * (1.0 + output)
+                rate, at, gap, own = rps[c, k], concurrency[c, k], itl[c, k], work[c, k]
+                step = decode[c, k] * past_prompt[c, k]
+                wait, wait_var = behind_prompts(step, gap, own, even[c, k], rate, of_rows[c], spread, never_full)
+                growth = slope_at(rps[c], concurrency[c], k)
+                varies, waits, slot, slot_var, held = for_a_slot(at, rate, growth, slots, full_rps, spread)
+                ttft_var = wait_var + slot_var + prompt * floor[c, k] ** 2
+                interruption = at * (own / max(gaps, 1.0)) ** 2 * (1.0 + output)
                 # While requests wait, prompts come as answers end, and no more at random.
                 at_random = 1.0 - waits * (1.0 - min(output, 1.0))
-                moving = drift(slope_at(itl[c], concurrency[c], k), at, in_flight_var, held)
+                moving = drift(slope_at(itl[c], concurrency[c], k), at, varies, held)
                 itl_var = interruption * (prompt + at_random) + moving
-                out[PREFILL_LOAD, c, k] = min(rate * work[c, k], 1.0)
-                out[TTFT_MEAN, c, k] = ttft
+                out[PREFILL_LOAD, c, k] = min(rate * own, 1.0)
+                out[TTFT_MEAN, c, k] = floor[c, k] + wait + slot
                 out[TTFT_VAR, c, k] = ttft_var
-                out[ITL_MEAN, c, k] = itl[c, k] * per_token
+                out[ITL_MEAN, c, k] = gap * per_token
                 out[ITL_VAR, c, k] = itl_var * per_token**2
-                out[E2E_MEAN, c, k] = ttft + gaps * itl[c, k]
-                out[E2E_VAR, c, k] = ttft_var + gaps**2 * (itl_var + output * itl[c, k] ** 2)
+                out[E2E_MEAN, c, k] = out[TTFT_MEAN, c, k] + gaps * gap
+                out[E2E_VAR, c, k] = ttft_var + gaps**2 * (itl_var + output * gap**2)
 
     return queues
 
 
 queues: Any = _entry(_sources())
-"""``queues(decode, concurrency, rps, itl, work, even, past_prompt, floor, of_rows, spread, never_full, out)``.
+"""``queues(tables, of_rows, spread, never_full, out)``.
 
-What is (C, K) as in :mod:`sizing.queueing.steady_state`; ``of_rows`` (C, 5): decode steps of a request, of each token,
-chunks of a prompt, share of the token budget of all ranks that it fills, slots; ``spread``: squared coefficients of
-variation of arrivals, prompts and outputs. ``out`` (7, C, K) is filled in the order of :data:`PREFILL_LOAD` and so on.
+``tables``, (C, K) each and as in :mod:`sizing.queueing.steady_state`: decode steps, concurrency, rate, ITL, work, work
+with even ranks, share past the prompt, own prefill; ``of_rows`` (C, 5): decode steps of a request, of each token, chunks
+of a prompt, share of the token budget of all ranks that it fills, slots. ``out`` (7, C, K) is filled in the order of
+:data:`PREFILL_LOAD` and so on.
 """

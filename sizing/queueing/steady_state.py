@@ -114,7 +114,7 @@ def steady_state(
     tables = (times.decode_s, concurrency, load.rps, load.itl, load.work, load.even, load.past_prompt, load.floor)
     spread = (float(variability.arrivals), float(variability.prompt), float(variability.output))
     out = np.empty((RESULTS, *concurrency.shape))
-    queues(*map(np.ascontiguousarray, tables), rows, spread, NEVER_FULL, out)
+    queues(tuple(map(np.ascontiguousarray, tables)), rows, spread, NEVER_FULL, out)
     full_var = concurrency[:, -1:] * (load.work[:, -1:] / np.maximum(load.gaps, 1.0)) ** 2 * (1.0 + variability.output)
     return SteadyState(
         concurrency=concurrency,

@@ -45,7 +45,8 @@ def test_the_table_is_filled_as_the_arrays_say() -> None:
     of_rows = np.array([[100.0, 1.0, 2.0, 0.25, SLOTS]])
     ones, work = np.ones_like(rps), np.full_like(rps, 0.004)
     out = np.empty((compiled.RESULTS, *rps.shape))
-    compiled.queues(itl, CONCURRENCY, rps, itl, work, work, ones, ones, of_rows, spread, 0.999, out)
+    tables = (itl, CONCURRENCY, rps, itl, work, work, ones, ones)
+    compiled.queues(tables, of_rows, spread, 0.999, out)
     rest, rest_var = waiting.residual_step(itl, work / 2.0, itl, np.full_like(itl, 100.0), 0.5)
     service = work + 0.25 * itl
     queue, queue_var = waiting.prompt_queue(service, np.minimum(rps * service, 0.999), rps, 1.0, 0.5)
