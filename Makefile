@@ -3,7 +3,7 @@
 #   make run      the dashboard on http://localhost:8501    (PORT=8502, ADDRESS=0.0.0.0, PYTHON=python3.12)
 #   make test     everything that is checked                (PYTEST_ARGS="tests/sizing -k memory")
 #   make properties  what must hold for every scenario, on many more of them
-#   make bench    how fast it is                            (BENCH=page_latency)
+#   make bench    how fast it is                            (BENCH=page_latency; without BENCH: which there are)
 #   make chain    a real vLLM, its load generator, Prometheus and our collector on one run (2.3 GB the first time)
 #   make calibrate, make docs, make screens: rewrite the fit and its report, the methodology, the pictures of the pages
 

@@ -1,12 +1,15 @@
-"""``python -m bench [MODULE...]``: run the named benchmarks, or all of them, and print one table each."""
+"""``python -m bench NAME...``: run the named benchmarks and print one table each; without a name, which there are."""
 
 import argparse
 import importlib
 import pkgutil
+import sys
+from collections.abc import Mapping, Sequence
 from typing import Protocol, cast
 
 import bench
 from bench.table import Row, render
+from commandline.run import INVALID_INPUT
 
 
 class Benchmark(Protocol):
@@ -25,17 +28,27 @@ def benchmarks() -> dict[str, Benchmark]:
     return {name: cast(Benchmark, module) for name, module in modules.items() if hasattr(module, "NAME")}
 
 
-def main() -> None:
-    """Print each benchmark's table as soon as it is measured."""
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print each benchmark's table as soon as it is measured. Exit code 0, 2 where none or an unknown one is named."""
     known = benchmarks()
     parser = argparse.ArgumentParser(prog="python -m bench", description="Run benchmarks and print their tables.")
-    parser.add_argument("module", nargs="*", help=f"one or more of: {', '.join(known)}; all when none is named")
-    arguments = parser.parse_args()
-    if unknown := set(arguments.module) - set(known):
-        parser.error(f"no benchmark named {', '.join(sorted(unknown))}; there are: {', '.join(known)}")
-    for name in arguments.module or known:
+    parser.add_argument("name", nargs="*", help="one or more of those that it lists when none is named")
+    names = parser.parse_args(arguments).name
+    unknown = sorted(set(names) - set(known))
+    if unknown or not names:
+        problem = f"No benchmark is named {', '.join(unknown)}." if unknown else "Name one or more benchmarks."
+        print(f"{problem} There are:\n{listed(known)}", file=sys.stderr)
+        return INVALID_INPUT
+    for name in names:
         print(f"\n{known[name].NAME}\n{render(known[name].run())}", flush=True)
+    return 0
+
+
+def listed(known: Mapping[str, Benchmark]) -> str:
+    """One line per benchmark: its name, and what it measures."""
+    width = max(map(len, known))
+    return "\n".join(f"  {name:{width}}  {benchmark.NAME}" for name, benchmark in known.items())
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,26 +1,14 @@
-"""The hand-written part of the accuracy report: its text (``accuracy_notes.md``), and obstacles to what was asked."""
+"""Obstacles to what was asked, for the accuracy report; its hand-written text is ``sizing.methodology.accuracy``'s."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from types import MappingProxyType
-
-TEXT = Path(__file__).with_name("accuracy_notes.md")
-TABLES = "<!-- tables -->"
-
-
-def notes(**facts: object) -> tuple[str, str]:
-    """The text before and after the tables; ``{name}`` stands for a fact."""
-    before, after = TEXT.read_text(encoding="utf-8").split(TABLES)
-    for name, value in facts.items():
-        before = before.replace(f"{{{name}}}", str(value))
-    return before.strip(), after.strip()
-
 
 TWO_MODELS = "as ITL; all 748 rows are one benchmark (InferenceMAX, now InferenceX) of two models"
 JUST_BELOW = "11 good rows just below capacity, where 5 % of capacity is a factor of 1.5 in TTFT"
 
 OBSTACLES: Mapping[str, str] = MappingProxyType(
     {
+        "Capacity at the limits": "submitters tune layout, format and scheduler, and few of them are published",
         "Closed-loop ITL": "engines are tuned model by model, which the sizes in a config.json do not show",
         "Closed-loop E2E": TWO_MODELS,
         "Closed-loop output tokens/s": TWO_MODELS,

@@ -48,13 +48,13 @@ import json, logging, sys, time
 from importlib.metadata import version
 logging.disable(logging.CRITICAL)
 from aiconfigurator.cli.api import cli_recommend
-asked, samples = json.loads(sys.argv[1]), []
-for run in range(asked.pop("runs")):
-    asked["target_request_rate"] *= 1.03
+request, samples = json.loads(sys.argv[1]), []
+for run in range(request.pop("runs")):
+    request["target_request_rate"] *= 1.03
     start = time.perf_counter()
-    found = cli_recommend(**asked)
+    recommended = cli_recommend(**request)
     samples.append(time.perf_counter() - start)
-best = min((t.iloc[0] for t in found.best_configs.values() if len(t)), key=lambda row: row["total_gpus_needed"])
+best = min((t.iloc[0] for t in recommended.best_configs.values() if len(t)), key=lambda row: row["total_gpus_needed"])
 answer = {"gpus": int(best["total_gpus_needed"]), "replicas": int(best["replicas_needed"])}
 answer |= {"ttft_ms": float(best["ttft"]), "tpot_ms": float(best["tpot"])}
 print(json.dumps({"samples": samples, "answer": answer, "version": version("aiconfigurator")}))
@@ -68,10 +68,11 @@ def run() -> list[Row]:
     python = _installed()
     for system in SYSTEMS:
         theirs = _theirs(python, system)
-        said = theirs["answer"]
+        recommended = theirs["answer"]
         what = (
-            f"aiconfigurator {theirs['version']}, {system}, {BACKEND}: {said['gpus']} GPUs, "
-            f"{said['replicas']} replicas, mean TTFT {said['ttft_ms']:.0f} ms, TPOT {said['tpot_ms']:.0f} ms"
+            f"aiconfigurator {theirs['version']}, {system}, {BACKEND}: {recommended['gpus']} GPUs, "
+            f"{recommended['replicas']} replicas, mean TTFT {recommended['ttft_ms']:.0f} ms, "
+            f"TPOT {recommended['tpot_ms']:.0f} ms"
         )
         rows.append(Row(what=what, unit="s", samples=tuple(theirs["samples"])))
         share = tuple(rows[0].median / s for s in theirs["samples"])
@@ -107,7 +108,7 @@ def _ours() -> tuple[tuple[float, ...], str]:
 
 def _theirs(python: Path, system: str) -> dict[str, Any]:
     """Seconds per call, the answer and the version, measured in a process of its own."""
-    asked = {
+    request = {
         "model_path": THEIR_MODEL,
         "system": system,
         "backend": BACKEND,
@@ -122,7 +123,7 @@ def _theirs(python: Path, system: str) -> dict[str, Any]:
     # Nothing of ours on its path: it brings its own aiconfigurator-core.
     environment = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "VIRTUAL_ENV")}
     done = subprocess.run(
-        [str(python), "-c", THEIRS, json.dumps(asked)],
+        [str(python), "-c", THEIRS, json.dumps(request)],
         cwd=HOME,
         env=environment,
         capture_output=True,
@@ -132,8 +133,8 @@ def _theirs(python: Path, system: str) -> dict[str, Any]:
     )
     if done.returncode:
         raise RuntimeError(f"aiconfigurator failed for {system}: {done.stderr.strip().splitlines()[-1]}")
-    found: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
-    return found
+    reply: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
+    return reply
 
 
 def _installed() -> Path:

@@ -121,8 +121,8 @@ def _solve(
     def slopes(part: Floats) -> Floats:
         return _slopes(objective, part, touched)
 
-    found = least_squares(objective, start.vector[free], slopes, max_nfev=evaluations, xtol=1e-4, ftol=1e-4)
-    return Fit(start.parameters, whole(found.x))
+    solved = least_squares(objective, start.vector[free], slopes, max_nfev=evaluations, xtol=1e-4, ftol=1e-4)
+    return Fit(start.parameters, whole(solved.x))
 
 
 def _touched(

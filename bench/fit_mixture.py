@@ -74,10 +74,10 @@ class _Recorder:
 
     def __init__(self, fit: Efficiencies) -> None:
         self.fit = fit
-        self.asked: Floats = np.empty(0)
+        self.concurrency: Floats = np.empty(0)
 
     def point_times(self, points: PointTable, concurrency: Floats) -> StepTimes:
-        self.asked = concurrency
+        self.concurrency = concurrency
         return roofline_times(points, concurrency, Roofline(self.fit))
 
 
@@ -85,7 +85,7 @@ def concurrencies(table: Targets, fit: Efficiencies) -> Floats:
     """The concurrencies (C, K) at which the protocol of a table asks for step times."""
     recorder = _Recorder(fit)
     expected(table.points, recorder)
-    return recorder.asked
+    return recorder.concurrency
 
 
 def kernel_times(tables: Sequence[Targets], fit: Efficiencies) -> dict[str, StepTimes]:
@@ -97,8 +97,8 @@ def steps_of(tables: Sequence[Targets], kernel: Mapping[str, StepTimes], fit: Ef
     """Step times of all points under a fit of the roofline."""
     out = {}
     for table in tables:
-        asked = concurrencies(table, fit)
-        base, today = (times(table.points, asked, Roofline(fit)) for times in (roofline_times, todays_times))
+        concurrency = concurrencies(table, fit)
+        base, today = (times(table.points, concurrency, Roofline(fit)) for times in (roofline_times, todays_times))
         is_moe = table.points.is_moe
         out[table.mode] = Steps(base=base, today=today, kernel=kernel[table.mode], fit=fit, is_moe=is_moe)
     return out
@@ -158,8 +158,8 @@ def _fit(tables: Sequence[Targets], steps: Mapping[str, Steps], keep: Masks) -> 
     """Weights that make errors smallest on the points in ``keep`` for which there are tables."""
 
     def alike(part: Floats) -> Trusts:
-        found = step_trust(CENTRE + SPREAD * part)
-        return Trusts(dense=found, moe=found, modes=frozenset(MODES))
+        trust = step_trust(CENTRE + SPREAD * part)
+        return Trusts(dense=trust, moe=trust, modes=frozenset(MODES))
 
     used = [t for t in tables if t.mode in METRICS_BY_MODE]
     covered = {t.mode: (steps[t.mode].mixed(alike(np.zeros(4))).weight > 0) & keep[t.mode] for t in used}
@@ -167,12 +167,12 @@ def _fit(tables: Sequence[Targets], steps: Mapping[str, Steps], keep: Masks) -> 
 
     def objective(part: Floats) -> Floats:
         errors = predicted(used, steps, alike(part))
-        found = []
+        weighted = []
         for mode, metric, weight in weights:
             error = errors[mode, metric]
             rows = np.isfinite(error) & covered[mode]
-            found.append(error[rows] * weight[rows] / SCATTER)
-        return np.concatenate([robust(np.concatenate(found)), part])
+            weighted.append(error[rows] * weight[rows] / SCATTER)
+        return np.concatenate([robust(np.concatenate(weighted)), part])
 
     solved = least_squares(objective, np.zeros(4), max_nfev=12, xtol=1e-3, ftol=1e-3)
     return step_trust(CENTRE + SPREAD * solved.x)

@@ -81,16 +81,16 @@ class Targets:
 
     def predicted_by(self, source: AnySource) -> dict[str, Floats]:
         """Logarithms of the metrics predicted from the step times of a source."""
-        found = expected(self.points, source)
+        metrics = expected(self.points, source)
         with np.errstate(invalid="ignore", divide="ignore"):
-            tokens = found.rps * self.points.output * self.points.instances
+            tokens = metrics.rps * self.points.output * self.points.instances
             logs = {
-                "ttft": found.ttft_s,
-                "itl": found.itl_s,
-                "e2e": found.e2e_s,
+                "ttft": metrics.ttft_s,
+                "itl": metrics.itl_s,
+                "e2e": metrics.e2e_s,
                 "throughput": tokens,
-                "ttft_p99": found.ttft_p99_s,
-                "itl_p99": found.itl_p99_s,
+                "ttft_p99": metrics.ttft_p99_s,
+                "itl_p99": metrics.itl_p99_s,
             }
             return {name: np.log(values[:, 0]) for name, values in logs.items()}
 
@@ -99,14 +99,14 @@ def targets(fit: Efficiencies, rows: NDArray[np.intp] | None = None) -> tuple[Ta
     """The library by mode. ``fit`` chooses among layouts a row leaves open; ``rows`` restricts it (tests)."""
     frame = evidence_frame() if rows is None else evidence_frame().iloc[rows].reset_index(drop=True)
     points = _comparable(frame, points_of(frame)[0], fit)
-    found = []
+    by_mode = []
     for mode in MODES:
         chosen = [p for p in points if p.mode == mode]
         if chosen:
             cells = frame.iloc[[p.row for p in chosen]].reset_index(drop=True)
             observed = _possible(_observed(cells, mode), chosen)
-            found.append(Targets(mode, point_table(chosen), cells, observed, _derived(observed, mode, chosen)))
-    return tuple(found)
+            by_mode.append(Targets(mode, point_table(chosen), cells, observed, _derived(observed, mode, chosen)))
+    return tuple(by_mode)
 
 
 def _comparable(frame: pd.DataFrame, points: Sequence[Point], fit: Efficiencies) -> list[Point]:

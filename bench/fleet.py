@@ -73,10 +73,10 @@ def write_fleet(folder: Path, fleet: Fleet, *, end_s: int) -> int:
         shapes = [curve(times_ms, _gpu(name, level, len(seconds), k)) for k in range(SHAPES)]
         for i in range(fleet.gpus):
             series.append(({"__name__": name, **_device(i, fleet)}, shapes[(i // GPUS_PER_NODE) % SHAPES]))
-    found = sorted_series([*series, *_up(fleet, times_ms)])
-    samples = len(found) * len(seconds)
-    write_block(folder / ULID, found, start_ms=times_ms[0], end_ms=times_ms[-1] + 1, samples=samples)
-    return len(found)
+    in_order = sorted_series([*series, *_up(fleet, times_ms)])
+    samples = len(in_order) * len(seconds)
+    write_block(folder / ULID, in_order, start_ms=times_ms[0], end_ms=times_ms[-1] + 1, samples=samples)
+    return len(in_order)
 
 
 def _up(fleet: Fleet, times_ms: list[int]) -> list[tuple[dict[str, str], Curve]]:
@@ -106,8 +106,8 @@ def _engine(sample: PageSample, load: NDArray[np.float64], shape: int) -> NDArra
 
 
 def _fields() -> dict[str, float]:
-    found = {sample.name: sample.value for sample in recorded("dcgm_L4") if sample.name.startswith("DCGM")}
-    return found | EXTENDED | BUSY
+    fields = {sample.name: sample.value for sample in recorded("dcgm_L4") if sample.name.startswith("DCGM")}
+    return fields | EXTENDED | BUSY
 
 
 def _gpu(name: str, level: float, count: int, shape: int) -> NDArray[np.float64]:

@@ -47,8 +47,8 @@ def held_out_errors(
 
 def _helps(part: pd.DataFrame) -> bool:
     """Whether the tables make the median held-out error of a mode smaller, over its metrics and all schemes alike."""
-    asked = (part["weight"] > 0) & (part["scheme"] != "fit") & ~part["derived"]
-    some = part[asked & part["metric"].isin(CHOSEN_BY)]
+    decisive = (part["weight"] > 0) & (part["scheme"] != "fit") & ~part["derived"]
+    some = part[decisive & part["metric"].isin(CHOSEN_BY)]
     medians = some[["error", "alone"]].abs().groupby([some["scheme"], some["metric"]]).median()
     return len(some) > 0 and bool(medians["error"].mean() < medians["alone"].mean())
 

@@ -94,8 +94,8 @@ def main() -> None:
     parser.add_argument("--source", required=True, help="where the file was read, with its version")
     arguments = parser.parse_args()
     date = datetime.now(UTC).date().isoformat()
-    found = row(arguments.config.read_bytes(), arguments.name, arguments.source, date)
-    csv.DictWriter(sys.stdout, list(found), lineterminator="\n").writerow(found)
+    cells = row(arguments.config.read_bytes(), arguments.name, arguments.source, date)
+    csv.DictWriter(sys.stdout, list(cells), lineterminator="\n").writerow(cells)
 
 
 if __name__ == "__main__":

@@ -130,12 +130,12 @@ def _run(cells: pd.Series, row: int, point: Point, fits: float) -> Run:
 def lengths_of(run: Run) -> DrawnLengths:
     """Lognormal lengths of the run's means and the data set's shape: sigma = ln(p90 / p50) / 1.2816."""
     prompt50, prompt90, output50, output90 = run.shape
-    found = []
+    lengths = []
     for mean, p50, p90 in ((run.point.input_tokens, prompt50, prompt90), (run.point.output_tokens, output50, output90)):
         sigma = math.log(p90 / p50) / Z90
         median = mean / math.exp(sigma**2 / 2.0)
-        found.append(LognormalLength(p50=median, p95=median * math.exp(ONE_SIDED_95 * sigma)))
-    return DrawnLengths(prompt=found[0], output=found[1])
+        lengths.append(LognormalLength(p50=median, p95=median * math.exp(ONE_SIDED_95 * sigma)))
+    return DrawnLengths(prompt=lengths[0], output=lengths[1])
 
 
 def replica_of(run: Run) -> Replica:
@@ -203,7 +203,7 @@ spread of lengths. *Assumed*, because results do not state it: the parallelism w
 lengths with the run's means and the data set's p90 / p50; memory use and admission of a tuned run (KV cache not
 reserved for whole answers, as TensorRT-LLM's MAX\\_UTILIZATION).
 
-{asked} runs state all that is needed. For {missed} of them, listed below the table, no factor gives the measured mean
+{stated} runs state all that is needed. For {missed} of them, listed below the table, no factor gives the measured mean
 ITL without a queue that grows: by our step times and memory the system is past its capacity there. They are not in
 the figures, which hold for the other {found} runs of {systems} systems; so the figures flatter. dstack's two rates are
 above what the system carries; the simulator does not reproduce their queue."""
@@ -213,18 +213,18 @@ COMPARED = (("TTFT mean", "ttft_mean"), ("TTFT p99", "ttft_p99"), ("ITL p99", "i
 
 def section() -> Iterator[str]:
     """Lines of the section in docs/LOAD_MODEL.md."""
-    asked = runs()
-    found = [one for run in asked if (one := reproduced(run)) is not None]
-    systems = len({one.run.name.rpartition(", ")[0] for one in found})
+    stated = runs()
+    reproduced_runs = [one for run in stated if (one := reproduced(run)) is not None]
+    systems = len({one.run.name.rpartition(", ")[0] for one in reproduced_runs})
     yield from INTRODUCTION.format(
-        asked=len(asked), missed=len(asked) - len(found), found=len(found), systems=systems
+        stated=len(stated), missed=len(stated) - len(reproduced_runs), found=len(reproduced_runs), systems=systems
     ).splitlines()
     yield from ("", "| Predicted | Median error | Median simulated / measured | Within 25 % |", "|---|---|---|---|")
     for label, field in COMPARED:
-        ratio = np.array([getattr(one, field) / getattr(one.run, field) for one in found])
+        ratio = np.array([getattr(one, field) / getattr(one.run, field) for one in reproduced_runs])
         error = np.abs(ratio - 1.0)
         yield f"| {label} | {np.median(error):.0%} | {np.median(ratio):.2f} | {np.mean(error <= 0.25):.0%} |"
-    factors = np.array([one.factor for one in found])
+    factors = np.array([one.factor for one in reproduced_runs])
     yield from (
         "",
         f"Factors: median {np.median(factors):.2f}, from {factors.min():.2f} to {factors.max():.2f} "
@@ -233,8 +233,8 @@ def section() -> Iterator[str]:
         "| Run | Row | Factor | ITL mean | ITL p99 | TTFT mean | TTFT p99 |",
         "|---|---|---|---|---|---|---|",
     )
-    yield from (line(one) for one in found)
-    missed = [run for run in asked if run not in [one.run for one in found]]
+    yield from (line(one) for one in reproduced_runs)
+    missed = [run for run in stated if run not in [one.run for one in reproduced_runs]]
     yield from ("", "Milliseconds, simulated / measured; *row* is that of the evidence library. Not reproduced:", "")
     yield from (f"- {run.name}, row {run.row}" for run in missed)
 

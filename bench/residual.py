@@ -62,14 +62,14 @@ def features(tables: tuple[Targets, ...]) -> pd.DataFrame:
     return pd.concat(parts).fillna(0.0)
 
 
-def ridge(known: Floats, error: Floats, weight: Floats, asked: Floats) -> Floats:
+def ridge(known: Floats, error: Floats, weight: Floats, unseen: Floats) -> Floats:
     """Ridge regression on standardised features."""
     from sklearn.linear_model import Ridge  # here and below: other benchmarks run without scikit-learn
 
-    return np.asarray(Ridge(alpha=30.0).fit(known, error, sample_weight=weight).predict(asked))
+    return np.asarray(Ridge(alpha=30.0).fit(known, error, sample_weight=weight).predict(unseen))
 
 
-def boosting(known: Floats, error: Floats, weight: Floats, asked: Floats) -> Floats:
+def boosting(known: Floats, error: Floats, weight: Floats, unseen: Floats) -> Floats:
     """Small trees, absolute loss: the median of an error, not its mean."""
     from sklearn.ensemble import HistGradientBoostingRegressor
 
@@ -82,7 +82,7 @@ def boosting(known: Floats, error: Floats, weight: Floats, asked: Floats) -> Flo
         l2_regularization=10.0,
         random_state=0,
     )
-    return np.asarray(model.fit(known, error, sample_weight=weight).predict(asked))
+    return np.asarray(model.fit(known, error, sample_weight=weight).predict(unseen))
 
 
 Learner = Callable[[Floats, Floats, Floats, Floats], Floats]
@@ -99,13 +99,13 @@ def corrected(rows: pd.DataFrame, facts: pd.DataFrame, scheme: str, learn: Learn
     out: list[pd.Series] = []
     for name, part in mine.groupby(groups):
         kept = source[names != name]
-        known, asked = scaler.transform(facts.loc[kept["id"]]), scaler.transform(facts.loc[part["id"]])
+        known, unseen = scaler.transform(facts.loc[kept["id"]]), scaler.transform(facts.loc[part["id"]])
         sweep = sweep_of(kept)
         size = sweep.map(sweep.value_counts()).to_numpy(dtype=np.float64)
         weight = np.where(kept["quality"] == "good", 1.0, CAUTION_WEIGHT) / np.sqrt(size)
-        said = learn(known, kept["error"].to_numpy(), weight, asked)
-        far = NearestNeighbors(n_neighbors=1).fit(known).kneighbors(asked)[0][:, 0]
-        out.append(part["error"] - np.clip(said, -BOUND, BOUND) / (1.0 + (far / REACH) ** 2))
+        correction = learn(known, kept["error"].to_numpy(), weight, unseen)
+        far = NearestNeighbors(n_neighbors=1).fit(known).kneighbors(unseen)[0][:, 0]
+        out.append(part["error"] - np.clip(correction, -BOUND, BOUND) / (1.0 + (far / REACH) ** 2))
     return pd.Series(pd.concat(out))
 
 

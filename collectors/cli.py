@@ -6,6 +6,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from collectors.connect import read, watching
@@ -97,7 +98,8 @@ def _demo(given: argparse.Namespace) -> int:
     )
     server = DemoServer(made, host=given.host, port=given.port)
     print(f"Demo deployment at http://{given.host}:{server.port}/metrics (a list of pages at /)", flush=True)
-    server.serve()
+    with suppress(KeyboardInterrupt):
+        server.serve()
     return 0
 
 
@@ -131,7 +133,7 @@ def _read(given: argparse.Namespace) -> int:
 
 def _watch(given: argparse.Namespace, wait: Callable[[float], None] = time.sleep) -> int:
     source = load_source(given.source)
-    with watching(source) as backend:
+    with suppress(KeyboardInterrupt), watching(source) as backend:
         for done in itertools.count(1):
             observed = read(source, window_s=given.window, backend=backend)
             print(json.dumps(observed.as_json(), allow_nan=False) if given.json else as_line(observed), flush=True)

@@ -1,4 +1,4 @@
-"""Running one command: exit code 0, or 2 on invalid input with one clear line per problem, never a traceback."""
+"""Running one command: exit code 0, 2 on invalid input with one clear line per problem, 130 after Ctrl-C."""
 
 import argparse
 import os
@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol, TypeAlias, TypeVar
 
 INVALID_INPUT = 2
+"""Exit code for input that cannot be used: the one of argparse for wrong arguments."""
 INTERRUPTED = 130
 """What a shell shows for a command that was stopped with Ctrl-C: 128 + SIGINT."""
 
@@ -31,12 +32,11 @@ def run(
     *,
     malformed: tuple[type[Exception], ...],
     nameless: str,
-    interrupted: int = 0,
 ) -> int:
     """Parse ``arguments`` (None: those of the process) and call the command's ``run``; returns the exit code.
 
     Exceptions of the types ``malformed`` are problems of the input. ``nameless`` is what a file is called that the
-    system does not name; ``interrupted`` the exit code after Ctrl-C.
+    system does not name. A command that Ctrl-C is meant to end catches it; of any other it is no answer.
     """
     given = parser.parse_args(arguments)
     try:
@@ -47,7 +47,7 @@ def run(
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt:
-        return interrupted
+        return INTERRUPTED
     except OSError as error:
         print(f"{error.filename or nameless}: {error.strerror or error}.", file=sys.stderr)
     return INVALID_INPUT

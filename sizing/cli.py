@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from commandline.arguments import number, whole
-from commandline.run import INTERRUPTED, Commands, run, show
+from commandline.run import Commands, run, show
 from sizing.base.errors import InvalidScenario, SizingError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code. Problems go to stderr, one clear line each, never a traceback."""
-    return run(_parser(), arguments, malformed=(SizingError,), nameless="File", interrupted=INTERRUPTED)
+    return run(_parser(), arguments, malformed=(SizingError,), nameless="File")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -99,14 +99,13 @@ def _writable(path: Path) -> Path:
 def _plan(given: argparse.Namespace) -> int:
     from sizing.planning.analytic import analytic_plan
     from sizing.planning.plan import plan
-    from sizing.planning.second_opinion import with_second_opinion
     from sizing.planning.text import as_text
     from sizing.scenario.file import load_scenario
 
     scenario = load_scenario(given.scenario)
-    answer = (analytic_plan if given.analytic else plan)(scenario, alternatives=given.alternatives)
-    if given.second_opinion:
-        answer = with_second_opinion(scenario, answer)
+    answer = (analytic_plan if given.analytic else plan)(
+        scenario, alternatives=given.alternatives, second_opinion=given.second_opinion
+    )
     return show(answer, as_text, json=given.json)
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from tests.tools.source_files import Source, imported_modules, is_within, sources
 
-PACKAGES = {"sizing", "collectors", "reality", "sharing", "ui", "pages", "app"}
+PACKAGES = {"sizing", "collectors", "reality", "ui", "pages", "app"}
 
 # The rooms of a package (folders, or modules at its top) in order: each imports only those before it. Its doors may
 # import every room, and no room imports them.

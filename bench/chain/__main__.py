@@ -40,11 +40,11 @@ def main() -> int:
             return 2
     (KEPT / "measured.json").write_text(json.dumps(measured, indent=1) + "\n")
     (ROOT / "docs" / "CHAIN.md").write_text(report(measured))
-    found = checks(measured["generator"], measured["server"], measured["collector"])
-    for check in found:
+    checked = checks(measured["generator"], measured["server"], measured["collector"])
+    for check in checked:
         outcome = "ok  " if check.ok else "FAIL"
         print(f"{outcome} {check.what}: {check.reference:.6g} and {check.collector:.6g}, must be {check.must}")
-    return int(not all(check.ok for check in found))
+    return int(not all(check.ok for check in checked))
 
 
 def run(folder: Path, data: Path) -> dict[str, Any]:
@@ -70,7 +70,7 @@ def run(folder: Path, data: Path) -> dict[str, Any]:
         assert source.prometheus is not None
         backend = prometheus_backend(source, source.prometheus)
         collector = of_collector(backend, source, start_s=start_s, end_s=end_s, clock=time.time)
-        said = _command_line(data, raw, time.time() - start_s)
+        reading = _command_line(data, raw, time.time() - start_s)
     pages = recording.backend()
     return {
         "date": datetime.now(UTC).date().isoformat(),
@@ -85,7 +85,7 @@ def run(folder: Path, data: Path) -> dict[str, Any]:
         "collector_from_pages": of_collector(
             pages, recording.source(), start_s=recording.times_s[0], end_s=end_s, clock=lambda: end_s
         ),
-        "command_line": said,
+        "command_line": reading,
     }
 
 
@@ -95,11 +95,11 @@ def _command_line(data: Path, raw: dict[str, Any], window_s: float) -> dict[str,
     path.write_text(json.dumps(raw))
     command = [sys.executable, "-m", "collectors", "read", str(path), "--json", "--window", f"{window_s:.0f}"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    told = json.loads(done.stdout)
-    values = told["values"]
+    reply = json.loads(done.stdout)
+    values = reply["values"]
     return {
-        "state": told["state"],
-        "engine": told["engine"],
+        "state": reply["state"],
+        "engine": reply["engine"],
         "replicas": values["replicas"],
         "tpot_ms": values["tpot_ms"]["mean"],
     }
@@ -113,8 +113,8 @@ def _vllm(folder: Path) -> str:
 
 
 def _prometheus() -> str:
-    told = subprocess.run(["prometheus", "--version"], capture_output=True, text=True, check=True)
-    return (told.stdout + told.stderr).split()[2]
+    version = subprocess.run(["prometheus", "--version"], capture_output=True, text=True, check=True)
+    return (version.stdout + version.stderr).split()[2]
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from sizing.catalog.model import Model
 from sizing.deployments.candidates import Candidates
 from sizing.question.traffic import Traffic, TrafficColumns
 from sizing.steps.kernel import KernelTables
-from sizing.steps.mixture import mixture, said
+from sizing.steps.mixture import mixture, source_in_words
 from sizing.steps.roofline import roofline
 from sizing.steps.times import StepTimes
 
@@ -57,6 +57,8 @@ def _predicted(
     missing = StepSource(kind="roofline", name=f"{both.times.source}; not in the kernel tables")
     tables = KernelTables().source(model, candidates)
     return both.times, tuple(
-        StepSource(kind="kernel_tables", name=said(tables, both.times.source, weight)) if weight > 0 else missing
+        StepSource(kind="kernel_tables", name=source_in_words(tables, both.times.source, weight))
+        if weight > 0
+        else missing
         for weight in both.weight
     )

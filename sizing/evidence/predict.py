@@ -20,7 +20,7 @@ from sizing.evidence.points import points_of
 from sizing.evidence.protocols import Expected
 from sizing.evidence.uncertainty import point_intervals
 from sizing.steps.kernel import kernel_name
-from sizing.steps.mixture import Mixture, mixture, said
+from sizing.steps.mixture import Mixture, mixture, source_in_words
 from sizing.steps.times import StepSource, StepTimes
 
 METRICS = ("ttft_ms", "itl_ms", "e2e_ms", "output_tokens_per_s", "requests_per_s")
@@ -95,7 +95,7 @@ def answer_points(points: PointTable, source: StepSource) -> Answers:
         values[f"{name}_low"], values[f"{name}_high"] = values[name] * low, values[name] * high
     base = source.base if isinstance(source, Mixture) else source
     one = step_times(point_table(points.points[:1]), np.ones((1, 1)), base).source
-    sources = tuple(said(kernel_name(), one, w) if w > 0 else one for w in weight)
+    sources = tuple(source_in_words(kernel_name(), one, w) if w > 0 else one for w in weight)
     return Answers(points=points, values=values, best=best_layouts(points, base), sources=sources)
 
 

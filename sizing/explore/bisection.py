@@ -14,7 +14,7 @@ LEAST_RPS = 1e-6
 FIRST_STEP, LARGEST_STEP = 1.1, 2.0
 """Factor of the first step to a larger load, and of the largest: steps grow as long as one is found."""
 LAST_STEP = 1e-6
-"""Relative step of the last search for a slightly larger load."""
+"""Relative step of the last search for a slightly larger load, and the width at which it stops halving."""
 
 
 class Carries(Protocol):
@@ -32,7 +32,9 @@ Carrier = TypeVar("Carrier", bound=Carries)
 def largest_load(at: Callable[[float], Carrier | None], start: Carrier | None) -> Carrier | None:
     """The largest load that ``at`` finds a deployment for, from ``start`` upwards: growing steps, then bisection.
 
-    A deployment that is found carries more than was asked for, up to its own limits: the search goes on from there.
+    A deployment that is found carries more than was asked for, up to its own limits: the search goes on from there, and
+    mostly ends where a slightly larger load finds none. Where each finds one that carries hardly more, the gap below
+    the smallest load without a deployment is halved until it is no wider than :data:`LAST_STEP`.
     """
     best = at(LEAST_RPS if start is None else start.rps * (1.0 + RATE_TOLERANCE))
     if best is None:
@@ -42,8 +44,12 @@ def largest_load(at: Callable[[float], Carrier | None], start: Carrier | None) -
         tried = step * best.rps if np.isinf(beyond) else float(np.sqrt(best.rps * beyond))
         larger = at(tried)
         best, beyond, step = (best, tried, step) if larger is None else (larger, beyond, min(step**2, LARGEST_STEP))
-    while (larger := at(best.rps * (1.0 + LAST_STEP))) is not None:
+    while beyond > best.rps * (1.0 + LAST_STEP) and (larger := at(best.rps * (1.0 + LAST_STEP))) is not None:
         best = larger
+        if beyond > best.rps:
+            middle = float(np.sqrt(best.rps * beyond))
+            larger = at(middle)
+            best, beyond = (best, middle) if larger is None else (larger, beyond)
     return best
 
 

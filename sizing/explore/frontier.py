@@ -244,9 +244,7 @@ def _ordered(expected: Performance, fast: Performance, slow: Performance) -> tup
     ends = []
     for end, more, less in ((fast, max, min), (slow, min, max)):
         figures = {
-            name: value
-            if value is None
-            else (less if name.endswith("_ms") or name.startswith("usd") else more)(value, getattr(expected, name))
+            name: value if value is None else (more if name in MORE_IS_BETTER else less)(value, getattr(expected, name))
             for name, value in end.model_dump().items()
         }
         ends.append(Performance(**figures))

@@ -25,7 +25,11 @@ from sizing.search.screen import Evaluated, all_configurations, all_offers
 
 XAxis = Literal["tokens_per_s_per_user", "ttft_ms", "e2e_ms"]
 YAxis = Literal["output_tokens_per_s_per_gpu", "usd_per_million_output_tokens", "output_tokens_per_s_per_kw"]
-MORE_IS_BETTER = ("tokens_per_s_per_user", "output_tokens_per_s_per_gpu", "output_tokens_per_s_per_kw")
+Metric = Literal[XAxis, YAxis, "itl_ms"]
+"""The fields of :class:`Performance`."""
+MORE_IS_BETTER: frozenset[Metric] = frozenset(
+    {"tokens_per_s_per_user", "output_tokens_per_s_per_gpu", "output_tokens_per_s_per_kw"}
+)
 """Of the others less is better."""
 
 FLEET = 720_720

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from sizing.catalog import gpus
 from sizing.catalog.engines import engines
 from sizing.catalog.files import DATA_DIR, read_yaml
 from sizing.evidence.sources import SOURCES
-from sizing.methodology.content import Cell, Section, Table
+from sizing.methodology.content import Cell, Prose, Section, Table
 
 Record = Mapping[str, Any]
 
@@ -24,8 +25,11 @@ TITLES: Mapping[str, str] = WORDS["tables"]
 MODES: Mapping[str, str] = WORDS["mode"]
 """Protocols of measurements in words."""
 
-IN_DOCUMENT = ("targets", "reliability", "learning_curve")
+IN_DOCUMENT = ("capacity", "targets", "reliability", "learning_curve")
 """Tables that are short enough for the methodology; all of them are in ``docs/ACCURACY.md``."""
+
+NEAR = 0.2
+"""Share of the measured rate within which a planned one is called near to it."""
 
 _FIRST = ("quantity", "verdict")
 """What a table begins with, where it has it: a long reason would be out of sight at the end."""
@@ -46,6 +50,36 @@ def accuracy_figures() -> Mapping[str, Any]:
     path = DATA_DIR / "accuracy.json"
     figures: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     return figures
+
+
+def report_chapters(figures: Record) -> tuple[Prose, ...]:
+    """What ``docs/ACCURACY.md`` says beside its tables: how it was judged, before them, and the chapters after them."""
+    texts = _notes()
+    facts = {"rows": f"{figures['rows']:,}", "date": figures["date"]}
+    judged = Prose(title="How it was judged", markdown=texts["judged"].format(**facts))
+    return judged, *(Prose(title=chapter["title"], markdown=chapter["text"]) for chapter in texts["chapters"])
+
+
+def capacity_in_words(figures: Record) -> tuple[str, str]:
+    """The error of the answer in one paragraph, and how it was worked out."""
+    shown = figures["capacity_runs"][0]["scheme"]
+    record = next(record for record in figures["capacity"] if record["scheme"] == shown)
+    left_out = WORDS["capacity_left_out"][shown]
+    return WORDS["capacity"].format(**record, left_out=left_out), WORDS["capacity_method"]
+
+
+def capacity_alt_text(runs: Sequence[Record]) -> str:
+    """The figure of planned against measured rates in words."""
+    ratios = [run["planned_rps"] / run["measured_rps"] for run in runs]
+    near = sum(abs(ratio - 1.0) <= NEAR for ratio in ratios) / len(ratios)
+    text: str = WORDS["capacity_figure"].format(rows=len(runs), near_pct=round(100.0 * near))
+    return text
+
+
+@cache
+def _notes() -> Mapping[str, Any]:
+    texts: Mapping[str, Any] = read_yaml(Path(__file__).with_name("accuracy_notes.yaml"))
+    return texts
 
 
 def _table(name: str, records: Sequence[Record]) -> Table:

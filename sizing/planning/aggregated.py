@@ -7,16 +7,17 @@ from dataclasses import replace
 
 import numpy as np
 
-from sizing.base.arrays import Floats, Rows
+from sizing.base.arrays import ROUNDING, Floats, Rows
 from sizing.base.choices import DecidedBy
 from sizing.base.deployed import Deployed, PerInstance
-from sizing.base.result import Explained, LoadPoint, PlanWarning
+from sizing.base.result import CrossCheck, Explained, LoadPoint, PlanWarning
 from sizing.base.units import GB, MS_PER_S
 from sizing.calibration.benchmark import calibrated_configuration
 from sizing.evidence.uncertainty import ErrorFactors
 from sizing.planning import assumptions, rules
 from sizing.planning.deployment import Metric, PlannedDeployment, identity_of, memory_gb
 from sizing.planning.explain import Stated, explain
+from sizing.planning.second_opinion import second_opinion
 from sizing.planning.sentences import limited_by
 from sizing.planning.spread import ENDS, AtEnd, Spread, factors, interval_of, spreads_of, with_slower_steps
 from sizing.prices.hardware import HardwareOption
@@ -25,9 +26,6 @@ from sizing.question.understand import Question
 from sizing.queueing.capacity import at_rate
 from sizing.search.aggregated import Aggregated
 from sizing.search.screen import Evaluated, instances_needed
-
-ROUNDING = 1e-9
-"""A number of instances that is whole up to so much rounding is not rounded up."""
 
 
 def deployed_as(row: Configuration, option: HardwareOption, instances: int, spares: int, systems: int) -> Deployed:
@@ -171,6 +169,10 @@ class PlannedAggregated(PlannedDeployment[Aggregated]):
     def explained(self, stated: Stated) -> Iterator[Explained]:
         """Figures of instances that do both."""
         return explain(stated)
+
+    def second_opinion(self, stated: Stated) -> CrossCheck:
+        """By kernel tables and roofline together."""
+        return second_opinion(stated)
 
 
 def _at_end(kind: Aggregated, decode: Sequence[ErrorFactors], prefill: Sequence[ErrorFactors], end: str) -> AtEnd:

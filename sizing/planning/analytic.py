@@ -18,10 +18,10 @@ ALTERNATIVES = 24
 """Other deployments that a plan lists. Chosen: a table that a person still reads."""
 
 
-def analytic_plan(scenario: Scenario, *, alternatives: int = ALTERNATIVES) -> Plan:
+def analytic_plan(scenario: Scenario, *, alternatives: int = ALTERNATIVES, second_opinion: bool = False) -> Plan:
     """The estimate of a scenario's plan, nothing simulated. Raises InvalidScenario as :func:`sizing.plan` does."""
     question = understand(scenario)
     if scenario.measured is not None:
-        return measured_plan(question)
+        return measured_plan(question, second_opinion=second_opinion)
     seen = screened(question)
-    return compose(seen, estimate(seen), alternatives)
+    return compose(seen, estimate(seen), alternatives, second_opinion=second_opinion)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from sizing.base.deployed import Business, Latencies
-from sizing.base.result import Candidate, Excluded, Plan, PlanWarning
+from sizing.base.result import Candidate, CrossCheck, Excluded, Plan, PlanWarning
 from sizing.base.version import ENGINE_VERSION
 from sizing.calibration.benchmark import calibration_note
 from sizing.catalog import data_version
@@ -17,6 +17,7 @@ from sizing.planning.disaggregated import PlannedDisaggregated
 from sizing.planning.exclusion import excluded
 from sizing.planning.explain import Stated
 from sizing.planning.figures import Figures, figures_of
+from sizing.planning.second_opinion import no_opinion
 from sizing.planning.spread import Spread
 from sizing.question.understand import Question
 from sizing.scenario.business import in_business_terms
@@ -52,14 +53,17 @@ def spreads(deployments: Sequence[PlannedDeployment[Any]]) -> list[Spread]:
     return [by_position[position] for position in range(len(deployments))]
 
 
-def compose(screened: Screened, decided: Decided, alternatives: int) -> Plan:
-    """The plan of what was decided, with so many alternatives at most; infeasible where nothing serves."""
+def compose(screened: Screened, decided: Decided, alternatives: int, *, second_opinion: bool = False) -> Plan:
+    """The plan of what was decided, with so many alternatives at most; infeasible where nothing serves.
+
+    ``second_opinion``: the chosen deployment by another source of step times, too.
+    """
     question = screened.question
     by_pools = frozenset[str]().union(*(pools.gpu_types() for pools in screened.pools))
     out = excluded(question, screened.base, screened.everything, by_pools)
     places = decided.shortlist(alternatives)
     if not places:
-        return infeasible(question, out)
+        return infeasible(question, out, second_opinion=second_opinion)
     figures = figures_of(question, decided)
     planned = [planned_at(decided.every, place) for place in places]
     around = spreads(planned)
@@ -77,7 +81,7 @@ def compose(screened: Screened, decided: Decided, alternatives: int) -> Plan:
         excluded=out,
         load_curve=one.load_curve(),
         explained=tuple(one.explained(stated)),
-        **of_every_plan(question, stated.business),
+        **of_every_plan(question, stated.business, one.second_opinion(stated) if second_opinion else None),
     )
 
 
@@ -115,12 +119,12 @@ def _origin(one: PlannedDeployment[Any], around: Spread, figures: Figures) -> di
     }
 
 
-def of_every_plan(question: Question, business: Business) -> dict[str, Any]:
+def of_every_plan(question: Question, business: Business, cross_check: CrossCheck | None) -> dict[str, Any]:
     """What a plan holds whatever is deployed."""
     return {
         "peak_rps": question.demand.peak_rps,
         "business": business,
-        "cross_check": None,
+        "cross_check": cross_check,
         "engine_version": ENGINE_VERSION,
         "data_version": data_version(),
     }
@@ -164,6 +168,7 @@ def _warnings(stated: Stated, one: PlannedDeployment[Any], around: Spread, inste
         *(w for row in rows for w in rules_hardware.about_hardware(question, row, option)),
         *rules.about_latency(question, stated.latency.itl_ms.at_percentile),
         *(w for row in rows if not one.benchmarked for w in rules.about_evidence(row)),
+        *rules.about_step_times(one.kind.evaluated, question),
         *rules.about_benchmark(question, one.row),
         *one.about_limits(),
         *rules.about_interval(around.overloads, around.gpu_range[1]),
@@ -174,7 +179,7 @@ def _warnings(stated: Stated, one: PlannedDeployment[Any], around: Spread, inste
     return list({w.code: w for w in reversed(warnings)}.values())[::-1]
 
 
-def infeasible(question: Question, out: tuple[Excluded, ...]) -> Plan:
+def infeasible(question: Question, out: tuple[Excluded, ...], *, second_opinion: bool) -> Plan:
     """Nothing meets the limits: the reasons and the nearest way out."""
     return Plan(
         answer=sentences.infeasible(question, out),
@@ -195,5 +200,5 @@ def infeasible(question: Question, out: tuple[Excluded, ...]) -> Plan:
         excluded=out,
         load_curve=(),
         explained=(),
-        **of_every_plan(question, business_of(question)),
+        **of_every_plan(question, business_of(question), no_opinion() if second_opinion else None),
     )

@@ -18,7 +18,7 @@ import numpy as np
 from sizing.base.choices import DecidedBy
 from sizing.base.deployed import Cost, Deployed, Latencies, Latency, PerInstance
 from sizing.base.provenance import Provenance
-from sizing.base.result import Candidate, Explained, LoadPoint, PlanWarning
+from sizing.base.result import Candidate, CrossCheck, Explained, LoadPoint, PlanWarning
 from sizing.base.units import GB, MS_PER_S
 from sizing.deployments.memory import MemoryFit
 from sizing.planning.explain import Stated
@@ -90,6 +90,10 @@ class PlannedDeployment(ABC, Generic[Kind]):
     @abstractmethod
     def explained(self, stated: Stated) -> Iterator[Explained]:
         """Every public figure followed from the inputs to the formula to the source."""
+
+    @abstractmethod
+    def second_opinion(self, stated: Stated) -> CrossCheck:
+        """The same by another source of step times, or why there is none."""
 
     def per_prefill_instance(self) -> PerInstance | None:
         """What a prefill instance needs and does, where prefill runs apart."""

@@ -12,7 +12,7 @@ from sizing.base.arrays import Floats
 from sizing.base.choices import DecidedBy
 from sizing.base.deployed import Deployed, PerInstance, Pool
 from sizing.base.format import count
-from sizing.base.result import Explained, LoadPoint, PlanWarning
+from sizing.base.result import CrossCheck, Explained, LoadPoint, PlanWarning
 from sizing.base.units import GB, MS_PER_S
 from sizing.deployments.kv_transfer import link_name, prompt_kv_bytes
 from sizing.deployments.memory import kv_share
@@ -21,6 +21,7 @@ from sizing.planning import assumptions, rules
 from sizing.planning.deployment import Metric, PlannedDeployment, identity_of, memory_gb, parallelism_of
 from sizing.planning.explain import Stated
 from sizing.planning.explain_disaggregated import explain_pools
+from sizing.planning.second_opinion import AGGREGATED_ONLY, no_opinion
 from sizing.planning.spread import ENDS, AtEnd, Spread, factors, interval_of, spreads_of
 from sizing.prices.hardware import HardwareOption
 from sizing.question.configuration import Configuration
@@ -41,6 +42,10 @@ from sizing.search.screen import instances_needed
 
 LOADS = np.concatenate([np.geomspace(0.01, 0.6, 16), [0.68, 0.75, 0.81, 0.86, 0.9, 0.93, 0.95, 0.97, 0.985]])
 """Shares of what the pools carry for ever at which the load curve is drawn. Chosen: closer where latency bends."""
+
+LEAST_PROMPT_GB = 1e-9
+"""KV cache of one prompt at least, so that nothing is divided by 0; a real one has
+megabytes."""
 
 NEARLY_EQUAL = 1.001
 """Two rates that differ by no more than this factor count as the same."""
@@ -163,7 +168,7 @@ class PlannedDisaggregated(PlannedDeployment[Disaggregated]):
         candidates, memory = evaluated.candidates, evaluated.memory
         copies = float(kv_share(question.model, candidates.tp)[i]) * row.tp  # heads beyond the KV heads are copied
         prompt = float(prompt_kv_bytes(question.model, candidates, question.traffic.input_tokens)[i]) * copies / GB
-        fits = int(float(memory.kv_available[i]) * row.gpus / GB / max(prompt, 1e-9))
+        fits = int(float(memory.kv_available[i]) * row.gpus / GB / max(prompt, LEAST_PROMPT_GB))
         times = times_of(question, evaluated, pools.prefill[[self.k]])
         in_flight = min(rps * float(state.ttft_mean_s[0, 0]), float(fits))
         return PerInstance(
@@ -256,6 +261,10 @@ class PlannedDisaggregated(PlannedDeployment[Disaggregated]):
     def explained(self, stated: Stated) -> Iterator[Explained]:
         """Figures of both kinds of instances, and of the transfer between them."""
         return explain_pools(stated, float(self.kind.transfer_s[self.k]), self.link)
+
+    def second_opinion(self, stated: Stated) -> CrossCheck:
+        """None: the tables say nothing of transfers."""
+        return no_opinion(AGGREGATED_ONLY)
 
 
 def _at_end(kind: Disaggregated, decode: Sequence[ErrorFactors], prefill: Sequence[ErrorFactors], end: str) -> AtEnd:

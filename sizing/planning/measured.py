@@ -12,6 +12,7 @@ from sizing.planning.exclusion_reasons import article
 from sizing.planning.explain import entry, explain_demand, explain_money
 from sizing.planning.measured_record import REPEATABILITY, Record
 from sizing.planning.rules_hardware import about_purchase
+from sizing.planning.second_opinion import no_opinion
 from sizing.planning.sentences import beyond_context, source_of
 from sizing.prices.cost import cost_of
 from sizing.question.understand import Question
@@ -21,7 +22,7 @@ AS_MEASURED = (
 )
 
 
-def measured_plan(question: Question) -> Plan:
+def measured_plan(question: Question, *, second_opinion: bool = False) -> Plan:
     """The answer from a measured operating point: "2.4 requests/s per DGX H100" gives 13 systems for 31 requests/s.
 
     systems = ceil(peak / (requests/s per system x utilisation cap)) + spares; latencies are those measured, which hold
@@ -54,7 +55,7 @@ def measured_plan(question: Question) -> Plan:
         excluded=_excluded(record),
         load_curve=(),
         explained=(*_explained(record), *explain_money(question, deployed, cost, business)),
-        **of_every_plan(question, business),
+        **of_every_plan(question, business, no_opinion() if second_opinion else None),
     )
 
 

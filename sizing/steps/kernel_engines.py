@@ -84,10 +84,10 @@ def _build(model: Model, configuration: Configuration) -> Engine:
     reason = missing(configuration)
     if reason:
         return Engine(None, reason)
-    found = checkpoint(model, configuration.precision.id)
-    if found is None:
+    written = checkpoint(model, configuration.precision.id)
+    if written is None:
         return Engine(None, f"architecture of {model.id} is not in the kernel tables")
-    return _compile_first(model, configuration, found)
+    return _compile_first(model, configuration, written)
 
 
 def _compile_first(model: Model, configuration: Configuration, written: Checkpoint) -> Engine:

@@ -151,7 +151,7 @@ def aged(kernel: StepTimes, then: StepTimes, now: StepTimes) -> StepTimes:
     )
 
 
-def said(kernel: str, base: str, weight: float) -> str:
+def source_in_words(kernel: str, base: str, weight: float) -> str:
     """The source of one candidate's times in words, with the weight of each."""
     return f"kernel+roofline: {weight:.0%} {kernel}, {1.0 - weight:.0%} {base}"
 

@@ -54,9 +54,9 @@ def _curve(ranks: int, held: float) -> Floats:
     table = _fullest(ranks)
     prompts = table[below] + (held - below) * (table[min(below + 1, MOST_HELD)] - table[below])
     even = 1.0 / ranks
-    found = np.maximum((prompts / _knots() - even) / (1.0 - even), 0.0)
-    found[0] = 1.0  # the limit of a prompt alone, below the first knot
-    return np.asarray(found)
+    unevenness = np.maximum((prompts / _knots() - even) / (1.0 - even), 0.0)
+    unevenness[0] = 1.0  # the limit of a prompt alone, below the first knot
+    return np.asarray(unevenness)
 
 
 @cache

@@ -1,8 +1,10 @@
 """The command line: the contract of ``read --json``, exit codes, and never a traceback."""
 
 import json
+import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,9 +12,11 @@ from typing import Any
 import pytest
 import requests
 
+from commandline.run import INTERRUPTED
 from tests.collectors.servers import Pages, Server, Told, free_port, recording, serving
 from tests.commands import ROOT, run, run_process, source_file
 from tests.patience import PATIENCE_S
+from tests.reality.truths import DEMO_SCENARIO
 
 STATES = {"ok", "no_data", "stale", "partial", "unreachable", "saturated"}
 NUMBERS = ("arrivals_rps", "finished_rps", "prompt_tokens_per_s", "generation_tokens_per_s", "running", "waiting")
@@ -117,6 +121,48 @@ def test_watch_prints_a_line_each_time(tmp_path: Path, engine: Server) -> None:
     assert all(json.loads(line)["state"] == "ok" for line in lines)
 
 
+@pytest.mark.parametrize(("package", "command"), [("collectors", "read"), ("reality", "compare")])
+def test_ctrl_c_is_exit_130_in_silence(tmp_path: Path, package: str, command: str) -> None:
+    """A script must not take a reading that was stopped for one that was made."""
+    asked, stopped = threading.Event(), threading.Event()
+
+    def slow(_: object) -> Told:
+        asked.set()
+        stopped.wait(PATIENCE_S)
+        return Told()
+
+    with serving(slow) as server:
+        file = source_file(tmp_path, prometheus={"url": server.url})
+        scenario = [str(DEMO_SCENARIO), "--analytic"] if package == "reality" else []
+        process = subprocess.Popen(
+            [sys.executable, "-m", package, command, *scenario[:1], file, *scenario[1:]],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        try:
+            assert asked.wait(PATIENCE_S)
+            process.send_signal(signal.SIGINT)
+            stopped.set()  # or the thread that asked would hold the process until its time-out
+            assert process.communicate(timeout=PATIENCE_S) == ("", "")
+        finally:
+            stopped.set()
+            process.kill()
+    assert process.returncode == INTERRUPTED
+
+
+def test_ctrl_c_ends_watching_well(tmp_path: Path, engine: Server) -> None:
+    where = {"targets": [f"{engine.url}/metrics"], "interval_s": 1.0, "store": "r.sqlite"}
+    command = [sys.executable, "-m", "collectors", "watch", source_file(tmp_path, scrape=where), "--every", "60"]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        assert process.communicate(timeout=PATIENCE_S) == ("", "")
+    assert process.returncode == 0
+
+
 def test_ring_in_a_folder_that_cannot_be_written_is_kept_in_memory(tmp_path: Path, engine: Server) -> None:
     (tmp_path / "file").write_text("")
     where = {"targets": [f"{engine.url}/metrics"], "interval_s": 1.0, "store": "file/ring.sqlite"}
@@ -140,5 +186,6 @@ def test_demo_is_a_process_that_can_be_read(tmp_path: Path) -> None:
         busy = run("collectors", "demo", "--port", str(port))
         assert (busy.returncode, "Traceback" in busy.stderr) == (2, False)
     finally:
-        process.terminate()
+        process.send_signal(signal.SIGINT)
         process.communicate()
+    assert process.returncode == 0

@@ -29,10 +29,10 @@ class Answer:
         return f'{{"indent": {indent}}}'
 
 
-def code_of(command: Callable[[argparse.Namespace], int], interrupted: int = 0) -> int:
+def code_of(command: Callable[[argparse.Namespace], int]) -> int:
     parser = argparse.ArgumentParser(prog="test")
     parser.set_defaults(run=command)
-    return run(parser, [], malformed=(Malformed, Simple), nameless="File", interrupted=interrupted)
+    return run(parser, [], malformed=(Malformed, Simple), nameless="File")
 
 
 def raising(error: BaseException) -> Callable[[argparse.Namespace], int]:
@@ -64,9 +64,9 @@ def test_what_is_no_problem_of_the_input_is_raised() -> None:
         code_of(raising(ZeroDivisionError()))
 
 
-def test_ctrl_c_is_silent() -> None:
-    assert code_of(raising(KeyboardInterrupt())) == 0
-    assert code_of(raising(KeyboardInterrupt()), interrupted=INTERRUPTED) == 130
+def test_ctrl_c_is_silent_and_no_answer(capsys: pytest.CaptureFixture[str]) -> None:
+    assert code_of(raising(KeyboardInterrupt())) == INTERRUPTED == 130
+    assert capsys.readouterr() == ("", "")
 
 
 def test_the_code_of_a_command_is_the_exit_code() -> None:

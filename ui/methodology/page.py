@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cache, lru_cache
+from functools import lru_cache
 from itertools import groupby
-from pathlib import Path
 
 import pandas as pd
 import streamlit as st
 
 from sizing.base.format import count
 from sizing.methodology import Entry, Section, Table, search, sections
-from sizing.methodology.accuracy import TITLES, accuracy_figures
+from sizing.methodology.accuracy import accuracy_figures, capacity_alt_text, capacity_in_words, report_chapters
+from sizing.methodology.content import Prose
 from sizing.methodology.markdown import entry as entry_markdown
-from ui.figures.accuracy import build_learning_curve, build_reliability, learning_alt_text, reliability_alt_text
+from ui.figures.accuracy import (
+    build_capacity,
+    build_learning_curve,
+    build_reliability,
+    learning_alt_text,
+    reliability_alt_text,
+)
 from ui.format import as_markdown
 from ui.shell import draw_chart, header
 
@@ -24,8 +30,6 @@ _ONE_LINE, _TWO_LINES, _TALLEST = 35, 70, 640
 """Heights of table rows and of the tallest table, in pixels."""
 _PROSE = 420
 """Height of the box in which a long or wide text scrolls, in pixels."""
-JUDGED = "How it was judged"
-REPORT = Path(__file__).parents[2] / "docs" / "ACCURACY.md"
 
 
 def draw() -> None:
@@ -57,13 +61,18 @@ def draw_section(section: Section) -> None:
     for table in section.tables:
         _draw_table(section, table)
     if section.slug == "accuracy":
-        _draw_prose(*(title for title in report_prose() if title != JUDGED))
+        _draw_chapters(report_chapters(accuracy_figures())[1:])
 
 
 def _draw_accuracy() -> None:
-    """How it was judged, the reliability diagram and the learning curve; their tables follow with the others."""
-    _draw_prose(JUDGED)
+    """The error of the answer, how it was judged, reliability, learning curve; their tables follow with the others."""
     figures, dark = accuracy_figures(), st.context.theme.type == "dark"
+    answer, method = capacity_in_words(figures)
+    st.markdown(f"##### Capacity at the limits\n\n{answer}")
+    runs = figures["capacity_runs"]
+    draw_chart(build_capacity(runs, dark=dark), key="accuracy_capacity", alt=capacity_alt_text(runs))
+    st.caption(method)
+    _draw_chapters(report_chapters(figures)[:1])
     charts = (
         ("Reliability", "reliability", build_reliability, reliability_alt_text),
         ("Learning curve", "learning_curve", build_learning_curve, learning_alt_text),
@@ -74,22 +83,11 @@ def _draw_accuracy() -> None:
             draw_chart(build(figures[name], dark=dark), key=f"accuracy_{name}", alt=alt_text(figures[name]))
 
 
-def _draw_prose(*titles: str) -> None:
-    for title in titles:
-        with st.expander(title), st.container(height=_PROSE, border=False):
-            st.markdown(report_prose()[title])
-
-
-@cache
-def report_prose() -> dict[str, str]:
-    """What ``docs/ACCURACY.md`` says beside its figures: title -> Markdown; its wide tables scroll inside a box."""
-    first, *chapters = REPORT.read_text(encoding="utf-8").split("\n## ")
-    prose = {JUDGED: first.partition("\n")[2]}
+def _draw_chapters(chapters: Iterable[Prose]) -> None:
+    """Texts of the report, closed; their wide tables scroll inside a box."""
     for chapter in chapters:
-        title, _, text = chapter.partition("\n")
-        if title not in TITLES.values():
-            prose[title] = text
-    return prose
+        with st.expander(chapter.title), st.container(height=_PROSE, border=False):
+            st.markdown(chapter.markdown)
 
 
 def _choices() -> tuple[str, str]:

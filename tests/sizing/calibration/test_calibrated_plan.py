@@ -9,7 +9,6 @@ from sizing.calibration.benchmark import calibrated_configuration, calibration_n
 from sizing.calibration.protocol_points import prepare
 from sizing.evidence.points import points_of
 from sizing.planning.analytic import analytic_plan
-from sizing.planning.second_opinion import second_opinion
 from sizing.question.understand import understand
 from sizing.scenario.file import scenario_from
 from sizing.steps.roofline import roofline
@@ -105,10 +104,9 @@ def test_other_deployments_keep_the_prediction_and_the_plan_says_so():
 
 def test_measured_beats_the_kernel_tables_and_they_remain_a_second_opinion():
     keys = raw(LLAMA_70B, deployment={**H100, "step_times": "kernel"}, benchmark=benchmark(1.4))
-    found = analytic_plan(Scenario.model_validate(keys))
+    found = analytic_plan(Scenario.model_validate(keys), second_opinion=True)
     assert found.source.startswith("measured benchmark")
-    check = second_opinion(Scenario.model_validate(keys), found)
-    assert "measured" not in check.source
+    assert "measured" not in found.cross_check.source
 
 
 def test_a_benchmark_of_another_model_is_not_used():

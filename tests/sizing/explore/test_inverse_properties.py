@@ -1,13 +1,10 @@
 """What must hold for inverse questions and shared pools of every scenario, pools and batch limits included."""
 
-from collections.abc import Iterator
-
 import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from sizing import Scenario
-from sizing.explore import bisection
 from sizing.explore.bisection import RATE_TOLERANCE
 from sizing.explore.inverse import longest_prompt, served_by_budget, served_by_gpus, tightest_limit
 from sizing.explore.shared_pool import place
@@ -16,14 +13,6 @@ from tests.sizing.test_properties import HARDWARE, having, scenarios
 
 NEARLY = 1.0 - 2.0 * RATE_TOLERANCE
 """A search for the largest load ends this close to it."""
-
-
-@pytest.fixture(autouse=True, scope="module")
-def large_last_steps() -> Iterator[None]:
-    """The last search for a larger load ends within the tolerance: at times it would take hundreds of tiny steps."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bisection, "LAST_STEP", RATE_TOLERANCE)
-        yield
 
 
 def asked(keys) -> Scenario:

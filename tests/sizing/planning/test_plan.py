@@ -7,7 +7,6 @@ import pytest
 from sizing import Scenario, plan
 from sizing.base.errors import InvalidScenario
 from sizing.planning.plan import warm_up
-from sizing.planning.second_opinion import second_opinion
 from tests.sizing.asking import ALL, LLAMA_8B, LLAMA_70B, ask, raw
 
 H100 = {"gpus": ["h100_sxm"]}
@@ -221,7 +220,7 @@ def test_all_unknown_names_are_reported_at_once():
 def test_a_second_opinion_never_fails():
     for keys in (raw(deployment=H100), raw(deployment={"gpus": ["l4"]}), raw(limits={"ttft_ms": 0.001})):
         scenario = Scenario.model_validate(keys)
-        found = second_opinion(scenario, plan(scenario, alternatives=0))
+        found = plan(scenario, alternatives=0, second_opinion=True).cross_check
         assert found.message.endswith(".")
         assert (found.max_rps is None) == (found.instances is None)
 

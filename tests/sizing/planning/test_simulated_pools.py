@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from sizing import plan
 from sizing.base.errors import InvalidScenario
 from sizing.planning.analytic import analytic_plan
-from sizing.planning.second_opinion import with_second_opinion
 from sizing.planning.text import as_text
 from sizing.prices.packing import systems_for_both, systems_needed
 from sizing.question.understand import understand
@@ -60,7 +59,7 @@ def test_the_terminal_names_both_kinds_of_instances() -> None:
 
 
 def test_what_looks_at_single_instances_says_so() -> None:
-    assert "aggregated serving only" in with_second_opinion(scenario(), analytic_plan(scenario())).cross_check.message
+    assert "aggregated serving only" in analytic_plan(scenario(), second_opinion=True).cross_check.message
     profile = [1.0] * 12 + [2.0] * 12
     with pytest.raises(InvalidScenario, match="only aggregated instances are planned"):
         day(scenario(workload={"arrivals": {"profile": profile}}, deployment=ONLY))

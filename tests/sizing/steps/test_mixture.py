@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sizing.steps.mixture import StepTrust, Trust, Trusts, aged, mixed, said, trusts
+from sizing.steps.mixture import StepTrust, Trust, Trusts, aged, mixed, source_in_words, trusts
 from sizing.steps.times import StepTimes
 
 HALF = StepTrust(decode=Trust(share=0.5, reach=1e9), prompt=Trust(share=0.5, reach=1e9))
@@ -79,7 +79,7 @@ def test_older_software_slows_the_tables_as_it_slows_the_roofline():
 
 
 def test_the_source_names_both_with_their_weights():
-    assert said("tables", "roofline (x)", 0.62) == "kernel+roofline: 62% tables, 38% roofline (x)"
+    assert source_in_words("tables", "roofline (x)", 0.62) == "kernel+roofline: 62% tables, 38% roofline (x)"
 
 
 def test_dense_models_and_mixtures_of_experts_have_their_own_trust_row_by_row():
