@@ -40,6 +40,9 @@ BARE: tuple[Kind, ...] = ("format", "variant", "release", "version", "context")
 """What is left out of both where a name says its size, so that nothing but family and size remains."""
 
 
+ALIKE = 0.75
+"""Similarity (difflib) from which a word counts as another one mistyped: "quen" and "qwen" have it exactly."""
+
 KEPT_NAMES = 4096
 """Names that are remembered. Chosen: because a table of points has a hundred, and a server must not grow."""
 
@@ -172,10 +175,13 @@ def _positions(few: tuple[str, ...], many: tuple[str, ...]) -> tuple[int, ...]:
 
 
 def _by_size(name: str, typed: CheckpointName) -> Found | None:
-    """A dense transformer of the size in the name, if no family of the catalogue is in it and nothing tells experts."""
+    """A dense transformer of the size in the name, if nothing tells experts and no word is or looks like that of a
+    family of the catalogue: there another size is a mistake."""
     size = re.fullmatch(r"(\d+(?:\.\d+)?)([bm])", "-".join(typed.texts("size")))
     words = typed.texts("model")
-    if size is None or any(changes_architecture(word) or word in _family_words() for word in words):
+    if size is None or any(
+        changes_architecture(w) or nearest_names(w, _family_words(), 1, cutoff=ALIKE) for w in words
+    ):
         return None
     params_b = float(size[1]) * (1.0 if size[2] == "b" else 1e6 / BILLION)
     if not MIN_PARAMS_B <= params_b <= MAX_PARAMS_B:
@@ -185,7 +191,7 @@ def _by_size(name: str, typed: CheckpointName) -> Found | None:
 
 @cache
 def _family_words() -> frozenset[str]:
-    """Words of two letters and more in the names of the catalogue: with one of them an unknown size is a mistake."""
+    """Words of two letters and more in the names of the catalogue."""
     names = [*models(), *_aliases()]
     return frozenset(w for name in names for w in parse(name).texts("model") if re.match(r"^[a-z]{2,}", w))
 

@@ -118,7 +118,10 @@ def test_whatever_is_typed_resolves_or_is_unknown_with_at_most_three_names(name)
         assert len(set(nearest)) == len(nearest) <= 3
 
 
-@pytest.mark.parametrize("name", ["Qwen/Qwen3-9B", "Llama-3-80B", "mistral-small", "deepseek-r3", "GLM-9"])
+@pytest.mark.parametrize(
+    "name",
+    ["Qwen/Qwen3-9B", "Llama-3-80B", "mistral-small", "deepseek-r3", "GLM-9", "meta-llama/Lama-3.3-70B", "Quen3-72B"],
+)
 def test_a_mistyped_name_is_answered_with_three(name):
     with pytest.raises(UnknownName) as caught:
         resolve_model(name)
