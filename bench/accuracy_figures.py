@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bench.capacity_figures import capacity_records, configuration_records, run_records
+from bench.capacity_figures import capacity_records, check_record, configuration_records, run_records
 from bench.conformal import INTERVAL_METRICS, LEVELS, inside, width
 from bench.crossvalidate import SCHEMES
 from bench.fit_efficiency import FITTED_ON, sweep_of
@@ -229,4 +229,5 @@ def figures(
         "learning_curve": list(curve),
         "worst": worst_records(errors),
         "spot_check": dict(spot),
+        "capacity_check": check_record(capacity),
     }

@@ -14,6 +14,9 @@ SHOWN_SCHEMES = ("model", "fit")
 
 CONFIGURATION = ["benchmark", "model", "gpu", "engine", "precision", "layout"]
 
+CHECKED_EVERY = 3
+"""One in so many configurations is planned again by a test."""
+
 OF_RUN = ("row", *CONFIGURATION, "gpus", "gpus_needed", "measured_rps", "planned_rps")
 
 
@@ -64,6 +67,12 @@ def run_records(found: pd.DataFrame) -> Records:
     """Every run with its planned and its measured rate, and GPUs needed and used."""
     rows = _shown(found)[["scheme", *OF_RUN]]
     return _records(rows.round({"measured_rps": 2, "planned_rps": 2}))
+
+
+def check_record(found: pd.DataFrame) -> dict[str, list[float]]:
+    """Some runs as the committed fit answers them: rows of the library, and planned rates."""
+    seen = found[found["scheme"] == SCHEMES[0]].drop_duplicates(CONFIGURATION).iloc[::CHECKED_EVERY]
+    return {"rows": seen["row"].tolist(), "planned_rps": seen["planned_rps"].round(3).tolist()}
 
 
 def _shown(found: pd.DataFrame) -> pd.DataFrame:

@@ -147,9 +147,9 @@ def test_the_picture_has_a_point_per_run_that_is_served() -> None:
 
 
 def test_the_code_reproduces_the_recorded_capacities() -> None:
-    """Every run is planned again by the committed fit: a change of the engine that moves its capacity shows here."""
-    recorded = next(r for r in accuracy_figures()["capacity"] if r["scheme"] == "fit")
-    (now,) = capacity_records(judged(runs_at_limits(), roofline()).assign(scheme="fit"))
-    assert now["rows"] == recorded["rows"], RENEW
-    assert now["median_pct"] == pytest.approx(recorded["median_pct"], abs=0.5), RENEW
-    assert now["gpus_over_used"] == pytest.approx(recorded["gpus_over_used"], abs=0.02), RENEW
+    """Some runs are planned again by the committed fit: a change of the engine that moves its capacity shows here."""
+    recorded = accuracy_figures()["capacity_check"]
+    by_row = {run.row: run for run in runs_at_limits()}
+    planned = judged([by_row[row] for row in recorded["rows"]], roofline())["planned_rps"].tolist()
+    # the search stops at 1 %, and the committed parameters have three digits
+    assert planned == pytest.approx(recorded["planned_rps"], rel=0.03), RENEW

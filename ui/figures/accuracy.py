@@ -46,7 +46,7 @@ def build_capacity(runs: Records, *, dark: bool = False) -> go.Figure:
                 "hovertemplate": "%{text}<br>measured %{x:.3g}, planned %{y:.3g} requests/s per GPU",
             }
         )
-    ranges = {"type": "log", "range": [math.log10(end) for end in ends]}
+    ranges = {"type": "log", "dtick": "D2", "range": [math.log10(end) for end in ends]}
     return go.Figure(
         data=data,
         layout=layout(
