@@ -4,7 +4,6 @@
 ``python -m bench calibration_points`` times the calibration.
 """
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from bench.table import Row
+from bench.yardstick import Times, in_yardsticks
 from sizing.base.constants import constant
 from sizing.calibration.calibrated import CalibratedConfiguration
 from sizing.calibration.fit import FACTORS, fit_calibration
@@ -27,7 +27,7 @@ NAME = "Calibration by a benchmark: fit of three points"
 REPORT = Path(__file__).parents[1] / "docs" / "CALIBRATION.md"
 FEWEST_LOADS = 5
 """Loads of a curve at least. Chosen: because some must be left to predict."""
-LIMIT_MS = 50.0
+LIMIT = in_yardsticks(quiet_ms=50.0)
 """Time that a calibration may take: it runs while the user waits."""
 RUNS = 20
 """Calibrations timed; their median is reported."""
@@ -238,12 +238,10 @@ Read it with this in mind:
 def run() -> list[Row]:
     """Time of one fit of three points."""
     curve = next(c for c in curves() if len(c.calibration_points) >= FEWEST_LOADS)
-    samples = []
+    times = Times()
     for _ in range(RUNS):
-        start = time.perf_counter()
-        fit_calibration(curve.calibration_points[:3])
-        samples.append(1000 * (time.perf_counter() - start))
-    return [Row(what="three points of a closed loop", unit="ms", samples=tuple(samples), limit=LIMIT_MS)]
+        times.time(lambda: fit_calibration(curve.calibration_points[:3]))
+    return [times.row("three points of a closed loop", LIMIT)]
 
 
 if __name__ == "__main__":

@@ -1,13 +1,13 @@
 """How long Explore takes: its page script after one changed input, by view, and the engine functions behind it."""
 
-import time
 from collections.abc import Callable
 
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Element
 
-from bench.page_latency import CHANGES, INPUT_KEY, PRESET_KEY, ROOT, RUN_LIMIT_S, page_durations
+from bench.page_latency import CHANGES, INPUT_KEY, PRESET_KEY, ROOT, RUN_LIMIT_S, page_times
 from bench.table import Row
+from bench.yardstick import Times, in_yardsticks
 from sizing import Scenario
 from sizing.explore.frontier import operating_points
 from sizing.explore.length_map import gpus_over_lengths
@@ -15,11 +15,11 @@ from sizing.explore.length_map import gpus_over_lengths
 NAME = "Explore: page script after one changed input, warm; frontier and length map in the engine"
 
 PAGE = "pages/explore.py"
-PAGE_LIMIT_MS = 150.0
+PAGE_LIMIT = in_yardsticks(quiet_ms=150.0)
 """Longest script run of the Explore page after a change."""
-POINTS_LIMIT_MS = 40.0
+POINTS_LIMIT = in_yardsticks(quiet_ms=40.0)
 """Longest computation of all operating points."""
-MAP_LIMIT_MS = 130.0  # each cell is the plan's own answer, pools and batch limits included
+MAP_LIMIT = in_yardsticks(quiet_ms=130.0)  # each cell is the plan's own answer, pools and batch limits included
 RUNS = 9
 """Runs of each; their median is reported."""
 PRESETS = ("chatbot", "reasoning", "nemo")
@@ -44,12 +44,11 @@ def _view(app: AppTest, preset: str, view: str) -> Row:
     app.session_state["show"] = view
     _run(app)
     before = int(app.text_input(key=INPUT_KEY).value or 0)
-    with page_durations() as durations:
+    with page_times() as times:
         for step in range(1, CHANGES + 1):
             # A value not seen before: what is measured is an answer, not a cache.
             _run(app.text_input(key=INPUT_KEY).set_value(str(before + step)))
-    limit = None if view == "Shared pool" else PAGE_LIMIT_MS
-    return Row(what=f"{preset}, {view}", unit="ms", samples=tuple(durations), limit=limit)
+    return times.row(f"{preset}, {view}", None if view == "Shared pool" else PAGE_LIMIT)
 
 
 def _run(what: AppTest | Element) -> None:
@@ -62,17 +61,15 @@ def _engine() -> list[Row]:
     scenario = Scenario.model_validate(SCENARIO)
     prompts, outputs = [256.0 * 2**k for k in range(8)], [32.0 * 2**k for k in range(8)]
     return [
-        _timed("operating points, 5 GPU types", POINTS_LIMIT_MS, lambda: operating_points(scenario, gpus=SHOWN)),
+        _timed("operating points, 5 GPU types", POINTS_LIMIT, lambda: operating_points(scenario, gpus=SHOWN)),
         _timed("operating points, all GPU types", None, lambda: operating_points(scenario)),
-        _timed("length map, 8 x 8", MAP_LIMIT_MS, lambda: gpus_over_lengths(scenario, "h100_sxm", prompts, outputs)),
+        _timed("length map, 8 x 8", MAP_LIMIT, lambda: gpus_over_lengths(scenario, "h100_sxm", prompts, outputs)),
     ]
 
 
 def _timed(what: str, limit: float | None, call: Callable[[], object]) -> Row:
     call()
-    samples = []
+    times = Times()
     for _ in range(RUNS):
-        start = time.perf_counter()
-        call()
-        samples.append(1000 * (time.perf_counter() - start))
-    return Row(what=what, unit="ms", samples=tuple(samples), limit=limit)
+        times.time(call)
+    return times.row(what, limit)

@@ -1,11 +1,13 @@
 """How long the Live page takes with its data cached: by tab, for the demo, and the map of 10,000 GPUs."""
 
 import time
+from functools import partial
 
 from streamlit.testing.v1 import AppTest
 
-from bench.page_latency import ROOT, RUN_LIMIT_S, page_durations
+from bench.page_latency import ROOT, RUN_LIMIT_S, page_times
 from bench.table import Row
+from bench.yardstick import Times, in_yardsticks
 from collectors.questions.devices import COLUMNS, Device
 from ui.figures.gpu_map import MEASURES, build_gpu_map, gpu_map_alt_text
 from ui.sources.reading import registry
@@ -13,9 +15,9 @@ from ui.sources.reading import registry
 NAME = "Live: page script with its data cached, by tab; figures of a large fleet"
 
 PAGE = "pages/live.py"
-PAGE_LIMIT_MS = 150.0
+PAGE_LIMIT = in_yardsticks(quiet_ms=150.0)
 """Longest script run of the Live page."""
-MAP_LIMIT_MS = 150.0
+MAP_LIMIT = in_yardsticks(quiet_ms=150.0)
 """Longest drawing of the map of all GPUs."""
 TABS = ("Latency", "Load", "GPUs", "Replicas", "Mapping", "All sources")
 RUNS = 9
@@ -26,20 +28,21 @@ GPUS, PER_HOST = 10_000, 8
 
 def run() -> list[Row]:
     """First opening, one row per tab, then the map alone."""
-    start = time.perf_counter()
+    there, start = Times(), time.perf_counter()
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=RUN_LIMIT_S).run()
-    with page_durations() as first:
+    with page_times() as first:
         app.switch_page(PAGE).run()
     while not app.metric or not app.get("plotly_chart"):
         time.sleep(0.2)
         _run(app)
-    there = Row(
-        what="until the demo shows its first figures, imports included",
-        unit="ms",
-        samples=(1000 * (time.perf_counter() - start),),
-    )
-    blocked = Row(what="longest block of the first opening", unit="ms", samples=(max(first),))
-    return [there, blocked, *(_tab(app, tab) for tab in TABS), *_map()]
+    there.add(1000 * (time.perf_counter() - start))
+    shown = there.row("until the demo shows its first figures, imports included")
+    return [
+        shown,
+        first.longest().row("longest block of the first opening"),
+        *(_tab(app, tab) for tab in TABS),
+        *_map(),
+    ]
 
 
 def _tab(app: AppTest, tab: str) -> Row:
@@ -48,11 +51,11 @@ def _tab(app: AppTest, tab: str) -> Row:
     for _ in range(2):
         _run(app)
         registry().latest.wait_for_all(RUN_LIMIT_S)
-    with page_durations() as durations:
+    with page_times() as times:
         for _ in range(RUNS):
             registry().latest.wait_for_all(RUN_LIMIT_S)
             _run(app)
-    return Row(what=f"demo, {tab}", unit="ms", samples=tuple(durations), limit=PAGE_LIMIT_MS)
+    return times.row(f"demo, {tab}", PAGE_LIMIT)
 
 
 def _map() -> list[Row]:
@@ -69,14 +72,16 @@ def _map() -> list[Row]:
     ]
     rows = []
     for number in (4_000, GPUS):
-        samples = []
+        times = Times()
         for _ in range(RUNS):
-            start = time.perf_counter()
-            build_gpu_map(devices[:number], MEASURES["sm_active"]).to_json()
-            gpu_map_alt_text(devices[:number], MEASURES["sm_active"])
-            samples.append(1000 * (time.perf_counter() - start))
-        rows.append(Row(what=f"map of {number:,} GPUs", unit="ms", samples=tuple(samples), limit=MAP_LIMIT_MS))
+            times.time(partial(_drawn, devices[:number]))
+        rows.append(times.row(f"map of {number:,} GPUs", MAP_LIMIT))
     return rows
+
+
+def _drawn(devices: list[Device]) -> None:
+    build_gpu_map(devices, MEASURES["sm_active"]).to_json()
+    gpu_map_alt_text(devices, MEASURES["sm_active"])
 
 
 def _run(app: AppTest) -> None:

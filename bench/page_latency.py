@@ -14,6 +14,7 @@ from streamlit.navigation.page import StreamlitPage
 from streamlit.testing.v1 import AppTest
 
 from bench.table import Row
+from bench.yardstick import Times, in_yardsticks
 
 NAME = "Page latency: page script after one changed input, warm, every GPU type and format considered"
 
@@ -23,18 +24,18 @@ PRESET_KEY = "preset"
 INPUT_KEY = "osl"
 CHANGES = 7
 """Changes of an input that are timed; their median is reported."""
-LIMIT_MS = 150.0
-"""The plan on the page is simulated: it used to be 100 ms for the estimate alone."""
-FIRST_LIMIT_MS = 3000.0
+LIMIT = in_yardsticks(quiet_ms=100.0)
+"""Longest run after a change, simulation of the plan included."""
+FIRST_LIMIT = in_yardsticks(quiet_ms=3000.0)
 """Longest first run of the page, which loads the engine."""
 RUN_LIMIT_S = 60
 """Time after which a run counts as hung."""
 
 
 @contextmanager
-def page_durations() -> Iterator[list[float]]:
-    """The duration of each page script that runs inside the context, in milliseconds."""
-    durations: list[float] = []
+def page_times() -> Iterator[Times]:
+    """The duration of each page script that runs inside the context."""
+    times = Times()
     original = StreamlitPage.run
 
     def timed(page: StreamlitPage) -> None:
@@ -42,21 +43,21 @@ def page_durations() -> Iterator[list[float]]:
         try:
             original(page)
         finally:
-            durations.append(1000 * (time.perf_counter() - start))
+            times.add(1000 * (time.perf_counter() - start))
 
     with mock.patch.object(StreamlitPage, "run", timed):
-        yield durations
+        yield times
 
 
 def run() -> list[Row]:
     """First answer after the start, then one row for each preset: several changes of one input."""
-    start = time.perf_counter()
+    first, start = Times(), time.perf_counter()
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=RUN_LIMIT_S).run()
     _succeed(app.switch_page(PAGE).run())
-    first_ms = 1000 * (time.perf_counter() - start)
-    first = Row(what="first answer, imports included", unit="ms", samples=(first_ms,), limit=FIRST_LIMIT_MS)
+    first.add(1000 * (time.perf_counter() - start))
     presets = app.selectbox(key=PRESET_KEY).options
-    return [first, *(_after_changes(app, index, preset) for index, preset in enumerate(presets))]
+    opened = first.row("first answer, imports included", FIRST_LIMIT)
+    return [opened, *(_after_changes(app, index, preset) for index, preset in enumerate(presets))]
 
 
 def _after_changes(app: AppTest, index: int, preset: str) -> Row:
@@ -65,11 +66,11 @@ def _after_changes(app: AppTest, index: int, preset: str) -> Row:
         app.multiselect(key=key).set_value([])
     _succeed(app.toggle(key="proven").set_value(False).run())
     before = int(app.text_input(key=INPUT_KEY).value or 0)
-    with page_durations() as durations:
+    with page_times() as times:
         for step in range(1, CHANGES + 1):
             # A value not seen before: what is measured is an answer, not a cache.
             _succeed(app.text_input(key=INPUT_KEY).set_value(str(before + step)).run())
-    return Row(what=preset, unit="ms", samples=tuple(durations), limit=LIMIT_MS)
+    return times.row(preset, LIMIT)
 
 
 def _succeed(app: AppTest) -> None:

@@ -3,30 +3,32 @@
 import copy
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from bench.table import Row
+from bench.yardstick import Times, in_yardsticks
 from sizing import Plan, Scenario, plan
 from sizing.planning.analytic import analytic_plan
 
 NAME = "Plan: every GPU type, engine and precision, one scenario"
 
 ROOT = Path(__file__).parents[1]
-PRESETS = ROOT / "ui" / "presets.yaml"
+PRESETS = ROOT / "ui" / "form" / "presets.yaml"
 RUNS = 7
 """Plans timed in one process; their median is reported."""
 COLD_RUNS = 3
 """Fresh processes timed."""
-COLD_LIMIT_MS = 1000.0
+COLD_LIMIT = in_yardsticks(quiet_ms=1000.0)
 """Longest plan in a fresh process."""
-WARM_LIMIT_MS = 100.0
+WARM_LIMIT = in_yardsticks(quiet_ms=100.0)
 """Longest estimate in a process that has answered before."""
-SIMULATED_WARM_LIMIT_MS = 300.0
+SIMULATED_WARM_LIMIT = in_yardsticks(quiet_ms=150.0)
 """Longest plan, whose instances are simulated."""
 
 COLD = """
@@ -109,10 +111,10 @@ def run() -> list[Row]:
     first = next(iter(SCENARIOS.values()))
     plan(Scenario.model_validate(first))  # the compiled code is on disk from here on
     return [
-        Row(what="fresh process, imports included", unit="ms", samples=_cold(COLD, first), limit=COLD_LIMIT_MS),
-        *(_warm(name, scenario, analytic_plan, WARM_LIMIT_MS) for name, scenario in SCENARIOS.items()),
-        Row(what="simulated, first in a process", unit="ms", samples=_cold(COLD_SIMULATED, first), limit=COLD_LIMIT_MS),
-        *(_warm(f"simulated, {name}", s, plan, SIMULATED_WARM_LIMIT_MS) for name, s in SCENARIOS.items()),
+        _cold(COLD, first).row("fresh process, imports included", COLD_LIMIT),
+        *(_warm(scenario, analytic_plan).row(name, WARM_LIMIT) for name, scenario in SCENARIOS.items()),
+        _cold(COLD_SIMULATED, first).row("simulated, first in a process", COLD_LIMIT),
+        *(_warm(s, plan).row(f"simulated, {name}", SIMULATED_WARM_LIMIT) for name, s in SCENARIOS.items()),
         *(row for kind in KINDS for row in _slowest_preset(kind)),
     ]
 
@@ -126,31 +128,27 @@ def presets() -> dict[str, Keys]:
 def _slowest_preset(kind: str) -> Iterator[Row]:
     """The preset that takes longest of one kind, after a changed input and as the first plan of a process."""
     scenarios = {name: KINDS[kind](keys) for name, keys in presets().items()}
-    warm = {name: _warm(name, keys, plan, SIMULATED_WARM_LIMIT_MS) for name, keys in scenarios.items()}
-    slowest = max(warm, key=lambda name: warm[name].median)
+    warm = {name: _warm(keys, plan).row(name, SIMULATED_WARM_LIMIT) for name, keys in scenarios.items()}
+    slowest = max(warm, key=lambda name: warm[name].ratio or 0.0)
     label = f"slowest of {len(warm)} presets, {kind}: {slowest}"
-    yield Row(what=label, unit="ms", samples=warm[slowest].samples, limit=SIMULATED_WARM_LIMIT_MS)
-    cold = _cold(COLD_SIMULATED, scenarios[slowest])
-    yield Row(what=f"the same, first in a process: {slowest}", unit="ms", samples=cold, limit=COLD_LIMIT_MS)
+    yield replace(warm[slowest], what=label)
+    yield _cold(COLD_SIMULATED, scenarios[slowest]).row(f"the same, first in a process: {slowest}", COLD_LIMIT)
 
 
-def _cold(program: str, scenario: Keys) -> tuple[float, ...]:
-    command = [sys.executable, "-c", program.format(scenario=scenario)]
-    return tuple(
-        float(subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout)
-        for _ in range(COLD_RUNS)
-    )
+def _cold(program: str, scenario: Keys) -> Times:
+    command, times = [sys.executable, "-c", program.format(scenario=scenario)], Times()
+    for _ in range(COLD_RUNS):
+        times.add(float(subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout))
+    return times
 
 
-def _warm(name: str, scenario: Keys, answer: Callable[[Scenario], Plan], limit: float) -> Row:
+def _warm(scenario: Keys, answer: Callable[[Scenario], Plan]) -> Times:
     """A rate never seen before each time: what is measured is an answer, not a cache."""
     base = Scenario.model_validate(scenario)
     answer(base)
-    samples = []
+    times = Times()
     for step in range(1, RUNS + 1):
         rate = (base.workload.peak_rps or 1.0) * (1.0 + 0.07 * step)
         changed = base.model_copy(update={"workload": base.workload.model_copy(update={"peak_rps": rate})})
-        start = time.perf_counter()
-        answer(changed)
-        samples.append(1000 * (time.perf_counter() - start))
-    return Row(what=name, unit="ms", samples=tuple(samples), limit=limit)
+        times.time(partial(answer, changed))
+    return times

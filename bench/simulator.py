@@ -5,12 +5,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
-import numpy as np
-
-from bench.table import Row
+from bench.table import MS_OF, Row
+from bench.yardstick import Times, in_yardsticks
 from sizing.base.choices import Routing
 from sizing.base.units import MIB
 from sizing.planning.analytic import analytic_plan
@@ -35,13 +34,13 @@ RUNS = 5
 """Runs of each; their median is reported."""
 SEQUENCES = 64.0
 """Sequences in flight of the replica that is timed."""
-DAY_RPS, DAY_LIMIT_S = 200.0, 1.0
+DAY_RPS, DAY_LIMIT = 200.0, in_yardsticks(quiet_ms=1000.0)
 """Load of the day that is simulated, and the longest time it may take."""
-WEEK_S, WEEK_RPS, WEEK_LIMIT_S = 7 * 86_400.0, 10.0, 60.0
+WEEK_S, WEEK_RPS, WEEK_LIMIT = 7 * 86_400.0, 10.0, in_yardsticks(quiet_ms=60_000.0)
 """Length and load of the week that is simulated, and the longest time it may take."""
-US_LIMIT = 1e6 / 300_000
-"""Microseconds a request may take: 300,000 a second."""
-FIRST_START_LIMIT_S = 10.0
+REQUEST_LIMIT = in_yardsticks(quiet_ms=1e3 / 300_000)
+"""Longest time of a request: 300,000 a second."""
+FIRST_START_LIMIT = in_yardsticks(quiet_ms=10_000.0)
 """Longest first start, which compiles."""
 
 SCENARIO: dict[str, Any] = {
@@ -60,21 +59,22 @@ print(time.perf_counter() - start)
 
 def run() -> list[Row]:
     """CPU time per request by fleet, the week, memory, and the first start with an empty compiler cache."""
-    first = _first_start()
+    first = Times()
+    first.add(_first_start() * MS_OF["s"])
     rate = busy_rate()
-    rows = [Row(what="first start, compilation included", unit="s", samples=(first,), limit=FIRST_START_LIMIT_S)]
+    rows = [first.row("first start, compilation included", FIRST_START_LIMIT, unit="s")]
     fleets: tuple[tuple[int, Routing], ...] = ((1, "round_robin"), (4, "least_loaded"), (32, "least_loaded"))
     for replicas, routing in fleets:
-        samples = tuple(_us_per_request(replicas, routing, rate) for _ in range(RUNS))
-        rows.append(Row(what=f"{replicas} x {routing}", unit="us/request", samples=samples, limit=US_LIMIT))
-        rate_k = 1e3 / float(np.median(samples))
+        each = Times(time.process_time)
+        for _ in range(RUNS):
+            each.add(_us_per_request(replicas, routing, rate) * MS_OF["us/request"])
+        rows.append(each.row(f"{replicas} x {routing}", REQUEST_LIMIT, unit="us/request"))
+        rate_k = 1e3 / rows[-1].median
         rows.append(Row(what=f"{replicas} x {routing}, rate per core", unit="k requests/s", samples=(rate_k,)))
     before = _peak_mb()
-    start = time.perf_counter()
-    outcome = simulated(2, "round_robin", WEEK_RPS, int(WEEK_RPS * WEEK_S))
-    week = time.perf_counter() - start
-    what = f"one week at {WEEK_RPS:g} requests/s ({outcome.finished:,} requests, 2 replicas)"
-    rows.append(Row(what=what, unit="s", samples=(week,), limit=WEEK_LIMIT_S))
+    week, requests = Times(), int(WEEK_RPS * WEEK_S)
+    week.time(lambda: simulated(2, "round_robin", WEEK_RPS, requests))
+    rows.append(week.row(f"one week at {WEEK_RPS:g} requests/s (2 replicas)", WEEK_LIMIT, unit="s"))
     rows.append(Row(what="memory the week added", unit="MB", samples=(_peak_mb() - before,), limit=50.0))
     return [*rows, *_days()]
 
@@ -90,13 +90,10 @@ def _days() -> list[Row]:
     rows = []
     known = plan(scenario, alternatives=0)
     for what, answer in (("page: its plan is known", known), ("command line: with its plan", None)):
-        samples = []
+        times = Times()
         for _ in range(RUNS):
-            start = time.perf_counter()
-            day(scenario, plan=answer)
-            samples.append(time.perf_counter() - start)
-        name = f"plan of a day at {DAY_RPS:g} requests/s, {what}"
-        rows.append(Row(what=name, unit="s", samples=tuple(samples), limit=DAY_LIMIT_S))
+            times.time(partial(day, scenario, plan=answer))
+        rows.append(times.row(f"plan of a day at {DAY_RPS:g} requests/s, {what}", DAY_LIMIT, unit="s"))
     return rows
 
 

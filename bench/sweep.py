@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from bench.table import Row
+from bench.yardstick import yardstick_ms
 from sizing.explore.sweep import processes, sweep
 
 NAME = "Sweep: 10,000 scenarios, from one worker to two"
@@ -40,10 +41,17 @@ def run() -> list[Row]:
     """Seconds and CPU time by number of workers, and the speed-up as a share of what is asked."""
     rows, walls = [], {}
     for workers in WORKERS:
+        before = yardstick_ms()
         walls[workers], cpu = _timed(processes(workers))
+        what = f"{workers} process{'es' if workers > 1 else ''}"
         rows += [
-            Row(what=f"{workers} process{'es' if workers > 1 else ''}", unit="s", samples=(walls[workers],)),
-            Row(what=f"{workers} x CPU time per scenario", unit="ms", samples=(1e3 * cpu / SCENARIOS,)),
+            Row(what=what, unit="s", samples=(walls[workers],), beside_ms=(before, yardstick_ms())),
+            Row(
+                what=f"{workers} x CPU time per scenario",
+                unit="ms",
+                samples=(1e3 * cpu / SCENARIOS,),
+                beside_ms=(yardstick_ms(time.process_time),),
+            ),
         ]
     rows.append(_speed_up("processes", walls))
     if importlib.util.find_spec("distributed") is not None:

@@ -11,6 +11,7 @@ DEFAULT_ENDPOINT = "https://huggingface.co"
 MAX_BYTES = 1 << 20
 """Chosen: a config.json has some kilobytes."""
 CHUNK_BYTES = 1 << 16
+"""Read at a time. Chosen: a file that is too large is noticed 64 kB after its limit."""
 
 _MODEL_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}")
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol, TypeAlias, TypeVar
 
 INVALID_INPUT = 2
+"""Exit code for input that cannot be used: the one of argparse for wrong arguments."""
 INTERRUPTED = 130
 """What a shell shows for a command that was stopped with Ctrl-C: 128 + SIGINT."""
 

@@ -68,8 +68,8 @@ def _wide(judged: Sequence[PerformanceRow]) -> str:
 def _off(rows: Sequence[PerformanceRow]) -> str:
     """ "higher: p95 TTFT (650 ms, predicted 250 to 420 ms) and mean TPOT (...)"; one statistic of a latency each."""
     ranked = sorted(rows, key=lambda r: KEY_ROWS.index(r.key) if r.key in KEY_ROWS else len(KEY_ROWS))
-    first = {row.key.split(".")[0]: row for row in reversed(ranked)}
-    named = [row for row in ranked if first[row.key.split(".")[0]] is row][:MOST_NAMED]
+    first = {row.measured_as: row for row in reversed(ranked)}
+    named = [row for row in ranked if first[row.measured_as] is row][:MOST_NAMED]
     parts = []
     for verdict in ("higher", "lower"):
         those = [

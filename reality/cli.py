@@ -18,6 +18,7 @@ from sizing.scenario.schema import Scenario
 
 UNITS_S = {"": 1.0, "s": 1.0, "m": S_PER_MINUTE, "h": S_PER_HOUR, "d": S_PER_DAY, "w": 7 * S_PER_DAY}
 SHORTEST_S, LONGEST_S = 5.0, 30 * S_PER_DAY
+"""Windows that may be asked for. Chosen: from one scrape of a quick source to a month."""
 WINDOW = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw]?)")
 
 T = TypeVar("T")

@@ -15,6 +15,10 @@ from sizing.question.length_distributions import LengthDistribution
 DRAWS = 4_096
 """Lengths that stand for a distribution: 40 of them beyond p99."""
 
+EXPONENT_TOLERANCE, TOKEN_TOLERANCE = 1e-9, 1e-6
+"""How closely the exponent and the common part of prompts, in tokens, are solved for. Chosen: because both are far
+below what a length is rounded to, and a root costs nothing."""
+
 STEEPEST = 6.0
 """Bounds of the exponent, as its logarithm: beyond, all lengths of a bucket are at one of its edges."""
 
@@ -52,7 +56,7 @@ def _with_mean(low: Floats, wide: Floats, inside: Floats, mean: float, kept: Seq
         return lengths
     if missing(STEEPEST) >= 0.0:
         return at(STEEPEST)
-    return at(float(brentq(missing, -STEEPEST, STEEPEST, xtol=1e-9)))
+    return at(float(brentq(missing, -STEEPEST, STEEPEST, xtol=EXPONENT_TOLERANCE)))
 
 
 def shared_prefix(prompt: Floats, hits: float) -> Floats:
@@ -68,7 +72,7 @@ def shared_prefix(prompt: Floats, hits: float) -> Floats:
         return float(np.minimum(part, prompt - 1.0).mean()) - wanted
 
     longest = float(prompt.max())
-    part = longest if missing(longest) <= 0.0 else float(brentq(missing, 0.0, longest, xtol=1e-6))
+    part = longest if missing(longest) <= 0.0 else float(brentq(missing, 0.0, longest, xtol=TOKEN_TOLERANCE))
     return np.minimum(part, prompt - 1.0)
 
 

@@ -19,12 +19,31 @@ from sizing.base.deployed import Deployed as PlannedDeployment
 from sizing.question.configuration import Configuration
 
 AT_FRONT_END = ("ttft_ms", "e2e_ms", "queue_ms")
-CONCEPT_OF = {
-    "output_tokens_per_s_per_gpu": "generation_tokens",
-    "running": "running",
-    "kv_usage": "kv_usage",
-    "kv_capacity_tokens": "kv_capacity_tokens",
-}
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Kind:
+    """What a row compares: its key and unit, the quantity of the observation behind it, the concept that is queried."""
+
+    key: str
+    unit: str
+    measured_as: str
+    concept: str = ""
+
+
+_OUTPUT = _Kind(
+    key="output_tokens_per_s_per_gpu",
+    unit="tokens/s",
+    measured_as="generation_tokens_per_s",
+    concept="generation_tokens",
+)
+_RUNNING = _Kind(key="running", unit="requests", measured_as="running", concept="running")
+_KV_USAGE = _Kind(key="kv_usage", unit=FRACTION, measured_as="kv_usage", concept="kv_usage")
+_KV_CAPACITY = _Kind(
+    key="kv_capacity_tokens", unit="tokens", measured_as="kv_capacity_tokens", concept="kv_capacity_tokens"
+)
+_REPLICAS = _Kind(key="replicas", unit="replicas", measured_as="replicas", concept="running")
+_GPUS = _Kind(key="gpus", unit="GPUs", measured_as="gpus")
 
 OPEN = "open above: at the slow end of the step times the load could not be carried"
 NEAR_SATURATION = 0.85
@@ -90,17 +109,8 @@ def _latency_rows(
         why = blocked.all or blocked.load
         if not why and name in AT_FRONT_END and _is_front_end(observed.engine):
             why = "measured at the front end, predicted at the engine: not the same quantity"
-        rows.append(
-            _row(
-                f"{name}.{statistic}",
-                "ms",
-                values.get(f"{name}.{statistic}"),
-                measured,
-                why,
-                observed,
-                DISTRIBUTIONS[name],
-            )
-        )
+        kind = _Kind(key=f"{name}.{statistic}", unit="ms", measured_as=name, concept=DISTRIBUTIONS[name])
+        rows.append(_row(kind, values.get(kind.key), measured, why, observed))
     return rows
 
 
@@ -114,14 +124,9 @@ def _load_rows(
     why, cv2 = blocked.all or blocked.load, length_variation(observed)
     gpus, tokens = _gpus(observed, row), observed.number("generation_tokens_per_s")
     per_gpu = tokens / gpus if tokens is not None and gpus else None
-    measured = {
-        "output_tokens_per_s_per_gpu": _of_requests(per_gpu, requests, cv2),
-        "running": _of_requests(observed.number("running"), requests, cv2),
-        "kv_usage": _of_requests(observed.number("kv_usage"), requests, cv2),
-    }
-    units = {"output_tokens_per_s_per_gpu": "tokens/s", "running": "requests", "kv_usage": FRACTION}
+    measured = ((_OUTPUT, per_gpu), (_RUNNING, observed.number("running")), (_KV_USAGE, observed.number("kv_usage")))
     return [
-        _row(key, units[key], values.get(key), value, why, observed, CONCEPT_OF[key]) for key, value in measured.items()
+        _row(kind, values.get(kind.key), _of_requests(value, requests, cv2), why, observed) for kind, value in measured
     ]
 
 
@@ -147,25 +152,15 @@ def _counted_rows(
     instances, gpus = (float(planned.instances), float(planned.gpus)) if planned else (None, None)
     return [
         _row(
-            "kv_capacity_tokens",
-            "tokens",
+            _KV_CAPACITY,
             capacity,
             exact(observed.number("kv_capacity_tokens")),
             blocked.all,
             observed,
-            "kv_capacity_tokens",
             note="no interval is known of the memory estimate: +- 10 % counts as agreement",
         ),
-        _row(
-            "replicas",
-            "replicas",
-            _point(instances),
-            exact(observed.number("replicas")),
-            blocked.all,
-            observed,
-            "running",
-        ),
-        _row("gpus", "GPUs", _point(gpus), exact(observed.number("gpus")), blocked.all, observed, ""),
+        _row(_REPLICAS, _point(instances), exact(observed.number("replicas")), blocked.all, observed),
+        _row(_GPUS, _point(gpus), exact(observed.number("gpus")), blocked.all, observed),
     ]
 
 
@@ -174,33 +169,26 @@ def _point(value: float | None) -> Interval | None:
 
 
 def _row(
-    key: str,
-    unit: str,
-    predicted: Interval | None,
-    measured: Measured,
-    why: str,
-    observed: Observation,
-    concept: str,
-    *,
-    note: str = "",
+    kind: _Kind, predicted: Interval | None, measured: Measured, why: str, observed: Observation, *, note: str = ""
 ) -> PerformanceRow:
     value = measured.interval.value
     reason = why or measured.weak
     if value is None:
-        reason = _missing(key, observed)
+        reason = _missing(kind.measured_as, observed)
     elif predicted is None:
         reason = reason or "there is no prediction"
-    coarse = _coarse(predicted, measured.interval, unit)
+    coarse = _coarse(predicted, measured.interval, kind.unit)
     reason = reason or coarse
     judged = predicted is not None and not reason
     error = None
     if predicted is not None and predicted.value is not None and value and not coarse:
         error = predicted.value / value - 1.0
-    mapped = observed.mapping.get(concept)
+    mapped = observed.mapping.get(kind.concept)
     return PerformanceRow(
-        key=key,
-        label=LABELS[key],
-        unit=unit,
+        key=kind.key,
+        measured_as=kind.measured_as,
+        label=LABELS[kind.key],
+        unit=kind.unit,
         predicted=predicted or UNKNOWN,
         measured=measured.interval,
         count=measured.count,
@@ -233,9 +221,8 @@ def _open(predicted: Interval | None) -> str:
     return "" if predicted.high is not None else OPEN
 
 
-def _missing(key: str, observed: Observation) -> str:
-    """The collector's reason for a value that is not there."""
-    quantity = {"output_tokens_per_s_per_gpu": "generation_tokens_per_s"}.get(key, key.split(".")[0])
+def _missing(quantity: str, observed: Observation) -> str:
+    """The collector's reason for a quantity that is not there."""
     why = next((m.reason for m in observed.missing if m.quantity == quantity), "")
     if why:
         return why

@@ -19,7 +19,11 @@ UNIT_OF_ROW = "see unit"
 
 
 class Interval(Result):
-    """A number with its ends; None where it is not known, or where there is no end."""
+    """A number with its ends; None where it is not known, or where there is no end.
+
+    Not an :class:`sizing.base.quantity.Estimate`: there, value and lower end are known; here a load that only fast step
+    times carry has a lower end alone.
+    """
 
     value: float | None = quantity("Value", UNIT_OF_ROW, "see the row", "Central value.")
     low: float | None = quantity("Low", UNIT_OF_ROW, "see the row", "Lower end.")
@@ -30,6 +34,7 @@ class TrafficRow(Result):
     """One property of the traffic: planned, and as it is."""
 
     key: str = quantity("Key", help="Stable identifier of the row.")
+    measured_as: str = quantity("Measured as", help="Quantity of the observation that it is read from.", exclude=True)
     label: str = quantity("Quantity", help="What is compared, with its statistic.")
     unit: str = quantity("Unit", help="Unit of planned and measured values.")
     planned: float | None = quantity("Planned", UNIT_OF_ROW, "from the scenario", "None where the plan says nothing.")
@@ -51,6 +56,7 @@ class PerformanceRow(Result):
     """One property of the deployment: what the plan's engine predicts for the observed traffic, and as it is."""
 
     key: str = quantity("Key", help="Stable identifier of the row.")
+    measured_as: str = quantity("Measured as", help="Quantity of the observation that it is read from.", exclude=True)
     label: str = quantity("Quantity", help="What is compared, with its statistic and where it is measured.")
     unit: str = quantity("Unit", help="Unit of predicted and measured values.")
     predicted: Interval = quantity(

@@ -23,6 +23,9 @@ LEAST_PER_BIN = 100.0
 """Arrivals per step of the load over time, below which neighbouring steps are joined: else chance looks like change."""
 
 QUANTILE_NAMES = ("p50", "p95")
+LEAST_ARRIVALS = 1e-9
+"""Arrivals per step at least, so that nothing is divided by 0."""
+
 TWO_MINUTES_S = 120.0
 """From here on a length of time is named in minutes."""
 
@@ -117,7 +120,7 @@ def _rates(rps: float, window_s: float, deployed: Deployed) -> tuple[tuple[float
     known = [] if load is None else [r for r in load.rps if math.isfinite(r)]
     if load is None or len(known) < 2 or not sum(known) > 0:
         return (rps,), window_s
-    joined = max(1, math.ceil(LEAST_PER_BIN / max(rps * load.step_s, 1e-9)))
+    joined = max(1, math.ceil(LEAST_PER_BIN / max(rps * load.step_s, LEAST_ARRIVALS)))
     merged = [float(np.mean(known[i : i + joined])) for i in range(0, len(known), joined)]
     scale = rps / float(np.mean(merged))
     return tuple(rate * scale for rate in merged), load.step_s * joined
@@ -134,8 +137,9 @@ def traffic_rows(question: Question, observed: Observation, deployed: Deployed, 
     arrivals = observed.number("arrivals_rps")
     busiest, peak = _peak(arrivals, observed, deployed)
     rows = [
-        _row("arrivals_rps_peak", busiest, "requests/s", demand.peak_rps, peak, foreign),
+        _row("arrivals_rps_peak", "arrivals_rps", busiest, "requests/s", demand.peak_rps, peak, foreign),
         _row(
+            "arrivals_rps",
             "arrivals_rps",
             "Arrivals, mean of the window",
             "requests/s",
@@ -144,21 +148,13 @@ def traffic_rows(question: Question, observed: Observation, deployed: Deployed, 
             foreign,
         ),
     ]
-    for name, label, mean, lengths in (
-        ("input_tokens", "ISL", traffic.input_tokens, question.prompt),
-        ("output_tokens", "OSL", traffic.output_tokens, question.output),
-    ):
-        distribution = observed.distribution(name)
-        rows.append(_row(f"{name}.mean", f"{label}, mean", "tokens", mean, mean_of(distribution), foreign))
-        for quantile in QUANTILE_NAMES:
-            label_of, planned = f"{label}, {quantile}", getattr(lengths, quantile)
-            rows.append(
-                _row(f"{name}.{quantile}", label_of, "tokens", planned, quantile_of(distribution, quantile), foreign)
-            )
+    rows += _length_rows("input_tokens", "ISL", traffic.input_tokens, question.prompt, observed, foreign)
+    rows += _length_rows("output_tokens", "OSL", traffic.output_tokens, question.output, observed, foreign)
     hits = observed.number("prefix_hit_ratio")
     measured = exact(hits) if (arrivals or 0) > 0 and hits is not None else NOTHING
     rows.append(
         _row(
+            "prefix_hit_ratio",
             "prefix_hit_ratio",
             "Prefix hit rate",
             SHARE_OF_PROMPT,
@@ -169,6 +165,18 @@ def traffic_rows(question: Question, observed: Observation, deployed: Deployed, 
         )
     )
     return tuple(_with_missing(row, observed) for row in rows)
+
+
+def _length_rows(
+    name: str, label: str, mean: float, planned: LengthDistribution, observed: Observation, foreign: str
+) -> list[TrafficRow]:
+    """Mean and quantiles of a length."""
+    measured = observed.distribution(name)
+    of_quantiles = [
+        _row(f"{name}.{q}", name, f"{label}, {q}", "tokens", getattr(planned, q), quantile_of(measured, q), foreign)
+        for q in QUANTILE_NAMES
+    ]
+    return [_row(f"{name}.mean", name, f"{label}, mean", "tokens", mean, mean_of(measured), foreign), *of_quantiles]
 
 
 def _peak(arrivals: float | None, observed: Observation, deployed: Deployed) -> tuple[str, Measured]:
@@ -182,7 +190,15 @@ def _peak(arrivals: float | None, observed: Observation, deployed: Deployed) -> 
 
 
 def _row(
-    key: str, label: str, unit: str, planned: float | None, measured: Measured, foreign: str, *, ratio: bool = False
+    key: str,
+    measured_as: str,
+    label: str,
+    unit: str,
+    planned: float | None,
+    measured: Measured,
+    foreign: str,
+    *,
+    ratio: bool = False,
 ) -> TrafficRow:
     value, difference = measured.interval.value, None
     if planned is not None and value is not None:
@@ -194,6 +210,7 @@ def _row(
     expected = tolerated(planned or 0.0, ratio=ratio)
     return TrafficRow(
         key=key,
+        measured_as=measured_as,
         label=label,
         unit=unit,
         planned=planned,
@@ -205,15 +222,11 @@ def _row(
     )
 
 
-MISSING_FOR = {"arrivals_rps_peak": "arrivals_rps"}
-
-
 def _with_missing(row: TrafficRow, observed: Observation) -> TrafficRow:
     """The row with the collector's reason where there is no value."""
     if row.measured.value is not None or row.reason:
         return row
-    quantity = MISSING_FOR.get(row.key, row.key.split(".")[0])
-    why = next((m.reason for m in observed.missing if m.quantity == quantity), "nothing was measured")
+    why = next((m.reason for m in observed.missing if m.quantity == row.measured_as), "nothing was measured")
     return row.model_copy(update={"reason": why, "verdict": "cannot_judge"})
 
 

@@ -149,8 +149,8 @@ def _once(points: list[BenchmarkPoint]) -> tuple[list[BenchmarkPoint], list[str]
             again.append(f"{point.file} row {point.row}")
     if not again:
         return points, []
-    said = "one run repeats" if len(again) == 1 else f"{len(again):,} runs repeat"
-    return list(seen.values()), [f"{said.capitalize()} another in every number and counts once: {_listed(again)}."]
+    repeats = "one run repeats" if len(again) == 1 else f"{len(again):,} runs repeat"
+    return list(seen.values()), [f"{repeats.capitalize()} another in every number and counts once: {_listed(again)}."]
 
 
 def _folder(point: BenchmarkPoint) -> str:
@@ -238,5 +238,5 @@ def _near(first: float | None, second: float | None) -> bool:
 
 def _load(point: BenchmarkPoint) -> tuple[float, float]:
     """What orders the points of a curve: the rate asked, the concurrency asked, else what was in flight."""
-    asked = point.request_rate_rps if point.mode == "fixed_rate" else point.concurrency
-    return (asked or point.concurrency_mean or 0.0, point.requests_per_s or 0.0)
+    load = point.request_rate_rps if point.mode == "fixed_rate" else point.concurrency
+    return (load or point.concurrency_mean or 0.0, point.requests_per_s or 0.0)

@@ -13,6 +13,8 @@ from collectors.errors import BadRow
 from collectors.units import MS_PER_S
 
 IN_MS = {"ns": 1e-6, "us": 1e-3, "µs": 1e-3, "ms": 1.0, "s": 1e3, "sec": 1e3, "seconds": 1e3}
+"""Milliseconds in each unit of time that an export writes."""
+
 TOKEN_COUNT_TOLERANCE = 0.01
 """Client and server counts that differ by less are the same."""
 

@@ -56,9 +56,9 @@ def checked(point: BenchmarkPoint) -> BenchmarkPoint:
     rates = (point.requests_per_s, point.output_tokens_per_s, point.total_tokens_per_s)
     if not any(latency.stated for latency in latencies) and not any(rates):
         raise BadRow("neither a latency nor a throughput is stated")
-    asked, served = point.request_rate_rps, point.requests_per_s
-    if point.mode == "fixed_rate" and asked and served and served < SUSTAINED_SHARE * asked:
-        note = f"{served:.3g} of {asked:.3g} requests/s were served: overloaded, latencies grow as long as it runs"
+    offered, served = point.request_rate_rps, point.requests_per_s
+    if point.mode == "fixed_rate" and offered and served and served < SUSTAINED_SHARE * offered:
+        note = f"{served:.3g} of {offered:.3g} requests/s were served: overloaded, latencies grow as long as it runs"
         return replace(point, notes=(*point.notes, note))
     return point
 
@@ -91,14 +91,14 @@ def rate_or_concurrency(fields: Fields) -> Load:
     An infinite rate sends as fast as it may: a closed loop with a cap on concurrency, everything at once without.
     """
     concurrency = fields.number("max_concurrency") or None
-    asked = fields.values.get("request_rate")
-    if asked in ("inf", "Infinity") or (isinstance(asked, float) and asked == math.inf):
+    cell = fields.values.get("request_rate")
+    if cell in ("inf", "Infinity") or (isinstance(cell, float) and cell == math.inf):
         return Load(mode="fixed_concurrency" if concurrency else "offline", concurrency=concurrency)
-    if asked == "trace":
+    if cell == "trace":
         return Load(mode="fixed_rate", concurrency=concurrency, notes=("requests arrived as in a trace",))
-    if asked is None:
+    if cell is None:
         return Load(mode="fixed_concurrency" if concurrency else None, concurrency=concurrency)
-    rate = number("request_rate", asked)
+    rate = number("request_rate", cell)
     if rate == 0:
         raise BadRow("request_rate is 0")
     notes = (capped_note(concurrency),) if concurrency else ()

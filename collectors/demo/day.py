@@ -6,17 +6,24 @@ from dataclasses import dataclass
 from collectors.units import S_PER_DAY, S_PER_HOUR
 
 PEAK_RPS = 16.0
+"""Requests/s at the peak of the day. Chosen: what four replicas carry."""
 NIGHT_SHARE = 0.12
-"""Load of the day: its peak in requests/s, the share of it that is left at night. Chosen: what four replicas carry."""
-# (hour, width in hours, height) of the bumps of a working day, before scaling to the peak.
+"""Share of the peak that is left at night. Chosen: some people and jobs are always awake."""
 BUMPS = ((10.5, 1.8, 1.0), (15.0, 2.2, 0.93), (20.5, 1.6, 0.35))
+"""(hour, width in hours, height) of the bumps of a working day, before scaling to the peak. Chosen: a morning, an
+afternoon and an evening at home."""
 
-INPUT_TOKENS = 1_800.0
-INPUT_SPREAD = 0.55
-OUTPUT_TOKENS = 260.0
-OUTPUT_SPREAD = 0.7
+# Chosen: a chat with documents.
+INPUT_TOKENS, OUTPUT_TOKENS = 1_800.0, 260.0
+"""Median lengths."""
+INPUT_SPREAD, OUTPUT_SPREAD = 0.55, 0.7
+"""Sigma of the lognormal that lengths follow: answers differ more than prompts."""
 CACHE_HITS = 0.45
-"""Median lengths, their spread (sigma of a lognormal) and hits of the prefix cache. Chosen: a chat with documents."""
+"""Share of prompt tokens that the prefix cache holds: the system prompt and the earlier turns."""
+BURST = 1.45
+"""Load during the burst, as a multiple of the hour's. Chosen: more than the replicas carry."""
+CACHE_HITS_AFTER_CHANGE = 0.05
+"""Cache hits while a new system prompt is not cached yet."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,10 +67,10 @@ def conditions_at(second_of_day: float) -> Conditions:
     """Load and incidents at a second of the day."""
     hour = second_of_day % S_PER_DAY / S_PER_HOUR
     active = {i.kind for i in INCIDENTS if i.start_h <= hour < i.end_h}
-    burst = 1.45 if "burst" in active else 1.0
+    burst = BURST if "burst" in active else 1.0
     return Conditions(
         arrivals_rps=PEAK_RPS * load_share(hour) * burst,
-        cache_hits=0.05 if "cache" in active else CACHE_HITS,
+        cache_hits=CACHE_HITS_AFTER_CHANGE if "cache" in active else CACHE_HITS,
         lost=frozenset({3}) if "lost" in active else frozenset(),
         slow=frozenset({1}) if "slow" in active else frozenset(),
     )

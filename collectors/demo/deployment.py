@@ -11,9 +11,11 @@ from collectors.demo.queue import advance
 from collectors.demo.replica import Replica
 
 STEP_S = 1.0
+"""Step of the simulation. Chosen: finer than a scrape."""
 WARM_UP_S = 120.0
-"""Step of the simulation; how long it runs before it is shown. Chosen: finer than a scrape, longer than a request."""
+"""How long it runs before it is shown. Chosen: longer than a request."""
 MAX_INPUT, MAX_OUTPUT = 16_000, 4_000
+"""Tokens at which a drawn prompt and answer are cut. Chosen: limits such as a gateway sets, far beyond the median."""
 LONGEST_CATCH_UP_S = 900.0
 """After a pause of the machine, only this much is made up for."""
 

@@ -7,18 +7,16 @@ from functools import cache
 from collectors.backends.scrape.text import PageSample
 from collectors.demo.replica import Family, Labels, Replica, written
 
-GPUS_PER_REPLICA = 2
-POWER_CAP_W = 700.0
-IDLE_W = 118.0
-MEMORY_MIB = 81_559
-USED_MIB = 73_820
-RESERVED_MIB = 520
-CLOCK_MHZ = 1_980
-SLOW_CLOCK_MHZ = 1_155
-XID_FALLEN_OFF = 79
-THERMAL = 0x20 | 0x40
-"""The last three: XID "fallen off the bus", and the two thermal bits of clocksEventReasons (NVML). Before: an H100 SXM,
-its power cap and clock from its data sheet, the rest as one shows them under load."""
+GPUS_PER_REPLICA = 2  # chosen: what the model of the demo needs, see collectors/demo/queue.py
+POWER_CAP_W = 700.0  # of the H100 SXM (its data sheet)
+IDLE_W = 118.0  # chosen: as an H100 SXM shows with a model loaded
+MEMORY_MIB = 81_559  # as the driver of an H100 80 GB shows it
+USED_MIB = 73_820  # chosen: nine tenths, the share that vLLM takes by default
+RESERVED_MIB = 520  # chosen: of the order that the driver keeps for itself
+CLOCK_MHZ = 1_980  # highest SM clock of the H100 SXM
+SLOW_CLOCK_MHZ = 1_155  # chosen: 58 % of it, as SLOW_FACTOR in collectors/demo/queue.py says
+XID_FALLEN_OFF = 79  # "GPU has fallen off the bus" (NVIDIA's list of XID errors)
+THERMAL = 0x20 | 0x40  # the two thermal bits of clocksEventReasons (NVML)
 
 
 @dataclass

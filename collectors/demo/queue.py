@@ -11,14 +11,18 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-# A 70-billion-parameter model in FP8 on two H100 80 GB: figures of the order that is measured for it.
-STEP_S = 0.021
-STEP_PER_SEQUENCE_S = 0.00016
-PREFILL_TOKENS_PER_S = 9_500.0
-HANDLING_S = 0.018
-MAX_SEQUENCES = 256
-KV_TOKENS = 200_704
-BLOCK_TOKENS = 16
+# Chosen: figures of the order that is measured for a 70-billion-parameter model in FP8 on two H100 80 GB.
+STEP_S = 0.021  # a decode step, whatever its batch: the weights are read
+STEP_PER_SEQUENCE_S = 0.00016  # what each sequence adds to it: its KV cache is read
+PREFILL_TOKENS_PER_S = 9_500.0  # prompts, alone on the GPUs
+HANDLING_S = 0.018  # added to the prefill of every request: HTTP and tokenising
+MAX_SEQUENCES = 256  # in flight: vLLM's default of the time
+KV_TOKENS = 200_704  # what the KV cache holds: 12,544 blocks
+BLOCK_TOKENS = 16  # of a block of the KV cache: vLLM's default
+MOST_PREFILL_SHARE = 0.95  # of a step: chosen, so that decoding never stops
+PREFILL_SLOWS = 0.8  # by which share of it prefill holds up decoding: chosen, chunked prefill lets most steps pass
+JITTER = 0.02  # of a step, either way: chosen, no two steps are alike
+SHORTEST_DECODE_S = 1e-3  # from the first token to the last: chosen, no answer takes less
 SLOW_FACTOR = 1.7
 """By which the steps of a GPU that is too hot take longer. Chosen: its clock falls to 58 %."""
 
@@ -88,9 +92,9 @@ def advance(
         Request(leaves_at=0.0, arrived_s=at, input_tokens=given, output_tokens=wanted) for at, given, wanted in arrivals
     )
     busy_s = _admit(state, out, now_s=now_s, step_s=step_s, cache_hits=cache_hits, factor=factor)
-    out.prefill_share = min(0.95, busy_s / step_s)
-    out.itl_s = factor * (STEP_S + STEP_PER_SEQUENCE_S * state.count) / (1.0 - 0.8 * out.prefill_share)
-    out.itl_s *= float(rng.uniform(0.98, 1.02))
+    out.prefill_share = min(MOST_PREFILL_SHARE, busy_s / step_s)
+    out.itl_s = factor * (STEP_S + STEP_PER_SEQUENCE_S * state.count) / (1.0 - PREFILL_SLOWS * out.prefill_share)
+    out.itl_s *= float(rng.uniform(1.0 - JITTER, 1.0 + JITTER))
     _decode(state, out, now_s=now_s, step_s=step_s)
     _preempt(state, out)
     return out
@@ -135,7 +139,7 @@ def _decode(state: ReplicaState, out: Outcome, *, now_s: float, step_s: float) -
         if request.gone:
             continue
         share = min(1.0, max(0.0, (request.leaves_at - before) / gained))
-        left = max(now_s - step_s + share * step_s, request.first_token_s + 1e-3)
+        left = max(now_s - step_s + share * step_s, request.first_token_s + SHORTEST_DECODE_S)
         tokens -= state.pace - request.leaves_at  # it left before the end of the step
         _leave(state, request)
         out.finished.append((request, left))

@@ -64,7 +64,7 @@ class DemoServer:
     def targets(self) -> list[dict[str, object]]:
         """The targets in the format of Prometheus' HTTP service discovery."""
         address = f"{self.host}:{self.port}"
-        found: list[dict[str, object]] = [
+        engines: list[dict[str, object]] = [
             {
                 "targets": [address],
                 "labels": {
@@ -76,7 +76,7 @@ class DemoServer:
             for replica in self._demo.replicas
         ]
         labels = {"__metrics_path__": "/gpus/metrics", "job": "demo-dcgm", "instance": "demo-node:9400"}
-        return [*found, {"targets": [address], "labels": labels}]
+        return [*engines, {"targets": [address], "labels": labels}]
 
     def prometheus_config(self) -> str:
         """A configuration for a Prometheus that scrapes this demo."""

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import orjson
 
 from collectors.errors import UnusableAnswer
-from collectors.units import S_PER_DAY, S_PER_HOUR
+from collectors.units import ROUNDING, S_PER_DAY, S_PER_HOUR
 
 Labels = Mapping[str, str]
 T = TypeVar("T")
@@ -58,7 +58,7 @@ class Series:
     def on_grid(self, start_s: float, end_s: float, step_s: float) -> tuple[tuple[float, ...], tuple[float, ...]]:
         """Times and values at every step from start to end; a step without a sample is NaN, so gaps stay gaps."""
         held = {round((t - start_s) / step_s): v for t, v in zip(self.times_s, self.values, strict=True)}
-        steps = range(math.floor((end_s - start_s) / step_s + 1e-9) + 1)
+        steps = range(math.floor((end_s - start_s) / step_s + ROUNDING) + 1)
         return tuple(start_s + i * step_s for i in steps), tuple(held.get(i, math.nan) for i in steps)
 
 

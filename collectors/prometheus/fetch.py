@@ -30,17 +30,19 @@ from collectors.prometheus.connections import new_session
 from collectors.units import MIB
 
 CHUNK_BYTES = 1 << 16
+"""Read at a time. Chosen: an answer that is too large is noticed 64 kB after its limit."""
 MAX_REDIRECTS = 3
 """Chosen: http to https, a missing slash, and one more."""
 RETRIED_STATUS = frozenset({429, 502, 503, 504})
 """Too many requests, and what a gateway answers while the server behind it starts."""
 BACKOFF_S = 0.25
+"""Wait before the second attempt, doubled with each. Chosen: hardly felt."""
 LONGEST_WAIT_S = 5.0
-"""Wait before the second attempt, doubled with each, and the longest wait that a server may ask for. Chosen: a page
-that waits longer seems broken."""
+"""The longest wait that a server may ask for. Chosen: a page that waits longer seems broken."""
 MOST_CAUSES = 20
 """Errors looked at for what led to one. Chosen: the libraries nest three or four."""
 DEFAULT_PORTS = {"http": 80, "https": 443}
+"""Ports of an address that names none (RFC 9110, section 4.2)."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,6 +12,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from collectors.prometheus.answers import Bucket, NativeHistogram, Sample
 
 QUANTILES = {"p50": 0.50, "p95": 0.95, "p99": 0.99}
+"""Quantiles of an observation by their name in the JSON; scenarios limit one of them."""
+
+SAME_RANK = 1e-12
+"""Share by which a bucket may miss a rank and still hold it: the rounding of a sum of counts."""
 
 
 class Distribution(BaseModel):
@@ -80,7 +84,7 @@ def quantile(q: float, buckets: Sequence[Bucket]) -> tuple[float, float, float] 
         return None
     rank, seen = q * total, 0.0
     for bucket in buckets:
-        if bucket.count > 0 and seen + bucket.count >= rank * (1 - 1e-12):
+        if bucket.count > 0 and seen + bucket.count >= rank * (1 - SAME_RANK):
             if math.isinf(bucket.high):
                 return bucket.low, bucket.low, math.inf
             share = min(1.0, max(0.0, (rank - seen) / bucket.count))

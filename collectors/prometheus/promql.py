@@ -9,6 +9,9 @@ from collectors.units import S_PER_DAY
 MAX_POINTS = 1_000
 """Of a line. Chosen: finer than a chart; Prometheus itself refuses more than 11,000."""
 LABEL_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
+SHORTEST_STEP_S = 0.001
+"""Prometheus counts time in milliseconds."""
+
 NICE_STEPS_S = (1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400)
 """Steps that a person reads at a glance, up to a day."""
 
@@ -26,7 +29,7 @@ def quoted(text: str) -> str:
 
 def regex_quoted(text: str) -> str:
     """``text`` as a regular expression that matches exactly it (RE2)."""
-    return _REGEX_SIGNS.sub(lambda found: "\\" + found.group(), text)
+    return _REGEX_SIGNS.sub(lambda sign: "\\" + sign.group(), text)
 
 
 def matcher(label: str, value: LabelValue) -> str:
@@ -52,7 +55,7 @@ def duration(seconds: float) -> str:
 
 def step_for(span_s: float, *, interval_s: float = 1.0, points: int = MAX_POINTS) -> float:
     """The smallest round step of at least the scrape interval that gives at most ``points`` points over ``span_s``."""
-    least = max(interval_s, span_s / max(1, points - 1), 0.001)
+    least = max(interval_s, span_s / max(1, points - 1), SHORTEST_STEP_S)
     for nice in NICE_STEPS_S:
         if nice >= least:
             return float(nice)

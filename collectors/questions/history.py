@@ -20,6 +20,7 @@ from collectors.reading.layout import LOOK_BACK_S
 from collectors.reading.observation import DISTRIBUTIONS
 from collectors.reading.topology import MIN_SCRAPES, Topology, find_topology, steady
 from collectors.source import Source
+from collectors.units import ROUNDING
 from collectors.vocabulary.detect import detect_engine
 from collectors.vocabulary.expressions import Scope
 from collectors.vocabulary.schema import DISTRIBUTIONS as UNITS
@@ -93,7 +94,7 @@ def history(
         again = backend.ranges(unproven, start_s=start_s, end_s=end_s, step_s=step)
         problems = {**answer.problems, **again.problems}
         answer = replace(answer, series={**answer.series, **again.series}, problems=problems)
-    steps = math.floor((answer.end_s - answer.start_s) / answer.step_s + 1e-9) + 1
+    steps = math.floor((answer.end_s - answer.start_s) / answer.step_s + ROUNDING) + 1
     return History(
         times_s=tuple(answer.start_s + i * answer.step_s for i in range(steps)),
         lines=_Lines(answer).all(chosen.keys()),

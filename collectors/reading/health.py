@@ -16,9 +16,10 @@ blocks are seldom all in use, so that a full cache reads a little less than 1.""
 GROWTH_FROM_PER_S = 0.01
 """Growth of a queue from which it is worth a word. Chosen: a request in 100 s."""
 QUEUE_SHARE = 0.5
+"""Mean time in the queue from which it counts as saturation, as a share of the mean TTFT. Chosen: a queue that takes
+longer than the prefill."""
 LONG_QUEUE_MS = 100.0
-"""Mean time in the queue from which it counts as saturation: as a share of the mean TTFT, and by itself. Chosen: a
-queue that takes longer than the prefill, and long enough to be felt."""
+"""And the mean time itself from which it does. Chosen: long enough to be felt."""
 FEW_REQUESTS = 20
 """Below this many requests in the window, shares and quantiles say little."""
 

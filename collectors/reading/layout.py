@@ -20,14 +20,16 @@ LAYOUT_LABELS = ("job", *REPLICA_LABELS, *HOST_LABELS)
 LOOK_BACK_S = S_PER_HOUR
 """How long ago something may have fallen silent and still count as stale. Chosen: an hour."""
 TIMING_STEPS = 60
+"""Steps of the subquery for the age of the oldest sample. Chosen: 5 s of five minutes."""
 FLEET_TIMING_STEPS = 6
-"""Steps of the subquery for the age of the oldest sample. Chosen: 5 s of five minutes; of a fleet 50 s."""
+"""The same of a fleet. Chosen: 50 s of five minutes, as each step reads every replica."""
 LEAST_SPAN_S = 300.0
 """Timing is judged over at least this long: a window of two scrapes says nothing about the interval."""
 
 STALE_AFTER_SCRAPES = 4
+"""At least so many scrapes old before data counts as stale. Chosen: one late scrape is no outage."""
 STALE_AFTER_S = 30.0
-"""At least this old, in scrapes and in seconds, before data counts as stale. Chosen: one late scrape is no outage."""
+"""And at least so many seconds. Chosen: four scrapes of a source that is read every second are no outage, either."""
 
 
 @dataclass(frozen=True, kw_only=True)

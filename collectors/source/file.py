@@ -13,6 +13,7 @@ from collectors.names import nearest
 from collectors.source.schema import Source
 
 SCHEMA_VERSION = 1
+"""Version of the source file that is read; any other is refused."""
 MAX_FILE_BYTES = 1_000_000
 """Chosen: a thousand times a long source file; what is larger is another file."""
 
@@ -73,8 +74,8 @@ def _fields_at(path: list[str]) -> list[str]:
     """The keys known at a place in the file."""
     model: type[BaseModel] = Source
     for part in path:
-        found = model.model_fields.get(part)
-        inner = [] if found is None else [found.annotation, *get_args(found.annotation)]
+        field = model.model_fields.get(part)
+        inner = [] if field is None else [field.annotation, *get_args(field.annotation)]
         inner += [arg for kind in list(inner) for arg in get_args(kind)]
         models = [kind for kind in inner if isinstance(kind, type) and issubclass(kind, BaseModel)]
         if not models:

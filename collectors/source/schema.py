@@ -177,11 +177,11 @@ class Source(_Strict):
     def _engine(cls, name: str | None) -> str | None:
         if name is None:
             return None
-        found = engine_vocabulary(name)
-        if found is None:
+        vocabulary = engine_vocabulary(name)
+        if vocabulary is None:
             near = nearest(name, engine_vocabularies())
             raise ValueError(f"unknown engine “{name[:40]}”" + (f": did you mean {near}?" if near else ""))
-        return found.id
+        return vocabulary.id
 
     @field_validator("metrics")
     @classmethod

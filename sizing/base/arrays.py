@@ -30,6 +30,10 @@ LEAST_GAP = 1e-12
 """Points of a grid that are closer count as so far apart, so that nothing is divided by 0. Chosen: because points
 of the grids in use are as close only where they are meant to be the same."""
 
+ROUNDING = 1e-9
+"""What float arithmetic may leave of a whole number, or of two equal ones as a share of them. Chosen: because the error
+of a double is a millionth of it, and no count or rate is known to a billionth."""
+
 
 class Columns:
     """Base of a frozen dataclass that is a table: each array, and each table inside, has one entry per row.

@@ -165,7 +165,8 @@ class PerInstance(Result):
 class Latency(Result):
     """Percentiles over requests of one latency at the asked load; low and high are for the asked percentile.
 
-    None where a measured record does not hold the value.
+    None where a measured record does not hold the value. Not an :class:`sizing.base.quantity.Estimate` of each
+    percentile: the interval is worked out for the asked one alone, and the answer's JSON names it so.
     """
 
     p50: float | None = quantity("p50", "ms", "see load model", "Half of the requests are faster.")

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
+
 from sizing.base.choices import DecidedBy, Severity
 from sizing.base.deployed import Business, Cost, Deployed, Latencies, PerInstance
 from sizing.base.provenance import Provenance
 from sizing.base.quantity import Result, quantity
+
+
+class FixSection(StrEnum):
+    """The sections of a scenario that a fix changes."""
+
+    WORKLOAD = "workload"
+    LIMITS = "limits"
+    DEPLOYMENT = "deployment"
 
 
 class Fix(Result):
@@ -16,6 +26,21 @@ class Fix(Result):
         "New value", help="The smallest change that helps."
     )
     label: str = quantity("Fix", help="The change in words, for a button.")
+
+    @property
+    def section(self) -> FixSection:
+        """The part of the scenario that is changed."""
+        return FixSection(self.key.partition(".")[0])
+
+    @property
+    def name(self) -> str:
+        """What is changed within its section."""
+        return self.key.partition(".")[2]
+
+    @property
+    def relaxes_a_limit(self) -> bool:
+        """Whether a limit is raised; any other fix changes the workload or a choice."""
+        return self.section is FixSection.LIMITS
 
 
 class PlanWarning(Result):

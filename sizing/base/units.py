@@ -5,6 +5,7 @@ Inside the engine everything is in seconds, bytes, tokens, watts and USD; these 
 
 from __future__ import annotations
 
+# Definitions, and a year of 365 days.
 MS_PER_S = 1e3
 S_PER_MS = 1e-3
 S_PER_MINUTE = 60.0
@@ -15,6 +16,7 @@ HOURS_PER_YEAR = 8760.0
 HOURS_PER_MONTH = 730.0
 """A twelfth of a year of 8,760 hours, as cloud providers bill."""
 
+# Powers of ten by their English names.
 THOUSAND = 1e3
 MILLION = 1e6
 BILLION = 1e9
@@ -25,6 +27,7 @@ GB = BILLION
 GIB = 2**30
 """Bytes in a gibibyte, in which runtimes and memory chips count."""
 MIB = 2**20
+"""Bytes in a mebibyte."""
 W_PER_KW = THOUSAND
 
 ONE_SIDED_95 = 1.6448536269514722

@@ -31,6 +31,9 @@ LEAST_DECODE = 0.1
 """A calibrated decode step is at least this share of what it was, whatever a negative s takes away. Chosen: because no
 engine runs ten times as fast as its roofline."""
 
+LEAST_LOAD = 1e-3
+"""Sequences in flight at least, of which the logarithm is taken. Chosen: because an instance so idle has no batch."""
+
 WIDEST = math.log(10.0)
 """Half width of the widest interval, in logs: a factor of ten either way says that hardly anything is known."""
 
@@ -117,7 +120,7 @@ class CalibratedConfiguration:
         """
         covariance = np.array(self.covariance)
         slope = np.array([0.0, 1.0, 0.0]) if metric == "prefill" else self._slope()
-        load = self.highest if concurrency is None else max(concurrency, 1e-3)
+        load = self.highest if concurrency is None else max(concurrency, LEAST_LOAD)
         beyond = max(math.log2(load / self.highest), math.log2(self.lowest / load))
         variance = (float(slope @ covariance @ slope) + LEFT_OVER**2) * max(self.misfit, 1.0)
         variance += (PER_DOUBLING * max(beyond, 0.0)) ** 2

@@ -64,7 +64,7 @@ def layer_plan(fields: Fields) -> tuple[Layer, ...]:
     if blocks is not None:
         return blocks
     count = fields.needed("layers", high=MAX_LAYERS)
-    mixers = next((found for reader in _MIXER_READERS if (found := reader(fields, count)) is not None), None)
+    mixers = next((per_layer for reader in _MIXER_READERS if (per_layer := reader(fields, count)) is not None), None)
     if mixers is None:
         mixers = ["full"] * count
     if len(mixers) != count:

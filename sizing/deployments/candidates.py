@@ -23,11 +23,11 @@ from sizing.question.configuration import Allowed, Configuration
 
 MAX_GPUS_PER_INSTANCE = 16
 """GPUs of one instance, at most: two 8-GPU servers; more only inside one larger scale-up domain."""
-TP_SIZES = (1, 2, 4, 8, 16)
+TP_SIZES = DP_SIZES = (1, 2, 4, 8, 16)
+"""Degrees of tensor and attention-data parallelism that are tried unless others are asked for: powers of two, as heads
+and experts divide, up to two servers."""
 PP_SIZES = (1, 2, 4)
-DP_SIZES = (1, 2, 4, 8, 16)
-"""Degrees of tensor, pipeline and attention-data parallelism that are tried unless others are asked for: powers
-of two, as heads, layers and experts divide, up to two servers."""
+"""Degrees of pipeline parallelism. Chosen: because more stages than servers in a row make every token wait longer."""
 
 
 @dataclass(frozen=True)

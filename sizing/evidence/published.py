@@ -119,10 +119,13 @@ def _measurement(index: int, point: Point, cells: Mapping[str, object]) -> Measu
     )
 
 
-GPU_STEP, FAMILY_STEP = 0.5, 2.0
-ENGINE_STEP, KIND_STEP, CAUTION_STEP = 0.5, 2.0, 0.5
-"""Distance of another GPU of the family, of another family, of another engine, of dense against MoE, and of a row to be
-taken with caution. Chosen: because another family or kind of model says less than a quarter or four times the size."""
+GPU_STEP, ENGINE_STEP, CAUTION_STEP = 0.5, 0.5, 0.5
+"""Distance of another GPU of the family, of another engine, and of a row to be taken with caution. Chosen: because each
+matters about as much as half a doubling of the size."""
+
+FAMILY_STEP, KIND_STEP = 2.0, 2.0
+"""Distance of another family of GPUs, and of dense against MoE. Chosen: because another family or kind of model says
+less than a quarter or four times the size."""
 
 LEAST_NUMBER = 1e-9
 """Number whose logarithm stands for that of 0."""

@@ -74,7 +74,8 @@ Key = tuple[str, ...]
 class ErrorFactors:
     """How far reality may lie from a predicted value: that value times each factor is an end of its interval.
 
-    ``basis`` says whose errors the factors come from, ``rows`` how many there are.
+    ``basis`` says whose errors the factors come from, ``rows`` how many there are. Not an
+    :class:`sizing.base.quantity.Estimate`: it holds no value, and widens any.
     """
 
     low_factor: float

@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sizing.base.arrays import Counts, Floats, Rows, non_decreasing
+from sizing.base.arrays import ROUNDING, Counts, Floats, Rows, non_decreasing
 from sizing.base.choices import Serving
 from sizing.deployments.kv_transfer import supports
 from sizing.explore.operating_point import (
@@ -123,7 +123,7 @@ def disaggregated_points(question: Question, evaluated: Evaluated, share: Share)
 def _whole(ratio: Floats, prefill_gpus: Floats, decode_gpus: Floats) -> tuple[Counts, Counts]:
     """Whole prefill and decode instances of the group that takes the fewest GPUs for each decode instance, (N,)."""
     decode = np.arange(1, MOST_DECODE + 1)
-    prefill = np.maximum(np.ceil(np.multiply.outer(ratio, decode) - 1e-9), 1.0)
+    prefill = np.maximum(np.ceil(np.multiply.outer(ratio, decode) - ROUNDING), 1.0)
     best = (prefill * prefill_gpus[:, None] / decode + decode_gpus[:, None]).argmin(axis=1)
     return prefill[np.arange(len(best)), best].astype(np.int64), decode[best]
 
@@ -175,7 +175,7 @@ def _few(latency: Floats, per_request: Floats, unit: NDArray[np.int64], count: i
     _, starts, sizes = np.unique(group[kept], return_index=True, return_counts=True)  # sorted by group
     place = np.arange(len(kept)) - np.repeat(starts, sizes)
     share = place * (count - 1) / np.maximum(np.repeat(sizes, sizes) - 1, 1)
-    step = np.floor(share + 1e-9)
+    step = np.floor(share + ROUNDING)
     kept = kept[(place == 0) | (step != np.concatenate([[-1.0], step[:-1]]))]
     return kept // each, kept % each
 

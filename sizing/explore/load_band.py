@@ -14,7 +14,10 @@ from sizing.search.deployments import Place
 
 
 class LoadBand(Result):
-    """The load curve of one instance at both ends of the 80 % interval of its step times; empty when unknown."""
+    """The load curve of one instance at both ends of the 80 % interval of its step times; empty when unknown.
+
+    Not an :class:`sizing.base.quantity.Estimate` of each load: either end goes on to another load.
+    """
 
     fast: tuple[LoadPoint, ...] = quantity("Fast end", help="If the engine is faster than estimated.")
     slow: tuple[LoadPoint, ...] = quantity("Slow end", help="If the engine is slower than estimated.")

@@ -15,6 +15,7 @@ from typing import Literal
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 
+from sizing.base.arrays import ROUNDING
 from sizing.base.deployed import Deployed
 from sizing.base.errors import InvalidScenario
 from sizing.base.format import count, usd
@@ -36,8 +37,8 @@ TRIED = 200
 what needs more GPUs hardly ever leaves fewer of a system idle."""
 TIE_BREAK = 1e-6
 """Weight of a GPU in use against a system, so that among equal pools the one with fewer busy GPUs is chosen."""
-ROUNDING, TOLERANCE = 1e-9, 1e-7
-"""What float arithmetic may leave of whole GPUs, and what the integer programme may exceed a system by."""
+TOLERANCE = 1e-7
+"""What the integer programme may exceed a system by. Chosen: because its solver works to about so much."""
 
 
 class Placed(Result):

@@ -50,7 +50,7 @@ def keys(model: type[BaseModel], prefix: str = "") -> Iterator[Key]:
 def _models(annotation: Any) -> list[type[BaseModel]]:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
-    inside = [found for arg in typing.get_args(annotation) for found in _models(arg)]
+    inside = [model for arg in typing.get_args(annotation) for model in _models(arg)]
     return list(dict.fromkeys(inside))
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from sizing.base.arrays import Floats, Rows
+from sizing.base.arrays import ROUNDING, Floats, Rows
 from sizing.base.choices import DecidedBy
 from sizing.base.deployed import Deployed, PerInstance
 from sizing.base.result import CrossCheck, Explained, LoadPoint, PlanWarning
@@ -25,9 +25,6 @@ from sizing.question.configuration import Configuration
 from sizing.queueing.capacity import at_rate
 from sizing.search.aggregated import Aggregated
 from sizing.search.screen import instances_needed
-
-ROUNDING = 1e-9
-"""A number of instances that is whole up to so much rounding is not rounded up."""
 
 
 def deployed_as(row: Configuration, option: HardwareOption, instances: int, spares: int, systems: int) -> Deployed:

@@ -71,17 +71,16 @@ def _distance(question: Question, entry: Excluded) -> tuple[int, float]:
     """How far a GPU is from being usable: limits first, by the factor they would have to be relaxed; then choices."""
     if entry.fix is None:
         return 2, 0.0
-    section, _, name = entry.fix.key.partition(".")
-    if section != "limits" or not isinstance(entry.fix.value, (int, float)):
+    if not entry.fix.relaxes_a_limit or not isinstance(entry.fix.value, (int, float)):
         return 1, 0.0
-    return 0, float(entry.fix.value) / (getattr(question.scenario.limits, name) or 1.0)
+    return 0, float(entry.fix.value) / (getattr(question.scenario.limits, entry.fix.name) or 1.0)
 
 
 def _checked(question: Question, entries: Sequence[Excluded]) -> tuple[Excluded, ...]:
     """The entries, without the fixes that would not let their GPU serve the scenario after all."""
     alike: dict[str, list[Excluded]] = {}
     for entry in entries:
-        if entry.fix is not None and not entry.fix.key.startswith("limits."):
+        if entry.fix is not None and not entry.fix.relaxes_a_limit:
             alike.setdefault(f"{entry.fix.key} {entry.fix.value}", []).append(entry)
     fails: set[str] = set()
     for same in alike.values():
@@ -104,7 +103,7 @@ def _eased(question: Question, fix: Fix | None) -> Question:
     if fix.key == "workload.input_tokens" and isinstance(fix.value, int):
         return replace(question, traffic=replace(question.traffic, input_tokens=float(fix.value)))
     value: Any = tuple(fix.value) if isinstance(fix.value, list) else ()
-    return replace(question, allowed=replace(question.allowed, **{fix.key.removeprefix("deployment."): value}))
+    return replace(question, allowed=replace(question.allowed, **{fix.name: value}))
 
 
 def _serving(question: Question, entries: Sequence[Excluded]) -> set[str]:

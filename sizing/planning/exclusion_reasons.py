@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sizing.base.arrays import Floats
+from sizing.base.arrays import ROUNDING, Floats
 from sizing.base.format import gigabytes, ms
 from sizing.base.result import Excluded, Fix
 from sizing.base.units import GB, MS_PER_S
@@ -222,4 +222,4 @@ def too_slow(question: Question, evaluated: Evaluated, index: NDArray[np.intp]) 
 def two_digits_up(value: float) -> float:
     """``value`` rounded up to two significant digits: a limit a person would write."""
     unit = 10.0 ** (math.floor(math.log10(value)) - 1)
-    return round(math.ceil(value / unit - 1e-9) * unit, 6)
+    return round(math.ceil(value / unit - ROUNDING) * unit, 6)

@@ -154,7 +154,7 @@ def _nothing_serves(question: Question, excluded: tuple[Excluded, ...]) -> str:
     helpful = [e for e in excluded if e.fix is not None] or list(excluded)
     if not helpful:
         return f"Nothing serves this scenario ({considered})."
-    nearest = min(helpful, key=lambda e: (e.fix is None or not e.fix.key.startswith("limits"), _relaxed(e)))
+    nearest = min(helpful, key=lambda e: (e.fix is None or not e.fix.relaxes_a_limit, _relaxed(e)))
     return (
         f"Nothing serves {requests_per_s(question.demand.peak_rps)} within the limits ({considered}). Nearest: "
         f"{nearest.closest or nearest.gpu}. {nearest.reason} Smallest relaxation: {nearest.relaxation}"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sizing.base.arrays import Counts, Floats
+from sizing.base.arrays import ROUNDING, Counts, Floats
 from sizing.base.errors import InvalidScenario
 from sizing.base.format import count, ms, percent, requests_per_s
 from sizing.base.result import Plan
@@ -41,9 +41,6 @@ instead. Chosen: because a lower one would keep most instances idle all day."""
 
 SHOWN_MOMENTS = 1440
 """Moments of the answer at most: the minutes of a day."""
-
-ROUNDING = 1e-9
-"""What float arithmetic may leave of a whole number of instances or steps."""
 
 SMALLEST = 1e-300
 """Load at least, so that nothing is divided by 0."""

@@ -12,7 +12,7 @@ from sizing.base.errors import InvalidScenario
 from sizing.base.units import HOURS_PER_DAY, S_PER_HOUR
 from sizing.planning.rules import about_model
 from sizing.question.understand import Question
-from sizing.scenario.trace import Trace
+from sizing.scenario.trace import SHORTEST_TRACE_S, Trace
 from sizing.scenario.traces import SHORTEST_S
 from sizing.scenario.traffic import TraceArrivals
 from sizing.search.replicas import arrivals_of, lengths_of
@@ -24,9 +24,6 @@ FEWEST_REQUESTS = 20_000
 
 MOST_REQUESTS = 50_000_000
 """Requests simulated at most. Chosen: because they take some minutes."""
-
-SHORTEST_TRACE_S = 1e-9
-"""Length of what is kept of a trace at least, so that a rate can be stated."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -18,6 +18,10 @@ MIDDAY = 13.0
 STEEPEST = 200.0
 """Exponent of the bell beyond which practically all requests come in one hour."""
 
+LEAST_HOURS, HIGHEST_PEAK = 1e-6, 1000.0
+"""Shortest working day, and largest ratio of busiest time to mean, that are read. Chosen: because what lies beyond them
+is a typing error, and nothing is divided by 0."""
+
 SLICES = 60
 """Parts of an hour over which the bell is averaged."""
 
@@ -29,8 +33,8 @@ def working_day(hours: float, peak_to_mean: float) -> tuple[float, ...]:
     the share u of the working day, with p such that the busiest hour is ``peak_to_mean`` times the mean of the working
     hours (p = 0, a box, for 1; at most all in one hour). Raises SizingError outside 0..24 h or below 1.
     """
-    hours = number_between("Working hours", hours, 1e-6, HOURS_PER_DAY)
-    wanted = number_between("Peak to mean", peak_to_mean, 1.0, 1000.0)
+    hours = number_between("Working hours", hours, LEAST_HOURS, HOURS_PER_DAY)
+    wanted = number_between("Peak to mean", peak_to_mean, 1.0, HIGHEST_PEAK)
 
     def excess(p: float) -> float:
         shape = _bell(hours, p)
@@ -53,14 +57,14 @@ def _bell(hours: float, power: float) -> np.ndarray[tuple[int], np.dtype[np.floa
 
 def at_peak(scenario: Scenario, peak_rps: float, arrivals: Arrivals) -> Scenario:
     """The scenario with this peak, growth included, whatever its load was given by, and other arrivals."""
-    asked = scenario.workload.model_dump() | {
+    workload = scenario.workload.model_dump() | {
         "peak_rps": peak_rps,
         "average_rps": None,
         "users": None,
         "growth_percent": 0.0,
         "arrivals": arrivals,
     }
-    return scenario.model_copy(update={"workload": Workload.model_validate(asked)})
+    return scenario.model_copy(update={"workload": Workload.model_validate(workload)})
 
 
 def over_the_day(scenario: Scenario, peak_rps: float, hourly: Sequence[float]) -> Scenario:

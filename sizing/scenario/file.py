@@ -87,8 +87,8 @@ def parse(text: str, name: str = "scenario") -> dict[str, Any]:
     except RecursionError:
         raise InvalidScenario([f"{name} is nested too deeply to be a scenario."]) from None
     if not isinstance(raw, dict):
-        found = {type(None): "it is empty", list: "it is a list"}.get(type(raw), "it is a single value")
-        raise InvalidScenario([f"{name} must hold keys such as model and workload: {found}."])
+        content = {type(None): "it is empty", list: "it is a list"}.get(type(raw), "it is a single value")
+        raise InvalidScenario([f"{name} must hold keys such as model and workload: {content}."])
     return raw
 
 

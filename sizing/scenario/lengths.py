@@ -28,6 +28,10 @@ CHARS_PER_TOKEN = 4.0
 WORDS_PER_PAGE = 500.0
 """Words on a single-spaced A4 page: 1,000 words fill 2 (blog.reedsy.com/how-many-pages-is-1000-words, 2023-01-31)."""
 
+PER_TOKEN, PER_PAGE = (0.01, 100.0), (1.0, 100_000.0)
+"""Words or characters per token, and words per page, that are read. Chosen: because every language and page size is far
+within."""
+
 MAX_AMOUNT = 1_000_000_000.0
 """Largest number of words, characters or pages that is looked at; beyond it is a typing error."""
 
@@ -75,9 +79,9 @@ def to_tokens(
 
 def _units_per_token(unit: str, words_per_token: float, chars_per_token: float, words_per_page: float) -> float:
     """How many of ``unit`` one token holds."""
-    words = number_between("Words per token", words_per_token, 0.01, 100.0)
-    chars = number_between("Characters per token", chars_per_token, 0.01, 100.0)
-    page = number_between("Words per page", words_per_page, 1.0, 100_000.0)
+    words = number_between("Words per token", words_per_token, *PER_TOKEN)
+    chars = number_between("Characters per token", chars_per_token, *PER_TOKEN)
+    page = number_between("Words per page", words_per_page, *PER_PAGE)
     by_unit = {"tokens": 1.0, "words": words, "characters": chars, "pages": words / page}
     if unit not in by_unit:
         raise UnknownName("length unit", str(unit), get_args(Unit))

@@ -36,6 +36,9 @@ SHOWN_PROBLEMS = 5
 LONG_GAP_S, LONG_GAP_FACTOR = S_PER_MINUTE, 50.0
 """A gap without requests is mentioned when it lasts a minute and 50 mean gaps."""
 
+SHORTEST_TRACE_S = 1e-9
+"""Length of a trace at least, where it is divided by: all requests may stand at one moment."""
+
 SAME_SPEED = 1e-3
 """A peak that differs from the trace's by less is the same one, rounded."""
 
@@ -68,7 +71,7 @@ class Trace:
     @property
     def mean_rps(self) -> float:
         """Mean rate over the trace."""
-        return len(self) / max(self.duration_s, 1e-9)
+        return len(self) / max(self.duration_s, SHORTEST_TRACE_S)
 
     def until(self, seconds: float) -> Trace:
         """The requests of the first ``seconds``; at least the first one."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sizing.base.arrays import ROUNDING
 from sizing.base.errors import InvalidScenario, InvalidTrace
 from sizing.base.units import S_PER_MINUTE
 from sizing.scenario.bounds import MAX_CV
@@ -104,7 +105,7 @@ def arrivals_in(trace: Trace) -> dict[str, Any]:
     """
     duration = trace.duration_s
     window = max(min(WINDOW_S, duration), duration / MOST_WINDOWS)
-    count = max(int(duration / window + 1e-9), 1)
+    count = max(int(duration / window + ROUNDING), 1)
     index = np.minimum((trace.time_s / window).astype(np.int64), count - 1)
     counts = np.bincount(index, minlength=count)
     widths = np.full(count, window)

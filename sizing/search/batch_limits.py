@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sizing.base.arrays import Floats, Rows, non_decreasing, position
+from sizing.base.arrays import ROUNDING, Floats, Rows, non_decreasing, position
 from sizing.question.understand import Question
 from sizing.queueing.capacity import Bound, rate_at_limit
 from sizing.queueing.steady_state import NEARLY_FULL, concurrency_grid
@@ -131,7 +131,7 @@ def _with_named(question: Question, evaluated: Evaluated) -> Evaluated:
     caps, best = np.zeros(len(every)), None
     for cap in reversed(_caps_of_scenario(question)):
         tried = _under_caps(question, evaluated, every, np.full(len(every), float(cap)))
-        better = np.flatnonzero(tried.capacity.rps > best.capacity.rps * (1.0 + 1e-9)) if best else every
+        better = np.flatnonzero(tried.capacity.rps > best.capacity.rps * (1.0 + ROUNDING)) if best else every
         best = best.replaced(better, tried.take(better)) if best else tried
         caps[better] = cap
     assert best is not None

@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sizing.base.arrays import Counts, Floats, Rows, non_decreasing
+from sizing.base.arrays import ROUNDING, Counts, Floats, Rows, non_decreasing
 from sizing.deployments.kv_transfer import supports
 from sizing.question.understand import Question
 from sizing.queueing.capacity import rate_at_limit
@@ -208,7 +208,7 @@ def grown_into_e2e(question: Question, pools: Pools, moved: Floats) -> tuple[Poo
 
 def _times(instances: Counts, factor: float | Floats) -> Counts:
     """Whole instances, at least ``factor`` times as many."""
-    return np.asarray(np.ceil(instances * factor - 1e-9), dtype=np.int64)
+    return np.asarray(np.ceil(instances * factor - ROUNDING), dtype=np.int64)
 
 
 def _fewest(enough: Callable[[Counts], NDArray[np.bool_]], least: Counts) -> tuple[Counts, NDArray[np.bool_]]:

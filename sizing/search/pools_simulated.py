@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sizing.base.arrays import Counts, Flags, Floats
+from sizing.base.arrays import ROUNDING, Counts, Flags, Floats
 from sizing.deployments.kv_transfer import SETUP_S
 from sizing.question.limits import LatencyLimits
 from sizing.question.understand import Question
@@ -27,6 +27,7 @@ from sizing.search.trials import (
     FARTHEST,
     HEAVIEST,
     IN_FLIGHT_ROUNDS,
+    LARGEST_BELOW,
     WARM_UP_SHARE,
     Finding,
     finding,
@@ -199,7 +200,7 @@ def needed_pools(case: PoolsCase, guess: tuple[int, int], wins: Wins) -> NeededP
         )
         if stable <= 0.0:
             return None
-        least.append(max(math.ceil(rate / (stable * min(case.max_utilization, HEAVIEST)) - 1e-9), 1))
+        least.append(max(math.ceil(rate / (stable * min(case.max_utilization, HEAVIEST)) - ROUNDING), 1))
     first_of: dict[int, FirstTokens] = {}
 
     def in_time(instances: int) -> bool:
@@ -211,7 +212,7 @@ def needed_pools(case: PoolsCase, guess: tuple[int, int], wins: Wins) -> NeededP
     if smallest is None:
         return None
     for more in MORE if math.isfinite(case.limits.e2e_s) else MORE[:1]:
-        count = math.ceil(smallest * more - 1e-9)
+        count = math.ceil(smallest * more - ROUNDING)
         most = _most(wins, guess[1], prefill=count)
         if most == 0:
             return None
@@ -270,7 +271,7 @@ def simulated(
 
 def _between(rps: Floats, peak: float, instances: int) -> Floats:
     """A capacity moved between the load that was met and the load of one instance fewer."""
-    highest = peak / (instances - 1) * (1.0 - 1e-6) if instances > 1 else np.inf
+    highest = peak / (instances - 1) * LARGEST_BELOW if instances > 1 else np.inf
     return np.clip(rps, peak / instances, highest)
 
 

@@ -16,7 +16,7 @@ from sizing.search.aggregated import Aggregated, aggregated
 from sizing.search.instances import Needed, NotMet, needed, sharpened
 from sizing.search.replicas import arrivals_of, lengths_of, replica_at
 from sizing.search.screen import Evaluated, instances_needed
-from sizing.search.trials import FARTHER, FARTHEST, FIRST_REQUESTS, Case, in_flight_of
+from sizing.search.trials import FARTHER, FARTHEST, FIRST_REQUESTS, LARGEST_BELOW, Case, in_flight_of
 
 CLOSE = 1.15
 """Deployments within so much of the best by cost (or GPUs, latency, power, as asked) may change places."""
@@ -30,9 +30,6 @@ MOST_FAILURES = 10
 
 REPORTED_REQUESTS = 12_000
 """Requests behind the percentiles of the answer, at least: some 120 beyond p99."""
-
-LARGEST_BELOW = 1.0 - 1e-6
-"""A capacity at which a limit was seen to break is stated as just below."""
 
 
 @dataclass

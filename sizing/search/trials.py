@@ -13,6 +13,7 @@ from typing import Literal
 
 import numpy as np
 
+from sizing.base.arrays import ROUNDING
 from sizing.base.choices import Routing
 from sizing.base.units import TWO_SIDED_95
 from sizing.question.limits import LatencyLimits
@@ -68,6 +69,9 @@ BY_LOAD: tuple[Routing, ...] = ("least_loaded", "prefix_aware")
 
 MOST_TOGETHER = 8
 """Instances simulated together where the front end looks at their load."""
+
+LARGEST_BELOW = 1.0 - 1e-6
+"""A capacity at which a limit was seen to break is stated as just below. Chosen: because no figure shows so much."""
 
 NO_DOUBT = 0.7
 """Share of the heaviest load up to which the analytic stability limit will do: at most 22 % above the simulated one in
@@ -203,7 +207,7 @@ def relaxation(utilization: float) -> float:
 
     Relaxation time of M/M/1 in service times. Source: Abate and Whitt, Transient behavior of the M/M/1 queue (1987).
     """
-    return float((1.0 - math.sqrt(min(utilization, 1.0 - 1e-9))) ** -2)
+    return float((1.0 - math.sqrt(min(utilization, 1.0 - ROUNDING))) ** -2)
 
 
 class Tries:
@@ -236,7 +240,7 @@ class Tries:
 
     def carried(self, instances: int) -> bool:
         """Whether so many instances carry the load for ever, within the utilisation cap."""
-        return self.utilization(instances) <= self.highest_share * (1.0 + 1e-9)
+        return self.utilization(instances) <= self.highest_share * (1.0 + ROUNDING)
 
     def met(self, instances: int) -> bool:
         """Whether so many instances meet every limit, for ever."""

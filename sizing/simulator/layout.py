@@ -28,12 +28,14 @@ CHUNK_FIELDS = ("time", "arrived", "prompt", "output", "cached", "group", "start
 has happened to it elsewhere; -1 where nothing has."""
 
 TTFT, ITL, E2E, QUEUE = range(4)
+"""Rows of the histograms."""
 METRICS = 4
-"""Rows of the histograms, and their number."""
+"""Latencies with a histogram."""
 
 COUNTED, GOOD, FIRST_SUM, FIRST_COUNT = 0, 1, 2, 2 + METRICS
-SUM_COLUMNS = 2 + 2 * METRICS
 """Columns of the sums of a batch: requests, those within every limit, then sum and number of each latency."""
+SUM_COLUMNS = 2 + 2 * METRICS
+"""Columns of the sums of a batch: two of requests, two of each latency."""
 
 FINISH_STEP, SEQUENCE, SCRATCH, BEGUN = range(4)
 """Rows of a replica's heap: the step in which a sequence finishes and its row, rows of prompts that end in the running

@@ -22,7 +22,11 @@ FEWEST_PER_BATCH = 5
 
 @dataclass(frozen=True, kw_only=True)
 class Sampled:
-    """A simulated value with its 95 % Monte-Carlo interval; ``high`` is infinite where too few requests went so far."""
+    """A simulated value with its 95 % Monte-Carlo interval; ``high`` is infinite where too few requests went so far.
+
+    Not an :class:`sizing.base.quantity.Estimate`, which is written to JSON without infinity and NaN: the search
+    compares all three numbers with limits, for which they must be numbers.
+    """
 
     value: float
     low: float

@@ -18,9 +18,10 @@ SAME_CREDIT = 1e-9
 """Credits of weighted round robin that differ by less are equal: what is left is rounding."""
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+"""Increment of SplitMix64, see :func:`at_random`: 2^64 over the golden ratio."""
 MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 SHIFTS = (np.uint64(30), np.uint64(27), np.uint64(31))
-"""Constants of SplitMix64, see :func:`at_random`."""
+"""Multipliers of its mixing function, and the shifts before and after them."""
 
 
 @compiled

@@ -5,6 +5,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.app.conftest import OpenLink
 from tests.app.pages_text import answer, is_previous, problems
+from ui.form.choices import labels
 
 BAD = [
     ("isl", "", "Prompt length is empty: enter a number of tokens, for example 3500."),
@@ -80,6 +81,33 @@ def test_bad_link_without_an_earlier_answer_shows_only_the_sentence(open_link: O
     assert problems(app) == ["Prompt length: “abc” is not a number; enter a number of tokens, for example 3500."]
     assert answer(app) == ""
     assert not app.exception
+
+
+def test_every_field_that_cannot_be_used_is_named(open_link: OpenLink) -> None:
+    """One after the other would be as many tries as there are faults."""
+    app = open_link(isl="abc", osl="", cached="900", ttft="0", spare="1.5", profile="1 2 x")
+    assert problems(app) == [
+        "Prompt length: “abc” is not a number; Output length is empty; Load by hour needs 24 values (3 were entered); "
+        "TTFT limit must be more than 0 ms (0 was entered); Spare instances must be a whole number (1.5 was entered)."
+    ]
+    app.text_input(key="isl").set_value("3000").run()
+    assert problems(app)[0].startswith("Output length is empty; Load by hour")
+    assert not app.exception
+
+
+def test_a_field_without_a_value_does_not_hide_the_others(open_link: OpenLink) -> None:
+    app = open_link(
+        model_by=labels("model_by")["config"],
+        own="true",
+        own_mem="",
+        own_bw="5",
+        own_fp16="-1",
+        profile=",".join("x" * 24),
+    )
+    assert problems(app) == [
+        "No config.json was given yet; Load by hour: “x” is not a number; Memory of the accelerator is empty; "
+        "FP16 rate of the accelerator must be more than 0 TFLOPS (-1 was entered)."
+    ]
 
 
 def test_missing_config_json_is_asked_for(size: AppTest) -> None:

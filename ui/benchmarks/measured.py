@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from collectors.benchmarks import BenchmarkPoint, Deployment
+from collectors.benchmarks import BenchmarkPoint, Deployment, engine_of_tool
 from sizing.base.deployed import Deployed
 from sizing.base.errors import SizingError
 from sizing.catalog import resolve_gpu, resolve_model
@@ -64,11 +64,10 @@ def prefill(curve: tuple[BenchmarkPoint, ...]) -> None:
     """
     first, planned = curve[0], _planned()
     stated = {name: getattr(first, _ATTRIBUTE.get(name, name)) for name in (*_NAMES, *_PARALLELISM)}
-    tool = _engine_of_tool(first.tool)
     otherwise = {
         "model": OF_SCENARIO,
         "gpu": _resolved("gpu", planned.gpu) if planned else "h100_sxm",
-        "engine": tool or (planned.engine if planned else "vllm"),
+        "engine": engine_of_tool(first.tool) or (planned.engine if planned else "vllm"),
         "prec": planned.weight_precision if planned else "bf16",
         "kv": NOT_STATED,
     }
@@ -176,11 +175,6 @@ def _count(name: str) -> int | None:
         help=_HELP[name],
         persist_state="session",
     )
-
-
-def _engine_of_tool(tool: str) -> str | None:
-    """The engine whose own tool this is; it can measure others too, hence only a guess to be checked."""
-    return next((engine for engine in labels("engine") if tool.lower().startswith(engine)), None)
 
 
 def _planned() -> Deployed | None:

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from sizing.base.format import count, percent, requests_per_s, rounded
 from sizing.base.units import S_PER_HOUR, S_PER_MINUTE
 from sizing.replay.day_result import DayPlan
-from ui.figures.template import axis, layout, palette
+from ui.figures.template import LEAST_END, axis, layout, palette
 
 _SHORT_S = 3.0 * S_PER_HOUR
 """Up to here the time axis counts minutes."""
@@ -37,7 +37,7 @@ def build_day(plan: DayPlan, *, dark: bool = False) -> go.Figure:
     ]
     axes = {
         "xaxis": axis(
-            f"Time ({unit})", range=[0, max(time[-1], 1e-9)], anchor="y2", **({"dtick": 3} if unit == "h" else {})
+            f"Time ({unit})", range=[0, max(time[-1], LEAST_END)], anchor="y2", **({"dtick": 3} if unit == "h" else {})
         ),
         "yaxis": axis("Load (requests/s)", domain=[0.6, 1.0], rangemode="tozero", nticks=4),
         "yaxis2": axis("Instances", domain=[0.0, 0.5], rangemode="tozero", nticks=6),

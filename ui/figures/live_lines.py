@@ -51,7 +51,10 @@ class Level:
 
 @dataclass(frozen=True, kw_only=True)
 class Band:
-    """Where a value surely lies; an infinite upper end is an open bucket."""
+    """Where a value surely lies; an infinite upper end is an open bucket.
+
+    Not an :class:`sizing.base.quantity.Estimate`: a chart is drawn from columns, and the value is a line of its own.
+    """
 
     name: str
     low: Sequence[float]

@@ -20,6 +20,8 @@ _NOTHING = "No deployment meets the limits, so there is no load curve to show."
 _ONE_POINT = "A measured record is one point: there is no load curve to show."
 _HEADROOM = 1.6
 """Height of a panel over the larger of limit and planned value: what rises beyond leaves it, as the queue does."""
+_LOWEST_MS = 1e-6
+"""Height of a panel at least, so that it has one."""
 _SECONDS_FROM = 10_000.0
 """Panels that reach this many ms are drawn in seconds."""
 
@@ -117,7 +119,7 @@ def _scaled(name: str, values: Sequence[float], limit: float | None, planned: fl
     seen = [v for v in (limit, planned) if v is not None and math.isfinite(v)]
     reach = max(values)
     wanted = _HEADROOM * max(seen) if limit is not None else 3 * max([*seen, min(values)])
-    top = max(min(wanted, 1.1 * reach), 1.15 * max(seen, default=reach), 1e-6)
+    top = max(min(wanted, 1.1 * reach), 1.15 * max(seen, default=reach), _LOWEST_MS)
     unit, scale = ("s", 1e-3) if top >= _SECONDS_FROM else ("ms", 1.0)
     return Panel(name, tuple(values), limit, planned, unit, scale, top)
 

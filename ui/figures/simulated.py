@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from sizing.base.format import ms, requests_per_s, rounded
 from sizing.base.units import S_PER_HOUR, S_PER_MINUTE
 from sizing.replay.simulation_result import SimulationResult
-from ui.figures.template import Look, axis, layout, message, palette
+from ui.figures.template import LEAST_END, Look, axis, layout, message, palette
 
 _NOTHING = "The load is beyond what can be carried, so there is nothing to draw."
 _HOURS_FROM = 4 * S_PER_HOUR
@@ -36,7 +36,7 @@ def build_simulated(result: SimulationResult, *, dark: bool = False) -> go.Figur
         )
     )
     data: list[dict[str, Any]] = []
-    axes: dict[str, Any] = {"xaxis": axis(f"Time ({unit})", range=[0, max(time[-1], 1e-9)], anchor="y3")}
+    axes: dict[str, Any] = {"xaxis": axis(f"Time ({unit})", range=[0, max(time[-1], LEAST_END)], anchor="y3")}
     for place, (name, values) in enumerate(panels):
         look = Look(name=name, colour=palette(dark=dark)[place], dash="solid", symbol="circle")
         data.append(

@@ -38,7 +38,12 @@ LOG_FROM, MANY_DECADES = 8.0, 1e3
 MAX_POINTS = 5_000
 """Most points a figure sends to a browser."""
 
+LEAST_END = 1e-9
+"""Where an axis from 0 ends at least, so that it has a length."""
+
 _OTHER_COLOUR = 5
+"""Place in the palette of a family without a colour of its own, and of what is outside the catalogue: the last."""
+
 _SYMBOLS = (
     "circle",
     "square",

@@ -8,7 +8,10 @@ import re
 _NUMBER = re.compile(r"([+-]?)(\d[\d.,'’]*|[.,]\d+)(e[+-]?\d{1,3})?\s*([a-zµ%/]*)", re.IGNORECASE)
 _GROUPED = re.compile(r"\d{1,3}([,'’]\d{3})+(\.\d+)?")
 _MULTIPLES = {"": 1.0, "k": 1e3, "m": 1e6}
+"""What a letter behind a number multiplies it with."""
+
 _UNIT_FACTORS = {"ms": {"ms": 1.0, "s": 1000.0}, "billions": {"b": 1.0}, "%": {"%": 1.0}, "tokens": {"tokens": 1.0}}
+"""Units that may be typed into a field, by the field's own unit, and how much of it each is."""
 
 
 class NotANumber(ValueError):

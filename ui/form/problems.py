@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import ValidationError
@@ -27,8 +28,28 @@ _RULES: dict[Rule, str] = {
 }
 
 
+@dataclass(frozen=True, kw_only=True)
+class Fault:
+    """What is wrong with one field: as a sentence of its own, and in short beside others.
+
+    ``fields`` are the keys of what is to blame, empty for a rule between several values.
+    """
+
+    sentence: str
+    short: str
+    fields: frozenset[str] = frozenset()
+
+
 class BadInput(ValueError):
-    """What was typed cannot be read; the message is the sentence to show."""
+    """What was typed cannot be read; the message is the sentence to show, ``short`` the same beside others.
+
+    ``instead`` are values of the fields to blame with which the rest of the form can be read.
+    """
+
+    def __init__(self, sentence: str, *, short: str = "", instead: Mapping[str, Any] | None = None) -> None:
+        super().__init__(sentence)
+        self.instead = dict(instead or {})
+        self.fault = Fault(sentence=sentence, short=short or sentence, fields=frozenset(self.instead))
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -39,40 +60,68 @@ class BadInput(ValueError):
 def no_number(field: Field, text: str) -> BadInput:
     """What to say when a field holds text, or nothing, where a number is needed."""
     hint = f"enter {_what(field)}, for example {field.example}" if field.example else f"enter {_what(field)}"
+    instead = {field.key: "1"}
     if not text.strip():
-        return BadInput(f"{field.label} is empty: {hint}.")
-    return BadInput(f"{field.label}: “{text.strip()[:40]}” is not a number; {hint}.")
+        short = f"{field.label} is empty"
+        return BadInput(f"{short}: {hint}.", short=short, instead=instead)
+    short = f"{field.label}: “{text.strip()[:40]}” is not a number"
+    return BadInput(f"{short}; {hint}.", short=short, instead=instead)
 
 
 def sentence(error: Exception) -> str:
     """The first thing that ``error`` says, in the words of the form."""
     if isinstance(error, ValidationError):
-        return _of_validation(error)
+        return faults_of(error)[0].sentence
     if isinstance(error, BadInput | SizingError):
         return error.problems[0]
     raise error
 
 
-def _of_validation(error: ValidationError) -> str:
-    faults: list[Any] = error.errors(include_url=False)
+def in_one_sentence(faults: Sequence[Fault]) -> str:
+    """Every fault; rules between several values only where each of them can be read by itself."""
+    named = [fault for fault in faults if fault.fields] or list(faults[:1])
+    return named[0].sentence if len(named) == 1 else f"{'; '.join(fault.short for fault in named)}."
+
+
+def faults_of(error: ValidationError) -> list[Fault]:
+    """What the scenario says of its values, one fault per field."""
+    by_name: dict[str, list[Mapping[str, Any]]] = {}
+    given: list[Any] = error.errors(include_url=False)
+    for one in given:
+        field = _field_of(one["loc"])
+        by_name.setdefault(field.key if field else _dotted(one["loc"]), []).append(one)
     # A value that may have two shapes is complained about in both: what counts is the shape that was given.
-    fault: Mapping[str, Any] = next((f for f in faults if not f["type"].endswith("_type")), faults[0])
+    return [
+        _fault(next((f for f in faults if not f["type"].endswith("_type")), faults[0])) for faults in by_name.values()
+    ]
+
+
+def _dotted(loc: tuple[int | str, ...]) -> str:
+    return ".".join(str(part) for part in loc)
+
+
+def _fault(fault: Mapping[str, Any]) -> Fault:
     raised = fault.get("ctx", {}).get("error")
     if isinstance(raised, BrokenRule):
-        return _RULES[raised.rule]
+        return Fault(sentence=_RULES[raised.rule], short=_RULES[raised.rule])
     field = _field_of(fault["loc"])
-    name = field.label if field else ".".join(str(part) for part in fault["loc"])
-    context = fault.get("ctx", {})
-    if fault["type"] in _BOUNDS:
-        bound, words = _BOUNDS[fault["type"]]
-        limit, entered = _typed(context[bound], field), _typed(fault["input"], field)
-        unit = f" {_unit(field)}" if field and _unit(field) else ""
-        return f"{name} {words.format(limit)}{unit}; {entered} was entered."
-    if fault["type"] in _TEXTS:
-        return f"{name} {_TEXTS[fault['type']].format(**context)}."
-    if fault["type"].startswith("int_"):
-        return f"{name} must be a whole number; {_typed(fault['input'], field)} was entered."
-    return f"{name}: {message_of(fault)}."
+    name = field.label if field else _dotted(fault["loc"])
+    context, fields = fault.get("ctx", {}), frozenset({field.key if field else name})
+    if fault["type"] in _BOUNDS or fault["type"].startswith("int_"):
+        must_be, entered = f"{name} {_bound(fault, field)}", f"{_typed(fault['input'], field)} was entered"
+        return Fault(sentence=f"{must_be}; {entered}.", short=f"{must_be} ({entered})", fields=fields)
+    text = _TEXTS.get(fault["type"], "").format(**context)
+    short = f"{name} {text}" if text else f"{name}: {message_of(fault)}"
+    return Fault(sentence=f"{short}.", short=short, fields=fields)
+
+
+def _bound(fault: Mapping[str, Any], field: Field | None) -> str:
+    """What the number has to be, with its unit."""
+    if fault["type"] not in _BOUNDS:
+        return "must be a whole number"
+    bound, words = _BOUNDS[fault["type"]]
+    unit = f" {_unit(field)}" if field and _unit(field) else ""
+    return f"{words.format(_typed(fault['ctx'][bound], field))}{unit}"
 
 
 def message_of(fault: Mapping[str, Any]) -> str:

@@ -6,13 +6,12 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from sizing.base.units import HOURS_PER_DAY
 from sizing.scenario.lengths import CHARS_PER_TOKEN, Prompt, languages, to_tokens
 from ui.form.fields import FIELDS
 from ui.form.numbers import NotANumber, parse_number
 from ui.form.problems import BadInput, no_number
 from ui.form.trace import TraceInUse
-
-HOURS = 24
 
 OWN_GPU = "own_accelerator"
 """Id of the accelerator typed into the form."""
@@ -78,12 +77,18 @@ def _model(values: Values, config: Mapping[str, Any] | None) -> Any:
             if config is None:
                 raise BadInput(
                     "No config.json was given yet: upload, paste or fetch one, or choose a model from the "
-                    "catalogue. (A link does not carry a config.json.)"
+                    "catalogue. (A link does not carry a config.json.)",
+                    short="No config.json was given yet",
+                    instead={"model_by": "size", "size_b": "1"},
                 )
             return dict(config)
         case _:
             if not values["model"]:
-                raise BadInput("No model is chosen: pick one from the catalogue or type its Hugging Face id.")
+                raise BadInput(
+                    "No model is chosen: pick one from the catalogue or type its Hugging Face id.",
+                    short="No model is chosen",
+                    instead={"model_by": "size", "size_b": "1"},
+                )
             return values["model"]
 
 
@@ -109,7 +114,8 @@ def _of_trace(values: Values, trace: TraceInUse | None) -> dict[str, Any]:
 def _arrivals(values: Values) -> str | dict[str, Any]:
     cv, hours = _optional(values, "cv"), str(values["profile"]).strip()
     if hours and cv is not None:
-        raise BadInput("Burstiness of arrivals and load by hour are both filled in: empty one of them.")
+        both = "Burstiness of arrivals and load by hour are both filled in"
+        raise BadInput(f"{both}: empty one of them.", short=both, instead={"cv": "", "profile": ""})
     if hours:
         return {"profile": hourly_values(hours)}
     return "poisson" if cv in (None, 1.0) else {"gamma": {"cv": cv}}
@@ -118,8 +124,13 @@ def _arrivals(values: Values) -> str | dict[str, Any]:
 def hourly_values(text: str) -> list[float]:
     """24 values from text, apart by spaces, semicolons or commas. Raises BadInput."""
     words = [word for word in re.split(r"[;,\s]+", text.strip()) if word]
-    if len(words) != HOURS:
-        raise BadInput(f"Load by hour needs 24 values, from midnight on; {len(words)} were entered.")
+    if len(words) != HOURS_PER_DAY:
+        needs = f"Load by hour needs {HOURS_PER_DAY:.0f} values"
+        raise BadInput(
+            f"{needs}, from midnight on; {len(words)} were entered.",
+            short=f"{needs} ({len(words)} were entered)",
+            instead={"profile": ""},
+        )
     return [_parsed("profile", word) for word in words]
 
 
@@ -152,9 +163,9 @@ def _cached(values: Values, isl: float) -> float:
     if text.endswith("%"):
         share = _parsed("cached", text.removesuffix("%"))
         if not 0 <= share < 100:
+            must_be = "Prompt found in the prefix cache must be at least 0% and less than 100% of the prompt"
             raise BadInput(
-                f"Prompt found in the prefix cache must be at least 0% and less than 100% of the prompt; "
-                f"{text} was entered."
+                f"{must_be}; {text} was entered.", short=f"{must_be} ({text} was entered)", instead={"cached": ""}
             )
         return isl * share / 100
     return _optional(values, "cached") or 0.0
@@ -209,7 +220,8 @@ def _own_gpu(values: Values) -> dict[str, Any]:
 
 def _measured(values: Values) -> dict[str, Any]:
     if not values["m_sys"]:
-        raise BadInput("The measured record names no system: choose the system the benchmark ran on.")
+        short = "The measured record names no system"
+        raise BadInput(f"{short}: choose the system the benchmark ran on.", short=short, instead={"meas": False})
     return {
         "system": values["m_sys"],
         "rps_per_system": _needed(values, "m_rps"),

@@ -19,6 +19,7 @@ from ui.sources.picker import Picked
 
 SIZE, DEMO, FILE = "Scenario on Size", "Plan of the demo", "Scenario file"
 MAX_MB = 1
+"""Largest scenario file, as in :data:`sizing.scenario.file.MAX_FILE_BYTES`."""
 _CHOICE, _UPLOAD = "scenario_from", "scenario_file"
 _DEMO_FILE = Path(__file__).parents[2] / "reality" / "data" / "demo_scenario.yaml"
 

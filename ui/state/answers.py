@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import streamlit as st
 from pydantic import ValidationError
@@ -13,6 +14,7 @@ from sizing.base.errors import SizingError
 from sizing.base.result import Plan
 from sizing.catalog.model import Model
 from sizing.scenario.schema import Scenario
+from ui.form.check import problem
 from ui.form.presets import presets
 from ui.form.problems import BadInput, sentence
 from ui.form.read import to_scenario
@@ -53,14 +55,15 @@ class Outcome:
 
 def outcome() -> Outcome:
     """Read the form and answer it. What is wrong with the inputs is a sentence, never an exception."""
-    try:
-        scenario = Scenario.model_validate(
-            to_scenario(values(), config=st.session_state.get(CONFIG), benchmark=benchmark(), trace=trace())
-        )
-        answer = Answer(scenario=scenario, plan=plan_of(scenario.model_dump_json()))
-    except (BadInput, SizingError, ValidationError) as error:
-        return Outcome(answer=None, problem=sentence(error), last=st.session_state.get(_LAST))
     last = st.session_state.get(_LAST)
+    files: dict[str, Any] = {"config": st.session_state.get(CONFIG), "benchmark": benchmark(), "trace": trace()}
+    try:
+        scenario = Scenario.model_validate(to_scenario(values(), **files))
+        answer = Answer(scenario=scenario, plan=plan_of(scenario.model_dump_json()))
+    except (BadInput, ValidationError):
+        return Outcome(answer=None, problem=problem(values(), **files), last=last)
+    except SizingError as error:
+        return Outcome(answer=None, problem=sentence(error), last=last)
     if answer.plan.feasible:
         st.session_state[_LAST] = last = answer
     return Outcome(answer=answer, problem="", last=last)

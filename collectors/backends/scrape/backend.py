@@ -12,6 +12,7 @@ from collectors.backends.scrape.store import Ring
 from collectors.errors import Unreachable, UnsupportedExpression
 from collectors.prometheus.answers import Notes, Series
 from collectors.queries.query import Query, Subject
+from collectors.units import ROUNDING
 
 MAX_RANGE_STEPS = 1_000
 """Points of a line, at most. Chosen: as many as the client of a Prometheus asks for."""
@@ -49,7 +50,7 @@ class RingBackend:
         trees, problems = _parsed(queries)
         reach = max((_reach(tree) for tree in trees.values()), default=0.0) + LOOK_BACK_S
         tracks = self._tracks(start_s - reach, end_s)
-        moments = [start_s + i * step for i in range(int((end_s - start_s) / step + 1e-9) + 1)]
+        moments = [start_s + i * step for i in range(int((end_s - start_s) / step + ROUNDING) + 1)]
         series = {}
         for subject, tree in trees.items():
             try:

@@ -170,15 +170,15 @@ def _tracks_of(
         for j, (name, pairs) in enumerate(layouts[layout]):
             key = (name, tuple((k, v) for k, v in pairs))
             columns.setdefault(key, []).append((times[places], matrix[:, j]))
-    found = []
+    tracks = []
     for (name, pairs), parts in columns.items():
         seen = np.concatenate([t for t, _ in parts])
         values = np.concatenate([v for _, v in parts])
         order = np.argsort(seen, kind="stable")
         ends = np.setdiff1d(times, seen) if len(seen) < len(times) else failed
-        found.append(Track(_labelled(name, pairs, own), seen[order], values[order], ends))
+        tracks.append(Track(_labelled(name, pairs, own), seen[order], values[order], ends))
     up = Track({"__name__": "up", **own}, times, np.array([float(row[3] is not None) for row in rows]), np.array([]))
-    return [*found, up]
+    return [*tracks, up]
 
 
 def _labelled(name: str, pairs: Sequence[tuple[str, str]], own: Mapping[str, str]) -> dict[str, str]:

@@ -19,7 +19,8 @@ from collectors.errors import BadRow, NotAResultFile
 
 FORMAT = "AIPerf"
 FILE = "`profile_export_aiperf.json`, or `.csv` and `profile_export.jsonl` beside it"
-PRIORITY = 50
+PRIORITY = 50  # the lowest is asked first: see reader.Tool
+ENGINE = None
 
 CSV_NOTES = ("The CSV rounds to two decimals and states neither model nor load: the JSON beside it states both.",)
 
@@ -96,8 +97,8 @@ def _load(fields: Fields, config: Fields) -> Load:
     command = fields.child("run_info").values.get("cli_command") or config.values.get("cli_command")
     text = command if isinstance(command, str) else ""
     options = {name: re.search(_OPTION.format(name), text) for name in ("request-rate", "concurrency")}
-    found: dict[str, object] = {name: match[1] for name, match in options.items() if match}
-    return _as_load(Fields(values=found, cells=True), "request-rate", None)
+    values: dict[str, object] = {name: match[1] for name, match in options.items() if match}
+    return _as_load(Fields(values=values, cells=True), "request-rate", None)
 
 
 def _as_load(fields: Fields, rate_key: str, pattern: object) -> Load:

@@ -16,7 +16,8 @@ from collectors.errors import NotAResultFile
 
 FORMAT = "GenAI-Perf"
 FILE = "`profile_export_genai_perf.json` or `.csv`"
-PRIORITY = 70
+PRIORITY = 70  # the lowest is asked first: see reader.Tool
+ENGINE = None
 
 NOTES = (
     *COMMON_NOTES,

@@ -14,7 +14,8 @@ from collectors.units import MS_PER_S
 
 FORMAT = "inference-perf"
 FILE = "`stage_N_lifecycle_metrics.json`, all stages at once"
-PRIORITY = 80
+PRIORITY = 80  # the lowest is asked first: see reader.Tool
+ENGINE = None
 
 NOTES = (
     "TPOT is the mean per request, ITL the gap between two tokens as they arrive: within a chunk it is zero, "
@@ -79,13 +80,13 @@ def _load(offered: Fields) -> Load:
     concurrency = offered.number("concurrency")
     if concurrency:
         return Load(mode="fixed_concurrency", concurrency=concurrency)
-    asked, sent = offered.number("requested_rate"), offered.number("achieved_rate")
-    if not asked:
+    requested, sent = offered.number("requested_rate"), offered.number("achieved_rate")
+    if not requested:
         return Load(notes=(SUMMARY_NOTE,))
     notes: tuple[str, ...] = ()
-    if sent is not None and abs(sent / asked - 1) > RATE_TOLERANCE:
-        notes = (f"{sent:.4g} requests/s were sent where {asked:.4g} were asked",)
-    return Load(mode="fixed_rate", rate_rps=asked, notes=notes)
+    if sent is not None and abs(sent / requested - 1) > RATE_TOLERANCE:
+        notes = (f"{sent:.4g} requests/s were sent where {requested:.4g} were asked",)
+    return Load(mode="fixed_rate", rate_rps=requested, notes=notes)
 
 
 def _late(offered: Fields) -> tuple[str, ...]:

@@ -56,7 +56,9 @@ def _value(node: Node, now: Moment) -> Value | float:
     if isinstance(node, Selector):
         if node.range_s is not None:
             raise UnsupportedExpression("A range needs a function such as rate around it.")
-        return {key_of(t.labels): found[1] for t in now.tracks.select(node) if (found := at(t, now.time_s)) is not None}
+        return {
+            key_of(t.labels): sample[1] for t in now.tracks.select(node) if (sample := at(t, now.time_s)) is not None
+        }
     if isinstance(node, Negative):
         inner = _value(node.inner, now)
         return -inner if isinstance(inner, float) else {nameless(k): -v for k, v in inner.items()}
@@ -117,8 +119,8 @@ def _runs(node: Node, now: Moment) -> tuple[dict[Key, Run], float]:
     """The samples per series of a range or subquery, and the length of the range."""
     if isinstance(node, Selector) and node.range_s is not None:
         start = now.time_s - node.range_s
-        found = {key_of(t.labels): Run(*within(t, start, now.time_s)) for t in now.tracks.select(node)}
-        return {key: run for key, run in found.items() if len(run.times)}, node.range_s
+        runs = {key_of(t.labels): Run(*within(t, start, now.time_s)) for t in now.tracks.select(node)}
+        return {key: run for key, run in runs.items() if len(run.times)}, node.range_s
     if isinstance(node, Subquery):
         return _subquery(node, now), node.range_s
     raise UnsupportedExpression("A range such as [5m] is expected.")
@@ -154,9 +156,9 @@ def _call(node: Call, now: Moment) -> Value | float:
     name, arguments = node.function, node.arguments
     if name in RANGE_FUNCTIONS and len(arguments) == 1:
         runs, span = _runs(arguments[0], now)
-        found = {k: RANGE_FUNCTIONS[name](run, now.time_s - span, now.time_s) for k, run in runs.items()}
+        results = {k: RANGE_FUNCTIONS[name](run, now.time_s - span, now.time_s) for k, run in runs.items()}
         keep = name == "last_over_time"
-        return {k if keep else nameless(k): v for k, v in found.items() if v is not None}
+        return {k if keep else nameless(k): v for k, v in results.items() if v is not None}
     if name == "time" and not arguments:
         return now.time_s
     if name == "vector" and len(arguments) == 1:
@@ -180,7 +182,7 @@ def _timestamps(node: Node, now: Moment) -> Value:
     """The time of each newest sample; of anything but a plain metric, the moment itself."""
     if isinstance(node, Selector) and node.range_s is None:
         newest = {key_of(t.labels): at(t, now.time_s) for t in now.tracks.select(node)}
-        return {nameless(key): found[0] for key, found in newest.items() if found is not None}
+        return {nameless(key): sample[0] for key, sample in newest.items() if sample is not None}
     return {nameless(key): now.time_s for key in _vector(node, now)}
 
 
@@ -190,8 +192,8 @@ def _histogram_quantile(q: float, vector: Value) -> Value:
         labels = dict(key)
         rest = key_of({k: v for k, v in labels.items() if k not in ("le", "__name__")})
         groups.setdefault(rest, []).append(Sample(labels=labels, time_s=0.0, value=value))
-    found = {key: quantile(q, buckets_of(samples)) for key, samples in groups.items()}
-    return {key: math.nan if value is None else value[0] for key, value in found.items()}
+    values = {key: quantile(q, buckets_of(samples)) for key, samples in groups.items()}
+    return {key: math.nan if value is None else value[0] for key, value in values.items()}
 
 
 # Aggregation

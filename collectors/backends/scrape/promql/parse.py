@@ -45,6 +45,8 @@ FUNCTIONS = frozenset(
 )
 STRENGTH = {"or": 1, "and": 2, "unless": 2, "==": 3, "!=": 3, "<": 3, "<=": 3, ">": 3, ">=": 3}
 STRENGTH |= {"+": 4, "-": 4, "*": 5, "/": 5}
+"""How tightly a binary operator binds: the order of precedence in PromQL's documentation."""
+
 COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
 MAX_CHARACTERS = 200_000
 """Of an expression. Chosen: far longer than any of ours."""
@@ -194,19 +196,19 @@ class _Parser:
 
     def _list(self, item: Callable[[], object]) -> list:  # type: ignore[type-arg]
         self._expect("(")
-        found: list[object] = []
+        items: list[object] = []
         while not self._accept(")"):
             if self.kind == "end":
                 raise UnsupportedExpression("A parenthesis is not closed.")
-            found.append(item())
+            items.append(item())
             if not self._accept(","):
                 self._expect(")")
                 break
-        return found
+        return items
 
     def _matchers(self) -> tuple[Matcher, ...]:
         self._expect("{")
-        found = []
+        matchers = []
         while not self._accept("}"):
             label, sign = self._next(), self._next()
             if sign not in ("=", "!=", "=~", "!~") or self.kind != "string":
@@ -214,11 +216,11 @@ class _Parser:
             matcher = Matcher(label, sign, _unquoted(self._next()))
             if "~" in sign:
                 _checked_regex(matcher.value)
-            found.append(matcher)
+            matchers.append(matcher)
             if not self._accept(","):
                 self._expect("}")
                 break
-        return tuple(found)
+        return tuple(matchers)
 
     def _postfix(self, node: Node) -> Node:
         """A range or subquery behind an expression."""
@@ -250,8 +252,8 @@ def _checked_regex(pattern: str) -> None:
 
 
 def _unquoted(text: str) -> str:
-    def char(found: re.Match[str]) -> str:
-        code = found.group(1)
+    def char(escape: re.Match[str]) -> str:
+        code = escape.group(1)
         return chr(int(code[1:], 16)) if code[0] == "x" and len(code) == 3 else _SHORT.get(code, code)
 
     return _ESCAPE.sub(char, text[1:-1])

@@ -25,8 +25,8 @@ class Matcher:
             return text == self.value
         if self.sign == "!=":
             return text != self.value
-        found = self._pattern.fullmatch(text) is not None
-        return found if self.sign == "=~" else not found
+        matches = self._pattern.fullmatch(text) is not None
+        return matches if self.sign == "=~" else not matches
 
 
 @dataclass(frozen=True)
