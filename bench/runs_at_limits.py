@@ -15,7 +15,7 @@ from types import MappingProxyType
 import numpy as np
 import pandas as pd
 
-from sizing.evidence.expected import BENCHMARK_SPREAD
+from sizing.evidence.open_loop import BENCHMARK_SPREAD
 from sizing.evidence.points import Point, points_of
 from sizing.evidence.published import evidence_frame
 from sizing.evidence.uncertainty import architecture

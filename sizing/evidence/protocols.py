@@ -153,13 +153,3 @@ def offline_max_throughput(times: StepTimes, lengths: Lengths, fits: Floats) -> 
     itl = work_conserving_itl_s(replace(times, stall_s=0.0), lengths, fits)
     e2e = lengths.output * itl
     return _expected(times.prefill_s[:, None] + itl, itl, e2e, fits / e2e)
-
-
-OVERLOADED_RUN_REQUESTS = 300.0
-"""Requests of a run whose rate exceeds the capacity; its queue grows to the end, so that latency depends on its length.
-Chosen: because published overloaded runs send some hundred to some thousand requests, and do not say how many."""
-
-
-def queue_growth_s(rate: Floats, capacity: Floats, share: float) -> Floats:
-    """Wait of the request at ``share`` of an overloaded run: share x N x (1 / capacity - 1 / rate)."""
-    return np.asarray(share * OVERLOADED_RUN_REQUESTS * (1.0 / capacity - 1.0 / rate), dtype=np.float64)

@@ -22,17 +22,7 @@ from sizing.search.disaggregated import Disaggregated, disaggregated
 from sizing.search.instances import fewest
 from sizing.search.pools_search import MORE
 from sizing.search.replicas import Planned, PlannedPools, arrivals_of, lengths_of, replica_at
-from sizing.search.trials import (
-    FARTHER,
-    FARTHEST,
-    HEAVIEST,
-    IN_FLIGHT_ROUNDS,
-    LARGEST_BELOW,
-    WARM_UP_SHARE,
-    Finding,
-    finding,
-    share_of,
-)
+from sizing.search.trials import FARTHER, FARTHEST, LARGEST_BELOW, Finding, finding, share_of
 from sizing.simulator.arrivals import Arrivals
 from sizing.simulator.drive import drive
 from sizing.simulator.fleet import Fleet, Replica
@@ -41,6 +31,7 @@ from sizing.simulator.outcome import Outcome
 from sizing.simulator.pool import Measurement, Pool
 from sizing.simulator.quantiles import quantile
 from sizing.simulator.request_lengths import RequestLengths
+from sizing.simulator.run_length import HEAVIEST, IN_FLIGHT_ROUNDS, WARM_UP_SHARE
 from sizing.simulator.stability import stable_rps_of
 
 Wins = Callable[[Counts, Counts], Flags]

@@ -17,6 +17,7 @@ from sizing.search.instances import Needed, NotMet, needed, sharpened
 from sizing.search.replicas import arrivals_of, lengths_of, replica_at
 from sizing.search.screen import Evaluated, instances_needed
 from sizing.search.trials import FARTHER, FARTHEST, FIRST_REQUESTS, LARGEST_BELOW, Case, in_flight_of
+from sizing.simulator.run_length import REPORTED_REQUESTS
 
 CLOSE = 1.15
 """Deployments within so much of the best by cost (or GPUs, latency, power, as asked) may change places."""
@@ -27,9 +28,6 @@ costs about as much time as the first."""
 
 MOST_FAILURES = 10
 """Candidates that break a limit at any count, after which the search ends: the others are like them, only dearer."""
-
-REPORTED_REQUESTS = 12_000
-"""Requests behind the percentiles of the answer, at least: some 120 beyond p99."""
 
 
 @dataclass

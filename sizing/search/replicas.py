@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,16 +9,15 @@ import numpy as np
 from sizing.base.choices import Routing
 from sizing.base.provenance import StepSource
 from sizing.deployments.candidates import table
-from sizing.deployments.memory import memory_fit
 from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
 from sizing.scenario.traffic import Burst, Gamma, Profile, TraceArrivals
 from sizing.search.aggregated import Aggregated
 from sizing.search.screen import Evaluated
 from sizing.simulator.arrivals import Arrivals, Bursts
+from sizing.simulator.configured import configured_replica
 from sizing.simulator.fleet import Deployment, Disaggregated, Fleet, Replica
 from sizing.simulator.request_lengths import DrawnLengths
-from sizing.simulator.step_grid import roofline_grid
 from sizing.steps.roofline import roofline
 from sizing.steps.speculation import speculated
 
@@ -89,27 +87,9 @@ def replica_at(question: Question, evaluated: Evaluated, index: int) -> Replica:
 
 
 def as_replica(question: Question, row: Configuration) -> Replica:
-    """A configuration as a replica: engine defaults, KV cache that memory leaves, step times of the roofline.
-
-    KV tokens = sequences of mean length that fit x their tokens in whole blocks, which is exact for full attention.
-    Pipeline stages and attention-DP ranks take a token budget each; DP ranks a full set of sequences each.
-    """
-    speculation, traffic, engine = question.speculation, question.traffic, row.engine
-    tokens = traffic.input_tokens + traffic.output_tokens
-    memory = memory_fit(question.model, table([row]), tokens)
-    block = float(engine.block_tokens)
-    held = math.ceil(tokens / block) * block
-    per_rank = float(memory.kv_available[0] / max(float(memory.kv_per_sequence[0]), 1.0))
-    sequences = min(engine.sequences(row.gpu) * row.dp, row.batch_limit or engine.sequences(row.gpu) * row.dp)
-    return Replica(
-        grid=roofline_grid(question.model, row, sequences, speculation=speculation),
-        max_sequences=sequences,
-        token_budget=max(float(engine.budget(row.gpu) * row.pp * row.dp), sequences * speculation.rows_per_sequence),
-        kv_tokens=max(per_rank * held * row.dp, block),
-        block_tokens=block,
-        speculation=speculation,
-        reserve_output=not engine.evicts,
-    )
+    """A configuration as a replica at the mean lengths of a question, with step times of the roofline."""
+    tokens = question.traffic.input_tokens + question.traffic.output_tokens
+    return configured_replica(question.model, row, tokens, speculation=question.speculation)
 
 
 def lengths_of(question: Question) -> DrawnLengths:

@@ -100,15 +100,15 @@ def evaluate(
 def _first_asked(question: Question, plain: Evaluated, traffic: TrafficColumns | None) -> Evaluated:
     """What the roofline evaluated, the first by the objective with the kernel tables too: a few at a time, until these
     come first again or :data:`MOST_ASKED` were asked."""
-    asked: set[int] = set()
-    while len(asked) < MOST_ASKED:
-        new = [int(row) for row in _by_objective(question, plain)[:ASKED_TOGETHER] if int(row) not in asked]
+    with_tables: set[int] = set()
+    while len(with_tables) < MOST_ASKED:
+        new = [int(row) for row in _by_objective(question, plain)[:ASKED_TOGETHER] if int(row) not in with_tables]
         if not new:
             break
-        rows = np.array(new[: MOST_ASKED - len(asked)], dtype=np.intp)
+        rows = np.array(new[: MOST_ASKED - len(with_tables)], dtype=np.intp)
         lengths = None if traffic is None else traffic.take(rows)
         plain = plain.replaced(rows, evaluate(question, plain.candidates.take(rows), "kernel", lengths))
-        asked |= set(rows.tolist())
+        with_tables |= set(rows.tolist())
     return plain
 
 
