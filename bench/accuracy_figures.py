@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from bench.capacity_figures import capacity_records, check_record, configuration_records, run_records
 from bench.conformal import INTERVAL_METRICS, LEVELS, inside, width
+from bench.crossvalidate import SCHEMES
 from bench.fit_efficiency import FITTED_ON, sweep_of
 from bench.fit_targets import Targets
 from bench.reasons import reason, rows_of
@@ -40,6 +42,12 @@ TARGETS: tuple[tuple[str, str, str, str, float, float | None], ...] = (
     ("Open-loop TTFT p99", "fixed_rate", "ttft_p99", "good", 30.0, None),
 )
 """Name, mode, metric, quality, largest median and largest 90th percentile of the absolute error in per cent."""
+
+CAPACITY, CAPACITY_ASKED = "Capacity at the limits", (10.0, 25.0)
+"""The same of the largest rate within latency limits, whose errors are no metric of a protocol."""
+
+HELD_OUT = SCHEMES[1:]
+"""What was left out, one after the other."""
 
 Records = list[dict[str, Any]]
 
@@ -155,20 +163,28 @@ def worst_records(errors: pd.DataFrame) -> Records:
     ]
 
 
-def target_records(errors: Records, obstacles: Mapping[str, str]) -> Records:
+def target_records(errors: Records, capacity: Records, obstacles: Mapping[str, str]) -> Records:
     """What was asked, what is reached by scheme (median / 90th percentile in per cent), and why not where it is not."""
     by_key = {(r["scheme"], r["mode"], r["metric"], r["quality"]): r for r in errors}
     out = []
     for name, mode, metric, quality, median, p90 in TARGETS:
-        reached = {s: by_key[s, mode, metric, quality] for s in ("model", "gpu", "configuration", "source")}
-        missed = [s for s, r in reached.items() if r["median_pct"] > median or (p90 and r["p90_pct"] > p90)]
-        where = "" if len(missed) == len(reached) else f" with {', '.join(missed)} left out"
-        verdict = f"not met{where}: {obstacles[name]}" if missed else "met"
-        wanted = f"{median:g}" + (f" / {p90:g}" if p90 else "")
-        cells = {s: f"{r['median_pct']} / {r['p90_pct']}" for s, r in reached.items()}
-        rows = reached["model"]["rows"]
-        out.append({"quantity": name, "rows": rows, "asked_pct": wanted, **cells, "verdict": verdict})
-    return out
+        reached = {s: by_key[s, mode, metric, quality] for s in HELD_OUT}
+        out.append(_target(name, reached, (median, p90), obstacles))
+    by_scheme = {r["scheme"]: r for r in capacity}
+    return [_target(CAPACITY, {s: by_scheme[s] for s in HELD_OUT}, CAPACITY_ASKED, obstacles), *out]
+
+
+def _target(
+    name: str, reached: Mapping[str, Mapping[str, Any]], asked: tuple[float, float | None], obstacles: Mapping[str, str]
+) -> dict[str, Any]:
+    """One record; ``asked``: largest median and, where there is one, largest 90th percentile."""
+    median, p90 = asked
+    missed = [s for s, r in reached.items() if r["median_pct"] > median or (p90 and r["p90_pct"] > p90)]
+    where = "" if len(missed) == len(reached) else f" with {', '.join(missed)} left out"
+    verdict = f"not met{where}: {obstacles[name]}" if missed else "met"
+    wanted = f"{median:g}" + (f" / {p90:g}" if p90 else "")
+    cells = {s: f"{r['median_pct']} / {r['p90_pct']}" for s, r in reached.items()}
+    return {"quantity": name, "rows": reached["model"]["rows"], "asked_pct": wanted, **cells, "verdict": verdict}
 
 
 def spot_check(tables: Sequence[Targets], source: Mixture) -> dict[str, Any]:
@@ -188,6 +204,7 @@ def spot_check(tables: Sequence[Targets], source: Mixture) -> dict[str, Any]:
 
 def figures(
     errors: pd.DataFrame,
+    capacity: pd.DataFrame,
     checked: pd.DataFrame,
     widening: Mapping[tuple[str, str], float],
     curve: Sequence[Mapping[str, object]],
@@ -196,12 +213,15 @@ def figures(
     obstacles: Mapping[str, str],
 ) -> dict[str, Any]:
     """Everything, by title; the parameter files must have been written."""
-    records = error_records(errors)
+    records, at_limits = error_records(errors), capacity_records(capacity)
     return {
         "date": FITTED_ON,
         "rows": rows,
         "fingerprint": fingerprint(),
-        "targets": target_records(records, obstacles),
+        "capacity": at_limits,
+        "capacity_configurations": configuration_records(capacity),
+        "capacity_runs": run_records(capacity),
+        "targets": target_records(records, at_limits, obstacles),
         "errors": records,
         "slices": slice_records(errors, checked, widening),
         "coverage": coverage_records(checked, widening),
@@ -209,4 +229,5 @@ def figures(
         "learning_curve": list(curve),
         "worst": worst_records(errors),
         "spot_check": dict(spot),
+        "capacity_check": check_record(capacity),
     }

@@ -8,6 +8,7 @@ JUST_BELOW = "11 good rows just below capacity, where 5 % of capacity is a facto
 
 OBSTACLES: Mapping[str, str] = MappingProxyType(
     {
+        "Capacity at the limits": "submitters tune layout, format and scheduler, and few of them are published",
         "Closed-loop ITL": "engines are tuned model by model, which the sizes in a config.json do not show",
         "Closed-loop E2E": TWO_MODELS,
         "Closed-loop output tokens/s": TWO_MODELS,

@@ -5,14 +5,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from bench.capacity_svg import capacity_svg
 from bench.conformal import SHIPPED_LEVELS, Calibration
 from bench.fit_targets import Targets
 from bench.held_out import load_columns, load_range
 from sizing.evidence.uncertainty import LOAD_NAMES, architecture
-from sizing.methodology.accuracy import report_chapters
+from sizing.methodology.accuracy import TITLES, capacity_alt_text, capacity_in_words, report_chapters
 
 ROOT = Path(__file__).resolve().parents[1]
 REPORT = ROOT / "docs" / "ACCURACY.md"
+CAPACITY_FIGURE = ROOT / "docs" / "images" / "accuracy_capacity.svg"
 SCHEME_NAMES = {
     "fit": "seen in the fit",
     "model": "model left out",
@@ -70,12 +72,25 @@ def one_line_each(figures: Mapping[str, Any]) -> str:
     return text + "\n"
 
 
+def write_report(figures: Mapping[str, Any]) -> None:
+    """``docs/ACCURACY.md`` and the picture on its first page."""
+    REPORT.write_text(markdown(figures), encoding="utf-8")
+    CAPACITY_FIGURE.write_text(capacity_picture(figures), encoding="utf-8")
+
+
+def capacity_picture(figures: Mapping[str, Any]) -> str:
+    """Planned against measured rates as SVG."""
+    runs = figures["capacity_runs"]
+    return capacity_svg(runs, capacity_alt_text(runs))
+
+
 def markdown(figures: Mapping[str, Any]) -> str:
     """The report; depends on nothing but the figures and the hand-written notes."""
     judged, *others = report_chapters(figures)
     parts = [
         "# Accuracy",
-        judged.markdown,
+        _capacity(figures),
+        f"## {judged.title}\n\n{judged.markdown}",
         _section("Asked and reached", "Median / 90th percentile of the absolute percentage error.", figures["targets"]),
         _section(
             "Errors by protocol",
@@ -106,6 +121,25 @@ def markdown(figures: Mapping[str, Any]) -> str:
         *(f"## {chapter.title}\n\n{chapter.markdown}" for chapter in others),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _capacity(figures: Mapping[str, Any]) -> str:
+    """The first page: the error of the answer in words, a table and a figure."""
+    answer, method = capacity_in_words(figures)
+    picture = f"![{capacity_alt_text(figures['capacity_runs'])}](images/{CAPACITY_FIGURE.name})"
+    summary = [{**r, "scheme": SCHEME_NAMES[r["scheme"]]} for r in figures["capacity"]]
+    return "\n\n".join(
+        (
+            _section(TITLES["capacity"], answer, summary),
+            picture,
+            method,
+            _section(
+                TITLES["capacity_configurations"],
+                "Median over the runs of a configuration, furthest from 1 first.",
+                figures["capacity_configurations"],
+            ),
+        )
+    )
 
 
 def _section(title: str, text: str, records: Sequence[Mapping[str, Any]]) -> str:

@@ -1,8 +1,8 @@
 """``make calibrate``: from the published measurements to everything that is fitted, and how good it is.
 
 Writes ``sizing/data/efficiency.yaml`` (the roofline), ``mixture.yaml`` (trust in kernel tables), ``intervals.yaml``
-(conformal intervals), ``accuracy.json`` (figures) and ``docs/ACCURACY.md`` (the report). Deterministic; needs the
-kernel tables (``aiconfigurator-core``).
+(conformal intervals), ``accuracy.json`` (figures) and ``docs/ACCURACY.md`` (the report, with its picture).
+Deterministic; needs the kernel tables (``aiconfigurator-core``).
 """
 
 import argparse
@@ -10,7 +10,8 @@ import sys
 
 from bench.accuracy_figures import SHOWN, figures, spot_check
 from bench.accuracy_notes import OBSTACLES
-from bench.accuracy_report import REPORT, intervals_yaml, markdown, one_line_each
+from bench.accuracy_report import intervals_yaml, one_line_each, write_report
+from bench.capacity_at_limits import held_out_capacity
 from bench.conformal import calibration, checked, widenings
 from bench.crossvalidate import refits
 from bench.fit_efficiency import Progress, efficiency_yaml, fit_all
@@ -18,6 +19,7 @@ from bench.fit_mixture import kernel_times, mixture_yaml, unseen_steps
 from bench.fit_targets import targets
 from bench.held_out import held_out_errors
 from bench.learning_curve import learning_curve
+from bench.runs_at_limits import runs_at_limits
 from sizing.catalog.files import DATA_DIR, read_yaml
 from sizing.steps.efficiency import efficiencies, from_mapping
 from sizing.steps.kernel import KernelTables
@@ -42,6 +44,8 @@ def calibrate(say: Progress = print) -> None:
     say("worked out held-out errors and intervals")
     curve = learning_curve(tables, kernel, unseen_steps(tables, kernel, fit.efficiencies, without), fit)
     say("drew the learning curve")
+    capacity = held_out_capacity(runs_at_limits(), fit.efficiencies, without)
+    say("planned every run that was measured at its limits")
     for name, text in (
         ("efficiency.yaml", efficiency_yaml(fit.efficiencies, rows)),
         ("mixture.yaml", mixture_yaml(trust, rows)),
@@ -52,9 +56,9 @@ def calibrate(say: Progress = print) -> None:
     shipped = Mixture(Roofline(from_mapping(read_yaml("efficiency.yaml"))), trusts())
     seen = [t for t in tables if t.mode == SHOWN[0][0]]
     published = errors[~errors["derived"]]
-    all_figures = figures(published, with_ends, widening, curve, rows, spot_check(seen, shipped), OBSTACLES)
+    all_figures = figures(published, capacity, with_ends, widening, curve, rows, spot_check(seen, shipped), OBSTACLES)
     (DATA_DIR / "accuracy.json").write_text(one_line_each(all_figures), encoding="utf-8")
-    REPORT.write_text(markdown(all_figures), encoding="utf-8")
+    write_report(all_figures)
 
 
 def main() -> int:

@@ -16,6 +16,7 @@ from bench.fit_efficiency import FITTED_ON, robust, row_weights
 from bench.fit_targets import Targets
 from sizing.base.arrays import Floats
 from sizing.evidence.expected import expected
+from sizing.evidence.open_loop import asked_at
 from sizing.evidence.point_table import PointTable, roofline_times, times_by_group, todays_times
 from sizing.evidence.points import MODES
 from sizing.steps.efficiency import Efficiencies
@@ -50,6 +51,11 @@ class Steps:
     fit: Efficiencies
     is_moe: NDArray[np.bool_]
 
+    def take(self, rows: NDArray[np.intp]) -> "Steps":
+        """Those of some of the points."""
+        base, today, kernel = (each.take(rows) for each in (self.base, self.today, self.kernel))
+        return Steps(base=base, today=today, kernel=kernel, fit=self.fit, is_moe=self.is_moe[rows])
+
     def mixed(self, trust: Trusts) -> Mixed:
         """Both together."""
         return mixed(self.base, aged(self.kernel, self.base, self.today), trust.of(self.is_moe))
@@ -83,6 +89,8 @@ class _Recorder:
 
 def concurrencies(table: Targets, fit: Efficiencies) -> Floats:
     """The concurrencies (C, K) at which the protocol of a table asks for step times."""
+    if table.mode == "fixed_rate":  # without simulating it
+        return asked_at(table.points)
     recorder = _Recorder(fit)
     expected(table.points, recorder)
     return recorder.concurrency

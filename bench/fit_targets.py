@@ -9,8 +9,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sizing.base.arrays import Floats
-from sizing.evidence.expected import AnySource, expected
-from sizing.evidence.point_table import PointTable, point_table
+from sizing.evidence.expected import expected
+from sizing.evidence.point_table import AnySource, PointTable, point_table
 from sizing.evidence.points import MODES, Point, points_of
 from sizing.evidence.predict import best_layouts
 from sizing.evidence.protocols import FULL_SHARE
@@ -54,6 +54,11 @@ class Targets:
     cells: pd.DataFrame
     observed: dict[str, Floats]
     derived: dict[str, Floats]
+
+    def take(self, rows: NDArray[np.intp]) -> "Targets":
+        """Some of the points."""
+        observed, derived = ({m: v[rows] for m, v in each.items()} for each in (self.observed, self.derived))
+        return Targets(self.mode, self.points.take(rows), self.cells.iloc[rows], observed, derived)
 
     @cached_property
     def labels(self) -> pd.DataFrame:

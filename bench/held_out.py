@@ -57,11 +57,14 @@ def _long(
     tables: Sequence[Targets], steps: Mapping[str, Steps], trust: Trusts, scheme: str, held: Masks, kept: Masks
 ) -> pd.DataFrame:
     """Errors of the points in ``held`` under given step times and weights."""
-    both, alone = predicted(tables, steps, trust), predicted(tables, steps, trust.none())
     known = _known(tables, kept)
     parts = []
     for table in tables:
         rows = np.flatnonzero(held[table.mode])
+        if not len(rows):
+            continue
+        some = [table.take(rows)], {table.mode: steps[table.mode].take(rows)}
+        both, alone = (predicted(*some, each) for each in (trust, trust.none()))
         mixed = steps[table.mode].mixed(trust)
         loads = load_columns(table)
         labels = table.labels.assign(
@@ -77,9 +80,9 @@ def _long(
             **_news(table.labels, known),
         ).iloc[rows]
         for metric in METRICS:
-            error = both[table.mode, metric][rows]
+            error = both[table.mode, metric]
             derived = ~np.isfinite(table.observed[metric][rows])
-            part = labels.assign(metric=metric, error=error, alone=alone[table.mode, metric][rows], derived=derived)
+            part = labels.assign(metric=metric, error=error, alone=alone[table.mode, metric], derived=derived)
             parts.append(part[np.isfinite(error)])
     return pd.concat(parts, ignore_index=True)
 

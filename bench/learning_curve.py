@@ -58,6 +58,7 @@ def _errors(models: tuple[str, ...]) -> dict[tuple[str, str], tuple[np.ndarray, 
     less = solve(tables, blank, keep=keep, evaluations=WARM_EVALUATIONS)
     steps = steps_of(tables, kernel, less.efficiencies)
     trust = fit_trusts(tables, unseen, keep)
+    tables = [t for t in tables if t.mode in dict(SHOWN)]
     both, alone = predicted(tables, steps, trust), predicted(tables, steps, trust.none())
     out = {}
     for table in tables:

@@ -18,7 +18,7 @@ PACKAGES = {"sizing", "collectors", "reality", "ui", "pages", "app"}
 # import every room, and no room imports them.
 ORDERS = {
     "sizing": """
-        base catalog scenario question deployments prices steps queueing evidence calibration simulator search planning
+        base catalog scenario question deployments prices steps queueing simulator evidence calibration search planning
         explore replay methodology
     """,
     "collectors": """

@@ -2,7 +2,7 @@
 
 from collectors.benchmarks.files import curves, read_benchmarks
 from collectors.benchmarks.measurements import Deployment, to_measurements
-from collectors.benchmarks.reader import files_of_tools, read_benchmark
+from collectors.benchmarks.reader import engine_of_tool, files_of_tools, read_benchmark
 from collectors.benchmarks.records import BenchmarkPoint, Imported, LatencyStats, RowError
 from collectors.errors import BenchmarkFileError, NotAResultFile
 
@@ -15,6 +15,7 @@ __all__ = [
     "NotAResultFile",
     "RowError",
     "curves",
+    "engine_of_tool",
     "files_of_tools",
     "read_benchmark",
     "read_benchmarks",

@@ -15,12 +15,14 @@ class Tool(Protocol):
     """One module per tool and form of file.
 
     ``FORMAT`` is the tool's name, ``FILE`` which of its files to import, in Markdown; "" where another module says it.
-    ``PRIORITY`` orders the modules: the lowest is asked first, so the more particular its signs, the lower.
+    ``PRIORITY`` orders the modules: the lowest is asked first, so the more particular its signs, the lower. ``ENGINE``
+    is the engine whose own tool it is, None for a tool of none; such a tool can measure other engines too.
     """
 
     FORMAT: str
     FILE: str
     PRIORITY: int
+    ENGINE: str | None
 
     def detect(self, document: Document) -> bool:
         """Whether this tool wrote the document; never raises."""
@@ -42,6 +44,11 @@ TOOLS = _tools()
 def files_of_tools() -> Mapping[str, str]:
     """Tool and which of its files to import, in Markdown, in the order in which tools are asked."""
     return {tool.FORMAT: tool.FILE for tool in TOOLS if tool.FILE}
+
+
+def engine_of_tool(name: str) -> str | None:
+    """The engine whose own tool has this name; only a guess of what was measured, to be checked."""
+    return next((tool.ENGINE for tool in TOOLS if name == tool.FORMAT), None)
 
 
 def read_benchmark(data: bytes, name: str) -> Imported:

@@ -116,7 +116,7 @@ def _of_mode(part: Prepared, benchmark: Benchmark, fitted: CalibratedConfigurati
 
 def _values(part: Prepared, times: StepTimes) -> dict[Quantity, Floats]:
     """Predicted values of every point (C,), rates over all instances."""
-    expected, points = part.expected(times), part.points
+    expected, points = part.stated(times), part.points
     return {
         "itl_ms": expected.itl_s[:, 0] / S_PER_MS,
         "ttft_ms": expected.ttft_s[:, 0] / S_PER_MS,

@@ -1,26 +1,32 @@
 """Measured points of one configuration, and what the protocol of each would measure for given step times.
 
-Closed loops, static batches and offline runs as in ``sizing.evidence.protocols``. An open loop is read at exactly the
-rate that was asked: unlike most published results, a sweep of one's own is not chosen to lie just below the capacity.
+Closed loops, static batches and offline runs as in ``sizing.evidence.protocols``, open loops by the simulation of
+``sizing.evidence.open_loop``.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sizing.base.arrays import Floats
-from sizing.evidence.expected import BENCHMARK_SPREAD, HIGHEST_SHARE, NO_SLOT_LIMIT, SHORTEST_S, first_token
-from sizing.evidence.point_table import PointTable, point_table, step_times, traffic_of
+from sizing.base.arrays import Floats, position
+from sizing.evidence.expected import first_token
+from sizing.evidence.open_loop import BENCHMARK_SPREAD, System, columns, fitted_to, systems
+from sizing.evidence.point_table import PointTable, alike, point_table, step_times, traffic_of
 from sizing.evidence.points import Point
-from sizing.evidence.protocols import Expected, fixed_concurrency, offline_max_throughput, queue_growth_s, static_batch
-from sizing.queueing.steady_state import concurrency_grid, steady_state
+from sizing.evidence.protocols import Expected, fixed_concurrency, offline_max_throughput, static_batch
+from sizing.queueing.steady_state import SteadyState, concurrency_grid, steady_state
 from sizing.steps.roofline import Roofline
 from sizing.steps.times import StepTimes
+
+HIGHEST_SHARE = 0.99
+"""Share of its capacity at which the load model is read at most: at 1 its waits have no end."""
+
+SHORTEST_S = 1e-9
+"""Time whose logarithm stands for that of 0."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +49,7 @@ class Prepared:
     grid: Floats
     times: StepTimes
     source: Roofline
+    open_loops: OpenLoops | None = None
 
     def of(self, calibration_points: Sequence[CalibrationPoint]) -> list[CalibrationPoint]:
         """The calibration points of this mode, in their order."""
@@ -50,17 +57,18 @@ class Prepared:
 
     def in_flight(self) -> Floats:
         """Requests in flight per instance (C,): as kept, as fits, or by Little's law at the asked rate."""
-        if self.mode != "fixed_rate":
+        if self.open_loops is None:
             return np.asarray(self.grid[:, 0])
         expected = self.expected(self.times)
         return np.asarray((expected.rps * expected.e2e_s)[:, 0])
 
     def expected(self, times: StepTimes) -> Expected:
-        """What these points measure, per instance, columns (C, 1), if their step times are ``times``."""
+        """What these points measure, per instance, columns (C, 1), if their step times are ``times``: smooth in them,
+        and finite beyond the capacity of an open loop, too, so that a fit can follow it."""
+        if self.open_loops is not None:
+            return self.open_loops.expected(times, self)
         points, lengths = self.points, self.points.lengths
         match self.mode:
-            case "fixed_rate":
-                return _open_loop(points, times, self.grid)
             case "static_batch":
                 return static_batch(times, lengths, points.concurrency, points.fits)
             case "offline_max_throughput":
@@ -68,6 +76,34 @@ class Prepared:
             case _:
                 first = first_token(points, self.source)
                 return fixed_concurrency(times, lengths, points.concurrency, points.fits, first)
+
+    def stated(self, times: StepTimes) -> Expected:
+        """As :meth:`expected`, an open loop as ``predict`` answers it: NaN where its queue grows without end."""
+        return self.expected(times) if self.open_loops is None else self.open_loops.simulated(times, self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OpenLoops:
+    """Points of an open loop as the simulation sees them, and what was counted of each before calibration: at its rate,
+    or at the heaviest stable load."""
+
+    systems: tuple[System, ...]
+    counted: Expected
+
+    def expected(self, times: StepTimes, part: Prepared) -> Expected:
+        """What was counted before, changed as the analytic load model changes from the step times of then to ``times``:
+        a simulation has steps that a fit cannot follow."""
+        now, then = (vars(_steady(part.points, each, part.grid)) for each in (times, part.times))
+        return Expected(**{name: counted * now[name] / then[name] for name, counted in vars(self.counted).items()})
+
+    def simulated(self, times: StepTimes, part: Prepared) -> Expected:
+        """What the simulation counts with step times ``times``."""
+        rows = []
+        for i, (system, rate) in enumerate(zip(self.systems, part.points.rate_rps[:, 0], strict=True)):
+            index = np.array([i])
+            one = fitted_to(system, times.take(index), part.times.take(index), part.grid[i])
+            rows.append(one.at(float(rate)))
+        return columns(rows)
 
 
 def prepare(points: Sequence[Point], source: Roofline) -> tuple[Prepared, ...]:
@@ -88,38 +124,44 @@ def _prepared(mode: str, index: NDArray[np.intp], whole: PointTable, source: Roo
         case _:
             grid = np.minimum(points.concurrency, points.fits)
     times = step_times(points, grid, source)
-    return Prepared(mode=mode, index=index, points=points, grid=grid, times=times, source=source)
+    loops = _open_loops(points, source) if mode == "fixed_rate" else None
+    return Prepared(mode=mode, index=index, points=points, grid=grid, times=times, source=source, open_loops=loops)
 
 
-def _open_loop(points: PointTable, times: StepTimes, grid: Floats) -> Expected:
-    """The steady state at the asked rate: TTFT (p50, p99), mean ITL and E2E; beyond the capacity a queue grows."""
-    rows = [_at_rate(points, times, grid, i) for i in range(len(points))]
-    names = [f.name for f in fields(Expected)]
-    return Expected(**{name: np.array([[row[name]] for row in rows]) for name in names})
+def _open_loops(points: PointTable, source: Roofline) -> OpenLoops:
+    """Every point simulated at its rate, or at the largest that is stable."""
+    found = tuple(systems(points, source))
+    counted = [one.at(min(float(rate), one.stable_rps)) for one, rate in zip(found, points.rate_rps[:, 0], strict=True)]
+    return OpenLoops(systems=found, counted=columns(counted))
 
 
-def _at_rate(points: PointTable, times: StepTimes, grid: Floats, row: int) -> dict[str, float]:
-    """One point of an open loop; the gaps between tokens are not asked for at a percentile."""
-    index = np.array([row])
-    budget, offered = points.facts.budget[index, 0], float(points.rate_rps[row, 0])
-    traffic = traffic_of(points.points[row])
-    state = steady_state(times.take(index), grid[index], np.full(1, NO_SLOT_LIMIT), budget, traffic, BENCHMARK_SPREAD)
-    rising = np.maximum.accumulate(state.rps[0])
-    capacity = float(rising[-1])
-    at = min(offered, HIGHEST_SHARE * capacity)
+def _steady(points: PointTable, times: StepTimes, grid: Floats) -> Expected:
+    """Every point by the analytic load model at its rate, at most :data:`HIGHEST_SHARE` of the capacity."""
+    out = {f.name: np.full((len(points), 1), np.nan) for f in fields(Expected)}
+    for index in alike([traffic_of(p) for p in points.points]):
+        some, budget = times.take(index), points.facts.budget[index, 0]
+        slots = np.minimum(points.fits, points.scheduled)[index, 0]
+        traffic = traffic_of(points.points[index[0]])
+        state = steady_state(some, grid[index], slots, budget, traffic, BENCHMARK_SPREAD)
+        for name, values in vars(_read(state, points.rate_rps[index])).items():
+            out[name][index] = values
+    return Expected(**out)
 
-    def read(values: Floats) -> float:
-        return float(np.exp(np.interp(at, rising, np.log(np.maximum(values[0], SHORTEST_S)))))
 
-    grown = last = 0.0
-    if offered > capacity:
-        rate, most = points.rate_rps[index], np.array([[capacity]])
-        grown, last = (float(queue_growth_s(rate, most, share)[0, 0]) for share in (0.5, 0.99))
-    return {
-        "ttft_s": read(state.ttft_s(50.0)) + grown,
-        "itl_s": read(state.itl_mean_s),
-        "e2e_s": read(state.e2e_mean_s) + grown,
-        "rps": min(offered, capacity),
-        "ttft_p99_s": read(state.ttft_s(99.0)) + last,
-        "itl_p99_s": math.nan,
-    }
+def _read(state: SteadyState, rate_rps: Floats) -> Expected:
+    """A steady state at the rates (C, 1)."""
+    rising = np.maximum.accumulate(state.rps, axis=1)
+    capacity = rising[:, -1:]
+    place = position(rising, np.minimum(rate_rps, HIGHEST_SHARE * capacity))
+
+    def at(values: Floats) -> Floats:
+        return np.exp(place.of(np.log(np.maximum(values, SHORTEST_S))))
+
+    return Expected(
+        ttft_s=at(state.ttft_s(50.0)),
+        itl_s=at(state.itl_mean_s),
+        e2e_s=at(state.e2e_mean_s),
+        rps=np.minimum(rate_rps, capacity),
+        ttft_p99_s=at(state.ttft_s(99.0)),
+        itl_p99_s=at(state.itl_s(99.0)),
+    )

@@ -134,7 +134,11 @@ class PointSource(Protocol):
         ...
 
 
-def step_times(points: PointTable, concurrency: Floats, source: StepSource | PointSource) -> StepTimes:
+AnySource = StepSource | PointSource
+"""Anything that gives step times of a table of points."""
+
+
+def step_times(points: PointTable, concurrency: Floats, source: AnySource) -> StepTimes:
     """Step times of every point at its concurrencies (C, K): the roofline in one go, other sources by group."""
     if isinstance(source, PointSource):
         return source.point_times(points, concurrency)

@@ -1,7 +1,8 @@
 """``predict``: a table of configurations in, what each benchmark would measure out (``python -m sizing predict``).
 
 One row per input row, in order. Latencies are means, but TTFT in ``fixed_rate``, which is the median of the run.
-Rates are those of all GPUs of the row. Measured columns of the input are ignored.
+Rates are those of all GPUs of the row. Measured columns of the input are ignored. An open loop beyond its largest
+stable rate, or without a rate, has that rate and no latency; ``source`` says so.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sizing.base.arrays import Floats
+from sizing.base.format import significant
 from sizing.base.units import MS_PER_S
 from sizing.evidence.expected import expected
+from sizing.evidence.open_loop import SAME_RATE, largest_stable_rps
 from sizing.evidence.point_table import PointTable, mixed_times, point_table, step_times
 from sizing.evidence.points import points_of
 from sizing.evidence.protocols import Expected
@@ -35,11 +38,10 @@ COLUMNS = (
 
 @dataclass(frozen=True, kw_only=True)
 class Answers:
-    """Values of the output columns for the points of a table, each (C,); ``best`` are the points that answer a row."""
+    """Values of the output columns for the one point that answers each row, each (C,)."""
 
     points: PointTable
     values: dict[str, Floats]
-    best: NDArray[np.intp]
     sources: tuple[str, ...]
 
 
@@ -79,24 +81,46 @@ def predict_points(frame: pd.DataFrame, source: StepSource | None = None) -> pd.
         reasons[row] = reason
     if points:
         answers = answer_points(point_table(points), source or mixture())
-        rows = np.array([answers.points.points[i].row for i in answers.best])
+        rows = [p.row for p in answers.points.points]
         for name, values in answers.values.items():
-            table[name][rows] = values[answers.best]
-        names[rows] = [answers.sources[i] for i in answers.best]
+            table[name][rows] = values
+        names[rows] = answers.sources
     return pd.DataFrame({**table, "source": names, "error": reasons}, columns=list(COLUMNS), index=frame.index)
 
 
 def answer_points(points: PointTable, source: StepSource) -> Answers:
-    """Values with their ends for every point, and which point of each row has the layout with the highest rate."""
+    """Values with their ends for the point of each row that has the layout with the highest rate."""
+    base = source.base if isinstance(source, Mixture) else source
+    points = points.take(best_layouts(points, base))
     recorded = _Recorded(source) if isinstance(source, Mixture) else None
     values = _columns(points, expected(points, recorded or source))
     weight, apart = recorded.of(points) if recorded else (np.zeros(len(points)), np.full(len(points), np.nan))
     for name, (low, high) in point_intervals(points, apart).items():
         values[f"{name}_low"], values[f"{name}_high"] = values[name] * low, values[name] * high
-    base = source.base if isinstance(source, Mixture) else source
     one = step_times(point_table(points.points[:1]), np.ones((1, 1)), base).source
-    sources = tuple(source_in_words(kernel_name(), one, w) if w > 0 else one for w in weight)
-    return Answers(points=points, values=values, best=best_layouts(points, base), sources=sources)
+    sources = tuple(
+        (source_in_words(kernel_name(), one, w) if w > 0 else one) + remark
+        for w, remark in zip(weight, _remarks(points, values["requests_per_s"]), strict=True)
+    )
+    return Answers(points=points, values=values, sources=sources)
+
+
+def _remarks(points: PointTable, served: Floats) -> list[str]:
+    """What is said of each open loop that is answered at another rate than asked; empty for all others."""
+    return [
+        _remark(point.rate_rps, float(rate)) if point.mode == "fixed_rate" else ""
+        for point, rate in zip(points.points, served, strict=True)
+    ]
+
+
+def _remark(asked: float, served: float) -> str:
+    """Why the rate that is served is not the one that was asked, of all GPUs of a row."""
+    largest = f"the largest stable rate is {significant(served)} requests/s"
+    if asked != asked:
+        return f"; no request_rate_rps: {largest}"
+    if asked > SAME_RATE * served:
+        return f"; unstable at {significant(asked)} requests/s, the queue grows without end: {largest}"
+    return f"; {largest}, taken for the {significant(asked)} asked" if asked > served else ""
 
 
 def _columns(points: PointTable, each: Expected) -> dict[str, Floats]:
@@ -130,7 +154,11 @@ def best_layouts(points: PointTable, source: StepSource) -> NDArray[np.intp]:
 
 
 def _capacity(points: PointTable, index: NDArray[np.intp], source: StepSource) -> Floats:
-    """Requests per second over all instances when everything is queued, for the points at ``index``."""
-    queued = [replace(points.points[i], mode="offline_max_throughput") for i in index]
-    some = point_table(queued)
-    return np.asarray((expected(some, source).rps * some.instances)[:, 0])
+    """Requests per second over all instances that the points at ``index`` can serve: in an open loop for ever,
+    otherwise when everything is queued."""
+    some = point_table([replace(points.points[i], mode="offline_max_throughput") for i in index])
+    rate = expected(some, source).rps[:, 0]
+    open_loop = np.flatnonzero([points.points[i].mode == "fixed_rate" for i in index])
+    if len(open_loop):
+        rate[open_loop] = largest_stable_rps(some.take(open_loop), source)
+    return np.asarray(rate * some.instances[:, 0])

@@ -190,13 +190,3 @@ def offline_burst(times: StepTimes, lengths: Lengths, requests: Floats, fits: Fl
 def _per_row(values: Floats | float) -> Floats:
     """A value per row, or one for all, as a column."""
     return np.reshape(values, (-1, 1))
-
-
-OVERLOADED_RUN_REQUESTS = 300.0
-"""Requests of a run whose rate exceeds the capacity; its queue grows to the end, so that latency depends on its length.
-Chosen: because published overloaded runs send some hundred to some thousand requests, and do not say how many."""
-
-
-def queue_growth_s(rate: Floats, capacity: Floats, share: float) -> Floats:
-    """Wait of the request at ``share`` of an overloaded run: share x N x (1 / capacity - 1 / rate)."""
-    return np.asarray(share * OVERLOADED_RUN_REQUESTS * (1.0 / capacity - 1.0 / rate), dtype=np.float64)

@@ -25,8 +25,11 @@ TITLES: Mapping[str, str] = WORDS["tables"]
 MODES: Mapping[str, str] = WORDS["mode"]
 """Protocols of measurements in words."""
 
-IN_DOCUMENT = ("targets", "reliability", "learning_curve")
+IN_DOCUMENT = ("capacity", "targets", "reliability", "learning_curve")
 """Tables that are short enough for the methodology; all of them are in ``docs/ACCURACY.md``."""
+
+NEAR = 0.2
+"""Share of the measured rate within which a planned one is called near to it."""
 
 _FIRST = ("quantity", "verdict")
 """What a table begins with, where it has it: a long reason would be out of sight at the end."""
@@ -55,6 +58,22 @@ def report_chapters(figures: Record) -> tuple[Prose, ...]:
     facts = {"rows": f"{figures['rows']:,}", "date": figures["date"]}
     judged = Prose(title="How it was judged", markdown=texts["judged"].format(**facts))
     return judged, *(Prose(title=chapter["title"], markdown=chapter["text"]) for chapter in texts["chapters"])
+
+
+def capacity_in_words(figures: Record) -> tuple[str, str]:
+    """The error of the answer in one paragraph, and how it was worked out."""
+    shown = figures["capacity_runs"][0]["scheme"]
+    record = next(record for record in figures["capacity"] if record["scheme"] == shown)
+    left_out = WORDS["capacity_left_out"][shown]
+    return WORDS["capacity"].format(**record, left_out=left_out), WORDS["capacity_method"]
+
+
+def capacity_alt_text(runs: Sequence[Record]) -> str:
+    """The figure of planned against measured rates in words."""
+    ratios = [run["planned_rps"] / run["measured_rps"] for run in runs]
+    near = sum(abs(ratio - 1.0) <= NEAR for ratio in ratios) / len(ratios)
+    text: str = WORDS["capacity_figure"].format(rows=len(runs), near_pct=round(100.0 * near))
+    return text
 
 
 @cache

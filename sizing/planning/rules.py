@@ -19,7 +19,7 @@ from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
 from sizing.queueing.capacity import Bound, Percentiles, capacity
 from sizing.search.aggregated import Aggregated
-from sizing.search.screen import Evaluated, instances_needed
+from sizing.search.screen import MOST_ASKED, Evaluated, instances_needed
 
 FAST_READING_MS = constant("fast_reading_ms_per_token")
 
@@ -124,6 +124,20 @@ def about_pools(engine: str, link: str, instead: int | None) -> Iterator[PlanWar
         f"cache over the {link}; one pool cannot help the other when the mix of prompts and answers changes. Few "
         f"such deployments are in the evidence library: benchmark it before buying.{saved}",
         fix=Fix(key="deployment.serving", value=["aggregated"], label="Consider aggregated serving only"),
+    )
+
+
+def about_step_times(evaluated: Evaluated, question: Question) -> Iterator[PlanWarning]:
+    """Kernel tables that were asked about the most promising configurations only."""
+    if question.scenario.deployment.step_times != "kernel" or len(evaluated) <= MOST_ASKED:
+        return
+    yield PlanWarning(
+        code="kernel_tables_of_some",
+        severity="info",
+        source="kernel tables",
+        message=f"Kernel tables were asked about the most promising of {count(len(evaluated))} configurations, "
+        f"{MOST_ASKED} at most; all others have the step times of the roofline. Consider fewer GPUs or formats "
+        "to have all of them asked.",
     )
 
 

@@ -11,9 +11,10 @@ from sizing.base.arrays import Rows
 from sizing.search.deployments import AllDeployments
 from sizing.search.instances import Needed, NotMet, settled
 from sizing.search.pools_refine import refine_pools
-from sizing.search.refine import REPORTED_REQUESTS, Refined, refine
+from sizing.search.refine import Refined, refine
 from sizing.search.serving import Screened
 from sizing.simulator.outcome import Outcome
+from sizing.simulator.run_length import REPORTED_REQUESTS
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -8,9 +8,7 @@ from dataclasses import dataclass
 
 from sizing.search.trials import FARTHER, FARTHEST, FIRST_REQUESTS, GROWTH, Case, Tries, decided, most_requests, run
 from sizing.simulator.outcome import Outcome
-
-SPARE_SHARE = 0.05
-"""Requests asked for beyond a number that is to be finished, as arrivals are random."""
+from sizing.simulator.run_length import SPARE_SHARE
 
 STEP_SHARE = 0.04
 """First step away from the guess, as a share of it."""

@@ -14,8 +14,8 @@ from sizing.search.pools import Pools, decoding_of, prefill_stable, times_of
 from sizing.search.pools_simulated import Wins, simulated
 from sizing.search.refine import CLOSE
 from sizing.search.screen import instances_needed
-from sizing.search.trials import HEAVIEST
 from sizing.simulator.outcome import Outcome
+from sizing.simulator.run_length import HEAVIEST
 
 MOST_PAIRS = 2
 """Pairs of different parallelism that are simulated. Chosen: few, because each is a search of its own."""

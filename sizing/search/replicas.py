@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,61 +9,68 @@ import numpy as np
 from sizing.base.choices import Routing
 from sizing.base.provenance import StepSource
 from sizing.deployments.candidates import table
-from sizing.deployments.memory import memory_fit
 from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
 from sizing.scenario.traffic import Burst, Gamma, Profile, TraceArrivals
+from sizing.search.aggregated import Aggregated
 from sizing.search.screen import Evaluated
 from sizing.simulator.arrivals import Arrivals, Bursts
+from sizing.simulator.configured import configured_replica
 from sizing.simulator.fleet import Deployment, Disaggregated, Fleet, Replica
 from sizing.simulator.request_lengths import DrawnLengths
-from sizing.simulator.step_grid import roofline_grid
 from sizing.steps.roofline import roofline
 from sizing.steps.speculation import speculated
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Planned:
-    """The best deployment of a plan: ``working`` instances (spares not counted) of ``row``.
-
-    ``prefill``: the prefill pool, where prefill runs apart; ``row`` is then a decode instance.
-    """
+    """The deployment of a plan: ``working`` instances (spares not counted) of ``row``."""
 
     row: Configuration
     working: int
     replica: Replica
-    prefill: PrefillPool | None = None
+
+    def fleet(self, routing: Routing) -> Fleet:
+        """These instances."""
+        return Fleet(replicas=(self.replica,) * self.working, routing=routing)
 
     def deployment(self, routing: Routing) -> Deployment:
         """What is simulated."""
-        fleet = Fleet(replicas=(self.replica,) * self.working, routing=routing)
-        if self.prefill is None:
-            return fleet
-        first = self.prefill
-        return Disaggregated(
-            prefill=Fleet(replicas=(first.replica,) * first.working, routing=routing),
-            decode=fleet,
-            transfer_latency_s=first.transfer_latency_s,
-            transfer_s_per_token=first.transfer_s_per_token,
-        )
+        return self.fleet(routing)
 
     @property
     def name(self) -> str:
         """The deployment in words."""
-        if self.prefill is None:
-            return f"{self.working} instance{'s' if self.working > 1 else ''} of {self.row.label}"
-        return f"{self.prefill.working} prefill of {self.prefill.row.label} + {self.working} decode of {self.row.label}"
+        return f"{self.working} instance{'s' if self.working > 1 else ''} of {self.row.label}"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class PrefillPool:
-    """``working`` prefill instances of ``row``, and how long a KV cache takes to a decode instance."""
+class PlannedPools(Planned):
+    """The same of decode instances, with the ``prefill`` instances and how long a KV cache takes from these."""
 
-    row: Configuration
-    working: int
-    replica: Replica
+    prefill: Planned
     transfer_latency_s: float
     transfer_s_per_token: float
+
+    def deployment(self, routing: Routing) -> Deployment:
+        """Both kinds of instances."""
+        return Disaggregated(
+            prefill=self.prefill.fleet(routing),
+            decode=self.fleet(routing),
+            transfer_latency_s=self.transfer_latency_s,
+            transfer_s_per_token=self.transfer_s_per_token,
+        )
+
+    @property
+    def name(self) -> str:
+        """Both kinds of instances in words."""
+        return f"{self.prefill.working} prefill of {self.prefill.row.label} + {self.working} decode of {self.row.label}"
+
+
+def planned_instances(deployments: Aggregated, k: int) -> Planned:
+    """Deployment ``k`` as it is simulated whole, spares not counted."""
+    replica = replica_at(deployments.question, deployments.evaluated, int(deployments.index[k]))
+    return Planned(row=deployments.row(k), working=deployments.working(k)[0], replica=replica)
 
 
 def replica_at(question: Question, evaluated: Evaluated, index: int) -> Replica:
@@ -81,27 +87,9 @@ def replica_at(question: Question, evaluated: Evaluated, index: int) -> Replica:
 
 
 def as_replica(question: Question, row: Configuration) -> Replica:
-    """A configuration as a replica: engine defaults, KV cache that memory leaves, step times of the roofline.
-
-    KV tokens = sequences of mean length that fit x their tokens in whole blocks, which is exact for full attention.
-    Pipeline stages and attention-DP ranks take a token budget each; DP ranks a full set of sequences each.
-    """
-    speculation, traffic, engine = question.speculation, question.traffic, row.engine
-    tokens = traffic.input_tokens + traffic.output_tokens
-    memory = memory_fit(question.model, table([row]), tokens)
-    block = float(engine.block_tokens)
-    held = math.ceil(tokens / block) * block
-    per_rank = float(memory.kv_available[0] / max(float(memory.kv_per_sequence[0]), 1.0))
-    sequences = min(engine.sequences(row.gpu) * row.dp, row.batch_limit or engine.sequences(row.gpu) * row.dp)
-    return Replica(
-        grid=roofline_grid(question.model, row, sequences, speculation=speculation),
-        max_sequences=sequences,
-        token_budget=max(float(engine.budget(row.gpu) * row.pp * row.dp), sequences * speculation.rows_per_sequence),
-        kv_tokens=max(per_rank * held * row.dp, block),
-        block_tokens=block,
-        speculation=speculation,
-        reserve_output=not engine.evicts,
-    )
+    """A configuration as a replica at the mean lengths of a question, with step times of the roofline."""
+    tokens = question.traffic.input_tokens + question.traffic.output_tokens
+    return configured_replica(question.model, row, tokens, speculation=question.speculation)
 
 
 def lengths_of(question: Question) -> DrawnLengths:

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from sizing.base.arrays import PER_ROW, ROUNDING, Columns, Counts, Floats
+from sizing.base.arrays import PER_ROW, ROUNDING, Columns, Counts, Floats, Rows
 from sizing.base.choices import Location, StepTimesFrom
 from sizing.base.provenance import StepSource
 from sizing.calibration.benchmark import calibrated_configuration
@@ -16,7 +16,7 @@ from sizing.catalog.gpu import Gpu
 from sizing.catalog.model import Model
 from sizing.deployments.candidates import Candidates, enumerate_for, table
 from sizing.deployments.memory import MemoryFit, memory_fit
-from sizing.prices.cost import Offers
+from sizing.prices.cost import Offers, cheapest_option
 from sizing.prices.hardware import HardwareOption, options
 from sizing.question.configuration import Allowed
 from sizing.question.traffic import Traffic, TrafficColumns
@@ -46,6 +46,11 @@ class Evaluated(Columns):
     """Requests of one instance that were simulated to find the capacity; 0 where it is that of the load model."""
     screened_rps: Floats | None = None
     """Requests/s by the analytic load model, where a simulation may have moved those of ``capacity`` since."""
+
+
+ASKED_TOGETHER, MOST_ASKED = 8, 24
+"""Configurations that the kernel tables are asked about at a time, and at most where there are more. Chosen: because
+compiling one takes up to a second and a half, and of a large model there are thousands."""
 
 
 def all_configurations(question: Question) -> Candidates:
@@ -81,19 +86,44 @@ def evaluate(
     candidates = everything if len(kept) == len(everything) else everything.take(kept)
     memory = _capped(question, fit.take(kept))
     grid = concurrency_grid(memory.max_concurrency)
+    choice = choice or question.scenario.deployment.step_times
+    if choice == "kernel" and len(candidates) > MOST_ASKED:
+        return _first_asked(question, evaluate(question, candidates, "roofline", traffic), traffic)
     if not len(candidates):
         nothing = StepTimes(decode_s=grid, prefill_s=grid[:, 0], prefill_work_s=grid[:, 0], source="")
         return under_load(question, candidates, memory, nothing, (), grid, lengths)
-    times, sources = step_times(
-        choice or question.scenario.deployment.step_times,
-        question.model,
-        candidates,
-        lengths,
-        grid,
-        calibrated_configuration(question),
-    )
+    times, sources = step_times(choice, question.model, candidates, lengths, grid, calibrated_configuration(question))
     times = speculated(times, question.model, candidates, grid, question.speculation)
     return under_load(question, candidates, memory, times, sources, grid, lengths)
+
+
+def _first_asked(question: Question, plain: Evaluated, traffic: TrafficColumns | None) -> Evaluated:
+    """What the roofline evaluated, the first by the objective with the kernel tables too: a few at a time, until these
+    come first again or :data:`MOST_ASKED` were asked."""
+    with_tables: set[int] = set()
+    while len(with_tables) < MOST_ASKED:
+        new = [int(row) for row in _by_objective(question, plain)[:ASKED_TOGETHER] if int(row) not in with_tables]
+        if not new:
+            break
+        rows = np.array(new[: MOST_ASKED - len(with_tables)], dtype=np.intp)
+        lengths = None if traffic is None else traffic.take(rows)
+        plain = plain.replaced(rows, evaluate(question, plain.candidates.take(rows), "kernel", lengths))
+        with_tables |= set(rows.tolist())
+    return plain
+
+
+def _by_objective(question: Question, evaluated: Evaluated) -> Rows:
+    """Rows of the candidates with any capacity by what the objective counts, then by GPUs; first the least."""
+    able = np.flatnonzero(evaluated.capacity.rps > 0)
+    instances = instances_needed(question.demand.peak_rps, evaluated.capacity.rps[able])
+    each = evaluated.candidates.gpus[able].astype(np.int64)
+    objective = question.scenario.deployment.objective
+    if objective == "latency":
+        return np.asarray(able[np.lexsort((instances * each, evaluated.latencies.e2e_s[able, 0]))])
+    gpu = evaluated.candidates.place_of_gpu(question.gpus)[able]
+    chosen = cheapest_option(instances, each, gpu, all_offers(question))
+    counted = {"cost": chosen.usd_per_hour, "energy": chosen.power_kw, "gpus": instances * each}[objective]
+    return np.asarray(able[np.lexsort((instances * each, np.nan_to_num(counted, nan=np.inf)))])
 
 
 def held(traffic: TrafficColumns) -> Floats:

@@ -17,14 +17,14 @@ from sizing.base.arrays import ROUNDING
 from sizing.base.choices import Routing
 from sizing.base.units import TWO_SIDED_95
 from sizing.question.limits import LatencyLimits
-from sizing.simulator.arrivals import CHUNK, Arrivals
-from sizing.simulator.drive import drive
+from sizing.simulator import run_length
+from sizing.simulator.arrivals import Arrivals
 from sizing.simulator.fleet import Fleet, Replica
 from sizing.simulator.layout import E2E, ITL, TTFT
 from sizing.simulator.outcome import Outcome
-from sizing.simulator.pool import Measurement
 from sizing.simulator.quantiles import DECIDING_80, sampled_share
 from sizing.simulator.request_lengths import RequestLengths
+from sizing.simulator.run_length import HEAVIEST, IN_FLIGHT_ROUNDS, MOST_SETTLING, forgotten
 from sizing.simulator.stability import largest_stable_rps
 
 FIRST_REQUESTS, MOST_REQUESTS, GROWTH = 3_000, 12_000, 4
@@ -33,33 +33,14 @@ FIRST_REQUESTS, MOST_REQUESTS, GROWTH = 3_000, 12_000, 4
 TAIL_REQUESTS = 40.0
 """Requests beyond the asked percentile that are simulated before a count is given up as unclear."""
 
-IN_FLIGHT_ROUNDS = 20.0
-"""Requests simulated at least per request in flight: an engine with 500 sequences needs longer to settle."""
-
 BURST_ROUNDS = 40.0
 """On and off periods simulated at least, as far as :data:`MOST_SETTLING` requests reach."""
-
-RELAXATIONS = 20.0
-"""Times the memory of the queue that a load is simulated before it counts as met."""
-
-MOST_SETTLING = 48_000
-"""Requests simulated at most for a queue or an engine to settle. Chosen: to bound the time that a run takes."""
 
 ENOUGH_SHARE = 0.95
 """Share of an expected number of requests that counts as having come: arrivals are random."""
 
-SPARE_DRAWS = 512
-"""Requests drawn beyond the expected number, so that one chunk nearly always holds a run."""
-
-WARM_UP_SHARE = 0.15
-"""Share of the requests at the start of a run that are not counted: the engine fills up first."""
-
 FARTHEST, FARTHER = 4, 4
 """A count beyond so many times the first guess (plus 4) is not looked at: the limit is broken without load."""
-
-HEAVIEST = 0.97
-"""Share of the stability limit up to which a load is simulated: nearer, a queue takes very long to reach its
-percentiles, and the least growth in load makes it endless."""
 
 IN_TURN: tuple[Routing, ...] = ("round_robin", "weighted")
 """Routings under which an instance gets every n-th request."""
@@ -171,11 +152,8 @@ def run(case: Case, instances: int, requests: int) -> Outcome:
     """One of so many instances, or some of them, under their share of the load: about ``requests`` requests each."""
     count = together(case.routing, instances)
     arrivals = share_of(case.arrivals, count / instances, in_turn=case.routing in IN_TURN)
-    expected = requests * count
-    duration = expected / arrivals.rate_rps
-    measurement = Measurement(expected=expected, horizon_s=duration, warm_up=int(WARM_UP_SHARE * expected))
-    stream = arrivals.stream(case.lengths, duration, case.seed, chunk=min(expected + SPARE_DRAWS, CHUNK))
-    return drive(Fleet(replicas=(case.replica,) * count, routing=case.routing), stream, measurement)
+    fleet = Fleet(replicas=(case.replica,) * count, routing=case.routing)
+    return run_length.run(fleet, arrivals, case.lengths, requests, case.seed)
 
 
 def decided(case: Case, instances: int, first: int) -> Trial:
@@ -200,14 +178,6 @@ def decided(case: Case, instances: int, first: int) -> Trial:
 def most_requests(limits: LatencyLimits) -> int:
     """Requests after which a count is given up as unclear."""
     return max(MOST_REQUESTS, int(TAIL_REQUESTS / (1.0 - limits.percentile / 100.0)))
-
-
-def relaxation(utilization: float) -> float:
-    """Requests in which a queue forgets its past: 1 / (1 - sqrt(rho))^2.
-
-    Relaxation time of M/M/1 in service times. Source: Abate and Whitt, Transient behavior of the M/M/1 queue (1987).
-    """
-    return float((1.0 - math.sqrt(min(utilization, 1.0 - ROUNDING))) ** -2)
 
 
 class Tries:
@@ -250,7 +220,7 @@ class Tries:
                 self.first = max(self.first, most_requests(self.case.limits))
         if self.trials[instances].finding != "met" or not self.carried(instances):
             return False
-        enough = min(int(RELAXATIONS * relaxation(self.utilization(instances))), MOST_SETTLING)
+        enough = forgotten(self.utilization(instances))
         if self.trials[instances].arrived < ENOUGH_SHARE * enough:
             self.trials[instances] = decided(self.case, instances, enough)
         return self.trials[instances].finding == "met"

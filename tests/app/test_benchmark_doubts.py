@@ -108,11 +108,12 @@ def test_a_bad_row_alone_is_named_with_its_file(page: AppTest) -> None:
 
 
 def test_the_template_of_the_own_csv_is_read_and_explained(page: AppTest) -> None:
-    from ui.benchmarks.formats import explained, template
+    from collectors.benchmarks.csv_columns import TEMPLATE
+    from ui.benchmarks.formats import explained
 
     assert all(tool in text(page) for tool in files_of_tools())
     assert "ttft_ms_p99" in explained()
-    drop(page, ("benchmark_template.csv", template().encode()))
+    drop(page, ("benchmark_template.csv", TEMPLATE.encode()))
     assert "Read 2 runs" in text(page)
 
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from functools import cache
-from pathlib import Path
 
 import streamlit as st
 
 from collectors.benchmarks import files_of_tools
+from collectors.benchmarks.csv_columns import TEMPLATE, chapters
 from ui.shell import draw_download
-
-_DOCUMENT = Path(__file__).parents[2] / "docs" / "BENCHMARK_CSV.md"
 
 
 def draw_formats() -> None:
@@ -28,7 +25,7 @@ def draw_formats() -> None:
         st.markdown(explained())
     draw_download(
         "Template of the own CSV",
-        template(),
+        TEMPLATE,
         "benchmark_template.csv",
         "text/csv",
         key="benchmark_template",
@@ -39,14 +36,6 @@ def draw_formats() -> None:
 
 @cache
 def explained() -> str:
-    """The description of the own CSV, its title left out and its headings small."""
-    text = _DOCUMENT.read_text(encoding="utf-8").partition("\n")[2]
-    return re.sub(r"^#+ ", "##### ", text, flags=re.MULTILINE)
-
-
-@cache
-def template() -> str:
-    """The example of the description, which is tested to be read."""
-    example = re.search(r"```csv\n(.*?)```", _DOCUMENT.read_text(encoding="utf-8"), re.DOTALL)
-    assert example
-    return example[1]
+    """The description of the own CSV, its headings small."""
+    parts = (f"##### {chapter.title}\n\n{chapter.text}" if chapter.title else chapter.text for chapter in chapters())
+    return "\n\n".join(parts)

@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from collectors.benchmarks import BenchmarkPoint, Deployment
+from collectors.benchmarks import BenchmarkPoint, Deployment, engine_of_tool
 from sizing.base.deployed import Deployed
 from sizing.base.errors import SizingError
 from sizing.catalog import resolve_gpu, resolve_model
@@ -64,11 +64,10 @@ def prefill(curve: tuple[BenchmarkPoint, ...]) -> None:
     """
     first, planned = curve[0], _planned()
     stated = {name: getattr(first, _ATTRIBUTE.get(name, name)) for name in (*_NAMES, *_PARALLELISM)}
-    tool = _engine_of_tool(first.tool)
     otherwise = {
         "model": OF_SCENARIO,
         "gpu": _resolved("gpu", planned.gpu) if planned else "h100_sxm",
-        "engine": tool or (planned.engine if planned else "vllm"),
+        "engine": engine_of_tool(first.tool) or (planned.engine if planned else "vllm"),
         "prec": planned.weight_precision if planned else "bf16",
         "kv": NOT_STATED,
     }
@@ -178,11 +177,6 @@ def _count(name: str) -> int | None:
     )
 
 
-def _engine_of_tool(tool: str) -> str | None:
-    """The engine whose own tool this is; it can measure others too, hence only a guess to be checked."""
-    return next((engine for engine in labels("engine") if tool.lower().startswith(engine)), None)
-
-
 def _planned() -> Deployed | None:
     """The deployment of the last answer."""
     last = state.outcome().last
@@ -191,14 +185,14 @@ def _planned() -> Deployed | None:
 
 def _moe(chosen: str | None) -> bool:
     """Whether the model that was measured is a mixture of experts."""
-    model = state.model() if chosen in (None, OF_SCENARIO) else resolve_model(chosen)[0]
+    model = state.model() if chosen in (None, OF_SCENARIO) else resolve_model(chosen).model
     return model is not None and model.is_moe
 
 
 def _resolved(kind: str, name: str) -> str | None:
     """The id that a file's name stands for; None for one that is not known. ``dynamo-`` names an orchestrator."""
     resolve = {
-        "model": lambda n: resolve_model(n)[0].id,
+        "model": lambda n: resolve_model(n).model.id,
         "gpu": lambda n: resolve_gpu(n).id,
         "engine": lambda n: resolve_engine(n.lower().removeprefix("dynamo-")).id,
         "prec": lambda n: resolve_precision(n).id,

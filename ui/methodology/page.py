@@ -11,10 +11,16 @@ import streamlit as st
 
 from sizing.base.format import count
 from sizing.methodology import Entry, Section, Table, search, sections
-from sizing.methodology.accuracy import accuracy_figures, report_chapters
+from sizing.methodology.accuracy import accuracy_figures, capacity_alt_text, capacity_in_words, report_chapters
 from sizing.methodology.content import Prose
 from sizing.methodology.markdown import entry as entry_markdown
-from ui.figures.accuracy import build_learning_curve, build_reliability, learning_alt_text, reliability_alt_text
+from ui.figures.accuracy import (
+    build_capacity,
+    build_learning_curve,
+    build_reliability,
+    learning_alt_text,
+    reliability_alt_text,
+)
 from ui.format import as_markdown
 from ui.shell import draw_chart, header
 
@@ -59,8 +65,13 @@ def draw_section(section: Section) -> None:
 
 
 def _draw_accuracy() -> None:
-    """How it was judged, the reliability diagram and the learning curve; their tables follow with the others."""
+    """The error of the answer, how it was judged, reliability, learning curve; their tables follow with the others."""
     figures, dark = accuracy_figures(), st.context.theme.type == "dark"
+    answer, method = capacity_in_words(figures)
+    st.markdown(f"##### Capacity at the limits\n\n{answer}")
+    runs = figures["capacity_runs"]
+    draw_chart(build_capacity(runs, dark=dark), key="accuracy_capacity", alt=capacity_alt_text(runs))
+    st.caption(method)
     _draw_chapters(report_chapters(figures)[:1])
     charts = (
         ("Reliability", "reliability", build_reliability, reliability_alt_text),

@@ -20,6 +20,7 @@ from collectors.errors import BadRow, NotAResultFile
 FORMAT = "AIPerf"
 FILE = "`profile_export_aiperf.json`, or `.csv` and `profile_export.jsonl` beside it"
 PRIORITY = 50  # the lowest is asked first: see reader.Tool
+ENGINE = None
 
 CSV_NOTES = ("The CSV rounds to two decimals and states neither model nor load: the JSON beside it states both.",)
 

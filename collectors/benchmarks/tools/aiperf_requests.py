@@ -21,6 +21,7 @@ from collectors.units import MS_PER_S
 FORMAT = aiperf.FORMAT
 FILE = ""  # named with the JSON of the run
 PRIORITY = 60  # the lowest is asked first: see reader.Tool
+ENGINE = None
 NOTES = (
     "TPOT is (E2E - TTFT) / (OSL - 1) per request; ITL is the gap between two chunks of an answer.",
     "The lines state neither model nor load: profile_export_aiperf.json beside them states both.",

@@ -17,6 +17,7 @@ from collectors.errors import NotAResultFile
 FORMAT = "GenAI-Perf"
 FILE = "`profile_export_genai_perf.json` or `.csv`"
 PRIORITY = 70  # the lowest is asked first: see reader.Tool
+ENGINE = None
 
 NOTES = (
     *COMMON_NOTES,

@@ -15,6 +15,7 @@ from collectors.units import MS_PER_S
 FORMAT = "GuideLLM"
 FILE = "`benchmarks.json`, `.yaml` or `.csv`"
 PRIORITY = 30  # the lowest is asked first: see reader.Tool
+ENGINE = None
 MAX_BENCHMARKS = 1_000
 """Loads of one sweep; a YAML file can repeat one benchmark a million times in a few bytes each."""
 

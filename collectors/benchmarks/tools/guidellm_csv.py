@@ -20,6 +20,7 @@ from collectors.units import MS_PER_S
 FORMAT = guidellm.FORMAT
 FILE = ""  # named with the JSON
 PRIORITY = 40  # the lowest is asked first: see reader.Tool
+ENGINE = None
 HEADER_LINES = 3
 """Group, metric and statistic stand above each other."""
 PERCENTILES: tuple[str, ...] = ("min", "0.1", "1", "5", "10", "25", "75", "90", "95", "99", "max")

@@ -15,6 +15,7 @@ from collectors.units import MS_PER_S
 FORMAT = "inference-perf"
 FILE = "`stage_N_lifecycle_metrics.json`, all stages at once"
 PRIORITY = 80  # the lowest is asked first: see reader.Tool
+ENGINE = None
 
 NOTES = (
     "TPOT is the mean per request, ITL the gap between two tokens as they arrive: within a chunk it is zero, "

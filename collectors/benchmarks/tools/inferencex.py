@@ -16,6 +16,7 @@ from collectors.units import MS_PER_S
 FORMAT = "InferenceX"
 FILE = "the JSON of its rows (`agg_bmk.json`)"
 PRIORITY = 110  # the lowest is asked first: see reader.Tool
+ENGINE = None
 
 MEAN_LENGTH_SHARE = 0.9
 """Lengths are drawn evenly between 0.8 and 1 times the nominal one."""

@@ -16,6 +16,7 @@ from collectors.units import MS_PER_S
 FORMAT = "LLMPerf"
 FILE = "`..._summary.json`, with `..._individual_responses.json` if you like"
 PRIORITY = 90  # the lowest is asked first: see reader.Tool
+ENGINE = None
 
 NOTES = (
     "LLMPerf's “inter token latency” is about E2E / tokens and includes the wait for the first token: it is left out. "

@@ -10,6 +10,7 @@ from dataclasses import fields, replace
 from datetime import datetime
 from difflib import get_close_matches
 
+from collectors.benchmarks.csv_columns import COLUMNS, LATENCIES, STATISTICS, latency_column
 from collectors.benchmarks.documents import Document
 from collectors.benchmarks.fields import Fields, latency_stats
 from collectors.benchmarks.measurements import Deployment
@@ -20,6 +21,7 @@ from collectors.errors import BadRow, BenchmarkFileError
 FORMAT = "own CSV"
 FILE = ""  # described apart, docs/BENCHMARK_CSV.md
 PRIORITY = 120  # the lowest is asked first: see reader.Tool
+ENGINE = None
 
 MODES: dict[str, Mode] = {
     "fixed_concurrency": "fixed_concurrency",
@@ -27,32 +29,11 @@ MODES: dict[str, Mode] = {
     "offline": "offline",
     "offline_max_throughput": "offline",
 }
-STATISTICS = ("mean", "p50", "p90", "p95", "p99")
-LATENCIES = ("ttft", "tpot", "itl", "e2e")
 ALIASES = {"isl": "isl_tokens", "osl": "osl_tokens", "concurrency_or_batch": "concurrency"}
 STATED = tuple(name for field in fields(Deployment) if (name := field.name) != "software_year")
 """What a user may state of a deployment and a file may, too."""
-COLUMNS = (
-    *STATED,
-    "isl_tokens",
-    "osl_tokens",
-    "prefix_cached_tokens",
-    "mode",
-    "concurrency",
-    "request_rate_rps",
-    "duration_s",
-    "requests_completed",
-    "requests_failed",
-    *(f"{metric}_ms_{statistic}" for metric in LATENCIES for statistic in STATISTICS),
-    "output_tokens_per_s",
-    "total_tokens_per_s",
-    "requests_per_s",
-    "tool",
-    "tool_version",
-    "when",
-    "notes",
-)
-NEEDED = ("isl_tokens", "osl_tokens", "mode")
+NAMES = tuple(column.name for column in COLUMNS)
+NEEDED = tuple(column.name for column in COLUMNS if column.group == "needed")
 # Columns of the evidence library that describe its source, not the run.
 IGNORED = ("quality", "source", "source_url_or_repo_path", "source_date_or_version", "software_year")
 
@@ -90,8 +71,8 @@ def parse(document: Document) -> Imported:
 def _unknown_columns(names: list[str]) -> tuple[str, ...]:
     notes = []
     for name in names:
-        if name and name not in COLUMNS and name not in IGNORED:
-            near = get_close_matches(name, COLUMNS, 1)
+        if name and name not in NAMES and name not in IGNORED:
+            near = get_close_matches(name, NAMES, 1)
             hint = f" Did you mean {near[0]}?" if near else ""
             notes.append(f"The column {name[:40]} is not known and left out.{hint}")
     return tuple(notes)
@@ -185,7 +166,7 @@ def _when(fields: Fields) -> datetime | None:
 
 
 def _stats(fields: Fields, metric: str) -> LatencyStats:
-    mean, p50, p90, p95, p99 = (fields.number(f"{metric}_ms_{statistic}") for statistic in STATISTICS)
+    mean, p50, p90, p95, p99 = (fields.number(latency_column(metric, statistic)) for statistic in STATISTICS)
     return latency_stats(metric, mean=mean, p50=p50, p90=p90, p95=p95, p99=p99)
 
 
@@ -201,7 +182,7 @@ def write_csv(points: Iterable[BenchmarkPoint], stated: Deployment | None = None
     """
     given = {name: getattr(stated, name) for name in STATED if getattr(stated, name, None) is not None}
     rows = [_cells(replace(point, **given)) for point in points]
-    used = [name for name in COLUMNS if any(row[name] for row in rows)]
+    used = [name for name in NAMES if any(row[name] for row in rows)]
     out = io.StringIO()
     writer = csv.DictWriter(out, used, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
@@ -211,11 +192,11 @@ def write_csv(points: Iterable[BenchmarkPoint], stated: Deployment | None = None
 
 def _cells(point: BenchmarkPoint) -> dict[str, str]:
     latencies = {
-        f"{metric}_ms_{statistic}": getattr(getattr(point, f"{metric}_ms"), statistic)
+        latency_column(metric, statistic): getattr(getattr(point, f"{metric}_ms"), statistic)
         for metric in LATENCIES
         for statistic in STATISTICS
     }
-    values = {name: getattr(point, _RENAMED.get(name, name), None) for name in COLUMNS if name not in latencies}
+    values = {name: getattr(point, _RENAMED.get(name, name), None) for name in NAMES if name not in latencies}
     values["when"] = point.when.isoformat() if point.when else None
     values["notes"] = "; ".join(point.notes)
     return {name: _text(value) for name, value in (values | latencies).items()}

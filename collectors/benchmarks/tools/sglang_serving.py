@@ -12,6 +12,7 @@ from collectors.benchmarks.rows import engine_of, rate_or_concurrency, read_obje
 FORMAT = "SGLang bench_serving"
 FILE = "the JSON Lines of `--output-file`"
 PRIORITY = 20  # the lowest is asked first: see reader.Tool
+ENGINE = "sglang"
 
 NOTES = (
     "ITL is the gap between two chunks of an answer; TPOT is the mean per request.",

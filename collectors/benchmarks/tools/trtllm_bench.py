@@ -17,6 +17,7 @@ from collectors.errors import NotAResultFile
 FORMAT = "trtllm-bench"
 FILE = "the JSON of `--report_json`"
 PRIORITY = 100  # the lowest is asked first: see reader.Tool
+ENGINE = "trtllm"
 
 NOTES = (
     "The engine runs in process: no HTTP, no tokenisation of the requests, so latencies are lower than a server's.",

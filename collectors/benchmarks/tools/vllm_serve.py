@@ -18,6 +18,7 @@ from collectors.units import MS_PER_S
 FORMAT = "vLLM bench serve"
 FILE = "the JSON of `--save-result`"
 PRIORITY = 10  # the lowest is asked first: see reader.Tool
+ENGINE = "vllm"
 
 NOTES = (
     "ITL is the gap between two chunks of an answer: several tokens in one chunk count as gaps of nearly zero, so its "

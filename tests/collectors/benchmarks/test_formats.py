@@ -5,7 +5,8 @@ import json
 import pytest
 
 from collectors.benchmarks import LatencyStats, NotAResultFile, read_benchmark
-from collectors.benchmarks.reader import TOOLS
+from collectors.benchmarks.reader import TOOLS, engine_of_tool
+from sizing.catalog.engines import engines
 
 
 def changed(samples, name, **changes):
@@ -208,3 +209,11 @@ def test_every_format_names_itself_and_is_claimed_by_one_tool(samples):
             if "aiperf" in path.name:
                 claimed = [name for name in claimed if name != "genai_perf"]
             assert len(claimed) == 1, (path.name, claimed)
+
+
+def test_the_own_tool_of_an_engine_names_it():
+    own = {tool.FORMAT: engine_of_tool(tool.FORMAT) for tool in TOOLS if tool.ENGINE}
+    assert own == {"vLLM bench serve": "vllm", "SGLang bench_serving": "sglang", "trtllm-bench": "trtllm"}
+    assert set(own.values()) <= set(engines())
+    assert engine_of_tool("GuideLLM") is None
+    assert engine_of_tool("vllm of a colleague") is None

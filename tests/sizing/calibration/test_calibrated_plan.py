@@ -1,13 +1,16 @@
 """A benchmark of the user's own in plans and predictions: where it counts, and what the plan says of it."""
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from sizing import Scenario
 from sizing.base.errors import InvalidScenario
 from sizing.calibration.benchmark import calibrated_configuration, calibration_note, calibration_points
-from sizing.calibration.protocol_points import prepare
+from sizing.calibration.fit import fit_calibration
+from sizing.calibration.protocol_points import CalibrationPoint, prepare
 from sizing.evidence.points import points_of
+from sizing.evidence.predict import predict_points
 from sizing.planning.analytic import analytic_plan
 from sizing.question.understand import understand
 from sizing.scenario.file import scenario_from
@@ -45,13 +48,34 @@ def test_an_open_loop_is_read_at_the_rate_that_was_asked():
     }
     points, _ = points_of(pd.DataFrame([{**row, "request_rate_rps": r} for r in (1, 5, 1000)]))
     (part,) = prepare(points, roofline())
-    found = part.expected(part.times)
+    found, stated = part.expected(part.times), part.stated(part.times)
     assert found.rps[:2, 0] == pytest.approx([1, 5])
     assert found.rps[2, 0] < 1000, "beyond the capacity only the capacity is served"
     assert found.itl_s[0, 0] < found.itl_s[1, 0] < found.itl_s[2, 0]
-    assert found.ttft_s[2, 0] > 10 * found.ttft_s[1, 0], "a queue grows"
     assert (found.ttft_p99_s[:, 0] > found.ttft_s[:, 0]).all()
-    assert found.ttft_p99_s[2, 0] == pytest.approx(0.99 / 0.5 * found.ttft_s[2, 0], rel=0.1), "evenly, while it runs"
+    assert stated.itl_s[:2, 0] == pytest.approx(found.itl_s[:2, 0]), "what the fit starts from is the simulation"
+    assert np.isnan(stated.itl_s[2, 0]), "there a queue grows without end"
+    predicted = predict_points(pd.DataFrame([{**row, "request_rate_rps": r} for r in (1, 5)]), roofline())
+    assert 1e3 * stated.itl_s[:2, 0] == pytest.approx(predicted["itl_ms"].to_numpy())
+
+
+def test_open_loops_of_a_slower_engine_calibrate_it():
+    """All step times a quarter longer than predicted: the fit finds as much, and the simulation follows."""
+    rates = (1, 4, 8, 11)
+    row = {"model": LLAMA_8B, "gpu": "h100_sxm", "gpus": 1, "tp": 1, "engine": "vllm", "mode": "fixed_rate"}
+    lengths = {"isl": 1000, "osl": 200, "weight_precision": "bf16"}
+    points, _ = points_of(pd.DataFrame([{**row, **lengths, "request_rate_rps": r} for r in rates]))
+    (part,) = prepare(points, roofline())
+    quarter = np.full(len(rates), 1.25)
+    slower = part.stated(part.times.scaled(quarter, quarter))
+    measured = [
+        CalibrationPoint(point=point, itl_s=float(itl), ttft_s=float(ttft))
+        for point, itl, ttft in zip(points, slower.itl_s[:, 0], slower.ttft_s[:, 0], strict=True)
+    ]
+    fitted = fit_calibration(measured)
+    found = part.stated(fitted.scaled(part.times))
+    assert found.itl_s[:, 0] == pytest.approx(slower.itl_s[:, 0], rel=0.05)
+    assert fitted.after < 0.3 * fitted.before
 
 
 def test_an_overloaded_open_loop_shows_its_capacity_only():

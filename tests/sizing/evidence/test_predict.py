@@ -219,13 +219,6 @@ def test_open_loop_has_percentiles_and_serves_the_asked_rate():
     assert found["itl_ms_p99"] > found["itl_ms"]
 
 
-def test_open_loop_latency_grows_with_the_rate_and_overload_is_capped():
-    found = predict(*(row(mode="fixed_rate", request_rate_rps=r) for r in (1, 10, 1000)))
-    assert found["ttft_ms"].is_monotonic_increasing
-    assert found["requests_per_s"][2] < 1000
-    assert np.isfinite(found["ttft_ms"]).all()
-
-
 def test_e2e_is_ttft_and_the_gaps():
     found = predict(GOOD).iloc[0]
     assert found["e2e_ms"] == pytest.approx(found["ttft_ms"] + 199 * found["itl_ms"])
@@ -237,8 +230,14 @@ def test_the_library_is_answered_whole():
     assert len(found) == len(frame)
     assert set(found["error"]) == {"", "isl is empty"}
     answered = found[found["error"] == ""]
-    assert np.isfinite(answered[["ttft_ms", "e2e_ms", "output_tokens_per_s", "requests_per_s"]]).all().all()
-    assert (answered[["ttft_ms", "e2e_ms", "output_tokens_per_s"]] > 0).all().all()
+    rates = answered[["output_tokens_per_s", "requests_per_s"]]
+    steady = ~answered["source"].str.contains("largest stable rate")
+    latencies = answered.loc[steady, ["ttft_ms", "e2e_ms"]]
+    assert np.isfinite(rates).all().all()
+    assert np.isfinite(latencies).all().all()
+    assert (rates > 0).all().all()
+    assert (latencies > 0).all().all()
+    assert set(frame.loc[answered.index[~steady], "mode"]) == {"fixed_rate"}
 
 
 def test_golden_points():

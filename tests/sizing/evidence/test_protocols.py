@@ -4,13 +4,11 @@ import numpy as np
 import pytest
 
 from sizing.evidence.protocols import (
-    OVERLOADED_RUN_REQUESTS,
     FirstToken,
     Lengths,
     fixed_concurrency,
     offline_max_throughput,
     prompt_steps_share,
-    queue_growth_s,
     static_batch,
 )
 from sizing.steps.times import StepTimes
@@ -110,8 +108,3 @@ def test_prompt_steps_cost_their_fixed_time_as_often_as_they_occur():
 def test_offline_rate_is_slots_over_the_stay():
     found = offline_max_throughput(times(), lengths(), column(50))
     assert found.rps.item() == pytest.approx(50 / (101 * (0.01 + 49 * 0.1 / 101)))
-
-
-def test_an_overloaded_queue_grows_over_the_run():
-    assert queue_growth_s(column(4), column(2), 0.5).item() == pytest.approx(0.5 * OVERLOADED_RUN_REQUESTS * 0.25)
-    assert queue_growth_s(column(2), column(2), 0.5).item() == 0.0

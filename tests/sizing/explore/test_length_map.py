@@ -120,7 +120,7 @@ def test_too_many_cells_and_a_gpu_that_is_not_considered_are_refused() -> None:
         gpus_over_lengths(scenario(), "abacus", [100], [100])
 
 
-@pytest.mark.parametrize("deployment", [{}, {"step_times": "kernel"}, {"batch_limits": [32]}])
+@pytest.mark.parametrize("deployment", [{}, {"step_times": "kernel", "engines": ["vllm"]}, {"batch_limits": [32]}])
 def test_many_cells_at_once_are_the_same_as_one_at_a_time(deployment: dict[str, object]) -> None:
     asked = scenario(input_tokens={"p50": 1000, "p95": 3000}, output_tokens={"p50": 300, "p95": 900})
     asked = Scenario.model_validate(

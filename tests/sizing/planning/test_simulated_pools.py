@@ -20,7 +20,7 @@ from sizing.replay.simulate import simulate
 from sizing.search.pools_refine import with_fewest
 from sizing.search.pools_simulated import case_of
 from sizing.search.serving import screened
-from sizing.search.trials import HEAVIEST
+from sizing.simulator.run_length import HEAVIEST
 from sizing.simulator.stability import stable_rps_of
 from tests.sizing.asking import LLAMA_8B, LLAMA_70B
 from tests.sizing.planning.pooled import ONLY, gpus, scenario

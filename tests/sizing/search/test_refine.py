@@ -17,9 +17,10 @@ from sizing.search.aggregated import aggregated, smallest_aggregated
 from sizing.search.instances import RESOLUTION, Needed, NotMet, fewest, needed
 from sizing.search.refine import Refined, refine
 from sizing.search.screen import all_configurations, evaluate
-from sizing.search.trials import FARTHER, FARTHEST, HEAVIEST, Case, limited, relaxation, run, share_of
+from sizing.search.trials import FARTHER, FARTHEST, Case, limited, run, share_of
 from sizing.simulator.arrivals import Arrivals
 from sizing.simulator.quantiles import sampled_share
+from sizing.simulator.run_length import HEAVIEST, relaxation
 from tests.sizing.asking import LLAMA_8B, raw
 from tests.sizing.search.simulated import GAMMA, H100, VARY, instances, scenario
 

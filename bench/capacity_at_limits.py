@@ -1,0 +1,205 @@
+"""Capacity at the limits: the largest rate within latency limits as planned, against what was measured.
+
+It decides how many GPUs are bought. The physics is that of ``sizing.plan`` with GPU, engine, format and parallelism
+fixed: the screen's evaluation with the best cap on the batch, then the simulator's own finding whether one instance
+meets every limit at a rate. Only the step times can be those of another fit, so that every run can be judged by one
+that has not seen it.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from bench.crossvalidate import SCHEMES, Refit, group_of
+from bench.runs_at_limits import Run, labels
+from sizing.base.provenance import StepSource
+from sizing.deployments.candidates import table
+from sizing.deployments.memory import memory_fit
+from sizing.planning.aggregated import PlannedAggregated
+from sizing.question.configuration import Configuration
+from sizing.question.understand import Question, understand
+from sizing.queueing.steady_state import concurrency_grid
+from sizing.scenario import Scenario
+from sizing.search.aggregated import aggregated
+from sizing.search.batch_limits import with_batch_limits
+from sizing.search.replicas import arrivals_of, as_replica, lengths_of
+from sizing.search.screen import Evaluated, instances_needed, under_load
+from sizing.search.trials import Case, Tries, in_flight_of
+from sizing.simulator.arrivals import Arrivals
+from sizing.simulator.step_grid import roofline_grid
+from sizing.steps.efficiency import Efficiencies
+from sizing.steps.roofline import Roofline
+
+LARGE_RPS = 1e6
+"""Peak for which caps on the batch are chosen: so large that whatever carries more per GPU saves an instance."""
+
+P95 = 1.6449
+"""Standard normal quantile at 95 %."""
+
+FIRST_STEP, STEP_GROWTH, LARGEST_STEP, RESOLUTION = 1.06, 1.7, 4.0, 1.01
+"""Factors on the rate: first step away from the analytic capacity, how its logarithm grows, the largest, and the width
+at which the bisection stops."""
+
+FARTHEST = 1e4
+"""Factor from the analytic capacity beyond which no rate is tried: a limit is broken there without load."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Capacity:
+    """One instance within the limits: the best of the layouts, its simulated and its analytic largest rate."""
+
+    question: Question
+    evaluated: Evaluated
+    index: int
+    rps: float
+
+    @property
+    def row(self) -> Configuration:
+        """The layout."""
+        return self.evaluated.candidates.rows[self.index]
+
+
+def question_of(run: Run) -> Question:
+    """The run as a question to the plan; lengths lognormal with the published means and the spread of the run."""
+    point = run.layouts[0]
+    lengths = {
+        f"{name}_tokens": _spread(mean, variation)
+        for name, mean, variation in (
+            ("input", point.input_tokens, run.spread.prompt),
+            ("output", point.output_tokens, run.spread.output),
+        )
+    }
+    scenario = {
+        "model": point.model.id,
+        "workload": {**lengths, "prefix_cached_tokens": point.cached_tokens, "peak_rps": run.rate_rps},
+        "limits": {"ttft_ms": run.limits.ttft_ms, "itl_ms": run.limits.itl_ms, "percentile": run.limits.percentile},
+        "deployment": {"gpus": [point.configuration.gpu.id], "serving": ["aggregated"]},
+    }
+    return understand(Scenario.model_validate(scenario))
+
+
+def _spread(mean: float, variation: float) -> dict[str, float]:
+    """Percentiles of a lognormal length: sigma^2 = ln(1 + variation), p50 = mean exp(-sigma^2 / 2)."""
+    sigma = math.sqrt(math.log1p(variation))
+    p50 = mean * math.exp(-(sigma**2) / 2.0)
+    return {"p50": p50, "p95": p50 * math.exp(P95 * sigma)}
+
+
+def evaluated_with(question: Question, rows: Sequence[Configuration], source: Roofline) -> Evaluated:
+    """Those of the configurations that fit, by the analytic load model with step times of ``source``."""
+    every = table(rows)
+    memory = memory_fit(question.model, every, question.traffic.resident_kv_tokens)
+    kept = np.flatnonzero(memory.fits)
+    candidates, memory = every.take(kept), memory.take(kept)
+    grid = concurrency_grid(memory.max_concurrency)
+    times = source.times(question.model, candidates, question.traffic, grid)
+    sources = (StepSource(kind="roofline", name=times.source),) * len(candidates)
+    base = under_load(question, candidates, memory, times, sources, grid)
+    return with_batch_limits(replace(question, demand=replace(question.demand, peak_rps=LARGE_RPS)), base)
+
+
+def capacity_of(run: Run, source: Roofline) -> Capacity | None:
+    """The largest rate of one instance of the layout that carries most per GPU; None where nothing fits."""
+    question = question_of(run)
+    evaluated = evaluated_with(question, [p.configuration for p in run.layouts], source)
+    if not len(evaluated):
+        return None
+    index = int(np.argmax(evaluated.capacity.rps / evaluated.candidates.gpus))
+    case = _case(question, evaluated, index, source)
+
+    def met(rps: float) -> bool:
+        return Tries(replace(case, arrivals=Arrivals(rate_rps=rps))).met(1)
+
+    guess = float(evaluated.capacity.rps[index]) or float(evaluated.capacity.stable_rps[index])
+    return Capacity(question=question, evaluated=evaluated, index=index, rps=largest_rate(met, guess))
+
+
+def _case(question: Question, evaluated: Evaluated, index: int, source: Roofline) -> Case:
+    """One instance as the plan simulates it, with step times of ``source``."""
+    row, state, rps = evaluated.candidates.rows[index], evaluated.state, float(evaluated.capacity.rps[index])
+    replica = as_replica(question, row)
+    at = min(int(np.searchsorted(np.maximum.accumulate(state.rps[index]), rps)), state.rps.shape[1] - 1)
+    return Case(
+        replica=replace(replica, grid=roofline_grid(question.model, row, replica.max_sequences, source=source)),
+        arrivals=arrivals_of(question),
+        lengths=lengths_of(question),
+        limits=question.limits,
+        max_utilization=question.scenario.deployment.max_utilization,
+        stable_rps=float(evaluated.capacity.stable_rps[index]),
+        in_flight=in_flight_of(1.0, float(state.concurrency[index, at])),
+    )
+
+
+def largest_rate(met: Callable[[float], bool], guess: float) -> float:
+    """The largest rate for which ``met`` holds, to 1 %: growing steps from ``guess``, then bisection; 0: none does."""
+    up, step, at = met(guess), FIRST_STEP, guess
+    good, bad = (guess, math.inf) if up else (0.0, guess)
+    while guess / FARTHEST < at < guess * FARTHEST and (good == 0.0 or math.isinf(bad)):
+        at = at * step if up else at / step
+        step = min(step**STEP_GROWTH, LARGEST_STEP)
+        good, bad = (at, bad) if met(at) else (good, at)
+    if good == 0.0 or math.isinf(bad):
+        return good
+    while bad > RESOLUTION * good:
+        middle = math.sqrt(good * bad)
+        good, bad = (middle, bad) if met(middle) else (good, middle)
+    return good
+
+
+def judged(runs: Sequence[Run], source: Roofline) -> pd.DataFrame:
+    """One row per run: planned and measured rate, GPUs needed and used, and the plan's range of GPUs."""
+    known: dict[object, Capacity | None] = {}
+    parts = []
+    for run in runs:
+        first = run.layouts[0]
+        lengths = first.input_tokens, first.output_tokens, first.cached_tokens
+        key = (first.model.id, tuple(p.configuration for p in run.layouts), lengths, run.limits)
+        if key not in known:
+            known[key] = capacity_of(run, source)
+        parts.append(_answer(run, known[key]))
+    return pd.concat([labels(runs), pd.DataFrame(parts)], axis=1)
+
+
+def _answer(run: Run, found: Capacity | None) -> dict[str, Any]:
+    """What the plan says of one run; nothing planned where no instance fits or meets the limits."""
+    if found is None or not found.rps > 0.0:
+        return {"layout": "", "planned_rps": 0.0, "gpus_needed": np.nan, "gpus_low": np.nan, "gpus_high": np.nan}
+    low, needed, high = gpus_at(found, run.rate_rps)
+    return {
+        "layout": found.row.parallelism,
+        "planned_rps": found.rps * run.gpus / found.row.gpus,
+        "gpus_needed": needed,
+        "gpus_low": low,
+        "gpus_high": high,
+    }
+
+
+def gpus_at(found: Capacity, rate_rps: float) -> tuple[float, float, float]:
+    """GPUs of the plan at a rate, between the ends of its 80 % interval (inf where a limit would break)."""
+    evaluated, index = found.evaluated, found.index
+    corrected = evaluated.capacity.rps.copy()
+    corrected[index] = found.rps
+    question = replace(found.question, demand=replace(found.question.demand, peak_rps=rate_rps))
+    moved = replace(evaluated, capacity=replace(evaluated.capacity, rps=corrected), screened_rps=evaluated.capacity.rps)
+    instances = instances_needed(rate_rps, corrected[[index]])
+    kind = aggregated(question, moved, np.array([index]), instances)
+    low, high = PlannedAggregated.spreads(kind, [0])[0].gpus
+    return low, float(kind.gpus[0]), high
+
+
+def held_out_capacity(runs: Sequence[Run], fit: Efficiencies, refits: Sequence[Refit]) -> pd.DataFrame:
+    """Every run by the fit (scheme ``fit``), and under each scheme by the fit that has not seen its group."""
+    parts = [judged(runs, Roofline(fit)).assign(scheme=SCHEMES[0])]
+    known = labels(runs)
+    for scheme in dict.fromkeys(refit.scheme for refit in refits):
+        names = group_of(known, scheme).astype(str)
+        without = {refit.name: refit.fit.efficiencies for refit in refits if refit.scheme == scheme}
+        for name, index in names.groupby(names).groups.items():
+            some = [runs[i] for i in index]
+            # A group that no refit names is not among the rows of the fit, which has then not seen it either.
+            parts.append(judged(some, Roofline(without.get(str(name), fit))).assign(scheme=scheme))
+    return pd.concat(parts, ignore_index=True)

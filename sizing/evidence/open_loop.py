@@ -1,0 +1,178 @@
+"""An open loop: requests arrive at a rate, whatever happens. Answered by the event simulation that a plan rests on.
+
+One instance under its share of Poisson arrivals, with the replica, the step times, the seed and the number of requests
+of a plan, so that a benchmark at the rate of a plan has the plan's percentiles. Which loads are measured or published,
+and why, has no part in it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+
+import numpy as np
+
+from sizing.base.arrays import Floats
+from sizing.base.constants import constant
+from sizing.evidence.point_table import AnySource, PointTable, roofline_times, step_times
+from sizing.evidence.points import Point
+from sizing.evidence.protocols import Expected
+from sizing.question.length_distributions import FixedLength, LengthDistribution, LognormalLength
+from sizing.question.traffic import Variability
+from sizing.queueing.steady_state import concurrency_grid
+from sizing.simulator.arrivals import Arrivals
+from sizing.simulator.configured import configured_replica
+from sizing.simulator.fleet import Fleet, Replica
+from sizing.simulator.layout import E2E, ITL, TTFT
+from sizing.simulator.outcome import Outcome
+from sizing.simulator.quantiles import quantile, sampled_mean
+from sizing.simulator.request_lengths import DrawnLengths
+from sizing.simulator.run_length import HEAVIEST, REPORTED_REQUESTS, SPARE_SHARE, forgotten, run, settling
+from sizing.simulator.stability import stable_rps_of
+from sizing.steps.efficiency import efficiencies
+from sizing.steps.roofline import Roofline, roofline
+from sizing.steps.times import StepTimes
+
+BENCHMARK_SPREAD = Variability(arrivals=1.0, prompt=0.5, output=0.5)
+"""Poisson arrivals; squared coefficients of variation of 0.5 for both lengths, as in the MLPerf and ShareGPT sets."""
+
+SAME_RATE = 1.0 + constant("measurement_repeatability")
+"""A rate up to this factor above the largest stable one cannot be told from it: two runs of one benchmark differ by as
+much. It is answered at the heaviest load that is simulated; beyond, a queue grows as long as the run lasts, and there
+are no latencies."""
+
+SAME_SYSTEM = ("configuration", "input_tokens", "output_tokens", "cached_tokens", "software_year")
+"""What points of one model have in common that differ in nothing but their load."""
+
+SEED = 0
+"""Seed of the requests, that of a plan."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class System:
+    """One instance of a point as the simulation sees it."""
+
+    replica: Replica
+    lengths: DrawnLengths
+
+    @cached_property
+    def stable_rps(self) -> float:
+        """Requests/s beyond which its queue grows for ever."""
+        return stable_rps_of(self.replica, self.lengths, SEED)
+
+    def run(self, rate_rps: float, requests: int) -> Outcome:
+        """What is counted at a rate over so many requests."""
+        return run(Fleet(replicas=(self.replica,)), Arrivals(rate_rps=rate_rps), self.lengths, requests, SEED)
+
+    def settled(self, rate_rps: float) -> Outcome:
+        """What is counted at a stable rate over as many requests as a plan reports, or as it takes to settle."""
+        least = math.ceil(REPORTED_REQUESTS * (1.0 + SPARE_SHARE))
+        requests = max(least, forgotten(rate_rps / self.stable_rps))
+        outcome = self.run(rate_rps, requests)
+        needed = settling(rate_rps * sampled_mean(outcome, E2E).value)
+        return outcome if needed <= requests else self.run(rate_rps, needed)
+
+    def at(self, rate_rps: float) -> dict[str, float]:
+        """Fields of :class:`Expected` at a rate: median TTFT, mean ITL and E2E, 99th percentiles.
+
+        What is served is the rate, at most the largest stable one, and that where no rate is asked (NaN). Latencies are
+        those of a load up to :data:`HEAVIEST` of it, as in a plan; NaN beyond :data:`SAME_RATE` of it.
+        """
+        served = min(rate_rps, self.stable_rps) if rate_rps == rate_rps else self.stable_rps
+        found = {f.name: math.nan for f in fields(Expected)} | {"rps": served}
+        if not 0.0 < rate_rps <= SAME_RATE * self.stable_rps:
+            return found
+        outcome = self.settled(min(rate_rps, HEAVIEST * self.stable_rps))
+        return found | {
+            "ttft_s": counted(outcome, TTFT, 0.50),
+            "itl_s": sampled_mean(outcome, ITL).value,
+            "e2e_s": sampled_mean(outcome, E2E).value,
+            "ttft_p99_s": counted(outcome, TTFT, 0.99),
+            "itl_p99_s": counted(outcome, ITL, 0.99),
+        }
+
+
+def counted(outcome: Outcome, metric: int, share: float) -> float:
+    """Latency in seconds up to which a share of the counted requests lies."""
+    return quantile(outcome.histogram[:, metric].sum(axis=0, dtype=np.int64), share)
+
+
+def fixed_rate(points: PointTable, source: AnySource) -> Expected:
+    """Every point at its rate per instance, columns (C, 1)."""
+    rates = points.rate_rps[:, 0]
+    return columns([one.at(float(rate)) for one, rate in zip(systems(points, source), rates, strict=True)])
+
+
+def columns(rows: Sequence[Mapping[str, float]]) -> Expected:
+    """Fields of :class:`Expected` row by row as columns (C, 1)."""
+    return Expected(**{f.name: np.array([[row[f.name]] for row in rows]) for f in fields(Expected)})
+
+
+def largest_stable_rps(points: PointTable, source: AnySource) -> Floats:
+    """Requests/s of one instance of every point beyond which its queue grows for ever, (C,)."""
+    return np.array([one.stable_rps for one in systems(points, source)])
+
+
+def asked_at(points: PointTable) -> Floats:
+    """The concurrencies (C, K) at which step times are asked for, where they are not those of the roofline."""
+    return concurrency_grid(np.minimum(points.fits, points.scheduled)[:, 0])
+
+
+def systems(points: PointTable, source: AnySource) -> list[System]:
+    """Every point as the simulation sees it; points that differ in nothing but their rate share one."""
+    fit = getattr(source, "fit", None) or efficiencies()
+    grid = asked_at(points)
+    times = reference = None
+    if not isinstance(source, Roofline):
+        times, reference = step_times(points, grid, source), roofline_times(points, grid, Roofline(fit))
+    known: dict[tuple[object, ...], System] = {}
+    found = []
+    for i, point in enumerate(points.points):
+        key = (point.model.id, *(getattr(point, name) for name in SAME_SYSTEM))
+        if key not in known:
+            one = system_of(point, float(points.fits[i, 0]), Roofline(fit, point.software_year))
+            if times is not None and reference is not None:
+                rows = np.array([i])
+                one = fitted_to(one, times.take(rows), reference.take(rows), grid[i])
+            known[key] = one
+        found.append(known[key])
+    return found
+
+
+def system_of(point: Point, fits: float, source: Roofline) -> System:
+    """A point with step times of the roofline: the replica of a plan.
+
+    What was measured has run: where a plan's memory does not hold one sequence, ``fits`` is how many a tuned run has.
+    """
+    tokens = point.input_tokens + point.output_tokens
+    committed = source == roofline()
+    replica = configured_replica(point.model, point.configuration, tokens, source=None if committed else source)
+    if replica.kv_tokens < tokens:
+        replica = replace(replica, kv_tokens=fits * tokens)
+    return System(replica=replica, lengths=lengths_of(point))
+
+
+def lengths_of(point: Point) -> DrawnLengths:
+    """Lengths that vary as :data:`BENCHMARK_SPREAD` says round those of a point; what is cached is always there."""
+    new = 1.0 - point.cached_tokens / point.input_tokens
+    return DrawnLengths(
+        prompt=_varied(point.input_tokens, BENCHMARK_SPREAD.prompt * new**2),
+        output=_varied(point.output_tokens, BENCHMARK_SPREAD.output),
+        cached_tokens=point.cached_tokens,
+    )
+
+
+def _varied(mean: float, variation: float) -> LengthDistribution:
+    """One token is one token; anything longer varies."""
+    return FixedLength(tokens=mean) if mean <= 1.0 else LognormalLength.of_mean(mean, variation)
+
+
+def fitted_to(system: System, times: StepTimes, reference: StepTimes, concurrency: Floats) -> System:
+    """A system with the level of other step times, ``times`` over ``reference``, both of its one row (1, K)."""
+    same = np.array_equal(times.decode_s, reference.decode_s)
+    if same and np.array_equal(times.prefill_work_s, reference.prefill_work_s):
+        return system
+    grid = system.replica.grid.fitted_to(times, reference, concurrency)
+    return System(replica=replace(system.replica, grid=grid), lengths=system.lengths)

@@ -1,0 +1,162 @@
+"""An open loop is answered by the simulation of a plan: it agrees with the closed loop, with plans, and with itself."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import Any
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sizing import Scenario, plan
+from sizing.evidence.open_loop import BENCHMARK_SPREAD, SAME_RATE, System, system_of
+from sizing.evidence.point_table import point_table
+from sizing.evidence.points import points_of
+from sizing.evidence.predict import predict_points
+from sizing.question.length_distributions import FixedLength, LognormalLength
+from sizing.simulator.request_lengths import DrawnLengths
+from sizing.steps.roofline import roofline
+from tests.sizing.asking import LLAMA_8B, LLAMA_70B, raw
+
+ROW: dict[str, Any] = {"engine": "vllm", "gpu": "h100_sxm", "mode": "fixed_rate"}
+SMALL = {"model": LLAMA_8B, "weight_precision": "bf16", "gpus": 1, "tp": 1}
+LARGE = {"model": LLAMA_70B, "weight_precision": "fp8", "gpus": 4, "tp": 4}
+MOE = {"model": "deepseek-ai/DeepSeek-R1", "weight_precision": "fp8", "gpu": "h200_sxm", "gpus": 8, "tp": 8, "ep": 8}
+SYSTEMS: list[dict[str, Any]] = [
+    {**SMALL, "isl": 1000, "osl": 200},
+    {**SMALL, "isl": 200, "osl": 1000},
+    {**LARGE, "isl": 2000, "osl": 300},
+    {**MOE, "isl": 1000, "osl": 1000},
+]
+
+
+def predict(*rows: dict[str, Any]) -> pd.DataFrame:
+    return predict_points(pd.DataFrame([{**ROW, **one} for one in rows]), roofline())
+
+
+def equal_lengths(row: dict[str, Any]) -> System:
+    """The system of a row under requests of equal lengths, as the closed loop of ``predict`` has them."""
+    (point,), _ = points_of(pd.DataFrame([{**ROW, **row}]))
+    one = system_of(point, float(point_table([point]).fits[0, 0]), roofline())
+    prompt, output = (FixedLength(tokens=tokens) for tokens in (point.input_tokens, point.output_tokens))
+    return System(replica=one.replica, lengths=DrawnLengths(prompt=prompt, output=output))
+
+
+@pytest.mark.parametrize("row", SYSTEMS, ids=lambda row: f"{row['model']}, {row['isl']}/{row['osl']}")
+def test_closed_and_open_loop_agree_by_littles_law(row: dict[str, Any]) -> None:
+    """At the rate of so many in flight the open loop has as many, and then the ITL of the closed loop.
+
+    Up to 80 % of what is carried for ever, from 8 in flight: with two the requests that come at random meet more of
+    each other than two that take turns. Further apart, by 9 to 18 %: prompts of 8,000 tokens before answers of 300, for
+    the same reason, and two pipeline stages.
+    """
+    system, shares = equal_lengths(row), []
+    closed = {**row, "mode": "fixed_concurrency"}
+    for count in (8, 16, 32, 64, 128):
+        rate = count / predict({**closed, "concurrency_or_batch": count}).loc[0, "e2e_ms"] * 1e3
+        if rate > 0.8 * system.stable_rps:
+            break
+        found = system.at(rate)
+        met = found["rps"] * found["e2e_s"]
+        same = predict({**closed, "concurrency_or_batch": met}).loc[0, "itl_ms"]
+        assert found["itl_s"] * 1e3 == pytest.approx(same, rel=0.05)
+        shares.append(rate / system.stable_rps)
+    assert len(shares) >= 3
+
+
+@cache
+def at(share: float, number: int) -> pd.Series:
+    """A system at a share of what it carries for ever."""
+    row = SYSTEMS[number]
+    stable = predict(row).loc[0, "requests_per_s"]
+    return predict({**row, "request_rate_rps": share * stable}).loc[0]
+
+
+@given(
+    number=st.integers(0, len(SYSTEMS) - 1),
+    shares=st.lists(st.integers(1, 105), min_size=2, max_size=2, unique=True).map(sorted),
+)
+def test_latency_never_falls_with_the_rate(number: int, shares: list[int]) -> None:
+    """The requests are the same at every rate, so that little is left to chance."""
+    less, more = (at(share / 100, number) for share in shares)
+    for name in ("ttft_ms", "itl_ms", "e2e_ms", "itl_ms_p99"):
+        assert more[name] >= 0.99 * less[name]
+    assert more["ttft_ms_p99"] >= 0.95 * less["ttft_ms_p99"]
+    assert more["requests_per_s"] >= less["requests_per_s"]
+
+
+@pytest.mark.parametrize("peak", [40, 75])
+def test_a_benchmark_at_the_rate_of_a_plan_has_its_percentiles(peak: int) -> None:
+    """Same lengths, same requests: what differs is how many more of them were simulated."""
+    lengths = {
+        name: (one := LognormalLength.of_mean(mean, variation)) and {"p50": one.p50, "p95": one.p95}
+        for name, mean, variation in (
+            ("input_tokens", 1000, BENCHMARK_SPREAD.prompt),
+            ("output_tokens", 200, BENCHMARK_SPREAD.output),
+        )
+    }
+    deployment = {"gpus": ["h100_sxm"], "engines": ["vllm"], "precisions": ["bf16"], "tp": [1]}
+    scenario = raw(
+        LLAMA_8B,
+        workload={**lengths, "peak_rps": peak},
+        limits={"ttft_ms": 1000, "itl_ms": 50, "percentile": 95},
+        deployment=deployment,
+    )
+    planned = plan(Scenario.model_validate(scenario))
+    chosen, latency = planned.deployment, planned.latency
+    assert chosen
+    assert latency
+    assert chosen.dp == chosen.pp == 1
+    row = {"model": LLAMA_8B, "weight_precision": chosen.weight_precision, "kv_precision": chosen.kv_precision}
+    row |= {"tp": chosen.tp, "gpus": chosen.instances * chosen.tp, "isl": 1000, "osl": 200}
+    found = predict({**row, "request_rate_rps": peak}).loc[0]
+    assert found["ttft_ms"] == pytest.approx(latency.ttft_ms.p50, rel=0.01)
+    assert found["ttft_ms_p99"] == pytest.approx(latency.ttft_ms.p99, rel=0.02)
+    assert found["itl_ms_p99"] == pytest.approx(latency.itl_ms.p99, rel=0.01)
+
+
+def test_little_load_is_one_request_alone() -> None:
+    alone = predict({**SYSTEMS[0], "mode": "fixed_concurrency", "concurrency_or_batch": 1}).loc[0]
+    assert at(0.01, 0)["itl_ms"] == pytest.approx(alone["itl_ms"], rel=0.03)
+
+
+LATENCIES = ["ttft_ms", "itl_ms", "e2e_ms", "ttft_ms_p99", "itl_ms_p99"]
+
+
+def test_beyond_the_largest_stable_rate_that_rate_is_given_and_no_latency() -> None:
+    """A row without a rate is asked for the largest; one just above it cannot be told from it."""
+    stable = predict(SYSTEMS[0]).loc[0, "requests_per_s"]
+    rates = (math.nan, 0.9 * stable, 0.999 * SAME_RATE * stable, 1.001 * SAME_RATE * stable)
+    largest, below, near, beyond = (predict({**SYSTEMS[0], "request_rate_rps": r}).loc[0] for r in rates)
+    assert below["requests_per_s"] == pytest.approx(rates[1])
+    assert near["requests_per_s"] == beyond["requests_per_s"] == stable
+    assert near["itl_ms"] > below["itl_ms"]
+    assert beyond[LATENCIES].isna().all()
+    assert largest[LATENCIES].isna().all()
+    sentence = f"the largest stable rate is {stable:.3g} requests/s"
+    assert [sentence in found["source"] for found in (largest, below, near, beyond)] == [True, False, True, True]
+    assert "; unstable at " in beyond["source"]
+    assert beyond["error"] == "", "the rate is an answer"
+
+
+def test_replicas_share_the_rate() -> None:
+    one, two = predict(
+        {**SYSTEMS[0], "request_rate_rps": 8}, {**SYSTEMS[0], "gpus": 2, "dp": 2, "request_rate_rps": 16}
+    ).to_dict("records")
+    assert two["itl_ms"] == one["itl_ms"]
+    assert two["requests_per_s"] == 2 * one["requests_per_s"]
+
+
+def test_what_has_run_fits_and_a_cached_prefix_leaves_the_rest_to_vary() -> None:
+    """405B in 8 bit on one 4-GPU node of 141 GB has room for a few sequences only by a plan's memory."""
+    row = {"model": "meta-llama/Llama-3.1-405B-Instruct", "weight_precision": "fp8", "gpu": "h200_sxm", "tp": 4}
+    tight = predict({**row, "gpus": 4, "isl": 60_000, "osl": 100}).loc[0]
+    assert tight["requests_per_s"] > 0
+    cached, plain = (
+        predict({**SMALL, "isl": 9000, "osl": 100, "prefix_cached_tokens": c, "request_rate_rps": 1}).loc[0]
+        for c in (8000, 0)
+    )
+    assert 0 < cached["ttft_ms"] < 0.3 * plain["ttft_ms"]
