@@ -6,9 +6,9 @@ from dataclasses import fields
 
 import numpy as np
 
-<<<<<<< HEAD
-from sizing.base.arrays import Floats, position
-from sizing.evidence.point_table import PointSource, PointTable, alike, step_times, traffic_of
+from sizing.base.arrays import Floats
+from sizing.evidence.open_loop import fixed_rate
+from sizing.evidence.point_table import AnySource, PointTable, step_times
 from sizing.evidence.protocols import (
     Expected,
     FirstToken,
@@ -16,16 +16,8 @@ from sizing.evidence.protocols import (
     fixed_concurrency,
     offline_burst,
     offline_max_throughput,
-    queue_growth_s,
     static_batch,
 )
-from sizing.question.traffic import Variability
-from sizing.queueing.steady_state import SteadyState, concurrency_grid, steady_state
-=======
-from sizing.evidence.open_loop import fixed_rate
-from sizing.evidence.point_table import AnySource, PointTable, step_times
-from sizing.evidence.protocols import Expected, FirstToken, fixed_concurrency, offline_max_throughput, static_batch
->>>>>>> main
 from sizing.steps.efficiency import Efficiencies, efficiencies
 
 
@@ -52,13 +44,7 @@ def _of_mode(mode: str, points: PointTable, source: AnySource) -> Expected:
     if mode == "fixed_rate":
         return fixed_rate(points, source)
     fits = np.minimum(points.fits, points.scheduled)
-<<<<<<< HEAD
-    if mode == "offline_max_throughput":
-        return _offline(points, fits, source)
-    return _fixed_rate(points, fits, source)
-=======
-    return offline_max_throughput(step_times(points, fits, source), points.lengths, fits)
->>>>>>> main
+    return _offline(points, fits, source)
 
 
 def _offline(points: PointTable, fits: Floats, source: AnySource) -> Expected:
