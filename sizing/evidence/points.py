@@ -149,7 +149,8 @@ def _points(row: int, cells: Mapping[str, object]) -> list[Point]:
     isl = _needed(cells, "isl", at_least=1.0)
     osl = _output_tokens(cells, mode)
     cached = min(_number(cells, "prefix_cached_tokens") or 0.0, isl - 1.0)
-    kv = _kv_precision(_text(cells, "kv_precision"), engine, precision, gpu)
+    tuned = _submission(cells, mode)
+    kv = _kv_precision(_text(cells, "kv_precision"), tuned or engine.narrow_kv, precision, gpu)
     base = Configuration(gpu=gpu, engine=engine, precision=precision, kv_precision=kv)
     year = _number(cells, "software_year", at_least=2000.0)
     concurrency, rate = _load(cells, mode)
@@ -207,21 +208,27 @@ def _submission(cells: Mapping[str, object], mode: str) -> bool:
 
 
 def _weight_format(name: str, model: ResolvedModel, gpu: Gpu, submission: bool) -> Precision:
-    """The stated format; empty: the checkpoint's own, or FP8 where a 16-bit model was tuned for throughput.
+    """The stated format; empty: the checkpoint's own, or the narrowest that the GPU multiplies where a 16-bit model was
+    tuned for throughput.
 
-    MLPerf result tables name no format, yet their configurations quantise to FP8 wherever the GPU has it.
+    MLPerf result tables name no format, yet their configurations quantise to FP8 wherever the GPU has it, dense models
+    to FP4: Llama 2 70B on a B200 reaches the rate of TensorRT-LLM's own NVFP4 table (3.0 PFLOP/s), Mixtral that of FP8.
     """
     if name:
         return resolve_precision(name)
-    own, fp8 = model.weight_format, precisions()["fp8"]
-    return fp8 if submission and own.bytes > fp8.bytes and gpu_supports(gpu, fp8) else own
+    own, known = model.weight_format, precisions()
+    if not submission or own.bytes <= known["fp8"].bytes:
+        return own
+    formats = ("nvfp4", "mxfp4", "fp8") if gpu.supports_fp4 and not model.model.is_moe else ("fp8",)
+    return next((known[f] for f in formats if gpu_supports(gpu, known[f])), own)
 
 
-def _kv_precision(name: str, engine: Engine, precision: Precision, gpu: Gpu) -> str:
-    """KV-cache format; empty: what the engine keeps beside 8- and 4-bit matrix formats, else 16 bit."""
+def _kv_precision(name: str, narrow_kv: bool, precision: Precision, gpu: Gpu) -> str:
+    """KV-cache format; empty: 8 bit beside 8- and 4-bit matrix formats where the engine, or a submission, keeps it so,
+    else 16 bit."""
     if name:
         return resolve_kv_precision(name)
-    narrow = engine.narrow_kv and precision.is_narrow and gpu.supports_fp8
+    narrow = narrow_kv and precision.is_narrow and gpu.supports_fp8
     return "fp8" if narrow else "fp16"
 
 
