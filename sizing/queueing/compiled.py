@@ -125,7 +125,7 @@ queues: Any = _entry(_sources())
 """``queues(tables, of_rows, spread, never_full, out)``.
 
 ``tables``, (C, K) each and as in :mod:`sizing.queueing.steady_state`: decode steps, concurrency, rate, ITL, work, work
-with even ranks, share past the prompt, own prefill; ``of_rows`` (C, 5): decode steps of a request, of each token, chunks
+with even ranks, share past the prompt, own prefill; ``of_rows`` (C, 5): decode steps of a request, of a token, chunks
 of a prompt, share of the token budget of all ranks that it fills, slots. ``out`` (7, C, K) is filled in the order of
 :data:`PREFILL_LOAD` and so on.
 """
