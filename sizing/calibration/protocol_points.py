@@ -77,6 +77,16 @@ class Prepared:
                 first = first_token(points, self.source)
                 return fixed_concurrency(times, lengths, points.concurrency, points.fits, first)
 
+    def unstable(self) -> dict[int, float]:
+        """The largest stable rate, of all instances, for each point of an open loop that asks for more."""
+        found = zip(self.index, self.points.instances[:, 0], self.points.rate_rps[:, 0], strict=True)
+        systems = () if self.open_loops is None else self.open_loops.systems
+        return {
+            int(place): one.stable_rps * float(instances)
+            for one, (place, instances, rate) in zip(systems, found, strict=False)
+            if one.unstable(float(rate))
+        }
+
     def stated(self, times: StepTimes) -> Expected:
         """As :meth:`expected`, an open loop as ``predict`` answers it: NaN where its queue grows without end."""
         return self.expected(times) if self.open_loops is None else self.open_loops.simulated(times, self)

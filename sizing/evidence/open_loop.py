@@ -74,6 +74,10 @@ class System:
         needed = settling(rate_rps * sampled_mean(outcome, E2E).value)
         return outcome if needed <= requests else self.run(rate_rps, needed)
 
+    def unstable(self, rate_rps: float) -> bool:
+        """Whether a rate is surely more than is carried for ever."""
+        return rate_rps > SAME_RATE * self.stable_rps
+
     def at(self, rate_rps: float) -> dict[str, float]:
         """Fields of :class:`Expected` at a rate: median TTFT, mean ITL and E2E, 99th percentiles.
 
@@ -82,7 +86,7 @@ class System:
         """
         served = min(rate_rps, self.stable_rps) if rate_rps == rate_rps else self.stable_rps
         found = {f.name: math.nan for f in fields(Expected)} | {"rps": served}
-        if not 0.0 < rate_rps <= SAME_RATE * self.stable_rps:
+        if rate_rps != rate_rps or self.unstable(rate_rps):
             return found
         outcome = self.settled(min(rate_rps, HEAVIEST * self.stable_rps))
         return found | {
