@@ -19,7 +19,7 @@ from sizing.base.constants import constant
 from sizing.evidence.point_table import AnySource, PointTable, roofline_times, step_times
 from sizing.evidence.points import Point
 from sizing.evidence.protocols import Expected
-from sizing.question.length_distributions import FixedLength, LengthDistribution, LognormalLength
+from sizing.question.length_distributions import FixedLength
 from sizing.question.traffic import Variability
 from sizing.queueing.steady_state import concurrency_grid
 from sizing.simulator.arrivals import Arrivals
@@ -35,8 +35,9 @@ from sizing.steps.efficiency import efficiencies
 from sizing.steps.roofline import Roofline, roofline
 from sizing.steps.times import StepTimes
 
-BENCHMARK_SPREAD = Variability(arrivals=1.0, prompt=0.5, output=0.5)
-"""Poisson arrivals; squared coefficients of variation of 0.5 for both lengths, as in the MLPerf and ShareGPT sets."""
+EQUAL_LENGTHS = Variability(arrivals=1.0, prompt=0.0, output=0.0)
+"""Poisson arrivals of requests of equal lengths, as in a scenario that names none but the mean and in the other modes:
+a table of benchmarks states means only."""
 
 SAME_RATE = 1.0 + constant("measurement_repeatability")
 """A rate up to this factor above the largest stable one cannot be told from it: two runs of one benchmark differ by as
@@ -159,18 +160,9 @@ def system_of(point: Point, fits: float, source: Roofline) -> System:
 
 
 def lengths_of(point: Point) -> DrawnLengths:
-    """Lengths that vary as :data:`BENCHMARK_SPREAD` says round those of a point; what is cached is always there."""
-    new = 1.0 - point.cached_tokens / point.input_tokens
-    return DrawnLengths(
-        prompt=_varied(point.input_tokens, BENCHMARK_SPREAD.prompt * new**2),
-        output=_varied(point.output_tokens, BENCHMARK_SPREAD.output),
-        cached_tokens=point.cached_tokens,
-    )
-
-
-def _varied(mean: float, variation: float) -> LengthDistribution:
-    """One token is one token; anything longer varies."""
-    return FixedLength(tokens=mean) if mean <= 1.0 else LognormalLength.of_mean(mean, variation)
+    """The lengths of a point, the same for every request."""
+    prompt, output = (FixedLength(tokens=tokens) for tokens in (point.input_tokens, point.output_tokens))
+    return DrawnLengths(prompt=prompt, output=output, cached_tokens=point.cached_tokens)
 
 
 def fitted_to(system: System, times: StepTimes, reference: StepTimes, concurrency: Floats) -> System:
