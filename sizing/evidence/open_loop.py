@@ -47,6 +47,10 @@ are no latencies."""
 SAME_SYSTEM = ("configuration", "input_tokens", "output_tokens", "cached_tokens", "software_year")
 """What points of one model have in common that differ in nothing but their load."""
 
+MOST_REQUESTS = 400_000
+"""Requests simulated at most for an engine to settle. Chosen: because instances of many attention-DP ranks have ten
+thousand and more in flight, and so many requests still take less than a second."""
+
 SEED = 0
 """Seed of the requests, that of a plan."""
 
@@ -71,9 +75,12 @@ class System:
         """What is counted at a stable rate over as many requests as a plan reports, or as it takes to settle."""
         least = math.ceil(REPORTED_REQUESTS * (1.0 + SPARE_SHARE))
         requests = max(least, forgotten(rate_rps / self.stable_rps))
-        outcome = self.run(rate_rps, requests)
-        needed = settling(rate_rps * sampled_mean(outcome, E2E).value)
-        return outcome if needed <= requests else self.run(rate_rps, needed)
+        while True:
+            outcome = self.run(rate_rps, requests)
+            needed = settling(rate_rps * sampled_mean(outcome, E2E).value, MOST_REQUESTS)
+            if needed <= requests:
+                return outcome
+            requests = needed
 
     def unstable(self, rate_rps: float) -> bool:
         """Whether a rate is surely more than is carried for ever."""
@@ -154,8 +161,9 @@ def system_of(point: Point, fits: float, source: Roofline) -> System:
     tokens = point.input_tokens + point.output_tokens
     committed = source == roofline()
     replica = configured_replica(point.model, point.configuration, tokens, source=None if committed else source)
-    if replica.kv_tokens < tokens:
-        replica = replace(replica, kv_tokens=fits * tokens)
+    whole = tokens + 2.0 * replica.block_tokens  # blocks are filled up, and the step that ends it emits one token more
+    if replica.kv_tokens < whole:
+        replica = replace(replica, kv_tokens=fits * whole)
     return System(replica=replica, lengths=lengths_of(point))
 
 

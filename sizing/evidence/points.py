@@ -22,6 +22,7 @@ from sizing.catalog.precisions import (
 )
 from sizing.catalog.weights import weight_bytes
 from sizing.question.configuration import Configuration
+from sizing.scenario.bounds import MAX_TOKENS
 from sizing.steps.efficiency import REFERENCE_YEAR
 
 MODES = ("static_batch", "fixed_concurrency", "offline_max_throughput", "fixed_rate")
@@ -146,6 +147,8 @@ def _points(row: int, cells: Mapping[str, object]) -> list[Point]:
     precision = _weight_format(_text(cells, "weight_precision"), name, model, gpu, _submission(cells, mode))
     isl = _needed(cells, "isl", at_least=1.0)
     osl = _output_tokens(cells, mode)
+    if mode == "fixed_rate" and max(isl, osl) > MAX_TOKENS:
+        raise _BadCell(f"isl and osl of an open loop must be at most {MAX_TOKENS:,}")
     cached = min(_number(cells, "prefix_cached_tokens") or 0.0, isl - 1.0)
     kv = _kv_precision(_text(cells, "kv_precision"), engine, precision, gpu)
     base = Configuration(gpu=gpu, engine=engine, precision=precision, kv_precision=kv)

@@ -141,3 +141,18 @@ def test_what_has_run_fits_and_a_cached_prefix_saves_its_prefill() -> None:
         for c in (8000, 0)
     )
     assert 0 < cached["ttft_ms"] < 0.3 * plain["ttft_ms"]
+
+
+def test_tokens_beyond_any_context_window_are_an_error_of_the_row() -> None:
+    found = predict({**SMALL, "isl": 1e8, "osl": 10}, {**SMALL, "isl": 1e7, "osl": 10}, {**SMALL, "isl": 10, "osl": 10})
+    assert found["error"].tolist() == ["isl and osl of an open loop must be at most 10,000,000", "", ""]
+    assert (found["requests_per_s"][1:] > 0).all(), "what was measured has run, whatever memory a plan leaves"
+
+
+def test_an_instance_of_many_ranks_is_filled_before_its_largest_rate_counts() -> None:
+    """64 attention-DP ranks have 65,536 slots: what fits at once says nothing of what is carried for ever."""
+    row = {"model": "deepseek-ai/DeepSeek-R1", "weight_precision": "fp8", "gpu": "h200_sxm", "engine": "sglang"}
+    wide = {**row, "gpus": 64, "tp": 1, "dp": 64, "ep": 64, "isl": 1000, "osl": 200}
+    stable = predict(wide).loc[0, "requests_per_s"]
+    queued = predict({**wide, "mode": "offline_max_throughput"}).loc[0, "requests_per_s"]
+    assert stable < 2 * queued
