@@ -69,7 +69,7 @@ def _instances(notes: str) -> tuple[tuple[int, int, int, int], tuple[int, int, i
 def _published(
     row: Mapping[Hashable, object], gap_ms: float, prefill: tuple[int, ...], decode: tuple[int, ...]
 ) -> Published:
-    model, _ = resolve_model(str(row["model"]))
+    model = resolve_model(str(row["model"])).model
     isl, osl, users = (float(str(row[k])) for k in ("isl", "osl", "concurrency_or_batch"))
     question, precision = question_of(model.id, str(row["gpu"]), isl, osl), precisions()[str(row["weight_precision"])]
     base = Configuration(

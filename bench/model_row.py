@@ -26,6 +26,7 @@ def cells(model: Model, config: Mapping[str, object], source: str, date: str) ->
         "params_total_b": model.params_total / BILLION,
         "params_active_b": model.params_active / BILLION,
         "is_moe": model.is_moe,
+        "params_lookup": model.params_lookup or "",
         "param_method": "counted from config.json (sizing.catalog.parameter_count)",
         "layers": model.layers,
         "hidden_size": model.hidden_size,

@@ -3,6 +3,6 @@ from ui.explore.frontier import follow_click
 from ui.explore.page import draw
 
 shell.require("explore")
-if not follow_click():
-    draw()
-    shell.footer()
+follow_click()
+draw()
+shell.footer()

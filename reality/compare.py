@@ -19,11 +19,11 @@ from reality.traffic import length_variation, observed_traffic, traffic_rows
 from sizing.base.result import Plan
 from sizing.base.version import ENGINE_VERSION
 from sizing.catalog import data_version
-from sizing.explore.operating_point import configuration_of
 from sizing.planning.plan import plan as plan_of
 from sizing.question.configuration import Configuration
 from sizing.question.understand import Question, understand
 from sizing.scenario.schema import Scenario
+from sizing.search.considered import configuration_of
 
 SATURATED = (
     "Saturated: latency under a growing queue depends on how long one watches, not on the step times. Choose a window "

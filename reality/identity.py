@@ -78,9 +78,8 @@ def _model(model: Model, deployed: Deployed, served_as: str) -> Identity:
         return Identity(unknown=(f"“{served}” is taken to be {model.id}, as stated.",))
     if _bare(served) == _bare(model.id):
         return Identity()
-    try:
-        other = resolve_model(served)[0]
-    except UnknownName:
+    other = _served(served)
+    if other is None:
         return Identity(
             foreign=(
                 f"“{served}” is served, which is not known to be {model.id}: if it is, say so (here, or with "
@@ -96,6 +95,15 @@ def _model(model: Model, deployed: Deployed, served_as: str) -> Identity:
             "scenario that belongs to it.",
         )
     )
+
+
+def _served(name: str) -> Model | None:
+    """The model that a served name stands for; a size in a name is not enough to say that another model is served."""
+    try:
+        named = resolve_model(name)
+    except UnknownName:
+        return None
+    return None if named.match == "size" else named.model
 
 
 def _bare(name: str) -> str:

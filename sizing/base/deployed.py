@@ -77,6 +77,16 @@ class Deployed(Result):
     prefill: Pool | None = quantity("Prefill instances", help="Where prefill runs apart.", default=None)
     decode: Pool | None = quantity("Decode instances", help="Where decode runs apart.", default=None)
 
+    @property
+    def pools(self) -> tuple[Pool, Pool] | None:
+        """Its prefill and its decode instances, where these run apart."""
+        return None if self.prefill is None or self.decode is None else (self.prefill, self.decode)
+
+    @property
+    def kinds(self) -> tuple[Deployed | Pool, ...]:
+        """Its kinds of instances: itself where they do both, else prefill and decode."""
+        return self.pools or (self,)
+
 
 class PerInstance(Result):
     """What one copy of the model needs and can do."""

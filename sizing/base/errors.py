@@ -63,12 +63,13 @@ class BrokenRule(ValueError):
 
 
 class UnknownName(SizingError):
-    """A name that the catalogue does not hold; the message offers the nearest ones."""
+    """A name that the catalogue does not hold; the message offers the three nearest of ``known``, or ``nearest``."""
 
-    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+    def __init__(self, kind: str, name: str, known: Iterable[str] = (), *, nearest: Sequence[str] = ()) -> None:
         self.kind, self.name = kind, name
-        self.nearest = nearest_names(name, known)
-        hint = f" Did you mean {' or '.join(self.nearest)}?" if self.nearest else ""
+        self.nearest = list(nearest) or nearest_names(name, known, 3)
+        last = " or ".join(self.nearest[-2:])
+        hint = f" Did you mean {', '.join([*self.nearest[:-2], last])}?" if self.nearest else ""
         super().__init__(f"Unknown {kind} “{name[:120]}”.{hint}")
 
 
@@ -87,7 +88,7 @@ class InvalidTrace(SizingError):
         super().__init__(*problems)
 
 
-def nearest_names(name: str, known: Iterable[str], count: int = 2) -> list[str]:
-    """The ``count`` known names closest to ``name``, ignoring case; may be empty."""
+def nearest_names(name: str, known: Iterable[str], count: int = 2, *, cutoff: float = 0.55) -> list[str]:
+    """The ``count`` known names closest to ``name``, ignoring case; those less alike than ``cutoff`` are left out."""
     by_lower = {k.lower(): k for k in known}
-    return [by_lower[m] for m in get_close_matches(name.lower(), list(by_lower), n=count, cutoff=0.55)]
+    return [by_lower[m] for m in get_close_matches(name.lower(), list(by_lower), n=count, cutoff=cutoff)]

@@ -20,10 +20,11 @@ from sizing.catalog.facts import (
 from sizing.catalog.files import data_date, data_version
 from sizing.catalog.from_size import model_from_size
 from sizing.catalog.gpu import Gpu
+from sizing.catalog.gpu_names import resolve_gpu
 from sizing.catalog.gpu_rows import gpus
 from sizing.catalog.model import Model
 from sizing.catalog.model_rows import models
-from sizing.catalog.resolve import resolve_gpu, resolve_model
+from sizing.catalog.resolve import ResolvedModel, resolve_model
 from sizing.catalog.system import CloudInstance, System
 from sizing.catalog.system_rows import cloud_instances, generic_system, systems, systems_for
 
@@ -33,6 +34,7 @@ __all__ = [
     "Gpu",
     "Model",
     "QuantizationFact",
+    "ResolvedModel",
     "StreetPrice",
     "System",
     "TcoFact",

@@ -40,6 +40,8 @@ def architecture(fields: Fields) -> Architecture:
         **_indexer(fields, plan, compressed),
         recurrent=recurrent_mixer(fields, hidden, heads["heads"]) if has_state else None,
         dense_beside_experts=fields.flag("enable_moe_block"),
+        layer_input=fields.whole("hidden_size_per_layer_input", low=0, high=MAX_WIDTH) or 0,
+        layer_input_vocab=fields.whole("vocab_size_per_layer_input", low=0, high=MAX_VOCAB) or 0,
         **_mlp_widths(fields, hidden, kind),
     )
 

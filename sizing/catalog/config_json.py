@@ -7,6 +7,7 @@ from typing import Any
 
 from sizing.base.errors import InvalidModelConfig
 from sizing.base.units import BILLION
+from sizing.catalog.checkpoint_names import parse
 from sizing.catalog.config_architecture import architecture
 from sizing.catalog.config_fields import Fields, load_config
 from sizing.catalog.model import AttentionKind, Model
@@ -16,6 +17,7 @@ from sizing.catalog.parameter_count import (
     active_params,
     kv_elements_full,
     kv_elements_sliding,
+    lookup_params,
     state_elements,
     total_params,
 )
@@ -65,6 +67,7 @@ def _model(fields: Fields, a: Architecture, name: str, total: float, active: flo
         developer="",
         params_total=total,
         params_active=active if moe_layers else total,
+        params_lookup=lookup_params(a),
         layers=len(a.plan),
         hidden_size=a.hidden,
         heads=a.heads,
@@ -89,7 +92,7 @@ def _model(fields: Fields, a: Architecture, name: str, total: float, active: flo
         moe_intermediate_size=a.moe_intermediate if moe_layers else 0,
         moe_layers=moe_layers,
         max_context=fields.whole("max_context", high=10**8),
-        native_precision=native_precision(fields),
+        native_precision=native_precision(fields, name),
         source="config.json",
         assumptions=_assumptions(fields, a),
     )
@@ -139,8 +142,11 @@ def _window(fields: Fields) -> int:
     return window
 
 
-def native_precision(fields: Fields) -> str:
-    """Weight format of the published checkpoint by its id in ``precisions.yaml`` (bf16, fp8, mxfp4, int4_awq)."""
+def native_precision(fields: Fields, name: str = "") -> str:
+    """Weight format of the published checkpoint by its id in ``precisions.yaml`` (bf16, fp8, mxfp4, int4_awq).
+
+    ModelOpt keeps it in a file of its own (hf_quant_config.json): then the name of the checkpoint tells.
+    """
     quant = fields.section("quantization_config")
     method = str(quant.get("quant_method", "")).lower()
     algorithm = str(quant.get("quant_algo", "")).lower()
@@ -155,6 +161,9 @@ def native_precision(fields: Fields) -> str:
     by_method = next((p.id for p in precisions().values() if method in p.quant_methods), "")
     if by_method:
         return by_method
+    told = None if quant else parse(name).precision
+    if told:
+        return told.id
     dtype = fields.text("torch_dtype") or fields.text("dtype")
     return "fp16" if dtype in ("float16", "fp16", "half") else "bf16"
 
@@ -186,6 +195,8 @@ def _assumptions(fields: Fields, a: Architecture) -> tuple[str, ...]:
         assumptions.append(f"model type “{shown}” is not known: sized like Llama (gated MLP, standard attention)")
     if fields.section("vision_config") or fields.section("audio_config"):
         assumptions.append("the vision or audio encoder is not counted")
+    if any(layer.reuses_kv for layer in a.plan):
+        assumptions.append("layers that reuse the keys and values of an earlier layer are counted without a KV cache")
     if a.recurrent:
         assumptions.append("linear-attention and Mamba layers keep a constant state per sequence, in float32")
     if a.indexer_dim:

@@ -22,13 +22,17 @@ MAX_LAYERS = 2_000
 
 @dataclass(frozen=True, kw_only=True)
 class Layer:
-    """One layer; ``kv_heads`` and ``mlp_width`` are set only where layers differ (neural architecture search)."""
+    """One layer; ``kv_heads`` and ``mlp_width`` are set only where layers differ (neural architecture search).
+
+    ``reuses_kv`` says that it attends to the keys and values of an earlier layer and caches none (Gemma 4 E2B, E4B).
+    """
 
     mixer: Mixer = "full"
     mlp: Mlp = "dense"
     kv_heads: int | None = None
     mlp_width: int | None = None
     compress_ratio: int | None = None
+    reuses_kv: bool = False
 
 
 MIXER_NAMES: dict[str, Mixer] = {
@@ -72,7 +76,19 @@ def layer_plan(fields: Fields) -> tuple[Layer, ...]:
             f"config.json lists {len(mixers)} layer types for {count} layers: make them and num_hidden_layers agree."
         )
     plan = [Layer(mixer=mixer) for mixer in mixers]
-    return tuple(replace(layer, mlp=mlp) for layer, mlp in zip(plan, _mlps(fields, count), strict=True))
+    return _reusing_kv(fields, [replace(layer, mlp=mlp) for layer, mlp in zip(plan, _mlps(fields, count), strict=True)])
+
+
+def _reusing_kv(fields: Fields, plan: list[Layer]) -> tuple[Layer, ...]:
+    """The last ``num_kv_shared_layers`` layers reuse earlier keys and values; with ``use_double_wide_mlp`` their MLP is
+    twice as wide (Gemma4TextMLP of transformers)."""
+    shared = fields.whole("num_kv_shared_layers", low=0, high=MAX_LAYERS) or 0
+    first = len(plan) - shared
+    wide = 2 * (fields.whole("intermediate_size") or 0) if fields.flag("use_double_wide_mlp") else None
+    return tuple(
+        replace(layer, reuses_kv=True, mlp_width=wide or layer.mlp_width) if i >= first else layer
+        for i, layer in enumerate(plan)
+    )
 
 
 def _from_blocks(fields: Fields) -> tuple[Layer, ...] | None:

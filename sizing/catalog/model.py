@@ -17,7 +17,8 @@ class Model:
     hold at most ``sliding_window`` tokens. Linear-attention and Mamba layers hold ``state_elements`` per sequence.
     ``norm_collectives`` are the collectives of a step under tensor parallelism for query and key norms that span all
     heads, whose mean square the ranks must put together before attention. With ``parallel_blocks`` attention and
-    MLP of a layer are added before one all-reduce instead of two.
+    MLP of a layer are added before one all-reduce instead of two. ``params_lookup`` of the total are embeddings that
+    layers look up, beside the input embeddings.
     """
 
     id: str
@@ -26,6 +27,7 @@ class Model:
     params_total: float
     params_active: float
     layers: int
+    params_lookup: float = 0.0
     hidden_size: int
     heads: int
     kv_heads: int
@@ -70,5 +72,6 @@ class Model:
 
     @property
     def params_embedding(self) -> float:
-        """Input-embedding parameters: looked up, not multiplied; 0 when tied to the output head."""
-        return 0.0 if self.tie_embeddings else float(self.vocab_size * self.hidden_size)
+        """Embedding parameters that are looked up, not multiplied: of the input, unless tied to the output head, and of
+        layers."""
+        return self.params_lookup + (0.0 if self.tie_embeddings else float(self.vocab_size * self.hidden_size))

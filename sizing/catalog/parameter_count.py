@@ -36,6 +36,7 @@ class Architecture:
 
     ``mlp_matrices`` is 3 for gated MLPs (gate, up, down), else 2; ``indexer_dim`` x ``indexer_layers`` is the key cache
     of a sparse-attention indexer; ``shared_kv`` marks full layers that store one vector for key and value.
+    ``layer_input`` is the width of an embedding of its own that each layer adds, from a table of ``layer_input_vocab``.
     """
 
     plan: tuple[Layer, ...]
@@ -68,6 +69,8 @@ class Architecture:
     moe_intermediate: int
     expert_hidden: int
     dense_beside_experts: bool
+    layer_input: int = 0
+    layer_input_vocab: int = 0
 
 
 def attention_params(a: Architecture, layer: Layer) -> float:
@@ -88,6 +91,8 @@ def attention_params(a: Architecture, layer: Layer) -> float:
     dim, v_dim = (a.swa_head_dim, a.swa_v_head_dim) if sliding else (a.head_dim, a.v_head_dim)
     value = 0 if a.shared_kv and not sliding else kv_heads * v_dim
     query = a.heads * dim * (2 if a.gated_output else 1)
+    if layer.reuses_kv:
+        return float(h * query + a.heads * v_dim * h)
     return float(h * (query + kv_heads * dim + value) + a.heads * v_dim * h)
 
 
@@ -134,7 +139,8 @@ def total_params(a: Architecture) -> float:
     )
     if any(layer.compress_ratio is not None for layer in a.plan):
         indexer = 0  # counted with the compressed layers
-    layers = 0.0
+    # Per-layer embeddings (Gemma 4): one projection of the width for all layers, a gate and a projection in each.
+    layers = lookup_params(a) + 3.0 * len(a.plan) * a.hidden * a.layer_input
     for layer in a.plan:
         if layer.mixer in ("full", "sliding"):
             layers += attention_params(a, layer)
@@ -142,6 +148,11 @@ def total_params(a: Architecture) -> float:
             layers += a.recurrent.params
         layers += mlp_params(a, layer)
     return embedding + indexer + layers
+
+
+def lookup_params(a: Architecture) -> float:
+    """Weights of the per-layer embeddings: looked up, not multiplied."""
+    return float(a.layer_input_vocab * a.layer_input * len(a.plan))
 
 
 def active_params(a: Architecture) -> float:
@@ -154,7 +165,7 @@ def kv_elements_full(a: Architecture) -> float:
     """Values cached per token in layers that attend to the whole context, plus the indexer's keys."""
     total = 0.0
     for layer in a.plan:
-        if layer.mixer != "full":
+        if layer.mixer != "full" or layer.reuses_kv:
             continue
         if a.latent:
             total += a.latent.kv_rank + a.latent.rope_dim
@@ -170,7 +181,7 @@ def kv_elements_sliding(a: Architecture) -> float:
     """Values cached per token inside the sliding window; compressed layers keep one vector of head width each."""
     if any(layer.compress_ratio is not None for layer in a.plan):
         return float(len(a.plan) * a.head_dim)
-    count = sum(layer.mixer == "sliding" for layer in a.plan)
+    count = sum(layer.mixer == "sliding" and not layer.reuses_kv for layer in a.plan)
     return float(count * a.swa_kv_heads * (a.swa_head_dim + a.swa_v_head_dim))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -21,6 +22,9 @@ KV_BYTES: Mapping[str, float] = MappingProxyType({"fp16": 2.0, "fp8": 1.0})
 WIDE_BYTES = 2.0
 """Bytes of a 16-bit number: activations, embeddings, and weights that are not quantised."""
 
+LONGEST_NAME = 200
+"""Characters of a format's name that are read."""
+
 KV_CACHE_TYPES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "fp8": ("fp8", "fp8_e4m3", "fp8_e5m2", "fp8_inc", "fp8_ds_mla"),
@@ -35,9 +39,10 @@ class Precision:
     """One weight format: ``bytes`` per quantised parameter, scales included.
 
     ``accuracy`` is what a model loses in it, ``published_as`` its method in ``quantization.csv``, "" where no loss has
-    been published. ``checkpoint_marks`` are parts of a checkpoint's name that tell the format, ``quant_methods`` its
-    names in config.json; ``from_training`` says that a model is trained in it. ``dense_kernels`` and ``moe_kernels``
-    are what NVIDIA's kernel tables call its (GEMM, experts), best first; None is as the checkpoint says.
+    been published. ``checkpoint_marks`` are words of a checkpoint's name that tell the format, ``checkpoint_methods``
+    words that tell its method, of 4 bits unless the name says 8, ``quant_methods`` its names in config.json.
+    ``from_training`` says that a model is trained in it. ``dense_kernels`` and ``moe_kernels`` are what NVIDIA's kernel
+    tables call its (GEMM, experts), best first; None is as the checkpoint says.
     """
 
     id: str
@@ -49,6 +54,7 @@ class Precision:
     published_as: str = ""
     aliases: tuple[str, ...]
     checkpoint_marks: tuple[str, ...] = ()
+    checkpoint_methods: tuple[str, ...] = ()
     quant_methods: tuple[str, ...] = ()
     from_training: bool = False
     dense_kernels: tuple[Kernels, ...] = ()
@@ -84,31 +90,45 @@ def _frozen(value: Any) -> Any:
     return tuple(map(_frozen, value)) if isinstance(value, list) else value
 
 
+@dataclass(frozen=True, kw_only=True)
+class NamedPrecision:
+    """The weight format that a text names; ``remark`` is what stood in parentheses and is not counted, "" for none."""
+
+    precision: Precision
+    remark: str = ""
+
+
 def resolve_precision(name: str) -> Precision:
-    """The weight format called ``name`` (id or alias, any case). Raises UnknownName."""
-    key = name.strip().lower().replace("-", "_")
-    for precision in precisions().values():
-        if key == precision.id or key in precision.aliases:
-            return precision
-    raise UnknownName("precision", name, precisions())
+    """The weight format called ``name`` (id or alias, any case, a remark in parentheses aside). Raises UnknownName."""
+    return named_precision(name).precision
 
 
-def checkpoint_precision(model_name: str) -> Precision | None:
-    """The format that the name of a checkpoint tells (``-FP8``, ``-AWQ``): the narrowest, None where it tells none.
+def named_precision(name: str) -> NamedPrecision:
+    """Like :func:`resolve_precision`, with the remark: "fp8 (sliding-window layers bf16)". Raises UnknownName."""
+    remarks = [text.strip() for text in re.findall(r"\(([^()]*)\)", name[:LONGEST_NAME])]
+    found = precision_names().get(_name_key(name))
+    if found is None:
+        raise UnknownName("precision", name, precisions())
+    return NamedPrecision(precision=found, remark="; ".join(filter(None, remarks)))
 
-    MXFP4 is no mark: models that are trained in it have it in the catalogue, and "fp4" in it would be taken for NVFP4.
-    """
-    name = model_name.lower().replace("mxfp4", "")
-    marked = [p for p in precisions().values() if any(mark in name for mark in p.checkpoint_marks)]
-    return marked[-1] if marked else None
+
+def _name_key(name: str) -> str:
+    """A format's name without remarks in parentheses, in lower case, with "_" between words."""
+    return re.sub(r"[-\s]+", "_", re.sub(r"\([^()]*\)", "", name[:LONGEST_NAME]).strip().lower())
+
+
+@cache
+def precision_names() -> Mapping[str, Precision]:
+    """Every id and alias, and the format it names."""
+    return MappingProxyType({name: p for p in precisions().values() for name in (p.id, *p.aliases)})
 
 
 def resolve_kv_precision(name: str) -> str:
-    """``fp16`` or ``fp8``; BF16 counts as 16 bit. Raises UnknownName."""
-    key = name.strip().lower()
-    if key in ("fp16", "bf16", "16", "auto"):
+    """``fp16`` or ``fp8``; BF16 counts as 16 bit, INT8 as FP8, a remark in parentheses not. Raises UnknownName."""
+    key = _name_key(name)
+    if key in ("16", "auto", *KV_CACHE_TYPES["fp16"]):
         return "fp16"
-    if key in ("fp8", "int8", "8", "fp8_e4m3"):
+    if key in ("int8", "8", "e4m3", "e5m2", *KV_CACHE_TYPES["fp8"]):
         return "fp8"
     raise UnknownName("KV-cache precision", name, KV_BYTES)
 

@@ -1,99 +1,212 @@
-"""From the name a person types to the catalogue entry, without ever landing on another size.
+"""From the name of a model that a person types to the catalogue entry, without ever landing on another size.
 
-A model name is compared in stages, each ignoring more of it: capitals and organisation; precision (``-FP8``); variant
-(``-Instruct``); release date (``-0528``). A stage decides only when every candidate has the same architecture.
+A model name is compared in stages, each ignoring more of it: capitals and organisation; weight format (``-FP8``);
+variant (``-Instruct``); release date (``-0528``); version and context. Then comes a catalogue model that the name
+contains (a fine-tune named after its base), and last a name of which only the size says anything. A stage decides only
+when every candidate has the same architecture.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from functools import cache
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache, lru_cache
 from types import MappingProxyType
+from typing import Literal
 
-from sizing.base.errors import UnknownName
+from sizing.base.errors import UnknownName, nearest_names
+from sizing.base.units import BILLION
+from sizing.catalog.checkpoint_names import CheckpointName, Kind, changes_architecture, parse
 from sizing.catalog.files import read_yaml
-from sizing.catalog.gpu import Gpu
-from sizing.catalog.gpu_rows import gpus
+from sizing.catalog.from_size import MAX_PARAMS_B, MIN_PARAMS_B, model_from_size
 from sizing.catalog.model import Model
 from sizing.catalog.model_rows import models
-from sizing.catalog.precisions import precisions
+from sizing.catalog.precisions import Precision, precisions
 
-_PRECISION = re.compile(
-    r"^(mxfp4|bf16|fp16|int8|int4|4bit|8bit|w\d+a\d+|gguf|bnb|kv|dynamic|static|pertensor|quantized|q[2-8](_\w+)?|nvfp4a16)$"
+Match = Literal["id", "name", "architecture", "release", "alias", "descendant", "size"]
+"""How a name led to a model: it is the id; the same name elsewhere; another checkpoint of the architecture; another
+release of it; an entry of ``model_aliases.yaml``; a name that contains the model's; nothing but a size."""
+
+STAGES: tuple[tuple[Match, tuple[Kind, ...], tuple[Kind, ...]], ...] = (
+    ("name", (), ()),
+    ("architecture", ("format",), ("format",)),
+    ("architecture", ("format", "variant"), ("format", "variant")),
+    ("release", ("format", "variant", "release"), ("format", "variant")),
 )
-_VARIANT = re.compile(r"^(instruct|chat|it|hf|base|text|preview|turbo)$")
-_RELEASE = re.compile(r"^\d{4}$")
-_PUBLISHERS = ("meta-", "nvidia-", "mistralai-")
-"""Prefixes that some publishers repeat in front of the model's own name: Meta-Llama-3-8B is Llama-3-8B."""
+"""What each stage leaves out of the typed name, and what of the names of the catalogue, which keeps its dates."""
+
+BARE: tuple[Kind, ...] = ("format", "variant", "release", "version", "context")
+"""What is left out of both where a name says its size, so that nothing but family and size remains."""
 
 
-def resolve_model(name: str) -> tuple[Model, str]:
-    """The catalogue model for a Hugging Face id or common name, and a note ("" when the id is the catalogue's own).
+ALIKE = 0.75
+"""Similarity (difflib) from which a word counts as another one mistyped: "quen" and "qwen" have it exactly."""
 
-    The note says when the name is another checkpoint of the same architecture, or only a similar one.
-    Raises UnknownName, with the nearest ids, when nothing or more than one architecture matches.
+KEPT_NAMES = 4096
+"""Names that are remembered. Chosen: because a table of points has a hundred, and a server must not grow."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResolvedModel:
+    """What a typed name stands for.
+
+    ``precision`` is the weight format that the name tells and the catalogue does not, None otherwise. ``note`` is what
+    the data file says of an alias, for people.
+    """
+
+    name: str
+    model: Model
+    match: Match
+    precision: Precision | None = None
+    note: str = ""
+
+    @property
+    def weight_format(self) -> Precision:
+        """The weight format of the checkpoint: what its name tells, else the one the model is published in."""
+        return self.precision or precisions().get(self.model.native_precision, precisions()["bf16"])
+
+
+@lru_cache(maxsize=KEPT_NAMES)
+def resolve_model(name: str) -> ResolvedModel:
+    """The model for a Hugging Face id, a common name, or the name of a quantised or fine-tuned checkpoint.
+
+    Raises UnknownName, with the three nearest names, when nothing or more than one architecture matches.
     """
     wanted = name.strip()
-    exact = _by_stage(0).get(wanted.lower())
+    exact = models().get(_ids().get(wanted.lower(), ""))
     if exact:
-        return models()[exact[0]], ""
-    alias = _model_aliases().get(wanted.lower())
-    if alias:
-        return models()[alias[0]], alias[1]
-    for stage in (1, 2, 3, 4):
-        model = _one_architecture(_by_stage(min(stage, 3)).get(_key(wanted, stage), ()))
-        if model:
-            return model, _note(wanted, model, stage)
-        alias = _alias_by_stage(min(stage, 3)).get(_key(wanted, stage))
-        if alias:
-            return models()[alias[0]], alias[1]
-    # Ids and bare names, so that a typo in either is answered with something that can be typed.
-    raise UnknownName("model", name, [*models(), *(model_id.rsplit("/", 1)[-1] for model_id in models())])
+        return ResolvedModel(name=wanted, model=exact, match="id")
+    alias = _aliases().get(wanted.lower())
+    typed = parse(wanted)
+    found = _as_alias(alias) if alias else _by_name(typed) or _inside(typed) or _by_size(wanted, typed)
+    if found is None:
+        raise UnknownName("model", name, nearest=_nearest(wanted, typed))
+    model, match, note = found
+    told = typed.precision if typed.precision and typed.precision.id != model.native_precision else None
+    return ResolvedModel(name=wanted, model=model, match=match, precision=told, note=note)
 
 
-def resolve_gpu(name: str) -> Gpu:
-    """The accelerator for an id, an alias or a product name, ignoring case, spaces and punctuation.
+Found = tuple[Model, Match, str]
 
-    Raises UnknownName with the nearest names.
+
+def _as_alias(alias: tuple[str, str]) -> Found:
+    return models()[alias[0]], "alias", alias[1]
+
+
+def _by_name(typed: CheckpointName) -> Found | None:
+    """The model whose name is the typed one, with less and less of both compared."""
+    for match, typed_without, known_without in (*STAGES, ("release", BARE, BARE)):
+        bare = known_without == BARE
+        if bare and not typed.texts("size"):
+            return None
+        for key in _spellings(typed.key(*typed_without)):
+            model = _one_architecture(_index(known_without).get(key, ()))
+            if model:
+                return model, match, ""
+            alias = _alias_index(known_without).get(key)
+            if alias:
+                return _as_alias(alias)
+    return None
+
+
+def _spellings(key: str) -> Iterator[str]:
+    """A name, and the same without the "v" that hosts write before a generation (``llama-v3p1-8b``)."""
+    yield key
+    without_v = re.sub(r"^([a-z]+)-v(\d)", r"\1-\2", key)
+    if without_v != key:
+        yield without_v
+
+
+def _inside(typed: CheckpointName) -> Found | None:
+    """The model that a longer name contains in order, its size included: ``Hermes-3-Llama-3.1-8B`` is a Llama 3.1 8B.
+
+    Of several the longest, and the one whose words come first.
     """
-    gpu_id = _gpu_names().get(_squeeze(name))
-    if gpu_id is None:
-        aliases = [alias for gpu in gpus().values() for alias in gpu.aliases]
-        raise UnknownName("GPU", name, [*gpus(), *(gpu.name for gpu in gpus().values()), *aliases])
-    return gpus()[gpu_id]
+    words, sizes = typed.texts("model", "size"), typed.texts("size")
+    if not sizes:
+        return None
+    inside = {key: at for key in _contained() if key.sizes == sizes and (at := _positions(key.words, words))}
+    if not inside:
+        return None
+    rank = {key: (-len(at), at) for key, at in inside.items()}
+    best = [key for key in rank if rank[key] == min(rank.values())]
+    kept = set(best[0].words)
+    if any(changes_architecture(word) for word in words if word not in kept):
+        return None
+    named = [key.model for key in best if key.by_alias]
+    model = _one_architecture(key.model for key in best) or _one_architecture(named)
+    return (model, "descendant", "") if model else None
 
 
-def _tokens(name: str) -> list[str]:
-    """The parts of a name after the organisation, in lower case; a remark in parentheses is dropped."""
-    base = re.sub(r"\([^)]*\)", "", name.lower()).strip().rsplit("/", 1)[-1]
-    base = re.sub(r"[\s_]+", "-", base.strip()).replace("quantized.w", "quantized-w")
-    for prefix in _PUBLISHERS:
-        base = base.removeprefix(prefix)
-    return [token for token in base.split("-") if token]
+@dataclass(frozen=True, kw_only=True)
+class _Contained:
+    """Words of a name of the catalogue that may stand inside a longer one."""
 
-
-def _key(name: str, stage: int) -> str:
-    """What stage ``stage`` compares: 0 the id, 1 the name, 2 without precision, 3 without variant, 4 without date."""
-    if stage == 0:
-        return name.lower()
-    tokens = _tokens(name)
-    if stage >= 2:
-        marks = {mark for precision in precisions().values() for mark in precision.checkpoint_marks}
-        tokens = [token for token in tokens if token not in marks and not _PRECISION.match(token)]
-    if stage >= 3:
-        tokens = [token for token in tokens if not _VARIANT.match(token)]
-    if stage >= 4 and len(tokens) > 1 and _RELEASE.match(tokens[-1]):
-        tokens = tokens[:-1]
-    return "-".join(tokens)
+    words: tuple[str, ...]
+    sizes: tuple[str, ...]
+    model: str
+    by_alias: bool
 
 
 @cache
-def _by_stage(stage: int) -> Mapping[str, tuple[str, ...]]:
-    """Catalogue ids by their key; the catalogue keeps its dates (stage 4 only shortens what was typed)."""
+def _contained() -> tuple[_Contained, ...]:
+    """Every name of the catalogue and every alias that says a size beside a family."""
+    names = [(model_id, model_id, False) for model_id in models()]
+    names += [(alias, target[0], True) for alias, target in _aliases().items()]
+    keys = []
+    for name, model_id, by_alias in names:
+        parsed = parse(name)
+        words, sizes = parsed.texts("model", "size"), parsed.texts("size")
+        if sizes and len(words) > len(sizes):
+            keys.append(_Contained(words=words, sizes=sizes, model=model_id, by_alias=by_alias))
+    return tuple(keys)
+
+
+def _positions(few: tuple[str, ...], many: tuple[str, ...]) -> tuple[int, ...]:
+    """Where the words of one name stand in another, in order; () where one is missing."""
+    found: list[int] = []
+    for word in few:
+        start = found[-1] + 1 if found else 0
+        if word not in many[start:]:
+            return ()
+        found.append(many.index(word, start))
+    return tuple(found)
+
+
+def _by_size(name: str, typed: CheckpointName) -> Found | None:
+    """A dense transformer of the size in the name, if nothing tells experts and no word is or looks like that of a
+    family of the catalogue: there another size is a mistake."""
+    size = re.fullmatch(r"(\d+(?:\.\d+)?)([bm])", "-".join(typed.texts("size")))
+    words = typed.texts("model")
+    if size is None or any(
+        changes_architecture(w) or nearest_names(w, _family_words(), 1, cutoff=ALIKE) for w in words
+    ):
+        return None
+    params_b = float(size[1]) * (1.0 if size[2] == "b" else 1e6 / BILLION)
+    if not MIN_PARAMS_B <= params_b <= MAX_PARAMS_B:
+        return None
+    return model_from_size(name[:120], params_b), "size", ""
+
+
+@cache
+def _family_words() -> frozenset[str]:
+    """Words of two letters and more in the names of the catalogue."""
+    names = [*models(), *_aliases()]
+    return frozenset(w for name in names for w in parse(name).texts("model") if re.match(r"^[a-z]{2,}", w))
+
+
+@cache
+def _ids() -> Mapping[str, str]:
+    return MappingProxyType({model_id.lower(): model_id for model_id in models()})
+
+
+@cache
+def _index(left_out: tuple[Kind, ...]) -> Mapping[str, tuple[str, ...]]:
+    """Catalogue ids by their name without the words of those kinds."""
     index: dict[str, tuple[str, ...]] = {}
     for model_id in models():
-        key = _key(model_id, stage)
+        key = parse(model_id).key(*left_out)
         index[key] = (*index.get(key, ()), model_id)
     return MappingProxyType(index)
 
@@ -105,38 +218,26 @@ def _one_architecture(ids: Iterable[str]) -> Model | None:
     return candidates[0] if len(shapes) == 1 else None
 
 
-def _note(name: str, model: Model, stage: int) -> str:
-    """What the reader should know about the match, or "" when only capitals or a repeated publisher differ."""
-    if stage == 1 and name.lower().rsplit("/", 1)[-1] == model.id.lower().rsplit("/", 1)[-1]:
-        return f"Sized as {model.id}." if "/" in name else ""
-    note = f"Sized as {model.id}, which has the same architecture."
-    if stage == 4:
-        note += " The context window of that release may differ."
-    return note
-
-
 @cache
-def _model_aliases() -> Mapping[str, tuple[str, str]]:
+def _aliases() -> Mapping[str, tuple[str, str]]:
     """Aliases of the data file: lower-case name -> (catalogue id, note)."""
     entries = read_yaml("model_aliases.yaml")
-    return MappingProxyType({name.lower(): (entry["model"], entry["note"]) for name, entry in entries.items()})
+    return MappingProxyType({name.lower(): (entry["model"], entry.get("note", "")) for name, entry in entries.items()})
 
 
 @cache
-def _alias_by_stage(stage: int) -> Mapping[str, tuple[str, str]]:
-    return MappingProxyType({_key(name, stage): target for name, target in _model_aliases().items()})
+def _alias_index(left_out: tuple[Kind, ...]) -> Mapping[str, tuple[str, str]]:
+    return MappingProxyType({parse(name).key(*left_out): target for name, target in _aliases().items()})
 
 
-def _squeeze(name: str) -> str:
-    text = re.sub(r"[^a-z0-9]", "", name.lower())
-    return text.removeprefix("nvidia").removeprefix("amd").removeprefix("instinct").removeprefix("intel")
-
-
-@cache
-def _gpu_names() -> Mapping[str, str]:
-    """Every accepted spelling of an accelerator, squeezed, and the id it stands for."""
-    known = gpus()
-    named = {_squeeze(gpu.name): gpu_id for gpu_id, gpu in known.items()}
-    named |= {_squeeze(alias): gpu_id for gpu_id, gpu in known.items() for alias in gpu.aliases}
-    named |= {_squeeze(gpu_id): gpu_id for gpu_id in known}
-    return MappingProxyType(named)
+def _nearest(name: str, typed: CheckpointName) -> list[str]:
+    """The three models whose names are nearest: as they are written, else with most words in common."""
+    known = [*models(), *(model_id.rsplit("/", 1)[-1] for model_id in models())]
+    written = nearest_names(name[:200], known, 6)
+    words = set(typed.texts("model", "size"))
+    shared = sorted(models(), key=lambda model_id: -len(words & set(parse(model_id).texts("model", "size"))))
+    by_words = [model_id for model_id in shared if words & set(parse(model_id).texts("model", "size"))]
+    distinct: dict[str, str] = {}
+    for found in (*written, *by_words):
+        distinct.setdefault(found.rsplit("/", 1)[-1].lower(), found)
+    return list(distinct.values())[:3]

@@ -6,24 +6,20 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from sizing.base.errors import InvalidPoints, SizingError, nearest_names
 from sizing.catalog import Gpu, Model, resolve_gpu, resolve_model
 from sizing.catalog.engines import Engine, engine_in_a_benchmark
-from sizing.catalog.precisions import (
-    Precision,
-    checkpoint_precision,
-    gpu_supports,
-    precisions,
-    resolve_kv_precision,
-    resolve_precision,
-)
+from sizing.catalog.precisions import Precision, gpu_supports, precisions, resolve_kv_precision, resolve_precision
+from sizing.catalog.resolve import ResolvedModel
 from sizing.catalog.weights import weight_bytes
 from sizing.question.configuration import Configuration
 from sizing.scenario.bounds import MAX_TOKENS
 from sizing.steps.efficiency import REFERENCE_YEAR
+
+if TYPE_CHECKING:  # a quarter of a second at every start of a process, for those who have a table only
+    import pandas as pd
 
 MODES = ("static_batch", "fixed_concurrency", "offline_max_throughput", "fixed_rate")
 REQUIRED = ("model", "gpu", "gpus", "isl", "osl", "mode")
@@ -87,15 +83,15 @@ def points_of(frame: pd.DataFrame) -> tuple[list[Point], dict[int, str]]:
 
 
 def _rows(frame: pd.DataFrame) -> Iterator[Mapping[str, object]]:
+    from pandas import NA
+
     names = [str(c) for c in frame.columns]
     for values in frame.itertuples(index=False, name=None):
-        yield dict(zip(names, values, strict=True))
+        yield {name: None if value is NA else value for name, value in zip(names, values, strict=True)}
 
 
 def _empty(value: object) -> bool:
-    return (
-        value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value)) or str(value).strip() == ""
-    )
+    return value is None or (isinstance(value, float) and math.isnan(value)) or str(value).strip() == ""
 
 
 def _text(cells: Mapping[str, object], name: str) -> str:
@@ -132,6 +128,11 @@ def _whole(cells: Mapping[str, object], name: str) -> int | None:
     return None if number is None else int(number)
 
 
+def _degree(cells: Mapping[str, object], name: str) -> int:
+    """A degree of parallelism; 0 says like an empty cell that there is none of the kind, which is 1."""
+    return 1 if _number(cells, name) == 0 else _whole(cells, name) or 1
+
+
 def _points(row: int, cells: Mapping[str, object]) -> list[Point]:
     """The point of one row, or one per possible layout where the table leaves the layout open."""
     mode = _text(cells, "mode")
@@ -142,9 +143,10 @@ def _points(row: int, cells: Mapping[str, object]) -> list[Point]:
     name, gpu = _text(cells, "model"), _gpu(_text(cells, "gpu"))
     if not name:
         raise _BadCell("model is empty")
-    model = _model(name)
+    named = resolve_model(name)
+    model = named.model
     engine = _engine(_text(cells, "engine"))
-    precision = _weight_format(_text(cells, "weight_precision"), name, model, gpu, _submission(cells, mode))
+    precision = _weight_format(_text(cells, "weight_precision"), named, gpu, _submission(cells, mode))
     isl = _needed(cells, "isl", at_least=1.0)
     osl = _output_tokens(cells, mode)
     if mode == "fixed_rate" and max(isl, osl) > MAX_TOKENS:
@@ -190,11 +192,6 @@ def _load(cells: Mapping[str, object], mode: str) -> tuple[float, float]:
 
 
 @cache
-def _model(name: str) -> Model:
-    return resolve_model(name)[0]
-
-
-@cache
 def _gpu(name: str) -> Gpu:
     if not name:
         raise _BadCell("gpu is empty")
@@ -207,27 +204,20 @@ def _gpu(name: str) -> Gpu:
 _engine = cache(engine_in_a_benchmark)
 
 
-@cache
-def _precision(name: str, model_name: str, native: str) -> Precision:
-    """The weight format; empty: the checkpoint's own, by the suffix of its name, else by the catalogue."""
-    if name:
-        return resolve_precision(name)
-    return checkpoint_precision(model_name) or precisions().get(native, precisions()["bf16"])
-
-
 def _submission(cells: Mapping[str, object], mode: str) -> bool:
     """Whether the row is a whole system tuned for throughput (MLPerf): all is queued or offered, no layout stated."""
     return mode in WHOLE_RUN_MODES and _empty(cells.get("tp"))
 
 
-def _weight_format(name: str, model_name: str, model: Model, gpu: Gpu, submission: bool) -> Precision:
+def _weight_format(name: str, model: ResolvedModel, gpu: Gpu, submission: bool) -> Precision:
     """The stated format; empty: the checkpoint's own, or FP8 where a 16-bit model was tuned for throughput.
 
     MLPerf result tables name no format, yet their configurations quantise to FP8 wherever the GPU has it.
     """
-    own = _precision(name, model_name, model.native_precision)
-    fp8 = precisions()["fp8"]
-    return fp8 if submission and not name and own.bytes > fp8.bytes and gpu_supports(gpu, fp8) else own
+    if name:
+        return resolve_precision(name)
+    own, fp8 = model.weight_format, precisions()["fp8"]
+    return fp8 if submission and own.bytes > fp8.bytes and gpu_supports(gpu, fp8) else own
 
 
 def _kv_precision(name: str, engine: Engine, precision: Precision, gpu: Gpu) -> str:
@@ -245,8 +235,8 @@ def _layouts(
     gpus = _whole(cells, "gpus")
     if gpus is None:
         raise _BadCell("gpus is empty")
-    tp, pp, dp = _whole(cells, "tp"), _whole(cells, "pp") or 1, _whole(cells, "dp") or 1
-    ep = _whole(cells, "ep") or 1
+    tp = _whole(cells, "tp")
+    pp, dp, ep = (_degree(cells, name) for name in ("pp", "dp", "ep"))
     if tp is None and dp > 1 and gpus % (dp * pp) == 0:
         tp = gpus // (dp * pp)
     if tp is None:

@@ -8,37 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sizing.base.arrays import Floats, Rows
-from sizing.base.deployed import Deployed
 from sizing.base.quantity import Result, quantity
 from sizing.base.result import Plan
 from sizing.base.units import MS_PER_S
-from sizing.deployments.candidates import table
-from sizing.explore.operating_point import (
-    MORE_IS_BETTER,
-    Loads,
-    OperatingPoint,
-    Performance,
-    XAxis,
-    YAxis,
-    configuration_of,
-    loads,
-    operating_point,
-    share_of_systems,
-    without_points,
-)
+from sizing.explore.aggregated_points import aggregated_points, planned_instance
+from sizing.explore.disaggregated_points import disaggregated_points, planned_pools
+from sizing.explore.operating_point import OperatingPoint, XAxis, YAxis, share_of_systems
 from sizing.explore.pareto_front import pareto_front
-from sizing.explore.pools_operating_points import PoolPoints, planned_pools, pool_points
-from sizing.planning.spread import interval_of, with_slower_steps
+from sizing.explore.points import AllPoints
 from sizing.question.configuration import Configuration
 from sizing.question.understand import Question, understand
-from sizing.queueing.capacity import at_rate
 from sizing.scenario.schema import Scenario
+from sizing.search.aggregated import Aggregated
+from sizing.search.considered import as_considered
 from sizing.search.screen import Evaluated, all_configurations, evaluate
 
 Split = Literal["none", "width", "engine", "serving"]
@@ -75,36 +63,12 @@ class OperatingPoints(Result):
 
 @dataclass(frozen=True, kw_only=True)
 class _Search:
-    """What is searched: candidates under load and, counted on after them, pairs of pools."""
+    """What is searched: ``points``, each in its ``group`` (N,), upon two axes."""
 
-    question: Question
-    evaluated: Evaluated
-    figures: Loads
-    pools: PoolPoints | None
+    points: AllPoints
     x: XAxis
     y: YAxis
-
-    def flat(self, name: str) -> NDArray[Any]:
-        """A figure of every point: candidates by load (C x K,), then pairs of pools."""
-        values = getattr(self.figures, name).ravel()
-        return values if self.pools is None else np.concatenate([values, getattr(self.pools.figures, name).ravel()])
-
-    def good(self, axis: XAxis | YAxis) -> Floats:
-        """An axis turned so that more is better, of every point."""
-        values: Floats = self.flat(axis)
-        return values if axis in MORE_IS_BETTER else -values
-
-    def group(self, of_rows: NDArray[np.int64], apart: int) -> NDArray[np.int64]:
-        """The group of every point from that of every candidate; those of pools are ``apart`` further on."""
-        groups = np.repeat(of_rows, self.figures.rps.shape[1])
-        return groups if self.pools is None else np.concatenate([groups, of_rows[self.pools.decode] + apart])
-
-    def point(self, i: int, **known: Any) -> OperatingPoint:
-        """Point ``i`` as a result."""
-        if i >= self.figures.rps.size and self.pools is not None:
-            return self.pools.point(i - self.figures.rps.size, **known)
-        place = divmod(i, self.figures.rps.shape[1])
-        return operating_point(self.evaluated.candidates.rows[place[0]], self.figures, place, **known)
+    group: NDArray[np.int64]
 
 
 def operating_points(
@@ -124,21 +88,14 @@ def operating_points(
     """
     question = understand(scenario)
     shown = tuple(g for g in question.gpus if not gpus or g.id in gpus)
-    candidates = all_configurations(replace(question, gpus=shown))
-    evaluated = evaluate(question, candidates)
-    share = share_of_systems(question, evaluated.candidates)
-    serving = question.scenario.deployment.serving
-    figures = loads(question, evaluated, share)
-    if serving and "aggregated" not in serving:
-        figures = without_points(figures)
-    pools = pool_points(question, evaluated, share)
-    search = _Search(question=question, evaluated=evaluated, figures=figures, pools=pools, x=x, y=y)
+    evaluated = evaluate(question, all_configurations(replace(question, gpus=shown)))
+    points = points_of(question, evaluated)
     of_rows, names = _groups(evaluated.candidates.rows, split)
-    group = search.group(of_rows, len(names) if split == "serving" else 0)
+    group = points.groups(of_rows, len(names) if split == "serving" else 0)
     if split == "serving":
-        names = [(gpu, serving) for serving in ("aggregated", "disaggregated") for gpu, _ in names]
-    within, beyond = _frontiers(search, group)
-    curves = _curves(search, group, names, within, beyond)
+        names = [(gpu, kind.serving) for kind in points.kinds for gpu, _ in names]
+    search = _Search(points=points, x=x, y=y, group=group)
+    curves = _curves(search, names, *_frontiers(search))
     seen = {c.gpu for c in curves}
     return OperatingPoints(
         x=x,
@@ -149,6 +106,13 @@ def operating_points(
         planned=_planned(question, planned) if planned else None,
         missing=tuple(g.id for g in shown if g.id not in seen),
     )
+
+
+def points_of(question: Question, evaluated: Evaluated) -> AllPoints:
+    """The points of every kind of serving that the question lets be considered."""
+    share = share_of_systems(question, evaluated.candidates)
+    pools = disaggregated_points(question, evaluated, share)
+    return AllPoints((aggregated_points(question, evaluated, share), *([pools] if pools else [])))
 
 
 def _groups(rows: Sequence[Configuration], split: Split) -> tuple[NDArray[np.int64], list[tuple[str, str]]]:
@@ -164,11 +128,11 @@ def _groups(rows: Sequence[Configuration], split: Split) -> tuple[NDArray[np.int
     return group, list(number)
 
 
-def _frontiers(search: _Search, group: NDArray[np.int64]) -> tuple[Rows, Rows]:
+def _frontiers(search: _Search) -> tuple[Rows, Rows]:
     """Points on the frontier within the limits, and what beats it or goes beyond it without them."""
-    good_x, good_y, feasible = search.good(search.x), search.good(search.y), search.flat("feasible")
+    good_x, good_y, group = search.points.good(search.x), search.points.good(search.y), search.group
     anywhere = np.isfinite(good_y)
-    held = feasible & anywhere
+    held = search.points.column("feasible") & anywhere
     within = pareto_front(np.where(held & _near_the_best(good_y, held, group), good_x, np.nan), good_y, group)
     free = pareto_front(np.where(_near_the_best(good_y, anywhere, group), good_x, np.nan), good_y, group)
     return within, free[~held[free]]
@@ -182,21 +146,19 @@ def _near_the_best(good_y: Floats, counted: NDArray[np.bool_], group: NDArray[np
     return np.asarray(good_y >= (best * factor)[group])
 
 
-def _curves(
-    search: _Search, group: NDArray[np.int64], names: Sequence[tuple[str, str]], within: Rows, beyond: Rows
-) -> tuple[Curve, ...]:
+def _curves(search: _Search, names: Sequence[tuple[str, str]], within: Rows, beyond: Rows) -> tuple[Curve, ...]:
     """One curve per group that has points, each by growing x."""
+    points, group = search.points, search.group
     everyone = np.zeros(len(within), dtype=np.int64)
-    good_x, good_y = search.good(search.x)[within], search.good(search.y)[within]
+    good_x, good_y = points.good(search.x)[within], points.good(search.y)[within]
     best = set(within[pareto_front(good_x, good_y, everyone)].tolist())
-    ends = _ends(search, within)
+    ends = points.ends(within)
     inside: dict[int, list[OperatingPoint]] = {}
     outside: dict[int, list[OperatingPoint]] = {}
     for i in within.tolist():
-        fast, slow = ends[i]
-        inside.setdefault(int(group[i]), []).append(search.point(i, best=i in best, fast=fast, slow=slow))
+        inside.setdefault(int(group[i]), []).append(points.point(i, best=i in best, ends=ends[i]))
     for i in beyond.tolist():
-        outside.setdefault(int(group[i]), []).append(search.point(i))
+        outside.setdefault(int(group[i]), []).append(points.point(i))
 
     def by_x(points: list[OperatingPoint]) -> tuple[OperatingPoint, ...]:
         return tuple(sorted(points, key=lambda p: float(getattr(p.expected, search.x))))
@@ -208,79 +170,21 @@ def _curves(
     )
 
 
-def _ends(search: _Search, points: Rows) -> dict[int, tuple[Performance, Performance]]:
-    """Each point with all step times at the fast and the slow end of their interval, at the same concurrency."""
-    first, each = search.figures.rps.size, search.figures.rps.shape[1]
-    ends: dict[int, tuple[Performance, Performance]] = {}
-    if search.pools is not None and (points >= first).any():
-        apart = points[points >= first]
-        fast, slow = search.pools.ends(apart - first)
-        for k, i in enumerate(apart.tolist()):
-            expected = search.pools.figures.performance(i - first, 0)
-            ends[i] = _ordered(expected, fast.performance(k, 0), slow.performance(k, 0))
-    points = points[points < first]
-    index = np.unique(points // each)
-    if not len(index):
-        return ends
-    candidates = search.evaluated.candidates.take(index)
-    share = share_of_systems(search.question, candidates)
-    spreads = [[interval_of(search.question, what, r) for r in candidates.rows] for what in ("decode", "prefill")]
-    at_end = []
-    for end in ("low_factor", "high_factor"):
-        decode, prefill = (np.array([getattr(s, end) for s in kind]) for kind in spreads)
-        there = with_slower_steps(search.question, search.evaluated, index, decode, prefill)
-        at_end.append(loads(search.question, there, share))
-    place = {int(row): i for i, row in enumerate(index)}
-    for i in points.tolist():
-        at = place[i // each], i % each
-        fast_end, slow_end = (end.performance(*at) for end in at_end)
-        ends[i] = _ordered(search.figures.performance(i // each, i % each), fast_end, slow_end)
-    return ends
-
-
-def _ordered(expected: Performance, fast: Performance, slow: Performance) -> tuple[Performance, Performance]:
-    """Both ends, each figure no better (slow) and no worse (fast) than expected: at the same concurrency slower steps
-    carry a smaller rate, so that a prompt may even wait less."""
-    ends = []
-    for end, more, less in ((fast, max, min), (slow, min, max)):
-        figures = {
-            name: value if value is None else (more if name in MORE_IS_BETTER else less)(value, getattr(expected, name))
-            for name, value in end.model_dump().items()
-        }
-        ends.append(Performance(**figures))
-    return ends[0], ends[1]
-
-
 def _planned(question: Question, plan: Plan) -> OperatingPoint | None:
     """The deployment of a plan at its load, with the latency that the plan states; None when it is not one of the
     considered ones, or measured."""
-    deployed, instance, latency = plan.deployment, plan.per_instance, plan.latency
-    if plan.decided_by == "measured" or deployed is None or instance is None or latency is None:
+    deployed, latency = plan.deployment, plan.latency
+    if plan.decided_by == "measured" or deployed is None or latency is None:
         return None
-    if deployed.prefill is not None and deployed.decode is not None:
-        point = planned_pools(question, deployed, deployed.prefill, deployed.decode)
-    else:
-        point = _planned_instance(question, deployed, instance.rps)
-    if point is None:
+    kind = as_considered(question, deployed)
+    if kind is None:
         return None
+    point = planned_instance(kind) if isinstance(kind, Aggregated) else planned_pools(kind)
     at = {name: getattr(latency, name).at_percentile for name in ("ttft_ms", "itl_ms", "e2e_ms")}
     stated = {name: value for name, value in at.items() if value}
     if "itl_ms" in stated:
         stated["tokens_per_s_per_user"] = MS_PER_S / stated["itl_ms"]
     return point.model_copy(update={"expected": point.expected.model_copy(update=stated)})
-
-
-def _planned_instance(question: Question, deployed: Deployed, rps: float) -> OperatingPoint | None:
-    row = configuration_of(question, deployed)
-    evaluated = evaluate(question, table([row] if row else []))
-    if not len(evaluated):
-        return None
-    figures = loads(question, evaluated, share_of_systems(question, evaluated.candidates))
-    position = at_rate(evaluated.state.rps, np.array([rps]))
-    there = {name: position.of(getattr(figures, name))[:, None] for name in vars(figures) if name != "feasible"}
-    there["usd_per_million_output_tokens"] *= there["rps"] / rps  # interpolated in a rate that is known exactly
-    at_plan = Loads(feasible=np.ones((1, 1), dtype=np.bool_), **there)
-    return operating_point(evaluated.candidates.rows[0], at_plan, (0, 0))
 
 
 def _x_limit(question: Question, x: XAxis) -> float | None:

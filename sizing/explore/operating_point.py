@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sizing.base.arrays import Columns, Floats
-from sizing.base.deployed import Deployed, Pool
+from sizing.base.choices import Serving
 from sizing.base.quantity import Result, quantity
 from sizing.base.units import MILLION, MS_PER_S, S_PER_HOUR
 from sizing.deployments.candidates import Candidates
@@ -21,7 +21,7 @@ from sizing.planning.deployment import identity_of
 from sizing.prices.cost import cheapest_option
 from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
-from sizing.search.screen import Evaluated, all_configurations, all_offers
+from sizing.search.screen import Evaluated, all_offers
 
 XAxis = Literal["tokens_per_s_per_user", "ttft_ms", "e2e_ms"]
 YAxis = Literal["output_tokens_per_s_per_gpu", "usd_per_million_output_tokens", "output_tokens_per_s_per_kw"]
@@ -62,6 +62,23 @@ class Performance(Result):
     )
 
 
+Ends = tuple[Performance, Performance]
+"""A point at the fast and the slow end of the interval of its step times."""
+
+
+def ordered(expected: Performance, fast: Performance, slow: Performance) -> Ends:
+    """Both ends, each figure no better (slow) and no worse (fast) than expected: at the same concurrency slower steps
+    carry a smaller rate, so that a prompt may even wait less."""
+    ends = []
+    for end, more, less in ((fast, max, min), (slow, min, max)):
+        figures = {
+            name: value if value is None else (more if name in MORE_IS_BETTER else less)(value, getattr(expected, name))
+            for name, value in end.model_dump().items()
+        }
+        ends.append(Performance(**figures))
+    return ends[0], ends[1]
+
+
 class PrefillGroup(Result):
     """The prefill instances of a point, and how many decode instances they supply."""
 
@@ -93,6 +110,16 @@ class OperatingPoint(Result):
     expected: Performance = quantity("Expected", help="Central estimate.")
     fast: Performance | None = quantity("Fast end", help="At the fast end of the 80 % interval, same concurrency.")
     slow: Performance | None = quantity("Slow end", help="At the slow end of the 80 % interval, same concurrency.")
+
+    @property
+    def serving(self) -> Serving:
+        """Whether its instances do both."""
+        return "aggregated" if self.prefill is None else "disaggregated"
+
+    @property
+    def kinds(self) -> tuple[OperatingPoint | PrefillGroup, ...]:
+        """Its kinds of instances: itself where they do both, else prefill and decode, whose parallelism is its own."""
+        return (self,) if self.prefill is None else (self.prefill, self)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,32 +157,9 @@ def share_of_systems(question: Question, candidates: Candidates) -> Share:
 
     ``question`` names every considered GPU, whose prices have to cover the same; ``candidates`` may hold fewer.
     """
-    order = {gpu.id: i for i, gpu in enumerate(question.gpus)}
-    gpu = candidates.column(lambda r: order[r.gpu.id]).astype(np.int64)
-    fleet = np.full(len(candidates), FLEET)
+    gpu, fleet = candidates.place_of_gpu(question.gpus), np.full(len(candidates), FLEET)
     chosen = cheapest_option(fleet, candidates.gpus.astype(np.int64), gpu, all_offers(question))
     return Share(usd_per_hour=chosen.usd_per_hour / FLEET, power_kw=chosen.power_kw / FLEET)
-
-
-def configuration_of(
-    question: Question, deployed: Deployed, kind: Deployed | Pool | None = None
-) -> Configuration | None:
-    """The considered configuration that a deployment has; None when it is none of them (a measured record).
-
-    ``kind``: one of its pools, where its parallelism is meant.
-    """
-    kind = kind or deployed
-    pinned = (deployed.gpu, deployed.engine, deployed.weight_precision, deployed.kv_precision)
-    parallelism = (kind.tp, kind.pp, kind.ep, kind.dp)
-    return next(
-        (
-            r
-            for r in all_configurations(question).rows
-            if (r.tp, r.pp, r.ep, r.dp) == parallelism
-            and (r.gpu.id, r.engine.id, r.precision.id, r.kv_precision) == pinned
-        ),
-        None,
-    )
 
 
 def loads(question: Question, evaluated: Evaluated, share: Share) -> Loads:
@@ -166,12 +170,6 @@ def loads(question: Question, evaluated: Evaluated, share: Share) -> Loads:
     return as_loads(
         question, (at.ttft_s, at.itl_s, at.e2e_s), state.concurrency, rps, evaluated.candidates.gpus, share, capped
     )
-
-
-def without_points(figures: Loads) -> Loads:
-    """The same loads without a figure: where instances that do both are left out."""
-    unknown = np.full_like(figures.rps, np.nan)
-    return Loads(**{name: unknown for name in vars(figures) if name != "feasible"}, feasible=figures.feasible)
 
 
 def as_loads(
@@ -205,13 +203,7 @@ def as_loads(
 
 
 def operating_point(
-    row: Configuration,
-    figures: Loads,
-    place: tuple[int, int],
-    *,
-    best: bool = False,
-    fast: Performance | None = None,
-    slow: Performance | None = None,
+    row: Configuration, figures: Loads, place: tuple[int, int], *, best: bool = False, ends: Ends | None = None
 ) -> OperatingPoint:
     """The point of ``row`` at ``place`` (candidate, load) of ``figures``."""
     return OperatingPoint.model_construct(
@@ -223,6 +215,6 @@ def operating_point(
         feasible=bool(figures.feasible[place]),
         best=best,
         expected=figures.performance(*place),
-        fast=fast,
-        slow=slow,
+        fast=ends[0] if ends else None,
+        slow=ends[1] if ends else None,
     )

@@ -21,7 +21,7 @@ from sizing.base.errors import InvalidScenario
 from sizing.base.format import count, usd
 from sizing.base.quantity import Result, quantity
 from sizing.base.units import HOURS_PER_MONTH
-from sizing.planning.compose import planned_at
+from sizing.planning.compose import as_planned
 from sizing.prices.hardware import HardwareOption
 from sizing.question.understand import Question, understand
 from sizing.scenario.schema import Scenario
@@ -107,7 +107,7 @@ class _Workload:
 
     def deployed(self, place: int, kind: HardwareOption, systems: int) -> Deployed:
         """What to deploy in ``systems`` systems of a kind."""
-        return planned_at(self.among, place).deployed(kind, systems)
+        return as_planned(self.among[place]).deployed(kind, systems)
 
 
 def place(scenarios: Sequence[Scenario], objective: PoolObjective = "cost") -> Pool:

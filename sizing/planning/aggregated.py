@@ -22,10 +22,9 @@ from sizing.planning.sentences import limited_by
 from sizing.planning.spread import ENDS, AtEnd, Spread, factors, interval_of, spreads_of, with_slower_steps
 from sizing.prices.hardware import HardwareOption
 from sizing.question.configuration import Configuration
-from sizing.question.understand import Question
 from sizing.queueing.capacity import at_rate
 from sizing.search.aggregated import Aggregated
-from sizing.search.screen import Evaluated, instances_needed
+from sizing.search.screen import instances_needed
 
 
 def deployed_as(row: Configuration, option: HardwareOption, instances: int, spares: int, systems: int) -> Deployed:
@@ -39,24 +38,6 @@ def deployed_as(row: Configuration, option: HardwareOption, instances: int, spar
         systems=systems,
         gpus_bought=systems * option.gpus,
         batch_limit=row.batch_limit,
-    )
-
-
-def load_curve_of(question: Question, evaluated: Evaluated, index: int) -> tuple[LoadPoint, ...]:
-    """Latency of one instance of candidate ``index`` from idle to its stability limit, at the asked percentile."""
-    state, latencies = evaluated.state, evaluated.latencies
-    gpus = float(evaluated.candidates.gpus[index])
-    rates = np.maximum.accumulate(state.rps[index])
-    return tuple(
-        LoadPoint(
-            rps=float(rates[k]),
-            concurrency=float(state.concurrency[index, k]),
-            ttft_ms=float(latencies.ttft_s[index, k]) * MS_PER_S,
-            itl_ms=float(latencies.itl_s[index, k]) * MS_PER_S,
-            e2e_ms=float(latencies.e2e_s[index, k]) * MS_PER_S,
-            output_tokens_per_s_per_gpu=float(rates[k]) * question.traffic.output_tokens / gpus,
-        )
-        for k in range(state.rps.shape[1])
     )
 
 
@@ -132,7 +113,28 @@ class PlannedAggregated(PlannedDeployment[Aggregated]):
 
     def load_curve(self) -> tuple[LoadPoint, ...]:
         """At every load of the candidate's grid."""
-        return load_curve_of(self.question, self.evaluated, self.index)
+        evaluated, i = self.evaluated, self.index
+        state, latencies = evaluated.state, evaluated.latencies
+        gpus = float(evaluated.candidates.gpus[i])
+        rates = np.maximum.accumulate(state.rps[i])
+        return tuple(
+            LoadPoint(
+                rps=float(rates[k]),
+                concurrency=float(state.concurrency[i, k]),
+                ttft_ms=float(latencies.ttft_s[i, k]) * MS_PER_S,
+                itl_ms=float(latencies.itl_s[i, k]) * MS_PER_S,
+                e2e_ms=float(latencies.e2e_s[i, k]) * MS_PER_S,
+                output_tokens_per_s_per_gpu=float(rates[k]) * self.question.traffic.output_tokens / gpus,
+            )
+            for k in range(state.rps.shape[1])
+        )
+
+    def with_steps_at(self, end: str) -> PlannedAggregated:
+        """Its candidate alone."""
+        kind, question = self.kind.take(np.array([self.k])), self.question
+        decode, prefill = (factors([interval_of(question, what, self.row)], end) for what in ("decode", "prefill"))
+        there = with_slower_steps(question, kind.evaluated, kind.index, decode, prefill)
+        return PlannedAggregated(replace(kind, evaluated=there, index=np.zeros(1, dtype=np.intp)), 0)
 
     def about_limits(self) -> Iterator[PlanWarning]:
         """A limit so close to what an idle instance reaches that it costs many GPUs."""

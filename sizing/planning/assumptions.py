@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
-from sizing.base.choices import Routing
+from sizing.base.choices import DecidedBy, Routing
 from sizing.base.format import percent
 from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
@@ -112,3 +112,28 @@ def measured(question: Question) -> Iterator[str]:
     if names:
         verb = "have" if len(names) > 1 else "has"
         yield f"{' and '.join(names)} {verb} no effect: the measured record holds as it was taken."
+
+
+def of_pools(
+    question: Question, configurations: tuple[Configuration, ...], link: str, load_model: DecidedBy
+) -> Iterator[str]:
+    """Engine settings of both kinds, the transfer over ``link``, and where splitting is documented."""
+    (prefill, row), named = configurations, question.scenario.deployment.batch_limits
+    yield (
+        f"{row.engine.label}: {row.engine.budget(row.gpu):,} tokens per step, at most "
+        f"{row.engine.sequences(row.gpu):,} sequences, {row.engine.memory_fraction:.0%} of GPU memory on prefill "
+        "and decode instances alike."
+    )
+    if named:
+        yield f"At most {max(named):,} sequences on a decode instance, as asked; prefill instances are not capped."
+    yield (
+        f"KV cache in {'FP8' if row.kv_precision == 'fp8' else '16 bit'}, sent over the {link} "
+        "once a prompt is complete; TTFT includes the transfer, because the decode instance streams the answer."
+    )
+    if load_model == "analytic":
+        yield ANALYTIC_POOLS
+    yield f"Disaggregated serving: {row.engine.disaggregated_source}."
+    if prefill.pp > 1:
+        yield "Pipeline stages of a prefill instance work on different prompts at the same time."
+    yield from uneven_ranks(prefill)
+    yield from usage(question)

@@ -23,7 +23,7 @@ from sizing.question.understand import Question
 from sizing.scenario.business import in_business_terms
 from sizing.search.aggregated import Aggregated
 from sizing.search.decide import Decided
-from sizing.search.deployments import AllDeployments, Deployments
+from sizing.search.deployments import AllDeployments, Deployments, Place
 from sizing.search.disaggregated import Disaggregated
 from sizing.search.serving import Screened
 
@@ -34,9 +34,8 @@ PLANNED: dict[type[Deployments], type[PlannedDeployment[Any]]] = {
 """How a plan states deployments of each kind: the only place that lists the kinds."""
 
 
-def planned_at(every: AllDeployments, place: int) -> PlannedDeployment[Any]:
-    """The deployment at a place of a ranking, as a plan states it."""
-    one = every[place]
+def as_planned(one: Place) -> PlannedDeployment[Any]:
+    """A deployment of a ranking, as a plan states it."""
     return PLANNED[type(one.kind)](one.kind, one.k)
 
 
@@ -65,7 +64,7 @@ def compose(screened: Screened, decided: Decided, alternatives: int, *, second_o
     if not places:
         return infeasible(question, out, second_opinion=second_opinion)
     figures = figures_of(question, decided)
-    planned = [planned_at(decided.every, place) for place in places]
+    planned = [as_planned(decided.every[place]) for place in places]
     around = spreads(planned)
     others = zip(planned[1:], around[1:], places[1:], strict=True)
     shown = tuple(other.candidate(spread, figures.at_percentile_ms(place)) for other, spread, place in others)
@@ -155,7 +154,7 @@ def _stated(one: PlannedDeployment[Any], latency: Latencies, simulated: int) -> 
 def _trade_off(one: PlannedDeployment[Any]) -> tuple[Candidate, ...]:
     """From the fewest GPUs to the shortest latency, by the analytic load model."""
     better = AllDeployments((one.kind.trade_off(one.k),))
-    planned = [planned_at(better, place) for place in range(len(better))]
+    planned = [as_planned(place) for place in better]
     return tuple(other.candidate(spread) for other, spread in zip(planned, spreads(planned), strict=True))
 
 

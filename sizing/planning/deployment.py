@@ -80,6 +80,10 @@ class PlannedDeployment(ABC, Generic[Kind]):
         """Latency of an instance from idle to its stability limit, at the asked percentile."""
 
     @abstractmethod
+    def with_steps_at(self, end: str) -> PlannedDeployment[Kind]:
+        """The same instances with all step times at one of :data:`sizing.planning.spread.ENDS`, idle or busy."""
+
+    @abstractmethod
     def assumed(self, load_model: DecidedBy) -> Iterator[str]:
         """Engine settings and simplifications that the answer rests on, its latencies being from ``load_model``."""
 

@@ -54,30 +54,6 @@ BELOW_STABLE = 0.999
 """Share of the stability limit from which on it, and not a latency, counts as what limits a pool."""
 
 
-def load_curve_of(kind: Disaggregated, k: int) -> tuple[LoadPoint, ...]:
-    """Latency of the planned pools from idle to their stability limit, per decode instance."""
-    question, evaluated, one = kind.question, kind.evaluated, kind.pools.take(np.array([k]))
-    (prefill, row), (n_p, n_d) = kind.configurations(k), kind.working(k)
-    stable = min(
-        float(prefill_stable(question, evaluated, one.prefill, times_of(question, evaluated, one.prefill))[0]) * n_p,
-        float(decoding_of(question, evaluated, one.decode).rps[0, -1]) * n_d,
-    )
-    rates, gpus = stable * LOADS[None, :], n_p * prefill.gpus + n_d * row.gpus
-    state, percentile = at_loads(question, one, kind.transfer_s[[k]], rates), question.limits.percentile
-    values = [np.maximum.accumulate(of(percentile)[0]) * MS_PER_S for of in (state.ttft_s, state.itl_s, state.e2e_s)]
-    return tuple(
-        LoadPoint(
-            rps=float(rate) / n_d,
-            concurrency=float(state.concurrency[0, j]),
-            ttft_ms=float(values[0][j]),
-            itl_ms=float(values[1][j]),
-            e2e_ms=float(values[2][j]),
-            output_tokens_per_s_per_gpu=float(rate) * question.traffic.output_tokens / gpus,
-        )
-        for j, rate in enumerate(rates[0])
-    )
-
-
 class PlannedDisaggregated(PlannedDeployment[Disaggregated]):
     """Prefill and decode instances; :attr:`row` is a decode instance."""
 
@@ -220,8 +196,38 @@ class PlannedDisaggregated(PlannedDeployment[Disaggregated]):
         return f"{first} (prefill) and {then} (decode)"
 
     def load_curve(self) -> tuple[LoadPoint, ...]:
-        """Per decode instance, with its share of the prefill instances."""
-        return load_curve_of(self.kind, self.k)
+        """From idle to the stability limit, per decode instance with its share of the prefill instances."""
+        kind, k, question, evaluated = self.kind, self.k, self.question, self.evaluated
+        one = kind.pools.take(np.array([k]))
+        (prefill, row), (n_p, n_d) = kind.configurations(k), kind.working(k)
+        stable = min(
+            float(prefill_stable(question, evaluated, one.prefill, times_of(question, evaluated, one.prefill))[0])
+            * n_p,
+            float(decoding_of(question, evaluated, one.decode).rps[0, -1]) * n_d,
+        )
+        rates, gpus = stable * LOADS[None, :], n_p * prefill.gpus + n_d * row.gpus
+        state, percentile = at_loads(question, one, kind.transfer_s[[k]], rates), question.limits.percentile
+        values = [
+            np.maximum.accumulate(of(percentile)[0]) * MS_PER_S for of in (state.ttft_s, state.itl_s, state.e2e_s)
+        ]
+        return tuple(
+            LoadPoint(
+                rps=float(rate) / n_d,
+                concurrency=float(state.concurrency[0, j]),
+                ttft_ms=float(values[0][j]),
+                itl_ms=float(values[1][j]),
+                e2e_ms=float(values[2][j]),
+                output_tokens_per_s_per_gpu=float(rate) * question.traffic.output_tokens / gpus,
+            )
+            for j, rate in enumerate(rates[0])
+        )
+
+    def with_steps_at(self, end: str) -> PlannedDisaggregated:
+        """Its pair alone."""
+        kind, one = self.kind.take(np.array([self.k])), zip(("prefill", "decode"), self.configurations, strict=True)
+        prefill, decode = (factors([interval_of(self.question, what, row)], end) for what, row in one)
+        scaled = _with_other_steps(kind.pools, decode, prefill)
+        return PlannedDisaggregated(replace(kind, evaluated=scaled.evaluated, pools=scaled), 0)
 
     @property
     def link(self) -> str:
@@ -234,25 +240,7 @@ class PlannedDisaggregated(PlannedDeployment[Disaggregated]):
 
     def assumed(self, load_model: DecidedBy) -> Iterator[str]:
         """Engine settings, the transfer of the KV cache, and where splitting is documented."""
-        (prefill, row), named = self.configurations, self.question.scenario.deployment.batch_limits
-        yield (
-            f"{row.engine.label}: {row.engine.budget(row.gpu):,} tokens per step, at most "
-            f"{row.engine.sequences(row.gpu):,} sequences, {row.engine.memory_fraction:.0%} of GPU memory on prefill "
-            "and decode instances alike."
-        )
-        if named:
-            yield f"At most {max(named):,} sequences on a decode instance, as asked; prefill instances are not capped."
-        yield (
-            f"KV cache in {'FP8' if row.kv_precision == 'fp8' else '16 bit'}, sent over the {self.link} "
-            "once a prompt is complete; TTFT includes the transfer, because the decode instance streams the answer."
-        )
-        if load_model == "analytic":
-            yield assumptions.ANALYTIC_POOLS
-        yield f"Disaggregated serving: {row.engine.disaggregated_source}."
-        if prefill.pp > 1:
-            yield "Pipeline stages of a prefill instance work on different prompts at the same time."
-        yield from assumptions.uneven_ranks(prefill)
-        yield from assumptions.usage(self.question)
+        return assumptions.of_pools(self.question, self.configurations, self.link, load_model)
 
     def assumed_by_simulation(self) -> tuple[str, ...]:
         """Random routing, whatever is asked for."""

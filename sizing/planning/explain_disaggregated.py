@@ -81,7 +81,7 @@ def _counts(stated: Stated) -> Iterator[Explained]:
 
 def _pools(deployed: Deployed) -> list[tuple[str, Pool]]:
     """Both pools by name."""
-    return [(name, p) for name, p in (("prefill", deployed.prefill), ("decode", deployed.decode)) if p is not None]
+    return list(zip(("prefill", "decode"), deployed.pools or (), strict=False))
 
 
 def _each(pools: list[tuple[str, Pool]]) -> str:

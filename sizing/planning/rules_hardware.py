@@ -137,7 +137,7 @@ def _about_room(question: Question, deployed: Deployed, option: HardwareOption) 
             source="arithmetic",
             message=f"The systems hold {deployed.gpus_bought} GPUs, {deployed.gpus} "
             f"{'are' if deployed.gpus > 1 else 'is'} used: {idle} more "
-            f"instance{'s' if idle > 1 else ''}{' of either kind' if deployed.prefill else ''} would cost nothing "
+            f"instance{'s' if idle > 1 else ''}{' of either kind' if deployed.pools else ''} would cost nothing "
             "extra.",
             fix=Fix(
                 key="deployment.spare_instances",
@@ -157,10 +157,10 @@ def _about_room(question: Question, deployed: Deployed, option: HardwareOption) 
 
 def _room_for_more(deployed: Deployed, option: HardwareOption) -> int:
     """Instances, or pairs of a prefill and a decode instance, that the systems hold beyond those planned."""
-    if deployed.prefill is None or deployed.decode is None:
+    if not deployed.pools:
         each = deployed.tp * deployed.pp * deployed.dp
         return deployed.systems * (option.gpus // each) - deployed.instances
-    (n_p, g_p), (n_d, g_d) = ((p.instances, p.tp * p.pp * p.dp) for p in (deployed.prefill, deployed.decode))
+    (n_p, g_p), (n_d, g_d) = ((p.instances, p.tp * p.pp * p.dp) for p in deployed.pools)
     more = 0
     while systems_for_both((n_p + more + 1, g_p), (n_d + more + 1, g_d), option.gpus) <= deployed.systems:
         more += 1

@@ -61,8 +61,8 @@ def limited_by(question: Question, evaluated: Evaluated, index: int) -> str:
 def replicas(row: Configuration, deployed: Deployed) -> str:
     """ "4 replicas of TP2 on one DGX H100"; "6 prefill + 10 decode GPUs: 3 replicas of TP2 + 10 of one GPU on ..."."""
     on = f"on {systems_named(deployed.systems, deployed.system)}"
-    if deployed.prefill is not None and deployed.decode is not None:
-        prefill, decode = deployed.prefill, deployed.decode
+    if deployed.pools:
+        prefill, decode = deployed.pools
         return (
             f"{count(prefill.gpus)} prefill + {count(decode.gpus)} decode GPUs: {_of(prefill.instances, prefill)} + "
             f"{count(decode.instances)} of {parallelism_text(decode)} {on}"

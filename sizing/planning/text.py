@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sizing.base.deployed import Deployed, Pool
+from sizing.base.deployed import Deployed
 from sizing.base.format import count, ms, requests_per_s, usd
 from sizing.base.result import Plan
 
@@ -10,8 +10,8 @@ from sizing.base.result import Plan
 def _deployed(d: Deployed) -> str:
     """What is deployed, both kinds of instances where prefill and decode run apart."""
     runs = f"{d.gpu} {d.engine} {d.weight_precision}"
-    pools = [(name, p) for name, p in (("prefill ", d.prefill), ("decode ", d.decode)) if p is not None]
-    kinds: list[tuple[str, Deployed | Pool]] = [*pools] if pools else [("", d)]
+    names = ("prefill ", "decode ") if d.pools else ("",)
+    kinds = zip(names, d.kinds, strict=True)
     parts = [f"{p.instances} {name}x {runs} TP{p.tp} PP{p.pp} EP{p.ep} DP{p.dp}" for name, p in kinds]
     return " + ".join(parts) + (f", batch limit {d.batch_limit}" if d.batch_limit is not None else "")
 

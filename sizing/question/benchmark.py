@@ -108,6 +108,6 @@ def is_of_model(benchmark: Benchmark, model: Model) -> bool:
     if benchmark.model is None or benchmark.model == model.id:
         return True
     try:
-        return resolve_model(benchmark.model)[0].id == model.id
+        return resolve_model(benchmark.model).model.id == model.id
     except SizingError:
         return False

@@ -17,11 +17,12 @@ from sizing.catalog.from_size import model_from_size
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.measured import measured
 from sizing.catalog.model import Model
-from sizing.catalog.precisions import resolve_kv_precision, resolve_precision
+from sizing.catalog.precisions import Precision, resolve_kv_precision, resolve_precision
 from sizing.question.benchmark import ResolvedBenchmark, is_of_model, resolve_benchmark
 from sizing.question.configuration import Allowed
 from sizing.question.length_distributions import LengthDistribution, distribution_of
 from sizing.question.limits import LatencyLimits
+from sizing.question.named_model import assumed
 from sizing.question.speculation import Speculation
 from sizing.question.traffic import Traffic, Variability
 from sizing.scenario.bounds import MAX_CV
@@ -71,9 +72,9 @@ class Question:
 def understand(scenario: Scenario) -> Question:
     """Resolve names and units. Raises InvalidScenario with one sentence per unknown name or impossible value."""
     problems = _Problems()
-    model, about_model = problems.collect(lambda: _model(scenario)) or (None, ())
+    model, about_model, told = problems.collect(lambda: _model(scenario)) or (None, (), None)
     chosen = _gpus(scenario, problems)
-    allowed = _allowed(scenario, problems)
+    allowed = _allowed(scenario, told, problems)
     demand = problems.collect(lambda: peak_demand(scenario.workload))
     benchmark, about_benchmark = problems.collect(lambda: _benchmark(scenario, model, chosen)) or (None, ())
     if problems.sentences or model is None or demand is None:
@@ -139,8 +140,8 @@ class _Problems:
         return None
 
 
-def _model(scenario: Scenario) -> tuple[Model, tuple[str, ...]]:
-    """The model asked for and what was assumed about it."""
+def _model(scenario: Scenario) -> tuple[Model, tuple[str, ...], Precision | None]:
+    """The model asked for, what was assumed about it, and the weight format that its name tells."""
     form = scenario.model
     if isinstance(form, ModelSize):
         known = form.model_dump(exclude={"name", "params_b"}, exclude_none=True)
@@ -148,9 +149,9 @@ def _model(scenario: Scenario) -> tuple[Model, tuple[str, ...]]:
     elif isinstance(form, ModelConfig):
         model = model_from_config(form.config, name=form.name)
     else:
-        model, note = resolve_model(form)
-        return model, (*([note] if note else []), *model.assumptions)
-    return model, model.assumptions
+        resolved = resolve_model(form)
+        return resolved.model, assumed(resolved), resolved.precision
+    return model, model.assumptions, None
 
 
 def _benchmark(
@@ -185,8 +186,8 @@ def _datasheet(card: CustomGpu) -> dict[str, Any]:
     return spec if card.int8_tops is None else {**spec, "int8_tflops": card.int8_tops}
 
 
-def _allowed(scenario: Scenario, problems: _Problems) -> Allowed:
-    """The restrictions of the scenario with names resolved."""
+def _allowed(scenario: Scenario, told: Precision | None, problems: _Problems) -> Allowed:
+    """The restrictions of the scenario with names resolved; where it names no format, that of the checkpoint's name."""
     deployment = scenario.deployment
 
     def ids(names: list[str], resolve: Callable[[str], str]) -> tuple[str, ...]:
@@ -195,7 +196,7 @@ def _allowed(scenario: Scenario, problems: _Problems) -> Allowed:
 
     return Allowed(
         engines=ids(deployment.engines, lambda n: resolve_engine(n).id),
-        precisions=ids(deployment.precisions, lambda n: resolve_precision(n).id),
+        precisions=ids(deployment.precisions, lambda n: resolve_precision(n).id) or ((told.id,) if told else ()),
         kv_precisions=ids(deployment.kv_precisions, resolve_kv_precision),
         tp=tuple(deployment.tp),
         pp=tuple(deployment.pp),

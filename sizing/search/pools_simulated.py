@@ -21,7 +21,7 @@ from sizing.question.understand import Question
 from sizing.search.disaggregated import Disaggregated, disaggregated
 from sizing.search.instances import fewest
 from sizing.search.pools_search import MORE
-from sizing.search.replicas import Planned, PrefillPool, arrivals_of, lengths_of, replica_at
+from sizing.search.replicas import Planned, PlannedPools, arrivals_of, lengths_of, replica_at
 from sizing.search.trials import FARTHER, FARTHEST, LARGEST_BELOW, Finding, finding, share_of
 from sizing.simulator.arrivals import Arrivals
 from sizing.simulator.drive import drive
@@ -266,19 +266,15 @@ def _between(rps: Floats, peak: float, instances: int) -> Floats:
     return np.clip(rps, peak / instances, highest)
 
 
-def planned_pools(question: Question, deployments: Disaggregated, k: int) -> Planned:
+def planned_pools(deployments: Disaggregated, k: int) -> PlannedPools:
     """Pair ``k`` as it is simulated whole, spares not counted."""
-    case, (prefill, decode) = case_of(question, deployments, k, seed=0), deployments.configurations(k)
+    case, (prefill, decode) = case_of(deployments.question, deployments, k, seed=0), deployments.configurations(k)
     working = deployments.working(k)
-    return Planned(
+    return PlannedPools(
         row=decode,
         working=working[1],
         replica=case.decode,
-        prefill=PrefillPool(
-            row=prefill,
-            working=working[0],
-            replica=case.prefill,
-            transfer_latency_s=case.transfer_latency_s,
-            transfer_s_per_token=case.transfer_s_per_token,
-        ),
+        prefill=Planned(row=prefill, working=working[0], replica=case.prefill),
+        transfer_latency_s=case.transfer_latency_s,
+        transfer_s_per_token=case.transfer_s_per_token,
     )

@@ -12,6 +12,7 @@ from sizing.deployments.candidates import table
 from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
 from sizing.scenario.traffic import Burst, Gamma, Profile, TraceArrivals
+from sizing.search.aggregated import Aggregated
 from sizing.search.screen import Evaluated
 from sizing.simulator.arrivals import Arrivals, Bursts
 from sizing.simulator.configured import configured_replica
@@ -23,46 +24,53 @@ from sizing.steps.speculation import speculated
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Planned:
-    """The best deployment of a plan: ``working`` instances (spares not counted) of ``row``.
-
-    ``prefill``: the prefill pool, where prefill runs apart; ``row`` is then a decode instance.
-    """
+    """The deployment of a plan: ``working`` instances (spares not counted) of ``row``."""
 
     row: Configuration
     working: int
     replica: Replica
-    prefill: PrefillPool | None = None
+
+    def fleet(self, routing: Routing) -> Fleet:
+        """These instances."""
+        return Fleet(replicas=(self.replica,) * self.working, routing=routing)
 
     def deployment(self, routing: Routing) -> Deployment:
         """What is simulated."""
-        fleet = Fleet(replicas=(self.replica,) * self.working, routing=routing)
-        if self.prefill is None:
-            return fleet
-        first = self.prefill
-        return Disaggregated(
-            prefill=Fleet(replicas=(first.replica,) * first.working, routing=routing),
-            decode=fleet,
-            transfer_latency_s=first.transfer_latency_s,
-            transfer_s_per_token=first.transfer_s_per_token,
-        )
+        return self.fleet(routing)
 
     @property
     def name(self) -> str:
         """The deployment in words."""
-        if self.prefill is None:
-            return f"{self.working} instance{'s' if self.working > 1 else ''} of {self.row.label}"
-        return f"{self.prefill.working} prefill of {self.prefill.row.label} + {self.working} decode of {self.row.label}"
+        return f"{self.working} instance{'s' if self.working > 1 else ''} of {self.row.label}"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class PrefillPool:
-    """``working`` prefill instances of ``row``, and how long a KV cache takes to a decode instance."""
+class PlannedPools(Planned):
+    """The same of decode instances, with the ``prefill`` instances and how long a KV cache takes from these."""
 
-    row: Configuration
-    working: int
-    replica: Replica
+    prefill: Planned
     transfer_latency_s: float
     transfer_s_per_token: float
+
+    def deployment(self, routing: Routing) -> Deployment:
+        """Both kinds of instances."""
+        return Disaggregated(
+            prefill=self.prefill.fleet(routing),
+            decode=self.fleet(routing),
+            transfer_latency_s=self.transfer_latency_s,
+            transfer_s_per_token=self.transfer_s_per_token,
+        )
+
+    @property
+    def name(self) -> str:
+        """Both kinds of instances in words."""
+        return f"{self.prefill.working} prefill of {self.prefill.row.label} + {self.working} decode of {self.row.label}"
+
+
+def planned_instances(deployments: Aggregated, k: int) -> Planned:
+    """Deployment ``k`` as it is simulated whole, spares not counted."""
+    replica = replica_at(deployments.question, deployments.evaluated, int(deployments.index[k]))
+    return Planned(row=deployments.row(k), working=deployments.working(k)[0], replica=replica)
 
 
 def replica_at(question: Question, evaluated: Evaluated, index: int) -> Replica:

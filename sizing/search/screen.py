@@ -100,15 +100,15 @@ def evaluate(
 def _first_asked(question: Question, plain: Evaluated, traffic: TrafficColumns | None) -> Evaluated:
     """What the roofline evaluated, the first by the objective with the kernel tables too: a few at a time, until these
     come first again or :data:`MOST_ASKED` were asked."""
-    asked: set[int] = set()
-    while len(asked) < MOST_ASKED:
-        new = [int(row) for row in _by_objective(question, plain)[:ASKED_TOGETHER] if int(row) not in asked]
+    with_tables: set[int] = set()
+    while len(with_tables) < MOST_ASKED:
+        new = [int(row) for row in _by_objective(question, plain)[:ASKED_TOGETHER] if int(row) not in with_tables]
         if not new:
             break
-        rows = np.array(new[: MOST_ASKED - len(asked)], dtype=np.intp)
+        rows = np.array(new[: MOST_ASKED - len(with_tables)], dtype=np.intp)
         lengths = None if traffic is None else traffic.take(rows)
         plain = plain.replaced(rows, evaluate(question, plain.candidates.take(rows), "kernel", lengths))
-        asked |= set(rows.tolist())
+        with_tables |= set(rows.tolist())
     return plain
 
 
@@ -120,8 +120,7 @@ def _by_objective(question: Question, evaluated: Evaluated) -> Rows:
     objective = question.scenario.deployment.objective
     if objective == "latency":
         return np.asarray(able[np.lexsort((instances * each, evaluated.latencies.e2e_s[able, 0]))])
-    place = {gpu.id: i for i, gpu in enumerate(question.gpus)}
-    gpu = evaluated.candidates.column(lambda r: place[r.gpu.id])[able].astype(np.int64)
+    gpu = evaluated.candidates.place_of_gpu(question.gpus)[able]
     chosen = cheapest_option(instances, each, gpu, all_offers(question))
     counted = {"cost": chosen.usd_per_hour, "energy": chosen.power_kw, "gpus": instances * each}[objective]
     return np.asarray(able[np.lexsort((instances * each, np.nan_to_num(counted, nan=np.inf)))])

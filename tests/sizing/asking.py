@@ -72,7 +72,7 @@ def gpus_that_serve(found: Plan) -> set[str]:
 
 
 def model_named(name: str) -> Model:
-    return resolve_model(name)[0]
+    return resolve_model(name).model
 
 
 def a_gpu(**facts: Any) -> Gpu:

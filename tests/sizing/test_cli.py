@@ -100,11 +100,11 @@ def test_text_shows_answer_alternatives_and_excluded(scenario, capsys):
 
 
 def test_each_problem_is_one_line_and_exit_code_2(scenario, capsys):
-    keys = raw("nobody/nothing-9B", deployment={"gpus": ["h1000"], "engines": ["vllmm"]})
+    keys = raw("nobody/nothing", deployment={"gpus": ["h1000"], "engines": ["vllmm"]})
     code, out, err = planned(capsys, scenario(keys))
     assert (code, out) == (2, "")
     assert len(err) == 3
-    assert err[0].startswith("Unknown model “nobody/nothing-9B”")
+    assert err[0].startswith("Unknown model “nobody/nothing”")
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ def test_a_reader_that_leaves_early_is_no_error(scenario):
 
 def test_a_terminal_without_unicode_still_gets_its_sentence(scenario):
     environment = {"PYTHONIOENCODING": "ascii", "PATH": "/usr/bin:/bin"}
-    done = run_process("sizing", "plan", scenario(raw("nobody/nothing-9B")), env=environment)
+    done = run_process("sizing", "plan", scenario(raw("nobody/nothing")), env=environment)
     assert done.returncode == 2
     assert "Unknown model" in done.stderr
     assert run_process("sizing", "plan", scenario(), "--analytic", env=environment).returncode == 0

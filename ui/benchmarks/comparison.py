@@ -71,7 +71,7 @@ def draw_comparison(
         )
     try:
         same = stated.model == scenario_model.id
-        model = scenario_model if same else resolve_model(stated.model or "")[0]
+        model = scenario_model if same else resolve_model(stated.model or "").model
         checked = check(benchmark, model)
     except SizingError as error:
         draw_problems((error.sentences if isinstance(error, InvalidBenchmark) else error.problems)[:1])

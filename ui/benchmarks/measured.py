@@ -185,14 +185,14 @@ def _planned() -> Deployed | None:
 
 def _moe(chosen: str | None) -> bool:
     """Whether the model that was measured is a mixture of experts."""
-    model = state.model() if chosen in (None, OF_SCENARIO) else resolve_model(chosen)[0]
+    model = state.model() if chosen in (None, OF_SCENARIO) else resolve_model(chosen).model
     return model is not None and model.is_moe
 
 
 def _resolved(kind: str, name: str) -> str | None:
     """The id that a file's name stands for; None for one that is not known. ``dynamo-`` names an orchestrator."""
     resolve = {
-        "model": lambda n: resolve_model(n)[0].id,
+        "model": lambda n: resolve_model(n).model.id,
         "gpu": lambda n: resolve_gpu(n).id,
         "engine": lambda n: resolve_engine(n.lower().removeprefix("dynamo-")).id,
         "prec": lambda n: resolve_precision(n).id,

@@ -25,43 +25,26 @@ from ui.state import Answer
 _CHART, _TAKEN = "frontier", "frontier_point_taken"
 AGED_YEARS = 0.5
 """Measurements on engines older than this are said to be: DeepSeek-R1 ran 2 to 3 times slower nine months earlier."""
-_PAUSE_S = 1.5
-"""Seconds until the timer runs the page again. Chosen: longer than a busy server takes to begin the run of Size. A
-timer that goes off once more before that leaves the page empty: at 0.2 s one click in four did on a busy machine."""
 
 
-@dataclass(kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class _Taken:
-    """A point that was clicked, the scenario it was clicked in, and how often the timer has run since."""
+    """A point that was clicked, and the scenario it was clicked in."""
 
     point: OperatingPoint
     scenario: Scenario
-    timer_runs: int = 0
 
 
-def follow_click() -> bool:
-    """Whether a point was taken, and so the way leads to Size: nothing else may be drawn then.
+def follow_click() -> None:
+    """Go to Size where a point was taken, before anything is drawn.
 
-    Fields that are bound to the address hold on to it until a run without them has ended, and Streamlit switches to
-    no other page before that. So one run draws nothing but a timer, and the run that the timer starts switches.
+    No parameters go along: fields that are bound to the address refuse to be set by hand, and to be cleared, until
+    another page runs. Size takes the inputs from the session and writes its address itself (``state.carry_over``).
     """
-    taken: _Taken | None = st.session_state.get(_TAKEN)
-    if taken is None:
-        return False
-    if taken.timer_runs > 1:
-        del st.session_state[_TAKEN]
+    taken: _Taken | None = st.session_state.pop(_TAKEN, None)
+    if taken is not None:
         state.use_deployment(taken.point, taken.scenario)
-        st.switch_page("pages/size.py", query_params=state.parameters())
-    _run_again(taken)
-    return True
-
-
-@st.fragment(run_every=_PAUSE_S)
-def _run_again(taken: _Taken) -> None:
-    taken.timer_runs += 1
-    st.caption("Opening Size")
-    if taken.timer_runs > 1:
-        st.rerun()
+        st.switch_page("pages/size.py", query_params={})
 
 
 def draw_frontier(answer: Answer, *, dark: bool) -> None:
@@ -127,7 +110,7 @@ def _notes(shown: OperatingPoints, answer: Answer, measured: Sequence[MeasuredPo
         )
     if answer.scenario.measured is not None:
         notes.append("Size answers with the measured record; this chart shows estimates.")
-    if any(p.prefill for c in shown.curves for p in (*c.points, *c.beyond)):
+    if any(p.serving == "disaggregated" for c in shown.curves for p in (*c.points, *c.beyond)):
         notes.append(
             "Pools of prefill and decode instances are shown as the smallest group of whole instances that "
             "keeps both busy; their concurrency is that of a decode instance."

@@ -137,8 +137,7 @@ def _ranged(curve: Curve, shown: OperatingPoints, ranges: Collection[str]) -> bo
     plan = shown.planned
     if not curve.variant or len(ranges) > 1 or plan is None:
         return True
-    serving = "disaggregated" if plan.prefill else "aggregated"
-    return curve.variant in (plan.engine, precisions()[plan.weight_precision].width, serving)
+    return curve.variant in (plan.engine, precisions()[plan.weight_precision].width, plan.serving)
 
 
 def _range(curve: Curve, shown: OperatingPoints, *, dark: bool) -> dict[str, Any]:

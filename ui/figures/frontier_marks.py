@@ -35,6 +35,7 @@ def point_text(point: OperatingPoint, shown: OperatingPoints) -> str:
         "output_tokens_per_s_per_gpu": f"{tokens_per_s(now.output_tokens_per_s_per_gpu)} per GPU (output)",
         "usd_per_million_output_tokens": f"{usd(now.usd_per_million_output_tokens)} per million output tokens",
     }
+    each = "instance" if point.serving == "aggregated" else "decode instance"
     return "<br>".join(
         (
             point.configuration,
@@ -42,7 +43,7 @@ def point_text(point: OperatingPoint, shown: OperatingPoints) -> str:
             f"{significant(now.tokens_per_s_per_user)} output tokens/s per user ({p} ITL {ms(now.itl_ms)})",
             f"{p} TTFT {ms(now.ttft_ms)}, E2E {ms(now.e2e_ms)}",
             ", ".join(words for name, words in others.items() if name != shown.y),
-            f"{significant(point.concurrency)} requests in flight per {'decode ' if point.prefill else ''}instance"
+            f"{significant(point.concurrency)} requests in flight per {each}"
             + ("" if point.feasible else "<br>Beyond a limit"),
         )
     )

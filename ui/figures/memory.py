@@ -36,7 +36,7 @@ def memory_parts(plan: Plan) -> tuple[Part, ...]:
 
 def prefill_memory_parts(plan: Plan) -> tuple[Part, ...]:
     """The same of a prefill instance; nothing where there is none."""
-    return _parts(plan.per_prefill_instance, plan.deployment.prefill if plan.deployment else None)
+    return _parts(plan.per_prefill_instance, plan.deployment.kinds[0] if plan.deployment else None)
 
 
 def _parts(one: PerInstance | None, deployed: Deployed | Pool | None) -> tuple[Part, ...]:

@@ -89,8 +89,8 @@ def with_coverage(span: str) -> str:
 
 def parallelism(deployed: Deployed) -> str:
     """How one instance is spread over its GPUs: "TP4 PP2"; both kinds where prefill and decode run apart."""
-    if deployed.prefill is not None and deployed.decode is not None:
-        prefill, decode = deployed.prefill, deployed.decode
+    if deployed.pools:
+        prefill, decode = deployed.pools
         return (
             f"{count(prefill.instances)} prefill x {parallelism_text(prefill)}, "
             f"{count(decode.instances)} decode x {parallelism_text(decode)}"
@@ -100,9 +100,10 @@ def parallelism(deployed: Deployed) -> str:
 
 def _kinds(deployed: Deployed) -> str:
     """The GPUs of either kind, where prefill and decode run apart."""
-    if deployed.prefill is None or deployed.decode is None:
+    if not deployed.pools:
         return ""
-    return f"; {count(deployed.prefill.gpus)} prefill + {count(deployed.decode.gpus)} decode"
+    prefill, decode = deployed.pools
+    return f"; {count(prefill.gpus)} prefill + {count(decode.gpus)} decode"
 
 
 def _draw(figure: Figure, plan: Plan, scenario: Scenario) -> None:
@@ -116,7 +117,7 @@ def _draw(figure: Figure, plan: Plan, scenario: Scenario) -> None:
 
 
 def _instances(deployed: Deployed) -> str:
-    if deployed.serving == "disaggregated":
+    if deployed.pools:
         return parallelism(deployed)
     limit = "" if deployed.batch_limit is None else f", batch limit {count(deployed.batch_limit)}"
     return f"{counted(deployed.instances, 'instance')} of {parallelism(deployed)}{limit}"

@@ -40,16 +40,14 @@ def use_candidate(candidate: Candidate, scenario: Scenario) -> None:
 
 def use_deployment(chosen: Deployed | OperatingPoint, scenario: Scenario) -> None:
     """Consider only the GPU, engine, formats and parallelism of ``chosen`` (for callbacks)."""
-    split = chosen.prefill is not None  # parallelism at the top is that of a decode instance
-    kinds = [chosen.prefill, chosen] if split else [chosen]
     limit = getattr(chosen, "batch_limit", None)
     pinned = {
         "gpus": [chosen.gpu],
         "engines": [chosen.engine],
         "precisions": [chosen.weight_precision],
         "kv_precisions": [chosen.kv_precision],
-        **{name: sorted({getattr(kind, name) for kind in kinds}) for name in ("tp", "pp", "ep")},
-        "serving": ["disaggregated" if split else "aggregated"],
+        **{name: sorted({getattr(kind, name) for kind in chosen.kinds}) for name in ("tp", "pp", "ep")},
+        "serving": [chosen.serving],
         "batch_limits": [] if limit is None else [limit],
     }
     _apply(scenario, tuple((f"deployment.{name}", value) for name, value in pinned.items()))

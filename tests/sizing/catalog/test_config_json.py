@@ -61,7 +61,7 @@ def test_real_configurations_give_the_parameters_and_kv_cache_of_the_catalogue(p
     model = model_from_config(path.read_bytes(), name=name)
     assert model.id == name
     try:
-        known, _ = resolve_model(name)
+        known = resolve_model(name).model
     except UnknownName:
         assert 1e8 < model.params_active <= model.params_total < 5e12
         return

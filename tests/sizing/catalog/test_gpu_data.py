@@ -66,7 +66,7 @@ def test_no_eight_bit_rate_is_more_than_twice_the_sixteen_bit_rate_but_int8_on_g
     for gpu in catalog.gpus().values():
         wide = max(gpu.fp16_flops or 0, gpu.bf16_flops or 0)
         assert gpu.fp8_flops is None or gpu.fp8_flops <= 2.05 * wide, gpu.id
-        limit = 4.05 if gpu.id.startswith("rtx_4090") or gpu.id.startswith("rtx_5090") else 2.05
+        limit = 4.05 if gpu.id in ("rtx_3090", "rtx_4090", "rtx_5090") else 2.05
         assert gpu.int8_ops is None or gpu.int8_ops <= limit * wide, gpu.id
 
 

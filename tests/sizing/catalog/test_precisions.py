@@ -3,14 +3,15 @@
 import pytest
 
 from sizing.catalog import quantization
+from sizing.catalog.checkpoint_names import parse
 from sizing.catalog.engines import engines
-from sizing.catalog.precisions import checkpoint_precision, precisions
+from sizing.catalog.precisions import precisions
 
 
 def test_every_name_leads_to_one_format() -> None:
     for names in (
         [name for p in precisions().values() for name in {p.id, *p.aliases}],
-        [name for p in precisions().values() for name in p.checkpoint_marks],
+        [name for p in precisions().values() for name in (*p.checkpoint_marks, *p.checkpoint_methods)],
         [name for p in precisions().values() for name in p.quant_methods],
     ):
         assert len(names) == len(set(names))
@@ -27,12 +28,12 @@ def test_every_format_is_run_by_an_engine() -> None:
         ("nvidia/Llama-3.3-70B-Instruct-FP4", "nvfp4"),
         ("RedHatAI/Meta-Llama-3.1-8B-Instruct-FP8", "fp8"),
         ("Qwen/Qwen2.5-72B-Instruct-AWQ", "int4_awq"),
-        ("amd/Llama-3.1-405B-Instruct-MXFP4", None),
+        ("amd/Llama-3.1-405B-Instruct-MXFP4", "mxfp4"),
         ("meta-llama/Meta-Llama-3-8B", None),
     ],
 )
 def test_the_name_of_a_checkpoint_tells_its_format(name: str, precision: str | None) -> None:
-    told = checkpoint_precision(name)
+    told = parse(name).precision
     assert (told.id if told else None) == precision
 
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from sizing.base.errors import UnknownName
 from sizing.catalog import gpus, models, resolve_gpu, resolve_model
+from sizing.question.named_model import assumed
 
 EVIDENCE_MODELS = [
     "BAAI/Aquila-7B",
@@ -92,10 +93,10 @@ def size_in(name: str) -> str | None:
 
 @pytest.mark.parametrize("name", EVIDENCE_MODELS)
 def test_every_model_of_the_evidence_resolves_to_its_size(name):
-    model, note = resolve_model(name)
-    assert size_in(name) in (None, size_in(model.id)) or name == "nvidia/Nemotron-Nano-30B (FP8)"
-    assert ("similar, not equal" in note) == (name in SIMILAR_ONLY)
-    assert bool(note) == (name not in models())
+    resolved = resolve_model(name)
+    assert size_in(name) in (None, size_in(resolved.model.id)) or name == "nvidia/Nemotron-Nano-30B (FP8)"
+    assert ("similar, not equal" in resolved.note) == (name in SIMILAR_ONLY)
+    assert (resolved.match == "id") == (name in models())
 
 
 @pytest.mark.parametrize("name", EVIDENCE_GPUS)
@@ -127,18 +128,20 @@ def test_every_gpu_of_the_evidence_resolves(name):
     ],
 )
 def test_common_names_resolve(name, model_id):
-    assert resolve_model(name)[0].id == model_id
+    assert resolve_model(name).model.id == model_id
 
 
 @pytest.mark.parametrize("model_id", list(models()))
 def test_a_catalogue_id_is_itself_in_any_capitals_without_a_note(model_id):
-    assert resolve_model(model_id) == (models()[model_id], "")
-    assert resolve_model(model_id.upper())[0] is models()[model_id]
+    assert resolve_model(model_id).match == "id"
+    assert resolve_model(model_id).model is models()[model_id]
+    assert assumed(resolve_model(model_id)) == models()[model_id].assumptions
+    assert resolve_model(model_id.upper()).model is models()[model_id]
 
 
 @pytest.mark.parametrize("model_id", list(models()))
 def test_a_bare_name_keeps_its_size(model_id):
-    found, _ = resolve_model(model_id.rsplit("/", 1)[-1])
+    found = resolve_model(model_id.rsplit("/", 1)[-1]).model
     assert found.params_total == models()[model_id].params_total
 
 

@@ -11,7 +11,7 @@ from sizing.question.configuration import Configuration
 
 
 def asked(model="openai/gpt-oss-120b", gpu="h100_sxm", engine="vllm", precision="mxfp4", tp=4):
-    return resolve_model(model)[0], Configuration(
+    return resolve_model(model).model, Configuration(
         gpu=resolve_gpu(gpu),
         engine=resolve_engine(engine),
         precision=resolve_precision(precision),

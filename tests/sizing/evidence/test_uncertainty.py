@@ -27,7 +27,7 @@ from sizing.evidence.uncertainty import (
 )
 from sizing.question.configuration import Configuration
 
-LLAMA = resolve_model("meta-llama/Llama-3.3-70B-Instruct")[0]
+LLAMA = resolve_model("meta-llama/Llama-3.3-70B-Instruct").model
 
 
 def on(gpu, engine="vllm"):

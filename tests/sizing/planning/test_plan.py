@@ -195,7 +195,7 @@ def test_a_spread_of_nothing_is_the_number():
 @pytest.mark.parametrize(
     ("keys", "problem"),
     [
-        (raw("nobody/nothing-9B"), "Unknown model"),
+        (raw("nobody/nothing"), "Unknown model"),
         (raw(deployment={"gpus": ["h1000"]}), "Unknown GPU “h1000”. Did you mean"),
         (raw(deployment={"engines": ["vllmm"]}), "Unknown engine “vllmm”. Did you mean vllm?"),
         (raw(deployment={"precisions": ["fp9"]}), "Unknown precision “fp9”. Did you mean"),
@@ -211,7 +211,7 @@ def test_unknown_names_are_refused_with_the_nearest(keys, problem):
 
 
 def test_all_unknown_names_are_reported_at_once():
-    keys = raw("nobody/nothing-9B", deployment={"gpus": ["h1000", "x"], "engines": ["y"]})
+    keys = raw("nobody/nothing", deployment={"gpus": ["h1000", "x"], "engines": ["y"]})
     with pytest.raises(InvalidScenario) as refused:
         plan(Scenario.model_validate(keys))
     assert len(refused.value.problems) == 4

@@ -16,7 +16,7 @@ from ui.figures.benchmark import benchmark_alt_text, build_benchmark
 from ui.figures.evidence import build_evidence, drawn, evidence_alt_text
 from ui.figures.template import MAX_POINTS, spread_out
 
-MODEL = resolve_model("meta-llama/Llama-3.3-70B-Instruct")[0]
+MODEL = resolve_model("meta-llama/Llama-3.3-70B-Instruct").model
 STATED = Deployment(model=MODEL.id, gpu="h100_sxm", engine="vllm", weight_precision="fp8", tp=4, gpus=4)
 
 

@@ -6,45 +6,38 @@ smallest group that is worth repeating. Rates and costs are those of both kinds 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sizing.base.arrays import ROUNDING, Counts, Floats, Rows, non_decreasing
-from sizing.base.deployed import Deployed, Pool
-from sizing.deployments.candidates import table
+from sizing.base.choices import Serving
 from sizing.deployments.kv_transfer import supports
 from sizing.explore.operating_point import (
+    Ends,
     Loads,
     OperatingPoint,
     Performance,
     PrefillGroup,
     Share,
     as_loads,
-    configuration_of,
     operating_point,
     share_of_systems,
 )
 from sizing.explore.pareto_front import pareto_front
-from sizing.planning.spread import interval_of
+from sizing.explore.points import Points
+from sizing.planning.spread import ENDS, factors, interval_of
 from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
 from sizing.queueing.pools import Decoding, FirstToken, first_token, joined
 from sizing.queueing.steady_state import SteadyState
-from sizing.search.disaggregated import disaggregated
-from sizing.search.pools import (
-    BUSY,
-    Pools,
-    at_peak,
-    decoding_of,
-    exact_transfer,
-    longest_transfer,
-    prefill_stable,
-    times_of,
-)
+from sizing.search.disaggregated import Disaggregated
+from sizing.search.pools import BUSY, at_peak, decoding_of, longest_transfer, prefill_stable, times_of
 from sizing.search.pools_search import wanted
-from sizing.search.screen import Evaluated, evaluate
+from sizing.search.screen import Evaluated
 
 PREFILL_POINTS, DECODE_POINTS = 6, 24
 """Points of either kind of instance kept for every GPU, engine and formats; all their pairs are looked at. Chosen:
@@ -55,65 +48,48 @@ MOST_DECODE = 8
 fill several of them."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class PoolPoints:
-    """Points (N,): ``prefill`` and ``decode`` are rows of ``evaluated``, ``busy`` and ``slot`` their load.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DisaggregatedPoints(Points):
+    """``prefill`` and ``decode`` are rows of ``evaluated``, ``busy`` and ``slot`` their load, all (N,).
 
     ``counts``: prefill and decode instances of a group. ``figures`` are (N, 1).
     """
 
-    question: Question
-    evaluated: Evaluated
-    share: Share
+    serving: ClassVar[Serving] = "disaggregated"
+
     prefill: Rows
     busy: Floats
     decode: Rows
     slot: Rows
     counts: tuple[Counts, Counts]
-    figures: Loads
 
-    def point(
-        self, i: int, *, best: bool = False, fast: Performance | None = None, slow: Performance | None = None
-    ) -> OperatingPoint:
+    @property
+    def rows(self) -> Rows:
+        """The decode instance of each point, (N,)."""
+        return self.decode
+
+    def point(self, i: int, *, best: bool = False, ends: Ends | None = None) -> OperatingPoint:
         """Point ``i``; its parallelism and load are those of a decode instance."""
         rows = self.evaluated.candidates.rows
-        return pool_point(
-            (rows[self.prefill[i]], rows[self.decode[i]]),
-            (int(self.counts[0][i]), int(self.counts[1][i])),
-            self.figures,
-            i,
-            best=best,
-            fast=fast,
-            slow=slow,
-        )
+        kinds = rows[self.prefill[i]], rows[self.decode[i]]
+        counts = int(self.counts[0][i]), int(self.counts[1][i])
+        return _pool_point(kinds, counts, self.figures, i, best=best, ends=ends)
 
-    def ends(self, index: Rows) -> tuple[Loads, Loads]:
-        """The points at ``index`` with all step times at the fast and the slow end of their interval, (len(index), 1):
-        the same concurrency and the same busy share."""
-        rows = self.evaluated.candidates.rows
+    def at_ends(self, index: Rows) -> Iterator[list[Performance]]:
+        """With the same busy share, too."""
+        rows, place = self.evaluated.candidates.rows, np.arange(len(index))
         both = np.concatenate([self.prefill[index], self.decode[index]])
-        intervals = {
-            i: [interval_of(self.question, what, rows[i]) for what in ("decode", "prefill")]
-            for i in np.unique(both).tolist()
-        }
-        count, small, ends = len(index), self.evaluated.take(both), []
-        for end in ("low_factor", "high_factor"):
-            decode, prefill = (np.array([getattr(intervals[i][k], end) for i in both.tolist()]) for k in (0, 1))
-            there = replace(small, times=small.times.scaled(decode, prefill))
-            place = np.arange(count)
-            ends.append(
-                _figures(
-                    self.question,
-                    there,
-                    self.share.take(both),
-                    (place, self.busy[index]),
-                    (place + count, self.slot[index]),
-                )
-            )
-        return ends[0], ends[1]
+        used, of_both = np.unique(both, return_inverse=True)
+        intervals = [[interval_of(self.question, what, rows[i]) for i in used] for what in ("decode", "prefill")]
+        small, share = self.evaluated.take(both), self.share.take(both)
+        prefill, decode = (place, self.busy[index]), (place + len(index), self.slot[index])
+        for end in ENDS:
+            times = small.times.scaled(*(factors(each, end)[of_both] for each in intervals))
+            there = _figures(self.question, replace(small, times=times), share, prefill, decode)
+            yield [there.performance(k, 0) for k in place.tolist()]
 
 
-def pool_points(question: Question, evaluated: Evaluated, share: Share) -> PoolPoints | None:
+def disaggregated_points(question: Question, evaluated: Evaluated, share: Share) -> DisaggregatedPoints | None:
     """The pairs worth a look for every GPU, engine and formats; None where no pools are wanted or possible."""
     rows = np.flatnonzero(np.array([supports(unit) for unit in evaluated.candidates.units])[evaluated.candidates.unit])
     if not wanted(question) or not len(rows):
@@ -131,7 +107,7 @@ def pool_points(question: Question, evaluated: Evaluated, share: Share) -> PoolP
     counts = _whole(needed, gpus[p[first], 0], gpus[d[second], 0])
     used = BUSY[busy[first]] * needed * counts[1] / counts[0]
     prefill, decode = (rows[p[first]], used), (rows[d[second]], slot[second])
-    return PoolPoints(
+    return DisaggregatedPoints(
         question=question,
         evaluated=evaluated,
         share=share,
@@ -152,62 +128,35 @@ def _whole(ratio: Floats, prefill_gpus: Floats, decode_gpus: Floats) -> tuple[Co
     return prefill[np.arange(len(best)), best].astype(np.int64), decode[best]
 
 
-def pools_of(question: Question, deployed: Deployed, prefill: Pool, decode: Pool) -> Pools | None:
-    """The pools of a deployment; None when it is none of the considered ones. They carry the peak, as planned."""
-    rows = [configuration_of(question, deployed, kind) for kind in (prefill, decode)]
-    considered = [row for row in rows if row is not None]
-    evaluated = evaluate(question, table(considered))
-    if len(considered) < 2 or len(evaluated) < 2:
-        return None
-    first, second = (np.array([kind.instances - kind.spare_instances]) for kind in (prefill, decode))
-    peak = question.demand.peak_rps
-    return Pools(
-        evaluated=evaluated,
-        prefill=np.array([0]),
-        decode=np.array([1]),
-        prefill_instances=first,
-        decode_instances=second,
-        prefill_rps=peak / first,
-        decode_rps=peak / second,
-    )
-
-
-def planned_pools(question: Question, deployed: Deployed, prefill: Pool, decode: Pool) -> OperatingPoint | None:
-    """The pools of a plan at its peak; None when they are none of the considered ones."""
-    pools = pools_of(question, deployed, prefill, decode)
-    if pools is None:
-        return None
+def planned_pools(planned: Disaggregated) -> OperatingPoint:
+    """The pools of a plan at its peak."""
+    question, pools = planned.question, planned.pools
     share = share_of_systems(question, pools.evaluated.candidates)
-    moved = exact_transfer(question, pools, disaggregated(question, pools).inside)
-    ratio = pools.prefill_instances / pools.decode_instances
     figures = _loads(
         question,
         pools.evaluated,
         share,
         (pools.prefill, pools.decode),
-        ratio,
-        at_peak(question, pools, moved),
+        pools.prefill_instances / pools.decode_instances,
+        at_peak(question, pools, planned.transfer_s),
         pools.decode_rps,
         np.ones(1, dtype=np.bool_),
     )
-    rows = pools.evaluated.candidates.rows
-    counts = int(pools.prefill_instances[0]), int(pools.decode_instances[0])
-    return pool_point((rows[0], rows[1]), counts, figures, 0, best=False)
+    return _pool_point(planned.configurations(0), planned.working(0), figures, 0)
 
 
-def pool_point(
-    rows: tuple[Configuration, Configuration],
-    counts: tuple[int, int],
+def _pool_point(
+    rows: tuple[Configuration, ...],
+    counts: tuple[int, ...],
     figures: Loads,
     i: int,
     *,
-    best: bool,
-    fast: Performance | None = None,
-    slow: Performance | None = None,
+    best: bool = False,
+    ends: Ends | None = None,
 ) -> OperatingPoint:
     """Point ``i`` of ``figures`` as a result; ``rows`` and ``counts`` are of prefill and decode instances."""
     prefill, decode = rows
-    point = operating_point(decode, figures, (i, 0), best=best, fast=fast, slow=slow)
+    point = operating_point(decode, figures, (i, 0), best=best, ends=ends)
     group = PrefillGroup(
         tp=prefill.tp, pp=prefill.pp, ep=prefill.ep, dp=prefill.dp, instances=counts[0], beside=counts[1]
     )

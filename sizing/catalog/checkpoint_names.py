@@ -1,0 +1,161 @@
+"""The name of a checkpoint taken apart: what it says of the architecture, and what of the weight format.
+
+``nvidia/DeepSeek-R1-0528-FP4-V2`` is the model ``deepseek r1``, of the release ``0528``, with weights in NVFP4. The
+words are data: ``checkpoint_names.yaml`` and the marks of each format in ``precisions.yaml``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from types import MappingProxyType
+from typing import Literal
+
+from sizing.catalog.files import read_yaml
+from sizing.catalog.precisions import Precision, precisions
+
+Kind = Literal["model", "size", "variant", "release", "version", "context", "format"]
+
+LONGEST = 200
+"""Characters of a name that are read; the longest id of the catalogue has 52."""
+
+_SIZE = re.compile(r"^(\d+x)?[ae]?\d+(\.\d+)?[bm]$")
+_RELEASE = re.compile(r"^(\d{4}|\d{6}|\d{8})$")
+_VERSION = re.compile(r"^v\d+(\.\d+)*$")
+_CONTEXT = re.compile(r"^(\d+k|1m)$")
+_GGUF = re.compile(r"^i?q\d(\.\d)?$")
+_GGUF_TAIL = frozenset({"k", "0", "1", "xxs", "xs", "s", "m", "l", "xl", "nl"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Word:
+    """One word of a name in lower case, and what it speaks of."""
+
+    text: str
+    kind: Kind
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckpointName:
+    """A name taken apart. ``precision`` is the weight format it tells, None where it tells none."""
+
+    words: tuple[Word, ...]
+    precision: Precision | None
+
+    def key(self, *left_out: Kind) -> str:
+        """The words that remain without those kinds: equal keys are the same name."""
+        return "-".join(word.text for word in self.words if word.kind not in left_out)
+
+    def texts(self, *kinds: Kind) -> tuple[str, ...]:
+        """The words of those kinds, in order."""
+        return tuple(word.text for word in self.words if word.kind in kinds)
+
+
+@lru_cache(maxsize=4096)
+def parse(name: str) -> CheckpointName:
+    """``name`` taken apart: a Hugging Face id, a path, or what an engine calls the model."""
+    remarks = " ".join(re.findall(r"\(([^)]*)\)", name[:LONGEST]))
+    base = re.sub(r"\([^)]*\)", "", name[:LONGEST].lower()).strip().replace("--", "/").strip("/ ")
+    words = _classified(_split(_without_publisher(_punctuated(base.rsplit("/", 1)[-1]))))
+    marks = [word.text for word in words if word.kind == "format"]
+    marks += _split(_punctuated(remarks.lower()))
+    return CheckpointName(words=words, precision=told_precision(marks))
+
+
+def told_precision(marks: list[str]) -> Precision | None:
+    """The weight format of some marks: of a method its 8-bit form where the name says 8 bit, else the narrowest."""
+    known = precisions()
+    found = [known[_marks()[mark]] for mark in marks if mark in _marks()]
+    methods = [known[_methods()[mark]] for mark in marks if mark in _methods()]
+    if methods:
+        return known["int8_wo"] if any(precision.bytes == 1.0 for precision in found) else methods[-1]
+    if not found:
+        return None
+    narrowest = min(precision.bytes for precision in found)
+    equal = [precision for precision in found if precision.bytes == narrowest]
+    return known["fp8"] if known["fp8"] in equal else equal[-1]
+
+
+def _punctuated(text: str) -> str:
+    """One separator between words, and a decimal point inside numbers (``3_3``, ``3p3``, ``3-3-70b``)."""
+    text = re.sub(r"(?<=\d)[_p](?=\d)", ".", text)
+    text = re.sub(r"(\d)[-_ ]bits?\b", r"\1bit", text)
+    text = re.sub(r"([a-z]-?\d)-(\d)-(?=\d+b\b)", r"\1.\2-", text)
+    return (
+        re.sub(r"[\s_:+@,-]+", "-", text).replace("quantized.w", "quantized-w").replace("fp8.e4m3", "fp8").strip("-.")
+    )
+
+
+def _without_publisher(base: str) -> str:
+    for prefix in _words()["publishers"]:
+        base = base.removeprefix(prefix)
+    return base
+
+
+def _split(base: str) -> list[str]:
+    """Words of a name; a family and its generation are two (``llama3.1``), a word said twice at the start is one."""
+    parts: list[str] = []
+    for part in filter(None, base.split("-")):
+        family = re.match(r"^([a-z]{2,})(\d+(?:\.\d+)?)$", part)
+        whole = part in _marks() or part in _methods() or _is_packing(part) or family is None
+        parts.extend([part] if whole or family is None else family.groups())
+    if len(parts) > 1 and parts[0] == parts[1]:
+        parts = parts[1:]
+    return parts
+
+
+def _classified(parts: list[str]) -> tuple[Word, ...]:
+    words: list[Word] = []
+    for part in parts:
+        kind = _kind(part, words)
+        words.append(Word(text=part, kind=kind))
+    return tuple(words)
+
+
+def _kind(part: str, before: list[Word]) -> Kind:
+    """What a word speaks of; the first word is always the model's, and what follows a format may belong to it."""
+    if not before:
+        return "model"
+    after_format = before[-1].kind == "format"
+    if part in _marks() or part in _methods() or _is_packing(part):
+        return "format"
+    if after_format and (_VERSION.match(part) or (part in _GGUF_TAIL and any(_GGUF.match(w.text) for w in before))):
+        return "format"
+    if part in _words()["variants"]:
+        return "variant"
+    patterns: tuple[tuple[Kind, re.Pattern[str]], ...] = (
+        ("context", _CONTEXT),
+        ("size", _SIZE),
+        ("release", _RELEASE),
+        ("version", _VERSION),
+    )
+    return next((kind for kind, pattern in patterns if pattern.match(part)), "model")
+
+
+def _is_packing(part: str) -> bool:
+    return part in _words()["packing"]
+
+
+@cache
+def _words() -> Mapping[str, tuple[str, ...]]:
+    return MappingProxyType(
+        {kind: tuple(map(str, words)) for kind, words in read_yaml("checkpoint_names.yaml").items()}
+    )
+
+
+def changes_architecture(word: str) -> bool:
+    """Whether a word tells another architecture than the model named beside it (``minitron``, ``eagle3``)."""
+    return word in _words()["other_architecture"]
+
+
+@cache
+def _marks() -> Mapping[str, str]:
+    """Words that tell a format, those of methods not among them: word -> id of the format."""
+    return MappingProxyType({str(mark): p.id for p in precisions().values() for mark in p.checkpoint_marks})
+
+
+@cache
+def _methods() -> Mapping[str, str]:
+    return MappingProxyType({mark: p.id for p in precisions().values() for mark in p.checkpoint_methods})

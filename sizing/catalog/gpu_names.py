@@ -1,0 +1,85 @@
+"""From the name of an accelerator that a person or a driver writes to the catalogue entry."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from types import MappingProxyType
+
+from sizing.base.errors import UnknownName, nearest_names
+from sizing.base.units import GB
+from sizing.catalog.gpu import Gpu
+from sizing.catalog.gpu_rows import gpus
+
+MEMORY_TOLERANCE = 0.08
+"""By how much a memory size in a name may differ from the catalogue's: names count GB or GiB, with ECC or without."""
+
+_MEMORY = re.compile(r"(?<![a-z0-9.])(\d{2,3})\s*g(i?b)?(?![a-z0-9])")
+
+
+def resolve_gpu(name: str) -> Gpu:
+    """The accelerator for an id, an alias or a product name, ignoring case, spaces and punctuation.
+
+    A memory size in the name must be that of the accelerator. Raises UnknownName with the three nearest names.
+    """
+    gpu_id = _gpu_names().get(_squeeze(name)) or _of_that_memory(name)
+    if gpu_id is None:
+        raise UnknownName("GPU", name, nearest=_nearest(name))
+    return gpus()[gpu_id]
+
+
+def _of_that_memory(name: str) -> str | None:
+    """The one accelerator called so without the memory size in the name, and with that memory (``a100_40g``)."""
+    bare, memory = _without_memory(name)
+    if memory is None:
+        return None
+    fitting = {
+        gpu_id
+        for gpu_id in _bare_names().get(bare, ())
+        if abs(gpus()[gpu_id].memory_bytes / (memory * GB) - 1.0) <= MEMORY_TOLERANCE
+    }
+    return fitting.pop() if len(fitting) == 1 else None
+
+
+def _without_memory(name: str) -> tuple[str, float | None]:
+    """The squeezed name without a memory size, and that size in GB."""
+    text = re.sub(r"[_-]", " ", name[:200].lower())
+    found = _MEMORY.search(text)
+    return (_squeeze(_MEMORY.sub(" ", text)), float(found[1])) if found else (_squeeze(text), None)
+
+
+@cache
+def _bare_names() -> Mapping[str, frozenset[str]]:
+    """Names without their memory size, and every accelerator called so."""
+    index: dict[str, frozenset[str]] = {}
+    for gpu_id, gpu in gpus().items():
+        for name in (gpu_id, gpu.name, *gpu.aliases):
+            bare = _without_memory(name)[0]
+            index[bare] = index.get(bare, frozenset()) | {gpu_id}
+    return MappingProxyType(index)
+
+
+def _nearest(name: str) -> list[str]:
+    """The nearest names of three accelerators."""
+    aliases = [alias for gpu in gpus().values() for alias in gpu.aliases]
+    known = [*gpus(), *(gpu.name for gpu in gpus().values()), *aliases]
+    distinct: dict[str | None, str] = {}
+    for found in nearest_names(name[:200], known, 20, cutoff=0.4):
+        distinct.setdefault(_gpu_names().get(_squeeze(found)), found)
+    return list(distinct.values())[:3]
+
+
+def _squeeze(name: str) -> str:
+    text = re.sub(r"[^a-z0-9]", "", name.lower())
+    return text.removeprefix("nvidia").removeprefix("amd").removeprefix("instinct").removeprefix("intel")
+
+
+@cache
+def _gpu_names() -> Mapping[str, str]:
+    """Every accepted spelling of an accelerator, squeezed, and the id it stands for."""
+    known = gpus()
+    named = {_squeeze(gpu.name): gpu_id for gpu_id, gpu in known.items()}
+    named |= {_squeeze(alias): gpu_id for gpu_id, gpu in known.items() for alias in gpu.aliases}
+    named |= {_squeeze(gpu_id): gpu_id for gpu_id in known}
+    return MappingProxyType(named)

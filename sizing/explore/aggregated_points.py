@@ -1,0 +1,77 @@
+"""Instances that do both prefill and decode at every load of their grid."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from sizing.base.arrays import Rows
+from sizing.base.choices import Serving
+from sizing.explore.operating_point import (
+    Ends,
+    Loads,
+    OperatingPoint,
+    Performance,
+    Share,
+    loads,
+    operating_point,
+    share_of_systems,
+)
+from sizing.explore.points import Points
+from sizing.planning.spread import ENDS, factors, interval_of, with_slower_steps
+from sizing.question.understand import Question
+from sizing.search.aggregated import Aggregated, wanted
+from sizing.search.screen import Evaluated
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AggregatedPoints(Points):
+    """Every candidate of ``evaluated`` at every load: ``figures`` are (C, K)."""
+
+    serving: ClassVar[Serving] = "aggregated"
+
+    @property
+    def rows(self) -> Rows:
+        """The candidate of each point, (C x K,)."""
+        return np.repeat(np.arange(len(self.evaluated)), self.figures.rps.shape[1])
+
+    def point(self, i: int, *, best: bool = False, ends: Ends | None = None) -> OperatingPoint:
+        """Point ``i``."""
+        place = divmod(i, self.figures.rps.shape[1])
+        return operating_point(self.evaluated.candidates.rows[place[0]], self.figures, place, best=best, ends=ends)
+
+    def at_ends(self, index: Rows) -> Iterator[list[Performance]]:
+        """The candidates of these points once more, at every load."""
+        row, k = np.divmod(index, self.figures.rps.shape[1])
+        used, place = np.unique(row, return_inverse=True)
+        configurations, share = self.evaluated.candidates.take(used).rows, self.share.take(used)
+        intervals = [[interval_of(self.question, what, r) for r in configurations] for what in ("decode", "prefill")]
+        for end in ENDS:
+            decode, prefill = (factors(each, end) for each in intervals)
+            slower = with_slower_steps(self.question, self.evaluated, used, decode, prefill)
+            there = loads(self.question, slower, share)
+            yield [there.performance(*at) for at in zip(place.tolist(), k.tolist(), strict=True)]
+
+
+def aggregated_points(question: Question, evaluated: Evaluated, share: Share) -> AggregatedPoints:
+    """All points of all candidates; none where the scenario leaves such instances out."""
+    if not wanted(question):
+        nothing = np.empty(0, dtype=np.intp)
+        evaluated, share = evaluated.take(nothing), share.take(nothing)
+    return AggregatedPoints(
+        question=question, evaluated=evaluated, share=share, figures=loads(question, evaluated, share)
+    )
+
+
+def planned_instance(planned: Aggregated) -> OperatingPoint:
+    """An instance of a plan at its share of the peak."""
+    question, evaluated, rps = planned.question, planned.evaluated, float(planned.rps[0])
+    figures = loads(question, evaluated, share_of_systems(question, evaluated.candidates))
+    position = planned.position
+    there = {name: position.of(getattr(figures, name))[:, None] for name in vars(figures) if name != "feasible"}
+    there["usd_per_million_output_tokens"] *= there["rps"] / rps  # interpolated in a rate that is known exactly
+    at_plan = Loads(feasible=np.ones((1, 1), dtype=np.bool_), **there)
+    return operating_point(evaluated.candidates.rows[0], at_plan, (0, 0))
