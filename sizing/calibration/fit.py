@@ -14,7 +14,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.optimize import least_squares
 
 from sizing.base.arrays import Floats
 from sizing.base.constants import constant
@@ -97,6 +96,8 @@ def fit_calibration(
     configurations (a bug of the caller).
     """
     problem = _problem(calibration_points, source or roofline())
+    from scipy.optimize import least_squares  # takes a quarter of a second, and few questions have a benchmark
+
     solved = least_squares(
         problem.residuals,
         np.zeros(3) if near is None else near.factors,

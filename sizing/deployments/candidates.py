@@ -76,6 +76,16 @@ class Candidates(Columns):
             self._of_units["gpu"] = of_units
         return of_units.astype(np.int64)[self.unit]
 
+    def place_of_gpu(self, gpus: Sequence[Gpu]) -> Counts:
+        """The place of each row's GPU in ``gpus``, (C,). Raises KeyError for one that is not there."""
+        key = ("place", *(gpu.id for gpu in gpus))
+        of_units = self._of_units.get(key)
+        if of_units is None:
+            place = {gpu.id: i for i, gpu in enumerate(gpus)}
+            of_units = np.array([place[u.gpu.id] for u in self.units], dtype=np.float64)
+            self._of_units[key] = of_units
+        return of_units.astype(np.int64)[self.unit]
+
 
 def table(rows: Sequence[Configuration]) -> Candidates:
     """Columns from rows."""

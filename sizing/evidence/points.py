@@ -6,8 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from sizing.base.errors import InvalidPoints, SizingError, nearest_names
 from sizing.catalog import Gpu, Model, resolve_gpu, resolve_model
@@ -24,6 +23,9 @@ from sizing.catalog.resolve import ResolvedModel
 from sizing.catalog.weights import weight_bytes
 from sizing.question.configuration import Configuration
 from sizing.steps.efficiency import REFERENCE_YEAR
+
+if TYPE_CHECKING:  # a quarter of a second at every start of a process, for those who have a table only
+    import pandas as pd
 
 MODES = ("static_batch", "fixed_concurrency", "offline_max_throughput", "fixed_rate")
 REQUIRED = ("model", "gpu", "gpus", "isl", "osl", "mode")
@@ -90,15 +92,15 @@ def points_of(frame: pd.DataFrame) -> tuple[list[Point], dict[int, str]]:
 
 
 def _rows(frame: pd.DataFrame) -> Iterator[Mapping[str, object]]:
+    from pandas import NA
+
     names = [str(c) for c in frame.columns]
     for values in frame.itertuples(index=False, name=None):
-        yield dict(zip(names, values, strict=True))
+        yield {name: None if value is NA else value for name, value in zip(names, values, strict=True)}
 
 
 def _empty(value: object) -> bool:
-    return (
-        value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value)) or str(value).strip() == ""
-    )
+    return value is None or (isinstance(value, float) and math.isnan(value)) or str(value).strip() == ""
 
 
 def _text(cells: Mapping[str, object], name: str) -> str:

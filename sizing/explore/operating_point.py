@@ -157,9 +157,7 @@ def share_of_systems(question: Question, candidates: Candidates) -> Share:
 
     ``question`` names every considered GPU, whose prices have to cover the same; ``candidates`` may hold fewer.
     """
-    order = {gpu.id: i for i, gpu in enumerate(question.gpus)}
-    gpu = candidates.column(lambda r: order[r.gpu.id]).astype(np.int64)
-    fleet = np.full(len(candidates), FLEET)
+    gpu, fleet = candidates.place_of_gpu(question.gpus), np.full(len(candidates), FLEET)
     chosen = cheapest_option(fleet, candidates.gpus.astype(np.int64), gpu, all_offers(question))
     return Share(usd_per_hour=chosen.usd_per_hour / FLEET, power_kw=chosen.power_kw / FLEET)
 

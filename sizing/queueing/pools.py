@@ -16,7 +16,7 @@ from scipy.special import ndtri
 from sizing.base.arrays import Columns, Floats, non_decreasing, position
 from sizing.question.traffic import Traffic, Variability
 from sizing.queueing.steady_state import NEVER_FULL, SteadyState
-from sizing.queueing.waiting import drift, gamma_quantile, in_flight_variance, prompt_queue, slot_queue
+from sizing.queueing.waiting import drift, gamma_quantile, in_flight_variance, prompt_queue, slope, slot_queue
 from sizing.steps.ranks import counted_unevenness
 from sizing.steps.times import StepTimes
 
@@ -86,7 +86,7 @@ def first_token(one: PrefillTimes, rps: Floats, transfer_s: Floats, variability:
     """
     alone = (one.alone_s + transfer_s)[:, None]
     busy = np.minimum(rps * one.full_s[:, None], NEVER_FULL)
-    mean, var = prompt_queue(one.single_s[:, None], busy, rps, variability)
+    mean, var = prompt_queue(one.single_s[:, None], busy, rps, variability.arrivals, variability.prompt)
     behind = np.minimum(busy * mean, ((one.together - 1.0) * one.single_s)[:, None])
     longer = 1.0 + behind / np.maximum(mean, 1e-300)
     mean, var = mean * longer, var * longer**2
@@ -165,9 +165,10 @@ def decoding(
     gaps = max(tokens / tokens_per_step, 1.0)
     per_token = gaps / tokens
     rps = non_decreasing(concurrency / (gaps * decode_s))
-    in_flight_var = in_flight_variance(concurrency, rps, variability)
-    queue = slot_queue(concurrency, in_flight_var, slots[:, None], rps, rps[:, -1:], variability)
-    moving = drift(decode_s, concurrency, in_flight_var, queue.held_var)
+    arrivals, output = variability.arrivals, variability.output
+    in_flight_var = in_flight_variance(concurrency, rps, slope(rps, concurrency), arrivals)
+    queue = slot_queue(concurrency, in_flight_var, slots[:, None], rps, rps[:, -1:], arrivals, output)
+    moving = drift(slope(decode_s, concurrency), concurrency, in_flight_var, queue.held_var)
     return Decoding(
         concurrency=concurrency,
         rps=rps,

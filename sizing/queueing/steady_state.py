@@ -16,7 +16,18 @@ from scipy.special import ndtri
 
 from sizing.base.arrays import Columns, Floats
 from sizing.question.traffic import Traffic, TrafficColumns, Variability
-from sizing.queueing.waiting import drift, gamma_quantile, in_flight_variance, prompt_queue, residual_step, slot_queue
+from sizing.queueing.compiled import (
+    E2E_MEAN,
+    E2E_VAR,
+    ITL_MEAN,
+    ITL_VAR,
+    PREFILL_LOAD,
+    RESULTS,
+    TTFT_MEAN,
+    TTFT_VAR,
+    queues,
+)
+from sizing.queueing.waiting import gamma_quantile
 from sizing.steps.times import StepTimes
 
 NEARLY_FULL = (0.65, 0.77, 0.86, 0.92, 0.96, 0.985, 0.999)
@@ -96,36 +107,28 @@ def steady_state(
     the decoding sequences. Validity: against the simulator, ``docs/LOAD_MODEL.md``.
     """
     load = _loaded(times, concurrency, budget[:, None], traffic)
-    decode = times.decode_s * load.past_prompt
-    step_mean, step_var = residual_step(decode, load.work / load.chunks, load.itl, load.gaps, variability)
-    # A prompt also waits for the decode part of the steps that its share of the token budget of all ranks fills.
-    # Attention-DP ranks serve one queue, and a prompt that waits has all of them full, hence even, ahead of it.
-    service = load.even + traffic.new_tokens / (budget[:, None] * load.ranks) * times.decode_s * load.past_prompt
-    busy = np.minimum(load.rps * service, NEVER_FULL)
-    queue_mean, queue_var = prompt_queue(service, busy, load.rps, variability)
-    in_flight_var = in_flight_variance(concurrency, load.rps, variability)
-    full_rps = np.max(load.rps, axis=1, keepdims=True)
-    slots = slot_queue(concurrency, in_flight_var, max_concurrency[:, None], load.rps, full_rps, variability)
-    ttft_mean = load.floor + step_mean + queue_mean + slots.mean_s
-    ttft_var = step_var + queue_var + slots.var + variability.prompt * load.floor**2
-    interruption = concurrency * (load.work / np.maximum(load.gaps, 1.0)) ** 2 * (1.0 + variability.output)
-    # While requests wait, prompts come as answers end, and no more at random.
-    at_random = 1.0 - slots.waits * (1.0 - min(variability.output, 1.0))
-    moving = drift(load.itl, concurrency, in_flight_var, slots.held_var)
-    itl_var = interruption * (variability.prompt + at_random) + moving
+    filled = traffic.new_tokens / (budget[:, None] * load.ranks)
+    rows = np.empty((len(concurrency), 5))
+    for place, column in enumerate((load.gaps, load.per_token, load.chunks, filled, max_concurrency[:, None])):
+        rows[:, place : place + 1] = column
+    tables = (times.decode_s, concurrency, load.rps, load.itl, load.work, load.even, load.past_prompt, load.floor)
+    spread = (float(variability.arrivals), float(variability.prompt), float(variability.output))
+    out = np.empty((RESULTS, *concurrency.shape))
+    queues(tuple(map(np.ascontiguousarray, tables)), rows, spread, NEVER_FULL, out)
+    full_var = concurrency[:, -1:] * (load.work[:, -1:] / np.maximum(load.gaps, 1.0)) ** 2 * (1.0 + variability.output)
     return SteadyState(
         concurrency=concurrency,
         rps=load.rps,
-        prefill_load=np.minimum(load.rps * load.work, 1.0),
-        ttft_mean_s=ttft_mean,
+        prefill_load=out[PREFILL_LOAD],
+        ttft_mean_s=out[TTFT_MEAN],
         ttft_floor_s=load.floor if variability.prompt == 0.0 else np.zeros_like(load.floor),
-        ttft_var=ttft_var,
-        itl_mean_s=load.itl * load.per_token,
-        itl_var=itl_var * load.per_token**2,
+        ttft_var=out[TTFT_VAR],
+        itl_mean_s=out[ITL_MEAN],
+        itl_var=out[ITL_VAR],
         itl_full_s=load.itl[:, -1:] * load.per_token,
-        itl_full_var=interruption[:, -1:] * (variability.prompt + min(variability.output, 1.0)) * load.per_token**2,
-        e2e_mean_s=ttft_mean + load.gaps * load.itl,
-        e2e_var=ttft_var + load.gaps**2 * (itl_var + variability.output * load.itl**2),
+        itl_full_var=full_var * (variability.prompt + min(variability.output, 1.0)) * load.per_token**2,
+        e2e_mean_s=out[E2E_MEAN],
+        e2e_var=out[E2E_VAR],
     )
 
 

@@ -1,18 +1,21 @@
 """The queues of an instance: what a request waits for, and how much the number in flight varies, in s and s^2.
 
-Every array is (C, K): C candidates, K points of growing concurrency. Sources: Pollaczek-Khinchine for the prompt queue;
-a birth-death process for waiting on a free sequence slot; renewal theory for the rest of a running step.
+Formulas of numbers, or of arrays (C, K): C candidates, K points of growing concurrency. They are compiled as they are,
+one number at a time (:mod:`sizing.queueing.compiled`). ``arrivals``, ``prompt`` and ``output`` are the squared
+coefficients of variation of :class:`sizing.question.traffic.Variability`. Sources: Pollaczek-Khinchine for the prompt
+queue; a birth-death process for waiting on a free sequence slot; renewal theory for the rest of a running step.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
 from sizing.base.arrays import Floats
-from sizing.question.traffic import Variability
+
+Number = TypeVar("Number", float, Floats)
 
 ROOT_2PI = float(np.sqrt(2.0 * np.pi))
 
@@ -21,43 +24,36 @@ FULLEST = 0.999
 concurrencies ends there too."""
 
 
-def residual_step(
-    decode: Floats, chunk: Floats, itl: Floats, gaps: float | Floats, variability: Variability
-) -> tuple[Floats, Floats]:
+def residual_step(decode: Number, chunk: Number, itl: Number, gaps: Number, prompt: float) -> tuple[Number, Number]:
     """Mean and variance of the rest of the step that runs when a request arrives, in s and s^2.
 
     Steps last decode + N x chunk, N Poisson with mean a so that the mean is ITL: E[R] = E[T^2] / 2 E[T], E[R^2] =
-    E[T^3] /
-    3 E[T] (renewal theory; Cox 1962). Nothing runs between answers of one token.
+    E[T^3] / 3 E[T] (renewal theory; Cox 1962). Nothing runs between answers of one token.
     """
-    running = np.asarray(gaps) >= 1.0
-    if not running.any():
-        return np.zeros_like(itl), np.zeros_like(itl)
-    jump2 = chunk**2 * (1.0 + variability.prompt)
-    jump3 = cubed(chunk) * (1.0 + variability.prompt) ** 3
+    running = (gaps >= 1.0) * 1.0
+    jump2 = chunk**2 * (1.0 + prompt)
+    jump3 = cubed(chunk) * (1.0 + prompt) ** 3
     prompts = np.maximum(itl - decode, 0.0) / np.maximum(chunk, 1e-12)
     second = itl**2 + prompts * jump2
     third = cubed(itl) + 3.0 * itl * prompts * jump2 + prompts * jump3
     mean = second / (2.0 * itl)
-    var = np.maximum(third / (3.0 * itl) - mean**2, 0.0)
-    return (mean, var) if running.all() else (np.where(running, mean, 0.0), np.where(running, var, 0.0))
+    var: Number = np.maximum(third / (3.0 * itl) - mean**2, 0.0)
+    return running * mean, running * var
 
 
-def prompt_queue(service: Floats, load: Floats, rps: Floats, variability: Variability) -> tuple[Floats, Floats]:
+def prompt_queue(service: Number, load: Number, rps: Number, arrivals: float, prompt: float) -> tuple[Number, Number]:
     """Mean and variance of the wait for earlier prompts, in s and s^2.
 
     mean = load x S / (2 (1 - load)) x (ca^2 + cs^2); var = mean^2 + rate x E[S^3] / (3 (1 - load)) (Pollaczek-Khinchine
     for Poisson arrivals, Kingman's factor otherwise).
     """
-    spread = variability.arrivals + variability.prompt
-    mean = load * service / (2.0 * (1.0 - load)) * spread
-    third = cubed(service) * (1.0 + variability.prompt) ** 3  # lognormal: E[S^3] = S^3 (1 + cs^2)^3
-    return mean, mean**2 + rps * third / (3.0 * (1.0 - load)) * variability.arrivals
+    mean = load * service / (2.0 * (1.0 - load)) * (arrivals + prompt)
+    third = cubed(service) * (1.0 + prompt) ** 3  # lognormal: E[S^3] = S^3 (1 + cs^2)^3
+    return mean, mean**2 + rps * third / (3.0 * (1.0 - load)) * arrivals
 
 
-@dataclass(frozen=True, kw_only=True)
-class Slots:
-    """A limited number of sequence slots, all (C, K): share of requests that wait, the wait, and the number served."""
+class Slots(NamedTuple):
+    """A limited number of sequence slots: share of requests that wait, the wait, and the number served."""
 
     waits: Floats
     mean_s: Floats
@@ -65,8 +61,19 @@ class Slots:
     held_var: Floats
 
 
+def normal_below(z: Number) -> Number:
+    """Share of a normal distribution below ``z`` standard deviations above its mean."""
+    return ndtr(z)
+
+
 def slot_queue(
-    concurrency: Floats, in_flight_var: Floats, slots: Floats, rps: Floats, full_rps: Floats, variability: Variability
+    concurrency: Floats,
+    in_flight_var: Floats,
+    slots: Floats,
+    rps: Floats,
+    full_rps: Floats,
+    arrivals: float,
+    output: float,
 ) -> Slots:
     """The wait for a free sequence slot, in s and s^2, and the variance of the number being served.
 
@@ -81,24 +88,19 @@ def slot_queue(
     deviation = np.sqrt(in_flight_var)
     z = (slots - concurrency) / deviation
     room = 1.0 - np.minimum(rps / full_rps, FULLEST)
-    body, density = ndtr(z), np.exp(z * z * -0.5) / ROOT_2PI
+    body, density = normal_below(z), np.exp(z * z * -0.5) / ROOT_2PI
     tail = density / (deviation * room)
     waits = tail / (body + tail)
-    given = (variability.arrivals + variability.output) / 2.0 / (full_rps * room)
+    given = (arrivals + output) / 2.0 / (full_rps * room)
     mean = waits * given
     hazard = density / body
     shift = slots - concurrency + deviation * hazard
     cut = in_flight_var * np.maximum(1.0 - hazard * (z + hazard), 0.0)
-    return Slots(
-        waits=waits,
-        mean_s=mean,
-        var=2.0 * mean * given - mean * mean,
-        held_var=(1.0 - waits) * (cut + waits * shift * shift),
-    )
+    return Slots(waits, mean, 2.0 * mean * given - mean * mean, (1.0 - waits) * (cut + waits * shift * shift))
 
 
-def in_flight_variance(concurrency: Floats, rps: Floats, variability: Variability) -> Floats:
-    """Variance of the number in flight (C, K): rate / (d rate / d B), scaled by the burstiness of arrivals.
+def in_flight_variance(concurrency: Floats, rps: Floats, growth: Floats, arrivals: float) -> Floats:
+    """Variance of the number in flight: rate / (d rate / d B ``growth``), scaled by the burstiness of arrivals.
 
     The engine serves its sequences like processor sharing at a total rate mu(B); near its mode the stationary
     distribution prod(lambda / mu(i)) is normal with this variance, whatever the lengths are (Kelly, "Reversibility and
@@ -106,23 +108,20 @@ def in_flight_variance(concurrency: Floats, rps: Floats, variability: Variabilit
     rate it
     grows without bound.
     """
-    growth = slope(rps, concurrency)
     spread = rps / np.maximum(growth, 1e-12)
-    return (
-        np.minimum(np.maximum(spread, concurrency), concurrency**2 + concurrency) * (1.0 + variability.arrivals) / 2.0
-    )
+    return np.minimum(np.maximum(spread, concurrency), concurrency**2 + concurrency) * (1.0 + arrivals) / 2.0
 
 
-def drift(itl: Floats, concurrency: Floats, in_flight_var: Floats, held: Floats) -> Floats:
+def drift(steepness: Floats, concurrency: Floats, in_flight_var: Floats, held: Floats) -> Floats:
     """Variance over requests of the mean gap from slow changes of the number in flight, whose variance is ``held``.
 
-    slope^2 x held x f(x), f(x) = 2 (x - 1 + e^-x) / x^2: the window average over a stay of an Ornstein-Uhlenbeck
-    process with relaxation d rate / d B, x = relaxation x stay.
+    ``steepness`` (d gap / d B)^2 x held x f(x), f(x) = 2 (x - 1 + e^-x) / x^2: the window average over a stay of an
+    Ornstein-Uhlenbeck process with relaxation d rate / d B, x = relaxation x stay.
     """
-    steepness = slope(itl, concurrency)
-    x = np.clip(concurrency / np.maximum(in_flight_var, 1e-12), 1e-6, 1.0)
+    x = np.minimum(np.maximum(concurrency / np.maximum(in_flight_var, 1e-12), 1e-6), 1.0)
     window = 2.0 * (x - 1.0 + np.exp(-x)) / x**2
-    return np.asarray(steepness**2 * held * window)
+    drifts: Floats = steepness**2 * held * window
+    return drifts
 
 
 def gamma_quantile(mean: Floats, variance: Floats, percentile: float) -> Floats:
@@ -145,6 +144,6 @@ def slope(values: Floats, at: Floats) -> Floats:
     return grown
 
 
-def cubed(values: Floats) -> Floats:
+def cubed(values: Number) -> Number:
     """Third power: two products take a tenth of the time of a general power."""
     return values * values * values

@@ -136,6 +136,10 @@ class Deployments(Columns, ABC):
         """Positions, best first by the objective of the question."""
         return self.keys().order(self.question.scenario.deployment.objective)
 
+    def first(self, among: Rows | None = None) -> int:
+        """The position that comes first in :meth:`order`, or the first of those in ``among`` (growing)."""
+        return self.keys().first(self.question.scenario.deployment.objective, among)
+
     def counted(self) -> Floats:
         """What the objective counts first, (N,); infinite where it is not known."""
         columns: dict[Objective, Floats | Counts] = {

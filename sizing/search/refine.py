@@ -7,10 +7,11 @@ the same formulas as in the screen.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
-from sizing.base.arrays import Counts, Rows
+from sizing.base.arrays import ROUNDING, Counts, Rows
 from sizing.question.understand import Question
 from sizing.search.aggregated import Aggregated, aggregated
 from sizing.search.instances import Needed, NotMet, needed, sharpened
@@ -117,12 +118,24 @@ class Search:
         rps = np.where(excess < hopeless, capacity.rps / too_high, 0.0)
         rps[list(self.results)] = capacity.rps[list(self.results)]
         lowered = replace(now.deployments.evaluated, capacity=replace(capacity, rps=rps))
-        able = now.deployments.index[rps[now.deployments.index] > 0]
+        able = self._possible(now, lowered)
         if not len(able):
             return now.winner
-        ranked = aggregated(self.question, lowered, able, self._instances(able, lowered)).order()
-        first = int(able[ranked[0]])
+        first = int(able[aggregated(self.question, lowered, able, self._instances(able, lowered)).first()])
         return now.winner if first in self.known else first
+
+    def _possible(self, now: Refined, lowered: Evaluated) -> Rows:
+        """The candidates that could come first with ``lowered`` capacities: with any, and not dearer already than one
+        of those ends up. Nothing gets cheaper with more instances, so the others need not be sized again."""
+        index = now.deployments.index
+        able = lowered.capacity.rps[index] > 0
+        if self.question.scenario.deployment.objective not in ("cost", "gpus") or now.first is None or not able.any():
+            return np.asarray(index[able])
+        counted = now.deployments.counted()
+        best = np.flatnonzero(able)[[int(counted[able].argmin())]]
+        sized = aggregated(self.question, lowered, index[best], self._instances(index[best], lowered))
+        least = min([float(sized.counted()[0]), *counted[able & np.isin(index, list(self.results))]])
+        return np.asarray(index[able & (counted <= least * (1.0 + ROUNDING))])
 
     def _instances(self, index: Rows, evaluated: Evaluated) -> Counts:
         """Instances that the candidates at ``index`` need for the peak."""
@@ -158,21 +171,30 @@ class Search:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Refined:
-    """The deployments in their final order, ``ranked`` their positions, with what was simulated."""
+    """The deployments as far as is known, with what was simulated; ``first``: the position of the one that comes first,
+    None when none is left."""
 
     search: Search
     deployments: Aggregated
-    ranked: Rows
+    first: int | None
+
+    @cached_property
+    def ranked(self) -> Rows:
+        """Positions: the first, then all others by what is known of them, simulated or not."""
+        plain = self.deployments.order()
+        return plain if self.first is None else np.concatenate([[self.first], plain[plain != self.first]])
 
     @property
     def winner(self) -> int:
         """Row of the evaluated candidates that comes first. Raises IndexError when none is left."""
-        return int(self.deployments.index[self.ranked[0]])
+        if self.first is None:
+            raise IndexError("no deployment is left")
+        return int(self.deployments.index[self.first])
 
     @property
     def best(self) -> Needed | None:
         """What the simulation says of the one that comes first; None when it confirmed none."""
-        result = self.search.results.get(self.winner) if len(self.ranked) else None
+        result = None if self.first is None else self.search.results.get(self.winner)
         return result if isinstance(result, Needed) else None
 
 
@@ -188,30 +210,28 @@ def refine(screened: Aggregated, seed: int) -> Refined:
     sharp: set[int] = set()
     for _ in range(MOST_FAILURES):
         last = _first_simulated(search)
-        result = search.results.get(last.winner) if len(last.ranked) else None
-        if (
-            not len(last.ranked)
-            or last.winner not in search.known
-            or (isinstance(result, Needed) and last.winner in sharp)
-        ):
+        if last.first is None:
+            break
+        result = search.results.get(last.winner)
+        if last.winner not in search.known or (isinstance(result, Needed) and last.winner in sharp):
             break
         if isinstance(result, Needed):
             search.results[last.winner] = sharpened(result, REPORTED_REQUESTS)
             sharp.add(last.winner)
         else:  # was looked at only as far as it could have come before one that now needs more, or not at all
             search.simulate(last.winner)
-    return _others_in_order(_ranked(search, simulated_first=True))
+    return _ranked(search, simulated_first=True)
 
 
 def _first_simulated(search: Search) -> Refined:
     """The order once what comes first has been simulated, or enough has been tried: then what was simulated first."""
     while True:
         now = _ranked(search)
-        if not len(now.ranked) or now.winner in search.results:
+        if now.first is None or now.winner in search.results:
             return now
-        counted = now.deployments.counted()[now.ranked]
-        simulated = np.flatnonzero(np.isin(now.deployments.index[now.ranked], list(search.results)))
-        near = len(simulated) > 0 and counted[simulated[0]] <= CLOSE * counted[0]
+        counted = now.deployments.counted()
+        simulated = np.flatnonzero(np.isin(now.deployments.index, list(search.results)))
+        near = len(simulated) > 0 and counted[now.deployments.first(simulated)] <= CLOSE * counted[now.first]
         if len(search.results) >= (MOST_CANDIDATES if near else MOST_FAILURES):
             return _ranked(search, simulated_first=True)
         search.simulate(search.promising(now))
@@ -227,24 +247,14 @@ def not_at_all(one: Needed | NotMet) -> bool:
     return isinstance(one, NotMet) and not one.bounded
 
 
-def _others_in_order(last: Refined) -> Refined:
-    """The winner first, then all others by what is known of them, simulated or not."""
-    if not len(last.ranked):
-        return last
-    plain = last.deployments.order()
-    return replace(last, ranked=np.concatenate([last.ranked[:1], plain[plain != last.ranked[0]]]))
-
-
 def _ranked(search: Search, simulated_first: bool = False) -> Refined:
-    """The candidates in order by what is known."""
+    """What comes first by what is known; of those simulated, if any, when ``simulated_first``."""
     corrected = search.corrected()
     changed = np.fromiter(search.results, dtype=np.intp, count=len(search.results))
     deployments = search.screened.resized(corrected, changed) if search.results else search.screened
-    ranked = deployments.order()
-    if simulated_first:
-        known = search.known
-        ranked = ranked[np.argsort([int(i) not in known for i in deployments.index[ranked]], kind="stable")]
-    return Refined(search=search, deployments=deployments, ranked=ranked)
+    known = np.flatnonzero(np.isin(deployments.index, list(search.known))) if simulated_first else ()
+    first = deployments.first(np.asarray(known) if len(known) else None) if len(deployments) else None
+    return Refined(search=search, deployments=deployments, first=first)
 
 
 def _close(search: Search) -> list[int]:

@@ -120,8 +120,7 @@ def _by_objective(question: Question, evaluated: Evaluated) -> Rows:
     objective = question.scenario.deployment.objective
     if objective == "latency":
         return np.asarray(able[np.lexsort((instances * each, evaluated.latencies.e2e_s[able, 0]))])
-    place = {gpu.id: i for i, gpu in enumerate(question.gpus)}
-    gpu = evaluated.candidates.column(lambda r: place[r.gpu.id])[able].astype(np.int64)
+    gpu = evaluated.candidates.place_of_gpu(question.gpus)[able]
     chosen = cheapest_option(instances, each, gpu, all_offers(question))
     counted = {"cost": chosen.usd_per_hour, "energy": chosen.power_kw, "gpus": instances * each}[objective]
     return np.asarray(able[np.lexsort((instances * each, np.nan_to_num(counted, nan=np.inf)))])

@@ -9,16 +9,15 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from sizing.base.arrays import non_decreasing
-from sizing.question.traffic import Variability
 from sizing.queueing.waiting import gamma_quantile, prompt_queue, slope, slot_queue
-from tests.sizing.queueing.test_steady_state import POISSON, column
+from tests.sizing.queueing.test_steady_state import column
 
 
 @pytest.mark.parametrize("load", [0.1, 0.5, 0.9, 0.99])
 def test_prompt_queue_is_m_d_1(load):
     """Pollaczek-Khinchine: wait of mean rho S / (2 (1 - rho)) and variance rho S^2 (4 - rho) / (12 (1 - rho)^2)."""
     service = 0.2
-    mean, var = prompt_queue(column(service), column(load), column(load / service), POISSON)
+    mean, var = prompt_queue(column(service), column(load), column(load / service), 1.0, 0.0)
     assert mean[0, 0] == pytest.approx(load * service / (2 * (1 - load)))
     assert var[0, 0] == pytest.approx(load * service**2 * (4 - load) / (12 * (1 - load) ** 2))
 
@@ -27,7 +26,7 @@ def test_prompt_queue_is_m_d_1(load):
 def test_prompt_queue_is_m_g_1_for_lognormal_prompts(cs2):
     load, service = 0.7, 0.3
     rate = load / service
-    mean, var = prompt_queue(column(service), column(load), column(rate), Variability(prompt=cs2))
+    mean, var = prompt_queue(column(service), column(load), column(rate), 1.0, cs2)
     sigma2 = math.log(1 + cs2)
     second, third = (service**n * math.exp(n * (n - 1) / 2 * sigma2) for n in (2, 3))
     wait = rate * second / (2 * (1 - load))
@@ -37,7 +36,7 @@ def test_prompt_queue_is_m_g_1_for_lognormal_prompts(cs2):
 
 @pytest.mark.parametrize("cv2", [0.0, 0.5, 4.0])
 def test_prompt_queue_follows_kingman_for_other_arrivals(cv2):
-    mean, _ = prompt_queue(column(0.2), column(0.6), column(3.0), Variability(arrivals=cv2))
+    mean, _ = prompt_queue(column(0.2), column(0.6), column(3.0), cv2, 0.0)
     assert mean[0, 0] == pytest.approx(0.6 * 0.2 / (2 * 0.4) * cv2)
 
 
@@ -53,7 +52,7 @@ def waiting(servers, used, service=2.0):
     """Wait for a slot when ``servers`` of them each serve one request in exponential time."""
     offered = column(servers * used)
     rate, full = column(servers * used / service), column(servers / service)
-    return slot_queue(offered, offered, column(float(servers)), rate, full, Variability(output=1.0))
+    return slot_queue(offered, offered, column(float(servers)), rate, full, 1.0, 1.0)
 
 
 @pytest.mark.parametrize("used", [0.6, 0.9, 0.98])

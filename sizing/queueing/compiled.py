@@ -1,0 +1,131 @@
+"""Compiled: the queues of :mod:`sizing.queueing.waiting` over a whole table, one number at a time.
+
+As arrays they would write and read a hundred megabytes for a question; a number at a time they stay in registers. The
+formulas are those of ``waiting``, compiled as they are. Compiled code is kept on disk.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from numba import njit
+from numba.extending import overload, register_jitable
+
+from sizing.base.arrays import Floats
+from sizing.queueing import waiting
+
+BODY_ENDS = 8.3
+"""Standard deviations below which all of a normal distribution lies, as far as a double can tell."""
+TAIL_ENDS = 39.0
+"""Standard deviations at which a double has no density left: nobody waits for a slot."""
+PREFILL_LOAD, TTFT_MEAN, TTFT_VAR, ITL_MEAN, ITL_VAR, E2E_MEAN, E2E_VAR = range(7)
+"""Places of the results."""
+RESULTS = 7
+
+Spread = tuple[float, float, float]
+"""Squared coefficients of variation of arrivals, prompts and outputs."""
+
+compiled: Any = njit(error_model="numpy")
+register_jitable(waiting.cubed)
+residual_step = compiled(waiting.residual_step)
+prompt_queue = compiled(waiting.prompt_queue)
+slot_queue = compiled(waiting.slot_queue)
+in_flight_variance = compiled(waiting.in_flight_variance)
+drift = compiled(waiting.drift)
+
+
+@overload(waiting.normal_below, strict=False)
+def _normal_below(z: float) -> Callable[[float], float]:
+    def scalar(z: float) -> float:
+        return 1.0 if z > BODY_ENDS else 0.5 * math.erfc(-z / math.sqrt(2.0))
+
+    return scalar
+
+
+@compiled
+def slope_at(values: Floats, at: Floats, k: int) -> float:
+    """:func:`sizing.queueing.waiting.slope` of one row, (K,) each, at one place."""
+    low, high = max(k - 1, 0), min(k + 1, len(values) - 1)
+    return float((values[high] - values[low]) / (at[high] - at[low]))
+
+
+@compiled
+def behind_prompts(
+    decode: float, itl: float, work: float, even: float, rate: float, of_row: Floats, spread: Spread, never_full: float
+) -> tuple[float, float]:
+    """Mean and variance of the rest of the running step and the wait for earlier prompts, in s and s^2.
+
+    A prompt also waits for the decode part of the steps that its share of the token budget of all ranks fills.
+    Attention-DP ranks serve one queue, and a prompt that waits has all of them full, hence even, ahead of it.
+    """
+    gaps, _, chunks, filled, _ = of_row
+    arrivals, prompt, _ = spread
+    rest, rest_var = residual_step(decode, work / chunks, itl, gaps, prompt)
+    service = even + filled * decode
+    wait, wait_var = prompt_queue(service, min(rate * service, never_full), rate, arrivals, prompt)
+    return rest + wait, rest_var + wait_var
+
+
+@compiled
+def for_a_slot(
+    at: float, rate: float, growth: float, slots: float, full_rps: float, spread: Spread
+) -> tuple[float, float, float, float, float]:
+    """Variance of the number in flight, then :func:`sizing.queueing.waiting.slot_queue`."""
+    arrivals, _, output = spread
+    in_flight_var = in_flight_variance(at, rate, growth, arrivals)
+    if slots - at >= TAIL_ENDS * math.sqrt(in_flight_var):
+        return in_flight_var, 0.0, 0.0, 0.0, in_flight_var
+    waits, mean, var, held = slot_queue(at, in_flight_var, slots, rate, full_rps, arrivals, output)
+    return in_flight_var, waits, mean, var, held
+
+
+def _sources() -> str:
+    """Digest of all that is compiled: numba notices a change in the file of the entry only, not in what it calls."""
+    return hashlib.sha256(Path(waiting.__file__).read_bytes()).hexdigest()
+
+
+def _entry(sources: str) -> Callable[..., None]:
+    """The compiled entry, cached on disk under a key that holds ``sources`` (numba hashes the closure)."""
+
+    @njit(cache=True, nogil=True, error_model="numpy")
+    def queues(tables: tuple[Floats, ...], of_rows: Floats, spread: Spread, never_full: float, out: Floats) -> None:
+        decode, concurrency, rps, itl, work, even, past_prompt, floor = tables
+        _, prompt, output = spread
+        for c in range(decode.shape[0] if len(sources) > 0 else 0):
+            gaps, per_token, _, _, slots = of_rows[c]
+            full_rps = rps[c].max()
+            for k in range(decode.shape[1]):
+                rate, at, gap, own = rps[c, k], concurrency[c, k], itl[c, k], work[c, k]
+                step = decode[c, k] * past_prompt[c, k]
+                wait, wait_var = behind_prompts(step, gap, own, even[c, k], rate, of_rows[c], spread, never_full)
+                growth = slope_at(rps[c], concurrency[c], k)
+                varies, waits, slot, slot_var, held = for_a_slot(at, rate, growth, slots, full_rps, spread)
+                ttft_var = wait_var + slot_var + prompt * floor[c, k] ** 2
+                interruption = at * (own / max(gaps, 1.0)) ** 2 * (1.0 + output)
+                # While requests wait, prompts come as answers end, and no more at random.
+                at_random = 1.0 - waits * (1.0 - min(output, 1.0))
+                moving = drift(slope_at(itl[c], concurrency[c], k), at, varies, held)
+                itl_var = interruption * (prompt + at_random) + moving
+                out[PREFILL_LOAD, c, k] = min(rate * own, 1.0)
+                out[TTFT_MEAN, c, k] = floor[c, k] + wait + slot
+                out[TTFT_VAR, c, k] = ttft_var
+                out[ITL_MEAN, c, k] = gap * per_token
+                out[ITL_VAR, c, k] = itl_var * per_token**2
+                out[E2E_MEAN, c, k] = out[TTFT_MEAN, c, k] + gaps * gap
+                out[E2E_VAR, c, k] = ttft_var + gaps**2 * (itl_var + output * gap**2)
+
+    return queues
+
+
+queues: Any = _entry(_sources())
+"""``queues(tables, of_rows, spread, never_full, out)``.
+
+``tables``, (C, K) each and as in :mod:`sizing.queueing.steady_state`: decode steps, concurrency, rate, ITL, work, work
+with even ranks, share past the prompt, own prefill; ``of_rows`` (C, 5): decode steps of a request, of each token, chunks
+of a prompt, share of the token budget of all ranks that it fills, slots. ``out`` (7, C, K) is filled in the order of
+:data:`PREFILL_LOAD` and so on.
+"""

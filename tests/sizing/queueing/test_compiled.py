@@ -1,0 +1,60 @@
+"""The compiled queues are the formulas of ``waiting``, number by number."""
+
+import numpy as np
+import pytest
+
+from sizing.queueing import compiled, waiting
+
+SLOTS = 400.0
+CONCURRENCY = np.geomspace(0.05, 0.999 * SLOTS, 60)[None, :]
+
+
+def rates() -> tuple[np.ndarray, np.ndarray]:
+    """Rates that grow less and less with the concurrency, and the gap between tokens there."""
+    itl = 0.01 + 2e-4 * CONCURRENCY
+    return CONCURRENCY / (0.5 + 100.0 * itl), itl
+
+
+@pytest.mark.parametrize("spread", [(1.0, 0.0, 0.0), (4.0, 1.5, 0.8)])
+def test_every_number_is_that_of_the_arrays(spread: tuple[float, float, float]) -> None:
+    arrivals, _, output = spread
+    rps, _ = rates()
+    in_flight = waiting.in_flight_variance(CONCURRENCY, rps, waiting.slope(rps, CONCURRENCY), arrivals)
+    full = rps.max(axis=1, keepdims=True)
+    expected = waiting.slot_queue(CONCURRENCY, in_flight, SLOTS, rps, full, arrivals, output)
+    for k in range(CONCURRENCY.shape[1]):
+        growth = compiled.slope_at(rps[0], CONCURRENCY[0], k)
+        variance = compiled.in_flight_variance(CONCURRENCY[0, k], rps[0, k], growth, arrivals)
+        assert variance == pytest.approx(in_flight[0, k], rel=1e-12)
+        found = compiled.slot_queue(CONCURRENCY[0, k], variance, SLOTS, rps[0, k], full[0, 0], arrivals, output)
+        assert found == pytest.approx([column[0, k] for column in expected], rel=1e-9, abs=1e-300)
+
+
+def test_nobody_waits_where_the_density_has_ended() -> None:
+    """What the compiled table leaves out there is what the formula gives."""
+    concurrency, variance = np.array([[10.0]]), np.array([[4.0]])
+    slots = concurrency + compiled.TAIL_ENDS * 2.0
+    queue = waiting.slot_queue(concurrency, variance, slots, np.array([[1.0]]), np.array([[5.0]]), 1.0, 1.0)
+    assert [float(column[0, 0]) for column in queue] == [0.0, 0.0, 0.0, 4.0]
+    assert waiting.normal_below(compiled.BODY_ENDS) == 1.0
+
+
+def test_the_table_is_filled_as_the_arrays_say() -> None:
+    rps, itl = rates()
+    spread = (1.0, 0.5, 0.5)
+    of_rows = np.array([[100.0, 1.0, 2.0, 0.25, SLOTS]])
+    ones, work = np.ones_like(rps), np.full_like(rps, 0.004)
+    out = np.empty((compiled.RESULTS, *rps.shape))
+    tables = (itl, CONCURRENCY, rps, itl, work, work, ones, ones)
+    compiled.queues(tables, of_rows, spread, 0.999, out)
+    rest, rest_var = waiting.residual_step(itl, work / 2.0, itl, np.full_like(itl, 100.0), 0.5)
+    service = work + 0.25 * itl
+    queue, queue_var = waiting.prompt_queue(service, np.minimum(rps * service, 0.999), rps, 1.0, 0.5)
+    in_flight = waiting.in_flight_variance(CONCURRENCY, rps, waiting.slope(rps, CONCURRENCY), 1.0)
+    slots = waiting.slot_queue(CONCURRENCY, in_flight, SLOTS, rps, rps.max(axis=1, keepdims=True), 1.0, 0.5)
+    assert out[compiled.TTFT_MEAN] == pytest.approx(1.0 + rest + queue + slots.mean_s, rel=1e-12)
+    assert out[compiled.TTFT_VAR] == pytest.approx(rest_var + queue_var + slots.var + 0.5, rel=1e-9)
+    moving = waiting.drift(waiting.slope(itl, CONCURRENCY), CONCURRENCY, in_flight, slots.held_var)
+    interruption = CONCURRENCY * (work / 100.0) ** 2 * 1.5 * (0.5 + 1.0 - slots.waits * 0.5)
+    assert out[compiled.ITL_VAR] == pytest.approx(interruption + moving, rel=1e-9)
+    assert out[compiled.PREFILL_LOAD] == pytest.approx(np.minimum(rps * work, 1.0), rel=1e-12)
