@@ -158,10 +158,7 @@ def _points(row: int, cells: Mapping[str, object]) -> list[Point]:
     engine = _engine(_text(cells, "engine"))
     stated = _stated_precision(_text(cells, "weight_precision"))
     precision = stated.precision if stated else _weight_format(named, gpu, _submission(cells, mode))
-    isl = _needed(cells, "isl", at_least=1.0)
-    osl = _output_tokens(cells, mode)
-    if mode == "fixed_rate" and max(isl, osl) > MAX_TOKENS:
-        raise _BadCell(f"isl and osl of an open loop must be at most {MAX_TOKENS:,}")
+    isl, osl = _tokens(cells, mode)
     cached = min(_number(cells, "prefix_cached_tokens") or 0.0, isl - 1.0)
     kv = _kv_precision(_text(cells, "kv_precision"), engine, precision, gpu)
     base = Configuration(gpu=gpu, engine=engine, precision=precision, kv_precision=kv)
@@ -185,6 +182,14 @@ def _points(row: int, cells: Mapping[str, object]) -> list[Point]:
         )
         for layout, instances in _layouts(cells, mode, model, base)
     ]
+
+
+def _tokens(cells: Mapping[str, object], mode: str) -> tuple[float, float]:
+    """ISL and OSL; those of an open loop are simulated, so that they are bounded."""
+    isl, osl = _needed(cells, "isl", at_least=1.0), _output_tokens(cells, mode)
+    if mode == "fixed_rate" and max(isl, osl) > MAX_TOKENS:
+        raise _BadCell(f"isl and osl of an open loop must be at most {MAX_TOKENS:,}")
+    return isl, osl
 
 
 def _output_tokens(cells: Mapping[str, object], mode: str) -> float:
