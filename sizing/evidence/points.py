@@ -5,16 +5,24 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 from sizing.base.errors import InvalidPoints, SizingError, nearest_names
 from sizing.catalog import Gpu, Model, resolve_gpu, resolve_model
 from sizing.catalog.engines import Engine, engine_in_a_benchmark
-from sizing.catalog.precisions import Precision, gpu_supports, precisions, resolve_kv_precision, resolve_precision
+from sizing.catalog.precisions import (
+    NamedPrecision,
+    Precision,
+    gpu_supports,
+    named_precision,
+    precisions,
+    resolve_kv_precision,
+)
 from sizing.catalog.resolve import ResolvedModel
 from sizing.catalog.weights import weight_bytes
 from sizing.question.configuration import Configuration
+from sizing.scenario.bounds import MAX_TOKENS
 from sizing.steps.efficiency import REFERENCE_YEAR
 
 if TYPE_CHECKING:  # a quarter of a second at every start of a process, for those who have a table only
@@ -43,7 +51,8 @@ the rest."""
 class Point:
     """One configuration to predict: one instance, how many of them share the load, the lengths and the protocol.
 
-    ``concurrency`` and ``rate_rps`` are those of the whole row; NaN where the mode does not use them.
+    ``concurrency`` and ``rate_rps`` are those of the whole row; NaN where the mode does not use them. ``named`` and
+    ``stated_precision`` are what the row's names of model and weight format led to.
     """
 
     row: int
@@ -57,6 +66,8 @@ class Point:
     concurrency: float
     rate_rps: float
     software_year: float
+    named: ResolvedModel | None = None
+    stated_precision: NamedPrecision | None = None
 
 
 class _BadCell(SizingError):
@@ -145,9 +156,9 @@ def _points(row: int, cells: Mapping[str, object]) -> list[Point]:
     named = resolve_model(name)
     model = named.model
     engine = _engine(_text(cells, "engine"))
-    precision = _weight_format(_text(cells, "weight_precision"), named, gpu, _submission(cells, mode))
-    isl = _needed(cells, "isl", at_least=1.0)
-    osl = _output_tokens(cells, mode)
+    stated = _stated_precision(_text(cells, "weight_precision"))
+    precision = stated.precision if stated else _weight_format(named, gpu, _submission(cells, mode))
+    isl, osl = _tokens(cells, mode)
     cached = min(_number(cells, "prefix_cached_tokens") or 0.0, isl - 1.0)
     kv = _kv_precision(_text(cells, "kv_precision"), engine, precision, gpu)
     base = Configuration(gpu=gpu, engine=engine, precision=precision, kv_precision=kv)
@@ -166,9 +177,19 @@ def _points(row: int, cells: Mapping[str, object]) -> list[Point]:
             concurrency=concurrency,
             rate_rps=rate,
             software_year=REFERENCE_YEAR if year is None else year,
+            named=named,
+            stated_precision=stated,
         )
         for layout, instances in _layouts(cells, mode, model, base)
     ]
+
+
+def _tokens(cells: Mapping[str, object], mode: str) -> tuple[float, float]:
+    """ISL and OSL; those of an open loop are simulated, so that they are bounded."""
+    isl, osl = _needed(cells, "isl", at_least=1.0), _output_tokens(cells, mode)
+    if mode == "fixed_rate" and max(isl, osl) > MAX_TOKENS:
+        raise _BadCell(f"isl and osl of an open loop must be at most {MAX_TOKENS:,}")
+    return isl, osl
 
 
 def _output_tokens(cells: Mapping[str, object], mode: str) -> float:
@@ -206,13 +227,16 @@ def _submission(cells: Mapping[str, object], mode: str) -> bool:
     return mode in WHOLE_RUN_MODES and _empty(cells.get("tp"))
 
 
-def _weight_format(name: str, model: ResolvedModel, gpu: Gpu, submission: bool) -> Precision:
-    """The stated format; empty: the checkpoint's own, or FP8 where a 16-bit model was tuned for throughput.
+@lru_cache(maxsize=1024)
+def _stated_precision(name: str) -> NamedPrecision | None:
+    return named_precision(name) if name else None
+
+
+def _weight_format(model: ResolvedModel, gpu: Gpu, submission: bool) -> Precision:
+    """The format that no cell states: the checkpoint's own, or FP8 where a 16-bit model was tuned for throughput.
 
     MLPerf result tables name no format, yet their configurations quantise to FP8 wherever the GPU has it.
     """
-    if name:
-        return resolve_precision(name)
     own, fp8 = model.weight_format, precisions()["fp8"]
     return fp8 if submission and own.bytes > fp8.bytes and gpu_supports(gpu, fp8) else own
 
