@@ -82,8 +82,7 @@ def points_of(frame: pd.DataFrame) -> tuple[list[Point], dict[int, str]]:
     missing = [name for name in REQUIRED if name not in frame.columns]
     if missing:
         raise InvalidPoints(f"the table lacks the column{'s' if len(missing) > 1 else ''} {', '.join(missing)}")
-    points: list[Point] = []
-    errors: dict[int, str] = {}
+    points, errors = list[Point](), dict[int, str]()
     for row, cells in enumerate(_rows(frame)):
         try:
             points.extend(_points(row, cells))
@@ -95,9 +94,8 @@ def points_of(frame: pd.DataFrame) -> tuple[list[Point], dict[int, str]]:
 def _rows(frame: pd.DataFrame) -> Iterator[Mapping[str, object]]:
     from pandas import NA
 
-    names = [str(c) for c in frame.columns]
     for values in frame.itertuples(index=False, name=None):
-        yield {name: None if value is NA else value for name, value in zip(names, values, strict=True)}
+        yield {str(name): None if value is NA else value for name, value in zip(frame.columns, values, strict=True)}
 
 
 def _empty(value: object) -> bool:
@@ -105,8 +103,7 @@ def _empty(value: object) -> bool:
 
 
 def _text(cells: Mapping[str, object], name: str) -> str:
-    value = cells.get(name)
-    return "" if _empty(value) else str(value).strip()
+    return "" if _empty(value := cells.get(name)) else str(value).strip()
 
 
 def _number(cells: Mapping[str, object], name: str, *, at_least: float = 0.0) -> float | None:
