@@ -182,19 +182,12 @@ def _points(row: int, cells: Mapping[str, object]) -> list[Point]:
 
 
 def _tokens(cells: Mapping[str, object], mode: str) -> tuple[float, float]:
-    """ISL and OSL; those of an open loop are simulated, so that they are bounded."""
-    isl, osl = _needed(cells, "isl", at_least=1.0), _output_tokens(cells, mode)
+    """ISL and OSL: an empty OSL of a static batch is a measurement of the first token; an open loop is simulated."""
+    isl, first_only = _needed(cells, "isl", at_least=1.0), mode == "static_batch" and _empty(cells.get("osl"))
+    osl = 1.0 if first_only else _needed(cells, "osl", at_least=1.0)
     if mode == "fixed_rate" and max(isl, osl) > MAX_TOKENS:
         raise _BadCell(f"isl and osl of an open loop must be at most {MAX_TOKENS:,}")
     return isl, osl
-
-
-def _output_tokens(cells: Mapping[str, object], mode: str) -> float:
-    """OSL; an empty cell of a static batch is a measurement of the first token only."""
-    osl = _number(cells, "osl", at_least=1.0)
-    if osl is None and mode == "static_batch":
-        return 1.0
-    return _needed(cells, "osl", at_least=1.0)
 
 
 def _load(cells: Mapping[str, object], mode: str) -> tuple[float, float]:
