@@ -53,7 +53,7 @@ ENGINE_PRIORS = {
     "layer_s": Prior(centre=0.000025, spread=0.5, between=0.18),
     "routing_s": Prior(centre=0.000020, spread=0.7, between=0.18),
     "latent_s": Prior(centre=0.000020, spread=0.7, between=0.18),
-    "prompt_layer_s": Prior(centre=0.000030, spread=1.0, between=0.3),
+    "prompt_layer_s": Prior(centre=0.000100, spread=1.0, between=0.7),
     "collective": Prior(centre=1.0, spread=1e-3, between=0.25),
     "sequence_s": Prior(centre=0.000010, spread=1.0, between=0.3),
     "request_s": Prior(centre=0.020, spread=0.7, between=0.5),

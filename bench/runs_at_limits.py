@@ -9,17 +9,20 @@ what was measured there, as long as latency had risen by then and the system kep
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
 
-from sizing.evidence.open_loop import BENCHMARK_SPREAD
+from sizing.evidence.open_loop import EQUAL_LENGTHS
 from sizing.evidence.points import Point, points_of
 from sizing.evidence.published import evidence_frame
 from sizing.evidence.uncertainty import architecture
 from sizing.question.traffic import Variability
+
+DATA_SET_SPREAD = Variability(arrivals=1.0, prompt=0.5, output=0.5)
+"""Poisson arrivals; squared coefficients of variation of 0.5 for both lengths, as in the MLPerf and ShareGPT sets."""
 
 MLPERF_PERCENTILE, SERIES_PERCENTILE = 99.0, 50.0
 """Percentile of the limits: of every MLPerf Server scenario (``target_latency_percentile``), and of a series, for which
@@ -85,7 +88,7 @@ class Run:
     gpus: int
     rate_rps: float
     limits: TokenLimits
-    spread: Variability = BENCHMARK_SPREAD
+    spread: Variability = DATA_SET_SPREAD
 
 
 def runs_at_limits() -> list[Run]:
@@ -169,7 +172,7 @@ def _of_series(frame: pd.DataFrame, place: int, points: Sequence[Point]) -> Run:
             itl_ms=float(cells["itl_ms_mean"]),
             percentile=SERIES_PERCENTILE,
         ),
-        spread=replace(BENCHMARK_SPREAD, prompt=0.0, output=0.0),
+        spread=EQUAL_LENGTHS,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
@@ -55,11 +55,13 @@ class Compared:
 @dataclass(frozen=True, kw_only=True)
 class Check:
     """A benchmark against the engine. ``left_out`` has the error of each point when predicted from the others, NaN
-    where only its first token was measured."""
+    where only its first token was measured. ``unstable`` has the largest stable rate predicted, in requests/s of
+    everything that serves, for each point that asks for more: none of its latencies is compared."""
 
     calibrated: CalibratedConfiguration
     rows: tuple[Compared, ...]
     left_out: tuple[float, ...]
+    unstable: Mapping[int, float]
 
     @property
     def left_out_median(self) -> float | None:
@@ -77,12 +79,14 @@ def check(benchmark: Benchmark, model: Model, custom: Sequence[Gpu] = ()) -> Che
 def _check(resolved: ResolvedBenchmark) -> Check:
     benchmark, points = resolved.given, calibration_points(resolved)
     fitted = fit_calibration(points, name=benchmark.source, any_kv=benchmark.kv_precision is None)
-    rows = [row for part in prepare([p.point for p in points], roofline()) for row in _of_mode(part, benchmark, fitted)]
+    parts = prepare([p.point for p in points], roofline())
+    rows = [row for part in parts for row in _of_mode(part, benchmark, fitted)]
     left_out = left_out_errors(points, whole=fitted) if len(points) > 1 else []
     return Check(
         calibrated=fitted,
         rows=tuple(sorted(rows, key=lambda r: (r.point, QUANTITIES.index(r.quantity)))),
         left_out=tuple(left_out),
+        unstable={point: rps for part in parts for point, rps in part.unstable().items()},
     )
 
 

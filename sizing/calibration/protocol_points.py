@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from sizing.base.arrays import Floats, position
 from sizing.evidence.expected import first_token
-from sizing.evidence.open_loop import BENCHMARK_SPREAD, System, columns, fitted_to, systems
+from sizing.evidence.open_loop import EQUAL_LENGTHS, System, columns, fitted_to, systems
 from sizing.evidence.point_table import PointTable, alike, point_table, step_times, traffic_of
 from sizing.evidence.points import Point
 from sizing.evidence.protocols import Expected, fixed_concurrency, offline_max_throughput, static_batch
@@ -76,6 +76,16 @@ class Prepared:
             case _:
                 first = first_token(points, self.source)
                 return fixed_concurrency(times, lengths, points.concurrency, points.fits, first)
+
+    def unstable(self) -> dict[int, float]:
+        """The largest stable rate, of all instances, for each point of an open loop that asks for more."""
+        found = zip(self.index, self.points.instances[:, 0], self.points.rate_rps[:, 0], strict=True)
+        systems = () if self.open_loops is None else self.open_loops.systems
+        return {
+            int(place): one.stable_rps * float(instances)
+            for one, (place, instances, rate) in zip(systems, found, strict=False)
+            if one.unstable(float(rate))
+        }
 
     def stated(self, times: StepTimes) -> Expected:
         """As :meth:`expected`, an open loop as ``predict`` answers it: NaN where its queue grows without end."""
@@ -142,7 +152,7 @@ def _steady(points: PointTable, times: StepTimes, grid: Floats) -> Expected:
         some, budget = times.take(index), points.facts.budget[index, 0]
         slots = np.minimum(points.fits, points.scheduled)[index, 0]
         traffic = traffic_of(points.points[index[0]])
-        state = steady_state(some, grid[index], slots, budget, traffic, BENCHMARK_SPREAD)
+        state = steady_state(some, grid[index], slots, budget, traffic, EQUAL_LENGTHS)
         for name, values in vars(_read(state, points.rate_rps[index])).items():
             out[name][index] = values
     return Expected(**out)

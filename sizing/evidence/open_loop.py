@@ -19,7 +19,7 @@ from sizing.base.constants import constant
 from sizing.evidence.point_table import AnySource, PointTable, roofline_times, step_times
 from sizing.evidence.points import Point
 from sizing.evidence.protocols import Expected
-from sizing.question.length_distributions import FixedLength, LengthDistribution, LognormalLength
+from sizing.question.length_distributions import FixedLength
 from sizing.question.traffic import Variability
 from sizing.queueing.steady_state import concurrency_grid
 from sizing.simulator.arrivals import Arrivals
@@ -35,8 +35,9 @@ from sizing.steps.efficiency import efficiencies
 from sizing.steps.roofline import Roofline, roofline
 from sizing.steps.times import StepTimes
 
-BENCHMARK_SPREAD = Variability(arrivals=1.0, prompt=0.5, output=0.5)
-"""Poisson arrivals; squared coefficients of variation of 0.5 for both lengths, as in the MLPerf and ShareGPT sets."""
+EQUAL_LENGTHS = Variability(arrivals=1.0, prompt=0.0, output=0.0)
+"""Poisson arrivals of requests of equal lengths, as in a scenario that names none but the mean and in the other modes:
+a table of benchmarks states means only."""
 
 SAME_RATE = 1.0 + constant("measurement_repeatability")
 """A rate up to this factor above the largest stable one cannot be told from it: two runs of one benchmark differ by as
@@ -45,6 +46,10 @@ are no latencies."""
 
 SAME_SYSTEM = ("configuration", "input_tokens", "output_tokens", "cached_tokens", "software_year")
 """What points of one model have in common that differ in nothing but their load."""
+
+MOST_REQUESTS = 400_000
+"""Requests simulated at most for an engine to settle. Chosen: because instances of many attention-DP ranks have ten
+thousand and more in flight, and so many requests still take less than a second."""
 
 SEED = 0
 """Seed of the requests, that of a plan."""
@@ -70,9 +75,16 @@ class System:
         """What is counted at a stable rate over as many requests as a plan reports, or as it takes to settle."""
         least = math.ceil(REPORTED_REQUESTS * (1.0 + SPARE_SHARE))
         requests = max(least, forgotten(rate_rps / self.stable_rps))
-        outcome = self.run(rate_rps, requests)
-        needed = settling(rate_rps * sampled_mean(outcome, E2E).value)
-        return outcome if needed <= requests else self.run(rate_rps, needed)
+        while True:
+            outcome = self.run(rate_rps, requests)
+            needed = settling(rate_rps * sampled_mean(outcome, E2E).value, MOST_REQUESTS)
+            if needed <= requests:
+                return outcome
+            requests = needed
+
+    def unstable(self, rate_rps: float) -> bool:
+        """Whether a rate is surely more than is carried for ever."""
+        return rate_rps > SAME_RATE * self.stable_rps
 
     def at(self, rate_rps: float) -> dict[str, float]:
         """Fields of :class:`Expected` at a rate: median TTFT, mean ITL and E2E, 99th percentiles.
@@ -82,7 +94,7 @@ class System:
         """
         served = min(rate_rps, self.stable_rps) if rate_rps == rate_rps else self.stable_rps
         found = {f.name: math.nan for f in fields(Expected)} | {"rps": served}
-        if not 0.0 < rate_rps <= SAME_RATE * self.stable_rps:
+        if rate_rps != rate_rps or self.unstable(rate_rps):
             return found
         outcome = self.settled(min(rate_rps, HEAVIEST * self.stable_rps))
         return found | {
@@ -149,24 +161,16 @@ def system_of(point: Point, fits: float, source: Roofline) -> System:
     tokens = point.input_tokens + point.output_tokens
     committed = source == roofline()
     replica = configured_replica(point.model, point.configuration, tokens, source=None if committed else source)
-    if replica.kv_tokens < tokens:
-        replica = replace(replica, kv_tokens=fits * tokens)
+    whole = tokens + 2.0 * replica.block_tokens  # blocks are filled up, and the step that ends it emits one token more
+    if replica.kv_tokens < whole:
+        replica = replace(replica, kv_tokens=fits * whole)
     return System(replica=replica, lengths=lengths_of(point))
 
 
 def lengths_of(point: Point) -> DrawnLengths:
-    """Lengths that vary as :data:`BENCHMARK_SPREAD` says round those of a point; what is cached is always there."""
-    new = 1.0 - point.cached_tokens / point.input_tokens
-    return DrawnLengths(
-        prompt=_varied(point.input_tokens, BENCHMARK_SPREAD.prompt * new**2),
-        output=_varied(point.output_tokens, BENCHMARK_SPREAD.output),
-        cached_tokens=point.cached_tokens,
-    )
-
-
-def _varied(mean: float, variation: float) -> LengthDistribution:
-    """One token is one token; anything longer varies."""
-    return FixedLength(tokens=mean) if mean <= 1.0 else LognormalLength.of_mean(mean, variation)
+    """The lengths of a point, the same for every request."""
+    prompt, output = (FixedLength(tokens=tokens) for tokens in (point.input_tokens, point.output_tokens))
+    return DrawnLengths(prompt=prompt, output=output, cached_tokens=point.cached_tokens)
 
 
 def fitted_to(system: System, times: StepTimes, reference: StepTimes, concurrency: Floats) -> System:

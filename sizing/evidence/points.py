@@ -5,16 +5,24 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 from sizing.base.errors import InvalidPoints, SizingError, nearest_names
 from sizing.catalog import Gpu, Model, resolve_gpu, resolve_model
 from sizing.catalog.engines import Engine, engine_in_a_benchmark
-from sizing.catalog.precisions import Precision, gpu_supports, precisions, resolve_kv_precision, resolve_precision
+from sizing.catalog.precisions import (
+    NamedPrecision,
+    Precision,
+    gpu_supports,
+    named_precision,
+    precisions,
+    resolve_kv_precision,
+)
 from sizing.catalog.resolve import ResolvedModel
 from sizing.catalog.weights import weight_bytes
 from sizing.question.configuration import Configuration
+from sizing.scenario.bounds import MAX_TOKENS
 from sizing.steps.efficiency import REFERENCE_YEAR
 
 if TYPE_CHECKING:  # a quarter of a second at every start of a process, for those who have a table only
@@ -43,7 +51,8 @@ the rest."""
 class Point:
     """One configuration to predict: one instance, how many of them share the load, the lengths and the protocol.
 
-    ``concurrency`` and ``rate_rps`` are those of the whole row; NaN where the mode does not use them.
+    ``concurrency`` and ``rate_rps`` are those of the whole row; NaN where the mode does not use them. ``named`` and
+    ``stated_precision`` are what the row's names of model and weight format led to.
     """
 
     row: int
@@ -57,6 +66,8 @@ class Point:
     concurrency: float
     rate_rps: float
     software_year: float
+    named: ResolvedModel | None = None
+    stated_precision: NamedPrecision | None = None
 
 
 class _BadCell(SizingError):
@@ -71,8 +82,7 @@ def points_of(frame: pd.DataFrame) -> tuple[list[Point], dict[int, str]]:
     missing = [name for name in REQUIRED if name not in frame.columns]
     if missing:
         raise InvalidPoints(f"the table lacks the column{'s' if len(missing) > 1 else ''} {', '.join(missing)}")
-    points: list[Point] = []
-    errors: dict[int, str] = {}
+    points, errors = list[Point](), dict[int, str]()
     for row, cells in enumerate(_rows(frame)):
         try:
             points.extend(_points(row, cells))
@@ -84,9 +94,8 @@ def points_of(frame: pd.DataFrame) -> tuple[list[Point], dict[int, str]]:
 def _rows(frame: pd.DataFrame) -> Iterator[Mapping[str, object]]:
     from pandas import NA
 
-    names = [str(c) for c in frame.columns]
     for values in frame.itertuples(index=False, name=None):
-        yield {name: None if value is NA else value for name, value in zip(names, values, strict=True)}
+        yield {str(name): None if value is NA else value for name, value in zip(frame.columns, values, strict=True)}
 
 
 def _empty(value: object) -> bool:
@@ -94,8 +103,7 @@ def _empty(value: object) -> bool:
 
 
 def _text(cells: Mapping[str, object], name: str) -> str:
-    value = cells.get(name)
-    return "" if _empty(value) else str(value).strip()
+    return "" if _empty(value := cells.get(name)) else str(value).strip()
 
 
 def _number(cells: Mapping[str, object], name: str, *, at_least: float = 0.0) -> float | None:
@@ -145,9 +153,9 @@ def _points(row: int, cells: Mapping[str, object]) -> list[Point]:
     named = resolve_model(name)
     model = named.model
     engine = _engine(_text(cells, "engine"))
-    precision = _weight_format(_text(cells, "weight_precision"), named, gpu, _submission(cells, mode))
-    isl = _needed(cells, "isl", at_least=1.0)
-    osl = _output_tokens(cells, mode)
+    stated = _stated_precision(_text(cells, "weight_precision"))
+    precision = stated.precision if stated else _weight_format(named, gpu, _submission(cells, mode))
+    isl, osl = _tokens(cells, mode)
     cached = min(_number(cells, "prefix_cached_tokens") or 0.0, isl - 1.0)
     tuned = _submission(cells, mode)
     kv = _kv_precision(_text(cells, "kv_precision"), tuned or engine.narrow_kv, precision, gpu)
@@ -167,17 +175,20 @@ def _points(row: int, cells: Mapping[str, object]) -> list[Point]:
             concurrency=concurrency,
             rate_rps=rate,
             software_year=REFERENCE_YEAR if year is None else year,
+            named=named,
+            stated_precision=stated,
         )
         for layout, instances in _layouts(cells, mode, model, base)
     ]
 
 
-def _output_tokens(cells: Mapping[str, object], mode: str) -> float:
-    """OSL; an empty cell of a static batch is a measurement of the first token only."""
-    osl = _number(cells, "osl", at_least=1.0)
-    if osl is None and mode == "static_batch":
-        return 1.0
-    return _needed(cells, "osl", at_least=1.0)
+def _tokens(cells: Mapping[str, object], mode: str) -> tuple[float, float]:
+    """ISL and OSL: an empty OSL of a static batch is a measurement of the first token; an open loop is simulated."""
+    isl, first_only = _needed(cells, "isl", at_least=1.0), mode == "static_batch" and _empty(cells.get("osl"))
+    osl = 1.0 if first_only else _needed(cells, "osl", at_least=1.0)
+    if mode == "fixed_rate" and max(isl, osl) > MAX_TOKENS:
+        raise _BadCell(f"isl and osl of an open loop must be at most {MAX_TOKENS:,}")
+    return isl, osl
 
 
 def _load(cells: Mapping[str, object], mode: str) -> tuple[float, float]:
@@ -207,15 +218,18 @@ def _submission(cells: Mapping[str, object], mode: str) -> bool:
     return mode in WHOLE_RUN_MODES and _empty(cells.get("tp"))
 
 
-def _weight_format(name: str, model: ResolvedModel, gpu: Gpu, submission: bool) -> Precision:
-    """The stated format; empty: the checkpoint's own, or the narrowest that the GPU multiplies where a 16-bit model was
-    tuned for throughput.
+@lru_cache(maxsize=1024)
+def _stated_precision(name: str) -> NamedPrecision | None:
+    return named_precision(name) if name else None
+
+
+def _weight_format(model: ResolvedModel, gpu: Gpu, submission: bool) -> Precision:
+    """The format that no cell states: the checkpoint's own, or the narrowest that the GPU multiplies where a 16-bit
+    model was tuned for throughput.
 
     MLPerf result tables name no format, yet their configurations quantise to FP8 wherever the GPU has it, dense models
     to FP4: Llama 2 70B on a B200 reaches the rate of TensorRT-LLM's own NVFP4 table (3.0 PFLOP/s), Mixtral that of FP8.
     """
-    if name:
-        return resolve_precision(name)
     own, known = model.weight_format, precisions()
     if not submission or own.bytes <= known["fp8"].bytes:
         return own
@@ -263,10 +277,12 @@ def one_instance(gpus: int, tp: int, pp: int, ep: int, dp: int, *, moe: bool) ->
     """TP, EP and DP of one instance, from what a benchmark states.
 
     DP counts ranks of one instance when experts are spread over them (EP > 1), else replicas. A TP that already counts
-    the DP ranks (TP x PP = GPUs) is divided by them.
+    the DP ranks (TP x PP = GPUs) is divided by them: attention-DP, as ``--enable-dp-attention`` of SGLang has it, in
+    which a model with experts splits them over all ranks.
     """
     if dp > 1 and tp * pp >= gpus and tp % dp == 0:
         tp //= dp
+        ep = max(ep, tp * dp)
     if not (moe and ep > 1):
         dp = 1
     return tp, min(ep, tp * dp) if moe else 1, dp

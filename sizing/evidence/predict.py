@@ -2,7 +2,7 @@
 
 One row per input row, in order. Latencies are means, but TTFT in ``fixed_rate``, which is the median of the run.
 Rates are those of all GPUs of the row. Measured columns of the input are ignored. An open loop beyond its largest
-stable rate, or without a rate, has that rate and no latency; ``source`` says so.
+stable rate, or without a rate, has that rate and no latency; ``source`` says so, and what was taken from a row's names.
 """
 
 from __future__ import annotations
@@ -19,21 +19,17 @@ from sizing.base.units import MS_PER_S
 from sizing.evidence.expected import expected
 from sizing.evidence.open_loop import SAME_RATE, largest_stable_rps
 from sizing.evidence.point_table import PointTable, mixed_times, point_table, step_times
-from sizing.evidence.points import points_of
+from sizing.evidence.points import Point, points_of
 from sizing.evidence.protocols import Expected
 from sizing.evidence.uncertainty import point_intervals
+from sizing.question.named_model import assumed_of_cells
 from sizing.steps.kernel import kernel_name
 from sizing.steps.mixture import Mixture, mixture, source_in_words
 from sizing.steps.times import StepSource, StepTimes
 
 METRICS = ("ttft_ms", "itl_ms", "e2e_ms", "output_tokens_per_s", "requests_per_s")
-COLUMNS = (
-    *(name + end for name in METRICS for end in ("", "_low", "_high")),
-    "ttft_ms_p99",
-    "itl_ms_p99",
-    "source",
-    "error",
-)
+NUMBERS = (*(name + end for name in METRICS for end in ("", "_low", "_high")), "ttft_ms_p99", "itl_ms_p99")
+COLUMNS = (*NUMBERS, "source", "error")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +70,7 @@ def predict_points(frame: pd.DataFrame, source: StepSource | None = None) -> pd.
     """
     points, errors = points_of(frame)
     table: dict[str, NDArray[np.float64] | NDArray[np.object_]] = {
-        name: np.full(len(frame), np.nan) for name in COLUMNS[:-2]
+        name: np.full(len(frame), np.nan) for name in NUMBERS
     }
     names, reasons = np.full(len(frame), "", dtype=object), np.full(len(frame), "", dtype=object)
     for row, reason in errors.items():
@@ -99,10 +95,16 @@ def answer_points(points: PointTable, source: StepSource) -> Answers:
         values[f"{name}_low"], values[f"{name}_high"] = values[name] * low, values[name] * high
     one = step_times(point_table(points.points[:1]), np.ones((1, 1)), base).source
     sources = tuple(
-        (source_in_words(kernel_name(), one, w) if w > 0 else one) + remark
-        for w, remark in zip(weight, _remarks(points, values["requests_per_s"]), strict=True)
+        (source_in_words(kernel_name(), one, w) if w > 0 else one) + remark + _assumed(point)
+        for w, remark, point in zip(weight, _remarks(points, values["requests_per_s"]), points.points, strict=True)
     )
     return Answers(points=points, values=values, sources=sources)
+
+
+def _assumed(point: Point) -> str:
+    """What was taken from the names of model and weight format in the row of a point."""
+    text = assumed_of_cells(point.named, point.stated_precision) if point.named else ""
+    return f"; assumed: {text}" if text else ""
 
 
 def _remarks(points: PointTable, served: Floats) -> list[str]:

@@ -61,12 +61,6 @@ class LognormalLength:
     p50: float
     p95: float
 
-    @classmethod
-    def of_mean(cls, mean: float, variation: float) -> LognormalLength:
-        """Lengths of a mean and a squared coefficient of variation: sigma^2 = ln(1 + variation)."""
-        p50 = mean / math.sqrt(1.0 + variation)
-        return cls(p50=p50, p95=p50 * math.exp(ONE_SIDED_95 * math.sqrt(math.log1p(variation))))
-
     @property
     def sigma(self) -> float:
         """Standard deviation of the logarithm."""

@@ -4,12 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sizing.catalog.precisions import NamedPrecision
 from sizing.catalog.resolve import ResolvedModel
 
 
 def assumed(resolved: ResolvedModel) -> tuple[str, ...]:
-    """One sentence per thing that was taken from the name; none for an id of the catalogue."""
+    """What a plan assumes of the model: what was taken from its name, and what the model itself rests on."""
     return tuple(_about_architecture(resolved)) + tuple(_about_format(resolved)) + resolved.model.assumptions
+
+
+def assumed_of_cells(resolved: ResolvedModel, precision: NamedPrecision | None) -> str:
+    """What was taken from the names in a row of a table, where ``precision`` is that of its own cell, if it has one.
+
+    Another name of the same architecture says nothing of the answer and is left out.
+    """
+    told = resolved.precision if precision is None else None
+    format_told = f"The name tells weights in {told.label}." if told else ""
+    remark = f"Not counted: weights in “{precision.remark}”." if precision and precision.remark else ""
+    apart = _about_architecture(resolved) if resolved.match in ("alias", "descendant", "size") else ()
+    return " ".join(filter(None, [*apart, format_told, remark]))
 
 
 def _about_architecture(resolved: ResolvedModel) -> Iterator[str]:

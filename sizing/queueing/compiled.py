@@ -20,8 +20,9 @@ from sizing.queueing import waiting
 
 BODY_ENDS = 8.3
 """Standard deviations below which all of a normal distribution lies, as far as a double can tell."""
-TAIL_ENDS = 39.0
-"""Standard deviations at which a double has no density left: nobody waits for a slot."""
+TAIL_ENDS = 12.0
+"""Standard deviations from where on nobody waits for a slot. Chosen: because the share that waits by then, 1e-28, is
+lost in the rounding of all that it is added to or taken from."""
 PREFILL_LOAD, TTFT_MEAN, TTFT_VAR, ITL_MEAN, ITL_VAR, E2E_MEAN, E2E_VAR = range(7)
 """Places of the results."""
 RESULTS = 7
@@ -125,7 +126,7 @@ queues: Any = _entry(_sources())
 """``queues(tables, of_rows, spread, never_full, out)``.
 
 ``tables``, (C, K) each and as in :mod:`sizing.queueing.steady_state`: decode steps, concurrency, rate, ITL, work, work
-with even ranks, share past the prompt, own prefill; ``of_rows`` (C, 5): decode steps of a request, of each token, chunks
+with even ranks, share past the prompt, own prefill; ``of_rows`` (C, 5): decode steps of a request, of a token, chunks
 of a prompt, share of the token budget of all ranks that it fills, slots. ``out`` (7, C, K) is filled in the order of
 :data:`PREFILL_LOAD` and so on.
 """

@@ -122,7 +122,7 @@ def fewest(met: Callable[[int], bool], *, guess: int, most: int | None = None, l
     The largest first, growing steps from ``guess``, then bisection.
 
     ``met`` must hold for every larger count once it holds. None when it does not hold up to ``most``; when that is not
-    given, up to 4 x guess + 4, and the largest count is tried after the guess.
+    given, up to 4 x guess + 4, and the largest count is tried once the guess and the next step have failed.
     """
     if most is not None and (most < least or not met(most)):
         return None
@@ -138,7 +138,9 @@ def fewest(met: Callable[[int], bool], *, guess: int, most: int | None = None, l
             good, step = trial, step * 2
     else:
         bad, good = guess, most or FARTHEST * guess + FARTHER
-        if most is None and not met(good):
+        if most is None and guess + step < good and met(guess + step):  # as it mostly does
+            good = guess + step
+        elif most is None and not met(good):
             return None
         while bad + step < good:
             if met(bad + step):

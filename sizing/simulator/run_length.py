@@ -51,9 +51,9 @@ def forgotten(utilization: float) -> int:
     return min(int(RELAXATIONS * relaxation(utilization)), MOST_SETTLING)
 
 
-def settling(in_flight: float) -> int:
-    """Requests in which an engine with so many in flight has settled."""
-    return min(int(IN_FLIGHT_ROUNDS * in_flight), MOST_SETTLING)
+def settling(in_flight: float, most: int = MOST_SETTLING) -> int:
+    """Requests in which an engine with so many in flight has settled, at most ``most``."""
+    return min(int(IN_FLIGHT_ROUNDS * in_flight), most)
 
 
 def run(fleet: Fleet, arrivals: Arrivals, lengths: RequestLengths, requests: int, seed: int) -> Outcome:

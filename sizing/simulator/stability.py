@@ -23,6 +23,9 @@ FEWEST, MOST = 1_000, 40_000
 """Bounds on the number of requests of a saturated run. Chosen: because the rate of fewer scatters by some per cent,
 and more would take longer than the rest of a plan."""
 
+FEWEST_ROUNDS = 4
+"""Requests per sequence slot at least, however many slots there are: with fewer the slots never change hands."""
+
 START_PART, LONGEST_END_PART = 6, 4
 """One in so many requests at the start of a run is left out (sequences still run in step with each other), and at most
 one in so many at its end (the engine empties)."""
@@ -109,7 +112,7 @@ def _rates(
     """Saturated rates of replicas under the same requests; no load takes part in them."""
     rngs = tuple(np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(3))
     most = max(slots(k, lengths.sample(rngs, FEWEST)) for k in kinds)
-    sample = lengths.sample(rngs, int(np.clip(ROUNDS * most, FEWEST, MOST)))
+    sample = lengths.sample(rngs, int(np.clip(ROUNDS * most, FEWEST, max(MOST, FEWEST_ROUNDS * most))))
     sample[3] = -1.0
     return tuple(saturated_rps(k, sample, prefill_only=prefill_only, decode_only=decode_only) for k in kinds)
 

@@ -34,6 +34,8 @@ class Hardware(Columns):
     power: Floats
     memory: Floats
     link: Floats
+    network: Floats
+    nodes: Floats
     fast: Flags
     weight_bytes: Floats
     kv_bytes: Floats
@@ -60,6 +62,8 @@ class Rates:
     wide_memory: Floats
     kv_memory: Floats
     link: Floats
+    network: Floats
+    nodes: Floats
     collective_s: Floats
     expert_bytes: Floats
     narrow: Flags
@@ -96,7 +100,9 @@ def hardware(candidates: Candidates) -> Hardware:
         return candidates.column(value).astype(np.intp)
 
     domain = col(lambda k: float(k.gpu.domain_gpus))[:, 0]
-    fast = (col(lambda k: float(k.gpu.has_fast_link))[:, 0] > 0) & (candidates.tp * candidates.dp <= domain)
+    linked = col(lambda k: float(k.gpu.has_fast_link))[:, 0] > 0
+    fast = linked & (candidates.tp <= domain)
+    nodes = np.where(linked, np.ceil(candidates.tp * candidates.dp / domain), 1.0)
     fast_link, slow_link = col(lambda k: k.gpu.link_bytes_per_s or 0.0), col(lambda k: k.gpu.pcie_bytes_per_s)
     return Hardware(
         matrix=col(lambda k: compute_flops(k.gpu, k.precision) or wide_flops(k.gpu)),
@@ -104,6 +110,8 @@ def hardware(candidates: Candidates) -> Hardware:
         power=col(lambda k: _power(k.gpu)),
         memory=col(lambda k: k.gpu.memory_bandwidth),
         link=np.where(fast[:, None], fast_link, slow_link),
+        network=slow_link,
+        nodes=nodes[:, None],
         fast=fast[:, None],
         weight_bytes=col(lambda k: k.precision.bytes),
         kv_bytes=col(lambda k: KV_BYTES[k.kv_precision]),
@@ -191,6 +199,8 @@ def rates(candidates: Candidates, facts: Hardware, fit: Efficiencies, software_y
         wide_memory=wide_memory,
         kv_memory=facts.memory * of.device(lambda d: d.kv),
         link=facts.link * of.device(lambda d: d.link),
+        network=facts.network * of.device(lambda d: d.link),
+        nodes=facts.nodes,
         collective_s=latency * (np.maximum(tp, 2.0) / 2.0) ** common.collective_growth,
         expert_bytes=facts.weight_bytes,
         narrow=(facts.width_class == 2)[:, None],

@@ -59,7 +59,7 @@ class Roofline:
             decode_s=decode_step_s(shape, speed, concurrency, context),
             prefill_s=prefill_s(shape, speed, new, cached)[:, 0],
             prefill_work_s=work[:, 0],
-            prompt_step_s=prompt_step_s(shape, speed)[:, 0],
+            prompt_step_s=prompt_step_s(shape, speed, new, work)[:, 0],
             stall_s=stall[:, 0],
             ranks=speed.dp[:, 0],
             source=self.source,
@@ -110,15 +110,25 @@ def all_reduce_s(speed: Rates, payload_bytes: Floats) -> Floats:
 
 
 def all_to_all_s(shape: Shape, speed: Rates, tokens: Floats) -> Floats:
-    """Dispatch and combine of one MoE layer over the EP group: 2 x tokens/EP x r x h x 2 bytes / link; 0 without DP.
+    """Dispatch and combine of one MoE layer over the EP group; 0 without DP.
 
-    A token goes once to each other rank that holds one of its k experts: r = (EP - 1) (1 - (1 - 1/EP)^k) on average,
-    experts being chosen evenly. Source: DeepEP (2025), ``get_dispatch_layout``, whose ``is_token_in_rank`` counts so.
+    A token goes once to each other node and each other rank of a node that holds one of its k experts:
+    time = 2 x tokens/EP x h x 2 bytes x (r_nodes / network + r_ranks / link) + 2 latencies, with r = (n - 1) (1 - (1 -
+    1/n)^k) of n nodes, and of the ranks within a node, experts being chosen evenly. Source: DeepEP (2025),
+    ``get_dispatch_layout``, whose ``is_token_in_rank`` counts so, and its forwarding from node to rank over NVLink.
     """
-    apart = speed.dp > 1
-    remote = (speed.ep - 1.0) * (1.0 - (1.0 - 1.0 / speed.ep) ** shape.experts_per_token)
-    per_token = np.where(apart, 2.0 / speed.ep * remote * shape.hidden * WIDE_BYTES / speed.link, 0.0)
-    return per_token * tokens + np.where(apart, 2.0 * speed.collective_s, 0.0)
+    apart, nodes = speed.dp > 1, speed.nodes
+    ranks = np.maximum(speed.ep / nodes, 1.0)
+    k = shape.experts_per_token
+    between = _others(nodes, k) / speed.network
+    within = (1.0 + _others(nodes, k)) * _others(ranks, np.maximum(k / nodes, 1.0)) / speed.link
+    per_token = np.where(apart, 2.0 / speed.ep * shape.hidden * WIDE_BYTES * (between + within), 0.0)
+    return per_token * tokens + np.where(apart, 2.0 * speed.collective_s * nodes, 0.0)
+
+
+def _others(members: Floats, chosen: Number) -> Floats:
+    """How many of the other members hold one of the ``chosen`` experts on average: (n - 1) (1 - (1 - 1/n)^k)."""
+    return np.asarray((members - 1.0) * (1.0 - (1.0 - 1.0 / members) ** chosen))
 
 
 def _bound(flop_s: Floats, byte_s: Floats, exposed: Floats) -> Floats:
@@ -241,11 +251,10 @@ def prefill_s(shape: Shape, speed: Rates, new: Number, cached: Number, batch: fl
     rows, even = batch * new / chunks, tokens * speed.dp / chunks
     pairs = busiest * attention_pairs(shape, new, cached)
     score = pairs * shape.pair_flop / speed.tp / speed.attention
-    fixed = fixed_s(shape, speed) + shape.layers * speed.prompt_layer_s
     matrices = matrices_s(shape, speed, rows, even)
     moved = communication_s(shape, speed, even) + activations_s(shape, speed, even)
-    device = chunks * (matrices + moved + fixed) + score
-    return np.asarray(speed.scale * device + chunks * speed.step_s)
+    device = chunks * (matrices + moved + fixed_s(shape, speed)) + score
+    return np.asarray(np.maximum(speed.scale * device, chunks * launch_s(shape, speed)) + chunks * speed.step_s)
 
 
 def prefill_work_s(shape: Shape, speed: Rates, new: Number, cached: Number) -> tuple[Floats, Floats]:
@@ -272,6 +281,18 @@ def prefill_work_s(shape: Shape, speed: Rates, new: Number, cached: Number) -> t
     return np.asarray(even), np.asarray(own * (speed.dp - 1.0) / (speed.pp * speed.dp))
 
 
-def prompt_step_s(shape: Shape, speed: Rates) -> Floats:
-    """Fixed time of a step that carries prompt tokens, shape (C, 1): launches no captured graph replays."""
+def launch_s(shape: Shape, speed: Rates) -> Floats:
+    """Host time to launch the kernels of a step that carries prompt tokens, shape (C, 1): no captured graph replays
+    them."""
     return np.asarray(speed.scale * shape.layers * speed.prompt_layer_s)
+
+
+def prompt_step_s(shape: Shape, speed: Rates, new: Number, work: Floats) -> Floats:
+    """Time by which a step that carries prompt tokens outlasts their arithmetic, shape (C, 1): launching its kernels
+    takes longer than a short prompt computes. ``work`` (C, 1): engine time of one prompt, see :func:`prefill_work_s`.
+
+    Equation: max(launch - work / steps that a prompt fills, 0). Source: kernel launches overlap execution (CUDA C++
+    Programming Guide, asynchronous execution), so that the longer of the two lasts.
+    """
+    chunks = np.maximum(np.asarray(new) / speed.budget, 1.0)
+    return np.asarray(np.maximum(launch_s(shape, speed) - work / chunks, 0.0))

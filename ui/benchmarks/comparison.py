@@ -168,6 +168,8 @@ def _chart_and_table(benchmark: Benchmark, checked: Check, *, dark: bool) -> Non
         key=f"benchmark_chart_{quantity}",
         alt=benchmark_alt_text(points, checked.rows, quantity),
     )
+    if checked.unstable and quantity != "output_tokens_per_s":
+        st.caption(f":material/info: {unstable_note(benchmark, checked)}")
     if quantity == "ttft_ms" and any(p.mode == "fixed_concurrency" for p in points):
         st.caption(f":material/info: {COHORT}")
     if quantity == "ttft_p99_ms":
@@ -181,6 +183,15 @@ def _chart_and_table(benchmark: Benchmark, checked: Check, *, dark: bool) -> Non
             "Error": st.column_config.NumberColumn(format="percent"),
             "Error from the other points": st.column_config.NumberColumn(format="percent"),
         },
+    )
+
+
+def unstable_note(benchmark: Benchmark, checked: Check) -> str:
+    """Why points at a request rate have no predicted latency."""
+    rates = ", ".join(significant(benchmark.points[i].request_rate_rps or 0.0) for i in sorted(checked.unstable))
+    return (
+        f"Unstable at {rates} requests/s: more than the {significant(min(checked.unstable.values()))} that the "
+        "prediction carries for ever. There a queue grows for as long as the run lasts, so that no latency is compared."
     )
 
 

@@ -12,12 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sizing import Scenario, plan
-from sizing.evidence.open_loop import BENCHMARK_SPREAD, SAME_RATE, System, system_of
-from sizing.evidence.point_table import point_table
-from sizing.evidence.points import points_of
+from sizing.evidence.open_loop import SAME_RATE
 from sizing.evidence.predict import predict_points
-from sizing.question.length_distributions import FixedLength, LognormalLength
-from sizing.simulator.request_lengths import DrawnLengths
 from sizing.steps.roofline import roofline
 from tests.sizing.asking import LLAMA_8B, LLAMA_70B, raw
 
@@ -37,14 +33,6 @@ def predict(*rows: dict[str, Any]) -> pd.DataFrame:
     return predict_points(pd.DataFrame([{**ROW, **one} for one in rows]), roofline())
 
 
-def equal_lengths(row: dict[str, Any]) -> System:
-    """The system of a row under requests of equal lengths, as the closed loop of ``predict`` has them."""
-    (point,), _ = points_of(pd.DataFrame([{**ROW, **row}]))
-    one = system_of(point, float(point_table([point]).fits[0, 0]), roofline())
-    prompt, output = (FixedLength(tokens=tokens) for tokens in (point.input_tokens, point.output_tokens))
-    return System(replica=one.replica, lengths=DrawnLengths(prompt=prompt, output=output))
-
-
 @pytest.mark.parametrize("row", SYSTEMS, ids=lambda row: f"{row['model']}, {row['isl']}/{row['osl']}")
 def test_closed_and_open_loop_agree_by_littles_law(row: dict[str, Any]) -> None:
     """At the rate of so many in flight the open loop has as many, and then the ITL of the closed loop.
@@ -53,17 +41,17 @@ def test_closed_and_open_loop_agree_by_littles_law(row: dict[str, Any]) -> None:
     each other than two that take turns. Further apart, by 9 to 18 %: prompts of 8,000 tokens before answers of 300, for
     the same reason, and two pipeline stages.
     """
-    system, shares = equal_lengths(row), []
+    stable, shares = predict(row).loc[0, "requests_per_s"], []
     closed = {**row, "mode": "fixed_concurrency"}
     for count in (8, 16, 32, 64, 128):
         rate = count / predict({**closed, "concurrency_or_batch": count}).loc[0, "e2e_ms"] * 1e3
-        if rate > 0.8 * system.stable_rps:
+        if rate > 0.8 * stable:
             break
-        found = system.at(rate)
-        met = found["rps"] * found["e2e_s"]
-        same = predict({**closed, "concurrency_or_batch": met}).loc[0, "itl_ms"]
-        assert found["itl_s"] * 1e3 == pytest.approx(same, rel=0.05)
-        shares.append(rate / system.stable_rps)
+        found = predict({**row, "request_rate_rps": rate}).loc[0]
+        met = found["requests_per_s"] * found["e2e_ms"] / 1e3
+        same = predict({**closed, "concurrency_or_batch": met}).loc[0]
+        assert found["itl_ms"] == pytest.approx(same["itl_ms"], rel=0.05)
+        shares.append(rate / stable)
     assert len(shares) >= 3
 
 
@@ -90,18 +78,11 @@ def test_latency_never_falls_with_the_rate(number: int, shares: list[int]) -> No
 
 @pytest.mark.parametrize("peak", [40, 75])
 def test_a_benchmark_at_the_rate_of_a_plan_has_its_percentiles(peak: int) -> None:
-    """Same lengths, same requests: what differs is how many more of them were simulated."""
-    lengths = {
-        name: (one := LognormalLength.of_mean(mean, variation)) and {"p50": one.p50, "p95": one.p95}
-        for name, mean, variation in (
-            ("input_tokens", 1000, BENCHMARK_SPREAD.prompt),
-            ("output_tokens", 200, BENCHMARK_SPREAD.output),
-        )
-    }
+    """Mean lengths only, as in the smallest scenario; what differs is how many more requests were simulated."""
     deployment = {"gpus": ["h100_sxm"], "engines": ["vllm"], "precisions": ["bf16"], "tp": [1]}
     scenario = raw(
         LLAMA_8B,
-        workload={**lengths, "peak_rps": peak},
+        workload={"input_tokens": 1000, "output_tokens": 200, "peak_rps": peak},
         limits={"ttft_ms": 1000, "itl_ms": 50, "percentile": 95},
         deployment=deployment,
     )
@@ -150,7 +131,7 @@ def test_replicas_share_the_rate() -> None:
     assert two["requests_per_s"] == 2 * one["requests_per_s"]
 
 
-def test_what_has_run_fits_and_a_cached_prefix_leaves_the_rest_to_vary() -> None:
+def test_what_has_run_fits_and_a_cached_prefix_saves_its_prefill() -> None:
     """405B in 8 bit on one 4-GPU node of 141 GB has room for a few sequences only by a plan's memory."""
     row = {"model": "meta-llama/Llama-3.1-405B-Instruct", "weight_precision": "fp8", "gpu": "h200_sxm", "tp": 4}
     tight = predict({**row, "gpus": 4, "isl": 60_000, "osl": 100}).loc[0]
@@ -160,3 +141,18 @@ def test_what_has_run_fits_and_a_cached_prefix_leaves_the_rest_to_vary() -> None
         for c in (8000, 0)
     )
     assert 0 < cached["ttft_ms"] < 0.3 * plain["ttft_ms"]
+
+
+def test_tokens_beyond_any_context_window_are_an_error_of_the_row() -> None:
+    found = predict({**SMALL, "isl": 1e8, "osl": 10}, {**SMALL, "isl": 1e7, "osl": 10}, {**SMALL, "isl": 10, "osl": 10})
+    assert found["error"].tolist() == ["isl and osl of an open loop must be at most 10,000,000", "", ""]
+    assert (found["requests_per_s"][1:] > 0).all(), "what was measured has run, whatever memory a plan leaves"
+
+
+def test_an_instance_of_many_ranks_is_filled_before_its_largest_rate_counts() -> None:
+    """64 attention-DP ranks have 65,536 slots: what fits at once says nothing of what is carried for ever."""
+    row = {"model": "deepseek-ai/DeepSeek-R1", "weight_precision": "fp8", "gpu": "h200_sxm", "engine": "sglang"}
+    wide = {**row, "gpus": 64, "tp": 1, "dp": 64, "ep": 64, "isl": 1000, "osl": 200}
+    stable = predict(wide).loc[0, "requests_per_s"]
+    queued = predict({**wide, "mode": "offline_max_throughput"}).loc[0, "requests_per_s"]
+    assert stable < 2 * queued

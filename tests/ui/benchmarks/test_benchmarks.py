@@ -8,7 +8,7 @@ from collectors.benchmarks import BenchmarkPoint, Deployment, LatencyStats
 from sizing.calibration.check import QUANTITIES, Check, check
 from sizing.catalog import gpus, resolve_model
 from sizing.scenario.schema import Benchmark
-from ui.benchmarks.comparison import comparison_table
+from ui.benchmarks.comparison import comparison_table, unstable_note
 from ui.benchmarks.library import COLUMNS, library
 from ui.benchmarks.scenario import benchmark_of, source_of
 from ui.benchmarks.upload import preview_table
@@ -41,18 +41,13 @@ def run(load: float, itl: float, **more: object) -> BenchmarkPoint:
 CURVE = (run(4, 15.0), run(32, 22.0), run(128, 40.0))
 
 
-RATES = tuple(
-    run(
-        0,
-        itl,
-        mode="fixed_rate",
-        concurrency=None,
-        request_rate_rps=rate,
-        requests_per_s=rate,
-        ttft_ms=LatencyStats(mean=2 * ttft, p50=ttft, p99=5 * ttft),
-    )
-    for rate, itl, ttft in ((1.0, 14.0, 90.0), (4.0, 20.0, 110.0))
-)
+def at_rate(rate: float, itl: float, ttft: float) -> BenchmarkPoint:
+    stats = LatencyStats(mean=2 * ttft, p50=ttft, p99=5 * ttft)
+    asked = {"mode": "fixed_rate", "concurrency": None, "request_rate_rps": rate, "requests_per_s": rate}
+    return run(0, itl, ttft_ms=stats, output_tokens_per_s=500 * rate, **asked)
+
+
+RATES = (at_rate(1.0, 14.0, 90.0), at_rate(4.0, 20.0, 110.0))
 
 
 def compared_of(curve: tuple[BenchmarkPoint, ...]) -> tuple[Benchmark, Check]:
@@ -158,6 +153,20 @@ def test_figure_names_statistic_and_unit(
     assert {"ttft_p99_ms": "p99", "output_tokens_per_s": "tokens/s"}.get(quantity, "Mean") in title
     assert {t.name for t in figure.data} >= {"Predicted", "After calibration", "Measured"}
     assert figure.to_json() == build_benchmark(benchmark.points, found.rows, quantity, dark=dark).to_json()  # type: ignore[arg-type]
+
+
+def test_beyond_the_largest_stable_rate_no_latency_is_compared_and_the_page_says_so(
+    rates_compared: tuple[Benchmark, Check],
+) -> None:
+    assert not rates_compared[1].unstable
+    benchmark, found = compared_of((*RATES, at_rate(90.0, 120.0, 900.0)))
+    assert list(found.unstable) == [2]
+    assert found.unstable[2] < 90.0
+    assert {r.point for r in found.rows if r.quantity == "itl_ms"} == {0, 1}
+    (served,) = [r.predicted for r in found.rows if r.point == 2 and r.quantity == "output_tokens_per_s"]
+    assert served == pytest.approx(500 * found.unstable[2])
+    assert unstable_note(benchmark, found).startswith("Unstable at 90 requests/s: more than the ")
+    assert build_benchmark(benchmark.points, found.rows, "itl_ms").to_json()
 
 
 def test_a_single_point_has_its_interval_as_a_bar() -> None:

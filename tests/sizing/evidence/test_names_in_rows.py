@@ -1,0 +1,62 @@
+"""Names of model, weight format and parallelism as people write them in a table."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sizing.evidence.points import points_of
+from sizing.evidence.predict import predict_points
+
+GOOD = {
+    "model": "meta-llama/Llama-3.1-8B-Instruct",
+    "gpu": "h100_sxm",
+    "engine": "vllm",
+    "gpus": 1,
+    "tp": 1,
+    "isl": 1000,
+    "osl": 200,
+    "mode": "fixed_concurrency",
+    "concurrency_or_batch": 8,
+}
+
+
+def table(*changes):
+    return pd.DataFrame([{**GOOD, **change} for change in changes])
+
+
+def test_what_was_taken_from_names_is_said():
+    silent = {"model": "nvidia/Llama-3.1-8B-Instruct-FP8"}
+    remark = {"weight_precision": "fp8 (sliding-window layers bf16)"}
+    fine_tune = {"model": "nvidia/AceMath-7B-Instruct", "weight_precision": "bf16"}
+    found = predict_points(table(silent, remark, fine_tune, {"weight_precision": "fp8"}))
+    assert found["error"].tolist() == [""] * 4
+    assert found["source"][0].endswith("; assumed: The name tells weights in FP8 (W8A8).")
+    assert "“sliding-window layers bf16”" in found["source"][1]
+    assert "Qwen2.5-7B" in found["source"][2]
+    assert "assumed" not in found["source"][3]
+
+
+@pytest.mark.parametrize("none", [0, 0.0, "0", np.nan, ""])
+@pytest.mark.parametrize("degree", ["ep", "pp", "dp"])
+def test_a_degree_of_zero_is_none(degree, none):
+    points, errors = points_of(table({degree: none}))
+    assert errors == {}
+    layout = points[0].configuration
+    assert (layout.ep, layout.pp, layout.dp) == (1, 1, 1)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "nvidia/DeepSeek-R1-0528-FP4-V2",
+        "nvidia/AceMath-7B-Instruct",
+        "zai-org/GLM-4.7-Flash",
+        "Qwen/Qwen3.5-9B",
+        "google/gemma-4-E4B-it",
+    ],
+)
+@pytest.mark.parametrize("gpu", ["b200_sxm", "h20", "h800_sxm", "gh200_96g", "mi350x", "arc_b60"])
+def test_rows_with_names_that_people_type_are_answered(name, gpu):
+    found = predict_points(table({"model": name, "gpu": gpu, "gpus": 8, "tp": 8}))
+    assert found["error"].tolist() == [""]
+    assert found["itl_ms"][0] > 0
