@@ -60,14 +60,18 @@ def sweep_of(labels: pd.DataFrame) -> pd.Series:
 
 
 def row_weights(table: Targets, metric: str) -> Floats:
-    """Square roots of weights: by quality, and 1 / sqrt(rows) within a sweep, so that none outvotes the others."""
+    """Square roots of weights: by quality, and 1 / sqrt(rows) within a sweep, so that none outvotes the others.
+
+    Bursts are left to be predicted: their rate depends on their ramp, on how answer lengths vary and on what was
+    preempted, none of which a row states, more than on step times.
+    """
     labels = table.labels
     group = sweep_of(labels)
     seen = np.isfinite(table.observed[metric])
     count = group[seen].value_counts()
     size = group.map(count).fillna(1.0).to_numpy(dtype=np.float64)
     quality = np.where(labels["quality"] == "good", 1.0, CAUTION_WEIGHT)
-    return np.sqrt(quality / np.sqrt(size))
+    return np.where(labels["burst"], 0.0, np.sqrt(quality / np.sqrt(size)))
 
 
 TYPICAL_ERROR = 0.15
