@@ -107,7 +107,7 @@ def hardware(candidates: Candidates) -> Hardware:
     return Hardware(
         matrix=col(lambda k: compute_flops(k.gpu, k.precision) or wide_flops(k.gpu)),
         wide=col(lambda k: wide_flops(k.gpu)),
-        power=col(lambda k: _power(k.gpu)),
+        power=col(lambda k: power_of(k.gpu)),
         memory=col(lambda k: k.gpu.memory_bandwidth),
         link=np.where(fast[:, None], fast_link, slow_link),
         network=slow_link,
@@ -126,7 +126,7 @@ def hardware(candidates: Candidates) -> Hardware:
     )
 
 
-def _power(gpu: Gpu) -> float:
+def power_of(gpu: Gpu) -> float:
     """Watts per 16-bit FLOP/s relative to the H100 SXM (700 W, 989.4 TFLOP/s); 1 where the power is not known.
 
     Dense products draw the most power, so that the clock they sustain is what the power limit leaves: NVIDIA rates the

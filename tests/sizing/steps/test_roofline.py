@@ -14,7 +14,7 @@ from sizing.deployments.candidates import table
 from sizing.question.configuration import Configuration
 from sizing.question.traffic import Traffic
 from sizing.steps.efficiency import Efficiencies, efficiencies
-from sizing.steps.rates import _power, hardware, rates
+from sizing.steps.rates import hardware, power_of, rates
 from sizing.steps.roofline import Roofline, all_to_all_s, communication_s, roofline
 from sizing.steps.shape import shape_of
 from sizing.steps.times import StepTimes
@@ -121,7 +121,7 @@ def test_an_impossible_power_is_taken_for_the_nearest_of_the_catalogue(watts, re
     odd = replace(gpus()["h100_sxm"], tdp_w=watts)
     row = table([replace(configuration(1), gpu=odd)])
     assert hardware(row).power[0, 0] == pytest.approx(relative, rel=1e-3)
-    assert all(0.5 < p < 4.0 for g in gpus().values() if g.tdp_w for p in [_power(g)])
+    assert all(0.5 < p < 4.0 for g in gpus().values() if g.tdp_w for p in [power_of(g)])
 
 
 def test_falcon_reduces_once_a_layer():
