@@ -74,7 +74,7 @@ def row_weights(table: Targets, metric: str) -> Floats:
     return np.where(labels["burst"], 0.0, np.sqrt(quality / np.sqrt(size)))
 
 
-TYPICAL_ERROR = 0.15
+TYPICAL_ERROR = 0.10
 """Median log error of a source up to which its rows count in full. Chosen: because re-runs of one benchmark and small
 differences of set-up spread about so much."""
 
