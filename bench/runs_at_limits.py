@@ -15,10 +15,10 @@ from types import MappingProxyType
 import numpy as np
 import pandas as pd
 
+from sizing.evidence.cases import architecture
 from sizing.evidence.open_loop import BENCHMARK_SPREAD
 from sizing.evidence.points import Point, points_of
 from sizing.evidence.published import evidence_frame
-from sizing.evidence.uncertainty import architecture
 from sizing.question.traffic import Variability
 
 MLPERF_PERCENTILE, SERIES_PERCENTILE = 99.0, 50.0
