@@ -8,10 +8,11 @@ import numpy as np
 import pandas as pd
 
 from bench.capacity_figures import capacity_records, check_record, configuration_records, run_records
-from bench.conformal import INTERVAL_METRICS, LEVELS, inside, width
-from bench.crossvalidate import SCHEMES
-from bench.fit_efficiency import FITTED_ON, sweep_of
+from bench.conformal import inside
+from bench.crossvalidate import SCHEMES, UNSEEN
+from bench.fit_efficiency import FITTED_ON
 from bench.fit_targets import Targets
+from bench.interval_figures import coverage_records, reliability_records
 from bench.reasons import reason, rows_of
 from sizing.catalog.files import DATA_DIR
 from sizing.evidence.published import evidence_frame
@@ -26,9 +27,6 @@ WORST = 20
 """Worst rows that are listed. Chosen: because their reasons can still be read one by one."""
 SPOT_GPU, SPOT_ROWS = "h200_sxm", 25
 """GPU and number of rows of the spot check, which shows single predictions."""
-FEWEST = 10
-"""Rows below which a share inside says nothing."""
-
 SHOWN = (("fixed_concurrency", "itl"), ("offline_max_throughput", "throughput"), ("static_batch", "e2e"))
 """What is shown by slice: the metric that step times decide, by mode; closed-loop E2E and rate follow ITL."""
 
@@ -46,8 +44,8 @@ TARGETS: tuple[tuple[str, str, str, str, float, float | None], ...] = (
 CAPACITY, CAPACITY_ASKED = "Capacity at the limits", (10.0, 25.0)
 """The same of the largest rate within latency limits, whose errors are no metric of a protocol."""
 
-HELD_OUT = SCHEMES[1:]
-"""What was left out, one after the other."""
+HELD_OUT = tuple(s for s in SCHEMES[1:] if s != UNSEEN)
+"""What was left out, one after the other, where errors are asked to be small; intervals are judged with both unseen."""
 
 Records = list[dict[str, Any]]
 
@@ -86,9 +84,9 @@ def error_records(errors: pd.DataFrame) -> Records:
     return out
 
 
-def slice_records(errors: pd.DataFrame, checked: pd.DataFrame, widening: Mapping[tuple[str, str], float]) -> Records:
+def slice_records(errors: pd.DataFrame, checked: pd.DataFrame) -> Records:
     """Errors and coverage by engine, GPU, kind of model and source, one model and one GPU left out."""
-    hit = checked.assign(inside=inside(checked, 80, widening))
+    hit = checked.assign(inside=inside(checked, 80))
     out = []
     for scheme in SLICE_SCHEMES:
         for by in SLICES:
@@ -99,51 +97,6 @@ def slice_records(errors: pd.DataFrame, checked: pd.DataFrame, widening: Mapping
                 share = same.loc[same[by] == value, "inside"].mean()
                 names = {"scheme": scheme, "mode": mode, "metric": metric, "by": by, "value": value}
                 out.append({**names, **summary(part["error"]), "inside_80_pct": round(float(share) * 100, 1)})
-    return out
-
-
-def coverage_records(checked: pd.DataFrame, widening: Mapping[tuple[str, str], float]) -> Records:
-    """Coverage and median full width of the 80 % and 95 % intervals on groups that had no part in them."""
-    rows = checked.assign(
-        **{f"in{v}": inside(checked, v, widening) for v in (80, 95)}, wide=width(checked, 80, widening)
-    )
-    out = []
-    for (mode, metric, scheme), part in rows.groupby(["mode", "metric", "scheme"]):
-        if len(part) < FEWEST:
-            continue
-        out.append(
-            {
-                "mode": mode,
-                "metric": metric,
-                "scheme": scheme,
-                "rows": len(part),
-                "inside_80_pct": round(float(part["in80"].mean()) * 100, 1),
-                "inside_80_give_or_take_pct": round(standard_error(part["in80"], sweep_of(part)) * 100, 1),
-                "width_80_pct": round(float(part["wide"].median()) * 100, 1),
-                "inside_95_pct": round(float(part["in95"].mean()) * 100, 1),
-            }
-        )
-    return out
-
-
-def standard_error(hit: pd.Series, sweep: pd.Series) -> float:
-    """Standard error of the share of ``hit``, rows of one sweep being mostly one error many times.
-
-    sqrt(G / (G - 1) x sum over G sweeps of (sum of hit - share)^2) / rows. Source: cluster-robust variance of a mean
-    (Liang and Zeger 1986). NaN with one sweep.
-    """
-    off = (hit - hit.mean()).groupby(sweep).sum()
-    groups = len(off)
-    return float(np.sqrt(groups / (groups - 1) * (off**2).sum()) / len(hit)) if groups > 1 else float("nan")
-
-
-def reliability_records(checked: pd.DataFrame, widening: Mapping[tuple[str, str], float]) -> Records:
-    """Nominal against actual coverage by metric, all modes and schemes alike."""
-    out = []
-    for level in LEVELS:
-        hit = inside(checked, level, widening).groupby(checked["metric"]).mean()
-        shares = {f"{metric}_pct": round(float(hit[metric]) * 100, 1) for metric in INTERVAL_METRICS}
-        out.append({"nominal_pct": level, **shares})
     return out
 
 
@@ -206,7 +159,7 @@ def figures(
     errors: pd.DataFrame,
     capacity: pd.DataFrame,
     checked: pd.DataFrame,
-    widening: Mapping[tuple[str, str], float],
+    forms: Records,
     curve: Sequence[Mapping[str, object]],
     rows: int,
     spot: Mapping[str, Any],
@@ -223,9 +176,10 @@ def figures(
         "capacity_runs": run_records(capacity),
         "targets": target_records(records, at_limits, obstacles),
         "errors": records,
-        "slices": slice_records(errors, checked, widening),
-        "coverage": coverage_records(checked, widening),
-        "reliability": reliability_records(checked, widening),
+        "slices": slice_records(errors, checked),
+        "coverage": coverage_records(checked),
+        "forms": forms,
+        "reliability": reliability_records(checked),
         "learning_curve": list(curve),
         "worst": worst_records(errors),
         "spot_check": dict(spot),

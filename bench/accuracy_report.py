@@ -9,7 +9,8 @@ from bench.capacity_svg import capacity_svg
 from bench.conformal import SHIPPED_LEVELS, Calibration
 from bench.fit_targets import Targets
 from bench.held_out import load_columns, load_range
-from sizing.evidence.uncertainty import LOAD_NAMES, architecture
+from sizing.evidence.cases import case_of, configuration_name, deployment_name
+from sizing.evidence.uncertainty import LOAD_NAMES
 from sizing.methodology.accuracy import TITLES, capacity_alt_text, capacity_in_words, report_chapters
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -21,24 +22,18 @@ SCHEME_NAMES = {
     "gpu": "GPU left out",
     "configuration": "configuration left out",
     "source": "source left out",
+    "unseen": "source and configuration left out",
 }
 
 
 def intervals_yaml(tables: Sequence[Targets], calibration: Calibration) -> str:
     """The file of intervals: what was measured, difficulties, and one line per stratum."""
-    points = [p for t in tables for p in t.points.points]
-    seen = {
-        "models": {architecture(p.model) for p in points},
-        "gpus": {p.configuration.gpu.id for p in points},
-        "families": {p.configuration.gpu.family for p in points},
-        "platforms": {f"{p.configuration.engine.surrogate} on {p.configuration.gpu.family}" for p in points},
-    }
     lines = [
-        "# Quantiles of log(measured / predicted) / scale of held-out errors by stratum, for 80 % and 95 % intervals,",
-        "# and the scale's difficulties. Written by `make calibrate` (bench/conformal.py), see "
-        "sizing/evidence/uncertainty.py.",
+        "# Ends of log(measured / predicted) / scale of held-out errors by stratum, configurations alike, for 80 % and",
+        "# 95 % intervals, and the scale's difficulties. Written by `make calibrate` (bench/conformal.py), see",
+        "# sizing/evidence/uncertainty.py.",
         "measured:",
-        *(f"  {name}: [{', '.join(_quoted(v) for v in sorted(values))}]" for name, values in seen.items()),
+        *(f"  {name}: [{', '.join(_quoted(v) for v in sorted(values))}]" for name, values in _seen(tables).items()),
         "ranges:",
         *(f"  {t.mode}: {{{_ranges(t)}}}" for t in tables),
         "difficulties:",
@@ -46,10 +41,23 @@ def intervals_yaml(tables: Sequence[Targets], calibration: Calibration) -> str:
         "strata:",
     ]
     names = [f"{end}_{level}" for end in ("low", "high") for level in SHIPPED_LEVELS]
-    for key, (rows, quantiles) in sorted(calibration.strata.items()):
-        values = {"rows": rows, **{n: round(float(q), 4) for n, q in zip(names, quantiles, strict=True)}}
-        lines.append(f"  {key}: {_inline(values)}")
+    for key, (rows, configurations, ends) in sorted(calibration.strata.items()):
+        values = {n: round(float(q), 4) for n, q in zip(names, ends, strict=True)}
+        lines.append(f"  {key}: {_inline({'rows': rows, 'configurations': configurations, **values})}")
     return "\n".join(lines) + "\n"
+
+
+def _seen(tables: Sequence[Targets]) -> dict[str, set[str]]:
+    """What was measured, by the kinds of :mod:`sizing.catalog.measured`."""
+    cases = {case_of(p.model, p.configuration) for t in tables for p in t.points.points}
+    return {
+        "models": {c.architecture for c in cases},
+        "gpus": {c.gpu for c in cases},
+        "families": {c.family for c in cases},
+        "platforms": {f"{c.engine} on {c.family}" for c in cases},
+        "deployments": {deployment_name(c.architecture, c.engine, c.family) for c in cases},
+        "configurations": {configuration_name(c.architecture, c.gpu, c.engine, c.precision) for c in cases},
+    }
 
 
 def _quoted(text: str) -> str:
@@ -106,7 +114,17 @@ def markdown(figures: Mapping[str, Any]) -> str:
             "(cluster-robust variance): so far a share may lie from 80 % by chance.",
             figures["coverage"],
         ),
-        _section("Reliability", "Nominal and actual coverage, all schemes and protocols.", figures["reliability"]),
+        _section(
+            "Forms of intervals",
+            "Source and configuration both unseen; the quantiles of each source come from the configurations of the "
+            "others (`bench/interval_forms.py`).",
+            figures["forms"],
+        ),
+        _section(
+            "Reliability",
+            "Nominal and actual coverage, source and configuration both unseen, all protocols.",
+            figures["reliability"],
+        ),
         _section(
             "Learning curve",
             "Median error on models outside the fit against the number of models in it, a few random choices each.",

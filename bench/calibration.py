@@ -12,12 +12,13 @@ from bench.accuracy_figures import SHOWN, figures, spot_check
 from bench.accuracy_notes import OBSTACLES
 from bench.accuracy_report import intervals_yaml, one_line_each, write_report
 from bench.capacity_at_limits import held_out_capacity
-from bench.conformal import calibration, checked, widenings
+from bench.conformal import calibration, checked
 from bench.crossvalidate import refits
 from bench.fit_efficiency import Progress, efficiency_yaml, fit_all
 from bench.fit_mixture import kernel_times, mixture_yaml, unseen_steps
 from bench.fit_targets import targets
 from bench.held_out import held_out_errors
+from bench.interval_figures import compared
 from bench.learning_curve import learning_curve
 from bench.runs_at_limits import runs_at_limits
 from sizing.catalog.files import DATA_DIR, read_yaml
@@ -40,7 +41,6 @@ def calibrate(say: Progress = print) -> None:
     say("read the kernel tables for every row")
     errors, trust = held_out_errors(tables, kernel, fit, without)
     with_ends = checked(errors)
-    widening = widenings(with_ends)
     say("worked out held-out errors and intervals")
     curve = learning_curve(tables, kernel, unseen_steps(tables, kernel, fit.efficiencies, without), fit)
     say("drew the learning curve")
@@ -49,14 +49,16 @@ def calibrate(say: Progress = print) -> None:
     for name, text in (
         ("efficiency.yaml", efficiency_yaml(fit.efficiencies, rows)),
         ("mixture.yaml", mixture_yaml(trust, rows)),
-        ("intervals.yaml", intervals_yaml(tables, calibration(errors, widening))),
+        ("intervals.yaml", intervals_yaml(tables, calibration(errors))),
     ):
         (DATA_DIR / name).write_text(text, encoding="utf-8")
     trusts.cache_clear()  # what was just written
     shipped = Mixture(Roofline(from_mapping(read_yaml("efficiency.yaml"))), trusts())
     seen = [t for t in tables if t.mode == SHOWN[0][0]]
     published = errors[~errors["derived"]]
-    all_figures = figures(published, capacity, with_ends, widening, curve, rows, spot_check(seen, shipped), OBSTACLES)
+    all_figures = figures(
+        published, capacity, with_ends, compared(errors), curve, rows, spot_check(seen, shipped), OBSTACLES
+    )
     (DATA_DIR / "accuracy.json").write_text(one_line_each(all_figures), encoding="utf-8")
     write_report(all_figures)
 

@@ -1,8 +1,9 @@
 """Intervals from held-out errors: how hard a prediction is, quantiles by stratum, and whether they hold.
 
-An interval is checked on a group with quantiles that the group had no part in: neither its points nor what they show of
-themselves under another scheme. A sweep of n rows weighs the square root of n in the quantiles, as in the fit: its
-errors are mostly one error many times.
+The unit is the configuration of one source: its errors are mostly one error many times. Calibrated on predictions
+that had seen neither the source nor any of its configurations, and on rows of a source left out whose configuration
+others had published, which say how much nearer one comes with evidence of the very configuration. An interval is
+checked on a group with quantiles that the group had no part in.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,14 +13,15 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import lsq_linear
 
-from bench.crossvalidate import SCHEMES, group_of
+from bench.crossvalidate import SCHEMES, UNSEEN, configuration_of, group_of
 from bench.fit_efficiency import sweep_of
+from bench.interval_forms import FORMS, SHIPPED
 from sizing.base.arrays import Floats
 from sizing.evidence.uncertainty import DIFFICULTIES, stratum_keys
 
 INTERVAL_METRICS = ("ttft", "itl", "e2e", "throughput")
-MIN_ROWS = 20
-"""Measurements below which a stratum falls back to its parent; 80 % of 20 errors is known to about 9 % of coverage."""
+MIN_CONFIGURATIONS = 20
+"""Configurations below which a stratum falls back to its parent; 80 % of 20 is known to about 9 % of coverage."""
 
 MIN_ARCHITECTURES = 2
 """Errors of one model are one error many times: a stratum of a single architecture falls back to its parent."""
@@ -27,8 +29,8 @@ MIN_ARCHITECTURES = 2
 FLOOR = 0.03
 """Added to absolute log errors before their logarithm is explained: a chance hit is not a sign of an easy case."""
 
-RIDGE = 30.0
-"""Prior of difficulties: so many rows that say a difficulty does not matter."""
+RIDGE = 10.0
+"""Prior of difficulties: so many configurations that say a difficulty does not matter."""
 
 PRIORS = {"beyond": 0.15}
 """What a difficulty adds where the evidence cannot tell: few held-out rows lie outside the range of the others. An
@@ -39,32 +41,40 @@ LEVELS = (10, 20, 30, 40, 50, 60, 70, 80, 90, 95)
 """Coverage in per cent at which the reliability is judged."""
 SHIPPED_LEVELS = (80, 95)
 """Coverage in per cent of the intervals that ship."""
-TARGET = 0.80
-"""Coverage that the final factor of every metric and protocol aims at."""
-WIDENINGS = tuple(round(0.8 + 0.01 * i, 2) for i in range(121))
-"""Factors tried, from narrower to twice as wide in steps of 1 %."""
+
+PART = ["metric", "mode", "basis", "unit"]
+"""Rows of one configuration of one source in one metric, mode and basis."""
 
 
-def scored(errors: pd.DataFrame) -> pd.DataFrame:
-    """One row per held-out error and source: the answer with tables where there are any, the roofline alone for all."""
+def based(errors: pd.DataFrame) -> pd.DataFrame:
+    """One row per held-out error and basis: the answer with tables where there are any, the roofline alone for all."""
     held = errors[(errors["scheme"] != "fit") & errors["metric"].isin(INTERVAL_METRICS)]
     tables = held[held["weight"] > 0].assign(basis="tables")
     alone = held.assign(error=held["alone"], apart=0.0, basis="roofline")
-    return pd.concat([tables, alone], ignore_index=True)
+    rows = pd.concat([tables, alone], ignore_index=True)
+    return rows.assign(configuration=configuration_of(rows), unit=sweep_of(rows) + rows["scheme"])
+
+
+def calibrating(rows: pd.DataFrame) -> pd.DataFrame:
+    """What intervals are calibrated on: configuration and source both unseen, or the source alone where others had
+    published the configuration."""
+    elsewhere = (rows["scheme"] == "source") & (rows["new_configuration"] == 0)
+    return rows[(rows["scheme"] == UNSEEN) | elsewhere]
 
 
 def difficulties(rows: pd.DataFrame) -> dict[str, dict[str, float]]:
-    """By metric, how much each difficulty adds to the log scale of an error: least squares, none below its
-    prior: rows that were easy although they lie outside do not make the next one safe."""
+    """By metric, how much each difficulty adds to the log scale of an error: least squares in which configurations
+    weigh alike, none below its prior: rows that were easy although they lie outside do not make the next one safe."""
     prior = np.array([PRIORS.get(name, 0.0) for name in DIFFICULTIES])
     size = len(prior)
     out = {}
     for metric, part in rows.groupby("metric"):
         strata = pd.get_dummies(part["mode"] + part["basis"]).to_numpy(dtype=np.float64)
         features = part[list(DIFFICULTIES)].to_numpy(dtype=np.float64)
-        observed = np.hstack([strata, features])
+        root = 1.0 / np.sqrt(part.groupby(PART)["error"].transform("size").to_numpy(dtype=np.float64))
+        observed = np.hstack([strata, features]) * root[:, None]
         assumed = np.hstack([np.zeros((size, strata.shape[1])), np.sqrt(RIDGE) * np.eye(size)])
-        target = np.concatenate([np.log(np.abs(part["error"]) + FLOOR), np.sqrt(RIDGE) * prior])
+        target = np.concatenate([np.log(np.abs(part["error"]) + FLOOR) * root, np.sqrt(RIDGE) * prior])
         lower = np.concatenate([np.full(strata.shape[1], -np.inf), prior])
         weights = lsq_linear(np.vstack([observed, assumed]), target, bounds=(lower, np.inf)).x[strata.shape[1] :]
         out[str(metric)] = {name: round(float(v), 3) for name, v in zip(DIFFICULTIES, weights, strict=True)}
@@ -72,28 +82,27 @@ def difficulties(rows: pd.DataFrame) -> dict[str, dict[str, float]]:
 
 
 def with_scores(rows: pd.DataFrame, hard: Mapping[str, Mapping[str, float]]) -> pd.DataFrame:
-    """With ``score`` = log(measured / predicted) / scale, ``scale``, ``weigh``, ``key0`` (narrowest) to ``key2``."""
+    """With ``score`` = log(measured / predicted) / scale, ``scale``, ``key0`` (narrowest) to ``key2``."""
     terms = [rows[name] * rows["metric"].map({m: c[name] for m, c in hard.items()}) for name in DIFFICULTIES]
     scale = np.exp(np.sum(terms, axis=0))
     names = rows[["metric", "mode", "basis"]]
     keys = {n: tuple(map(", ".join, stratum_keys(*n))) for n in dict.fromkeys(names.itertuples(index=False, name=None))}
     columns = zip(*(keys[n] for n in names.itertuples(index=False, name=None)), strict=True)
-    sweep = sweep_of(rows) + rows["scheme"] + rows["mode"] + rows["metric"] + rows["basis"]
-    weigh = 1.0 / np.sqrt(sweep.map(sweep.value_counts()).to_numpy(dtype=np.float64))
-    names_of_keys = dict(zip(KEYS, map(list, columns), strict=True))
-    return rows.assign(scale=scale, score=-rows["error"] / scale, weigh=weigh, **names_of_keys)
+    return rows.assign(scale=scale, score=-rows["error"] / scale, **dict(zip(KEYS, map(list, columns), strict=True)))
 
 
-def stratum_quantiles(rows: pd.DataFrame, shares: Sequence[float]) -> dict[str, tuple[int, Floats]]:
-    """Measurements and quantiles of the scores of every stratum with enough of them; the widest always."""
-    out: dict[str, tuple[int, Floats]] = {}
+def stratum_quantiles(
+    rows: pd.DataFrame, shares: Sequence[float], form: str = SHIPPED
+) -> dict[str, tuple[int, int, Floats]]:
+    """Measurements, configurations and ends of the scores of every stratum with enough of them; the widest always."""
+    out: dict[str, tuple[int, int, Floats]] = {}
     for column in KEYS:
         for key, part in rows.groupby(column):
-            count = part["id"].nunique()
-            enough = count >= MIN_ROWS and part["architecture"].nunique() >= MIN_ARCHITECTURES
+            number = part["configuration"].nunique()
+            enough = number >= MIN_CONFIGURATIONS and part["architecture"].nunique() >= MIN_ARCHITECTURES
             if enough or column == KEYS[-1]:
-                score, weigh = (part[name].to_numpy() for name in ("score", "weigh"))
-                out[str(key)] = count, np.quantile(score, shares, weights=weigh, method="inverted_cdf")
+                unit = part["mode"] + part["basis"] + part["unit"]
+                out[str(key)] = part["id"].nunique(), number, FORMS[form](part["score"], unit, shares)
     return out
 
 
@@ -104,10 +113,10 @@ def answered(rows: pd.DataFrame) -> pd.DataFrame:
 
 @dataclass(frozen=True, kw_only=True)
 class Calibration:
-    """What ships: difficulties by metric, and (measurements, widened quantiles at the ends of levels) by stratum."""
+    """What ships: difficulties by metric; measurements, configurations and the ends of levels by stratum."""
 
     hard: Mapping[str, Mapping[str, float]]
-    strata: Mapping[str, tuple[int, Floats]]
+    strata: Mapping[str, tuple[int, int, Floats]]
 
 
 def tails(levels: Sequence[int]) -> list[float]:
@@ -115,66 +124,47 @@ def tails(levels: Sequence[int]) -> list[float]:
     return [(1.0 - v / 100.0) / 2.0 for v in levels] + [(1.0 + v / 100.0) / 2.0 for v in levels]
 
 
-def checked(errors: pd.DataFrame, levels: Sequence[int] = LEVELS) -> pd.DataFrame:
-    """Every published held-out answer with the ends (log measured / predicted) of its intervals before widening, from
-    quantiles of the groups that are not its own: columns ``low_80``, ``high_80``, ..."""
-    rows = scored(errors)
-    rows = with_scores(rows, difficulties(rows))
+def checked(
+    errors: pd.DataFrame, levels: Sequence[int] = LEVELS, form: str = SHIPPED, schemes: Sequence[str] = SCHEMES[1:]
+) -> pd.DataFrame:
+    """Every published held-out answer with the ends (log measured / predicted) of its intervals, from quantiles that
+    neither its group nor any of its configurations had a part in: columns ``low_80``, ``high_80``, ..."""
+    rows = based(errors)
+    known = calibrating(rows)
+    hard = difficulties(known)
+    rows, known = with_scores(rows, hard), with_scores(known, hard)
     parts = []
-    for scheme in SCHEMES[1:]:
-        groups = group_of(rows, scheme)
+    for scheme in schemes:
         mine = answered(rows[(rows["scheme"] == scheme) & ~rows["derived"]])
-        for name, part in mine.groupby(groups[mine.index]):
-            parts.append(_ends(part, stratum_quantiles(rows[groups != name], tails(levels)), levels))
+        groups, others = group_of(mine, scheme), group_of(known, scheme)
+        for name, part in mine.groupby(groups):
+            same = (others == name) | (known["configuration"].isin(part["configuration"]) & (scheme == UNSEEN))
+            parts.append(_ends(part, stratum_quantiles(known[~same], tails(levels), form), levels))
     return pd.concat(parts)
 
 
-def _ends(part: pd.DataFrame, strata: Mapping[str, tuple[int, Floats]], levels: Sequence[int]) -> pd.DataFrame:
+def _ends(part: pd.DataFrame, strata: Mapping[str, tuple[int, int, Floats]], levels: Sequence[int]) -> pd.DataFrame:
     keys = part[list(KEYS)].itertuples(index=False, name=None)
-    quantiles = np.array([strata[next(k for k in row if k in strata)][1] for row in keys])
+    quantiles = np.array([strata[next(k for k in row if k in strata)][2] for row in keys])
     scaled = quantiles * part["scale"].to_numpy()[:, None]
     low, high = np.minimum(scaled[:, : len(levels)], 0.0), np.maximum(scaled[:, len(levels) :], 0.0)
     ends = {f"{name}_{v}": end[:, i] for name, end in (("low", low), ("high", high)) for i, v in enumerate(levels)}
     return part.assign(**ends)
 
 
-def _factors(rows: pd.DataFrame, widening: Mapping[tuple[str, str], float]) -> Floats:
-    return np.array([widening[key] for key in zip(rows["metric"], rows["mode"], strict=True)])
-
-
-def inside(rows: pd.DataFrame, level: int, widening: Mapping[tuple[str, str], float]) -> pd.Series:
+def inside(rows: pd.DataFrame, level: int) -> pd.Series:
     """Whether each measurement lies in its interval."""
-    wide = _factors(rows, widening)
     off = -rows["error"]
-    return pd.Series((off >= rows[f"low_{level}"] * wide) & (off <= rows[f"high_{level}"] * wide))
+    return pd.Series((off >= rows[f"low_{level}"]) & (off <= rows[f"high_{level}"]))
 
 
-def width(rows: pd.DataFrame, level: int, widening: Mapping[tuple[str, str], float]) -> pd.Series:
+def width(rows: pd.DataFrame, level: int) -> pd.Series:
     """Full width of each interval relative to the prediction."""
-    wide = _factors(rows, widening)
-    return pd.Series(np.exp(rows[f"high_{level}"] * wide) - np.exp(rows[f"low_{level}"] * wide))
+    return pd.Series(np.exp(rows[f"high_{level}"]) - np.exp(rows[f"low_{level}"]))
 
 
-def widenings(rows: pd.DataFrame) -> dict[tuple[str, str], float]:
-    """By metric and mode the smallest factor on log intervals with which, in the median of the schemes, 80 % of the
-    held-out answers lie inside; at least 0.8. The median, because a source may be the only one of its mode."""
-    out = {}
-    for (metric, mode), part in rows.groupby(["metric", "mode"]):
-        key = (str(metric), str(mode))
-        holds = [f for f in WIDENINGS if inside(part, 80, {key: f}).groupby(part["scheme"]).mean().median() >= TARGET]
-        out[key] = holds[0] if holds and part["id"].nunique() >= MIN_ROWS else WIDENINGS[-1] if not holds else 1.0
-    return out
-
-
-def calibration(errors: pd.DataFrame, widening: Mapping[tuple[str, str], float]) -> Calibration:
-    """From all held-out errors of all schemes."""
-    rows = scored(errors)
+def calibration(errors: pd.DataFrame) -> Calibration:
+    """From all held-out errors that intervals are calibrated on."""
+    rows = calibrating(based(errors))
     hard = difficulties(rows)
-    strata = stratum_quantiles(with_scores(rows, hard), tails(SHIPPED_LEVELS))
-    widest = {m: max(f for (metric, _), f in widening.items() if metric == m) for m, _ in widening}
-
-    def factor(key: str) -> float:
-        metric, *rest = key.split(", ")
-        return widening[metric, rest[0]] if rest else widest[metric]
-
-    return Calibration(hard=hard, strata={key: (n, q * factor(key)) for key, (n, q) in strata.items()})
+    return Calibration(hard=hard, strata=stratum_quantiles(with_scores(rows, hard), tails(SHIPPED_LEVELS)))

@@ -1,4 +1,5 @@
-"""Fits without one model, one GPU, one configuration or one source: what predictions of unseen things rest on."""
+"""Fits without one model, GPU, configuration or source, or without a source and all its configurations: what
+predictions of unseen things rest on."""
 
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -14,7 +15,10 @@ from sizing.base.arrays import Floats
 
 PROCESSES = 2
 """Fits that run at once: the cores of the machine that runs them."""
-SCHEMES = ("fit", "model", "gpu", "configuration", "source")
+UNSEEN = "unseen"
+"""The scheme under which a source and every row of its configurations, whoever published it, are held out together. A
+new user is in no better a position; intervals are calibrated and claimed on it."""
+SCHEMES = ("fit", "model", "gpu", "configuration", "source", UNSEEN)
 FOLDS = 10
 """The 90-odd configurations are held out in this many folds of whole configurations (an approximation that saves an
 hour); models, GPUs and sources are held out one at a time."""
@@ -29,12 +33,16 @@ Masks = dict[str, NDArray[np.bool_]]
 
 @dataclass(frozen=True, kw_only=True)
 class Refit:
-    """A fit that has not seen the points in ``held``, those of one group of a scheme."""
+    """A fit that has not seen the points in ``held``, and is judged by those in ``group``: one group of a scheme.
+
+    They differ under :data:`UNSEEN` alone: rows of other sources are held out with a source, and judged with their own.
+    """
 
     scheme: str
     name: str
     fit: Fit
     held: Masks
+    group: Masks
 
     @property
     def kept(self) -> Masks:
@@ -48,10 +56,16 @@ def group_of(labels: pd.DataFrame, scheme: str) -> pd.Series:
         case "model":
             return labels["architecture"]
         case "configuration":
-            names = labels["architecture"] + labels["gpu"] + labels["engine"] + labels["precision"]
-            return names.map(_fold)
+            return configuration_of(labels).map(_fold)
+        case "unseen":
+            return labels["source"]
         case _:
             return labels[scheme]
+
+
+def configuration_of(labels: pd.DataFrame) -> pd.Series:
+    """The configuration of every point: model by shape, GPU type, engine and format."""
+    return labels["architecture"] + labels["gpu"] + labels["engine"] + labels["precision"]
 
 
 def _fold(name: str) -> str:
@@ -66,11 +80,18 @@ def refits(tables: Sequence[Targets], fit: Fit, say: Progress) -> list[Refit]:
         for scheme in SCHEMES[1:]:
             groups = _groups(tables, scheme)
             names = sorted({str(g) for values in groups.values() for g in values})
-            held = [{mode: values == name for mode, values in groups.items()} for name in names]
-            for name, mask, vector in zip(names, held, pool.map(_vector, held), strict=True):
-                out.append(Refit(scheme=scheme, name=name, fit=replace(fit, vector=vector), held=mask))
+            judged = [{mode: values == name for mode, values in groups.items()} for name in names]
+            held = [_and_alike(tables, mask) for mask in judged] if scheme == UNSEEN else judged
+            for name, group, mask, vector in zip(names, judged, held, pool.map(_vector, held), strict=True):
+                out.append(Refit(scheme=scheme, name=name, fit=replace(fit, vector=vector), held=mask, group=group))
             say(f"fitted again: leave one {scheme} out, {len(names)} times")
     return out
+
+
+def _and_alike(tables: Sequence[Targets], group: Masks) -> Masks:
+    """The points of a group and all others of their configurations, in every mode."""
+    known = {name for t in tables for name in configuration_of(t.labels)[group[t.mode]]}
+    return {t.mode: group[t.mode] | configuration_of(t.labels).isin(known).to_numpy() for t in tables}
 
 
 def _groups(tables: Sequence[Targets], scheme: str) -> dict[str, NDArray[np.object_]]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from bench.crossvalidate import Masks, Refit
+from bench.crossvalidate import Masks, Refit, configuration_of
 from bench.fit_efficiency import Fit
 from bench.fit_mixture import Steps, fit_trusts, predicted, steps_of, unseen_steps
 from bench.fit_targets import METRICS, Targets
@@ -35,7 +35,7 @@ def held_out_errors(
     for refit in refits:
         trust = fit_trusts(tables, unseen, refit.kept)
         steps = steps_of(tables, kernel, refit.fit.efficiencies)
-        parts.append(_long(tables, steps, trust, refit.scheme, refit.held, refit.kept))
+        parts.append(_long(tables, steps, trust, refit.scheme, refit.group, refit.kept))
     errors = pd.concat(parts, ignore_index=True)
     errors["id"] = errors["mode"] + " " + errors["row"].astype(str)
     modes = frozenset(str(mode) for mode, part in errors.groupby("mode") if _helps(part))
@@ -102,22 +102,25 @@ def load_range(loads: Floats) -> tuple[Floats, Floats]:
 
 
 def _known(tables: Sequence[Targets], kept: Masks) -> dict[str, set[str]]:
-    """What the kept points show: architectures, GPU types, families, and engines on families."""
-    labels = pd.concat([t.labels[kept[t.mode]] for t in tables])
+    """What the kept points show: configurations, architectures, GPU types, families, engines on families..."""
+    shown = _shown(pd.concat([t.labels[kept[t.mode]] for t in tables]))
+    return {name: set(values) for name, values in shown.items()}
+
+
+def _shown(labels: pd.DataFrame) -> dict[str, pd.Series]:
+    """What each point shows, by the names of ``sizing.evidence.uncertainty.DIFFICULTIES``."""
+    platform = labels["engine"] + " on " + labels["family"]
     return {
-        "model": set(labels["architecture"]),
-        "gpu": set(labels["gpu"]),
-        "family": set(labels["family"]),
-        "platform": set(labels["engine"] + " on " + labels["family"]),
+        "configuration": configuration_of(labels),
+        "deployment": labels["architecture"] + platform,
+        "model": labels["architecture"],
+        "gpu": labels["gpu"],
+        "family": labels["family"],
+        "platform": platform,
     }
 
 
 def _news(labels: pd.DataFrame, known: Mapping[str, set[str]]) -> dict[str, Floats]:
-    """1 where no kept point has the architecture, GPU type, family, or engine on the family."""
-    of = {
-        "model": labels["architecture"],
-        "gpu": labels["gpu"],
-        "family": labels["family"],
-        "platform": labels["engine"] + " on " + labels["family"],
-    }
-    return {f"new_{name}": np.asarray(~values.isin(known[name]), dtype=np.float64) for name, values in of.items()}
+    """1 where no kept point has the configuration, architecture, GPU type, family..."""
+    shown = _shown(labels).items()
+    return {f"new_{name}": np.asarray(~values.isin(known[name]), dtype=np.float64) for name, values in shown}

@@ -15,10 +15,10 @@ from types import MappingProxyType
 import numpy as np
 import pandas as pd
 
+from sizing.evidence.cases import architecture
 from sizing.evidence.open_loop import EQUAL_LENGTHS
 from sizing.evidence.points import Point, points_of
 from sizing.evidence.published import evidence_frame
-from sizing.evidence.uncertainty import architecture
 from sizing.question.traffic import Variability
 
 DATA_SET_SPREAD = Variability(arrivals=1.0, prompt=0.5, output=0.5)

@@ -19,6 +19,7 @@ import pandas as pd
 from sizing.base.arrays import Floats
 from sizing.catalog import Gpu, Model
 from sizing.catalog.files import DATA_DIR
+from sizing.evidence.cases import case_of
 from sizing.evidence.points import Point, points_of
 from sizing.question.configuration import Configuration
 
@@ -211,3 +212,13 @@ def nearest(
     order = np.argsort(apart, kind="stable")[:count]
     rows = evidence()
     return tuple(Near(measurement=rows[i], distance=float(apart[i])) for i in order)
+
+
+def measurements_alike(model: Model, configuration: Configuration) -> tuple[Measurement, ...]:
+    """The rows whose being near makes the interval of a configuration narrower, in file order: those of the very
+    configuration, else of the model by the engine on the GPU family (:class:`sizing.evidence.uncertainty.Case`)."""
+    asked = case_of(model, configuration)
+    if asked.near == "none":
+        return ()
+    cases = ((m, case_of(m.model, m.configuration)) for m in evidence())
+    return tuple(m for m, case in cases if case.alike(asked))

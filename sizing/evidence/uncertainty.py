@@ -1,9 +1,10 @@
 """How far reality may lie from a prediction: factors from cross-validated errors, by stratum and difficulty.
 
-Normalised split-conformal intervals (Vovk et al. 2005; Lei et al. 2018): every published measurement was predicted by
-fits that had not seen its model, its GPU, its configuration or its source. The errors are divided by a scale, how hard
-the case was, and their quantiles in a stratum are the ends of its interval. Strata are metric, protocol and whether
-kernel tables took part; finer ones (engine, GPU family, kind of model) held less often on groups they had not seen.
+Normalised conformal intervals whose unit is the configuration (Lee, Barber, Willett 2023): every published measurement
+was predicted by a fit that had seen neither its source nor any of its configurations, or, to learn what near evidence
+is worth, its configuration from other sources alone. The errors are divided by a scale, how hard the case was, and
+their quantiles in a stratum, configurations weighing alike, are the ends of its interval. Strata are metric, protocol
+and whether kernel tables took part; finer ones (engine, GPU family, kind of model) held less often on unseen groups.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from sizing.base.arrays import Floats
-from sizing.base.units import BILLION
 from sizing.catalog import Model
 from sizing.catalog.files import read_yaml
 from sizing.catalog.measured import measured
+from sizing.evidence.cases import NEAR_WORDS, ROOFLINE, TABLES, Case, Nearness, case_of
 from sizing.question.configuration import Configuration
 
 if TYPE_CHECKING:  # pandas, which it needs, would slow down every start
@@ -46,11 +47,10 @@ MODE_WORDS = {
     "offline_max_throughput": "offline",
 }
 
-TABLES, ROOFLINE = "tables", "roofline"
-"""Where step times came from: kernel tables with the roofline, or the roofline alone."""
-
 DIFFICULTIES: Mapping[str, str] = MappingProxyType(
     {
+        "new_configuration": "no measurement of this very configuration",
+        "new_deployment": "no measurement of this model by this engine on this GPU family",
         "new_model": "no measurement of a model of this shape",
         "new_gpu": "no measurement on this GPU type",
         "new_family": "no measurement on this GPU family",
@@ -74,27 +74,29 @@ Key = tuple[str, ...]
 class ErrorFactors:
     """How far reality may lie from a predicted value: that value times each factor is an end of its interval.
 
-    ``basis`` says whose errors the factors come from, ``rows`` how many there are. Not an
-    :class:`sizing.base.quantity.Estimate`: it holds no value, and widens any.
+    ``basis`` says whose errors the factors come from, ``rows`` how many there are, ``near`` what was measured near
+    enough to make them narrower. Not an :class:`sizing.base.quantity.Estimate`: it holds no value, and widens any.
     """
 
     low_factor: float
     high_factor: float
     basis: str
     rows: int
+    near: Nearness = "none"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Stratum:
-    """Quantiles of log(measured / predicted) in one stratum, for 80 % and 95 % coverage."""
+    """Ends of log(measured / predicted) in one stratum, for 80 % and 95 % coverage, from so many configurations."""
 
     rows: int
+    configurations: int
     low_80: float
     high_80: float
     low_95: float
     high_95: float
 
-    def interval(self, basis: str, level: Level, scale: float = 1.0) -> ErrorFactors:
+    def interval(self, basis: str, level: Level, scale: float = 1.0, near: Nearness = "none") -> ErrorFactors:
         """The factors at a level for a case of that scale; the interval always holds the prediction itself."""
         low, high = (self.low_80, self.high_80) if level == 80 else (self.low_95, self.high_95)
         return ErrorFactors(
@@ -102,20 +104,8 @@ class Stratum:
             high_factor=float(np.exp(max(high, 0.0) * scale)),
             basis=basis,
             rows=self.rows,
+            near=near,
         )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Case:
-    """What is predicted, as far as it decides how hard that is; for ``apart`` and ``beyond`` see the difficulties."""
-
-    architecture: str
-    gpu: str
-    family: str
-    engine: str
-    basis: str = ROOFLINE
-    apart: float = 0.0
-    beyond: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,27 +144,6 @@ def ranges() -> Mapping[str, tuple[Floats, Floats]]:
     return MappingProxyType({mode: (end(row, 0), end(row, 1)) for mode, row in rows.items()})
 
 
-def architecture(model: Model) -> str:
-    """Name of a model's shape: models with the same one are the same to a step timer."""
-    return f"{model.params_total / BILLION:.0f}B, {model.layers} layers"
-
-
-def case_of(
-    model: Model, configuration: Configuration, outside: float = 0.0, basis: str = ROOFLINE, apart: float = 0.0
-) -> Case:
-    """The case of a model on a configuration, ``outside`` doublings beyond the measured loads."""
-    c = configuration
-    return Case(
-        architecture=architecture(model),
-        gpu=c.gpu.id,
-        family=c.gpu.family,
-        engine=c.engine.surrogate,
-        basis=basis,
-        apart=apart,
-        beyond=outside,
-    )
-
-
 @cache
 def strata() -> Mapping[Key, Stratum]:
     """The committed strata (``data/intervals.yaml``) by key, see :func:`stratum_keys`."""
@@ -190,7 +159,10 @@ def stratum_keys(metric: str, mode: str, basis: str) -> tuple[Key, ...]:
 @lru_cache(maxsize=4096)
 def difficulties(case: Case) -> Mapping[str, float]:
     """Each difficulty of a case, 0 where there is none."""
+    near = case.near
     new = {
+        "new_configuration": near != "configuration",
+        "new_deployment": near == "none",
         "new_model": case.architecture not in measured("models"),
         "new_gpu": case.gpu not in measured("gpus"),
         "new_family": case.family not in measured("families"),
@@ -208,16 +180,29 @@ def weights(metric: str) -> Mapping[str, float]:
 
 @lru_cache(maxsize=16384)
 def stratum_interval(metric: str, mode: str, case: Case, level: Level = 80) -> ErrorFactors:
-    """The interval of the narrowest stratum with enough rows, times the scale of the case."""
-    stratum = next(key for key in stratum_keys(metric, mode, case.basis) if key in strata())
-    hard = difficulties(case)
+    """The interval of the narrowest stratum with enough configurations, times the scale of the case."""
+    key = next(key for key in stratum_keys(metric, mode, case.basis) if key in strata())
+    stratum, hard = strata()[key], difficulties(case)
     added = {name: weight * hard[name] for name, weight in weights(metric).items()}
-    basis = f"cross-validated errors of {strata()[stratum].rows:,} measurements ({in_words(stratum)})"
+    basis = (
+        f"cross-validated errors of {stratum.rows:,} measurements of {stratum.configurations:,} configurations "
+        f"({in_words(key)})"
+    )
     why = [DIFFICULTIES[name] for name, log_scale in added.items() if log_scale > np.log(TOLD_FROM)]
     scale = float(np.exp(sum(added.values())))
     if why:
         basis += f", widened {scale:.2g} times: {', '.join(why)}"
-    return strata()[stratum].interval(basis, level, scale)
+    near = _narrowed_by(metric, case)
+    if near != "none":
+        basis += f", narrower for measurements of {NEAR_WORDS[near]}"
+    return stratum.interval(basis, level, scale, near)
+
+
+def _narrowed_by(metric: str, case: Case) -> Nearness:
+    """The evidence of a case, where an interval of ``metric`` would be wider without it."""
+    spared = {"configuration": ("new_configuration", "new_deployment"), "deployment": ("new_deployment",), "none": ()}
+    saved = sum(weights(metric)[name] for name in spared[case.near])
+    return case.near if saved > np.log(TOLD_FROM) else "none"
 
 
 def in_words(key: Key) -> str:

@@ -7,14 +7,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bench.accuracy_figures import TARGETS, WORST, fingerprint, standard_error, summary
+from bench.accuracy_figures import TARGETS, WORST, fingerprint, summary
 from bench.accuracy_report import CAPACITY_FIGURE, REPORT, capacity_picture, markdown
 from bench.conformal import difficulties, stratum_quantiles, tails, with_scores
 from bench.fit_targets import targets
+from bench.interval_figures import standard_error
 from bench.reasons import RULES, Row, reason
 from sizing.catalog.files import DATA_DIR
+from sizing.catalog.measured import measured
+from sizing.evidence.cases import architecture
 from sizing.evidence.points import MODES
-from sizing.evidence.uncertainty import DIFFICULTIES, architecture, measured
+from sizing.evidence.uncertainty import DIFFICULTIES
 from sizing.methodology.accuracy import TITLES, report_chapters
 from sizing.steps.efficiency import efficiencies
 from sizing.steps.kernel import KernelTables
@@ -77,7 +80,7 @@ def test_the_code_reproduces_the_recorded_error_of_the_mixture():
 
 def test_every_protocol_scheme_and_target_is_reported():
     assert {r["mode"] for r in FIGURES["errors"]} == set(MODES)
-    assert {r["scheme"] for r in FIGURES["errors"]} == {"fit", "model", "gpu", "configuration", "source"}
+    assert {r["scheme"] for r in FIGURES["errors"]} == {"fit", "model", "gpu", "configuration", "source", "unseen"}
     assert len(FIGURES["targets"]) >= len(TARGETS)
     assert all(r["verdict"].startswith(("met", "not met")) for r in FIGURES["targets"])
     assert [r["nominal_pct"] for r in FIGURES["reliability"]] == [10, 20, 30, 40, 50, 60, 70, 80, 90, 95]
@@ -165,7 +168,9 @@ def errors(count, scale_of_new=1.0):
             "gpu": "h100_sxm",
             "engine": "vllm",
             "precision": "fp8",
-            "scheme": "gpu",
+            "scheme": "unseen",
+            "configuration": [f"c{i}" for i in range(count)],
+            "unit": [f"c{i}" for i in range(count)],
             **dict.fromkeys(DIFFICULTIES, 0.0),
             "new_platform": new.astype(float),
         }
@@ -181,7 +186,7 @@ def test_quantiles_of_scores_are_those_of_the_errors_where_nothing_is_hard():
     rows = errors(4000)
     none = {"itl": dict.fromkeys(DIFFICULTIES, 0.0)}
     found = stratum_quantiles(with_scores(rows, none), tails((80,)))
-    assert found["itl, fixed_concurrency, roofline"][1] == pytest.approx(
+    assert found["itl, fixed_concurrency, roofline"][2] == pytest.approx(
         np.quantile(-rows["error"], [0.1, 0.9]), abs=0.002
     )
     assert found["itl"][0] == 4000
@@ -193,12 +198,10 @@ def test_a_stratum_of_one_model_falls_back():
     assert set(stratum_quantiles(with_scores(rows, none), tails((80,)))) == {"itl"}
 
 
-def test_a_sweep_weighs_the_square_root_of_its_rows():
-    """400 rows at 0.1 and 100 rows at 0.2 weigh 20 and 10: the median is 0.1, the 70 % quantile 0.2 (60 %: 0.1)."""
-    rows = errors(500).assign(error=[-0.1] * 400 + [-0.2] * 100, source=["long"] * 400 + ["short"] * 100)
+def test_few_configurations_fall_back_however_many_rows():
+    rows = errors(100).assign(configuration=[f"c{i % 19}" for i in range(100)])
     none = {"itl": dict.fromkeys(DIFFICULTIES, 0.0)}
-    found = stratum_quantiles(with_scores(rows, none), (0.5, 0.6, 0.7))
-    assert found["itl, fixed_concurrency, roofline"][1] == pytest.approx([0.1, 0.1, 0.2])
+    assert set(stratum_quantiles(with_scores(rows, none), tails((80,)))) == {"itl"}
 
 
 def test_what_follows_from_published_metrics_is_no_measurement(library):

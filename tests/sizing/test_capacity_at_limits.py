@@ -121,7 +121,7 @@ def test_a_run_is_judged_by_the_fit_that_has_not_seen_it() -> None:
     halved = {k: replace(v, matrix_8=v.matrix_8 / 2, memory_8=v.memory_8 / 2) for k, v in fit.families.items()}
     without = cast(Fit, SimpleNamespace(efficiencies=replace(fit, families=halved)))
     some = [next(r for r in RUNS if r.benchmark == name) for name in ("llama2-70b", "mixtral-8x7b")]
-    refit = Refit(scheme="model", name="47B, 32 layers", fit=without, held={})
+    refit = Refit(scheme="model", name="47B, 32 layers", fit=without, held={}, group={})
     found = held_out_capacity(some, fit, [refit])
     seen, unseen = (found[found["scheme"] == s]["planned_rps"].to_numpy() for s in ("fit", "model"))
     order = found[found["scheme"] == "model"]["benchmark"].tolist()

@@ -5,13 +5,15 @@ from __future__ import annotations
 import pandas as pd
 
 from sizing.base.deployed import Deployed
-from sizing.base.format import rounded
+from sizing.base.format import count, rounded
 from sizing.base.result import Plan
 from sizing.catalog import gpus
-from sizing.evidence.published import Measurement, Near, nearest
+from sizing.evidence.cases import NEAR_WORDS
+from sizing.evidence.published import Measurement, Near, measurements_alike, nearest
 from sizing.evidence.sources import SOURCES, source_day, source_url
 from sizing.explore.own_benchmark import own_measurements
 from sizing.methodology.accuracy import MODES
+from sizing.planning.spread import interval_of
 from sizing.question.configuration import Configuration, deployed_configuration
 from sizing.question.understand import understand
 from sizing.scenario.schema import Scenario
@@ -33,6 +35,21 @@ def nearest_rows(scenario: Scenario, plan: Plan, number: int) -> tuple[Near, ...
         input_tokens=question.traffic.input_tokens,
         output_tokens=question.traffic.output_tokens,
     )
+
+
+def narrowed_by(scenario: Scenario, plan: Plan) -> str:
+    """Which published rows make the intervals of a plan narrower than those of an unmeasured deployment, in a sentence;
+    empty where none do."""
+    if plan.deployment is None or plan.deployment.gpu not in gpus():
+        return ""
+    question, row = understand(scenario), deployed_configuration(plan.deployment, gpus()[plan.deployment.gpu])
+    near = interval_of(question, "decode", row).near
+    if near == "none":
+        return ""
+    rows = measurements_alike(question.model, row)
+    sources = dict.fromkeys(SOURCES[m.source].label if m.source in SOURCES else m.source for m in rows)
+    what = f"{count(len(rows))} published measurements of {NEAR_WORDS[near]}"
+    return f"The 80 % interval is narrower for {what} ({', '.join(sources)})."
 
 
 def own_rows(scenario: Scenario, plan: Plan, number: int) -> tuple[Near, ...]:

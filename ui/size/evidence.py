@@ -50,7 +50,7 @@ def draw_evidence(plan: Plan, scenario: Scenario) -> None:
 
 def _nearest(plan: Plan, scenario: Scenario) -> None:
     """The measured rows nearest to the planned deployment, with their source."""
-    from ui.benchmarks.nearest import NEAREST_NUMBERS, nearest_rows, nearest_table, own_rows
+    from ui.benchmarks.nearest import NEAREST_NUMBERS, narrowed_by, nearest_rows, nearest_table, own_rows
 
     near = nearest_rows(scenario, plan, 8 * NEAREST)
     published = tuple(n for n in near if n.measurement.itl_ms or n.measurement.output_tokens_per_s)[:NEAREST]
@@ -70,6 +70,8 @@ def _nearest(plan: Plan, scenario: Scenario) -> None:
             "GPU. Distance 0: the same configuration; 1: about one doubling of one quantity apart. TTFT of a "
             "closed loop comes from requests that start together and is not the TTFT at a request rate."
         )
+    if narrowed := narrowed_by(scenario, plan):
+        st.caption(as_markdown(narrowed))
     st.dataframe(
         nearest_table(own + published),
         hide_index=True,

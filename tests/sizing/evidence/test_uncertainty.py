@@ -7,14 +7,14 @@ import pytest
 from sizing.catalog import resolve_gpu, resolve_model
 from sizing.catalog.engines import resolve_engine
 from sizing.catalog.precisions import resolve_precision
+from sizing.evidence.cases import TABLES, case_of
+from sizing.evidence.published import measurements_alike
 from sizing.evidence.uncertainty import (
     DIFFICULTIES,
     MEASURES,
-    TABLES,
     Load,
     Stratum,
     beyond,
-    case_of,
     difficulties,
     doublings_outside,
     in_words,
@@ -57,7 +57,7 @@ def test_95_percent_is_no_narrower_than_80(metric):
 
 
 def test_an_interval_is_the_stratum_to_the_power_of_the_scale():
-    plain = Stratum(rows=9, low_80=-0.1, high_80=0.2, low_95=-0.3, high_95=0.4)
+    plain = Stratum(rows=9, configurations=3, low_80=-0.1, high_80=0.2, low_95=-0.3, high_95=0.4)
     found = plain.interval("x", 80, 2.0)
     assert (found.low_factor, found.high_factor) == pytest.approx((math.exp(-0.2), math.exp(0.4)))
     assert plain.interval("x", 95).high_factor == pytest.approx(math.exp(0.4))
@@ -65,10 +65,28 @@ def test_an_interval_is_the_stratum_to_the_power_of_the_scale():
 
 def test_an_engine_on_a_family_without_measurements_is_widened_and_says_so():
     measured, not_measured = (interval("decode", on(gpu), LLAMA) for gpu in ("h100_sxm", "gaudi3"))
-    assert "widened" not in measured.basis
-    assert DIFFICULTIES["new_platform"] in not_measured.basis
+    hard = [difficulties(case_of(LLAMA, on(gpu))) for gpu in ("h100_sxm", "gaudi3")]
+    assert hard[1]["new_platform"] > hard[0]["new_platform"] == 0.0
+    added = sum(weight * (hard[1][name] - hard[0][name]) for name, weight in weights("itl").items())
     scale = math.log(not_measured.high_factor) / math.log(measured.high_factor)
-    assert scale == pytest.approx(math.exp(sum(weights("itl")[n] for n in ("new_gpu", "new_family", "new_platform"))))
+    assert scale == pytest.approx(math.exp(added))
+    assert "widened" in not_measured.basis
+
+
+def test_evidence_of_the_very_configuration_narrows_and_names_its_rows():
+    """Llama 3 70B in BF16 by vLLM on H100 was measured, in INT4 on Hopper only by others; on Gaudi 3 by nobody."""
+    near, far = (case_of(LLAMA, on(gpu)) for gpu in ("h100_sxm", "gaudi3"))
+    assert (near.near, far.near) == ("configuration", "none")
+    assert replace(near, precision="w3").near == "deployment"
+    rows = measurements_alike(LLAMA, on("h100_sxm"))
+    assert {(m.configuration.gpu.id, m.configuration.precision.id) for m in rows} == {("h100_sxm", "bf16")}
+    assert measurements_alike(LLAMA, on("gaudi3")) == ()
+    other = replace(near, engine="atom")
+    for metric in ("ttft", "itl", "e2e", "throughput"):
+        spared = weights(metric)["new_configuration"] + weights(metric)["new_deployment"]
+        known, unknown = (stratum_interval(metric, "fixed_concurrency", c) for c in (near, other))
+        assert known.high_factor <= unknown.high_factor
+        assert (known.near == "configuration") == (spared > math.log(1.05)) == ("very configuration" in known.basis)
 
 
 def test_tables_that_contradict_the_roofline_widen():

@@ -1,0 +1,73 @@
+"""Forms of an interval whose unit is the configuration: what its ends are, given the scores of many of them.
+
+A score is log(measured / predicted) over the scale of its case. Scores of one configuration are mostly one error many
+times, so the next configuration, not the next row, is what the ends are for.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from types import MappingProxyType
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from sizing.base.arrays import Floats
+
+Form = Callable[[pd.Series, pd.Series, Sequence[float]], Floats]
+"""Scores, their configurations, and shares of the ends -> the ends."""
+
+
+def group_wise(score: pd.Series, unit: pd.Series, shares: Sequence[float], *, power: float = 1.0) -> Floats:
+    """Hierarchical conformal prediction: quantiles of scores that weigh 1 / rows within each configuration, with the
+    weight of one more configuration beyond the end. ``power``: scores weigh 1 / rows^power, one more as the mean.
+
+    Source: Lee, Barber, Willett 2023 ("Distribution-free inference with hierarchical data"); it is the average over
+    all subsamples of one score per configuration of Dunn, Wasserman, Ramdas 2022. Holds for a new, exchangeable
+    configuration whatever the scores are distributed like. Where there are too few for a share, the farthest score.
+    """
+    order = np.argsort(score.to_numpy(), kind="stable")
+    weight = (unit.map(unit.value_counts()).to_numpy(dtype=np.float64) ** -power)[order]
+    scores = score.to_numpy(dtype=np.float64)[order]
+    below, above = np.cumsum(weight), np.cumsum(weight[::-1])
+    whole = weight.sum() * (1.0 + 1.0 / unit.nunique())
+
+    def end(share: float) -> float:
+        upper = share >= 0.5
+        at = _reached(below if upper else above, max(share, 1.0 - share) * whole)
+        return float(scores[at if upper else -1 - at])
+
+    return np.array([end(share) for share in shares])
+
+
+def _reached(cumulative: Floats, wanted: float) -> int:
+    """First place at which a rising sum is large enough, else the last; a rounding error does not count."""
+    return min(int(np.searchsorted(cumulative, wanted - 1e-9)), len(cumulative) - 1)
+
+
+def random_effects(score: pd.Series, unit: pd.Series, shares: Sequence[float]) -> Floats:
+    """Normal errors between and within configurations: mean + t(share, K - 1) sqrt(between^2 (1 + 1 / K) + within^2).
+
+    ``within^2`` is the pooled variance round the means of the K configurations, ``between^2`` the variance of these
+    less what ``within`` explains of it (moments, not below 0).
+    """
+    grouped = score.groupby(unit)
+    means, sizes = grouped.mean(), grouped.size()
+    number = max(len(means), 2)
+    inner = float(((score - grouped.transform("mean")) ** 2).sum()) / max(len(score) - number, 1)
+    outer = max(float(np.nan_to_num(means.var(ddof=1))) - float((inner / sizes).mean()), 0.0)
+    spread = np.sqrt(outer * (1.0 + 1.0 / number) + inner)
+    return np.asarray(float(means.mean()) + spread * stats.t.ppf(list(shares), number - 1))
+
+
+FORMS: Mapping[str, Form] = MappingProxyType(
+    {
+        "group-wise conformal": group_wise,
+        "conformal, sweeps by the root of their rows": partial(group_wise, power=0.5),
+        "conformal, rows alike": partial(group_wise, power=0.0),
+        "random effects": random_effects,
+    }
+)
+"""What is compared. Rows count alike where configurations count for nothing, as for a reader of long sweeps."""
+
+SHIPPED = "group-wise conformal"
