@@ -1,8 +1,9 @@
 """``make calibrate``: from the published measurements to everything that is fitted, and how good it is.
 
-Writes ``sizing/data/efficiency.yaml`` (the roofline), ``mixture.yaml`` (trust in kernel tables), ``intervals.yaml``
-(conformal intervals), ``accuracy.json`` (figures) and ``docs/ACCURACY.md`` (the report, with its picture).
-Deterministic; needs the kernel tables (``aiconfigurator-core``).
+Writes ``bench/kernels.yaml`` (priors from measured kernels), ``sizing/data/efficiency.yaml`` (the roofline),
+``mixture.yaml`` (trust in kernel tables), ``intervals.yaml`` (conformal intervals), ``accuracy.json`` (figures) and
+``docs/ACCURACY.md`` (the report, with its picture). Deterministic; needs the kernel tables (``aiconfigurator-core``);
+fetches newer ones (``aisimulate``) once.
 """
 
 import argparse
@@ -14,11 +15,13 @@ from bench.accuracy_report import intervals_yaml, one_line_each, write_report
 from bench.capacity_at_limits import held_out_capacity
 from bench.conformal import calibration, checked
 from bench.crossvalidate import refits
+from bench.distil_kernels import distil
 from bench.fit_efficiency import Progress, efficiency_yaml, fit_all
 from bench.fit_mixture import kernel_times, mixture_yaml, unseen_steps
 from bench.fit_targets import targets
 from bench.held_out import held_out_errors
 from bench.interval_figures import compared
+from bench.kernel_tables import NoTables
 from bench.learning_curve import learning_curve
 from bench.runs_at_limits import runs_at_limits
 from sizing.catalog.files import DATA_DIR, read_yaml
@@ -32,6 +35,11 @@ def calibrate(say: Progress = print) -> None:
     """Fit, hold out, write. Raises RuntimeError without the kernel tables, which the figures include."""
     if not KernelTables().available():
         raise RuntimeError("make calibrate needs the kernel tables: install aiconfigurator-core")
+    try:
+        distil()
+        say("distilled the measured kernels")
+    except NoTables as error:
+        say(f"{error} Their committed figures are used.")
     tables = targets(efficiencies())
     rows = sum(len(t.points) for t in tables)
     fit = fit_all(tables)

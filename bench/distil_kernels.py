@@ -25,7 +25,7 @@ from bench.distil_matrices import (
     imbalance,
     number_width,
 )
-from bench.kernel_priors import KERNELS
+from bench.kernel_priors import KERNELS, kernels
 from bench.kernel_tables import VERSION, NoTables, fetched
 from sizing.steps.rates import power_of
 
@@ -235,13 +235,18 @@ def _rounded(value: float) -> str:
     return text + "0" if text.endswith(".") else text
 
 
+def distil(wheel: Path | None = None) -> None:
+    """Rewrite ``kernels.yaml``, from a wheel or the fetched one. Raises NoTables without the tables."""
+    KERNELS.write_text(kernels_yaml(distilled(wheel or fetched())), encoding="utf-8")
+    kernels.cache_clear()  # what was just written
+
+
 def main() -> int:
     """Distil and write. Exit code 0, 2 without the tables."""
     parser = argparse.ArgumentParser(prog="python -m bench.distil_kernels", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("wheel", nargs="?", type=Path, help="a wheel of aisimulate; fetched when not given")
     try:
-        wheel = parser.parse_args().wheel or fetched()
-        KERNELS.write_text(kernels_yaml(distilled(wheel)), encoding="utf-8")
+        distil(parser.parse_args().wheel)
     except NoTables as error:
         print(error, file=sys.stderr)
         return 2

@@ -49,7 +49,7 @@ def fetched(folder: Path = WHEEL_FOLDER) -> Path:
     found = sorted(folder.glob(f"aisimulate-{VERSION}-*.whl"))
     if not found:
         reason = (done.stderr.strip() or "no file").splitlines()[-1]
-        raise NoTables(f"The kernel tables (aisimulate {VERSION}) could not be fetched: {reason}")
+        raise NoTables(f"The kernel tables (aisimulate {VERSION}) could not be fetched: {reason.rstrip('.')}.")
     return found[0]
 
 

@@ -2,6 +2,7 @@
 
 import io
 import itertools
+import subprocess
 import zipfile
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from bench.distil_fit import Chip, chip_of, thinned
 from bench.distil_kernels import kernels_yaml
 from bench.distil_matrices import dense_products, dense_tables, expert_products, expert_tables, gemm_s, moe_s
 from bench.kernel_priors import kernel_centre, kernels
-from bench.kernel_tables import DATA, NoTables, newest
+from bench.kernel_tables import DATA, VERSION, NoTables, fetched, newest
 from sizing.catalog.gpu_names import resolve_gpu
 
 H100 = Chip(resolve_gpu("h100_sxm"))
@@ -154,3 +155,15 @@ def test_a_family_without_kernels_has_the_default() -> None:
 def test_the_file_says_each_member_in_a_line() -> None:
     text = kernels_yaml({"families": {"hopper": {"kv": 0.84567}}, "common": {"collective_s": 3.93e-06, "rows": 3}})
     assert text.endswith("families:\n  hopper: {kv: 0.846}\ncommon: {collective_s: 0.00000393, rows: 3}\n")
+
+
+def test_tables_that_cannot_be_fetched_are_said_in_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failed = subprocess.CompletedProcess([], 1, "", "WARNING: slow\nERROR: No matching distribution found.\n")
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: failed)
+    with pytest.raises(NoTables, match=r"could not be fetched: ERROR: No matching distribution found\.$"):
+        fetched(tmp_path / "wheels")
+    there = tmp_path / "wheels" / f"aisimulate-{VERSION}-py3-none-any.whl"
+    there.write_text("")
+    assert fetched(there.parent) == there
