@@ -107,24 +107,7 @@ def markdown(figures: Mapping[str, Any]) -> str:
             _protocols(figures["errors"]),
         ),
         _section("Errors and coverage by slice", "One model left out, all qualities.", _slices(figures["slices"])),
-        _section(
-            "Intervals",
-            "Share of measurements inside, and median full width. Every group is judged by quantiles it had no part "
-            "in. *Give or take* is the standard error of the share, a sweep counting as one observation "
-            "(cluster-robust variance): so far a share may lie from 80 % by chance.",
-            figures["coverage"],
-        ),
-        _section(
-            "Forms of intervals",
-            "Source and configuration both unseen; the quantiles of each source come from the configurations of the "
-            "others (`bench/interval_forms.py`).",
-            figures["forms"],
-        ),
-        _section(
-            "Reliability",
-            "Nominal and actual coverage, source and configuration both unseen, all protocols.",
-            figures["reliability"],
-        ),
+        *_intervals(figures),
         _section(
             "Learning curve",
             "Median error on models outside the fit against the number of models in it, a few random choices each.",
@@ -158,6 +141,31 @@ def _capacity(figures: Mapping[str, Any]) -> str:
             ),
         )
     )
+
+
+def _intervals(figures: Mapping[str, Any]) -> list[str]:
+    """Whether intervals hold, by what is left out, by form and by what they promise."""
+    return [
+        _section(
+            "Intervals",
+            "Share of measurements inside, and median full width. Every group is judged by quantiles it had no part "
+            "in. *Give or take* is the standard error of the share, a sweep counting as one observation "
+            "(cluster-robust variance): so far a share may lie from 80 % by chance. *By configuration*: every "
+            "configuration counts as one, however many rows it has.",
+            figures["coverage"],
+        ),
+        _section(
+            "Forms of intervals",
+            "Source and configuration both unseen; the quantiles of each source come from the configurations of the "
+            "others (`bench/interval_forms.py`).",
+            figures["forms"],
+        ),
+        _section(
+            "Reliability",
+            "Nominal and actual coverage, source and configuration both unseen, all protocols.",
+            figures["reliability"],
+        ),
+    ]
 
 
 def _section(title: str, text: str, records: Sequence[Mapping[str, Any]]) -> str:

@@ -24,7 +24,8 @@ def capacity_records(found: pd.DataFrame) -> Records:
     """By what was left out of the fit: error and bias of the largest rate, and of the GPUs needed for it.
 
     ``gpus_over_used`` is the geometric mean of GPUs needed over GPUs used; ``inside_80_pct`` how often the plan's
-    80 % range holds the GPUs used. A run that the plan cannot serve counts as an error of 100 %.
+    80 % range holds the GPUs used, ``high_over_low`` how wide it is (median). A run that the plan cannot serve counts
+    as an error of 100 %.
     """
     return [_summary(found[found["scheme"] == s], s) for s in SCHEMES if (found["scheme"] == s).any()]
 
@@ -44,6 +45,7 @@ def _summary(rows: pd.DataFrame, scheme: str) -> dict[str, Any]:
         "gpus_over_used": round(float(np.exp(np.log(needed).mean())), 2),
         "exact_pct": _percent((rows["gpus_needed"] == rows["gpus"]).mean()),
         "inside_80_pct": _percent(inside.mean()),
+        "high_over_low": round(float((rows["gpus_high"] / rows["gpus_low"]).median(skipna=True)), 2),
     }
 
 

@@ -63,10 +63,11 @@ def test_an_exact_prediction_changes_nothing():
 
 @pytest.mark.parametrize("factor", [0.7, 1.3, 2.0])
 def test_a_slower_curve_gives_slower_steps_shrunk_towards_the_prediction(factor):
+    """A prompt factor, whose prior is narrower, that stays behind leaves a little more to the decode step."""
     found = calibrated(factor)
     alone = found.decode + found.step_s / found.one_sequence_s
-    assert 0.97 * min(factor, 1.0) < alone < 1.03 * max(factor, 1.0)
-    assert min(factor, 1.0) < found.decode < max(factor, 1.0)
+    assert 0.94 * min(factor, 1.0) < alone < 1.06 * max(factor, 1.0)
+    assert 0.99 * min(factor, 1.0) < found.decode < 1.01 * max(factor, 1.0)
     assert found.after < 0.5 * found.before
     assert found.ratio == pytest.approx(factor, rel=0.01)
 

@@ -4,6 +4,7 @@ import pytest
 
 from sizing import Scenario, plan
 from sizing.base.result import Plan
+from ui.benchmarks.nearest import narrowed_by
 from ui.size.explain import MEASURED
 from ui.size.nearby import measured_nearby
 
@@ -83,3 +84,18 @@ def test_where_nothing_is_near_it_is_said(scenario: Scenario) -> None:
 def test_every_measured_figure_can_be_asked(scenario: Scenario, answer: Plan) -> None:
     for name in MEASURED:
         assert measured_nearby(scenario, answer, name)
+
+
+@pytest.mark.parametrize(("gpu", "engine", "named"), [("h100_sxm", "vllm", "InferenceX"), ("l4", "vllm", "")])
+def test_the_rows_that_narrow_the_interval_are_named(gpu: str, engine: str, named: str) -> None:
+    """Llama 3.3 70B by vLLM on H100 was published by InferenceX; on L4 by nobody."""
+    scenario = Scenario.model_validate(
+        {
+            "model": "meta-llama/Llama-3.3-70B-Instruct",
+            "workload": {"input_tokens": 1000, "output_tokens": 300, "peak_rps": 1},
+            "deployment": {"gpus": [gpu], "engines": [engine], "precisions": ["fp8"]},
+        }
+    )
+    said = narrowed_by(scenario, plan(scenario))
+    assert named in said
+    assert bool(said) == bool(named)
