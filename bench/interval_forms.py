@@ -70,4 +70,4 @@ FORMS: Mapping[str, Form] = MappingProxyType(
 )
 """What is compared. Rows count alike where configurations count for nothing, as for a reader of long sweeps."""
 
-SHIPPED = "group-wise conformal"
+SHIPPED = "conformal, sweeps by the root of their rows"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 
@@ -50,15 +50,11 @@ def _of_mode(mode: str, points: PointTable, source: AnySource) -> Expected:
 def _offline(points: PointTable, fits: Floats, source: AnySource) -> Expected:
     """All requests queued: a steady state, or a burst where the run states how many requests it sent."""
     requests = np.array([[p.concurrency / p.instances] for p in points.points])
-    bursts = np.flatnonzero(np.isfinite(requests[:, 0]))
-    out = offline_max_throughput(step_times(points, fits, source), points.lengths, fits)
-    if len(bursts):
-        some, sent = points.take(bursts), requests[bursts]
-        times = step_times(some, burst_sizes(sent, fits[bursts]), source)
-        answer = offline_burst(times, some.lengths, sent, fits[bursts])
-        for name, values in vars(answer).items():
-            getattr(out, name)[bursts] = values
-    return out
+    bursts = np.isfinite(requests)
+    times = step_times(points, np.where(bursts, burst_sizes(requests, fits), fits), source)
+    full = replace(times, decode_s=times.decode_s[:, :1])
+    steady = offline_max_throughput(full, points.lengths, np.fmin(requests, fits))
+    return steady if not np.any(bursts) else offline_burst(times, steady, points.lengths, requests, fits)
 
 
 def first_token(points: PointTable, source: AnySource) -> FirstToken:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from sizing.base.errors import InvalidPoints, SizingError, nearest_names
 from sizing.catalog import Gpu, Model, resolve_gpu, resolve_model
-from sizing.catalog.engines import Engine, engine_in_a_benchmark
+from sizing.catalog.engines import engine_in_a_benchmark
 from sizing.catalog.precisions import (
     NamedPrecision,
     Precision,

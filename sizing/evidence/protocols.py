@@ -167,24 +167,26 @@ between."""
 
 def burst_sizes(requests: Floats, fits: Floats) -> Floats:
     """Sequences in flight (C, K) while a burst of requests (C, 1) drains, from all that fit to the last one."""
-    return np.maximum(np.minimum(requests, fits) * LEFT_RUNNING, 1.0)
+    return np.asarray(np.maximum(np.fmin(requests, fits) * LEFT_RUNNING, 1.0))
 
 
-def offline_burst(times: StepTimes, lengths: Lengths, requests: Floats, fits: Floats) -> Expected:
-    """A finite run: ``requests`` (C, 1) sent at once; ``times`` at :func:`burst_sizes`.
+def offline_burst(times: StepTimes, steady: Expected, lengths: Lengths, requests: Floats, fits: Floats) -> Expected:
+    """A finite run: ``requests`` (C, 1) sent at once (NaN: endless, as in ``steady``); ``times`` at
+    :func:`burst_sizes`.
 
     makespan = (N - n) / steady rate + n x work + prompt steps x their fixed time + sum of decode steps while the last
     n = min(N, fits) sequences end one by one; rate = N / makespan. Sequences end as gamma-distributed lengths do.
     """
-    start = np.minimum(requests, fits)
-    full = replace(times, decode_s=times.decode_s[:, :1], stall_s=0.0)
-    steady = offline_max_throughput(full, lengths, start)
+    start = np.fmin(requests, fits)
     left = np.maximum(LEFT_RUNNING, 1.0 / start)
     ended = lengths.output * gammainccinv(LENGTH_SHAPE, left) / LENGTH_SHAPE
     drain = (np.diff(ended, axis=1) * (times.decode_s[:, 1:] + times.decode_s[:, :-1]) / 2.0).sum(axis=1, keepdims=True)
     prompts = start * (times.prefill_work_s[:, None] + lengths.chunks / lengths.held * _per_row(times.prompt_step_s))
     makespan = np.maximum(requests - start, 0.0) / steady.rps + prompts + drain
-    return replace(steady, e2e_s=makespan, rps=requests / makespan)
+    finite = np.isfinite(requests)
+    return replace(
+        steady, e2e_s=np.where(finite, makespan, steady.e2e_s), rps=np.where(finite, requests / makespan, steady.rps)
+    )
 
 
 def _per_row(values: Floats | float) -> Floats:

@@ -137,7 +137,7 @@ def _replicas(fleet: Fleet, kinds: list[Replica], role: int) -> NDArray[Any]:
         row["budget"] = np.inf if replica.static_batching else replica.token_budget
         row["kv_tokens"], row["waste_tokens"] = min(replica.kv_tokens, HUGE_TOKENS), replica.waste_tokens
         row["tokens_per_step"], row["rows_per_sequence"] = speculation.tokens_per_step, speculation.rows_per_sequence
-        row["prompt_step_s"], row["pair_lag"], row["ranks"] = grid.prompt_step_s, grid.pair_lag, grid.ranks
+        row["launch_s"], row["pair_lag"], row["ranks"] = grid.launch_s, grid.pair_lag, grid.ranks
         row["full_pair_s"], row["sliding_pair_s"], row["window"] = grid.full_pair_s, grid.sliding_pair_s, grid.window
         row["queue_limit"] = UNLIMITED if replica.queue_limit is None else replica.queue_limit
     return rows

@@ -13,7 +13,7 @@ from sizing.deployments.candidates import table
 from sizing.question.configuration import Configuration
 from sizing.question.speculation import Speculation
 from sizing.steps.rates import Rates, hardware, rates
-from sizing.steps.roofline import Roofline, decode_step_s, fixed_s, roofline
+from sizing.steps.roofline import Roofline, decode_step_s, fixed_s, launch_s, roofline
 from sizing.steps.shape import Shape, shape_of
 from sizing.steps.speculation import own_rows_s, rows_s, verification_s
 from sizing.steps.times import StepTimes
@@ -38,9 +38,10 @@ class StepGrid:
 
     ``decode_s`` (S + 1, K): a step that decodes n = 0..S sequences at mean contexts ``knots`` (K,). A step that also
     processes prompt tokens takes longer by ``row_s`` (M,), the time of all matrices and collectives at ``row_knots``
-    rows, between the rows without and with them, by ``prompt_step_s``, and per attention pair by ``full_pair_s`` (and
+    rows, between the rows without and with them, and per attention pair by ``full_pair_s`` (and
     ``sliding_pair_s``, at most ``window`` pairs a token). ``lag_s`` (M,) and ``pair_lag`` are what a prompt takes from
-    the end of its step to its first token where pipeline stages work beside each other.
+    the end of its step to its first token where pipeline stages work beside each other. What prompt tokens add is at
+    least ``launch_s``, the host's time to launch their kernels.
     All that is for rows spread evenly over the ``ranks`` of attention-DP. ``own_s`` (M,) is the part of ``row_s`` that
     a rank computes for its own rows; where one has more of the prompt tokens than the others, this part and the pairs
     take as long as if all ranks had as many.
@@ -53,7 +54,7 @@ class StepGrid:
     own_s: Floats
     lag_s: Floats
     pair_lag: float
-    prompt_step_s: float
+    launch_s: float
     full_pair_s: float
     sliding_pair_s: float
     window: float
@@ -78,7 +79,7 @@ class StepGrid:
             row_s=self.row_s * prompt,
             own_s=self.own_s * prompt,
             lag_s=self.lag_s * prompt,
-            prompt_step_s=self.prompt_step_s * prompt,
+            launch_s=self.launch_s * prompt,
             full_pair_s=self.full_pair_s * prompt,
             sliding_pair_s=self.sliding_pair_s * prompt,
         )
@@ -139,7 +140,7 @@ def _grid(model: Model, row: Configuration, max_sequences: int, speculation: Spe
         lag_s=lag,
         pair_lag=(row.pp - 1.0) * row.dp,
         ranks=row.dp,
-        prompt_step_s=float((speed.scale * shape.layers * speed.prompt_layer_s)[0, 0]),
+        launch_s=float(launch_s(shape, speed)[0, 0]),
         full_pair_s=pair_s * float(shape.full_layers),
         sliding_pair_s=pair_s * float(shape.sliding_layers),
         window=float(np.minimum(shape.window, NO_WINDOW)),

@@ -62,9 +62,9 @@ def fullest_share(rows: Floats, prompts: int, ranks: float) -> float:
 
 @compiled
 def prompt_time(rows: Floats, replica: Any, tokens: float, pair_s: float, prompts: int) -> float:
-    """What ``tokens`` tokens of so many ``prompts`` add to a step: matrices, launches, attention pairs.
+    """What ``tokens`` tokens of so many ``prompts`` add to a step: matrices and attention pairs, or launching them.
 
-    G(rows of decode + tokens) - G(rows of decode) + launches + pairs, with G the time of all matrices and collectives.
+    max(G(rows of decode + tokens) - G(rows of decode) + pairs, launches), with G the time of all that grows with rows.
     The fullest attention-DP rank carries its share of the tokens, at most its token budget: what G holds of a rank's
     own rows, and the pairs, take as long as if all ranks had as many.
     """
@@ -75,7 +75,7 @@ def prompt_time(rows: Floats, replica: Any, tokens: float, pair_s: float, prompt
         fullest = min(tokens * fullest_share(rows, prompts, replica.ranks), of_rank) * replica.ranks
         matrices += interpolated(rows, 3, decoding + fullest) - interpolated(rows, 3, decoding + tokens)
         pair_s *= fullest / tokens
-    return matrices + replica.prompt_step_s + pair_s  # type: ignore[no-any-return]
+    return max(matrices + pair_s, replica.launch_s)  # type: ignore[no-any-return]
 
 
 @compiled

@@ -183,8 +183,8 @@ def communication_s(shape: Shape, speed: Rates, tokens: Floats) -> Floats:
 
 
 REPLICATED_PASSES = 8.0
-"""Reads and writes of the hidden state per layer by residual sums and norms, which every GPU of a TP group repeats: each
-of the two reads the state and its increment and writes both."""
+"""Reads and writes of the hidden state per layer by residual sums and norms, which every GPU of a TP group repeats:
+each of the two reads the state and its increment and writes both."""
 
 EXPERT_PASSES = 6.0
 """Reads and writes of a row of the hidden state per chosen expert: gather, both products' ends, activation, scatter."""
@@ -253,8 +253,8 @@ def prefill_s(shape: Shape, speed: Rates, new: Number, cached: Number, batch: fl
     score = pairs * shape.pair_flop / speed.tp / speed.attention
     matrices = matrices_s(shape, speed, rows, even)
     moved = communication_s(shape, speed, even) + activations_s(shape, speed, even)
-    device = chunks * (matrices + moved + fixed_s(shape, speed)) + score
-    return np.asarray(np.maximum(speed.scale * device, chunks * launch_s(shape, speed)) + chunks * speed.step_s)
+    computed = np.maximum(speed.scale * (chunks * (matrices + moved) + score), chunks * launch_s(shape, speed))
+    return np.asarray(computed + chunks * (speed.scale * fixed_s(shape, speed) + speed.step_s))
 
 
 def prefill_work_s(shape: Shape, speed: Rates, new: Number, cached: Number) -> tuple[Floats, Floats]:

@@ -11,26 +11,27 @@ from sizing.catalog.model import Model
 from sizing.deployments.candidates import Candidates
 from sizing.question.speculation import Speculation
 from sizing.steps.rates import Rates, hardware, rates
-from sizing.steps.roofline import communication_s, matrices_s, roofline
+from sizing.steps.roofline import activations_s, communication_s, matrices_s, roofline
 from sizing.steps.shape import Shape, shape_of
 from sizing.steps.times import StepTimes
 
 
 def rows_s(shape: Shape, speed: Rates, rows: Floats, fullest: float | Floats = 1.0) -> Floats:
-    """Matrices and collectives of one pass over ``rows`` rows, the part of a step that grows with them, in s.
+    """Matrices, collectives and activations of one pass over ``rows`` rows, what grows with them in a step, in s.
 
     ``fullest``: rows of the fullest attention-DP rank over those of an even one.
     """
     at = np.maximum(rows, 1.0)
     own = at * fullest
-    return np.asarray(speed.scale * (matrices_s(shape, speed, at, own) + communication_s(shape, speed, own)))
+    moved = communication_s(shape, speed, own) + activations_s(shape, speed, own)
+    return np.asarray(speed.scale * (matrices_s(shape, speed, at, own) + moved))
 
 
 def own_rows_s(shape: Shape, speed: Rates, rows: Floats) -> Floats:
     """The part of :func:`rows_s` that each attention-DP rank does for its own rows: all but the routed experts."""
     own = np.maximum(rows, 1.0)
     dense = matrices_s(shape, speed, np.zeros_like(own), own)
-    return np.asarray(speed.scale * (dense + communication_s(shape, speed, own)))
+    return np.asarray(speed.scale * (dense + communication_s(shape, speed, own) + activations_s(shape, speed, own)))
 
 
 def verification_s(shape: Shape, speed: Rates, sequences: Floats, speculation: Speculation) -> Floats:

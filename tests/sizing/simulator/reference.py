@@ -161,7 +161,7 @@ class SlowEngine:
             experts = np.interp([rows, rows + tokens], grid.row_knots, grid.row_s - grid.own_s)
             own = np.interp([rows, rows + fullest], grid.row_knots, grid.own_s)
             seconds += float(experts[1] - experts[0] + own[1] - own[0])
-            seconds += grid.prompt_step_s + pair_s * fullest / tokens
+            seconds += grid.launch_s + pair_s * fullest / tokens
         return seconds
 
     @property

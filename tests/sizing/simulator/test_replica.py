@@ -18,7 +18,7 @@ STEPS = {
         16,
         decode=lambda n, c: 0.005 + 0.0013 * math.sqrt(n) + 1e-6 * n * min(c, 300.0),
         row_s=3e-5,
-        prompt_step_s=0.002,
+        launch_s=0.002,
         pair_s=2e-8,
         idle_s=0.004,
         stages=stages,
@@ -72,7 +72,7 @@ def test_leaping_gives_the_times_of_step_by_step(case: tuple[Replica, list[tuple
 
 
 def test_a_lone_request_takes_its_prompt_and_its_decode_steps() -> None:
-    steps = grid(4, decode=lambda n, c: 0.01 + 1e-5 * c, row_s=1e-4, prompt_step_s=0.002, idle_s=0.003)
+    steps = grid(4, decode=lambda n, c: 0.01 + 1e-5 * c, row_s=1e-4, launch_s=0.002, idle_s=0.003)
     _, found = simulate_all(Replica(grid=steps, max_sequences=4, token_budget=64), columns([5.0], 100.0, 11.0))
     # Two chunks of 64 and 36 tokens, then ten steps at contexts 100..109.
     assert found["first"][0] - 5.0 == pytest.approx(2 * (0.003 + 0.002) + 100 * 1e-4)

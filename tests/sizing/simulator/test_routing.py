@@ -22,7 +22,7 @@ from sizing.simulator.pool import Measurement
 from tests.sizing.simulator.building import columns, grid, simulate_all
 from tests.sizing.simulator.reference import Sequence, SlowEngine
 
-STEPS = grid(8, decode=lambda n, c: 0.01 + 0.001 * n, row_s=2e-5, prompt_step_s=0.001, idle_s=0.003)
+STEPS = grid(8, decode=lambda n, c: 0.01 + 0.001 * n, row_s=2e-5, launch_s=0.001, idle_s=0.003)
 REPLICA = Replica(grid=STEPS, max_sequences=8, token_budget=256, kv_tokens=2000.0)
 
 
@@ -82,7 +82,7 @@ def test_nothing_is_lost_when_replicas_fail_while_sequences_are_evicted(
     routing: Routing, count: int, draft: int, stages: int, overlapping: bool, seed: int
 ) -> None:
     """Prefix-cache hits, drafts, pipeline stages, a cache that is too small, and replicas that fail, all at once."""
-    steps = grid(8, decode=lambda n, c: 0.01 + 0.001 * n, row_s=2e-5, prompt_step_s=0.001, idle_s=0.003, stages=stages)
+    steps = grid(8, decode=lambda n, c: 0.01 + 0.001 * n, row_s=2e-5, launch_s=0.001, idle_s=0.003, stages=stages)
     replica = Replica(
         grid=steps,
         max_sequences=8,
