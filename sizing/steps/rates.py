@@ -15,7 +15,7 @@ from sizing.deployments.candidates import Candidates
 from sizing.question.configuration import Configuration
 from sizing.steps.efficiency import REFERENCE_YEAR, DeviceEfficiency, Efficiencies, EngineOverhead, PlatformFactor
 
-POWER_RANGE = (0.5, 4.0)
+POWER_RANGE = (0.5, 8.0)
 """Watts per FLOP/s of the catalogue's GPUs relative to the H100 SXM; a typed-in GPU beyond it is taken for its end."""
 
 H100_FLOPS, H100_W = 989.4e12, 700.0

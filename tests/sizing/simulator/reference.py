@@ -160,8 +160,8 @@ class SlowEngine:
             # Experts work for the tokens of all ranks, the rest for as many as the fullest rank has.
             experts = np.interp([rows, rows + tokens], grid.row_knots, grid.row_s - grid.own_s)
             own = np.interp([rows, rows + fullest], grid.row_knots, grid.own_s)
-            seconds += float(experts[1] - experts[0] + own[1] - own[0])
-            seconds += grid.launch_s + pair_s * fullest / tokens
+            computed = float(experts[1] - experts[0] + own[1] - own[0]) + pair_s * fullest / tokens
+            seconds += max(computed, grid.launch_s)
         return seconds
 
     @property

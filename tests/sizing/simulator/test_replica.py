@@ -72,10 +72,10 @@ def test_leaping_gives_the_times_of_step_by_step(case: tuple[Replica, list[tuple
 
 
 def test_a_lone_request_takes_its_prompt_and_its_decode_steps() -> None:
-    steps = grid(4, decode=lambda n, c: 0.01 + 1e-5 * c, row_s=1e-4, launch_s=0.002, idle_s=0.003)
+    steps = grid(4, decode=lambda n, c: 0.01 + 1e-5 * c, row_s=1e-4, launch_s=0.004, idle_s=0.003)
     _, found = simulate_all(Replica(grid=steps, max_sequences=4, token_budget=64), columns([5.0], 100.0, 11.0))
-    # Two chunks of 64 and 36 tokens, then ten steps at contexts 100..109.
-    assert found["first"][0] - 5.0 == pytest.approx(2 * (0.003 + 0.002) + 100 * 1e-4)
+    # Two chunks of 64 tokens (6.4 ms) and 36 (3.6 ms, whose launch takes longer), ten steps at contexts 100..109.
+    assert found["first"][0] - 5.0 == pytest.approx(2 * 0.003 + 64 * 1e-4 + 0.004)
     assert found["finished"][0] - found["first"][0] == pytest.approx(sum(0.01 + 1e-5 * c for c in range(100, 110)))
 
 

@@ -15,7 +15,7 @@ from sizing.question.configuration import Configuration
 from sizing.question.traffic import Traffic
 from sizing.steps.efficiency import Efficiencies, efficiencies
 from sizing.steps.rates import hardware, power_of, rates
-from sizing.steps.roofline import Roofline, all_to_all_s, communication_s, roofline
+from sizing.steps.roofline import Roofline, activations_s, all_to_all_s, communication_s, roofline
 from sizing.steps.shape import shape_of
 from sizing.steps.times import StepTimes
 
@@ -116,12 +116,12 @@ def test_no_power_lifts_a_rate_above_the_datasheet():
     assert speed.matrix[1, 0] == rates(row, facts, fit, 2026.0).matrix[1, 0]
 
 
-@pytest.mark.parametrize(("watts", "relative"), [(1.0, 0.5), (700.0, 1.0), (100_000.0, 4.0)])
+@pytest.mark.parametrize(("watts", "relative"), [(1.0, 0.5), (700.0, 1.0), (100_000.0, 8.0)])
 def test_an_impossible_power_is_taken_for_the_nearest_of_the_catalogue(watts, relative):
     odd = replace(gpus()["h100_sxm"], tdp_w=watts)
     row = table([replace(configuration(1), gpu=odd)])
     assert hardware(row).power[0, 0] == pytest.approx(relative, rel=1e-3)
-    assert all(0.5 < p < 4.0 for g in gpus().values() if g.tdp_w for p in [power_of(g)])
+    assert all(0.5 < p < 8.0 for g in gpus().values() if g.tdp_w for p in [power_of(g)])
 
 
 def test_falcon_reduces_once_a_layer():
@@ -158,7 +158,8 @@ def test_work_of_a_prompt_on_ranks_by_hand():
     dense = 2.0 * shape.dense / speed.matrix[0, 0] * 2000.0
     pairs = shape.full_layers * 2000.0**2 / 2.0 * shape.pair_flop / speed.attention[0, 0]
     chunks = 2000.0 / 8192.0  # of one prompt on each of eight ranks
-    moved = chunks * communication_s(shape, speed, np.array([[8 * 8192.0]]))[0, 0]
+    rows = np.array([[8 * 8192.0]])
+    moved = chunks * (communication_s(shape, speed, rows) + activations_s(shape, speed, rows))[0, 0]
     assert own == pytest.approx(dense + pairs + moved)
 
 
