@@ -21,7 +21,7 @@ def asked(model="openai/gpt-oss-120b", gpu="h100_sxm", engine="vllm", precision=
 
 
 def test_every_row_of_the_library_ships():
-    assert len(evidence_frame()) == 6777
+    assert len(evidence_frame()) == 7470
 
 
 def test_the_file_is_the_same_bytes_whenever_it_is_written():
@@ -32,7 +32,7 @@ def test_the_file_is_the_same_bytes_whenever_it_is_written():
 
 def test_measurements_are_resolved_and_name_their_source():
     rows = evidence()
-    assert len(rows) == 6777 - 147, "all but the rows without a prompt length"
+    assert len(rows) == 7470 - 147, "all but the rows without a prompt length"
     assert all(m.source and m.source_link and m.quality in ("good", "caution") for m in rows)
     assert all(m.configuration.gpus >= 1 and m.input_tokens >= 1 for m in rows)
 

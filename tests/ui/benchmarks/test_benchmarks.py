@@ -186,7 +186,7 @@ def test_a_quantity_nobody_measured_is_said(compared: tuple[Benchmark, Check]) -
 
 def test_library_holds_every_measurement_with_source_and_licence() -> None:
     rows = library()
-    assert len(rows) == 6777
+    assert len(rows) == 7470
     assert rows[["source", "licence", "link", "place"]].notna().all().all()
     assert set(COLUMNS) <= set(rows.columns)
 
