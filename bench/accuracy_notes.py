@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-TWO_MODELS = "as ITL; all 748 rows are one benchmark (InferenceMAX, now InferenceX) of two models"
-JUST_BELOW = "11 good rows just below capacity, where 5 % of capacity is a factor of 1.5 in TTFT"
+TWO_MODELS = "as ITL; nine in ten rows are one benchmark (InferenceMAX, now InferenceX) of two models"
+JUST_BELOW = "few good rows; just below capacity 5 % of it are a factor of 1.5 in TTFT"
 
 OBSTACLES: Mapping[str, str] = MappingProxyType(
     {

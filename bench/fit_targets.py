@@ -115,12 +115,26 @@ def targets(fit: Efficiencies, rows: NDArray[np.intp] | None = None) -> tuple[Ta
     return tuple(by_mode)
 
 
+UNSTATED = "|".join(
+    (
+        *("DISAGG", "speculative decoding", "EAGLE", "PP=2 x TP=8"),
+        *("hit rate not published", "cached tokens", "prefix-cache routing", "finite (?:overload )?burst"),
+    )
+)
+"""Notes of runs whose outcome rests on what no column states: how a disaggregated run splits its GPUs, speculation, how
+much of the prompts was cached, a limit on sequences below the load."""
+
+LIMITED_SOURCES = frozenset({"inference_perf_kubecon"})
+"""Sources whose closed loops offer more than the engine's limit on sequences, 440 against 128 or 192."""
+
+
 def _comparable(frame: pd.DataFrame, points: Sequence[Point], fit: Efficiencies) -> list[Point]:
-    """The best layout of each row, without disaggregated runs, whose split of GPUs the input does not state."""
+    """The best layout of each row, without runs of :data:`UNSTATED` settings."""
     table = point_table(points)
-    split = frame["notes"].str.contains("DISAGG|speculative decoding|EAGLE|PP=2 x TP=8", na=False).to_numpy()
+    limited = frame["source"].isin(LIMITED_SOURCES) & (frame["mode"] == "fixed_concurrency")
+    unstated = (frame["notes"].str.contains(UNSTATED, na=False) | limited).to_numpy()
     best = best_layouts(table, Roofline(fit))
-    return [points[i] for i in best if not split[points[i].row]]
+    return [points[i] for i in best if not unstated[points[i].row]]
 
 
 def _observed(cells: pd.DataFrame, mode: str) -> dict[str, Floats]:

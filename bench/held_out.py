@@ -42,7 +42,8 @@ def held_out_errors(
     unused = ~errors["mode"].isin(modes)
     errors.loc[unused, "error"] = errors.loc[unused, "alone"]
     errors.loc[unused, ["weight", "apart"]] = 0.0
-    return errors, replace(whole, modes=modes)
+    stable = np.isfinite(errors["error"])  # an open loop may be stable under one source of step times alone
+    return errors[stable].reset_index(drop=True), replace(whole, modes=modes)
 
 
 def _helps(part: pd.DataFrame) -> bool:
