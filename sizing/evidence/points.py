@@ -157,8 +157,7 @@ def _points(row: int, cells: Mapping[str, object]) -> list[Point]:
     precision = stated.precision if stated else _weight_format(named, gpu, _submission(cells, mode))
     isl, osl = _tokens(cells, mode)
     cached = min(_number(cells, "prefix_cached_tokens") or 0.0, isl - 1.0)
-    tuned = _submission(cells, mode)
-    kv = _kv_precision(_text(cells, "kv_precision"), tuned or engine.narrow_kv, precision, gpu)
+    kv = _kv_precision(_text(cells, "kv_precision"), _submission(cells, mode) or engine.narrow_kv, precision, gpu)
     base = Configuration(gpu=gpu, engine=engine, precision=precision, kv_precision=kv)
     year = _number(cells, "software_year", at_least=2000.0)
     concurrency, rate = _load(cells, mode)
@@ -238,8 +237,7 @@ def _weight_format(model: ResolvedModel, gpu: Gpu, submission: bool) -> Precisio
 
 
 def _kv_precision(name: str, narrow_kv: bool, precision: Precision, gpu: Gpu) -> str:
-    """KV-cache format; empty: 8 bit beside 8- and 4-bit matrix formats where the engine, or a submission, keeps it so,
-    else 16 bit."""
+    """KV-cache format; empty: 8 bit beside narrow matrix formats where engine or submission keep it so, else 16."""
     if name:
         return resolve_kv_precision(name)
     narrow = narrow_kv and precision.is_narrow and gpu.supports_fp8

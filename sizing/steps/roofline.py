@@ -131,7 +131,7 @@ def _others(members: Floats, chosen: Number) -> Floats:
     return np.asarray((members - 1.0) * (1.0 - (1.0 - 1.0 / members) ** chosen))
 
 
-def _bound(flop_s: Floats, byte_s: Floats, exposed: Floats) -> Floats:
+def _bound(flop_s: Floats, byte_s: Floats, exposed: Floats | float) -> Floats:
     """Time of an operator that overlaps arithmetic and memory traffic imperfectly: the larger of the two, plus the
     share of the smaller that stays exposed."""
     return np.asarray(np.maximum(flop_s, byte_s) + exposed * np.minimum(flop_s, byte_s), dtype=np.float64)
