@@ -25,6 +25,7 @@ from bench.kernel_tables import NoTables
 from bench.learning_curve import learning_curve
 from bench.runs_at_limits import runs_at_limits
 from sizing.catalog.files import DATA_DIR, read_yaml
+from sizing.evidence.uncertainty import difficulties, measured, ranges, strata, stratum_interval, weights
 from sizing.steps.efficiency import efficiencies, from_mapping
 from sizing.steps.kernel import KernelTables
 from sizing.steps.mixture import Mixture, trusts
@@ -52,15 +53,16 @@ def calibrate(say: Progress = print) -> None:
     say("worked out held-out errors and intervals")
     curve = learning_curve(tables, kernel, unseen_steps(tables, kernel, fit.efficiencies, without), fit)
     say("drew the learning curve")
-    capacity = held_out_capacity(runs_at_limits(), fit.efficiencies, without)
-    say("planned every run that was measured at its limits")
     for name, text in (
         ("efficiency.yaml", efficiency_yaml(fit.efficiencies, rows)),
         ("mixture.yaml", mixture_yaml(trust, rows)),
         ("intervals.yaml", intervals_yaml(tables, calibration(errors))),
     ):
         (DATA_DIR / name).write_text(text, encoding="utf-8")
-    trusts.cache_clear()  # what was just written
+    for cached in (trusts, strata, weights, measured, ranges, difficulties, stratum_interval):
+        cached.cache_clear()  # what was just written
+    capacity = held_out_capacity(runs_at_limits(), fit.efficiencies, without)
+    say("planned every run that was measured at its limits")
     shipped = Mixture(Roofline(from_mapping(read_yaml("efficiency.yaml"))), trusts())
     seen = [t for t in tables if t.mode == SHOWN[0][0]]
     published = errors[~errors["derived"]]
