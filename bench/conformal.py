@@ -92,9 +92,10 @@ def with_scores(rows: pd.DataFrame, hard: Mapping[str, Mapping[str, float]]) -> 
 
 
 def stratum_quantiles(
-    rows: pd.DataFrame, shares: Sequence[float], form: str = SHIPPED
+    rows: pd.DataFrame, shares: Sequence[float], form: str | None = None
 ) -> dict[str, tuple[int, int, Floats]]:
-    """Measurements, configurations and ends of the scores of every stratum with enough of them; the widest always."""
+    """Measurements, configurations and ends of the scores of every stratum with enough of them; the widest always.
+    Without a ``form`` each metric has its own."""
     out: dict[str, tuple[int, int, Floats]] = {}
     for column in KEYS:
         for key, part in rows.groupby(column):
@@ -102,7 +103,8 @@ def stratum_quantiles(
             enough = number >= MIN_CONFIGURATIONS and part["architecture"].nunique() >= MIN_ARCHITECTURES
             if enough or column == KEYS[-1]:
                 unit = part["mode"] + part["basis"] + part["unit"]
-                out[str(key)] = part["id"].nunique(), number, FORMS[form](part["score"], unit, shares)
+                ends = FORMS[form or SHIPPED[str(part["metric"].iloc[0])]]
+                out[str(key)] = part["id"].nunique(), number, ends(part["score"], unit, shares)
     return out
 
 
@@ -125,7 +127,7 @@ def tails(levels: Sequence[int]) -> list[float]:
 
 
 def checked(
-    errors: pd.DataFrame, levels: Sequence[int] = LEVELS, form: str = SHIPPED, schemes: Sequence[str] = SCHEMES[1:]
+    errors: pd.DataFrame, levels: Sequence[int] = LEVELS, form: str | None = None, schemes: Sequence[str] = SCHEMES[1:]
 ) -> pd.DataFrame:
     """Every published held-out answer with the ends (log measured / predicted) of its intervals, from quantiles that
     neither its group nor any of its configurations had a part in: columns ``low_80``, ``high_80``, ..."""
