@@ -30,11 +30,11 @@ from sizing.question.configuration import Configuration
 LLAMA = resolve_model("meta-llama/Llama-3.3-70B-Instruct").model
 
 
-def on(gpu, engine="vllm"):
+def on(gpu, engine="vllm", precision="bf16"):
     return Configuration(
         gpu=resolve_gpu(gpu),
         engine=resolve_engine(engine),
-        precision=resolve_precision("bf16"),
+        precision=resolve_precision(precision),
         kv_precision="fp16",
         tp=8,
     )
@@ -74,12 +74,12 @@ def test_an_engine_on_a_family_without_measurements_is_widened_and_says_so():
 
 
 def test_evidence_of_the_very_configuration_narrows_and_names_its_rows():
-    """Llama 3 70B in BF16 by vLLM on H100 was measured, in INT4 on Hopper only by others; on Gaudi 3 by nobody."""
-    near, far = (case_of(LLAMA, on(gpu)) for gpu in ("h100_sxm", "gaudi3"))
+    """Llama 3 70B in FP8 by vLLM on H100 was measured, in INT4 on Hopper only by others; on Gaudi 3 by nobody."""
+    near, far = (case_of(LLAMA, on(gpu, precision="fp8")) for gpu in ("h100_sxm", "gaudi3"))
     assert (near.near, far.near) == ("configuration", "none")
     assert replace(near, precision="w3").near == "deployment"
-    rows = measurements_alike(LLAMA, on("h100_sxm"))
-    assert {(m.configuration.gpu.id, m.configuration.precision.id) for m in rows} == {("h100_sxm", "bf16")}
+    rows = measurements_alike(LLAMA, on("h100_sxm", precision="fp8"))
+    assert {(m.configuration.gpu.id, m.configuration.precision.id) for m in rows} == {("h100_sxm", "fp8")}
     assert measurements_alike(LLAMA, on("gaudi3")) == ()
     other = replace(near, engine="atom")
     for metric in ("ttft", "itl", "e2e", "throughput"):

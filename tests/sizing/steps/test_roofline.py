@@ -88,7 +88,7 @@ def test_plain_16_bit_products_do_not_age_with_the_engine(precision, ages):
     aged = replace(fit, engines=MappingProxyType({**fit.engines, "vllm": vllm}))
     ratio = prefill_work_s(aged, "h100_sxm", precision, 2025.0) / prefill_work_s(still, "h100_sxm", precision, 2025.0)
     if ages:
-        assert ratio > 1.8
+        assert ratio > 1.75
     else:
         assert 1.01 < ratio < 1.15
     assert prefill_work_s(aged, "h100_sxm", precision, 2026.0) == prefill_work_s(still, "h100_sxm", precision, 2026.0)
@@ -96,12 +96,12 @@ def test_plain_16_bit_products_do_not_age_with_the_engine(precision, ages):
 
 def test_power_limits_the_sustained_rate():
     """A100: 400 W for 312 TFLOP/s are 1.81 times the watts per FLOP/s of the H100 (700 W for 989.4); at an exponent of
-    0.5 its matrices sustain 1.81^0.5 = 1.346 times the share."""
+    0.4 its matrices sustain 1.81^0.4 = 1.268 times the share."""
     fit = efficiencies()
-    flat, half = (replace(fit, common=replace(fit.common, power=p)) for p in (0.0, 0.5))
+    flat, steep = (replace(fit, common=replace(fit.common, power=p)) for p in (0.0, 0.4))
     row = table([configuration(1, "a100_sxm_80g", "bf16"), configuration(1, "h100_sxm", "bf16")])
-    speed = [rates(row, hardware(row), f, 2026.0).matrix[:, 0] for f in (flat, half)]
-    assert speed[1] / speed[0] == pytest.approx([(400.0 / 312.0e12 / (700.0 / 989.4e12)) ** 0.5, 1.0], rel=2e-3)
+    speed = [rates(row, hardware(row), f, 2026.0).matrix[:, 0] for f in (flat, steep)]
+    assert speed[1] / speed[0] == pytest.approx([(400.0 / 312.0e12 / (700.0 / 989.4e12)) ** 0.4, 1.0], rel=2e-3)
 
 
 def test_no_power_lifts_a_rate_above_the_datasheet():

@@ -205,5 +205,5 @@ def test_evidence_figure_draws_what_states_both() -> None:
     figure = build_evidence(rows)
     assert sum(len(t.x) for t in figure.data) == len(drawn(rows)) <= MAX_POINTS
     assert len({(t.marker.color, t.marker.symbol) for t in figure.data}) == len(figure.data)
-    assert evidence_alt_text(rows).startswith("1,143 measurements on")
+    assert evidence_alt_text(rows).startswith("1,529 measurements on")
     assert "Hardly any" in build_evidence(rows.head(0)).layout.annotations[0].text
