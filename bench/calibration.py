@@ -25,7 +25,8 @@ from bench.kernel_tables import NoTables
 from bench.learning_curve import learning_curve
 from bench.runs_at_limits import runs_at_limits
 from sizing.catalog.files import DATA_DIR, read_yaml
-from sizing.evidence.uncertainty import difficulties, measured, ranges, strata, stratum_interval, weights
+from sizing.catalog.measured import measured
+from sizing.evidence.uncertainty import difficulties, ranges, strata, stratum_interval, weights
 from sizing.steps.efficiency import efficiencies, from_mapping
 from sizing.steps.kernel import KernelTables
 from sizing.steps.mixture import Mixture, trusts

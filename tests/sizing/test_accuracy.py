@@ -61,7 +61,7 @@ def test_the_code_reproduces_the_recorded_errors_of_the_roofline(library):
             error = predicted[metric] - observed
             error = pd.Series(error[np.isfinite(error)])
             if len(error) >= 50:
-                # three digits of the committed parameters move a median by less than half a per cent; of some 100 rows just
+                # three digits of the committed parameters move a median by less than half a per cent; of 100 rows just
                 # below capacity, where 5 % of capacity is a factor of 1.5 in TTFT, by up to a tenth
                 near = {"rel": 0.1, "abs": 0.5} if table.mode == "fixed_rate" else {"abs": 0.5}
                 assert summary(error)["median_pct"] == pytest.approx(recorded[table.mode, metric], **near), RENEW
