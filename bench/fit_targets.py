@@ -77,7 +77,7 @@ class Targets:
                 "kind": ["MoE" if p.model.is_moe else "dense" for p in rows],
                 "quality": self.cells["quality"].to_numpy(),
                 "source": self.cells["source"].to_numpy(),
-                "burst": [self.mode == "offline_max_throughput" and np.isfinite(p.concurrency) for p in rows],
+                "burst": np.isfinite([p.requests for p in rows]),
             }
         )
 

@@ -49,7 +49,7 @@ def _of_mode(mode: str, points: PointTable, source: AnySource) -> Expected:
 
 def _offline(points: PointTable, fits: Floats, source: AnySource) -> Expected:
     """All requests queued: a steady state, or a burst where the run states how many requests it sent."""
-    requests = np.array([[p.concurrency / p.instances] for p in points.points])
+    requests = np.array([[p.requests / p.instances] for p in points.points])
     bursts = np.isfinite(requests)
     times = step_times(points, np.where(bursts, burst_sizes(requests, fits), fits), source)
     full = replace(times, decode_s=times.decode_s[:, :1])

@@ -36,23 +36,21 @@ WHOLE_RUN_MODES = ("offline_max_throughput", "fixed_rate")
 MAX_COUNT = 1e9
 """Largest number of a cell: a larger one is a typing error."""
 
-LOWEST_RPS = 1e-9
-"""Lowest rate of a cell: an open loop has some arrivals."""
+LOWEST_RPS = 1e-9  # lowest rate of a cell: an open loop has some arrivals
 
 TUNED_TP = (1, 2, 4, 8, 16)
 """Tensor parallelism that is tried where a row leaves it open: what nodes of up to 16 GPUs divide into."""
 
 WEIGHT_SHARE_AT_MOST = 0.8
-"""Weights may fill this share of memory when the layout is not stated. Chosen: because KV cache and activations need
-the rest."""
+"""Weights may fill this share of memory when the layout is not stated. Chosen: because KV cache needs the rest."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Point:
     """One configuration to predict: one instance, how many of them share the load, the lengths and the protocol.
 
-    ``concurrency`` and ``rate_rps`` are those of the whole row; NaN where the mode does not use them. ``named`` and
-    ``stated_precision`` are what the row's names of model and weight format led to.
+    ``concurrency``, ``rate_rps`` and ``requests``, how many an offline run sent, are the whole row's; NaN: not stated.
+    ``named`` and ``stated_precision`` are what the row's names of model and weight format led to.
     """
 
     row: int
@@ -66,6 +64,7 @@ class Point:
     concurrency: float
     rate_rps: float
     software_year: float
+    requests: float = math.nan
     named: ResolvedModel | None = None
     stated_precision: NamedPrecision | None = None
 
@@ -174,6 +173,7 @@ def _points(row: int, cells: Mapping[str, object]) -> list[Point]:
             concurrency=concurrency,
             rate_rps=rate,
             software_year=REFERENCE_YEAR if year is None else year,
+            requests=_number(cells, "requests", at_least=1.0) or math.nan,
             named=named,
             stated_precision=stated,
         )

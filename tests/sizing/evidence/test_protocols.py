@@ -1,12 +1,16 @@
 """Closed forms of the protocols, worked out by hand from step times that are plain numbers."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from sizing.evidence.protocols import (
     FirstToken,
     Lengths,
+    burst_sizes,
     fixed_concurrency,
+    offline_burst,
     offline_max_throughput,
     prompt_steps_share,
     static_batch,
@@ -34,6 +38,30 @@ def times(decode=0.01, prefill=0.2, work=0.1, fixed=0.0, stall=0.0, ranks=1.0):
 
 def lengths(new=1000, output=101, budget=8192):
     return Lengths(new=column(new), output=column(output), budget=column(budget))
+
+
+def test_a_burst_lasts_until_its_longest_answer_ends():
+    """Steps of 10 ms at any batch: 100 requests last as long as the answer that 1 in 100 exceeds, 3.32 times the mean
+    of a gamma distribution of shape 2 (1 - F = (1 + x) e^-x = 0.01 at x = 6.638); prompts of 0.1 s come before."""
+    sent, room = column(100), column(1000)
+    grid = burst_sizes(sent, room)
+    steps = replace(times(), decode_s=np.full_like(grid, 0.01))
+    steady = offline_max_throughput(times(), lengths(), sent)
+    found = offline_burst(steps, steady, lengths(), sent, room)
+    assert found.e2e_s.item() == pytest.approx(100 * 0.1 + 101 * 6.638 / 2 * 0.01, rel=1e-3)
+    assert found.rps.item() == pytest.approx(100 / found.e2e_s.item())
+
+
+def test_a_burst_beyond_memory_runs_steadily_until_the_rest_fits():
+    sent, room = column(1000), column(50)
+    grid = burst_sizes(sent, room)
+    steps = replace(times(), decode_s=np.full_like(grid, 0.01))
+    steady = offline_max_throughput(times(), lengths(), room)
+    found = offline_burst(steps, steady, lengths(), sent, room)
+    alone = offline_burst(steps, steady, lengths(), room, room)
+    assert found.e2e_s.item() == pytest.approx(950 / steady.rps.item() + alone.e2e_s.item())
+    endless = offline_burst(steps, steady, lengths(), column(np.nan), room)
+    assert endless.rps.item() == steady.rps.item()
 
 
 def test_static_batch_is_one_prefill_and_the_decode_steps():

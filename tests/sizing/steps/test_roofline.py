@@ -7,7 +7,7 @@ from types import MappingProxyType
 import numpy as np
 import pytest
 
-from sizing.catalog import gpus, models
+from sizing.catalog import gpus, models, resolve_model
 from sizing.catalog.engines import engines
 from sizing.catalog.precisions import precisions
 from sizing.deployments.candidates import table
@@ -233,3 +233,23 @@ def test_the_gain_of_balanced_ranks_is_of_the_published_size():
     even = rate(times.prefill_work_s[:, None])
     here = int(np.abs(even - 39_552.0).argmin())
     assert 1.1 < even[here] / uneven[here] < 39_552 / 25_664
+
+
+def test_launching_a_prompts_kernels_hides_behind_its_arithmetic():
+    """A step with a prompt lasts as long as computing it or as launching 32 layers of kernels, whichever is longer."""
+    fit = efficiencies()
+    row = table([configuration(1, "h100_sxm", "bf16")])
+    model, slow = resolve_model("meta-llama/Meta-Llama-3-8B-Instruct").model, 0.001
+
+    def at(launch: float, prompt: float):
+        engine = replace(fit.overhead("vllm"), prompt_layer_s=launch)
+        of = Roofline(replace(fit, engines=MappingProxyType({**fit.engines, "vllm": engine})))
+        return of.times(model, row, Traffic(input_tokens=prompt, output_tokens=1), np.array([[1.0]]))
+
+    speed = rates(row, hardware(row), fit, 2026.0)
+    launch = 32 * slow * (speed.scale * speed.prompt_layer_s)[0, 0] / fit.overhead("vllm").prompt_layer_s
+    short, long = at(slow, 64), at(slow, 8000)
+    assert short.prompt_step_s[0] == pytest.approx(launch - short.prefill_work_s[0])
+    assert long.prompt_step_s[0] == 0.0
+    assert at(0.0, 8000).prefill_s[0] == long.prefill_s[0]
+    assert at(0.0, 64).prefill_s[0] < short.prefill_s[0]
