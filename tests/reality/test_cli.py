@@ -93,7 +93,7 @@ def test_long_after_its_end_it_is_stale(tmp_path: Path, recorded_demo: Recorded)
 
 def test_a_real_vllm_page_of_another_model_is_foreign(tmp_path: Path) -> None:
     with serving(Pages({"/metrics": recording("vllm_rate4")})) as server:
-        where = {"targets": [f"{server.url}/metrics"], "interval_s": 0.3, "store": "ring.sqlite"}
+        where = {"targets": [f"{server.url}/metrics"], "interval_s": 1.0, "store": "ring.sqlite"}
         done = run("reality", "compare", DEMO_SCENARIO, source_file(tmp_path, scrape=where), "--json", "--analytic")
         known = run(
             "reality",
