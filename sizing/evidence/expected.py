@@ -50,11 +50,13 @@ def _of_mode(mode: str, points: PointTable, source: AnySource) -> Expected:
 def _offline(points: PointTable, fits: Floats, source: AnySource) -> Expected:
     """All requests queued: a steady state, or a burst where the run states how many requests it sent."""
     requests = np.array([[p.requests / p.instances] for p in points.points])
-    bursts = np.isfinite(requests)
-    times = step_times(points, np.where(bursts, burst_sizes(requests, fits), fits), source)
+    if not np.any(np.isfinite(requests)):
+        return offline_max_throughput(step_times(points, fits, source), points.lengths, fits)
+    sizes = np.where(np.isfinite(requests), burst_sizes(requests, fits), fits)
+    times = step_times(points, sizes, source)
     full = replace(times, decode_s=times.decode_s[:, :1])
     steady = offline_max_throughput(full, points.lengths, np.fmin(requests, fits))
-    return steady if not np.any(bursts) else offline_burst(times, steady, points.lengths, requests, fits)
+    return offline_burst(times, steady, points.lengths, requests, fits)
 
 
 def first_token(points: PointTable, source: AnySource) -> FirstToken:
