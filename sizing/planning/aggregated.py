@@ -182,7 +182,7 @@ def _at_end(kind: Aggregated, decode: Sequence[ErrorFactors], prefill: Sequence[
     question, load = kind.question, kind.rps
     scaled = with_slower_steps(question, kind.evaluated, kind.index, factors(decode, end), factors(prefill, end))
     rps = scaled.capacity.rps
-    needed = np.where(rps > 0, instances_needed(question.demand.peak_rps, rps), np.inf)
+    needed = np.where(rps > 0, instances_needed(question.demand.sustained_rps, rps), np.inf)
     position = at_rate(scaled.state.rps, load)
     stable = load <= scaled.capacity.stable_rps
 

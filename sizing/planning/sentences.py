@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from sizing.base.deployed import Deployed, Latencies, Pool
-from sizing.base.format import count, ms, requests_per_s, significant, usd
+from sizing.base.format import count, ms, significant, usd
 from sizing.base.provenance import Provenance
 from sizing.base.result import Excluded
 from sizing.evidence.uncertainty import ErrorFactors
+from sizing.planning.business import load_in_words
 from sizing.planning.explain import Stated
 from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
@@ -97,7 +98,7 @@ def sentence(stated: Stated, bound: str, gpus_low: int, gpus_high: int | None) -
     latency = key_latency(question, stated.latency)
     return (
         f"{count(deployed.gpus)} x {row.gpu.name} ({replicas(row, deployed)}) serve{'s' if deployed.gpus == 1 else ''} "
-        f"{requests_per_s(question.demand.peak_rps)} with {latency}{price}; limited by {bound}; "
+        f"{load_in_words(question.demand)} with {latency}{price}; limited by {bound}; "
         f"{sure(gpus_low, gpus_high)}."
     )
 
@@ -156,7 +157,7 @@ def _nothing_serves(question: Question, excluded: tuple[Excluded, ...]) -> str:
         return f"Nothing serves this scenario ({considered})."
     nearest = min(helpful, key=lambda e: (e.fix is None or not e.fix.relaxes_a_limit, _relaxed(e)))
     return (
-        f"Nothing serves {requests_per_s(question.demand.peak_rps)} within the limits ({considered}). Nearest: "
+        f"Nothing serves {load_in_words(question.demand)} within the limits ({considered}). Nearest: "
         f"{nearest.closest or nearest.gpu}. {nearest.reason} Smallest relaxation: {nearest.relaxation}"
     )
 

@@ -10,7 +10,7 @@ import streamlit as st
 from sizing.base.deployed import Deployed, Latency, PerInstance
 from sizing.base.format import UNKNOWN, count, interval, kilowatts, ms, significant, usd
 from sizing.base.result import Plan
-from sizing.planning.sentences import parallelism_text
+from sizing.planning.sentences import parallelism_text, systems_named
 from sizing.scenario.schema import Scenario
 from ui.format import as_markdown, counted
 from ui.size.explain import explain_popover
@@ -56,7 +56,7 @@ def key_figures(plan: Plan, scenario: Scenario) -> Iterator[Figure]:
         "systems",
         "Systems",
         count(deployed.systems),
-        _instances(deployed),
+        f"{whole_systems(deployed, scenario)}; {_instances(deployed)}",
         "Whole systems to buy or rent, and the instances (copies of the model) they run.",
     )
     yield from _latencies(plan, scenario)
@@ -66,13 +66,22 @@ def key_figures(plan: Plan, scenario: Scenario) -> Iterator[Figure]:
             "Cost per month",
             usd(cost.usd_per_month),
             _per_million(cost.usd_per_million_output_tokens),
-            f"{cost.basis} {cost.source}",
+            f"{_full_load(cost.usd_per_million_output_tokens_at_full_load)}{cost.basis} {cost.source}",
         )
         yield Figure(
             "power_kw", "Power", kilowatts(cost.power_kw), "", "Systems at maximum power, or GPUs at their TDP."
         )
     if one:
         yield _rate(one)
+
+
+def whole_systems(deployed: Deployed, scenario: Scenario) -> str:
+    """What is bought or rented, and how much of it the model uses: "2 x p5.48xlarge, 16 GPUs rented, 12 used"."""
+    how = "rented" if scenario.deployment.location == "cloud" else "bought"
+    idle = deployed.gpus_bought > deployed.gpus
+    used = f", {count(deployed.gpus)} used" if idle else ""
+    gpus = counted(deployed.gpus_bought, "GPU")
+    return f"{systems_named(deployed.systems, deployed.system)}, {gpus} {how}{used}"
 
 
 def gpu_range(low: int | None, high: int | None) -> str:
@@ -168,4 +177,14 @@ def _against(value: Latency, limit: float | None) -> tuple[str, str, bool | None
 
 
 def _per_million(usd_per_million: float | None) -> str:
+    """At the day's tokens, the only cost of a token that stands beside the cost of a month without a name."""
     return f"{usd(usd_per_million)} per million output tokens" if usd_per_million is not None else ""
+
+
+def _full_load(usd_per_million: float | None) -> str:
+    if usd_per_million is None:
+        return ""
+    return (
+        "The cost per million output tokens is that at the tokens of a day. At full load, as if the peak lasted day "
+        f"and night, it would be {usd(usd_per_million)}. "
+    )

@@ -132,7 +132,7 @@ def _start(answer: Answer, traffic: str, hours: float, what_if: WhatIf) -> Job:
         return jobs.start_simulation(scenario, plan=plan, hours=None, what_if=what_if, trace=trace.requests)
     stands_for = scenario
     if traffic == _PEAK and isinstance(scenario.workload.arrivals, Profile):
-        stands_for = at_peak(scenario, plan.peak_rps, "poisson")
+        stands_for = at_peak(scenario, plan.sustained_rps, "poisson")
     return jobs.start_simulation(scenario, plan=plan, simulated=stands_for, hours=hours, what_if=what_if)
 
 
