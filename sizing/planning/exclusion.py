@@ -28,7 +28,7 @@ def excluded(question: Question, evaluated: Evaluated, by_pools: Collection[str]
     fitting = _rows_by_gpu(evaluated.candidates)
     enumerated = _rows_by_gpu(everything)
     out = []
-    only_pools = list(question.scenario.deployment.serving) == ["disaggregated"]
+    only_pools = not question.scenario.deployment.allows("aggregated")
     for gpu in question.gpus:
         if gpu.id in by_pools:
             continue
