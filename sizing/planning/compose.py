@@ -59,7 +59,7 @@ def compose(screened: Screened, decided: Decided, alternatives: int, *, second_o
     """
     question = screened.question
     by_pools = frozenset[str]().union(*(pools.gpu_types() for pools in screened.pools))
-    out = excluded(question, screened.base, screened.everything, by_pools)
+    out = excluded(question, screened.base, by_pools)
     places = decided.shortlist(alternatives)
     if not places:
         return infeasible(question, out, second_opinion=second_opinion)
@@ -87,13 +87,13 @@ def compose(screened: Screened, decided: Decided, alternatives: int, *, second_o
 def _answer(stated: Stated, one: PlannedDeployment[Any], around: Spread) -> dict[str, Any]:
     """The answer in sentences and in figures."""
     bound, (low, high) = one.limited_by(), one.gpu_range(around)
-    said = tuple(answer.sentences_of(stated, bound, one.reached_first(), one.headroom, (low, high)))
+    every_sentence = tuple(answer.sentences_of(stated, bound, one.reached_first(), one.headroom, (low, high)))
     beyond, prefill = sentences.beyond_context(stated.question), stated.instances[:-1]
     if beyond:
-        said = (answer.outside_context(beyond), *said)
+        every_sentence = (answer.outside_context(beyond), *every_sentence)
     return {
-        "answer": answer.joined(said),
-        "sentences": said,
+        "answer": answer.joined(every_sentence),
+        "sentences": every_sentence,
         "feasible": not beyond,
         "deployment": stated.deployed,
         "per_instance": stated.one,

@@ -34,12 +34,12 @@ def measured_plan(question: Question, *, second_opinion: bool = False) -> Plan:
     provenance, deployed, business = record.provenance(), record.deployed(), business_of(question)
     cost = cost_of(record.option, record.systems(), question.demand.peak_rps * question.traffic.output_tokens)
     (low, high), beyond = record.systems_range, beyond_context(question)
-    said = (answer.of_record(_sentence(record, cost)), *answer.redundancy(deployed))
+    every_sentence = (answer.of_record(_sentence(record, cost)), *answer.redundancy(deployed))
     if beyond:
-        said = (answer.nothing(f"{beyond} By the measured record alone:"), *said)
+        every_sentence = (answer.nothing(f"{beyond} By the measured record alone:"), *every_sentence)
     return Plan(
-        answer=answer.joined(said),
-        sentences=said,
+        answer=answer.joined(every_sentence),
+        sentences=every_sentence,
         feasible=not record.missed() and not beyond,
         deployment=deployed,
         per_instance=record.per_instance(),

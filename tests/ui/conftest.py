@@ -121,10 +121,10 @@ PER_INSTANCE = PerInstance(
 def hand_made_plan() -> Plan:
     curve = tuple(load_point(0.1 + 10.0 * i / 60) for i in range(61))
     ttft, itl, e2e = (latency(v) for v in (PLANNED.ttft_ms, PLANNED.itl_ms, PLANNED.e2e_ms))
-    said = AnswerSentence(about="bought", text="One 8-GPU system is enough; all 8 GPUs carry the load.")
+    sentence = AnswerSentence(about="bought", text="One 8-GPU system is enough; all 8 GPUs carry the load.")
     return Plan(
-        answer=said.text,
-        sentences=(said,),
+        answer=sentence.text,
+        sentences=(sentence,),
         feasible=True,
         peak_rps=70.7,
         deployment=deployed(),
