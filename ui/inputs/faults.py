@@ -48,11 +48,19 @@ def draw_faults(places: Places, faults: Iterable[Fault]) -> None:
             st.markdown(
                 f":small[{sentence}]" if state.untouched(fault) else f":red[:material/error: :small[{sentence}]]"
             )
-            for number, reading in enumerate(fault.readings):
-                st.button(
-                    f"Use {reading}",
-                    key=f"reading_{fault.at}_{number}",
-                    on_click=state.replace_in,
-                    args=(fault.at, fault.unclear, reading),
-                    help=f"Writes {reading} into the field.",
-                )
+            _draw_readings(fault)
+
+
+def _draw_readings(fault: Fault) -> None:
+    """A button for each number that may have been meant."""
+    if not fault.readings:
+        return
+    with st.container(horizontal=True, gap="xsmall"):
+        for number, reading in enumerate(fault.readings):
+            st.button(
+                f"Use {reading}",
+                key=f"reading_{fault.at}_{number}",
+                on_click=state.replace_in,
+                args=(fault.at, fault.unclear, reading),
+                help=f"Writes {reading} into the field.",
+            )
