@@ -24,8 +24,8 @@ def business_of(question: Question) -> Business:
 
 
 def load_in_words(demand: Demand) -> str:
-    """The load that is sized for: "31 requests/s"; of an average with the burst that a second may bring."""
+    """The load that is sized for: "31 requests/s at the peak"; of an average with the burst a second may bring."""
     sustained = requests_per_s(demand.sustained_rps)
     if demand.peak_rps <= demand.sustained_rps:
-        return sustained
+        return f"{sustained} at the peak"
     return f"{sustained} on average (bursts of {count(demand.peak_rps)} in one second)"

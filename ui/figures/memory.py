@@ -29,8 +29,8 @@ class Part(NamedTuple):
 def memory_parts(plan: Plan) -> tuple[Part, ...]:
     """The parts of one GPU's memory: those of the instance divided by its GPUs, and what is left over.
 
-    In the unit in which the GPU has the size of its name, GB or GiB (:func:`sizing.base.format.memory_unit`). Where prefill
-    and decode run apart, of a decode instance.
+    In the unit in which the GPU has the size of its name, GB or GiB (:func:`sizing.base.format.memory_unit`).
+    Where prefill and decode run apart, of a decode instance.
     """
     return _parts(plan.per_instance, plan.deployment)
 

@@ -78,9 +78,7 @@ def errors_in_words(name: str, percentile: float) -> str:
         return ""
     words, errors = {"ttft_ms": "TTFT", "itl_ms": "ITL"}[name], open_loop_errors(name, percentile)
     if errors is None:
-        return (
-            f"How far p{percentile:g} {words} is off has not been measured: no source publishes it at a request rate."
-        )
+        return f"How far p{percentile:g} {words} is off has not been measured: nobody publishes it at a request rate."
     return (
         f"p{percentile:g} {words} of published runs at a request rate, unseen by the fit: half of {count(errors.rows)} "
         f"predictions were off by less than {significant(errors.median_pct, 2)} %, nine of ten by less than "
