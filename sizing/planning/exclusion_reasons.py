@@ -132,7 +132,7 @@ def too_small(question: Question, candidates: Candidates) -> Excluded:
     at_best, usable, whole = (
         memory(size / GB, gpu.memory_bytes / GB) for size in (needed[best], fit.usable[best], gpu.memory_bytes)
     )
-    reason = f"Needs {at_best} per GPU at best, {usable} of {whole} are usable."
+    reason = f"Needs {at_best} per GPU at best, {usable} of the {whole} of {gpu.name} are usable."
     tight = fit.weights + fit.activations + fit.overhead < fit.usable
     if tight.any():
         longest = int(

@@ -62,10 +62,9 @@ def build_memory_bar(plan: Plan, *, dark: bool = False) -> go.Figure:
     parts = memory_parts(plan)
     if plan.per_instance is None or not parts:
         return message(_NOTHING, dark=dark)
-    unit = memory_unit(plan.per_instance.memory_per_gpu_gb)
-    total, others = unit.of(plan.per_instance.memory_per_gpu_gb), prefill_memory_parts(plan)
-    of_both = zip(parts, others, strict=True) if others else ((part,) for part in parts)
-    bars = [_bar(part, total, unit, dark=dark) for part in of_both]
+    whole, others = plan.per_instance.memory_per_gpu_gb, prefill_memory_parts(plan)
+    unit, total = memory_unit(whole), memory_unit(whole).of(whole)
+    bars = [_bar(part, total, unit, dark=dark) for part in (zip(parts, others, strict=True) if others else zip(parts))]
     line = {
         "type": "line",
         "x0": total,
