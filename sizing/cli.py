@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from commandline.arguments import number, whole
+from commandline.arguments import day_of_calendar, number, whole
 from commandline.run import Commands, run, show
 from sizing.base.errors import InvalidScenario, SizingError
 
@@ -41,8 +41,24 @@ def _parser() -> argparse.ArgumentParser:
     trace.add_argument("trace", type=Path, help="CSV or Parquet: timestamp, input_tokens, output_tokens")
     trace.add_argument("--json", action="store_true", help="print everything as JSON")
     trace.set_defaults(run=_trace)
+    _cost_arguments(commands.add_parser("cost", help="what the plan of a scenario costs, in every way to pay for it"))
     _table_commands(commands)
     return parser
+
+
+def _cost_arguments(cost: argparse.ArgumentParser) -> None:
+    cost.add_argument("scenario", type=Path, help="scenario in YAML or JSON")
+    form = cost.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="print everything as JSON")
+    form.add_argument("--md", action="store_true", help="print Markdown")
+    cost.add_argument("--analytic", action="store_true", help="analytic load model only, nothing simulated")
+    cost.add_argument(
+        "--on",
+        type=day_of_calendar,
+        metavar="DATE",
+        help="day against which the age of prices is counted, as 2026-11-30 (default: that of the catalogue)",
+    )
+    cost.set_defaults(run=_cost)
 
 
 def _simulate_arguments(simulate: argparse.ArgumentParser) -> None:
@@ -107,6 +123,18 @@ def _plan(given: argparse.Namespace) -> int:
         scenario, alternatives=given.alternatives, second_opinion=given.second_opinion
     )
     return show(answer, as_text, json=given.json)
+
+
+def _cost(given: argparse.Namespace) -> int:
+    from sizing.economics.cost import cost
+    from sizing.economics.text import as_markdown, as_text
+    from sizing.planning.analytic import analytic_plan
+    from sizing.planning.plan import plan
+    from sizing.scenario.file import load_scenario
+
+    planner = analytic_plan if given.analytic else plan
+    answer = cost(load_scenario(given.scenario), planner=planner, on=given.on)
+    return show(answer, as_markdown if given.md else as_text, json=given.json)
 
 
 def _simulate(given: argparse.Namespace) -> int:
