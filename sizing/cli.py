@@ -1,4 +1,7 @@
-"""Command line: ``python -m sizing COMMAND``, see ``--help`` for the commands. Exit code 0, or 2 on bad input."""
+"""Command line: ``python -m sizing COMMAND``, see ``--help`` for the commands.
+
+Exit code 0; 2 on bad input; 1 when a plan exceeds what ``--check`` allows.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,15 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from commandline.arguments import day_of_calendar, number, whole
 from commandline.run import Commands, run, show
 from sizing.base.errors import InvalidScenario, SizingError
+
+if TYPE_CHECKING:
+    from sizing.base.result import Plan
+    from sizing.scenario.schema import Scenario
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -28,6 +36,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     plan.add_argument("--analytic", action="store_true", help="analytic load model only, nothing simulated")
     plan.add_argument("--second-opinion", action="store_true", help="check against NVIDIA's kernel tables")
+    plan.add_argument(
+        "--check", type=Path, metavar="LIMITS", help="compare with a file of limits on GPUs and money; 1 where exceeded"
+    )
     plan.set_defaults(run=_plan)
     _simulate_arguments(
         commands.add_parser("simulate", help="simulate the planned deployment of a scenario under its traffic")
@@ -122,7 +133,20 @@ def _plan(given: argparse.Namespace) -> int:
     answer = (analytic_plan if given.analytic else plan)(
         scenario, alternatives=given.alternatives, second_opinion=given.second_opinion
     )
+    if given.check is not None:
+        return _checked(given, scenario, answer)
     return show(answer, as_text, json=given.json)
+
+
+def _checked(given: argparse.Namespace, scenario: Scenario, answer: Plan) -> int:
+    """The plan beside what is allowed; exit code 1 where it needs or costs more."""
+    from sizing.economics.allowance import as_markdown, check, load_allowed
+    from sizing.economics.cost import cost
+
+    allowed = load_allowed(given.check)
+    checked = check(allowed, answer, cost(scenario, plan=answer) if answer.feasible else None)
+    show(checked, as_markdown, json=given.json)
+    return 0 if checked.kept else 1
 
 
 def _cost(given: argparse.Namespace) -> int:

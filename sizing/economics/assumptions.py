@@ -136,12 +136,12 @@ def _ranged(value: float, entry: Mapping[str, Any]) -> Amount:
     return Amount(value=float(value), low=float(entry.get("low", value)), high=float(entry.get("high", value)))
 
 
-def _of_region(asked: str | None) -> Mapping[str, Assumption]:
+def _of_region(region: str | None) -> Mapping[str, Assumption]:
     """Price of electricity, and carbon of the grid where it is known."""
     data = read_yaml(FILE)
-    name = (asked or data["default_region"]).strip().lower().replace(" ", "_").replace("-", "_")
+    name = (region or data["default_region"]).strip().lower().replace(" ", "_").replace("-", "_")
     if name not in data["regions"]:
-        raise InvalidScenario([f"costs.region: {UnknownName('region', asked or name, data['regions'])}"])
+        raise InvalidScenario([f"costs.region: {UnknownName('region', region or name, data['regions'])}"])
     entry = data["regions"][name]
     electricity = next(
         f for f in tco() if (f.category, f.region, f.unit) == ("electricity", entry["electricity"], "USD/kWh")

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from sizing.base.choices import Location
 from sizing.base.errors import InvalidScenario
 from sizing.base.result import Plan
 from sizing.catalog import resolve_gpu
@@ -50,7 +51,7 @@ class Ways:
         return {"on_prem": self.on_prem, "cloud": self.cloud, "hybrid": self.hybrid, "api": self.api}
 
     @property
-    def chosen(self) -> ViewName:
+    def chosen(self) -> Location:
         """The way that the scenario asks for."""
         return self.question.scenario.deployment.location
 

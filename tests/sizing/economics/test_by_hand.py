@@ -118,7 +118,7 @@ def test_an_api_by_the_token() -> None:
 
 
 def test_break_even_with_an_api_is_reached() -> None:
-    # 2 copies x 1 request/s: 5,256,000 requests a month day and night. A server: 60,000 / 60 = 1,000 a month, two 2,000.
+    # 2 copies x 1 request/s: 5,256,000 requests a month day and night. A server: 60,000 / 60 = 1,000, two 2,000.
     view = on_prem(server(usd=60_000, kw=0.0), fleet(2), money())
     assert cents(view) == 2_000.00
     # A request behind the API: 4,250 / 1,000,000 = 0.00425. 2,000 / 0.00425 = 470,588.2 a month = 15,471.4 a day.
@@ -186,8 +186,8 @@ def test_the_range_of_gpus_and_constants_is_carried_into_money() -> None:
 
 
 def test_36_months_of_growth_add_whole_servers() -> None:
-    # Load doubles every year: 2 servers carry it in the first month; 3 from the 2nd on, 4 from the 9th (2^(8/12) x 2 > 3)
-    # to the 13th, and so on to ceil(2 x 2^(35/12)) = 16 in the last month.
+    # Load doubles every year: 2 servers carry it in the first month; 3 from the 2nd on, 4 from the 9th, when it is
+    # 2 x 2^(8/12) = 3.17, to the 13th, and so on to ceil(2 x 2^(35/12)) = 16 in the last month.
     one = server(usd=60_000, kw=0.0)
     months = cash(lambda load: on_prem(one, fleet(2).at(load), money()), 2.0, 100.0)
     assert [round(usd) for usd in months[:14]] == [2000, *[3000] * 7, *[4000] * 5, 5000]
