@@ -167,10 +167,10 @@ def _benchmark(
 
 
 def _gpus(scenario: Scenario, problems: _Problems) -> tuple[Gpu, ...]:
-    """The accelerators considered: those named, plus every custom one; all of the catalogue when none is named."""
+    """The accelerators considered: those named, all of the catalogue when none is, and every custom one beside them."""
     datasheets = map(_datasheet, scenario.deployment.custom_gpus)
     custom = {g.id: g for spec in datasheets if (g := problems.collect(partial(gpu_from_spec, spec))) is not None}
-    named = scenario.deployment.gpus or ([] if custom else _unnamed(scenario))
+    named = scenario.deployment.gpus or _unnamed(scenario)
     resolved = [custom.get(name) or problems.collect(partial(resolve_gpu, name)) for name in named]
     return tuple(dict.fromkeys([g for g in resolved if g is not None] + list(custom.values())))
 

@@ -41,7 +41,7 @@ def draw_outcome(outcome: Outcome) -> Answer | None:
     if now:
         _infeasible(now)
     else:
-        st.error(as_markdown(outcome.problem), icon=":material/error:")
+        _problem(outcome)
     if outcome.last is None:
         return None
     st.caption(
@@ -50,6 +50,14 @@ def draw_outcome(outcome: Outcome) -> Answer | None:
     )
     _sentence(outcome.last.plan, previous=True)
     return outcome.last
+
+
+def _problem(outcome: Outcome) -> None:
+    """What is wrong with the inputs; what was only not filled in yet is no error."""
+    if outcome.unfinished:
+        st.info(as_markdown(outcome.problem), icon=":material/edit:")
+    else:
+        st.error(as_markdown(outcome.problem), icon=":material/error:")
 
 
 def _sentence(plan: Plan, *, previous: bool = False) -> None:

@@ -165,7 +165,7 @@ def test_any_rate_has_an_answer(peak):
 
 @pytest.mark.parametrize("card", [PCIE_CARD, LINKED_CARD], ids=["pcie", "linked"])
 def test_a_custom_accelerator_is_sized(card):
-    found = ask(deployment={"custom_gpus": [card]})
+    found = ask(deployment={"custom_gpus": [card], "gpus": ["my_card"]})
     assert found.feasible
     assert found.deployment.gpu == "my_card"
     both = ask(deployment={"custom_gpus": [card], "gpus": ["h100_sxm"]}, alternatives=ALL)
@@ -174,7 +174,8 @@ def test_a_custom_accelerator_is_sized(card):
 
 
 def test_the_price_of_a_custom_accelerator_counts():
-    cheap, dear = (ask(deployment={"custom_gpus": [{**LINKED_CARD, "price_usd": p}]}) for p in (10_000, 20_000))
+    own = {"gpus": ["my_card"]}
+    cheap, dear = (ask(deployment={"custom_gpus": [{**LINKED_CARD, "price_usd": p}], **own}) for p in (10_000, 20_000))
     assert dear.cost.usd_per_month == pytest.approx(2 * cheap.cost.usd_per_month)
 
 
