@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sizing.base.deployed import Business
-from sizing.base.format import count, requests_per_s
+from sizing.base.format import requests_per_s
 from sizing.question.understand import Question
 from sizing.scenario.business import in_business_terms
 from sizing.scenario.demand import Demand
@@ -28,4 +28,4 @@ def load_in_words(demand: Demand) -> str:
     sustained = requests_per_s(demand.sustained_rps)
     if demand.peak_rps <= demand.sustained_rps:
         return f"{sustained} at the peak"
-    return f"{sustained} on average (bursts of {count(demand.peak_rps)} in one second)"
+    return f"{sustained} on average (in bursts of one second {requests_per_s(demand.peak_rps)})"

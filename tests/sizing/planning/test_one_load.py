@@ -29,7 +29,7 @@ def test_an_average_needs_what_the_same_sustained_rate_needs():
     assert (average.peak_rps, average.sustained_rps, peak.sustained_rps) == (77, 64, 64)
     assert average.deployment == peak.deployment
     assert average.latency == peak.latency
-    assert "64 requests/s on average (bursts of 77 in one second)" in average.answer
+    assert "64 requests/s on average (in bursts of one second 77 requests/s)" in average.answer
 
 
 @pytest.mark.parametrize("load", [{"peak_rps": 10}, {"peak_rps": None, "users": {"daily_users": 96_000}}])
