@@ -31,5 +31,8 @@ Severity = Literal["info", "warning", "error"]
 DecidedBy = Literal["simulation", "analytic", "measured"]
 """Where instances and percentiles come from: a discrete-event simulation, the analytic load model, or a record."""
 
+SinglePoint = Literal["instance", "prefill", "decode", "system"]
+"""What there is only one of, so that its failure stops every answer: an instance, one kind of it, or the system."""
+
 PriceCovers = Literal["complete", "gpus_only", "unknown"]
 """What the price of a system is for: all of it, or its GPUs without chassis, CPU, memory and network."""
