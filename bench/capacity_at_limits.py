@@ -186,8 +186,8 @@ def rates_at_ends(capacity: Capacity, rate_rps: float) -> tuple[float, float]:
     """Largest rate of the instance with its step times at the fast and at the slow end of their 80 % interval, moved as
     the simulation moved the planned one; ``rate_rps`` is what one instance carries."""
     question, evaluated, index = capacity.question, capacity.evaluated, np.array([capacity.index])
-    asked = replace(question, demand=replace(question.demand, peak_rps=rate_rps))
-    kind = aggregated(asked, evaluated, index, np.ones(1, dtype=np.int64))
+    at_rate = replace(question, demand=replace(question.demand, peak_rps=rate_rps))
+    kind = aggregated(at_rate, evaluated, index, np.ones(1, dtype=np.int64))
     decode, prefill = intervals_of(kind)
     screened = float(evaluated.capacity.rps[capacity.index])
     moved = capacity.rps / screened if screened > 0.0 else 1.0
