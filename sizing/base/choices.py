@@ -36,3 +36,16 @@ SinglePoint = Literal["instance", "prefill", "decode", "system"]
 
 PriceCovers = Literal["complete", "gpus_only", "unknown"]
 """What the price of a system is for: all of it, or its GPUs without chassis, CPU, memory and network."""
+
+Purchase = Literal["on_demand", "reserved_1y", "reserved_3y", "spot"]
+"""How cloud instances are paid for: by the hour, by a commitment of one or three years, or as spare capacity that the
+provider may take back."""
+
+HybridBase = Literal["on_prem", "reserved_1y", "reserved_3y"]
+"""What carries the load that is always there in a hybrid: servers of one's own, or instances that are committed to."""
+
+Facility = Literal["own", "colocation"]
+"""Where servers stand: in a data centre of one's own, of which power alone is counted, or in a rented one."""
+
+Licence = Literal["none", "nvidia_ai_enterprise"]
+"""Software that is paid for by the GPU."""
