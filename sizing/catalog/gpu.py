@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from sizing.base.choices import FormFactor
+
 
 @dataclass(frozen=True, kw_only=True)
 class Gpu:
@@ -20,6 +22,7 @@ class Gpu:
     vendor: str
     architecture: str
     family: str
+    form_factor: FormFactor
     memory_bytes: float
     memory_bandwidth: float
     fp16_flops: float | None

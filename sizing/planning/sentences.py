@@ -91,9 +91,8 @@ def systems_named(number: int, name: str) -> str:
 def sentence(stated: Stated, bound: str, gpus_low: int, gpus_high: int | None) -> str:
     """The north-star sentence: GPUs, load, latency against its limit, cost, what limits, how sure."""
     question, row, deployed, cost = stated.question, stated.row, stated.deployed, stated.cost
-    part = " for the GPUs alone" if cost.covers == "gpus_only" else ""
     known = cost.usd_per_month is not None
-    price = f", for {usd(cost.usd_per_month)} a month{part}" if known else ", list price unknown"
+    price = f", for {usd(cost.usd_per_month)} a month" if known else ", list price unknown"
     latency = key_latency(question, stated.latency)
     return (
         f"{count(deployed.gpus)} x {row.gpu.name} ({replicas(row, deployed)}) serve{'s' if deployed.gpus == 1 else ''} "

@@ -55,7 +55,9 @@ _PLAIN = (
     "steps",
     "route",
     "growth",
+    "usd_of",
     "usd_system",
+    "usd_gpu",
     "usd_hour",
     "years",
 )
