@@ -128,10 +128,13 @@ def target_records(errors: Records, capacity: Records, obstacles: Mapping[str, s
 
 
 def _target(
-    name: str, reached: Mapping[str, Mapping[str, Any]], asked: tuple[float, float | None], obstacles: Mapping[str, str]
+    name: str,
+    reached: Mapping[str, Mapping[str, Any]],
+    largest: tuple[float, float | None],
+    obstacles: Mapping[str, str],
 ) -> dict[str, Any]:
-    """One record; ``asked``: largest median and, where there is one, largest 90th percentile."""
-    median, p90 = asked
+    """One record; ``largest``: largest median and, where there is one, largest 90th percentile."""
+    median, p90 = largest
     missed = [s for s, r in reached.items() if r["median_pct"] > median or (p90 and r["p90_pct"] > p90)]
     where = "" if len(missed) == len(reached) else f" with {', '.join(missed)} left out"
     verdict = f"not met{where}: {obstacles[name]}" if missed else "met"

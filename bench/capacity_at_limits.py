@@ -164,26 +164,26 @@ def judged(runs: Sequence[Run], source: Roofline) -> pd.DataFrame:
     return pd.concat([labels(runs), pd.DataFrame(parts)], axis=1)
 
 
-def _answer(run: Run, found: Capacity | None) -> dict[str, Any]:
+def _answer(run: Run, capacity: Capacity | None) -> dict[str, Any]:
     """What the plan says of one run; nothing planned where no instance fits or meets the limits."""
-    if found is None or not found.rps > 0.0:
+    if capacity is None or not capacity.rps > 0.0:
         return {"layout": "", "planned_rps": 0.0, "gpus_needed": np.nan, "gpus_low": np.nan, "gpus_high": np.nan}
-    low, needed, high = gpus_at(found, run.rate_rps)
+    low, needed, high = gpus_at(capacity, run.rate_rps)
     return {
-        "layout": found.row.parallelism,
-        "planned_rps": found.rps * run.gpus / found.row.gpus,
+        "layout": capacity.row.parallelism,
+        "planned_rps": capacity.rps * run.gpus / capacity.row.gpus,
         "gpus_needed": needed,
         "gpus_low": low,
         "gpus_high": high,
     }
 
 
-def gpus_at(found: Capacity, rate_rps: float) -> tuple[float, float, float]:
+def gpus_at(capacity: Capacity, rate_rps: float) -> tuple[float, float, float]:
     """GPUs of the plan at a rate, between the ends of its 80 % interval (inf where a limit would break)."""
-    evaluated, index = found.evaluated, found.index
+    evaluated, index = capacity.evaluated, capacity.index
     corrected = evaluated.capacity.rps.copy()
-    corrected[index] = found.rps
-    question = replace(found.question, demand=replace(found.question.demand, peak_rps=rate_rps))
+    corrected[index] = capacity.rps
+    question = replace(capacity.question, demand=replace(capacity.question.demand, peak_rps=rate_rps))
     moved = replace(evaluated, capacity=replace(evaluated.capacity, rps=corrected), screened_rps=evaluated.capacity.rps)
     instances = instances_needed(rate_rps, corrected[[index]])
     kind = aggregated(question, moved, np.array([index]), instances)

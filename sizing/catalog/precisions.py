@@ -106,10 +106,10 @@ def resolve_precision(name: str) -> Precision:
 def named_precision(name: str) -> NamedPrecision:
     """Like :func:`resolve_precision`, with the remark: "fp8 (sliding-window layers bf16)". Raises UnknownName."""
     remarks = [text.strip() for text in re.findall(r"\(([^()]*)\)", name[:LONGEST_NAME])]
-    found = precision_names().get(_name_key(name))
-    if found is None:
+    precision = precision_names().get(_name_key(name))
+    if precision is None:
         raise UnknownName("precision", name, precisions())
-    return NamedPrecision(precision=found, remark="; ".join(filter(None, remarks)))
+    return NamedPrecision(precision=precision, remark="; ".join(filter(None, remarks)))
 
 
 def _name_key(name: str) -> str:

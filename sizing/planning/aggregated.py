@@ -24,6 +24,7 @@ from sizing.prices.hardware import HardwareOption
 from sizing.question.configuration import Configuration
 from sizing.queueing.capacity import at_rate
 from sizing.search.aggregated import Aggregated
+from sizing.search.replicas import Planned, planned_instances
 from sizing.search.screen import instances_needed
 
 
@@ -171,6 +172,10 @@ class PlannedAggregated(PlannedDeployment[Aggregated]):
     def explained(self, stated: Stated) -> Iterator[Explained]:
         """Figures of instances that do both."""
         return explain(stated)
+
+    def to_simulate(self) -> Planned:
+        """Replicas of one kind."""
+        return planned_instances(self.kind, self.k)
 
     def second_opinion(self, stated: Stated) -> CrossCheck:
         """By kernel tables and roofline together."""

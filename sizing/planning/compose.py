@@ -59,7 +59,7 @@ def compose(screened: Screened, decided: Decided, alternatives: int, *, second_o
     """
     question = screened.question
     by_pools = frozenset[str]().union(*(pools.gpu_types() for pools in screened.pools))
-    out = excluded(question, screened.base, screened.everything, by_pools)
+    out = excluded(question, screened.base, by_pools)
     places = decided.shortlist(alternatives)
     if not places:
         return infeasible(question, out, second_opinion=second_opinion)

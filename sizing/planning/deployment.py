@@ -29,6 +29,7 @@ from sizing.prices.hardware import HardwareOption
 from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
 from sizing.search.deployments import Deployments
+from sizing.search.replicas import Planned
 from sizing.search.screen import Evaluated
 
 Kind = TypeVar("Kind", bound=Deployments)
@@ -94,6 +95,10 @@ class PlannedDeployment(ABC, Generic[Kind]):
     @abstractmethod
     def explained(self, stated: Stated) -> Iterator[Explained]:
         """Every public figure followed from the inputs to the formula to the source."""
+
+    @abstractmethod
+    def to_simulate(self) -> Planned:
+        """Its instances as they are simulated, spares not counted."""
 
     @abstractmethod
     def second_opinion(self, stated: Stated) -> CrossCheck:

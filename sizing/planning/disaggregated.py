@@ -38,6 +38,8 @@ from sizing.search.pools import (
     times_of,
 )
 from sizing.search.pools_search import grown_into_e2e
+from sizing.search.pools_simulated import planned_pools
+from sizing.search.replicas import Planned
 from sizing.search.screen import instances_needed
 
 LOADS = np.concatenate([np.geomspace(0.01, 0.6, 16), [0.68, 0.75, 0.81, 0.86, 0.9, 0.93, 0.95, 0.97, 0.985]])
@@ -249,6 +251,10 @@ class PlannedDisaggregated(PlannedDeployment[Disaggregated]):
     def explained(self, stated: Stated) -> Iterator[Explained]:
         """Figures of both kinds of instances, and of the transfer between them."""
         return explain_pools(stated, float(self.kind.transfer_s[self.k]), self.link)
+
+    def to_simulate(self) -> Planned:
+        """Prefill replicas, decode replicas, and how long a KV cache takes between them."""
+        return planned_pools(self.kind, self.k)
 
     def second_opinion(self, stated: Stated) -> CrossCheck:
         """None: the tables say nothing of transfers."""

@@ -74,9 +74,9 @@ class Question:
 def understand(scenario: Scenario) -> Question:
     """Resolve names and units. Raises InvalidScenario with one sentence per unknown name or impossible value."""
     problems = _Problems()
-    model, about_model, told = problems.collect(lambda: _model(scenario)) or (None, (), None)
+    model, about_model, named_precision = problems.collect(lambda: _model(scenario)) or (None, (), None)
     chosen = _gpus(scenario, problems)
-    allowed = _allowed(scenario, told, problems)
+    allowed = _allowed(scenario, named_precision, problems)
     demand = problems.collect(lambda: peak_demand(scenario.workload))
     benchmark, about_benchmark = problems.collect(lambda: _benchmark(scenario, model, chosen)) or (None, ())
     prices = problems.collect(lambda: prices_of(scenario, chosen))
@@ -190,7 +190,7 @@ def _datasheet(card: CustomGpu) -> dict[str, Any]:
     return spec if card.int8_tops is None else {**spec, "int8_tflops": card.int8_tops}
 
 
-def _allowed(scenario: Scenario, told: Precision | None, problems: _Problems) -> Allowed:
+def _allowed(scenario: Scenario, named_precision: Precision | None, problems: _Problems) -> Allowed:
     """The restrictions of the scenario with names resolved; where it names no format, that of the checkpoint's name."""
     deployment = scenario.deployment
 
@@ -200,7 +200,8 @@ def _allowed(scenario: Scenario, told: Precision | None, problems: _Problems) ->
 
     return Allowed(
         engines=ids(deployment.engines, lambda n: resolve_engine(n).id),
-        precisions=ids(deployment.precisions, lambda n: resolve_precision(n).id) or ((told.id,) if told else ()),
+        precisions=ids(deployment.precisions, lambda n: resolve_precision(n).id)
+        or ((named_precision.id,) if named_precision else ()),
         kv_precisions=ids(deployment.kv_precisions, resolve_kv_precision),
         tp=tuple(deployment.tp),
         pp=tuple(deployment.pp),

@@ -41,14 +41,12 @@ PERCENTILES = (("p50", 50.0), ("p90", 90.0), ("p95", 95.0), ("p99", 99.0), ("p99
 
 def instances_of(deployment: Deployment) -> int:
     """Replicas of all pools."""
-    if isinstance(deployment, Fleet):
-        return len(deployment.replicas)
-    return len(deployment.prefill.replicas) + len(deployment.decode.replicas)
+    return sum(len(stage.fleet.replicas) for stage in deployment.stages)
 
 
 def front_of(deployment: Deployment) -> Fleet:
     """The replicas that requests come to first."""
-    return deployment if isinstance(deployment, Fleet) else deployment.prefill
+    return deployment.stages[0].fleet
 
 
 def source_of(deployment: Deployment) -> str:

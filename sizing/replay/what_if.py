@@ -13,7 +13,7 @@ from sizing.base.format import ms, requests_per_s
 from sizing.base.units import MS_PER_S, S_PER_MINUTE
 from sizing.question.understand import Question
 from sizing.replay.simulation_result import Failure
-from sizing.search.replicas import Planned, PlannedPools
+from sizing.search.replicas import Planned
 from sizing.simulator.fleet import Deployment, Fleet, Outage
 from sizing.simulator.outcome import Outcome
 
@@ -68,7 +68,7 @@ def deployment_of(question: Question, chosen: Planned, duration_s: float, what_i
     Raises InvalidScenario for a failure that is too long to see its end, and for what is not tried on pools.
     """
     routing = question.scenario.deployment.routing
-    if isinstance(chosen, PlannedPools) and (what_if.static_batching or what_if.fail_minutes):
+    if not chosen.does_both and (what_if.static_batching or what_if.fail_minutes):
         raise InvalidScenario(
             [
                 "Static batching and the failure of an instance are simulated for aggregated instances, not for "

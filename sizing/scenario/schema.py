@@ -165,6 +165,10 @@ class Deployment(Part):
     routing: Routing = "random"
     speculative_decoding: SpeculativeDecoding | None = None
 
+    def allows(self, serving: Serving) -> bool:
+        """Whether deployments of this kind may be considered."""
+        return not self.serving or serving in self.serving
+
 
 class Measured(Part):
     """A measured operating point of one system: replaces the model's prediction."""

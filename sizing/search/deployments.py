@@ -49,6 +49,8 @@ class Deployments(Columns, ABC):
     power_kw: Floats
 
     serving: ClassVar[Serving]
+    splits: ClassVar[bool] = False
+    """Whether prefill and decode run apart."""
 
     @property
     @abstractmethod
@@ -128,7 +130,7 @@ class Deployments(Columns, ABC):
             bytes_per=candidates.column(lambda r: r.precision.bytes)[rows],
             uses_surrogate=candidates.column(lambda r: r.engine.surrogate != r.engine.id)[rows],
             pp_dp=self.stages_and_ranks(),
-            split=np.full(len(rows), float(self.serving == "disaggregated")),
+            split=np.full(len(rows), float(self.splits)),
             dominated=self.dominated,
         )
 
