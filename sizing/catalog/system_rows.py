@@ -52,10 +52,10 @@ def resolve_system(name: str) -> System:
     """The system with this id or name. Raises UnknownName."""
     known = systems()
     text = name.strip()
-    found = known.get(text) or next((s for s in known.values() if s.name.lower() == text.lower()), None)
-    if found is None:
+    system = known.get(text) or next((s for s in known.values() if s.name.lower() == text.lower()), None)
+    if system is None:
         raise UnknownName("system", name, [*known, *(s.name for s in known.values())])
-    return found
+    return system
 
 
 @lru_cache(maxsize=256)

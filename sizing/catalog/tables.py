@@ -135,7 +135,7 @@ def _bought() -> Iterator[dict[str, Any]]:
 
 
 def _around_gpus() -> Iterator[dict[str, Any]]:
-    for h in server_hosts().values():
+    for h in (host for host in server_hosts().values() if host.price_source):
         yield {
             "kind": "server without GPUs",
             "offer": h.name,

@@ -118,17 +118,17 @@ def _cloud(gpu: Gpu, prices: Prices) -> tuple[HardwareOption, ...]:
     for row in sorted(rows, key=lambda row: row.on_demand_usd_per_hour or float("inf")):
         cheapest.setdefault((row.provider, row.instance_type), row)
     kept = [cheapest[key] for key in dict.fromkeys((row.provider, row.instance_type) for row in rows)]
-    asked = prices.gpu_hour_usd if prices.gpu == gpu.id else None
-    priced = [row for row in kept if row.on_demand_usd_per_hour or asked is not None]
-    return tuple(_instance(row, gpu, asked) for row in priced or kept) or (_generic_instance(gpu, asked),)
+    own = prices.gpu_hour_usd if prices.gpu == gpu.id else None
+    priced = [row for row in kept if row.on_demand_usd_per_hour or own is not None]
+    return tuple(_instance(row, gpu, own) for row in priced or kept) or (_generic_instance(gpu, own),)
 
 
-def _instance(row: CloudInstance, gpu: Gpu, asked: float | None) -> HardwareOption:
+def _instance(row: CloudInstance, gpu: Gpu, own: float | None) -> HardwareOption:
     """One instance type at its on-demand list price, or at the asked price per GPU and hour."""
     usd, basis, source = row.on_demand_usd_per_hour, "No on-demand price known", row.source
-    if asked is not None:
-        usd, source = row.gpus * asked, "scenario: prices.gpu_hour_usd"
-        basis = f"{row.gpus} x {asked:g} USD per GPU and hour as asked"
+    if own is not None:
+        usd, source = row.gpus * own, "scenario: prices.gpu_hour_usd"
+        basis = f"{row.gpus} x {own:g} USD per GPU and hour as asked"
     elif usd:
         basis, source = f"On-demand list price in {row.region}: {usd:,.2f} USD per hour", f"{row.source} ({row.date})"
     power = instance_power(gpu, row.gpus)
@@ -148,17 +148,17 @@ def _instance(row: CloudInstance, gpu: Gpu, asked: float | None) -> HardwareOpti
         source=source,
         assumed=False,
         kind="instance",
-        priced_by="unknown" if usd is None else "listed" if asked is None else "asked",
+        priced_by="unknown" if usd is None else "listed" if own is None else "asked",
         region=row.region,
     )
 
 
-def _generic_instance(gpu: Gpu, asked: float | None) -> HardwareOption:
+def _generic_instance(gpu: Gpu, own: float | None) -> HardwareOption:
     """An assumed 8-GPU instance where no provider of the catalogue offers the GPU."""
     system = generic_system(gpu)
     power = instance_power(gpu, system.gpus)
-    usd = None if asked is None else system.gpus * asked
-    basis = "No cloud price known" if asked is None else f"{system.gpus} x {asked:g} USD per GPU and hour as asked"
+    usd = None if own is None else system.gpus * own
+    basis = "No cloud price known" if own is None else f"{system.gpus} x {own:g} USD per GPU and hour as asked"
     return HardwareOption(
         id=f"instance_8x_{gpu.id}",
         name=f"8x {gpu.name} instance (assumed)",
@@ -172,8 +172,8 @@ def _generic_instance(gpu: Gpu, asked: float | None) -> HardwareOption:
         power_kw=power.kw,
         power_from=power.by,
         basis=f"{basis}. {power.basis} Assumed: no provider in the catalogue offers this GPU.",
-        source=system.source if asked is None else "scenario: prices.gpu_hour_usd",
+        source=system.source if own is None else "scenario: prices.gpu_hour_usd",
         assumed=True,
         kind="instance",
-        priced_by="unknown" if asked is None else "asked",
+        priced_by="unknown" if own is None else "asked",
     )

@@ -58,9 +58,9 @@ def system_price(system: System, prices: Prices, custom_price_usd: float | None 
     ``custom_price_usd`` is the price of one accelerator. Sources: systems.csv, gpu_street_prices.csv, server_hosts.csv.
     """
     if prices.system_usd is not None and prices.system == system.id:
-        asked = prices.system_usd
-        basis = f"Complete system: {asked:,.0f} USD as asked"
-        return Price(Money(asked, asked, asked), "asked", basis, "scenario: prices.system_usd")
+        own = prices.system_usd
+        basis = f"Complete system: {own:,.0f} USD as asked"
+        return Price(Money(own, own, own), "asked", basis, "scenario: prices.system_usd")
     ends = [end for end in (system.price_low_usd, system.price_high_usd) if end is not None]
     if ends:
         low, high = min(ends), max(ends)

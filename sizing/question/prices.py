@@ -25,15 +25,15 @@ def prices_of(scenario: Scenario, gpus: Sequence[Gpu]) -> Prices:
 def _system(scenario: Scenario, gpus: Sequence[Gpu]) -> str:
     """The id of the system that ``prices.system_usd`` is the price of."""
     offered = {system.id: system.name for gpu in gpus for system in systems_for(gpu)}
-    asked = scenario.prices.system or (scenario.measured.system if scenario.measured else None)
-    if asked is None:
+    name = scenario.prices.system or (scenario.measured.system if scenario.measured else None)
+    if name is None:
         return _the_only("prices.system", "system", offered)
     known = offered | {system.id: system.name for system in systems().values()}
-    text = asked.strip().lower()
-    found = next((i for i, name in known.items() if text in (i.lower(), name.lower())), None)
-    if found is None:
-        raise InvalidScenario([f"prices.system: {UnknownName('system', asked, [*known, *known.values()])}"])
-    return found
+    text = name.strip().lower()
+    system = next((i for i, title in known.items() if text in (i.lower(), title.lower())), None)
+    if system is None:
+        raise InvalidScenario([f"prices.system: {UnknownName('system', name, [*known, *known.values()])}"])
+    return system
 
 
 def _gpu(prices: Prices, gpus: Sequence[Gpu]) -> str:

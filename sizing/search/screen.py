@@ -59,8 +59,14 @@ def all_configurations(question: Question) -> Candidates:
 
 
 def offered(question: Question, gpu: Gpu) -> bool:
-    """Whether the accelerator can be had where the scenario wants it: some are only rented."""
-    return question.scenario.deployment.location == "cloud" or not gpu.rented_only
+    """Whether the accelerator can be had where the scenario wants it: some are only rented, some only for workstations.
+
+    Those for workstations are considered where the scenario names them.
+    """
+    deployment = question.scenario.deployment
+    if deployment.location == "cloud":
+        return True
+    return not gpu.rented_only and (not gpu.workstation_only or bool(deployment.gpus))
 
 
 @lru_cache(maxsize=32)

@@ -171,4 +171,6 @@ def _at(data: Any, path: str) -> Any:
 
 def _shown(key: str, value: Any) -> Any:
     field = FIELDS[key]
-    return show_number(None if value is None else value / field.scale) if field.kind == "number" else value
+    if field.kind == "number":
+        return show_number(None if value is None else value / field.scale)
+    return field.blank if value is None else value
