@@ -15,10 +15,10 @@ from sizing.base.units import GB, MS_PER_S
 from sizing.calibration.benchmark import calibrated_configuration
 from sizing.evidence.uncertainty import ErrorFactors
 from sizing.planning import assumptions, rules
+from sizing.planning.binding import Binding, at_the_load, reached_first
 from sizing.planning.deployment import Metric, PlannedDeployment, identity_of, memory_gb
 from sizing.planning.explain import Stated, explain
 from sizing.planning.second_opinion import second_opinion
-from sizing.planning.sentences import limited_by
 from sizing.planning.spread import ENDS, AtEnd, Spread, factors, interval_of, spreads_of, with_slower_steps
 from sizing.prices.hardware import HardwareOption
 from sizing.question.configuration import Configuration
@@ -108,9 +108,18 @@ class PlannedAggregated(PlannedDeployment[Aggregated]):
         gpus = float(self.evaluated.candidates.gpus[self.index])
         return float(self.kind.rps[self.k]) * self.question.traffic.output_tokens / gpus
 
-    def limited_by(self) -> str:
-        """The limit or resource that binds."""
-        return limited_by(self.question, self.evaluated, self.index)
+    def bindings(self) -> tuple[Binding, ...]:
+        """Of its one kind of instance."""
+        return (at_the_load(self.question, self.evaluated, self.index, *self.kind.working(self.k)),)
+
+    def reached_first(self) -> Binding:
+        """By one instance."""
+        return reached_first(self.question, self.evaluated, self.index)
+
+    @property
+    def headroom(self) -> float:
+        """Of all its instances together."""
+        return float(self.kind.max_rps[self.k]) / self.question.demand.peak_rps
 
     def load_curve(self) -> tuple[LoadPoint, ...]:
         """At every load of the candidate's grid."""

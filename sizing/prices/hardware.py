@@ -30,8 +30,8 @@ class HardwareOption:
     """One thing to buy or rent that holds ``gpus`` GPUs of one type.
 
     ``usd_per_hour`` is per system or instance: list price by the hour, or purchase price over the hours of its
-    depreciation; ``_low`` and ``_high`` are the ends of what its sources give. ``basis`` says in words how price and
-    power come about; None means unknown. ``assumed`` marks a server that is not in the catalogue.
+    depreciation; ``_low`` and ``_high`` are the ends of what the sources of a price give. ``basis`` says in words how
+    price and power come about; None means unknown. ``assumed`` marks a server that is not in the catalogue.
     """
 
     id: str
@@ -43,6 +43,8 @@ class HardwareOption:
     usd_per_hour_low: float | None
     usd_per_hour_high: float | None
     system_usd: float | None
+    system_usd_low: float | None
+    system_usd_high: float | None
     power_kw: float | None
     power_from: PowerFrom
     basis: str
@@ -101,6 +103,8 @@ def _on_prem(
         usd_per_hour_low=money.low / hours if money else None,
         usd_per_hour_high=money.high / hours if money else None,
         system_usd=money.typical if money else None,
+        system_usd_low=money.low if money else None,
+        system_usd_high=money.high if money else None,
         power_kw=power.kw,
         power_from=power.by,
         basis=f"{price.basis}{spread}. {power.basis}{assumed}{base}",
@@ -142,6 +146,8 @@ def _instance(row: CloudInstance, gpu: Gpu, own: float | None) -> HardwareOption
         usd_per_hour_low=usd,
         usd_per_hour_high=usd,
         system_usd=None,
+        system_usd_low=None,
+        system_usd_high=None,
         power_kw=power.kw,
         power_from=power.by,
         basis=f"{basis}. {power.basis}",
@@ -169,6 +175,8 @@ def _generic_instance(gpu: Gpu, own: float | None) -> HardwareOption:
         usd_per_hour_low=usd,
         usd_per_hour_high=usd,
         system_usd=None,
+        system_usd_low=None,
+        system_usd_high=None,
         power_kw=power.kw,
         power_from=power.by,
         basis=f"{basis}. {power.basis} Assumed: no provider in the catalogue offers this GPU.",

@@ -26,6 +26,8 @@ def an_option(size=8, usd=10.0, by="listed", power=5.0):
         usd_per_hour_low=known and known * 0.8,
         usd_per_hour_high=known and known * 1.5,
         system_usd=None,
+        system_usd_low=None,
+        system_usd_high=None,
         power_kw=power,
         power_from="unknown" if power is None else "listed",
         basis="b.",
