@@ -23,7 +23,7 @@ from sizing.planning.explain import Stated
 from sizing.planning.explain_disaggregated import explain_pools
 from sizing.planning.pool_bindings import decode_binds, pool_bindings, prefill_binds
 from sizing.planning.second_opinion import AGGREGATED_ONLY, no_opinion
-from sizing.planning.spread import ENDS, AtEnd, Spread, factors, interval_of, spreads_of
+from sizing.planning.spread import ENDS, AtEnd, Spread, factors, interval_of, spreads_of, widened
 from sizing.prices.hardware import HardwareOption
 from sizing.question.configuration import Configuration
 from sizing.queueing.steady_state import SteadyState
@@ -267,7 +267,7 @@ def _at_end(kind: Disaggregated, decode: Sequence[ErrorFactors], prefill: Sequen
     )
     steady &= peak / scaled.decode_instances <= decoding_of(question, scaled.evaluated, scaled.decode).rps[:, -1]
     ttft, itl, e2e = (np.where(steady, of(percentile)[:, 0], np.inf) for of in (state.ttft_s, state.itl_s, state.e2e_s))
-    return AtEnd(gpus=_gpus(kind, scaled), ttft_s=ttft, itl_s=itl, e2e_s=e2e)
+    return AtEnd(gpus=_gpus(kind, scaled, end), ttft_s=ttft, itl_s=itl, e2e_s=e2e)
 
 
 def _with_other_steps(pools: Pools, decode: Floats, prefill: Floats) -> Pools:
@@ -278,10 +278,13 @@ def _with_other_steps(pools: Pools, decode: Floats, prefill: Floats) -> Pools:
     return replace(pools, evaluated=small, prefill=np.arange(pairs), decode=np.arange(pairs) + pairs)
 
 
-def _gpus(kind: Disaggregated, pools: Pools) -> Floats:
-    """GPUs with which every limit holds, spares included; inf where no number helps."""
+def _gpus(kind: Disaggregated, pools: Pools, end: str) -> Floats:
+    """GPUs with which every limit holds at one end, spares included; inf where no number helps."""
     question, evaluated, peak = kind.question, pools.evaluated, kind.question.demand.peak_rps
-    rates = prefill_capacity(question, evaluated, pools.prefill), decode_capacity(question, evaluated, pools.decode)
+    at_end = prefill_capacity(question, evaluated, pools.prefill), decode_capacity(question, evaluated, pools.decode)
+    planned = kind.pools.prefill_rps, kind.pools.decode_rps
+    rows = ([evaluated.candidates.rows[i] for i in index] for index in (pools.prefill, pools.decode))
+    rates = [widened(question, *each, end) for each in zip(rows, at_end, planned, strict=True)]
     counts = [instances_needed(peak, r) for r in rates]
     needed, held = replace(pools, prefill_instances=counts[0], decode_instances=counts[1]), np.full(len(pools), True)
     if np.isfinite(question.limits.e2e_s):
