@@ -42,7 +42,6 @@ def draw() -> None:
             draw_key_figures(answer.plan, answer.scenario)
             draw_warnings(answer, "warning", "info")
             _tabs(answer, dark=st.context.theme.type == "dark")
-    state.mark_link()
 
 
 def _tabs(answer: Answer, *, dark: bool) -> None:

@@ -1,5 +1,6 @@
 """What a session knows: the values of the form, the answer to them, the link to them, and what a click changes."""
 
+from ui.form.presets import defaults
 from ui.state.answers import Answer, Outcome, last_answer, model, outcome, plan_of, warm_up
 from ui.state.changes import (
     apply_fix,
@@ -14,8 +15,9 @@ from ui.state.changes import (
     use_deployment,
     use_trace,
 )
-from ui.state.link import LINK_VERSION, came, carry_over, link, link_notes, mark_link, parameters
-from ui.state.values import BENCHMARK, CONFIG, TRACE, benchmark, defaults, restricted, trace, value, values
+from ui.state.link import LINK_VERSION, address_of, enter, is_at, link, link_notes, write_address
+from ui.state.values import BENCHMARK, CONFIG, TRACE, benchmark, restricted, trace, value, values
+from ui.state.views import linked, wrong_in_link
 
 __all__ = [
     "BENCHMARK",
@@ -24,22 +26,22 @@ __all__ = [
     "TRACE",
     "Answer",
     "Outcome",
+    "address_of",
     "apply_fix",
     "benchmark",
-    "came",
-    "carry_over",
     "choose_model",
     "consider_all",
     "consider_only_measured",
     "defaults",
+    "enter",
+    "is_at",
     "last_answer",
     "link",
     "link_notes",
+    "linked",
     "load_preset",
-    "mark_link",
     "model",
     "outcome",
-    "parameters",
     "plan_of",
     "remove_benchmark",
     "remove_trace",
@@ -52,4 +54,6 @@ __all__ = [
     "value",
     "values",
     "warm_up",
+    "write_address",
+    "wrong_in_link",
 ]
