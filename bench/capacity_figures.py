@@ -20,14 +20,14 @@ CHECKED_EVERY = 3
 OF_RUN = ("row", *CONFIGURATION, "gpus", "gpus_needed", "measured_rps", "planned_rps")
 
 
-def capacity_records(found: pd.DataFrame) -> Records:
+def capacity_records(runs: pd.DataFrame) -> Records:
     """By what was left out of the fit: error and bias of the largest rate, and of the GPUs needed for it.
 
     ``gpus_over_used`` is the geometric mean of GPUs needed over GPUs used; ``inside_80_pct`` how often the plan's
     80 % range holds the GPUs used, ``high_over_low`` how wide it is (median). A run that the plan cannot serve counts
     as an error of 100 %.
     """
-    return [_summary(found[found["scheme"] == s], s) for s in SCHEMES if (found["scheme"] == s).any()]
+    return [_summary(runs[runs["scheme"] == s], s) for s in SCHEMES if (runs["scheme"] == s).any()]
 
 
 def _summary(rows: pd.DataFrame, scheme: str) -> dict[str, Any]:
@@ -53,9 +53,9 @@ def _percent(share: float) -> float:
     return round(float(share) * 100.0, 1)
 
 
-def configuration_records(found: pd.DataFrame) -> Records:
+def configuration_records(runs: pd.DataFrame) -> Records:
     """Median of planned over measured rate by configuration, furthest from 1 first."""
-    rows = _shown(found)
+    rows = _shown(runs)
     rows = rows.assign(planned_over_measured=rows["planned_rps"] / rows["measured_rps"])
     grouped = rows.groupby(CONFIGURATION, sort=True)["planned_over_measured"]
     table = grouped.agg(["size", "median"]).reset_index()
@@ -65,21 +65,21 @@ def configuration_records(found: pd.DataFrame) -> Records:
     return _records(named.round({"planned_over_measured": 2}))
 
 
-def run_records(found: pd.DataFrame) -> Records:
+def run_records(runs: pd.DataFrame) -> Records:
     """Every run with its planned and its measured rate, and GPUs needed and used."""
-    rows = _shown(found)[["scheme", *OF_RUN]]
+    rows = _shown(runs)[["scheme", *OF_RUN]]
     return _records(rows.round({"measured_rps": 2, "planned_rps": 2}))
 
 
-def check_record(found: pd.DataFrame) -> dict[str, list[float]]:
+def check_record(runs: pd.DataFrame) -> dict[str, list[float]]:
     """Some runs as the committed fit answers them: rows of the library, and planned rates."""
-    seen = found[found["scheme"] == SCHEMES[0]].drop_duplicates(CONFIGURATION).iloc[::CHECKED_EVERY]
+    seen = runs[runs["scheme"] == SCHEMES[0]].drop_duplicates(CONFIGURATION).iloc[::CHECKED_EVERY]
     return {"rows": seen["row"].tolist(), "planned_rps": seen["planned_rps"].round(3).tolist()}
 
 
-def _shown(found: pd.DataFrame) -> pd.DataFrame:
-    scheme = next(s for s in SHOWN_SCHEMES if (found["scheme"] == s).any())
-    return found[found["scheme"] == scheme]
+def _shown(runs: pd.DataFrame) -> pd.DataFrame:
+    scheme = next(s for s in SHOWN_SCHEMES if (runs["scheme"] == s).any())
+    return runs[runs["scheme"] == scheme]
 
 
 def _records(table: pd.DataFrame) -> Records:

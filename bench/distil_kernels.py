@@ -99,7 +99,7 @@ def _by_family(values: Iterable[tuple[str, float]]) -> dict[str, float]:
     groups: dict[str, list[float]] = defaultdict(list)
     for family, value in values:
         groups[family].append(value)
-    out = {family: median(found) for family, found in sorted(groups.items())}
+    out = {family: median(measured) for family, measured in sorted(groups.items())}
     return {"default": geometric_mean(out.values()), **out}
 
 
@@ -208,14 +208,14 @@ def _surfaces(
     return {n: {"tables": len(p), **Errors([x.fit.errors for x in p]).figures()} for n, p in parts.items() if p}
 
 
-def kernels_yaml(found: Mapping[str, object]) -> str:
+def kernels_yaml(sections: Mapping[str, object]) -> str:
     """The file: three significant digits, one line per family, engine or surface."""
     lines = [
         "# The roofline's efficiencies as measured kernels have them: priors of the fit to published benchmarks.",
         "# Written by `python -m bench.distil_kernels`; names: sizing/steps/efficiency.py.",
         "# Errors are of the roofline's form fitted to each table, in percent.",
     ]
-    for title, content in found.items():
+    for title, content in sections.items():
         assert isinstance(content, dict)
         if all(isinstance(v, dict) for v in content.values()):
             lines.append(f"{title}:")

@@ -23,6 +23,6 @@ def kernels() -> Mapping[str, Members]:
 def kernel_centre(group: str, member: str, name: str) -> float | None:
     """What kernels measured for a family, an engine or all; a member that has not been measured has its group's
     default. None where they say nothing."""
-    found = kernels().get(group, {})
+    members = kernels().get(group, {})
     default = "all" if group == "common" else "default"
-    return found.get(member, {}).get(name, found.get(default, {}).get(name))
+    return members.get(member, {}).get(name, members.get(default, {}).get(name))

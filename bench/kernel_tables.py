@@ -41,16 +41,16 @@ class Table:
 
 def fetched(folder: Path = WHEEL_FOLDER) -> Path:
     """The wheel in ``folder``, downloaded if it is not there. Raises NoTables where that fails."""
-    if found := sorted(folder.glob(f"aisimulate-{VERSION}-*.whl")):
-        return found[0]
+    if wheels := sorted(folder.glob(f"aisimulate-{VERSION}-*.whl")):
+        return wheels[0]
     folder.mkdir(parents=True, exist_ok=True)
     wanted = ["download", "--no-deps", "--only-binary", ":all:", f"aisimulate=={VERSION}", "-d", str(folder)]
     done = subprocess.run([sys.executable, "-m", "pip", *wanted], capture_output=True, text=True, check=False)
-    found = sorted(folder.glob(f"aisimulate-{VERSION}-*.whl"))
-    if not found:
+    wheels = sorted(folder.glob(f"aisimulate-{VERSION}-*.whl"))
+    if not wheels:
         reason = (done.stderr.strip() or "no file").splitlines()[-1]
         raise NoTables(f"The kernel tables (aisimulate {VERSION}) could not be fetched: {reason.rstrip('.')}.")
-    return found[0]
+    return wheels[0]
 
 
 def newest(wheel: Path, kind: str, columns: Sequence[str]) -> Iterator[Table]:

@@ -111,15 +111,15 @@ def mlperf_runs(frame: pd.DataFrame | None = None) -> list[Run]:
 def _runs(frame: pd.DataFrame, layouts: Mapping[int, Sequence[Point]]) -> Iterator[Run]:
     for place, points in layouts.items():
         cells = frame.iloc[place]
-        found = BENCHMARK.search(str(cells["notes"]))
-        limits = MLPERF_LIMITS.get(found[1]) if found else None
-        if found is None or limits is None or not _at_limits(cells, limits):
+        benchmark = BENCHMARK.search(str(cells["notes"]))
+        limits = MLPERF_LIMITS.get(benchmark[1]) if benchmark else None
+        if benchmark is None or limits is None or not _at_limits(cells, limits):
             continue
         rate = float(cells["request_rate_rps"])
         yield Run(
             row=int(str(frame.index[place])),
             source=str(cells["source"]),
-            benchmark=found[1],
+            benchmark=benchmark[1],
             layouts=tuple(points),
             gpus=int(cells["gpus"]),
             rate_rps=rate if np.isfinite(rate) else float(cells["output_tokens_per_s"] / cells["osl"]),

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from collectors.connect import read, watching
+from collectors.connect import answering, read
 from collectors.errors import InvalidSource
 from collectors.reading.observation import NUMBERS, Observation
 from collectors.source import load_source
@@ -133,7 +133,7 @@ def _read(given: argparse.Namespace) -> int:
 
 def _watch(given: argparse.Namespace, wait: Callable[[float], None] = time.sleep) -> int:
     source = load_source(given.source)
-    with suppress(KeyboardInterrupt), watching(source) as backend:
+    with suppress(KeyboardInterrupt), answering(source, keep_scraping=True) as backend:
         for done in itertools.count(1):
             observed = read(source, window_s=given.window, backend=backend)
             print(json.dumps(observed.as_json(), allow_nan=False) if given.json else as_line(observed), flush=True)

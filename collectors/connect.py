@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from collectors.backends.backend import Backend, PrometheusBackend
 from collectors.backends.cache import CachingBackend
@@ -21,6 +22,9 @@ from collectors.reading.remarks import Kind, remark
 from collectors.source import PrometheusSource, ScrapeSource, Source
 from collectors.units import MIB
 
+T = TypeVar("T")
+SILENT = (State.UNREACHABLE, State.NO_DATA, State.STALE)
+"""States of a source that has nothing more to say."""
 FIRST_SCRAPES = 4
 """Before the first answer: what a rate needs in its window."""
 LONGEST_PAUSE_S = 5.0
@@ -90,33 +94,18 @@ def store_path(source: Source, settings: ScrapeSource) -> Path:
 
 
 @contextlib.contextmanager
-def watching(source: Source) -> Iterator[Backend]:
-    """The backend of a source for many readings; one that scrapes does so in the background until the end."""
-    if source.prometheus is not None:
-        yield prometheus_backend(source, source.prometheus)
-        return
-    assert source.scrape is not None
-    session = scraping(source, source.scrape)
-    try:
-        session.catch_up(window_s=source.window_s, wait=time.sleep)
-        session.scraper.start()
-        yield session.backend
-    finally:
-        session.scraper.close()
-        session.ring.close()
-
-
-@contextlib.contextmanager
 def answering(
     source: Source,
     *,
     window_s: float | None = None,
+    keep_scraping: bool = False,
     clock: Callable[[], float] = time.time,
     wait: Callable[[float], None] = time.sleep,
 ) -> Iterator[Backend]:
-    """The backend of a source for one reading; of one that scrapes, its ring, caught up and closed afterwards.
+    """The backend of a source; of one that scrapes, its ring, caught up and closed afterwards.
 
-    Raises sqlite3.Error where the ring cannot be used.
+    ``keep_scraping``: for many readings, the ring is filled in the background until then. Raises sqlite3.Error where
+    the ring cannot be used.
     """
     if source.prometheus is not None:
         yield prometheus_backend(source, source.prometheus)
@@ -125,6 +114,8 @@ def answering(
     session = scraping(source, source.scrape, clock=clock)
     try:
         session.catch_up(window_s=window_s or source.window_s, now_s=clock, wait=wait)
+        if keep_scraping:
+            session.scraper.start()
         yield session.backend
     finally:
         session.scraper.close()
@@ -141,25 +132,33 @@ def read(
     wait: Callable[[float], None] = time.sleep,
 ) -> Observation:
     """One observation of a source. A source that cannot be reached is an answer, not an error."""
-    try:
-        with backend_or_own(source, backend, window_s=window_s, clock=clock, wait=wait) as own:
-            return read_from(own, source, at_s=at_s, window_s=window_s, clock=clock)
-    except sqlite3.Error as error:
-        return without_ring(source, error, at_s=clock(), window_s=window_s or source.window_s)
+    observed, _ = read_and(
+        lambda own, observed: None, source, at_s=at_s, window_s=window_s, backend=backend, clock=clock, wait=wait
+    )
+    return observed
 
 
-def backend_or_own(
+def read_and(
+    more: Callable[[Backend, Observation], T],
     source: Source,
-    backend: Backend | None,
     *,
+    at_s: float | None,
     window_s: float | None,
+    backend: Backend | None,
     clock: Callable[[], float],
     wait: Callable[[float], None],
-) -> contextlib.AbstractContextManager[Backend]:
-    """The given backend, left open, or one of our own for one reading."""
-    if backend is not None:
-        return contextlib.nullcontext(backend)
-    return answering(source, window_s=window_s, clock=clock, wait=wait)
+) -> tuple[Observation, T | None]:
+    """One observation of a source, and ``more`` that is read at the same moment; None where there is no data.
+
+    ``backend`` is left open; without it, one of our own answers.
+    """
+    given = None if backend is None else contextlib.nullcontext(backend)
+    try:
+        with given or answering(source, window_s=window_s, clock=clock, wait=wait) as own:
+            observed = read_from(own, source, at_s=at_s, window_s=window_s, clock=clock)
+            return observed, None if observed.state in SILENT else more(own, observed)
+    except sqlite3.Error as error:
+        return without_ring(source, error, at_s=clock(), window_s=window_s or source.window_s), None
 
 
 def without_ring(source: Source, error: sqlite3.Error, *, at_s: float, window_s: float) -> Observation:

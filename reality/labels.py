@@ -21,6 +21,9 @@ SINGLE = {
 }
 """What has one row."""
 
+NAMES_ITS_UNIT = frozenset({"output_tokens_per_s_per_gpu", "replicas", "gpus"})
+"""Keys of the rows whose label says in what they are counted."""
+
 LABELS = {
     f"{key}.{statistic}": f"{label}, {statistic}" for key, (label, _) in LATENCIES.items() for statistic in STATISTICS
 }

@@ -34,6 +34,8 @@ PAGE_LINES = 120
 # Docstrings do not count: they hold equations.
 FUNCTION_LINES = 40
 EMPTY_NAMES = {"util", "utils", "helper", "helpers", "manager", "managers", "misc", "common"}
+# What happened to a value is not what it is.
+EMPTY_VARIABLES = {"found", "asked", "said", "told"}
 UNSAFE_MARKUP = ("unsafe_allow_html", "unsafe_allow_javascript", "st.html(", "components.v1")
 # Streamlit draws :rocket: as an emoji; it draws :material/save: as an icon of its own, and :func:`x` is a docstring's.
 SHORTCODE = r"(?<!\w):(?!material/)[a-z]+(?:_[a-z]+)*:(?![\w`])"
@@ -101,6 +103,15 @@ def empty_names(source: Source) -> list[str]:
     return [f"{part} says nothing about what is in it" for part in parts if part in EMPTY_NAMES]
 
 
+def empty_variables(source: Source) -> list[str]:
+    if source.package == "tests":
+        return []
+    named = [(node.lineno, node.arg) for node in ast.walk(source.tree) if isinstance(node, ast.arg)]
+    names = (node for node in ast.walk(source.tree) if isinstance(node, ast.Name))
+    named += [(node.lineno, node.id) for node in names if isinstance(node.ctx, ast.Store)]
+    return [f"line {line}: {name} does not say what it holds" for line, name in named if name in EMPTY_VARIABLES]
+
+
 def unsafe_markup_and_emoji(source: Source) -> list[str]:
     if source.package not in KNOWS_STREAMLIT:
         return []
@@ -129,6 +140,7 @@ RULES: list[Callable[[Source], list[str]]] = [
     impurities,
     oversize,
     empty_names,
+    empty_variables,
     unsafe_markup_and_emoji,
     missing_guard,
 ]
@@ -164,6 +176,9 @@ PLANTED = [
     (oversize, "ui/a.py", LONG_FUNCTION),
     (empty_names, "ui/utils.py", ""),
     (empty_names, "ui/helpers/a.py", ""),
+    (empty_variables, "sizing/a.py", "found = 1"),
+    (empty_variables, "bench/a.py", "def f(asked):\n    return asked"),
+    (empty_variables, "ui/a.py", "names = [told for told in names]"),
     (unsafe_markup_and_emoji, "ui/a.py", "st.markdown('<b>', unsafe_allow_html=True)"),
     (unsafe_markup_and_emoji, "pages/a.py", "st.title('Go \U0001f680')"),
     (unsafe_markup_and_emoji, "app.py", "st.title('Go :rocket:')"),
@@ -178,6 +193,7 @@ INNOCENT = [
     (impurities, "sizing/a.py", "import numpy as np\n\ndef f(seed):\n    return np.random.default_rng(seed)"),
     (impurities, "sizing/a.py", "import datetime\nSTART = datetime.date(2026, 1, 1)"),
     (oversize, "ui/a.py", LONG_FUNCTION.replace("    x = 1\n" * 10, '    """' + "long\n" * 10 + '"""\n', 1)),
+    (empty_variables, "sizing/a.py", "quantity('TTFT', 'asked')"),
     (unsafe_markup_and_emoji, "ui/a.py", "st.button('Save', icon=':material/save:'); t = 'a → b × c ≥ 3, 12:30:15'"),
     (unsafe_markup_and_emoji, "ui/a.py", '"""Format: see :func:`sizing.plan`."""'),
     (missing_guard, "pages/size.py", '"""Size."""\nfrom ui import shell\n\nshell.require("size")\nx = 1'),

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Protocol, TypedDict
 
+from collectors.backends.side_by_side import side_by_side
 from collectors.errors import QueryRejected, SourceError
 from collectors.prometheus.answers import Notes, Sample, Series, Vector
 from collectors.prometheus.client import PrometheusClient
@@ -103,8 +103,8 @@ class PrometheusBackend:
 
     def vectors(self, queries: Sequence[Query], *, at_s: float | None) -> Vectors:
         """See Backend. A query the server rejects does not take its neighbours with it."""
-        with ThreadPoolExecutor(max_workers=CONNECTIONS) as pool:
-            return merged(list(pool.map(lambda batch: self._batch(batch, at_s), batched(queries))))
+        batches = batched(queries)
+        return merged(side_by_side(lambda batch: self._batch(batch, at_s), batches, at_once=CONNECTIONS, name="query"))
 
     def _batch(self, batch: Sequence[Query], at_s: float | None) -> Vectors | SourceError:
         try:
@@ -119,8 +119,8 @@ class PrometheusBackend:
     def ranges(self, queries: Sequence[Query], *, start_s: float, end_s: float, step_s: float) -> Ranges:
         """See Backend."""
         grid = Grid(start_s=start_s, end_s=end_s, step_s=step_s)
-        with ThreadPoolExecutor(max_workers=CONNECTIONS) as pool:
-            answers = list(pool.map(lambda batch: self._range_batch(batch, grid), batched(queries)))
+        batches = batched(queries)
+        answers = side_by_side(lambda one: self._range_batch(one, grid), batches, at_once=CONNECTIONS, name="query")
         parts = [part for answer in answers for part in answer]
         answered = next((part for part in parts if part.series), parts[0])
         return Ranges(

@@ -13,12 +13,12 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 from collectors.backends.backend import Backend, Grid, Ranges, Vectors, joined_notes
 from collectors.backends.bucket_pruning import BucketPruning
 from collectors.backends.lines import Line, Missing, extended, missing_points
+from collectors.backends.side_by_side import side_by_side
 from collectors.prometheus.answers import Notes, Sample, Series
 from collectors.queries.query import LIVE, Query, Subject, by_subject
 from collectors.queries.ttl import FLEET_REPLICAS, GRID_S, LONGEST_S, Turn
@@ -103,8 +103,8 @@ class CachingBackend:
         """The answers about several moments, asked side by side; what is good of them is kept."""
         if not unknown:
             return []
-        with ThreadPoolExecutor(max_workers=len(unknown)) as pool:
-            answers = list(pool.map(lambda group: self._asked(group[1], group[0]), unknown.items()))
+        moments = list(unknown.items())
+        answers = side_by_side(lambda group: self._asked(group[1], group[0]), moments, at_once=len(moments), name="ask")
         for (moment, queries), answer in zip(unknown.items(), answers, strict=True):
             if answer.clean:
                 self._keep_all(queries, answer, moment)

@@ -5,19 +5,18 @@ time: numbers of another model, or from other GPUs, say nothing about the plan.
 """
 
 import math
-import sqlite3
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from collectors.backends.backend import Backend, Vectors
-from collectors.connect import backend_or_own, read, without_ring
+from collectors.connect import read_and
 from collectors.errors import SourceError
 from collectors.prometheus.promql import step_for
 from collectors.queries.query import GROUPED, Group, Query, Subject, of_source
 from collectors.reading.discovery import discover
 from collectors.reading.gpu_join import gpu_scope
-from collectors.reading.observation import Observation, State
+from collectors.reading.observation import Observation
 from collectors.reading.topology import MIN_SCRAPES, Topology, choices_for, find_topology, presence
 from collectors.source import Source
 from collectors.vocabulary.detect import detect_engine
@@ -30,7 +29,6 @@ LOAD_POINTS = 60
 
 LEAST_STEP_S = 10.0
 """Between two points of the load. Chosen: two scrapes of 5 s."""
-SILENT = (State.UNREACHABLE, State.NO_DATA, State.STALE)
 NOT_A_PRODUCT = ("gpu_uuid", "UUID")
 """Labels that stand in for the product where an exporter names none."""
 MODELS, PRODUCTS, KV = (Subject(key, group=Group.SOURCE) for key in ("models", "products", "kv"))
@@ -126,14 +124,12 @@ def read_deployment(
     wait: Callable[[float], None] = time.sleep,
 ) -> tuple[Observation, Deployed]:
     """One observation and what is deployed, at the same moment. A source that cannot be reached is an answer."""
-    try:
-        with backend_or_own(source, backend, window_s=window_s, clock=clock, wait=wait) as own:
-            observed = read(source, at_s=at_s, window_s=window_s, backend=own, clock=clock)
-            if observed.state in SILENT:
-                return observed, Deployed()
-            return observed, read_deployed(own, source, at_s=observed.at_s, window_s=observed.window_s, clock=clock)
-    except sqlite3.Error as error:
-        return without_ring(source, error, at_s=clock(), window_s=window_s or source.window_s), Deployed()
+
+    def deployed(own: Backend, observed: Observation) -> Deployed:
+        return read_deployed(own, source, at_s=observed.at_s, window_s=observed.window_s, clock=clock)
+
+    observed, seen = read_and(deployed, source, at_s=at_s, window_s=window_s, backend=backend, clock=clock, wait=wait)
+    return observed, seen or Deployed()
 
 
 def _read(backend: Backend, source: Source, at_s: float, window_s: float, clock: Callable[[], float]) -> Deployed:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sizing.base.choices import PriceCovers, Serving
+from sizing.base.choices import PriceCovers, Serving, SinglePoint
 from sizing.base.quantity import Result, quantity
 
 
@@ -81,6 +81,28 @@ class Deployed(Result):
     def pools(self) -> tuple[Pool, Pool] | None:
         """Its prefill and its decode instances, where these run apart."""
         return None if self.prefill is None or self.decode is None else (self.prefill, self.decode)
+
+    @property
+    def single_points(self) -> tuple[SinglePoint, ...]:
+        """What stops every answer when it fails, whatever idle GPUs there are; nothing where no single thing does."""
+        if self.pools:
+            prefill, decode = self.pools
+            alone: tuple[SinglePoint, ...] = ("prefill",) if prefill.instances == 1 else ()
+            alone += ("decode",) if decode.instances == 1 else ()
+        else:
+            alone = ("instance",) if self.instances == 1 else ()
+        return alone or (("system",) if self.systems == 1 else ())
+
+    @property
+    def spare_gpus(self) -> int:
+        """GPUs of the spare instances."""
+        each = ((kind.gpus // kind.instances) * kind.spare_instances for kind in self.kinds)
+        return sum(each)
+
+    @property
+    def idle_gpus(self) -> int:
+        """GPUs that are bought and run nothing."""
+        return self.gpus_bought - self.gpus
 
     @property
     def kinds(self) -> tuple[Deployed | Pool, ...]:

@@ -79,11 +79,11 @@ class Prepared:
 
     def unstable(self) -> dict[int, float]:
         """The largest stable rate, of all instances, for each point of an open loop that asks for more."""
-        found = zip(self.index, self.points.instances[:, 0], self.points.rate_rps[:, 0], strict=True)
+        rates = zip(self.index, self.points.instances[:, 0], self.points.rate_rps[:, 0], strict=True)
         systems = () if self.open_loops is None else self.open_loops.systems
         return {
             int(place): one.stable_rps * float(instances)
-            for one, (place, instances, rate) in zip(systems, found, strict=False)
+            for one, (place, instances, rate) in zip(systems, rates, strict=False)
             if one.unstable(float(rate))
         }
 
@@ -140,9 +140,9 @@ def _prepared(mode: str, index: NDArray[np.intp], whole: PointTable, source: Roo
 
 def _open_loops(points: PointTable, source: Roofline) -> OpenLoops:
     """Every point simulated at its rate, or at the largest that is stable."""
-    found = tuple(systems(points, source))
-    counted = [one.at(min(float(rate), one.stable_rps)) for one, rate in zip(found, points.rate_rps[:, 0], strict=True)]
-    return OpenLoops(systems=found, counted=columns(counted))
+    each = tuple(systems(points, source))
+    counted = [one.at(min(float(rate), one.stable_rps)) for one, rate in zip(each, points.rate_rps[:, 0], strict=True)]
+    return OpenLoops(systems=each, counted=columns(counted))
 
 
 def _steady(points: PointTable, times: StepTimes, grid: Floats) -> Expected:

@@ -67,14 +67,14 @@ def parse(name: str) -> CheckpointName:
 def told_precision(marks: list[str]) -> Precision | None:
     """The weight format of some marks: of a method its 8-bit form where the name says 8 bit, else the narrowest."""
     known = precisions()
-    found = [known[_marks()[mark]] for mark in marks if mark in _marks()]
+    marked = [known[_marks()[mark]] for mark in marks if mark in _marks()]
     methods = [known[_methods()[mark]] for mark in marks if mark in _methods()]
     if methods:
-        return known["int8_wo"] if any(precision.bytes == 1.0 for precision in found) else methods[-1]
-    if not found:
+        return known["int8_wo"] if any(precision.bytes == 1.0 for precision in marked) else methods[-1]
+    if not marked:
         return None
-    narrowest = min(precision.bytes for precision in found)
-    equal = [precision for precision in found if precision.bytes == narrowest]
+    narrowest = min(precision.bytes for precision in marked)
+    equal = [precision for precision in marked if precision.bytes == narrowest]
     return known["fp8"] if known["fp8"] in equal else equal[-1]
 
 

@@ -161,9 +161,9 @@ def native_precision(fields: Fields, name: str = "") -> str:
     by_method = next((p.id for p in precisions().values() if method in p.quant_methods), "")
     if by_method:
         return by_method
-    told = None if quant else parse(name).precision
-    if told:
-        return told.id
+    named = None if quant else parse(name).precision
+    if named:
+        return named.id
     dtype = fields.text("torch_dtype") or fields.text("dtype")
     return "fp16" if dtype in ("float16", "fp16", "half") else "bf16"
 

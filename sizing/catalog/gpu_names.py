@@ -45,8 +45,8 @@ def _of_that_memory(name: str) -> str | None:
 def _without_memory(name: str) -> tuple[str, float | None]:
     """The squeezed name without a memory size, and that size in GB."""
     text = re.sub(r"[_-]", " ", name[:200].lower())
-    found = _MEMORY.search(text)
-    return (_squeeze(_MEMORY.sub(" ", text)), float(found[1])) if found else (_squeeze(text), None)
+    size = _MEMORY.search(text)
+    return (_squeeze(_MEMORY.sub(" ", text)), float(size[1])) if size else (_squeeze(text), None)
 
 
 @cache
@@ -65,8 +65,8 @@ def _nearest(name: str) -> list[str]:
     aliases = [alias for gpu in gpus().values() for alias in gpu.aliases]
     known = [*gpus(), *(gpu.name for gpu in gpus().values()), *aliases]
     distinct: dict[str | None, str] = {}
-    for found in nearest_names(name[:200], known, 20, cutoff=0.4):
-        distinct.setdefault(_gpu_names().get(_squeeze(found)), found)
+    for near in nearest_names(name[:200], known, 20, cutoff=0.4):
+        distinct.setdefault(_gpu_names().get(_squeeze(near)), near)
     return list(distinct.values())[:3]
 
 

@@ -61,6 +61,11 @@ class Precision:
     moe_kernels: tuple[Kernels, ...] = ()
 
     @property
+    def plain_label(self) -> str:
+        """The label without the widths of weights and activations: "FP8" of "FP8 (W8A8)"."""
+        return self.label.partition(" (")[0]
+
+    @property
     def keeps_accuracy(self) -> bool:
         """Whether answers are as good as those of the 16-bit model, or as good as measurable."""
         return self.accuracy in ("reference", "very low loss")
@@ -106,10 +111,10 @@ def resolve_precision(name: str) -> Precision:
 def named_precision(name: str) -> NamedPrecision:
     """Like :func:`resolve_precision`, with the remark: "fp8 (sliding-window layers bf16)". Raises UnknownName."""
     remarks = [text.strip() for text in re.findall(r"\(([^()]*)\)", name[:LONGEST_NAME])]
-    found = precision_names().get(_name_key(name))
-    if found is None:
+    precision = precision_names().get(_name_key(name))
+    if precision is None:
         raise UnknownName("precision", name, precisions())
-    return NamedPrecision(precision=found, remark="; ".join(filter(None, remarks)))
+    return NamedPrecision(precision=precision, remark="; ".join(filter(None, remarks)))
 
 
 def _name_key(name: str) -> str:

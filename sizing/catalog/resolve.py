@@ -22,7 +22,7 @@ from sizing.catalog.files import read_yaml
 from sizing.catalog.from_size import MAX_PARAMS_B, MIN_PARAMS_B, model_from_size
 from sizing.catalog.model import Model
 from sizing.catalog.model_rows import models
-from sizing.catalog.precisions import Precision, precisions
+from sizing.catalog.precisions import Precision
 
 Match = Literal["id", "name", "architecture", "release", "alias", "descendant", "size"]
 """How a name led to a model: it is the id; the same name elsewhere; another checkpoint of the architecture; another
@@ -64,7 +64,7 @@ class ResolvedModel:
     @property
     def weight_format(self) -> Precision:
         """The weight format of the checkpoint: what its name tells, else the one the model is published in."""
-        return self.precision or precisions().get(self.model.native_precision, precisions()["bf16"])
+        return self.precision or self.model.published_format
 
 
 @lru_cache(maxsize=KEPT_NAMES)
@@ -79,12 +79,12 @@ def resolve_model(name: str) -> ResolvedModel:
         return ResolvedModel(name=wanted, model=exact, match="id")
     alias = _aliases().get(wanted.lower())
     typed = parse(wanted)
-    found = _as_alias(alias) if alias else _by_name(typed) or _inside(typed) or _by_size(wanted, typed)
-    if found is None:
+    known = _as_alias(alias) if alias else _by_name(typed) or _inside(typed) or _by_size(wanted, typed)
+    if known is None:
         raise UnknownName("model", name, nearest=_nearest(wanted, typed))
-    model, match, note = found
-    told = typed.precision if typed.precision and typed.precision.id != model.native_precision else None
-    return ResolvedModel(name=wanted, model=model, match=match, precision=told, note=note)
+    model, match, note = known
+    other = typed.precision if typed.precision and typed.precision.id != model.native_precision else None
+    return ResolvedModel(name=wanted, model=model, match=match, precision=other, note=note)
 
 
 Found = tuple[Model, Match, str]
@@ -165,13 +165,13 @@ def _contained() -> tuple[_Contained, ...]:
 
 def _positions(few: tuple[str, ...], many: tuple[str, ...]) -> tuple[int, ...]:
     """Where the words of one name stand in another, in order; () where one is missing."""
-    found: list[int] = []
+    positions: list[int] = []
     for word in few:
-        start = found[-1] + 1 if found else 0
+        start = positions[-1] + 1 if positions else 0
         if word not in many[start:]:
             return ()
-        found.append(many.index(word, start))
-    return tuple(found)
+        positions.append(many.index(word, start))
+    return tuple(positions)
 
 
 def _by_size(name: str, typed: CheckpointName) -> Found | None:
@@ -238,6 +238,6 @@ def _nearest(name: str, typed: CheckpointName) -> list[str]:
     shared = sorted(models(), key=lambda model_id: -len(words & set(parse(model_id).texts("model", "size"))))
     by_words = [model_id for model_id in shared if words & set(parse(model_id).texts("model", "size"))]
     distinct: dict[str, str] = {}
-    for found in (*written, *by_words):
-        distinct.setdefault(found.rsplit("/", 1)[-1].lower(), found)
+    for near in (*written, *by_words):
+        distinct.setdefault(near.rsplit("/", 1)[-1].lower(), near)
     return list(distinct.values())[:3]

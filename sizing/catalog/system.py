@@ -42,6 +42,8 @@ class CloudInstance:
     region: str
     on_demand_usd_per_hour: float | None
     spot_usd_per_hour: float | None
+    reserved_1y_usd_per_hour: float | None
+    reserved_3y_usd_per_hour: float | None
     date: str
     source: str
     license: str

@@ -45,11 +45,11 @@ class Case:
         known = deployment_name(self.architecture, self.engine, self.family) in measured("deployments")
         return "deployment" if known else "none"
 
-    def alike(self, asked: Case) -> bool:
-        """Whether evidence of this case is what makes ``asked`` as near as it is."""
-        same = (self.architecture, self.engine, self.family) == (asked.architecture, asked.engine, asked.family)
-        exact = (self.gpu, self.precision) == (asked.gpu, asked.precision)
-        return same and (exact or asked.near == "deployment")
+    def alike(self, wanted: Case) -> bool:
+        """Whether evidence of this case is what makes ``wanted`` as near as it is."""
+        same = (self.architecture, self.engine, self.family) == (wanted.architecture, wanted.engine, wanted.family)
+        exact = (self.gpu, self.precision) == (wanted.gpu, wanted.precision)
+        return same and (exact or wanted.near == "deployment")
 
 
 def configuration_name(shape: str, gpu: str, engine: str, precision: str) -> str:

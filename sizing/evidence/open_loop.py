@@ -93,11 +93,11 @@ class System:
         those of a load up to :data:`HEAVIEST` of it, as in a plan; NaN beyond :data:`SAME_RATE` of it.
         """
         served = min(rate_rps, self.stable_rps) if rate_rps == rate_rps else self.stable_rps
-        found = {f.name: math.nan for f in fields(Expected)} | {"rps": served}
+        unserved = {f.name: math.nan for f in fields(Expected)} | {"rps": served}
         if rate_rps != rate_rps or self.unstable(rate_rps):
-            return found
+            return unserved
         outcome = self.settled(min(rate_rps, HEAVIEST * self.stable_rps))
-        return found | {
+        return unserved | {
             "ttft_s": counted(outcome, TTFT, 0.50),
             "itl_s": sampled_mean(outcome, ITL).value,
             "e2e_s": sampled_mean(outcome, E2E).value,
@@ -140,7 +140,7 @@ def systems(points: PointTable, source: AnySource) -> list[System]:
     if not isinstance(source, Roofline):
         times, reference = step_times(points, grid, source), roofline_times(points, grid, Roofline(fit))
     known: dict[tuple[object, ...], System] = {}
-    found = []
+    of_points = []
     for i, point in enumerate(points.points):
         key = (point.model.id, *(getattr(point, name) for name in SAME_SYSTEM))
         if key not in known:
@@ -149,8 +149,8 @@ def systems(points: PointTable, source: AnySource) -> list[System]:
                 rows = np.array([i])
                 one = fitted_to(one, times.take(rows), reference.take(rows), grid[i])
             known[key] = one
-        found.append(known[key])
-    return found
+        of_points.append(known[key])
+    return of_points
 
 
 def system_of(point: Point, fits: float, source: Roofline) -> System:

@@ -115,14 +115,14 @@ def _remarks(points: PointTable, served: Floats) -> list[str]:
     ]
 
 
-def _remark(asked: float, served: float) -> str:
-    """Why the rate that is served is not the one that was asked, of all GPUs of a row."""
+def _remark(rate: float, served: float) -> str:
+    """Why the rate that is served is not the ``rate`` that was asked for, of all GPUs of a row."""
     largest = f"the largest stable rate is {significant(served)} requests/s"
-    if asked != asked:
+    if rate != rate:
         return f"; no request_rate_rps: {largest}"
-    if asked > SAME_RATE * served:
-        return f"; unstable at {significant(asked)} requests/s, the queue grows without end: {largest}"
-    return f"; {largest}, taken for the {significant(asked)} asked" if asked > served else ""
+    if rate > SAME_RATE * served:
+        return f"; unstable at {significant(rate)} requests/s, the queue grows without end: {largest}"
+    return f"; {largest}, taken for the {significant(rate)} asked" if rate > served else ""
 
 
 def _columns(points: PointTable, each: Expected) -> dict[str, Floats]:

@@ -217,8 +217,8 @@ def nearest(
 def measurements_alike(model: Model, configuration: Configuration) -> tuple[Measurement, ...]:
     """The rows whose being near makes the interval of a configuration narrower, in file order: those of the very
     configuration, else of the model by the engine on the GPU family (:class:`sizing.evidence.uncertainty.Case`)."""
-    asked = case_of(model, configuration)
-    if asked.near == "none":
+    wanted = case_of(model, configuration)
+    if wanted.near == "none":
         return ()
     cases = ((m, case_of(m.model, m.configuration)) for m in evidence())
-    return tuple(m for m, case in cases if case.alike(asked))
+    return tuple(m for m, case in cases if case.alike(wanted))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -28,10 +28,29 @@ from sizing.search.screen import Evaluated
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class AggregatedPoints(Points):
+class AggregatedPoints(Points[Aggregated]):
     """Every candidate of ``evaluated`` at every load: ``figures`` are (C, K)."""
 
     serving: ClassVar[Serving] = "aggregated"
+
+    @classmethod
+    def considered(cls, question: Question, evaluated: Evaluated, share: Share) -> Self:
+        """All points of all candidates; none where the scenario leaves such instances out."""
+        if not wanted(question):
+            nothing = np.empty(0, dtype=np.intp)
+            evaluated, share = evaluated.take(nothing), share.take(nothing)
+        return cls(question=question, evaluated=evaluated, share=share, figures=loads(question, evaluated, share))
+
+    @staticmethod
+    def planned(planned: Aggregated) -> OperatingPoint:
+        """An instance of a plan at its share of the peak."""
+        question, evaluated, rps = planned.question, planned.evaluated, float(planned.rps[0])
+        figures = loads(question, evaluated, share_of_systems(question, evaluated.candidates))
+        position = planned.position
+        there = {name: position.of(getattr(figures, name))[:, None] for name in vars(figures) if name != "feasible"}
+        there["usd_per_million_output_tokens"] *= there["rps"] / rps  # interpolated in a rate that is known exactly
+        at_plan = Loads(feasible=np.ones((1, 1), dtype=np.bool_), **there)
+        return operating_point(evaluated.candidates.rows[0], at_plan, (0, 0))
 
     @property
     def rows(self) -> Rows:
@@ -54,24 +73,3 @@ class AggregatedPoints(Points):
             slower = with_slower_steps(self.question, self.evaluated, used, decode, prefill)
             there = loads(self.question, slower, share)
             yield [there.performance(*at) for at in zip(place.tolist(), k.tolist(), strict=True)]
-
-
-def aggregated_points(question: Question, evaluated: Evaluated, share: Share) -> AggregatedPoints:
-    """All points of all candidates; none where the scenario leaves such instances out."""
-    if not wanted(question):
-        nothing = np.empty(0, dtype=np.intp)
-        evaluated, share = evaluated.take(nothing), share.take(nothing)
-    return AggregatedPoints(
-        question=question, evaluated=evaluated, share=share, figures=loads(question, evaluated, share)
-    )
-
-
-def planned_instance(planned: Aggregated) -> OperatingPoint:
-    """An instance of a plan at its share of the peak."""
-    question, evaluated, rps = planned.question, planned.evaluated, float(planned.rps[0])
-    figures = loads(question, evaluated, share_of_systems(question, evaluated.candidates))
-    position = planned.position
-    there = {name: position.of(getattr(figures, name))[:, None] for name in vars(figures) if name != "feasible"}
-    there["usd_per_million_output_tokens"] *= there["rps"] / rps  # interpolated in a rate that is known exactly
-    at_plan = Loads(feasible=np.ones((1, 1), dtype=np.bool_), **there)
-    return operating_point(evaluated.candidates.rows[0], at_plan, (0, 0))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,7 +49,7 @@ fill several of them."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class DisaggregatedPoints(Points):
+class DisaggregatedPoints(Points[Disaggregated]):
     """``prefill`` and ``decode`` are rows of ``evaluated``, ``busy`` and ``slot`` their load, all (N,).
 
     ``counts``: prefill and decode instances of a group. ``figures`` are (N, 1).
@@ -62,6 +62,58 @@ class DisaggregatedPoints(Points):
     decode: Rows
     slot: Rows
     counts: tuple[Counts, Counts]
+
+    @classmethod
+    def considered(cls, question: Question, evaluated: Evaluated, share: Share) -> Self | None:
+        """The pairs worth a look for every GPU, engine and formats; None where no pools are wanted or possible."""
+        rows = np.flatnonzero(
+            np.array([supports(unit) for unit in evaluated.candidates.units])[evaluated.candidates.unit]
+        )
+        if not wanted(question) or not len(rows):
+            return None
+        candidates, percentile = evaluated.candidates, question.limits.percentile
+        unit, gpus = candidates.unit[rows], candidates.gpus[rows][:, None]
+        times = times_of(question, evaluated, rows)
+        rates = np.multiply.outer(prefill_stable(question, evaluated, rows, times), BUSY)
+        ttft = first_token(times, rates, longest_transfer(question, evaluated, rows), question.variability).at(
+            percentile
+        )
+        p, busy = _few(ttft, gpus / rates, unit, PREFILL_POINTS)
+        pool = decoding_of(question, evaluated, rows)
+        d, slot = _few(non_decreasing(pool.gap_s(percentile)), gpus / pool.rps, unit, DECODE_POINTS)
+        first, second = np.nonzero(unit[p][:, None] == unit[d][None, :])
+        needed = pool.rps[d, slot][second] / rates[p, busy][first]  # prefill instances to a decode instance
+        counts = _whole(needed, gpus[p[first], 0], gpus[d[second], 0])
+        used = BUSY[busy[first]] * needed * counts[1] / counts[0]
+        prefill, decode = (rows[p[first]], used), (rows[d[second]], slot[second])
+        return cls(
+            question=question,
+            evaluated=evaluated,
+            share=share,
+            prefill=prefill[0],
+            busy=used,
+            decode=decode[0],
+            slot=decode[1],
+            counts=counts,
+            figures=_figures(question, evaluated, share, prefill, decode),
+        )
+
+    @staticmethod
+    def planned(planned: Disaggregated) -> OperatingPoint:
+        """The pools of a plan at its peak."""
+        question, pools = planned.question, planned.pools
+        share = share_of_systems(question, pools.evaluated.candidates)
+        figures = _loads(
+            question,
+            pools.evaluated,
+            share,
+            (pools.prefill, pools.decode),
+            pools.prefill_instances / pools.decode_instances,
+            at_peak(question, pools, planned.transfer_s),
+            pools.decode_rps,
+            np.ones(1, dtype=np.bool_),
+        )
+        return _pool_point(planned.configurations(0), planned.working(0), figures, 0)
 
     @property
     def rows(self) -> Rows:
@@ -89,60 +141,12 @@ class DisaggregatedPoints(Points):
             yield [there.performance(k, 0) for k in place.tolist()]
 
 
-def disaggregated_points(question: Question, evaluated: Evaluated, share: Share) -> DisaggregatedPoints | None:
-    """The pairs worth a look for every GPU, engine and formats; None where no pools are wanted or possible."""
-    rows = np.flatnonzero(np.array([supports(unit) for unit in evaluated.candidates.units])[evaluated.candidates.unit])
-    if not wanted(question) or not len(rows):
-        return None
-    candidates, percentile = evaluated.candidates, question.limits.percentile
-    unit, gpus = candidates.unit[rows], candidates.gpus[rows][:, None]
-    times = times_of(question, evaluated, rows)
-    rates = np.multiply.outer(prefill_stable(question, evaluated, rows, times), BUSY)
-    ttft = first_token(times, rates, longest_transfer(question, evaluated, rows), question.variability).at(percentile)
-    p, busy = _few(ttft, gpus / rates, unit, PREFILL_POINTS)
-    pool = decoding_of(question, evaluated, rows)
-    d, slot = _few(non_decreasing(pool.gap_s(percentile)), gpus / pool.rps, unit, DECODE_POINTS)
-    first, second = np.nonzero(unit[p][:, None] == unit[d][None, :])
-    needed = pool.rps[d, slot][second] / rates[p, busy][first]  # prefill instances to a decode instance
-    counts = _whole(needed, gpus[p[first], 0], gpus[d[second], 0])
-    used = BUSY[busy[first]] * needed * counts[1] / counts[0]
-    prefill, decode = (rows[p[first]], used), (rows[d[second]], slot[second])
-    return DisaggregatedPoints(
-        question=question,
-        evaluated=evaluated,
-        share=share,
-        prefill=prefill[0],
-        busy=used,
-        decode=decode[0],
-        slot=decode[1],
-        counts=counts,
-        figures=_figures(question, evaluated, share, prefill, decode),
-    )
-
-
 def _whole(ratio: Floats, prefill_gpus: Floats, decode_gpus: Floats) -> tuple[Counts, Counts]:
     """Whole prefill and decode instances of the group that takes the fewest GPUs for each decode instance, (N,)."""
     decode = np.arange(1, MOST_DECODE + 1)
     prefill = np.maximum(np.ceil(np.multiply.outer(ratio, decode) - ROUNDING), 1.0)
     best = (prefill * prefill_gpus[:, None] / decode + decode_gpus[:, None]).argmin(axis=1)
     return prefill[np.arange(len(best)), best].astype(np.int64), decode[best]
-
-
-def planned_pools(planned: Disaggregated) -> OperatingPoint:
-    """The pools of a plan at its peak."""
-    question, pools = planned.question, planned.pools
-    share = share_of_systems(question, pools.evaluated.candidates)
-    figures = _loads(
-        question,
-        pools.evaluated,
-        share,
-        (pools.prefill, pools.decode),
-        pools.prefill_instances / pools.decode_instances,
-        at_peak(question, pools, planned.transfer_s),
-        pools.decode_rps,
-        np.ones(1, dtype=np.bool_),
-    )
-    return _pool_point(planned.configurations(0), planned.working(0), figures, 0)
 
 
 def _pool_point(

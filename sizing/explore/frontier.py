@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,19 +17,24 @@ from sizing.base.arrays import Floats, Rows
 from sizing.base.quantity import Result, quantity
 from sizing.base.result import Plan
 from sizing.base.units import MS_PER_S
-from sizing.explore.aggregated_points import aggregated_points, planned_instance
-from sizing.explore.disaggregated_points import disaggregated_points, planned_pools
+from sizing.explore.aggregated_points import AggregatedPoints
+from sizing.explore.disaggregated_points import DisaggregatedPoints
 from sizing.explore.operating_point import OperatingPoint, XAxis, YAxis, share_of_systems
 from sizing.explore.pareto_front import pareto_front
-from sizing.explore.points import AllPoints
+from sizing.explore.points import AllPoints, Points
 from sizing.question.configuration import Configuration
 from sizing.question.understand import Question, understand
 from sizing.scenario.schema import Scenario
 from sizing.search.aggregated import Aggregated
 from sizing.search.considered import as_considered
+from sizing.search.deployments import Deployments
+from sizing.search.disaggregated import Disaggregated
 from sizing.search.screen import Evaluated, all_configurations, evaluate
 
 Split = Literal["none", "width", "engine", "serving"]
+POINTS: dict[type[Deployments], type[Points[Any]]] = {Aggregated: AggregatedPoints, Disaggregated: DisaggregatedPoints}
+"""The points of deployments of each kind: the only place here that lists the kinds."""
+
 FAR_BEHIND = 50.0
 """A point this many times worse than the best of its curve is left out. Chosen: because its hardware idles almost all
 the time, and the others could not be told apart beside it."""
@@ -111,8 +116,8 @@ def operating_points(
 def points_of(question: Question, evaluated: Evaluated) -> AllPoints:
     """The points of every kind of serving that the question lets be considered."""
     share = share_of_systems(question, evaluated.candidates)
-    pools = disaggregated_points(question, evaluated, share)
-    return AllPoints((aggregated_points(question, evaluated, share), *([pools] if pools else [])))
+    of_kinds = (kind.considered(question, evaluated, share) for kind in POINTS.values())
+    return AllPoints([points for points in of_kinds if points is not None])
 
 
 def _groups(rows: Sequence[Configuration], split: Split) -> tuple[NDArray[np.int64], list[tuple[str, str]]]:
@@ -176,10 +181,10 @@ def _planned(question: Question, plan: Plan) -> OperatingPoint | None:
     deployed, latency = plan.deployment, plan.latency
     if plan.decided_by == "measured" or deployed is None or latency is None:
         return None
-    kind = as_considered(question, deployed)
-    if kind is None:
+    deployments = as_considered(question, deployed)
+    if deployments is None:
         return None
-    point = planned_instance(kind) if isinstance(kind, Aggregated) else planned_pools(kind)
+    point = POINTS[type(deployments)].planned(deployments)
     at = {name: getattr(latency, name).at_percentile for name in ("ttft_ms", "itl_ms", "e2e_ms")}
     stated = {name: value for name, value in at.items() if value}
     if "itl_ms" in stated:

@@ -28,7 +28,7 @@ from sizing.scenario.business import in_business_terms
 from sizing.scenario.schema import Scenario
 from sizing.search.deployments import AllDeployments
 from sizing.search.screen import Evaluated, all_configurations, evaluate
-from sizing.search.serving import deployments, fewest_gpus
+from sizing.search.serving import fewest_gpus, screened
 
 LimitName = Literal["ttft_ms", "itl_ms", "e2e_ms"]
 MAX_FLEET_GPUS, MAX_BUDGET_USD = 1_000_000, 1e12
@@ -193,7 +193,8 @@ def _most(question: Question, base: Evaluated, affordable: Affordable) -> _Best 
     """The largest load that an affordable deployment carries: first without caps and pools, then with all there is."""
 
     def at(rps: float, plain: bool) -> _Best | None:
-        among = deployments(replace(question, demand=replace(question.demand, peak_rps=rps)), base, plain=plain)
+        asked_rate = replace(question, demand=replace(question.demand, peak_rps=rps))
+        among = screened(asked_rate, base, plain=plain).deployments
         rates = np.where(affordable(among), among.max_rps, 0.0)
         if not len(rates) or rates.max() <= 0.0:
             return None

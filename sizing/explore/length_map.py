@@ -27,7 +27,7 @@ from sizing.search.aggregated import smallest_aggregated
 from sizing.search.batch_limits import with_batch_limits
 from sizing.search.pools_search import smallest_pools, wanted
 from sizing.search.screen import Evaluated, all_configurations, evaluate, held, instances_needed
-from sizing.search.serving import deployments_of
+from sizing.search.serving import with_smallest
 
 MAX_CELLS = 1_024
 """Cells of a map at most. Chosen: because 32 by 32 are still told apart, and take about a second."""
@@ -194,7 +194,8 @@ def _better(question: Question, own: Evaluated, most: float, *, caps: bool, pool
     needed = (instances_needed(peak, capped.capacity.rps[able]) + spares) * capped.candidates.gpus[able]
     if not fewer and needed.min(initial=most) >= most:
         return None
-    among = deployments_of(question, capped, split if pools else smallest_pools(question, own))
+    smallest = with_smallest(question, own, capped, split if pools else smallest_pools(question, own))
+    among = smallest.deployments
     best = int(among.order()[0])
     if among.gpus[best] >= most:
         return None

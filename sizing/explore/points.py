@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,11 +29,14 @@ from sizing.explore.operating_point import (
     ordered,
 )
 from sizing.question.understand import Question
+from sizing.search.deployments import Deployments
 from sizing.search.screen import Evaluated
+
+Kind = TypeVar("Kind", bound=Deployments)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Points(ABC):
+class Points(ABC, Generic[Kind]):
     """Deployments of one kind of serving at one load each: the entries of ``figures``, row by row, (N,).
 
     ``evaluated`` are the candidates that they are made of, ``share`` what an instance of each takes of full systems.
@@ -45,6 +48,16 @@ class Points(ABC):
     figures: Loads
 
     serving: ClassVar[Serving]
+
+    @classmethod
+    @abstractmethod
+    def considered(cls, question: Question, evaluated: Evaluated, share: Share) -> Self | None:
+        """The points worth a look; None where nothing can be served so."""
+
+    @staticmethod
+    @abstractmethod
+    def planned(planned: Kind) -> OperatingPoint:
+        """The only deployment of ``planned`` at the peak."""
 
     @property
     @abstractmethod
@@ -72,7 +85,7 @@ class Points(ABC):
 class AllPoints:
     """The points of every kind in one numbering: those of the first kind, then those of the next."""
 
-    kinds: Sequence[Points]
+    kinds: Sequence[Points[Any]]
 
     @cached_property
     def _first(self) -> NDArray[np.int64]:

@@ -26,8 +26,8 @@ from sizing.prices.hardware import HardwareOption
 from sizing.question.understand import Question, understand
 from sizing.scenario.schema import Scenario
 from sizing.search.deployments import AllDeployments
-from sizing.search.screen import all_configurations, all_offers, evaluate
-from sizing.search.serving import deployments
+from sizing.search.screen import all_offers
+from sizing.search.serving import screened
 
 PoolObjective = Literal["cost", "systems"]
 MAX_WORKLOADS = 50
@@ -137,7 +137,7 @@ def place(scenarios: Sequence[Scenario], objective: PoolObjective = "cost") -> P
 
 def _sized(scenario: Scenario) -> _Workload:
     question = understand(scenario)
-    return _Workload(scenario, question, deployments(question, evaluate(question, all_configurations(question))))
+    return _Workload(scenario, question, screened(question).deployments)
 
 
 def _choices(workloads: Sequence[_Workload], objective: PoolObjective) -> tuple[list[HardwareOption], list[_Choice]]:

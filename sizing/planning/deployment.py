@@ -21,14 +21,16 @@ from sizing.base.provenance import Provenance
 from sizing.base.result import Candidate, CrossCheck, Explained, LoadPoint, PlanWarning
 from sizing.base.units import GB, MS_PER_S
 from sizing.deployments.memory import MemoryFit
+from sizing.planning.binding import Binding
 from sizing.planning.explain import Stated
-from sizing.planning.sentences import source_of
+from sizing.planning.sentences import bindings_text, source_of
 from sizing.planning.spread import Spread
 from sizing.prices.cost import cost_of
 from sizing.prices.hardware import HardwareOption
 from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
 from sizing.search.deployments import Deployments
+from sizing.search.replicas import Planned
 from sizing.search.screen import Evaluated
 
 Kind = TypeVar("Kind", bound=Deployments)
@@ -72,8 +74,21 @@ class PlannedDeployment(ABC, Generic[Kind]):
         """Generated tokens per second and GPU at the planned load."""
 
     @abstractmethod
+    def bindings(self) -> tuple[Binding, ...]:
+        """What keeps it from being smaller at the planned load; of prefill and decode where these run apart."""
+
+    @abstractmethod
+    def reached_first(self) -> Binding:
+        """What a growing load reaches first."""
+
+    @property
+    @abstractmethod
+    def headroom(self) -> float:
+        """How many times the planned load it carries within the limits, spares aside."""
+
     def limited_by(self) -> str:
-        """What sets the capacity, in words."""
+        """What binds at the planned load, in words."""
+        return bindings_text(self.bindings())
 
     @abstractmethod
     def load_curve(self) -> tuple[LoadPoint, ...]:
@@ -94,6 +109,10 @@ class PlannedDeployment(ABC, Generic[Kind]):
     @abstractmethod
     def explained(self, stated: Stated) -> Iterator[Explained]:
         """Every public figure followed from the inputs to the formula to the source."""
+
+    @abstractmethod
+    def to_simulate(self) -> Planned:
+        """Its instances as they are simulated, spares not counted."""
 
     @abstractmethod
     def second_opinion(self, stated: Stated) -> CrossCheck:

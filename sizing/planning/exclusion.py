@@ -19,17 +19,16 @@ from sizing.search.screen import Evaluated, all_configurations, evaluate, offere
 NOT_ENOUGH = "That alone is not enough: a limit or the memory would still be exceeded."
 
 
-def excluded(
-    question: Question, evaluated: Evaluated, everything: Candidates, by_pools: Collection[str] = ()
-) -> tuple[Excluded, ...]:
+def excluded(question: Question, evaluated: Evaluated, by_pools: Collection[str] = ()) -> tuple[Excluded, ...]:
     """One entry for every considered GPU on which no configuration meets the scenario, in catalogue order.
 
     ``by_pools``: GPUs on which disaggregated pools serve it, whatever the aggregated configurations do.
     """
+    everything = all_configurations(question)
     fitting = _rows_by_gpu(evaluated.candidates)
     enumerated = _rows_by_gpu(everything)
     out = []
-    only_pools = list(question.scenario.deployment.serving) == ["disaggregated"]
+    only_pools = not question.scenario.deployment.allows("aggregated")
     for gpu in question.gpus:
         if gpu.id in by_pools:
             continue

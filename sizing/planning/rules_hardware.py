@@ -127,6 +127,10 @@ def _about_price(option: HardwareOption) -> Iterator[PlanWarning]:
         )
 
 
+ONE_DOWN = "one is down, the peak no longer fits within the limits"
+"""What no spare means where there are several instances."""
+
+
 def _about_room(question: Question, deployed: Deployed, option: HardwareOption) -> Iterator[PlanWarning]:
     """GPUs that are bought and not used, or nothing to spare."""
     idle = _room_for_more(deployed, option)
@@ -138,7 +142,7 @@ def _about_room(question: Question, deployed: Deployed, option: HardwareOption) 
             message=f"The systems hold {deployed.gpus_bought} GPUs, {deployed.gpus} "
             f"{'are' if deployed.gpus > 1 else 'is'} used: {idle} more "
             f"instance{'s' if idle > 1 else ''}{' of either kind' if deployed.pools else ''} would cost nothing "
-            "extra.",
+            f"extra{', and nobody would depend on a single one' if _alone(deployed) else ''}.",
             fix=Fix(
                 key="deployment.spare_instances",
                 value=question.scenario.deployment.spare_instances + idle,
@@ -146,13 +150,19 @@ def _about_room(question: Question, deployed: Deployed, option: HardwareOption) 
             ),
         )
     elif deployed.spare_instances == 0:
+        down = "the only instance is down, nobody is answered" if _alone(deployed) else ONE_DOWN
         yield PlanWarning(
             code="no_spare",
             severity="info",
             source="arithmetic",
-            message="No spare instance: while one is down, the peak no longer fits within the limits.",
+            message=f"No spare instance: while {down}.",
             fix=Fix(key="deployment.spare_instances", value=1, label="Add one spare instance"),
         )
+
+
+def _alone(deployed: Deployed) -> bool:
+    """Whether there is only one instance, or one of a kind."""
+    return deployed.single_points not in ((), ("system",))
 
 
 def _room_for_more(deployed: Deployed, option: HardwareOption) -> int:

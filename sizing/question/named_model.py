@@ -18,8 +18,8 @@ def assumed_of_cells(resolved: ResolvedModel, precision: NamedPrecision | None) 
 
     Another name of the same architecture says nothing of the answer and is left out.
     """
-    told = resolved.precision if precision is None else None
-    format_told = f"The name tells weights in {told.label}." if told else ""
+    in_name = resolved.precision if precision is None else None
+    format_told = f"The name tells weights in {in_name.label}." if in_name else ""
     remark = f"Not counted: weights in “{precision.remark}”." if precision and precision.remark else ""
     apart = _about_architecture(resolved) if resolved.match in ("alias", "descendant", "size") else ()
     return " ".join(filter(None, [*apart, format_told, remark]))

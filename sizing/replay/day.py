@@ -100,7 +100,7 @@ def aggregated_only(scenario: Scenario) -> Scenario:
 
     Raises InvalidScenario when only they are wanted.
     """
-    if list(scenario.deployment.serving) == ["disaggregated"]:
+    if not scenario.deployment.allows("aggregated"):
         raise InvalidScenario(
             ["deployment.serving: over the day only aggregated instances are planned; allow them under Serving, too."]
         )

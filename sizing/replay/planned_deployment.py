@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from sizing.base.result import Plan
+from sizing.planning.compose import as_planned
 from sizing.question.understand import Question
-from sizing.search.aggregated import Aggregated
 from sizing.search.considered import as_considered
-from sizing.search.pools_simulated import planned_pools
-from sizing.search.replicas import Planned, planned_instances
+from sizing.search.deployments import Place
+from sizing.search.replicas import Planned
 
 
 def planned(question: Question, plan: Plan) -> Planned | None:
     """What ``plan`` deploys, spares not counted; None where it deploys nothing that the question considers."""
     deployment = as_considered(question, plan.deployment) if plan.deployment else None
-    if deployment is None:
-        return None
-    if isinstance(deployment, Aggregated):
-        return planned_instances(deployment, 0)
-    return planned_pools(deployment, 0)
+    return None if deployment is None else as_planned(Place(deployment, 0)).to_simulate()

@@ -14,6 +14,7 @@ from pydantic import Discriminator, Field, Tag, model_validator
 from sizing.base.choices import BenchmarkMode, Location, Mode, Objective, Routing, Serving, StepTimesFrom
 from sizing.base.errors import BrokenRule, MissingKey
 from sizing.scenario.bounds import MAX_RPS, MAX_TOKENS, MAX_USD
+from sizing.scenario.costs import Costs
 from sizing.scenario.part import Part
 from sizing.scenario.traffic import Arrivals, Length, Tokens, TraceArrivals
 
@@ -165,6 +166,10 @@ class Deployment(Part):
     routing: Routing = "random"
     speculative_decoding: SpeculativeDecoding | None = None
 
+    def allows(self, serving: Serving) -> bool:
+        """Whether deployments of this kind may be considered."""
+        return not self.serving or serving in self.serving
+
 
 class Measured(Part):
     """A measured operating point of one system: replaces the model's prediction."""
@@ -248,3 +253,4 @@ class Scenario(Part):
     measured: Measured | None = None
     benchmark: Benchmark | None = None
     prices: Prices = Prices()
+    costs: Costs = Costs()

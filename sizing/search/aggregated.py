@@ -121,8 +121,7 @@ def label_of(row: Configuration) -> str:
 
 def wanted(question: Question) -> bool:
     """Whether the scenario lets instances that do both be considered."""
-    serving = question.scenario.deployment.serving
-    return not serving or "aggregated" in serving
+    return question.scenario.deployment.allows("aggregated")
 
 
 def smallest_aggregated(question: Question, evaluated: Evaluated) -> Aggregated:

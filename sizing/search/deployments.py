@@ -49,6 +49,8 @@ class Deployments(Columns, ABC):
     power_kw: Floats
 
     serving: ClassVar[Serving]
+    splits: ClassVar[bool] = False
+    """Whether prefill and decode run apart."""
 
     @property
     @abstractmethod
@@ -119,16 +121,16 @@ class Deployments(Columns, ABC):
 
     def keys(self) -> Keys:
         """What the deployments are ranked by."""
-        candidates, rows = self.evaluated.candidates, self.rows
+        candidates, rows, published = self.evaluated.candidates, self.rows, self.question.model.published_format
         return Keys(
             cost=np.nan_to_num(self.usd_per_hour, nan=np.inf),
             power=np.nan_to_num(self.power_kw, nan=np.inf),
             gpus=self.gpus.astype(np.float64),
             e2e_s=self.e2e_s,
-            bytes_per=candidates.column(lambda r: r.precision.bytes)[rows],
+            off_format=np.abs(candidates.column(lambda r: r.precision.bytes)[rows] - published.bytes),
             uses_surrogate=candidates.column(lambda r: r.engine.surrogate != r.engine.id)[rows],
             pp_dp=self.stages_and_ranks(),
-            split=np.full(len(rows), float(self.serving == "disaggregated")),
+            split=np.full(len(rows), float(self.splits)),
             dominated=self.dominated,
         )
 

@@ -24,6 +24,7 @@ class Disaggregated(Deployments):
     """Pairs of pools, (N,). ``transfer_s``: seconds that a KV cache takes; ``inside``: over the links of one system."""
 
     serving: ClassVar[Serving] = "disaggregated"
+    splits: ClassVar[bool] = True
 
     pools: Pools
     transfer_s: Floats

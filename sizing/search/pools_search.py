@@ -40,12 +40,12 @@ MORE = (1.0, 1.1, 1.25, 1.5, 2.0, 3.0)
 
 def wanted(question: Question) -> bool:
     """Whether the scenario lets pools be considered: offline only when serving for, because nothing is interrupted."""
-    serving = question.scenario.deployment.serving
+    deployment = question.scenario.deployment
     if question.traffic.output_tokens < 2.0:
         return False
     if question.scenario.workload.mode == "offline":
-        return list(serving) == ["disaggregated"]
-    return not serving or "disaggregated" in serving
+        return not deployment.allows("aggregated")
+    return deployment.allows("disaggregated")
 
 
 def smallest_pools(question: Question, evaluated: Evaluated) -> Pools | None:

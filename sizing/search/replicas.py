@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -30,6 +31,9 @@ class Planned:
     working: int
     replica: Replica
 
+    does_both: ClassVar[bool] = True
+    """Whether its instances do prefill and decode."""
+
     def fleet(self, routing: Routing) -> Fleet:
         """These instances."""
         return Fleet(replicas=(self.replica,) * self.working, routing=routing)
@@ -47,6 +51,8 @@ class Planned:
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PlannedPools(Planned):
     """The same of decode instances, with the ``prefill`` instances and how long a KV cache takes from these."""
+
+    does_both: ClassVar[bool] = False
 
     prefill: Planned
     transfer_latency_s: float

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
-from sizing.deployments.candidates import Candidates
 from sizing.question.understand import Question
 from sizing.search.aggregated import Aggregated, fewest_aggregated, smallest_aggregated, wanted
 from sizing.search.batch_limits import with_batch_limits
@@ -17,59 +17,48 @@ from sizing.search.screen import Evaluated, all_configurations, evaluate
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Screened:
-    """All that the analytic screen knows of a question: every configuration, those that fit, the deployments of them.
+    """All that the analytic screen knows of a question: the configurations that fit, and the deployments of them.
 
-    ``base`` are the candidates as they are, ``evaluated`` those with a cap on the batch where it helps. ``together``
-    are deployments whose instances do both; ``pools``, where there are any, those that split prefill and decode.
+    ``base`` are the candidates as they are. ``together`` are deployments whose instances do both, with a cap on the
+    batch where it helps; ``pools``, where there are any, those that split prefill and decode. All of them are as small
+    as the limits allow.
     """
 
     question: Question
-    everything: Candidates
     base: Evaluated
-    evaluated: Evaluated
     together: Aggregated
     pools: tuple[Disaggregated, ...]
 
-    @property
+    @cached_property
     def deployments(self) -> AllDeployments:
         """Every deployment, of both kinds."""
         return AllDeployments((self.together, *self.pools))
 
 
-def screened(question: Question) -> Screened:
-    """Every configuration that is considered, evaluated by the analytic load model; caps on the batch where useful."""
-    everything = all_configurations(question)
-    base = evaluate(question, everything)
-    evaluated = with_batch_limits(question, base)
-    pools = smallest_pools(question, base)
+def screened(question: Question, base: Evaluated | None = None, *, plain: bool = False) -> Screened:
+    """What a question can be served by, from ``base``, or from every configuration that is considered.
+
+    ``plain`` leaves out batch limits and pools: what is there without, in a fraction of the time.
+    """
+    if base is None:
+        base = evaluate(question, all_configurations(question))
+    if plain:
+        return with_smallest(question, base, base, None)
+    return with_smallest(question, base, with_batch_limits(question, base), smallest_pools(question, base))
+
+
+def with_smallest(question: Question, base: Evaluated, evaluated: Evaluated, pools: Pools | None) -> Screened:
+    """As :func:`screened`, once it is known what batch limits and pools give."""
     return Screened(
         question=question,
-        everything=everything,
         base=base,
-        evaluated=evaluated,
         together=smallest_aggregated(question, evaluated),
         pools=() if pools is None else (disaggregated(question, pools),),
     )
 
 
-def deployments(question: Question, base: Evaluated, *, plain: bool = False) -> AllDeployments:
-    """Deployments in as few instances as the limits allow: of ``base``, with batch limits where they help, then pools.
-
-    ``plain`` leaves both out: what is there without a cap and without pools, in a fraction of the time.
-    """
-    if plain:
-        return deployments_of(question, base, None)
-    return deployments_of(question, with_batch_limits(question, base), smallest_pools(question, base))
-
-
-def deployments_of(question: Question, evaluated: Evaluated, pools: Pools | None) -> AllDeployments:
-    """As :func:`deployments`, once what batch limits and pools give is known."""
-    together = smallest_aggregated(question, evaluated)
-    return AllDeployments((together,) if pools is None else (together, disaggregated(question, pools)))
-
-
 def fewest_gpus(question: Question, base: Evaluated, *, plain: bool = False) -> tuple[int, str] | None:
-    """GPUs of the smallest of :func:`deployments`, spares counted, and its label; None where nothing serves.
+    """GPUs of the smallest that :func:`screened` has, spares counted, and its label; None where nothing serves.
 
     Without systems and prices, which take longer than the count.
     """

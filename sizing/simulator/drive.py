@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sizing.base.arrays import Floats
-from sizing.simulator.fleet import Deployment, Disaggregated, Fleet
+from sizing.simulator.fleet import Deployment
 from sizing.simulator.layout import ARRIVED, CHUNK_FIELDS, FIRST_ROW, RECORD, TIME_ROW
 from sizing.simulator.outcome import Outcome
 from sizing.simulator.pool import Measurement, Pool
+from sizing.simulator.window import Tally
 
 CARRIED = tuple((row, name) for row, name in enumerate(CHUNK_FIELDS) if name not in ("time", "group"))
 """Rows of a chunk that a request keeps when it moves from the prefill to the decode pool."""
@@ -31,35 +32,34 @@ class _Line:
 
     def __init__(self, deployment: Deployment, measurement: Measurement) -> None:
         self.deployment = deployment
-        if isinstance(deployment, Fleet):
-            self.pools = [Pool(deployment, measurement)]
-        else:
-            first = Pool(deployment.prefill, measurement, prefill_only=True)
-            self.pools = [first, Pool(deployment.decode, measurement)]
+        self.pools = [Pool(stage.fleet, measurement, prefill_only=stage.prefill_only) for stage in deployment.stages]
         self.moving = np.zeros((len(CHUNK_FIELDS), 0))
         self.records: list[NDArray[Any]] = []
+        self.keeps_records = measurement.keep_records
+        self.tally = None if measurement.window is None else Tally(window=measurement.window)
 
     def run(self, chunk: Floats, until: float) -> None:
         """Serve a chunk up to ``until``."""
         ended = self.pools[0].run(chunk, until)
-        if isinstance(self.deployment, Disaggregated):
-            self._hand_over(ended, self.deployment)
+        for pool in self.pools[1:]:
+            self._hand_over(ended)
             ready = np.searchsorted(self.moving[TIME_ROW], until, side="right")
             self._keep(ended[ended["output"] <= 1.0])
-            ended = self.pools[1].run(self.moving[:, :ready], until)
+            ended = pool.run(self.moving[:, :ready], until)
             self.moving = self.moving[:, ready:]
         self._keep(ended)
 
     def _keep(self, ended: NDArray[Any]) -> None:
-        if len(ended) and self.pools[0].state["keep_records"]:
+        if len(ended) and self.keeps_records:
             self.records.append(ended.copy())
+        if len(ended) and self.tally is not None:
+            self.tally.add(ended)
 
-    def _hand_over(self, ended: NDArray[Any], between: Disaggregated) -> None:
+    def _hand_over(self, ended: NDArray[Any]) -> None:
         """Requests with more than one token move on. Nothing that ends later can arrive earlier than ``until``."""
         moved = ended[ended["output"] > 1.0]
         columns = np.full((len(CHUNK_FIELDS), len(moved)), -1.0)
-        transfer = between.transfer_latency_s + moved["prompt"] * between.transfer_s_per_token
-        columns[TIME_ROW] = moved["first"] + transfer
+        columns[TIME_ROW] = moved["first"] + self.deployment.transfer_s(moved["prompt"])
         for row, name in CARRIED:
             columns[row] = moved[name]
         columns[FIRST_ROW] = columns[TIME_ROW]  # the decode instance streams the answer, its first token included
@@ -143,4 +143,5 @@ def _outcome(
         overwhelmed=overwhelmed,
         stopped_at=stopped,
         records=np.concatenate(line.records) if line.records else np.zeros(0, RECORD),
+        in_window=line.tally,
     )

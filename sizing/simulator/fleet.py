@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from sizing.base.arrays import Floats
 from sizing.base.choices import Routing
 from sizing.question.speculation import Speculation
 from sizing.simulator.layout import LEAST_LOADED, PREFIX_AWARE, RANDOM, ROUND_ROBIN, WEIGHTED
@@ -65,8 +67,30 @@ class Outage:
     end_s: float = math.inf
 
 
+class Deployment(ABC):
+    """What is simulated: one fleet, or several that every request passes one after the other."""
+
+    @property
+    @abstractmethod
+    def stages(self) -> tuple[Stage, ...]:
+        """The fleets in the order in which a request passes them."""
+
+    @abstractmethod
+    def transfer_s(self, prompt_tokens: Floats) -> Floats:
+        """Seconds that the KV cache of each prompt takes from one stage to the next."""
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Fleet:
+class Stage:
+    """A fleet and what it does of every request: everything, its prompt alone, or its answer alone."""
+
+    fleet: Fleet
+    prefill_only: bool = False
+    decode_only: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Fleet(Deployment):
     """Replicas behind one front end.
 
     ``prefix_life_s``: how long a prefix stays in the cache of a replica; ``prefix_groups``: how many different prefixes
@@ -86,9 +110,18 @@ class Fleet:
             if not (0 <= outage.replica < len(self.replicas) and 0 <= outage.start_s < outage.end_s):
                 raise ValueError("an outage needs a replica of the fleet, and a start before its end")
 
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """Itself."""
+        return (Stage(fleet=self),)
+
+    def transfer_s(self, prompt_tokens: Floats) -> Floats:
+        """Nothing is moved."""
+        return prompt_tokens * 0.0
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Disaggregated:
+class Disaggregated(Deployment):
     """A pool that computes prompts and a pool that decodes; the KV cache moves between them.
 
     transfer time = ``transfer_latency_s`` + prompt tokens x ``transfer_s_per_token``. The user sees the first token
@@ -100,5 +133,11 @@ class Disaggregated:
     transfer_latency_s: float = 0.0
     transfer_s_per_token: float = 0.0
 
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """Prefill, then decode."""
+        return Stage(fleet=self.prefill, prefill_only=True), Stage(fleet=self.decode, decode_only=True)
 
-Deployment = Fleet | Disaggregated
+    def transfer_s(self, prompt_tokens: Floats) -> Floats:
+        """See above."""
+        return self.transfer_latency_s + prompt_tokens * self.transfer_s_per_token

@@ -10,7 +10,7 @@ import numpy as np
 
 from sizing.base.arrays import Floats
 from sizing.simulator.arrivals import requests
-from sizing.simulator.fleet import Deployment, Disaggregated, Fleet, Replica
+from sizing.simulator.fleet import Deployment, Fleet, Replica
 from sizing.simulator.layout import FIRST_ROW, ID_ROW, STARTED_ROW
 from sizing.simulator.pool import Measurement, Pool
 from sizing.simulator.request_lengths import DrawnLengths, RequestLengths
@@ -75,12 +75,10 @@ def largest_stable_rps(deployment: Deployment, lengths: RequestLengths, seed: in
     By routing: in turn or at random, the slowest replica decides (N x its rate); weighted, the one with the least rate
     per weight; by load, the sum. Of two pools the smaller counts. Failures are left out.
     """
-    if isinstance(deployment, Disaggregated):
-        return min(
-            _fleet_rps(deployment.prefill, lengths, seed, prefill_only=True),
-            _fleet_rps(deployment.decode, lengths, seed, decode_only=True),
-        )
-    return _fleet_rps(deployment, lengths, seed)
+    return min(
+        _fleet_rps(stage.fleet, lengths, seed, prefill_only=stage.prefill_only, decode_only=stage.decode_only)
+        for stage in deployment.stages
+    )
 
 
 def stable_rps_of(

@@ -119,7 +119,7 @@ def leading_gpus(plan: Plan, scenario: Scenario) -> list[str]:
 def _considered(scenario: Scenario) -> list[str]:
     """Ids of the GPUs of the question, those that can be sized."""
     own = [gpu.id for gpu in scenario.deployment.custom_gpus]
-    named = scenario.deployment.gpus or ([] if own else list(gpu_names()))
+    named = scenario.deployment.gpus or list(gpu_names())
     return list(dict.fromkeys([*(g for g in named if g != OWN_GPU), *own]))
 
 

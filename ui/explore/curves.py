@@ -22,7 +22,7 @@ def draw_load(answer: Answer, *, dark: bool) -> None:
     figure = build_load_curve(plan, limits=limits, band=band if band.fast else None, dark=dark)
     draw_chart(figure, key="explore_load", alt=load_curve_alt_text(plan, limits=limits))
     whose = "One instance of the plan."
-    if plan.deployment and plan.deployment.serving == "disaggregated":
+    if plan.deployment and plan.deployment.pools:
         whose = "One decode instance of the plan, with its share of the prefill instances."
     st.caption(
         f"{whose} Beyond the knee latency grows faster than the load; where the curve ends, "

@@ -110,7 +110,7 @@ def _notes(shown: OperatingPoints, answer: Answer, measured: Sequence[MeasuredPo
         )
     if answer.scenario.measured is not None:
         notes.append("Size answers with the measured record; this chart shows estimates.")
-    if any(p.serving == "disaggregated" for c in shown.curves for p in (*c.points, *c.beyond)):
+    if any(p.prefill for c in shown.curves for p in (*c.points, *c.beyond)):
         notes.append(
             "Pools of prefill and decode instances are shown as the smallest group of whole instances that "
             "keeps both busy; their concurrency is that of a decode instance."

@@ -10,7 +10,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from reality.answer import percent_of, range_of, short_label, shown
-from reality.labels import SHARE_OF_PROMPT
+from reality.labels import NAMES_ITS_UNIT, SHARE_OF_PROMPT
 from reality.result import VERDICT_WORDS, Comparison, Interval, PerformanceRow, TrafficRow, Verdict
 from ui.figures.template import INK, NEUTRAL, alpha, axis, layout, message, palette
 from ui.format import known
@@ -75,8 +75,8 @@ def build_verdicts(rows: Sequence[PerformanceRow], *, dark: bool = False) -> go.
 
 
 def _name(row: PerformanceRow) -> str:
-    """Label with its unit, where the label does not say it."""
-    return row.label if row.unit.lower() in row.label.lower() else f"{short_label(row)} ({row.unit})"
+    """Short label, with the unit where the label does not say it."""
+    return short_label(row) if row.key in NAMES_ITS_UNIT else f"{short_label(row)} ({row.unit})"
 
 
 def drawn(rows: Sequence[PerformanceRow]) -> list[PerformanceRow]:

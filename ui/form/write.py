@@ -140,7 +140,8 @@ def _own_gpu(scenario: Scenario) -> dict[str, Any]:
         numbers = [key for key in FIELDS if key.startswith("own_") and FIELDS[key].path]
         values |= {key: show_number(getattr(gpu, FIELDS[key].leaf)) for key in numbers}
         values |= {"own": True, "own_name": gpu.name or gpu.id}
-        values["gpu"] = [OWN_GPU if chosen == gpu.id else chosen for chosen in scenario.deployment.gpus]
+        named = [chosen for chosen in scenario.deployment.gpus if chosen != gpu.id]
+        values["gpu"] = [*named, OWN_GPU] if scenario.deployment.gpus else []
     return values
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import streamlit as st
@@ -9,6 +10,7 @@ import streamlit as st
 from ui.form.choices import label, labels
 from ui.form.fields import FIELDS, LONGEST_NUMBER
 from ui.form.read import OWN_GPU
+from ui.inputs.faults import leave_place
 from ui.state import defaults
 
 
@@ -27,6 +29,7 @@ def text(*keys: str, unit: str = "") -> None:
                 help=field.help,
                 persist_state="session",
             )
+    leave_place(*keys)
 
 
 def segments(key: str, *, labelled: bool = True) -> None:
@@ -62,6 +65,7 @@ def dropdown(key: str, **more: Any) -> None:
         persist_state="session",
         **more,
     )
+    leave_place(key)
 
 
 def several(key: str) -> None:
@@ -81,7 +85,9 @@ def several(key: str) -> None:
     )
 
 
-def switch(key: str) -> bool:
-    """A yes/no that shows further fields."""
+def switch(key: str, *, on_change: Callable[[], None] | None = None) -> bool:
+    """A yes/no that shows further fields; ``on_change`` is what else its click does."""
     field = FIELDS[key]
-    return st.toggle(field.title, value=defaults()[key], key=key, help=field.help, persist_state="session")
+    return st.toggle(
+        field.title, value=defaults()[key], key=key, help=field.help, on_change=on_change, persist_state="session"
+    )

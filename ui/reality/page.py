@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import streamlit as st
 
 from collectors.backends.backend import Backend
-from collectors.questions.deployments import SILENT, Deployed, read_deployment
+from collectors.connect import SILENT
+from collectors.questions.deployments import Deployed, read_deployment
 from collectors.reading.observation import Observation
 from collectors.source import Source
 from reality.result import Comparison

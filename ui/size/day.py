@@ -31,7 +31,7 @@ Job = jobs.Job[DayPlan, jobs.DayAsked]
 
 def draw_day(answer: Answer, *, dark: bool) -> None:
     """The panel; the day is planned beside the page, whenever inputs change."""
-    if list(answer.scenario.deployment.serving) == ["disaggregated"]:
+    if not answer.scenario.deployment.allows("aggregated"):
         st.info(
             "Over the day only aggregated instances are planned, and the form allows only disaggregated ones: "
             "allow Aggregated under Serving, too.",
@@ -66,7 +66,7 @@ def draw_day(answer: Answer, *, dark: bool) -> None:
 
 def _has_pools(answer: Answer) -> bool:
     deployed = answer.plan.deployment
-    return deployed is not None and deployed.serving == "disaggregated"
+    return deployed is not None and deployed.pools is not None
 
 
 def _with_a_day(answer: Answer) -> tuple[Scenario, str]:

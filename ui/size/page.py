@@ -30,13 +30,15 @@ def draw() -> None:
         form, right = st.columns([1, 2], gap="medium")
         sentence, results = right.container(), right.container()
     with form:
-        inputs.draw()
+        places = inputs.draw()
     with top:
         shell.chip(state.value("name"))
         inputs.draw_presets()
     with sentence:
         draw_link_notes()
-        answer = draw_outcome(state.outcome())
+        outcome = state.outcome()
+        answer = draw_outcome(outcome)
+    inputs.draw_faults(places, outcome.faults)
     with results:
         if answer is not None:
             draw_key_figures(answer.plan, answer.scenario)

@@ -1,8 +1,9 @@
 """What a session knows: the values of the form, the answer to them, the link to them, and what a click changes."""
 
 from ui.form.presets import defaults
-from ui.state.answers import Answer, Outcome, last_answer, model, outcome, plan_of, warm_up
+from ui.state.answers import Answer, Outcome, last_answer, model, outcome, plan_of, untouched, warm_up
 from ui.state.changes import (
+    add_own_gpu,
     apply_fix,
     choose_model,
     consider_all,
@@ -10,6 +11,7 @@ from ui.state.changes import (
     load_preset,
     remove_benchmark,
     remove_trace,
+    replace_in,
     use_benchmark,
     use_candidate,
     use_deployment,
@@ -26,6 +28,7 @@ __all__ = [
     "TRACE",
     "Answer",
     "Outcome",
+    "add_own_gpu",
     "address_of",
     "apply_fix",
     "benchmark",
@@ -45,8 +48,10 @@ __all__ = [
     "plan_of",
     "remove_benchmark",
     "remove_trace",
+    "replace_in",
     "restricted",
     "trace",
+    "untouched",
     "use_benchmark",
     "use_candidate",
     "use_deployment",

@@ -11,8 +11,10 @@ from sizing.base.result import Candidate, Fix
 from sizing.explore.operating_point import OperatingPoint
 from sizing.scenario.schema import Benchmark, Scenario
 from ui.form.presets import defaults, presets
+from ui.form.read import OWN_GPU
 from ui.form.trace import in_use
 from ui.form.write import changed, from_scenario, with_change
+from ui.state import values
 from ui.state.values import BENCHMARK, RESTRICTIONS, TRACE, keep_trace, write
 
 if TYPE_CHECKING:
@@ -49,6 +51,20 @@ def use_deployment(chosen: Deployed | OperatingPoint, scenario: Scenario) -> Non
         "batch_limits": [] if limit is None else [limit],
     }
     _apply(scenario, tuple((f"deployment.{name}", value) for name, value in pinned.items()))
+    if chosen.gpu != OWN_GPU:  # it stays in the form, and is not considered
+        write({"gpu": [chosen.gpu]})
+
+
+def replace_in(key: str, unclear: str, reading: str) -> None:
+    """Write a number that can mean one thing only in place of what was typed (for callbacks)."""
+    write({key: st.session_state[key].replace(unclear, reading)})
+
+
+def add_own_gpu() -> None:
+    """An accelerator of one's own is considered beside the GPUs that are chosen (for callbacks)."""
+    chosen = [gpu for gpu in values.value("gpu") if gpu != OWN_GPU]
+    if chosen:
+        write({"gpu": [*chosen, OWN_GPU] if values.value("own") else chosen})
 
 
 def choose_model(model_id: str) -> None:

@@ -9,13 +9,14 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from urllib.parse import urlsplit
 
 from collectors.backends.scrape.kept import kept
 from collectors.backends.scrape.store import Ring
 from collectors.backends.scrape.text import PageSample, read_page
+from collectors.backends.side_by_side import side_by_side
 from collectors.errors import BrokenPage, SourceError, UnusableAnswer
 from collectors.prometheus.fetch import Fetcher, Reply, status_problem
 from collectors.vocabulary import Candidate
@@ -69,8 +70,8 @@ class Scraper:
     def scrape(self) -> bool:
         """Read every target once, now; whether one of them answered. Raises sqlite3.Error where the ring cannot."""
         at_s = self._clock()
-        with ThreadPoolExecutor(max_workers=min(CONNECTIONS, len(self.targets)), thread_name_prefix="scrape") as pool:
-            return any(list(pool.map(lambda target: self._one(target, at_s), self.targets)))
+        read = partial(self._one, at_s=at_s)
+        return any(side_by_side(read, self.targets, at_once=CONNECTIONS, name="scrape"))
 
     def _one(self, target: Target, at_s: float) -> bool:
         """Read one target; whether it answered. Its failure is in the ring."""

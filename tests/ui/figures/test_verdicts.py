@@ -9,7 +9,7 @@ from collectors.reading.observation import State
 from reality.compare import compare
 from reality.result import Comparison
 from tests.reality.truths import planned, scenario, silent, simulated_truth
-from ui.figures.verdicts import build_verdicts, performance_table, traffic_table, verdicts_alt_text
+from ui.figures.verdicts import build_verdicts, drawn, performance_table, traffic_table, verdicts_alt_text
 
 
 @pytest.fixture(scope="module")
@@ -68,3 +68,13 @@ def test_tables_hold_every_row_with_units(judged: Comparison) -> None:
     assert len(traffic_table(judged.traffic)) == len(judged.traffic)
     counted = verdicts_alt_text(judged)
     assert f"{sum(r.verdict == 'higher' for r in judged.performance)} higher" in counted
+
+
+def test_every_quantity_is_drawn_with_its_unit_once(judged: Comparison) -> None:
+    rows = list(judged.performance)
+    bands = next(trace for trace in build_verdicts(rows).data if trace.type == "bar")
+    names = dict(zip([row.key for row in drawn(rows)], bands.y, strict=True))
+    assert names["replicas"] == "Replicas"
+    assert names["running"] == "Running sequences (requests)"
+    for row in drawn(rows):
+        assert names[row.key].lower().count(row.unit.lower()) == 1
