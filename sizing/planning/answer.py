@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
-from sizing.base.choices import PriceCovers, SinglePoint
+from sizing.base.choices import SinglePoint
 from sizing.base.deployed import Cost, Deployed, Latencies, Pool
 from sizing.base.format import count, ms, requests_per_s, significant, usd
 from sizing.base.result import AnswerPart, AnswerSentence
@@ -20,11 +20,6 @@ NO_ROOM = 1.005
 
 SHARES_OUT_OF = (100, 1_000, 10_000, 100_000)
 """What a percentile is said as a share of: "99 of 100", "999 of 1,000"."""
-
-COVERED: Mapping[PriceCovers, str] = MappingProxyType(
-    {"complete": "complete", "gpus_only": "for the GPUs alone, without server and network", "unknown": ""}
-)
-"""What a price is for, behind "$6,670 a month"."""
 
 ONLY: Mapping[SinglePoint, str] = MappingProxyType(
     {
@@ -175,7 +170,7 @@ def price(cost: Cost) -> str:
     """ "$6,670 a month complete."."""
     if cost.usd_per_month is None:
         return "No list price is known."
-    return f"{usd(cost.usd_per_month)} a month {COVERED[cost.covers]}".rstrip() + "."
+    return f"{usd(cost.usd_per_month)} a month complete."
 
 
 def room(binds: str, first: Binding, headroom: float) -> str:

@@ -177,7 +177,6 @@ def _warnings(stated: Stated, one: PlannedDeployment[Any], around: Spread, inste
         *rules.about_interval(around.overloads, around.gpu_range[1]),
         *rules.about_accuracy(question, one.row),
         *rules_hardware.about_purchase(question, stated.deployed, option),
-        *rules_hardware.about_ranking(question, one.kind.options, option),
     ]
     return list({w.code: w for w in reversed(warnings)}.values())[::-1]
 

@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, urlparse
 from streamlit.testing.v1 import AppTest
 
 from tests.app.conftest import OpenLink
-from tests.app.pages_text import figure
+from tests.app.pages_text import answer, figure, problems
 from ui.form.choices import labels
 from ui.form.fields import FIELDS
 from ui.form.link import from_parameters
@@ -89,11 +89,21 @@ def test_parameters_of_tabs_and_axes_are_no_slips_of_the_pen() -> None:
 
 
 def test_prices_are_never_in_a_link(size: AppTest) -> None:
+    size.selectbox(key="usd_of").set_value("dgx_h100")
     size.text_input(key="usd_system").set_value("123456").run()
     size.session_state["view"] = "Export"
     size.run()
     assert "123456" not in size.code[0].value
-    assert all(FIELDS[key].private for key in ("usd_system", "usd_hour", "own_usd"))
+    assert "dgx_h100" not in size.code[0].value
+    assert all(FIELDS[key].private for key in ("usd_of", "usd_system", "usd_gpu", "usd_hour", "own_usd"))
+
+
+def test_a_price_of_no_system_in_particular_is_asked_about(size: AppTest) -> None:
+    size.text_input(key="usd_system").set_value("1000").run()
+    assert any("Price of a system: choose the system that costs this." in p.replace("\\", "") for p in problems(size))
+    size.selectbox(key="usd_of").set_value("hgx_h100_8").run()
+    assert not problems(size)
+    assert "HGX H100 8-GPU OEM server" in answer(size)
 
 
 def test_version_of_the_defaults_is_in_the_address(size: AppTest) -> None:
