@@ -7,6 +7,7 @@ import streamlit as st
 from sizing.base.errors import SizingError
 from sizing.base.format import large, requests_per_s, significant
 from sizing.explore.inverse import MAX_BUDGET_USD, MAX_FLEET_GPUS, Served
+from ui import state
 from ui.explore import computed
 from ui.explore.controls import draw_gpu_choice
 from ui.form.numbers import AmbiguousNumber, NotANumber, parse_number
@@ -76,7 +77,7 @@ def _amount(what: str) -> str:
             "Number of GPUs",
             value="8",
             key="have_gpus",
-            bind="query-params",
+            **state.linked("have_gpus", default="8"),
             max_chars=40,
             help="GPUs of the kind beside, spares included.",
         )
