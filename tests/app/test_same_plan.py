@@ -64,10 +64,13 @@ ARRIVALS = st.one_of(
 OWN = {"id": "own_accelerator", "name": "Next", "memory_gb": 192, "bandwidth_gbs": 8000, "fp16_tflops": 2250}
 
 
+COUNTED = {"streaming": ("ttft_ms", "itl_ms", "e2e_ms"), "sequential": ("e2e_ms",), "offline": ()}
+"""The limits of the form that count in each mode."""
+
+
 @st.composite
-def scenarios(draw: st.DrawFn) -> Scenario:
-    """What a form can say, every kind of field in it; without prices, which are never in an address."""
-    workload = {
+def workloads(draw: st.DrawFn) -> dict[str, Any]:
+    return {
         "input_tokens": draw(LENGTHS),
         "output_tokens": draw(LENGTHS),
         "growth_percent": draw(st.sampled_from([0, 20])),
@@ -76,12 +79,12 @@ def scenarios(draw: st.DrawFn) -> Scenario:
         "mode": draw(st.sampled_from(["streaming", "streaming", "sequential", "offline"])),
         **draw(LOADS),
     }
-    counted = {"streaming": ("ttft_ms", "itl_ms", "e2e_ms"), "sequential": ("e2e_ms",), "offline": ()}
-    limits = dict.fromkeys(("ttft_ms", "itl_ms", "e2e_ms")) | {
-        name: draw(st.none() | numbers(50, 60_000)) for name in counted[workload["mode"]]
-    }
+
+
+@st.composite
+def deployments(draw: st.DrawFn) -> dict[str, Any]:
     own = draw(st.sampled_from([False, False, True]))
-    deployment = {
+    return {
         "gpus": draw(st.lists(st.sampled_from(GPUS), min_size=1, max_size=3, unique=True)) + [OWN["id"]] * own,
         "custom_gpus": [OWN] * own,
         "engines": draw(some("vllm", "sglang", "trtllm")),
@@ -89,6 +92,7 @@ def scenarios(draw: st.DrawFn) -> Scenario:
         "kv_precisions": draw(some("fp16", "fp8")),
         "tp": draw(some(1, 2, 4, 8)),
         "serving": draw(some("aggregated", "disaggregated")),
+        "prefill": draw(st.none() | st.just({"tp": 2, "pp": 2})),
         "batch_limits": draw(some(16, 64, 256)),
         "spare_instances": draw(st.integers(0, 2)),
         "max_utilization": draw(st.sampled_from([0.65, 1.0])),
@@ -98,13 +102,22 @@ def scenarios(draw: st.DrawFn) -> Scenario:
         "routing": draw(st.sampled_from(["random", "least_loaded"])),
         "speculative_decoding": draw(st.none() | st.just({"draft_tokens": 4, "acceptance": 0.7, "draft_cost": 0.02})),
     }
+
+
+@st.composite
+def scenarios(draw: st.DrawFn) -> Scenario:
+    """What a form can say, every kind of field in it; without prices, which are never in an address."""
+    workload = draw(workloads())
+    limits = {name: draw(st.none() | numbers(50, 60_000)) for name in COUNTED[workload["mode"]]}
     return Scenario.model_validate(
         {
             "name": draw(st.sampled_from(["Bank of Elsewhere", "50 % & more = ? #1", "Größe"])),
             "model": draw(st.sampled_from(MODELS)),
             "workload": workload,
-            "limits": {**limits, "percentile": draw(st.sampled_from([50, 90, 95, 99]))},
-            "deployment": deployment,
+            "limits": dict.fromkeys(COUNTED["streaming"])
+            | limits
+            | {"percentile": draw(st.sampled_from([50, 95, 99]))},
+            "deployment": draw(deployments()),
         }
     )
 
