@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from sizing.base.units import HOURS_PER_MONTH, MONTHS_PER_YEAR
 from sizing.catalog import street_prices, systems
 from sizing.economics.amount import NOTHING, Amount
-from sizing.economics.assumptions import ELECTRICITY, Assumptions, licence_included
+from sizing.economics.assumptions import ELECTRICITY, Assumptions, licences_each
 from sizing.economics.fleet import Fleet
 from sizing.economics.views import PartName, PriceSource, View, without_cost
 from sizing.prices.hardware import HardwareOption
@@ -101,6 +101,7 @@ def _colocation(option: HardwareOption, count: Amount, money: Money) -> Amount:
 
 
 def _licence(option: HardwareOption, count: Amount, money: Money) -> Amount:
-    if money.costs.licence == "none" or option.gpu_id in licence_included():
+    if money.costs.licence == "none":
         return NOTHING
-    return count * (option.gpus / MONTHS_PER_YEAR) * money.assumptions.amount("licence_usd_per_gpu_year")
+    each = licences_each(option.gpu_id) * (option.gpus / MONTHS_PER_YEAR)
+    return count * each * money.assumptions.amount("licence_usd_per_gpu_year")

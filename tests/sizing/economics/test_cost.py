@@ -49,6 +49,9 @@ def test_the_answer_is_of_everything_provisioned() -> None:
     assert used.per_unit == answer.full_load
     assert answer.cash == (answer.usd_per_month,) * 36
     assert answer.low <= answer.usd_per_month <= answer.high
+    assert (answer.cash_low, answer.cash_high) == ((answer.low,) * 36, (answer.high,) * 36)
+    share = answer.usd_per_million_output_tokens_low / answer.usd_per_million_output_tokens
+    assert share == pytest.approx(answer.low / answer.usd_per_month)
 
 
 def test_without_a_profile_there_is_no_hybrid_and_the_answer_says_so() -> None:
@@ -155,6 +158,7 @@ def test_prefill_and_decode_apart_are_priced_together() -> None:
         ({"costs": {"api": {"provider": "nobody"}}}, "costs.api.provider"),
         ({"costs": {"growth_percent_per_year": 1000}, "workload": {"peak_rps": 2000}}, "growth_percent_per_year"),
         ({"limits": {"ttft_ms": 0.001}}, "no deployment to price"),
+        ({"costs": {"routing": {"percent": 9, "model": "nobody/knows"}}}, "costs.routing.model"),
     ],
 )
 def test_what_cannot_be_priced_is_refused_in_a_sentence(sections: dict[str, Any], words: str) -> None:
