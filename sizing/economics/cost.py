@@ -18,7 +18,15 @@ from sizing.economics.dates import age_of
 from sizing.economics.energy import carbon_of, energy_of
 from sizing.economics.routing import Planner, blended
 from sizing.economics.text import sentences
-from sizing.economics.units import PerUnit, at_full_load, marginal, per_unit, used_usd_per_month, utilization
+from sizing.economics.units import (
+    PerUnit,
+    at_capacity,
+    at_full_load,
+    marginal,
+    per_unit,
+    used_usd_per_month,
+    utilization,
+)
 from sizing.economics.views import View
 from sizing.economics.ways import Ways, ways_of
 from sizing.planning.plan import plan as simulated_plan
@@ -90,14 +98,8 @@ def _per_unit(ways: Ways, chosen: View) -> dict[str, Any]:
     """Money per unit in every sense; nothing where the price is not known."""
     name = "usd_per_million_output_tokens"
     if not chosen.known:
-        return {
-            name: None,
-            f"{name}_low": None,
-            f"{name}_high": None,
-            "lenses": (),
-            "full_load": None,
-            "marginal": None,
-        }
+        numbers = (name, f"{name}_low", f"{name}_high", "full_load", "at_capacity", "marginal")
+        return dict.fromkeys(numbers) | {"lenses": ()}
     month, usd = ways.month, chosen.usd_per_month
     amounts: tuple[tuple[results.LensName, float], ...] = (
         ("allocated", usd.value),
@@ -113,7 +115,8 @@ def _per_unit(ways: Ways, chosen: View) -> dict[str, Any]:
         f"{name}_low": tokens.low,
         f"{name}_high": tokens.bounded_high,
         "lenses": lenses,
-        "full_load": _unit(at_full_load(chosen, month)),
+        "full_load": _unit(at_full_load(ways.all_day(chosen), ways.fleet, month)),
+        "at_capacity": _unit(at_capacity(chosen, month)),
         "marginal": _unit(marginal(chosen, ways.fleet, month)),
     }
 

@@ -109,8 +109,8 @@ class _Search:
 
     def _systems(self, counts: Counts, system_gpus: int) -> Counts:
         """Whole instances of the cloud in every distinct hour, (H,)."""
-        pairs = [(counts[:, k], kind.gpus) for k, kind in enumerate(self.largest.kinds)]
-        return systems_needed(*pairs[0], system_gpus) if len(pairs) == 1 else systems_for_both(*pairs, system_gpus)
+        first, *others = ((counts[:, k], kind.gpus) for k, kind in enumerate(self.largest.kinds))
+        return systems_for_both(first, others[0], system_gpus) if others else systems_needed(*first, system_gpus)
 
 
 def _least(bases: list[Fleet], usd: Callable[[Fleet], float]) -> Fleet:

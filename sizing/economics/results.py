@@ -166,7 +166,11 @@ class CostAnswer(Result):
     sources: tuple[CostSource, ...] = quantity("Sources", help="Every price and constant with source, date and age.")
     location: ViewName = quantity("Way", help="The way that the scenario chose.")
     lenses: tuple[Lens, ...] = quantity("Lenses", help="The chosen way: everything provisioned, and what is in use.")
-    full_load: UnitCost | None = quantity("At full load", help="As if everything provisioned were busy day and night.")
+    full_load: UnitCost | None = quantity("At full load", help="As if the planned peak lasted day and night.")
+    at_capacity: UnitCost | None = quantity(
+        "At capacity",
+        help="As if everything provisioned served all that it can, day and night: what is used costs this.",
+    )
     marginal: UnitCost | None = quantity(
         "Marginal", help="Of further requests that need the next system, busy over the day as the others are."
     )

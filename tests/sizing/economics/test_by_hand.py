@@ -1,5 +1,7 @@
 """Costs worked out by hand, as in a spreadsheet: each line of a case is a cell, and they agree to the cent."""
 
+from dataclasses import replace
+
 import pytest
 
 from sizing.catalog import gpus
@@ -12,7 +14,7 @@ from sizing.economics.energy import carbon_of, energy_of
 from sizing.economics.hybrid import Base, Day, hybrid
 from sizing.economics.month import Month
 from sizing.economics.on_prem import on_prem
-from sizing.economics.units import at_full_load, marginal, per_unit, used_usd_per_month, utilization
+from sizing.economics.units import at_capacity, at_full_load, marginal, per_unit, used_usd_per_month, utilization
 from sizing.economics.views import View
 from sizing.scenario.schema import Prices
 from tests.sizing.economics.pricing import MONTH, cents, fleet, instance, money, parts, server, token_price
@@ -171,9 +173,12 @@ def test_allocated_against_used() -> None:
     assert round(allocated.usd_per_million_output_tokens, 2) == 4.00  # 2,000 / 500 million
     assert round(allocated.usd_per_million_input_tokens, 4) == 0.6667  # 2,000 / 3,000 million
     assert round(allocated.usd_per_million_blended_tokens, 4) == 0.5714  # 2,000 / 3,500 million
-    assert round(at_full_load(view, MONTH).usd_per_million_output_tokens, 4) == 0.7610  # 2,000 / 2,628 million
+    assert round(at_capacity(view, MONTH).usd_per_million_output_tokens, 4) == 0.7610  # 2,000 / 2,628 million
     used = per_unit(used_usd_per_month(view, MONTH), MONTH.requests, MONTH)
-    assert used == at_full_load(view, MONTH)
+    assert used == at_capacity(view, MONTH)
+    # The peak is 1.5 requests/s: day and night that would be 3,942,000 requests, 2,000 / 1,971 million tokens.
+    peak = replace(fleet(2), peak_rps=1.5)
+    assert round(at_full_load(view, peak, MONTH).usd_per_million_output_tokens, 4) == 1.0147
 
 
 def test_marginal_leaves_staff_out() -> None:
