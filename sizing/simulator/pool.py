@@ -28,7 +28,10 @@ SHORTEST_BIN_S = 1e-9
 @dataclass(frozen=True, kw_only=True)
 class Measurement:
     """What is measured: over ``expected`` requests of which the first ``warm_up`` do not count, in a series of ``bins``
-    over ``horizon_s``. Limits in seconds decide what is good. ``keep_records`` keeps one record per request."""
+    over ``horizon_s``. Limits in seconds decide what is good. ``keep_records`` keeps one record per request.
+
+    ``most_events``: work after which a pool stands still: steps or leaps of an engine, and evictions. Counted, not
+    timed, so that the same question ends at the same place on every machine."""
 
     expected: int
     horizon_s: float
@@ -38,6 +41,7 @@ class Measurement:
     itl_limit_s: float = math.inf
     e2e_limit_s: float = math.inf
     keep_records: bool = False
+    most_events: int = UNLIMITED
 
     @property
     def bin_s(self) -> float:
@@ -57,6 +61,16 @@ class Pool:
     def state(self) -> Any:
         """Counters, by the names of :data:`layout.STATE`."""
         return self.world.state[0]
+
+    @property
+    def events(self) -> int:
+        """Work done so far."""
+        return int(self.state["events"])
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether the work allowed is done: what is counted then is of a part of the requests."""
+        return bool(self.state["events"] >= self.state["most_events"])
 
     @property
     def in_system(self) -> int:
@@ -151,6 +165,7 @@ def _state(fleet: Fleet, measurement: Measurement) -> NDArray[Any]:
     row["expected"] = max(measurement.expected - measurement.warm_up, 1)
     row["ttft_limit"], row["itl_limit"] = measurement.ttft_limit_s, measurement.itl_limit_s
     row["e2e_limit"], row["keep_records"] = measurement.e2e_limit_s, measurement.keep_records
+    row["most_events"] = measurement.most_events
     return row
 
 
