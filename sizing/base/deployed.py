@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sizing.base.choices import PriceCovers, Serving
+from sizing.base.choices import PowerFrom, PricedBy, Serving, SinglePoint
 from sizing.base.quantity import Result, quantity
 
 
@@ -86,6 +86,28 @@ class Deployed(Result):
     def pools(self) -> tuple[Pool, Pool] | None:
         """Its prefill and its decode instances, where these run apart."""
         return None if self.prefill is None or self.decode is None else (self.prefill, self.decode)
+
+    @property
+    def single_points(self) -> tuple[SinglePoint, ...]:
+        """What stops every answer when it fails, whatever idle GPUs there are; nothing where no single thing does."""
+        if self.pools:
+            prefill, decode = self.pools
+            alone: tuple[SinglePoint, ...] = ("prefill",) if prefill.instances == 1 else ()
+            alone += ("decode",) if decode.instances == 1 else ()
+        else:
+            alone = ("instance",) if self.instances == 1 else ()
+        return alone or (("system",) if self.systems == 1 else ())
+
+    @property
+    def spare_gpus(self) -> int:
+        """GPUs of the spare instances."""
+        each = ((kind.gpus // kind.instances) * kind.spare_instances for kind in self.kinds)
+        return sum(each)
+
+    @property
+    def idle_gpus(self) -> int:
+        """GPUs that are bought and run nothing."""
+        return self.gpus_bought - self.gpus
 
     @property
     def kinds(self) -> tuple[Deployed | Pool, ...]:
@@ -204,12 +226,18 @@ class Cost(Result):
     """List cost of the deployment; None where no price is known."""
 
     basis: str = quantity("Cost basis", help="What the figure covers and where the price comes from.")
-    covers: PriceCovers = quantity(
-        "Price covers",
-        help="complete (whole systems), gpus_only (without server and network) or unknown.",
+    priced_by: PricedBy = quantity(
+        "Price from",
+        help="Where the price of a complete system comes from: asked, listed, rule (price of the GPUs, with chassis, "
+        "CPUs, memory and network by rule) or unknown.",
         default="unknown",
     )
-    system_usd: float | None = quantity("Price per system", "USD", "price list", "List price of one system.")
+    system_usd: float | None = quantity(
+        "Price per system",
+        "USD",
+        "asked, listed, or GPUs x price + chassis, CPUs, memory, network",
+        "Price of one complete system.",
+    )
     purchase_usd: float | None = quantity("Purchase", "USD", "systems x price", "List price of all systems.")
     usd_per_hour: float | None = quantity(
         "Cost per hour",
@@ -218,13 +246,30 @@ class Cost(Result):
         "Hardware cost per hour, whole systems.",
     )
     usd_per_month: float | None = quantity("Cost per month", "USD/month", "USD/h x 730", "Hardware cost per month.")
+    usd_per_month_low: float | None = quantity(
+        "Cost per month, low", "USD/month", "USD/h at its lowest price x 730", "With the lowest price of the sources."
+    )
+    usd_per_month_high: float | None = quantity(
+        "Cost per month, high",
+        "USD/month",
+        "USD/h at the highest price x 730",
+        "With the highest price of its sources.",
+    )
     usd_per_million_output_tokens: float | None = quantity(
         "Cost per million output tokens",
         "USD",
         "USD/h / output tokens/h at the peak load",
         "If the peak load ran all the time; idle hours make it dearer.",
     )
-    power_kw: float | None = quantity("Power", "kW", "systems x maximum power, or GPUs x TDP", "Power budget.")
+    power_kw: float | None = quantity(
+        "Power", "kW", "systems x maximum power of a whole system", "Power budget of whole systems at their maximum."
+    )
+    power_from: PowerFrom = quantity(
+        "Power from",
+        help="Where the power of a whole system comes from: listed, rule (TDP of the GPUs and a rule for the rest) or "
+        "unknown.",
+        default="unknown",
+    )
     source: str = quantity("Price source", help="Source and date of the price.")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Literal
 
 from sizing.base.choices import DecidedBy, Severity
 from sizing.base.deployed import Business, Cost, Deployed, Latencies, PerInstance
@@ -85,7 +86,7 @@ class Candidate(Result):
     )
     usd_per_month: float | None = quantity("Cost per month", "USD/month", "see cost", "Hardware list cost.")
     power_kw: float | None = quantity("Power", "kW", "see cost", "Power budget.")
-    limited_by: str = quantity("Limited by", help="What sets the capacity of one instance.")
+    limited_by: str = quantity("Limited by", help="What binds at this load; smallest unit that fits where none does.")
     source: str = quantity("Step times from", help="Measured, kernel tables or roofline.")
     decided_by: DecidedBy = quantity(
         "Instances and latency from",
@@ -132,10 +133,29 @@ class CrossCheck(Result):
     message: str = quantity("Finding", help="Agreement or disagreement in one sentence, or why there is none.")
 
 
+AnswerPart = Literal["bought", "serves", "format", "redundancy", "cost", "room", "sure", "infeasible"]
+"""What a sentence of the answer is about."""
+
+
+class AnswerSentence(Result):
+    """One sentence of the answer."""
+
+    about: AnswerPart = quantity(
+        "About",
+        help="bought: what is bought and what of it is used; serves: which model, for whom, how fast; format: where it "
+        "deviates from the checkpoint; redundancy: single points of failure; cost; room: what binds and how much more "
+        "load fits; sure: how sure; infeasible: why nothing serves.",
+    )
+    text: str = quantity("Sentence", help="The sentence.")
+
+
 class Plan(Result):
     """The whole answer to one scenario."""
 
-    answer: str = quantity("Answer", help="The answer in one sentence.")
+    answer: str = quantity("Answer", help="The answer in a few short sentences.")
+    sentences: tuple[AnswerSentence, ...] = quantity(
+        "Sentences of the answer", help="The answer, each sentence with what it is about."
+    )
     feasible: bool = quantity("Feasible", help="Whether anything considered meets every limit.")
     peak_rps: float = quantity("Peak requests/s", "requests/s", "see demand", "The load that is sized for.")
     deployment: Deployed | None = quantity("Deployment", help="What to deploy.")
@@ -150,7 +170,14 @@ class Plan(Result):
     gpus_high: int | None = quantity("GPUs, high", "GPUs", "80 % interval of capacity", "Most that may be needed.")
     cost: Cost | None = quantity("Cost", "USD", "see cost", "Hardware list cost.")
     business: Business = quantity("In business terms", help="What the deployment serves.")
-    limited_by: str = quantity("Limited by", help="What sets the capacity of one instance.")
+    limited_by: str = quantity("Limited by", help="What binds at this load; smallest unit that fits where none does.")
+    headroom: float | None = quantity(
+        "Room for growth",
+        "x",
+        "working instances x requests/s per instance / peak requests/s",
+        "How many times the planned load fits within the limits, spares aside.",
+        default=None,
+    )
     warnings: tuple[PlanWarning, ...] = quantity("Warnings", help="What a careful architect would point out.")
     assumptions: tuple[str, ...] = quantity("Assumptions", help="What was assumed where the scenario does not say.")
     source: str = quantity("Source", help="Where the step times of the chosen deployment come from.")

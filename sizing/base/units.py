@@ -13,6 +13,7 @@ S_PER_HOUR = 3600.0
 S_PER_DAY = 86_400.0
 HOURS_PER_DAY = 24.0
 HOURS_PER_YEAR = 8760.0
+MONTHS_PER_YEAR = 12.0
 HOURS_PER_MONTH = 730.0
 """A twelfth of a year of 8,760 hours, as cloud providers bill."""
 
@@ -29,6 +30,7 @@ GIB = 2**30
 MIB = 2**20
 """Bytes in a mebibyte."""
 W_PER_KW = THOUSAND
+G_PER_KG = THOUSAND
 
 ONE_SIDED_95 = 1.6448536269514722
 """Standard normal quantile at 95 %: 5 % lie above it."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from sizing.catalog.precisions import Precision, precisions
+
 AttentionKind = Literal["mha", "gqa", "mqa", "mla"]
 
 
@@ -57,6 +59,11 @@ class Model:
     source: str = ""
     notes: str = ""
     assumptions: tuple[str, ...] = ()
+
+    @property
+    def published_format(self) -> Precision:
+        """The weight format of the checkpoint; BF16 where nothing is known of it."""
+        return precisions().get(self.native_precision, precisions()["bf16"])
 
     @property
     def is_moe(self) -> bool:

@@ -61,6 +61,11 @@ class Precision:
     moe_kernels: tuple[Kernels, ...] = ()
 
     @property
+    def plain_label(self) -> str:
+        """The label without the widths of weights and activations: "FP8" of "FP8 (W8A8)"."""
+        return self.label.partition(" (")[0]
+
+    @property
     def keeps_accuracy(self) -> bool:
         """Whether answers are as good as those of the 16-bit model, or as good as measurable."""
         return self.accuracy in ("reference", "very low loss")

@@ -22,7 +22,7 @@ from sizing.catalog.files import read_yaml
 from sizing.catalog.from_size import MAX_PARAMS_B, MIN_PARAMS_B, model_from_size
 from sizing.catalog.model import Model
 from sizing.catalog.model_rows import models
-from sizing.catalog.precisions import Precision, precisions
+from sizing.catalog.precisions import Precision
 
 Match = Literal["id", "name", "architecture", "release", "alias", "descendant", "size"]
 """How a name led to a model: it is the id; the same name elsewhere; another checkpoint of the architecture; another
@@ -64,7 +64,7 @@ class ResolvedModel:
     @property
     def weight_format(self) -> Precision:
         """The weight format of the checkpoint: what its name tells, else the one the model is published in."""
-        return self.precision or precisions().get(self.model.native_precision, precisions()["bf16"])
+        return self.precision or self.model.published_format
 
 
 @lru_cache(maxsize=KEPT_NAMES)

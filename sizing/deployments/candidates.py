@@ -118,7 +118,7 @@ def enumerate_for(model: Model, gpu: Gpu, allowed: Allowed) -> tuple[Configurati
 def _formats(model: Model, gpu: Gpu, engine: Engine, allowed: Allowed) -> Iterator[Precision]:
     """Formats the engine runs on the GPU. Unless asked for, none wider than the checkpoint, and FP16 only without
     BF16."""
-    native = precisions().get(model.native_precision, precisions()["bf16"])
+    native = model.published_format
     for name in engine.families.get(gpu.family, ()):
         precision = precisions()[name]
         if allowed.precisions:

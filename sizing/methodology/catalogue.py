@@ -16,6 +16,7 @@ from sizing.scenario.lengths import languages
 LOADERS: dict[str, Callable[[], Any]] = {
     "gpus.csv": catalog.gpus,
     "systems.csv": catalog.systems,
+    "server_hosts.csv": catalog.server_hosts,
     "cloud_instances.csv": catalog.cloud_instances,
     "models.csv": catalog.models,
     "quantization.csv": catalog.quantization,
@@ -28,6 +29,7 @@ LOADERS: dict[str, Callable[[], Any]] = {
 """Who reads each file of facts; the first words of its docstring say what the file holds."""
 
 _TITLES = {
+    "server_hosts.csv": "Servers without their GPUs",
     "cloud_instances.csv": "Cloud instances",
     "api_prices.csv": "API prices",
     "tco.csv": "Cost of ownership",

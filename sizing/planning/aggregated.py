@@ -15,11 +15,11 @@ from sizing.base.units import GB, MS_PER_S
 from sizing.calibration.benchmark import calibrated_configuration
 from sizing.evidence.uncertainty import ErrorFactors
 from sizing.planning import assumptions, rules
+from sizing.planning.binding import Binding, at_the_load, reached_first
 from sizing.planning.deployment import Metric, PlannedDeployment, identity_of, memory_gb
 from sizing.planning.explain import Stated, explain
 from sizing.planning.second_opinion import second_opinion
-from sizing.planning.sentences import limited_by
-from sizing.planning.spread import ENDS, AtEnd, Spread, factors, interval_of, spreads_of, with_slower_steps
+from sizing.planning.spread import ENDS, AtEnd, Spread, factors, interval_of, spreads_of, widened, with_slower_steps
 from sizing.prices.hardware import HardwareOption
 from sizing.question.configuration import Configuration
 from sizing.queueing.capacity import at_rate
@@ -54,12 +54,7 @@ class PlannedAggregated(PlannedDeployment[Aggregated]):
     def spreads(cls, kind: Aggregated, chosen: Sequence[int]) -> list[Spread]:
         """The same question with all step times at the ends of their interval."""
         only = kind.take(np.array(chosen, dtype=np.intp))
-        rows = [only.row(n) for n in range(len(only))]
-        load = only.position.of(only.evaluated.state.concurrency[only.index])
-        decode, prefill = (
-            [interval_of(only.question, what, row, at) for row, at in zip(rows, load, strict=True)]
-            for what in ("decode", "prefill")
-        )
+        decode, prefill = intervals_of(only)
         fast, slow = (_moved(only, _at_end(only, decode, prefill, end), end) for end in ENDS)
         return spreads_of(fast, slow, decode, prefill)
 
@@ -108,9 +103,18 @@ class PlannedAggregated(PlannedDeployment[Aggregated]):
         gpus = float(self.evaluated.candidates.gpus[self.index])
         return float(self.kind.rps[self.k]) * self.question.traffic.output_tokens / gpus
 
-    def limited_by(self) -> str:
-        """The limit or resource that binds."""
-        return limited_by(self.question, self.evaluated, self.index)
+    def bindings(self) -> tuple[Binding, ...]:
+        """Of its one kind of instance."""
+        return (at_the_load(self.question, self.evaluated, self.index, *self.kind.working(self.k)),)
+
+    def reached_first(self) -> Binding:
+        """By one instance."""
+        return reached_first(self.question, self.evaluated, self.index)
+
+    @property
+    def headroom(self) -> float:
+        """Of all its instances together."""
+        return float(self.kind.max_rps[self.k]) / self.question.demand.peak_rps
 
     def load_curve(self) -> tuple[LoadPoint, ...]:
         """At every load of the candidate's grid."""
@@ -182,11 +186,24 @@ class PlannedAggregated(PlannedDeployment[Aggregated]):
         return second_opinion(stated)
 
 
+def intervals_of(kind: Aggregated) -> tuple[list[ErrorFactors], list[ErrorFactors]]:
+    """The intervals of decode and of prefill times of every deployment, at its load."""
+    load = kind.position.of(kind.evaluated.state.concurrency[kind.index])
+    rows = [kind.row(n) for n in range(len(kind))]
+    decode, prefill = (
+        [interval_of(kind.question, what, row, at) for row, at in zip(rows, load, strict=True)]
+        for what in ("decode", "prefill")
+    )
+    return decode, prefill
+
+
 def _at_end(kind: Aggregated, decode: Sequence[ErrorFactors], prefill: Sequence[ErrorFactors], end: str) -> AtEnd:
     """GPUs needed, and the latencies at the planned load (inf where it would be unstable), at one end."""
     question, load = kind.question, kind.rps
     scaled = with_slower_steps(question, kind.evaluated, kind.index, factors(decode, end), factors(prefill, end))
-    rps = scaled.capacity.rps
+    evaluated, rows = kind.evaluated, scaled.candidates.rows
+    screened = evaluated.capacity.rps if evaluated.screened_rps is None else evaluated.screened_rps
+    rps = widened(question, rows, scaled.capacity.rps, screened[kind.index], end)
     needed = np.where(rps > 0, instances_needed(question.demand.peak_rps, rps), np.inf)
     position = at_rate(scaled.state.rps, load)
     stable = load <= scaled.capacity.stable_rps

@@ -10,7 +10,7 @@ from sizing.base.result import Candidate, CrossCheck, Excluded, Plan, PlanWarnin
 from sizing.base.version import ENGINE_VERSION
 from sizing.calibration.benchmark import calibration_note
 from sizing.catalog import data_version
-from sizing.planning import rules, rules_hardware, sentences
+from sizing.planning import answer, rules, rules_hardware, sentences
 from sizing.planning.aggregated import PlannedAggregated
 from sizing.planning.deployment import PlannedDeployment
 from sizing.planning.disaggregated import PlannedDisaggregated
@@ -85,12 +85,15 @@ def compose(screened: Screened, decided: Decided, alternatives: int, *, second_o
 
 
 def _answer(stated: Stated, one: PlannedDeployment[Any], around: Spread) -> dict[str, Any]:
-    """The answer in one sentence and in figures."""
-    question, bound, (low, high) = stated.question, one.limited_by(), one.gpu_range(around)
-    sentence = sentences.sentence(stated, bound, low, high)
-    beyond, prefill = sentences.beyond_context(question), stated.instances[:-1]
+    """The answer in sentences and in figures."""
+    bound, (low, high) = one.limited_by(), one.gpu_range(around)
+    every_sentence = tuple(answer.sentences_of(stated, bound, one.reached_first(), one.headroom, (low, high)))
+    beyond, prefill = sentences.beyond_context(stated.question), stated.instances[:-1]
+    if beyond:
+        every_sentence = (answer.outside_context(beyond), *every_sentence)
     return {
-        "answer": f"{beyond} By memory and speed alone: {sentence}" if beyond else sentence,
+        "answer": answer.joined(every_sentence),
+        "sentences": every_sentence,
         "feasible": not beyond,
         "deployment": stated.deployed,
         "per_instance": stated.one,
@@ -100,6 +103,7 @@ def _answer(stated: Stated, one: PlannedDeployment[Any], around: Spread) -> dict
         "gpus_high": high,
         "cost": stated.cost,
         "limited_by": bound,
+        "headroom": one.headroom,
     }
 
 
@@ -173,15 +177,16 @@ def _warnings(stated: Stated, one: PlannedDeployment[Any], around: Spread, inste
         *rules.about_interval(around.overloads, around.gpu_range[1]),
         *rules.about_accuracy(question, one.row),
         *rules_hardware.about_purchase(question, stated.deployed, option),
-        *rules_hardware.about_ranking(question, one.kind.options, option),
     ]
     return list({w.code: w for w in reversed(warnings)}.values())[::-1]
 
 
 def infeasible(question: Question, out: tuple[Excluded, ...], *, second_opinion: bool) -> Plan:
     """Nothing meets the limits: the reasons and the nearest way out."""
+    why = answer.nothing(sentences.infeasible(question, out))
     return Plan(
-        answer=sentences.infeasible(question, out),
+        answer=why.text,
+        sentences=(why,),
         feasible=False,
         deployment=None,
         per_instance=None,

@@ -21,8 +21,9 @@ from sizing.base.provenance import Provenance
 from sizing.base.result import Candidate, CrossCheck, Explained, LoadPoint, PlanWarning
 from sizing.base.units import GB, MS_PER_S
 from sizing.deployments.memory import MemoryFit
+from sizing.planning.binding import Binding
 from sizing.planning.explain import Stated
-from sizing.planning.sentences import source_of
+from sizing.planning.sentences import bindings_text, source_of
 from sizing.planning.spread import Spread
 from sizing.prices.cost import cost_of
 from sizing.prices.hardware import HardwareOption
@@ -76,8 +77,21 @@ class PlannedDeployment(ABC, Generic[Kind]):
         """Generated tokens per second and GPU at the planned load."""
 
     @abstractmethod
+    def bindings(self) -> tuple[Binding, ...]:
+        """What keeps it from being smaller at the planned load; of prefill and decode where these run apart."""
+
+    @abstractmethod
+    def reached_first(self) -> Binding:
+        """What a growing load reaches first."""
+
+    @property
+    @abstractmethod
+    def headroom(self) -> float:
+        """How many times the planned load it carries within the limits, spares aside."""
+
     def limited_by(self) -> str:
-        """What sets the capacity, in words."""
+        """What binds at the planned load, in words."""
+        return bindings_text(self.bindings())
 
     @abstractmethod
     def load_curve(self) -> tuple[LoadPoint, ...]:

@@ -11,18 +11,19 @@ import numpy as np
 from sizing.base.arrays import Floats
 from sizing.base.choices import DecidedBy
 from sizing.base.deployed import Deployed, PerInstance, Pool
-from sizing.base.format import count
 from sizing.base.result import CrossCheck, Explained, LoadPoint, PlanWarning
 from sizing.base.units import GB, MS_PER_S
 from sizing.deployments.kv_transfer import link_name, prompt_kv_bytes
 from sizing.deployments.memory import kv_share
 from sizing.evidence.uncertainty import ErrorFactors
 from sizing.planning import assumptions, rules
+from sizing.planning.binding import Binding
 from sizing.planning.deployment import Metric, PlannedDeployment, identity_of, memory_gb, parallelism_of
 from sizing.planning.explain import Stated
 from sizing.planning.explain_disaggregated import explain_pools
+from sizing.planning.pool_bindings import decode_binds, pool_bindings, prefill_binds
 from sizing.planning.second_opinion import AGGREGATED_ONLY, no_opinion
-from sizing.planning.spread import ENDS, AtEnd, Spread, factors, interval_of, spreads_of
+from sizing.planning.spread import ENDS, AtEnd, Spread, factors, interval_of, spreads_of, widened
 from sizing.prices.hardware import HardwareOption
 from sizing.question.configuration import Configuration
 from sizing.queueing.steady_state import SteadyState
@@ -50,12 +51,6 @@ LOADS = np.concatenate([np.geomspace(0.01, 0.6, 16), [0.68, 0.75, 0.81, 0.86, 0.
 LEAST_PROMPT_GB = 1e-9
 """KV cache of one prompt at least, so that nothing is divided by 0; a real one has
 megabytes."""
-
-NEARLY_EQUAL = 1.001
-"""Two rates that differ by no more than this factor count as the same."""
-
-BELOW_STABLE = 0.999
-"""Share of the stability limit from which on it, and not a latency, counts as what limits a pool."""
 
 
 class PlannedDisaggregated(PlannedDeployment[Disaggregated]):
@@ -181,23 +176,24 @@ class PlannedDisaggregated(PlannedDeployment[Disaggregated]):
         working = int(self.kind.gpus[self.k]) - self.kind.spares * sum(row.gpus for row in self.configurations)
         return self.question.demand.peak_rps * self.question.traffic.output_tokens / working
 
-    def limited_by(self) -> str:
-        """What sets the size of either pool."""
-        question, evaluated, pools = self.question, self.evaluated, self.kind.pools
-        one, limits = pools.take(np.array([self.k])), question.limits
-        times = times_of(question, evaluated, one.prefill)
-        stable = prefill_stable(question, evaluated, one.prefill, times)[0]
-        share, named = question.scenario.deployment.max_utilization, question.scenario.deployment.batch_limits
-        first = "the TTFT limit" if np.isfinite(limits.ttft_s) else "the E2E limit"
-        if pools.prefill_rps[self.k] >= BELOW_STABLE * share * stable:
-            matrices = 1.0 / times.full_s[0] <= stable * NEARLY_EQUAL
-            first = "the utilisation cap" if share < 1 else "matrix rate" if matrices else "the network"
-        then = "the ITL limit" if np.isfinite(limits.itl_s) else "the E2E limit"
-        if pools.decode_rps[self.k] >= BELOW_STABLE * share * decoding_of(question, evaluated, one.decode).rps[0, -1]:
-            capped = bool(named) and evaluated.memory.max_concurrency[one.decode][0] >= max(named)
-            then = f"the batch limit of {count(max(named))}" if capped else "memory for the KV cache"
-            then = "the utilisation cap" if share < 1 else then
-        return f"{first} (prefill) and {then} (decode)"
+    def bindings(self) -> tuple[Binding, ...]:
+        """Of either pool."""
+        return pool_bindings(self.kind, self.k)
+
+    def reached_first(self) -> Binding:
+        """By the pool that has less room."""
+        prefill, decode = self._rooms()
+        return prefill_binds(self.kind, self.k) if prefill < decode else decode_binds(self.kind, self.k)
+
+    @property
+    def headroom(self) -> float:
+        """Of the pool that has less."""
+        return min(self._rooms())
+
+    def _rooms(self) -> tuple[float, float]:
+        """How many times the planned load either pool carries."""
+        (n_p, n_d), pools, peak = self.kind.working(self.k), self.kind.pools, self.question.demand.peak_rps
+        return n_p * float(pools.prefill_rps[self.k]) / peak, n_d * float(pools.decode_rps[self.k]) / peak
 
     def load_curve(self) -> tuple[LoadPoint, ...]:
         """From idle to the stability limit, per decode instance with its share of the prefill instances."""
@@ -273,7 +269,7 @@ def _at_end(kind: Disaggregated, decode: Sequence[ErrorFactors], prefill: Sequen
     )
     steady &= peak / scaled.decode_instances <= decoding_of(question, scaled.evaluated, scaled.decode).rps[:, -1]
     ttft, itl, e2e = (np.where(steady, of(percentile)[:, 0], np.inf) for of in (state.ttft_s, state.itl_s, state.e2e_s))
-    return AtEnd(gpus=_gpus(kind, scaled), ttft_s=ttft, itl_s=itl, e2e_s=e2e)
+    return AtEnd(gpus=_gpus(kind, scaled, end), ttft_s=ttft, itl_s=itl, e2e_s=e2e)
 
 
 def _with_other_steps(pools: Pools, decode: Floats, prefill: Floats) -> Pools:
@@ -284,10 +280,13 @@ def _with_other_steps(pools: Pools, decode: Floats, prefill: Floats) -> Pools:
     return replace(pools, evaluated=small, prefill=np.arange(pairs), decode=np.arange(pairs) + pairs)
 
 
-def _gpus(kind: Disaggregated, pools: Pools) -> Floats:
-    """GPUs with which every limit holds, spares included; inf where no number helps."""
+def _gpus(kind: Disaggregated, pools: Pools, end: str) -> Floats:
+    """GPUs with which every limit holds at one end, spares included; inf where no number helps."""
     question, evaluated, peak = kind.question, pools.evaluated, kind.question.demand.peak_rps
-    rates = prefill_capacity(question, evaluated, pools.prefill), decode_capacity(question, evaluated, pools.decode)
+    at_end = prefill_capacity(question, evaluated, pools.prefill), decode_capacity(question, evaluated, pools.decode)
+    planned = kind.pools.prefill_rps, kind.pools.decode_rps
+    rows = ([evaluated.candidates.rows[i] for i in index] for index in (pools.prefill, pools.decode))
+    rates = [widened(question, *each, end) for each in zip(rows, at_end, planned, strict=True)]
     counts = [instances_needed(peak, r) for r in rates]
     needed, held = replace(pools, prefill_instances=counts[0], decode_instances=counts[1]), np.full(len(pools), True)
     if np.isfinite(question.limits.e2e_s):

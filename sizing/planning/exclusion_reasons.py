@@ -51,8 +51,15 @@ def article(name: str) -> str:
     return "An" if name[0] in "EI" else "A"
 
 
-def rented_only(gpu: Gpu) -> Excluded:
-    """It cannot be bought, and the scenario is not in the cloud."""
+def not_offered(gpu: Gpu) -> Excluded:
+    """It cannot be bought, or not for a data centre, and the scenario is not in the cloud."""
+    if gpu.workstation_only:
+        return Excluded(
+            gpu=gpu.id,
+            closest="",
+            reason="Its driver's licence forbids use in a data centre.",
+            relaxation="Choose it under GPUs to have it considered, in workstations.",
+        )
     return Excluded(
         gpu=gpu.id,
         closest="",

@@ -264,7 +264,7 @@ def explain_money(question: Question, deployed: Deployed, cost: Cost, business: 
     yield entry(
         "power_kw",
         f"{significant(cost.power_kw)} kW" if cost.power_kw is not None else "unknown",
-        "systems x maximum power, or GPUs x TDP",
+        "systems x maximum power of a whole system",
         f"{deployed.systems} systems; {cost.basis}",
         cost.source,
     )

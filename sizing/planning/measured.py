@@ -6,7 +6,7 @@ from sizing.base.deployed import Cost
 from sizing.base.format import count, ms, requests_per_s, significant, usd
 from sizing.base.result import Excluded, Explained, Plan, PlanWarning
 from sizing.calibration.benchmark import calibration_note
-from sizing.planning import assumptions, rules
+from sizing.planning import answer, assumptions, rules
 from sizing.planning.compose import business_of, of_every_plan
 from sizing.planning.exclusion_reasons import article
 from sizing.planning.explain import entry, explain_demand, explain_money
@@ -33,9 +33,13 @@ def measured_plan(question: Question, *, second_opinion: bool = False) -> Plan:
     record = Record(question, question.scenario.measured)
     provenance, deployed, business = record.provenance(), record.deployed(), business_of(question)
     cost = cost_of(record.option, record.systems(), question.demand.peak_rps * question.traffic.output_tokens)
-    (low, high), sentence, beyond = record.systems_range, _sentence(record, cost), beyond_context(question)
+    (low, high), beyond = record.systems_range, beyond_context(question)
+    every_sentence = (answer.of_record(_sentence(record, cost)), *answer.redundancy(deployed))
+    if beyond:
+        every_sentence = (answer.nothing(f"{beyond} By the measured record alone:"), *every_sentence)
     return Plan(
-        answer=f"{beyond} By the measured record alone: {sentence}" if beyond else sentence,
+        answer=answer.joined(every_sentence),
+        sentences=every_sentence,
         feasible=not record.missed() and not beyond,
         deployment=deployed,
         per_instance=record.per_instance(),

@@ -1,23 +1,18 @@
-"""The answer in sentences."""
+"""What a plan says in words beside its answer (:mod:`sizing.planning.answer`): what binds, systems, how sure."""
 
 from __future__ import annotations
 
-from sizing.base.deployed import Deployed, Latencies, Pool
-from sizing.base.format import count, ms, requests_per_s, significant, usd
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+from sizing.base.deployed import Deployed, Pool
+from sizing.base.format import count, requests_per_s, significant
 from sizing.base.provenance import Provenance
 from sizing.base.result import Excluded
 from sizing.evidence.uncertainty import ErrorFactors
-from sizing.planning.explain import Stated
+from sizing.planning.binding import Binding, Binds
 from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
-from sizing.queueing.capacity import Bound
-from sizing.search.screen import Evaluated
-
-STILL_GROWING = 1.10
-"""Rate gained by the last doubling of concurrency, above which memory and not speed is the limit."""
-
-PREFILL_BOUND = 0.5
-"""Share of an instance's time spent on prompts, above which they and not decoding set its rate: the larger part."""
 
 
 def source_of(provenance: Provenance) -> str:
@@ -26,53 +21,48 @@ def source_of(provenance: Provenance) -> str:
     return f"{provenance.step_times.name}{simulated}"
 
 
-def limited_by(question: Question, evaluated: Evaluated, index: int) -> str:
-    """What sets the capacity of one instance, in words."""
-    bound = Bound(int(evaluated.capacity.bound[index]))
-    limit = evaluated.candidates.rows[index].batch_limit
-    if limit is not None and limit <= evaluated.memory.max_concurrency[index]:
-        named = question.scenario.deployment.batch_limits
-        if (not named or limit < max(named)) and bound in (Bound.TTFT, Bound.ITL, Bound.SATURATION):
-            return f"the ITL limit (decode latency), which a batch limit of {count(limit)} holds"
-        if bound is Bound.SATURATION:
-            return f"the batch limit of {count(limit)}"
-    if bound is Bound.TTFT:
-        return "the TTFT limit (prompt queue and prefill)"
-    if bound is Bound.ITL:
-        return "the ITL limit (decode latency)"
-    if bound is Bound.E2E:
-        return "the E2E limit"
-    if bound is Bound.UTILIZATION:
-        return "the utilisation cap"
-    rates, grid = evaluated.state.rps[index], evaluated.state.concurrency[index]
-    half = int((grid <= grid[-1] / 2).sum()) - 1
-    if rates[-1] > STILL_GROWING * rates[half]:
-        row = evaluated.candidates.rows[index]
-        if evaluated.memory.max_concurrency[index] >= row.engine.sequences(row.gpu) * row.dp:
-            return "the engine's default limit on sequences in flight"
-        return "memory for the KV cache"
-    return (
-        "matrix rate (prefill)"
-        if evaluated.state.prefill_load[index, -1] > PREFILL_BOUND
-        else "memory bandwidth (decode)"
-    )
+BINDS: Mapping[Binds, str] = MappingProxyType(
+    {
+        Binds.SMALLEST_UNIT: "smallest unit that fits",
+        Binds.SMALLEST_ALLOWED: "smallest unit among the sizes considered",
+        Binds.SHORTEST_LATENCY: "the shortest latency, which was asked for",
+        Binds.TTFT: "the TTFT limit (prompt queue and prefill)",
+        Binds.ITL: "the ITL limit (decode latency)",
+        Binds.E2E: "the E2E limit",
+        Binds.UTILIZATION: "the utilisation cap",
+        Binds.SEQUENCES: "the engine's default limit on sequences in flight",
+        Binds.KV_MEMORY: "memory for the KV cache",
+        Binds.PREFILL_RATE: "matrix rate (prefill)",
+        Binds.DECODE_BANDWIDTH: "memory bandwidth (decode)",
+        Binds.NETWORK: "the network",
+    }
+)
+"""What binds, in words; what has a batch limit is in :func:`binding_text`."""
 
 
-def replicas(row: Configuration, deployed: Deployed) -> str:
-    """ "4 replicas of TP2 on one DGX H100"; "6 prefill + 10 decode GPUs: 3 replicas of TP2 + 10 of one GPU on ..."."""
-    on = f"on {systems_named(deployed.systems, deployed.system)}"
-    if deployed.pools:
-        prefill, decode = deployed.pools
-        return (
-            f"{count(prefill.gpus)} prefill + {count(decode.gpus)} decode GPUs: {_of(prefill.instances, prefill)} + "
-            f"{count(decode.instances)} of {parallelism_text(decode)} {on}"
-        )
-    return f"{_of(deployed.instances, row)} {on}"
+def binding_text(binding: Binding) -> str:
+    """What binds: "the ITL limit (decode latency)", "smallest unit that fits"."""
+    match binding.kind:
+        case Binds.CAPPED_ITL:
+            return f"the ITL limit (decode latency), which a batch limit of {count(binding.batch_limit)} holds"
+        case Binds.BATCH_LIMIT:
+            return f"the batch limit of {count(binding.batch_limit)}"
+        case kind:
+            return BINDS[kind]
 
 
-def _of(instances: int, one: Configuration | Pool) -> str:
-    """ "4 replicas of TP2"."""
-    return f"{count(instances)} {'replica' if instances == 1 else 'replicas'} of {parallelism_text(one)}"
+OF_POOL: Mapping[Binds, str] = MappingProxyType(
+    {Binds.TTFT: "the TTFT limit", Binds.ITL: "the ITL limit", Binds.PREFILL_RATE: "matrix rate"}
+)
+"""What binds a pool, where fewer words do because the pool is named beside it."""
+
+
+def bindings_text(bindings: Sequence[Binding]) -> str:
+    """What binds a deployment, or either pool: "the TTFT limit (prefill) and the ITL limit (decode)"."""
+    if len(bindings) == 1:
+        return binding_text(bindings[0])
+    in_words = (OF_POOL.get(one.kind) or binding_text(one) for one in bindings)
+    return " and ".join(f"{words} ({pool})" for words, pool in zip(in_words, ("prefill", "decode"), strict=True))
 
 
 def parallelism_text(one: Configuration | Pool | Deployed) -> str:
@@ -86,46 +76,6 @@ def systems_named(number: int, name: str) -> str:
     if number == 1:
         return f"one {name}"
     return f"{count(number)} systems of {name}" if name[0].isdigit() else f"{count(number)} x {name}"
-
-
-def sentence(stated: Stated, bound: str, gpus_low: int, gpus_high: int | None) -> str:
-    """The north-star sentence: GPUs, load, latency against its limit, cost, what limits, how sure."""
-    question, row, deployed, cost = stated.question, stated.row, stated.deployed, stated.cost
-    part = " for the GPUs alone" if cost.covers == "gpus_only" else ""
-    known = cost.usd_per_month is not None
-    price = f", for {usd(cost.usd_per_month)} a month{part}" if known else ", list price unknown"
-    latency = key_latency(question, stated.latency)
-    return (
-        f"{count(deployed.gpus)} x {row.gpu.name} ({replicas(row, deployed)}) serve{'s' if deployed.gpus == 1 else ''} "
-        f"{requests_per_s(question.demand.peak_rps)} with {latency}{price}; limited by {bound}; "
-        f"{sure(gpus_low, gpus_high)}."
-    )
-
-
-def key_latency(question: Question, latency: Latencies) -> str:
-    """The latency the customer watches: TTFT when streaming, E2E when sequential, throughput when offline."""
-    p, mode = f"p{question.limits.percentile:g}", question.scenario.workload.mode
-    limits = question.scenario.limits
-    if mode == "offline":
-        return "no latency limit (maximum throughput)"
-    name, value, limit = ("TTFT", latency.ttft_ms.at_percentile, limits.ttft_ms)
-    if mode == "sequential" or (limit is None and limits.e2e_ms is not None):
-        name, value, limit = ("E2E", latency.e2e_ms.at_percentile, limits.e2e_ms)
-    return f"{p} {name} {ms(value)}" + (f" (limit {ms(limit)})" if limit is not None else "")
-
-
-def sure(low: int, high: int | None) -> str:
-    """ "80 % sure that 7 to 9 GPUs suffice"."""
-    if high is None:
-        return f"at least {_gpus(low)}; if the engine is slower than estimated, a limit can no longer be met"
-    if low == high:
-        return f"80 % sure that {_gpus(high)} suffice{'s' if high == 1 else ''}"
-    return f"80 % sure that {count(low)} to {_gpus(high)} suffice"
-
-
-def _gpus(number: int) -> str:
-    """ "1 GPU", "8 GPUs"."""
-    return f"{count(number)} GPU{'s' if number != 1 else ''}"
 
 
 LONGER_CONTEXT = "Shorten the prompt or take a model with a longer context window: nothing else helps."

@@ -17,17 +17,18 @@ from sizing.catalog.from_size import model_from_size
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.measured import measured
 from sizing.catalog.model import Model
-from sizing.catalog.precisions import Precision, resolve_kv_precision, resolve_precision
+from sizing.catalog.precisions import Precision, precisions, resolve_kv_precision, resolve_precision
 from sizing.question.benchmark import ResolvedBenchmark, is_of_model, resolve_benchmark
 from sizing.question.configuration import Allowed
 from sizing.question.length_distributions import LengthDistribution, distribution_of
 from sizing.question.limits import LatencyLimits
 from sizing.question.named_model import assumed
+from sizing.question.prices import prices_of
 from sizing.question.speculation import Speculation
 from sizing.question.traffic import Traffic, Variability
 from sizing.scenario.bounds import MAX_CV
 from sizing.scenario.demand import Demand, peak_demand
-from sizing.scenario.schema import CustomGpu, ModelConfig, ModelSize, Scenario, Workload
+from sizing.scenario.schema import CustomGpu, ModelConfig, ModelSize, Prices, Scenario, Workload
 from sizing.scenario.traffic import Burst, Gamma, TraceArrivals
 
 T = TypeVar("T")
@@ -53,6 +54,7 @@ class Question:
     limits: LatencyLimits
     gpus: tuple[Gpu, ...]
     allowed: Allowed
+    prices: Prices
     gpu_prices: dict[str, float]
     assumptions: tuple[str, ...]
     benchmark: ResolvedBenchmark | None = None
@@ -74,10 +76,11 @@ def understand(scenario: Scenario) -> Question:
     problems = _Problems()
     model, about_model, named_precision = problems.collect(lambda: _model(scenario)) or (None, (), None)
     chosen = _gpus(scenario, problems)
-    allowed = _allowed(scenario, named_precision, problems)
+    allowed, about_format = _with_published_format(_allowed(scenario, named_precision, problems), model)
     demand = problems.collect(lambda: peak_demand(scenario.workload))
     benchmark, about_benchmark = problems.collect(lambda: _benchmark(scenario, model, chosen)) or (None, ())
-    if problems.sentences or model is None or demand is None:
+    prices = problems.collect(lambda: prices_of(scenario, chosen))
+    if problems.sentences or model is None or demand is None or prices is None:
         raise InvalidScenario(problems.sentences)
     prompt, output = (distribution_of(n) for n in (scenario.workload.input_tokens, scenario.workload.output_tokens))
     traffic, variability, about_lengths = _traffic(scenario, prompt, output)
@@ -92,8 +95,9 @@ def understand(scenario: Scenario) -> Question:
         limits=_limits(scenario, traffic),
         gpus=chosen,
         allowed=allowed,
+        prices=prices,
         gpu_prices={g.id: g.price_usd for g in scenario.deployment.custom_gpus if g.price_usd is not None},
-        assumptions=(*about_model, demand.how, *about_lengths, *about_benchmark),
+        assumptions=(*about_model, *about_format, demand.how, *about_lengths, *about_benchmark),
         benchmark=benchmark,
     )
 
@@ -167,10 +171,10 @@ def _benchmark(
 
 
 def _gpus(scenario: Scenario, problems: _Problems) -> tuple[Gpu, ...]:
-    """The accelerators considered: those named, plus every custom one; all of the catalogue when none is named."""
+    """The accelerators considered: those named, all of the catalogue when none is, and every custom one beside them."""
     datasheets = map(_datasheet, scenario.deployment.custom_gpus)
     custom = {g.id: g for spec in datasheets if (g := problems.collect(partial(gpu_from_spec, spec))) is not None}
-    named = scenario.deployment.gpus or ([] if custom else _unnamed(scenario))
+    named = scenario.deployment.gpus or _unnamed(scenario)
     resolved = [custom.get(name) or problems.collect(partial(resolve_gpu, name)) for name in named]
     return tuple(dict.fromkeys([g for g in resolved if g is not None] + list(custom.values())))
 
@@ -203,6 +207,22 @@ def _allowed(scenario: Scenario, named_precision: Precision | None, problems: _P
         pp=tuple(deployment.pp),
         ep=tuple(deployment.ep),
     )
+
+
+def _with_published_format(allowed: Allowed, model: Model | None) -> tuple[Allowed, tuple[str, ...]]:
+    """The formats allowed and, where all of several are wider than the one that the model is published in, that one.
+
+    Several formats are a choice, made for models published wider than this one: nobody would convert its weights up to
+    get there. A single format is a decision and is left alone.
+    """
+    several = [precisions()[name] for name in allowed.precisions]
+    if model is None or len(several) < 2:
+        return allowed, ()
+    published = model.published_format
+    if any(one.bytes <= published.bytes for one in several):
+        return allowed, ()
+    note = f"{published.label} is considered too: the model is published in it."
+    return replace(allowed, precisions=(*allowed.precisions, published.id)), (note,)
 
 
 def _traffic(

@@ -121,13 +121,13 @@ class Deployments(Columns, ABC):
 
     def keys(self) -> Keys:
         """What the deployments are ranked by."""
-        candidates, rows = self.evaluated.candidates, self.rows
+        candidates, rows, published = self.evaluated.candidates, self.rows, self.question.model.published_format
         return Keys(
             cost=np.nan_to_num(self.usd_per_hour, nan=np.inf),
             power=np.nan_to_num(self.power_kw, nan=np.inf),
             gpus=self.gpus.astype(np.float64),
             e2e_s=self.e2e_s,
-            bytes_per=candidates.column(lambda r: r.precision.bytes)[rows],
+            off_format=np.abs(candidates.column(lambda r: r.precision.bytes)[rows] - published.bytes),
             uses_surrogate=candidates.column(lambda r: r.engine.surrogate != r.engine.id)[rows],
             pp_dp=self.stages_and_ranks(),
             split=np.full(len(rows), float(self.splits)),

@@ -13,13 +13,17 @@ from sizing.base.choices import Objective
 
 @dataclass(frozen=True, kw_only=True)
 class Keys:
-    """What deployments are ranked by, arrays (N,). Unknown prices and powers are infinite."""
+    """What deployments are ranked by, arrays (N,). Unknown prices and powers are infinite.
+
+    ``off_format``: bytes per parameter between the weight format and that of the checkpoint, in either direction:
+    quantised weights lose accuracy, and weights converted up gain none.
+    """
 
     cost: Floats
     power: Floats
     gpus: Floats
     e2e_s: Floats
-    bytes_per: Floats
+    off_format: Floats
     uses_surrogate: Floats
     pp_dp: Floats
     split: Floats
@@ -27,7 +31,8 @@ class Keys:
 
     def order(self, objective: Objective) -> Rows:
         """Positions, best first. Ties go to prefill and decode in one instance, then to fewer GPUs, then to an engine
-        with measurements of its own, then to the wider weight format, then to the shorter E2E latency. By latency, what
+        with measurements of its own, then to the weight format
+        nearest to that of the checkpoint, then to the shorter E2E latency. By latency, what
         another beats on a fraction of the GPUs comes last. Where cost or power is unknown, GPUs stand in for it."""
         return np.lexsort(self._columns(objective))
 
@@ -45,11 +50,11 @@ class Keys:
 
     def _columns(self, objective: Objective) -> tuple[Floats, ...]:
         """What the objective ranks by, the most important last."""
-        ties = (self.pp_dp, self.e2e_s, -self.bytes_per, self.uses_surrogate)
+        ties = (self.pp_dp, self.e2e_s, self.off_format, self.uses_surrogate)
         columns = {
             "cost": (*ties, self.gpus, self.split, self._unless_known(self.cost), self.cost),
             "gpus": (*ties, self.cost, self.split, self.gpus),
-            "latency": (self.pp_dp, -self.bytes_per, self.gpus, self.cost, self.split, self.e2e_s, self.dominated),
+            "latency": (self.pp_dp, self.off_format, self.gpus, self.cost, self.split, self.e2e_s, self.dominated),
             "energy": (*ties, self.gpus, self.cost, self.split, self._unless_known(self.power), self.power),
         }
         return columns[objective]

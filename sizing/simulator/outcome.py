@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from sizing.base.arrays import Floats
 from sizing.simulator.layout import SERIES
+from sizing.simulator.window import Tally
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -19,7 +20,8 @@ class Outcome:
     ``histogram`` (batches, metrics, bins), ``sums`` (batches, columns of sums), ``series`` (bins, columns of
     :data:`layout.SERIES`); counters over all pools. ``waiting`` and ``in_system`` are from the end of the arrivals,
     before the rest was served; ``peak_waiting`` is the longest queue between two chunks. ``events``: the work it took;
-    ``exhausted``: that was all that was allowed, and the counts are of a part of the requests.
+    ``exhausted``: that was all that was allowed, and the counts are of a part of the requests. ``in_window`` counts the
+    requests of the window that was asked for.
     """
 
     histogram: NDArray[np.uint32]
@@ -46,6 +48,7 @@ class Outcome:
     overwhelmed: bool
     stopped_at: float | None
     records: NDArray[Any]
+    in_window: Tally | None = None
 
     def column(self, name: str) -> Floats:
         """One column of the series, per bin."""

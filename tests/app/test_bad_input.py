@@ -1,17 +1,23 @@
 """Bad input gives one sentence that says what to change; the last good answer stays, marked as such."""
 
+import re
+
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from sizing.catalog import models
 from tests.app.conftest import OpenLink
 from tests.app.pages_text import answer, is_previous, problems
 from ui.form.choices import labels
+from ui.form.read import OWN_GPU
 
 BAD = [
     ("isl", "", "Prompt length is empty: enter a number of tokens, for example 3500."),
     ("isl", "abc", "Prompt length: “abc” is not a number; enter a number of tokens, for example 3500."),
     ("isl", "nan", "Prompt length: “nan” is not a number; enter a number of tokens, for example 3500."),
     ("isl", "inf", "Prompt length: “inf” is not a number; enter a number of tokens, for example 3500."),
+    ("isl", "3.000", "Prompt length: did you mean 3,000 or 3.0? “3.000” can be read as either."),
+    ("rps", "2,5", "Peak load: did you mean 2.5? “2,5” is not taken: a comma separates thousands here."),
     ("isl", "-5", "Prompt length must be at least 1 tokens; -5 was entered."),
     ("isl", "0", "Prompt length must be at least 1 tokens; 0 was entered."),
     ("isl", "1e12", "Prompt length must be at most 10,000,000 tokens; 1,000,000,000,000 was entered."),
@@ -110,19 +116,13 @@ def test_a_field_without_a_value_does_not_hide_the_others(open_link: OpenLink) -
     ]
 
 
-def test_missing_config_json_is_asked_for(size: AppTest) -> None:
-    size.session_state["model_by"] = "config"
-    size.run()
-    assert problems(size)[0].startswith("No config.json was given yet")
-
-
 @pytest.mark.parametrize("content", [b"{", b"[]", b"\xff\xfe", b"{}", b'{"model_type": "bert"}', b"x" * 50_000_000])
 def test_unusable_config_json_is_one_sentence(size: AppTest, content: bytes) -> None:
     size.session_state["model_by"] = "config"
     size.run()
     size.file_uploader(key="config_file").upload("config.json", content).run()
     assert not size.exception
-    assert len(problems(size)) == 2, "one for the file, one because no model is known yet"
+    assert len(problems(size)) == 1, "for the file; that no model is known yet is no error"
 
 
 def test_config_json_is_sized(size: AppTest) -> None:
@@ -142,3 +142,69 @@ def test_text_with_markdown_is_shown_as_text(size: AppTest) -> None:
     badge = next(m.value for m in size.markdown if "topic" in m.value)
     assert "Bold" in badge
     assert not set("*$<>`") & set(badge)
+
+
+def shown(app: AppTest) -> str:
+    """Every text of the page, without Markdown's escapes."""
+    return re.sub(r"\\(.)", r"\1", "\n".join(m.value for m in app.markdown))
+
+
+def test_a_number_read_either_way_is_one_click_from_the_right_one(size: AppTest) -> None:
+    size.text_input(key="isl").set_value("3.000").run()
+    size.button(key="reading_isl_0").click().run()
+    assert size.text_input(key="isl").value == "3,000"
+    assert not problems(size)
+    assert not is_previous(size)
+
+
+def test_a_fault_stands_under_its_field(size: AppTest) -> None:
+    size.text_input(key="ttft").set_value("soon").run()
+    assert ":red[:material/error: :small[TTFT limit: “soon” is not a number" in shown(size)
+
+
+@pytest.mark.parametrize(("switched", "asked"), [("own", "Memory of the accelerator"), ("meas", "measured record")])
+def test_what_was_never_filled_in_is_asked_for_and_not_an_error(size: AppTest, switched: str, asked: str) -> None:
+    before = answer(size)
+    size.toggle(key=switched).set_value(True).run()
+    assert not problems(size)
+    assert ":red[:material/error:" not in shown(size)
+    assert any(asked in info.value for info in size.info)
+    assert answer(size) == before
+    assert is_previous(size)
+
+
+def test_missing_config_json_is_asked_for_and_not_an_error(size: AppTest) -> None:
+    size.session_state["model_by"] = "config"
+    size.run()
+    assert not problems(size)
+    assert size.info[0].value.startswith("No config.json was given yet")
+
+
+@pytest.mark.parametrize(
+    ("typed", "model"),
+    [("kimi k2", "moonshotai/Kimi-K2-Instruct"), ("llama 3.3 70b", "meta-llama/Llama-3.3-70B-Instruct")],
+)
+def test_a_common_name_shows_what_it_is_sized_as(open_link: OpenLink, typed: str, model: str) -> None:
+    app = open_link(model=typed)
+    assert f"“{typed}” is sized as **{model}**" in shown(app)
+    assert not problems(app)
+
+
+def test_a_name_of_several_models_offers_them(open_link: OpenLink) -> None:
+    app = open_link(model="llama 70b")
+    offered = [re.sub(r"\\(.)", r"\1", app.button(key=f"nearest_model_{n}").label) for n in range(3)]
+    assert "meta-llama/Meta-Llama-3-70B" in offered
+    assert set(offered) <= set(models())
+
+
+def test_adding_an_accelerator_adds_it(size: AppTest) -> None:
+    size.multiselect(key="gpu").set_value(["h100_sxm"]).run()
+    size.toggle(key="own").set_value(True).run()
+    for key, entered in {"own_mem": "192", "own_bw": "8000", "own_fp16": "2250", "own_usd": "1000"}.items():
+        size.text_input(key=key).set_value(entered)
+    size.run()
+    assert size.multiselect(key="gpu").value == ["h100_sxm", OWN_GPU]
+    assert "Own accelerator" in answer(size)
+    size.toggle(key="own").set_value(False).run()
+    assert size.multiselect(key="gpu").value == ["h100_sxm"]
+    assert not problems(size)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sizing.catalog import use_cases
 from sizing.scenario import Scenario
 from ui.form.fields import FIELDS
-from ui.form.numbers import NotANumber, parse_number, show_number
+from ui.form.numbers import AmbiguousNumber, NotANumber, parse_number, show_number
 from ui.form.presets import presets
 from ui.form.read import to_scenario
 from ui.form.write import from_scenario
@@ -24,7 +24,8 @@ from ui.form.write import from_scenario
         ("3.5k", "", 3500),
         ("1e6", "", 1e6),
         ("1,234,567.5", "", 1234567.5),
-        ("2,4", "", 2.4),
+        ("0.125", "", 0.125),
+        ("2.4000", "", 2.4),
         ("3'500", "", 3500),
         (".5", "", 0.5),
         ("-5", "", -5),
@@ -44,6 +45,34 @@ def test_number_is_read_as_typed(text: str, unit: str, value: float) -> None:
 def test_anything_else_is_refused(text: str) -> None:
     with pytest.raises(NotANumber):
         parse_number(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "unit", "readings"),
+    [
+        ("3.000", "", ("3,000", "3.0")),
+        ("2.500 ms", "ms", ("2,500ms", "2.50ms")),
+        ("12.345", "", ("12,345", "12.3450")),
+        ("2,5", "", ("2.5",)),
+        ("2,5 s", "ms", ("2.5s",)),
+        ("0,125", "", ("0.125",)),
+        ("3.000,5", "", ("3,000.5",)),
+        ("1.000.000", "", ("1,000,000",)),
+        ("-2,4k", "", ("-2.4k",)),
+    ],
+)
+def test_a_number_that_may_mean_another_is_asked_about(text: str, unit: str, readings: tuple[str, ...]) -> None:
+    with pytest.raises(AmbiguousNumber) as asked:
+        parse_number(text, unit=unit)
+    assert asked.value.readings == readings
+    for reading in readings:
+        parse_number(reading, unit=unit)
+
+
+def test_a_number_is_shown_so_that_it_can_mean_one_thing_only() -> None:
+    assert show_number(12.345) == "12.3450"
+    assert show_number(0.125) == "0.125"
+    assert parse_number(show_number(-1.125)) == -1.125
 
 
 @given(st.text(max_size=20))
@@ -100,7 +129,13 @@ SCENARIOS = [
             "routing": "least_loaded",
             "speculative_decoding": {"draft_tokens": 4, "acceptance": 0.7, "draft_cost": 0.02},
         },
-        "prices": {"system_usd": 1000, "gpu_hour_usd": 2.5, "depreciation_years": 3},
+        "prices": {
+            "system": "dgx_h100",
+            "system_usd": 1000,
+            "gpu": "h200_sxm",
+            "gpu_hour_usd": 2.5,
+            "depreciation_years": 3,
+        },
     },
 ]
 

@@ -95,7 +95,7 @@ def test_text_shows_answer_alternatives_and_excluded(scenario, capsys):
         capsys, scenario(raw(LLAMA_70B, deployment={"gpus": ["h100_sxm", "t4"]}, limits={"ttft_ms": 900}))
     )
     assert code == 0
-    for part in ("80 % sure", "Capacity", "p95", "a month", "Alternatives", "Excluded", "Relax: "):
+    for part in ("8 of 10 such cases", "Capacity", "p95", "a month", "Alternatives", "Excluded", "Relax: "):
         assert part in out
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from sizing.base.deployed import Business, Cost, Deployed, Latencies, Latency, PerInstance
 from sizing.base.provenance import Provenance, StepSource
-from sizing.base.result import Candidate, Explained, LoadPoint, Plan, PlanWarning
+from sizing.base.result import AnswerSentence, Candidate, Explained, LoadPoint, Plan, PlanWarning
 from sizing.scenario.schema import Limits
 
 STABLE_RPS = 10.2
@@ -16,6 +16,9 @@ COST = Cost(
     purchase_usd=400_000,
     usd_per_hour=9.13,
     usd_per_month=6_667,
+    usd_per_month_low=5_000,
+    usd_per_month_high=8_000,
+    priced_by="listed",
     usd_per_million_output_tokens=0.179,
     power_kw=10.2,
     source="catalogue, 2026",
@@ -121,9 +124,10 @@ PER_INSTANCE = PerInstance(
 def hand_made_plan() -> Plan:
     curve = tuple(load_point(0.1 + 10.0 * i / 60) for i in range(61))
     ttft, itl, e2e = (latency(v) for v in (PLANNED.ttft_ms, PLANNED.itl_ms, PLANNED.e2e_ms))
+    sentence = AnswerSentence(about="bought", text="One 8-GPU system is enough; all 8 GPUs carry the load.")
     return Plan(
-        answer="8 x H100 SXM (8 replicas of TP1 on one 8-GPU system) serve 70.7 req/s with p95 TTFT 569 ms "
-        "(limit 1 s), for $6,667 a month; limited by the TTFT limit; 80 % sure that 7 to 10 GPUs suffice.",
+        answer=sentence.text,
+        sentences=(sentence,),
         feasible=True,
         peak_rps=70.7,
         deployment=deployed(),

@@ -10,6 +10,7 @@ from sizing.base.result import Plan
 from sizing.explore.frontier import Split
 from sizing.explore.operating_point import XAxis, YAxis
 from sizing.scenario.schema import Scenario
+from ui import state
 from ui.figures.template import hardware_look
 from ui.form.choices import gpu_names, label
 from ui.form.read import OWN_GPU
@@ -45,13 +46,14 @@ def draw_controls(scenario: Scenario, plan: Plan) -> View:
     unasked, considered = leading_gpus(plan, scenario), _considered(scenario)
     kinds, split_by, ranged = st.columns([4, 4, 3], gap="medium")
     with kinds:
+        names = {gpu: label("gpu", gpu) for gpu in considered}
         chosen = st.multiselect(
             "GPUs shown",
             considered,
             key="shown",
-            bind="query-params",
+            **state.linked("shown", names, default=[], several=True),
             wrap=True,
-            format_func=lambda gpu: label("gpu", gpu),
+            format_func=names.__getitem__,
             placeholder="All considered" if len(unasked) == len(considered) else "The best of each colour",
             help="Empty: all where few are considered, else the best-ranked GPU of each colour. Colour stands for the "
             "family, the marker for the GPU.",
@@ -117,7 +119,7 @@ def leading_gpus(plan: Plan, scenario: Scenario) -> list[str]:
 def _considered(scenario: Scenario) -> list[str]:
     """Ids of the GPUs of the question, those that can be sized."""
     own = [gpu.id for gpu in scenario.deployment.custom_gpus]
-    named = scenario.deployment.gpus or ([] if own else list(gpu_names()))
+    named = scenario.deployment.gpus or list(gpu_names())
     return list(dict.fromkeys([*(g for g in named if g != OWN_GPU), *own]))
 
 

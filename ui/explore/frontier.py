@@ -13,7 +13,7 @@ from sizing.explore.measured_points import MeasuredPoint
 from sizing.explore.operating_point import OperatingPoint
 from sizing.scenario.schema import Scenario
 from sizing.steps.efficiency import REFERENCE_YEAR
-from ui import state
+from ui import shell, state
 from ui.explore import computed
 from ui.explore.controls import draw_controls
 from ui.figures.frontier import build_frontier, frontier_alt_text
@@ -38,13 +38,13 @@ class _Taken:
 def follow_click() -> None:
     """Go to Size where a point was taken, before anything is drawn.
 
-    No parameters go along: fields that are bound to the address refuse to be set by hand, and to be cleared, until
-    another page runs. Size takes the inputs from the session and writes its address itself (``state.carry_over``).
+    The address of this page goes along as it is, since to go with another would leave an entry in the browser's history
+    that says it was this page's. Size takes the inputs from the session and writes its address itself.
     """
     taken: _Taken | None = st.session_state.pop(_TAKEN, None)
     if taken is not None:
         state.use_deployment(taken.point, taken.scenario)
-        st.switch_page("pages/size.py", query_params={})
+        st.switch_page("pages/size.py", query_params=shell.parameters())
 
 
 def draw_frontier(answer: Answer, *, dark: bool) -> None:

@@ -23,17 +23,17 @@ def draw() -> None:
     with top:
         chip = st.container(width="content")
         with st.popover("Change inputs", icon=":material/tune:", help="The same form as on Size."):
-            inputs.draw()
+            places = inputs.draw()
         inputs.draw_presets()
     with chip:
         shell.chip(state.value("name"))
     draw_link_notes()
     outcome = state.outcome()
+    inputs.draw_faults(places, outcome.faults)
     # Inputs that nothing can serve are explored all the same: the charts show what is missing.
     answer = draw_outcome(replace(outcome, last=None) if outcome.answer else outcome) or outcome.answer
     if answer is not None:
         _views(answer, dark=st.context.theme.type == "dark")
-    state.mark_link()
 
 
 def _views(answer: Answer, *, dark: bool) -> None:

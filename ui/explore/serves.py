@@ -7,10 +7,11 @@ import streamlit as st
 from sizing.base.errors import SizingError
 from sizing.base.format import large, requests_per_s, significant
 from sizing.explore.inverse import MAX_BUDGET_USD, MAX_FLEET_GPUS, Served
+from ui import state
 from ui.explore import computed
 from ui.explore.controls import draw_gpu_choice
-from ui.form.numbers import NotANumber, parse_number
-from ui.form.problems import BadInput
+from ui.form.numbers import AmbiguousNumber, NotANumber, parse_number
+from ui.form.problems import BadInput, which_number
 from ui.format import as_markdown, bullets
 from ui.shell import draw_choice, draw_problems
 from ui.size.origin import draw_estimates
@@ -58,6 +59,8 @@ def read_amount(typed: str, what: str) -> float:
     )
     try:
         number = parse_number(typed.replace("$", ""))
+    except AmbiguousNumber as unclear:
+        raise BadInput(which_number(name, typed, unclear.readings)) from None
     except NotANumber:
         fault = f"“{typed.strip()[:40]}” is not a number" if typed.strip() else "is empty"
         raise BadInput(f"{name}: {fault}; enter a number, for example {example}.") from None
@@ -74,7 +77,7 @@ def _amount(what: str) -> str:
             "Number of GPUs",
             value="8",
             key="have_gpus",
-            bind="query-params",
+            **state.linked("have_gpus", default="8"),
             max_chars=40,
             help="GPUs of the kind beside, spares included.",
         )

@@ -10,9 +10,9 @@ from sizing.base.errors import SizingError
 from sizing.explore.shared_pool import Pool, PoolObjective
 from sizing.scenario.schema import Scenario
 from ui.explore import computed
-from ui.form.numbers import NotANumber, parse_number, show_number
+from ui.form.numbers import AmbiguousNumber, NotANumber, parse_number, show_number
 from ui.form.presets import presets
-from ui.form.problems import BadInput, sentence
+from ui.form.problems import BadInput, sentence, which_number
 from ui.format import as_markdown, known
 from ui.shell import draw_choice, draw_problems
 from ui.size.origin import ESTIMATES
@@ -85,6 +85,8 @@ def _with_load(scenario: Scenario, typed: str, name: str) -> Scenario:
     """The scenario with that peak and nothing else that says the load. Raises BadInput with one sentence."""
     try:
         peak = parse_number(typed)
+    except AmbiguousNumber as unclear:
+        raise BadInput(which_number(name, typed, unclear.readings)) from None
     except NotANumber:
         raise BadInput(f"{name}: “{typed[:40]}” is not a load; enter requests/s, for example 10.") from None
     if not 0 < peak <= 1_000_000:

@@ -7,29 +7,29 @@ from typing import Any
 from pydantic import ValidationError
 
 from sizing.scenario.schema import Scenario
-from ui.form.problems import BadInput, Fault, faults_of, in_one_sentence
+from ui.form.problems import BadInput, Fault, faults_of
 from ui.form.read import Values, to_scenario
 
 
-def problem(values: Values, **files: Any) -> str:
-    """One sentence that names every field that cannot be used; "" where all can. ``files`` as for ``to_scenario``.
+def faults(values: Values, **files: Any) -> tuple[Fault, ...]:
+    """Every field that cannot be used; nothing where all can. ``files`` as for ``to_scenario``.
 
     A field that cannot be read is replaced, so that those behind it are read too.
     """
-    faults: list[Fault] = []
+    known: list[Fault] = []
     blamed: set[str] = set()
     while True:
         try:
             Scenario.model_validate(to_scenario(values, **files))
         except BadInput as bad:
             if not bad.fault.fields <= blamed:
-                faults.append(bad.fault)
+                known.append(bad.fault)
             blamed |= bad.fault.fields
             if all(values[key] == value for key, value in bad.instead.items()):
                 break
             values = {**values, **bad.instead}
             continue
         except ValidationError as error:
-            faults += [fault for fault in faults_of(error) if not fault.fields & blamed]
+            known += [fault for fault in faults_of(error) if not fault.fields & blamed]
         break
-    return in_one_sentence(faults) if faults else ""
+    return tuple(known)

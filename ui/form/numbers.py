@@ -6,7 +6,9 @@ import math
 import re
 
 _NUMBER = re.compile(r"([+-]?)(\d[\d.,'’]*|[.,]\d+)(e[+-]?\d{1,3})?\s*([a-zµ%/]*)", re.IGNORECASE)
-_GROUPED = re.compile(r"\d{1,3}([,'’]\d{3})+(\.\d+)?")
+_GROUPED = re.compile(r"[1-9]\d{0,2}([,'’]\d{3})+(\.\d+)?")
+_GROUPED_BY_POINTS = re.compile(r"[1-9]\d{0,2}(\.\d{3})+(,\d+)?")
+_DECIMAL_COMMA = re.compile(r"\d*,\d+")
 _MULTIPLES = {"": 1.0, "k": 1e3, "m": 1e6}
 """What a letter behind a number multiplies it with."""
 
@@ -18,10 +20,22 @@ class NotANumber(ValueError):
     """The text is not a number; the message says what was typed."""
 
 
+class AmbiguousNumber(NotANumber):
+    """The text is one number to some readers and another, or none, to others: "3.000", "2,5".
+
+    ``readings`` are the numbers it may mean, each written so that it can mean nothing else; the likeliest first.
+    """
+
+    def __init__(self, text: str, readings: tuple[str, ...]) -> None:
+        super().__init__(text)
+        self.readings = readings
+
+
 def parse_number(text: str, *, unit: str = "") -> float:
     """The number in ``text``: "3500", "3,500", "3.5k", "1e6"; in a field in ms also "3 s", in percent "80 %".
 
-    A single comma that does not separate thousands is a decimal comma ("2,4"). Raises NotANumber.
+    A point is a decimal point and a comma separates thousands. What may be meant the other way round is never taken:
+    raises AmbiguousNumber for it, NotANumber for anything else that is no number.
     """
     match = _NUMBER.fullmatch(re.sub(r"[\s_\u00a0\u202f]+", "", text))
     if not match:
@@ -30,8 +44,10 @@ def parse_number(text: str, *, unit: str = "") -> float:
     factors = _UNIT_FACTORS.get(unit, {}) | _MULTIPLES
     if suffix.lower() not in factors:
         raise NotANumber(text)
+    if readings := _readings(digits):
+        raise AmbiguousNumber(text, tuple(f"{sign}{digits}{exponent or ''}{suffix}" for digits in readings))
     try:
-        value = float(f"{sign}{_plain(digits)}{exponent or ''}") * factors[suffix.lower()]
+        value = float(f"{sign}{_without_separators(digits)}{exponent or ''}") * factors[suffix.lower()]
     except ValueError:
         raise NotANumber(text) from None
     if not math.isfinite(value):
@@ -40,16 +56,24 @@ def parse_number(text: str, *, unit: str = "") -> float:
 
 
 def show_number(value: float | None) -> str:
-    """The shortest text that reads back as ``value``; "" for None."""
+    """The shortest text that reads back as ``value``, and as nothing else; "" for None."""
     if value is None:
         return ""
-    return f"{value:.0f}" if value == int(value) and abs(value) < 1e15 else f"{value:.10g}"
+    text = f"{value:.0f}" if value == int(value) and abs(value) < 1e15 else f"{value:.10g}"
+    return f"{text}0" if _GROUPED_BY_POINTS.fullmatch(text.lstrip("-")) else text
 
 
-def _plain(digits: str) -> str:
-    """Digits without thousands separators, with a decimal point."""
-    if _GROUPED.fullmatch(digits):
-        return re.sub(r"[,'’]", "", digits)
-    if digits.count(",") == 1 and "." not in digits:
-        return digits.replace(",", ".")
-    return digits
+def _readings(digits: str) -> tuple[str, ...]:
+    """What digits mean if point and comma have changed places, and what as they stand; nothing where that is clear."""
+    if _GROUPED_BY_POINTS.fullmatch(digits):
+        thousands = digits.translate({ord("."): ",", ord(","): "."})
+        as_it_stands = digits.count(".") == 1 and "," not in digits
+        return (thousands, f"{digits.rstrip('0')}0") if as_it_stands else (thousands,)
+    if _DECIMAL_COMMA.fullmatch(digits) and not _GROUPED.fullmatch(digits):
+        return (digits.replace(",", "."),)
+    return ()
+
+
+def _without_separators(digits: str) -> str:
+    """Digits without thousands separators."""
+    return re.sub(r"[,'’]", "", digits) if _GROUPED.fullmatch(digits) else digits

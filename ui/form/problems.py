@@ -26,30 +26,55 @@ _RULES: dict[Rule, str] = {
     "some_hour_has_load": "Load by hour: at least one of the 24 hours must be above 0.",
     "p95_is_not_shorter": "The 95th percentile of a length must not be below its median: raise it or leave it empty.",
 }
+_AT: dict[Rule, str] = {"cached_part_is_shorter": "cached", "some_hour_has_load": "profile"}
+"""The field that a rule's sentence stands under; that of a length under its 95th percentile."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Fault:
     """What is wrong with one field: as a sentence of its own, and in short beside others.
 
-    ``fields`` are the keys of what is to blame, empty for a rule between several values.
+    ``fields`` are the keys of what is to blame, empty for a rule between several values; ``at`` is the field that the
+    sentence stands under. ``empty``: nothing was entered. ``readings``: what ``unclear``, which was typed, may mean.
     """
 
     sentence: str
     short: str
     fields: frozenset[str] = frozenset()
+    at: str = ""
+    empty: bool = False
+    unclear: str = ""
+    readings: tuple[str, ...] = ()
 
 
 class BadInput(ValueError):
     """What was typed cannot be read; the message is the sentence to show, ``short`` the same beside others.
 
-    ``instead`` are values of the fields to blame with which the rest of the form can be read.
+    ``instead`` are values of the fields to blame with which the rest of the form can be read, the field that the
+    sentence stands under first. ``empty``, ``unclear`` and ``readings`` as of :class:`Fault`.
     """
 
-    def __init__(self, sentence: str, *, short: str = "", instead: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        sentence: str,
+        *,
+        short: str = "",
+        instead: Mapping[str, Any] | None = None,
+        empty: bool = False,
+        unclear: str = "",
+        readings: tuple[str, ...] = (),
+    ) -> None:
         super().__init__(sentence)
         self.instead = dict(instead or {})
-        self.fault = Fault(sentence=sentence, short=short or sentence, fields=frozenset(self.instead))
+        self.fault = Fault(
+            sentence=sentence,
+            short=short or sentence,
+            fields=frozenset(self.instead),
+            at=next(iter(self.instead), ""),
+            empty=empty,
+            unclear=unclear,
+            readings=readings,
+        )
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -63,9 +88,27 @@ def no_number(field: Field, text: str) -> BadInput:
     instead = {field.key: "1"}
     if not text.strip():
         short = f"{field.label} is empty"
-        return BadInput(f"{short}: {hint}.", short=short, instead=instead)
+        return BadInput(f"{short}: {hint}.", short=short, instead=instead, empty=True)
     short = f"{field.label}: “{text.strip()[:40]}” is not a number"
     return BadInput(f"{short}; {hint}.", short=short, instead=instead)
+
+
+def unclear_number(field: Field, text: str, readings: tuple[str, ...]) -> BadInput:
+    """What to ask when a number may mean another one where point and comma have changed places."""
+    short = f"{field.label}: did you mean {' or '.join(readings)}?"
+    return BadInput(
+        which_number(field.label, text, readings),
+        short=short,
+        instead={field.key: "1"},
+        unclear=text.strip(),
+        readings=readings,
+    )
+
+
+def which_number(name: str, text: str, readings: tuple[str, ...]) -> str:
+    """The question which of ``readings`` was meant."""
+    why = "can be read as either" if len(readings) > 1 else "is not taken: a comma separates thousands here"
+    return f"{name}: did you mean {' or '.join(readings)}? “{text.strip()[:40]}” {why}."
 
 
 def sentence(error: Exception) -> str:
@@ -102,17 +145,18 @@ def _dotted(loc: tuple[int | str, ...]) -> str:
 
 def _fault(fault: Mapping[str, Any]) -> Fault:
     raised = fault.get("ctx", {}).get("error")
-    if isinstance(raised, BrokenRule):
-        return Fault(sentence=_RULES[raised.rule], short=_RULES[raised.rule])
     field = _field_of(fault["loc"])
+    at = field.key if field else ""
+    if isinstance(raised, BrokenRule):
+        return Fault(sentence=_RULES[raised.rule], short=_RULES[raised.rule], at=_AT.get(raised.rule, f"{at}95"))
     name = field.label if field else _dotted(fault["loc"])
     context, fields = fault.get("ctx", {}), frozenset({field.key if field else name})
     if fault["type"] in _BOUNDS or fault["type"].startswith("int_"):
         must_be, entered = f"{name} {_bound(fault, field)}", f"{_typed(fault['input'], field)} was entered"
-        return Fault(sentence=f"{must_be}; {entered}.", short=f"{must_be} ({entered})", fields=fields)
+        return Fault(sentence=f"{must_be}; {entered}.", short=f"{must_be} ({entered})", fields=fields, at=at)
     text = _TEXTS.get(fault["type"], "").format(**context)
     short = f"{name} {text}" if text else f"{name}: {message_of(fault)}"
-    return Fault(sentence=f"{short}.", short=short, fields=fields)
+    return Fault(sentence=f"{short}.", short=short, fields=fields, at=at)
 
 
 def _bound(fault: Mapping[str, Any], field: Field | None) -> str:

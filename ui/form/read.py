@@ -9,8 +9,8 @@ from typing import Any
 from sizing.base.units import HOURS_PER_DAY
 from sizing.scenario.lengths import CHARS_PER_TOKEN, Prompt, languages, to_tokens
 from ui.form.fields import FIELDS
-from ui.form.numbers import NotANumber, parse_number
-from ui.form.problems import BadInput, no_number
+from ui.form.numbers import AmbiguousNumber, NotANumber, parse_number
+from ui.form.problems import BadInput, no_number, unclear_number
 from ui.form.trace import TraceInUse
 
 OWN_GPU = "own_accelerator"
@@ -39,8 +39,20 @@ def to_scenario(
         "deployment": _deployment(values),
         "measured": _measured(values) if values["meas"] else None,
         "benchmark": benchmark,
-        "prices": _numbers(values, "usd_system", "usd_hour") | {"depreciation_years": _needed(values, "years")},
+        "prices": _prices(values),
     }
+
+
+def _prices(values: Values) -> dict[str, Any]:
+    """Own prices, each with the one system or GPU that it is of; a measured record names the system, too."""
+    named = {FIELDS[key].leaf: values[key] or None for key in ("usd_of", "usd_gpu")}
+    amounts = _numbers(values, "usd_system", "usd_hour")
+    for price, of, kind in (("usd_system", "usd_of", "system"), ("usd_hour", "usd_gpu", "GPU")):
+        said_elsewhere = len(values["gpu"]) == 1 or (kind == "system" and values["meas"])
+        if amounts[FIELDS[price].leaf] is not None and not values[of] and not said_elsewhere:
+            short = f"{FIELDS[price].label}: choose the {kind} that costs this"
+            raise BadInput(f"{short}.", short=short, instead={price: ""})
+    return named | amounts | {"depreciation_years": _needed(values, "years")}
 
 
 def length_tokens(values: Values, key: str) -> float:
@@ -80,6 +92,7 @@ def _model(values: Values, config: Mapping[str, Any] | None) -> Any:
                     "catalogue. (A link does not carry a config.json.)",
                     short="No config.json was given yet",
                     instead={"model_by": "size", "size_b": "1"},
+                    empty=True,
                 )
             return dict(config)
         case _:
@@ -87,7 +100,7 @@ def _model(values: Values, config: Mapping[str, Any] | None) -> Any:
                 raise BadInput(
                     "No model is chosen: pick one from the catalogue or type its Hugging Face id.",
                     short="No model is chosen",
-                    instead={"model_by": "size", "size_b": "1"},
+                    instead={"model": "", "model_by": "size", "size_b": "1"},
                 )
             return values["model"]
 
@@ -115,7 +128,7 @@ def _arrivals(values: Values) -> str | dict[str, Any]:
     cv, hours = _optional(values, "cv"), str(values["profile"]).strip()
     if hours and cv is not None:
         both = "Burstiness of arrivals and load by hour are both filled in"
-        raise BadInput(f"{both}: empty one of them.", short=both, instead={"cv": "", "profile": ""})
+        raise BadInput(f"{both}: empty one of them.", short=both, instead={"profile": "", "cv": ""})
     if hours:
         return {"profile": hourly_values(hours)}
     return "poisson" if cv in (None, 1.0) else {"gamma": {"cv": cv}}
@@ -179,8 +192,8 @@ def _limits(values: Values) -> dict[str, Any]:
 
 
 def _deployment(values: Values) -> dict[str, Any]:
-    own = [_own_gpu(values)] if values["own"] else []
-    chosen = [gpu for gpu in values["gpu"] if gpu != OWN_GPU or own]
+    chosen = [gpu for gpu in values["gpu"] if gpu != OWN_GPU or values["own"]]
+    own = [_own_gpu(values)] if values["own"] and (not chosen or OWN_GPU in chosen) else []
     return {
         "gpus": chosen,
         "engines": list(values["engine"]),
@@ -221,7 +234,8 @@ def _own_gpu(values: Values) -> dict[str, Any]:
 def _measured(values: Values) -> dict[str, Any]:
     if not values["m_sys"]:
         short = "The measured record names no system"
-        raise BadInput(f"{short}: choose the system the benchmark ran on.", short=short, instead={"meas": False})
+        instead = {"m_sys": "", "meas": False}
+        raise BadInput(f"{short}: choose the system the benchmark ran on.", short=short, instead=instead, empty=True)
     return {
         "system": values["m_sys"],
         "rps_per_system": _needed(values, "m_rps"),
@@ -260,5 +274,7 @@ def _optional(values: Values, key: str) -> float | None:
 def _parsed(key: str, text: str) -> float:
     try:
         return parse_number(text, unit=FIELDS[key].unit)
+    except AmbiguousNumber as unclear:
+        raise unclear_number(FIELDS[key], text, unclear.readings) from None
     except NotANumber:
         raise no_number(FIELDS[key], text) from None

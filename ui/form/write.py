@@ -55,7 +55,9 @@ _PLAIN = (
     "steps",
     "route",
     "growth",
+    "usd_of",
     "usd_system",
+    "usd_gpu",
     "usd_hour",
     "years",
 )
@@ -140,7 +142,8 @@ def _own_gpu(scenario: Scenario) -> dict[str, Any]:
         numbers = [key for key in FIELDS if key.startswith("own_") and FIELDS[key].path]
         values |= {key: show_number(getattr(gpu, FIELDS[key].leaf)) for key in numbers}
         values |= {"own": True, "own_name": gpu.name or gpu.id}
-        values["gpu"] = [OWN_GPU if chosen == gpu.id else chosen for chosen in scenario.deployment.gpus]
+        named = [chosen for chosen in scenario.deployment.gpus if chosen != gpu.id]
+        values["gpu"] = [*named, OWN_GPU] if scenario.deployment.gpus else []
     return values
 
 
@@ -169,4 +172,6 @@ def _at(data: Any, path: str) -> Any:
 
 def _shown(key: str, value: Any) -> Any:
     field = FIELDS[key]
-    return show_number(None if value is None else value / field.scale) if field.kind == "number" else value
+    if field.kind == "number":
+        return show_number(None if value is None else value / field.scale)
+    return field.blank if value is None else value

@@ -15,6 +15,7 @@ from ui.form.presets import presets
 from ui.form.problems import BadInput
 from ui.form.read import length_tokens, prompt
 from ui.inputs.benchmark import draw_in_use
+from ui.inputs.faults import Places, places_kept
 from ui.inputs.model import draw_model
 from ui.inputs.trace import draw_trace, draw_upload
 from ui.inputs.widgets import dropdown, segments, several, switch, text
@@ -22,11 +23,13 @@ from ui.inputs.widgets import dropdown, segments, several, switch, text
 _LOADS = {"rps": ("rps",), "average": ("avg", "avg_pct"), "users": ("users", "per_user")}
 
 
-def draw() -> None:
-    """The whole form."""
-    for group in (_workload, _limits, _hardware, _assumptions):
-        with st.container(border=True, gap="xsmall"):
-            group()
+def draw() -> Places:
+    """The whole form; returns where to say what is wrong with a field."""
+    with places_kept() as places:
+        for group in (_workload, _limits, _hardware, _assumptions):
+            with st.container(border=True, gap="xsmall"):
+                group()
+    return places
 
 
 def draw_presets() -> None:
@@ -124,7 +127,7 @@ def _hardware() -> None:
         for key in ("engine", "prec", "kv", "tp", "pp", "ep", "serving"):
             several(key)
         text("batch")
-        if switch("own"):
+        if switch("own", on_change=state.add_own_gpu):
             text("own_name")
             text("own_mem", "own_bw")
             text("own_fp16", "own_fp8")
@@ -162,5 +165,8 @@ def _assumptions() -> None:
             text("draft_cost")
         segments("obj")
         segments("steps")
-        text("usd_system", "usd_hour")
+        dropdown("usd_of", placeholder="None")
+        text("usd_system")
+        dropdown("usd_gpu", placeholder="None")
+        text("usd_hour")
         text("years")

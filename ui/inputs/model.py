@@ -6,14 +6,18 @@ import os
 
 import streamlit as st
 
-from sizing.base.errors import SizingError
+from sizing.base.errors import SizingError, UnknownName
 from sizing.base.units import MILLION
+from sizing.catalog import resolve_model
+from sizing.catalog.config_fields import MAX_CONFIG_BYTES
 from ui import state
+from ui.form.choices import model_ids
 from ui.format import as_markdown
+from ui.inputs.faults import leave_place
 from ui.inputs.widgets import dropdown, segments, text
 
-MAX_CONFIG_BYTES = 1 << 20
-"""What the reader takes; the largest published config.json is about 100 KB."""
+MAX_CONFIG_MB = MAX_CONFIG_BYTES >> 20
+"""What the reader takes, and so what the page offers."""
 
 _PROBLEM = "config_problem"
 
@@ -28,6 +32,34 @@ def draw_model() -> None:
             _config()
         case _:
             dropdown("model", accept_new_options=True, placeholder="Type to search")
+            _draw_resolved(state.value("model"))
+
+
+def _draw_resolved(typed: str | None) -> None:
+    """What a name that is not one of the catalogue was read as; names to choose from where it could be several."""
+    if not typed or typed in model_ids():
+        return
+    try:
+        resolved = resolve_model(typed)
+    except UnknownName as unknown:
+        _draw_nearest(unknown)
+        return
+    known = "a dense model of the size in its name" if resolved.match == "size" else resolved.model.id
+    st.markdown(f":small[:material/search: “{as_markdown(typed)}” is sized as **{as_markdown(known)}**.]")
+
+
+def _draw_nearest(unknown: UnknownName) -> None:
+    question = " Did you mean one of these?" if unknown.nearest else " Try a Hugging Face id, or its config.json."
+    st.markdown(f":red[:material/error: :small[“{as_markdown(unknown.name)}” is no model we know.{question}]]")
+    for number, near in enumerate(unknown.nearest):
+        st.button(
+            as_markdown(resolve_model(near).model.id),
+            key=f"nearest_model_{number}",
+            on_click=state.choose_model,
+            args=(resolve_model(near).model.id,),
+            help="Takes this model of the catalogue.",
+            width="stretch",
+        )
 
 
 def _config() -> None:
@@ -36,8 +68,9 @@ def _config() -> None:
     upload, paste, fetch = st.tabs(["Upload", "Paste", "Fetch"])
     with upload:
         st.file_uploader(
-            "config.json (up to 1 MB)",
+            f"config.json (up to {MAX_CONFIG_MB} MB)",
             type="json",
+            max_upload_size=MAX_CONFIG_MB,
             key="config_file",
             on_change=_from_upload,
             help="The file beside the weights in any Hugging Face repository.",
@@ -52,23 +85,28 @@ def _config() -> None:
             help="Paste the whole file.",
         )
     with fetch:
-        st.text_input(
-            "Hugging Face id",
-            key="config_id",
-            max_chars=120,
-            persist_state="session",
-            placeholder="organisation/model",
-            help=f"Asks {_endpoint()} when the button is pressed.",
-        )
-        st.button(
-            "Fetch",
-            key="config_fetch",
-            on_click=_from_hub,
-            icon=":material/cloud_download:",
-            help="The only request that leaves this machine, and only now.",
-        )
+        _fetch()
+    leave_place("model_by")
     if problem := st.session_state.pop(_PROBLEM, ""):
         st.error(as_markdown(problem), icon=":material/error:")
+
+
+def _fetch() -> None:
+    st.text_input(
+        "Hugging Face id",
+        key="config_id",
+        max_chars=120,
+        persist_state="session",
+        placeholder="organisation/model",
+        help=f"Asks {_endpoint()} when the button is pressed.",
+    )
+    st.button(
+        "Fetch",
+        key="config_fetch",
+        on_click=_from_hub,
+        icon=":material/cloud_download:",
+        help="The only request that leaves this machine, and only now.",
+    )
 
 
 def _from_upload() -> None:

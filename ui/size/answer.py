@@ -41,7 +41,7 @@ def draw_outcome(outcome: Outcome) -> Answer | None:
     if now:
         _infeasible(now)
     else:
-        st.error(as_markdown(outcome.problem), icon=":material/error:")
+        _problem(outcome)
     if outcome.last is None:
         return None
     st.caption(
@@ -52,12 +52,31 @@ def draw_outcome(outcome: Outcome) -> Answer | None:
     return outcome.last
 
 
+def _problem(outcome: Outcome) -> None:
+    """What is wrong with the inputs; what was only not filled in yet is no error."""
+    if outcome.unfinished:
+        st.info(as_markdown(outcome.problem), icon=":material/edit:")
+    else:
+        st.error(as_markdown(outcome.problem), icon=":material/error:")
+
+
 def _sentence(plan: Plan, *, previous: bool = False) -> None:
     with st.container(border=True, gap="small"):
         if previous:
             st.badge("Previous inputs", icon=":material/history:", color="orange")
-        st.markdown(f"## {as_markdown(plan.answer)}")
-        st.caption(as_markdown(plan.confidence))
+        headline, *others = plan.sentences
+        rest = " ".join(one.text for one in others if one.about != "sure")
+        st.markdown(f"## {as_markdown(headline.text)}\n\n{as_markdown(rest)}")
+        _how_sure(plan)
+
+
+def _how_sure(plan: Plan) -> None:
+    """How sure, in a sentence; the statistics behind it on request."""
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        sure = " ".join(one.text for one in plan.sentences if one.about == "sure") or plan.confidence
+        st.markdown(f":material/query_stats: How sure: {as_markdown(sure)}", width="content")
+        with st.popover("Details", type="tertiary", key="how_sure", help="What the statement rests on"):
+            st.markdown(as_markdown(plan.confidence))
 
 
 def _infeasible(answer: Answer) -> None:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import streamlit as st
 
-from sizing.base.deployed import Deployed, Latency, PerInstance
+from sizing.base.deployed import Cost, Deployed, Latency, PerInstance
 from sizing.base.format import UNKNOWN, count, interval, kilowatts, ms, significant, usd
 from sizing.base.result import Plan
 from sizing.planning.sentences import parallelism_text
@@ -62,14 +62,15 @@ def key_figures(plan: Plan, scenario: Scenario) -> Iterator[Figure]:
     yield from _latencies(plan, scenario)
     if cost:
         yield Figure(
-            "usd_per_month",
-            "Cost per month",
-            usd(cost.usd_per_month),
-            _per_million(cost.usd_per_million_output_tokens),
-            f"{cost.basis} {cost.source}",
+            "usd_per_month", "Cost per month", usd(cost.usd_per_month), _of_price(cost), f"{cost.basis} {cost.source}"
         )
         yield Figure(
-            "power_kw", "Power", kilowatts(cost.power_kw), "", "Systems at maximum power, or GPUs at their TDP."
+            "power_kw",
+            "Power",
+            kilowatts(cost.power_kw),
+            {"listed": "whole systems, listed", "rule": "whole systems, by rule"}.get(cost.power_from, ""),
+            "Whole systems at their maximum: GPUs, CPUs, memory, network and fans. Where a system lists none, by rule "
+            "from the TDP of its GPUs.",
         )
     if one:
         yield _rate(one)
@@ -167,5 +168,13 @@ def _against(value: Latency, limit: float | None) -> tuple[str, str, bool | None
     return f"{'within' if within else 'above'} {ms(limit)}", spread, within
 
 
-def _per_million(usd_per_million: float | None) -> str:
-    return f"{usd(usd_per_million)} per million output tokens" if usd_per_million is not None else ""
+def _of_price(cost: Cost) -> str:
+    """What the price is of, the range its sources give, and what it comes to per million tokens."""
+    if cost.usd_per_month is None or cost.usd_per_month_low is None or cost.usd_per_month_high is None:
+        return ""
+    priced = {"asked": "complete systems, own price", "listed": "complete systems, listed", "rule": "complete systems"}
+    low, high = cost.usd_per_month_low, cost.usd_per_month_high
+    spread = f", {usd(low)} to {usd(high)}" if low < high else ""
+    each = cost.usd_per_million_output_tokens
+    per_million = f"; {usd(each)} per million output tokens" if each is not None else ""
+    return f"{priced[cost.priced_by]}{spread}{per_million}"

@@ -14,9 +14,10 @@ from sizing.base.errors import SizingError
 from sizing.base.result import Plan
 from sizing.catalog.model import Model
 from sizing.scenario.schema import Scenario
-from ui.form.check import problem
-from ui.form.presets import presets
-from ui.form.problems import BadInput, sentence
+from ui.form.check import faults
+from ui.form.fields import FIELDS
+from ui.form.presets import defaults, presets
+from ui.form.problems import BadInput, Fault, in_one_sentence, sentence
 from ui.form.read import to_scenario
 from ui.state.values import CONFIG, benchmark, trace, values
 
@@ -46,11 +47,21 @@ class Answer:
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What the page shows: the answer to these inputs, or what is wrong with them; ``last`` is the last that held."""
+    """What the page shows: the answer to these inputs, or what is wrong with them; ``last`` is the last that held.
+
+    ``faults`` are what is wrong with single fields. ``unfinished``: nothing is wrong but that something was not filled
+    in yet.
+    """
 
     answer: Answer | None
     problem: str
     last: Answer | None
+    faults: tuple[Fault, ...] = ()
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether all that is missing are fields which nobody has touched."""
+        return bool(self.faults) and all(untouched(fault) for fault in self.faults)
 
 
 def outcome() -> Outcome:
@@ -61,12 +72,18 @@ def outcome() -> Outcome:
         scenario = Scenario.model_validate(to_scenario(values(), **files))
         answer = Answer(scenario=scenario, plan=plan_of(scenario.model_dump_json()))
     except (BadInput, ValidationError):
-        return Outcome(answer=None, problem=problem(values(), **files), last=last)
+        wrong = faults(values(), **files)
+        return Outcome(answer=None, problem=in_one_sentence(wrong), last=last, faults=wrong)
     except SizingError as error:
         return Outcome(answer=None, problem=sentence(error), last=last)
     if answer.plan.feasible:
         st.session_state[_LAST] = last = answer
     return Outcome(answer=answer, problem="", last=last)
+
+
+def untouched(fault: Fault) -> bool:
+    """Whether a field is empty because it always was: one that the form starts with a value in was emptied."""
+    return fault.empty and not (FIELDS[fault.at].kind == "number" and defaults()[fault.at])
 
 
 def last_answer() -> Answer | None:

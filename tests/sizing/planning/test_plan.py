@@ -24,22 +24,75 @@ LINKED_CARD = {
 }
 
 
-def test_the_answer_names_gpus_load_latency_cost_bound_and_certainty():
+def test_the_answer_names_what_is_bought_what_is_sized_load_latency_cost_bound_and_certainty():
     found = ask(deployment=H100)
-    d = found.deployment
-    assert found.answer.startswith(f"{d.gpus} x H100 SXM5 80GB ({d.instances} replica")
-    for part in ("serve 31 requests/s", "p95 TTFT", "(limit 2 s)", "a month", "limited by", "80 % sure that"):
-        assert part in found.answer
-    assert found.answer.endswith(".")
-    assert found.limited_by in found.answer
+    d, parts = found.deployment, {sentence.about: sentence.text for sentence in found.sentences}
+    assert list(parts) == ["bought", "serves", "format", "redundancy", "cost", "room", "sure"]
+    assert f"({d.gpus_bought} x H100 SXM5 80GB) is enough; {d.gpus} of its {d.gpus_bought} GPUs" in parts["bought"]
+    assert parts["serves"].startswith(
+        "Meta-Llama-3-8B in FP8 on TensorRT-LLM serves 31 requests/s at the peak: 95 of 100"
+    )
+    assert "(limit 2 s); that is p95 TTFT." in parts["serves"]
+    assert parts["format"] == "FP8 is quantised from BF16; accuracy effect: very low loss."
+    assert parts["cost"].endswith(" a month complete.")
+    assert found.limited_by in parts["room"]
+    assert found.answer == " ".join(parts.values())
     assert found.source
     assert found.confidence
 
 
 def test_one_gpu_is_said_in_the_singular():
     found = ask(deployment=H100, workload={"peak_rps": 0.01, "input_tokens": 10, "output_tokens": 10})
-    assert "1 replica of one GPU" in found.answer
-    assert "1 GPU suffices" in found.answer
+    assert "1 of its 8 GPUs carries the load, as one instance of one GPU." in found.answer
+    assert "1 GPU was enough" in found.answer
+
+
+def test_a_load_far_below_what_the_smallest_unit_carries_is_limited_by_nothing_else():
+    small, large = (ask(deployment=H100, workload={"peak_rps": rps}) for rps in (0.1, 100))
+    assert small.limited_by == "smallest unit that fits"
+    assert small.headroom == pytest.approx(small.per_instance.max_rps / 0.1)
+    assert "is reached first" in small.answer
+    assert "limit" in large.limited_by
+    assert large.limited_by != small.limited_by
+    assert 1 <= large.headroom < small.headroom
+
+
+def test_what_keeps_a_single_instance_from_being_smaller_binds():
+    fp8 = {**H100, "precisions": ["fp8"], "engines": ["vllm"]}
+    one = ask(LLAMA_70B, deployment=fp8, workload={"peak_rps": 0.05}, limits={"itl_ms": 15})
+    assert one.deployment.instances == 1
+    assert one.deployment.gpus > 2
+    assert one.limited_by == "the ITL limit (decode latency)"
+    assert ask(LLAMA_70B, deployment=fp8, workload={"peak_rps": 0.05}).limited_by == "smallest unit that fits"
+
+
+def test_the_only_instance_is_a_single_point_of_failure_whatever_is_idle():
+    one = ask(deployment=H100, workload={"peak_rps": 0.1})
+    assert one.deployment.single_points == ("instance",)
+    assert "single point of failure, and the 7 idle GPUs do not take over." in one.answer
+    spared = ask(deployment={**H100, "spare_instances": 1}, workload={"peak_rps": 0.1})
+    assert spared.deployment.single_points == ("system",)
+    assert "Everything runs in one system" in spared.answer
+    many = ask(deployment=H100, workload={"peak_rps": 1000})
+    assert many.deployment.systems > 1
+    assert "single point of failure" not in many.answer
+
+
+@pytest.mark.parametrize(
+    ("model", "published"), [("openai/gpt-oss-120b", "mxfp4"), ("moonshotai/Kimi-K2.5", "int4_wo")]
+)
+def test_the_published_format_is_considered_among_wider_ones(model, published):
+    wide = {"gpus": ["h200_sxm"], "precisions": ["bf16", "fp16", "fp8"]}
+    found = ask(model, deployment=wide, workload={"peak_rps": 1})
+    assert found.deployment.weight_precision == published
+    assert "quantised" not in found.answer
+    assert any("is considered too: the model is published in it" in line for line in found.assumptions)
+
+
+def test_one_format_alone_is_a_decision():
+    found = ask("openai/gpt-oss-20b", deployment={**H100, "precisions": ["bf16"]}, workload={"peak_rps": 1})
+    assert found.deployment.weight_precision == "bf16"
+    assert "BF16 is converted from MXFP4, the format of the checkpoint." in found.answer
 
 
 def test_numbers_of_the_answer_hang_together():
@@ -112,7 +165,7 @@ def test_any_rate_has_an_answer(peak):
 
 @pytest.mark.parametrize("card", [PCIE_CARD, LINKED_CARD], ids=["pcie", "linked"])
 def test_a_custom_accelerator_is_sized(card):
-    found = ask(deployment={"custom_gpus": [card]})
+    found = ask(deployment={"custom_gpus": [card], "gpus": ["my_card"]})
     assert found.feasible
     assert found.deployment.gpu == "my_card"
     both = ask(deployment={"custom_gpus": [card], "gpus": ["h100_sxm"]}, alternatives=ALL)
@@ -121,8 +174,11 @@ def test_a_custom_accelerator_is_sized(card):
 
 
 def test_the_price_of_a_custom_accelerator_counts():
-    cheap, dear = (ask(deployment={"custom_gpus": [{**LINKED_CARD, "price_usd": p}]}) for p in (10_000, 20_000))
-    assert dear.cost.usd_per_month == pytest.approx(2 * cheap.cost.usd_per_month)
+    own = {"gpus": ["my_card"]}
+    cheap, dear = (ask(deployment={"custom_gpus": [{**LINKED_CARD, "price_usd": p}], **own}) for p in (10_000, 20_000))
+    gpus = dear.deployment.gpus_bought
+    assert gpus == cheap.deployment.gpus_bought
+    assert dear.cost.purchase_usd - cheap.cost.purchase_usd == pytest.approx(gpus * 10_000)  # the rest costs the same
 
 
 def test_nothing_that_fits_in_memory_is_an_answer_not_an_error():
@@ -137,7 +193,7 @@ def test_nothing_that_fits_in_memory_is_an_answer_not_an_error():
 def test_modes_apply_their_limits():
     offline = ask(workload={"mode": "offline"}, limits={"ttft_ms": 1, "itl_ms": 1, "e2e_ms": 1}, deployment=H100)
     assert offline.feasible
-    assert "no latency limit" in offline.answer
+    assert "no latency is limited" in offline.answer
     sequential = ask(workload={"mode": "sequential"}, limits={"e2e_ms": 8000}, deployment=H100)
     assert "p95 E2E" in sequential.answer
     assert sequential.latency.e2e_ms.at_percentile <= 8000

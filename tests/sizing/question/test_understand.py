@@ -42,22 +42,25 @@ def test_all_gpus_are_considered_unless_named():
 CARD = {"id": "my_card", "memory_gb": 64, "bandwidth_gbs": 1600, "fp16_tflops": 300}
 
 
-def test_a_custom_accelerator_alone_is_the_only_one_considered():
-    only = asked(deployment={"custom_gpus": [CARD]})
+def test_a_custom_accelerator_is_added_to_those_considered():
+    added = asked(deployment={"custom_gpus": [CARD]})
+    assert {g.id for g in added.gpus} == {*gpus(), "my_card"}
+    only = asked(deployment={"custom_gpus": [CARD], "gpus": ["my_card"]})
     assert [g.id for g in only.gpus] == ["my_card"]
     both = asked(deployment={"custom_gpus": [CARD], "gpus": ["l4", "my_card"]})
     assert {g.id for g in both.gpus} == {"l4", "my_card"}
 
 
 def test_a_custom_accelerator_without_link_has_no_domain():
-    card = asked(deployment={"custom_gpus": [CARD]}).gpus[0]
+    card = asked(deployment={"custom_gpus": [CARD], "gpus": ["my_card"]}).gpus[0]
     assert card.link_bytes_per_s is None
     assert card.domain_gpus == 1
     assert card.memory_bytes == 64e9
 
 
 def test_a_custom_accelerator_as_its_datasheet_states_it():
-    card = asked(deployment={"custom_gpus": [{**CARD, "int8_tops": 600, "fp8_tflops": 600, "link_gbs": 800}]}).gpus[0]
+    sheet = {**CARD, "int8_tops": 600, "fp8_tflops": 600, "link_gbs": 800}
+    card = asked(deployment={"custom_gpus": [sheet], "gpus": ["my_card"]}).gpus[0]
     assert card.int8_ops == card.fp8_flops == 600e12
     assert card.supports_int8
     assert card.link_bytes_per_s == 400e9  # one direction

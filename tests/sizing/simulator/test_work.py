@@ -8,13 +8,18 @@ import pytest
 from sizing.question.length_distributions import FixedLength
 from sizing.simulator import arrivals
 from sizing.simulator.arrivals import Arrivals, Bursts
-from sizing.simulator.fleet import Fleet
+from sizing.simulator.fleet import Fleet, Replica
 from sizing.simulator.request_lengths import DrawnLengths
 from sizing.simulator.run_length import run
 from sizing.simulator.work import OutOfWork, Work
-from tests.sizing.simulator.building import replica
+from tests.sizing.simulator.building import grid
 
 LENGTHS = DrawnLengths(prompt=FixedLength(tokens=500.0), output=FixedLength(tokens=50.0), cached_tokens=0)
+
+
+def replica():
+    """One engine with steps of 10 ms and room for everything."""
+    return Replica(grid=grid(), max_sequences=64, token_budget=2048.0, kv_tokens=1e9)
 
 
 def counted(requests, **bounds):

@@ -1,0 +1,198 @@
+"""The answer, sentence by sentence: what is bought, what it serves and how fast, what it costs, how sure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
+
+from sizing.base.choices import SinglePoint
+from sizing.base.deployed import Cost, Deployed, Latencies, Pool
+from sizing.base.format import count, ms, requests_per_s, significant, usd
+from sizing.base.result import AnswerPart, AnswerSentence
+from sizing.catalog.precisions import Precision
+from sizing.planning.binding import Binding
+from sizing.planning.explain import Stated
+from sizing.planning.sentences import binding_text, parallelism_text, systems_named
+from sizing.question.understand import Question
+
+NO_ROOM = 1.005
+"""Share of the planned load from which on there is room for more: below it reads "1"."""
+
+SHARES_OUT_OF = (100, 1_000, 10_000, 100_000)
+"""What a percentile is said as a share of: "99 of 100", "999 of 1,000"."""
+
+ONLY: Mapping[SinglePoint, str] = MappingProxyType(
+    {
+        "instance": "One instance answers everybody: it is a single point of failure",
+        "prefill": "There is one prefill instance: it is a single point of failure",
+        "decode": "There is one decode instance: it is a single point of failure",
+        "system": "Everything runs in one system, which is a single point of failure",
+    }
+)
+"""What there is only one of."""
+
+
+def sentences_of(
+    stated: Stated, binds: str, first: Binding, headroom: float, gpus: tuple[int, int | None]
+) -> Iterator[AnswerSentence]:
+    """The whole answer. ``binds`` at the planned load, ``first`` is what a ``headroom`` times as large one reaches."""
+    yield _said("bought", bought(stated.deployed, stated.row.gpu.name))
+    yield _said("serves", _serves(stated))
+    if deviation := other_format(stated.row.precision, stated.question.model.published_format):
+        yield _said("format", deviation)
+    yield from redundancy(stated.deployed)
+    yield _said("cost", price(stated.cost))
+    yield _said("room", room(binds, first, headroom))
+    yield _said("sure", sure(*gpus))
+
+
+def _said(about: AnswerPart, text: str) -> AnswerSentence:
+    return AnswerSentence(about=about, text=text)
+
+
+def joined(sentences: Sequence[AnswerSentence]) -> str:
+    """The answer as one text."""
+    return " ".join(one.text for one in sentences)
+
+
+def nothing(why: str) -> AnswerSentence:
+    """Why nothing serves."""
+    return _said("infeasible", why)
+
+
+def outside_context(beyond: str) -> AnswerSentence:
+    """What stands before an answer that the model's context window rules out."""
+    return nothing(f"{beyond} By memory and speed alone:")
+
+
+def of_record(text: str) -> AnswerSentence:
+    """What a measured record lets systems carry."""
+    return _said("bought", text)
+
+
+def redundancy(deployed: Deployed) -> Iterator[AnswerSentence]:
+    """Every single point of failure."""
+    for point in deployed.single_points:
+        yield _said("redundancy", _alone(point, deployed))
+
+
+def bought(deployed: Deployed, gpu: str) -> str:
+    """ "One DGX H100 (8 x H100 SXM) is enough; 2 of its 8 GPUs carry the load, as one instance of 2 GPUs (TP2)."."""
+    systems, every = deployed.systems, deployed.gpus_bought
+    named = systems_named(systems, deployed.system)
+    need = "is enough" if systems == 1 else "are needed"
+    working = deployed.gpus - deployed.spare_gpus
+    used = f"{count(working)} of {'its' if systems == 1 else 'the'} {count(every)} GPUs carry"
+    if working == every:
+        used = "its GPU carries" if every == 1 else f"all {count(every)} GPUs carry"
+    elif working == 1:
+        used = f"1 of {'its' if systems == 1 else 'the'} {count(every)} GPUs carries"
+    spare = f", {count(deployed.spare_gpus)} more stand{'s' if deployed.spare_gpus == 1 else ''} by"
+    return (
+        f"{named[0].upper()}{named[1:]} ({count(every)} x {gpu}) {need}; {used} the load, "
+        f"{_instances(deployed)}{spare if deployed.spare_gpus else ''}."
+    )
+
+
+def _instances(deployed: Deployed) -> str:
+    """ "as 4 instances of 2 GPUs (TP2)"."""
+    if deployed.pools:
+        prefill, decode = deployed.pools
+        return (
+            f"{count(prefill.gpus)} prefill + {count(decode.gpus)} decode GPUs: "
+            f"{_instances_of(prefill, 'prefill ')} and {_instances_of(decode, 'decode ')}"
+        )
+    return f"as {_instances_of(deployed)}"
+
+
+def _instances_of(one: Deployed | Pool, kind: str = "") -> str:
+    working, each = one.instances - one.spare_instances, one.gpus // one.instances
+    number = "one" if working == 1 else count(working)
+    size = "one GPU" if each == 1 else f"{count(each)} GPUs ({parallelism_text(one)})"
+    every = " each" if working > 1 else ""
+    return f"{number} {kind}instance{'s' if working != 1 else ''} of {size}{every}"
+
+
+def _serves(stated: Stated) -> str:
+    """Which model in which format on which engine, for whom, and how long they wait."""
+    question, row = stated.question, stated.row
+    model, peak = question.model.id.rpartition("/")[2], requests_per_s(question.demand.peak_rps)
+    users = question.scenario.workload.users
+    whom = f"{count(users.daily_users)} users a day ({peak} at the peak)" if users else f"{peak} at the peak"
+    return (
+        f"{model} in {row.precision.plain_label} on {row.engine.label} serves {whom}: "
+        f"{key_latency(question, stated.latency)}."
+    )
+
+
+def key_latency(question: Question, latency: Latencies) -> str:
+    """What the customer watches: the first word when streaming, the whole answer when sequential, nothing offline."""
+    limits, mode = question.scenario.limits, question.scenario.workload.mode
+    if mode == "offline":
+        return "nobody waits for an answer, so no latency is limited"
+    whole = mode == "sequential" or (limits.ttft_ms is None and limits.e2e_ms is not None)
+    thing, name = ("whole answers", "E2E") if whole else ("first words", "TTFT")
+    value = (latency.e2e_ms if whole else latency.ttft_ms).at_percentile
+    limit = limits.e2e_ms if whole else limits.ttft_ms
+    within = f" (limit {ms(limit)})" if limit is not None else ""
+    p = question.limits.percentile
+    return f"{share_of_requests(p)} {thing} come within {ms(value)}{within}; that is p{p:g} {name}"
+
+
+def share_of_requests(percentile: float) -> str:
+    """ "95 of 100", "999 of 1,000"."""
+    for whole in SHARES_OUT_OF:
+        part = percentile * whole / 100.0
+        if abs(part - round(part)) < 1e-9 * whole:
+            return f"{count(part)} of {count(whole)}"
+    return f"{percentile:g} % of"
+
+
+def other_format(chosen: Precision, published: Precision) -> str:
+    """Where the weights deviate from the checkpoint, and what that costs; "" where they do not."""
+    if chosen.id == published.id:
+        return ""
+    if chosen.bytes >= published.bytes:
+        return f"{chosen.plain_label} is converted from {published.plain_label}, the format of the checkpoint."
+    effect = "none expected" if chosen.accuracy == "reference" else chosen.accuracy
+    return f"{chosen.plain_label} is quantised from {published.plain_label}; accuracy effect: {effect}."
+
+
+def _alone(point: SinglePoint, deployed: Deployed) -> str:
+    """What there is only one of; GPUs that run nothing do not change that."""
+    idle = deployed.idle_gpus
+    if not idle or point == "system":
+        return f"{ONLY[point]}."
+    return f"{ONLY[point]}, and the {'idle GPU does' if idle == 1 else f'{count(idle)} idle GPUs do'} not take over."
+
+
+def price(cost: Cost) -> str:
+    """ "$6,670 a month complete."."""
+    if cost.usd_per_month is None:
+        return "No list price is known."
+    return f"{usd(cost.usd_per_month)} a month complete."
+
+
+def room(binds: str, first: Binding, headroom: float) -> str:
+    """ "Limited by the ITL limit; room for 1.2 times this load."; for the smallest unit what it reaches first, too."""
+    reached = binding_text(first)
+    fits = f"room for {significant(headroom)} times this load" if headroom >= NO_ROOM else "no room for a larger load"
+    then = "" if binds == reached or headroom < NO_ROOM else f"; then {reached} is reached first"
+    return f"Limited by: {binds}. {fits[0].upper()}{fits[1:]}{then}."
+
+
+def sure(low: int, high: int | None) -> str:
+    """ "In 8 of 10 such cases 7 to 9 GPUs were enough."."""
+    if high is None:
+        return (
+            f"At least {_gpus(low)}: if the engine is as slow as in the worst tenth of benchmarks, no number of GPUs "
+            "holds the limits."
+        )
+    if low == high:
+        return f"In 8 of 10 such cases {_gpus(high)} {'was' if high == 1 else 'were'} enough."
+    return f"In 8 of 10 such cases {count(low)} to {_gpus(high)} were enough."
+
+
+def _gpus(number: int) -> str:
+    """ "1 GPU", "8 GPUs"."""
+    return f"{count(number)} GPU{'s' if number != 1 else ''}"
