@@ -48,7 +48,7 @@ def case_of(question: Question, deployments: Disaggregated, k: int, seed: int, w
     evaluated, pools = deployments.evaluated, deployments.pools
     prefill, decode = int(pools.prefill[k]), int(pools.decode[k])
     moved, tokens = float(deployments.transfer_s[k]), question.traffic.input_tokens
-    stay = question.demand.peak_rps / int(pools.decode_instances[k]) * float(deployments.e2e_s[k])
+    stay = question.demand.sustained_rps / int(pools.decode_instances[k]) * float(deployments.e2e_s[k])
     return PoolsCase(
         prefill=replica_at(question, evaluated, prefill),
         decode=_limited(question, replica_at(question, evaluated, decode)),

@@ -54,10 +54,11 @@ def test_prompt_is_built_from_its_parts(size: AppTest) -> None:
     assert not problems(size)
 
 
-def test_average_load_is_raised_to_its_poisson_percentile(size: AppTest) -> None:
+def test_an_average_is_sized_for_and_its_burst_of_one_second_is_named(size: AppTest) -> None:
     size.session_state["load"] = "average"
     size.run()
     size.text_input(key="avg").set_value("64").run()
+    assert "64 requests/s on average" in answer(size)
     assert "77 requests/s" in answer(size)
 
 

@@ -22,7 +22,8 @@ MOST_UNASKED = 5
 X_LABELS: dict[XAxis, str] = {"tokens_per_s_per_user": "Speed for a user", "ttft_ms": "TTFT", "e2e_ms": "E2E"}
 Y_LABELS: dict[YAxis, str] = {
     "output_tokens_per_s_per_gpu": "Rate per GPU",
-    "usd_per_million_output_tokens": "USD per million",
+    "usd_per_million_output_tokens": "USD at my load",
+    "usd_per_million_output_tokens_at_full_load": "USD at full load",
     "output_tokens_per_s_per_kw": "Rate per kW",
 }
 SPLIT_LABELS: dict[Split, str] = {"none": "Best", "width": "Precision", "engine": "Engine", "serving": "Serving"}
@@ -97,8 +98,9 @@ def _axes() -> tuple[XAxis, YAxis]:
             Y_LABELS,
             key="y",
             stretched=True,
-            help="Output tokens/s per GPU, USD per million output tokens, or output tokens/s per kW. Cost and power "
-            "are those of full systems.",
+            help="Output tokens/s per GPU, USD per million output tokens, or output tokens/s per kW. At my load: whole "
+            "systems for the load of this scenario, and the tokens of its day, as on Size. At full load: systems full "
+            "and busy day and night. Power is that of full systems.",
         )
     return x, y
 

@@ -47,7 +47,7 @@ def draw_serves(answer: Answer) -> None:
     except (BadInput, SizingError) as error:
         draw_problems(error.problems[:1])
         return
-    st.markdown(f"**With the peak of {as_markdown(requests_per_s(answer.plan.peak_rps))} that was asked**")
+    st.markdown(f"**With the peak of {as_markdown(requests_per_s(answer.plan.sustained_rps))} that was asked**")
     st.markdown(bullets(one.message for one in pushed))
     draw_estimates(answer.plan)
 
@@ -105,6 +105,6 @@ def _figures(served: Served) -> None:
         for name, value, field in shown:
             st.metric(name, value, help=type(served).model_fields[field].description if field else None)
     st.caption(
-        f"{served.gpus} GPUs in use; over a day of {business.hours:g} hours with "
-        f"{business.requests_per_user:g} requests per user."
+        f"{served.gpus} GPUs in use; over a day of {business.hours:g} hours, busiest time "
+        f"{significant(business.peak_to_mean)} times the mean, with {business.requests_per_user:g} requests per user."
     )
