@@ -52,9 +52,18 @@ def _parser() -> argparse.ArgumentParser:
     trace.add_argument("trace", type=Path, help="CSV or Parquet: timestamp, input_tokens, output_tokens")
     trace.add_argument("--json", action="store_true", help="print everything as JSON")
     trace.set_defaults(run=_trace)
+    _compare_arguments(commands.add_parser("compare", help="scenarios side by side, and what drives the difference"))
     _cost_arguments(commands.add_parser("cost", help="what the plan of a scenario costs, in every way to pay for it"))
     _table_commands(commands)
     return parser
+
+
+def _compare_arguments(compare: argparse.ArgumentParser) -> None:
+    compare.add_argument("scenarios", type=Path, nargs="+", help="two to four scenarios, the first to compare with")
+    form = compare.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="print the whole comparison as JSON")
+    form.add_argument("--md", action="store_true", help="print it as Markdown")
+    compare.set_defaults(run=_compare)
 
 
 def _cost_arguments(cost: argparse.ArgumentParser) -> None:
@@ -158,6 +167,15 @@ def _cost(given: argparse.Namespace) -> int:
 
     planner = analytic_plan if given.analytic else plan
     answer = cost(load_scenario(given.scenario), planner=planner, on=given.on)
+    return show(answer, as_markdown if given.md else as_text, json=given.json)
+
+
+def _compare(given: argparse.Namespace) -> int:
+    from sizing.decision.comparison import compare
+    from sizing.decision.text import as_markdown, as_text
+    from sizing.scenario.file import load_scenario
+
+    answer = compare([load_scenario(path) for path in given.scenarios])
     return show(answer, as_markdown if given.md else as_text, json=given.json)
 
 

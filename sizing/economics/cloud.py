@@ -96,7 +96,7 @@ def rented(gpu: Gpu, money: Money, prices: Prices, purchase: Purchase) -> tuple[
     Raises InvalidScenario for a provider or region without any instance in the catalogue.
     """
     check_place(money.costs)
-    if prices.gpu_hour_usd is not None:
+    if prices.gpu_hour_usd is not None and prices.gpu == gpu.id:
         own = (_asked(option) for option in options(gpu, "cloud", prices) if option.usd_per_hour is not None)
         return tuple(own)
     by_id = {option.id: option for option in options(gpu, "cloud", prices)}

@@ -121,7 +121,7 @@ def fleet_of(plan: Plan) -> Fleet:
     kinds = tuple(_kind_of(pool, pool.max_rps) for pool in deployed.pools or ())
     high = math.inf if plan.gpus_high is None else float(plan.gpus_high)
     kinds = kinds or (_kind_of(deployed, one.max_rps),)
-    return Fleet(kinds=kinds, peak_rps=plan.peak_rps, gpus_low=float(plan.gpus_low), gpus_high=high)
+    return Fleet(kinds=kinds, peak_rps=plan.sustained_rps, gpus_low=float(plan.gpus_low), gpus_high=high)
 
 
 def _kind_of(kind: Deployed | Pool, max_rps: float) -> Kind:

@@ -68,19 +68,19 @@ def on_prem_parts(option: HardwareOption, count: Amount, money: Money) -> dict[P
 
 def price_of(option: HardwareOption) -> Amount:
     """Price of one system with the ends of what its sources give; 0 where it is not known."""
-    return NOTHING if option.system_usd is None else Amount.exactly(option.system_usd)
+    if option.system_usd is None or option.system_usd_low is None or option.system_usd_high is None:
+        return NOTHING
+    return Amount(value=option.system_usd, low=option.system_usd_low, high=option.system_usd_high)
 
 
 def price_source(option: HardwareOption) -> PriceSource:
     """Where the price of a system comes from, with the dates of its list price, else of those of its GPUs."""
-    given = option.source.startswith("scenario")
-    listed = systems().get(option.id)
     dates: tuple[str, ...] = ()
-    if not given and listed is not None and listed.price_low_usd is not None:
-        dates = (listed.price_date,)
-    elif not given:
+    if option.priced_by == "listed":
+        dates = (systems()[option.id].price_date,)
+    elif option.priced_by == "rule":
         dates = tuple(row.date for row in street_prices() if row.gpu_id == option.gpu_id and row.kind != "used")
-    return PriceSource(what=option.name, source=option.source, dates=dates, given=given)
+    return PriceSource(what=option.name, source=option.source, dates=dates, given=option.priced_by == "asked")
 
 
 def energy_kwh(power_kw: Amount, assumed: Assumptions) -> Amount:

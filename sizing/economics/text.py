@@ -18,8 +18,8 @@ WAYS: Mapping[ViewName, str] = {
     "blended": "with some requests sent elsewhere",
 }
 WHY_UNKNOWN: Mapping[Unavailable, str] = {
-    "no_price": "its price is not known: give prices.system_usd",
-    "not_offered": "no provider in the catalogue has a price for it: give prices.gpu_hour_usd",
+    "no_price": "its price is not known: give prices.system and prices.system_usd",
+    "not_offered": "no provider in the catalogue has a price for it: give prices.gpu and prices.gpu_hour_usd",
     "no_profile": "needs the load over the day: give workload.arrivals a profile or a trace",
     "no_api_price": "no provider in the list has these open weights: give costs.api prices",
 }

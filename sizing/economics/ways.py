@@ -43,7 +43,7 @@ class Ways:
     @cached_property
     def on_demand(self) -> tuple[Rented, ...]:
         """Instances that can be rented by the hour."""
-        return rented(self.gpu, self.money, self.question.scenario.prices, "on_demand")
+        return rented(self.gpu, self.money, self.question.prices, "on_demand")
 
     @property
     def by_name(self) -> Mapping[ViewName, Way]:
@@ -64,15 +64,15 @@ class Ways:
         scenario = self.question.scenario
         purchase = scenario.costs.purchase
         if load == 1.0:
-            return cloud(self.gpu, self.fleet, self.money, scenario.prices, purchase)
-        offered = rented(self.gpu, self.money, scenario.prices, purchase)
+            return cloud(self.gpu, self.fleet, self.money, self.question.prices, purchase)
+        offered = rented(self.gpu, self.money, self.question.prices, purchase)
         if not offered:
             return without_cost("cloud", "not_offered")
         return cloud_on(cheapest(offered, self.fleet), self.fleet.at(load), self.money, purchase)
 
     def rented_by_the_hour(self) -> View:
         """The same on demand, whatever way the scenario says."""
-        return cloud(self.gpu, self.fleet, self.money, self.question.scenario.prices, "on_demand")
+        return cloud(self.gpu, self.fleet, self.money, self.question.prices, "on_demand")
 
     def hybrid(self, load: float) -> View:
         """A base with rented peaks."""
@@ -89,7 +89,7 @@ class Ways:
         purchase = self.question.scenario.costs.hybrid_base
         if purchase == "on_prem":
             return Base(system_gpus=self.option.gpus, view=lambda fleet: on_prem(self.option, fleet, self.money))
-        offered = rented(self.gpu, self.money, self.question.scenario.prices, purchase)
+        offered = rented(self.gpu, self.money, self.question.prices, purchase)
         if not offered:
             return None
         best = cheapest(offered, self.fleet)
@@ -126,14 +126,14 @@ def _gpu(question: Question, gpu_id: str) -> Gpu:
 
 def _system(question: Question, planned: str, gpu: Gpu, fleet: Fleet) -> HardwareOption:
     """The planned system, or where that is rented the one of least price that holds an instance."""
-    offers = options(gpu, "on_prem", question.scenario.prices, question.gpu_prices.get(gpu.id))
+    offers = options(gpu, "on_prem", question.prices, question.gpu_prices.get(gpu.id))
     named = next((offer for offer in offers if offer.name == planned), None)
     if named is not None:
         return named
 
-    def cost(offer: HardwareOption) -> tuple[int, int, float]:
+    def cost(offer: HardwareOption) -> tuple[int, bool, float]:
         count = fleet.systems(offer.gpus)
-        return -(-fleet.largest // offer.gpus), offer.price_rank, count * (offer.usd_per_hour or 0.0)
+        return -(-fleet.largest // offer.gpus), not offer.priced, count * (offer.usd_per_hour or 0.0)
 
     if not offers:
         raise InvalidScenario([f"costs: there is no system with {gpu.name}."])

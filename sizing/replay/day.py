@@ -126,7 +126,7 @@ def load_of_day(question: Question) -> DayLoad:
     time = (np.arange(max(round(len(values) * width / step), 1)) + 0.5) * step
     middles = (np.arange(len(values)) + 0.5) * width
     rps = np.interp(time, middles, values, period=len(values) * width if repeats else None)
-    return DayLoad(rps=rps / values.max() * question.demand.peak_rps, step_s=step, round=repeats)
+    return DayLoad(rps=rps / values.max() * question.demand.sustained_rps, step_s=step, round=repeats)
 
 
 def instances_for(rps: Floats, max_rps: float) -> Counts:
@@ -199,7 +199,7 @@ def _composed(
     return DayPlan(
         answer=_sentence(question, base, burst, saved, threshold_rps, startup_s, steepest),
         deployment=name,
-        peak_rps=question.demand.peak_rps,
+        peak_rps=question.demand.sustained_rps,
         mean_rps=float(load.rps.mean()),
         max_rps=answer.per_instance.max_rps,
         startup_s=startup_s,
@@ -230,7 +230,7 @@ def _sentence(
     startup_s: float,
     steepest: ScaleOut | None,
 ) -> str:
-    peak = requests_per_s(question.demand.peak_rps)
+    peak = requests_per_s(question.demand.sustained_rps)
     if not burst:
         always = f"{count(base)} instances run all day" if base > 1 else "One instance is enough all day"
         return f"{always}; nothing can be switched off."
@@ -242,9 +242,9 @@ def _sentence(
             f"and {within}"
         )
     return (
-        f"{count(base)} instance{'s' if base > 1 else ''} all day as the base and up to {count(burst)} more at busy times "
-        f"serve a peak of {peak} and save {percent(saved)} of the instance hours; add one when each has more than "
-        f"{requests_per_s(threshold_rps)}, switch it off after {startup_s:,.0f} s without need{meanwhile}."
+        f"{count(base)} instance{'s' if base > 1 else ''} all day as the base and up to {count(burst)} more at busy "
+        f"times serve a peak of {peak} and save {percent(saved)} of the instance hours; add one when each has more "
+        f"than {requests_per_s(threshold_rps)}, switch it off after {startup_s:,.0f} s without need{meanwhile}."
     )
 
 

@@ -234,9 +234,11 @@ class Benchmark(Part):
 
 
 class Prices(Part):
-    """Overrides of list prices, in USD."""
+    """Overrides of list prices, in USD. Each belongs to one system or GPU, named where several could be meant."""
 
+    system: str | None = Field(default=None, min_length=1, max_length=120)
     system_usd: Usd | None = None
+    gpu: str | None = Field(default=None, min_length=1, max_length=120)
     gpu_hour_usd: Usd | None = None
     depreciation_years: Annotated[float, Field(gt=0, le=20, allow_inf_nan=False)] = 5.0
 

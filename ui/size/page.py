@@ -43,7 +43,6 @@ def draw() -> None:
             draw_warnings(answer, "warning", "info")
             draw_business(answer.plan.business)
             _tabs(answer, dark=st.context.theme.type == "dark")
-    state.mark_link()
 
 
 def _tabs(answer: Answer, *, dark: bool) -> None:

@@ -33,7 +33,17 @@ def server(usd: float | None = 400_000.0, count: int = 8, kw: float = 10.0, **fa
     """A server that costs ``usd`` complete, with ``count`` GPUs and a power budget of ``kw``."""
     known = options(gpus()["h100_sxm"], "on_prem", Prices())[0]
     hourly = None if usd is None else usd / (5 * 8760)
-    return replace(known, gpus=count, system_usd=usd, usd_per_hour=hourly, power_kw=kw, name="server", **facts)
+    return replace(
+        known,
+        gpus=count,
+        system_usd=usd,
+        system_usd_low=usd,
+        system_usd_high=usd,
+        usd_per_hour=hourly,
+        power_kw=kw,
+        name="server",
+        **facts,
+    )
 
 
 def instance(usd_per_hour: float, count: int = 8, kw: float = 8.0) -> Rented:
