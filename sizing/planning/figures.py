@@ -97,7 +97,7 @@ def _how_sure(decided: Decided) -> str:
     others, fewer = decided.others_tried, decided.fewer
     also = f", {others} other{'s' if others > 1 else ''} tried" if others else ""
     perhaps = (
-        f" Not certain: {fewer} instance{'s' if fewer > 1 else ''} fewer may do, too; so many requests cannot tell."
+        f" {fewer} instance{'s' if fewer > 1 else ''} fewer may be enough, too: so many requests cannot tell."
         if fewer
         else ""
     )
