@@ -66,7 +66,8 @@ def _sentences(cost: CostAnswer) -> Iterator[str]:
         yield f"{name} for {gpus}: the cost is not known; it {why}."
     else:
         around = interval(cost.low, cost.high, "USD") if cost.high is not None else f"at least {usd(cost.low)}"
-        yield f"{name} for {gpus} ({chosen.system}) cost {usd(cost.usd_per_month)} a month ({around})."
+        verb = "cost" if cost.location in ("on_prem", "cloud") else "costs"
+        yield f"{name} for {gpus} ({chosen.system}) {verb} {usd(cost.usd_per_month)} a month ({around})."
         yield (
             f"Allocated, idle hours included, that is {usd(cost.usd_per_million_output_tokens)} per million output "
             f"tokens at {large(cost.requests_per_day)} requests a day"
