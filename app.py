@@ -33,6 +33,12 @@ SECTIONS = {
             icon=":material/explore:",
             help="Latency against throughput, load, lengths, and what given hardware serves.",
         ),
+        st.Page(
+            "pages/compare.py",
+            title="Compare",
+            icon=":material/compare_arrows:",
+            help="The scenario beside other hardware, formats, loads and places, and what drives the difference.",
+        ),
     ],
     "Observe": [
         st.Page(

@@ -107,8 +107,10 @@ def driver_sentence(one: Compared, first: str) -> str:
     if part is None:
         why = "which input drives it cannot be told, because nothing serves some mixtures of both"
         return f"{one.name}: {total} than {first}; {why}."
-    rest = f", the other {count(others)} {'inputs' if others > 1 else 'input'} the rest" if others else ""
-    return f"{one.name}: {total} than {first}; {name_of(largest.key)} makes {part} of it{rest}."
+    if not others:
+        return f"{one.name}: {total} than {first}."
+    rest = "the other input" if others == 1 else f"the other {count(others)} inputs"
+    return f"{one.name}: {total} than {first}; {part} of it comes with {name_of(largest.key)}, the rest with {rest}."
 
 
 def _of(driver: Driver, *, money: bool) -> str | None:

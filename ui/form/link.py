@@ -40,6 +40,7 @@ NO_INPUTS = frozenset(
         "deployment",
         "end",
         "gpu_measure",
+        "beside",
         "reality_view",
     }
 )

@@ -159,7 +159,7 @@ def test_drivers_are_shapley_values_worked_out_by_hand() -> None:
     ]
     assert sum(d.usd_per_month or 0.0 for d in one.drivers) == one.usd_more
     assert {d.key for d in comparison.differences} == {"workload.peak_rps", "workload.input_tokens"}
-    assert "peak load makes $16k of it, the other 1 input the rest" in driver_sentence(one, "base")
+    assert "$16k of it comes with peak load, the rest with the other input" in driver_sentence(one, "base")
 
 
 def test_many_differences_are_swapped_one_at_a_time() -> None:
