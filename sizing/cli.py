@@ -17,6 +17,7 @@ from sizing.base.errors import InvalidScenario, SizingError
 
 if TYPE_CHECKING:
     from sizing.base.result import Plan
+    from sizing.economics.routing import Planner
     from sizing.scenario.schema import Scenario
 
 
@@ -139,21 +140,20 @@ def _plan(given: argparse.Namespace) -> int:
     from sizing.scenario.file import load_scenario
 
     scenario = load_scenario(given.scenario)
-    answer = (analytic_plan if given.analytic else plan)(
-        scenario, alternatives=given.alternatives, second_opinion=given.second_opinion
-    )
+    planner = analytic_plan if given.analytic else plan
+    answer = planner(scenario, alternatives=given.alternatives, second_opinion=given.second_opinion)
     if given.check is not None:
-        return _checked(given, scenario, answer)
+        return _checked(given, scenario, answer, planner)
     return show(answer, as_text, json=given.json)
 
 
-def _checked(given: argparse.Namespace, scenario: Scenario, answer: Plan) -> int:
+def _checked(given: argparse.Namespace, scenario: Scenario, answer: Plan, planner: Planner) -> int:
     """The plan beside what is allowed; exit code 1 where it needs or costs more."""
     from sizing.economics.allowance import as_markdown, check, load_allowed
     from sizing.economics.cost import cost
 
     allowed = load_allowed(given.check)
-    checked = check(allowed, answer, cost(scenario, plan=answer) if answer.feasible else None)
+    checked = check(allowed, answer, cost(scenario, plan=answer, planner=planner) if answer.feasible else None)
     show(checked, as_markdown, json=given.json)
     return 0 if checked.kept else 1
 
