@@ -43,4 +43,4 @@ def over_months(ways: Ways) -> Mapping[ViewName, tuple[float, ...]]:
     """USD in each of 36 months with the scenario's growth, of every way whose price is known."""
     growth = ways.money.costs.growth_percent_per_year
     months = {name: cash(way, ways.fleet.peak_rps, growth) for name, way in ways.by_name.items()}
-    return {name: each for name, each in months.items() if each}
+    return {name: tuple(month.value for month in each) for name, each in months.items() if each}

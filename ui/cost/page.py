@@ -82,10 +82,14 @@ def _ways(cost: CostAnswer, *, dark: bool) -> None:
     )
     if cost.lenses:
         st.dataframe(
-            units_table(cost), hide_index=True, key="units_rows", alt="Cost per request and per million tokens"
+            units_table(cost),
+            hide_index=True,
+            placeholder="",
+            key="units_rows",
+            alt="Cost per request and per million tokens",
         )
     table = ways_table(cost)
-    st.dataframe(table, hide_index=True, key="ways_rows", alt="Ways to pay as a table")
+    st.dataframe(table, hide_index=True, placeholder="", key="ways_rows", alt="Ways to pay as a table")
     draw_csv(table, key="ways", what="Ways to pay")
 
 
@@ -117,5 +121,9 @@ def _prices(cost: CostAnswer, chosen: Costs) -> None:
             icon=":material/history:",
         )
     st.dataframe(
-        [one.model_dump() for one in cost.sources], hide_index=True, key="sources_rows", alt="Prices with their sources"
+        [one.model_dump() for one in cost.sources],
+        hide_index=True,
+        placeholder="",
+        key="sources_rows",
+        alt="Prices with their sources",
     )

@@ -13,7 +13,7 @@ from sizing.decision.text import name_of
 from sizing.scenario.schema import Scenario
 from ui import state
 from ui.cost import computed
-from ui.figures.cost import (
+from ui.figures.sensitivity import (
     build_tornado,
     build_two_inputs,
     flips_table,
@@ -63,7 +63,7 @@ def _flips(key: str, costs: str) -> None:
         st.info("No input flips the answer within a factor of four.", icon=":material/check:")
         return
     table = flips_table(found_flips)
-    st.dataframe(table, hide_index=True, key="flips_rows", alt="What flips the answer")
+    st.dataframe(table, hide_index=True, placeholder="", key="flips_rows", alt="What flips the answer")
     draw_csv(table, key="flips", what="What flips the answer")
 
 
@@ -73,7 +73,7 @@ def _promises(key: str, costs: str) -> None:
     if table.empty:
         st.info("The scenario promises nothing that could be relaxed.", icon=":material/info:")
         return
-    st.dataframe(table, hide_index=True, key="promises_rows", alt="What each promise costs")
+    st.dataframe(table, hide_index=True, placeholder="", key="promises_rows", alt="What each promise costs")
     draw_csv(table, key="promises", what="What each promise costs")
 
 
