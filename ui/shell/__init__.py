@@ -2,9 +2,10 @@
 
 from ui.shell.charts import CONFIG, draw_chart, draw_csv, draw_table
 from ui.shell.controls import draw_choice, draw_download
-from ui.shell.frame import ENTERED, GOTO, chip, draw_problems, footer, header, on_a_phone, parameters, require
+from ui.shell.frame import ENTERED, GOTO, chip, draw_problems, footer, header, parameters, require
 from ui.shell.refreshing import refreshed
 from ui.shell.tabs import draw_tabs
+from ui.shell.window import is_narrow, watch_window
 
 __all__ = [
     "CONFIG",
@@ -20,8 +21,9 @@ __all__ = [
     "draw_tabs",
     "footer",
     "header",
-    "on_a_phone",
+    "is_narrow",
     "parameters",
     "refreshed",
     "require",
+    "watch_window",
 ]

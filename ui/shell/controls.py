@@ -28,11 +28,11 @@ def draw_choice(
     """
     labels = options if isinstance(options, Mapping) else {option: str(option) for option in options}
     first = default if default is not None else next(iter(labels))
-    chosen = st.segmented_control(
+    chosen = st.radio(
         title,
         list(labels),
-        default=first,
-        required=True,
+        index=list(labels).index(first),
+        horizontal=True,
         key=key,
         help=help,
         format_func=labels.__getitem__,
