@@ -69,9 +69,10 @@ chain:
 
 # Fit the roofline, the trust in kernel tables and the intervals to the evidence library again; rewrites sizing/data and
 # docs/ACCURACY.md.
+# Every process has a core: BLAS threads beside it would only wait for each other.
 calibrate:
 	@$(ENSURE_VENV) requirements.txt
-	@$(IN_VENV) bench.calibration
+	@OPENBLAS_NUM_THREADS=1 $(IN_VENV) bench.calibration
 
 # docs/METHODOLOGY.md for the reader and its reference, from the engine.
 docs:

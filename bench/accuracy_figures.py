@@ -31,10 +31,10 @@ SHOWN = (("fixed_concurrency", "itl"), ("offline_max_throughput", "throughput"),
 """What is shown by slice: the metric that step times decide, by mode; closed-loop E2E and rate follow ITL."""
 
 TARGETS: tuple[tuple[str, str, str, str, float, float | None], ...] = (
-    ("Closed-loop ITL", "fixed_concurrency", "itl", "good", 10.0, 35.0),
-    ("Closed-loop E2E", "fixed_concurrency", "e2e", "good", 10.0, None),
-    ("Closed-loop output tokens/s", "fixed_concurrency", "throughput", "good", 10.0, None),
-    ("Offline output tokens/s", "offline_max_throughput", "throughput", "good", 12.0, None),
+    ("Closed-loop ITL", "fixed_concurrency", "itl", "good", 9.0, 30.0),
+    ("Closed-loop E2E", "fixed_concurrency", "e2e", "good", 9.0, None),
+    ("Closed-loop output tokens/s", "fixed_concurrency", "throughput", "good", 9.0, None),
+    ("Offline output tokens/s", "offline_max_throughput", "throughput", "good", 11.0, None),
     ("Prefill of static batches", "static_batch", "ttft", "all", 15.0, None),
     ("Open-loop TTFT p50", "fixed_rate", "ttft", "good", 25.0, None),
     ("Open-loop TTFT p99", "fixed_rate", "ttft_p99", "good", 30.0, None),

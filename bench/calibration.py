@@ -13,6 +13,7 @@ from bench.accuracy_figures import SHOWN, figures, spot_check
 from bench.accuracy_notes import OBSTACLES
 from bench.accuracy_report import intervals_yaml, one_line_each, write_report
 from bench.capacity_at_limits import held_out_capacity
+from bench.capacity_intervals import capacity_line, with_ranges
 from bench.conformal import calibration, checked
 from bench.crossvalidate import refits
 from bench.distil_kernels import distil
@@ -26,7 +27,7 @@ from bench.learning_curve import learning_curve
 from bench.runs_at_limits import runs_at_limits
 from sizing.catalog.files import DATA_DIR, read_yaml
 from sizing.catalog.measured import measured
-from sizing.evidence.uncertainty import difficulties, ranges, strata, stratum_interval, weights
+from sizing.evidence.uncertainty import capacity_exponents, difficulties, ranges, strata, stratum_interval, weights
 from sizing.steps.efficiency import efficiencies, from_mapping
 from sizing.steps.kernel import KernelTables
 from sizing.steps.mixture import Mixture, trusts
@@ -60,9 +61,11 @@ def calibrate(say: Progress = print) -> None:
         ("intervals.yaml", intervals_yaml(tables, calibration(errors))),
     ):
         (DATA_DIR / name).write_text(text, encoding="utf-8")
-    for cached in (trusts, strata, weights, measured, ranges, difficulties, stratum_interval):
+    for cached in (trusts, strata, weights, measured, ranges, difficulties, stratum_interval, capacity_exponents):
         cached.cache_clear()  # what was just written
-    capacity = held_out_capacity(runs_at_limits(), fit.efficiencies, without)
+    capacity = with_ranges(held_out_capacity(runs_at_limits(), fit.efficiencies, without))
+    with (DATA_DIR / "intervals.yaml").open("a", encoding="utf-8") as intervals:
+        intervals.write(capacity_line(capacity))
     say("planned every run that was measured at its limits")
     shipped = Mixture(Roofline(from_mapping(read_yaml("efficiency.yaml"))), trusts())
     seen = [t for t in tables if t.mode == SHOWN[0][0]]

@@ -19,7 +19,8 @@ from bench.runs_at_limits import Run, labels
 from sizing.base.provenance import StepSource
 from sizing.deployments.candidates import table
 from sizing.deployments.memory import memory_fit
-from sizing.planning.aggregated import PlannedAggregated
+from sizing.planning.aggregated import intervals_of
+from sizing.planning.spread import ENDS, factors, with_slower_steps
 from sizing.question.configuration import Configuration
 from sizing.question.understand import Question, understand
 from sizing.queueing.steady_state import concurrency_grid
@@ -151,7 +152,7 @@ def largest_rate(met: Callable[[float], bool], guess: float) -> float:
 
 
 def judged(runs: Sequence[Run], source: Roofline) -> pd.DataFrame:
-    """One row per run: planned and measured rate, GPUs needed and used, and the plan's range of GPUs."""
+    """One row per run: planned and measured rate, the ends of the planned one, GPUs needed and used."""
     known: dict[object, Capacity | None] = {}
     parts = []
     for run in runs:
@@ -167,28 +168,35 @@ def judged(runs: Sequence[Run], source: Roofline) -> pd.DataFrame:
 def _answer(run: Run, capacity: Capacity | None) -> dict[str, Any]:
     """What the plan says of one run; nothing planned where no instance fits or meets the limits."""
     if capacity is None or not capacity.rps > 0.0:
-        return {"layout": "", "planned_rps": 0.0, "gpus_needed": np.nan, "gpus_low": np.nan, "gpus_high": np.nan}
-    low, needed, high = gpus_at(capacity, run.rate_rps)
+        nothing = {"planned_rps": 0.0, "fast_rps": 0.0, "slow_rps": 0.0, "layout_gpus": np.nan, "gpus_needed": np.nan}
+        return {"layout": "", **nothing}
+    instances = run.gpus / capacity.row.gpus
+    fast, slow = rates_at_ends(capacity, run.rate_rps / instances)
     return {
         "layout": capacity.row.parallelism,
-        "planned_rps": capacity.rps * run.gpus / capacity.row.gpus,
-        "gpus_needed": needed,
-        "gpus_low": low,
-        "gpus_high": high,
+        "planned_rps": capacity.rps * instances,
+        "fast_rps": fast * instances,
+        "slow_rps": slow * instances,
+        "layout_gpus": capacity.row.gpus,
+        "gpus_needed": float(instances_needed(run.rate_rps, np.array([capacity.rps]))[0] * capacity.row.gpus),
     }
 
 
-def gpus_at(capacity: Capacity, rate_rps: float) -> tuple[float, float, float]:
-    """GPUs of the plan at a rate, between the ends of its 80 % interval (inf where a limit would break)."""
-    evaluated, index = capacity.evaluated, capacity.index
-    corrected = evaluated.capacity.rps.copy()
-    corrected[index] = capacity.rps
-    question = replace(capacity.question, demand=replace(capacity.question.demand, peak_rps=rate_rps))
-    moved = replace(evaluated, capacity=replace(evaluated.capacity, rps=corrected), screened_rps=evaluated.capacity.rps)
-    instances = instances_needed(rate_rps, corrected[[index]])
-    kind = aggregated(question, moved, np.array([index]), instances)
-    low, high = PlannedAggregated.spreads(kind, [0])[0].gpus
-    return low, float(kind.gpus[0]), high
+def rates_at_ends(capacity: Capacity, rate_rps: float) -> tuple[float, float]:
+    """Largest rate of the instance with its step times at the fast and at the slow end of their 80 % interval, moved as
+    the simulation moved the planned one; ``rate_rps`` is what one instance carries."""
+    question, evaluated, index = capacity.question, capacity.evaluated, np.array([capacity.index])
+    at_rate = replace(question, demand=replace(question.demand, peak_rps=rate_rps))
+    kind = aggregated(at_rate, evaluated, index, np.ones(1, dtype=np.int64))
+    decode, prefill = intervals_of(kind)
+    screened = float(evaluated.capacity.rps[capacity.index])
+    moved = capacity.rps / screened if screened > 0.0 else 1.0
+    ends = (
+        with_slower_steps(question, evaluated, index, factors(decode, end), factors(prefill, end)).capacity.rps
+        for end in ENDS
+    )
+    fast, slow = (float(rps[0]) * moved for rps in ends)
+    return fast, slow
 
 
 def held_out_capacity(runs: Sequence[Run], fit: Efficiencies, refits: Sequence[Refit]) -> pd.DataFrame:

@@ -15,7 +15,7 @@ from scipy.optimize import lsq_linear
 
 from bench.crossvalidate import SCHEMES, UNSEEN, configuration_of, group_of
 from bench.fit_efficiency import sweep_of
-from bench.interval_forms import FORMS, SHIPPED
+from bench.interval_forms import FORMS, shipped
 from sizing.base.arrays import Floats
 from sizing.evidence.uncertainty import DIFFICULTIES, stratum_keys
 
@@ -95,7 +95,7 @@ def stratum_quantiles(
     rows: pd.DataFrame, shares: Sequence[float], form: str | None = None
 ) -> dict[str, tuple[int, int, Floats]]:
     """Measurements, configurations and ends of the scores of every stratum with enough of them; the widest always.
-    Without a ``form`` each metric has its own."""
+    Without a ``form`` each protocol has its own."""
     out: dict[str, tuple[int, int, Floats]] = {}
     for column in KEYS:
         for key, part in rows.groupby(column):
@@ -103,7 +103,7 @@ def stratum_quantiles(
             enough = number >= MIN_CONFIGURATIONS and part["architecture"].nunique() >= MIN_ARCHITECTURES
             if enough or column == KEYS[-1]:
                 unit = part["mode"] + part["basis"] + part["unit"]
-                ends = FORMS[form or SHIPPED[str(part["metric"].iloc[0])]]
+                ends = FORMS[form or shipped(part["mode"].unique().tolist())]
                 out[str(key)] = part["id"].nunique(), number, ends(part["score"], unit, shares)
     return out
 

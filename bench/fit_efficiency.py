@@ -149,7 +149,7 @@ def _solve(
         return _slopes(objective, part, touched)
 
     solved = least_squares(objective, start.vector[free], slopes, max_nfev=evaluations, xtol=1e-4, ftol=1e-4)
-    return Fit(start.parameters, whole(solved.x))
+    return replace(start, vector=whole(solved.x))
 
 
 def _touched(

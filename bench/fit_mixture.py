@@ -5,7 +5,7 @@ said about each of them without having seen its model. Nothing of the tables the
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,10 +69,14 @@ class Known:
     fit: Efficiencies
 
     def point_times(self, points: PointTable, concurrency: Floats) -> StepTimes:
-        """The known times, which must be those of the same points and concurrencies."""
-        if self.known.decode_s.shape != concurrency.shape:
+        """The known times, which must be those of the same points; leading concurrencies, where not all are asked for.
+
+        Offline runs read all concurrencies only where one of them is a burst, and in any case the first.
+        """
+        rows, columns = concurrency.shape
+        if len(self.known.decode_s) != rows or self.known.decode_s.shape[1] < columns:
             raise ValueError("step times of other concurrencies than asked")
-        return self.known
+        return replace(self.known, decode_s=self.known.decode_s[:, :columns])
 
 
 class _Recorder:

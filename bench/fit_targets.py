@@ -124,17 +124,21 @@ UNSTATED = "|".join(
 """Notes of runs whose outcome rests on what no column states: how a disaggregated run splits its GPUs, speculation, how
 much of the prompts was cached, a limit on sequences below the load."""
 
-LIMITED_SOURCES = frozenset({"inference_perf_kubecon"})
-"""Sources whose closed loops offer more than the engine's limit on sequences, 440 against 128 or 192."""
-
 
 def _comparable(frame: pd.DataFrame, points: Sequence[Point], fit: Efficiencies) -> list[Point]:
-    """The best layout of each row, without runs of :data:`UNSTATED` settings."""
+    """The best layout of each row, without runs of :data:`UNSTATED` settings, and without closed loops of more requests
+    than the run's own limit on sequences lets run: they are predicted with the engine's default, which lets all run.
+    """
     table = point_table(points)
-    limited = frame["source"].isin(LIMITED_SOURCES) & (frame["mode"] == "fixed_concurrency")
-    unstated = (frame["notes"].str.contains(UNSTATED, na=False) | limited).to_numpy()
+    unstated = frame["notes"].str.contains(UNSTATED, na=False).to_numpy()
     best = best_layouts(table, Roofline(fit))
-    return [points[i] for i in best if not unstated[points[i].row]]
+    return [points[i] for i in best if not unstated[points[i].row] and not _limited(points[i], frame)]
+
+
+def _limited(point: Point, frame: pd.DataFrame) -> bool:
+    """Whether a closed loop offers an instance more requests than it was set to run at once (``max_sequences``)."""
+    most = float(frame["max_sequences"].iloc[point.row])
+    return point.mode == "fixed_concurrency" and point.concurrency / point.instances > most
 
 
 def _observed(cells: pd.DataFrame, mode: str) -> dict[str, Floats]:

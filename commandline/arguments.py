@@ -3,6 +3,7 @@
 import argparse
 import math
 from collections.abc import Callable
+from datetime import date
 
 GROUPED_FROM = 10_000
 """From here on a bound is written with separators between thousands."""
@@ -40,3 +41,11 @@ def rounded(what: str, low: int, high: int) -> Callable[[str], int]:
     """A number from ``low`` to ``high`` without its fraction."""
     read = number(what, low, high)
     return lambda text: int(read(text))
+
+
+def day_of_calendar(text: str) -> date:
+    """A day as 2026-11-30."""
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError("must be a day such as 2026-11-30") from None

@@ -1,4 +1,7 @@
-"""Command line: ``python -m sizing COMMAND``, see ``--help`` for the commands. Exit code 0, or 2 on bad input."""
+"""Command line: ``python -m sizing COMMAND``, see ``--help`` for the commands.
+
+Exit code 0; 2 on bad input; 1 when a plan exceeds what ``--check`` allows.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,15 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from commandline.arguments import number, whole
+from commandline.arguments import day_of_calendar, number, whole
 from commandline.run import Commands, run, show
 from sizing.base.errors import InvalidScenario, SizingError
+
+if TYPE_CHECKING:
+    from sizing.base.result import Plan
+    from sizing.scenario.schema import Scenario
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -28,6 +36,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     plan.add_argument("--analytic", action="store_true", help="analytic load model only, nothing simulated")
     plan.add_argument("--second-opinion", action="store_true", help="check against NVIDIA's kernel tables")
+    plan.add_argument(
+        "--check", type=Path, metavar="LIMITS", help="compare with a file of limits on GPUs and money; 1 where exceeded"
+    )
     plan.set_defaults(run=_plan)
     _simulate_arguments(
         commands.add_parser("simulate", help="simulate the planned deployment of a scenario under its traffic")
@@ -41,8 +52,24 @@ def _parser() -> argparse.ArgumentParser:
     trace.add_argument("trace", type=Path, help="CSV or Parquet: timestamp, input_tokens, output_tokens")
     trace.add_argument("--json", action="store_true", help="print everything as JSON")
     trace.set_defaults(run=_trace)
+    _cost_arguments(commands.add_parser("cost", help="what the plan of a scenario costs, in every way to pay for it"))
     _table_commands(commands)
     return parser
+
+
+def _cost_arguments(cost: argparse.ArgumentParser) -> None:
+    cost.add_argument("scenario", type=Path, help="scenario in YAML or JSON")
+    form = cost.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="print everything as JSON")
+    form.add_argument("--md", action="store_true", help="print Markdown")
+    cost.add_argument("--analytic", action="store_true", help="analytic load model only, nothing simulated")
+    cost.add_argument(
+        "--on",
+        type=day_of_calendar,
+        metavar="DATE",
+        help="day against which the age of prices is counted, as 2026-11-30 (default: that of the catalogue)",
+    )
+    cost.set_defaults(run=_cost)
 
 
 def _simulate_arguments(simulate: argparse.ArgumentParser) -> None:
@@ -106,7 +133,32 @@ def _plan(given: argparse.Namespace) -> int:
     answer = (analytic_plan if given.analytic else plan)(
         scenario, alternatives=given.alternatives, second_opinion=given.second_opinion
     )
+    if given.check is not None:
+        return _checked(given, scenario, answer)
     return show(answer, as_text, json=given.json)
+
+
+def _checked(given: argparse.Namespace, scenario: Scenario, answer: Plan) -> int:
+    """The plan beside what is allowed; exit code 1 where it needs or costs more."""
+    from sizing.economics.allowance import as_markdown, check, load_allowed
+    from sizing.economics.cost import cost
+
+    allowed = load_allowed(given.check)
+    checked = check(allowed, answer, cost(scenario, plan=answer) if answer.feasible else None)
+    show(checked, as_markdown, json=given.json)
+    return 0 if checked.kept else 1
+
+
+def _cost(given: argparse.Namespace) -> int:
+    from sizing.economics.cost import cost
+    from sizing.economics.text import as_markdown, as_text
+    from sizing.planning.analytic import analytic_plan
+    from sizing.planning.plan import plan
+    from sizing.scenario.file import load_scenario
+
+    planner = analytic_plan if given.analytic else plan
+    answer = cost(load_scenario(given.scenario), planner=planner, on=given.on)
+    return show(answer, as_markdown if given.md else as_text, json=given.json)
 
 
 def _simulate(given: argparse.Namespace) -> int:

@@ -19,7 +19,7 @@ PACKAGES = {"sizing", "collectors", "reality", "ui", "pages", "app"}
 ORDERS = {
     "sizing": """
         base catalog scenario question deployments prices steps queueing simulator evidence calibration search planning
-        explore replay methodology
+        explore replay economics methodology
     """,
     "collectors": """
         errors names units queries prometheus vocabulary source backends reading connect questions benchmarks demo

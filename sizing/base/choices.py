@@ -31,8 +31,29 @@ Severity = Literal["info", "warning", "error"]
 DecidedBy = Literal["simulation", "analytic", "measured"]
 """Where instances and percentiles come from: a discrete-event simulation, the analytic load model, or a record."""
 
+PricedBy = Literal["asked", "listed", "rule", "unknown"]
+"""Where the price of a complete system comes from: the scenario, a list price of the system, or the price of its GPUs
+with chassis, CPUs, memory and network by rule (``server_hosts.csv``)."""
+
+PowerFrom = Literal["listed", "rule", "unknown"]
+"""Where the power of a whole system at its maximum comes from: its datasheet, or the TDP of its GPUs and a rule for
+the rest (``server_hosts.csv``)."""
+
+FormFactor = Literal["module", "card", "superchip", "cloud"]
+"""How an accelerator is built in: on a baseboard (SXM, OAM, UBB), as a PCIe card, beside its CPU, or not sold."""
+
 SinglePoint = Literal["instance", "prefill", "decode", "system"]
 """What there is only one of, so that its failure stops every answer: an instance, one kind of it, or the system."""
 
-PriceCovers = Literal["complete", "gpus_only", "unknown"]
-"""What the price of a system is for: all of it, or its GPUs without chassis, CPU, memory and network."""
+Purchase = Literal["on_demand", "reserved_1y", "reserved_3y", "spot"]
+"""How cloud instances are paid for: by the hour, by a commitment of one or three years, or as spare capacity that the
+provider may take back."""
+
+HybridBase = Literal["on_prem", "reserved_1y", "reserved_3y"]
+"""What carries the load that is always there in a hybrid: servers of one's own, or instances that are committed to."""
+
+Facility = Literal["own", "colocation"]
+"""Where servers stand: in a data centre of one's own, of which power alone is counted, or in a rented one."""
+
+Licence = Literal["none", "nvidia_ai_enterprise"]
+"""Software that is paid for by the GPU."""

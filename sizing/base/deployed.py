@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sizing.base.choices import PriceCovers, Serving, SinglePoint
+from sizing.base.choices import PowerFrom, PricedBy, Serving, SinglePoint
 from sizing.base.quantity import Result, quantity
 
 
@@ -220,12 +220,18 @@ class Cost(Result):
     """List cost of the deployment; None where no price is known."""
 
     basis: str = quantity("Cost basis", help="What the figure covers and where the price comes from.")
-    covers: PriceCovers = quantity(
-        "Price covers",
-        help="complete (whole systems), gpus_only (without server and network) or unknown.",
+    priced_by: PricedBy = quantity(
+        "Price from",
+        help="Where the price of a complete system comes from: asked, listed, rule (price of the GPUs, with chassis, "
+        "CPUs, memory and network by rule) or unknown.",
         default="unknown",
     )
-    system_usd: float | None = quantity("Price per system", "USD", "price list", "List price of one system.")
+    system_usd: float | None = quantity(
+        "Price per system",
+        "USD",
+        "asked, listed, or GPUs x price + chassis, CPUs, memory, network",
+        "Price of one complete system.",
+    )
     purchase_usd: float | None = quantity("Purchase", "USD", "systems x price", "List price of all systems.")
     usd_per_hour: float | None = quantity(
         "Cost per hour",
@@ -234,13 +240,37 @@ class Cost(Result):
         "Hardware cost per hour, whole systems.",
     )
     usd_per_month: float | None = quantity("Cost per month", "USD/month", "USD/h x 730", "Hardware cost per month.")
+    usd_per_month_low: float | None = quantity(
+        "Cost per month, low", "USD/month", "USD/h at its lowest price x 730", "With the lowest price of the sources."
+    )
+    usd_per_month_high: float | None = quantity(
+        "Cost per month, high",
+        "USD/month",
+        "USD/h at the highest price x 730",
+        "With the highest price of its sources.",
+    )
     usd_per_million_output_tokens: float | None = quantity(
         "Cost per million output tokens",
         "USD",
-        "USD/h / output tokens/h at the peak load",
-        "If the peak load ran all the time; idle hours make it dearer.",
+        "USD/h x 24 h / output tokens a day x 10^6",
+        "At the output tokens of a day: hardware costs through the night, too.",
     )
-    power_kw: float | None = quantity("Power", "kW", "systems x maximum power, or GPUs x TDP", "Power budget.")
+    usd_per_million_output_tokens_at_full_load: float | None = quantity(
+        "Cost per million output tokens at full load",
+        "USD",
+        "USD/h / output tokens/h at the peak load x 10^6",
+        "As if the peak load lasted all day and all night: the least that a token can cost.",
+        default=None,
+    )
+    power_kw: float | None = quantity(
+        "Power", "kW", "systems x maximum power of a whole system", "Power budget of whole systems at their maximum."
+    )
+    power_from: PowerFrom = quantity(
+        "Power from",
+        help="Where the power of a whole system comes from: listed, rule (TDP of the GPUs and a rule for the rest) or "
+        "unknown.",
+        default="unknown",
+    )
     source: str = quantity("Price source", help="Source and date of the price.")
 
 
@@ -248,7 +278,10 @@ class Business(Result):
     """What the deployment serves, in business terms."""
 
     requests_per_day: float = quantity(
-        "Requests a day", "requests", "requests/s x 3600 x hours", "At the peak rate through the working day."
+        "Requests a day",
+        "requests",
+        "sustained requests/s / peak to mean x 3600 x hours",
+        "Over the working day, whose busiest time has the load that is sized for.",
     )
     daily_users: float = quantity("Daily users", "users", "requests a day / requests per user", "People served.")
     input_tokens_per_day: float = quantity("Input tokens a day", "tokens", "requests a day x ISL", "Prompt tokens.")
@@ -257,4 +290,7 @@ class Business(Result):
     )
     hours: float = quantity("Hours a day", "h", "asked; 8 by default", "Working day.")
     requests_per_user: float = quantity("Requests per user", "requests", "asked; 3 by default", "Per day.")
+    peak_to_mean: float = quantity(
+        "Busiest time to mean", "ratio", "asked; 2 by default", "How much busier the busiest time is than the mean."
+    )
     growth: float = quantity("Growth included", "fraction", "asked", "Demand growth the plan has room for.")

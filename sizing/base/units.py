@@ -13,6 +13,7 @@ S_PER_HOUR = 3600.0
 S_PER_DAY = 86_400.0
 HOURS_PER_DAY = 24.0
 HOURS_PER_YEAR = 8760.0
+MONTHS_PER_YEAR = 12.0
 HOURS_PER_MONTH = 730.0
 """A twelfth of a year of 8,760 hours, as cloud providers bill."""
 
@@ -23,12 +24,13 @@ BILLION = 1e9
 TRILLION = 1e12
 
 GB = BILLION
-"""Bytes in a gigabyte, as datasheets print it; never the GiB."""
+"""Bytes in a gigabyte."""
 GIB = 2**30
-"""Bytes in a gibibyte, in which runtimes and memory chips count."""
+"""Bytes in a gibibyte, in which runtimes and memory chips count, and many GPUs their "GB"."""
 MIB = 2**20
 """Bytes in a mebibyte."""
 W_PER_KW = THOUSAND
+G_PER_KG = THOUSAND
 
 ONE_SIDED_95 = 1.6448536269514722
 """Standard normal quantile at 95 %: 5 % lie above it."""

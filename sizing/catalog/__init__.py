@@ -25,8 +25,16 @@ from sizing.catalog.gpu_rows import gpus
 from sizing.catalog.model import Model
 from sizing.catalog.model_rows import models
 from sizing.catalog.resolve import ResolvedModel, resolve_model
-from sizing.catalog.system import CloudInstance, System
-from sizing.catalog.system_rows import cloud_instances, generic_system, systems, systems_for
+from sizing.catalog.system import CloudInstance, ServerHost, System
+from sizing.catalog.system_rows import (
+    cloud_instances,
+    generic_system,
+    host_for,
+    resolve_system,
+    server_hosts,
+    systems,
+    systems_for,
+)
 
 __all__ = [
     "ApiPrice",
@@ -35,6 +43,7 @@ __all__ = [
     "Model",
     "QuantizationFact",
     "ResolvedModel",
+    "ServerHost",
     "StreetPrice",
     "System",
     "TcoFact",
@@ -46,12 +55,15 @@ __all__ = [
     "generic_system",
     "gpu_from_spec",
     "gpus",
+    "host_for",
     "model_from_config",
     "model_from_size",
     "models",
     "quantization",
     "resolve_gpu",
     "resolve_model",
+    "resolve_system",
+    "server_hosts",
     "street_prices",
     "systems",
     "systems_for",

@@ -88,6 +88,7 @@ def _gpu(spec: GpuSpec) -> Gpu:
         vendor="custom",
         architecture="custom",
         family="custom",
+        form_factor="module" if linked else "card",
         memory_bytes=spec.memory_gb * GB,
         memory_bandwidth=spec.bandwidth_gbs * GB,
         fp16_flops=spec.fp16_tflops * TRILLION,

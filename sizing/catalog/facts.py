@@ -21,6 +21,7 @@ class ApiPrice:
     input_usd_per_mtok: float | None
     output_usd_per_mtok: float | None
     cached_input_usd_per_mtok: float | None
+    open_weights: bool
     date: str
     source: str
     license: str
@@ -50,6 +51,7 @@ class TcoFact:
     item: str
     region: str
     low: float | None
+    typical: float | None
     high: float | None
     unit: str
     date: str

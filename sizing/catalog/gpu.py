@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from sizing.base.choices import FormFactor
+
 
 @dataclass(frozen=True, kw_only=True)
 class Gpu:
@@ -12,7 +14,8 @@ class Gpu:
     ``link_bytes_per_s`` is the GPU-to-GPU bandwidth in ONE direction inside a scale-up domain of ``domain_gpus`` GPUs;
     beyond the domain, and where there is no NVLink/Infinity Fabric, ``pcie_bytes_per_s`` (one direction) holds. None
     means unknown: such a value is never guessed. ``kernel_tables`` is its name in NVIDIA's kernel tables, "" where they
-    have none, ``kernel_tables_engines`` the engines measured there, () for all of them.
+    have none, ``kernel_tables_engines`` the engines measured there, () for all of them. ``workstation_only`` says that
+    its driver's licence forbids data-centre use.
     """
 
     id: str
@@ -20,6 +23,7 @@ class Gpu:
     vendor: str
     architecture: str
     family: str
+    form_factor: FormFactor
     memory_bytes: float
     memory_bandwidth: float
     fp16_flops: float | None
@@ -41,6 +45,7 @@ class Gpu:
     source_date: str = ""
     notes: str = ""
     custom: bool = False
+    workstation_only: bool = False
     kernel_tables: str = ""
     kernel_tables_engines: tuple[str, ...] = ()
     aliases: tuple[str, ...] = field(default=(), compare=False)

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sizing.base.choices import PriceCovers
+from sizing.base.choices import FormFactor
 
 
 @dataclass(frozen=True, kw_only=True)
 class System:
-    """A server or rack one can buy. ``price_*_usd`` are for what ``price_covers`` says; None: unknown."""
+    """A server or rack one can buy. ``price_*_usd`` are for all of it, racked; None: not listed.
+
+    ``host`` is the id of what its GPUs are built into (:class:`ServerHost`).
+    """
 
     id: str
     name: str
     vendor: str
     gpu_id: str
     gpus: int
+    host: str
     domain_gpus: int
     interconnect: str
     max_power_kw: float | None
@@ -24,11 +28,38 @@ class System:
     price_high_usd: float | None
     price_source: str
     price_date: str
-    price_covers: PriceCovers
     source: str
     source_date: str
     notes: str = ""
     assumed: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerHost:
+    """What GPUs are built into: chassis, CPUs, memory, storage and network of a server, with what they cost and draw.
+
+    Prices in USD. Its power is ``power_kw`` (kW) and ``power_share`` of the TDP of the GPUs, one of which is None;
+    ``low`` and ``high`` are the ends of what the sources say.
+    """
+
+    id: str
+    name: str
+    form_factor: FormFactor
+    max_gpus: int
+    price_usd_low: float | None
+    price_usd_typical: float | None
+    price_usd_high: float | None
+    price_source: str
+    price_date: str
+    power_kw_low: float | None
+    power_kw_typical: float | None
+    power_kw_high: float | None
+    power_share_low: float | None
+    power_share_typical: float | None
+    power_share_high: float | None
+    power_source: str
+    power_date: str
+    notes: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +73,8 @@ class CloudInstance:
     region: str
     on_demand_usd_per_hour: float | None
     spot_usd_per_hour: float | None
+    reserved_1y_usd_per_hour: float | None
+    reserved_3y_usd_per_hour: float | None
     date: str
     source: str
     license: str

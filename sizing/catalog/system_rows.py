@@ -1,18 +1,16 @@
-"""Servers, racks and cloud instances: ``systems.csv`` and ``cloud_instances.csv``, and the assumed 8-GPU server."""
+"""Servers, racks, what they are built of, and cloud instances, as in the files of facts; the assumed 8-GPU server."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from types import MappingProxyType
-from typing import get_args
 
-from sizing.base.choices import PriceCovers
+from sizing.base.choices import FormFactor
 from sizing.base.errors import UnknownName
 from sizing.catalog.files import DATA_DATE, typed_rows
 from sizing.catalog.gpu import Gpu
-from sizing.catalog.gpu_rows import gpus
-from sizing.catalog.system import CloudInstance, System
+from sizing.catalog.system import CloudInstance, ServerHost, System
 
 GPUS_PER_ASSUMED_SERVER = 8
 """Results are always normalised to 8-GPU servers, PCIe cards too (NVIDIA LLM sizing deck; seed_facts row 6)."""
@@ -29,7 +27,19 @@ def systems() -> Mapping[str, System]:
         price_low_usd="price_usd_low",
         price_high_usd="price_usd_high",
     )
-    return MappingProxyType({row.id: _checked(row) for row in rows})
+    return MappingProxyType({row.id: row for row in rows})
+
+
+@cache
+def server_hosts() -> Mapping[str, ServerHost]:
+    """What a server costs and draws beside its GPUs, by id, in file order."""
+    return MappingProxyType({row.id: row for row in typed_rows("server_hosts.csv", ServerHost)})
+
+
+def host_for(form_factor: FormFactor, gpus: int) -> ServerHost | None:
+    """The smallest host for so many GPUs of this form factor, the first of several; None where none holds them."""
+    fitting = [h for h in server_hosts().values() if h.form_factor == form_factor and h.max_gpus >= gpus]
+    return min(fitting, key=lambda host: host.max_gpus, default=None)
 
 
 @cache
@@ -38,26 +48,33 @@ def cloud_instances() -> tuple[CloudInstance, ...]:
     return typed_rows("cloud_instances.csv", CloudInstance, gpus="gpu_count")
 
 
-@cache
-def systems_for(gpu_id: str) -> tuple[System, ...]:
-    """Catalogue systems with this accelerator, or one assumed 8-GPU server when the catalogue has none.
+def resolve_system(name: str) -> System:
+    """The system with this id or name. Raises UnknownName."""
+    known = systems()
+    text = name.strip()
+    system = known.get(text) or next((s for s in known.values() if s.name.lower() == text.lower()), None)
+    if system is None:
+        raise UnknownName("system", name, [*known, *(s.name for s in known.values())])
+    return system
 
-    Raises UnknownName for an accelerator that is not in the catalogue; see :func:`generic_system` for a custom one.
-    """
-    if gpu_id not in gpus():
-        raise UnknownName("GPU", gpu_id, gpus())
-    listed = tuple(system for system in systems().values() if system.gpu_id == gpu_id)
-    return listed or (generic_system(gpus()[gpu_id]),)
+
+@lru_cache(maxsize=256)
+def systems_for(gpu: Gpu) -> tuple[System, ...]:
+    """Catalogue systems with this accelerator, or one assumed 8-GPU server when the catalogue has none."""
+    listed = () if gpu.custom else tuple(system for system in systems().values() if system.gpu_id == gpu.id)
+    return listed or (generic_system(gpu),)
 
 
 def generic_system(gpu: Gpu) -> System:
-    """The assumed server of a catalogue or custom accelerator: eight of them, price and power unknown."""
+    """The assumed server of a catalogue or custom accelerator: eight of them, its price and power by rule."""
+    host = host_for(gpu.form_factor, GPUS_PER_ASSUMED_SERVER)
     return System(
         id=f"server_8x_{gpu.id}",
         name=f"8x {gpu.name} server (assumed)",
         vendor="",
         gpu_id=gpu.id,
         gpus=GPUS_PER_ASSUMED_SERVER,
+        host=host.id if host else "",
         domain_gpus=min(gpu.domain_gpus, GPUS_PER_ASSUMED_SERVER),
         interconnect=gpu.link_name,
         max_power_kw=None,
@@ -66,15 +83,8 @@ def generic_system(gpu: Gpu) -> System:
         price_high_usd=None,
         price_source="",
         price_date="",
-        price_covers="unknown",
         source="assumed: results are normalised to 8-GPU servers (NVIDIA LLM sizing deck)",
         source_date=DATA_DATE,
         notes="No server with this accelerator is in the catalogue.",
         assumed=True,
     )
-
-
-def _checked(system: System) -> System:
-    if system.price_covers not in get_args(PriceCovers):
-        raise ValueError(f"systems.csv: {system.id} says that its price covers “{system.price_covers}”")
-    return system

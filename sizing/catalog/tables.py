@@ -12,7 +12,7 @@ from sizing.catalog.facts import api_prices, street_prices
 from sizing.catalog.files import DATA_DATE
 from sizing.catalog.gpu_rows import gpus
 from sizing.catalog.model_rows import models
-from sizing.catalog.system_rows import cloud_instances, systems
+from sizing.catalog.system_rows import cloud_instances, server_hosts, systems
 
 CatalogKind = Literal["models", "gpus", "systems", "prices"]
 
@@ -83,6 +83,7 @@ def _systems() -> pd.DataFrame:
             "vendor": s.vendor,
             "GPU": s.gpu_id,
             "GPUs": s.gpus,
+            "built into": s.host,
             "interconnect": s.interconnect,
             "maximum power (kW)": s.max_power_kw,
             "rack units": s.rack_units,
@@ -99,8 +100,8 @@ def _systems() -> pd.DataFrame:
 
 
 def _prices() -> pd.DataFrame:
-    """Cloud instances, single accelerators and hosted models in one table; ``kind`` says which columns are filled."""
-    return pd.DataFrame([*_rented(), *_bought(), *_hosted()])
+    """Cloud instances, accelerators, servers without them and hosted models; ``kind`` says which columns are filled."""
+    return pd.DataFrame([*_rented(), *_bought(), *_around_gpus(), *_hosted()])
 
 
 def _rented() -> Iterator[dict[str, Any]]:
@@ -130,6 +131,20 @@ def _bought() -> Iterator[dict[str, Any]]:
             "notes": p.notes,
             "source": p.source,
             "date": p.date,
+        }
+
+
+def _around_gpus() -> Iterator[dict[str, Any]]:
+    for h in (host for host in server_hosts().values() if host.price_source):
+        yield {
+            "kind": "server without GPUs",
+            "offer": h.name,
+            "GPUs": h.max_gpus,
+            "price from (USD)": h.price_usd_low,
+            "price to (USD)": h.price_usd_high,
+            "notes": h.notes,
+            "source": h.price_source,
+            "date": h.price_date,
         }
 
 

@@ -151,6 +151,14 @@ def strata() -> Mapping[Key, Stratum]:
     return MappingProxyType({tuple(name.split(", ")): Stratum(**row) for name, row in rows.items()})
 
 
+@cache
+def capacity_exponents() -> Mapping[str, float]:
+    """How much farther the capacity of an instance lies than step times at an end of their interval would have it: the
+    exponent of its ratio to the planned one, by end; from runs at their limits (``bench/capacity_intervals.py``)."""
+    row = read_yaml("intervals.yaml").get("capacity") or {}
+    return MappingProxyType({end: float(row.get(end, 1.0)) for end in ("low_factor", "high_factor")})
+
+
 def stratum_keys(metric: str, mode: str, basis: str) -> tuple[Key, ...]:
     """Keys from the narrowest stratum to the widest; the last always exists."""
     return (metric, mode, basis), (metric, mode), (metric,)

@@ -158,7 +158,7 @@ def _least(questions: Sequence[Question], evaluated: Evaluated, cells: NDArray[n
 
     def fewest(rate: Floats, able: NDArray[np.bool_]) -> Floats:
         gpus = np.full(len(questions), np.inf)
-        needed = np.where(rate > 0, instances_needed(question.demand.peak_rps, rate) * candidates.gpus, np.inf)
+        needed = np.where(rate > 0, instances_needed(question.demand.sustained_rps, rate) * candidates.gpus, np.inf)
         np.minimum.at(gpus, cells[able], needed[able])
         return gpus
 
@@ -184,7 +184,7 @@ def _better(question: Question, own: Evaluated, most: float, *, caps: bool, pool
 
     ``caps`` and ``pools`` say which of them could.
     """
-    peak, spares = question.demand.peak_rps, question.scenario.deployment.spare_instances
+    peak, spares = question.demand.sustained_rps, question.scenario.deployment.spare_instances
     split = smallest_pools(question, own) if pools else None
     fewer = split is not None and split.gpus.min() < most
     if not fewer and not caps:

@@ -24,6 +24,7 @@ FLOW = (
     "planning",
     "explore",
     "replay",
+    "economics",
     "evidence",
     "calibration",
 )
@@ -32,6 +33,7 @@ FLOW = (
 NOT_ENGINE = (
     "methodology",
     "scenario.schema",
+    "scenario.costs",
     "scenario.part",
     "scenario.traffic",
     "scenario.file",
@@ -44,6 +46,8 @@ NOT_ENGINE = (
     "base.constants",
     "base.version",
     "planning.sentences",
+    "economics.text",
+    "economics.results",
     "planning.explain",
     "planning.explain_disaggregated",
 )

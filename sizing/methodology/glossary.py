@@ -12,8 +12,9 @@ from typing import Any
 from sizing.base import deployed, provenance, quantity, result
 from sizing.base.quantity import Result
 from sizing.catalog.files import read_yaml
+from sizing.economics import allowance, results
 
-MODULES = (result, deployed, provenance, quantity)
+MODULES = (result, deployed, provenance, quantity, results, allowance)
 """Where the result types stand."""
 
 TERMS = Path(__file__).with_name("glossary.yaml")

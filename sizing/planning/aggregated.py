@@ -19,7 +19,7 @@ from sizing.planning.binding import Binding, at_the_load, reached_first
 from sizing.planning.deployment import Metric, PlannedDeployment, identity_of, memory_gb
 from sizing.planning.explain import Stated, explain
 from sizing.planning.second_opinion import second_opinion
-from sizing.planning.spread import ENDS, AtEnd, Spread, factors, interval_of, spreads_of, with_slower_steps
+from sizing.planning.spread import ENDS, AtEnd, Spread, factors, interval_of, spreads_of, widened, with_slower_steps
 from sizing.prices.hardware import HardwareOption
 from sizing.question.configuration import Configuration
 from sizing.queueing.capacity import at_rate
@@ -54,12 +54,7 @@ class PlannedAggregated(PlannedDeployment[Aggregated]):
     def spreads(cls, kind: Aggregated, chosen: Sequence[int]) -> list[Spread]:
         """The same question with all step times at the ends of their interval."""
         only = kind.take(np.array(chosen, dtype=np.intp))
-        rows = [only.row(n) for n in range(len(only))]
-        load = only.position.of(only.evaluated.state.concurrency[only.index])
-        decode, prefill = (
-            [interval_of(only.question, what, row, at) for row, at in zip(rows, load, strict=True)]
-            for what in ("decode", "prefill")
-        )
+        decode, prefill = intervals_of(only)
         fast, slow = (_moved(only, _at_end(only, decode, prefill, end), end) for end in ENDS)
         return spreads_of(fast, slow, decode, prefill)
 
@@ -119,7 +114,7 @@ class PlannedAggregated(PlannedDeployment[Aggregated]):
     @property
     def headroom(self) -> float:
         """Of all its instances together."""
-        return float(self.kind.max_rps[self.k]) / self.question.demand.peak_rps
+        return float(self.kind.max_rps[self.k]) / self.question.demand.sustained_rps
 
     def load_curve(self) -> tuple[LoadPoint, ...]:
         """At every load of the candidate's grid."""
@@ -191,12 +186,25 @@ class PlannedAggregated(PlannedDeployment[Aggregated]):
         return second_opinion(stated)
 
 
+def intervals_of(kind: Aggregated) -> tuple[list[ErrorFactors], list[ErrorFactors]]:
+    """The intervals of decode and of prefill times of every deployment, at its load."""
+    load = kind.position.of(kind.evaluated.state.concurrency[kind.index])
+    rows = [kind.row(n) for n in range(len(kind))]
+    decode, prefill = (
+        [interval_of(kind.question, what, row, at) for row, at in zip(rows, load, strict=True)]
+        for what in ("decode", "prefill")
+    )
+    return decode, prefill
+
+
 def _at_end(kind: Aggregated, decode: Sequence[ErrorFactors], prefill: Sequence[ErrorFactors], end: str) -> AtEnd:
     """GPUs needed, and the latencies at the planned load (inf where it would be unstable), at one end."""
     question, load = kind.question, kind.rps
     scaled = with_slower_steps(question, kind.evaluated, kind.index, factors(decode, end), factors(prefill, end))
-    rps = scaled.capacity.rps
-    needed = np.where(rps > 0, instances_needed(question.demand.peak_rps, rps), np.inf)
+    evaluated, rows = kind.evaluated, scaled.candidates.rows
+    screened = evaluated.capacity.rps if evaluated.screened_rps is None else evaluated.screened_rps
+    rps = widened(question, rows, scaled.capacity.rps, screened[kind.index], end)
+    needed = np.where(rps > 0, instances_needed(question.demand.sustained_rps, rps), np.inf)
     position = at_rate(scaled.state.rps, load)
     stable = load <= scaled.capacity.stable_rps
 

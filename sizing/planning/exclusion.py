@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sizing.base.result import Excluded, Fix
 from sizing.deployments.candidates import Candidates
-from sizing.planning.exclusion_reasons import no_pools, rented_only, too_slow, too_small, unknown, unsupported
+from sizing.planning.exclusion_reasons import no_pools, not_offered, too_slow, too_small, unknown, unsupported
 from sizing.planning.sentences import beyond_context
 from sizing.question.understand import Question
 from sizing.search.screen import Evaluated, all_configurations, evaluate, offered
@@ -34,7 +34,7 @@ def excluded(question: Question, evaluated: Evaluated, by_pools: Collection[str]
             continue
         fits = fitting.get(gpu.id, np.empty(0, dtype=np.intp))
         if not offered(question, gpu):
-            out.append(rented_only(gpu))
+            out.append(not_offered(gpu))
         elif not gpu.sizable:
             out.append(unknown(gpu))
         elif gpu.id not in enumerated:

@@ -12,7 +12,7 @@ from sizing.base.deployed import Deployed, Latencies, Latency, PerInstance
 from sizing.base.errors import InvalidScenario, UnknownName
 from sizing.base.provenance import Provenance, StepSource
 from sizing.base.units import GB, MS_PER_S
-from sizing.catalog import gpus, resolve_gpu, systems
+from sizing.catalog import gpus, resolve_gpu, resolve_system
 from sizing.catalog.engines import engines
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.precisions import precisions
@@ -144,18 +144,14 @@ class Record:
 
 def _system(question: Question, record: Measured) -> tuple[HardwareOption, Gpu]:
     """The measured system as something to buy, and its GPU."""
-    known = systems()
-    named = known.get(record.system) or next(
-        (s for s in known.values() if s.name.lower() == record.system.strip().lower()), None
-    )
-    if named is None:
-        error = UnknownName("system", record.system, [*known, *(s.name for s in known.values())])
-        raise InvalidScenario([f"measured.system: {error}"])
+    try:
+        named = resolve_system(record.system)
+    except UnknownName as error:
+        raise InvalidScenario([f"measured.system: {error}"]) from None
     gpu = next((g for g in question.gpus if g.id == named.gpu_id), None) or gpus().get(named.gpu_id)
     gpu = gpu or resolve_gpu(named.gpu_id)
-    offers = options(
-        gpu, question.scenario.deployment.location, question.scenario.prices, question.gpu_prices.get(gpu.id)
-    )
+    location = question.scenario.deployment.location
+    offers = options(gpu, location, question.prices, question.gpu_prices.get(gpu.id))
     option = next((o for o in offers if o.id == named.id), None)
     if option is None:  # rented: the instance type with as many GPUs stands for the measured system
         option = next((o for o in offers if o.gpus == named.gpus), offers[0])

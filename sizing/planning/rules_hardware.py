@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from sizing.base.constants import DECK, constant
 from sizing.base.deployed import Deployed
@@ -110,20 +110,21 @@ def about_purchase(question: Question, deployed: Deployed, option: HardwareOptio
 
 
 def _about_price(option: HardwareOption) -> Iterator[PlanWarning]:
-    """A price that is unknown, or of the GPUs alone."""
-    if option.price_covers == "unknown":
+    """A price that is unknown, or partly by rule."""
+    if option.priced_by == "unknown":
         yield PlanWarning(
             code="price_unknown",
             severity="warning",
             source=option.source,
             message=f"No list price is known for {option.name}: enter one to see cost and to rank it by cost.",
         )
-    elif option.price_covers == "gpus_only":
+    elif option.priced_by == "rule":
         yield PlanWarning(
-            code="price_gpus_only",
+            code="price_by_rule",
             severity="info",
             source=option.source,
-            message=f"The price of {option.name} covers the GPUs only: chassis, CPUs and network come on top.",
+            message=f"No list price of {option.name} is known: its GPUs at their price, chassis, CPUs, memory and "
+            "network by rule. Enter the price you are quoted.",
         )
 
 
@@ -175,20 +176,3 @@ def _room_for_more(deployed: Deployed, option: HardwareOption) -> int:
     while systems_for_both((n_p + more + 1, g_p), (n_d + more + 1, g_d), option.gpus) <= deployed.systems:
         more += 1
     return more
-
-
-def about_ranking(
-    question: Question, offers: Iterable[HardwareOption], option: HardwareOption
-) -> Iterator[PlanWarning]:
-    """Cost ranks complete systems beside bare GPUs: say so when both are in the running."""
-    if question.scenario.deployment.objective != "cost" or question.scenario.deployment.location == "cloud":
-        return
-    if len({o.price_covers for o in offers} - {"unknown"}) > 1:
-        yield PlanWarning(
-            code="price_bases_differ",
-            severity="warning",
-            source=option.source,
-            message="The ranking compares list prices of complete systems with prices of GPUs alone: enter the "
-            "prices you "
-            "are quoted before deciding between GPU types by cost.",
-        )

@@ -10,7 +10,7 @@ import numpy as np
 
 from sizing.base.arrays import Floats, Rows
 from sizing.calibration.benchmark import calibrated_configuration
-from sizing.evidence.uncertainty import ErrorFactors, Load, interval
+from sizing.evidence.uncertainty import ErrorFactors, Load, capacity_exponents, interval
 from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
 from sizing.search.screen import Evaluated, under_load
@@ -105,3 +105,13 @@ def with_slower_steps(
         tuple(evaluated.sources[i] for i in index),
         evaluated.state.concurrency[index],
     )
+
+
+def widened(question: Question, rows: Sequence[Configuration], rps: Floats, planned: Floats, end: str) -> Floats:
+    """Capacity (N,) at one end: ``rps`` with the step times of that end, moved away from the planned one as far as runs
+    at their limits were. A configuration that was measured has the interval of its own measurement."""
+    calibrated, exponent = calibrated_configuration(question), capacity_exponents()[end]
+    known = [calibrated is not None and calibrated.covers(row) for row in rows]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        moved = planned * (rps / planned) ** np.where(known, 1.0, exponent)
+    return np.where((rps > 0) & (planned > 0), moved, rps)

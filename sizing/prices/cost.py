@@ -12,8 +12,8 @@ from sizing.base.arrays import Counts, Flags, Floats
 from sizing.base.checks import number_between, whole_number
 from sizing.base.deployed import Cost
 from sizing.base.errors import SizingError
-from sizing.base.units import HOURS_PER_MONTH, MILLION, S_PER_HOUR
-from sizing.prices.hardware import PREFERENCE, HardwareOption
+from sizing.base.units import HOURS_PER_DAY, HOURS_PER_MONTH, MILLION, S_PER_DAY, S_PER_HOUR
+from sizing.prices.hardware import HardwareOption
 from sizing.prices.packing import MAX_COUNT, systems_for_both, systems_needed
 
 MAX_TOKENS_PER_S = 1e12
@@ -37,30 +37,43 @@ class OptionChoice:
     gpus_bought: Counts
 
 
-def cost_of(option: HardwareOption, systems: int, output_tokens_per_s: float) -> Cost:
-    """List cost of ``systems`` systems that together generate ``output_tokens_per_s`` (0 when unknown).
+def cost_of(option: HardwareOption, systems: int, output_tokens_per_s: float, output_tokens_per_day: float) -> Cost:
+    """List cost of ``systems`` systems that generate ``output_tokens_per_s`` at the peak (0 when unknown).
 
-    ``USD/month = USD/h x 730``; ``USD per million output tokens = USD/h / (tokens/s x 3600) x 10^6``, as if the load
-    ran all the time. None where the price is unknown. Raises SizingError for less than one system or a negative or
-    infinite rate. Source: the price of the option; definitions in :class:`sizing.base.deployed.Cost`.
+    ``USD/month = USD/h x 730``; ``USD per million output tokens = USD/h x 24 / output tokens a day x 10^6``: hardware
+    costs through the night, too. At full load, as if the peak lasted all day: ``USD/h / (tokens/s x 3600) x 10^6``.
+    None where the price is unknown. Raises SizingError for less than one system or a negative or infinite rate. Source:
+    the price of the option; definitions in :class:`sizing.base.deployed.Cost`.
     """
     count = whole_number("Systems", systems, 1, MAX_COUNT)
     rate = number_between("Output tokens/s", output_tokens_per_s, 0.0, MAX_TOKENS_PER_S)
     per_hour = None if option.usd_per_hour is None else count * option.usd_per_hour
-    per_million = None
-    if per_hour is not None and rate > 0:
-        per_million = per_hour / (rate * S_PER_HOUR) * MILLION
+    a_day = number_between("Output tokens a day", output_tokens_per_day, 0.0, MAX_TOKENS_PER_S * S_PER_DAY)
+    low, high = (None if e is None else count * e for e in (option.usd_per_hour_low, option.usd_per_hour_high))
     return Cost(
         basis=option.basis,
-        covers=option.price_covers,
+        priced_by=option.priced_by,
         system_usd=option.system_usd,
         purchase_usd=None if option.system_usd is None else count * option.system_usd,
         usd_per_hour=per_hour,
-        usd_per_month=None if per_hour is None else per_hour * HOURS_PER_MONTH,
-        usd_per_million_output_tokens=per_million,
+        usd_per_month=_a_month(per_hour),
+        usd_per_month_low=_a_month(low),
+        usd_per_month_high=_a_month(high),
+        usd_per_million_output_tokens=_per_million(per_hour, a_day / HOURS_PER_DAY),
+        usd_per_million_output_tokens_at_full_load=_per_million(per_hour, rate * S_PER_HOUR),
         power_kw=None if option.power_kw is None else count * option.power_kw,
+        power_from=option.power_from,
         source=option.source,
     )
+
+
+def _a_month(usd_per_hour: float | None) -> float | None:
+    return None if usd_per_hour is None else usd_per_hour * HOURS_PER_MONTH
+
+
+def _per_million(usd_per_hour: float | None, tokens_per_hour: float) -> float | None:
+    """USD per million tokens; None where price or tokens are unknown."""
+    return None if usd_per_hour is None or tokens_per_hour <= 0 else usd_per_hour / tokens_per_hour * MILLION
 
 
 class Offers:
@@ -76,7 +89,7 @@ class Offers:
         self.counts: Counts = np.array([len(options) for options in options_by_gpu], dtype=np.int64)
         self.first: Counts = np.cumsum(self.counts) - self.counts
         self.gpus: Counts = np.array([option.gpus for option in flat], dtype=np.int64)
-        self.price_rank: Counts = np.array([option.price_rank for option in flat], dtype=np.int64)
+        self.unpriced: Counts = np.array([not option.priced for option in flat], dtype=np.int64)
         self.usd_per_hour: Floats = np.array([option.usd_per_hour for option in flat], dtype=np.float64)
         self.power_kw: Floats = np.array([option.power_kw for option in flat], dtype=np.float64)
 
@@ -103,8 +116,8 @@ def cheapest_option(
     ``beside``: instances and GPUs per instance of a second kind that shares the systems (disaggregated pools).
 
     First an option in which one instance spans the fewest systems (an instance that fits is never spread over several),
-    then the price that covers most (complete system, GPUs only, unknown), then the least ``systems x USD/h``, then the
-    fewest systems, then the listed order. Raises SizingError for a GPU without options or malformed counts.
+    then one whose price is known, then the least ``systems x USD/h``, then the fewest systems, then the listed order.
+    Raises SizingError for a GPU without options or malformed counts.
     """
     gpu = np.asarray(gpu_index, dtype=np.int64)
     if gpu.size == 0:
@@ -122,7 +135,7 @@ def cheapest_option(
     spread = -(-each.astype(np.int64) // offers.gpus[option])
     price = systems * np.nan_to_num(offers.usd_per_hour[option])
     best = np.arange(len(option))
-    for key in (spread * len(PREFERENCE) + offers.price_rank[option], price, systems):
+    for key in (2 * spread + offers.unpriced[option], price, systems):
         best = best[_least(key[best].astype(np.float64), candidate[best])]
     best = best[_starts(candidate[best])]
     chosen = option[best]

@@ -23,11 +23,12 @@ from sizing.question.configuration import Allowed
 from sizing.question.length_distributions import LengthDistribution, distribution_of
 from sizing.question.limits import LatencyLimits
 from sizing.question.named_model import assumed
+from sizing.question.prices import prices_of
 from sizing.question.speculation import Speculation
 from sizing.question.traffic import Traffic, Variability
 from sizing.scenario.bounds import MAX_CV
 from sizing.scenario.demand import Demand, peak_demand
-from sizing.scenario.schema import CustomGpu, ModelConfig, ModelSize, Scenario, Workload
+from sizing.scenario.schema import CustomGpu, ModelConfig, ModelSize, Prices, Scenario, Workload
 from sizing.scenario.traffic import Burst, Gamma, TraceArrivals
 
 T = TypeVar("T")
@@ -53,6 +54,7 @@ class Question:
     limits: LatencyLimits
     gpus: tuple[Gpu, ...]
     allowed: Allowed
+    prices: Prices
     gpu_prices: dict[str, float]
     assumptions: tuple[str, ...]
     benchmark: ResolvedBenchmark | None = None
@@ -77,7 +79,8 @@ def understand(scenario: Scenario) -> Question:
     allowed, about_format = _with_published_format(_allowed(scenario, named_precision, problems), model)
     demand = problems.collect(lambda: peak_demand(scenario.workload))
     benchmark, about_benchmark = problems.collect(lambda: _benchmark(scenario, model, chosen)) or (None, ())
-    if problems.sentences or model is None or demand is None:
+    prices = problems.collect(lambda: prices_of(scenario, chosen))
+    if problems.sentences or model is None or demand is None or prices is None:
         raise InvalidScenario(problems.sentences)
     prompt, output = (distribution_of(n) for n in (scenario.workload.input_tokens, scenario.workload.output_tokens))
     traffic, variability, about_lengths = _traffic(scenario, prompt, output)
@@ -92,6 +95,7 @@ def understand(scenario: Scenario) -> Question:
         limits=_limits(scenario, traffic),
         gpus=chosen,
         allowed=allowed,
+        prices=prices,
         gpu_prices={g.id: g.price_usd for g in scenario.deployment.custom_gpus if g.price_usd is not None},
         assumptions=(*about_model, *about_format, demand.how, *about_lengths, *about_benchmark),
         benchmark=benchmark,
@@ -260,7 +264,7 @@ def arrival_variability(workload: Workload) -> tuple[float, tuple[str, ...]]:
         share = bursts.on_s / whole
         contrast = bursts.share_on / share - (1.0 - bursts.share_on) / (1.0 - share)
         relaxation = bursts.on_s * bursts.off_s / whole
-        rate = peak_demand(workload).peak_rps
+        rate = peak_demand(workload).sustained_rps
         spread = 1.0 + 2.0 * share * (1.0 - share) * contrast**2 * relaxation * rate
         return min(spread, MOST_DISPERSION), ("Every instance sees the bursts of the whole load.",)
     return 1.0, ("Requests arrive at random and independently of each other (Poisson).",)

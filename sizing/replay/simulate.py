@@ -14,7 +14,7 @@ from sizing.replay import simulation_report as report
 from sizing.replay.offered_load import Load, at_asked_peak, load_of, load_of_trace
 from sizing.replay.planned_deployment import planned
 from sizing.replay.simulation_result import SimulationResult
-from sizing.replay.what_if import AS_PLANNED, WhatIf, deployment_of
+from sizing.replay.what_if import AS_PLANNED, WhatIf, deployment_of, window_of
 from sizing.scenario.schema import Scenario
 from sizing.scenario.trace import Trace
 from sizing.simulator.drive import Progress, drive
@@ -97,6 +97,7 @@ def simulate_deployment(
             warm_up=int(WARM_UP_SHARE * load.expected) if load.stationary else 0,
             itl_limit_s=limits.itl_s,
             e2e_limit_s=limits.e2e_s,
+            window=window_of(deployment),
         ),
         progress=progress,
     )

@@ -14,7 +14,7 @@ from sizing.base.units import MS_PER_S, S_PER_MINUTE
 from sizing.base.version import ENGINE_VERSION
 from sizing.question.limits import LatencyLimits
 from sizing.replay.offered_load import Load
-from sizing.replay.simulation_result import Distribution, Series, SimulationResult
+from sizing.replay.simulation_result import Distribution, Failure, Series, SimulationResult
 from sizing.replay.what_if import failure_in, failure_text
 from sizing.simulator.fleet import Deployment, Fleet
 from sizing.simulator.layout import E2E, ITL, QUEUE, TTFT
@@ -84,7 +84,8 @@ def measured(
 ) -> SimulationResult:
     """Everything that was counted."""
     latencies = {metric: distribution(outcome, metric, limits.percentile) for metric in (TTFT, ITL, E2E, QUEUE)}
-    met = _meets(latencies, limits)
+    failure = failure_in(outcome, front_of(deployment), stable_rps, limits)
+    over_all = _meets(latencies, limits)
     seconds = outcome.horizon_s * (1.0 if outcome.stopped_at is None else max(outcome.stopped_at, SHORTEST_SHARE))
     good = sampled_good_share(outcome)
     good_value = good.value if np.isfinite(good.value) else 0.0
@@ -95,17 +96,17 @@ def measured(
         **_deployed(name, deployment),
         **{field: getattr(outcome, field) for field in counted},
         **_use(outcome),
-        answer=_sentence(name, load, limits, latencies, met, outcome),
+        answer=_sentence(name, load, limits, latencies, _verdict(over_all, failure), outcome),
         verdict="stable" if outcome.stopped_at is None else "stopped",
         largest_stable_rps=stable_rps,
-        failure=failure_in(outcome, front_of(deployment), stable_rps),
+        failure=failure,
         simulated_s=seconds,
         requests=outcome.arrived,
         ttft_ms=latencies[TTFT],
         itl_ms=latencies[ITL],
         e2e_ms=latencies[E2E],
         queue_ms=latencies[QUEUE],
-        meets_limits=met,
+        meets_limits=over_all and (failure is None or failure.meets_limits),
         good_share=_share(good) if latencies[TTFT] else None,
         goodput_rps=good_value * outcome.finished / seconds,
         output_tokens_per_s=outcome.generated_tokens / seconds,
@@ -165,20 +166,30 @@ def _meets(latencies: Mapping[int, Distribution | None], limits: LatencyLimits) 
     return all(latency is None or latency.at_percentile.value <= limit * MS_PER_S for latency, limit in pairs)
 
 
+def _verdict(met: bool, failure: Failure | None) -> str:
+    """Whether the limits hold over the whole run, and while an instance is down."""
+    if not met:
+        return "a limit is broken"
+    if failure is None:
+        return "every limit is met"
+    if failure.meets_limits:
+        return "every limit is met, while an instance is down, too"
+    return "over the whole run every limit is met, but while an instance is down one is broken"
+
+
 def _sentence(
     name: str,
     load: Load,
     limits: LatencyLimits,
     latencies: Mapping[int, Distribution | None],
-    met: bool,
+    verdict: str,
     outcome: Outcome,
 ) -> str:
     labels = (("TTFT", latencies[TTFT]), ("ITL", latencies[ITL]), ("E2E", latencies[E2E]))
     values = [f"{label} {ms(latency.at_percentile.value)}" for label, latency in labels if latency is not None]
-    within = "every limit is met" if met else "a limit is broken"
     part = "" if outcome.stopped_at is None else f" (stopped after {outcome.stopped_at:.0%})"
     return (
-        f"{name} at {requests_per_s(load.rps)}: p{limits.percentile:g} {', '.join(values)}; {within} "
+        f"{name} at {requests_per_s(load.rps)}: p{limits.percentile:g} {', '.join(values)}; {verdict} "
         f"({outcome.finished:,} requests simulated{part})."
     )
 

@@ -65,6 +65,16 @@ class Failure(Result):
         "mean over first tokens until the queue is as before",
         "From the failure until all is as before.",
     )
+    requests: int = quantity(
+        "Requests meanwhile", "requests", "counted", "Requests in the system while the instance was down."
+    )
+    percentile: float = quantity("Asked percentile", "%", "asked", "The percentile of the limits.")
+    ttft_ms: float | None = quantity("TTFT meanwhile", "ms", "at the asked percentile", "Of these requests.")
+    itl_ms: float | None = quantity("ITL meanwhile", "ms", "at the asked percentile", "Of these requests.")
+    e2e_ms: float | None = quantity("E2E meanwhile", "ms", "at the asked percentile", "Of these requests.")
+    meets_limits: bool = quantity(
+        "Limits met meanwhile", help="Whether every limit holds at its percentile for these requests alone."
+    )
     longest_queue: float = quantity("Longest queue", "requests", "largest bin from the failure on", "All queues.")
     recovered_after_s: float | None = quantity(
         "Queue as before after",
@@ -106,7 +116,9 @@ class SimulationResult(Result):
     )
     e2e_ms: Distribution | None = quantity("E2E", "ms", "last token - arrival", "Time to last token.")
     queue_ms: Distribution | None = quantity("Queue time", "ms", "first step - arrival", "Wait for admission.")
-    meets_limits: bool | None = quantity("Limits met", help="Whether every limit holds at its percentile.")
+    meets_limits: bool | None = quantity(
+        "Limits met", help="Whether every limit holds at its percentile, and while an instance is down, too."
+    )
     good_share: Estimate | None = quantity(
         "Within limits",
         "fraction",

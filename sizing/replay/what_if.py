@@ -11,14 +11,21 @@ from sizing.base.arrays import Floats
 from sizing.base.errors import InvalidScenario
 from sizing.base.format import ms, requests_per_s
 from sizing.base.units import MS_PER_S, S_PER_MINUTE
+from sizing.question.limits import LatencyLimits
 from sizing.question.understand import Question
 from sizing.replay.simulation_result import Failure
 from sizing.search.replicas import Planned
 from sizing.simulator.fleet import Deployment, Fleet, Outage
+from sizing.simulator.layout import E2E, ITL, TTFT
 from sizing.simulator.outcome import Outcome
+from sizing.simulator.quantiles import quantile
+from sizing.simulator.window import Tally, Window
 
 FAILS_AFTER = 1.0 / 3.0
 """Share of the simulated time after which the instance fails. Chosen: because what is normal has been seen by then."""
+
+METRICS = {"ttft_ms": TTFT, "itl_ms": ITL, "e2e_ms": E2E}
+"""Latencies of the result, and what the simulator calls them."""
 
 LONGEST_FAILURE = 0.5
 """Share of the simulated time that a failure may last at most. Chosen: because its end, and a sixth of the time after
@@ -42,7 +49,7 @@ AS_PLANNED = WhatIf()
 
 
 def failure_text(failure: Failure) -> str:
-    """The failure in two sentences."""
+    """The failure in three sentences."""
     lasts = (failure.end_s - failure.start_s) / S_PER_MINUTE
     left = f"the other {failure.instances_left} carry" if failure.instances_left > 1 else "the other one carries"
     others = (
@@ -58,7 +65,18 @@ def failure_text(failure: Failure) -> str:
         f"One instance fails after {failure.start_s / S_PER_MINUTE:,.3g} minutes for {lasts:,.3g}; {others}, and "
         f"{failure.started_again:,} requests start again. Meanwhile {meanwhile} instead of "
         f"{ms(failure.ttft_before_ms)}, up to {failure.longest_queue:,.0f} requests wait; once it is "
-        f"back, the queue is as before {usual}."
+        f"back, the queue is as before {usual}. {_judged(failure)}"
+    )
+
+
+def _judged(failure: Failure) -> str:
+    """The requests of the failure alone, held against the limits."""
+    latencies = (("TTFT", failure.ttft_ms), ("ITL", failure.itl_ms), ("E2E", failure.e2e_ms))
+    values = ", ".join(f"{name} {ms(value)}" for name, value in latencies if value is not None)
+    verdict = "every limit is met" if failure.meets_limits else "a limit is broken"
+    return (
+        f"The {failure.requests:,} requests in the system while it is down have p{failure.percentile:g} {values}: "
+        f"{verdict}."
     )
 
 
@@ -93,9 +111,16 @@ def deployment_of(question: Question, chosen: Planned, duration_s: float, what_i
     return Fleet(replicas=(chosen.replica,) * count, routing=routing, outages=(outage,))
 
 
-def failure_in(outcome: Outcome, fleet: Fleet, stable_rps: float) -> Failure | None:
+def window_of(deployment: Deployment) -> Window | None:
+    """The time that the only failure lasts; None without one, or with several."""
+    outages = deployment.stages[0].fleet.outages
+    return Window(start_s=outages[0].start_s, end_s=outages[0].end_s) if len(outages) == 1 else None
+
+
+def failure_in(outcome: Outcome, fleet: Fleet, stable_rps: float, limits: LatencyLimits) -> Failure | None:
     """What the only failure did; None without one, or with several."""
-    if len(fleet.outages) != 1:
+    tally = outcome.in_window
+    if tally is None:
         return None
     outage, left = fleet.outages[0], len(fleet.replicas) - 1
     edges = (np.arange(len(outcome.series)) + 1) * outcome.bin_s
@@ -105,6 +130,7 @@ def failure_in(outcome: Outcome, fleet: Fleet, stable_rps: float) -> Failure | N
     calm = np.flatnonzero(after & (waiting <= usual))
     end = int(calm[0]) if len(calm) else len(edges)
     meanwhile = (np.arange(len(edges)) < end) & ~before
+    meanwhile_s = {name: _at_percentile_s(tally, metric, limits.percentile) for name, metric in METRICS.items()}
     return Failure(
         start_s=outage.start_s,
         end_s=outage.end_s,
@@ -113,9 +139,22 @@ def failure_in(outcome: Outcome, fleet: Fleet, stable_rps: float) -> Failure | N
         started_again=outcome.failed_over,
         ttft_before_ms=_mean_ttft_ms(outcome, before),
         ttft_meanwhile_ms=_mean_ttft_ms(outcome, meanwhile),
+        requests=tally.requests,
+        percentile=limits.percentile,
+        **{name: None if value is None else value * MS_PER_S for name, value in meanwhile_s.items()},
+        meets_limits=all(
+            value is None or value <= limit
+            for value, limit in zip(meanwhile_s.values(), (limits.ttft_s, limits.itl_s, limits.e2e_s), strict=True)
+        ),
         longest_queue=float(waiting[~before].max(initial=0.0)),
         recovered_after_s=max(float(edges[end]) - outcome.bin_s - outage.end_s, 0.0) if len(calm) else None,
     )
+
+
+def _at_percentile_s(tally: Tally, metric: int, percentile: float) -> float | None:
+    """A percentile of one latency in the window, in seconds; None where no request had it."""
+    counts = tally.histogram[metric]
+    return quantile(counts, percentile / 100.0) if counts.any() else None
 
 
 def _mean_ttft_ms(outcome: Outcome, bins: NDArray[np.bool_]) -> float | None:

@@ -14,6 +14,7 @@ from pydantic import Discriminator, Field, Tag, model_validator
 from sizing.base.choices import BenchmarkMode, Location, Mode, Objective, Routing, Serving, StepTimesFrom
 from sizing.base.errors import BrokenRule, MissingKey
 from sizing.scenario.bounds import MAX_RPS, MAX_TOKENS, MAX_USD
+from sizing.scenario.costs import Costs
 from sizing.scenario.part import Part
 from sizing.scenario.traffic import Arrivals, Length, Tokens, TraceArrivals
 
@@ -233,9 +234,11 @@ class Benchmark(Part):
 
 
 class Prices(Part):
-    """Overrides of list prices, in USD."""
+    """Overrides of list prices, in USD. Each belongs to one system or GPU, named where several could be meant."""
 
+    system: str | None = Field(default=None, min_length=1, max_length=120)
     system_usd: Usd | None = None
+    gpu: str | None = Field(default=None, min_length=1, max_length=120)
     gpu_hour_usd: Usd | None = None
     depreciation_years: Annotated[float, Field(gt=0, le=20, allow_inf_nan=False)] = 5.0
 
@@ -252,3 +255,4 @@ class Scenario(Part):
     measured: Measured | None = None
     benchmark: Benchmark | None = None
     prices: Prices = Prices()
+    costs: Costs = Costs()

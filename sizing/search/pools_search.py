@@ -106,7 +106,7 @@ def _best_of_units(
     ``most`` (N,) is what a row carries at best. Capacities, which take longer, are computed for the likeliest rows and
     for those that could still do with fewer GPUs than these; of these, those with most to spare come first.
     """
-    c, peak, spares = evaluated.candidates, question.demand.peak_rps, question.scenario.deployment.spare_instances
+    c, peak, spares = evaluated.candidates, question.demand.sustained_rps, question.scenario.deployment.spare_instances
 
     def gpus(rows: Rows, rps: Floats) -> Counts:
         return np.asarray((instances_needed(peak, rps) + spares) * c.gpus[rows], dtype=np.int64)
@@ -136,7 +136,7 @@ def _pairs(
     unit = evaluated.candidates.unit
     match = unit[prefill[0]][:, None] == unit[decode[0]][None, :]
     p, d = np.nonzero(match)
-    peak = question.demand.peak_rps
+    peak = question.demand.sustained_rps
     return Pools(
         evaluated=evaluated,
         prefill=prefill[0][p],
@@ -162,7 +162,7 @@ def grown(pools: Pools) -> Pools:
 
 def _within_e2e(question: Question, pools: Pools) -> Pools:
     """The smallest pair of every unit that meets the E2E limit: not every pair can grow into it."""
-    c, peak = pools.evaluated.candidates, question.demand.peak_rps
+    c, peak = pools.evaluated.candidates, question.demand.sustained_rps
     many, held = grown_into_e2e(question, pools, longest_transfer(question, pools.evaluated, pools.prefill))
     many = many.take(np.flatnonzero(held))
     spares = question.scenario.deployment.spare_instances
@@ -184,7 +184,7 @@ def grown_into_e2e(question: Question, pools: Pools, moved: Floats) -> tuple[Poo
     tried = np.repeat(np.arange(len(pools)), len(MORE)).astype(np.intp)
     one, other = times_of(question, pools.evaluated, pools.prefill), decoding_of_pairs(question, pools)
     more = _times(pools.decode_instances[tried], np.tile(MORE, len(pools)))
-    peak, variability = question.demand.peak_rps, question.variability
+    peak, variability = question.demand.sustained_rps, question.variability
 
     def first_of(rows: Rows, prefill: Counts) -> FirstToken:
         return first_token(one.take(rows), peak / prefill[:, None], moved[rows], variability)

@@ -17,7 +17,7 @@ from sizing.catalog.model import Model
 from sizing.deployments.candidates import Candidates, enumerate_for, table
 from sizing.deployments.memory import MemoryFit, memory_fit
 from sizing.prices.cost import Offers, cheapest_option
-from sizing.prices.hardware import HardwareOption, options
+from sizing.prices.hardware import options
 from sizing.question.configuration import Allowed
 from sizing.question.traffic import Traffic, TrafficColumns
 from sizing.question.understand import Question
@@ -59,8 +59,14 @@ def all_configurations(question: Question) -> Candidates:
 
 
 def offered(question: Question, gpu: Gpu) -> bool:
-    """Whether the accelerator can be had where the scenario wants it: some are only rented."""
-    return question.scenario.deployment.location == "cloud" or not gpu.rented_only
+    """Whether the accelerator can be had where the scenario wants it: some are only rented, some only for workstations.
+
+    Those for workstations are considered where the scenario names them.
+    """
+    deployment = question.scenario.deployment
+    if deployment.location == "cloud":
+        return True
+    return not gpu.rented_only and (not gpu.workstation_only or bool(deployment.gpus))
 
 
 @lru_cache(maxsize=32)
@@ -115,7 +121,7 @@ def _first_asked(question: Question, plain: Evaluated, traffic: TrafficColumns |
 def _by_objective(question: Question, evaluated: Evaluated) -> Rows:
     """Rows of the candidates with any capacity by what the objective counts, then by GPUs; first the least."""
     able = np.flatnonzero(evaluated.capacity.rps > 0)
-    instances = instances_needed(question.demand.peak_rps, evaluated.capacity.rps[able])
+    instances = instances_needed(question.demand.sustained_rps, evaluated.capacity.rps[able])
     each = evaluated.candidates.gpus[able].astype(np.int64)
     objective = question.scenario.deployment.objective
     if objective == "latency":
@@ -173,13 +179,9 @@ def instances_needed(peak_rps: float, rps: Floats) -> Counts:
 
 
 def all_offers(question: Question) -> Offers:
-    """What each considered GPU can be bought or rented in, at the location and prices of the scenario.
-
-    When some considered GPU is priced without chassis only, every GPU is priced so where such a price exists: a
-    complete system is not compared with bare GPUs.
-    """
-    scenario = question.scenario
-    return _offers(question.gpus, scenario.deployment.location, scenario.prices, tuple(question.gpu_prices.items()))
+    """What each considered GPU can be bought or rented in, at the location and prices of the scenario."""
+    location = question.scenario.deployment.location
+    return _offers(question.gpus, location, question.prices, tuple(question.gpu_prices.items()))
 
 
 @lru_cache(maxsize=64)
@@ -187,13 +189,4 @@ def _offers(
     gpus: tuple[Gpu, ...], location: Location, prices: Prices, own_prices: tuple[tuple[str, float], ...]
 ) -> Offers:
     own = dict(own_prices)
-    of_gpus = [options(gpu, location, prices, own.get(gpu.id)) for gpu in gpus]
-    if any(_bare(offers) for offers in of_gpus):
-        of_gpus = [tuple(o for o in offers if o.price_covers == "gpus_only") or offers for offers in of_gpus]
-    return Offers(of_gpus)
-
-
-def _bare(offers: tuple[HardwareOption, ...]) -> bool:
-    """Whether the GPU has a price, but none of a complete system."""
-    covers = {o.price_covers for o in offers}
-    return "gpus_only" in covers and "complete" not in covers
+    return Offers([options(gpu, location, prices, own.get(gpu.id)) for gpu in gpus])

@@ -14,6 +14,7 @@ from sizing.simulator.fleet import Deployment
 from sizing.simulator.layout import ARRIVED, CHUNK_FIELDS, FIRST_ROW, RECORD, TIME_ROW
 from sizing.simulator.outcome import Outcome
 from sizing.simulator.pool import Measurement, Pool
+from sizing.simulator.window import Tally
 
 CARRIED = tuple((row, name) for row, name in enumerate(CHUNK_FIELDS) if name not in ("time", "group"))
 """Rows of a chunk that a request keeps when it moves from the prefill to the decode pool."""
@@ -34,6 +35,8 @@ class _Line:
         self.pools = [Pool(stage.fleet, measurement, prefill_only=stage.prefill_only) for stage in deployment.stages]
         self.moving = np.zeros((len(CHUNK_FIELDS), 0))
         self.records: list[NDArray[Any]] = []
+        self.keeps_records = measurement.keep_records
+        self.tally = None if measurement.window is None else Tally(window=measurement.window)
 
     def run(self, chunk: Floats, until: float) -> None:
         """Serve a chunk up to ``until``."""
@@ -47,8 +50,10 @@ class _Line:
         self._keep(ended)
 
     def _keep(self, ended: NDArray[Any]) -> None:
-        if len(ended) and self.pools[0].state["keep_records"]:
+        if len(ended) and self.keeps_records:
             self.records.append(ended.copy())
+        if len(ended) and self.tally is not None:
+            self.tally.add(ended)
 
     def _hand_over(self, ended: NDArray[Any]) -> None:
         """Requests with more than one token move on. Nothing that ends later can arrive earlier than ``until``."""
@@ -138,4 +143,5 @@ def _outcome(
         overwhelmed=overwhelmed,
         stopped_at=stopped,
         records=np.concatenate(line.records) if line.records else np.zeros(0, RECORD),
+        in_window=line.tally,
     )

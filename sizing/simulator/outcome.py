@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from sizing.base.arrays import Floats
 from sizing.simulator.layout import SERIES
+from sizing.simulator.window import Tally
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -18,7 +19,8 @@ class Outcome:
 
     ``histogram`` (batches, metrics, bins), ``sums`` (batches, columns of sums), ``series`` (bins, columns of
     :data:`layout.SERIES`); counters over all pools. ``waiting`` and ``in_system`` are from the end of the arrivals,
-    before the rest was served; ``peak_waiting`` is the longest queue between two chunks.
+    before the rest was served; ``peak_waiting`` is the longest queue between two chunks;
+    ``in_window`` counts the requests of the window that was asked for.
     """
 
     histogram: NDArray[np.uint32]
@@ -43,6 +45,7 @@ class Outcome:
     overwhelmed: bool
     stopped_at: float | None
     records: NDArray[Any]
+    in_window: Tally | None = None
 
     def column(self, name: str) -> Floats:
         """One column of the series, per bin."""

@@ -15,6 +15,7 @@ from sizing.simulator.entry import run_chunk
 from sizing.simulator.fleet import POLICIES, Fleet, Replica
 from sizing.simulator.layout import BATCHES, BINS, METRICS, NONE, World
 from sizing.simulator.outages import bring_back, events_of, take_down
+from sizing.simulator.window import Window
 from sizing.steps.ranks import MOST_COUNTED, busiest_share
 
 UNLIMITED = 2**62
@@ -28,7 +29,8 @@ SHORTEST_BIN_S = 1e-9
 @dataclass(frozen=True, kw_only=True)
 class Measurement:
     """What is measured: over ``expected`` requests of which the first ``warm_up`` do not count, in a series of ``bins``
-    over ``horizon_s``. Limits in seconds decide what is good. ``keep_records`` keeps one record per request."""
+    over ``horizon_s``. Limits in seconds decide what is good. ``keep_records`` keeps one record per request;
+    requests in the system during ``window`` are counted apart."""
 
     expected: int
     horizon_s: float
@@ -38,6 +40,7 @@ class Measurement:
     itl_limit_s: float = math.inf
     e2e_limit_s: float = math.inf
     keep_records: bool = False
+    window: Window | None = None
 
     @property
     def bin_s(self) -> float:
@@ -150,7 +153,10 @@ def _state(fleet: Fleet, measurement: Measurement) -> NDArray[Any]:
     row["warm_up"], row["bin_s"] = measurement.warm_up, measurement.bin_s
     row["expected"] = max(measurement.expected - measurement.warm_up, 1)
     row["ttft_limit"], row["itl_limit"] = measurement.ttft_limit_s, measurement.itl_limit_s
-    row["e2e_limit"], row["keep_records"] = measurement.e2e_limit_s, measurement.keep_records
+    row["e2e_limit"], row["keep_records"] = (
+        measurement.e2e_limit_s,
+        measurement.keep_records or measurement.window is not None,
+    )
     return row
 
 

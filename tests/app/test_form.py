@@ -129,7 +129,13 @@ SCENARIOS = [
             "routing": "least_loaded",
             "speculative_decoding": {"draft_tokens": 4, "acceptance": 0.7, "draft_cost": 0.02},
         },
-        "prices": {"system_usd": 1000, "gpu_hour_usd": 2.5, "depreciation_years": 3},
+        "prices": {
+            "system": "dgx_h100",
+            "system_usd": 1000,
+            "gpu": "h200_sxm",
+            "gpu_hour_usd": 2.5,
+            "depreciation_years": 3,
+        },
     },
 ]
 

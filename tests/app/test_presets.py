@@ -9,7 +9,7 @@ from ui.form.presets import presets
 from ui.form.read import to_scenario
 
 PAGES = ("pages/home.py", "pages/size.py", "pages/methodology.py")
-VIEWS = ("Memory", "Throughput or latency", "Load curve", "Simulate", "Alternatives", "Why", "Export")
+VIEWS = ("Alternatives", "Why", "Throughput or latency", "Simulate", "Memory", "Export")
 
 
 @pytest.mark.parametrize("preset", list(presets()))

@@ -4,7 +4,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.app.pages_text import answer, problems
 
-TABS = ("Memory", "Throughput or latency", "Load curve", "Simulate", "Alternatives", "Why", "Export")
+TABS = ("Alternatives", "Why", "Throughput or latency", "Simulate", "Memory", "Export")
 
 
 def test_pools_are_asked_for_and_shown_on_every_tab(size: AppTest) -> None:

@@ -18,6 +18,7 @@ from ui.figures.simulated import MOST_POINTS, build_simulated, simulated_alt_tex
 from ui.form.presets import presets
 from ui.form.trace import in_use
 from ui.size import jobs
+from ui.size.simulate import PREVIOUS
 from ui.state import TRACE
 
 JOB, DAY = "simulation_job", "day_job"
@@ -72,7 +73,13 @@ def test_an_hour_is_simulated_beside_the_page(panel: AppTest) -> None:
     compared = [text.value for text in panel.markdown if "compare_arrows" in text.value]
     assert any("Agrees with the plan" in text or "differs" in text for text in compared)
     panel.text_input(key="osl").set_value("120").run()
-    assert any("previous inputs" in caption.value for caption in panel.caption)
+    assert older(panel)
+    assert not panel.success, "what is older than its inputs is not green"
+
+
+def older(panel: AppTest) -> bool:
+    """Whether the results shown are marked as older than their inputs."""
+    return any(PREVIOUS in text.value for text in panel.markdown)
 
 
 def test_what_if_an_instance_fails(panel: AppTest) -> None:
@@ -84,6 +91,11 @@ def test_what_if_an_instance_fails(panel: AppTest) -> None:
     panel.run()
     assert not panel.exception
     assert any("One instance fails after 20 minutes for 5" in text.value for text in panel.markdown)
+    assert not older(panel)
+    panel.number_input(key="fail_minutes").set_value(4.0).run()
+    assert older(panel)
+    panel.number_input(key="fail_minutes").set_value(5.0).run()
+    assert not older(panel)
 
 
 def test_a_load_beyond_capacity_shows_no_latency(panel: AppTest) -> None:
@@ -113,6 +125,7 @@ def test_a_trace_fills_in_the_form_and_can_be_replayed(panel: AppTest, trace_fil
     app = with_trace(panel, trace_file)
     assert not app.exception
     assert float(app.text_input(key="isl95").value) > float(app.text_input(key="isl").value)
+    assert app.query_params["rps"] == app.text_input(key="rps").value
     assert any("4,000 requests in 30 minutes" in c.value or "busiest minute" in c.value for c in app.caption)
     answered = app.session_state["last_answer"].scenario.workload
     assert answered.arrivals.trace == answered.input_tokens.trace == "mine.csv"

@@ -24,8 +24,9 @@ FINDINGS = """async ([seriousness, ofStreamlit]) => (await axe.run(document, {re
     .map(({rule, node}) => `${rule.id}: ${node.html.slice(0, 200)} ${[...node.any, ...node.all, ...node.none]
         .map(check => check.message).join(' ')}`)"""
 BUTTONS = """() => [...document.querySelectorAll('[data-testid=stMain] button')]
-    .filter(one => one.checkVisibility() && one.matches(':is([data-testid^=stBaseButton], [data-testid^=stPopover] *)'))
-    .map(one => one.innerText.trim())"""
+    .filter(one => one.checkVisibility() && one.matches('[data-testid^=stBaseButton], [data-testid^=stPopover] *'))
+    .filter(one => !one.closest('[data-testid=stElementToolbar], [data-testid=stTooltipIcon]'))
+    .map(one => one.getAttribute('aria-label') || one.innerText.trim())"""
 
 PAGES = sorted(page.stem for page in (ROOT / "pages").glob("[!_]*.py"))
 FILLED = {"size": "size?gpu=H100+SXM5+80GB&gpu=H200+SXM+141GB&isl=3.000"}

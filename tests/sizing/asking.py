@@ -83,6 +83,7 @@ def a_gpu(**facts: Any) -> Gpu:
         "vendor": "custom",
         "architecture": "custom",
         "family": "custom",
+        "form_factor": "module",
         "memory_bytes": 80e9,
         "memory_bandwidth": 3.35e12,
         "fp16_flops": 989e12,

@@ -17,6 +17,7 @@ from sizing.catalog.files import DATA_DIR
 from sizing.catalog.measured import measured
 from sizing.evidence.cases import architecture
 from sizing.evidence.points import MODES
+from sizing.evidence.published import evidence_frame
 from sizing.evidence.uncertainty import DIFFICULTIES
 from sizing.methodology.accuracy import TITLES, report_chapters
 from sizing.steps.efficiency import efficiencies
@@ -76,6 +77,17 @@ def test_the_code_reproduces_the_recorded_error_of_the_mixture():
     table = next(t for t in targets(efficiencies(), rows) if t.mode == spot["mode"])
     error = table.predicted_by(mixture())[spot["metric"]] - table.observed[spot["metric"]]
     assert np.exp(error) == pytest.approx(spot["predicted_over_measured"], rel=0.01), RENEW
+
+
+def test_closed_loops_beyond_the_limit_that_the_run_was_started_with_are_not_compared():
+    frame = evidence_frame()
+    stated = (frame["mode"] == "fixed_concurrency") & frame["max_sequences"].notna()
+    beyond = frame["concurrency_or_batch"] > frame["max_sequences"]
+    rows = np.flatnonzero(stated & beyond)
+    assert len(rows) > 0
+    assert targets(efficiencies(), rows) == ()
+    open_loops = np.flatnonzero((frame["mode"] == "fixed_rate") & frame["max_sequences"].notna())
+    assert [table.mode for table in targets(efficiencies(), open_loops)] == ["fixed_rate"]
 
 
 def test_every_protocol_scheme_and_target_is_reported():

@@ -11,11 +11,13 @@ import pytest
 import sizing
 from bench.capacity_at_limits import capacity_of, held_out_capacity, judged, largest_rate, question_of
 from bench.capacity_figures import capacity_records, configuration_records, run_records
+from bench.capacity_intervals import exponents, ranged, with_ranges
 from bench.capacity_svg import capacity_svg
 from bench.crossvalidate import Refit
 from bench.fit_efficiency import Fit
 from bench.runs_at_limits import MLPERF_LIMITS, mlperf_runs, runs_at_limits, series_runs
 from sizing.evidence.published import evidence_frame
+from sizing.evidence.uncertainty import capacity_exponents
 from sizing.methodology.accuracy import accuracy_figures
 from sizing.scenario import Scenario
 from sizing.steps.efficiency import efficiencies
@@ -110,7 +112,7 @@ def test_the_answer_is_that_of_the_plan(row: int) -> None:
         "pp": [1],
     }
     plan = sizing.plan(Scenario.model_validate(scenario))
-    answer = judged([run], roofline()).iloc[0]
+    answer = ranged(judged([run], roofline()), capacity_exponents()).iloc[0]
     assert plan.deployment is not None
     assert plan.deployment.gpus == answer["gpus_needed"]
     ends = (answer["gpus_low"], answer["gpus_high"])
@@ -129,6 +131,36 @@ def test_a_run_is_judged_by_the_fit_that_has_not_seen_it() -> None:
     order = found[found["scheme"] == "model"]["benchmark"].tolist()
     assert unseen[order.index("llama2-70b")] == seen[0]
     assert unseen[order.index("mixtral-8x7b")] < 0.8 * seen[1]
+
+
+def _at_ends(measured: list[float]) -> pd.DataFrame:
+    """A configuration per run; planned 100 requests/s on 8 GPUs, 200 with the fast end of the steps and 50 with the
+    slow one."""
+    frame = pd.DataFrame({"measured_rps": measured, "layout": [str(n) for n in range(len(measured))]})
+    names = dict.fromkeys(("benchmark", "model", "gpu", "engine", "precision"), "a")
+    ends = {"planned_rps": 100.0, "fast_rps": 200.0, "slow_rps": 50.0, "layout_gpus": 2, "gpus_needed": 8.0, "gpus": 8}
+    return frame.assign(scheme="unseen", **names, **ends)
+
+
+def test_the_range_is_as_much_wider_as_reality_lies_farther_than_its_step_times() -> None:
+    """More than a tenth of 20 runs lies at 100 x 2^1.5, half as far again as the fast end; the slow end holds."""
+    ends = exponents(_at_ends([100.0] * 16 + [100.0 * 2**1.5] * 4))
+    assert ends == {"low_factor": 1.5, "high_factor": 1.0}
+
+
+def test_gpus_at_the_ends_follow_from_the_rates_there() -> None:
+    """An instance carries 25 requests/s on 2 GPUs. 100 take 100 / (25 x 2^1.5) = 1.41, so 2 instances at the fast end
+    and 100 / (25 / 2) = 8 at the slow one."""
+    one = ranged(_at_ends([100.0]), {"low_factor": 1.5, "high_factor": 1.0}).iloc[0]
+    assert (one["gpus_low"], one["gpus_high"]) == (4.0, 16.0)
+
+
+def test_a_range_does_not_learn_from_its_own_configuration() -> None:
+    """A run at 16 times the planned rate, four times as far away as the fast end: that one alone takes 32 instances of
+    2 GPUs there, the others a fourth as many as an end at 50 requests/s would say, by that run."""
+    wide = with_ranges(_at_ends([100.0] * 12 + [1600.0]).assign(gpus_needed=128.0))
+    assert wide["gpus_low"].iloc[-1] == 64.0
+    assert wide["gpus_low"].iloc[0] == 2.0
 
 
 def test_summaries_count_what_cannot_be_served_as_an_error() -> None:

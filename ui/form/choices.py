@@ -7,7 +7,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any
 
-from sizing.catalog import gpus, models, systems
+from sizing.catalog import gpus, models, systems, systems_for
 from sizing.catalog.engines import engines
 from sizing.catalog.precisions import precisions
 from sizing.scenario.lengths import languages
@@ -47,6 +47,8 @@ def labels(key: str) -> Mapping[Any, str]:
         "engine": lambda: {engine.id: engine.label for engine in engines().values()},
         "prec": lambda: {precision.id: precision.label for precision in precisions().values()},
         "m_sys": lambda: {system.id: system.name for system in systems().values()},
+        "usd_of": _bought,
+        "usd_gpu": gpu_names,
         "model": lambda: {model: model for model in model_ids()},
     }
     return MappingProxyType(dict(listed[key]()))
@@ -61,6 +63,12 @@ def label(key: str, option: Any) -> str:
 def model_ids() -> tuple[str, ...]:
     """Every model of the catalogue, by name."""
     return tuple(sorted(models(), key=str.lower))
+
+
+def _bought() -> dict[str, str]:
+    """Names of the systems that accelerators are bought in, assumed ones included, by id."""
+    sold = [gpu for gpu in gpus().values() if gpu.sizable and not gpu.rented_only]
+    return {system.id: system.name for gpu in sold for system in systems_for(gpu)}
 
 
 @cache

@@ -56,7 +56,7 @@ FIELDS = {key: Field(key=key, **row) for key, row in read_yaml(_FILE).items()}
 BY_PATH = {f.path: f for f in FIELDS.values() if f.path}
 """Every field by the scenario key that it sets."""
 
-MAY_BE_EMPTY = ("model", "m_sys")
+MAY_BE_EMPTY = ("model", "m_sys", "usd_of", "usd_gpu")
 """Choices without a default: an empty one is for the user to fill in."""
 
 LENGTH_KEYS = ("isl", "osl", "system", "doc", "question")

@@ -39,8 +39,20 @@ def to_scenario(
         "deployment": _deployment(values),
         "measured": _measured(values) if values["meas"] else None,
         "benchmark": benchmark,
-        "prices": _numbers(values, "usd_system", "usd_hour") | {"depreciation_years": _needed(values, "years")},
+        "prices": _prices(values),
     }
+
+
+def _prices(values: Values) -> dict[str, Any]:
+    """Own prices, each with the one system or GPU that it is of; a measured record names the system, too."""
+    named = {FIELDS[key].leaf: values[key] or None for key in ("usd_of", "usd_gpu")}
+    amounts = _numbers(values, "usd_system", "usd_hour")
+    for price, of, kind in (("usd_system", "usd_of", "system"), ("usd_hour", "usd_gpu", "GPU")):
+        said_elsewhere = len(values["gpu"]) == 1 or (kind == "system" and values["meas"])
+        if amounts[FIELDS[price].leaf] is not None and not values[of] and not said_elsewhere:
+            short = f"{FIELDS[price].label}: choose the {kind} that costs this"
+            raise BadInput(f"{short}.", short=short, instead={price: ""})
+    return named | amounts | {"depreciation_years": _needed(values, "years")}
 
 
 def length_tokens(values: Values, key: str) -> float:

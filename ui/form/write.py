@@ -55,7 +55,9 @@ _PLAIN = (
     "steps",
     "route",
     "growth",
+    "usd_of",
     "usd_system",
+    "usd_gpu",
     "usd_hour",
     "years",
 )
@@ -170,4 +172,6 @@ def _at(data: Any, path: str) -> Any:
 
 def _shown(key: str, value: Any) -> Any:
     field = FIELDS[key]
-    return show_number(None if value is None else value / field.scale) if field.kind == "number" else value
+    if field.kind == "number":
+        return show_number(None if value is None else value / field.scale)
+    return field.blank if value is None else value

@@ -24,7 +24,7 @@ def scenario_yaml(answer: Answer) -> str:
 
 def alternatives_csv(answer: Answer) -> str:
     """The ranking, one row per deployment."""
-    return alternatives_table(answer.plan.alternatives).drop(columns=USE, errors="ignore").to_csv(index=False)
+    return alternatives_table(answer.plan).drop(columns=USE, errors="ignore").to_csv(index=False)
 
 
 def draw_downloads(answer: Answer) -> None:

@@ -7,7 +7,7 @@ import time
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeAlias, TypeVar
 
 from sizing.base.errors import SizingError
 from sizing.base.result import Plan
@@ -21,8 +21,19 @@ if TYPE_CHECKING:  # the simulator's compiler would slow down the start of every
 
 T = TypeVar("T")
 About = TypeVar("About")
-Run: TypeAlias = "tuple[WhatIf, bool]"
-"""What a simulation was asked for beside its scenario: what if, and whether it replays a trace."""
+
+
+class Run(NamedTuple):
+    """What a simulation was asked for beside its scenario."""
+
+    what_if: WhatIf
+    hours: float | None
+    simulated: Scenario | None
+    """The scenario whose traffic is simulated in place of that of the page."""
+    replayed: bool
+    """Whether a trace is replayed."""
+
+
 DayAsked: TypeAlias = tuple[Scenario, float]
 """What a day was asked for: the scenario with its hours, and the start-up of an instance in seconds."""
 
@@ -92,7 +103,9 @@ def start_simulation(
 ) -> Job[SimulationResult, Run]:
     """Start to simulate some hours of a scenario, or of the ``simulated`` one that stands for it, or a trace, on what
     ``plan`` deploys."""
-    job: Job[SimulationResult, Run] = Job(scenario=scenario, about=(what_if, trace is not None))
+    job: Job[SimulationResult, Run] = Job(
+        scenario=scenario, about=Run(what_if=what_if, hours=hours, simulated=simulated, replayed=trace is not None)
+    )
 
     def work() -> SimulationResult:
         from sizing.question.understand import understand

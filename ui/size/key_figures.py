@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import streamlit as st
 
-from sizing.base.deployed import Deployed, Latency, PerInstance
+from sizing.base.deployed import Cost, Deployed, Latency, PerInstance
 from sizing.base.format import UNKNOWN, count, interval, kilowatts, ms, significant, usd
 from sizing.base.result import Plan
-from sizing.planning.sentences import parallelism_text
+from sizing.planning.sentences import parallelism_text, systems_named
 from sizing.scenario.schema import Scenario
 from ui.format import as_markdown, counted
 from ui.size.explain import explain_popover
@@ -60,7 +60,7 @@ def key_figures(plan: Plan, scenario: Scenario) -> Iterator[Figure]:
         "systems",
         "Systems",
         count(deployed.systems),
-        _instances(deployed),
+        f"{whole_systems(deployed, scenario)}; {_instances(deployed)}",
         "Whole systems to buy or rent, and the instances (copies of the model) they run.",
     )
     yield from _latencies(plan, scenario)
@@ -69,15 +69,29 @@ def key_figures(plan: Plan, scenario: Scenario) -> Iterator[Figure]:
             "usd_per_month",
             "Cost per month",
             usd(cost.usd_per_month),
-            _per_million(cost.usd_per_million_output_tokens),
-            f"{cost.basis} {cost.source}",
+            _of_price(cost),
+            f"{_full_load(cost.usd_per_million_output_tokens_at_full_load)}{cost.basis} {cost.source}",
             short="cost",
         )
         yield Figure(
-            "power_kw", "Power", kilowatts(cost.power_kw), "", "Systems at maximum power, or GPUs at their TDP."
+            "power_kw",
+            "Power",
+            kilowatts(cost.power_kw),
+            {"listed": "whole systems, listed", "rule": "whole systems, by rule"}.get(cost.power_from, ""),
+            "Whole systems at their maximum: GPUs, CPUs, memory, network and fans. Where a system lists none, by rule "
+            "from the TDP of its GPUs.",
         )
     if one:
         yield _rate(one)
+
+
+def whole_systems(deployed: Deployed, scenario: Scenario) -> str:
+    """What is bought or rented, and how much of it the model uses: "2 x p5.48xlarge, 16 GPUs rented, 12 used"."""
+    how = "rented" if scenario.deployment.location == "cloud" else "bought"
+    idle = deployed.gpus_bought > deployed.gpus
+    used = f", {count(deployed.gpus)} used" if idle else ""
+    gpus = counted(deployed.gpus_bought, "GPU")
+    return f"{systems_named(deployed.systems, deployed.system)}, {gpus} {how}{used}"
 
 
 def gpu_range(low: int | None, high: int | None) -> str:
@@ -173,5 +187,22 @@ def _against(value: Latency, limit: float | None) -> tuple[str, str, bool | None
     return f"{'within' if within else 'above'} {ms(limit)}", spread, within
 
 
-def _per_million(usd_per_million: float | None) -> str:
-    return f"{usd(usd_per_million)} per million output tokens" if usd_per_million is not None else ""
+def _of_price(cost: Cost) -> str:
+    """What the price is of, the range its sources give, and what it comes to per million tokens."""
+    if cost.usd_per_month is None or cost.usd_per_month_low is None or cost.usd_per_month_high is None:
+        return ""
+    priced = {"asked": "complete systems, own price", "listed": "complete systems, listed", "rule": "complete systems"}
+    low, high = cost.usd_per_month_low, cost.usd_per_month_high
+    spread = f", {usd(low)} to {usd(high)}" if low < high else ""
+    each = cost.usd_per_million_output_tokens
+    per_million = f"; {usd(each)} per million output tokens" if each is not None else ""
+    return f"{priced[cost.priced_by]}{spread}{per_million}"
+
+
+def _full_load(usd_per_million: float | None) -> str:
+    if usd_per_million is None:
+        return ""
+    return (
+        "The cost per million output tokens is that at the tokens of a day. At full load, as if the peak lasted day "
+        f"and night, it would be {usd(usd_per_million)}. "
+    )

@@ -7,14 +7,12 @@ from functools import partial
 import streamlit as st
 
 from ui import inputs, shell, state
-from ui.figures.load_curve import build_load_curve, load_curve_alt_text
 from ui.figures.memory import build_memory_bar, memory_alt_text
 from ui.size.answer import draw_link_notes, draw_outcome, draw_warnings
 from ui.size.day import draw_day
 from ui.size.evidence import draw_business, draw_evidence
 from ui.size.export import draw_downloads
 from ui.size.key_figures import draw_key_figures
-from ui.size.origin import draw_curve_origin
 from ui.size.simulate import draw_simulate
 from ui.size.tables import draw_alternatives, draw_excluded
 from ui.size.trade_off import draw_trade_off
@@ -46,21 +44,20 @@ def draw() -> None:
         if answer is not None:
             draw_key_figures(answer.plan, answer.scenario)
             draw_warnings(answer, "warning", "info")
+            draw_business(answer.plan.business)
             _tabs(answer, dark=st.context.theme.type == "dark")
-    state.mark_link()
     shell.watch_window()
 
 
 def _tabs(answer: Answer, *, dark: bool) -> None:
     shell.draw_tabs(
         {
-            "Memory": partial(_memory, answer, dark=dark),
-            "Throughput or latency": partial(draw_trade_off, answer, dark=dark),
-            "Load curve": partial(_load_curve, answer, dark=dark),
-            "Simulate": partial(draw_simulate, answer, dark=dark),
-            "Over the day": partial(draw_day, answer, dark=dark),
             "Alternatives": partial(_alternatives, answer),
             "Why": partial(draw_evidence, answer.plan, answer.scenario),
+            "Throughput or latency": partial(draw_trade_off, answer, dark=dark),
+            "Simulate": partial(draw_simulate, answer, dark=dark),
+            "Over the day": partial(draw_day, answer, dark=dark),
+            "Memory": partial(_memory, answer, dark=dark),
             "Export": partial(draw_downloads, answer),
         },
         key="view",
@@ -70,16 +67,6 @@ def _tabs(answer: Answer, *, dark: bool) -> None:
 def _memory(answer: Answer, *, dark: bool) -> None:
     plan = answer.plan
     shell.draw_chart(build_memory_bar(plan, dark=dark), key="memory", alt=memory_alt_text(plan))
-    st.markdown("**What this serves**")
-    draw_business(plan.business)
-
-
-def _load_curve(answer: Answer, *, dark: bool) -> None:
-    plan, limits = answer.plan, answer.scenario.limits
-    shell.draw_chart(
-        build_load_curve(plan, limits=limits, dark=dark), key="load_curve", alt=load_curve_alt_text(plan, limits=limits)
-    )
-    draw_curve_origin(plan, limits)
 
 
 def _alternatives(answer: Answer) -> None:

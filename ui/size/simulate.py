@@ -31,6 +31,8 @@ _VERDICTS = {
     "stopped": (st.warning, ":material/block:"),
     "infeasible": (st.error, ":material/error:"),
 }
+PREVIOUS = "Previous inputs: simulate again"
+"""Beside results that are older than the inputs, or than the settings of the simulation."""
 _PEAK, _DAY, _TRACE = "Busiest time", "Whole day", "Replay the trace"
 
 Job = jobs.Job[SimulationResult, jobs.Run]
@@ -57,15 +59,16 @@ def _panel(answer: Answer, *, dark: bool, watched: bool) -> None:
     with st.expander("What if", type="compact"):
         what_if = _what_if(disabled=running)
     label = "Simulate this hour" if traffic == (_PEAK, 1.0) else f"Simulate: {traffic[0].lower()}"
+    run = _run(answer, *traffic, what_if)
     if st.button(label, key="simulate", icon=":material/play_arrow:", disabled=running, help="Runs beside the page."):
-        st.session_state[_JOB] = _start(answer, *traffic, what_if)
+        st.session_state[_JOB] = _start(answer, run)
         st.rerun()
     if job is None:
         return
     if running:
         _progress(job)
     else:
-        _finished(job, answer, dark=dark)
+        _finished(job, answer, as_asked_now=(job.scenario, job.about) == (answer.scenario, run), dark=dark)
 
 
 def _traffic(answer: Answer, *, disabled: bool) -> tuple[str, float]:
@@ -125,15 +128,25 @@ def _what_if(*, disabled: bool) -> WhatIf:
     return WhatIf(static_batching=static, fail_minutes=float(minutes))
 
 
-def _start(answer: Answer, traffic: str, hours: float, what_if: WhatIf) -> Job:
-    scenario, plan = answer.scenario, answer.plan
-    trace = state.trace() if traffic == _TRACE else None
-    if trace is not None:
-        return jobs.start_simulation(scenario, plan=plan, hours=None, what_if=what_if, trace=trace.requests)
-    stands_for = scenario
-    if traffic == _PEAK and isinstance(scenario.workload.arrivals, Profile):
-        stands_for = at_peak(scenario, plan.peak_rps, "poisson")
-    return jobs.start_simulation(scenario, plan=plan, simulated=stands_for, hours=hours, what_if=what_if)
+def _run(answer: Answer, traffic: str, hours: float, what_if: WhatIf) -> jobs.Run:
+    """What the controls ask for now."""
+    if traffic == _TRACE:
+        return jobs.Run(what_if=what_if, hours=None, simulated=None, replayed=True)
+    at_its_peak = traffic == _PEAK and isinstance(answer.scenario.workload.arrivals, Profile)
+    stands_for = at_peak(answer.scenario, answer.plan.sustained_rps, "poisson") if at_its_peak else None
+    return jobs.Run(what_if=what_if, hours=hours, simulated=stands_for, replayed=False)
+
+
+def _start(answer: Answer, run: jobs.Run) -> Job:
+    trace = state.trace() if run.replayed else None
+    return jobs.start_simulation(
+        answer.scenario,
+        plan=answer.plan,
+        simulated=run.simulated,
+        hours=run.hours,
+        what_if=run.what_if,
+        trace=None if trace is None else trace.requests,
+    )
 
 
 def _progress(job: Job) -> None:
@@ -149,16 +162,17 @@ def _progress(job: Job) -> None:
     )
 
 
-def _finished(job: Job, answer: Answer, *, dark: bool) -> None:
+def _finished(job: Job, answer: Answer, *, as_asked_now: bool, dark: bool) -> None:
     result = job.outcome()
     if isinstance(result, tuple):
         draw_problems(result)
         return
-    if job.scenario != answer.scenario:
-        st.caption(":material/history: Simulated for the previous inputs.")
     show, icon = _VERDICTS[result.verdict]
     if result.verdict == "stable" and not result.meets_limits:
         show, icon = st.warning, ":material/warning:"
+    if not as_asked_now:
+        st.badge(PREVIOUS, icon=":material/history:", color="orange")
+        show, icon = st.info, ":material/history:"
     show(as_markdown(result.answer), icon=icon)
     if result.failure is not None:
         st.markdown(f":material/power_off: {as_markdown(failure_text(result.failure))}")
@@ -178,7 +192,7 @@ def _figures(job: Job, result: SimulationResult, answer: Answer, *, dark: bool) 
         alt="Simulated latencies against the limits and the plan",
     )
     if job.scenario == answer.scenario:
-        what_if, replayed = job.about
+        what_if, replayed = job.about.what_if, job.about.replayed
         for sentence in differences(result, answer.plan, answer.scenario, what_if, replayed=replayed):
             st.markdown(f":material/compare_arrows: {as_markdown(sentence)}")
     draw_chart(build_simulated(result, dark=dark), key="simulated", alt=simulated_alt_text(result))

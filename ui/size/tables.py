@@ -2,82 +2,149 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pandas as pd
 import streamlit as st
 
-from sizing.base.result import Candidate
+from sizing.base.deployed import Deployed
+from sizing.base.format import count, percent, usd
+from sizing.base.result import Candidate, Plan
+from sizing.catalog.precisions import precisions
 from ui import state
 from ui.form.choices import label
 from ui.format import known
 from ui.size.key_figures import gpu_range, parallelism
-from ui.size.origin import origin_of
-from ui.size.trade_off import hardware_and_engine
+from ui.size.origin import ORIGIN, origin_of
 from ui.state import Answer
 
 USE = "Use"
+SAME_PRICE = 0.0005
+"""Relative difference below which two prices read the same."""
 _CLICK, _LET_IN = "use_alternative", "let_in"
 
 
 def draw_alternatives(answer: Answer) -> None:
-    """The ranking; a click restricts the form to that deployment."""
-    shown = answer.plan.alternatives
-    if not shown:
-        st.caption("No other deployment meets the limits with the hardware considered.")
+    """The plan and the ranking below it; a click restricts the form to that deployment."""
+    plan = answer.plan
+    if plan.deployment is None:
         return
     at = f"p{answer.scenario.limits.percentile:g}"
-    number = st.column_config.NumberColumn
+    number, text = st.column_config.NumberColumn, st.column_config.TextColumn
     st.dataframe(
-        alternatives_table(shown),
+        alternatives_table(plan),
         hide_index=True,
         key="alternatives",
-        alt="Deployments that meet the limits, best first",
+        alt="The plan, and other deployments that meet the limits, best first",
         column_config={
-            "deployment": st.column_config.TextColumn("Deployment", pinned=True, width=300),
-            USE: st.column_config.ButtonColumn("", key=_CLICK, on_click=_use, args=(answer,), width=60),
-            "usd": number("USD a month", format="localized", step=1),
-            "instance": st.column_config.TextColumn("Instances", width=110),
-            "range": st.column_config.TextColumn("GPUs (80 %)"),
+            USE: st.column_config.ButtonColumn("", key=_CLICK, on_click=_use, args=(answer,), width=60, pinned=True),
+            "gpu": text("GPUs", pinned=True, width=180),
+            "format": text("Format", width=80),
+            "engine": text("Engine", width=105),
+            "ttft": number(f"{at} TTFT (ms)", format="localized", width=95),
+            "itl": number(f"{at} ITL (ms)", format="localized", width=85),
+            "usd": number("USD a month", format="localized", step=1, width=90),
+            "difference": text("Against the plan", help="Cost per month, less that of the plan."),
+            "instance": text("One instance", width=110, help="How one copy of the model is spread over GPUs."),
+            "range": text("GPUs (80 %)", help="GPUs that were enough in 8 of 10 such cases."),
             "systems": number("Systems", format="localized"),
-            "ttft": number(f"{at} TTFT (ms)", format="localized"),
-            "itl": number(f"{at} ITL (ms)", format="localized"),
             "e2e": number(f"{at} E2E (ms)", format="localized"),
             "rate": number("Output tokens/s per GPU", format="localized"),
-            "serving": st.column_config.TextColumn("Serving", width=110),
+            "serving": text("Serving", width=110),
             "limited": "Limited by",
             "source": "Step times from",
-            "origin": st.column_config.TextColumn("Figures", width=90, help="Where instances and latency come from."),
+            "origin": text("Figures", width=90, help="Where instances and latency come from."),
         },
     )
-    if any(c.decided_by == "analytic" for c in shown) and answer.plan.decided_by == "simulation":
+    if not plan.alternatives:
+        st.caption("No other deployment meets the limits with the hardware considered.")
+    elif any(c.decided_by == "analytic" for c in plan.alternatives) and plan.decided_by == "simulation":
         st.caption(
             ":material/calculate: The plan is simulated. An estimate is that of the analytic load model; used, "
             "the deployment is simulated too, and may need another number of instances."
         )
 
 
-def alternatives_table(candidates: tuple[Candidate, ...]) -> pd.DataFrame:
-    """One row per deployment, in rank order; numbers to three significant digits."""
-    return pd.DataFrame(
-        [
-            {
-                "deployment": hardware_and_engine(c),
-                USE: USE,
-                "instance": parallelism(c.deployment),
-                "usd": known(c.usd_per_month),
-                "origin": origin_of(c),
-                "range": gpu_range(c.gpus_low, c.gpus_high),
-                "systems": c.deployment.systems,
-                "ttft": known(c.ttft_ms),
-                "itl": known(c.itl_ms),
-                "e2e": known(c.e2e_ms),
-                "rate": known(c.output_tokens_per_s_per_gpu),
-                "serving": label("serving", c.deployment.serving),
-                "limited": c.limited_by,
-                "source": c.provenance.step_times.name,
-            }
-            for c in candidates
-        ]
-    )
+def alternatives_table(plan: Plan) -> pd.DataFrame:
+    """The plan as the first row, then one row per other deployment; numbers to three significant digits."""
+    if plan.deployment is None:
+        return pd.DataFrame()
+    planned = plan.cost.usd_per_month if plan.cost else None
+    others = [_row(c, USE, _difference(c.usd_per_month, planned)) for c in in_order(plan.alternatives)]
+    return pd.DataFrame([_planned_row(plan, plan.deployment), *others])
+
+
+def in_order(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """The ranking as it is shown: what has no price comes last."""
+    return sorted(candidates, key=lambda c: c.usd_per_month is None)
+
+
+def _gpus(deployed: Deployed) -> str:
+    return f"{count(deployed.gpus)} x {label('gpu', deployed.gpu)}"
+
+
+def _what(deployed: Deployed) -> dict[str, object]:
+    """GPUs, format and engine, in a column each."""
+    return {
+        "gpu": _gpus(deployed),
+        "format": precisions()[deployed.weight_precision].plain_label,
+        "engine": label("engine", deployed.engine),
+    }
+
+
+def _row(one: Candidate, use: str | None, difference: str | None) -> dict[str, object]:
+    return {
+        USE: use,
+        **_what(one.deployment),
+        "ttft": known(one.ttft_ms),
+        "itl": known(one.itl_ms),
+        "usd": known(one.usd_per_month),
+        "difference": difference,
+        "instance": parallelism(one.deployment),
+        "range": gpu_range(one.gpus_low, one.gpus_high),
+        "systems": one.deployment.systems,
+        "e2e": known(one.e2e_ms),
+        "rate": known(one.output_tokens_per_s_per_gpu),
+        "serving": label("serving", one.deployment.serving),
+        "limited": one.limited_by,
+        "source": one.provenance.step_times.name,
+        "origin": origin_of(one),
+    }
+
+
+def _planned_row(plan: Plan, deployed: Deployed) -> dict[str, object]:
+    """The deployment of the plan in the same columns."""
+    latency, one = plan.latency, plan.per_instance
+    return {
+        USE: None,
+        **_what(deployed),
+        "gpu": f"Plan: {_gpus(deployed)}",
+        "ttft": known(latency.ttft_ms.at_percentile if latency else None),
+        "itl": known(latency.itl_ms.at_percentile if latency else None),
+        "usd": known(plan.cost.usd_per_month if plan.cost else None),
+        "difference": "this plan",
+        "instance": parallelism(deployed),
+        "range": gpu_range(plan.gpus_low, plan.gpus_high),
+        "systems": deployed.systems,
+        "e2e": known(latency.e2e_ms.at_percentile if latency else None),
+        "rate": known(one.output_tokens_per_s_per_gpu if one else None),
+        "serving": label("serving", deployed.serving),
+        "limited": plan.limited_by,
+        "source": plan.provenance.step_times.name if plan.provenance else "",
+        "origin": ORIGIN[plan.decided_by],
+    }
+
+
+def _difference(one: float | None, planned: float | None) -> str | None:
+    """ "+$1,330 (+20 %)", "same", "-$500 (-8 %)"; nothing where a price is unknown."""
+    if one is None or planned is None:
+        return None
+    more = one - planned
+    if abs(more) < SAME_PRICE * planned:
+        return "same"
+    sign = "+" if more > 0 else "-"
+    share = f" ({sign}{percent(abs(more) / planned)})" if planned > 0 else ""
+    return f"{sign}{usd(abs(more))}{share}"
 
 
 def draw_excluded(answer: Answer) -> None:
@@ -120,4 +187,5 @@ def _let_in(answer: Answer) -> None:
 
 def _use(answer: Answer) -> None:
     click = st.session_state[_CLICK]
-    state.use_candidate(answer.plan.alternatives[click.row], answer.scenario)
+    if click.row > 0:  # the first row is the plan itself
+        state.use_candidate(in_order(answer.plan.alternatives)[click.row - 1], answer.scenario)

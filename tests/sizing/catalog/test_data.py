@@ -143,9 +143,10 @@ def test_systems_join_the_gpus_and_hold_their_memory():
         total_gb = float(row["total_gpu_memory_gb"])
         assert total_gb * 1e9 == pytest.approx(int(row["gpus_per_system"]) * gpu.memory_bytes, rel=0.10), row["id"]
     for system in catalog.systems().values():
-        assert (system.price_covers == "unknown") == (system.price_low_usd is None), system.id
-        said = f"{system.price_source} {system.notes}".lower()
-        assert (system.price_covers == "gpus_only") == ("gpus only" in said or "kit only" in said), system.id
+        assert bool(system.price_source and system.price_date) == (system.price_low_usd is not None), system.id
+        host = catalog.server_hosts()[system.host]
+        assert host.form_factor == catalog.gpus()[system.gpu_id].form_factor, system.id
+        assert host.max_gpus >= system.gpus, system.id
         assert system.gpus in (1, 2, 4, 8, 72), system.id
         assert system.max_power_kw is None or 0.3 * system.gpus <= system.max_power_kw <= 2.5 * system.gpus, system.id
         assert system.price_low_usd is None or 10_000 * system.gpus <= system.price_low_usd <= 60_000 * system.gpus
@@ -170,14 +171,31 @@ def test_api_prices_are_per_million_tokens():
 
 
 def test_a_gpu_without_a_catalogue_server_gets_the_assumed_eight_gpu_server():
-    assert [s.id for s in catalog.systems_for("h100_sxm")] == ["dgx_h100", "hgx_h100_8"]
-    (server,) = catalog.systems_for("l4")
+    assert [s.id for s in catalog.systems_for(catalog.gpus()["h100_sxm"])] == ["dgx_h100", "hgx_h100_8"]
+    (server,) = catalog.systems_for(catalog.gpus()["l4"])
     assert server.assumed
     assert (server.id, server.gpus, server.domain_gpus) == ("server_8x_l4", 8, 1)
     assert server.max_power_kw is None
     assert server.price_low_usd is None
-    with pytest.raises(UnknownName):
-        catalog.systems_for("h900")
+
+
+def test_a_system_is_known_by_id_and_by_name():
+    assert catalog.resolve_system("dgx_h100") is catalog.resolve_system("DGX h100") is catalog.systems()["dgx_h100"]
+    with pytest.raises(UnknownName, match="Did you mean dgx_h100"):
+        catalog.resolve_system("dgx_h1000")
+
+
+def test_hosts_have_prices_and_powers_in_order_with_their_sources():
+    for host in catalog.server_hosts().values():
+        prices = (host.price_usd_low, host.price_usd_typical, host.price_usd_high)
+        shares = (host.power_share_low, host.power_share_typical, host.power_share_high)
+        powers = (host.power_kw_low, host.power_kw_typical, host.power_kw_high)
+        assert (shares == (None,) * 3) != (powers == (None,) * 3), host.id
+        for ends, source, date in (
+            (prices, host.price_source, host.price_date),
+            (shares if shares[0] else powers, host.power_source, host.power_date),
+        ):
+            assert ends == (None,) * 3 or (list(ends) == sorted(ends) and source and date), host.id
 
 
 def test_mappings_cannot_be_changed():

@@ -45,9 +45,9 @@ def test_spares_are_taken_off_what_gpus_serve() -> None:
 
 
 def test_a_budget_buys_whole_systems_only() -> None:
-    # one DGX H100: 400,000 USD over 5 years of 8,760 h at 730 h a month = 6,667 USD a month
-    assert served_by_budget(scenario(), 6_600).requests_per_s == 0
-    one, two = (served_by_budget(scenario(), b) for b in (6_700, 13_400))
+    # one HGX H100 by rule: 316,212 USD over 5 years of 8,760 h at 730 h a month = 5,270 USD a month
+    assert served_by_budget(scenario(), 5_200).requests_per_s == 0
+    one, two = (served_by_budget(scenario(), b) for b in (5_300, 10_600))
     assert (one.systems, two.systems) == (1, 2)
     assert two.requests_per_s == pytest.approx(2 * one.requests_per_s)
 

@@ -27,7 +27,8 @@ LARGE = workload("meta-llama/Meta-Llama-3-70B", 2)
 
 
 def test_small_workloads_share_one_system() -> None:
-    pool = place([SMALL, LARGE])
+    models = ("meta-llama/Meta-Llama-3-8B", 3), ("meta-llama/Meta-Llama-3-70B", 2)
+    pool = place([workload(model, rps, model, gpus=["h100_sxm"]) for model, rps in models])
     assert pool.feasible
     assert sum(s.systems for s in pool.systems) == 1 < pool.separate_systems
 
@@ -83,8 +84,8 @@ def test_pools_of_no_or_too_many_workloads_are_refused(count: int) -> None:
 
 def test_cost_needs_a_price() -> None:
     with pytest.raises(InvalidScenario, match="price"):
-        place([workload("meta-llama/Meta-Llama-3-8B", 3, gpus=["rtx_pro_6000_server"])])
-    assert place([workload("meta-llama/Meta-Llama-3-8B", 3, gpus=["rtx_pro_6000_server"])], "systems").feasible
+        place([workload("meta-llama/Meta-Llama-3-8B", 3, gpus=["h100_nvl"])])
+    assert place([workload("meta-llama/Meta-Llama-3-8B", 3, gpus=["h100_nvl"])], "systems").feasible
 
 
 def large_model(name: str, serving: list[str], **deployment: object) -> Scenario:

@@ -72,7 +72,7 @@ def test_too_small_memory_is_told_in_gb():
     found = only(raw(LLAMA_70B, deployment={"precisions": ["bf16"], "tp": [1], "pp": [1]}), "h100_sxm")
     entry = found.excluded[0]
     assert "Needs" in entry.reason
-    assert "of 85.9 GB are usable" in entry.reason
+    assert "of the 80 GiB of" in entry.reason
     assert entry.fix is not None
 
 
@@ -132,3 +132,14 @@ def test_beyond_the_context_window_no_other_change_is_proposed():
     assert {e.fix.key for e in found.excluded if e.fix} <= {"workload.input_tokens"}
     (warning,) = [w for w in found.warnings if w.code == "context_exceeded"]
     assert warning.fix.key == "workload.input_tokens"
+
+
+def test_cards_for_workstations_are_bought_only_where_they_are_named():
+    unnamed = ask(LLAMA_8B, workload={"peak_rps": 1})
+    reasons = {entry.gpu: entry.reason for entry in unnamed.excluded}
+    assert "forbids use in a data centre" in reasons["rtx_5090"]
+    assert not unnamed.deployment.gpu.startswith("rtx_5090")
+    named = ask(LLAMA_8B, workload={"peak_rps": 1}, deployment={"gpus": ["rtx_5090"]})
+    assert (named.deployment.gpu, named.deployment.system) == ("rtx_5090", "Workstation 2x RTX 5090")
+    rented = ask(LLAMA_8B, workload={"peak_rps": 1}, deployment={"location": "cloud"})
+    assert "rtx_5090" not in {entry.gpu for entry in rented.excluded}

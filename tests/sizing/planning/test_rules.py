@@ -152,7 +152,7 @@ def test_a_missing_spare_is_said_until_there_is_one():
 
 
 def test_an_unknown_price_is_said():
-    found = ask(LLAMA_8B, deployment=L4, workload={"peak_rps": 1})
+    found = ask(LLAMA_8B, deployment={"gpus": ["a10"]}, workload={"peak_rps": 1})
     assert found.cost.usd_per_month is None
     assert "price_unknown" in codes(found)
     assert "No list price is known." in found.answer

@@ -63,6 +63,29 @@ def test_without_another_instance_everything_waits_until_it_returns() -> None:
     assert "there is no other" in failure_text(found.failure)
 
 
+def test_a_failure_is_judged_by_the_requests_of_its_own_time() -> None:
+    """Five minutes of a day without any instance: 0.3 % of the requests, which no percentile of the day sees."""
+    day = simulate(asked(peak_rps=0.5), hours=24, what_if=WhatIf(fail_minutes=5))
+    assert day.failure is not None
+    assert day.ttft_ms is not None
+    assert day.ttft_ms.at_percentile.value < 1000, "p95 of the whole day keeps the limit of 1 s"
+    assert day.failure.requests == pytest.approx(0.5 * 300, rel=0.3)
+    assert day.failure.ttft_ms is not None
+    assert 60_000 < day.failure.ttft_ms <= 310_000
+    assert not day.failure.meets_limits
+    assert day.meets_limits is False
+    assert "over the whole run every limit is met, but while an instance is down one is broken" in day.answer
+    assert failure_text(day.failure).endswith("a limit is broken.")
+
+
+def test_with_a_spare_that_carries_all_a_failure_breaks_nothing() -> None:
+    spared = simulate(asked(5.0, {"spare_instances": 2}), hours=0.5, what_if=WhatIf(fail_minutes=5))
+    assert spared.failure is not None
+    assert spared.failure.meets_limits
+    assert spared.meets_limits
+    assert "every limit is met, while an instance is down, too" in spared.answer
+
+
 def test_a_spare_carries_the_load_of_the_failed_one() -> None:
     spared = simulate(asked(deployment={"spare_instances": 1}), hours=0.5, what_if=WhatIf(fail_minutes=5))
     bare = simulate(asked(), hours=0.5, what_if=WhatIf(fail_minutes=5))

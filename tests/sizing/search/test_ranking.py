@@ -95,7 +95,7 @@ def test_hardware_without_a_price_is_chosen_by_its_gpus():
         LLAMA_70B,
         workload={"input_tokens": 1000, "output_tokens": 38, "peak_rps": 10},
         limits={"ttft_ms": 1000, "itl_ms": 30, "percentile": 99},
-        deployment={"gpus": ["l40s"]},
+        deployment={"gpus": ["rtx_6000_ada"]},
     )
     assert found.cost.usd_per_month is None
     assert found.deployment.serving == "disaggregated"

@@ -1,0 +1,80 @@
+"""How far the capacity of an instance lies from the plan, in terms of the interval of its step times.
+
+A score is log(measured / planned) over log(end / planned), where the end is the capacity with all step times at that
+end of their 80 % interval: 1 where reality lies there, more where it lies outside. Its quantiles over runs at their
+limits, configurations weighing alike, are the exponents by which a plan's range of GPUs is wider than its step times
+alone would have it: submitters choose layouts, formats and schedulers that nobody publishes.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+from bench.capacity_figures import CONFIGURATION
+from bench.crossvalidate import UNSEEN
+from bench.interval_forms import group_wise
+from sizing.base.arrays import Floats
+
+TAILS = (0.1, 0.9)
+"""Shares outside an 80 % interval, one at each end."""
+
+Exponents = Mapping[str, float]
+"""By end of the step times: ``low_factor`` (fast), ``high_factor`` (slow)."""
+
+
+def exponents(runs: pd.DataFrame) -> Exponents:
+    """The exponents from judged runs (:func:`bench.capacity_at_limits.judged`), at least 1.
+
+    Runs that the plan cannot serve, or not at the slow end, count as inside: their range has no upper end.
+    """
+    slow, fast = group_wise(_scores(runs), _configuration(runs), TAILS)
+    return {"low_factor": max(round(float(fast), 3), 1.0), "high_factor": max(round(-float(slow), 3), 1.0)}
+
+
+def _scores(runs: pd.DataFrame) -> pd.Series:
+    """Positive where more was measured than planned, over the way to the fast end; negative over that to the slow."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        off = np.log(runs["measured_rps"] / runs["planned_rps"])
+        up, down = (np.abs(np.log(runs[end] / runs["planned_rps"])) for end in ("fast_rps", "slow_rps"))
+        score = np.where(off > 0, off / up, off / down)
+    return pd.Series(np.nan_to_num(score, nan=0.0), index=runs.index)
+
+
+def _configuration(runs: pd.DataFrame) -> pd.Series:
+    return runs[CONFIGURATION].astype(str).agg("; ".join, axis=1)
+
+
+def with_ranges(runs: pd.DataFrame) -> pd.DataFrame:
+    """The runs with ``gpus_low`` and ``gpus_high``, each by exponents of the other configurations alone."""
+    names, unseen = _configuration(runs), runs["scheme"] == UNSEEN
+    known = runs[unseen] if unseen.any() else runs
+    parts = []
+    for name, part in runs.groupby(names):
+        others = known[names[known.index] != name]
+        parts.append(ranged(part, exponents(others if len(others) else known)))
+    return pd.concat(parts).sort_index()
+
+
+def ranged(runs: pd.DataFrame, by_end: Exponents) -> pd.DataFrame:
+    """GPUs needed for the measured rate at both ends; the range holds the planned number."""
+    planned = runs["planned_rps"].to_numpy()
+    served = planned > 0
+
+    def gpus(end: str, exponent: float) -> Floats:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            rps = planned * (runs[end].to_numpy() / planned) ** exponent
+            needed = np.ceil(runs["measured_rps"] * runs["gpus"] / (rps * runs["layout_gpus"]) - 1e-9)
+        return np.where(served, np.nan_to_num(needed, nan=np.inf) * runs["layout_gpus"], np.nan)
+
+    low = np.fmin(gpus("fast_rps", by_end["low_factor"]), runs["gpus_needed"])
+    high = np.fmax(gpus("slow_rps", by_end["high_factor"]), runs["gpus_needed"])
+    return runs.assign(gpus_low=np.where(served, low, np.nan), gpus_high=np.where(served, high, np.nan))
+
+
+def capacity_line(runs: pd.DataFrame) -> str:
+    """What ``intervals.yaml`` says of capacity."""
+    known = runs[runs["scheme"] == UNSEEN]
+    ends = exponents(known)
+    values = {"runs": len(known), "configurations": _configuration(known).nunique(), **ends}
+    return "capacity: {" + ", ".join(f"{k}: {v}" for k, v in values.items()) + "}\n"

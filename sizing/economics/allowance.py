@@ -1,0 +1,110 @@
+"""What a plan may need and cost at most, for a check in continuous integration: kept or exceeded, and by how much."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, ValidationError
+
+from sizing.base.errors import InvalidScenario, nearest_names
+from sizing.base.quantity import Result, quantity
+from sizing.base.result import Plan
+from sizing.economics.results import CostAnswer
+from sizing.scenario.file import MAX_FILE_BYTES, parse, problems_of, text_of
+from sizing.scenario.part import Part
+
+Most = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+AllowedName = Literal[
+    "gpus", "gpus_high", "systems", "power_kw", "usd_per_month", "usd_per_month_high", "usd_per_million_output_tokens"
+]
+
+
+class Allowed(Part):
+    """The most of each that a plan may have; left out: any. Money is that of ``python -m sizing cost``."""
+
+    gpus: Most | None = None
+    gpus_high: Most | None = None
+    systems: Most | None = None
+    power_kw: Most | None = None
+    usd_per_month: Most | None = None
+    usd_per_month_high: Most | None = None
+    usd_per_million_output_tokens: Most | None = None
+
+
+class AllowedLine(Result):
+    """One figure of a plan beside what is allowed."""
+
+    name: AllowedName = quantity("What", help="Key of the file of limits.")
+    allowed: float = quantity("Allowed", "see what", "asked", "At most.")
+    planned: float | None = quantity("Planned", "see what", "see plan and cost", "None: not known, or not bounded.")
+    kept: bool = quantity("Kept", help="Whether the plan stays within; what is not known does not.")
+
+
+class AllowanceCheck(Result):
+    """Whether a plan stays within what is allowed."""
+
+    kept: bool = quantity("Kept", help="Whether every figure stays within.")
+    feasible: bool = quantity("Feasible", help="Whether anything considered meets every limit of the scenario.")
+    answer: str = quantity("Answer", help="The plan in a few sentences.")
+    lines: tuple[AllowedLine, ...] = quantity("Figures", help="Every figure that is limited.")
+
+
+def load_allowed(path: Path) -> Allowed:
+    """The limits in a YAML or JSON file. Raises InvalidScenario with one sentence per problem."""
+    raw = parse(text_of(path, MAX_FILE_BYTES, "a list of limits"), path.name)
+    known = list(Allowed.model_fields)
+    if not raw:
+        raise InvalidScenario([f"{path.name}: give at least one of {', '.join(known)}."])
+    unknown = [str(key) for key in raw if key not in known]
+    if unknown:
+        hints = (", ".join(nearest_names(key, known) or known) for key in unknown)
+        raise InvalidScenario([f"{key}: unknown key. Known: {hint}." for key, hint in zip(unknown, hints, strict=True)])
+    try:
+        return Allowed.model_validate(raw)
+    except ValidationError as error:
+        raise InvalidScenario([f"{path.name}: {problem}" for problem in problems_of(error)]) from None
+
+
+def check(allowed: Allowed, plan: Plan, cost: CostAnswer | None) -> AllowanceCheck:
+    """Every limited figure of a plan beside what is allowed; ``cost`` is None where nothing serves the scenario."""
+    lines = tuple(_lines(allowed, plan, cost))
+    kept = plan.feasible and all(line.kept for line in lines)
+    return AllowanceCheck(kept=kept, feasible=plan.feasible, answer=plan.answer, lines=lines)
+
+
+def _lines(allowed: Allowed, plan: Plan, cost: CostAnswer | None) -> Iterator[AllowedLine]:
+    deployed, hardware = plan.deployment, plan.cost
+    planned: dict[AllowedName, float | None] = {
+        "gpus": None if deployed is None else deployed.gpus,
+        "gpus_high": plan.gpus_high,
+        "systems": None if deployed is None else deployed.systems,
+        "power_kw": None if hardware is None else hardware.power_kw,
+        "usd_per_month": None if cost is None else cost.usd_per_month,
+        "usd_per_month_high": None if cost is None else cost.high,
+        "usd_per_million_output_tokens": None if cost is None else cost.usd_per_million_output_tokens,
+    }
+    for name, value in planned.items():
+        most = getattr(allowed, name)
+        if most is not None:
+            kept = value is not None and value <= most
+            yield AllowedLine(name=name, allowed=most, planned=value, kept=kept)
+
+
+def as_markdown(checked: AllowanceCheck) -> str:
+    """The check as a Markdown table, for the comment on a change."""
+    verdict = "Within what is allowed." if checked.kept else "**More than is allowed.**"
+    if not checked.feasible:
+        verdict = "**Nothing serves the scenario.**"
+    lines = [verdict, "", "| What | Allowed | Planned | Difference | |", "|---|---:|---:|---:|---|"]
+    return "\n".join([*lines, *(_row(line) for line in checked.lines), "", checked.answer])
+
+
+def _row(line: AllowedLine) -> str:
+    planned, difference = "not known", ""
+    if line.planned is not None:
+        planned, difference = f"{line.planned:,.2f}", f"{line.planned - line.allowed:+,.2f}"
+    kept = "kept" if line.kept else "**exceeded**" if line.planned is not None else "**not known**"
+    return f"| {line.name} | {line.allowed:,.2f} | {planned} | {difference} | {kept} |"

@@ -1,0 +1,168 @@
+"""Constants of the cost model: value, range, unit, source and date of each, those of the scenario first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Literal
+
+from sizing.base.choices import Location
+from sizing.base.errors import InvalidScenario, UnknownName
+from sizing.catalog import tco
+from sizing.catalog.facts import TcoFact
+from sizing.catalog.files import DATA_DATE, read_yaml
+from sizing.economics.amount import Amount
+from sizing.scenario.costs import Costs
+
+FILE = "cost_assumptions.yaml"
+
+Basis = Literal["scenario", "sourced", "chosen", "gap"]
+"""Where a constant comes from: the scenario; a source; a choice without one; or nowhere, and then it is not counted."""
+
+CAPITAL = ("switches_percent", "storage_percent", "support_percent_per_year", "capital_charge_percent_per_year")
+"""Constants of what follows from the purchase of servers."""
+
+ELECTRICITY, CARBON = "electricity_usd_per_kwh", "carbon_g_per_kwh"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Assumption:
+    """One constant of the cost model. ``amount`` is None where no figure is known and none is counted as 0."""
+
+    name: str
+    meaning: str
+    unit: str
+    amount: Amount | None
+    basis: Basis
+    source: str
+    date: str
+
+
+class Assumptions(Mapping[str, Assumption]):
+    """All constants by name, and the number of each for calculations."""
+
+    def __init__(self, each: Mapping[str, Assumption]) -> None:
+        self._each = dict(each)
+
+    def __getitem__(self, name: str) -> Assumption:
+        return self._each[name]
+
+    def __iter__(self) -> Any:
+        return iter(self._each)
+
+    def __len__(self) -> int:
+        return len(self._each)
+
+    def amount(self, name: str) -> Amount:
+        """The number of a constant that always has one."""
+        known = self._each[name].amount
+        assert known is not None, f"{name} has no number"
+        return known
+
+    def share(self, name: str) -> Amount:
+        """The number of a constant in percent, as a fraction."""
+        return self.amount(name) * 0.01
+
+
+def assumptions_for(costs: Costs) -> Assumptions:
+    """Every constant, that of the scenario where it gives one. Raises InvalidScenario for an unknown region."""
+    known = {**_constants(), **_of_region(costs.region)}
+    given = {name: value for name in known if (value := getattr(costs, name)) is not None}
+    return Assumptions({name: _given(known[name], given.get(name)) for name in known})
+
+
+def used_in(location: Location, costs: Costs) -> tuple[str, ...]:
+    """Names of the constants that the cost of one way, its energy or its carbon rests on."""
+    own = location == "on_prem" or (location == "hybrid" and costs.hybrid_base == "on_prem")
+    paid = costs.hybrid_base if location == "hybrid" else costs.purchase
+    named = [("pue", True), ("power_utilization", True), (ELECTRICITY, own), (CARBON, True)]
+    named += [(name, own) for name in CAPITAL]
+    named += [("colocation_usd_per_kw_month", own and costs.facility == "colocation")]
+    licensed = costs.licence != "none"
+    named += [("licence_usd_per_gpu_year", own and licensed)]
+    named += [("licence_usd_per_gpu_hour", location != "on_prem" and licensed)]
+    named += [(f"{kind}_discount_percent", not own and paid == kind) for kind in ("reserved_1y", "reserved_3y")]
+    named += [("spot_interruption_percent", location == "cloud" and paid == "spot"), ("staff_usd_per_month", True)]
+    return tuple(name for name, used in named if used)
+
+
+@cache
+def licence_included() -> frozenset[str]:
+    """GPUs whose price includes NVIDIA AI Enterprise."""
+    return frozenset(read_yaml(FILE)["licence_included"])
+
+
+def _given(known: Assumption, value: float | None) -> Assumption:
+    if value is None:
+        return known
+    return Assumption(
+        name=known.name,
+        meaning=known.meaning,
+        unit=known.unit,
+        amount=Amount.exactly(value),
+        basis="scenario",
+        source=f"scenario: costs.{known.name}",
+        date="",
+    )
+
+
+@cache
+def _constants() -> Mapping[str, Assumption]:
+    return {name: _constant(name, entry) for name, entry in read_yaml(FILE)["constants"].items()}
+
+
+def _constant(name: str, entry: Mapping[str, Any]) -> Assumption:
+    described = {"name": name, "meaning": entry["meaning"], "unit": entry["unit"]}
+    if entry.get("gap"):
+        source = "no source known: not counted until it is given"
+        return Assumption(**described, amount=Amount.exactly(0.0), basis="gap", source=source, date="")
+    if "chosen" in entry:
+        amount = _ranged(entry["value"], entry)
+        return Assumption(
+            **described, amount=amount, basis="chosen", source=f"chosen: {entry['chosen']}", date=DATA_DATE
+        )
+    fact = _fact(**entry["fact"])
+    return _sourced(described, fact, entry)
+
+
+def _sourced(described: Mapping[str, str], fact: TcoFact, entry: Mapping[str, Any]) -> Assumption:
+    assert fact.typical is not None, f"tco.csv: {fact.item} in {fact.region} has no typical value"
+    source = fact.source + (f"; range: {entry['range']}" if "range" in entry else "")
+    return Assumption(**described, amount=_ranged(fact.typical, entry), basis="sourced", source=source, date=fact.date)
+
+
+def _ranged(value: float, entry: Mapping[str, Any]) -> Amount:
+    return Amount(value=float(value), low=float(entry.get("low", value)), high=float(entry.get("high", value)))
+
+
+def _of_region(region: str | None) -> Mapping[str, Assumption]:
+    """Price of electricity, and carbon of the grid where it is known."""
+    data = read_yaml(FILE)
+    name = (region or data["default_region"]).strip().lower().replace(" ", "_").replace("-", "_")
+    if name not in data["regions"]:
+        raise InvalidScenario([f"costs.region: {UnknownName('region', region or name, data['regions'])}"])
+    entry = data["regions"][name]
+    electricity = next(
+        f for f in tco() if (f.category, f.region, f.unit) == ("electricity", entry["electricity"], "USD/kWh")
+    )
+    price = {"name": ELECTRICITY, "meaning": f"Electricity for businesses, {entry['electricity']}.", "unit": "USD/kWh"}
+    return {ELECTRICITY: _sourced(price, electricity, entry), CARBON: _carbon(name, entry.get("carbon"))}
+
+
+def _carbon(name: str, region: str | None) -> Assumption:
+    described = {"name": CARBON, "meaning": f"Carbon of the electricity, {region or name}.", "unit": "g CO2e/kWh"}
+    if region is None:
+        source = f"no figure for {name} is known: choose a country in costs.region, or give it"
+        return Assumption(**described, amount=None, basis="gap", source=source, date="")
+    return _sourced(described, _fact("carbon", "grid carbon intensity", region), {})
+
+
+def cloud_carbon(provider: str, region: str) -> TcoFact | None:
+    """What a provider publishes on the electricity of one of its regions, where that is known."""
+    place = f"{provider} {region}"
+    return next((f for f in tco() if f.item == "cloud region carbon intensity" and f.region == place), None)
+
+
+def _fact(category: str, item: str, region: str) -> TcoFact:
+    return next(f for f in tco() if (f.category, f.item, f.region) == (category, item, region))

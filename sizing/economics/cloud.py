@@ -1,0 +1,163 @@
+"""Rented instances: on demand, committed to for one or three years, or spot; whole instances, by the hour."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from sizing.base.choices import Purchase
+from sizing.base.errors import InvalidScenario, UnknownName
+from sizing.base.units import HOURS_PER_MONTH
+from sizing.catalog import cloud_instances
+from sizing.catalog.gpu import Gpu
+from sizing.catalog.system import CloudInstance
+from sizing.economics.amount import NOTHING, Amount
+from sizing.economics.assumptions import Assumptions
+from sizing.economics.fleet import Fleet
+from sizing.economics.on_prem import Money
+from sizing.economics.views import PartName, PriceSource, View, without_cost
+from sizing.prices.hardware import HardwareOption, options
+from sizing.scenario.costs import Costs
+from sizing.scenario.schema import Prices
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rented:
+    """An instance type in a region at its price, USD per instance and hour, for one way to pay.
+
+    ``discount`` names the constant by which the price was made from the one on demand, empty where it is listed.
+    """
+
+    option: HardwareOption
+    provider: str
+    region: str
+    usd_per_hour: Amount
+    source: PriceSource
+    discount: str = ""
+
+
+def cloud(gpu: Gpu, fleet: Fleet, money: Money, prices: Prices, purchase: Purchase) -> View:
+    """What the fleet costs a month on the cheapest instances of its GPU that the scenario allows."""
+    offered = rented(gpu, money, prices, purchase)
+    if not offered:
+        return without_cost("cloud", "not_offered")
+    return cloud_on(cheapest(offered, fleet), fleet, money, purchase)
+
+
+def cloud_on(best: Rented, fleet: Fleet, money: Money, purchase: Purchase) -> View:
+    """What the fleet costs a month on these instances."""
+    systems = fleet.systems_range(best.option.gpus)
+    return View(
+        name="cloud",
+        parts=cloud_parts(best, systems * HOURS_PER_MONTH, money, purchase),
+        system=best.option.name,
+        provider=best.provider,
+        place=best.region,
+        systems=systems,
+        gpus_per_system=best.option.gpus,
+        power_kw=None if best.option.power_kw is None else systems * best.option.power_kw,
+        capacity_requests=fleet.requests_per_month,
+        sources=(best.source,),
+    )
+
+
+def cloud_parts(one: Rented, hours: Amount, money: Money, purchase: Purchase) -> dict[PartName, Amount]:
+    """Every part of the cost of so many instance hours, in USD.
+
+    Instances: ``hours x USD/h``; interruptions of spot instances: the same times the allowance; licence: ``hours x GPUs
+    x USD per GPU and hour``; staff as on premises.
+    """
+    assumed, instances = money.assumptions, hours * one.usd_per_hour
+    licence = NOTHING
+    if money.costs.licence != "none":
+        licence = hours * float(one.option.gpus) * assumed.amount("licence_usd_per_gpu_hour")
+    spot = instances * assumed.share("spot_interruption_percent") if purchase == "spot" else NOTHING
+    return {
+        "instances": instances,
+        "interruptions": spot,
+        "licence": licence,
+        "staff": assumed.amount("staff_usd_per_month"),
+    }
+
+
+def cheapest(offered: tuple[Rented, ...], fleet: Fleet) -> Rented:
+    """The instances of least cost for the fleet; a copy of the model that fits into one is not spread over several."""
+
+    def cost(one: Rented) -> tuple[float, float, int]:
+        systems = fleet.systems(one.option.gpus)
+        return -(-fleet.largest // one.option.gpus), systems * one.usd_per_hour.value, systems
+
+    return min(offered, key=cost)
+
+
+def rented(gpu: Gpu, money: Money, prices: Prices, purchase: Purchase) -> tuple[Rented, ...]:
+    """Every instance with the GPU that has a price for this way to pay, where the scenario wants it.
+
+    Raises InvalidScenario for a provider or region without any instance in the catalogue.
+    """
+    check_place(money.costs)
+    if prices.gpu_hour_usd is not None and prices.gpu == gpu.id:
+        own = (_asked(option) for option in options(gpu, "cloud", prices) if option.usd_per_hour is not None)
+        return tuple(own)
+    by_id = {option.id: option for option in options(gpu, "cloud", prices)}
+    return tuple(_listed(gpu, money, by_id, purchase))
+
+
+def check_place(costs: Costs) -> None:
+    """Raises InvalidScenario for a provider or region of which the catalogue has no instance."""
+    rows = cloud_instances()
+    providers, regions = {row.provider for row in rows}, {row.region for row in rows}
+    if costs.cloud_provider is not None and costs.cloud_provider not in providers:
+        raise InvalidScenario([f"costs.cloud_provider: {UnknownName('provider', costs.cloud_provider, providers)}"])
+    if costs.cloud_region is not None and costs.cloud_region not in regions:
+        raise InvalidScenario([f"costs.cloud_region: {UnknownName('region', costs.cloud_region, regions)}"])
+
+
+def _listed(gpu: Gpu, money: Money, by_id: dict[str, HardwareOption], purchase: Purchase) -> Iterator[Rented]:
+    costs = money.costs
+    for row in cloud_instances():
+        option = by_id.get(f"{row.provider}:{row.instance_type}")
+        if row.gpu_id != gpu.id or option is None:
+            continue
+        if costs.cloud_provider not in (None, row.provider) or costs.cloud_region not in (None, row.region):
+            continue
+        usd, discount = _hourly(row, purchase, money.assumptions)
+        if usd is None:
+            continue
+        source = PriceSource(what=f"{option.name} in {row.region}", source=row.source, dates=(row.date,))
+        yield Rented(
+            option=replace(option, region=row.region),
+            provider=row.provider,
+            region=row.region,
+            usd_per_hour=usd,
+            source=source,
+            discount=discount,
+        )
+
+
+def _hourly(row: CloudInstance, purchase: Purchase, assumed: Assumptions) -> tuple[Amount | None, str]:
+    """USD per hour, and the constant that made it from the price on demand; a commitment without a listed price is the
+    price on demand less the discount."""
+    on_demand = row.on_demand_usd_per_hour
+    if purchase in ("reserved_1y", "reserved_3y"):
+        name = f"{purchase}_discount_percent"
+        listed = row.reserved_1y_usd_per_hour if purchase == "reserved_1y" else row.reserved_3y_usd_per_hour
+        if listed is not None:
+            return Amount.exactly(listed), ""
+        off = assumed.share(name).value
+        return (None if not on_demand else Amount.exactly(on_demand * (1.0 - off))), name
+    listed = row.spot_usd_per_hour if purchase == "spot" else on_demand
+    return (Amount.exactly(listed) if listed else None), ""
+
+
+def _asked(option: HardwareOption) -> Rented:
+    """An instance at the price that the scenario gives for a GPU and hour, whatever the way to pay."""
+    assert option.usd_per_hour is not None
+    source = PriceSource(what=option.name, source=option.source, dates=(), given=True)
+    return Rented(
+        option=option,
+        provider=option.id.partition(":")[0],
+        region=option.region,
+        usd_per_hour=Amount.exactly(option.usd_per_hour),
+        source=source,
+    )

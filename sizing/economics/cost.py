@@ -1,0 +1,162 @@
+"""The one answer about money: what a plan costs in the way that the scenario chose, and in every other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date
+from typing import Any
+
+from sizing.base.result import Plan
+from sizing.base.version import ENGINE_VERSION
+from sizing.catalog import data_date, data_version
+from sizing.economics import results
+from sizing.economics.assumptions import Assumption, used_in
+from sizing.economics.break_even import BreakEven, against_api, against_renting
+from sizing.economics.cash import cash
+from sizing.economics.dates import age_of
+from sizing.economics.energy import carbon_of, energy_of
+from sizing.economics.routing import Planner, blended
+from sizing.economics.text import sentences
+from sizing.economics.units import PerUnit, at_full_load, marginal, per_unit, used_usd_per_month, utilization
+from sizing.economics.views import View
+from sizing.economics.ways import Ways, ways_of
+from sizing.planning.plan import plan as simulated_plan
+from sizing.question.understand import understand
+from sizing.scenario.schema import Scenario
+
+
+def cost(
+    scenario: Scenario, *, plan: Plan | None = None, planner: Planner = simulated_plan, on: date | None = None
+) -> results.CostAnswer:
+    """What the plan of a scenario costs, part by part, over 36 months, per token, and against the other ways.
+
+    ``plan``: its answer where that is known already, else that of ``planner``. ``on``: the day against which the age of
+    prices is counted, that of the catalogue if left out. Raises InvalidScenario where nothing serves the scenario, and
+    for a region, provider or model that is not known.
+    """
+    question = understand(scenario)
+    ways = ways_of(question, plan or planner(scenario))
+    views = [way(1.0) for way in ways.by_name.values()]
+    split = blended(ways, planner)
+    return answer_of(ways, views if split is None else [*views, split], on or date.fromisoformat(data_date()))
+
+
+def answer_of(ways: Ways, views: list[View], on: date) -> results.CostAnswer:
+    """The answer from every way at the planned load."""
+    chosen = next(view for view in views if view.name == ways.chosen)
+    counted = used_in(ways.chosen, ways.money.costs)
+    facts = {**_headline(ways, chosen), **_per_unit(ways, chosen)}
+    answer = results.CostAnswer(
+        answer="",
+        **facts,
+        break_even=_break_even(ways, chosen, views),
+        lens="allocated",
+        sources=tuple(_sources(views, [ways.money.assumptions[name] for name in counted], on)),
+        location=ways.chosen,
+        ways=tuple(_way(ways, view) for view in views),
+        requests_per_day=ways.month.requests_per_day,
+        gpus=ways.fleet.gpus,
+        assumptions=tuple(_constant(one) for one in ways.money.assumptions.values()),
+        not_counted=tuple(name for name in counted if ways.money.assumptions[name].basis == "gap"),
+        priced_on=on.isoformat(),
+        engine_version=ENGINE_VERSION,
+        data_version=data_version(),
+    )
+    return answer.model_copy(update={"answer": sentences(answer)})
+
+
+def _headline(ways: Ways, chosen: View) -> dict[str, Any]:
+    growth = ways.money.costs.growth_percent_per_year
+    known = chosen.usd_per_month
+    return {
+        "usd_per_month": known.value if chosen.known else None,
+        "low": known.low if chosen.known else None,
+        "high": known.bounded_high if chosen.known else None,
+        "parts": _parts(chosen),
+        "cash": cash(ways.by_name[ways.chosen], ways.fleet.peak_rps, growth),
+    }
+
+
+def _per_unit(ways: Ways, chosen: View) -> dict[str, Any]:
+    """Money per unit in every sense; nothing where the price is not known."""
+    if not chosen.known:
+        return {"usd_per_million_output_tokens": None, "lenses": (), "full_load": None, "marginal": None}
+    month, usd = ways.month, chosen.usd_per_month.value
+    amounts: tuple[tuple[results.LensName, float], ...] = (
+        ("allocated", usd),
+        ("used", used_usd_per_month(chosen, month)),
+    )
+    lenses = tuple(
+        results.Lens(name=name, usd_per_month=amount, per_unit=_unit(per_unit(amount, month.requests, month)))
+        for name, amount in amounts
+    )
+    return {
+        "usd_per_million_output_tokens": lenses[0].per_unit.usd_per_million_output_tokens,
+        "lenses": lenses,
+        "full_load": _unit(at_full_load(chosen, month)),
+        "marginal": _unit(marginal(chosen, ways.fleet, month)),
+    }
+
+
+def _unit(each: PerUnit) -> results.UnitCost:
+    return results.UnitCost(**vars(each))
+
+
+def _parts(view: View) -> dict[Any, float]:
+    return {name: amount.value for name, amount in view.parts.items()}
+
+
+def _way(ways: Ways, view: View) -> results.WayToPay:
+    usd, assumed = view.usd_per_month, ways.money.assumptions
+    energy, carbon = energy_of(view, assumed), carbon_of(view, assumed)
+    return results.WayToPay(
+        name=view.name,
+        unavailable=view.unavailable,
+        usd_per_month=usd.value if view.known else None,
+        low=usd.low if view.known else None,
+        high=usd.bounded_high if view.known else None,
+        parts=_parts(view),
+        system=view.system,
+        place=view.place,
+        systems=None if view.systems is None else view.systems.value,
+        utilization=utilization(view, ways.month) if view.known else None,
+        energy_kwh_per_month=None if energy is None else energy.value,
+        carbon_kg_per_month=None if carbon is None else carbon.value,
+    )
+
+
+def _break_even(ways: Ways, chosen: View, views: list[View]) -> results.BreakEvens:
+    own = next(view for view in views if view.name == "on_prem")
+    return results.BreakEvens(
+        api=_at(against_api(chosen, ways.prices, ways.fleet, ways.month)),
+        renting=_at(against_renting(own, ways.rented_by_the_hour())),
+    )
+
+
+def _at(one: BreakEven) -> results.BreakEvenAt:
+    return results.BreakEvenAt(**vars(one))
+
+
+def _sources(views: list[View], constants: list[Assumption], on: date) -> Iterator[results.CostSource]:
+    """Prices of every way, then those constants of the chosen one that have a source."""
+    for price in dict.fromkeys(source for view in views for source in view.sources):
+        age = "given" if price.given else age_of(price.dates, on)
+        yield results.CostSource(what=price.what, source=price.source, date="; ".join(price.dates), age=age)
+    for one in constants:
+        if one.basis == "sourced":
+            yield results.CostSource(what=one.name, source=one.source, date=one.date, age=age_of((one.date,), on))
+
+
+def _constant(one: Assumption) -> results.CostConstant:
+    amount = one.amount
+    return results.CostConstant(
+        name=one.name,
+        meaning=one.meaning,
+        unit=one.unit,
+        value=None if amount is None else amount.value,
+        low=None if amount is None else amount.low,
+        high=None if amount is None else amount.high,
+        basis=one.basis,
+        source=one.source,
+        date=one.date,
+    )

@@ -1,0 +1,106 @@
+"""Systems of one's own: purchase written off in a straight line, cost of the capital, and what running them costs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sizing.base.units import HOURS_PER_MONTH, MONTHS_PER_YEAR
+from sizing.catalog import street_prices, systems
+from sizing.economics.amount import NOTHING, Amount
+from sizing.economics.assumptions import ELECTRICITY, Assumptions, licence_included
+from sizing.economics.fleet import Fleet
+from sizing.economics.views import PartName, PriceSource, View, without_cost
+from sizing.prices.hardware import HardwareOption
+from sizing.scenario.costs import Costs
+
+
+@dataclass(frozen=True, kw_only=True)
+class Money:
+    """What the cost of any way depends on beside the hardware."""
+
+    costs: Costs
+    assumptions: Assumptions
+    depreciation_years: float
+
+
+def on_prem(option: HardwareOption, fleet: Fleet, money: Money) -> View:
+    """What the fleet costs a month on systems of one's own."""
+    if option.system_usd is None:
+        return without_cost("on_prem", "no_price", option.name)
+    count = fleet.systems_range(option.gpus)
+    return View(
+        name="on_prem",
+        parts=on_prem_parts(option, count, money),
+        system=option.name,
+        systems=count,
+        gpus_per_system=option.gpus,
+        power_kw=None if option.power_kw is None else count * option.power_kw,
+        capacity_requests=fleet.requests_per_month,
+        sources=(price_source(option),),
+    )
+
+
+def on_prem_parts(option: HardwareOption, count: Amount, money: Money) -> dict[PartName, Amount]:
+    """Every part of the cost of so many systems, in USD per month.
+
+    ``purchase = systems x price x (1 + switches + storage)``; servers, switches and storage: ``price / years / 12``;
+    support: ``purchase x rate / 12``; capital charge: ``purchase / 2 x rate / 12``, half the purchase being the mean
+    book value of a straight line to nothing; power: ``kW x mean share x PUE x 730 h x USD/kWh``; colocation: ``kW x
+    USD per kW``; licence: ``GPUs x USD per year / 12``. Parts that are not asked for or not known are 0.
+    """
+    assumed, month = money.assumptions, 1.0 / (money.depreciation_years * MONTHS_PER_YEAR)
+    servers = count * price_of(option)
+    switches, storage = servers * assumed.share("switches_percent"), servers * assumed.share("storage_percent")
+    purchase = servers + switches + storage
+    yearly = purchase * (1.0 / MONTHS_PER_YEAR)
+    return {
+        "servers": servers * month,
+        "switches": switches * month,
+        "storage": storage * month,
+        "support": yearly * assumed.share("support_percent_per_year"),
+        "capital_charge": yearly * assumed.share("capital_charge_percent_per_year") * 0.5,
+        "power": _power(option, count, assumed),
+        "colocation": _colocation(option, count, money),
+        "licence": _licence(option, count, money),
+        "staff": assumed.amount("staff_usd_per_month"),
+    }
+
+
+def price_of(option: HardwareOption) -> Amount:
+    """Price of one system with the ends of what its sources give; 0 where it is not known."""
+    if option.system_usd is None or option.system_usd_low is None or option.system_usd_high is None:
+        return NOTHING
+    return Amount(value=option.system_usd, low=option.system_usd_low, high=option.system_usd_high)
+
+
+def price_source(option: HardwareOption) -> PriceSource:
+    """Where the price of a system comes from, with the dates of its list price, else of those of its GPUs."""
+    dates: tuple[str, ...] = ()
+    if option.priced_by == "listed":
+        dates = (systems()[option.id].price_date,)
+    elif option.priced_by == "rule":
+        dates = tuple(row.date for row in street_prices() if row.gpu_id == option.gpu_id and row.kind != "used")
+    return PriceSource(what=option.name, source=option.source, dates=dates, given=option.priced_by == "asked")
+
+
+def energy_kwh(power_kw: Amount, assumed: Assumptions) -> Amount:
+    """Electricity of a month, that of cooling and losses included: ``kW x mean share x PUE x 730 h``."""
+    return power_kw * assumed.amount("power_utilization") * assumed.amount("pue") * HOURS_PER_MONTH
+
+
+def _power(option: HardwareOption, count: Amount, assumed: Assumptions) -> Amount:
+    if option.power_kw is None:
+        return NOTHING
+    return energy_kwh(count * option.power_kw, assumed) * assumed.amount(ELECTRICITY)
+
+
+def _colocation(option: HardwareOption, count: Amount, money: Money) -> Amount:
+    if money.costs.facility == "own" or option.power_kw is None:
+        return NOTHING
+    return count * option.power_kw * money.assumptions.amount("colocation_usd_per_kw_month")
+
+
+def _licence(option: HardwareOption, count: Amount, money: Money) -> Amount:
+    if money.costs.licence == "none" or option.gpu_id in licence_included():
+        return NOTHING
+    return count * (option.gpus / MONTHS_PER_YEAR) * money.assumptions.amount("licence_usd_per_gpu_year")

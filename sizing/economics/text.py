@@ -1,0 +1,188 @@
+"""The cost of a plan in words: a few sentences, a page for a terminal, and Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import get_args
+
+from sizing.base.format import count, interval, large, percent, significant, usd
+from sizing.economics.break_even import Outcome
+from sizing.economics.results import BreakEvenAt, CostAnswer, UnitCost, WayToPay
+from sizing.economics.views import PartName, Unavailable, ViewName
+
+WAYS: Mapping[ViewName, str] = {
+    "on_prem": "systems of one's own",
+    "cloud": "rented instances",
+    "hybrid": "hybrid",
+    "api": "API",
+    "blended": "with some requests sent elsewhere",
+}
+WHY_UNKNOWN: Mapping[Unavailable, str] = {
+    "no_price": "its price is not known: give prices.system and prices.system_usd",
+    "not_offered": "no provider in the catalogue has a price for it: give prices.gpu and prices.gpu_hour_usd",
+    "no_profile": "needs the load over the day: give workload.arrivals a profile or a trace",
+    "no_api_price": "no provider in the list has these open weights: give costs.api prices",
+}
+PARTS: Mapping[PartName, str] = {
+    "servers": "servers",
+    "switches": "switches",
+    "storage": "storage",
+    "support": "support",
+    "capital_charge": "capital charge",
+    "power": "power and cooling",
+    "colocation": "colocation",
+    "licence": "licences",
+    "staff": "staff",
+    "instances": "instances",
+    "interruptions": "allowance for interruptions",
+    "burst": "burst on demand",
+    "api_input": "input tokens",
+    "api_cached_input": "cached input tokens",
+    "api_output": "output tokens",
+    "this_model": "this model",
+    "routed": "requests sent elsewhere",
+}
+assert set(PARTS) == set(get_args(PartName))
+
+UNITS = (
+    ("usd_per_request", "a request"),
+    ("usd_per_million_input_tokens", "a million input tokens"),
+    ("usd_per_million_output_tokens", "a million output tokens"),
+    ("usd_per_million_blended_tokens", "a million tokens"),
+)
+
+
+def sentences(cost: CostAnswer) -> str:
+    """What it costs, what that is per token, when it breaks even, and what is not counted."""
+    return " ".join(_sentences(cost))
+
+
+def _sentences(cost: CostAnswer) -> Iterator[str]:
+    chosen = next(way for way in cost.ways if way.name == cost.location)
+    gpus = f"{count(cost.gpus)} GPU{'s' if cost.gpus > 1 else ''}"
+    name = WAYS[cost.location][0].upper() + WAYS[cost.location][1:]
+    if chosen.unavailable is not None or cost.usd_per_month is None:
+        why = WHY_UNKNOWN[chosen.unavailable or "no_price"]
+        yield f"{name} for {gpus}: the cost is not known; it {why}."
+    else:
+        around = interval(cost.low, cost.high, "USD") if cost.high is not None else f"at least {usd(cost.low)}"
+        yield f"{name} for {gpus} ({chosen.system}) cost {usd(cost.usd_per_month)} a month ({around})."
+        yield (
+            f"Allocated, idle hours included, that is {usd(cost.usd_per_million_output_tokens)} per million output "
+            f"tokens at {large(cost.requests_per_day)} requests a day"
+            + (f", {percent(chosen.utilization)} of what they could serve." if chosen.utilization is not None else ".")
+        )
+        yield against_api(cost.break_even.api)
+    if cost.not_counted:
+        yield f"Not counted, because no source gives them and nobody did: {', '.join(cost.not_counted)}."
+
+
+def against_api(one: BreakEvenAt) -> str:
+    """Break-even with an API in a sentence."""
+    at = f"{large(one.requests_per_day)} requests a day ({percent(one.utilization)} utilisation)"
+    words: Mapping[Outcome, str] = {
+        "reached": f"Cheaper than the API from {at} on.",
+        "reached_on_a_flatter_day": f"Cheaper than the API from {at} on, which a day of this shape does not reach.",
+        "not_reached": "Break-even with the API is not reached, even at full load day and night.",
+        "unknown": "Break-even with an API is not known: no price of this model behind one is listed.",
+    }
+    return words[one.outcome]
+
+
+def against_renting(one: BreakEvenAt) -> str:
+    """Owning against renting in a sentence."""
+    if one.outcome == "unknown":
+        return "Owning against renting: not known, because a price is."
+    if one.outcome == "not_reached":
+        return "Owning is never cheaper than renting on demand, not even day and night."
+    return f"Owning is cheaper than renting on demand from {percent(one.utilization)} of the hours on."
+
+
+def as_text(cost: CostAnswer) -> str:
+    """The cost for a terminal."""
+    lines = [cost.answer, ""]
+    lines += [f"{PARTS[name]:28} {usd(value):>10} a month" for name, value in cost.parts.items() if value]
+    lines += ["", "The same capacity otherwise"]
+    lines += [f"  {way.name:10} {_amount(way)}" for way in cost.ways]
+    lines += ["", *_per_unit(cost), against_api(cost.break_even.api), against_renting(cost.break_even.renting)]
+    lines += [*_over_time(cost), *_energy(cost), *_old_prices(cost)]
+    return "\n".join(lines)
+
+
+def _amount(way: WayToPay) -> str:
+    if way.unavailable is not None:
+        return WHY_UNKNOWN[way.unavailable]
+    return f"{usd(way.usd_per_month)} a month, {way.system}{f' in {way.place}' if way.place else ''}"
+
+
+def _per_unit(cost: CostAnswer) -> Iterator[str]:
+    """Every unit in every sense, one line each."""
+    for lens in cost.lenses:
+        yield f"Lens {lens.name}: {_units(lens.per_unit)}"
+    for name, unit in (("At full load", cost.full_load), ("Marginal", cost.marginal)):
+        if unit is not None:
+            yield f"{name}: {_units(unit)}"
+
+
+def _units(unit: UnitCost) -> str:
+    return ", ".join(f"{usd(getattr(unit, key))} {words}" for key, words in UNITS)
+
+
+def _over_time(cost: CostAnswer) -> list[str]:
+    if not cost.cash:
+        return []
+    return [
+        f"36 months: {usd(sum(cost.cash))}, from {usd(cost.cash[0])} in the first to {usd(cost.cash[-1])} in the last"
+    ]
+
+
+def _energy(cost: CostAnswer) -> list[str]:
+    way = next(way for way in cost.ways if way.name == cost.location)
+    if way.energy_kwh_per_month is None:
+        return []
+    carbon = "carbon of the grid not known"
+    if way.carbon_kg_per_month is not None:
+        carbon = f"{significant(way.carbon_kg_per_month)} kg CO2e"
+    return [f"Energy: {large(way.energy_kwh_per_month)} kWh a month, {carbon}"]
+
+
+def _old_prices(cost: CostAnswer) -> list[str]:
+    words = {"stale": "older than 90 days", "unclear": "perhaps older than 90 days", "undated": "undated"}
+    return [
+        f"Check: {source.what}: price {words[source.age]} ({source.date or 'no date'})"
+        for source in cost.sources
+        if source.age in words
+    ]
+
+
+def as_markdown(cost: CostAnswer) -> str:
+    """The cost as a Markdown page: parts with their sum, ways, units and constants."""
+    lines = [cost.answer, ""]
+    if cost.usd_per_month is not None:
+        lines += ["| Part | USD a month |", "|---|---:|"]
+        lines += [f"| {PARTS[name]} | {value:,.2f} |" for name, value in cost.parts.items() if value]
+        lines += [f"| **all** | **{cost.usd_per_month:,.2f}** |", ""]
+    lines += ["| Way | USD a month | What |", "|---|---:|---|"]
+    lines += [f"| {way.name} | {_cell(way.usd_per_month)} | {_what(way)} |" for way in cost.ways]
+    lines += ["", "| USD per | " + " | ".join(words for _, words in UNITS) + " |", "|---|---:|---:|---:|---:|"]
+    lines += [f"| {name} | {cells} |" for name, cells in _unit_rows(cost)]
+    lines += ["", against_api(cost.break_even.api), against_renting(cost.break_even.renting)]
+    lines += [*_over_time(cost), *_energy(cost), *_old_prices(cost)]
+    lines += ["", "| Constant | Value | Unit | Source |", "|---|---:|---|---|"]
+    lines += [f"| {one.name} | {significant(one.value)} | {one.unit} | {one.source} |" for one in cost.assumptions]
+    return "\n".join(lines)
+
+
+def _what(way: WayToPay) -> str:
+    return WHY_UNKNOWN[way.unavailable] if way.unavailable is not None else way.system
+
+
+def _cell(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:,.2f}"
+
+
+def _unit_rows(cost: CostAnswer) -> Iterator[tuple[str, str]]:
+    rows: list[tuple[str, UnitCost]] = [(lens.name, lens.per_unit) for lens in cost.lenses]
+    rows += [(name, unit) for name, unit in (("full load", cost.full_load), ("marginal", cost.marginal)) if unit]
+    for name, unit in rows:
+        yield name, " | ".join(f"{getattr(unit, key):,.4f}" for key, _ in UNITS)

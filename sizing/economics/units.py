@@ -1,0 +1,70 @@
+"""Money per request and per million tokens: of all that is provisioned, of what is used, at full load, of the next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sizing.base.units import HOURS_PER_MONTH, MILLION, S_PER_HOUR
+from sizing.economics.fleet import Fleet
+from sizing.economics.month import Month
+from sizing.economics.views import View
+
+
+@dataclass(frozen=True, kw_only=True)
+class PerUnit:
+    """USD per request and per million tokens, the whole cost each time: they are not to be added."""
+
+    usd_per_request: float
+    usd_per_million_input_tokens: float
+    usd_per_million_output_tokens: float
+    usd_per_million_blended_tokens: float
+
+
+def per_unit(usd: float, requests: float, month: Month) -> PerUnit:
+    """``USD / requests`` and ``USD / tokens x 10^6``, at the mean lengths; blended: prompt and answer."""
+    each = usd / requests
+    return PerUnit(
+        usd_per_request=each,
+        usd_per_million_input_tokens=each / month.input_tokens * MILLION,
+        usd_per_million_output_tokens=each / month.output_tokens * MILLION,
+        usd_per_million_blended_tokens=each / (month.input_tokens + month.output_tokens) * MILLION,
+    )
+
+
+def utilization(view: View, month: Month) -> float:
+    """Requests of the month as a share of what the capacity could serve; 1 where nothing is provisioned."""
+    return 1.0 if view.capacity_requests is None else min(month.requests / view.capacity_requests, 1.0)
+
+
+def used_usd_per_month(view: View, month: Month) -> float:
+    """The share of the cost whose capacity is in use: ``USD per month x utilisation``; the rest pays idle hours."""
+    return view.usd_per_month.value * utilization(view, month)
+
+
+def at_full_load(view: View, month: Month) -> PerUnit:
+    """As if everything provisioned served all that it can, day and night."""
+    requests = month.requests if view.capacity_requests is None else view.capacity_requests
+    return per_unit(view.usd_per_month.value, requests, month)
+
+
+def marginal(view: View, fleet: Fleet, month: Month) -> PerUnit:
+    """What further requests cost that need the next system, busy over the day as the others are.
+
+    ``(USD per month - staff) / systems`` over the requests that a full system serves in a month at the mean share of
+    its peak; behind an API every request costs the same.
+    """
+    if view.systems is None or view.systems.value <= 0 or view.gpus_per_system <= 0:
+        return per_unit(view.usd_per_month.value, month.requests, month)
+    staff = view.parts["staff"].value if "staff" in view.parts else 0.0
+    usd = (view.usd_per_month.value - staff) / view.systems.value
+    rps = _rps_of_a_system(fleet, view.gpus_per_system)
+    requests = rps * S_PER_HOUR * HOURS_PER_MONTH * month.share_of_peak(fleet.peak_rps)
+    return per_unit(usd, requests, month)
+
+
+def _rps_of_a_system(fleet: Fleet, gpus: int) -> float:
+    """Requests/s of one system full of instances; of two kinds, its share of what all GPUs carry together."""
+    if len(fleet.kinds) > 1:
+        return fleet.max_rps / fleet.gpus * gpus
+    kind = fleet.kinds[0]
+    return kind.max_rps * (gpus // kind.gpus) if kind.gpus <= gpus else kind.max_rps / -(-kind.gpus // gpus)

@@ -1,0 +1,140 @@
+"""Every way to get the capacity of a plan, as functions of the load: the same GPUs bought, rented, mixed, or an API."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from sizing.base.choices import Location
+from sizing.base.errors import InvalidScenario
+from sizing.base.result import Plan
+from sizing.catalog import resolve_gpu
+from sizing.catalog.gpu import Gpu
+from sizing.economics.api import TokenPrices, api, token_prices
+from sizing.economics.assumptions import assumptions_for
+from sizing.economics.cloud import Rented, cheapest, cloud, cloud_on, rented
+from sizing.economics.fleet import Fleet, fleet_of
+from sizing.economics.hybrid import Base, Day, day_of, hybrid
+from sizing.economics.month import Month, month_of
+from sizing.economics.on_prem import Money, on_prem
+from sizing.economics.views import View, ViewName, without_cost
+from sizing.prices.hardware import HardwareOption, options
+from sizing.question.understand import Question
+
+Way = Callable[[float], View]
+"""What a month costs at so many times the planned load."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ways:
+    """A plan as something to pay for: its fleet, its month, and what the ways to get it depend on."""
+
+    question: Question
+    plan: Plan
+    fleet: Fleet
+    month: Month
+    money: Money
+    gpu: Gpu
+    option: HardwareOption
+    prices: TokenPrices | None
+    day: Day | None
+
+    @cached_property
+    def on_demand(self) -> tuple[Rented, ...]:
+        """Instances that can be rented by the hour."""
+        return rented(self.gpu, self.money, self.question.prices, "on_demand")
+
+    @property
+    def by_name(self) -> Mapping[ViewName, Way]:
+        """Every way but splitting requests."""
+        return {"on_prem": self.on_prem, "cloud": self.cloud, "hybrid": self.hybrid, "api": self.api}
+
+    @property
+    def chosen(self) -> Location:
+        """The way that the scenario asks for."""
+        return self.question.scenario.deployment.location
+
+    def on_prem(self, load: float) -> View:
+        """Systems of one's own."""
+        return on_prem(self.option, self.fleet.at(load), self.money)
+
+    def cloud(self, load: float) -> View:
+        """Instances, paid for as the scenario says, of the type that is cheapest at the planned load."""
+        scenario = self.question.scenario
+        purchase = scenario.costs.purchase
+        if load == 1.0:
+            return cloud(self.gpu, self.fleet, self.money, self.question.prices, purchase)
+        offered = rented(self.gpu, self.money, self.question.prices, purchase)
+        if not offered:
+            return without_cost("cloud", "not_offered")
+        return cloud_on(cheapest(offered, self.fleet), self.fleet.at(load), self.money, purchase)
+
+    def rented_by_the_hour(self) -> View:
+        """The same on demand, whatever way the scenario says."""
+        return cloud(self.gpu, self.fleet, self.money, self.question.prices, "on_demand")
+
+    def hybrid(self, load: float) -> View:
+        """A base with rented peaks."""
+        base = self._base()
+        if base is None:
+            return without_cost("hybrid", "not_offered")
+        return hybrid(base, self.on_demand, self.fleet, self.day, self.money, load)
+
+    def api(self, load: float) -> View:
+        """By the token."""
+        return api(self.prices, self.month.times(load))
+
+    def _base(self) -> Base | None:
+        purchase = self.question.scenario.costs.hybrid_base
+        if purchase == "on_prem":
+            return Base(system_gpus=self.option.gpus, view=lambda fleet: on_prem(self.option, fleet, self.money))
+        offered = rented(self.gpu, self.money, self.question.prices, purchase)
+        if not offered:
+            return None
+        best = cheapest(offered, self.fleet)
+        return Base(system_gpus=best.option.gpus, view=lambda fleet: cloud_on(best, fleet, self.money, purchase))
+
+
+def ways_of(question: Question, plan: Plan) -> Ways:
+    """The ways of a plan. Raises InvalidScenario where nothing serves, or for a place or model that is not known."""
+    fleet, scenario = fleet_of(plan), question.scenario
+    assert plan.deployment is not None
+    gpu = _gpu(question, plan.deployment.gpu)
+    money = Money(
+        costs=scenario.costs,
+        assumptions=assumptions_for(scenario.costs),
+        depreciation_years=scenario.prices.depreciation_years,
+    )
+    month = month_of(plan, question.traffic)
+    return Ways(
+        question=question,
+        plan=plan,
+        fleet=fleet,
+        month=month,
+        money=money,
+        gpu=gpu,
+        option=_system(question, plan.deployment.system, gpu, fleet),
+        prices=token_prices(scenario.costs.api, question.model, month),
+        day=day_of(scenario.workload),
+    )
+
+
+def _gpu(question: Question, gpu_id: str) -> Gpu:
+    return next((gpu for gpu in question.gpus if gpu.id == gpu_id), None) or resolve_gpu(gpu_id)
+
+
+def _system(question: Question, planned: str, gpu: Gpu, fleet: Fleet) -> HardwareOption:
+    """The planned system, or where that is rented the one of least price that holds an instance."""
+    offers = options(gpu, "on_prem", question.prices, question.gpu_prices.get(gpu.id))
+    named = next((offer for offer in offers if offer.name == planned), None)
+    if named is not None:
+        return named
+
+    def cost(offer: HardwareOption) -> tuple[int, bool, float]:
+        count = fleet.systems(offer.gpus)
+        return -(-fleet.largest // offer.gpus), not offer.priced, count * (offer.usd_per_hour or 0.0)
+
+    if not offers:
+        raise InvalidScenario([f"costs: there is no system with {gpu.name}."])
+    return min(offers, key=cost)

@@ -1,0 +1,148 @@
+"""What one complete system costs and draws, each with its range: as asked, as listed, or by rule from its parts.
+
+Every price is for the same thing, a complete server or rack: GPUs, chassis, CPUs, memory, network. Every power is that
+of the whole of it at its maximum. So prices and powers of different GPUs can be compared.
+"""
+
+from __future__ import annotations
+
+from statistics import median
+from typing import NamedTuple
+
+from sizing.base.choices import PowerFrom, PricedBy
+from sizing.base.units import W_PER_KW
+from sizing.catalog import ServerHost, StreetPrice, host_for, server_hosts, street_prices
+from sizing.catalog.gpu import Gpu
+from sizing.catalog.system import System
+from sizing.scenario.schema import Prices
+
+
+class Money(NamedTuple):
+    """An amount in USD with the lowest and highest that its sources give."""
+
+    typical: float
+    low: float
+    high: float
+
+
+class GpuPrice(NamedTuple):
+    """What one accelerator costs without a server: the amount, which kinds of prices it is made of, their sources."""
+
+    usd: Money
+    kinds: str
+    source: str
+
+
+class Price(NamedTuple):
+    """What one complete system costs, None where that is unknown. ``basis`` says in words how it comes about."""
+
+    usd: Money | None
+    by: PricedBy
+    basis: str
+    source: str
+
+
+class Power(NamedTuple):
+    """Maximum power of one whole system in kW, None where unknown, and in words how it comes about."""
+
+    kw: float | None
+    by: PowerFrom
+    basis: str
+
+
+def system_price(system: System, prices: Prices, custom_price_usd: float | None = None) -> Price:
+    """What one of these systems costs: the price asked for it, else its list price, else by rule, else unknown.
+
+    Asked: ``prices.system_usd`` where ``prices.system`` names this system. Listed: the middle of the range. By rule:
+    ``GPUs x price of one + chassis, CPUs, memory and network``, low and high from the low and high of both.
+    ``custom_price_usd`` is the price of one accelerator. Sources: systems.csv, gpu_street_prices.csv, server_hosts.csv.
+    """
+    if prices.system_usd is not None and prices.system == system.id:
+        own = prices.system_usd
+        basis = f"Complete system: {own:,.0f} USD as asked"
+        return Price(Money(own, own, own), "asked", basis, "scenario: prices.system_usd")
+    ends = [end for end in (system.price_low_usd, system.price_high_usd) if end is not None]
+    if ends:
+        low, high = min(ends), max(ends)
+        middle = (low + high) / 2.0
+        spread = f", middle of {low:,.0f} to {high:,.0f} USD" if low < high else ""
+        basis = f"Complete system: {middle:,.0f} USD list price{spread}"
+        return Price(Money(middle, low, high), "listed", basis, f"{system.price_source} ({system.price_date})")
+    return _by_rule(system, custom_price_usd)
+
+
+def _by_rule(system: System, custom_price_usd: float | None) -> Price:
+    """The price of the GPUs and of what they are built into."""
+    each, host = _gpu_price(system.gpu_id, custom_price_usd), server_hosts().get(system.host)
+    rest = host_price(host)
+    if each is None or host is None or rest is None:
+        return Price(None, "unknown", "No price known", "")
+    total = Money(*(system.gpus * one + other for one, other in zip(each.usd, rest, strict=True)))
+    basis = (
+        f"Complete system by rule: {system.gpus} x {each.usd.typical:,.0f} USD ({each.kinds}) + "
+        f"{rest.typical:,.0f} USD for chassis, CPUs, memory and network = {total.typical:,.0f} USD, between "
+        f"{total.low:,.0f} and {total.high:,.0f} USD"
+    )
+    return Price(total, "rule", basis, f"{each.source}; {host.name}: server_hosts.csv ({host.price_date})")
+
+
+def host_price(host: ServerHost | None) -> Money | None:
+    """What a server costs beside its GPUs; None where that is unknown."""
+    if host is None or None in (ends := (host.price_usd_typical, host.price_usd_low, host.price_usd_high)):
+        return None
+    return Money(*(end for end in ends if end is not None))
+
+
+def _gpu_price(gpu_id: str, custom_price_usd: float | None) -> GpuPrice | None:
+    if custom_price_usd is None:
+        return street_price(gpu_id)
+    given = Money(custom_price_usd, custom_price_usd, custom_price_usd)
+    return GpuPrice(given, "as asked", "scenario: price of the custom accelerator")
+
+
+def street_price(gpu_id: str) -> GpuPrice | None:
+    """What one accelerator costs by all price points: the median of their middles, the lowest and the highest.
+
+    A price per superchip (two GPUs and a Grace CPU) counts for two GPUs, a price of used cards or without a date for
+    none: it is not what a new deployment pays. None when nothing is known. Source: gpu_street_prices.csv.
+    """
+    rows = [row for row in street_prices() if row.gpu_id == gpu_id and row.kind != "used" and row.date != "undated"]
+    ranges = [ends for row in rows if (ends := _per_gpu(row))]
+    if not ranges:
+        return None
+    money = Money(
+        median(sum(ends) / len(ends) for ends in ranges),
+        min(min(ends) for ends in ranges),
+        max(max(ends) for ends in ranges),
+    )
+    kinds = ", ".join(dict.fromkeys(row.kind for row in rows))
+    return GpuPrice(money, kinds, "; ".join(dict.fromkeys(f"{row.source} ({row.date})" for row in rows)))
+
+
+def _per_gpu(row: StreetPrice) -> list[float]:
+    """The ends of one price point, per accelerator."""
+    return [p / row.gpus_per_price for p in (row.price_usd_low, row.price_usd_high) if p is not None]
+
+
+def system_power(system: System, gpu: Gpu) -> Power:
+    """Power budget of one whole system: its listed maximum, else by rule."""
+    if system.max_power_kw is not None:
+        return Power(system.max_power_kw, "listed", f"Power: {system.max_power_kw:g} kW per system as listed.")
+    return power_by_rule(gpu, system.gpus, server_hosts().get(system.host))
+
+
+def instance_power(gpu: Gpu, gpus: int) -> Power:
+    """Power budget of one cloud instance: by rule, as of the smallest server that holds its GPUs."""
+    return power_by_rule(gpu, gpus, host_for(gpu.form_factor, gpus))
+
+
+def power_by_rule(gpu: Gpu, gpus: int, host: ServerHost | None) -> Power:
+    """``GPUs x TDP x (1 + share) + kW of the rest``; unknown without the TDP or the rest. Source: server_hosts.csv."""
+    if gpu.tdp_w is None or host is None:
+        return Power(None, "unknown", "Power unknown.")
+    of_gpus = gpus * gpu.tdp_w / W_PER_KW
+    kw = of_gpus * (1.0 + (host.power_share_typical or 0.0)) + (host.power_kw_typical or 0.0)
+    share = f" x {1.0 + host.power_share_typical:g}" if host.power_share_typical is not None else ""
+    rest = f" + {host.power_kw_typical:g} kW" if host.power_kw_typical is not None else ""
+    basis = f"Power: {kw:.3g} kW per system at most, by rule: {gpus} x {gpu.tdp_w:g} W{share}{rest}."
+    return Power(kw, "rule", basis)

@@ -1,0 +1,86 @@
+"""What a scenario may say about money beyond list prices of hardware: every constant of the cost model, by its name."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field, model_validator
+
+from sizing.base.choices import Facility, HybridBase, Licence, Purchase
+from sizing.scenario.bounds import MAX_USD
+from sizing.scenario.part import Part
+
+Usd = Annotated[float, Field(ge=0, le=MAX_USD, allow_inf_nan=False)]
+Percent = Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False)]
+Share = Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)]
+Name = Annotated[str, Field(min_length=1, max_length=120)]
+
+
+class ApiChoice(Part):
+    """A model behind an API: one of the price list by provider and name, or its prices in USD per million tokens.
+
+    Without any of them: the cheapest provider of the same open-weights model.
+    """
+
+    provider: Name | None = None
+    model: Name | None = None
+    input_usd_per_mtok: Usd | None = None
+    cached_input_usd_per_mtok: Usd | None = None
+    output_usd_per_mtok: Usd | None = None
+
+    @model_validator(mode="after")
+    def _whole_price(self) -> ApiChoice:
+        if (self.input_usd_per_mtok is None) != (self.output_usd_per_mtok is None):
+            raise ValueError("give input_usd_per_mtok and output_usd_per_mtok together")
+        if self.cached_input_usd_per_mtok is not None and self.input_usd_per_mtok is None:
+            raise ValueError("cached_input_usd_per_mtok stands beside input_usd_per_mtok and output_usd_per_mtok")
+        return self
+
+    @property
+    def own(self) -> bool:
+        """Whether prices are given."""
+        return self.input_usd_per_mtok is not None
+
+
+class RoutedShare(Part):
+    """A share of the requests that goes elsewhere: to a smaller model on hardware of its own, or to an API."""
+
+    percent: Annotated[float, Field(gt=0, lt=100, allow_inf_nan=False)]
+    model: Name | None = None
+    api: ApiChoice | None = None
+
+    @model_validator(mode="after")
+    def _one_place(self) -> RoutedShare:
+        if (self.model is None) == (self.api is None):
+            raise ValueError("give either model, to run a smaller one, or api")
+        return self
+
+
+class Costs(Part):
+    """Constants of the cost model; one left out is that of ``cost_assumptions.yaml``."""
+
+    region: Name | None = None
+    electricity_usd_per_kwh: Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False)] | None = None
+    carbon_g_per_kwh: Annotated[float, Field(ge=0, le=10_000, allow_inf_nan=False)] | None = None
+    pue: Annotated[float, Field(ge=1, le=10, allow_inf_nan=False)] | None = None
+    power_utilization: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)] | None = None
+    facility: Facility = "own"
+    colocation_usd_per_kw_month: Usd | None = None
+    switches_percent: Percent | None = None
+    storage_percent: Percent | None = None
+    support_percent_per_year: Percent | None = None
+    capital_charge_percent_per_year: Percent | None = None
+    licence: Licence = "none"
+    licence_usd_per_gpu_year: Usd | None = None
+    licence_usd_per_gpu_hour: Usd | None = None
+    staff_usd_per_month: Usd | None = None
+    purchase: Purchase = "on_demand"
+    cloud_provider: Name | None = None
+    cloud_region: Name | None = None
+    reserved_1y_discount_percent: Share | None = None
+    reserved_3y_discount_percent: Share | None = None
+    spot_interruption_percent: Percent | None = None
+    hybrid_base: HybridBase = "on_prem"
+    growth_percent_per_year: Percent = 0.0
+    api: ApiChoice = ApiChoice()
+    routing: RoutedShare | None = None

@@ -1,0 +1,46 @@
+"""Latencies of the requests that were in the system during a part of a simulation, such as an outage."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sizing.base.arrays import Floats
+from sizing.simulator.layout import BIN_RATIO, BINS, E2E, ITL, METRICS, QUEUE, SMALLEST_S, TTFT
+
+
+@dataclass(frozen=True, kw_only=True)
+class Window:
+    """A part of the simulated time, in seconds from its start."""
+
+    start_s: float
+    end_s: float
+
+
+@dataclass(kw_only=True, eq=False)
+class Tally:
+    """Counts of the requests that were in the system in a window: memory does not grow with their number."""
+
+    window: Window
+    requests: int = 0
+    histogram: NDArray[np.int64] = field(default_factory=lambda: np.zeros((METRICS, BINS), dtype=np.int64))
+
+    def add(self, ended: NDArray[Any]) -> None:
+        """Count those of the requests that ended (:data:`sizing.simulator.layout.RECORD`)."""
+        inside = (ended["arrived"] < self.window.end_s) & (ended["finished"] > self.window.start_s)
+        one = ended[inside]
+        self.requests += len(one)
+        self._count(TTFT, one["first"] - one["arrived"])
+        self._count(E2E, one["finished"] - one["arrived"])
+        self._count(QUEUE, one["started"] - one["arrived"])
+        several = one[one["output"] > 1.0]
+        self._count(ITL, (several["finished"] - several["first"]) / (several["output"] - 1.0))
+
+    def _count(self, metric: int, seconds: Floats) -> None:
+        at = 1 + np.log(np.maximum(seconds, SMALLEST_S) / SMALLEST_S) / math.log(BIN_RATIO)
+        bins = np.where(seconds < SMALLEST_S, 0, np.minimum(at, BINS - 1)).astype(np.int64)
+        self.histogram[metric] += np.bincount(bins, minlength=BINS)
