@@ -118,6 +118,11 @@ def _entry(sources: str) -> Callable[[World, Floats, float], None]:
     return run_chunk  # type: ignore[no-any-return]
 
 
+def compiling() -> bool:
+    """Whether the simulator has to be compiled, as in the first process after an installation: none fits on disk."""
+    return bool(sum(run_chunk.stats.cache_misses.values()))
+
+
 run_chunk: Any = _entry(_sources())
 """``run_chunk(world, chunk, until)``: serve a chunk of arrivals, then run every replica up to ``until``.
 
