@@ -1,6 +1,7 @@
 """Entry of the dashboard: page settings, navigation, and the way in for every link."""
 
 from pathlib import Path
+from typing import Literal
 
 import streamlit as st
 
@@ -31,6 +32,12 @@ SECTIONS = {
             title="Explore",
             icon=":material/explore:",
             help="Latency against throughput, load, lengths, and what given hardware serves.",
+        ),
+        st.Page(
+            "pages/compare.py",
+            title="Compare",
+            icon=":material/compare_arrows:",
+            help="The scenario beside other hardware, formats, loads and places, and what drives the difference.",
         ),
     ],
     "Observe": [
@@ -71,7 +78,10 @@ def enter() -> None:
 
 
 entrance = st.Page(enter, title="Inference sizing", default=True, visibility="hidden")
-page = st.navigation(SECTIONS | {"Plan": [entrance, *SECTIONS["Plan"]]})
+# Our links carry the inputs, so that going to a page is one entry of the browser's history. On a phone they are
+# Streamlit's own: those close the sidebar, which covers the page there.
+position: Literal["sidebar", "hidden"] = "sidebar" if shell.on_a_phone() else "hidden"
+page = st.navigation(SECTIONS | {"Plan": [entrance, *SECTIONS["Plan"]]}, position=position)
 state.warm_up()
 
 if shell.GOTO in st.query_params:
@@ -79,4 +89,8 @@ if shell.GOTO in st.query_params:
     st.switch_page(wanted, query_params={k: v for k, v in shell.parameters().items() if k != shell.GOTO})
 
 st.session_state[shell.ENTERED] = True
+if page is not entrance:
+    state.enter(page.url_path)
+if position == "hidden":
+    shell.draw_navigation(SECTIONS)
 page.run()

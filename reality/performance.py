@@ -14,8 +14,9 @@ from reality.prediction import Prediction
 from reality.result import Interval, PerformanceRow
 from reality.sampling import NOTHING, UNKNOWN, Measured, around, counted, exact, mean_of, quantile_of
 from reality.traffic import length_variation
-from reality.verdict import says_little, tolerated, verdict
+from reality.verdict import far_off, says_little, tolerated, verdict
 from sizing.base.deployed import Deployed as PlannedDeployment
+from sizing.base.format import significant
 from sizing.question.configuration import Configuration
 
 AT_FRONT_END = ("ttft_ms", "e2e_ms", "queue_ms")
@@ -178,7 +179,7 @@ def _row(
     elif predicted is None:
         reason = reason or "there is no prediction"
     coarse = _coarse(predicted, measured.interval, kind.unit)
-    reason = reason or coarse
+    reason = reason or coarse or _far(predicted, measured.interval)
     judged = predicted is not None and not reason
     error = None
     if predicted is not None and predicted.value is not None and value and not coarse:
@@ -207,6 +208,19 @@ def _coarse(predicted: Interval | None, measured: Interval, unit: str) -> str:
         return ""
     return (
         f"the first bucket of the histogram, up to {measured.high:g} {unit}, holds the whole prediction: use the mean"
+    )
+
+
+def _far(predicted: Interval | None, measured: Interval) -> str:
+    """Why a value far from the prediction is not judged though the intervals meet."""
+    if predicted is None or not predicted.value or not measured.value or not far_off(predicted, measured):
+        return ""
+    if verdict(predicted, measured) != "within":
+        return ""
+    ratio = measured.value / predicted.value
+    return (
+        f"measured {significant(ratio, 2)} times the prediction; the intervals meet only because they are this wide, "
+        "which is no agreement"
     )
 
 

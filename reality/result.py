@@ -48,7 +48,9 @@ class TrafficRow(Result):
     difference: float | None = quantity(
         "Difference", "fraction", "measured / planned - 1 (of a ratio: measured - planned)", "Measured against planned."
     )
-    verdict: Verdict = quantity("Verdict", help="within: the measured interval meets planned +- 10 %.")
+    verdict: Verdict = quantity(
+        "Verdict", help="within: measured within planned +- 10 %; higher, lower: its whole interval is beyond."
+    )
     reason: str = quantity("Reason", help="Why there is no verdict, or what to know about it.")
 
 
@@ -73,7 +75,9 @@ class PerformanceRow(Result):
     )
     count: float | None = quantity("Requests behind it", "requests", "counted", "Requests the value rests on.")
     error: float | None = quantity("Error", "fraction", "predicted / measured - 1", "Error of the prediction.")
-    verdict: Verdict = quantity("Verdict", help="within: the intervals of measured and predicted value meet.")
+    verdict: Verdict = quantity(
+        "Verdict", help="within: the intervals of measured and predicted value meet, less than a factor of 2 apart."
+    )
     reason: str = quantity("Reason", help="Why there is no verdict, or what to know about it.")
     query: str = quantity("Read from", help="PromQL of the measured value, to copy.", default="")
 

@@ -10,9 +10,9 @@ from collectors.questions.deployments import Deployed
 from collectors.reading.observation import Observation
 from reality.labels import SHARE_OF_PROMPT
 from reality.lengths import from_histogram, from_plan, shared_prefix
-from reality.result import TrafficRow
+from reality.result import TrafficRow, Verdict
 from reality.sampling import NOTHING, Measured, exact, mean_of, quantile_of, rate_of, variation
-from reality.verdict import TOLERANCE, tolerated, verdict
+from reality.verdict import TOLERANCE, outside, tolerated, verdict
 from sizing.base.arrays import Floats
 from sizing.base.units import S_PER_MINUTE
 from sizing.question.length_distributions import LengthDistribution
@@ -25,6 +25,12 @@ LEAST_PER_BIN = 100.0
 QUANTILE_NAMES = ("p50", "p95")
 LEAST_ARRIVALS = 1e-9
 """Arrivals per step at least, so that nothing is divided by 0."""
+
+TOO_UNCERTAIN = (
+    "the value is off by more than 10 %, its interval (histogram bucket and number of requests) reaches the plan: too "
+    "uncertain to call it as planned"
+)
+"""Why a value that is off, but perhaps is not, has no verdict."""
 
 TWO_MINUTES_S = 120.0
 """From here on a length of time is named in minutes."""
@@ -137,7 +143,7 @@ def traffic_rows(question: Question, observed: Observation, deployed: Deployed, 
     arrivals = observed.number("arrivals_rps")
     busiest, peak = _peak(arrivals, observed, deployed)
     rows = [
-        _row("arrivals_rps_peak", "arrivals_rps", busiest, "requests/s", demand.peak_rps, peak, foreign),
+        _row("arrivals_rps_peak", "arrivals_rps", busiest, "requests/s", demand.sustained_rps, peak, foreign),
         _row(
             "arrivals_rps",
             "arrivals_rps",
@@ -208,6 +214,9 @@ def _row(
         reason = reason or "the plan states a peak only"
     judged = planned is not None and not reason
     expected = tolerated(planned or 0.0, ratio=ratio)
+    judgement: Verdict = verdict(expected, measured.interval) if judged else "cannot_judge"
+    if judgement == "within" and outside(expected, measured.interval):
+        judgement, reason = "cannot_judge", TOO_UNCERTAIN
     return TrafficRow(
         key=key,
         measured_as=measured_as,
@@ -217,7 +226,7 @@ def _row(
         measured=measured.interval,
         count=measured.count,
         difference=difference,
-        verdict=verdict(expected, measured.interval) if judged else "cannot_judge",
+        verdict=judgement,
         reason=reason,
     )
 
@@ -254,11 +263,27 @@ def in_words(rows: tuple[TrafficRow, ...]) -> str:
             )
             different.append(f"{named[row.key]} {by} {how[row.verdict == 'lower']}")
         elif row.verdict == "within":
-            equal.append(named[row.key])
+            longer = _tail(row.key, rows)
+            different += [longer] if longer else []
+            equal.append(f"mean of {named[row.key]}" if longer else named[row.key])
     if not different and not equal:
         return ""
     as_planned = f"{_and(equal)} as planned (within {TOLERANCE * 100:.0f} %)" if equal else ""
     return "; ".join(part for part in (_and(different), as_planned) if part)
+
+
+def _tail(key: str, rows: tuple[TrafficRow, ...]) -> str:
+    """How far the p95 of a length is off where its mean is as planned; "" where it is not, or has no plan."""
+    name, _, statistic = key.partition(".")
+    tail = next((r for r in rows if statistic and r.key == f"{name}.p95"), None)
+    if tail is None or tail.difference is None or abs(tail.difference) <= TOLERANCE:
+        return ""
+    how = "longer" if tail.difference > 0 else "shorter"
+    sure = "" if tail.verdict in ("higher", "lower") else ", as far as its histogram tells"
+    return f"p95 of {_LENGTHS[name]} {abs(tail.difference) * 100:.0f} % {how}{sure}"
+
+
+_LENGTHS = {"input_tokens": "prompts", "output_tokens": "outputs"}
 
 
 def _and(parts: list[str]) -> str:

@@ -22,6 +22,25 @@ def says_little(predicted: Interval) -> bool:
     return predicted.low is not None and (high is None or (value is not None and high >= WIDE * value))
 
 
+FAR = 2.0
+"""Times above or below a prediction from which a measured value is not called as expected, however wide the intervals.
+Chosen: because nobody expects twice of what was said."""
+
+
+def far_off(predicted: Interval, measured: Interval) -> bool:
+    """Whether a measured value is more than :data:`FAR` times above or below the prediction."""
+    value, seen = predicted.value, measured.value
+    if value is None or seen is None or value <= 0.0 or seen <= 0.0:
+        return False
+    return not 1.0 / FAR <= seen / value <= FAR
+
+
+def outside(expected: Interval, measured: Interval) -> bool:
+    """Whether the measured value itself lies outside of what is expected, whatever its own interval."""
+    low, high = _ends(expected)
+    return measured.value is not None and not low <= measured.value <= high
+
+
 def verdict(expected: Interval, measured: Interval) -> Verdict:
     """higher or lower when the intervals do not meet; an end that is None is open."""
     if measured.value is None or (expected.value is None and expected.low is None and expected.high is None):

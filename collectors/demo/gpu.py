@@ -53,8 +53,9 @@ class Gpu:
         self.energy_mj += power_w * step_s * 1000.0
         target = 91.0 if self.slow else 30.0 + 0.075 * power_w
         self.temperature_c += (target - self.temperature_c) * min(1.0, step_s / 40.0)
-        if self.replica.lost and self.number % GPUS_PER_REPLICA == 0:
-            self.xid = XID_FALLEN_OFF
+        if self.number % GPUS_PER_REPLICA == 0:
+            # It comes back with its host, whose restart loads the driver anew and with it clears the code.
+            self.xid = XID_FALLEN_OFF if self.replica.lost else 0
 
     def values(self) -> dict[str, tuple[str, float]]:
         """Type and value by field."""

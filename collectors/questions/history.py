@@ -42,6 +42,7 @@ DEFAULT = (
     "prefix_hit",
     "ttft",
     "itl",
+    "tpot",
     "e2e",
 )
 GPU_DEFAULT = ("busy", "sm_active", "tensor_active", "dram_active", "power", "temperature")

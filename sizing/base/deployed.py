@@ -252,8 +252,15 @@ class Cost(Result):
     usd_per_million_output_tokens: float | None = quantity(
         "Cost per million output tokens",
         "USD",
-        "USD/h / output tokens/h at the peak load",
-        "If the peak load ran all the time; idle hours make it dearer.",
+        "USD/h x 24 h / output tokens a day x 10^6",
+        "At the output tokens of a day: hardware costs through the night, too.",
+    )
+    usd_per_million_output_tokens_at_full_load: float | None = quantity(
+        "Cost per million output tokens at full load",
+        "USD",
+        "USD/h / output tokens/h at the peak load x 10^6",
+        "As if the peak load lasted all day and all night: the least that a token can cost.",
+        default=None,
     )
     power_kw: float | None = quantity(
         "Power", "kW", "systems x maximum power of a whole system", "Power budget of whole systems at their maximum."
@@ -271,7 +278,10 @@ class Business(Result):
     """What the deployment serves, in business terms."""
 
     requests_per_day: float = quantity(
-        "Requests a day", "requests", "requests/s x 3600 x hours", "At the peak rate through the working day."
+        "Requests a day",
+        "requests",
+        "sustained requests/s / peak to mean x 3600 x hours",
+        "Over the working day, whose busiest time has the load that is sized for.",
     )
     daily_users: float = quantity("Daily users", "users", "requests a day / requests per user", "People served.")
     input_tokens_per_day: float = quantity("Input tokens a day", "tokens", "requests a day x ISL", "Prompt tokens.")
@@ -280,4 +290,7 @@ class Business(Result):
     )
     hours: float = quantity("Hours a day", "h", "asked; 8 by default", "Working day.")
     requests_per_user: float = quantity("Requests per user", "requests", "asked; 3 by default", "Per day.")
+    peak_to_mean: float = quantity(
+        "Busiest time to mean", "ratio", "asked; 2 by default", "How much busier the busiest time is than the mean."
+    )
     growth: float = quantity("Growth included", "fraction", "asked", "Demand growth the plan has room for.")

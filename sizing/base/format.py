@@ -7,6 +7,9 @@ everywhere. An unknown number is :data:`UNKNOWN`, never 0; a small one is never 
 from __future__ import annotations
 
 import math
+from enum import StrEnum
+
+from sizing.base.units import GB, GIB
 
 UNKNOWN = "unknown"
 UNBOUNDED = "unbounded"
@@ -17,6 +20,9 @@ SMALLEST = 0.001
 
 LARGEST = 1e15
 """From here on a number is written in powers of ten."""
+
+WHOLE_GB = 1e-6
+"""Difference from a whole number of GB below which a memory size is one."""
 
 SUFFIXES = ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "k"))
 """What large estimates are written in."""
@@ -96,9 +102,30 @@ def requests_per_s(x: Number) -> str:
     return _with_unit(x, "requests/s")
 
 
-def gigabytes(x: Number) -> str:
-    """Memory in GB of 10^9 bytes, never GiB: "16.1 GB"."""
-    return _with_unit(x, "GB")
+class MemoryUnit(StrEnum):
+    """What the memory of a GPU is counted in: GB of 10^9 bytes, or GiB of 2^30."""
+
+    GB = "GB"
+    GIB = "GiB"
+
+    def of(self, gigabytes: float) -> float:
+        """Memory given in GB of 10^9 bytes, in this unit."""
+        return gigabytes if self is MemoryUnit.GB else gigabytes * GB / GIB
+
+
+def memory_unit(gpu_gb: float) -> MemoryUnit:
+    """The unit in which a GPU has the size of its name, given its memory in GB of 10^9 bytes.
+
+    GB where it is a whole number of them, as datasheets print it; else it was read from the driver or from NVIDIA's
+    tables, which count in GiB: an "H100 80GB" has 80 GiB, which are 85.9 GB.
+    """
+    return MemoryUnit.GB if abs(gpu_gb - round(gpu_gb)) < WHOLE_GB else MemoryUnit.GIB
+
+
+def memory(gigabytes: Number, gpu_gb: float) -> str:
+    """Memory given in GB of 10^9 bytes, in the unit of a GPU of ``gpu_gb``: "16.1 GB", "80 GiB"."""
+    unit = memory_unit(gpu_gb)
+    return _with_unit(gigabytes if gigabytes is None else unit.of(gigabytes), unit.value)
 
 
 def kilowatts(x: Number) -> str:

@@ -155,7 +155,15 @@ class Plan(Result):
         "Sentences of the answer", help="The answer, each sentence with what it is about."
     )
     feasible: bool = quantity("Feasible", help="Whether anything considered meets every limit.")
-    peak_rps: float = quantity("Peak requests/s", "requests/s", "see demand", "The load that is sized for.")
+    peak_rps: float = quantity(
+        "Peak requests/s", "requests/s", "see demand", "The busiest time; of an average, its busiest second."
+    )
+    sustained_rps: float = quantity(
+        "Sustained requests/s",
+        "requests/s",
+        "see demand",
+        "The mean rate of the busiest time, which is sized for: arrivals vary around it as the scenario says.",
+    )
     deployment: Deployed | None = quantity("Deployment", help="What to deploy.")
     per_instance: PerInstance | None = quantity("Per instance", help="One copy of the model.")
     per_prefill_instance: PerInstance | None = quantity(

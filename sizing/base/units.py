@@ -24,9 +24,9 @@ BILLION = 1e9
 TRILLION = 1e12
 
 GB = BILLION
-"""Bytes in a gigabyte, as datasheets print it; never the GiB."""
+"""Bytes in a gigabyte."""
 GIB = 2**30
-"""Bytes in a gibibyte, in which runtimes and memory chips count."""
+"""Bytes in a gibibyte, in which runtimes and memory chips count, and many GPUs their "GB"."""
 MIB = 2**20
 """Bytes in a mebibyte."""
 W_PER_KW = THOUSAND

@@ -31,7 +31,7 @@ class Kind:
 
 @dataclass(frozen=True, kw_only=True)
 class Fleet:
-    """The instances that carry ``peak_rps``: one kind, or prefill and decode.
+    """The instances that carry ``peak_rps``, the mean rate of the busiest time: one kind, or prefill and decode.
 
     ``gpus_low`` and ``gpus_high`` are the range of GPUs of the plan, ``gpus_high`` infinite where nothing bounds it.
     """
@@ -121,7 +121,7 @@ def fleet_of(plan: Plan) -> Fleet:
     kinds = tuple(_kind_of(pool, pool.max_rps) for pool in deployed.pools or ())
     high = math.inf if plan.gpus_high is None else float(plan.gpus_high)
     kinds = kinds or (_kind_of(deployed, one.max_rps),)
-    return Fleet(kinds=kinds, peak_rps=plan.peak_rps, gpus_low=float(plan.gpus_low), gpus_high=high)
+    return Fleet(kinds=kinds, peak_rps=plan.sustained_rps, gpus_low=float(plan.gpus_low), gpus_high=high)
 
 
 def _kind_of(kind: Deployed | Pool, max_rps: float) -> Kind:

@@ -119,9 +119,16 @@ def _per_unit(cost: CostAnswer) -> Iterator[str]:
     """Every unit in every sense, one line each."""
     for lens in cost.lenses:
         yield f"Lens {lens.name}: {_units(lens.per_unit)}"
-    for name, unit in (("At full load", cost.full_load), ("Marginal", cost.marginal)):
+    for name, unit in _other_units(cost):
+        yield f"{name}: {_units(unit)}"
+
+
+def _other_units(cost: CostAnswer) -> Iterator[tuple[str, UnitCost]]:
+    """Units at other loads than that of the day."""
+    named = (("At full load", cost.full_load), ("At capacity", cost.at_capacity), ("Marginal", cost.marginal))
+    for name, unit in named:
         if unit is not None:
-            yield f"{name}: {_units(unit)}"
+            yield name, unit
 
 
 def _units(unit: UnitCost) -> str:
@@ -183,6 +190,5 @@ def _cell(value: float | None) -> str:
 
 def _unit_rows(cost: CostAnswer) -> Iterator[tuple[str, str]]:
     rows: list[tuple[str, UnitCost]] = [(lens.name, lens.per_unit) for lens in cost.lenses]
-    rows += [(name, unit) for name, unit in (("full load", cost.full_load), ("marginal", cost.marginal)) if unit]
-    for name, unit in rows:
+    for name, unit in (*rows, *_other_units(cost)):
         yield name, " | ".join(f"{getattr(unit, key):,.4f}" for key, _ in UNITS)

@@ -48,7 +48,8 @@ class AggregatedPoints(Points[Aggregated]):
         figures = loads(question, evaluated, share_of_systems(question, evaluated.candidates))
         position = planned.position
         there = {name: position.of(getattr(figures, name))[:, None] for name in vars(figures) if name != "feasible"}
-        there["usd_per_million_output_tokens"] *= there["rps"] / rps  # interpolated in a rate that is known exactly
+        # Interpolated in a rate that is known exactly.
+        there["usd_per_million_output_tokens_at_full_load"] *= there["rps"] / rps
         at_plan = Loads(feasible=np.ones((1, 1), dtype=np.bool_), **there)
         return operating_point(evaluated.candidates.rows[0], at_plan, (0, 0))
 

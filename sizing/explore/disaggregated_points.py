@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 
 from sizing.base.arrays import ROUNDING, Counts, Floats, Rows, non_decreasing
 from sizing.base.choices import Serving
+from sizing.deployments.candidates import Candidates
 from sizing.deployments.kv_transfer import supports
+from sizing.explore.at_load import fleet_for, usd_per_million
 from sizing.explore.operating_point import (
     Ends,
     Loads,
@@ -240,4 +242,15 @@ def _loads(
         both(evaluated.candidates.gpus),
         shares,
         capped[:, None],
+        _usd_at_load(question, evaluated.candidates, rows, ratio, rps)[:, None],
     )
+
+
+def _usd_at_load(
+    question: Question, candidates: Candidates, rows: tuple[Rows, Rows], ratio: Floats, rps: Floats
+) -> Floats:
+    """USD per million output tokens at the asked load, (N,): decode instances for it, and their prefill instances."""
+    prefill, decode = rows
+    decoding = fleet_for(question, rps, candidates.gpus[decode])
+    prefilling = fleet_for(question, rps / ratio, candidates.gpus[prefill])
+    return usd_per_million(question, candidates.place_of_gpu(question.gpus)[decode], decoding, prefilling)

@@ -187,6 +187,8 @@ def _planned(question: Question, plan: Plan) -> OperatingPoint | None:
     point = POINTS[type(deployments)].planned(deployments)
     at = {name: getattr(latency, name).at_percentile for name in ("ttft_ms", "itl_ms", "e2e_ms")}
     stated = {name: value for name, value in at.items() if value}
+    if plan.cost and plan.cost.usd_per_million_output_tokens is not None:
+        stated["usd_per_million_output_tokens"] = plan.cost.usd_per_million_output_tokens
     if "itl_ms" in stated:
         stated["tokens_per_s_per_user"] = MS_PER_S / stated["itl_ms"]
     return point.model_copy(update={"expected": point.expected.model_copy(update=stated)})

@@ -193,7 +193,7 @@ def _most(question: Question, base: Evaluated, affordable: Affordable) -> _Best 
     """The largest load that an affordable deployment carries: first without caps and pools, then with all there is."""
 
     def at(rps: float, plain: bool) -> _Best | None:
-        asked_rate = replace(question, demand=replace(question.demand, peak_rps=rps))
+        asked_rate = replace(question, demand=replace(question.demand, peak_rps=rps, sustained_rps=rps))
         among = screened(asked_rate, base, plain=plain).deployments
         rates = np.where(affordable(among), among.max_rps, 0.0)
         if not len(rates) or rates.max() <= 0.0:

@@ -12,6 +12,7 @@ from sizing.base.units import MILLION, MS_PER_S, S_PER_HOUR
 from sizing.deployments.candidates import table
 from sizing.deployments.memory import memory_fit
 from sizing.evidence.published import Measurement, evidence, nearest
+from sizing.explore.at_load import fleet_for, usd_per_million
 from sizing.explore.operating_point import share_of_systems
 from sizing.explore.own_benchmark import own_measurements
 from sizing.question.configuration import Configuration
@@ -56,7 +57,10 @@ class MeasuredPoint(Result):
         "Output tokens/s per GPU", "tokens/s", "rate / GPUs, else concurrency x OSL / E2E / GPUs", "As measured."
     )
     usd_per_million_output_tokens: float | None = quantity(
-        "Cost per million output tokens", "USD", "see operating point", "At the prices of the scenario."
+        "Cost per million output tokens", "USD", "see operating point", "At the prices and the load of the scenario."
+    )
+    usd_per_million_output_tokens_at_full_load: float | None = quantity(
+        "Cost per million output tokens at full load", "USD", "see operating point", "At the prices of the scenario."
     )
     output_tokens_per_s_per_kw: float | None = quantity(
         "Output tokens/s per kW", "tokens/s per kW", "see operating point", "At the power budget of the systems."
@@ -139,10 +143,15 @@ def _points(question: Question, kept: Sequence[tuple[float, Measurement]]) -> tu
     measured = table([m.configuration for _, m in kept])
     share = share_of_systems(question, measured)
     usd, power = share.usd_per_hour / measured.gpus, share.power_kw / measured.gpus
-    return tuple(_point(m, d, float(usd[i]), float(power[i])) for i, (d, m) in enumerate(kept))
+    rps = np.array([(_output_rate(m) or 0.0) / question.traffic.output_tokens for _, m in kept])
+    fleet = fleet_for(question, rps, np.array([m.gpus for _, m in kept], dtype=np.float64))
+    at_load = usd_per_million(question, measured.place_of_gpu(question.gpus), fleet)
+    return tuple(_point(m, d, float(usd[i]), float(power[i]), float(at_load[i])) for i, (d, m) in enumerate(kept))
 
 
-def _point(m: Measurement, distance: float, usd_per_gpu_hour: float, kw_per_gpu: float) -> MeasuredPoint:
+def _point(
+    m: Measurement, distance: float, usd_per_gpu_hour: float, kw_per_gpu: float, usd_at_load: float
+) -> MeasuredPoint:
     total = _output_rate(m)
     assert m.itl_ms
     assert total
@@ -165,6 +174,7 @@ def _point(m: Measurement, distance: float, usd_per_gpu_hour: float, kw_per_gpu:
         ttft_ms=m.ttft_ms,
         e2e_ms=m.e2e_ms,
         output_tokens_per_s_per_gpu=rate,
-        usd_per_million_output_tokens=cost if np.isfinite(cost) else None,
+        usd_per_million_output_tokens=usd_at_load if np.isfinite(usd_at_load) else None,
+        usd_per_million_output_tokens_at_full_load=cost if np.isfinite(cost) else None,
         output_tokens_per_s_per_kw=rate / kw_per_gpu if np.isfinite(kw_per_gpu) else None,
     )

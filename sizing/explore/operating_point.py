@@ -1,7 +1,8 @@
 """What one instance does at one load: speed for a user, output per GPU, cost and energy of its tokens.
 
-Cost and power are those of full systems: the instance is charged its share of a server or rack that holds as many
-instances as fit, so that points of different deployments compare. What a plan buys is whole systems for its peak.
+Cost is that of the whole systems which carry the load of the scenario with such instances, as in a plan. Cost at full
+load and power are those of full systems: the instance is charged its share of a server or rack that holds as many
+instances as fit.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from sizing.base.choices import Serving
 from sizing.base.quantity import Result, quantity
 from sizing.base.units import MILLION, MS_PER_S, S_PER_HOUR
 from sizing.deployments.candidates import Candidates
+from sizing.explore.at_load import fleet_for, usd_per_million
 from sizing.planning.deployment import identity_of
 from sizing.prices.cost import cheapest_option
 from sizing.question.configuration import Configuration
@@ -24,7 +26,12 @@ from sizing.question.understand import Question
 from sizing.search.screen import Evaluated, all_offers
 
 XAxis = Literal["tokens_per_s_per_user", "ttft_ms", "e2e_ms"]
-YAxis = Literal["output_tokens_per_s_per_gpu", "usd_per_million_output_tokens", "output_tokens_per_s_per_kw"]
+YAxis = Literal[
+    "output_tokens_per_s_per_gpu",
+    "usd_per_million_output_tokens",
+    "usd_per_million_output_tokens_at_full_load",
+    "output_tokens_per_s_per_kw",
+]
 Metric = Literal[XAxis, YAxis, "itl_ms"]
 """The fields of :class:`Performance`."""
 MORE_IS_BETTER: frozenset[Metric] = frozenset(
@@ -50,6 +57,12 @@ class Performance(Result):
     )
     usd_per_million_output_tokens: float | None = quantity(
         "Cost per million output tokens",
+        "USD",
+        "USD/h of the systems for the asked load x 24 h / output tokens a day x 10^6",
+        "With as many such instances, in whole systems, as carry the asked load; none without a known price.",
+    )
+    usd_per_million_output_tokens_at_full_load: float | None = quantity(
+        "Cost per million output tokens at full load",
         "USD",
         "USD/h of the share of full systems / output tokens/h x 10^6",
         "If systems are full and run at this load all the time; none without a known price.",
@@ -134,6 +147,7 @@ class Loads:
     e2e_ms: Floats
     output_tokens_per_s_per_gpu: Floats
     usd_per_million_output_tokens: Floats
+    usd_per_million_output_tokens_at_full_load: Floats
     output_tokens_per_s_per_kw: Floats
     feasible: NDArray[np.bool_]
 
@@ -167,9 +181,18 @@ def loads(question: Question, evaluated: Evaluated, share: Share) -> Loads:
     state, at = evaluated.state, evaluated.latencies
     rps = np.maximum.accumulate(state.rps, axis=1)
     capped = rps <= question.scenario.deployment.max_utilization * evaluated.capacity.stable_rps[:, None]
-    return as_loads(
-        question, (at.ttft_s, at.itl_s, at.e2e_s), state.concurrency, rps, evaluated.candidates.gpus, share, capped
-    )
+    candidates = evaluated.candidates
+    usd = _usd_at_load(question, candidates, rps)
+    latencies = (at.ttft_s, at.itl_s, at.e2e_s)
+    return as_loads(question, latencies, state.concurrency, rps, candidates.gpus, share, capped, usd)
+
+
+def _usd_at_load(question: Question, candidates: Candidates, rps: Floats) -> Floats:
+    """USD per million output tokens at the asked load, (C, K), with instances that carry ``rps`` each."""
+    each = rps.shape[1]
+    gpu = np.repeat(candidates.place_of_gpu(question.gpus), each)
+    fleet = fleet_for(question, rps.ravel(), np.repeat(candidates.gpus, each))
+    return usd_per_million(question, gpu, fleet).reshape(rps.shape)
 
 
 def as_loads(
@@ -180,10 +203,11 @@ def as_loads(
     gpus: Floats,
     share: Share,
     capped: NDArray[np.bool_],
+    usd_at_load: Floats,
 ) -> Loads:
     """Figures (C, K) from TTFT, ITL and E2E in seconds and requests/s (C, K) of what takes ``gpus`` and ``share`` (C,).
 
-    ``capped`` (C, K): where the utilisation cap is kept.
+    ``capped`` (C, K): where the utilisation cap is kept. ``usd_at_load`` (C, K): see :mod:`sizing.explore.at_load`.
     """
     (ttft_s, itl_s, e2e_s), limits = latencies, question.limits
     tokens_per_s = rps * question.traffic.output_tokens
@@ -196,7 +220,8 @@ def as_loads(
         itl_ms=itl_s * MS_PER_S,
         e2e_ms=e2e_s * MS_PER_S,
         output_tokens_per_s_per_gpu=tokens_per_s / gpus[:, None],
-        usd_per_million_output_tokens=hourly / tokens_per_s,
+        usd_per_million_output_tokens=usd_at_load,
+        usd_per_million_output_tokens_at_full_load=hourly / tokens_per_s,
         output_tokens_per_s_per_kw=tokens_per_s / share.power_kw[:, None],
         feasible=(ttft_s <= limits.ttft_s) & (itl_s <= limits.itl_s) & (e2e_s <= limits.e2e_s) & capped,
     )

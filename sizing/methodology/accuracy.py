@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,30 @@ NEAR = 0.2
 
 _FIRST = ("quantity", "verdict")
 """What a table begins with, where it has it: a long reason would be out of sight at the end."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Errors:
+    """Errors of predictions without sign, in percent: the median, and what nine of ten stay below."""
+
+    rows: int
+    median_pct: float
+    p90_pct: float
+
+
+MEASURED_PERCENTILES = {("ttft_ms", 50.0): "ttft", ("ttft_ms", 99.0): "ttft_p99", ("itl_ms", 99.0): "itl_p99"}
+"""Metrics of ``accuracy.json`` that are percentiles of runs at a request rate: TTFT is scored by its median there."""
+
+
+def open_loop_errors(name: str, percentile: float) -> Errors | None:
+    """Errors of a latency at a percentile in open loops, configuration and source unseen; None where nothing was
+    measured at that percentile."""
+    metric = MEASURED_PERCENTILES.get((name, percentile))
+    wanted = {"scheme": "unseen", "mode": "fixed_rate", "metric": metric, "quality": "good"}
+    for row in accuracy_figures().get("errors", ()) if metric else ():
+        if all(row[key] == value for key, value in wanted.items()):
+            return Errors(rows=row["rows"], median_pct=row["median_pct"], p90_pct=row["p90_pct"])
+    return None
 
 
 def accuracy() -> Section | None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from sizing import catalog
+from sizing.base.format import memory
 from sizing.base.units import BILLION, GB, TRILLION
 from sizing.catalog.files import DATA_DIR, Row, read_rows
 from sizing.methodology.content import Cell, Section, Table
@@ -98,7 +99,7 @@ def _gpus() -> Table:
                 "GPU": g.name,
                 "Id": g.id,
                 "Family": g.family,
-                "Memory (GB)": round(g.memory_bytes / GB, 1),
+                "Memory": memory(g.memory_bytes / GB, g.memory_bytes / GB),
                 "Bandwidth (GB/s)": g.memory_bandwidth / GB,
                 "FP16/BF16 (TFLOPS)": _tera(g.bf16_flops or g.fp16_flops),
                 "FP8 (TFLOPS)": _tera(g.fp8_flops),

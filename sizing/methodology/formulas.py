@@ -25,6 +25,7 @@ FLOW = (
     "explore",
     "replay",
     "economics",
+    "decision",
     "evidence",
     "calibration",
 )
@@ -48,6 +49,8 @@ NOT_ENGINE = (
     "planning.sentences",
     "economics.text",
     "economics.results",
+    "decision.text",
+    "decision.keys",
     "planning.explain",
     "planning.explain_disaggregated",
 )

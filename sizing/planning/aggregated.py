@@ -114,7 +114,7 @@ class PlannedAggregated(PlannedDeployment[Aggregated]):
     @property
     def headroom(self) -> float:
         """Of all its instances together."""
-        return float(self.kind.max_rps[self.k]) / self.question.demand.peak_rps
+        return float(self.kind.max_rps[self.k]) / self.question.demand.sustained_rps
 
     def load_curve(self) -> tuple[LoadPoint, ...]:
         """At every load of the candidate's grid."""
@@ -204,7 +204,7 @@ def _at_end(kind: Aggregated, decode: Sequence[ErrorFactors], prefill: Sequence[
     evaluated, rows = kind.evaluated, scaled.candidates.rows
     screened = evaluated.capacity.rps if evaluated.screened_rps is None else evaluated.screened_rps
     rps = widened(question, rows, scaled.capacity.rps, screened[kind.index], end)
-    needed = np.where(rps > 0, instances_needed(question.demand.peak_rps, rps), np.inf)
+    needed = np.where(rps > 0, instances_needed(question.demand.sustained_rps, rps), np.inf)
     position = at_rate(scaled.state.rps, load)
     stable = load <= scaled.capacity.stable_rps
 

@@ -7,10 +7,11 @@ from types import MappingProxyType
 
 from sizing.base.choices import SinglePoint
 from sizing.base.deployed import Cost, Deployed, Latencies, Pool
-from sizing.base.format import count, ms, requests_per_s, significant, usd
+from sizing.base.format import count, ms, significant, usd
 from sizing.base.result import AnswerPart, AnswerSentence
 from sizing.catalog.precisions import Precision
 from sizing.planning.binding import Binding
+from sizing.planning.business import load_in_words
 from sizing.planning.explain import Stated
 from sizing.planning.sentences import binding_text, parallelism_text, systems_named
 from sizing.question.understand import Question
@@ -116,9 +117,9 @@ def _instances_of(one: Deployed | Pool, kind: str = "") -> str:
 def _serves(stated: Stated) -> str:
     """Which model in which format on which engine, for whom, and how long they wait."""
     question, row = stated.question, stated.row
-    model, peak = question.model.id.rpartition("/")[2], requests_per_s(question.demand.peak_rps)
+    model, load = question.model.id.rpartition("/")[2], load_in_words(question.demand)
     users = question.scenario.workload.users
-    whom = f"{count(users.daily_users)} users a day ({peak} at the peak)" if users else f"{peak} at the peak"
+    whom = f"{count(users.daily_users)} users a day ({load})" if users else load
     return (
         f"{model} in {row.precision.plain_label} on {row.engine.label} serves {whom}: "
         f"{key_latency(question, stated.latency)}."

@@ -81,6 +81,12 @@ def usage(question: Question) -> Iterator[str]:
         yield "Sequential use: only the E2E limit holds."
     if question.scenario.workload.mode == "offline":
         yield "Offline use: no latency limit; requests are queued and the highest throughput counts."
+    if question.demand.day_assumed:
+        demand = question.demand
+        yield (
+            f"Tokens, users and cost per token of a day: a working day of {demand.hours:g} h whose busiest time is "
+            f"{1.0 / demand.mean_to_peak:g} times its mean."
+        )
     if question.scenario.deployment.location == "hybrid":
         yield "Hybrid is priced as on premises for the whole peak."
 

@@ -91,7 +91,7 @@ def at_the_load(question: Question, evaluated: Evaluated, index: int, working: i
         return Binding(smallest(question))
     rates = evaluated.capacity.rps[smaller]
     closest = int(smaller[int(np.argmax(rates))])
-    if evaluated.capacity.rps[closest] < question.demand.peak_rps:
+    if evaluated.capacity.rps[closest] < question.demand.sustained_rps:
         return reached_first(question, evaluated, closest)
     if question.scenario.deployment.objective == "latency":
         return Binding(Binds.SHORTEST_LATENCY)

@@ -12,6 +12,7 @@ from sizing.calibration.benchmark import calibration_note
 from sizing.catalog import data_version
 from sizing.planning import answer, rules, rules_hardware, sentences
 from sizing.planning.aggregated import PlannedAggregated
+from sizing.planning.business import business_of
 from sizing.planning.deployment import PlannedDeployment
 from sizing.planning.disaggregated import PlannedDisaggregated
 from sizing.planning.exclusion import excluded
@@ -20,7 +21,6 @@ from sizing.planning.figures import Figures, figures_of
 from sizing.planning.second_opinion import no_opinion
 from sizing.planning.spread import Spread
 from sizing.question.understand import Question
-from sizing.scenario.business import in_business_terms
 from sizing.search.aggregated import Aggregated
 from sizing.search.decide import Decided
 from sizing.search.deployments import AllDeployments, Deployments, Place
@@ -126,17 +126,12 @@ def of_every_plan(question: Question, business: Business, cross_check: CrossChec
     """What a plan holds whatever is deployed."""
     return {
         "peak_rps": question.demand.peak_rps,
+        "sustained_rps": question.demand.sustained_rps,
         "business": business,
         "cross_check": cross_check,
         "engine_version": ENGINE_VERSION,
         "data_version": data_version(),
     }
-
-
-def business_of(question: Question) -> Business:
-    """What the peak means in business terms."""
-    demand, traffic = question.demand, question.traffic
-    return in_business_terms(demand.peak_rps, traffic.input_tokens, traffic.output_tokens, demand)
 
 
 def _stated(one: PlannedDeployment[Any], latency: Latencies, simulated: int) -> Stated:

@@ -22,6 +22,7 @@ from sizing.base.result import Candidate, CrossCheck, Explained, LoadPoint, Plan
 from sizing.base.units import GB, MS_PER_S
 from sizing.deployments.memory import MemoryFit
 from sizing.planning.binding import Binding
+from sizing.planning.business import business_of
 from sizing.planning.explain import Stated
 from sizing.planning.sentences import bindings_text, source_of
 from sizing.planning.spread import Spread
@@ -175,8 +176,9 @@ class PlannedDeployment(ABC, Generic[Kind]):
     def cost(self) -> Cost:
         """List cost."""
         question = self.question
-        output_tokens_per_s = question.demand.peak_rps * question.traffic.output_tokens
-        return cost_of(self.option, int(self.kind.systems[self.k]), output_tokens_per_s)
+        per_s = question.demand.sustained_rps * question.traffic.output_tokens
+        per_day = business_of(question).output_tokens_per_day
+        return cost_of(self.option, int(self.kind.systems[self.k]), per_s, per_day)
 
     def latencies(self, around: Spread) -> Latencies:
         """Percentiles at the planned load; the interval is that of the asked percentile."""

@@ -102,7 +102,7 @@ class PlannedDisaggregated(PlannedDeployment[Disaggregated]):
             spare_instances=self.kind.spares,
             gpus=instances * row.gpus,
             max_rps=max_rps,
-            rps=self.question.demand.peak_rps / working,
+            rps=self.question.demand.sustained_rps / working,
         )
 
     @cached_property
@@ -116,13 +116,13 @@ class PlannedDisaggregated(PlannedDeployment[Disaggregated]):
         question, pools, evaluated, row = self.question, self.kind.pools, self.evaluated, self.row
         i, (n_p, n_d) = int(pools.decode[self.k]), self.kind.working(self.k)
         concurrency = float(self.state.concurrency[0, 0])
-        tokens = question.demand.peak_rps / n_d * question.traffic.output_tokens
+        tokens = question.demand.sustained_rps / n_d * question.traffic.output_tokens
         times, known, memory = evaluated.times, evaluated.state.concurrency[i], evaluated.memory
         per_sequence = float(memory.kv_per_sequence[i]) * row.tp * row.pp / GB
         return PerInstance(
             max_rps=self.max_rps,
             stable_rps=float(decoding_of(question, evaluated, pools.decode[[self.k]]).rps[0, -1]),
-            rps=question.demand.peak_rps / n_d,
+            rps=question.demand.sustained_rps / n_d,
             concurrency=concurrency,
             max_concurrency=int(memory.max_concurrency[i]),
             **memory_gb(memory, i, row, concurrency, per_sequence),
@@ -137,7 +137,7 @@ class PlannedDisaggregated(PlannedDeployment[Disaggregated]):
         """A prefill instance; it generates the first token of every answer."""
         question, pools, evaluated, row = self.question, self.kind.pools, self.evaluated, self.configurations[0]
         i, n = int(pools.prefill[self.k]), self.kind.working(self.k)[0]
-        state, rps = self.state, question.demand.peak_rps / n
+        state, rps = self.state, question.demand.sustained_rps / n
         candidates, memory = evaluated.candidates, evaluated.memory
         copies = float(kv_share(question.model, candidates.tp)[i]) * row.tp  # heads beyond the KV heads are copied
         prompt = float(prompt_kv_bytes(question.model, candidates, question.traffic.input_tokens)[i]) * copies / GB
@@ -172,7 +172,7 @@ class PlannedDisaggregated(PlannedDeployment[Disaggregated]):
     def output_tokens_per_s_per_gpu(self) -> float:
         """Of the whole deployment over its GPUs, spares aside."""
         working = int(self.kind.gpus[self.k]) - self.kind.spares * sum(row.gpus for row in self.configurations)
-        return self.question.demand.peak_rps * self.question.traffic.output_tokens / working
+        return self.question.demand.sustained_rps * self.question.traffic.output_tokens / working
 
     def bindings(self) -> tuple[Binding, ...]:
         """Of either pool."""
@@ -190,7 +190,7 @@ class PlannedDisaggregated(PlannedDeployment[Disaggregated]):
 
     def _rooms(self) -> tuple[float, float]:
         """How many times the planned load either pool carries."""
-        (n_p, n_d), pools, peak = self.kind.working(self.k), self.kind.pools, self.question.demand.peak_rps
+        (n_p, n_d), pools, peak = self.kind.working(self.k), self.kind.pools, self.question.demand.sustained_rps
         return n_p * float(pools.prefill_rps[self.k]) / peak, n_d * float(pools.decode_rps[self.k]) / peak
 
     def load_curve(self) -> tuple[LoadPoint, ...]:
@@ -261,7 +261,11 @@ def _at_end(kind: Disaggregated, decode: Sequence[ErrorFactors], prefill: Sequen
     """GPUs needed, and the latencies at the planned load (inf where it would be unstable), at one end."""
     question, moved = kind.question, kind.transfer_s
     scaled = _with_other_steps(kind.pools, factors(decode, end), factors(prefill, end))
-    state, percentile, peak = at_peak(question, scaled, moved), question.limits.percentile, question.demand.peak_rps
+    state, percentile, peak = (
+        at_peak(question, scaled, moved),
+        question.limits.percentile,
+        question.demand.sustained_rps,
+    )
     steady = peak / scaled.prefill_instances <= prefill_stable(
         question, scaled.evaluated, scaled.prefill, times_of(question, scaled.evaluated, scaled.prefill)
     )
@@ -280,7 +284,7 @@ def _with_other_steps(pools: Pools, decode: Floats, prefill: Floats) -> Pools:
 
 def _gpus(kind: Disaggregated, pools: Pools, end: str) -> Floats:
     """GPUs with which every limit holds at one end, spares included; inf where no number helps."""
-    question, evaluated, peak = kind.question, pools.evaluated, kind.question.demand.peak_rps
+    question, evaluated, peak = kind.question, pools.evaluated, kind.question.demand.sustained_rps
     at_end = prefill_capacity(question, evaluated, pools.prefill), decode_capacity(question, evaluated, pools.decode)
     planned = kind.pools.prefill_rps, kind.pools.decode_rps
     rows = ([evaluated.candidates.rows[i] for i in index] for index in (pools.prefill, pools.decode))

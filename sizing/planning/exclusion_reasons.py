@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sizing.base.arrays import ROUNDING, Floats
-from sizing.base.format import gigabytes, ms
+from sizing.base.format import memory, ms
 from sizing.base.result import Excluded, Fix
 from sizing.base.units import GB, MS_PER_S
 from sizing.catalog.gpu import Gpu
@@ -136,10 +136,10 @@ def too_small(question: Question, candidates: Candidates) -> Excluded:
     needed = fit.weights + fit.activations + fit.overhead + fit.kv_per_sequence
     best = int(np.argmin(needed - fit.usable))
     row, gpu = candidates.rows[best], candidates.rows[best].gpu
-    reason = (
-        f"Needs {gigabytes(needed[best] / GB)} per GPU at best, {gigabytes(fit.usable[best] / GB)} of "
-        f"{gigabytes(gpu.memory_bytes / GB)} are usable."
+    at_best, usable, whole = (
+        memory(size / GB, gpu.memory_bytes / GB) for size in (needed[best], fit.usable[best], gpu.memory_bytes)
     )
+    reason = f"Needs {at_best} per GPU at best, {usable} of the {whole} of {gpu.name} are usable."
     tight = fit.weights + fit.activations + fit.overhead < fit.usable
     if tight.any():
         longest = int(

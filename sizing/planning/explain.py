@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from sizing.base.deployed import Business, Cost, Deployed, Latencies, PerInstance
-from sizing.base.format import count, gigabytes, large, ms, percent, requests_per_s, significant, usd
+from sizing.base.format import count, memory, ms, percent, requests_per_s, significant
 from sizing.base.result import Explained
 from sizing.base.units import BILLION
+from sizing.planning.explain_cost import entry, explain_money
 from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
 
@@ -16,11 +18,6 @@ LOAD_SOURCE = (
     "Little (1961); Pollaczek-Khinchine; Kelly (1979); Halfin and Whitt (1981): module sizing.queueing.steady_state"
 )
 MEMORY_SOURCE = "module sizing.deployments.memory; Kwon et al., PagedAttention (SOSP 2023)"
-
-
-def entry(name: str, value: str, formula: str, numbers: str, source: str) -> Explained:
-    """One figure."""
-    return Explained(name=name, value=value, formula=formula, numbers=numbers, source=source)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,12 +69,12 @@ def explain(stated: Stated) -> Iterator[Explained]:
 
 def explain_demand(question: Question) -> Explained:
     """The peak that is sized for."""
-    peak = requests_per_s(question.demand.peak_rps)
+    peak = requests_per_s(question.demand.sustained_rps)
     return entry("peak_rps", peak, "as asked; see demand", question.demand.how, "module sizing.scenario.demand")
 
 
 def _counts(stated: Stated) -> Iterator[Explained]:
-    row, deployed, one, peak = stated.row, stated.deployed, stated.one, stated.question.demand.peak_rps
+    row, deployed, one, peak = stated.row, stated.deployed, stated.one, stated.question.demand.sustained_rps
     working = deployed.instances - deployed.spare_instances
     yield entry(
         "instances",
@@ -131,18 +128,18 @@ def explain_memory(stated: Stated) -> Iterator[Explained]:
     """Weights, KV cache and the sequences it holds."""
     row, one = stated.row, stated.one
     model, traffic = stated.question.model, stated.question.traffic
-    tokens = traffic.resident_kv_tokens
+    tokens, sized = traffic.resident_kv_tokens, partial(memory, gpu_gb=one.memory_per_gpu_gb)
     yield entry(
         "weights_gb",
-        gigabytes(one.weights_gb),
+        sized(one.weights_gb),
         "parameters x bytes per parameter; embeddings and head at 16 bit",
-        f"{model.params_total / BILLION:.4g} billion x {row.precision.bytes:g} byte = {gigabytes(one.weights_gb)} over "
+        f"{model.params_total / BILLION:.4g} billion x {row.precision.bytes:g} byte = {sized(one.weights_gb)} over "
         f"{row.gpus} GPU{'s' if row.gpus > 1 else ''}",
         f"{model.source}; {MEMORY_SOURCE}",
     )
     yield entry(
         "kv_per_sequence_gb",
-        gigabytes(one.kv_per_sequence_gb),
+        sized(one.kv_per_sequence_gb),
         "KV values per token x bytes x tokens, rounded up to blocks",
         f"{count(model.kv_elements_full)} values x {count(tokens)} tokens at {row.kv_precision}"
         + (
@@ -157,11 +154,12 @@ def explain_memory(stated: Stated) -> Iterator[Explained]:
 
 def _kv_cache(row: Configuration, one: PerInstance) -> Iterator[Explained]:
     """The memory that is left for the KV cache, and how many sequences it holds."""
+    sized = partial(memory, gpu_gb=one.memory_per_gpu_gb)
     yield entry(
         "max_concurrency",
         count(one.max_concurrency),
         "floor(KV memory / KV per sequence), at most the engine's limit",
-        f"{gigabytes(one.kv_gb)} / {gigabytes(one.kv_per_sequence_gb)}; "
+        f"{sized(one.kv_gb)} / {sized(one.kv_per_sequence_gb)}; "
         + (
             f"batch limit {row.batch_limit}"
             if row.batch_limit
@@ -171,11 +169,11 @@ def _kv_cache(row: Configuration, one: PerInstance) -> Iterator[Explained]:
     )
     yield entry(
         "kv_gb",
-        gigabytes(one.kv_gb),
+        sized(one.kv_gb),
         "usable memory - weights - activations - overhead",
-        f"{row.gpus} x {gigabytes(one.memory_per_gpu_gb)} x {row.engine.memory_fraction:g} - "
-        f"{gigabytes(one.weights_gb)} - "
-        f"{gigabytes(one.activations_gb)} - {gigabytes(one.overhead_gb)}",
+        f"{row.gpus} x {sized(one.memory_per_gpu_gb)} x {row.engine.memory_fraction:g} - "
+        f"{sized(one.weights_gb)} - "
+        f"{sized(one.activations_gb)} - {sized(one.overhead_gb)}",
         f"{row.gpu.source}; {row.engine.source}",
     )
 
@@ -246,40 +244,4 @@ def explain_latency(
         "TTFT + (OSL - 1) x ITL",
         f"p50: {ms(latency.ttft_ms.p50)} + {count(gaps)} x {ms(latency.itl_ms.p50)}",
         source,
-    )
-
-
-def explain_money(question: Question, deployed: Deployed, cost: Cost, business: Business) -> Iterator[Explained]:
-    """Cost, power and business terms; the same for predicted and measured plans."""
-    hourly = "systems x USD per hour x 730 h"
-    yield entry(
-        "usd_per_month",
-        usd(cost.usd_per_month),
-        hourly,
-        f"{deployed.systems} x "
-        f"{usd(None if cost.usd_per_hour is None else cost.usd_per_hour / deployed.systems)}/h x 730; "
-        f"{cost.basis}",
-        cost.source,
-    )
-    yield entry(
-        "power_kw",
-        f"{significant(cost.power_kw)} kW" if cost.power_kw is not None else "unknown",
-        "systems x maximum power of a whole system",
-        f"{deployed.systems} systems; {cost.basis}",
-        cost.source,
-    )
-    yield entry(
-        "requests_per_day",
-        large(business.requests_per_day),
-        "peak requests/s x mean-to-peak x 3600 x hours",
-        f"{significant(question.demand.peak_rps)} x {significant(question.demand.mean_to_peak)} x 3600 x "
-        f"{significant(business.hours)} h = {large(business.requests_per_day)}",
-        "module sizing.scenario.business",
-    )
-    yield entry(
-        "daily_users",
-        large(business.daily_users),
-        "requests a day / requests per user",
-        f"{large(business.requests_per_day)} / {significant(business.requests_per_user)}",
-        "module sizing.scenario.business",
     )

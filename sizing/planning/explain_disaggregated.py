@@ -8,15 +8,8 @@ from sizing.base.deployed import Deployed, Pool
 from sizing.base.format import count, ms, requests_per_s, significant
 from sizing.base.result import Explained
 from sizing.base.units import MS_PER_S
-from sizing.planning.explain import (
-    LOAD_SOURCE,
-    Stated,
-    entry,
-    explain_demand,
-    explain_latency,
-    explain_memory,
-    explain_money,
-)
+from sizing.planning.explain import LOAD_SOURCE, Stated, explain_demand, explain_latency, explain_memory
+from sizing.planning.explain_cost import entry, explain_money
 
 POOL_SOURCE = "module sizing.queueing.pools; Zhong et al., DistServe (OSDI 2024)"
 
@@ -42,7 +35,7 @@ def explain_pools(stated: Stated, transfer_s: float, link: str) -> Iterator[Expl
 
 
 def _counts(stated: Stated) -> Iterator[Explained]:
-    deployed, one, peak = stated.deployed, stated.one, stated.question.demand.peak_rps
+    deployed, one, peak = stated.deployed, stated.one, stated.question.demand.sustained_rps
     pools = _pools(deployed)
     yield entry(
         "instances",
@@ -122,6 +115,6 @@ def _speed(stated: Stated) -> Iterator[Explained]:
         "output_tokens_per_s_per_gpu",
         f"{significant(one.output_tokens_per_s_per_gpu)} tokens/s",
         "requests/s x OSL / GPUs of both kinds",
-        f"{significant(stated.question.demand.peak_rps)} x {count(traffic.output_tokens)} / ({gpus})",
+        f"{significant(stated.question.demand.sustained_rps)} x {count(traffic.output_tokens)} / ({gpus})",
         LOAD_SOURCE,
     )

@@ -7,9 +7,11 @@ from sizing.base.format import count, ms, requests_per_s, significant, usd
 from sizing.base.result import Excluded, Explained, Plan, PlanWarning
 from sizing.calibration.benchmark import calibration_note
 from sizing.planning import answer, assumptions, rules
-from sizing.planning.compose import business_of, of_every_plan
+from sizing.planning.business import business_of
+from sizing.planning.compose import of_every_plan
 from sizing.planning.exclusion_reasons import article
-from sizing.planning.explain import entry, explain_demand, explain_money
+from sizing.planning.explain import explain_demand
+from sizing.planning.explain_cost import entry, explain_money
 from sizing.planning.measured_record import REPEATABILITY, Record
 from sizing.planning.rules_hardware import about_purchase
 from sizing.planning.second_opinion import no_opinion
@@ -32,7 +34,8 @@ def measured_plan(question: Question, *, second_opinion: bool = False) -> Plan:
     assert question.scenario.measured is not None
     record = Record(question, question.scenario.measured)
     provenance, deployed, business = record.provenance(), record.deployed(), business_of(question)
-    cost = cost_of(record.option, record.systems(), question.demand.peak_rps * question.traffic.output_tokens)
+    per_s = question.demand.sustained_rps * question.traffic.output_tokens
+    cost = cost_of(record.option, record.systems(), per_s, business.output_tokens_per_day)
     (low, high), beyond = record.systems_range, beyond_context(question)
     every_sentence = (answer.of_record(_sentence(record, cost)), *answer.redundancy(deployed))
     if beyond:

@@ -193,7 +193,7 @@ def about_limits(deployments: Aggregated, k: int) -> Iterator[PlanWarning]:
     eased = capacity(state, at, slack, question.scenario.deployment.max_utilization)
     spares = question.scenario.deployment.spare_instances
     now = int(deployments.instances[k])
-    then = int(instances_needed(question.demand.peak_rps, eased.rps)[0]) + spares
+    then = int(instances_needed(question.demand.sustained_rps, eased.rps)[0]) + spares
     if then <= WORTH_TELLING * now:
         relaxed = limit * SLACK * MS_PER_S
         gpus = evaluated.candidates.rows[index].gpus

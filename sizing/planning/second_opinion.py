@@ -39,7 +39,7 @@ def second_opinion(stated: Stated) -> CrossCheck:
             f"By {TOGETHER} this deployment cannot meet the limits at any load.", [s.name for s in checked.sources]
         )
     rps, one, deployed = float(checked.capacity.rps[0]), stated.one, stated.deployed
-    instances = int(instances_needed(question.demand.peak_rps, checked.capacity.rps)[0]) + deployed.spare_instances
+    instances = int(instances_needed(question.demand.sustained_rps, checked.capacity.rps)[0]) + deployed.spare_instances
     at = at_rate(checked.state.rps, np.array([one.rps]))
     return CrossCheck(
         source=checked.sources[0].name,

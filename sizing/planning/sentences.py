@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from sizing.base.deployed import Deployed, Pool
-from sizing.base.format import count, requests_per_s, significant
+from sizing.base.format import count, significant
 from sizing.base.provenance import Provenance
 from sizing.base.result import Excluded
 from sizing.evidence.uncertainty import ErrorFactors
 from sizing.planning.binding import Binding, Binds
+from sizing.planning.business import load_in_words
 from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
 
@@ -106,7 +107,7 @@ def _nothing_serves(question: Question, excluded: tuple[Excluded, ...]) -> str:
         return f"Nothing serves this scenario ({considered})."
     nearest = min(helpful, key=lambda e: (e.fix is None or not e.fix.relaxes_a_limit, _relaxed(e)))
     return (
-        f"Nothing serves {requests_per_s(question.demand.peak_rps)} within the limits ({considered}). Nearest: "
+        f"Nothing serves {load_in_words(question.demand)} within the limits ({considered}). Nearest: "
         f"{nearest.closest or nearest.gpu}. {nearest.reason} Smallest relaxation: {nearest.relaxation}"
     )
 

@@ -12,7 +12,7 @@ from sizing.base.arrays import Counts, Flags, Floats
 from sizing.base.checks import number_between, whole_number
 from sizing.base.deployed import Cost
 from sizing.base.errors import SizingError
-from sizing.base.units import HOURS_PER_MONTH, MILLION, S_PER_HOUR
+from sizing.base.units import HOURS_PER_DAY, HOURS_PER_MONTH, MILLION, S_PER_DAY, S_PER_HOUR
 from sizing.prices.hardware import HardwareOption
 from sizing.prices.packing import MAX_COUNT, systems_for_both, systems_needed
 
@@ -37,20 +37,19 @@ class OptionChoice:
     gpus_bought: Counts
 
 
-def cost_of(option: HardwareOption, systems: int, output_tokens_per_s: float) -> Cost:
-    """List cost of ``systems`` systems that together generate ``output_tokens_per_s`` (0 when unknown).
+def cost_of(option: HardwareOption, systems: int, output_tokens_per_s: float, output_tokens_per_day: float) -> Cost:
+    """List cost of ``systems`` systems that generate ``output_tokens_per_s`` at the peak (0 when unknown).
 
-    ``USD/month = USD/h x 730``; ``USD per million output tokens = USD/h / (tokens/s x 3600) x 10^6``, as if the load
-    ran all the time. None where the price is unknown. Raises SizingError for less than one system or a negative or
-    infinite rate. Source: the price of the option; definitions in :class:`sizing.base.deployed.Cost`.
+    ``USD/month = USD/h x 730``; ``USD per million output tokens = USD/h x 24 / output tokens a day x 10^6``: hardware
+    costs through the night, too. At full load, as if the peak lasted all day: ``USD/h / (tokens/s x 3600) x 10^6``.
+    None where the price is unknown. Raises SizingError for less than one system or a negative or infinite rate. Source:
+    the price of the option; definitions in :class:`sizing.base.deployed.Cost`.
     """
     count = whole_number("Systems", systems, 1, MAX_COUNT)
     rate = number_between("Output tokens/s", output_tokens_per_s, 0.0, MAX_TOKENS_PER_S)
     per_hour = None if option.usd_per_hour is None else count * option.usd_per_hour
+    a_day = number_between("Output tokens a day", output_tokens_per_day, 0.0, MAX_TOKENS_PER_S * S_PER_DAY)
     low, high = (None if e is None else count * e for e in (option.usd_per_hour_low, option.usd_per_hour_high))
-    per_million = None
-    if per_hour is not None and rate > 0:
-        per_million = per_hour / (rate * S_PER_HOUR) * MILLION
     return Cost(
         basis=option.basis,
         priced_by=option.priced_by,
@@ -60,7 +59,8 @@ def cost_of(option: HardwareOption, systems: int, output_tokens_per_s: float) ->
         usd_per_month=_a_month(per_hour),
         usd_per_month_low=_a_month(low),
         usd_per_month_high=_a_month(high),
-        usd_per_million_output_tokens=per_million,
+        usd_per_million_output_tokens=usd_per_million(per_hour, a_day / HOURS_PER_DAY),
+        usd_per_million_output_tokens_at_full_load=usd_per_million(per_hour, rate * S_PER_HOUR),
         power_kw=None if option.power_kw is None else count * option.power_kw,
         power_from=option.power_from,
         source=option.source,
@@ -69,6 +69,11 @@ def cost_of(option: HardwareOption, systems: int, output_tokens_per_s: float) ->
 
 def _a_month(usd_per_hour: float | None) -> float | None:
     return None if usd_per_hour is None else usd_per_hour * HOURS_PER_MONTH
+
+
+def usd_per_million(usd: float | None, tokens: float) -> float | None:
+    """USD per million tokens of what costs ``usd`` in the time that serves ``tokens``; None where either is unknown."""
+    return None if usd is None or tokens <= 0 else usd / tokens * MILLION
 
 
 class Offers:

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import TypeVar
 
 from sizing.base.errors import InvalidBenchmark, SizingError
-from sizing.base.format import gigabytes
+from sizing.base.format import memory
 from sizing.base.units import GB
 from sizing.catalog import resolve_gpu, resolve_model
 from sizing.catalog.engines import resolve_engine
@@ -61,11 +61,11 @@ def _check_possible(row: Configuration, gpus: int, model: Model) -> None:
         raise InvalidBenchmark({"gpus": f"{gpus} GPUs are no whole number of instances of {row.gpus} (TP x PP x DP)."})
     weights = split_weight_bytes(model, row.precision.bytes, float(row.tp), float(row.pp), float(row.dp))
     if weights > row.gpu.memory_bytes:
+        needed, whole = (memory(size / GB, row.gpu.memory_bytes / GB) for size in (weights, row.gpu.memory_bytes))
         raise InvalidBenchmark(
             {
                 "tp": f"{model.id} in {row.precision.label} with {row.parallelism} needs "
-                f"{gigabytes(weights / GB)} per GPU, and {row.gpu.name} has {gigabytes(row.gpu.memory_bytes / GB)}: "
-                "this cannot have run."
+                f"{needed} per GPU, and {row.gpu.name} has {whole}: this cannot have run."
             }
         )
 

@@ -264,7 +264,7 @@ def arrival_variability(workload: Workload) -> tuple[float, tuple[str, ...]]:
         share = bursts.on_s / whole
         contrast = bursts.share_on / share - (1.0 - bursts.share_on) / (1.0 - share)
         relaxation = bursts.on_s * bursts.off_s / whole
-        rate = peak_demand(workload).peak_rps
+        rate = peak_demand(workload).sustained_rps
         spread = 1.0 + 2.0 * share * (1.0 - share) * contrast**2 * relaxation * rate
         return min(spread, MOST_DISPERSION), ("Every instance sees the bursts of the whole load.",)
     return 1.0, ("Requests arrive at random and independently of each other (Poisson).",)

@@ -126,7 +126,7 @@ def load_of_day(question: Question) -> DayLoad:
     time = (np.arange(max(round(len(values) * width / step), 1)) + 0.5) * step
     middles = (np.arange(len(values)) + 0.5) * width
     rps = np.interp(time, middles, values, period=len(values) * width if repeats else None)
-    return DayLoad(rps=rps / values.max() * question.demand.peak_rps, step_s=step, round=repeats)
+    return DayLoad(rps=rps / values.max() * question.demand.sustained_rps, step_s=step, round=repeats)
 
 
 def instances_for(rps: Floats, max_rps: float) -> Counts:
@@ -199,7 +199,7 @@ def _composed(
     return DayPlan(
         answer=_sentence(question, base, burst, saved, threshold_rps, startup_s, steepest),
         deployment=name,
-        peak_rps=question.demand.peak_rps,
+        peak_rps=question.demand.sustained_rps,
         mean_rps=float(load.rps.mean()),
         max_rps=answer.per_instance.max_rps,
         startup_s=startup_s,
@@ -230,7 +230,7 @@ def _sentence(
     startup_s: float,
     steepest: ScaleOut | None,
 ) -> str:
-    peak = requests_per_s(question.demand.peak_rps)
+    peak = requests_per_s(question.demand.sustained_rps)
     if not burst:
         always = f"{count(base)} instances run" if base > 1 else "1 instance runs"
         one = "one of them" if base > 1 else "it"

@@ -72,7 +72,7 @@ def at_asked_peak(trace: Trace, question: Question) -> Trace:
     arrivals = question.scenario.workload.arrivals
     if not isinstance(arrivals, TraceArrivals) or arrivals.trace != trace.name:
         return trace
-    return trace.at_speed(question.demand.peak_rps / max(arrivals.rps))
+    return trace.at_speed(question.demand.sustained_rps / max(arrivals.rps))
 
 
 def load_of_trace(trace: Trace, hours: float | None) -> Load:

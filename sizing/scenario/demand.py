@@ -21,6 +21,10 @@ REQUESTS_PER_USER = 3.0
 """Requests per person and day when nobody says (same deck: 2.04 M requests = 679 k daily users)."""
 
 
+PEAK_TO_MEAN = 2.0
+"""How much busier the busiest time of a working day is than its mean, when nobody says. Chosen: the default of
+``workload.users``, so that the users shown for a peak, entered as users, ask for that peak again."""
+
 SINGLE_REQUESTS_BELOW_RPS = 1.0
 """Mean rate below which many seconds are empty, so that a percentile over seconds says little (stated in ``how``)."""
 
@@ -29,13 +33,18 @@ SINGLE_REQUESTS_BELOW_RPS = 1.0
 class Demand:
     """The load to size for. ``how`` says in one sentence how the peak came about, with its numbers.
 
-    ``average_rps`` is None where only a peak was given; ``mean_to_peak`` is the share of the peak that an average
-    second of the ``hours`` sees (1 where only a peak was given). Growth is contained in both rates.
+    ``sustained_rps`` is the mean rate of the busiest time: what instances are sized for, by arrivals that vary around
+    it. ``peak_rps`` is the same, but where an average was given: there it is the burst that a second of Poisson
+    arrivals brings, which those arrivals already contain. ``average_rps`` is None where only a peak was given;
+    ``mean_to_peak`` is the share of ``sustained_rps`` that an average second of the ``hours`` sees, ``day_assumed``
+    where nobody said. Growth is contained in all rates.
     """
 
     peak_rps: float
+    sustained_rps: float
     average_rps: float | None
     mean_to_peak: float
+    day_assumed: bool = False
     hours: float
     requests_per_user: float
     growth_factor: float
@@ -45,11 +54,11 @@ class Demand:
 def peak_demand(workload: Workload) -> Demand:
     """Peak requests per second of a workload, growth included.
 
-    Given: ``peak``. Average: ``max(average, smallest n with P(N <= n) >= percentile)``, N Poisson with the average as
-    its mean. Users: ``users x requests / (hours x 3600) x peak-to-mean``. An hourly profile takes the place of hours
-    and peak-to-mean, and lifts an average over the day to the busiest hour. Growth multiplies the load before the
-    percentile is taken. Units: requests/s. Raises InvalidScenario when the result is not in (0, 1e6]. Source: NVIDIA
-    "LLM inference sizing" (64 -> 77, 7 -> 12).
+    Given: ``peak``. Average: the average is sustained; the burst of one second is ``max(average, smallest n with
+    P(N <= n) >= percentile)``, N Poisson with the average as its mean. Users: ``users x requests / (hours x 3600) x
+    peak-to-mean``. An hourly profile takes the place of hours and peak-to-mean, and lifts an average over the day to
+    the busiest hour. Growth multiplies the load before the percentile is taken. Units: requests/s. Raises
+    InvalidScenario when the result is not in (0, 1e6]. Source: NVIDIA "LLM inference sizing" (64 -> 77, 7 -> 12).
     """
     growth = 1.0 + workload.growth_percent / 100.0
     profile = hourly(workload)
@@ -102,14 +111,16 @@ def mean_to_peak_of(profile: Sequence[float]) -> float:
 
 def _from_peak(peak_rps: float, growth: float, profile: Sequence[float] | None) -> Demand:
     peak = peak_rps * growth
-    share = mean_to_peak_of(profile) if profile else 1.0
+    share = mean_to_peak_of(profile) if profile else 1.0 / PEAK_TO_MEAN
     how = f"Peak as given: {peak_rps:,.6g} requests/s{_growth_text(growth)}."
     if profile:
         how += f" By the hourly profile the mean hour has {share:.0%} of it."
     return Demand(
         peak_rps=peak,
+        sustained_rps=peak,
         average_rps=peak * share if profile else None,
         mean_to_peak=share,
+        day_assumed=not profile,
         hours=HOURS_PER_DAY if profile else WORKING_HOURS,
         requests_per_user=REQUESTS_PER_USER,
         growth_factor=growth,
@@ -125,6 +136,7 @@ def _from_trace(trace: TraceArrivals, growth: float) -> Demand:
     )
     return Demand(
         peak_rps=busiest * growth,
+        sustained_rps=busiest * growth,
         average_rps=busiest * growth * share,
         mean_to_peak=share,
         hours=HOURS_PER_DAY,
@@ -140,15 +152,17 @@ def _from_average(average_rps: float, percentile: float, growth: float, profile:
     peak = poisson_peak(busy, percentile)
     hour = f", {busy:,.6g} in the busiest hour of the profile" if profile else ""
     how = (
-        f"Average {average_rps:,.6g} requests/s{_growth_text(growth)}{hour}; {percentile:g} % of all seconds see at "
-        f"most {peak:,.6g} requests when arrivals are Poisson ({peak / busy - 1:.0%} above the mean)."
+        f"Average {average_rps:,.6g} requests/s{_growth_text(growth)}{hour}: the rate that is sustained. With Poisson "
+        f"arrivals {percentile:g} % of all seconds see at most {peak:,.6g} requests ({peak / busy - 1:.0%} above the "
+        "mean): a burst of one second, which the simulated arrivals contain."
     )
     if busy < SINGLE_REQUESTS_BELOW_RPS:
-        how += " At so low a rate a one-second window counts single requests, which makes the peak generous."
+        how += " At so low a rate a one-second window counts single requests, which makes that peak generous."
     return Demand(
         peak_rps=peak,
+        sustained_rps=busy,
         average_rps=average,
-        mean_to_peak=average / peak,
+        mean_to_peak=average / busy,
         hours=HOURS_PER_DAY if profile else WORKING_HOURS,
         requests_per_user=REQUESTS_PER_USER,
         growth_factor=growth,
@@ -167,6 +181,7 @@ def _from_users(users: Users, growth: float, profile: Sequence[float] | None) ->
     )
     return Demand(
         peak_rps=average * ratio,
+        sustained_rps=average * ratio,
         average_rps=average,
         mean_to_peak=1.0 / ratio,
         hours=hours,

@@ -107,7 +107,7 @@ class Aggregated(Deployments):
         place = np.flatnonzero(np.isin(self.index, changed))
         index = self.index[place]
         able = evaluated.capacity.rps[index] > 0
-        needed = instances_needed(self.question.demand.peak_rps, evaluated.capacity.rps[index[able]])
+        needed = instances_needed(self.question.demand.sustained_rps, evaluated.capacity.rps[index[able]])
         moved = replace(self, evaluated=evaluated).replaced(
             place[able], aggregated(self.question, evaluated, index[able], needed)
         )
@@ -130,7 +130,7 @@ def smallest_aggregated(question: Question, evaluated: Evaluated) -> Aggregated:
         return aggregated(question, evaluated, np.empty(0, dtype=np.intp), np.empty(0, dtype=np.int64))
     able = np.flatnonzero(evaluated.capacity.rps > 0)
     return aggregated(
-        question, evaluated, able, instances_needed(question.demand.peak_rps, evaluated.capacity.rps[able])
+        question, evaluated, able, instances_needed(question.demand.sustained_rps, evaluated.capacity.rps[able])
     )
 
 
@@ -139,14 +139,14 @@ def fewest_aggregated(question: Question, evaluated: Evaluated) -> tuple[int, st
     able = np.flatnonzero(evaluated.capacity.rps > 0) if wanted(question) else ()
     if not len(able):
         return None
-    instances = instances_needed(question.demand.peak_rps, evaluated.capacity.rps[able])
+    instances = instances_needed(question.demand.sustained_rps, evaluated.capacity.rps[able])
     gpus = (instances + question.scenario.deployment.spare_instances) * evaluated.candidates.gpus[able]
     return int(gpus.min()), label_of(evaluated.candidates.rows[able[gpus.argmin()]])
 
 
 def aggregated(question: Question, evaluated: Evaluated, index: Rows, working: Counts) -> Aggregated:
     """Systems, list cost and latency of the candidates at ``index``, each with so many instances, spares aside."""
-    load = question.demand.peak_rps / working
+    load = question.demand.sustained_rps / working
     position = at_rate(evaluated.state.rps[index], load)
     total = working + question.scenario.deployment.spare_instances
     each = evaluated.candidates.gpus[index].astype(np.int64)
@@ -197,7 +197,7 @@ def _outrun(question: Question, evaluated: Evaluated, gpus: Counts, e2e_s: Float
 
 def _soonest(question: Question, evaluated: Evaluated, rows: Rows, gpus: int) -> float:
     """The shortest E2E that one of the candidates at ``rows`` has with so many GPUs, seconds; inf: none can serve."""
-    peak, spares = question.demand.peak_rps, question.scenario.deployment.spare_instances
+    peak, spares = question.demand.sustained_rps, question.scenario.deployment.spare_instances
     working = gpus // evaluated.candidates.gpus[rows] - spares
     enough = working >= instances_needed(peak, evaluated.capacity.rps[rows])
     rows, working = rows[enough], working[enough]

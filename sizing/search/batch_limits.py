@@ -34,7 +34,7 @@ def with_batch_limits(question: Question, evaluated: Evaluated) -> Evaluated:
     rows, caps = proposals(question, evaluated)
     if not len(rows):
         return evaluated
-    peak = question.demand.peak_rps
+    peak = question.demand.sustained_rps
     tried = _under_caps(question, evaluated, rows, caps)
     best = _best_of_row(rows, tried.capacity.rps)
     before, after = (instances_needed(peak, r) for r in (evaluated.capacity.rps[rows[best]], tried.capacity.rps[best]))
@@ -56,7 +56,7 @@ def proposals(question: Question, evaluated: Evaluated) -> tuple[Rows, Floats]:
     gap = non_decreasing(state.itl_mean_s[able])
     most = np.minimum(rate_at_limit(non_decreasing(state.rps[able]), gap, limit), evaluated.capacity.stable_rps[able])
     slots = np.minimum(rate_at_limit(state.concurrency[able], gap, limit), evaluated.memory.max_concurrency[able])
-    peak = question.demand.peak_rps
+    peak = question.demand.sustained_rps
     least = instances_needed(peak, most)
     gpus = least * evaluated.candidates.gpus[able]
     gain = np.flatnonzero(
@@ -70,7 +70,8 @@ def proposals(question: Question, evaluated: Evaluated) -> tuple[Rows, Floats]:
     whole = np.concatenate([np.floor(wanted[:, :1]), np.round(wanted[:, 1:])], axis=1)  # the first keeps the mean gap
     caps = np.maximum(whole, 1.0) * ranks
     row = np.repeat(able[chosen], len(TRIED)).astype(np.intp)
-    useful = caps.ravel() < evaluated.memory.max_concurrency[row]
+    distinct = np.diff(caps, axis=1, prepend=0.0) > 0  # caps of few sequences round to the same
+    useful = distinct.ravel() & (caps.ravel() < evaluated.memory.max_concurrency[row])
     return row[useful], caps.ravel()[useful]
 
 

@@ -57,7 +57,7 @@ def as_considered(question: Question, deployed: Deployed, *, capped: bool = Fals
                 question, evaluated, np.zeros(1, dtype=np.intp), np.array([float(deployed.batch_limit)])
             )
         return aggregated(question, evaluated, np.zeros(1, dtype=np.intp), working[0])
-    peak = question.demand.peak_rps
+    peak = question.demand.sustained_rps
     pools = Pools(
         evaluated=evaluated,
         prefill=np.array([0]),

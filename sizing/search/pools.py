@@ -124,7 +124,7 @@ def decode_capacity(question: Question, evaluated: Evaluated, rows: Rows) -> Flo
 
 def at_peak(question: Question, pools: Pools, moved: Floats) -> SteadyState:
     """Both pools at the peak, (N, 1)."""
-    return at_loads(question, pools, moved, np.full((len(pools), 1), question.demand.peak_rps))
+    return at_loads(question, pools, moved, np.full((len(pools), 1), question.demand.sustained_rps))
 
 
 def at_loads(question: Question, pools: Pools, moved: Floats, rps: Floats) -> SteadyState:

@@ -74,7 +74,7 @@ def with_fewest(question: Question, pools: Pools) -> Pools:
     evaluated, most = pools.evaluated, NEVER_MORE * min(question.scenario.deployment.max_utilization, HEAVIEST)
     prefill = prefill_stable(question, evaluated, pools.prefill, times_of(question, evaluated, pools.prefill))
     decode = decoding_of(question, evaluated, pools.decode).rps[:, -1]
-    peak = question.demand.peak_rps
+    peak = question.demand.sustained_rps
     return replace(
         pools,
         prefill_instances=np.minimum(pools.prefill_instances, instances_needed(peak, most * prefill)),

@@ -106,7 +106,7 @@ def _best_of_units(
     ``most`` (N,) is what a row carries at best. Capacities, which take longer, are computed for the likeliest rows and
     for those that could still do with fewer GPUs than these; of these, those with most to spare come first.
     """
-    c, peak, spares = evaluated.candidates, question.demand.peak_rps, question.scenario.deployment.spare_instances
+    c, peak, spares = evaluated.candidates, question.demand.sustained_rps, question.scenario.deployment.spare_instances
 
     def gpus(rows: Rows, rps: Floats) -> Counts:
         return np.asarray((instances_needed(peak, rps) + spares) * c.gpus[rows], dtype=np.int64)
@@ -136,7 +136,7 @@ def _pairs(
     unit = evaluated.candidates.unit
     match = unit[prefill[0]][:, None] == unit[decode[0]][None, :]
     p, d = np.nonzero(match)
-    peak = question.demand.peak_rps
+    peak = question.demand.sustained_rps
     return Pools(
         evaluated=evaluated,
         prefill=prefill[0][p],
@@ -162,7 +162,7 @@ def grown(pools: Pools) -> Pools:
 
 def _within_e2e(question: Question, pools: Pools) -> Pools:
     """The smallest pair of every unit that meets the E2E limit: not every pair can grow into it."""
-    c, peak = pools.evaluated.candidates, question.demand.peak_rps
+    c, peak = pools.evaluated.candidates, question.demand.sustained_rps
     many, held = grown_into_e2e(question, pools, longest_transfer(question, pools.evaluated, pools.prefill))
     many = many.take(np.flatnonzero(held))
     spares = question.scenario.deployment.spare_instances
@@ -184,7 +184,7 @@ def grown_into_e2e(question: Question, pools: Pools, moved: Floats) -> tuple[Poo
     tried = np.repeat(np.arange(len(pools)), len(MORE)).astype(np.intp)
     one, other = times_of(question, pools.evaluated, pools.prefill), decoding_of_pairs(question, pools)
     more = _times(pools.decode_instances[tried], np.tile(MORE, len(pools)))
-    peak, variability = question.demand.peak_rps, question.variability
+    peak, variability = question.demand.sustained_rps, question.variability
 
     def first_of(rows: Rows, prefill: Counts) -> FirstToken:
         return first_token(one.take(rows), peak / prefill[:, None], moved[rows], variability)
@@ -197,12 +197,15 @@ def grown_into_e2e(question: Question, pools: Pools, moved: Floats) -> tuple[Poo
         return np.asarray(state.e2e_s(question.limits.percentile)[:, 0] <= question.limits.e2e_s)
 
     gap = gap_of(tried, more)
-    least, able = _fewest(lambda n: in_time(first_of(tried, n), gap), pools.prefill_instances[tried])
+    least, able = _fewest(
+        lambda rows, n: in_time(first_of(tried[rows], n), (gap[0][rows], gap[1][rows], gap[2][rows])),
+        pools.prefill_instances[tried],
+    )
     many = replace(pools.take(tried), prefill_instances=least, decode_instances=more)
     best = np.where(able, many.gpus, np.inf).reshape(-1, len(MORE)).argmin(axis=1) + np.arange(len(pools)) * len(MORE)
     chosen, every = many.take(best), np.arange(len(pools))
     first = first_of(every, chosen.prefill_instances)
-    decode, _ = _fewest(lambda n: in_time(first, gap_of(every, n)), pools.decode_instances)
+    decode, _ = _fewest(lambda rows, n: in_time(first.take(rows), gap_of(rows, n)), pools.decode_instances)
     return replace(chosen, decode_instances=np.minimum(decode, chosen.decode_instances)), able[best]
 
 
@@ -211,20 +214,23 @@ def _times(instances: Counts, factor: float | Floats) -> Counts:
     return np.asarray(np.ceil(instances * factor - ROUNDING), dtype=np.int64)
 
 
-def _fewest(enough: Callable[[Counts], NDArray[np.bool_]], least: Counts) -> tuple[Counts, NDArray[np.bool_]]:
+def _fewest(enough: Callable[[Rows, Counts], NDArray[np.bool_]], least: Counts) -> tuple[Counts, NDArray[np.bool_]]:
     """The smallest numbers from ``least`` on that are enough, and whether any is, (N,): multiples, then bisection.
 
-    The multiples come first because a median may rise with more instances, as what spreads round it becomes less.
+    ``enough`` says of some of the N rows whether a number for each is. The multiples come first because a median may
+    rise with more instances, as what spreads round it becomes less.
     """
-    able, too_few, most = np.zeros(len(least), dtype=np.bool_), least - 1, least
+    able, too_few, most = np.zeros(len(least), dtype=np.bool_), least - 1, least.copy()
     for more in MORE:
-        tried = _times(least, more)
-        in_time = enough(tried)
-        too_few, most = np.where(able | in_time, too_few, tried), np.where(in_time & ~able, tried, most)
-        able |= in_time
+        if not len(rows := np.flatnonzero(~able)):
+            break
+        tried = _times(least[rows], more)
+        in_time = enough(rows, tried)
+        too_few[rows[~in_time]], most[rows[in_time]] = tried[~in_time], tried[in_time]
+        able[rows] = in_time
     too_few = np.where(able, too_few, most)
-    while (most - too_few > 1).any():
-        middle = (too_few + most + 1) // 2
-        in_time = enough(middle)
-        too_few, most = np.where(in_time, too_few, middle), np.where(in_time, middle, most)
+    while len(rows := np.flatnonzero(most - too_few > 1)):
+        middle = (too_few[rows] + most[rows] + 1) // 2
+        in_time = enough(rows, middle)
+        too_few[rows[~in_time]], most[rows[in_time]] = middle[~in_time], middle[in_time]
     return most, able

@@ -88,7 +88,7 @@ def case_of(question: Question, deployments: Disaggregated, k: int, seed: int) -
     evaluated, pools = deployments.evaluated, deployments.pools
     prefill, decode = int(pools.prefill[k]), int(pools.decode[k])
     moved, tokens = float(deployments.transfer_s[k]), question.traffic.input_tokens
-    stay = question.demand.peak_rps / int(pools.decode_instances[k]) * float(deployments.e2e_s[k])
+    stay = question.demand.sustained_rps / int(pools.decode_instances[k]) * float(deployments.e2e_s[k])
     return PoolsCase(
         prefill=replica_at(question, evaluated, prefill),
         decode=_limited(question, replica_at(question, evaluated, decode)),
@@ -249,7 +249,7 @@ def simulated(
     needed = needed_pools(case, (int(one.prefill_instances[0]), int(one.decode_instances[0])), wins)
     if needed is None:
         return None
-    peak = question.demand.peak_rps
+    peak = question.demand.sustained_rps
     moved = replace(
         one,
         prefill_instances=np.array([needed.prefill_instances]),

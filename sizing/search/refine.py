@@ -139,7 +139,7 @@ class Search:
 
     def _instances(self, index: Rows, evaluated: Evaluated) -> Counts:
         """Instances that the candidates at ``index`` need for the peak."""
-        return instances_needed(self.question.demand.peak_rps, evaluated.capacity.rps[index])
+        return instances_needed(self.question.demand.sustained_rps, evaluated.capacity.rps[index])
 
     def not_met(self) -> list[tuple[str, NotMet]]:
         """The candidates that met the limits with no number of instances, as they were tried."""

@@ -105,7 +105,7 @@ def lengths_of(question: Question) -> DrawnLengths:
 
 def arrivals_of(question: Question) -> Arrivals:
     """Arrivals at the peak rate of a scenario; a daily profile peaks there in its busiest hour."""
-    arrivals, peak = question.scenario.workload.arrivals, question.demand.peak_rps
+    arrivals, peak = question.scenario.workload.arrivals, question.demand.sustained_rps
     if isinstance(arrivals, Profile):
         return Arrivals(rate_rps=peak, profile=tuple(arrivals.profile))
     if isinstance(arrivals, Burst):

@@ -121,7 +121,7 @@ def _first_asked(question: Question, plain: Evaluated, traffic: TrafficColumns |
 def _by_objective(question: Question, evaluated: Evaluated) -> Rows:
     """Rows of the candidates with any capacity by what the objective counts, then by GPUs; first the least."""
     able = np.flatnonzero(evaluated.capacity.rps > 0)
-    instances = instances_needed(question.demand.peak_rps, evaluated.capacity.rps[able])
+    instances = instances_needed(question.demand.sustained_rps, evaluated.capacity.rps[able])
     each = evaluated.candidates.gpus[able].astype(np.int64)
     objective = question.scenario.deployment.objective
     if objective == "latency":

@@ -5,6 +5,7 @@ from streamlit.testing.v1 import AppTest
 from sizing.base.result import Fix
 from sizing.scenario import Scenario
 from tests.app.pages_text import answer, figure, problems
+from ui.form.presets import defaults
 from ui.form.write import changed, from_scenario, with_change
 
 
@@ -32,8 +33,11 @@ def test_use_this_restricts_the_form_and_consider_all_takes_it_back(size: AppTes
     assert not size.exception
     assert len(size.multiselect(key="gpu").value) == 1
     assert len(size.multiselect(key="tp").value) == 1
+    assert size.query_params["tp"]
     size.button(key="all_hardware").click().run()
     assert size.multiselect(key="gpu").value == []
+    assert size.multiselect(key="prec").value == defaults()["prec"], "formats that cost accuracy are not let in"
+    assert size.query_params == {"v": "1", "view": "Throughput or latency"}
 
 
 def test_words_are_converted_to_tokens(size: AppTest) -> None:
@@ -50,10 +54,11 @@ def test_prompt_is_built_from_its_parts(size: AppTest) -> None:
     assert not problems(size)
 
 
-def test_average_load_is_raised_to_its_poisson_percentile(size: AppTest) -> None:
+def test_an_average_is_sized_for_and_its_burst_of_one_second_is_named(size: AppTest) -> None:
     size.session_state["load"] = "average"
     size.run()
     size.text_input(key="avg").set_value("64").run()
+    assert "64 requests/s on average" in answer(size)
     assert "77 requests/s" in answer(size)
 
 

@@ -10,7 +10,7 @@ from tests.app.conftest import OpenLink
 from tests.app.pages_text import answer, figure, problems
 from ui.form.choices import labels
 from ui.form.fields import FIELDS
-from ui.form.link import dropped
+from ui.form.link import from_parameters
 from ui.state import LINK_VERSION, defaults
 
 ROOT = Path(__file__).parents[2]
@@ -57,7 +57,8 @@ def test_link_with_unknown_options_falls_back_to_the_defaults(open_link: OpenLin
     assert any("Load from: “Nonsense” is not one of the options".replace(":", "\\:") in text for text in said)
     assert any("Abacus" in text and "L40S" not in text for text in said)
     assert any("“is1” is no input; did it mean isl" in text for text in said)
-    assert not any("unheard" in text for text in said)
+    assert any("“unheard” is no input and was left out" in text for text in said)
+    assert any("“Nowhere”, which is no tab here" in text for text in said)
     app.text_input(key="osl").set_value("150").run()
     assert not any("left out" in w.value for w in app.warning)
 
@@ -74,8 +75,9 @@ def parameters_of_pages() -> set[str]:
     for call in calls:
         given = {k.arg: k.value.value for k in call.keywords if isinstance(k.value, ast.Constant)}
         name = ast.unparse(call.func).rpartition(".")[2]
-        linked = name == "draw_tabs" or (name == "draw_choice" and "kept" not in given)
-        if "key" in given and (linked or given.get("bind") == "query-params"):
+        if name == "linked" and isinstance(call.args[0], ast.Constant):
+            keys.add(call.args[0].value)
+        elif "key" in given and (name == "draw_tabs" or (name == "draw_choice" and "kept" not in given)):
             keys.add(given["key"])
     return keys
 
@@ -83,7 +85,7 @@ def parameters_of_pages() -> set[str]:
 def test_parameters_of_tabs_and_axes_are_no_slips_of_the_pen() -> None:
     assert {"shown", "have", "x", "show", "view", "tab", "bench"} <= parameters_of_pages()
     held = {key: ["1"] for key in (*parameters_of_pages(), "v", "trace", "range")}
-    assert dropped(held) == ()
+    assert from_parameters(held).problems == ()
 
 
 def test_prices_are_never_in_a_link(size: AppTest) -> None:
@@ -160,3 +162,31 @@ def test_labels_of_a_choice_are_distinct() -> None:
     for key, field in FIELDS.items():
         if field.kind in ("choice", "many"):
             assert len(set(labels(key).values())) == len(labels(key)), key
+
+
+def test_a_link_that_goes_to_another_page_keeps_what_is_open_there(open_link: OpenLink) -> None:
+    app = open_link(view="Export", isl="3500")
+    app.switch_page("pages/explore.py").run()
+    assert app.query_params == {"v": "1", "isl": "3500"}
+    app.session_state["show"] = "Lengths"
+    app.run()
+    assert app.query_params == {"v": "1", "isl": "3500", "show": "Lengths"}
+    app.switch_page("pages/size.py").run()
+    assert app.query_params == {"v": "1", "isl": "3500", "view": "Export"}
+
+
+def test_fields_that_are_not_drawn_stay_in_the_address(open_link: OpenLink) -> None:
+    app = open_link(rps="31", load="Users", users="9000", mode="Offline", ttft="700")
+    assert not app.exception
+    assert app.query_params == {
+        "v": "1", "rps": "31", "load": "Users", "users": "9000", "mode": "Offline", "ttft": "700"
+    }  # fmt: skip
+    app.session_state["load"] = "rps"
+    app.run()
+    assert app.text_input(key="rps").value == "31"
+
+
+def test_an_accelerator_that_a_link_does_not_describe_is_left_out(open_link: OpenLink) -> None:
+    app = open_link(gpu=["Own accelerator", "H200 SXM 141GB"])
+    assert not app.exception
+    assert app.multiselect(key="gpu").value == ["h200_sxm"]

@@ -216,7 +216,8 @@ def test_plan_lines_only_with_a_plan_of_this_session(server: Server, registry: R
     names = [trace["name"] for trace in charts(app)[0]["data"]]
     assert any(name.startswith("Plan p99") for name in names)
     assert "Limit p99 750 ms" in names
-    assert any("plan p99" in c.value for c in app.caption)
+    assert any("plan p95" in c.value for c in app.caption), "beside the p95 of the tile"
+    assert not any("plan p99" in c.value for c in app.caption)
     settled(app.toggle(key="live_plan").set_value(False).run(), registry)
     assert not any("Plan" in trace.get("name", "") for trace in charts(app)[0]["data"])
 

@@ -125,6 +125,7 @@ def test_a_trace_fills_in_the_form_and_can_be_replayed(panel: AppTest, trace_fil
     app = with_trace(panel, trace_file)
     assert not app.exception
     assert float(app.text_input(key="isl95").value) > float(app.text_input(key="isl").value)
+    assert app.query_params["rps"] == app.text_input(key="rps").value
     assert any("4,000 requests in 30 minutes" in c.value or "busiest minute" in c.value for c in app.caption)
     answered = app.session_state["last_answer"].scenario.workload
     assert answered.arrivals.trace == answered.input_tokens.trace == "mine.csv"

@@ -49,7 +49,7 @@ def _price(page: Page) -> Locator:
 def test_inputs_go_along_from_size_to_explore_and_back(open_page: OpenPage) -> None:
     page = open_page("size?osl=77&gpu=H100+SXM5+80GB")
     there = answer(page)
-    page.get_by_test_id("stSidebarNavLink").filter(has_text="Explore").click()
+    page.get_by_test_id("stSidebar").get_by_role("link", name="Explore").click()
     settle(page)
     assert answer(page) == there
     page.get_by_role("button", name="Change inputs").click()
@@ -61,7 +61,7 @@ def test_inputs_go_along_from_size_to_explore_and_back(open_page: OpenPage) -> N
     settle(page)
     page.keyboard.press("Escape")
     changed = answer(page)
-    page.get_by_test_id("stSidebarNavLink").filter(has_text="Size").click()
+    page.get_by_test_id("stSidebar").get_by_role("link", name="Size").click()
     settle(page)
     assert answer(page) == changed
     assert parse_qs(urlparse(page.url).query)["osl"] == ["500"]

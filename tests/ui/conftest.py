@@ -19,7 +19,8 @@ COST = Cost(
     usd_per_month_low=5_000,
     usd_per_month_high=8_000,
     priced_by="listed",
-    usd_per_million_output_tokens=0.179,
+    usd_per_million_output_tokens=0.538,
+    usd_per_million_output_tokens_at_full_load=0.179,
     power_kw=10.2,
     source="catalogue, 2026",
 )
@@ -30,6 +31,7 @@ BUSINESS = Business(
     output_tokens_per_day=4.07e8,
     hours=8,
     requests_per_user=3,
+    peak_to_mean=1.0,
     growth=0.0,
 )
 INSTANCES = Explained(
@@ -130,6 +132,7 @@ def hand_made_plan() -> Plan:
         sentences=(sentence,),
         feasible=True,
         peak_rps=70.7,
+        sustained_rps=70.7,
         deployment=deployed(),
         per_instance=PER_INSTANCE,
         latency=Latencies(ttft_ms=ttft, itl_ms=itl, e2e_ms=e2e),

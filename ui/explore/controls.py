@@ -10,6 +10,7 @@ from sizing.base.result import Plan
 from sizing.explore.frontier import Split
 from sizing.explore.operating_point import XAxis, YAxis
 from sizing.scenario.schema import Scenario
+from ui import state
 from ui.figures.template import hardware_look
 from ui.form.choices import gpu_names, label
 from ui.form.read import OWN_GPU
@@ -21,7 +22,8 @@ MOST_UNASKED = 5
 X_LABELS: dict[XAxis, str] = {"tokens_per_s_per_user": "Speed for a user", "ttft_ms": "TTFT", "e2e_ms": "E2E"}
 Y_LABELS: dict[YAxis, str] = {
     "output_tokens_per_s_per_gpu": "Rate per GPU",
-    "usd_per_million_output_tokens": "USD per million",
+    "usd_per_million_output_tokens": "USD at my load",
+    "usd_per_million_output_tokens_at_full_load": "USD at full load",
     "output_tokens_per_s_per_kw": "Rate per kW",
 }
 SPLIT_LABELS: dict[Split, str] = {"none": "Best", "width": "Precision", "engine": "Engine", "serving": "Serving"}
@@ -45,13 +47,14 @@ def draw_controls(scenario: Scenario, plan: Plan) -> View:
     unasked, considered = leading_gpus(plan, scenario), _considered(scenario)
     kinds, split_by, ranged = st.columns([4, 4, 3], gap="medium")
     with kinds:
+        names = {gpu: label("gpu", gpu) for gpu in considered}
         chosen = st.multiselect(
             "GPUs shown",
             considered,
             key="shown",
-            bind="query-params",
+            **state.linked("shown", names, default=[], several=True),
             wrap=True,
-            format_func=lambda gpu: label("gpu", gpu),
+            format_func=names.__getitem__,
             placeholder="All considered" if len(unasked) == len(considered) else "The best of each colour",
             help="Empty: all where few are considered, else the best-ranked GPU of each colour. Colour stands for the "
             "family, the marker for the GPU.",
@@ -95,8 +98,9 @@ def _axes() -> tuple[XAxis, YAxis]:
             Y_LABELS,
             key="y",
             stretched=True,
-            help="Output tokens/s per GPU, USD per million output tokens, or output tokens/s per kW. Cost and power "
-            "are those of full systems.",
+            help="Output tokens/s per GPU, USD per million output tokens, or output tokens/s per kW. At my load: whole "
+            "systems for the load of this scenario, and the tokens of its day, as on Size. At full load: systems full "
+            "and busy day and night. Power is that of full systems.",
         )
     return x, y
 

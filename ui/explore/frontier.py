@@ -10,10 +10,10 @@ import streamlit as st
 
 from sizing.explore.frontier import OperatingPoints
 from sizing.explore.measured_points import MeasuredPoint
-from sizing.explore.operating_point import OperatingPoint
+from sizing.explore.operating_point import OperatingPoint, YAxis
 from sizing.scenario.schema import Scenario
 from sizing.steps.efficiency import REFERENCE_YEAR
-from ui import state
+from ui import shell, state
 from ui.explore import computed
 from ui.explore.controls import draw_controls
 from ui.figures.frontier import build_frontier, frontier_alt_text
@@ -23,6 +23,14 @@ from ui.shell import CONFIG, draw_table
 from ui.state import Answer
 
 _CHART, _TAKEN = "frontier", "frontier_point_taken"
+_COUNTED: dict[YAxis, str] = {
+    "usd_per_million_output_tokens": "Cost at my load: whole systems for the load of this scenario, spares included, "
+    "and the tokens of its day, as on Size.",
+    "usd_per_million_output_tokens_at_full_load": "Cost at full load: systems full and busy day and night, the least "
+    "that a token can cost.",
+    "output_tokens_per_s_per_kw": "Power: systems full and busy all the time.",
+}
+"""What cost and power count, by what is drawn upwards."""
 AGED_YEARS = 0.5
 """Measurements on engines older than this are said to be: DeepSeek-R1 ran 2 to 3 times slower nine months earlier."""
 
@@ -38,13 +46,13 @@ class _Taken:
 def follow_click() -> None:
     """Go to Size where a point was taken, before anything is drawn.
 
-    No parameters go along: fields that are bound to the address refuse to be set by hand, and to be cleared, until
-    another page runs. Size takes the inputs from the session and writes its address itself (``state.carry_over``).
+    The address of this page goes along as it is, since to go with another would leave an entry in the browser's history
+    that says it was this page's. Size takes the inputs from the session and writes its address itself.
     """
     taken: _Taken | None = st.session_state.pop(_TAKEN, None)
     if taken is not None:
         state.use_deployment(taken.point, taken.scenario)
-        st.switch_page("pages/size.py", query_params={})
+        st.switch_page("pages/size.py", query_params=shell.parameters())
 
 
 def draw_frontier(answer: Answer, *, dark: bool) -> None:
@@ -86,8 +94,10 @@ def _take(shown: OperatingPoints, scenario: Scenario) -> None:
 def _notes(shown: OperatingPoints, answer: Answer, measured: Sequence[MeasuredPoint]) -> list[str]:
     notes = [
         "Click a point to size with its GPU, engine, precision and parallelism. One point is one deployment at "
-        "one load, from many requests in flight to few. Cost and power: systems full and busy all the time."
+        "one load, from many requests in flight to few."
     ]
+    if shown.y in _COUNTED:
+        notes.append(_COUNTED[shown.y])
     if answer.plan.decided_by == "simulation":
         notes.append(
             "Points are estimates of the analytic load model; the plan and what Size makes of a clicked point "

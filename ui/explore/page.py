@@ -34,7 +34,6 @@ def draw() -> None:
     answer = draw_outcome(replace(outcome, last=None) if outcome.answer else outcome) or outcome.answer
     if answer is not None:
         _views(answer, dark=st.context.theme.type == "dark")
-    state.mark_link()
 
 
 def _views(answer: Answer, *, dark: bool) -> None:

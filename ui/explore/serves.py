@@ -7,6 +7,7 @@ import streamlit as st
 from sizing.base.errors import SizingError
 from sizing.base.format import large, requests_per_s, significant
 from sizing.explore.inverse import MAX_BUDGET_USD, MAX_FLEET_GPUS, Served
+from ui import state
 from ui.explore import computed
 from ui.explore.controls import draw_gpu_choice
 from ui.form.numbers import AmbiguousNumber, NotANumber, parse_number
@@ -46,7 +47,7 @@ def draw_serves(answer: Answer) -> None:
     except (BadInput, SizingError) as error:
         draw_problems(error.problems[:1])
         return
-    st.markdown(f"**With the peak of {as_markdown(requests_per_s(answer.plan.peak_rps))} that was asked**")
+    st.markdown(f"**With the peak of {as_markdown(requests_per_s(answer.plan.sustained_rps))} that was asked**")
     st.markdown(bullets(one.message for one in pushed))
     draw_estimates(answer.plan)
 
@@ -76,7 +77,7 @@ def _amount(what: str) -> str:
             "Number of GPUs",
             value="8",
             key="have_gpus",
-            bind="query-params",
+            **state.linked("have_gpus", default="8"),
             max_chars=40,
             help="GPUs of the kind beside, spares included.",
         )
@@ -104,6 +105,6 @@ def _figures(served: Served) -> None:
         for name, value, field in shown:
             st.metric(name, value, help=type(served).model_fields[field].description if field else None)
     st.caption(
-        f"{served.gpus} GPUs in use; over a day of {business.hours:g} hours with "
-        f"{business.requests_per_user:g} requests per user."
+        f"{served.gpus} GPUs in use; over a day of {business.hours:g} hours, busiest time "
+        f"{significant(business.peak_to_mean)} times the mean, with {business.requests_per_user:g} requests per user."
     )

@@ -70,7 +70,7 @@ def _name(one: str, answer: Answer) -> str:
 
 
 def _load(one: str, scenario: Scenario, answer: Answer) -> str:
-    peak = answer.plan.peak_rps if one == THIS else scenario.workload.peak_rps
+    peak = answer.plan.sustained_rps if one == THIS else scenario.workload.peak_rps
     return st.text_input(
         f"{_name(one, answer)} (requests/s)",
         value=show_number(peak),

@@ -29,7 +29,10 @@ AXES = {
     "e2e_ms": Axis("{p} E2E (ms)", "{p} E2E", True),
     "output_tokens_per_s_per_gpu": Axis("Output tokens/s per GPU (tokens/s)", "output tokens/s per GPU", False),
     "usd_per_million_output_tokens": Axis(
-        "Cost (USD per million output tokens)", "USD per million output tokens", True
+        "Cost at my load (USD per million output tokens)", "USD per million output tokens at my load", True
+    ),
+    "usd_per_million_output_tokens_at_full_load": Axis(
+        "Cost at full load (USD per million output tokens)", "USD per million output tokens at full load", True
     ),
     "output_tokens_per_s_per_kw": Axis("Output tokens/s per kW (tokens/s per kW)", "output tokens/s per kW", False),
 }

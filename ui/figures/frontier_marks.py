@@ -33,7 +33,8 @@ def point_text(point: OperatingPoint, shown: OperatingPoints) -> str:
     spread = f", 80 % {significant(low, 2)} to {significant(high, 2)}" if low is not None else ""
     others = {
         "output_tokens_per_s_per_gpu": f"{tokens_per_s(now.output_tokens_per_s_per_gpu)} per GPU (output)",
-        "usd_per_million_output_tokens": f"{usd(now.usd_per_million_output_tokens)} per million output tokens",
+        "usd_per_million_output_tokens": f"{usd(now.usd_per_million_output_tokens)} per million output tokens at my "
+        "load",
     }
     each = "instance" if point.serving == "aggregated" else "decode instance"
     return "<br>".join(

@@ -33,6 +33,9 @@ def frontier_table(shown: OperatingPoints) -> pd.DataFrame:
             f"{p} E2E (ms)": rounded(point.expected.e2e_ms),
             AXES["output_tokens_per_s_per_gpu"].title: rounded(point.expected.output_tokens_per_s_per_gpu),
             AXES["usd_per_million_output_tokens"].title: known(point.expected.usd_per_million_output_tokens),
+            AXES["usd_per_million_output_tokens_at_full_load"].title: known(
+                point.expected.usd_per_million_output_tokens_at_full_load
+            ),
             AXES["output_tokens_per_s_per_kw"].title: known(point.expected.output_tokens_per_s_per_kw),
             f"{up}, 80 % from": range_end(point, shown.y, min),
             f"{up}, 80 % to": range_end(point, shown.y, max),

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import plotly.graph_objects as go
 
 from sizing.base.deployed import Deployed, PerInstance, Pool
-from sizing.base.format import gigabytes, percent
+from sizing.base.format import MemoryUnit, memory, memory_unit, percent, significant
 from sizing.base.result import Plan
 from ui.figures.template import INK, NEUTRAL, alpha, axis, layout, message, palette, text_on
 
@@ -17,18 +17,19 @@ _LABELLED = 0.07
 
 
 class Part(NamedTuple):
-    """One part of the memory of a GPU; ``colour`` counts in the palette, None is neutral."""
+    """One part of the memory of a GPU, in the unit of its size; ``colour`` counts in the palette, None is neutral."""
 
     name: str
-    gigabytes: float
+    size: float
     colour: int | None
     pattern: str
     opacity: float
 
 
 def memory_parts(plan: Plan) -> tuple[Part, ...]:
-    """The parts of one GPU's memory in GB: those of the instance divided by its GPUs, and what is left over.
+    """The parts of one GPU's memory: those of the instance divided by its GPUs, and what is left over.
 
+    In the unit in which the GPU has the size of its name, GB or GiB (:func:`sizing.base.format.memory_unit`).
     Where prefill and decode run apart, of a decode instance.
     """
     return _parts(plan.per_instance, plan.deployment)
@@ -50,9 +51,10 @@ def _parts(one: PerInstance | None, deployed: Deployed | Pool | None) -> tuple[P
         Part("Activations", one.activations_gb / gpus, 2, "x", 1.0),
         Part("Runtime overhead", one.overhead_gb / gpus, 3, ".", 1.0),
     ]
-    left = one.memory_per_gpu_gb - sum(max(0.0, part.gigabytes) for part in parts)
+    left = one.memory_per_gpu_gb - sum(max(0.0, part.size) for part in parts)
     parts.append(Part("Not used", left, None, "", 0.18))
-    return tuple(part._replace(gigabytes=max(0.0, part.gigabytes)) for part in parts)
+    unit = memory_unit(one.memory_per_gpu_gb)
+    return tuple(part._replace(size=unit.of(max(0.0, part.size))) for part in parts)
 
 
 def build_memory_bar(plan: Plan, *, dark: bool = False) -> go.Figure:
@@ -60,9 +62,9 @@ def build_memory_bar(plan: Plan, *, dark: bool = False) -> go.Figure:
     parts = memory_parts(plan)
     if plan.per_instance is None or not parts:
         return message(_NOTHING, dark=dark)
-    total, others = plan.per_instance.memory_per_gpu_gb, prefill_memory_parts(plan)
-    of_both = zip(parts, others, strict=True) if others else ((part,) for part in parts)
-    bars = [_bar(part, total, dark=dark) for part in of_both]
+    whole, others = plan.per_instance.memory_per_gpu_gb, prefill_memory_parts(plan)
+    unit, total = memory_unit(whole), memory_unit(whole).of(whole)
+    bars = [_bar(part, total, unit, dark=dark) for part in (zip(parts, others, strict=True) if others else zip(parts))]
     line = {
         "type": "line",
         "x0": total,
@@ -76,7 +78,7 @@ def build_memory_bar(plan: Plan, *, dark: bool = False) -> go.Figure:
         "x": total,
         "y": 1,
         "yref": "y domain",
-        "text": gigabytes(total),
+        "text": _sized(total, unit),
         "showarrow": False,
         "xanchor": "right",
         "yanchor": "bottom",
@@ -88,7 +90,7 @@ def build_memory_bar(plan: Plan, *, dark: bool = False) -> go.Figure:
             dark=dark,
             barmode="stack",
             height=280 if others else 220,
-            xaxis=axis("Memory of one GPU (GB)", range=[0, total * 1.01]),
+            xaxis=axis(f"Memory of one GPU ({unit.value})", range=[0, total * 1.01]),
             yaxis={"visible": bool(others), "autorange": "reversed"},
             legend={"y": -0.62, "yanchor": "top", "traceorder": "normal"},
             margin={"t": 24},
@@ -103,18 +105,22 @@ def memory_alt_text(plan: Plan) -> str:
     parts = memory_parts(plan)
     if plan.per_instance is None or not parts:
         return _NOTHING
-    sentence = (
-        f"Memory of one GPU ({gigabytes(plan.per_instance.memory_per_gpu_gb)}) at the planned load: {_said(parts)}."
-    )
+    gpu_gb = plan.per_instance.memory_per_gpu_gb
+    unit = memory_unit(gpu_gb)
+    sentence = f"Memory of one GPU ({memory(gpu_gb, gpu_gb)}) at the planned load: {_said(parts, unit)}."
     others = prefill_memory_parts(plan)
-    return f"{sentence} That is a decode instance; a prefill instance: {_said(others)}." if others else sentence
+    return f"{sentence} That is a decode instance; a prefill instance: {_said(others, unit)}." if others else sentence
 
 
-def _said(parts: tuple[Part, ...]) -> str:
-    return ", ".join(f"{part.name.lower().replace('kv', 'KV')} {gigabytes(part.gigabytes)}" for part in parts)
+def _said(parts: tuple[Part, ...], unit: MemoryUnit) -> str:
+    return ", ".join(f"{part.name.lower().replace('kv', 'KV')} {_sized(part.size, unit)}" for part in parts)
 
 
-def _bar(parts: tuple[Part, ...], total: float, *, dark: bool) -> dict[str, object]:
+def _sized(size: float, unit: MemoryUnit) -> str:
+    return f"{significant(size)} {unit.value}"
+
+
+def _bar(parts: tuple[Part, ...], total: float, unit: MemoryUnit, *, dark: bool) -> dict[str, object]:
     """One part of the bar; of two bars where there are decode and prefill instances."""
     part, names = parts[0], ["Decode", "Prefill"] if len(parts) > 1 else [""]
     colour = NEUTRAL[dark] if part.colour is None else palette(dark=dark)[part.colour]
@@ -123,9 +129,9 @@ def _bar(parts: tuple[Part, ...], total: float, *, dark: bool) -> dict[str, obje
         "type": "bar",
         "orientation": "h",
         "name": part.name,
-        "x": [p.gigabytes for p in parts],
+        "x": [p.size for p in parts],
         "y": names,
-        "text": [gigabytes(p.gigabytes) if p.gigabytes > _LABELLED * total else "" for p in parts],
+        "text": [_sized(p.size, unit) if p.size > _LABELLED * total else "" for p in parts],
         "textposition": "inside",
         "textangle": 0,
         "insidetextanchor": "middle",
@@ -142,8 +148,6 @@ def _bar(parts: tuple[Part, ...], total: float, *, dark: bool) -> dict[str, obje
             },
         },
         "textfont": {"color": ink},
-        "customdata": [
-            f"{gigabytes(p.gigabytes)} ({percent(p.gigabytes / total if total else 0)} of the GPU)" for p in parts
-        ],
+        "customdata": [f"{_sized(p.size, unit)} ({percent(p.size / total if total else 0)} of the GPU)" for p in parts],
         "hovertemplate": f"{part.name}: %{{customdata}}<extra></extra>",
     }

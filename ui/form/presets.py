@@ -12,6 +12,7 @@ from typing import Any
 from sizing.catalog import UseCase, use_cases
 from sizing.catalog.files import read_yaml
 from sizing.scenario.schema import Scenario
+from ui.form.write import from_scenario
 
 _FILE = Path(__file__).with_name("presets.yaml")
 
@@ -52,6 +53,17 @@ def presets() -> Mapping[str, Preset]:
     """All presets by id, in file order; the first one is what an empty form holds."""
     rows = read_yaml(_FILE)
     return MappingProxyType({name: _preset(name, row) for name, row in rows.items()})
+
+
+@cache
+def defaults() -> dict[str, Any]:
+    """The value of every field of an untouched form: the first preset."""
+    return from_scenario(next(iter(presets().values())).scenario)
+
+
+def preset_of(values: Mapping[str, Any]) -> str | None:
+    """The preset that fills the form in with exactly these values."""
+    return next((name for name, one in presets().items() if from_scenario(one.scenario) == values), None)
 
 
 def _preset(name: str, row: dict[str, Any]) -> Preset:

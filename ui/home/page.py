@@ -56,7 +56,7 @@ def _card(preset: Preset) -> None:
             help=preset.evidence,
             width="stretch",
         ):
-            st.switch_page("pages/size.py", query_params=state.parameters())
+            st.switch_page("pages/size.py", query_params=state.address_of("size"))
 
 
 def question(scenario: Scenario) -> str:

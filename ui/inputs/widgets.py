@@ -1,14 +1,14 @@
-"""One function per kind of widget; each draws the field of that key and binds it to the address."""
+"""One function per kind of widget; each draws the field of that key."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, TypedDict
+from typing import Any
 
 import streamlit as st
 
 from ui.form.choices import label, labels
-from ui.form.fields import FIELDS, LONGEST_NUMBER, Field
+from ui.form.fields import FIELDS, LONGEST_NUMBER
 from ui.form.read import OWN_GPU
 from ui.inputs.faults import leave_place
 from ui.state import defaults
@@ -27,7 +27,7 @@ def text(*keys: str, unit: str = "") -> None:
                 max_chars=LONGEST_NUMBER if field.kind == "number" else field.longest,
                 placeholder=f"e.g. {field.example}" if field.example else None,
                 help=field.help,
-                **_kept(field),
+                persist_state="session",
             )
     leave_place(*keys)
 
@@ -45,7 +45,7 @@ def segments(key: str, *, labelled: bool = True) -> None:
         format_func=lambda option: label(key, option),
         width="stretch",
         label_visibility="visible" if labelled else "collapsed",
-        **_kept(field),
+        persist_state="session",
     )
 
 
@@ -62,7 +62,7 @@ def dropdown(key: str, **more: Any) -> None:
         key=key,
         help=field.help,
         format_func=lambda option: label(key, option),
-        **_kept(field),
+        persist_state="session",
         **more,
     )
     leave_place(key)
@@ -81,22 +81,13 @@ def several(key: str) -> None:
         placeholder="All",
         format_func=lambda option: label(key, option),
         wrap=True,
-        **_kept(field),
+        persist_state="session",
     )
 
 
 def switch(key: str, *, on_change: Callable[[], None] | None = None) -> bool:
     """A yes/no that shows further fields; ``on_change`` is what else its click does."""
     field = FIELDS[key]
-    return st.toggle(field.title, value=defaults()[key], key=key, help=field.help, on_change=on_change, **_kept(field))
-
-
-class _Kept(TypedDict, total=False):
-    """Where a widget keeps its value: in the address, or in the session only."""
-
-    bind: Literal["query-params"]
-    persist_state: Literal["session"]
-
-
-def _kept(field: Field) -> _Kept:
-    return {"persist_state": "session"} if field.private else {"bind": "query-params"}
+    return st.toggle(
+        field.title, value=defaults()[key], key=key, help=field.help, on_change=on_change, persist_state="session"
+    )

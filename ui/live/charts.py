@@ -19,26 +19,34 @@ QUANTILES = ("p50", "p95", "p99")
 _REQUESTS = {"arrivals_rps": "Arriving", "finished_rps": "Finished"}
 _QUEUE = {"running": "Running", "waiting": "Waiting", "waiting_max": "Waiting, most"}
 _TOKENS = {"prompt_tokens_per_s": "Prompt, cache hits included", "generation_tokens_per_s": "Output"}
-_LATENCIES = {"ttft_ms": ("TTFT", "ms", 1.0), "itl_ms": ("ITL", "ms", 1.0), "e2e_ms": ("E2E", "s", 1e-3)}
+_LATENCIES = {
+    "ttft_ms": ("TTFT", "ms", 1.0),
+    "tpot_ms": ("TPOT", "ms", 1.0),
+    "itl_ms": ("ITL", "ms", 1.0),
+    "e2e_ms": ("E2E", "s", 1e-3),
+}
 
 
 def draw_latency(
     lines: History, span: tuple[float, float], moment: Moment, planned: Planned | None, *, dark: bool
 ) -> None:
-    """TTFT, ITL and E2E: quantiles, the mean, and the bucket of one quantile as a tint."""
+    """TTFT, TPOT, ITL and E2E: quantiles, the mean, and the bucket of one quantile as a tint."""
     chosen = draw_choice(
-        "Bucket interval of",
+        "Bucket interval and plan of",
         QUANTILES,
-        default="p95",
+        default=planned.percentile if planned and planned.percentile in QUANTILES else "p95",
         key="bucket_of",
         kept="nowhere",
-        help="Where the quantile surely lies: the edges of its histogram bucket.",
+        help="Where the quantile surely lies, the edges of its histogram bucket; and what the plan says of the same "
+        "quantile.",
     )
     for quantity in _LATENCIES:
-        draw_lines(
-            latency_chart(lines, quantity, chosen, span, levels(planned, quantity)), moment, key=quantity, dark=dark
-        )
+        if quantity == "tpot_ms" and not any(name.startswith(quantity) for name in lines.lines):
+            continue  # an engine that does not record it
+        plan = planned.levels(quantity, chosen) if planned else ()
+        draw_lines(latency_chart(lines, quantity, chosen, span, plan), moment, key=quantity, dark=dark)
     st.caption(
+        "TPOT: mean gap of one request, what a plan calls ITL. ITL: gaps between single tokens, which no plan states. "
         "Server side: without network and gateway. Within the tint the value is a guess; the mean is exact. "
         "E2E is recorded when a request ends, so a growing queue shows there late."
     )

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import streamlit as st
 
 from ui.sources.known import Origin
-from ui.sources.moment import RANGES, Window, asked_end, draw_range, hold, keep, parameters
+from ui.sources.moment import RANGES, Window, asked_end, draw_range, hold, parameters
 from ui.sources.picker import Picked
 
 SHOWN_AT = "live_shown_at"
@@ -41,7 +41,6 @@ def draw_moment(picked: Picked) -> Moment:
         end_s, problem = asked_end()
         _draw_pause(paused=end_s is not None)
         _draw_link(picked, label, end_s)
-    keep(picked, label, end_s)
     return Moment(label=label, span_s=RANGES[label], end_s=end_s, zone=_zone(), problem=problem)
 
 

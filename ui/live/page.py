@@ -20,7 +20,7 @@ from ui.live.replicas import draw_replicas
 from ui.live.tiles import draw_tiles
 from ui.live.verdict import draw_first_time, draw_verdict
 from ui.shell import draw_tabs, refreshed
-from ui.sources.moment import bring_along, parameters
+from ui.sources.moment import parameters
 from ui.sources.picker import Picked
 
 NOTHING = "There is no good data of this time yet."
@@ -31,7 +31,6 @@ FIRST_LOOKS_S = 1.0
 
 def draw() -> None:
     """Source, range and plan on top; the fragment below looks again by itself, unless the page is paused."""
-    bring_along()
     top = shell.header("Live")
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         picked = sources.pick()

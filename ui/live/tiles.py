@@ -22,7 +22,8 @@ _PER_ROW, _NARROWEST = 4, 150
 class Tile(NamedTuple):
     """One figure: ``quantity`` names it in an observation and beside a plan, ``line`` in the history.
 
-    ``counted_in`` is the quantity of the observation that it was computed from, where that is another one.
+    ``counted_in`` is the quantity of the observation that it was computed from, where that is another one;
+    ``quantile`` that of a latency.
     """
 
     label: str
@@ -32,13 +33,14 @@ class Tile(NamedTuple):
     quantity: str
     line: str = ""
     counted_in: str = ""
+    quantile: str = ""
 
 
 def draw_tiles(observed: Observation, lines: History | None, planned: Planned | None, *, late: bool) -> None:
     """Eight tiles; grey where the data is not of now."""
     grid = st.grid(_PER_ROW, min_column_width=_NARROWEST, gap="small", border=True)
     for tile in tiles(observed):
-        plan = planned.beside(tile.quantity) if planned else ""
+        plan = planned.beside(tile.quantity, tile.quantile) if planned else ""
         note = "; ".join(part for part in (tile.note, plan) if part)
         with grid.cell(), st.container(gap="xsmall"):
             st.metric(
@@ -72,7 +74,8 @@ def tiles(observed: Observation) -> Iterator[Tile]:
         "arrivals_rps",
     )
     yield _latency("TTFT", "ttft_ms", observed)
-    yield _latency("ITL", "itl_ms", observed)
+    of_requests = observed.distribution("tpot_ms").p95 is not None
+    yield _latency("TPOT", "tpot_ms", observed) if of_requests else _latency("ITL", "itl_ms", observed)
     yield _tokens(observed)
     waiting = observed.number("waiting")
     yield Tile(
@@ -98,7 +101,12 @@ def tiles(observed: Observation) -> Iterator[Tile]:
 
 def _latency(name: str, key: str, observed: Observation) -> Tile:
     d = observed.distribution(key)
-    about = {"TTFT": "Time to first token, seen by the server", "ITL": "Time between two tokens, seen by the server"}
+    about = {
+        "TTFT": "Time to first token, seen by the server",
+        "TPOT": "Mean gap between the tokens of one request, seen by the server, which is what a plan calls ITL",
+        "ITL": "Time between two single tokens, seen by the server; the ITL of a plan is a mean over a request and "
+        "does not stand beside it",
+    }
     return Tile(
         f"p95 {name}",
         ms(d.p95) if d.p95 is not None else NOTHING,
@@ -107,6 +115,7 @@ def _latency(name: str, key: str, observed: Observation) -> Tile:
         "within it the value is interpolated. The mean needs no bucket.",
         key,
         f"{key}.p95",
+        quantile="p95",
     )
 
 

@@ -14,6 +14,7 @@ from sizing.methodology import Entry, Section, Table, search, sections
 from sizing.methodology.accuracy import accuracy_figures, capacity_alt_text, capacity_in_words, report_chapters
 from sizing.methodology.content import Prose
 from sizing.methodology.markdown import entry as entry_markdown
+from ui import state
 from ui.figures.accuracy import (
     build_capacity,
     build_learning_curve,
@@ -96,7 +97,7 @@ def _choices() -> tuple[str, str]:
     query = st.text_input(
         "Search all chapters",
         key="term",
-        bind="query-params",
+        **state.linked("term", default=""),
         type="search",
         icon=":material/search:",
         placeholder="Term, formula, constant, GPU, source",
@@ -109,7 +110,7 @@ def _choices() -> tuple[str, str]:
         required=True,
         wrap=True,
         key="chapter",
-        bind="query-params",
+        **state.linked("chapter", {title: title for title in titles}, default=titles[0]),
         help="The chapter that is open. The link in the address bar keeps the choice.",
     )
     return (query or "").strip(), str(chapter)

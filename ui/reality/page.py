@@ -20,7 +20,7 @@ from ui.reality.moment import draw_window
 from ui.reality.results import draw_results
 from ui.reality.scenario import draw_scenario
 from ui.shell import draw_problems, refreshed
-from ui.sources.moment import Window, bring_along, keep, parameters
+from ui.sources.moment import Window, parameters
 from ui.sources.picker import Picked
 from ui.state import plan_of
 
@@ -44,7 +44,6 @@ class Read:
 
 def draw() -> None:
     """Source, scenario and window on top; below, the comparison."""
-    bring_along()
     top = shell.header("Plan vs reality")
     picked = sources.pick()
     which, when = st.columns([2, 3], gap="medium")
@@ -52,7 +51,6 @@ def draw() -> None:
         scenario = draw_scenario(picked)
     with when:
         window = draw_window()
-    keep(picked, window.label, window.end_s)
     with top:
         st.page_link(
             "pages/live.py",

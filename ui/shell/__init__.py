@@ -3,6 +3,7 @@
 from ui.shell.charts import CONFIG, draw_chart, draw_csv, draw_table
 from ui.shell.controls import draw_choice, draw_download
 from ui.shell.frame import ENTERED, GOTO, chip, draw_problems, footer, header, on_a_phone, parameters, require
+from ui.shell.navigation import draw_navigation
 from ui.shell.refreshing import refreshed
 from ui.shell.tabs import draw_tabs
 
@@ -15,6 +16,7 @@ __all__ = [
     "draw_choice",
     "draw_csv",
     "draw_download",
+    "draw_navigation",
     "draw_problems",
     "draw_table",
     "draw_tabs",

@@ -7,6 +7,9 @@ from typing import Literal, TypeVar
 
 import streamlit as st
 
+from ui import state
+from ui.shell.notes import draw_wrong_in_link
+
 Option = TypeVar("Option", bound=str)
 
 
@@ -28,6 +31,9 @@ def draw_choice(
     """
     labels = options if isinstance(options, Mapping) else {option: str(option) for option in options}
     first = default if default is not None else next(iter(labels))
+    if kept == "link":
+        state.linked(key, labels, default=first)
+        draw_wrong_in_link(key, f"option of “{title}”")
     chosen = st.segmented_control(
         title,
         list(labels),
@@ -39,8 +45,7 @@ def draw_choice(
         label_visibility="visible" if labelled else "collapsed",
         width="stretch" if stretched else "content",
         disabled=disabled,
-        bind="query-params" if kept == "link" else None,
-        persist_state="session" if kept == "session" else None,
+        persist_state="session" if kept != "nowhere" else None,
     )
     return chosen if chosen in labels else first  # what a link or an earlier page chose may not be there
 

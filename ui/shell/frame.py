@@ -22,15 +22,15 @@ GOTO = "goto"
 
 
 def require(slug: str) -> None:
-    """First line of a page: send a link that skipped app.py through it, with its parameters; bring the inputs along.
+    """First line of a page: send a link that skipped app.py through it, with its parameters.
 
     A fresh server runs ``/size`` as a script of its own, without navigation, page settings and login. A session
     has been through app.py once or not at all: the flag lives as long as the session.
     """
-    if st.session_state.get(ENTERED):
-        state.carry_over(slug)
-        return
-    st.switch_page("app.py", query_params=parameters() | {GOTO: [slug]})
+    if not st.session_state.get(ENTERED):
+        st.switch_page("app.py", query_params=parameters() | {GOTO: [slug]})
+    if not state.is_at(slug):  # a server that has not run app.py for this page yet
+        state.enter(slug)
 
 
 def parameters() -> dict[str, list[str]]:
@@ -66,8 +66,9 @@ def draw_problems(sentences: Iterable[str]) -> None:
 
 
 def footer() -> None:
-    """Versions of engine and data: two equal footers, two equal answers."""
+    """End of a page: versions of engine and data (two equal footers, two equal answers), and its address."""
     from sizing.base.version import ENGINE_VERSION
     from sizing.catalog import data_date, data_version
 
     st.caption(f"Engine {ENGINE_VERSION}, data {data_version()} of {data_date()}. Estimates, not guarantees.")
+    state.write_address()

@@ -7,6 +7,8 @@ from typing import ParamSpec
 
 import streamlit as st
 
+from ui import state
+
 Taken = ParamSpec("Taken")
 
 
@@ -18,7 +20,12 @@ def refreshed(body: Callable[Taken, None], every_s: float | None) -> Callable[Ta
     page, and what follows it ("Bad delta path index") would end the session in the browser.
     Source: streamlit/runtime/forward_msg_queue.py, ``ForwardMsgQueue.clear``, version 1.67.
     """
-    fragment = st.fragment(body, run_every=every_s)
+
+    def refresh(*args: Taken.args, **kwargs: Taken.kwargs) -> None:
+        state.write_address()
+        body(*args, **kwargs)
+
+    fragment = st.fragment(refresh, run_every=every_s)
 
     def drawn(*args: Taken.args, **kwargs: Taken.kwargs) -> None:
         with st.container():

@@ -9,6 +9,7 @@ from sizing.base.format import count, ms, percent, requests_per_s
 from sizing.base.units import MS_PER_S, S_PER_MINUTE
 from sizing.replay.day_result import DayPlan, ScaleOut
 from sizing.scenario.day_profile import over_the_day, working_day
+from sizing.scenario.demand import PEAK_TO_MEAN, WORKING_HOURS
 from sizing.scenario.schema import Scenario
 from sizing.scenario.traffic import Profile, TraceArrivals
 from ui.figures.day import build_day, day_alt_text, day_table, hourly_table
@@ -23,8 +24,6 @@ _LOOK_EVERY_S, _MOMENT_S = 0.4, 0.6
 """Seconds between two looks at the work, and what is waited for it at first, so that nothing flickers."""
 _STARTUP_MIN = 3.0
 """Chosen: a container on a running machine, weights read from a disk beside it."""
-_WORKING_HOURS, _PEAK_TO_MEAN = 8.0, 2.0
-"""Where the form says neither users nor hours."""
 
 Job = jobs.Job[DayPlan, jobs.DayAsked]
 
@@ -71,11 +70,11 @@ def _has_pools(answer: Answer) -> bool:
 
 def _with_a_day(answer: Answer) -> tuple[Scenario, str]:
     """The scenario with a load over the day, and what was assumed about it."""
-    scenario, peak = answer.scenario, answer.plan.peak_rps
+    scenario, peak = answer.scenario, answer.plan.sustained_rps
     if isinstance(scenario.workload.arrivals, Profile | TraceArrivals):
         return scenario, ""
     users = scenario.workload.users
-    hours, ratio = (users.hours, users.peak_to_mean) if users else (_WORKING_HOURS, _PEAK_TO_MEAN)
+    hours, ratio = (users.hours, users.peak_to_mean) if users else (WORKING_HOURS, PEAK_TO_MEAN)
     assumed = (
         f"Assumed: a working day of {hours:g} h, its busiest hour {ratio:g} times the mean. Edit the hours to "
         "enter your own."

@@ -25,7 +25,8 @@ def draw_business(business: Business) -> None:
         for name, value in shown.items():
             st.metric(str(fields[name].title), value, help=fields[name].description)
     st.caption(
-        f"Over a day of {business.hours:g} hours with {business.requests_per_user:g} requests per user"
+        f"Over a day of {business.hours:g} hours, busiest time {significant(business.peak_to_mean)} times the mean, "
+        f"with {business.requests_per_user:g} requests per user"
         + (f", {business.growth:.0%} growth included." if business.growth else ".")
     )
 

@@ -36,9 +36,9 @@ def explain_popover(plan: Plan, name: str, scenario: Scenario) -> None:
     ) as popover:
         st.markdown(body)
         if is_measured and popover.open:
-            from ui.size.nearby import measured_nearby
+            from ui.size.nearby import evidence_for
 
-            st.markdown(measured_nearby(scenario, plan, name))
+            st.markdown(evidence_for(scenario, plan, name))
 
 
 def explain_all(plan: Plan) -> None:

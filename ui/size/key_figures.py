@@ -10,7 +10,7 @@ import streamlit as st
 from sizing.base.deployed import Cost, Deployed, Latency, PerInstance
 from sizing.base.format import UNKNOWN, count, interval, kilowatts, ms, significant, usd
 from sizing.base.result import Plan
-from sizing.planning.sentences import parallelism_text
+from sizing.planning.sentences import parallelism_text, systems_named
 from sizing.scenario.schema import Scenario
 from ui.format import as_markdown, counted
 from ui.size.explain import explain_popover
@@ -56,13 +56,17 @@ def key_figures(plan: Plan, scenario: Scenario) -> Iterator[Figure]:
         "systems",
         "Systems",
         count(deployed.systems),
-        _instances(deployed),
+        f"{whole_systems(deployed, scenario)}; {_instances(deployed)}",
         "Whole systems to buy or rent, and the instances (copies of the model) they run.",
     )
     yield from _latencies(plan, scenario)
     if cost:
         yield Figure(
-            "usd_per_month", "Cost per month", usd(cost.usd_per_month), _of_price(cost), f"{cost.basis} {cost.source}"
+            "usd_per_month",
+            "Cost per month",
+            usd(cost.usd_per_month),
+            _of_price(cost),
+            f"{_full_load(cost.usd_per_million_output_tokens_at_full_load)}{cost.basis} {cost.source}",
         )
         yield Figure(
             "power_kw",
@@ -74,6 +78,15 @@ def key_figures(plan: Plan, scenario: Scenario) -> Iterator[Figure]:
         )
     if one:
         yield _rate(one)
+
+
+def whole_systems(deployed: Deployed, scenario: Scenario) -> str:
+    """What is bought or rented, and how much of it the model uses: "2 x p5.48xlarge, 16 GPUs rented, 12 used"."""
+    how = "rented" if scenario.deployment.location == "cloud" else "bought"
+    idle = deployed.gpus_bought > deployed.gpus
+    used = f", {count(deployed.gpus)} used" if idle else ""
+    gpus = counted(deployed.gpus_bought, "GPU")
+    return f"{systems_named(deployed.systems, deployed.system)}, {gpus} {how}{used}"
 
 
 def gpu_range(low: int | None, high: int | None) -> str:
@@ -178,3 +191,12 @@ def _of_price(cost: Cost) -> str:
     each = cost.usd_per_million_output_tokens
     per_million = f"; {usd(each)} per million output tokens" if each is not None else ""
     return f"{priced[cost.priced_by]}{spread}{per_million}"
+
+
+def _full_load(usd_per_million: float | None) -> str:
+    if usd_per_million is None:
+        return ""
+    return (
+        "The cost per million output tokens is that at the tokens of a day. At full load, as if the peak lasted day "
+        f"and night, it would be {usd(usd_per_million)}. "
+    )

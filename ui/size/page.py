@@ -43,7 +43,6 @@ def draw() -> None:
             draw_warnings(answer, "warning", "info")
             draw_business(answer.plan.business)
             _tabs(answer, dark=st.context.theme.type == "dark")
-    state.mark_link()
 
 
 def _tabs(answer: Answer, *, dark: bool) -> None:
@@ -68,4 +67,10 @@ def _memory(answer: Answer, *, dark: bool) -> None:
 
 def _alternatives(answer: Answer) -> None:
     draw_alternatives(answer)
+    st.page_link(
+        "pages/compare.py",
+        label="Compare with other hardware, formats, loads or places",
+        icon=":material/compare_arrows:",
+        query_params=state.address_of("compare"),
+    )
     draw_excluded(answer)

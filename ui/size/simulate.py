@@ -133,7 +133,7 @@ def _run(answer: Answer, traffic: str, hours: float, what_if: WhatIf) -> jobs.Ru
     if traffic == _TRACE:
         return jobs.Run(what_if=what_if, hours=None, simulated=None, replayed=True)
     at_its_peak = traffic == _PEAK and isinstance(answer.scenario.workload.arrivals, Profile)
-    stands_for = at_peak(answer.scenario, answer.plan.peak_rps, "poisson") if at_its_peak else None
+    stands_for = at_peak(answer.scenario, answer.plan.sustained_rps, "poisson") if at_its_peak else None
     return jobs.Run(what_if=what_if, hours=hours, simulated=stands_for, replayed=False)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import streamlit as st
 
 from collectors.errors import InvalidSource
+from ui import state
 from ui.format import as_markdown, bullets, counted
 from ui.shell import draw_problems
 from ui.sources import known as sources
@@ -46,13 +47,14 @@ def pick(*, deployments: bool = True) -> Picked:
     """Draw the choice of a source, and of a deployment where a source has several; say what is wrong with files."""
     known_sources = sources.listing()
     names = [known.name for known in known_sources.sources]
-    _say_what_is_unknown(names)
+    kept = state.linked(SOURCE, {name: name for name in names}, default=names[0])
+    _say_what_is_unknown()
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", width="content"):
         name = st.selectbox(
             "Source",
             names,
             key=SOURCE,
-            bind="query-params",
+            **kept,
             required=True,
             width=_WIDTH,
             help="Files of the sources folder, addresses given on this page, and the built-in demo.",
@@ -70,14 +72,12 @@ def pick_deployment(known: Known) -> Picked:
     if len(listed) < 2:
         return Picked(known=known, pending=answer.pending and answer.good is None)
     by_name = {one.name: one for one in listed}
-    chosen = st.session_state.get(DEPLOYMENT)
-    if chosen is not None and chosen not in (*by_name, ALL):
-        del st.session_state[DEPLOYMENT]
+    names = [*by_name, ALL]
     name = st.selectbox(
         "Deployment",
-        [*by_name, ALL],
+        names,
         key=DEPLOYMENT,
-        bind="query-params",
+        **state.linked(DEPLOYMENT, {name: name for name in names}, default=names[0]),
         required=True,
         width=_WIDTH,
         help="One per model and namespace. All: their sum, which no plan is about.",
@@ -87,10 +87,9 @@ def pick_deployment(known: Known) -> Picked:
     return Picked(known=known.within(by_name[name].labels), deployment=name)
 
 
-def _say_what_is_unknown(names: list[str]) -> None:
+def _say_what_is_unknown() -> None:
     """A link to a source that this dashboard does not have."""
-    wanted = st.query_params.get(SOURCE)
-    if wanted is not None and wanted not in names:
+    for wanted in state.wrong_in_link(SOURCE):
         st.warning(
             f"This dashboard has no source “{as_markdown(wanted[:80])}”: addresses typed on this page are known "
             "to their own session only. Another source is shown.",

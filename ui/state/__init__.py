@@ -1,5 +1,6 @@
 """What a session knows: the values of the form, the answer to them, the link to them, and what a click changes."""
 
+from ui.form.presets import defaults
 from ui.state.answers import Answer, Outcome, last_answer, model, outcome, plan_of, untouched, warm_up
 from ui.state.changes import (
     add_own_gpu,
@@ -16,8 +17,9 @@ from ui.state.changes import (
     use_deployment,
     use_trace,
 )
-from ui.state.link import LINK_VERSION, came, carry_over, link, link_notes, mark_link, parameters
-from ui.state.values import BENCHMARK, CONFIG, TRACE, benchmark, defaults, restricted, trace, value, values
+from ui.state.link import LINK_VERSION, address_of, enter, is_at, link, link_notes, write_address
+from ui.state.values import BENCHMARK, CONFIG, TRACE, benchmark, restricted, trace, value, values
+from ui.state.views import linked, wrong_in_link
 
 __all__ = [
     "BENCHMARK",
@@ -27,22 +29,22 @@ __all__ = [
     "Answer",
     "Outcome",
     "add_own_gpu",
+    "address_of",
     "apply_fix",
     "benchmark",
-    "came",
-    "carry_over",
     "choose_model",
     "consider_all",
     "consider_only_measured",
     "defaults",
+    "enter",
+    "is_at",
     "last_answer",
     "link",
     "link_notes",
+    "linked",
     "load_preset",
-    "mark_link",
     "model",
     "outcome",
-    "parameters",
     "plan_of",
     "remove_benchmark",
     "remove_trace",
@@ -57,4 +59,6 @@ __all__ = [
     "value",
     "values",
     "warm_up",
+    "write_address",
+    "wrong_in_link",
 ]

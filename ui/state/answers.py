@@ -16,10 +16,10 @@ from sizing.catalog.model import Model
 from sizing.scenario.schema import Scenario
 from ui.form.check import faults
 from ui.form.fields import FIELDS
-from ui.form.presets import presets
+from ui.form.presets import defaults, presets
 from ui.form.problems import BadInput, Fault, in_one_sentence, sentence
 from ui.form.read import to_scenario
-from ui.state.values import CONFIG, benchmark, defaults, trace, values
+from ui.state.values import CONFIG, benchmark, trace, values
 
 _LAST = "last_answer"
 MAX_ANSWERS = 256

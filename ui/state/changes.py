@@ -10,14 +10,12 @@ from sizing.base.deployed import Deployed
 from sizing.base.result import Candidate, Fix
 from sizing.explore.operating_point import OperatingPoint
 from sizing.scenario.schema import Benchmark, Scenario
-from ui.form.fields import FIELDS
-from ui.form.presets import presets
+from ui.form.presets import defaults, presets
 from ui.form.read import OWN_GPU
 from ui.form.trace import in_use
 from ui.form.write import changed, from_scenario, with_change
 from ui.state import values
-from ui.state.link import NAMED_TRACE
-from ui.state.values import BENCHMARK, RESTRICTIONS, TRACE, write
+from ui.state.values import BENCHMARK, RESTRICTIONS, TRACE, keep_trace, write
 
 if TYPE_CHECKING:
     from sizing.scenario.trace import Trace
@@ -106,19 +104,18 @@ def remove_benchmark() -> None:
 def use_trace(requests: Trace) -> None:
     """Fill the workload in from a trace (for callbacks). Raises InvalidTrace for one that is too short."""
     trace = in_use(requests)
-    st.session_state[TRACE] = trace
+    keep_trace(trace)
     write(dict(trace.filled))
 
 
 def remove_trace() -> None:
     """Size without the trace; what it filled in stays (for callbacks)."""
-    if st.session_state.pop(TRACE, None) is not None and NAMED_TRACE in st.query_params:
-        del st.query_params[NAMED_TRACE]
+    st.session_state.pop(TRACE, None)
 
 
 def consider_all() -> None:
-    """Take back every restriction of the hardware (for callbacks)."""
-    write({key: FIELDS[key].blank for key in ("gpu", *RESTRICTIONS)})
+    """Consider the hardware of an untouched form again (for callbacks)."""
+    write({key: defaults()[key] for key in ("gpu", *RESTRICTIONS)})
 
 
 def _apply(scenario: Scenario, changes: tuple[tuple[str, Any], ...]) -> None:

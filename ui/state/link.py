@@ -1,51 +1,58 @@
-"""The link to the inputs: what it carries, what it cannot, and how inputs come along from page to page."""
+"""The address of a page: read where the browser opens it, written as one whole where the page has changed.
+
+Streamlit can bind each widget to a parameter of the address. It is not used here, because then an address holds what is
+drawn rather than what is sized: every field that a click changes becomes an entry of the browser's history of its own,
+and on the way to another page there are entries that lack inputs, which "back" then takes for the inputs.
+"""
 
 from __future__ import annotations
 
-from contextlib import suppress
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 from urllib.parse import urlencode
 
 import streamlit as st
-from streamlit.errors import StreamlitAPIException
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from ui.form.choices import label
 from ui.form.fields import FIELDS
-from ui.form.link import dropped
-from ui.state.values import defaults, trace, values
+from ui.form.link import NO_INPUTS, from_parameters, to_parameters
+from ui.form.presets import preset_of
+from ui.state import views
+from ui.state.values import trace, use_trace_named, values, write
 
 LINK_VERSION = "1"
 """Version of the defaults that links leave out; a link of another version says so."""
 
+VERSION = "v"
+"""Parameter that names the version of the defaults."""
+
 NAMED_TRACE = "trace"
 """Parameter that names the trace of a link: it cannot be carried, but who opens the link is to know."""
 
-WITH_FORM = ("size", "explore")
+WITH_FORM = ("size", "explore", "compare")
 """Pages that hold the form, and so the inputs in their address."""
 
-_PAGE, _CAME, _DROPPED = "page_of_the_form", "came_from_another_page", "dropped_from_link"
+_ABOUT_LINKS = (VERSION, NAMED_TRACE)
+_PAGE, _NOTES = "page_entered", "notes_on_the_link"
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Dropped:
-    """What a link said in vain, with which inputs it was shown first, and whether they have changed since."""
+class _Notes:
+    """What there is to say about the address that was opened, as long as its inputs stand."""
 
-    sentences: tuple[str, ...] = ()
-    shown_with: dict[str, str | list[str]] | None = None
-    over: bool = False
-
-
-_NOTHING_DROPPED = _Dropped()
+    sentences: tuple[str, ...]
+    inputs: dict[str, list[str]]
 
 
-def parameters() -> dict[str, str | list[str]]:
+def parameters() -> dict[str, list[str]]:
     """What a link to these inputs carries. Prices, a config.json and a benchmark are never part of it."""
-    now, default = values(), defaults()
-    shown = {key: now[key] for key in FIELDS if now[key] != default[key] and not FIELDS[key].private}
     in_use = trace()
-    named = {NAMED_TRACE: in_use.name} if in_use else {}
-    return {"v": LINK_VERSION} | named | {key: _in_link(key, value) for key, value in shown.items()}
+    named = {NAMED_TRACE: [in_use.name]} if in_use else {}
+    return {VERSION: [LINK_VERSION]} | named | to_parameters(values())
+
+
+def address_of(page: str) -> dict[str, list[str]]:
+    """The parameters of a page as it stands: the inputs where it has the form, and what is open on it."""
+    return (parameters() if page in WITH_FORM else {}) | views.parameters(page)
 
 
 def link() -> str:
@@ -54,82 +61,82 @@ def link() -> str:
 
 
 def link_notes() -> tuple[str, ...]:
-    """What to say about the link that was opened: left-out inputs that mean something else now, a trace it lacks."""
-    notes = []
-    version = st.query_params.get("v", LINK_VERSION)
-    if version != LINK_VERSION:
-        notes.append(
-            f"This link was made for version {version[:20]} of the form, this is version {LINK_VERSION}: "
-            "check the inputs that it does not name."
-        )
-    named = st.query_params.get(NAMED_TRACE)
-    if named and trace() is None:
-        notes.append(
-            f"This link was made with the trace {named[:80]}, which a link cannot carry: lengths are "
-            "lognormal by p50 and p95 and arrivals random, unless you fill the form in from that trace again."
-        )
-    return (*notes, *_dropped_notes())
+    """What to say about the link that was opened, until an input changes."""
+    notes: _Notes | None = st.session_state.get(_NOTES)
+    return notes.sentences if notes and notes.inputs == parameters() else ()
 
 
-def _dropped_notes() -> tuple[str, ...]:
-    """What was left out of the link, until an input changes."""
-    dropped_inputs: _Dropped = st.session_state.get(_DROPPED, _NOTHING_DROPPED)
-    if not dropped_inputs.sentences or dropped_inputs.over:
-        return ()
-    now = parameters()
-    if dropped_inputs.shown_with not in (None, now):
-        st.session_state[_DROPPED] = replace(dropped_inputs, over=True)
-        return ()
-    st.session_state[_DROPPED] = replace(dropped_inputs, shown_with=now)
-    return dropped_inputs.sentences
+def enter(page: str) -> None:
+    """Begin a run of a page, before anything of it is drawn: the inputs come along, or from the address.
 
-
-def mark_link() -> None:
-    """Put the version of the defaults, and the name of the trace in use, into the address."""
-    in_use = trace()
-    for key, value in (("v", LINK_VERSION), *(((NAMED_TRACE, in_use.name),) if in_use else ())):
-        if st.query_params.get(key) != value:
-            st.query_params[key] = value
-
-
-def carry_over(page: str) -> None:
-    """Take the inputs along to another page that has the form; before anything of it is drawn.
-
-    A widget of one page is another widget than that of the same key on the next page, and in its first run it would
-    start from its default. What the address of the next page says goes first; what it lacks is added.
+    The address counts where the browser opens it: for a session that begins, and for "back" and "forward". In between
+    the page counts, and the address follows: one that comes with a click may be older than what was typed last.
     """
-    if page in WITH_FORM:
-        _note_dropped()
-    st.session_state[_CAME] = st.session_state.get(_PAGE, page) != page
-    if came():
+    before = st.session_state.get(_PAGE)
+    st.session_state[_PAGE] = page
+    if before not in (None, page):  # a widget is another one on the next page, and would start from its default
         for key in (*FIELDS, "preset"):
             if key in st.session_state:
                 st.session_state[key] = st.session_state[key]
-        if page in WITH_FORM:
-            with suppress(StreamlitAPIException):  # fields that are bound already write the address themselves
-                st.query_params.update({k: v for k, v in parameters().items() if k not in st.query_params})
-    st.session_state[_PAGE] = page
+    if before is None or _history_moved():
+        _open(page)
+    else:
+        views.stay(page)
+        write_address()
 
 
-def came() -> bool:
-    """Whether this is the first run of a page after another one of this session."""
-    return bool(st.session_state.get(_CAME, False))
+def is_at(page: str) -> bool:
+    """Whether the session is on this page."""
+    return bool(st.session_state.get(_PAGE) == page)
 
 
-def _note_dropped() -> None:
-    """Remember what the address says that no widget takes: once the widgets are drawn it is gone from there."""
-    sentences = dropped({key: st.query_params.get_all(key) for key in st.query_params})
-    if not set(sentences) <= set(st.session_state.get(_DROPPED, _NOTHING_DROPPED).sentences):
-        st.session_state[_DROPPED] = _Dropped(sentences=sentences)
+def write_address() -> None:
+    """Let the address say what the page holds; nothing where it does. One entry of the browser's history."""
+    wanted = address_of(st.session_state[_PAGE])
+    if wanted != _address():
+        st.query_params.from_dict(wanted)
 
 
-def _in_link(key: str, value: Any) -> str | list[str]:
-    """A value as Streamlit writes it into the address: by its label."""
-    match FIELDS[key].kind:
-        case "many":
-            return [label(key, option) for option in value] or ""
-        case "choice":
-            return label(key, value) if value else ""
-        case "switch":
-            return str(value).lower()
-    return str(value)
+def _open(page: str) -> None:
+    """Take over what the address says. One that says nothing of inputs leaves those of the session as they are."""
+    address = _address()
+    others = NO_INPUTS - set(_ABOUT_LINKS)
+    views.open_page(page, {key: given for key, given in address.items() if key in others})
+    if page not in WITH_FORM or not address.keys() - others:
+        return
+    opened = from_parameters(address)
+    write(opened.values)
+    st.session_state["preset"] = preset_of(values())
+    named = address.get(NAMED_TRACE, [""])[-1]
+    use_trace_named(named)
+    sentences = (*_of_version(address), *_of_trace(named), *opened.problems)
+    st.session_state[_NOTES] = _Notes(sentences=sentences, inputs=parameters())
+
+
+def _of_version(address: dict[str, list[str]]) -> tuple[str, ...]:
+    version = address.get(VERSION, [LINK_VERSION])[-1]
+    if version == LINK_VERSION:
+        return ()
+    return (
+        f"This link was made for version {version[:20]} of the form, this is version {LINK_VERSION}: "
+        "check the inputs that it does not name.",
+    )
+
+
+def _of_trace(named: str) -> tuple[str, ...]:
+    if not named or trace() is not None:
+        return ()
+    return (
+        f"This link was made with the trace {named[:80]}, which a link cannot carry: lengths are "
+        "lognormal by p50 and p95 and arrivals random, unless you fill the form in from that trace again.",
+    )
+
+
+def _address() -> dict[str, list[str]]:
+    return {key: st.query_params.get_all(key) for key in st.query_params}
+
+
+def _history_moved() -> bool:
+    """Whether the browser went back or forward. Streamlit 1.67 knows, and tells nobody but its own bound widgets."""
+    context = get_script_run_ctx()
+    return context is not None and context.is_history_navigation

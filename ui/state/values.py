@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
 from typing import Any
 
 import streamlit as st
 
 from ui.form.fields import FIELDS, MAY_BE_EMPTY
-from ui.form.presets import presets
+from ui.form.presets import defaults
 from ui.form.trace import TraceInUse
-from ui.form.write import from_scenario
 
 CONFIG = "own_config"
 """Session key of the config.json that was given: {"config": {...}, "name": ...}."""
@@ -22,14 +20,11 @@ BENCHMARK = "benchmark_in_use"
 TRACE = "trace_in_use"
 """Session key of the trace that fills in the workload."""
 
+_GIVEN = "trace_given"
+"""Session key of the last trace under its name, for a browser that goes back and forward over its use."""
+
 RESTRICTIONS = ("engine", "prec", "kv", "tp", "pp", "ep", "serving", "batch")
 """Fields that leave out hardware or ways to run on it, beside the choice of GPUs."""
-
-
-@cache
-def defaults() -> dict[str, Any]:
-    """The value of every field of an untouched form: the first preset."""
-    return from_scenario(next(iter(presets().values())).scenario)
 
 
 def values() -> dict[str, Any]:
@@ -41,7 +36,9 @@ def value(key: str) -> Any:
     """The value of one field now; a link or a cleared choice may have left it empty."""
     default = defaults()[key]
     now = st.session_state.get(key, default)
-    return default if now is None and FIELDS[key].kind == "choice" and key not in MAY_BE_EMPTY else now
+    if now is None and FIELDS[key].kind == "choice":
+        return "" if key in MAY_BE_EMPTY else default
+    return now
 
 
 def write(update: Mapping[str, Any]) -> None:
@@ -51,8 +48,8 @@ def write(update: Mapping[str, Any]) -> None:
 
 
 def restricted() -> bool:
-    """Whether engine, precision or parallelism are restricted to a choice."""
-    return any(value(key) for key in RESTRICTIONS)
+    """Whether engine, precision or parallelism are restricted to another choice than in an untouched form."""
+    return any(value(key) != defaults()[key] for key in RESTRICTIONS)
 
 
 def benchmark() -> dict[str, Any] | None:
@@ -65,3 +62,14 @@ def trace() -> TraceInUse | None:
     """The trace that fills in the workload, if any."""
     in_use: TraceInUse | None = st.session_state.get(TRACE)
     return in_use
+
+
+def keep_trace(in_use: TraceInUse) -> None:
+    """Fill the workload in from this trace."""
+    st.session_state[TRACE] = st.session_state[_GIVEN] = in_use
+
+
+def use_trace_named(name: str) -> None:
+    """Use the trace of that name where it was given to this session, else none."""
+    given: TraceInUse | None = st.session_state.get(_GIVEN)
+    st.session_state[TRACE] = given if given is not None and given.name == name else None

@@ -88,6 +88,16 @@ def test_lost_replica_is_seen_with_its_xid() -> None:
     assert len(devices) == 8
 
 
+def test_a_gpu_with_an_xid_does_not_go_on_working() -> None:
+    feed = feed_at(13.8)
+    lost = [d for d in read_devices(feed.backend, feed.source(), clock=lambda: NOW) if d.values["xid"]]
+    assert [(d.values["xid"], d.values["busy"]) for d in lost] == [(79, 0)]
+    after = feed_at(14.3)
+    devices = read_devices(after.backend, after.source(), clock=lambda: NOW)
+    assert {d.pod for d in devices if d.values["busy"]} >= {"demo-3"}  # its host was restarted, which clears the code
+    assert not [d for d in devices if d.values["xid"]]
+
+
 def test_slow_gpu_is_seen_with_its_cause() -> None:
     seen = seen_at(16.5)
     assert seen.number("gpus_throttled") == 1

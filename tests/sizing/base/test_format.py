@@ -14,7 +14,6 @@ ESTIMATES = (
     shown.usd,
     shown.tokens_per_s,
     shown.requests_per_s,
-    shown.gigabytes,
     shown.kilowatts,
     shown.percent,
 )
@@ -93,9 +92,18 @@ def test_a_share_below_one_never_reads_as_all_of_it(x: float, text: str) -> None
     assert shown.percent(x) == text
 
 
-def test_memory_is_in_gb() -> None:
-    assert shown.gigabytes(16.06) == "16.1 GB"
-    assert "GiB" not in shown.gigabytes(1e6)
+@pytest.mark.parametrize(
+    ("gpu_gb", "size", "text"),
+    [
+        (85.89934592, 85.89934592, "80 GiB"),  # an H100 80GB
+        (85.89934592, 70.6, "65.8 GiB"),
+        (40.0, 40.0, "40 GB"),  # an A100 40GB, known from its datasheet
+        (80.0, 16.06, "16.1 GB"),  # typed in
+        (80.0, None, "unknown"),
+    ],
+)
+def test_a_gpu_has_the_size_of_its_name(gpu_gb: float, size: float | None, text: str) -> None:
+    assert shown.memory(size, gpu_gb) == text
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,11 @@
 """Costs worked out by hand, as in a spreadsheet: each line of a case is a cell, and they agree to the cent."""
 
+from dataclasses import replace
+
 import pytest
 
 from sizing.catalog import gpus
+from sizing.economics.amount import Amount
 from sizing.economics.api import api
 from sizing.economics.break_even import against_api, against_renting
 from sizing.economics.cash import cash
@@ -11,7 +14,7 @@ from sizing.economics.energy import carbon_of, energy_of
 from sizing.economics.hybrid import Base, Day, hybrid
 from sizing.economics.month import Month
 from sizing.economics.on_prem import on_prem
-from sizing.economics.units import at_full_load, marginal, per_unit, used_usd_per_month, utilization
+from sizing.economics.units import at_capacity, at_full_load, marginal, per_unit, used_usd_per_month, utilization
 from sizing.economics.views import View
 from sizing.scenario.schema import Prices
 from tests.sizing.economics.pricing import MONTH, cents, fleet, instance, money, parts, server, token_price
@@ -51,6 +54,13 @@ def test_two_servers_of_ones_own() -> None:
     assert carbon is not None
     assert energy.value == pytest.approx(15_330)  # 20 kW x 0.7 x 1.5 x 730 h
     assert carbon.value == pytest.approx(6_132)  # 15,330 kWh x 400 g
+
+
+def test_licences_by_die_and_licences_that_come_with_the_card() -> None:
+    licensed = money(licence="nvidia_ai_enterprise", licence_usd_per_gpu_year=4500)
+    two_dies = on_prem(server(usd=0, kw=0, gpu_id="b300_sxm"), fleet(1), licensed).usd_per_month
+    assert (two_dies.value, two_dies.high) == (3_000, 6_000)  # 8 x 4,500 / 12, and twice that
+    assert on_prem(server(usd=0, kw=0, gpu_id="h100_nvl"), fleet(1), licensed).usd_per_month.high == 0
 
 
 def test_the_same_servers_in_colocation() -> None:
@@ -163,9 +173,12 @@ def test_allocated_against_used() -> None:
     assert round(allocated.usd_per_million_output_tokens, 2) == 4.00  # 2,000 / 500 million
     assert round(allocated.usd_per_million_input_tokens, 4) == 0.6667  # 2,000 / 3,000 million
     assert round(allocated.usd_per_million_blended_tokens, 4) == 0.5714  # 2,000 / 3,500 million
-    assert round(at_full_load(view, MONTH).usd_per_million_output_tokens, 4) == 0.7610  # 2,000 / 2,628 million
+    assert round(at_capacity(view, MONTH).usd_per_million_output_tokens, 4) == 0.7610  # 2,000 / 2,628 million
     used = per_unit(used_usd_per_month(view, MONTH), MONTH.requests, MONTH)
-    assert used == at_full_load(view, MONTH)
+    assert used == at_capacity(view, MONTH)
+    # The peak is 1.5 requests/s: day and night that would be 3,942,000 requests, 2,000 / 1,971 million tokens.
+    peak = replace(fleet(2), peak_rps=1.5)
+    assert round(at_full_load(view, peak, MONTH).usd_per_million_output_tokens, 4) == 1.0147
 
 
 def test_marginal_leaves_staff_out() -> None:
@@ -190,9 +203,9 @@ def test_36_months_of_growth_add_whole_servers() -> None:
     # 2 x 2^(8/12) = 3.17, to the 13th, and so on to ceil(2 x 2^(35/12)) = 16 in the last month.
     one = server(usd=60_000, kw=0.0)
     months = cash(lambda load: on_prem(one, fleet(2).at(load), money()), 2.0, 100.0)
-    assert [round(usd) for usd in months[:14]] == [2000, *[3000] * 7, *[4000] * 5, 5000]
-    assert round(months[-1]) == 16_000
-    assert cash(lambda load: on_prem(one, fleet(2).at(load), money()), 2.0, 0.0) == (2000.0,) * 36
+    assert [round(usd.value) for usd in months[:14]] == [2000, *[3000] * 7, *[4000] * 5, 5000]
+    assert round(months[-1].value) == 16_000
+    assert cash(lambda load: on_prem(one, fleet(2).at(load), money()), 2.0, 0.0) == (Amount.exactly(2000.0),) * 36
 
 
 def test_a_month_has_a_twelfth_of_365_days() -> None:

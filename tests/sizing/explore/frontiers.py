@@ -6,7 +6,7 @@ from sizing.explore.operating_point import MORE_IS_BETTER, Performance
 AXES = [
     (x, y)
     for x in ("tokens_per_s_per_user", "ttft_ms", "e2e_ms")
-    for y in ("output_tokens_per_s_per_gpu", "usd_per_million_output_tokens", "output_tokens_per_s_per_kw")
+    for y in ("output_tokens_per_s_per_gpu", "usd_per_million_output_tokens_at_full_load", "output_tokens_per_s_per_kw")
 ]
 
 

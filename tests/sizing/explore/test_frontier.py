@@ -1,5 +1,6 @@
 """Operating points and frontiers: hand-checked figures, nothing dominated, consistent with plans of the scenario."""
 
+import math
 from typing import get_args
 
 import numpy as np
@@ -44,8 +45,29 @@ def test_figures_of_one_instance_follow_from_each_other_and_from_the_price_of_th
         assert now.tokens_per_s_per_user == pytest.approx(1000 / now.itl_ms)
         assert now.output_tokens_per_s_per_gpu == pytest.approx(point.rps * 200)
         cost = usd_per_gpu_hour / (now.output_tokens_per_s_per_gpu * 3600) * 1e6
-        assert now.usd_per_million_output_tokens == pytest.approx(cost)
+        assert now.usd_per_million_output_tokens_at_full_load == pytest.approx(cost)
         assert now.output_tokens_per_s_per_kw == pytest.approx(now.output_tokens_per_s_per_gpu / kw_per_gpu)
+
+
+def test_cost_at_my_load_is_that_of_whole_systems_for_the_load_as_in_a_plan() -> None:
+    asked = pinned()
+    planned = plan(asked)
+    assert planned.cost is not None
+    assert planned.cost.usd_per_hour is not None
+    assert planned.deployment is not None
+    systems_usd_per_hour = planned.cost.usd_per_hour / planned.deployment.systems
+    tokens_a_day = 20 / 2 * 3600 * 8 * 200  # the busiest time is twice the mean of eight hours
+    (curve,) = operating_points(asked, y="usd_per_million_output_tokens").curves
+    for point in curve.points:
+        systems = math.ceil(math.ceil(20 / point.rps - 1e-9) / 8)
+        cost = systems * systems_usd_per_hour * 24 / tokens_a_day * 1e6
+        assert point.expected.usd_per_million_output_tokens == pytest.approx(cost)
+    shown = operating_points(asked, y="usd_per_million_output_tokens", planned=planned).planned
+    assert shown is not None
+    assert shown.expected.usd_per_million_output_tokens == planned.cost.usd_per_million_output_tokens
+    assert planned.cost.usd_per_million_output_tokens == pytest.approx(
+        min(p.expected.usd_per_million_output_tokens for p in curve.points)
+    )
 
 
 def test_an_instance_larger_than_a_system_is_charged_whole_systems() -> None:
@@ -156,7 +178,7 @@ def test_figures_of_pools_are_those_of_the_whole_group() -> None:
         assert 1 <= prefill.beside <= 8
 
 
-@pytest.mark.parametrize("y", ["output_tokens_per_s_per_gpu", "usd_per_million_output_tokens"])
+@pytest.mark.parametrize("y", ["output_tokens_per_s_per_gpu", "usd_per_million_output_tokens_at_full_load"])
 def test_pools_stand_on_the_frontier_where_a_plan_chooses_them(y: str) -> None:
     either, apart, together = (
         operating_points(large_model(serving=kind), y=y).curves[0].points

@@ -72,7 +72,7 @@ def test_too_small_memory_is_told_in_gb():
     found = only(raw(LLAMA_70B, deployment={"precisions": ["bf16"], "tp": [1], "pp": [1]}), "h100_sxm")
     entry = found.excluded[0]
     assert "Needs" in entry.reason
-    assert "of 85.9 GB are usable" in entry.reason
+    assert "of the 80 GiB of" in entry.reason
     assert entry.fix is not None
 
 

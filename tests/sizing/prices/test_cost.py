@@ -122,27 +122,29 @@ def test_thirteen_dgx_h100_for_case_1():
     found = options(gpus()["h100_sxm"], "on_prem", Prices())
     chosen = cheapest_option([13], [8], [0], Offers([found[:1]]))
     assert (chosen.options[0].id, chosen.systems[0], chosen.gpus_bought[0]) == ("dgx_h100", 13, 104)
-    cost = cost_of(found[0], 13, 31 * 500)
+    cost = cost_of(found[0], 13, 31 * 500, 31 * 500 * 3600 * 4)
     assert cost.purchase_usd == 13 * 335_000
     assert cost.usd_per_hour == pytest.approx(13 * 335_000 / (5 * 8760)) == pytest.approx(chosen.usd_per_hour[0])
     assert cost.usd_per_month_low == pytest.approx(13 * 270_000 / (5 * 8760) * 730)
     assert cost.usd_per_month_high == pytest.approx(13 * 400_000 / (5 * 8760) * 730)
     assert cost.usd_per_month == pytest.approx(cost.usd_per_hour * HOURS_PER_MONTH)
-    assert cost.usd_per_million_output_tokens == pytest.approx(cost.usd_per_hour / (15_500 * 3600) * 1e6)
+    at_full_load = cost.usd_per_hour / (15_500 * 3600) * 1e6
+    assert cost.usd_per_million_output_tokens_at_full_load == pytest.approx(at_full_load)
+    assert cost.usd_per_million_output_tokens == pytest.approx(6 * at_full_load)  # 4 h of the peak a day, 24 h of cost
     assert cost.power_kw == pytest.approx(13 * 10.2)
 
 
 def test_a_rented_instance_has_no_purchase_price():
     rented = options(gpus()["h100_sxm"], "cloud", Prices(gpu="h100_sxm", gpu_hour_usd=2))[0]
-    cost = cost_of(rented, 3, 1000)
+    cost = cost_of(rented, 3, 1000, 1e6)
     assert (cost.system_usd, cost.purchase_usd) == (None, None)
     assert cost.usd_per_hour == pytest.approx(3 * 2 * rented.gpus)
 
 
 def test_an_unknown_price_stays_unknown():
-    cost = cost_of(an_option(by="unknown", power=None), 2, 1000)
+    cost = cost_of(an_option(by="unknown", power=None), 2, 1000, 1e6)
     assert (cost.usd_per_hour, cost.usd_per_month, cost.usd_per_million_output_tokens, cost.power_kw) == (None,) * 4
-    assert cost_of(an_option(), 2, 0).usd_per_million_output_tokens is None
+    assert cost_of(an_option(), 2, 0, 0).usd_per_million_output_tokens is None
 
 
 def test_no_candidates_give_empty_arrays():
@@ -152,13 +154,13 @@ def test_no_candidates_give_empty_arrays():
 @pytest.mark.parametrize("bad", [0, -1, math.nan, 1.5, 10**13])
 def test_a_bad_number_of_systems_is_refused(bad):
     with pytest.raises(SizingError, match="Systems"):
-        cost_of(an_option(), bad, 100)
+        cost_of(an_option(), bad, 100, 100)
 
 
 @pytest.mark.parametrize("bad", [-1.0, math.nan, math.inf, 1e13])
 def test_a_bad_token_rate_is_refused(bad):
     with pytest.raises(SizingError, match="Output tokens"):
-        cost_of(an_option(), 1, bad)
+        cost_of(an_option(), 1, bad, 100)
 
 
 @pytest.mark.parametrize(
@@ -178,4 +180,4 @@ def test_malformed_candidates_are_refused(instances, each, gpu, by_gpu):
 
 def test_numbers_out_of_the_arrays_are_accepted():
     chosen = cheapest_option([3], [8], [0], Offers([[an_option()]]))
-    assert cost_of(an_option(), chosen.systems[0], np.float64(100)).usd_per_hour == 30
+    assert cost_of(an_option(), chosen.systems[0], np.float64(100), 100).usd_per_hour == 30

@@ -23,6 +23,8 @@ def test_poisson_peaks_of_the_deck(average, peak):
     assert demand.peak_rps == peak
     assert demand.average_rps == average
     assert f"{peak / average - 1:.0%}" in demand.how
+    assert demand.sustained_rps == average
+    assert "burst of one second" in demand.how
 
 
 @given(st.floats(1e-6, 1e6), st.floats(50, 99.9))
@@ -51,7 +53,9 @@ def test_a_low_rate_says_what_the_window_means():
 
 def test_a_given_peak_is_taken_as_it_is():
     demand = peak_demand(workload(peak_rps=31))
-    assert (demand.peak_rps, demand.average_rps, demand.mean_to_peak, demand.hours) == (31, None, 1, 8)
+    assert (demand.peak_rps, demand.average_rps, demand.mean_to_peak, demand.hours) == (31, None, 0.5, 8)
+    assert demand.sustained_rps == demand.peak_rps
+    assert demand.day_assumed
     assert demand.how == "Peak as given: 31 requests/s."
 
 

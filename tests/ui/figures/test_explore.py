@@ -2,6 +2,7 @@
 
 import json
 import math
+from typing import get_args
 
 import pytest
 
@@ -19,7 +20,7 @@ from ui.figures.heat_map import build_heat_map, heat_map_alt_text, heat_map_tabl
 from ui.figures.load_curve import build_load_curve
 
 XS: tuple[XAxis, ...] = ("tokens_per_s_per_user", "ttft_ms", "e2e_ms")
-YS: tuple[YAxis, ...] = ("output_tokens_per_s_per_gpu", "usd_per_million_output_tokens", "output_tokens_per_s_per_kw")
+YS: tuple[YAxis, ...] = get_args(YAxis)
 GPUS = ("h100_sxm", "h200_sxm", "b200_sxm")
 
 

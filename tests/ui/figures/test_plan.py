@@ -60,18 +60,28 @@ def test_a_long_load_curve_is_thinned(plan: Plan, limits: Limits) -> None:
 
 
 def test_memory_parts_fill_the_gpu_exactly(plan: Plan) -> None:
-    assert sum(part.gigabytes for part in memory_parts(plan)) == pytest.approx(80.0)
+    assert sum(part.size for part in memory_parts(plan)) == pytest.approx(80.0)
+
+
+def test_an_h100_with_80_gib_is_drawn_with_80(plan: Plan) -> None:
+    one = plan.per_instance.model_copy(update={"memory_per_gpu_gb": 80 * 2**30 / 1e9})
+    drawn = plan.model_copy(update={"per_instance": one})
+    assert sum(part.size for part in memory_parts(drawn)) == pytest.approx(80.0)
+    text = json.dumps(build_memory_bar(drawn).to_plotly_json(), default=str)
+    assert "80 GiB" in text
+    assert "85.9" not in text + memory_alt_text(drawn)
+    assert memory_alt_text(drawn).startswith("Memory of one GPU (80 GiB)")
 
 
 def test_memory_of_an_instance_is_shared_by_its_gpus(plan: Plan) -> None:
     two = plan.model_copy(update={"deployment": plan.deployment.model_copy(update={"tp": 2})})
-    assert memory_parts(two)[0].gigabytes == pytest.approx(memory_parts(plan)[0].gigabytes / 2)
+    assert memory_parts(two)[0].size == pytest.approx(memory_parts(plan)[0].size / 2)
 
 
 def test_memory_that_is_overcommitted_shows_no_negative_part(plan: Plan) -> None:
     over = plan.per_instance.model_copy(update={"free_gb": -5, "weights_gb": 90})
     parts = memory_parts(plan.model_copy(update={"per_instance": over}))
-    assert min(part.gigabytes for part in parts) == 0
+    assert min(part.size for part in parts) == 0
 
 
 def test_load_curve_marks_plan_limits_and_knee(plan: Plan, limits: Limits) -> None:

@@ -4,9 +4,10 @@ import pytest
 
 from sizing import Scenario, plan
 from sizing.base.result import Plan
+from sizing.methodology.accuracy import accuracy_figures
 from ui.benchmarks.nearest import narrowed_by
 from ui.size.explain import MEASURED
-from ui.size.nearby import measured_nearby
+from ui.size.nearby import evidence_for, measured_nearby
 
 
 @pytest.fixture(scope="module")
@@ -84,6 +85,21 @@ def test_where_nothing_is_near_it_is_said(scenario: Scenario) -> None:
 def test_every_measured_figure_can_be_asked(scenario: Scenario, answer: Plan) -> None:
     for name in MEASURED:
         assert measured_nearby(scenario, answer, name)
+
+
+def test_a_percentile_quotes_the_evidence_for_it_and_for_no_other(scenario: Scenario, answer: Plan) -> None:
+    unseen = [row for row in accuracy_figures()["errors"] if (row["scheme"], row["quality"]) == ("unseen", "good")]
+    errors = {row["metric"]: row for row in unseen if row["mode"] == "fixed_rate"}
+    for percentile, metric in ((50, "ttft"), (99, "ttft_p99")):
+        limits = scenario.limits.model_copy(update={"percentile": float(percentile)})
+        text = evidence_for(scenario.model_copy(update={"limits": limits}), answer, "ttft_ms")
+        assert text.startswith(f"p{percentile} TTFT of published runs")
+        assert f"less than {errors[metric]['median_pct']:.2g} %" in text
+    asked = evidence_for(scenario, answer, "ttft_ms")
+    assert scenario.limits.percentile == 95
+    assert "How far p95 TTFT is off has not been measured" in asked
+    assert "Nobody publishes the p95" in asked
+    assert "were off by" not in asked
 
 
 @pytest.mark.parametrize(("gpu", "engine", "named"), [("h100_sxm", "vllm", "InferenceX"), ("l4", "vllm", "")])

@@ -11,8 +11,10 @@ from tests.patience import PATIENCE_S
 def script() -> None:
     import streamlit as st
 
+    from ui import state
     from ui.sources import pick
 
+    state.enter("live")
     picked = pick(deployments=False)
     st.text(picked.title)
     st.json(picked.link)
@@ -89,7 +91,9 @@ def test_bad_input_is_a_sentence(app: AppTest, fields: dict[str, str], said: str
     assert app.text[0].value == "Demo deployment"
 
 
-def test_a_link_to_a_source_of_another_session_says_so(app: AppTest) -> None:
+def test_a_link_to_a_source_of_another_session_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LIVE_SOURCES", str(tmp_path))
+    app = AppTest.from_function(script, default_timeout=PATIENCE_S)
     app.query_params["source"] = "mine"
     app.run()
     assert "no source “mine”" in app.warning[0].value

@@ -1,0 +1,38 @@
+"""What of a plan stands beside a measured figure: the same quantity at the same percentile, or nothing."""
+
+import pytest
+
+from sizing.scenario.schema import Limits
+from tests.reality.truths import observation
+from tests.ui.live.one_distribution import evenly
+from ui.live.planned import Planned
+from ui.live.tiles import tiles
+
+
+@pytest.fixture
+def planned(plan):
+    return Planned(name="case", plan=plan, limits=Limits(ttft_ms=500, itl_ms=50, percentile=99))
+
+
+def test_no_gap_between_single_tokens_stands_beside_the_plan(planned):
+    assert planned.beside("itl_ms", "p95") == ""
+    assert planned.levels("itl_ms", "p95") == ()
+    assert planned.beside("tpot_ms", "p95").startswith("plan p95")
+
+
+@pytest.mark.parametrize("quantile", ["p50", "p95", "p99"])
+def test_a_percentile_stands_beside_the_same_percentile_of_the_plan(planned, plan, quantile):
+    assert planned.beside("ttft_ms", quantile).startswith(f"plan {quantile} ")
+    names = [level.name for level in planned.levels("ttft_ms", quantile)]
+    assert all(quantile in name for name in names)
+    assert any(name.startswith("Limit") for name in names) == (quantile == "p99")
+
+
+@pytest.mark.parametrize("engine_has", ["tpot_ms", "itl_ms"])
+def test_the_tile_of_gaps_is_that_of_requests_where_the_engine_records_it(planned, engine_has):
+    values = {"itl_ms": evenly(1, 40), **({"tpot_ms": evenly(10, 30)} if engine_has == "tpot_ms" else {})}
+    shown = {tile.label: tile for tile in tiles(observation(distributions=values))}
+    label = {"tpot_ms": "p95 TPOT", "itl_ms": "p95 ITL"}[engine_has]
+    assert set(shown) >= {"p95 TTFT", label}
+    beside = planned.beside(shown[label].quantity, shown[label].quantile)
+    assert bool(beside) == (engine_has == "tpot_ms")

@@ -1,0 +1,35 @@
+"""The figures below the answer: what is bought or rented, and what a token costs."""
+
+import pytest
+
+from sizing.base.result import Plan
+from sizing.scenario.schema import Scenario
+from ui.size.key_figures import key_figures, whole_systems
+
+
+def scenario(location: str) -> Scenario:
+    return Scenario.model_validate(
+        {
+            "model": "meta-llama/Meta-Llama-3-8B",
+            "workload": {"input_tokens": 2000, "output_tokens": 200, "peak_rps": 70.7},
+            "deployment": {"location": location},
+        }
+    )
+
+
+@pytest.mark.parametrize(("location", "how"), [("cloud", "rented"), ("on_prem", "bought"), ("hybrid", "bought")])
+def test_the_count_of_what_is_rented_or_bought_is_visible(plan: Plan, location: str, how: str) -> None:
+    assert plan.deployment is not None
+    two = plan.deployment.model_copy(update={"system": "p5.48xlarge", "systems": 2, "gpus_bought": 16, "gpus": 12})
+    assert whole_systems(two, scenario(location)) == f"2 x p5.48xlarge, 16 GPUs {how}, 12 used"
+    shown = {figure.name: figure for figure in key_figures(plan, scenario(location))}
+    assert f"8 GPUs {how}; 8 instances" in shown["systems"].note
+
+
+def test_a_token_costs_what_the_day_makes_of_it_and_full_load_is_named(plan: Plan) -> None:
+    assert plan.cost is not None
+    cost = next(f for f in key_figures(plan, scenario("on_prem")) if f.name == "usd_per_month")
+    assert "$0.54 per million output tokens" in cost.note
+    assert "At full load" in cost.help
+    assert "$0.18" in cost.help
+    assert "0.18 " not in cost.note

@@ -1,0 +1,18 @@
+"""What a link said in vain, where the widget that it meant is drawn."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from ui import state
+from ui.format import as_markdown
+
+_SHOWN = 40
+"""Characters of a link's value that a sentence repeats."""
+
+
+def draw_wrong_in_link(key: str, what: str) -> None:
+    """A sentence for what the address says of the widget with this key and the widget cannot have."""
+    if texts := state.wrong_in_link(key):
+        listed = ", ".join(f"“{as_markdown(text[:_SHOWN])}”" for text in texts)
+        st.warning(f"The link asks for {listed}, which is no {as_markdown(what)} here.", icon=":material/link:")
