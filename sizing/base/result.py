@@ -70,7 +70,9 @@ class Candidate(Result):
     deployment: Deployed = quantity("Deployment", help="What to deploy.")
     max_rps: float = quantity("Requests/s per instance", "requests/s", "see per instance", "Within the limits.")
     ttft_ms: float = quantity("TTFT", "ms", "at the asked percentile and load", "Time to first token.")
-    itl_ms: float = quantity("ITL", "ms", "at the asked percentile and load", "Inter-token latency.")
+    itl_ms: float | None = quantity(
+        "ITL", "ms", "at the asked percentile and load", "Inter-token latency; none where an answer has one token."
+    )
     e2e_ms: float = quantity("E2E", "ms", "at the asked percentile and load", "Time to last token.")
     output_tokens_per_s_per_gpu: float = quantity(
         "Output tokens/s per GPU", "tokens/s", "at the asked load", "Generated tokens per second and GPU."

@@ -23,6 +23,7 @@ from sizing.economics.units import (
     at_capacity,
     at_full_load,
     marginal,
+    marginal_of_load,
     per_unit,
     used_usd_per_month,
     utilization,
@@ -117,8 +118,15 @@ def _per_unit(ways: Ways, chosen: View) -> dict[str, Any]:
         "lenses": lenses,
         "full_load": _unit(at_full_load(ways.all_day(chosen), ways.fleet, month)),
         "at_capacity": _unit(at_capacity(chosen, month)),
-        "marginal": _unit(marginal(chosen, ways.fleet, month)),
+        "marginal": _unit(_marginal(ways, chosen)),
     }
+
+
+def _marginal(ways: Ways, chosen: View) -> PerUnit:
+    """What further requests cost in the chosen way."""
+    if chosen.name == "hybrid":
+        return marginal_of_load(chosen, ways.hybrid, ways.fleet, ways.month)
+    return marginal(chosen, ways.fleet, ways.month)
 
 
 def _unit(each: PerUnit) -> results.UnitCost:
@@ -162,7 +170,9 @@ def _sources(views: list[View], constants: list[Assumption], on: date) -> Iterat
     """Prices of every way, then those constants of the chosen one that have a source."""
     for price in dict.fromkeys(source for view in views for source in view.sources):
         age = "given" if price.given else age_of(price.dates, on)
-        yield results.CostSource(what=price.what, source=price.source, date="; ".join(price.dates), age=age)
+        yield results.CostSource(
+            what=price.what, source=price.source, date="; ".join(dict.fromkeys(price.dates)), age=age
+        )
     for one in constants:
         if one.basis == "sourced":
             yield results.CostSource(what=one.name, source=one.source, date=one.date, age=age_of((one.date,), on))

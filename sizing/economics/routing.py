@@ -35,7 +35,7 @@ def blended(ways: Ways, planner: Planner) -> View | None:
     return View(
         name="blended",
         parts={"this_model": kept.usd_per_month, "routed": sent.usd_per_month},
-        system=f"{kept.system}; {sent.system}",
+        system=f"{kept.system} and {sent.system}",
         sources=(*kept.sources, *sent.sources),
     )
 

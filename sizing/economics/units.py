@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from sizing.base.units import HOURS_PER_MONTH, S_PER_HOUR
@@ -69,6 +70,16 @@ def marginal(view: View, fleet: Fleet, month: Month) -> PerUnit:
     rps = _rps_of_a_system(fleet, view.gpus_per_system)
     requests = rps * S_PER_HOUR * HOURS_PER_MONTH * month.share_of_peak(fleet.peak_rps)
     return per_unit(usd, requests, month)
+
+
+def marginal_of_load(now: View, way: Callable[[float], View], fleet: Fleet, month: Month) -> PerUnit:
+    """What further requests cost where the mix changes with the load: as many as a full system of the base serves.
+
+    ``(USD per month at the larger load - USD per month now) / requests more``.
+    """
+    more = _rps_of_a_system(fleet, now.gpus_per_system or fleet.largest) / fleet.peak_rps
+    usd = way(1.0 + more).usd_per_month.value - now.usd_per_month.value
+    return per_unit(usd, month.requests * more, month)
 
 
 def _rps_of_a_system(fleet: Fleet, gpus: int) -> float:

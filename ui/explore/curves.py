@@ -33,7 +33,7 @@ def draw_load(answer: Answer, *, dark: bool) -> None:
     if plan.deployment and plan.deployment.pools:
         whose = "One decode instance of the plan, with its share of the prefill instances."
     st.caption(
-        f"{whose} Beyond the knee latency grows faster than the load; where the curve ends, "
+        f"{whose} Beyond the knee, where the curve bends, latency grows faster than the load; where the curve ends, "
         "the queue grows without end."
     )
     draw_curve_origin(plan, limits)

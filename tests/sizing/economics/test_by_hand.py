@@ -14,7 +14,15 @@ from sizing.economics.energy import carbon_of, energy_of
 from sizing.economics.hybrid import Base, Day, hybrid
 from sizing.economics.month import Month
 from sizing.economics.on_prem import on_prem
-from sizing.economics.units import at_capacity, at_full_load, marginal, per_unit, used_usd_per_month, utilization
+from sizing.economics.units import (
+    at_capacity,
+    at_full_load,
+    marginal,
+    marginal_of_load,
+    per_unit,
+    used_usd_per_month,
+    utilization,
+)
 from sizing.economics.views import View
 from sizing.scenario.schema import Prices
 from tests.sizing.economics.pricing import MONTH, cents, fleet, instance, money, parts, server, token_price
@@ -100,12 +108,12 @@ def test_a_commitment_of_three_years_at_a_discount() -> None:
     assert cents(cloud_on(instance(24.0 * 0.6), fleet(2), money(), "reserved_3y")) == 21_024.00
 
 
-def hybrid_of_four(usd_per_hour: float) -> View:
+def hybrid_of_four(usd_per_hour: float, load: float = 1.0) -> View:
     """Four servers of one copy each in the busy half of the day, one in the other; a server is 180,000 over 5 years."""
     owned = server(usd=180_000, kw=0.0)
     plain = money()
     base = Base(system_gpus=8, view=lambda always: on_prem(owned, always, plain))
-    return hybrid(base, (instance(usd_per_hour),), fleet(4), HALF_DAY, plain)
+    return hybrid(base, (instance(usd_per_hour),), fleet(4), HALF_DAY, plain, load)
 
 
 def test_a_hybrid_owns_what_is_always_needed() -> None:
@@ -118,6 +126,13 @@ def test_a_hybrid_owns_what_is_always_needed() -> None:
     assert cents(view) == 9_570.00
     # At 1 USD: 0: 4 x 365 + 365 = 1,825. 1: 3,000 + 1,095 = 4,095.
     assert parts(hybrid_of_four(1.0)) == {"burst": 1_825.00}
+
+
+def test_the_next_requests_of_a_hybrid() -> None:
+    # A quarter more load: 5 busy, 2 otherwise. Base of 2: 6,000 + 3 x 2,190 = 12,570; of 1: 3,000 + 5 x 2,190 = 13,950.
+    assert cents(hybrid_of_four(6.0, load=1.25)) == 12_570.00
+    next_ones = marginal_of_load(hybrid_of_four(6.0), lambda load: hybrid_of_four(6.0, load), fleet(4), MONTH)
+    assert round(next_ones.usd_per_request, 6) == 0.012  # (12,570 - 9,570) / 250,000
 
 
 def test_an_api_by_the_token() -> None:
