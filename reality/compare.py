@@ -26,8 +26,8 @@ from sizing.scenario.schema import Scenario
 from sizing.search.considered import configuration_of
 
 SATURATED = (
-    "Saturated: latency under a growing queue depends on how long one watches, not on the step times. Choose a window "
-    "in which the queue empties, or add replicas."
+    "Too close to saturation to judge latency: while a queue grows, it depends on how long one watches. Choose a "
+    "window in which the queue empties, or add replicas."
 )
 WITHOUT_DATA = {
     State.UNREACHABLE: "The source cannot be read: check its address and access, then compare again.",
@@ -158,7 +158,7 @@ def _replicas(planned: Planned, observed: Observation) -> int:
 
 def _load_blocked(observed: Observation, problem: str) -> str:
     if observed.state is State.SATURATED:
-        return "saturated: see the reasons"
+        return "too close to saturation to judge latency"
     if _partial(observed):
         return "the answer of the server is partial: sums may lack replicas"
     if observed.number("replicas_lost"):

@@ -207,7 +207,8 @@ def _coarse(predicted: Interval | None, measured: Interval, unit: str) -> str:
     if predicted.high > measured.high or measured.high == 0.0:
         return ""
     return (
-        f"the first bucket of the histogram, up to {measured.high:g} {unit}, holds the whole prediction: use the mean"
+        f"the first range in which the server counts, up to {measured.high:g} {unit}, holds the whole prediction: use "
+        "the mean"
     )
 
 

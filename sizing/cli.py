@@ -17,6 +17,7 @@ from sizing.base.errors import InvalidScenario, SizingError
 
 if TYPE_CHECKING:
     from sizing.base.result import Plan
+    from sizing.economics.routing import Planner
     from sizing.scenario.schema import Scenario
 
 
@@ -52,9 +53,18 @@ def _parser() -> argparse.ArgumentParser:
     trace.add_argument("trace", type=Path, help="CSV or Parquet: timestamp, input_tokens, output_tokens")
     trace.add_argument("--json", action="store_true", help="print everything as JSON")
     trace.set_defaults(run=_trace)
+    _compare_arguments(commands.add_parser("compare", help="scenarios side by side, and what drives the difference"))
     _cost_arguments(commands.add_parser("cost", help="what the plan of a scenario costs, in every way to pay for it"))
     _table_commands(commands)
     return parser
+
+
+def _compare_arguments(compare: argparse.ArgumentParser) -> None:
+    compare.add_argument("scenarios", type=Path, nargs="+", help="two to four scenarios, the first to compare with")
+    form = compare.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="print the whole comparison as JSON")
+    form.add_argument("--md", action="store_true", help="print it as Markdown")
+    compare.set_defaults(run=_compare)
 
 
 def _cost_arguments(cost: argparse.ArgumentParser) -> None:
@@ -130,21 +140,20 @@ def _plan(given: argparse.Namespace) -> int:
     from sizing.scenario.file import load_scenario
 
     scenario = load_scenario(given.scenario)
-    answer = (analytic_plan if given.analytic else plan)(
-        scenario, alternatives=given.alternatives, second_opinion=given.second_opinion
-    )
+    planner = analytic_plan if given.analytic else plan
+    answer = planner(scenario, alternatives=given.alternatives, second_opinion=given.second_opinion)
     if given.check is not None:
-        return _checked(given, scenario, answer)
+        return _checked(given, scenario, answer, planner)
     return show(answer, as_text, json=given.json)
 
 
-def _checked(given: argparse.Namespace, scenario: Scenario, answer: Plan) -> int:
+def _checked(given: argparse.Namespace, scenario: Scenario, answer: Plan, planner: Planner) -> int:
     """The plan beside what is allowed; exit code 1 where it needs or costs more."""
     from sizing.economics.allowance import as_markdown, check, load_allowed
     from sizing.economics.cost import cost
 
     allowed = load_allowed(given.check)
-    checked = check(allowed, answer, cost(scenario, plan=answer) if answer.feasible else None)
+    checked = check(allowed, answer, cost(scenario, plan=answer, planner=planner) if answer.feasible else None)
     show(checked, as_markdown, json=given.json)
     return 0 if checked.kept else 1
 
@@ -158,6 +167,15 @@ def _cost(given: argparse.Namespace) -> int:
 
     planner = analytic_plan if given.analytic else plan
     answer = cost(load_scenario(given.scenario), planner=planner, on=given.on)
+    return show(answer, as_markdown if given.md else as_text, json=given.json)
+
+
+def _compare(given: argparse.Namespace) -> int:
+    from sizing.decision.comparison import compare
+    from sizing.decision.text import as_markdown, as_text
+    from sizing.scenario.file import load_scenario
+
+    answer = compare([load_scenario(path) for path in given.scenarios])
     return show(answer, as_markdown if given.md else as_text, json=given.json)
 
 

@@ -19,14 +19,15 @@ PACKAGES = {"sizing", "collectors", "reality", "ui", "pages", "app"}
 ORDERS = {
     "sizing": """
         base catalog scenario question deployments prices steps queueing simulator evidence calibration search planning
-        explore replay economics methodology
+        explore replay economics decision methodology
     """,
     "collectors": """
         errors names units queries prometheus vocabulary source backends reading connect questions benchmarks demo
         huggingface
     """,
     "ui": """
-        format form state shell figures sources inputs live home benchmarks size explore reality methodology
+        format form state shell figures sources inputs live home benchmarks size explore compare cost reality
+        methodology
     """,
 }
 ROOMS = {package: order.split() for package, order in ORDERS.items()}

@@ -29,6 +29,7 @@ Severity = Literal["info", "warning", "error"]
 """How much a warning matters."""
 
 DecidedBy = Literal["simulation", "analytic", "measured"]
+NotSimulated = Literal["estimate", "offline", "not_confirmed", "work_limit"]
 """Where instances and percentiles come from: a discrete-event simulation, the analytic load model, or a record."""
 
 PricedBy = Literal["asked", "listed", "rule", "unknown"]

@@ -53,7 +53,9 @@ class Deployed(Result):
         "ceil(peak requests/s / requests/s per instance) + spares",
         "Copies of the model, spares included.",
     )
-    spare_instances: int = quantity("Spare instances", "instances", "asked", "Instances beyond the peak (N+k).")
+    spare_instances: int = quantity(
+        "Spare instances", "instances", "asked, of each kind", "Instances beyond the peak (N+k), of all kinds together."
+    )
     gpus: int = quantity("GPUs", "GPUs", "instances x TP x PP x DP", "GPUs that run the model, spares included.")
     system: str = quantity("System", help="Server, rack or cloud instance the GPUs come in.")
     systems: int = quantity(
@@ -187,8 +189,9 @@ class PerInstance(Result):
 class Latency(Result):
     """Percentiles over requests of one latency at the asked load; low and high are for the asked percentile.
 
-    None where a measured record does not hold the value. Not an :class:`sizing.base.quantity.Estimate` of each
-    percentile: the interval is worked out for the asked one alone, and the answer's JSON names it so.
+    None where a measured record does not hold the value, and of ITL where an answer has one token. Not an
+    :class:`sizing.base.quantity.Estimate` of each percentile: the interval is worked out for the asked one alone, and
+    the answer's JSON names it so.
     """
 
     p50: float | None = quantity("p50", "ms", "see load model", "Half of the requests are faster.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from sizing.base.choices import DecidedBy
+from sizing.base.choices import DecidedBy, NotSimulated
 from sizing.base.quantity import Result, quantity
 
 StepSourceKind = Literal["roofline", "kernel_tables", "calibration", "measured"]
@@ -33,5 +33,12 @@ class Provenance(Result):
         "requests",
         "per instance",
         "Requests of one instance behind the simulated capacity; none where capacity is analytic or measured.",
+        default=None,
+    )
+    not_simulated: NotSimulated | None = quantity(
+        "Why not simulated",
+        help="estimate: nothing but the estimate was asked for; offline: there is no latency to simulate; "
+        "not_confirmed: no candidate that was simulated surely met the limits; work_limit: simulating takes more work "
+        "than an answer may. None where the numbers are simulated or measured.",
         default=None,
     )

@@ -61,6 +61,9 @@ class Explained(Result):
     value: str = quantity("Value", help="Value with unit.")
     formula: str = quantity("Formula", help="Equation in words or symbols.")
     numbers: str = quantity("Numbers", help="The equation with this plan's numbers.")
+    steps: tuple[str, ...] = quantity(
+        "Steps", help="The same step by step: what it is, the expression and its result.", default=()
+    )
     source: str = quantity("Source", help="Where formula and constants come from.")
 
 
@@ -70,7 +73,9 @@ class Candidate(Result):
     deployment: Deployed = quantity("Deployment", help="What to deploy.")
     max_rps: float = quantity("Requests/s per instance", "requests/s", "see per instance", "Within the limits.")
     ttft_ms: float = quantity("TTFT", "ms", "at the asked percentile and load", "Time to first token.")
-    itl_ms: float = quantity("ITL", "ms", "at the asked percentile and load", "Inter-token latency.")
+    itl_ms: float | None = quantity(
+        "ITL", "ms", "at the asked percentile and load", "Inter-token latency; none where an answer has one token."
+    )
     e2e_ms: float = quantity("E2E", "ms", "at the asked percentile and load", "Time to last token.")
     output_tokens_per_s_per_gpu: float = quantity(
         "Output tokens/s per GPU", "tokens/s", "at the asked load", "Generated tokens per second and GPU."

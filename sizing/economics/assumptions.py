@@ -12,7 +12,7 @@ from sizing.base.errors import InvalidScenario, UnknownName
 from sizing.catalog import tco
 from sizing.catalog.facts import TcoFact
 from sizing.catalog.files import DATA_DATE, read_yaml
-from sizing.economics.amount import Amount
+from sizing.economics.amount import NOTHING, Amount
 from sizing.scenario.costs import Costs
 
 FILE = "cost_assumptions.yaml"
@@ -72,6 +72,11 @@ def assumptions_for(costs: Costs) -> Assumptions:
     return Assumptions({name: _given(known[name], given.get(name)) for name in known})
 
 
+@cache
+def _data() -> Any:
+    return read_yaml(FILE)
+
+
 def used_in(location: Location, costs: Costs) -> tuple[str, ...]:
     """Names of the constants that the cost of one way, its energy or its carbon rests on."""
     own = location == "on_prem" or (location == "hybrid" and costs.hybrid_base == "on_prem")
@@ -87,10 +92,12 @@ def used_in(location: Location, costs: Costs) -> tuple[str, ...]:
     return tuple(name for name, used in named if used)
 
 
-@cache
-def licence_included() -> frozenset[str]:
-    """GPUs whose price includes NVIDIA AI Enterprise."""
-    return frozenset(read_yaml(FILE)["licence_included"])
+def licences_each(gpu_id: str) -> Amount:
+    """Licences of NVIDIA AI Enterprise that a GPU takes: none where its price includes it, perhaps one for each die."""
+    data = _data()
+    if gpu_id in data["licence_included"]:
+        return NOTHING
+    return Amount(value=1.0, low=1.0, high=2.0 if gpu_id in data["licence_perhaps_twice"] else 1.0)
 
 
 def _given(known: Assumption, value: float | None) -> Assumption:
@@ -109,7 +116,7 @@ def _given(known: Assumption, value: float | None) -> Assumption:
 
 @cache
 def _constants() -> Mapping[str, Assumption]:
-    return {name: _constant(name, entry) for name, entry in read_yaml(FILE)["constants"].items()}
+    return {name: _constant(name, entry) for name, entry in _data()["constants"].items()}
 
 
 def _constant(name: str, entry: Mapping[str, Any]) -> Assumption:
@@ -138,7 +145,7 @@ def _ranged(value: float, entry: Mapping[str, Any]) -> Amount:
 
 def _of_region(region: str | None) -> Mapping[str, Assumption]:
     """Price of electricity, and carbon of the grid where it is known."""
-    data = read_yaml(FILE)
+    data = _data()
     name = (region or data["default_region"]).strip().lower().replace(" ", "_").replace("-", "_")
     if name not in data["regions"]:
         raise InvalidScenario([f"costs.region: {UnknownName('region', region or name, data['regions'])}"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sizing.base.errors import InvalidScenario
 from sizing.base.units import MONTHS_PER_YEAR
+from sizing.economics.amount import Amount
 from sizing.economics.ways import Way
 from sizing.scenario.bounds import MAX_RPS
 
@@ -16,7 +17,7 @@ def load_in(month: int, growth_percent_per_year: float) -> float:
     return float((1.0 + growth_percent_per_year / 100.0) ** (month / MONTHS_PER_YEAR))
 
 
-def cash(way: Way, peak_rps: float, growth_percent_per_year: float) -> tuple[float, ...]:
+def cash(way: Way, peak_rps: float, growth_percent_per_year: float) -> tuple[Amount, ...]:
     """USD in each of 36 months; without growth the same each. Empty where the cost is not known.
 
     Raises InvalidScenario where the load grows beyond what can be asked for.
@@ -33,4 +34,4 @@ def cash(way: Way, peak_rps: float, growth_percent_per_year: float) -> tuple[flo
     by_load = {load: way(load) for load in dict.fromkeys(loads)}
     if not all(view.known for view in by_load.values()):
         return ()
-    return tuple(by_load[load].usd_per_month.value for load in loads)
+    return tuple(by_load[load].usd_per_month for load in loads)

@@ -98,7 +98,7 @@ def rented(gpu: Gpu, money: Money, prices: Prices, purchase: Purchase) -> tuple[
     check_place(money.costs)
     if prices.gpu_hour_usd is not None and prices.gpu == gpu.id:
         own = (_asked(option) for option in options(gpu, "cloud", prices) if option.usd_per_hour is not None)
-        return tuple(own)
+        return tuple(one for one in own if money.costs.cloud_provider in (None, one.provider))
     by_id = {option.id: option for option in options(gpu, "cloud", prices)}
     return tuple(_listed(gpu, money, by_id, purchase))
 

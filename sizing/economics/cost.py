@@ -7,6 +7,7 @@ from datetime import date
 from typing import Any
 
 from sizing.base.result import Plan
+from sizing.base.units import MILLION
 from sizing.base.version import ENGINE_VERSION
 from sizing.catalog import data_date, data_version
 from sizing.economics import results
@@ -17,7 +18,16 @@ from sizing.economics.dates import age_of
 from sizing.economics.energy import carbon_of, energy_of
 from sizing.economics.routing import Planner, blended
 from sizing.economics.text import sentences
-from sizing.economics.units import PerUnit, at_full_load, marginal, per_unit, used_usd_per_month, utilization
+from sizing.economics.units import (
+    PerUnit,
+    at_capacity,
+    at_full_load,
+    marginal,
+    marginal_of_load,
+    per_unit,
+    used_usd_per_month,
+    utilization,
+)
 from sizing.economics.views import View
 from sizing.economics.ways import Ways, ways_of
 from sizing.planning.plan import plan as simulated_plan
@@ -67,35 +77,56 @@ def answer_of(ways: Ways, views: list[View], on: date) -> results.CostAnswer:
 
 def _headline(ways: Ways, chosen: View) -> dict[str, Any]:
     growth = ways.money.costs.growth_percent_per_year
-    known = chosen.usd_per_month
+    months = cash(ways.by_name[ways.chosen], ways.fleet.peak_rps, growth)
     return {
-        "usd_per_month": known.value if chosen.known else None,
-        "low": known.low if chosen.known else None,
-        "high": known.bounded_high if chosen.known else None,
+        **_range(chosen),
         "parts": _parts(chosen),
-        "cash": cash(ways.by_name[ways.chosen], ways.fleet.peak_rps, growth),
+        "cash": tuple(amount.value for amount in months),
+        "cash_low": tuple(amount.low for amount in months),
+        "cash_high": tuple(amount.bounded_high for amount in months),
     }
+
+
+def _range(view: View) -> dict[str, float | None]:
+    """What a month costs with both ends; nothing where that is not known."""
+    if not view.known:
+        return {"usd_per_month": None, "low": None, "high": None}
+    usd = view.usd_per_month
+    return {"usd_per_month": usd.value, "low": usd.low, "high": usd.bounded_high}
 
 
 def _per_unit(ways: Ways, chosen: View) -> dict[str, Any]:
     """Money per unit in every sense; nothing where the price is not known."""
+    name = "usd_per_million_output_tokens"
     if not chosen.known:
-        return {"usd_per_million_output_tokens": None, "lenses": (), "full_load": None, "marginal": None}
-    month, usd = ways.month, chosen.usd_per_month.value
+        numbers = (name, f"{name}_low", f"{name}_high", "full_load", "at_capacity", "marginal")
+        return dict.fromkeys(numbers) | {"lenses": ()}
+    month, usd = ways.month, chosen.usd_per_month
     amounts: tuple[tuple[results.LensName, float], ...] = (
-        ("allocated", usd),
+        ("allocated", usd.value),
         ("used", used_usd_per_month(chosen, month)),
     )
     lenses = tuple(
-        results.Lens(name=name, usd_per_month=amount, per_unit=_unit(per_unit(amount, month.requests, month)))
-        for name, amount in amounts
+        results.Lens(name=lens, usd_per_month=amount, per_unit=_unit(per_unit(amount, month.requests, month)))
+        for lens, amount in amounts
     )
+    tokens = usd * (MILLION / (month.requests * month.output_tokens))
     return {
-        "usd_per_million_output_tokens": lenses[0].per_unit.usd_per_million_output_tokens,
+        name: lenses[0].per_unit.usd_per_million_output_tokens,
+        f"{name}_low": tokens.low,
+        f"{name}_high": tokens.bounded_high,
         "lenses": lenses,
-        "full_load": _unit(at_full_load(chosen, month)),
-        "marginal": _unit(marginal(chosen, ways.fleet, month)),
+        "full_load": _unit(at_full_load(ways.all_day(chosen), ways.fleet, month)),
+        "at_capacity": _unit(at_capacity(chosen, month)),
+        "marginal": _unit(_marginal(ways, chosen)),
     }
+
+
+def _marginal(ways: Ways, chosen: View) -> PerUnit:
+    """What further requests cost in the chosen way."""
+    if chosen.name == "hybrid":
+        return marginal_of_load(chosen, ways.hybrid, ways.fleet, ways.month)
+    return marginal(chosen, ways.fleet, ways.month)
 
 
 def _unit(each: PerUnit) -> results.UnitCost:
@@ -107,14 +138,12 @@ def _parts(view: View) -> dict[Any, float]:
 
 
 def _way(ways: Ways, view: View) -> results.WayToPay:
-    usd, assumed = view.usd_per_month, ways.money.assumptions
+    assumed = ways.money.assumptions
     energy, carbon = energy_of(view, assumed), carbon_of(view, assumed)
     return results.WayToPay(
         name=view.name,
         unavailable=view.unavailable,
-        usd_per_month=usd.value if view.known else None,
-        low=usd.low if view.known else None,
-        high=usd.bounded_high if view.known else None,
+        **_range(view),
         parts=_parts(view),
         system=view.system,
         place=view.place,
@@ -141,7 +170,9 @@ def _sources(views: list[View], constants: list[Assumption], on: date) -> Iterat
     """Prices of every way, then those constants of the chosen one that have a source."""
     for price in dict.fromkeys(source for view in views for source in view.sources):
         age = "given" if price.given else age_of(price.dates, on)
-        yield results.CostSource(what=price.what, source=price.source, date="; ".join(price.dates), age=age)
+        yield results.CostSource(
+            what=price.what, source=price.source, date="; ".join(dict.fromkeys(price.dates)), age=age
+        )
     for one in constants:
         if one.basis == "sourced":
             yield results.CostSource(what=one.name, source=one.source, date=one.date, age=age_of((one.date,), on))

@@ -31,7 +31,7 @@ class Kind:
 
 @dataclass(frozen=True, kw_only=True)
 class Fleet:
-    """The instances that carry ``peak_rps``: one kind, or prefill and decode.
+    """The instances that carry ``peak_rps``, the mean rate of the busiest time: one kind, or prefill and decode.
 
     ``gpus_low`` and ``gpus_high`` are the range of GPUs of the plan, ``gpus_high`` infinite where nothing bounds it.
     """

@@ -6,15 +6,23 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
+import numpy as np
+
+from sizing.base.arrays import Counts, Floats
 from sizing.base.units import HOURS_PER_MONTH, S_PER_HOUR
 from sizing.economics.amount import NOTHING, Amount
 from sizing.economics.cloud import Rented, cheapest, cloud_parts
 from sizing.economics.fleet import Fleet, Kind
 from sizing.economics.on_prem import Money
 from sizing.economics.views import PartName, View, without_cost
+from sizing.prices.packing import systems_for_both, systems_needed
 from sizing.scenario.demand import hourly
 from sizing.scenario.schema import Workload
+
+MOST_TRIED = 48
+"""Bases tried at a time. Chosen: because a day of 24 hours on servers of eight has no more."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,9 +67,64 @@ def hybrid(
     if not burst:
         return without_cost("hybrid", "not_offered")
     hours = _fleets(fleet, day, load)
-    views = [_with_base(base, always, burst, hours, money) for always in _bases(base.system_gpus, hours)]
-    unknown = next((view for view in views if not view.known), None)
-    return unknown or min(views, key=lambda view: view.usd_per_month.value)
+    search = _Search(base=base, burst=burst, hours=hours, money=money)
+    return _with_base(base, _least(list(_bases(base.system_gpus, hours)), search.usd), burst, hours, money)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Search:
+    """What a base costs with the burst beyond it, hours of a month as arrays."""
+
+    base: Base
+    burst: tuple[Rented, ...]
+    hours: Mapping[Fleet, float]
+    money: Money
+
+    @cached_property
+    def counts(self) -> Counts:
+        """Instances of each kind that every distinct hour needs, (H, K)."""
+        return np.array([_instances(fleet) for fleet in self.hours], dtype=np.int64)
+
+    @cached_property
+    def lengths(self) -> Floats:
+        """Hours of a month that each distinct hour stands for, (H,)."""
+        return np.array(list(self.hours.values()))
+
+    @cached_property
+    def largest(self) -> Fleet:
+        """The fleet of the busiest hour."""
+        return max(self.hours, key=lambda fleet: fleet.gpus)
+
+    def usd(self, always: Fleet) -> float:
+        """USD per month; infinite where the base has no price."""
+        below = self.base.view(always)
+        busiest = _beyond(self.largest, always)
+        if not below.known or not busiest.gpus:
+            return below.usd_per_month.value if below.known else math.inf
+        one = cheapest(self.burst, busiest)
+        beyond = np.maximum(self.counts - np.array(_instances(always)), 0)
+        hours = float((self._systems(beyond, one.option.gpus) * self.lengths).sum())
+        paid = cloud_parts(one, Amount.exactly(hours), self.money, "on_demand")
+        return below.usd_per_month.value + paid["instances"].value + paid["licence"].value
+
+    def _systems(self, counts: Counts, system_gpus: int) -> Counts:
+        """Whole instances of the cloud in every distinct hour, (H,)."""
+        first, *others = ((counts[:, k], kind.gpus) for k, kind in enumerate(self.largest.kinds))
+        return systems_for_both(first, others[0], system_gpus) if others else systems_needed(*first, system_gpus)
+
+
+def _least(bases: list[Fleet], usd: Callable[[Fleet], float]) -> Fleet:
+    """The base of least cost. Of many only every so many is tried, then all around the best of these.
+
+    Cost falls and then rises with the base, but for what whole systems leave over.
+    """
+    ordered = sorted(bases, key=lambda fleet: fleet.gpus)
+    while len(ordered) > MOST_TRIED:
+        step = math.ceil(len(ordered) / (MOST_TRIED - 1))
+        tried = sorted({*range(0, len(ordered), step), len(ordered) - 1})
+        best = min(tried, key=lambda k: usd(ordered[k]))
+        ordered = ordered[max(best - step, 0) : best + step + 1]
+    return min(ordered, key=usd)
 
 
 def _fleets(fleet: Fleet, day: Day, load: float) -> Mapping[Fleet, float]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sizing.base.units import HOURS_PER_MONTH, MONTHS_PER_YEAR
-from sizing.catalog import street_prices, systems
+from sizing.catalog import server_hosts, street_prices, systems
 from sizing.economics.amount import NOTHING, Amount
-from sizing.economics.assumptions import ELECTRICITY, Assumptions, licence_included
+from sizing.economics.assumptions import ELECTRICITY, Assumptions, licences_each
 from sizing.economics.fleet import Fleet
 from sizing.economics.views import PartName, PriceSource, View, without_cost
 from sizing.prices.hardware import HardwareOption
@@ -79,7 +79,9 @@ def price_source(option: HardwareOption) -> PriceSource:
     if option.priced_by == "listed":
         dates = (systems()[option.id].price_date,)
     elif option.priced_by == "rule":
-        dates = tuple(row.date for row in street_prices() if row.gpu_id == option.gpu_id and row.kind != "used")
+        cards = (row.date for row in street_prices() if row.gpu_id == option.gpu_id and row.kind != "used")
+        known = systems().get(option.id)
+        dates = (*cards, *([] if known is None else [server_hosts()[known.host].price_date]))
     return PriceSource(what=option.name, source=option.source, dates=dates, given=option.priced_by == "asked")
 
 
@@ -101,6 +103,7 @@ def _colocation(option: HardwareOption, count: Amount, money: Money) -> Amount:
 
 
 def _licence(option: HardwareOption, count: Amount, money: Money) -> Amount:
-    if money.costs.licence == "none" or option.gpu_id in licence_included():
+    if money.costs.licence == "none":
         return NOTHING
-    return count * (option.gpus / MONTHS_PER_YEAR) * money.assumptions.amount("licence_usd_per_gpu_year")
+    each = licences_each(option.gpu_id) * (option.gpus / MONTHS_PER_YEAR)
+    return count * each * money.assumptions.amount("licence_usd_per_gpu_year")

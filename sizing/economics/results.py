@@ -146,15 +146,31 @@ class CostAnswer(Result):
         "cost at load x (1 + growth)^(month / 12), whole systems",
         "One figure for each month.",
     )
+    cash_low: tuple[float, ...] = quantity(
+        "36 months, low", "USD/month", "every count and price at its low end", "Lower end of each month."
+    )
+    cash_high: tuple[float | None, ...] = quantity(
+        "36 months, high", "USD/month", "every count and price at its high end", "None where nothing bounds it."
+    )
     usd_per_million_output_tokens: float | None = quantity(
         "Cost per million output tokens", "USD", "USD per month / output tokens of the month x 10^6", "Lens: allocated."
+    )
+    usd_per_million_output_tokens_low: float | None = quantity(
+        "Cost per million output tokens, low", "USD", "USD per month, low / output tokens x 10^6", "Lower end."
+    )
+    usd_per_million_output_tokens_high: float | None = quantity(
+        "Cost per million output tokens, high", "USD", "USD per month, high / output tokens x 10^6", "Upper end."
     )
     break_even: BreakEvens = quantity("Break-even", help="From where on the chosen way is the cheaper one.")
     lens: LensName = quantity("Lens", help="Sense of the figures above: everything provisioned, idle hours included.")
     sources: tuple[CostSource, ...] = quantity("Sources", help="Every price and constant with source, date and age.")
     location: ViewName = quantity("Way", help="The way that the scenario chose.")
     lenses: tuple[Lens, ...] = quantity("Lenses", help="The chosen way: everything provisioned, and what is in use.")
-    full_load: UnitCost | None = quantity("At full load", help="As if everything provisioned were busy day and night.")
+    full_load: UnitCost | None = quantity("At full load", help="As if the planned peak lasted day and night.")
+    at_capacity: UnitCost | None = quantity(
+        "At capacity",
+        help="As if everything provisioned served all that it can, day and night: what is used costs this.",
+    )
     marginal: UnitCost | None = quantity(
         "Marginal", help="Of further requests that need the next system, busy over the day as the others are."
     )

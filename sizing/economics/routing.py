@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from sizing.base.errors import InvalidScenario
 from sizing.base.result import Plan
 from sizing.economics.api import api, token_prices
 from sizing.economics.views import View, without_cost
@@ -34,7 +35,7 @@ def blended(ways: Ways, planner: Planner) -> View | None:
     return View(
         name="blended",
         parts={"this_model": kept.usd_per_month, "routed": sent.usd_per_month},
-        system=f"{kept.system}; {sent.system}",
+        system=f"{kept.system} and {sent.system}",
         sources=(*kept.sources, *sent.sources),
     )
 
@@ -51,5 +52,8 @@ def _elsewhere(ways: Ways, routing: RoutedShare, share: float, planner: Planner)
             "costs": scenario.costs.model_copy(update={"routing": None}),
         }
     )
-    others = ways_of(understand(smaller), planner(smaller))
+    try:
+        others = ways_of(understand(smaller), planner(smaller))
+    except InvalidScenario as invalid:
+        raise InvalidScenario([f"costs.routing.model: {problem}" for problem in invalid.problems]) from None
     return others.by_name[others.chosen](1.0)

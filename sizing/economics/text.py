@@ -44,6 +44,18 @@ PARTS: Mapping[PartName, str] = {
 }
 assert set(PARTS) == set(get_args(PartName))
 
+CONSTANTS: Mapping[str, str] = {
+    "carbon_g_per_kwh": "carbon of electricity",
+    "switches_percent": "switches",
+    "storage_percent": "storage",
+    "support_percent_per_year": "hardware support",
+    "capital_charge_percent_per_year": "capital charge",
+    "staff_usd_per_month": "staff",
+    "reserved_1y_discount_percent": "discount for one year",
+    "reserved_3y_discount_percent": "discount for three years",
+}
+"""What constants that may not be counted are for; another is called by its name."""
+
 UNITS = (
     ("usd_per_request", "a request"),
     ("usd_per_million_input_tokens", "a million input tokens"),
@@ -66,7 +78,8 @@ def _sentences(cost: CostAnswer) -> Iterator[str]:
         yield f"{name} for {gpus}: the cost is not known; it {why}."
     else:
         around = interval(cost.low, cost.high, "USD") if cost.high is not None else f"at least {usd(cost.low)}"
-        yield f"{name} for {gpus} ({chosen.system}) cost {usd(cost.usd_per_month)} a month ({around})."
+        verb = "cost" if cost.location in ("on_prem", "cloud") else "costs"
+        yield f"{name} for {gpus} ({chosen.system}) {verb} {usd(cost.usd_per_month)} a month ({around})."
         yield (
             f"Allocated, idle hours included, that is {usd(cost.usd_per_million_output_tokens)} per million output "
             f"tokens at {large(cost.requests_per_day)} requests a day"
@@ -74,7 +87,8 @@ def _sentences(cost: CostAnswer) -> Iterator[str]:
         )
         yield against_api(cost.break_even.api)
     if cost.not_counted:
-        yield f"Not counted, because no source gives them and nobody did: {', '.join(cost.not_counted)}."
+        names = ", ".join(CONSTANTS.get(name, name) for name in cost.not_counted)
+        yield f"Not counted, because no source gives them and nobody did: {names}."
 
 
 def against_api(one: BreakEvenAt) -> str:
@@ -119,9 +133,16 @@ def _per_unit(cost: CostAnswer) -> Iterator[str]:
     """Every unit in every sense, one line each."""
     for lens in cost.lenses:
         yield f"Lens {lens.name}: {_units(lens.per_unit)}"
-    for name, unit in (("At full load", cost.full_load), ("Marginal", cost.marginal)):
+    for name, unit in _other_units(cost):
+        yield f"{name}: {_units(unit)}"
+
+
+def _other_units(cost: CostAnswer) -> Iterator[tuple[str, UnitCost]]:
+    """Units at other loads than that of the day."""
+    named = (("At full load", cost.full_load), ("At capacity", cost.at_capacity), ("Marginal", cost.marginal))
+    for name, unit in named:
         if unit is not None:
-            yield f"{name}: {_units(unit)}"
+            yield name, unit
 
 
 def _units(unit: UnitCost) -> str:
@@ -183,6 +204,5 @@ def _cell(value: float | None) -> str:
 
 def _unit_rows(cost: CostAnswer) -> Iterator[tuple[str, str]]:
     rows: list[tuple[str, UnitCost]] = [(lens.name, lens.per_unit) for lens in cost.lenses]
-    rows += [(name, unit) for name, unit in (("full load", cost.full_load), ("marginal", cost.marginal)) if unit]
-    for name, unit in rows:
+    for name, unit in (*rows, *_other_units(cost)):
         yield name, " | ".join(f"{getattr(unit, key):,.4f}" for key, _ in UNITS)

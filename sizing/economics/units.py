@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from sizing.base.units import HOURS_PER_MONTH, MILLION, S_PER_HOUR
+from sizing.base.units import HOURS_PER_MONTH, S_PER_HOUR
 from sizing.economics.fleet import Fleet
 from sizing.economics.month import Month
 from sizing.economics.views import View
+from sizing.prices.cost import usd_per_million
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,12 +24,13 @@ class PerUnit:
 
 def per_unit(usd: float, requests: float, month: Month) -> PerUnit:
     """``USD / requests`` and ``USD / tokens x 10^6``, at the mean lengths; blended: prompt and answer."""
-    each = usd / requests
+    tokens = (month.input_tokens, month.output_tokens, month.input_tokens + month.output_tokens)
+    prompts, answers, blended = (usd_per_million(usd, requests * each) or 0.0 for each in tokens)
     return PerUnit(
-        usd_per_request=each,
-        usd_per_million_input_tokens=each / month.input_tokens * MILLION,
-        usd_per_million_output_tokens=each / month.output_tokens * MILLION,
-        usd_per_million_blended_tokens=each / (month.input_tokens + month.output_tokens) * MILLION,
+        usd_per_request=usd / requests,
+        usd_per_million_input_tokens=prompts,
+        usd_per_million_output_tokens=answers,
+        usd_per_million_blended_tokens=blended,
     )
 
 
@@ -41,10 +44,17 @@ def used_usd_per_month(view: View, month: Month) -> float:
     return view.usd_per_month.value * utilization(view, month)
 
 
-def at_full_load(view: View, month: Month) -> PerUnit:
-    """As if everything provisioned served all that it can, day and night."""
+def at_capacity(view: View, month: Month) -> PerUnit:
+    """As if everything provisioned served all that it can, day and night: what is used costs just that."""
     requests = month.requests if view.capacity_requests is None else view.capacity_requests
     return per_unit(view.usd_per_month.value, requests, month)
+
+
+def at_full_load(flat: View, fleet: Fleet, month: Month) -> PerUnit:
+    """As if the planned peak lasted day and night; ``flat`` is what such a month costs."""
+    if flat.capacity_requests is None:
+        return per_unit(flat.usd_per_month.value, month.requests, month)
+    return per_unit(flat.usd_per_month.value, fleet.peak_rps * S_PER_HOUR * HOURS_PER_MONTH, month)
 
 
 def marginal(view: View, fleet: Fleet, month: Month) -> PerUnit:
@@ -60,6 +70,16 @@ def marginal(view: View, fleet: Fleet, month: Month) -> PerUnit:
     rps = _rps_of_a_system(fleet, view.gpus_per_system)
     requests = rps * S_PER_HOUR * HOURS_PER_MONTH * month.share_of_peak(fleet.peak_rps)
     return per_unit(usd, requests, month)
+
+
+def marginal_of_load(now: View, way: Callable[[float], View], fleet: Fleet, month: Month) -> PerUnit:
+    """What further requests cost where the mix changes with the load: as many as a full system of the base serves.
+
+    ``(USD per month at the larger load - USD per month now) / requests more``.
+    """
+    more = _rps_of_a_system(fleet, now.gpus_per_system or fleet.largest) / fleet.peak_rps
+    usd = way(1.0 + more).usd_per_month.value - now.usd_per_month.value
+    return per_unit(usd, month.requests * more, month)
 
 
 def _rps_of_a_system(fleet: Fleet, gpus: int) -> float:

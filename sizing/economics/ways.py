@@ -70,6 +70,13 @@ class Ways:
             return without_cost("cloud", "not_offered")
         return cloud_on(cheapest(offered, self.fleet), self.fleet.at(load), self.money, purchase)
 
+    def all_day(self, chosen: View) -> View:
+        """The chosen way as if the planned peak lasted day and night: the same, but for a hybrid."""
+        base = self._base() if chosen.name == "hybrid" else None
+        if base is None:
+            return chosen
+        return hybrid(base, self.on_demand, self.fleet, Day(loads=(1.0,)), self.money)
+
     def rented_by_the_hour(self) -> View:
         """The same on demand, whatever way the scenario says."""
         return cloud(self.gpu, self.fleet, self.money, self.question.prices, "on_demand")

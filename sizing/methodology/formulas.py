@@ -25,6 +25,7 @@ FLOW = (
     "explore",
     "replay",
     "economics",
+    "decision",
     "evidence",
     "calibration",
 )
@@ -48,7 +49,12 @@ NOT_ENGINE = (
     "planning.sentences",
     "economics.text",
     "economics.results",
+    "decision.text",
+    "decision.keys",
+    "planning.arithmetic",
     "planning.explain",
+    "planning.explain_cost",
+    "planning.explain_memory",
     "planning.explain_disaggregated",
 )
 """Formats, texts and entry points: nothing is computed there."""

@@ -12,9 +12,13 @@ from typing import Any
 from sizing.base import deployed, provenance, quantity, result
 from sizing.base.quantity import Result
 from sizing.catalog.files import read_yaml
+from sizing.decision import comparison, flips, heat_map, outcome, promises, tornado
 from sizing.economics import allowance, results
 
-MODULES = (result, deployed, provenance, quantity, results, allowance)
+MODULES = (
+    *(result, deployed, provenance, quantity, results, allowance),
+    *(outcome, tornado, flips, promises, heat_map, comparison),
+)
 """Where the result types stand."""
 
 TERMS = Path(__file__).with_name("glossary.yaml")

@@ -12,9 +12,11 @@ from sizing.base.constants import CONSTANTS
 from sizing.catalog.engines import engines
 from sizing.catalog.files import read_yaml
 from sizing.catalog.precisions import precisions
+from sizing.economics.assumptions import assumptions_for
 from sizing.methodology.content import Cell, Section, Table
 from sizing.methodology.docstrings import PACKAGE, module_name, plain_text
 from sizing.methodology.formulas import left_out
+from sizing.scenario.costs import Costs
 
 
 def constants() -> Section:
@@ -28,12 +30,21 @@ def constants() -> Section:
         intro="Numbers that are neither asked, nor in the catalogue, nor fitted.",
         tables=(
             Table(title="Constants with a source", columns=columns, rows=named),
+            Table(title="Constants of the cost model", columns=columns, rows=_of_cost()),
             Table(
                 title="Conventions and bounds in the code",
                 rows=local,
                 columns=("Name", "Value", "Meaning and source", "Module"),
             ),
         ),
+    )
+
+
+def _of_cost() -> tuple[tuple[Cell, ...], ...]:
+    """Constants of the cost model as they are when a scenario gives none."""
+    every = assumptions_for(Costs()).values()
+    return tuple(
+        (c.name, None if c.amount is None else c.amount.value, c.unit, c.meaning, c.source, c.date) for c in every
     )
 
 

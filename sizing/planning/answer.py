@@ -13,7 +13,7 @@ from sizing.catalog.precisions import Precision
 from sizing.planning.binding import Binding
 from sizing.planning.business import load_in_words
 from sizing.planning.explain import Stated
-from sizing.planning.sentences import binding_text, parallelism_text, systems_named
+from sizing.planning.sentences import binding_text, split_text, systems_named
 from sizing.question.understand import Question
 
 NO_ROOM = 1.005
@@ -107,11 +107,10 @@ def _instances(deployed: Deployed) -> str:
 
 
 def _instances_of(one: Deployed | Pool, kind: str = "") -> str:
-    working, each = one.instances - one.spare_instances, one.gpus // one.instances
+    working = one.instances - one.spare_instances
     number = "one" if working == 1 else count(working)
-    size = "one GPU" if each == 1 else f"{count(each)} GPUs ({parallelism_text(one)})"
     every = " each" if working > 1 else ""
-    return f"{number} {kind}instance{'s' if working != 1 else ''} of {size}{every}"
+    return f"{number} {kind}instance{'s' if working != 1 else ''} of {split_text(one)}{every}"
 
 
 def _serves(stated: Stated) -> str:

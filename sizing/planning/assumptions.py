@@ -130,6 +130,11 @@ def of_pools(
         f"{row.engine.sequences(row.gpu):,} sequences, {row.engine.memory_fraction:.0%} of GPU memory on prefill "
         "and decode instances alike."
     )
+    if spares := question.scenario.deployment.spare_instances:
+        yield (
+            f"{spares:,} spare instance{'s' if spares > 1 else ''} in either pool: an instance of one does not stand "
+            "in for one of the other."
+        )
     if named:
         yield f"At most {max(named):,} sequences on a decode instance, as asked; prefill instances are not capped."
     yield (

@@ -109,7 +109,7 @@ def _answer(stated: Stated, one: PlannedDeployment[Any], around: Spread) -> dict
 
 def _origin(one: PlannedDeployment[Any], around: Spread, figures: Figures) -> dict[str, Any]:
     """Where the figures come from, what they rest on and how sure they are."""
-    question, provenance = one.question, one.provenance(figures.load_model, figures.requests)
+    question, provenance = one.question, one.provenance(figures.load_model, figures.requests, figures.not_simulated)
     assumed = one.assumed(figures.load_model)
     of_simulation = one.assumed_by_simulation() if figures.load_model == "simulation" else ()
     confidence = sentences.confidence(around.decode, around.prefill)

@@ -7,7 +7,7 @@ those of the contract (ms, GB).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
@@ -15,7 +15,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 import numpy as np
 
-from sizing.base.choices import DecidedBy
+from sizing.base.choices import DecidedBy, NotSimulated
 from sizing.base.deployed import Cost, Deployed, Latencies, Latency, PerInstance
 from sizing.base.provenance import Provenance
 from sizing.base.result import Candidate, CrossCheck, Explained, LoadPoint, PlanWarning
@@ -33,6 +33,9 @@ from sizing.question.understand import Question
 from sizing.search.deployments import Deployments
 from sizing.search.replicas import Planned
 from sizing.search.screen import Evaluated
+
+NO_LATENCY = Latency(p50=None, p95=None, p99=None, low=None, high=None, at_percentile=None)
+"""Of a latency that no request has."""
 
 Kind = TypeVar("Kind", bound=Deployments)
 Metric = Literal["ttft_s", "itl_s", "e2e_s"]
@@ -165,12 +168,17 @@ class PlannedDeployment(ABC, Generic[Kind]):
         """What it runs in."""
         return self.kind.option(self.k)
 
-    def provenance(self, load_model: DecidedBy = "analytic", requests: int = 0) -> Provenance:
+    def provenance(
+        self, load_model: DecidedBy = "analytic", requests: int = 0, not_simulated: NotSimulated | None = None
+    ) -> Provenance:
         """What the numbers come from; ``requests``: simulated for its instances, unless its candidate says how many."""
         index = int(self.kind.rows[self.k])
         simulated = int(self.evaluated.requests[index]) or requests
         return Provenance(
-            step_times=self.evaluated.sources[index], load_model=load_model, requests=simulated if simulated else None
+            step_times=self.evaluated.sources[index],
+            load_model=load_model,
+            requests=simulated if simulated else None,
+            not_simulated=not_simulated,
         )
 
     def cost(self) -> Cost:
@@ -182,7 +190,13 @@ class PlannedDeployment(ABC, Generic[Kind]):
 
     def latencies(self, around: Spread) -> Latencies:
         """Percentiles at the planned load; the interval is that of the asked percentile."""
-        return Latencies(**{name: self._latency(metric, around) for name, metric in LATENCIES.items()})
+        stated = {name: self._latency(metric, around) for name, metric in LATENCIES.items() if name in self._stated}
+        return Latencies(**{**dict.fromkeys(LATENCIES, NO_LATENCY), **stated})
+
+    @property
+    def _stated(self) -> Set[str]:
+        """The latencies that there are: an answer of one token has no gap between tokens."""
+        return LATENCIES.keys() - ({"itl_ms"} if self.question.traffic.output_tokens <= 1.0 else set())
 
     def _latency(self, metric: Metric, around: Spread) -> Latency:
         percentiles = (50, 95, 99, self.question.limits.percentile)
@@ -201,7 +215,10 @@ class PlannedDeployment(ABC, Generic[Kind]):
         """This deployment in a list; ``simulated_ms`` are latencies that were counted, for those of the load model."""
         cost, (low, high) = self.cost(), self.gpu_range(around)
         provenance = self.provenance("analytic" if simulated_ms is None else "simulation")
-        estimated = {name: float(getattr(self.kind, metric)[self.k]) * MS_PER_S for name, metric in LATENCIES.items()}
+        estimated = {
+            name: float(getattr(self.kind, metric)[self.k]) * MS_PER_S if name in self._stated else None
+            for name, metric in LATENCIES.items()
+        }
         return Candidate(
             deployment=self.deployed(),
             max_rps=self.max_rps,

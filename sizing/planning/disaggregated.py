@@ -33,13 +33,15 @@ from sizing.search.pools import (
     at_loads,
     at_peak,
     decode_capacity,
+    decode_stable,
     decoding_of,
     prefill_capacity,
     prefill_stable,
+    prefill_stable_of,
     times_of,
 )
+from sizing.search.pools_case import planned_pools
 from sizing.search.pools_search import grown_into_e2e
-from sizing.search.pools_simulated import planned_pools
 from sizing.search.replicas import Planned
 from sizing.search.screen import instances_needed
 
@@ -121,7 +123,7 @@ class PlannedDisaggregated(PlannedDeployment[Disaggregated]):
         per_sequence = float(memory.kv_per_sequence[i]) * row.tp * row.pp / GB
         return PerInstance(
             max_rps=self.max_rps,
-            stable_rps=float(decoding_of(question, evaluated, pools.decode[[self.k]]).rps[0, -1]),
+            stable_rps=decode_stable(question, pools.take(np.array([self.k]))),
             rps=question.demand.sustained_rps / n_d,
             concurrency=concurrency,
             max_concurrency=int(memory.max_concurrency[i]),
@@ -146,7 +148,7 @@ class PlannedDisaggregated(PlannedDeployment[Disaggregated]):
         in_flight = min(rps * float(state.ttft_mean_s[0, 0]), float(fits))
         return PerInstance(
             max_rps=float(pools.prefill_rps[self.k]),
-            stable_rps=float(prefill_stable(question, evaluated, pools.prefill[[self.k]], times)[0]),
+            stable_rps=prefill_stable_of(question, self.kind.pools.take(np.array([self.k]))),
             rps=rps,
             concurrency=in_flight,
             max_concurrency=fits,

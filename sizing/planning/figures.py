@@ -6,13 +6,14 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from sizing.base.choices import DecidedBy
+from sizing.base.choices import DecidedBy, NotSimulated
 from sizing.base.deployed import Latencies, Latency
+from sizing.base.format import count
 from sizing.base.result import PlanWarning
 from sizing.base.units import MS_PER_S
 from sizing.planning.deployment import PlannedDeployment
 from sizing.planning.spread import Spread
-from sizing.planning.unconfirmed import not_confirmed
+from sizing.planning.unconfirmed import not_confirmed, too_much_work
 from sizing.question.understand import Question
 from sizing.search.decide import Decided
 from sizing.search.deployments import Deployments
@@ -28,7 +29,7 @@ class Figures:
     """Latencies of the analytic load model, where ``outcome`` and ``tried`` hold none that were counted.
 
     ``outcome``: counted at the chosen deployment, from ``requests`` requests of one instance; ``tried``: at the places
-    of alternatives. ``how_sure`` and ``warnings``: what is to be said of the simulation.
+    of alternatives. ``how_sure`` and ``warnings``: what is to be said of the simulation, or why there is none.
     """
 
     percentile: float
@@ -37,6 +38,7 @@ class Figures:
     tried: Mapping[int, Outcome] = field(default_factory=dict)
     how_sure: str = ""
     warnings: tuple[PlanWarning, ...] = ()
+    not_simulated: NotSimulated | None = None
 
     @property
     def load_model(self) -> DecidedBy:
@@ -77,13 +79,17 @@ def figures_of(question: Question, decided: Decided) -> Figures:
             tried=decided.tried,
             how_sure=_how_sure(decided),
         )
-    if decided.unconfirmed is None:
-        return Figures(percentile=percentile)
-    return Figures(
-        percentile=percentile,
-        how_sure="Not confirmed by simulation.",
-        warnings=(not_confirmed(question.limits, decided.unconfirmed),),
-    )
+    why = decided.not_simulated
+    warnings: tuple[PlanWarning, ...] = ()
+    match why:
+        case "not_confirmed":
+            how_sure = "Not confirmed by simulation."
+            warnings = (not_confirmed(question.limits, decided.unconfirmed),)
+        case "work_limit":
+            how_sure, warnings = "Not simulated: that takes too long.", (too_much_work(),)
+        case _:
+            how_sure = ""
+    return Figures(percentile=percentile, how_sure=how_sure, warnings=warnings, not_simulated=why)
 
 
 def _how_sure(decided: Decided) -> str:
@@ -91,11 +97,20 @@ def _how_sure(decided: Decided) -> str:
     others, fewer = decided.others_tried, decided.fewer
     also = f", {others} other{'s' if others > 1 else ''} tried" if others else ""
     perhaps = (
-        f" Not certain: {fewer} instance{'s' if fewer > 1 else ''} fewer may do, too; so many requests cannot tell."
+        f" {fewer} instance{'s' if fewer > 1 else ''} fewer may be enough, too: so many requests cannot tell."
         if fewer
         else ""
     )
-    return f"Instances and percentiles simulated with {decided.requests:,} requests per instance{also}.{perhaps}"
+    many = decided.left_out > 1
+    unseen = (
+        f" {count(decided.left_out)} deployment{'s' if many else ''} that would come first by the estimate alone "
+        f"{'are' if many else 'is'} left out: what was simulated of their kind needs more than its estimate."
+        if decided.left_out
+        else ""
+    )
+    return (
+        f"Instances and percentiles simulated with {decided.requests:,} requests per instance{also}.{perhaps}{unseen}"
+    )
 
 
 def _counted(outcome: Outcome, metric: int, percentile: float, analytic: Latency) -> Latency:

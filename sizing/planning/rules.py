@@ -120,9 +120,10 @@ def about_pools(engine: str, link: str, instead: int | None) -> Iterator[PlanWar
         code="disaggregated_serving",
         severity="info",
         source=f"engine documentation: {engine}",
-        message="Prefill and decode run apart: this takes a router that knows both pools and moves every prompt's KV "
-        f"cache over the {link}; one pool cannot help the other when the mix of prompts and answers changes. Few "
-        f"such deployments are in the evidence library: benchmark it before buying.{saved}",
+        message="Some instances compute prompts (prefill), others write the answers (decode): this takes a router that "
+        f"knows both pools and moves every prompt's KV cache over the {link}; one pool cannot help the other when "
+        "the mix of prompts and answers changes. Few benchmarks of this have been published: benchmark it before "
+        f"buying.{saved}",
         fix=Fix(key="deployment.serving", value=["aggregated"], label="Consider aggregated serving only"),
     )
 
@@ -148,33 +149,31 @@ def about_evidence(row: Configuration) -> Iterator[PlanWarning]:
             code="no_evidence",
             severity="warning",
             source="evidence library",
-            message=f"No benchmark of {row.gpu.name} or its family is in the evidence library: the interval is "
-            f"widened. "
-            "Benchmark before buying.",
+            message=f"No published benchmark of {row.gpu.name} or its family is known here, so this answer is less "
+            "certain: benchmark before buying.",
         )
     if row.pp > 1:
         yield PlanWarning(
             code="pipeline_unmeasured",
             severity="info",
             source="evidence library",
-            message="No benchmark with pipeline stages is in the evidence library: an assumed loss of "
-            f"{percent(1 - PIPELINE_EFFICIENCY)} stands for uneven stages.",
+            message="No published benchmark with pipeline stages (PP) is known here: a loss of "
+            f"{percent(1 - PIPELINE_EFFICIENCY)} is assumed for uneven stages.",
         )
 
 
 def about_interval(overloads: bool, gpus_high: int | None) -> Iterator[PlanWarning]:
-    """The load fits at the centre of the interval, but not at its slow end."""
+    """The load fits if the engine is as fast as expected, but not at the slow end of what was measured elsewhere."""
     if not overloads:
         return
-    enough = "No number of GPUs meets the limits there."
+    enough = "no number of GPUs holds the limits"
     if gpus_high is not None:
-        enough = f"{count(gpus_high)} GPUs hold there, too."
+        enough = f"you need {count(gpus_high)} GPU{'s' if gpus_high != 1 else ''}"
     yield PlanWarning(
         code="interval_open",
         severity="info",
         source="conformal interval",
-        message="Sized at the centre: at the slow end of the 80 % interval of the step times this deployment would be "
-        f"overloaded. {enough}",
+        message=f"If the engine is as slow as in the worst tenth of benchmarks, {enough}.",
     )
 
 

@@ -38,15 +38,17 @@ def _about_links(question: Question, row: Configuration) -> Iterator[PlanWarning
             code="tp_without_nvlink",
             severity="warning",
             source=DECK,
-            message=f"TP{row.tp} over PCIe: with more than TP2, GPUs with NVLink (HGX, DGX) are strongly preferred.",
-            fix=Fix(key="deployment.tp", value=[1, 2], label="Consider only TP1 and TP2"),
+            message=f"Each instance is split over {row.tp} GPUs (TP{row.tp}) that only PCIe connects: for more than "
+            "two, GPUs with NVLink (HGX, DGX) are strongly preferred.",
+            fix=Fix(key="deployment.tp", value=[1, 2], label="Split over two GPUs at most"),
         )
     elif row.tp > max(gpu.domain_gpus, NVLINK_TP):
         yield PlanWarning(
             code="tp_beyond_bridge",
             severity="warning",
             source=DECK,
-            message=f"TP{row.tp} leaves the NVLink bridge of {gpu.domain_gpus} GPUs: collectives cross PCIe.",
+            message=f"Each instance is split over {row.tp} GPUs (TP{row.tp}), but NVLink connects only "
+            f"{gpu.domain_gpus}: the exchange between them crosses PCIe.",
             fix=Fix(key="deployment.tp", value=[1, gpu.domain_gpus], label=f"Stay within {gpu.domain_gpus} GPUs"),
         )
     if model.params_total > NVLINK_PARAMS and not gpu.has_fast_link:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from sizing.base.deployed import Deployed, Pool
-from sizing.base.format import count, significant
+from sizing.base.format import count
 from sizing.base.provenance import Provenance
 from sizing.base.result import Excluded
 from sizing.evidence.uncertainty import ErrorFactors
@@ -72,6 +72,12 @@ def parallelism_text(one: Configuration | Pool | Deployed) -> str:
     return " ".join(f"{name}{n}" for name, n in parallelism if n > 1) or "one GPU"
 
 
+def split_text(one: Pool | Deployed) -> str:
+    """How many GPUs an instance takes, and how it is spread over them: "2 GPUs (TP2)", "one GPU"."""
+    each = one.gpus // one.instances
+    return "one GPU" if each == 1 else f"{count(each)} GPUs ({parallelism_text(one)})"
+
+
 def systems_named(number: int, name: str) -> str:
     """ "one DGX H100", "13 x DGX H100", "3 systems of 4x L40S PCIe server"."""
     if number == 1:
@@ -119,14 +125,14 @@ def _relaxed(entry: Excluded) -> float:
 
 
 def confidence(decode: ErrorFactors, prefill: ErrorFactors) -> str:
-    """How sure, in two sentences: the 80 % intervals of the step times and whose errors they are."""
+    """How sure, in sentences: how far benchmarks were off the predicted step times, and which benchmarks."""
     return (
-        f"80 % interval of the decode step {_around(decode)}, of the prefill {_around(prefill)}. Decode: "
-        f"{decode.basis}; prefill: {prefill.basis}."
+        f"In 8 of 10 such benchmarks an output token took {_around(decode)} of the predicted time (decode), and a "
+        f"prompt {_around(prefill)} (prefill). Decode: {decode.basis}; prefill: {prefill.basis}."
     )
 
 
 def _around(factors: ErrorFactors) -> str:
-    """ "-12 % to +20 %"."""
-    low, high = (significant(abs(factor - 1) * 100, 2) for factor in (factors.low_factor, factors.high_factor))
-    return f"-{low} % to +{high} %"
+    """ "88 to 120 %"."""
+    low, high = (count(factor * 100) for factor in (factors.low_factor, factors.high_factor))
+    return f"{low} to {high} %"

@@ -41,6 +41,17 @@ def not_confirmed(limits: LatencyLimits, tried: Sequence[tuple[str, NotMet]]) ->
     )
 
 
+def too_much_work() -> PlanWarning:
+    """Simulating what would have to be simulated takes more work than an answer may."""
+    return PlanWarning(
+        code="not_simulated",
+        severity="info",
+        source="discrete-event simulation",
+        message="Estimate, not simulated: simulating this many requests takes more work than an answer may. Instances "
+        "and percentiles shown are those of the analytic load model.",
+    )
+
+
 def _reached(limits: LatencyLimits, label: str, one: NotMet) -> tuple[str, Fix | None]:
     """What the candidate reaches of the limit it misses most, and the limit it would keep."""
     reached = [(m, limit, sampled_quantile(one.outcome, m, limits.percentile)) for m, limit in limited(limits)]

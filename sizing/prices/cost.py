@@ -59,8 +59,8 @@ def cost_of(option: HardwareOption, systems: int, output_tokens_per_s: float, ou
         usd_per_month=_a_month(per_hour),
         usd_per_month_low=_a_month(low),
         usd_per_month_high=_a_month(high),
-        usd_per_million_output_tokens=_per_million(per_hour, a_day / HOURS_PER_DAY),
-        usd_per_million_output_tokens_at_full_load=_per_million(per_hour, rate * S_PER_HOUR),
+        usd_per_million_output_tokens=usd_per_million(per_hour, a_day / HOURS_PER_DAY),
+        usd_per_million_output_tokens_at_full_load=usd_per_million(per_hour, rate * S_PER_HOUR),
         power_kw=None if option.power_kw is None else count * option.power_kw,
         power_from=option.power_from,
         source=option.source,
@@ -71,9 +71,9 @@ def _a_month(usd_per_hour: float | None) -> float | None:
     return None if usd_per_hour is None else usd_per_hour * HOURS_PER_MONTH
 
 
-def _per_million(usd_per_hour: float | None, tokens_per_hour: float) -> float | None:
-    """USD per million tokens; None where price or tokens are unknown."""
-    return None if usd_per_hour is None or tokens_per_hour <= 0 else usd_per_hour / tokens_per_hour * MILLION
+def usd_per_million(usd: float | None, tokens: float) -> float | None:
+    """USD per million tokens of what costs ``usd`` in the time that serves ``tokens``; None where either is unknown."""
+    return None if usd is None or tokens <= 0 else usd / tokens * MILLION
 
 
 class Offers:

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
+from scipy.special import ndtri
 
 from sizing.base.arrays import Columns, Floats, Position, Rows, non_decreasing, position, position_behind
 from sizing.question.limits import LatencyLimits
+from sizing.queueing.compiled import percentiles
 from sizing.queueing.steady_state import SteadyState
 
 
@@ -44,11 +46,11 @@ class Percentiles(Columns):
 
 def at_percentile(state: SteadyState, percentile: float) -> Percentiles:
     """All three latencies at one percentile; made non-decreasing in load, which they are up to rounding."""
-    return Percentiles(
-        ttft_s=non_decreasing(state.ttft_s(percentile)),
-        itl_s=non_decreasing(state.itl_s(percentile)),
-        e2e_s=non_decreasing(state.e2e_s(percentile)),
-    )
+    first = (state.ttft_mean_s, state.ttft_floor_s, state.ttft_var)
+    rest = (state.itl_mean_s, state.itl_var, state.e2e_mean_s, state.e2e_var)
+    full, out = np.concatenate([state.itl_full_s, state.itl_full_var], axis=1), np.empty((3, *state.rps.shape))
+    percentiles(tuple(map(np.ascontiguousarray, (*first, *rest))), full, float(ndtri(percentile / 100.0)), out)
+    return Percentiles(ttft_s=out[0], itl_s=out[1], e2e_s=out[2])
 
 
 def capacity(state: SteadyState, latencies: Percentiles, limits: LatencyLimits, max_utilization: float) -> Capacity:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numba import njit
 from numba.extending import overload, register_jitable
 
@@ -32,6 +33,7 @@ Spread = tuple[float, float, float]
 
 compiled: Any = njit(error_model="numpy")
 register_jitable(waiting.cubed)
+gamma_beyond = compiled(waiting.gamma_beyond)
 residual_step = compiled(waiting.residual_step)
 prompt_queue = compiled(waiting.prompt_queue)
 slot_queue = compiled(waiting.slot_queue)
@@ -43,6 +45,14 @@ drift = compiled(waiting.drift)
 def _normal_below(z: float) -> Callable[[float], float]:
     def scalar(z: float) -> float:
         return 1.0 if z > BODY_ENDS else 0.5 * math.erfc(-z / math.sqrt(2.0))
+
+    return scalar
+
+
+@overload(waiting.ninth_of_square)
+def _ninth_of_square(variance: float, mean: float) -> Callable[[float, float], float]:
+    def scalar(variance: float, mean: float) -> float:
+        return variance / (9.0 * mean**2) if mean > 0.0 else 0.0
 
     return scalar
 
@@ -121,6 +131,33 @@ def _entry(sources: str) -> Callable[..., None]:
 
     return queues
 
+
+def _percentile_entry(sources: str) -> Callable[..., None]:
+    """As :func:`_entry`."""
+
+    @njit(cache=True, nogil=True, error_model="numpy")
+    def percentiles(tables: tuple[Floats, ...], full: Floats, z: float, out: Floats) -> None:
+        ttft_mean, floor, ttft_var, itl_mean, itl_var, e2e_mean, e2e_var = tables
+        for c in range(ttft_mean.shape[0] if len(sources) > 0 else 0):
+            highest = full[c, 0] + z * math.sqrt(full[c, 1])
+            ttft = itl = e2e = -math.inf
+            for k in range(ttft_mean.shape[1]):
+                fixed, gap = floor[c, k], itl_mean[c, k] + z * math.sqrt(itl_var[c, k])
+                ttft = np.maximum(ttft, fixed + gamma_beyond(ttft_mean[c, k] - fixed, ttft_var[c, k], z))
+                itl = np.maximum(itl, np.maximum(np.minimum(gap, highest), 0.0))
+                e2e = np.maximum(e2e, gamma_beyond(e2e_mean[c, k], e2e_var[c, k], z))
+                out[0, c, k], out[1, c, k], out[2, c, k] = ttft, itl, e2e
+
+    return percentiles
+
+
+percentiles: Any = _percentile_entry(_sources())
+"""``percentiles(tables, full, z, out)``: TTFT, ITL and E2E ``z`` standard deviations beyond the mean, as
+:class:`sizing.queueing.steady_state.SteadyState` has them, each at least as large as at any lower concurrency.
+
+``tables``, (C, K) each: TTFT mean, its fixed part and its variance, then mean and variance of ITL and of E2E; ``full``
+(C, 2): mean and variance of ITL while every slot is taken. ``out`` (3, C, K) is filled.
+"""
 
 queues: Any = _entry(_sources())
 """``queues(tables, of_rows, spread, never_full, out)``.

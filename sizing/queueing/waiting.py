@@ -129,10 +129,18 @@ def gamma_quantile(mean: Floats, variance: Floats, percentile: float) -> Floats:
 
     Within 2 % of the exact value for shapes above 0.5; a smaller shape (a rare, long wait) is held at 0.5.
     """
-    z = float(ndtri(percentile / 100.0))
-    ninth = np.divide(variance, 9.0 * mean**2, out=np.zeros_like(mean), where=mean > 0)
-    ninth = np.minimum(ninth, 2.0 / 9.0)
-    return np.asarray(mean * cubed(np.maximum(1.0 - ninth + z * np.sqrt(ninth), 0.0)), dtype=np.float64)
+    return np.asarray(gamma_beyond(mean, variance, float(ndtri(percentile / 100.0))), dtype=np.float64)
+
+
+def gamma_beyond(mean: Floats, variance: Floats, z: float) -> Floats:
+    """As :func:`gamma_quantile`, ``z`` standard deviations of a normal distribution beyond its mean."""
+    ninth = np.minimum(ninth_of_square(variance, mean), 2.0 / 9.0)
+    return mean * cubed(np.maximum(1.0 - ninth + z * np.sqrt(ninth), 0.0))
+
+
+def ninth_of_square(variance: Floats, mean: Floats) -> Floats:
+    """The ninth part of a squared coefficient of variation; 0 where the mean is."""
+    return np.divide(variance, 9.0 * mean**2, out=np.zeros_like(mean), where=mean > 0)
 
 
 def slope(values: Floats, at: Floats) -> Floats:

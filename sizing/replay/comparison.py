@@ -46,7 +46,7 @@ def differences(
     )
     apart = [_both(name, run, planned) for name, run, planned in pairs if run is not None and _differ(run, planned)]
     if not apart:
-        return (f"Agrees with the plan: its percentiles lie within {percent(CLOSE)} of the Monte-Carlo interval.",)
+        return (f"Agrees with the plan: its percentiles differ by no more than chance and {percent(CLOSE)}.",)
     reasons = [*_tried(simulated, scenario, what_if, replayed), *_heavy(simulated)]
     if plan.decided_by == "simulation":
         reasons = reasons or [_SAME_ENGINE]

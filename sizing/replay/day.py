@@ -232,20 +232,19 @@ def _sentence(
 ) -> str:
     peak = requests_per_s(question.demand.sustained_rps)
     if not burst:
-        always = f"{count(base)} instances run" if base > 1 else "1 instance runs"
-        one = "one of them" if base > 1 else "it"
-        return f"{always} all day: the load, {peak} at its peak, never lets {one} go."
+        always = f"{count(base)} instances run all day" if base > 1 else "One instance is enough all day"
+        return f"{always}; nothing can be switched off."
     meanwhile = ""
     if steepest is not None:
         within = "every limit is met" if steepest.meets_limits else "a limit is broken"
         meanwhile = (
-            f"; during the steepest scale-out p{question.limits.percentile:g} TTFT is {ms(steepest.ttft_ms)} "
+            f"; while most instances are added p{question.limits.percentile:g} TTFT is {ms(steepest.ttft_ms)} "
             f"and {within}"
         )
     return (
-        f"{count(base)} base and up to {count(burst)} burst instances serve a peak of {peak} and save {percent(saved)} "
-        f"of the instance hours; add one from {requests_per_s(threshold_rps)} per instance on, remove it after "
-        f"{startup_s:,.0f} s without need{meanwhile}."
+        f"{count(base)} instance{'s' if base > 1 else ''} all day as the base and up to {count(burst)} more at busy "
+        f"times serve a peak of {peak} and save {percent(saved)} of the instance hours; add one when each has more "
+        f"than {requests_per_s(threshold_rps)}, switch it off after {startup_s:,.0f} s without need{meanwhile}."
     )
 
 

@@ -70,7 +70,8 @@ def proposals(question: Question, evaluated: Evaluated) -> tuple[Rows, Floats]:
     whole = np.concatenate([np.floor(wanted[:, :1]), np.round(wanted[:, 1:])], axis=1)  # the first keeps the mean gap
     caps = np.maximum(whole, 1.0) * ranks
     row = np.repeat(able[chosen], len(TRIED)).astype(np.intp)
-    useful = caps.ravel() < evaluated.memory.max_concurrency[row]
+    distinct = np.diff(caps, axis=1, prepend=0.0) > 0  # caps of few sequences round to the same
+    useful = distinct.ravel() & (caps.ravel() < evaluated.memory.max_concurrency[row])
     return row[useful], caps.ravel()[useful]
 
 

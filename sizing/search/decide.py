@@ -8,13 +8,16 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from sizing.base.arrays import Rows
+from sizing.base.choices import NotSimulated
 from sizing.search.deployments import AllDeployments
+from sizing.search.disaggregated import Disaggregated
 from sizing.search.instances import Needed, NotMet, settled
 from sizing.search.pools_refine import refine_pools
 from sizing.search.refine import Refined, refine
 from sizing.search.serving import Screened
 from sizing.simulator.outcome import Outcome
 from sizing.simulator.run_length import REPORTED_REQUESTS
+from sizing.simulator.work import Work
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -23,8 +26,8 @@ class Decided:
 
     ``ahead``: places that come before the order. ``tried``: what was counted at each place that was simulated;
     ``outcome``: the same of the first, from enough requests to be reported. ``fewer``: so many instances fewer may do.
-    ``unconfirmed``: what was simulated when none met the limits, best first; None when something was confirmed or
-    nothing had to be.
+    ``left_out``: deployments that only the estimate puts before the first, of which the simulation has not decided.
+    ``not_simulated``: why nothing was; ``unconfirmed``: what was simulated when none met the limits, best first.
     """
 
     every: AllDeployments
@@ -34,7 +37,9 @@ class Decided:
     outcome: Outcome | None = None
     others_tried: int = 0
     fewer: int = 0
-    unconfirmed: Sequence[tuple[str, NotMet]] | None = None
+    left_out: int = 0
+    not_simulated: NotSimulated | None = None
+    unconfirmed: Sequence[tuple[str, NotMet]] = ()
 
     @property
     def requests(self) -> int:
@@ -47,28 +52,52 @@ class Decided:
         return [*self.ahead, *others][: count + 1]
 
 
-def estimate(screened: Screened) -> Decided:
-    """The order of the analytic load model, nothing simulated."""
-    return Decided(every=screened.deployments, ranked=screened.deployments.order())
+def estimate(screened: Screened, why: NotSimulated = "estimate") -> Decided:
+    """The order of the analytic load model, nothing simulated, and ``why``: offline there is nothing to simulate."""
+    if screened.question.scenario.workload.mode == "offline":
+        why = "offline"
+    return Decided(every=screened.deployments, ranked=screened.deployments.order(), not_simulated=why)
 
 
-def decide(screened: Screened, seed: int) -> Decided:
+def decide(screened: Screened, seed: int, work: Work | None = None) -> Decided:
     """The number of instances of the best few decided by simulation, and with it the order.
 
-    Instances that do both first; then other kinds, where they could come before the best of these.
+    Instances that do both first; then other kinds, where they could come before the best of these. Where no more
+    ``work`` is left before anything is decided, the estimate.
     """
-    question = screened.question
-    refined = refine(screened.together, seed)
+    question, work = screened.question, work or Work()
+    refined = refine(screened.together, seed, work)
     best = None if refined.best is None else refined.deployments.take(refined.ranked[:1])
     for pools in screened.pools:
-        winner = refine_pools(question, pools, best, seed)
+        winner = refine_pools(question, pools, best, seed, work)
         if winner is not None:
-            every = AllDeployments((refined.deployments, winner[0]))
-            first = len(refined.deployments)
-            return Decided(every=every, ranked=refined.ranked, ahead=(first,), tried=_tried(refined), outcome=winner[1])
-    if refined.best is None:
-        return replace(estimate(screened), unconfirmed=refined.search.not_met())
-    return _confirmed(screened, refined, refined.best)
+            return _pools_first(refined, *winner)
+    if refined.best is not None:
+        return _confirmed(screened, refined, refined.best)
+    if work.left <= 0:
+        return estimate(screened, "work_limit")
+    return replace(estimate(screened, "not_confirmed"), unconfirmed=refined.search.not_met())
+
+
+def _pools_first(refined: Refined, pools: Disaggregated, outcome: Outcome) -> Decided:
+    """Pools that were simulated come before the instances that do both."""
+    every, first = AllDeployments((refined.deployments, pools)), len(refined.deployments)
+    ranked, left_out = _behind(every, first, refined.ranked, _tried(refined))
+    return Decided(
+        every=every, ranked=ranked, ahead=(first,), tried=_tried(refined), outcome=outcome, left_out=left_out
+    )
+
+
+def _behind(every: AllDeployments, first: int, ranked: Rows, tried: Mapping[int, Outcome]) -> tuple[Rows, int]:
+    """Of the places ``ranked`` those that do not come before ``first`` by an estimate alone, and how many do.
+
+    What is compared is decided the same way: an estimate that promises less than was simulated is not listed beside
+    it, as those like it that were simulated did not keep what theirs promised.
+    """
+    order = every.order()
+    before = order[: int(np.flatnonzero(order == first)[0])]
+    promised = np.isin(ranked, before) & ~np.isin(ranked, list(tried))
+    return ranked[~promised], int(promised.sum())
 
 
 def _tried(refined: Refined) -> dict[int, Outcome]:
@@ -85,17 +114,18 @@ def _confirmed(screened: Screened, refined: Refined, best: Needed) -> Decided:
     The 80 % range of GPUs moves with what the simulation made of the capacity, so the screen's is kept beside it.
     """
     evaluated = replace(refined.deployments.evaluated, screened_rps=refined.search.evaluated.capacity.rps)
-    every = AllDeployments((replace(refined.deployments, evaluated=evaluated), *screened.pools))
-    ranked, others = refined.ranked, np.empty(0, dtype=np.intp)
-    if screened.pools:
-        order = every.order()
-        after = order[int(np.flatnonzero(order == ranked[0])[0]) :]
-        others = after[after >= len(refined.deployments)]
+    together = replace(refined.deployments, evaluated=evaluated)
+    tried, first = _tried(refined), int(refined.ranked[0])
+    ranked, left_out = _behind(AllDeployments((together,)), first, refined.ranked, tried)
+    every = AllDeployments((together, *screened.pools))
+    pools = every.order() if screened.pools else np.empty(0, dtype=np.intp)
+    pools, _ = _behind(every, first, pools[pools >= len(together)], {})
     return Decided(
         every=every,
-        ranked=np.concatenate([ranked, others]),
-        tried=_tried(refined),
+        ranked=np.concatenate([ranked, pools]),
+        tried=tried,
         outcome=settled(refined.search.case(refined.winner), best, REPORTED_REQUESTS),
         others_tried=len(refined.search.results) - 1,
         fewer=best.instances - best.perhaps,
+        left_out=left_out,
     )

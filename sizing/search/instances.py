@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sizing.search.trials import FARTHER, FARTHEST, FIRST_REQUESTS, GROWTH, Case, Tries, decided, most_requests, run
 from sizing.simulator.outcome import Outcome
 from sizing.simulator.run_length import SPARE_SHARE
+from sizing.simulator.work import Work
 
 STEP_SHARE = 0.04
 """First step away from the guess, as a share of it."""
@@ -93,18 +94,15 @@ def sharpened(result: Needed, requests: int) -> Needed | NotMet:
     """The same with four times the requests at the counts that could not be told from the limit, and the stability
     limit; confirmed with at least ``requests`` requests, so that what is reported keeps the limits too."""
     tries, instances = result.tries, result.instances
+    tries.certain = True
     if result.perhaps < instances:
         tries.first = GROWTH * most_requests(tries.case.limits)
         bad = max((n for n in tries.trials if n < result.perhaps), default=0)
         for n in tries.unclear(instances):
             del tries.trials[n]
         instances = bisected(tries.met, bad, instances)
-    most, n = FARTHEST * instances + FARTHER, instances
-    while n <= most:
-        if confirmed(tries, n, requests):
-            return _needed(tries, n, tries.stable_rps)
-        n += max(1, int(RESOLUTION * n))
-    return _not_met(tries, bounded=False)
+    smallest = fewest(lambda n: confirmed(tries, n, requests), guess=instances, least=instances)
+    return _not_met(tries, bounded=False) if smallest is None else _needed(tries, smallest, tries.stable_rps)
 
 
 def confirmed(tries: Tries, instances: int, requests: int) -> bool:
@@ -160,4 +158,6 @@ def bisected(met: Callable[[int], bool], bad: int, good: int) -> int:
 
 def settled(case: Case, result: Needed, requests: int) -> Outcome:
     """The counts at the chosen number from at least ``requests`` requests: those of the search if they suffice."""
-    return result.outcome if result.requests >= requests else run(case, result.instances, requests)
+    if result.requests >= requests:
+        return result.outcome
+    return run(replace(case, work=Work()), result.instances, requests)  # what was decided is stated in any case

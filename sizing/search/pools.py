@@ -30,7 +30,8 @@ BUSY = np.concatenate([np.linspace(0.02, 0.9, 12), [0.93, 0.95, 0.97, 0.985, 0.9
 class Pools(Columns):
     """Pairs of pools, (N,): ``prefill`` and ``decode`` are rows of ``evaluated``; instances without spares.
 
-    ``prefill_rps`` and ``decode_rps``: what one instance carries within the limits.
+    ``prefill_rps`` and ``decode_rps``: what one instance carries within the limits; with ``stable``, for ever, where a
+    simulation has told (:func:`prefill_stable` and :func:`decoding_of` are those of the analytic load model).
     """
 
     evaluated: Evaluated = field(metadata=SHARED)
@@ -40,6 +41,8 @@ class Pools(Columns):
     decode_instances: Counts
     prefill_rps: Floats
     decode_rps: Floats
+    prefill_stable_rps: Floats | None = None
+    decode_stable_rps: Floats | None = None
 
     @property
     def gpus(self) -> Counts:
@@ -83,6 +86,21 @@ def decoding_of(question: Question, evaluated: Evaluated, rows: Rows) -> Decodin
         question.variability,
         evaluated.times.tokens_per_step,
     )
+
+
+def decode_stable(question: Question, pair: Pools) -> float:
+    """What a decode instance of the one ``pair`` carries for ever: by simulation where that was looked at."""
+    if pair.decode_stable_rps is not None:
+        return float(pair.decode_stable_rps[0])
+    return float(decoding_of(question, pair.evaluated, pair.decode).rps[0, -1])
+
+
+def prefill_stable_of(question: Question, pair: Pools) -> float:
+    """What a prefill instance of the one ``pair`` carries for ever: by simulation where that was looked at."""
+    if pair.prefill_stable_rps is not None:
+        return float(pair.prefill_stable_rps[0])
+    times = times_of(question, pair.evaluated, pair.prefill)
+    return float(prefill_stable(question, pair.evaluated, pair.prefill, times)[0])
 
 
 def prefill_capacity(question: Question, evaluated: Evaluated, rows: Rows) -> Floats:

@@ -16,6 +16,7 @@ from sizing.search.refine import CLOSE
 from sizing.search.screen import instances_needed
 from sizing.simulator.outcome import Outcome
 from sizing.simulator.run_length import HEAVIEST
+from sizing.simulator.work import OutOfWork, Work
 
 MOST_PAIRS = 2
 """Pairs of different parallelism that are simulated. Chosen: few, because each is a search of its own."""
@@ -26,11 +27,11 @@ found: 1.22 (docs/LOAD_MODEL.md); a test looks at pools."""
 
 
 def refine_pools(
-    question: Question, pools: Disaggregated, best: Deployments | None, seed: int
+    question: Question, pools: Disaggregated, best: Deployments | None, seed: int, work: Work
 ) -> tuple[Disaggregated, Outcome] | None:
     """The pools that come before ``best``, the deployment confirmed so far, and what was counted; None if none do.
 
-    Only pairs that could come first are simulated, in the order of the screen.
+    Only pairs that could come first are simulated, in the order of the screen, as far as the ``work`` reaches.
     """
     counted = pools.counted()
     known = np.inf if best is None else float(best.counted()[0])
@@ -43,7 +44,10 @@ def refine_pools(
         wins, fewest = _wins(question, pair, known, before), with_fewest(question, pair)
         if not wins(fewest.prefill_instances, fewest.decode_instances)[0]:
             continue
-        one = simulated(question, pools, int(k), seed, wins)
+        try:
+            one = simulated(question, pools, int(k), seed, wins, work)
+        except OutOfWork:
+            break
         if one is not None and (first is None or comes_before(one[0], first[0])):
             first = one
     return None if first is None or (best is not None and not comes_before(first[0], best)) else first

@@ -14,11 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sizing.base.arrays import ROUNDING, Counts, Floats, Rows, non_decreasing
+from sizing.deployments.candidates import Candidates
 from sizing.deployments.kv_transfer import supports
 from sizing.question.understand import Question
 from sizing.queueing.capacity import rate_at_limit
 from sizing.queueing.pools import FirstToken, first_token, joined
 from sizing.queueing.waiting import gamma_quantile
+from sizing.scenario.schema import Layout
 from sizing.search.batch_limits import first_of_each
 from sizing.search.pools import (
     Pools,
@@ -52,14 +54,27 @@ def smallest_pools(question: Question, evaluated: Evaluated) -> Pools | None:
     """The best pairs of every GPU, engine and formats; None when there is none or none is wanted."""
     if not wanted(question) or not len(evaluated):
         return None
-    supported = np.array([supports(unit) for unit in evaluated.candidates.units])[evaluated.candidates.unit]
-    rows = np.flatnonzero(supported)
-    prefill, prefill_rps = prefill_rows(question, evaluated, rows)
-    decode, decode_rps = decode_rows(question, evaluated, rows)
+    first, second = instances_of_pools(question, evaluated.candidates)
+    prefill, prefill_rps = prefill_rows(question, evaluated, first)
+    decode, decode_rps = decode_rows(question, evaluated, second)
     pools = _pairs(question, evaluated, (prefill, prefill_rps), (decode, decode_rps))
     if np.isfinite(question.limits.e2e_s):
         pools = _within_e2e(question, pools)
     return pools if len(pools) else None
+
+
+def instances_of_pools(question: Question, candidates: Candidates) -> tuple[Rows, Rows]:
+    """The rows that prefill instances may be, and those that decode instances may be."""
+    supported = np.array([supports(unit) for unit in candidates.units], dtype=np.bool_)[candidates.unit]
+    deployment = question.scenario.deployment
+
+    def laid_out(layout: Layout | None) -> Rows:
+        if layout is None:
+            return np.flatnonzero(supported)
+        fits = [getattr(candidates, name) == degree for name, degree in layout.model_dump().items()]
+        return np.flatnonzero(supported & np.logical_and.reduce(fits))
+
+    return laid_out(deployment.prefill), laid_out(deployment.decode)
 
 
 def prefill_rows(question: Question, evaluated: Evaluated, rows: Rows) -> tuple[Rows, Floats]:
@@ -197,12 +212,15 @@ def grown_into_e2e(question: Question, pools: Pools, moved: Floats) -> tuple[Poo
         return np.asarray(state.e2e_s(question.limits.percentile)[:, 0] <= question.limits.e2e_s)
 
     gap = gap_of(tried, more)
-    least, able = _fewest(lambda n: in_time(first_of(tried, n), gap), pools.prefill_instances[tried])
+    least, able = _fewest(
+        lambda rows, n: in_time(first_of(tried[rows], n), (gap[0][rows], gap[1][rows], gap[2][rows])),
+        pools.prefill_instances[tried],
+    )
     many = replace(pools.take(tried), prefill_instances=least, decode_instances=more)
     best = np.where(able, many.gpus, np.inf).reshape(-1, len(MORE)).argmin(axis=1) + np.arange(len(pools)) * len(MORE)
     chosen, every = many.take(best), np.arange(len(pools))
     first = first_of(every, chosen.prefill_instances)
-    decode, _ = _fewest(lambda n: in_time(first, gap_of(every, n)), pools.decode_instances)
+    decode, _ = _fewest(lambda rows, n: in_time(first.take(rows), gap_of(rows, n)), pools.decode_instances)
     return replace(chosen, decode_instances=np.minimum(decode, chosen.decode_instances)), able[best]
 
 
@@ -211,20 +229,23 @@ def _times(instances: Counts, factor: float | Floats) -> Counts:
     return np.asarray(np.ceil(instances * factor - ROUNDING), dtype=np.int64)
 
 
-def _fewest(enough: Callable[[Counts], NDArray[np.bool_]], least: Counts) -> tuple[Counts, NDArray[np.bool_]]:
+def _fewest(enough: Callable[[Rows, Counts], NDArray[np.bool_]], least: Counts) -> tuple[Counts, NDArray[np.bool_]]:
     """The smallest numbers from ``least`` on that are enough, and whether any is, (N,): multiples, then bisection.
 
-    The multiples come first because a median may rise with more instances, as what spreads round it becomes less.
+    ``enough`` says of some of the N rows whether a number for each is. The multiples come first because a median may
+    rise with more instances, as what spreads round it becomes less.
     """
-    able, too_few, most = np.zeros(len(least), dtype=np.bool_), least - 1, least
+    able, too_few, most = np.zeros(len(least), dtype=np.bool_), least - 1, least.copy()
     for more in MORE:
-        tried = _times(least, more)
-        in_time = enough(tried)
-        too_few, most = np.where(able | in_time, too_few, tried), np.where(in_time & ~able, tried, most)
-        able |= in_time
+        if not len(rows := np.flatnonzero(~able)):
+            break
+        tried = _times(least[rows], more)
+        in_time = enough(rows, tried)
+        too_few[rows[~in_time]], most[rows[in_time]] = tried[~in_time], tried[in_time]
+        able[rows] = in_time
     too_few = np.where(able, too_few, most)
-    while (most - too_few > 1).any():
-        middle = (too_few + most + 1) // 2
-        in_time = enough(middle)
-        too_few, most = np.where(in_time, too_few, middle), np.where(in_time, middle, most)
+    while len(rows := np.flatnonzero(most - too_few > 1)):
+        middle = (too_few[rows] + most[rows] + 1) // 2
+        in_time = enough(rows, middle)
+        too_few[rows[~in_time]], most[rows[in_time]] = middle[~in_time], middle[in_time]
     return most, able

@@ -15,33 +15,29 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sizing.base.arrays import ROUNDING, Counts, Flags, Floats
-from sizing.deployments.kv_transfer import SETUP_S
 from sizing.question.limits import LatencyLimits
 from sizing.question.understand import Question
 from sizing.search.disaggregated import Disaggregated, disaggregated
 from sizing.search.instances import fewest
+from sizing.search.pools_case import PoolsCase, case_of
 from sizing.search.pools_search import MORE
-from sizing.search.replicas import Planned, PlannedPools, arrivals_of, lengths_of, replica_at
 from sizing.search.trials import FARTHER, FARTHEST, LARGEST_BELOW, Finding, finding, share_of
 from sizing.simulator.arrivals import Arrivals
 from sizing.simulator.drive import drive
-from sizing.simulator.fleet import Fleet, Replica
+from sizing.simulator.fleet import Fleet
 from sizing.simulator.layout import CHUNK_FIELDS, E2E, ITL, TTFT
 from sizing.simulator.outcome import Outcome
 from sizing.simulator.pool import Measurement, Pool
 from sizing.simulator.quantiles import quantile
-from sizing.simulator.request_lengths import RequestLengths
-from sizing.simulator.run_length import HEAVIEST, IN_FLIGHT_ROUNDS, WARM_UP_SHARE
+from sizing.simulator.run_length import WARM_UP_SHARE
 from sizing.simulator.stability import stable_rps_of
+from sizing.simulator.work import Work
 
 Wins = Callable[[Counts, Counts], Flags]
 """Whether pools with so many prefill and decode instances, (N,) each, would be the answer if they met the limits."""
 
 MOST_TRIED = 4096
 """Numbers of instances whose price is looked at; of more, as many evenly spaced in their logarithm."""
-
-REQUESTS, MOST_REQUESTS = 12_000, 48_000
-"""Requests simulated at each count, and at most where many are in flight at once."""
 
 BATCHES = 10
 """Parts of a prefill run whose percentiles give its Monte-Carlo error."""
@@ -51,27 +47,15 @@ T_QUANTILE = 2.26
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class PoolsCase:
-    """A pair of pools under the whole load: what is simulated and what it must meet; ``requests`` in each run."""
-
-    prefill: Replica
-    decode: Replica
-    arrivals: Arrivals
-    lengths: RequestLengths
-    limits: LatencyLimits
-    max_utilization: float
-    transfer_latency_s: float
-    transfer_s_per_token: float
-    requests: int
-    seed: int = 0
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
 class NeededPools:
-    """The fewest instances of both kinds that met every limit, and what was counted there."""
+    """The fewest instances of both kinds that met every limit, and what was counted there.
+
+    ``stable_rps``: what a prefill and a decode instance carry for ever by simulation.
+    """
 
     prefill_instances: int
     decode_instances: int
+    stable_rps: tuple[float, float]
     outcome: Outcome
 
 
@@ -83,39 +67,13 @@ class FirstTokens:
     ttft_s: Floats
 
 
-def case_of(question: Question, deployments: Disaggregated, k: int, seed: int) -> PoolsCase:
-    """Pair ``k`` as the simulation sees it."""
-    evaluated, pools = deployments.evaluated, deployments.pools
-    prefill, decode = int(pools.prefill[k]), int(pools.decode[k])
-    moved, tokens = float(deployments.transfer_s[k]), question.traffic.input_tokens
-    stay = question.demand.sustained_rps / int(pools.decode_instances[k]) * float(deployments.e2e_s[k])
-    return PoolsCase(
-        prefill=replica_at(question, evaluated, prefill),
-        decode=_limited(question, replica_at(question, evaluated, decode)),
-        arrivals=arrivals_of(question),
-        lengths=lengths_of(question),
-        limits=question.limits,
-        max_utilization=question.scenario.deployment.max_utilization,
-        transfer_latency_s=SETUP_S,
-        transfer_s_per_token=max(moved - SETUP_S, 0.0) / tokens,
-        requests=int(np.clip(np.nan_to_num(IN_FLIGHT_ROUNDS * stay), REQUESTS, MOST_REQUESTS)),
-        seed=seed,
-    )
-
-
-def _limited(question: Question, decode: Replica) -> Replica:
-    """A decode instance with no more sequences in flight than the largest batch limit that the scenario names."""
-    named = question.scenario.deployment.batch_limits
-    return replace(decode, max_sequences=min(decode.max_sequences, max(named))) if named else decode
-
-
 def first_tokens(case: PoolsCase, instances: int) -> FirstTokens:
-    """One of so many prefill instances under its share of the load."""
+    """One of so many prefill instances under its share of the load. Raises OutOfWork."""
     share = share_of(case.arrivals, 1.0 / instances)
     duration = case.requests / share.rate_rps
     pool = Pool(
         Fleet(replicas=(case.prefill,)),
-        Measurement(expected=case.requests, horizon_s=duration, keep_records=True),
+        Measurement(expected=case.requests, horizon_s=duration, keep_records=True, most_events=max(case.work.left, 0)),
         prefill_only=True,
     )
     ended = []
@@ -123,6 +81,7 @@ def first_tokens(case: PoolsCase, instances: int) -> FirstTokens:
         if chunk.shape[1]:
             ended.append(pool.run(chunk, float(chunk[0, -1])).copy())
     ended.append(pool.run(np.zeros((len(CHUNK_FIELDS), 0)), math.inf).copy())
+    case.work.spend(pool.events, case.requests)
     records = np.concatenate(ended)
     records = records[np.argsort(records["id"], kind="stable")]
     moved = case.transfer_latency_s + records["prompt"] * case.transfer_s_per_token
@@ -145,11 +104,21 @@ def within(first: FirstTokens, limits: LatencyLimits) -> Finding:
 
 
 def decoded(case: PoolsCase, first: FirstTokens, instances: int) -> Outcome:
-    """One of so many decode instances under its share of the load, requests coming with their time to first token."""
+    """One of so many decode instances under its share of the load, requests coming with their time to first token.
+
+    Raises OutOfWork.
+    """
     share = share_of(case.arrivals, 1.0 / instances)
     duration = case.requests / share.rate_rps
-    measurement = Measurement(expected=case.requests, horizon_s=duration, warm_up=int(WARM_UP_SHARE * case.requests))
-    return drive(Fleet(replicas=(case.decode,)), _handed_over(case, first, share, duration), measurement)
+    measurement = Measurement(
+        expected=case.requests,
+        horizon_s=duration,
+        warm_up=int(WARM_UP_SHARE * case.requests),
+        most_events=max(case.work.left, 0),
+    )
+    outcome = drive(Fleet(replicas=(case.decode,)), _handed_over(case, first, share, duration), measurement)
+    case.work.spend_on(outcome)
+    return outcome
 
 
 def _handed_over(case: PoolsCase, first: FirstTokens, share: Arrivals, duration: float) -> Iterator[Floats]:
@@ -181,17 +150,15 @@ def needed_pools(case: PoolsCase, guess: tuple[int, int], wins: Wins) -> NeededP
     """The fewest instances that meet every limit, prefill first; an E2E limit may ask for more prefill instances.
 
     Never fewer than the stability limits times the utilisation cap ask for. None when even many do not meet a limit, or
-    when those that do are no longer worth it, as ``wins`` says.
+    when those that do are no longer worth it, as ``wins`` says. Raises OutOfWork.
     """
-    rate = case.arrivals.rate_rps
-    least = []
-    for replica, prefill_only in ((case.prefill, True), (case.decode, False)):
-        stable = stable_rps_of(
-            replica, case.lengths, case.seed, prefill_only=prefill_only, decode_only=not prefill_only
-        )
-        if stable <= 0.0:
-            return None
-        least.append(max(math.ceil(rate / (stable * min(case.max_utilization, HEAVIEST)) - ROUNDING), 1))
+    stable = (
+        stable_rps_of(case.prefill, case.lengths, case.seed, prefill_only=True, work=case.work),
+        stable_rps_of(case.decode, case.lengths, case.seed, decode_only=True, work=case.work),
+    )
+    if min(stable) <= 0.0:
+        return None
+    least = [max(math.ceil(case.arrivals.rate_rps / case.heaviest(rps) - ROUNDING), 1) for rps in stable]
     first_of: dict[int, FirstTokens] = {}
 
     def in_time(instances: int) -> bool:
@@ -210,7 +177,9 @@ def needed_pools(case: PoolsCase, guess: tuple[int, int], wins: Wins) -> NeededP
         first = first_of.get(count) or first_tokens(case, count)
         decode = _decode_instances(case, first, least[1], guess[1], most)
         if decode is not None:
-            return NeededPools(prefill_instances=count, decode_instances=decode[0], outcome=decode[1])
+            return NeededPools(
+                prefill_instances=count, decode_instances=decode[0], stable_rps=stable, outcome=decode[1]
+            )
     return None
 
 
@@ -241,40 +210,30 @@ def _decode_instances(
 
 
 def simulated(
-    question: Question, deployments: Disaggregated, k: int, seed: int, wins: Wins
+    question: Question, deployments: Disaggregated, k: int, seed: int, wins: Wins, work: Work
 ) -> tuple[Disaggregated, Outcome] | None:
     """Pair ``k`` with the instances that a simulation asks for, sized again, and what was counted; None when no number
-    of instances meets the limits and wins."""
-    case, one = case_of(question, deployments, k, seed), deployments.pools.take(np.array([k]))
+    of instances meets the limits and wins. Raises OutOfWork."""
+    case, one = case_of(question, deployments, k, seed, work), deployments.pools.take(np.array([k]))
     needed = needed_pools(case, (int(one.prefill_instances[0]), int(one.decode_instances[0])), wins)
     if needed is None:
         return None
-    peak = question.demand.sustained_rps
+    prefill, decode = needed.stable_rps
     moved = replace(
         one,
         prefill_instances=np.array([needed.prefill_instances]),
         decode_instances=np.array([needed.decode_instances]),
-        prefill_rps=_between(one.prefill_rps, peak, needed.prefill_instances),
-        decode_rps=_between(one.decode_rps, peak, needed.decode_instances),
+        prefill_rps=_between(one.prefill_rps, case, needed.prefill_instances, prefill),
+        decode_rps=_between(one.decode_rps, case, needed.decode_instances, decode),
+        prefill_stable_rps=np.array([prefill]),
+        decode_stable_rps=np.array([decode]),
     )
     return disaggregated(question, moved), needed.outcome
 
 
-def _between(rps: Floats, peak: float, instances: int) -> Floats:
-    """A capacity moved between the load that was met and the load of one instance fewer."""
-    highest = peak / (instances - 1) * LARGEST_BELOW if instances > 1 else np.inf
-    return np.clip(rps, peak / instances, highest)
-
-
-def planned_pools(deployments: Disaggregated, k: int) -> PlannedPools:
-    """Pair ``k`` as it is simulated whole, spares not counted."""
-    case, (prefill, decode) = case_of(deployments.question, deployments, k, seed=0), deployments.configurations(k)
-    working = deployments.working(k)
-    return PlannedPools(
-        row=decode,
-        working=working[1],
-        replica=case.decode,
-        prefill=Planned(row=prefill, working=working[0], replica=case.prefill),
-        transfer_latency_s=case.transfer_latency_s,
-        transfer_s_per_token=case.transfer_s_per_token,
-    )
+def _between(rps: Floats, case: PoolsCase, instances: int, stable_rps: float) -> Floats:
+    """A capacity moved between the load that was met and that of one instance fewer, or the heaviest carried."""
+    rate, highest = case.arrivals.rate_rps, case.heaviest(stable_rps)
+    if instances > 1:
+        highest = min(highest, rate / (instances - 1) * LARGEST_BELOW)
+    return np.clip(rps, rate / instances, max(highest, rate / instances))

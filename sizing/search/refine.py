@@ -6,6 +6,7 @@ the same formulas as in the screen.
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -19,6 +20,7 @@ from sizing.search.replicas import arrivals_of, lengths_of, replica_at
 from sizing.search.screen import Evaluated, instances_needed
 from sizing.search.trials import FARTHER, FARTHEST, FIRST_REQUESTS, LARGEST_BELOW, Case, in_flight_of
 from sizing.simulator.run_length import REPORTED_REQUESTS
+from sizing.simulator.work import OutOfWork, Work
 
 CLOSE = 1.15
 """Deployments within so much of the best by cost (or GPUs, latency, power, as asked) may change places."""
@@ -38,6 +40,8 @@ class Search:
     screened: Aggregated
     """The candidates as the screen sizes them."""
     seed: int
+    work: Work = field(default_factory=Work)
+    """What may still be simulated."""
     results: dict[int, Needed | NotMet] = field(default_factory=dict)
     cases: dict[int, Case] = field(default_factory=dict)
     behind: set[int] = field(default_factory=set)
@@ -162,6 +166,7 @@ class Search:
             lengths=lengths_of(question),
             limits=question.limits,
             seed=self.seed,
+            work=self.work,
             max_utilization=question.scenario.deployment.max_utilization,
             routing=question.scenario.deployment.routing,
             stable_rps=float(self.evaluated.capacity.stable_rps[index]),
@@ -198,29 +203,38 @@ class Refined:
         return result if isinstance(result, Needed) else None
 
 
-def refine(screened: Aggregated, seed: int) -> Refined:
+def refine(screened: Aggregated, seed: int, work: Work | None = None) -> Refined:
     """Simulate the best of the screen and near ties, then whatever comes first, until that has been simulated.
 
     The one that comes first is simulated for longer where its number of instances is not certain; when it then needs
-    more, the search goes on: others, simulated or not, may come first now.
+    more, the search goes on: others, simulated or not, may come first now. When it ends before that, by ``work`` too,
+    the first of those whose number is certain.
     """
-    search = Search(screened, seed)
+    search, certain = Search(screened, seed, work or Work()), set[int]()
+    try:
+        _search(search, certain)
+    except OutOfWork:
+        return _certain(search, certain)
+    last = _ranked(search, search.known)
+    return last if last.best is None or last.winner in certain else _certain(search, certain)
+
+
+def _search(search: Search, certain: set[int]) -> None:
+    """Simulate until what comes first is ``certain``, to which all that is goes. Raises OutOfWork."""
     for index in _close(search):
         search.simulate(index)
-    sharp: set[int] = set()
     for _ in range(MOST_FAILURES):
         last = _first_simulated(search)
         if last.first is None:
-            break
+            return
         result = search.results.get(last.winner)
-        if last.winner not in search.known or (isinstance(result, Needed) and last.winner in sharp):
-            break
+        if last.winner not in search.known or (isinstance(result, Needed) and last.winner in certain):
+            return
         if isinstance(result, Needed):
             search.results[last.winner] = sharpened(result, REPORTED_REQUESTS)
-            sharp.add(last.winner)
+            certain.add(last.winner)
         else:  # was looked at only as far as it could have come before one that now needs more, or not at all
             search.simulate(last.winner)
-    return _ranked(search, simulated_first=True)
 
 
 def _first_simulated(search: Search) -> Refined:
@@ -233,7 +247,7 @@ def _first_simulated(search: Search) -> Refined:
         simulated = np.flatnonzero(np.isin(now.deployments.index, list(search.results)))
         near = len(simulated) > 0 and counted[now.deployments.first(simulated)] <= CLOSE * counted[now.first]
         if len(search.results) >= (MOST_CANDIDATES if near else MOST_FAILURES):
-            return _ranked(search, simulated_first=True)
+            return _ranked(search, search.known)
         search.simulate(search.promising(now))
 
 
@@ -247,13 +261,19 @@ def not_at_all(one: Needed | NotMet) -> bool:
     return isinstance(one, NotMet) and not one.bounded
 
 
-def _ranked(search: Search, simulated_first: bool = False) -> Refined:
-    """What comes first by what is known; of those simulated, if any, when ``simulated_first``."""
+def _certain(search: Search, certain: Set[int]) -> Refined:
+    """The first of those whose number is certain; none when there is none."""
+    first = _ranked(search, certain)
+    return first if first.first is not None and first.winner in certain else replace(first, first=None)
+
+
+def _ranked(search: Search, among: Set[int] = frozenset()) -> Refined:
+    """What comes first by what is known; of the candidates ``among``, if one of them is left."""
     corrected = search.corrected()
     changed = np.fromiter(search.results, dtype=np.intp, count=len(search.results))
     deployments = search.screened.resized(corrected, changed) if search.results else search.screened
-    known = np.flatnonzero(np.isin(deployments.index, list(search.known))) if simulated_first else ()
-    first = deployments.first(np.asarray(known) if len(known) else None) if len(deployments) else None
+    known = np.flatnonzero(np.isin(deployments.index, list(among)))
+    first = deployments.first(known if len(known) else None) if len(deployments) else None
     return Refined(search=search, deployments=deployments, first=first)
 
 

@@ -7,7 +7,7 @@ every asked percentile is clear of its limit.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
@@ -26,6 +26,7 @@ from sizing.simulator.quantiles import DECIDING_80, sampled_share
 from sizing.simulator.request_lengths import RequestLengths
 from sizing.simulator.run_length import HEAVIEST, IN_FLIGHT_ROUNDS, MOST_SETTLING, forgotten
 from sizing.simulator.stability import largest_stable_rps
+from sizing.simulator.work import Work
 
 FIRST_REQUESTS, MOST_REQUESTS, GROWTH = 3_000, 12_000, 4
 """Requests of the first run at a count, and how far it grows (each time by the factor) while the finding is unclear."""
@@ -77,6 +78,8 @@ class Case:
     in_flight: float
     stable_rps: float
     seed: int = 0
+    work: Work = field(default_factory=Work)
+    """What may still be simulated, of all candidates together."""
     routing: Routing = "random"
 
 
@@ -149,11 +152,16 @@ def limited(limits: LatencyLimits) -> list[tuple[int, float]]:
 
 
 def run(case: Case, instances: int, requests: int) -> Outcome:
-    """One of so many instances, or some of them, under their share of the load: about ``requests`` requests each."""
+    """One of so many instances, or some of them, under their share of the load: about ``requests`` requests each.
+
+    Raises OutOfWork when that takes more than may be simulated.
+    """
     count = together(case.routing, instances)
     arrivals = share_of(case.arrivals, count / instances, in_turn=case.routing in IN_TURN)
     fleet = Fleet(replicas=(case.replica,) * count, routing=case.routing)
-    return run_length.run(fleet, arrivals, case.lengths, requests, case.seed)
+    outcome = run_length.run(fleet, arrivals, case.lengths, requests, case.seed, most_events=max(case.work.left, 0))
+    case.work.spend_on(outcome)
+    return outcome
 
 
 def decided(case: Case, instances: int, first: int) -> Trial:
@@ -184,15 +192,18 @@ class Tries:
     """What is known about one case so far, by number of instances. What stays unclear is not met.
 
     ``first``: requests of the first run at a count. Once those have left a count unclear, later ones start with more.
+    ``certain``: whether even a load without doubt is held against the stability limit of the simulation.
     """
 
     def __init__(self, case: Case, first: int = FIRST_REQUESTS) -> None:
         self.case, self.first, self.trials = case, first, dict[int, Trial]()
+        self.certain = False
 
     @cached_property
     def stable_rps(self) -> float:
         """What one instance carries for ever, by simulation; asked for only when it matters, as it takes its time."""
-        return largest_stable_rps(Fleet(replicas=(self.case.replica,)), self.case.lengths, self.case.seed)
+        case = self.case
+        return largest_stable_rps(Fleet(replicas=(case.replica,)), case.lengths, case.seed, work=case.work)
 
     @property
     def highest_share(self) -> float:
@@ -206,7 +217,9 @@ class Tries:
     def utilization(self, instances: int) -> float:
         """Load over what is carried for ever: by simulation, unless the load model leaves no doubt."""
         analytic = self.load(instances) / self.case.stable_rps
-        return analytic if analytic < NO_DOUBT * self.highest_share else self.load(instances) / self.stable_rps
+        if analytic < NO_DOUBT * self.highest_share and not self.certain:
+            return analytic
+        return self.load(instances) / self.stable_rps if self.stable_rps > 0 else math.inf
 
     def carried(self, instances: int) -> bool:
         """Whether so many instances carry the load for ever, within the utilisation cap."""

@@ -22,7 +22,12 @@ CHUNK = 16_384
 are looked at often and the call costs nothing."""
 
 PERIODS_DRAWN = 256
-"""On and off periods drawn at a time."""
+"""On and off periods drawn at a time, at least."""
+
+BLURRED = 0.01
+"""On and off periods per request above 1 / this are not told from their mean. Chosen: the index of dispersion of such
+bursts is below 1 + 2 x this (:func:`sizing.question.understand.arrival_variability`), and a queue grows with half of
+what is above 1."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +67,7 @@ class Arrivals:
         The size of the chunks does not change the requests.
         """
         gaps, bursts, *rngs = (np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(5))
-        clock = _BurstClock(self.rate_rps, self.bursts, bursts) if self.bursts else None
+        clock = _BurstClock(self.rate_rps, self.bursts, bursts) if self.bursts and not self._blurred else None
         epoch = 0.0
         while True:
             epochs = epoch + np.cumsum(self._gaps(gaps, chunk))
@@ -72,6 +77,11 @@ class Arrivals:
             yield requests(time[:kept], lengths.sample(tuple(rngs), chunk)[:, :kept])
             if kept < chunk:
                 return
+
+    @property
+    def _blurred(self) -> bool:
+        """Whether so many on and off periods pass between two requests that these come at random at the mean rate."""
+        return self.bursts is not None and (self.bursts.on_s + self.bursts.off_s) * self.rate_rps < BLURRED
 
     def _gaps(self, rng: np.random.Generator, count: int) -> Floats:
         """Gaps of mean 1: gamma with shape 1 / cv^2."""
@@ -109,11 +119,13 @@ class _BurstClock:
         """The time at which the cumulative rate reaches each of ``epochs``, which grow from call to call."""
         keep = max(int(np.searchsorted(self.total, epochs[0])) - 1, 0)
         self.edges, self.total = self.edges[keep:], self.total[keep:]
+        drawn = PERIODS_DRAWN
         while self.total[-1] <= epochs[-1]:
-            periods = self.rng.standard_exponential((PERIODS_DRAWN, 2)) * [self.bursts.on_s, self.bursts.off_s]
+            periods = self.rng.standard_exponential((drawn, 2)) * [self.bursts.on_s, self.bursts.off_s]
             counts = periods * [self.on_rate, self.off_rate]
             self.edges = np.concatenate([self.edges, self.edges[-1] + np.cumsum(periods)])
             self.total = np.concatenate([self.total, self.total[-1] + np.cumsum(counts)])
+            drawn *= 2  # so that few steps do, however many periods there are
         return np.interp(epochs, self.total, self.edges)
 
 

@@ -76,6 +76,11 @@ class _Line:
         """Requests anywhere."""
         return sum(p.in_system for p in self.pools) + self.moving.shape[1]
 
+    @property
+    def exhausted(self) -> bool:
+        """Whether a pool has done all the work that is allowed."""
+        return any(p.exhausted for p in self.pools)
+
     def total(self, name: str) -> float:
         """A counter summed over the pools."""
         return float(sum(p.state[name] for p in self.pools))
@@ -86,15 +91,20 @@ def drive(
 ) -> Outcome:
     """Simulate a stream of requests to its end, then serve what is left.
 
-    Stops early when ``progress`` says so or the queue exceeds :data:`MAX_WAITING`; the outcome tells.
+    Stops early when ``progress`` says so, the work allowed is done, or the queue exceeds :data:`MAX_WAITING`; the
+    outcome tells.
     """
     line, peak, stopped, overwhelmed = _Line(deployment, measurement), 0, None, False
+    share = 0.0
     for chunk in stream:
         if not chunk.shape[1]:
             continue
         line.run(chunk, float(chunk[TIME_ROW, -1]))
         peak = max(peak, line.waiting)
-        share = min(float(line.pools[0].state["arrived"]) / max(measurement.expected, 1), 1.0)
+        before, share = share, min(float(line.pools[0].state["arrived"]) / max(measurement.expected, 1), 1.0)
+        if line.exhausted:
+            stopped = before  # of this chunk not all was served
+            break
         if progress is not None and not progress(share):
             stopped = share
             break
@@ -134,6 +144,8 @@ def _outcome(
         preempted=int(line.total("preempted")),
         failed_over=int(line.total("failed_over")),
         unfinished=line.in_system,
+        events=int(line.total("events")),
+        exhausted=line.exhausted,
         waiting=waiting,
         in_system=in_system,
         peak_waiting=peak,

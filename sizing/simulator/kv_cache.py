@@ -45,6 +45,7 @@ def evict_last(requests: Any, heap: Heap, state: Any, replica: Any) -> None:
     request.computed = request.cached
     request.preempted += 1
     state.preempted += 1
+    state.events += 1
     enqueue(requests, replica, row, True)
 
 

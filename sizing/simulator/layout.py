@@ -103,6 +103,8 @@ REPLICA = np.dtype(
 STATE = np.dtype(
     [
         *_counts("arrived finished handed rejected too_long preempted failed_over"),
+        # Work done, counted in events (see ``Measurement``), and where it ends.
+        *_counts("events most_events"),
         *_reals("prefilled recomputed generated lost cached"),
         *_counts("free turn records"),
         # What is measured, and how requests are routed.

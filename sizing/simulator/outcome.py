@@ -19,8 +19,9 @@ class Outcome:
 
     ``histogram`` (batches, metrics, bins), ``sums`` (batches, columns of sums), ``series`` (bins, columns of
     :data:`layout.SERIES`); counters over all pools. ``waiting`` and ``in_system`` are from the end of the arrivals,
-    before the rest was served; ``peak_waiting`` is the longest queue between two chunks;
-    ``in_window`` counts the requests of the window that was asked for.
+    before the rest was served; ``peak_waiting`` is the longest queue between two chunks. ``events``: the work it took;
+    ``exhausted``: that was all that was allowed, and the counts are of a part of the requests. ``in_window`` counts the
+    requests of the window that was asked for.
     """
 
     histogram: NDArray[np.uint32]
@@ -36,6 +37,8 @@ class Outcome:
     preempted: int
     failed_over: int
     unfinished: int
+    events: int
+    exhausted: bool
     waiting: int
     in_system: int
     peak_waiting: int

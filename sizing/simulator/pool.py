@@ -30,7 +30,10 @@ SHORTEST_BIN_S = 1e-9
 class Measurement:
     """What is measured: over ``expected`` requests of which the first ``warm_up`` do not count, in a series of ``bins``
     over ``horizon_s``. Limits in seconds decide what is good. ``keep_records`` keeps one record per request;
-    requests in the system during ``window`` are counted apart."""
+    requests in the system during ``window`` are counted apart.
+
+    ``most_events``: work after which a pool stands still: steps or leaps of an engine, and evictions. Counted, not
+    timed, so that the same question ends at the same place on every machine."""
 
     expected: int
     horizon_s: float
@@ -41,6 +44,7 @@ class Measurement:
     e2e_limit_s: float = math.inf
     keep_records: bool = False
     window: Window | None = None
+    most_events: int = UNLIMITED
 
     @property
     def bin_s(self) -> float:
@@ -60,6 +64,16 @@ class Pool:
     def state(self) -> Any:
         """Counters, by the names of :data:`layout.STATE`."""
         return self.world.state[0]
+
+    @property
+    def events(self) -> int:
+        """Work done so far."""
+        return int(self.state["events"])
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether the work allowed is done: what is counted then is of a part of the requests."""
+        return bool(self.state["events"] >= self.state["most_events"])
 
     @property
     def in_system(self) -> int:
@@ -153,6 +167,7 @@ def _state(fleet: Fleet, measurement: Measurement) -> NDArray[Any]:
     row["warm_up"], row["bin_s"] = measurement.warm_up, measurement.bin_s
     row["expected"] = max(measurement.expected - measurement.warm_up, 1)
     row["ttft_limit"], row["itl_limit"] = measurement.ttft_limit_s, measurement.itl_limit_s
+    row["most_events"] = measurement.most_events
     row["e2e_limit"], row["keep_records"] = (
         measurement.e2e_limit_s,
         measurement.keep_records or measurement.window is not None,

@@ -218,12 +218,13 @@ def leap(world: World, r: int, until: float) -> None:
 
 @compiled
 def advance(world: World, r: int, until: float) -> None:
-    """Run a replica until its next step would start at ``until`` or later, or nothing is left to do."""
-    replica = world.replicas[r]
-    while replica.up == 1 and replica.now < until:
+    """Run a replica until its next step would start at ``until`` or later, nothing is left to do, or the work ends."""
+    replica, state = world.replicas[r], world.state[0]
+    while replica.up == 1 and replica.now < until and state.events < state.most_events:
+        state.events += 1
         if replica.running == 0 and replica.partials == 0 and replica.waiting == 0:
             return
-        evicted = make_room(world.requests, world.heap[r], world.state[0], replica)
+        evicted = make_room(world.requests, world.heap[r], state, replica)
         tokens, pair_s, prompts, ended = 0.0, 0.0, 0, 0
         if replica.partials > 0 or replica.waiting > 0:
             tokens, pair_s, prompts, ended = plan_prompts(world, r, not evicted)

@@ -9,7 +9,7 @@ from sizing.simulator.arrivals import CHUNK, Arrivals
 from sizing.simulator.drive import drive
 from sizing.simulator.fleet import Fleet
 from sizing.simulator.outcome import Outcome
-from sizing.simulator.pool import Measurement
+from sizing.simulator.pool import UNLIMITED, Measurement
 from sizing.simulator.request_lengths import RequestLengths
 
 REPORTED_REQUESTS = 12_000
@@ -56,10 +56,13 @@ def settling(in_flight: float, most: int = MOST_SETTLING) -> int:
     return min(int(IN_FLIGHT_ROUNDS * in_flight), most)
 
 
-def run(fleet: Fleet, arrivals: Arrivals, lengths: RequestLengths, requests: int, seed: int) -> Outcome:
+def run(
+    fleet: Fleet, arrivals: Arrivals, lengths: RequestLengths, requests: int, seed: int, *, most_events: int = UNLIMITED
+) -> Outcome:
     """The replicas of a fleet under ``arrivals`` of all of them: about ``requests`` requests each."""
     expected = requests * len(fleet.replicas)
     duration = expected / arrivals.rate_rps
-    measurement = Measurement(expected=expected, horizon_s=duration, warm_up=int(WARM_UP_SHARE * expected))
+    warm_up = int(WARM_UP_SHARE * expected)
+    measurement = Measurement(expected=expected, horizon_s=duration, warm_up=warm_up, most_events=most_events)
     stream = arrivals.stream(lengths, duration, seed, chunk=min(expected + SPARE_DRAWS, CHUNK))
     return drive(fleet, stream, measurement)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -14,6 +14,7 @@ from sizing.simulator.fleet import Deployment, Fleet, Replica
 from sizing.simulator.layout import FIRST_ROW, ID_ROW, STARTED_ROW
 from sizing.simulator.pool import Measurement, Pool
 from sizing.simulator.request_lengths import DrawnLengths, RequestLengths
+from sizing.simulator.work import Work
 
 ROUNDS = 30
 """Requests per sequence slot in a saturated run. Chosen: because the start and the end of the run, which are left out,
@@ -36,9 +37,25 @@ SHORTEST_RUN_S = 1e-12
 KEPT_RATES = 512
 """Saturated rates kept in memory: those of more replicas than :data:`step_grid.KEPT_GRIDS`."""
 
+MOST_EVENTS = 3_000_000
+"""Work of a saturated run at most. Chosen: half a second; what was served until then gives the rate."""
+
+
+@dataclass(frozen=True)
+class Saturated:
+    """Requests/s of a replica that never runs out of work, and the events it took to tell."""
+
+    rps: float
+    events: int
+
 
 def saturated_rps(replica: Replica, sample: Floats, *, prefill_only: bool = False, decode_only: bool = False) -> float:
-    """Requests/s of one replica that never runs out of work; ``sample`` (4, n) are lengths as they come.
+    """Requests/s of one replica that never runs out of work; ``sample`` (4, n) are lengths as they come."""
+    return saturated(replica, sample, prefill_only=prefill_only, decode_only=decode_only).rps
+
+
+def saturated(replica: Replica, sample: Floats, *, prefill_only: bool = False, decode_only: bool = False) -> Saturated:
+    """As :func:`saturated_rps`, with the work.
 
     All requests wait from the start. Counted from the first to the last admission: all that entered in this time, over
     the time. 0 when no request of the sample fits.
@@ -49,14 +66,19 @@ def saturated_rps(replica: Replica, sample: Floats, *, prefill_only: bool = Fals
         chunk[STARTED_ROW], chunk[FIRST_ROW], chunk[ID_ROW] = 0.0, 0.0, np.arange(count)
     pool = Pool(
         Fleet(replicas=(replace(replica, queue_limit=None),)),
-        Measurement(expected=count, horizon_s=1.0, keep_records=True),
+        Measurement(expected=count, horizon_s=1.0, keep_records=True, most_events=MOST_EVENTS),
         prefill_only=prefill_only,
     )
     records = pool.run(chunk, math.inf)
-    if not len(records):
-        return 0.0
     ended = np.sort(records["first" if prefill_only else "finished"])
-    emptying = min(slots(replica, sample), len(ended) // LONGEST_END_PART)
+    emptying = 0 if pool.exhausted else min(slots(replica, sample), len(ended) // LONGEST_END_PART)
+    return Saturated(_rate(ended, emptying), pool.events)
+
+
+def _rate(ended: Floats, emptying: int) -> float:
+    """Requests/s from when they ``ended`` (N,), of which the last ``emptying`` and some at the start do not count."""
+    if not len(ended):
+        return 0.0
     first, last = len(ended) // START_PART, max(len(ended) - emptying, 1)
     if ended[last - 1] <= ended[first]:
         return float(len(ended) / max(ended[-1], SHORTEST_RUN_S))
@@ -69,33 +91,51 @@ def slots(replica: Replica, sample: Floats) -> int:
     return max(int(min(replica.max_sequences, replica.kv_tokens / mean)), 1)
 
 
-def largest_stable_rps(deployment: Deployment, lengths: RequestLengths, seed: int = 0) -> float:
+def largest_stable_rps(
+    deployment: Deployment, lengths: RequestLengths, seed: int = 0, *, work: Work | None = None
+) -> float:
     """Requests/s beyond which the queue of the deployment grows for ever.
 
     By routing: in turn or at random, the slowest replica decides (N x its rate); weighted, the one with the least rate
-    per weight; by load, the sum. Of two pools the smaller counts. Failures are left out.
+    per weight; by load, the sum. Of two pools the smaller counts. Failures are left out. ``work`` is what may be done:
+    raises OutOfWork when that was all.
     """
     return min(
-        _fleet_rps(stage.fleet, lengths, seed, prefill_only=stage.prefill_only, decode_only=stage.decode_only)
+        _fleet_rps(stage.fleet, lengths, seed, work, prefill_only=stage.prefill_only, decode_only=stage.decode_only)
         for stage in deployment.stages
     )
 
 
 def stable_rps_of(
-    replica: Replica, lengths: RequestLengths, seed: int = 0, *, prefill_only: bool = False, decode_only: bool = False
+    replica: Replica,
+    lengths: RequestLengths,
+    seed: int = 0,
+    *,
+    prefill_only: bool = False,
+    decode_only: bool = False,
+    work: Work | None = None,
 ) -> float:
     """Requests/s beyond which the queue of one replica grows for ever, in the role it plays."""
-    return _fleet_rps(Fleet(replicas=(replica,)), lengths, seed, prefill_only=prefill_only, decode_only=decode_only)
+    fleet = Fleet(replicas=(replica,))
+    return _fleet_rps(fleet, lengths, seed, work, prefill_only=prefill_only, decode_only=decode_only)
 
 
 def _fleet_rps(
-    fleet: Fleet, lengths: RequestLengths, seed: int, *, prefill_only: bool = False, decode_only: bool = False
+    fleet: Fleet,
+    lengths: RequestLengths,
+    seed: int,
+    work: Work | None,
+    *,
+    prefill_only: bool = False,
+    decode_only: bool = False,
 ) -> float:
     kinds = tuple(dict.fromkeys(fleet.replicas))
     # An observed trace may be large: its rates are not kept, because the trace would be, too.
     rates_of = _rates_of_drawn if isinstance(lengths, DrawnLengths) else _rates
-    rate = dict(zip(kinds, rates_of(kinds, lengths, seed, prefill_only, decode_only), strict=True))
-    rates = np.array([rate[r] for r in fleet.replicas])
+    known = dict(zip(kinds, rates_of(kinds, lengths, seed, prefill_only, decode_only), strict=True))
+    if work is not None:  # whether or not the rates were kept
+        work.spend(sum(one.events for one in known.values()), 0)
+    rates = np.array([known[r].rps for r in fleet.replicas])
     if fleet.routing in ("round_robin", "random"):
         return float(len(rates) * rates.min())
     if fleet.routing == "weighted":
@@ -106,13 +146,13 @@ def _fleet_rps(
 
 def _rates(
     kinds: tuple[Replica, ...], lengths: RequestLengths, seed: int, prefill_only: bool, decode_only: bool
-) -> tuple[float, ...]:
+) -> tuple[Saturated, ...]:
     """Saturated rates of replicas under the same requests; no load takes part in them."""
     rngs = tuple(np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(3))
     most = max(slots(k, lengths.sample(rngs, FEWEST)) for k in kinds)
     sample = lengths.sample(rngs, int(np.clip(ROUNDS * most, FEWEST, max(MOST, FEWEST_ROUNDS * most))))
     sample[3] = -1.0
-    return tuple(saturated_rps(k, sample, prefill_only=prefill_only, decode_only=decode_only) for k in kinds)
+    return tuple(saturated(k, sample, prefill_only=prefill_only, decode_only=decode_only) for k in kinds)
 
 
 _rates_of_drawn = lru_cache(maxsize=KEPT_RATES)(_rates)

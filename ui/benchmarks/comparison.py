@@ -32,8 +32,9 @@ _SHORT: dict[Quantity, str] = {
     "output_tokens_per_s": "Output tokens/s",
 }
 COHORT = (
-    "TTFT of a closed loop is an effect of its cohorts: requests start together and queue for prefill together. It is "
-    "compared with a prediction of the same protocol, and never with the TTFT at a request rate that Size plans for."
+    "This benchmark keeps a fixed number of requests in flight (closed loop): they start together and wait for each "
+    "other, which sets their TTFT. It is compared with a prediction of the same protocol, and never with the "
+    "TTFT at a request rate that Size plans for."
 )
 LAST_IN_A_HUNDRED = (
     "It is compared, and calibrates nothing: a p99 is mostly queueing and chance. Its interval is that of the median, "
@@ -249,7 +250,9 @@ def _actions(
             "the page loses it; the scenario file (Size, Export) keeps it.",
             icon=":material/check_circle:",
         )
-        st.page_link("pages/size.py", label="Back to Size", icon=":material/straighten:")
+        st.page_link(
+            "pages/size.py", label="Back to Size", icon=":material/straighten:", query_params=state.address_of("size")
+        )
 
 
 def _draw_use(benchmark: Benchmark, *, same_model: bool, disabled: bool) -> None:

@@ -117,9 +117,10 @@ def draw_library(*, dark: bool) -> None:
     draw_chart(figure, key=f"evidence_chart_{kind}", alt=evidence_alt_text(rows))
     _table(rows)
     st.caption(
-        ":material/info: TTFT in a closed loop is an effect of requests that start together: it is not the TTFT of a "
-        "customer at a request rate. ITL is TPOT for most sources. Lengths are means as sent: 0.9 x the nominal "
-        "ones where InferenceX draws them at random. Rows of quality “caution” count less in the fit. "
+        ":material/info: TTFT with a fixed number of requests in flight (closed loop) comes from requests that start "
+        "together: it is not the TTFT of a customer at a request rate. ITL is TPOT for most sources. "
+        "Lengths are means as sent: 0.9 x the nominal ones where InferenceX draws them at random. "
+        "Rows of quality “caution” count less in the fit. "
         "InferenceX data: attribution to InferenceX (SemiAnalysis). MLPerf is a trademark of MLCommons; figures are "
         "not verified by it. All attributions: NOTICE."
     )

@@ -121,7 +121,8 @@ def _name(curve: Curve) -> str:
     first = curve[0]
     lengths = " / ".join("?" if v is None else f"{v:,.0f}" for v in (first.isl_mean, first.osl_mean))
     parallelism = f", TP{first.tp}" if first.tp else ""
-    mode = {"fixed_concurrency": "closed loop", "fixed_rate": "open loop", "offline": "offline"}.get(first.mode or "")
+    modes = {"fixed_concurrency": "fixed number in flight", "fixed_rate": "fixed rate", "offline": "offline"}
+    mode = modes.get(first.mode or "")
     where = ", ".join(filter(None, [first.model or first.tool, first.gpu, mode]))
     return f"{where}{parallelism}: {counted(len(curve), 'run')} of {lengths} tokens in / out"
 

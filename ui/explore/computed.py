@@ -17,7 +17,7 @@ from sizing.explore.inverse import (
     served_by_gpus,
     tightest_limit,
 )
-from sizing.explore.length_map import LengthMap, around, gpus_over_lengths, on_gpu
+from sizing.explore.length_map import on_gpu
 from sizing.explore.load_band import LoadBand, load_band
 from sizing.explore.measured_points import MeasuredPoint, measured_points
 from sizing.explore.operating_point import XAxis, YAxis
@@ -51,13 +51,6 @@ def band_of(scenario_json: str) -> LoadBand:
     """The 80 % range of the load curve of the plan's deployment."""
     deployed = plan_of(scenario_json).deployment
     return load_band(_scenario(scenario_json), deployed) if deployed else LoadBand(fast=(), slow=())
-
-
-@_kept
-def lengths_of(scenario_json: str, gpu: str) -> LengthMap:
-    """GPUs needed over the lengths around those of the scenario."""
-    scenario = _scenario(scenario_json)
-    return gpus_over_lengths(scenario, gpu, *around(scenario))
 
 
 @_kept

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import streamlit as st
 
-from sizing.base.errors import SizingError
+from sizing.explore.length_map import LengthMap
 from sizing.question.understand import understand
 from ui.explore import computed
 from ui.explore.controls import draw_gpu_choice
 from ui.figures.heat_map import build_heat_map, heat_map_alt_text, heat_map_table
 from ui.figures.load_curve import build_load_curve, load_curve_alt_text, load_curve_table
 from ui.shell import draw_chart, draw_problems, draw_table
-from ui.size.origin import draw_curve_origin, draw_estimates
+from ui.size import jobs
+from ui.size.origin import draw_curve_origin
 from ui.state import Answer
+
+_Job: TypeAlias = jobs.Job[LengthMap, str]
+_JOB = "length_map_job"
+_FALLS = (
+    " Where a shorter answer needs more GPUs than a longer one, either the ITL limit binds, because a prompt that "
+    "interrupts an answer weighs more on its few tokens, or they are as many within what a simulation can tell."
+)
+"""Why the number may fall to the right: said only where it does."""
+_LOOK_EVERY_S, _MOMENT_S = 0.4, 0.6
+"""Seconds between two looks at the work, and what is waited for it at first, so that nothing flickers."""
 
 
 def draw_load(answer: Answer, *, dark: bool) -> None:
@@ -25,7 +38,7 @@ def draw_load(answer: Answer, *, dark: bool) -> None:
     if plan.deployment and plan.deployment.pools:
         whose = "One decode instance of the plan, with its share of the prefill instances."
     st.caption(
-        f"{whose} Beyond the knee latency grows faster than the load; where the curve ends, "
+        f"{whose} Beyond the knee, where the curve bends, latency grows faster than the load; where the curve ends, "
         "the queue grows without end."
     )
     draw_curve_origin(plan, limits)
@@ -37,17 +50,33 @@ def draw_lengths(answer: Answer, *, dark: bool) -> None:
     where, _ = st.columns([1, 2])
     with where:
         gpu = draw_gpu_choice("map_gpu", answer.plan, answer.scenario)
-    try:
-        lengths = computed.lengths_of(answer.scenario.model_dump_json(), gpu)
-    except SizingError as error:
-        draw_problems(error.problems)
+    job: _Job | None = st.session_state.get(_JOB)
+    if job is None or (job.scenario, job.about) != (answer.scenario, gpu):
+        if job is not None:
+            job.cancel()
+        job = st.session_state[_JOB] = jobs.start_lengths(answer.scenario, gpu)
+        job.wait(_MOMENT_S)
+    st.fragment(_map, run_every=None if job.done else _LOOK_EVERY_S)(job, answer, dark=dark, watched=not job.done)
+
+
+def _map(job: _Job, answer: Answer, *, dark: bool, watched: bool) -> None:
+    """The map, or how far it is: every cell is decided as a plan is, by simulation."""
+    job.look()
+    if watched and job.done:
+        st.rerun()
+    if not job.done:
+        st.progress(min(job.share, 1.0), text=f"Planning every pair of lengths: {job.share:.0%}")
+        return
+    lengths = job.outcome()
+    if isinstance(lengths, tuple):
+        draw_problems(lengths)
         return
     traffic = understand(answer.scenario).traffic
     figure = build_heat_map(lengths, framed=(traffic.input_tokens, traffic.output_tokens), dark=dark)
     draw_chart(figure, key="length_map", alt=heat_map_alt_text(lengths))
     st.caption(
         "GPUs needed for the same load within the same limits; framed: the lengths of the scenario. "
-        "The share of the prompt found in the prefix cache stays as it is."
+        "Each is the plan that Size makes of these lengths on this GPU. The share of the prompt found in the prefix "
+        "cache stays as it is." + (_FALLS if lengths.falls_somewhere else "")
     )
-    draw_estimates(answer.plan)
     draw_table(lambda: heat_map_table(lengths), key="lengths", what="GPUs over lengths")

@@ -12,7 +12,7 @@ from ui.explore import computed
 from ui.explore.controls import draw_gpu_choice
 from ui.form.numbers import AmbiguousNumber, NotANumber, parse_number
 from ui.form.problems import BadInput, which_number
-from ui.format import as_markdown, bullets
+from ui.format import as_markdown, bullets, counted
 from ui.shell import draw_choice, draw_problems
 from ui.size.origin import draw_estimates
 from ui.state import Answer
@@ -105,6 +105,6 @@ def _figures(served: Served) -> None:
         for name, value, field in shown:
             st.metric(name, value, help=type(served).model_fields[field].description if field else None)
     st.caption(
-        f"{served.gpus} GPUs in use; over a day of {business.hours:g} hours, busiest time "
+        f"{counted(served.gpus, 'GPU')} in use; over a day of {business.hours:g} hours, busiest time "
         f"{significant(business.peak_to_mean)} times the mean, with {business.requests_per_user:g} requests per user."
     )

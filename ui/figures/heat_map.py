@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 from sizing.base.format import count, large
 from sizing.explore.length_map import LengthCell, LengthMap
 from ui.figures.template import INK, alpha, axis, hardware_look, layout, message
+from ui.format import counted
 
 _NONE = "-"
 """What a cell that nothing serves shows."""
@@ -100,7 +101,7 @@ def _hover(cell: LengthCell) -> str:
     first = f"{count(cell.input_tokens)} tokens in, {count(cell.output_tokens)} out"
     if not cell.gpus:
         return f"{first}<br>{cell.reason}"
-    return f"{first}<br>{count(cell.gpus)} GPUs in {count(cell.systems)} systems<br>{cell.configuration}"
+    return f"{first}<br>{counted(cell.gpus, 'GPU')} in {counted(cell.systems or 0, 'system')}<br>{cell.configuration}"
 
 
 def _frame(lengths: LengthMap, framed: tuple[float, float] | None, *, dark: bool) -> list[dict[str, Any]]:

@@ -218,7 +218,9 @@ def _keys(plan: Plan, bend: LoadPoint | None, ranged: Look | None, *, dark: bool
         keys.append({**none, "mode": "markers", "marker": {**tint, "color": hue}, "name": "80 % range of the curve"})
     if bend:
         dotted = {"color": NEUTRAL[dark], "width": 2, "dash": "dot"}
-        keys.append({**none, "mode": "lines", "line": dotted, "name": f"Knee, {requests_per_s(bend.rps)}"})
+        keys.append(
+            {**none, "mode": "lines", "line": dotted, "name": f"Knee, {requests_per_s(bend.rps)}: latency bends"}
+        )
     return keys
 
 

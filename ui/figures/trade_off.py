@@ -8,11 +8,12 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from sizing.base.format import count, ms, tokens_per_s, usd
+from sizing.base.format import ms, tokens_per_s, usd
 from sizing.base.result import Candidate, Plan
 from sizing.scenario.schema import Limits
 from ui.figures.load_curve import percentile_name
 from ui.figures.template import INK, MAX_POINTS, NEUTRAL, axis, hardware_look, layout, message
+from ui.format import counted
 
 _NOTHING = "No deployment meets the limits, so there is nothing to trade."
 _ONE_POINT = "A measured record is one deployment: there is nothing to trade."
@@ -69,9 +70,9 @@ def trade_off_alt_text(plan: Plan, *, selected: int | None, limits: Limits | Non
     if selected is not None and 0 <= selected < len(plan.trade_off):
         chosen = f"; selected is {short_name(plan.trade_off[selected])}"
     return (
-        f"{at[0].upper()}{at[1:]} E2E falls from {ms(first.e2e_ms)} with {count(first.deployment.gpus)} "
-        f"GPUs to {ms(last.e2e_ms)} with {count(last.deployment.gpus)} GPUs over {len(plan.trade_off)} "
-        f"deployments{chosen}."
+        f"{at[0].upper()}{at[1:]} E2E falls from {ms(first.e2e_ms)} with "
+        f"{counted(first.deployment.gpus, 'GPU')} to {ms(last.e2e_ms)} with {counted(last.deployment.gpus, 'GPU')} "
+        f"over {len(plan.trade_off)} deployments{chosen}."
     )
 
 
@@ -109,7 +110,7 @@ def _hover(candidate: Candidate, at: str) -> str:
     return "<br>".join(
         (
             short_name(candidate),
-            f"{count(candidate.deployment.gpus)} GPUs, {usd(candidate.usd_per_month)} a month",
+            f"{counted(candidate.deployment.gpus, 'GPU')}, {usd(candidate.usd_per_month)} a month",
             f"{at} TTFT {ms(candidate.ttft_ms)}, ITL {ms(candidate.itl_ms)}, E2E {ms(candidate.e2e_ms)}",
             f"{tokens_per_s(candidate.output_tokens_per_s_per_gpu)} per GPU (output)",
         )

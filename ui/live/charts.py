@@ -16,7 +16,7 @@ from ui.shell import draw_chart, draw_choice, draw_table
 PERCENT = 100.0
 """Turns a share of 1 into percent."""
 QUANTILES = ("p50", "p95", "p99")
-_REQUESTS = {"arrivals_rps": "Arriving", "finished_rps": "Finished"}
+_REQUESTS = {"arrivals_rps": "Arriving", "finished_rps": "Completed"}
 _QUEUE = {"running": "Running", "waiting": "Waiting", "waiting_max": "Waiting, most"}
 _TOKENS = {"prompt_tokens_per_s": "Prompt, cache hits included", "generation_tokens_per_s": "Output"}
 _LATENCIES = {
@@ -32,13 +32,13 @@ def draw_latency(
 ) -> None:
     """TTFT, TPOT, ITL and E2E: quantiles, the mean, and the bucket of one quantile as a tint."""
     chosen = draw_choice(
-        "Bucket interval and plan of",
+        "Certain range and plan of",
         QUANTILES,
         default=planned.percentile if planned and planned.percentile in QUANTILES else "p95",
         key="bucket_of",
         kept="nowhere",
-        help="Where the quantile surely lies, the edges of its histogram bucket; and what the plan says of the same "
-        "quantile.",
+        help="Servers count latencies in ranges (histogram buckets): the percentile surely lies in the tinted one. "
+        "The plan's line is that of the same percentile.",
     )
     for quantity in _LATENCIES:
         if quantity == "tpot_ms" and not any(name.startswith(quantity) for name in lines.lines):
@@ -47,7 +47,7 @@ def draw_latency(
         draw_lines(latency_chart(lines, quantity, chosen, span, plan), moment, key=quantity, dark=dark)
     st.caption(
         "TPOT: mean gap of one request, what a plan calls ITL. ITL: gaps between single tokens, which no plan states. "
-        "Server side: without network and gateway. Within the tint the value is a guess; the mean is exact. "
+        "Server side: without network and gateway. The tint is certain, the line within it a guess; the mean is exact. "
         "E2E is recorded when a request ends, so a growing queue shows there late."
     )
 
@@ -92,7 +92,7 @@ def latency_chart(
     ]
     mean = Line(name="Mean", values=line(lines, f"{quantity}.mean"), colour=3, dash=3, width=1.5)
     band = Band(
-        name=f"Bucket of {chosen}",
+        name=f"Certain range of {chosen}",
         low=line(lines, f"{quantity}.{chosen}_low"),
         high=line(lines, f"{quantity}.{chosen}_high"),
         colour=place,

@@ -126,8 +126,8 @@ def _latency(name: str, key: str, observed: Observation) -> Tile:
         f"p95 {name}",
         ms(d.p95) if d.p95 is not None else NOTHING,
         bucket(d),
-        f"{about[name]}: 95 % of the values in the window are below. Only the histogram bucket is certain; "
-        "within it the value is interpolated. The mean needs no bucket.",
+        f"{about[name]}: 95 % of the values in the window are below. The server counts latencies in "
+        "ranges (histogram buckets): the range below is certain, the value within it interpolated. The mean is exact.",
         key,
         f"{key}.p95",
         printed=ms,
@@ -199,7 +199,7 @@ def _size(observed: Observation) -> Tile:
 
 def _finished(observed: Observation) -> str:
     finished = observed.number("finished_rps")
-    return f"{significant(finished)} finish" if finished is not None else ""
+    return f"{significant(finished)} completed/s" if finished is not None else ""
 
 
 def _number(value: float | None) -> str:

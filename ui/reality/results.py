@@ -98,8 +98,8 @@ def _intervals(comparison: Comparison, *, dark: bool) -> None:
         build_verdicts(comparison.performance, dark=dark), key="reality_chart", alt=verdicts_alt_text(comparison)
     )
     st.caption(
-        "Band: 80 % interval of the prediction. Point: measured, its bar the interval of the histogram bucket "
-        "and of the number of requests. TPOT is the mean gap of a request; the percentiles are over requests."
+        "Band: 80 % interval of the prediction. Point: measured; its bar: how exactly it is known, from the ranges "
+        "(buckets) and the number of requests. TPOT is the mean gap of a request; the percentiles are over requests."
     )
     _without_picture(comparison)
 

@@ -32,8 +32,8 @@ def draw_day(answer: Answer, *, dark: bool) -> None:
     """The panel; the day is planned beside the page, whenever inputs change."""
     if not answer.scenario.deployment.allows("aggregated"):
         st.info(
-            "Over the day only aggregated instances are planned, and the form allows only disaggregated ones: "
-            "allow Aggregated under Serving, too.",
+            "Over the day only instances that do both prefill and decode (aggregated) are planned, and the form allows "
+            "only separate ones: allow Aggregated under Serving, too.",
             icon=":material/info:",
         )
         return
@@ -136,8 +136,8 @@ def _panel(job: Job, *, dark: bool, watched: bool, pools: bool) -> None:
         return
     if pools:
         st.caption(
-            ":material/info: The answer above runs prefill and decode apart; over the day aggregated instances "
-            f"are planned: {as_markdown(day.deployment)}."
+            ":material/info: The answer above runs prefill and decode apart; over the day instances that "
+            f"do both are planned: {as_markdown(day.deployment)}."
         )
     st.markdown(f"**{as_markdown(day.answer)}**")
     _metrics(day)
@@ -156,11 +156,11 @@ def _metrics(day: DayPlan) -> None:
         st.metric("Base (instances)", count(day.base_instances), help=about["base_instances"].description)
         st.metric("Burst (instances)", count(day.burst_instances), help=about["burst_instances"].description)
         st.metric(
-            "Add one from, per instance",
+            "Add one above (per instance)",
             requests_per_s(day.threshold_rps),
             help=f"{percent(day.threshold)} of what an instance carries within the limits.",
         )
-        st.metric("Cool-down", ms(day.cool_down_s * MS_PER_S), help=about["cool_down_s"].description)
+        st.metric("Switch off after", ms(day.cool_down_s * MS_PER_S), help=about["cool_down_s"].description)
         st.metric(
             "Instance hours saved",
             percent(day.saved_share),
@@ -172,7 +172,8 @@ def _scale_out(one: ScaleOut, scenario: Scenario) -> None:
     at = f"p{scenario.limits.percentile:g}"
     met = "every limit is met" if one.meets_limits else "a limit is broken"
     st.markdown(
-        f":material/trending_up: Steepest scale-out, simulated with {count(one.requests)} requests: from "
+        f":material/trending_up: Fastest rise, simulated with {count(one.requests)} requests: from "
         f"{count(one.instances_before)} to {count(one.instances_after)} instances with {at} TTFT {ms(one.ttft_ms)} and "
-        f"E2E {ms(one.e2e_ms)}: {met}. Ordered only once they are needed: {at} TTFT {ms(one.late_ttft_ms)}."
+        f"E2E {ms(one.e2e_ms)}: {met}. Had they been ordered only once they were "
+        f"needed: {at} TTFT {ms(one.late_ttft_ms)}."
     )

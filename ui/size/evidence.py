@@ -39,11 +39,11 @@ def draw_evidence(plan: Plan, scenario: Scenario) -> None:
     """Source of the step times, the nearest measurements, second opinion, assumptions."""
     times = plan.provenance.step_times.name if plan.provenance else "nothing"
     st.markdown(f"**Step times from** {as_markdown(times)}. **Limited by** {as_markdown(plan.limited_by)}.")
-    st.markdown(as_markdown(plan.confidence))
+    st.markdown(f"**How sure.** {as_markdown(plan.confidence)}")
     if plan.cross_check:
         _second_opinion(plan, plan.cross_check)
     _nearest(plan, scenario)
-    st.markdown("**Assumed, because nobody said**")
+    st.markdown("**Assumptions**")
     st.markdown(bullets(plan.assumptions) or "Nothing.")
     st.markdown("**Every figure, from formula to source**")
     explain_all(plan)
@@ -68,8 +68,9 @@ def _nearest(plan: Plan, scenario: Scenario) -> None:
         st.caption(
             f"Beside this plan: {count(one.concurrency)} requests in flight per instance, median ITL "
             f"{ms(plan.latency.itl_ms.p50)}, {significant(one.output_tokens_per_s_per_gpu)} output tokens/s per "
-            "GPU. Distance 0: the same configuration; 1: about one doubling of one quantity apart. TTFT of a "
-            "closed loop comes from requests that start together and is not the TTFT at a request rate."
+            "GPU. Distance 0: the same configuration; 1: about one doubling of one quantity apart. Where a "
+            "benchmark keeps a fixed number of requests in flight (closed loop), they start together: its TTFT is not "
+            "that of requests which come one by one."
         )
     if narrowed := narrowed_by(scenario, plan):
         st.caption(as_markdown(narrowed))

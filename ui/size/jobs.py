@@ -14,6 +14,7 @@ from sizing.base.result import Plan
 from sizing.scenario.schema import Scenario
 
 if TYPE_CHECKING:  # the simulator's compiler would slow down the start of every page
+    from sizing.explore.length_map import LengthMap
     from sizing.replay.day_result import DayPlan
     from sizing.replay.simulation_result import SimulationResult
     from sizing.replay.what_if import WhatIf
@@ -130,6 +131,19 @@ def start_day(
         from sizing.replay.day import day
 
         return day(with_hours, startup_s=startup_s, plan=plan)
+
+    job.future = _pool().submit(work)
+    return job
+
+
+def start_lengths(scenario: Scenario, gpu: str) -> Job[LengthMap, str]:
+    """Start to plan the lengths around those of a scenario on one GPU."""
+    job: Job[LengthMap, str] = Job(scenario=scenario, about=gpu)
+
+    def work() -> LengthMap:
+        from sizing.explore.length_map import around, gpus_over_lengths
+
+        return gpus_over_lengths(scenario, gpu, *around(scenario), job.heard)
 
     job.future = _pool().submit(work)
     return job

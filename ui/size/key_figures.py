@@ -10,7 +10,7 @@ import streamlit as st
 from sizing.base.deployed import Cost, Deployed, Latency, PerInstance
 from sizing.base.format import UNKNOWN, count, interval, kilowatts, ms, significant, usd
 from sizing.base.result import Plan
-from sizing.planning.sentences import parallelism_text, systems_named
+from sizing.planning.sentences import split_text, systems_named
 from sizing.scenario.schema import Scenario
 from ui.format import as_markdown, counted
 from ui.size.explain import explain_popover
@@ -107,14 +107,14 @@ def with_coverage(span: str) -> str:
 
 
 def parallelism(deployed: Deployed) -> str:
-    """How one instance is spread over its GPUs: "TP4 PP2"; both kinds where prefill and decode run apart."""
+    """How one instance is spread over its GPUs: "8 GPUs (TP4 PP2)"; both kinds where prefill and decode run apart."""
     if deployed.pools:
         prefill, decode = deployed.pools
         return (
-            f"{count(prefill.instances)} prefill x {parallelism_text(prefill)}, "
-            f"{count(decode.instances)} decode x {parallelism_text(decode)}"
+            f"{count(prefill.instances)} prefill x {split_text(prefill)}, "
+            f"{count(decode.instances)} decode x {split_text(decode)}"
         )
-    return parallelism_text(deployed)
+    return split_text(deployed)
 
 
 def _kinds(deployed: Deployed) -> str:

@@ -14,7 +14,7 @@ from ui.format import as_markdown
 ORIGIN: dict[DecidedBy, str] = {"simulation": "Simulated", "analytic": "Estimate", "measured": "Measured"}
 """Where instances and latency of a deployment come from, in a word."""
 
-ESTIMATES = "Instances and latency here are estimates of the analytic load model; the plan itself is simulated."
+ESTIMATES = "Instances and latency here are quick estimates (analytic load model); the plan itself is simulated."
 """Beside answers to thousands of questions, which are not simulated."""
 
 

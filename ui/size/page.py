@@ -71,4 +71,10 @@ def _memory(answer: Answer, *, dark: bool) -> None:
 
 def _alternatives(answer: Answer) -> None:
     draw_alternatives(answer)
+    st.page_link(
+        "pages/compare.py",
+        label="Compare with other hardware, formats, loads or places",
+        icon=":material/compare_arrows:",
+        query_params=state.address_of("compare"),
+    )
     draw_excluded(answer)

@@ -100,7 +100,7 @@ def _traffic(answer: Answer, *, disabled: bool) -> tuple[str, float]:
         key="simulated_hours",
         disabled=disabled,
         width=200,
-        help="Longer runs narrow the Monte-Carlo intervals.",
+        help="Longer runs make the result more certain: its intervals become narrower.",
     )
     return _PEAK, float(hours)
 
@@ -158,7 +158,7 @@ def _progress(job: Job) -> None:
         icon=":material/stop:",
         on_click=job.cancel,
         disabled=job.cancelled.is_set(),
-        help="Stops at the next look; what was simulated so far is shown.",
+        help="Stops within a second; what was simulated so far is shown.",
     )
 
 
@@ -199,8 +199,8 @@ def _figures(job: Job, result: SimulationResult, answer: Answer, *, dark: bool) 
     draw_table(lambda: simulated_table(result), key="simulated_series", what="Second by second")
     st.caption(
         f"{count(result.requests)} requests, {counted(result.instances, 'instance')}; "
-        f"{ROUTED[job.scenario.deployment.routing]}. Intervals: 95 %, of the simulation only, not of the step "
-        "times."
+        f"{ROUTED[job.scenario.deployment.routing]}. Intervals: what chance leaves open (95 %); how sure the "
+        "engine's speed is comes on top."
     )
 
 

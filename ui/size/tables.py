@@ -152,7 +152,7 @@ def draw_excluded(answer: Answer) -> None:
     shown = answer.plan.excluded
     if not shown:
         return
-    st.markdown("**Excluded, and the smallest change that would let them in**")
+    st.markdown("**What cannot serve this, and the smallest change that would let it in**")
     st.dataframe(
         pd.DataFrame(
             [
@@ -168,12 +168,12 @@ def draw_excluded(answer: Answer) -> None:
         ),
         hide_index=True,
         key="excluded",
-        alt="Excluded GPUs with the reason and the smallest relaxation",
+        alt="Excluded GPUs with the reason and the smallest change",
         column_config={
             "gpu": st.column_config.TextColumn("GPU", pinned=True),
             "reason": st.column_config.TextColumn("Reason", width=260),
             "fix": st.column_config.ButtonColumn("Change", key=_LET_IN, on_click=_let_in, args=(answer,)),
-            "relaxation": "Smallest relaxation",
+            "relaxation": "Smallest change",
             "closest": "Closest configuration",
         },
     )

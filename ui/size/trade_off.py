@@ -34,16 +34,18 @@ def draw_trade_off(answer: Answer, *, dark: bool) -> None:
     """Slider, what it selects, and the chart."""
     steps = answer.plan.trade_off
     if len(steps) < 2:
-        st.caption("Only one deployment is neither dearer nor slower than another: there is nothing to trade.")
+        st.caption("On this GPU, engine and format more GPUs make nothing faster: there is nothing to trade.")
         return
     at = f"p{answer.scenario.limits.percentile:g}"
     position = (
         st.select_slider(
-            "Throughput-optimal to latency-optimal",
+            "From fewest GPUs to lowest latency",
             range(len(steps)),
             key="trade_step",
             persist_state="page",
-            format_func=lambda step: f"{steps[step].deployment.gpus} GPUs, {at} E2E {ms(steps[step].e2e_ms)}",
+            format_func=lambda step: (
+                f"{counted(steps[step].deployment.gpus, 'GPU')}, {at} E2E {ms(steps[step].e2e_ms)}"
+            ),
             help="Left: fewest GPUs. Right: lowest latency. Every step is the best deployment at its number of GPUs.",
         )
         if st.session_state.get("trade_step", 0) in range(len(steps))

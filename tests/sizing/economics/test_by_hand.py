@@ -1,8 +1,11 @@
 """Costs worked out by hand, as in a spreadsheet: each line of a case is a cell, and they agree to the cent."""
 
+from dataclasses import replace
+
 import pytest
 
 from sizing.catalog import gpus
+from sizing.economics.amount import Amount
 from sizing.economics.api import api
 from sizing.economics.break_even import against_api, against_renting
 from sizing.economics.cash import cash
@@ -11,7 +14,15 @@ from sizing.economics.energy import carbon_of, energy_of
 from sizing.economics.hybrid import Base, Day, hybrid
 from sizing.economics.month import Month
 from sizing.economics.on_prem import on_prem
-from sizing.economics.units import at_full_load, marginal, per_unit, used_usd_per_month, utilization
+from sizing.economics.units import (
+    at_capacity,
+    at_full_load,
+    marginal,
+    marginal_of_load,
+    per_unit,
+    used_usd_per_month,
+    utilization,
+)
 from sizing.economics.views import View
 from sizing.scenario.schema import Prices
 from tests.sizing.economics.pricing import MONTH, cents, fleet, instance, money, parts, server, token_price
@@ -53,6 +64,13 @@ def test_two_servers_of_ones_own() -> None:
     assert carbon.value == pytest.approx(6_132)  # 15,330 kWh x 400 g
 
 
+def test_licences_by_die_and_licences_that_come_with_the_card() -> None:
+    licensed = money(licence="nvidia_ai_enterprise", licence_usd_per_gpu_year=4500)
+    two_dies = on_prem(server(usd=0, kw=0, gpu_id="b300_sxm"), fleet(1), licensed).usd_per_month
+    assert (two_dies.value, two_dies.high) == (3_000, 6_000)  # 8 x 4,500 / 12, and twice that
+    assert on_prem(server(usd=0, kw=0, gpu_id="h100_nvl"), fleet(1), licensed).usd_per_month.high == 0
+
+
 def test_the_same_servers_in_colocation() -> None:
     view = on_prem(server(), fleet(2), money(facility="colocation", colocation_usd_per_kw_month=200))
     # 800,000 / 60 + 20 kW x 200 + 20 x 0.7 x 1.5 x 730 x 0.10
@@ -90,12 +108,12 @@ def test_a_commitment_of_three_years_at_a_discount() -> None:
     assert cents(cloud_on(instance(24.0 * 0.6), fleet(2), money(), "reserved_3y")) == 21_024.00
 
 
-def hybrid_of_four(usd_per_hour: float) -> View:
+def hybrid_of_four(usd_per_hour: float, load: float = 1.0) -> View:
     """Four servers of one copy each in the busy half of the day, one in the other; a server is 180,000 over 5 years."""
     owned = server(usd=180_000, kw=0.0)
     plain = money()
     base = Base(system_gpus=8, view=lambda always: on_prem(owned, always, plain))
-    return hybrid(base, (instance(usd_per_hour),), fleet(4), HALF_DAY, plain)
+    return hybrid(base, (instance(usd_per_hour),), fleet(4), HALF_DAY, plain, load)
 
 
 def test_a_hybrid_owns_what_is_always_needed() -> None:
@@ -108,6 +126,13 @@ def test_a_hybrid_owns_what_is_always_needed() -> None:
     assert cents(view) == 9_570.00
     # At 1 USD: 0: 4 x 365 + 365 = 1,825. 1: 3,000 + 1,095 = 4,095.
     assert parts(hybrid_of_four(1.0)) == {"burst": 1_825.00}
+
+
+def test_the_next_requests_of_a_hybrid() -> None:
+    # A quarter more load: 5 busy, 2 otherwise. Base of 2: 6,000 + 3 x 2,190 = 12,570; of 1: 3,000 + 5 x 2,190 = 13,950.
+    assert cents(hybrid_of_four(6.0, load=1.25)) == 12_570.00
+    next_ones = marginal_of_load(hybrid_of_four(6.0), lambda load: hybrid_of_four(6.0, load), fleet(4), MONTH)
+    assert round(next_ones.usd_per_request, 6) == 0.012  # (12,570 - 9,570) / 250,000
 
 
 def test_an_api_by_the_token() -> None:
@@ -163,9 +188,12 @@ def test_allocated_against_used() -> None:
     assert round(allocated.usd_per_million_output_tokens, 2) == 4.00  # 2,000 / 500 million
     assert round(allocated.usd_per_million_input_tokens, 4) == 0.6667  # 2,000 / 3,000 million
     assert round(allocated.usd_per_million_blended_tokens, 4) == 0.5714  # 2,000 / 3,500 million
-    assert round(at_full_load(view, MONTH).usd_per_million_output_tokens, 4) == 0.7610  # 2,000 / 2,628 million
+    assert round(at_capacity(view, MONTH).usd_per_million_output_tokens, 4) == 0.7610  # 2,000 / 2,628 million
     used = per_unit(used_usd_per_month(view, MONTH), MONTH.requests, MONTH)
-    assert used == at_full_load(view, MONTH)
+    assert used == at_capacity(view, MONTH)
+    # The peak is 1.5 requests/s: day and night that would be 3,942,000 requests, 2,000 / 1,971 million tokens.
+    peak = replace(fleet(2), peak_rps=1.5)
+    assert round(at_full_load(view, peak, MONTH).usd_per_million_output_tokens, 4) == 1.0147
 
 
 def test_marginal_leaves_staff_out() -> None:
@@ -190,9 +218,9 @@ def test_36_months_of_growth_add_whole_servers() -> None:
     # 2 x 2^(8/12) = 3.17, to the 13th, and so on to ceil(2 x 2^(35/12)) = 16 in the last month.
     one = server(usd=60_000, kw=0.0)
     months = cash(lambda load: on_prem(one, fleet(2).at(load), money()), 2.0, 100.0)
-    assert [round(usd) for usd in months[:14]] == [2000, *[3000] * 7, *[4000] * 5, 5000]
-    assert round(months[-1]) == 16_000
-    assert cash(lambda load: on_prem(one, fleet(2).at(load), money()), 2.0, 0.0) == (2000.0,) * 36
+    assert [round(usd.value) for usd in months[:14]] == [2000, *[3000] * 7, *[4000] * 5, 5000]
+    assert round(months[-1].value) == 16_000
+    assert cash(lambda load: on_prem(one, fleet(2).at(load), money()), 2.0, 0.0) == (Amount.exactly(2000.0),) * 36
 
 
 def test_a_month_has_a_twelfth_of_365_days() -> None:

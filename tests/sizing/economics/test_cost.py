@@ -33,6 +33,12 @@ def test_hardware_costs_what_the_plan_says(location: str, part: str) -> None:
     assert planned.cost is not None
     answer = priced(planned, **sections)
     assert answer.parts[part] == pytest.approx(planned.cost.usd_per_month)  # type: ignore[index]
+    share = answer.parts[part] / answer.usd_per_month  # type: ignore[index]
+    for ours, planned_usd in (
+        (answer.usd_per_million_output_tokens, planned.cost.usd_per_million_output_tokens),
+        (answer.full_load.usd_per_million_output_tokens, planned.cost.usd_per_million_output_tokens_at_full_load),
+    ):
+        assert ours * share == pytest.approx(planned_usd)
     assert answer.location == location
     assert answer.usd_per_month == way(answer, location).usd_per_month
 
@@ -46,9 +52,12 @@ def test_the_answer_is_of_everything_provisioned() -> None:
     assert answer.usd_per_million_output_tokens == allocated.per_unit.usd_per_million_output_tokens
     tokens = answer.requests_per_day * 365 / 12 * 500
     assert answer.usd_per_month == pytest.approx(answer.usd_per_million_output_tokens * tokens / 1e6)
-    assert used.per_unit.model_dump() == pytest.approx(answer.full_load.model_dump())
+    assert used.per_unit.model_dump() == pytest.approx(answer.at_capacity.model_dump())
     assert answer.cash == (answer.usd_per_month,) * 36
     assert answer.low <= answer.usd_per_month <= answer.high
+    assert (answer.cash_low, answer.cash_high) == ((answer.low,) * 36, (answer.high,) * 36)
+    share = answer.usd_per_million_output_tokens_low / answer.usd_per_million_output_tokens
+    assert share == pytest.approx(answer.low / answer.usd_per_month)
 
 
 def test_without_a_profile_there_is_no_hybrid_and_the_answer_says_so() -> None:
@@ -62,6 +71,7 @@ def test_a_hybrid_over_the_day() -> None:
     answer = priced(workload={"arrivals": OFFICE}, deployment=H100 | {"location": "hybrid"})
     assert answer.usd_per_month == way(answer, "hybrid").usd_per_month
     assert answer.usd_per_month <= way(answer, "on_prem").usd_per_month
+    assert answer.full_load.usd_per_request < answer.usd_per_month / (answer.requests_per_day * 365 / 12)
     committed = priced(
         workload={"arrivals": OFFICE},
         deployment=H100 | {"location": "hybrid"},
@@ -75,7 +85,7 @@ def test_what_no_source_gives_is_not_counted_and_said() -> None:
     assert {"support_percent_per_year", "staff_usd_per_month", "capital_charge_percent_per_year"} <= set(
         answer.not_counted
     )
-    assert "support_percent_per_year" in answer.answer
+    assert "hardware support" in answer.answer
     counted = priced(costs={"support_percent_per_year": 5, "staff_usd_per_month": 1000})
     assert {"support_percent_per_year", "staff_usd_per_month"}.isdisjoint(counted.not_counted)
     assert counted.parts["staff"] == 1000
@@ -155,6 +165,7 @@ def test_prefill_and_decode_apart_are_priced_together() -> None:
         ({"costs": {"api": {"provider": "nobody"}}}, "costs.api.provider"),
         ({"costs": {"growth_percent_per_year": 1000}, "workload": {"peak_rps": 2000}}, "growth_percent_per_year"),
         ({"limits": {"ttft_ms": 0.001}}, "no deployment to price"),
+        ({"costs": {"routing": {"percent": 9, "model": "nobody/knows"}}}, "costs.routing.model"),
     ],
 )
 def test_what_cannot_be_priced_is_refused_in_a_sentence(sections: dict[str, Any], words: str) -> None:

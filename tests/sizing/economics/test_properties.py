@@ -3,6 +3,7 @@
 import math
 from itertools import pairwise
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -102,8 +103,8 @@ def test_without_growth_36_months_are_36_times_one_and_growth_never_saves(
     def way(load: float) -> View:
         return on_prem(server(usd), fleet(count).at(load), money())
 
-    still, grown = cash(way, count, 0.0), cash(way, count, growth)
-    assert still == (way(1.0).usd_per_month.value,) * MONTHS
+    still, grown = ([month.value for month in cash(way, count, each)] for each in (0.0, growth))
+    assert still == [way(1.0).usd_per_month.value] * MONTHS
     assert math.fsum(still) == pytest.approx(36 * way(1.0).usd_per_month.value)
     assert all(later >= earlier for earlier, later in pairwise(grown))
     assert grown[0] == still[0]
@@ -138,3 +139,16 @@ def test_a_hybrid_costs_no_more_than_owning_or_renting_everything(
     rent = cloud_on(instance(hourly), fleet(count), known, "on_demand")
     most = min(on_prem(owned, fleet(count), known).usd_per_month.value, rent.usd_per_month.value)
     assert view.usd_per_month.value <= most * (1 + 1e-9)
+
+
+def test_of_many_bases_the_cheapest_is_found() -> None:
+    """A trace with as many loads as windows; every whole number of servers is tried for comparison."""
+    shape = np.random.default_rng(7).gamma(2.0, size=500)
+    day = Day(loads=tuple(shape / shape.max()))
+    owned, known, most = server(200_000), money(), fleet(400)
+    base = Base(system_gpus=8, view=lambda always: on_prem(owned, always, known))
+    view = hybrid(base, (instance(6.0),), most, day, known)
+    needed = np.array([most.at(load).kinds[0].instances for load in day.loads])
+    each = owned.system_usd / 60 + 10 * 0.7 * 1.5 * 730 * 0.1
+    every = [each * k + 6.0 * np.maximum(needed - k, 0).sum() * 730 / 500 for k in range(401)]
+    assert view.usd_per_month.value == pytest.approx(min(every))

@@ -2,10 +2,9 @@
 
 import pytest
 
-from sizing import Scenario
+from sizing import Scenario, plan
 from sizing.base.errors import SizingError
 from sizing.explore.length_map import around, gpus_over_lengths
-from sizing.planning.analytic import analytic_plan
 
 PROMPTS, OUTPUTS = (200.0, 1000.0, 4000.0), (50.0, 300.0, 1000.0)
 
@@ -29,7 +28,7 @@ def test_every_cell_is_the_plan_for_its_lengths() -> None:
     found = gpus_over_lengths(scenario(), "h100_sxm", PROMPTS, OUTPUTS)
     for row, prompt in zip(found.rows, PROMPTS, strict=True):
         for cell, output in zip(row, OUTPUTS, strict=True):
-            deployed = analytic_plan(at(prompt, output), alternatives=0).deployment
+            deployed = plan(at(prompt, output), alternatives=0).deployment
             assert deployed
             assert (cell.gpus, cell.systems) == (deployed.gpus, deployed.systems)
 
@@ -50,7 +49,7 @@ def test_every_cell_is_the_plan_where_pools_or_batch_limits_serve_best(serving: 
     for row, prompt in zip(found.rows, prompts, strict=True):
         for cell, output in zip(row, outputs, strict=True):
             there = asked.workload.model_copy(update={"input_tokens": prompt, "output_tokens": output})
-            deployed = analytic_plan(asked.model_copy(update={"workload": there}), alternatives=0).deployment
+            deployed = plan(asked.model_copy(update={"workload": there}), alternatives=0).deployment
             assert cell.gpus == (deployed.gpus if deployed else None)
             split += "prefill" in cell.configuration
     assert (split > 0) is (serving != ["aggregated"])
@@ -59,7 +58,7 @@ def test_every_cell_is_the_plan_where_pools_or_batch_limits_serve_best(serving: 
 def test_the_cached_share_of_the_prompt_stays_as_it_is() -> None:
     cached = scenario(prefix_cached_tokens=600)
     ((cell,),) = gpus_over_lengths(cached, "h100_sxm", [4000], [300]).rows
-    deployed = analytic_plan(at(4000, 300, prefix_cached_tokens=2400), alternatives=0).deployment
+    deployed = plan(at(4000, 300, prefix_cached_tokens=2400), alternatives=0).deployment
     assert deployed
     assert cell.gpus == deployed.gpus
 
@@ -69,6 +68,53 @@ def test_longer_prompts_never_need_fewer_gpus() -> None:
     for column in range(len(OUTPUTS)):
         needed = [row[column].gpus or 10**9 for row in found.rows]
         assert needed == sorted(needed)
+
+
+def customer(**workload: object) -> Scenario:
+    """5,000 employees, Llama 3.3 70B, 99 of 100 first words within 2 s."""
+    lengths = {"input_tokens": 3000, "output_tokens": 300, **workload}
+    return Scenario.model_validate(
+        {
+            "model": "meta-llama/Llama-3.3-70B-Instruct",
+            "workload": {"users": {"daily_users": 5000}, **lengths},
+            "limits": {"ttft_ms": 2000, "itl_ms": 100, "percentile": 99},
+            "deployment": {"gpus": ["h100_sxm"]},
+        }
+    )
+
+
+def test_map_and_size_give_one_answer_for_one_point() -> None:
+    ((cell,),) = gpus_over_lengths(customer(), "h100_sxm", [24_000], [300]).rows
+    sized = plan(customer(input_tokens=24_000), alternatives=0).deployment
+    assert sized
+    assert (cell.gpus, cell.systems) == (sized.gpus, sized.systems)
+
+
+def test_a_longer_answer_never_needs_fewer_gpus() -> None:
+    _, outputs = around(customer())
+    for row in gpus_over_lengths(customer(), "h100_sxm", [3000, 24_000], outputs).rows:
+        needed = [cell.gpus or 10**9 for cell in row]
+        assert needed == sorted(needed)
+
+
+def test_a_map_knows_where_a_longer_answer_needs_fewer_gpus() -> None:
+    found = gpus_over_lengths(customer(), "h100_sxm", [3000], [300, 600])
+    assert not found.falls_somewhere
+    (first, second), *_ = found.rows
+    falling = ((first.model_copy(update={"gpus": 10}), second.model_copy(update={"gpus": 8})),)
+    assert found.model_copy(update={"rows": falling}).falls_somewhere
+
+
+def test_a_map_that_nobody_waits_for_is_given_up() -> None:
+    heard: list[float] = []
+
+    def progress(share: float) -> bool:
+        heard.append(share)
+        return len(heard) < 2
+
+    with pytest.raises(SizingError, match="nobody waited"):
+        gpus_over_lengths(customer(), "h100_sxm", [100, 200], [10, 20], progress)
+    assert heard == [0.0, 0.25]
 
 
 def test_what_cannot_be_served_says_why() -> None:
@@ -114,7 +160,7 @@ def test_a_length_that_is_none_is_refused(bad: object) -> None:
 
 
 def test_too_many_cells_and_a_gpu_that_is_not_considered_are_refused() -> None:
-    with pytest.raises(SizingError, match="at most 1,024 cells"):
+    with pytest.raises(SizingError, match="at most 144 cells"):
         gpus_over_lengths(scenario(), "h100_sxm", range(1, 50), range(1, 50))
     with pytest.raises(SizingError, match="abacus is not among the GPUs considered"):
         gpus_over_lengths(scenario(), "abacus", [100], [100])

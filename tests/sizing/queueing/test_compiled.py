@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 
 from sizing.queueing import compiled, waiting
+from sizing.queueing.capacity import at_percentile
+from sizing.queueing.steady_state import SteadyState
 
+MOMENTS = ("ttft_mean_s", "ttft_floor_s", "ttft_var", "itl_mean_s", "itl_var", "e2e_mean_s", "e2e_var")
 SLOTS = 400.0
 CONCURRENCY = np.geomspace(0.05, 0.999 * SLOTS, 60)[None, :]
 
@@ -60,3 +63,19 @@ def test_the_table_is_filled_as_the_arrays_say() -> None:
     interruption = CONCURRENCY * (work / 100.0) ** 2 * 1.5 * (0.5 + 1.0 - slots.waits * 0.5)
     assert out[compiled.ITL_VAR] == pytest.approx(interruption + moving, rel=1e-9)
     assert out[compiled.PREFILL_LOAD] == pytest.approx(np.minimum(rps * work, 1.0), rel=1e-12)
+
+
+@pytest.mark.parametrize("percentile", [50.0, 99.0])
+def test_percentiles_are_those_of_the_steady_state_made_non_decreasing(percentile: float) -> None:
+    rng = np.random.default_rng(0)
+    tables = {name: np.sort(rng.uniform(0.1, 2.0, (3, 8)), axis=1) for name in MOMENTS}
+    tables["ttft_floor_s"] = 0.05 * tables["ttft_mean_s"]
+    tables["e2e_mean_s"][0, :2] = 0.0
+    tables["itl_var"][1, 3] = np.nan
+    full = {"itl_full_s": np.full((3, 1), 2.5), "itl_full_var": np.full((3, 1), 0.2)}
+    others = dict.fromkeys(("concurrency", "rps", "prefill_load"), np.ones((3, 8)))
+    state = SteadyState(**tables, **full, **others)
+    latencies = at_percentile(state, percentile)
+    for name in ("ttft_s", "itl_s", "e2e_s"):
+        expected = np.maximum.accumulate(getattr(state, name)(percentile), axis=1)
+        np.testing.assert_array_equal(getattr(latencies, name), expected)

@@ -98,7 +98,7 @@ def test_an_estimate_has_nothing_that_was_counted(seen: Screened) -> None:
 def test_what_is_decided_first_was_counted(decided: Decided) -> None:
     assert decided.outcome is not None
     assert decided.requests > 0
-    assert decided.unconfirmed is None
+    assert decided.not_simulated is None
     few = decided.shortlist(4)
     assert len(few) == len(set(few)) <= 5
     assert decided.shortlist(0) == few[:1]

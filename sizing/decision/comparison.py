@@ -1,0 +1,150 @@
+"""Scenarios side by side: what differs, how far the answers are apart, and which difference drives that most."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Any
+
+from sizing.base.checks import whole_number
+from sizing.base.errors import InvalidScenario
+from sizing.base.quantity import Result, quantity
+from sizing.decision.keys import only, values_of, with_values
+from sizing.decision.outcome import Answers, Outcome
+from sizing.scenario.schema import Scenario
+
+MOST_COMPARED = 4
+EXACT_TO = 4
+"""Differences up to which every order of swapping them is tried (Shapley values, 2^n plans); of more each is swapped
+alone, into the first scenario and out of the other."""
+
+NOT_COMPARED = frozenset({"name", "schema_version"})
+
+
+class Difference(Result):
+    """One scenario key that is not the same everywhere."""
+
+    key: str = quantity("Input", help="Scenario key.")
+    values: tuple[Any, ...] = quantity("Values", help="One per scenario; None where it says nothing.")
+
+
+class Driver(Result):
+    """What one difference does to the cost, or to GPUs where a cost is not known."""
+
+    key: str = quantity("Input", help="Scenario key.")
+    usd_per_month: float | None = quantity("Cost per month", "USD/month", "mean over orders of swapping", "Its part.")
+    gpus: float | None = quantity("GPUs", "GPUs", "mean over orders of swapping", "Its part.")
+
+
+class Compared(Result):
+    """One scenario beside the first."""
+
+    name: str = quantity("Scenario", help="As it is called.")
+    outcome: Outcome = quantity("Answer", help="What it leads to.")
+    usd_more: float | None = quantity("Cost, difference", "USD/month", "this - the first", "None where not known.")
+    gpus_more: int | None = quantity("GPUs, difference", "GPUs", "this - the first", "None where nothing serves.")
+    drivers: tuple[Driver, ...] = quantity(
+        "Drivers", help="The largest first; they add up where all orders were tried."
+    )
+    exact: bool = quantity("All orders tried", help="Whether drivers are Shapley values; else swaps one at a time.")
+
+
+class Comparison(Result):
+    """Two to four scenarios."""
+
+    differences: tuple[Difference, ...] = quantity("Differences", help="Inputs that are not the same everywhere.")
+    scenarios: tuple[Compared, ...] = quantity("Scenarios", help="The first is what the others are compared with.")
+
+
+def compare(scenarios: Sequence[Scenario], answers: Answers | None = None) -> Comparison:
+    """The scenarios beside the first of them. Raises InvalidScenario for fewer than two, more than four, or unknown
+    names."""
+    if not 2 <= len(scenarios) <= MOST_COMPARED:
+        raise InvalidScenario([f"Two to {MOST_COMPARED} scenarios can be compared, not {len(scenarios)}."])
+    answers = answers or Answers()
+    known = [values_of(scenario) for scenario in scenarios]
+    keys = sorted({key for values in known for key in values} - NOT_COMPARED)
+    differing = [key for key in keys if any(v.get(key) != known[0].get(key) for v in known[1:])]
+    outcomes = [answers.outcome(scenario) for scenario in scenarios]
+    return Comparison(
+        differences=tuple(Difference(key=k, values=tuple(v.get(k) for v in known)) for k in differing),
+        scenarios=tuple(_compared(scenarios, outcomes, n, answers) for n in range(len(scenarios))),
+    )
+
+
+def _compared(scenarios: Sequence[Scenario], outcomes: Sequence[Outcome], n: int, answers: Answers) -> Compared:
+    first, this = outcomes[0], outcomes[n]
+    drivers, exact = _drivers(scenarios[0], scenarios[n], answers) if n else ((), True)
+    return Compared(
+        name=scenarios[n].name,
+        outcome=this,
+        usd_more=_less(this.usd_per_month, first.usd_per_month),
+        gpus_more=None if this.gpus is None or first.gpus is None else this.gpus - first.gpus,
+        drivers=drivers,
+        exact=exact,
+    )
+
+
+def _less(a: float | None, b: float | None) -> float | None:
+    return None if a is None or b is None else a - b
+
+
+def _drivers(first: Scenario, other: Scenario, answers: Answers) -> tuple[tuple[Driver, ...], bool]:
+    """The part of every difference, and whether these are Shapley values."""
+    groups = _groups(values_of(first), values_of(other))
+    worth = _Swapped(first, other, answers)
+    exact = whole_number("Differences", len(groups), 0, 10_000) <= EXACT_TO
+    parts = [(key, _part(worth, key, list(groups), exact=exact)) for key in groups]
+    drivers = [Driver(key=key, usd_per_month=usd, gpus=gpus) for key, (usd, gpus) in parts]
+    return tuple(sorted(drivers, key=lambda d: -abs(d.usd_per_month or d.gpus or 0.0))), exact
+
+
+def _groups(first: dict[str, Any], other: dict[str, Any]) -> tuple[str, ...]:
+    keys = {key for key in {*first, *other} - NOT_COMPARED if first.get(key) != other.get(key)}
+    return tuple(sorted(keys))
+
+
+class _Swapped:
+    """Outcomes of the first scenario with some of its values taken from the other one."""
+
+    def __init__(self, first: Scenario, other: Scenario, answers: Answers) -> None:
+        self._first, self._other, self._answers = first, values_of(other), answers
+        self._known: dict[frozenset[str], Outcome | None] = {}
+
+    def __call__(self, keys: frozenset[str]) -> Outcome | None:
+        """None where these values cannot stand together or nothing serves them."""
+        if keys not in self._known:
+            scenario = with_values(self._first, only(self._other, keys))
+            outcome = None if scenario is None else self._answers.outcome(scenario)
+            self._known[keys] = outcome if outcome is not None and outcome.feasible else None
+        return self._known[keys]
+
+
+Part = tuple[float | None, float | None]
+
+
+def _part(worth: _Swapped, key: str, keys: list[str], *, exact: bool) -> Part:
+    """Mean of what swapping ``key`` adds: over all sets of the others with Shapley's weights, else over none and all of
+    them; in USD and in GPUs, None where an answer is missing."""
+    others = [k for k in keys if k != key]
+    n = len(keys)
+    if exact:
+        sets = [
+            (frozenset(some), math.factorial(size) * math.factorial(n - size - 1) / math.factorial(n))
+            for size in range(n)
+            for some in combinations(others, size)
+        ]
+    else:
+        sets = [(frozenset(), 0.5), (frozenset(others), 0.5)]
+    usd, gpus = 0.0, 0.0
+    usd_known = True
+    for some, weight in sets:
+        before, after = worth(some), worth(some | {key})
+        if before is None or after is None or before.gpus is None or after.gpus is None:
+            return None, None
+        gpus += weight * (after.gpus - before.gpus)
+        more = _less(after.usd_per_month, before.usd_per_month)
+        usd_known &= more is not None
+        usd += weight * (more or 0.0)
+    return (usd if usd_known else None), gpus

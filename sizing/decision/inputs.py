@@ -1,0 +1,106 @@
+"""The inputs of a scenario that can be moved: where they stand, and between which values they may lie."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from sizing.decision.keys import Values, values_of, with_values
+from sizing.economics.assumptions import assumptions_for, used_in
+from sizing.scenario.schema import Scenario
+
+Range = Literal["share", "sources", "natural"]
+"""Where a range comes from: a share of the value to both sides, what sources give, or the bounds of the quantity."""
+
+SHARE = 0.2
+"""To both sides where no source gives a range. Chosen: because estimates of load and lengths are seldom better."""
+
+LOADS = ("workload.users.daily_users", "workload.peak_rps", "workload.average_rps")
+"""Keys of the load, of which a scenario has one: adoption moves it."""
+
+SCALED = (
+    *LOADS,
+    "workload.users.requests_per_user",
+    "workload.users.peak_to_mean",
+    "workload.input_tokens",
+    "workload.output_tokens",
+    "workload.prefix_cached_tokens",
+    "limits.ttft_ms",
+    "limits.itl_ms",
+    "limits.e2e_ms",
+    "prices.depreciation_years",
+    "prices.gpu_hour_usd",
+)
+"""Keys that are moved by a share."""
+
+NATURAL: Mapping[str, tuple[float, float]] = {"deployment.max_utilization": (0.7, 1.0)}
+"""Keys with a range of their own. Chosen: because nobody plans below 70 % of what an instance carries."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Input:
+    """One input: its value, its range, and the scenario keys it sets as multiples of their value."""
+
+    key: str
+    value: float
+    low: float
+    high: float
+    basis: Range
+    base: Any
+
+    def moved(self, scenario: Scenario, value: float) -> Scenario | None:
+        """The scenario with this input at ``value``; None where that cannot stand beside the others."""
+        return with_values(scenario, self.values(value))
+
+    def values(self, value: float) -> Values:
+        """What the scenario would say."""
+        if isinstance(self.base, dict):  # a length with its percentiles: all of them move
+            return {self.key: {name: number * value / self.value for name, number in self.base.items()}}
+        return {self.key: value}
+
+
+def inputs_of(scenario: Scenario) -> tuple[Input, ...]:
+    """Every input that can be moved: what decides the plan first, then constants of the cost."""
+    known = values_of(scenario)
+    return (*sizing_inputs(scenario, known), *_cost_inputs(scenario))
+
+
+def sizing_inputs(scenario: Scenario, known: Mapping[str, Any] | None = None) -> tuple[Input, ...]:
+    """Those that decide the plan."""
+    return tuple(_sizing_inputs(values_of(scenario) if known is None else known))
+
+
+def _sizing_inputs(known: Mapping[str, Any]) -> Iterator[Input]:
+    for key in SCALED:
+        base = known.get(key)
+        value = _number(base)
+        if value is not None and value > 0:
+            low, high = value * (1.0 - SHARE), value * (1.0 + SHARE)
+            yield Input(key=key, value=value, low=low, high=high, basis="share", base=base)
+    for key, (low, high) in NATURAL.items():
+        value = float(known[key])
+        yield Input(key=key, value=value, low=min(low, value), high=max(high, value), basis="natural", base=value)
+
+
+def _number(base: Any) -> float | None:
+    """The number of a key: itself, or the median of a length given by percentiles; None for anything else."""
+    if isinstance(base, dict):
+        numbers = all(isinstance(v, int | float) for v in base.values())
+        return float(base["p50"]) if numbers and "p50" in base else None
+    return float(base) if isinstance(base, int | float) and not isinstance(base, bool) else None
+
+
+def _cost_inputs(scenario: Scenario) -> Iterator[Input]:
+    """Constants of the cost in the chosen way, between what sources give, else a share to both sides."""
+    constants = assumptions_for(scenario.costs)
+    for name in used_in(scenario.deployment.location, scenario.costs):
+        amount = constants[name].amount
+        if amount is None or amount.value <= 0:
+            continue
+        ranged = amount.low < amount.value or amount.high > amount.value
+        low, high = (
+            (amount.low, amount.high) if ranged else (amount.value * (1.0 - SHARE), amount.value * (1.0 + SHARE))
+        )
+        basis: Range = "sources" if ranged else "share"
+        yield Input(key=f"costs.{name}", value=amount.value, low=low, high=high, basis=basis, base=amount.value)

@@ -1,0 +1,121 @@
+"""The answer of one scenario as far as a decision looks at it: what to buy, how many, and what that costs a month."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sizing.base.quantity import Result, quantity
+from sizing.base.result import Plan
+from sizing.economics.cost import cost
+from sizing.planning.plan import plan
+from sizing.scenario.costs import Costs
+from sizing.scenario.schema import Scenario
+
+Planner = Callable[[Scenario], Plan]
+Progress = Callable[[int, int], None]
+"""Told how many of all steps are done."""
+
+
+class Outcome(Result):
+    """What one scenario leads to."""
+
+    feasible: bool = quantity("Feasible", help="Whether anything considered meets every limit.")
+    gpu: str = quantity("GPU", help="Catalogue id of the accelerator; empty where nothing serves.")
+    engine: str = quantity("Engine", help="Serving engine.")
+    precision: str = quantity("Weight precision", help="Number format of the weights.")
+    gpus: int | None = quantity("GPUs", "GPUs", "see the plan", "GPUs that run the model, spares included.")
+    systems: int | None = quantity("Systems", "systems", "see the plan", "Whole systems to buy or rent.")
+    usd_per_month: float | None = quantity(
+        "Cost per month", "USD/month", "see sizing.economics.cost", "None where a price is not known."
+    )
+    low: float | None = quantity("Cost per month, low", "USD/month", "see sizing.economics.cost", "Lower end.")
+    high: float | None = quantity("Cost per month, high", "USD/month", "see sizing.economics.cost", "Upper end.")
+    ttft_ms: float | None = quantity("TTFT", "ms", "at the asked percentile", "Time to first token.")
+    itl_ms: float | None = quantity("ITL", "ms", "at the asked percentile", "Inter-token latency.")
+    e2e_ms: float | None = quantity("E2E", "ms", "at the asked percentile", "Time to last token.")
+    power_kw: float | None = quantity("Power", "kW", "see the plan", "Power budget.")
+    memory_used: float | None = quantity(
+        "Memory in use",
+        "fraction",
+        "(memory of an instance - free) / memory",
+        "Weights, KV cache, activations and runtime.",
+    )
+    limited_by: str = quantity("Limited by", help="What binds.")
+
+    @property
+    def choice(self) -> tuple[str, str, int | None]:
+        """What would be ordered: GPU type, format, systems."""
+        return self.gpu, self.precision, self.systems
+
+
+NOTHING = Outcome(
+    feasible=False,
+    gpu="",
+    engine="",
+    precision="",
+    limited_by="",
+    **dict.fromkeys(
+        ("gpus", "systems", "usd_per_month", "low", "high", "ttft_ms", "itl_ms", "e2e_ms", "power_kw", "memory_used")
+    ),
+)
+
+
+class Answers:
+    """Plans and costs of scenarios, each plan made once: constants of cost do not move it."""
+
+    def __init__(self, planner: Planner | None = None) -> None:
+        self._planner = planner or _plan
+        self._plans: dict[str, Plan] = {}
+
+    def plan(self, scenario: Scenario) -> Plan:
+        """The plan of a scenario."""
+        key = scenario.model_copy(update={"costs": Costs(), "name": ""}).model_dump_json()
+        if key not in self._plans:
+            self._plans[key] = self._planner(scenario)
+        return self._plans[key]
+
+    def knows(self, scenario: Scenario, answer: Plan) -> None:
+        """Take over a plan that was made before."""
+        self._plans[scenario.model_copy(update={"costs": Costs(), "name": ""}).model_dump_json()] = answer
+
+    def outcome(self, scenario: Scenario) -> Outcome:
+        """What the scenario leads to. Raises InvalidScenario for an unknown model, GPU, region or provider."""
+        answer = self.plan(scenario)
+        if not answer.feasible or answer.deployment is None:
+            return NOTHING
+        money = cost(scenario, plan=answer)
+        return Outcome(
+            feasible=True,
+            gpu=answer.deployment.gpu,
+            engine=answer.deployment.engine,
+            precision=answer.deployment.weight_precision,
+            gpus=answer.deployment.gpus,
+            systems=answer.deployment.systems,
+            usd_per_month=money.usd_per_month,
+            low=money.low,
+            high=money.high,
+            power_kw=None if answer.cost is None else answer.cost.power_kw,
+            memory_used=_memory_used(answer),
+            limited_by=answer.limited_by,
+            **_latencies(answer),
+        )
+
+
+def _plan(scenario: Scenario) -> Plan:
+    return plan(scenario, alternatives=0)
+
+
+def _latencies(answer: Plan) -> dict[str, float | None]:
+    names = ("ttft_ms", "itl_ms", "e2e_ms")
+    if answer.latency is None:
+        return dict.fromkeys(names)
+    return {name: getattr(answer.latency, name).at_percentile for name in names}
+
+
+def _memory_used(answer: Plan) -> float | None:
+    each = answer.per_instance
+    if each is None or answer.deployment is None:
+        return None
+    one = answer.deployment
+    whole = each.memory_per_gpu_gb * one.tp * one.pp * one.dp
+    return 1.0 - each.free_gb / whole if whole > 0 else None

@@ -1,0 +1,61 @@
+"""Which promise buys the hardware: each limit relaxed in turn, and what that saves."""
+
+from __future__ import annotations
+
+from sizing.base.quantity import Result, quantity
+from sizing.decision.keys import values_of, with_values
+from sizing.decision.outcome import Answers, Outcome
+from sizing.scenario.schema import Scenario
+
+PROMISES = ("limits.ttft_ms", "limits.itl_ms", "limits.e2e_ms", "limits.percentile", "deployment.spare_instances")
+RELAXED = (1.25, 1.5, 2.0)
+"""Times a latency limit is relaxed. Chosen: because more would be another product."""
+
+PERCENTILES = (99.0, 95.0, 90.0, 50.0)
+"""Percentiles that contracts name; the next lower one is the relaxed promise."""
+
+
+class Promise(Result):
+    """One promise relaxed, everything else as it is."""
+
+    key: str = quantity("Promise", help="Scenario key.")
+    value: float = quantity("Value", "see key", "scenario", help="As the scenario has it.")
+    relaxed: float | None = quantity(
+        "Relaxed to", "see key", "scenario x 1.25, 1.5, 2", help="None: not promised at all."
+    )
+    outcome: Outcome = quantity("Answer then", help="What the scenario would lead to.")
+    gpus_saved: int | None = quantity("GPUs saved", "GPUs", "now - then", "None where one of both has none.")
+    usd_saved: float | None = quantity("Saved per month", "USD/month", "now - then", "None where a cost is not known.")
+
+
+def promises(scenario: Scenario, answers: Answers) -> tuple[Promise, ...]:
+    """Every promise of the scenario relaxed step by step and given up, what saves most first.
+
+    Raises InvalidScenario for unknown names.
+    """
+    base, known = answers.outcome(scenario), values_of(scenario)
+    out = []
+    for key in PROMISES:
+        value = known.get(key)
+        for relaxed in _relaxed(key, value):
+            moved = with_values(scenario, {key: relaxed})
+            if moved is not None:
+                out.append(_promise(key, float(value or 0.0), relaxed, base, answers.outcome(moved)))
+    return tuple(sorted(out, key=lambda one: -(one.usd_saved or one.gpus_saved or 0.0)))
+
+
+def _relaxed(key: str, value: float | None) -> tuple[float | None, ...]:
+    """Weaker values of a promise; none where nothing is promised."""
+    if not value:
+        return ()
+    if key == "limits.percentile":
+        return tuple(lower for lower in PERCENTILES if lower < value)[:1]
+    if key == "deployment.spare_instances":
+        return (0,)
+    return (*(value * factor for factor in RELAXED), None)
+
+
+def _promise(key: str, value: float, relaxed: float | None, now: Outcome, then: Outcome) -> Promise:
+    usd = None if now.usd_per_month is None or then.usd_per_month is None else now.usd_per_month - then.usd_per_month
+    gpus = None if now.gpus is None or then.gpus is None else now.gpus - then.gpus
+    return Promise(key=key, value=value, relaxed=relaxed, outcome=then, gpus_saved=gpus, usd_saved=usd)

@@ -1,0 +1,174 @@
+"""Comparisons in words: names of inputs, the driver in one sentence, a table for a terminal and in Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from sizing.base.format import count, ms, significant, usd
+from sizing.decision.comparison import Compared, Comparison, Driver
+from sizing.decision.outcome import Outcome
+
+NAMES: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "model": ("model", ""),
+        "workload.users.daily_users": ("daily users", "users"),
+        "workload.users.requests_per_user": ("requests per user", "requests"),
+        "workload.users.hours": ("hours a day", "h"),
+        "workload.users.peak_to_mean": ("peak over mean", "times"),
+        "workload.peak_rps": ("peak load", "requests/s"),
+        "workload.average_rps": ("average load", "requests/s"),
+        "workload.input_tokens": ("prompt length", "tokens"),
+        "workload.output_tokens": ("answer length", "tokens"),
+        "workload.prefix_cached_tokens": ("cached part of the prompt", "tokens"),
+        "workload.growth_percent": ("growth", "%"),
+        "workload.arrivals": ("arrivals", ""),
+        "workload.mode": ("mode", ""),
+        "limits.ttft_ms": ("TTFT limit", "ms"),
+        "limits.itl_ms": ("ITL limit", "ms"),
+        "limits.e2e_ms": ("E2E limit", "ms"),
+        "limits.percentile": ("percentile", ""),
+        "deployment.gpus": ("GPU types", ""),
+        "deployment.engines": ("engines", ""),
+        "deployment.precisions": ("weight formats", ""),
+        "deployment.kv_precisions": ("KV-cache formats", ""),
+        "deployment.location": ("location", ""),
+        "deployment.objective": ("ranked by", ""),
+        "deployment.serving": ("serving", ""),
+        "deployment.spare_instances": ("spare instances", "instances"),
+        "deployment.max_utilization": ("utilisation cap", ""),
+        "prices.depreciation_years": ("depreciation", "years"),
+        "prices.gpu_hour_usd": ("price of a GPU-hour", "USD"),
+        "costs.electricity_usd_per_kwh": ("electricity", "USD/kWh"),
+        "costs.pue": ("PUE", ""),
+        "costs.power_utilization": ("mean share of maximum power", ""),
+        "costs.switches_percent": ("switches, share of servers", "%"),
+        "costs.storage_percent": ("storage, share of servers", "%"),
+        "costs.support_percent_per_year": ("support a year", "%"),
+        "costs.capital_charge_percent_per_year": ("capital charge a year", "%"),
+        "costs.colocation_usd_per_kw_month": ("colocation", "USD/kW/month"),
+        "costs.licence_usd_per_gpu_year": ("licence per GPU and year", "USD"),
+        "costs.licence_usd_per_gpu_hour": ("licence per GPU-hour", "USD"),
+        "costs.staff_usd_per_month": ("staff a month", "USD"),
+        "costs.reserved_1y_discount_percent": ("discount for one year", "%"),
+        "costs.reserved_3y_discount_percent": ("discount for three years", "%"),
+        "costs.spot_interruption_percent": ("allowance for interruptions", "%"),
+        "costs.carbon_g_per_kwh": ("carbon of electricity", "g/kWh"),
+        "costs.region": ("region", ""),
+    }
+)
+"""Names and units of scenario keys; one without a name is called by its key."""
+
+
+def name_of(key: str) -> str:
+    """An input as people call it."""
+    return NAMES.get(key, (key, ""))[0]
+
+
+def shown(key: str, value: Any) -> str:
+    """A value of an input with its unit."""
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int | float):
+        unit = NAMES.get(key, ("", ""))[1]
+        return " ".join(filter(None, [count(value) if abs(value) >= 1000 else significant(value), unit]))
+    if isinstance(value, list | tuple):
+        return ", ".join(str(v) for v in value) or "all"
+    if isinstance(value, dict):
+        return ", ".join(f"{k} {shown('', v)}" for k, v in value.items())
+    return str(value).replace("_", " ")
+
+
+def in_words(outcome: Outcome) -> str:
+    """What would be ordered."""
+    if not outcome.feasible:
+        return "nothing serves it within the limits"
+    money = "price unknown" if outcome.usd_per_month is None else f"{usd(outcome.usd_per_month)} a month"
+    return f"{count(outcome.gpus)} x {outcome.gpu} ({outcome.precision}), {money}"
+
+
+def driver_sentence(one: Compared, first: str) -> str:
+    """The largest driver of the difference to the first scenario in one sentence."""
+    if not one.outcome.feasible:
+        return f"{one.name}: nothing serves it within the limits."
+    if not one.drivers:
+        return f"{one.name} and {first} ask for the same."
+    largest = one.drivers[0]
+    if one.usd_more is not None:
+        total, part = _signed(one.usd_more, money=True), _of(largest, money=True)
+    elif one.gpus_more is not None:
+        total, part = _signed(one.gpus_more, money=False), _of(largest, money=False)
+    else:
+        return f"{one.name}: the difference to {first} is not known."
+    others = len(one.drivers) - 1
+    if part is None:
+        why = "which input drives it cannot be told, because nothing serves some mixtures of both"
+        return f"{one.name}: {total} than {first}; {why}."
+    if not others:
+        return f"{one.name}: {total} than {first}."
+    rest = "the other input" if others == 1 else f"the other {count(others)} inputs"
+    return f"{one.name}: {total} than {first}; {part} of it comes with {name_of(largest.key)}, the rest with {rest}."
+
+
+def _of(driver: Driver, *, money: bool) -> str | None:
+    part = driver.usd_per_month if money else driver.gpus
+    if part is None:
+        return None
+    return ("-" if part < 0 else "") + (usd(abs(part)) if money else f"{significant(abs(part))} GPUs")
+
+
+def _signed(more: float, *, money: bool) -> str:
+    amount = f"{usd(abs(more))} a month" if money else f"{count(abs(more))} GPUs"
+    return f"{amount} {'less' if more < 0 else 'more'}"
+
+
+def as_markdown(comparison: Comparison) -> str:
+    """The comparison as Markdown tables."""
+    names = [_escaped(one.name) for one in comparison.scenarios]
+    head = [f"| | {' | '.join(names)} |", f"|---|{'---|' * len(names)}"]
+    inputs = [
+        f"| {name_of(d.key)} | {' | '.join(_escaped(shown(d.key, v)) for v in d.values)} |"
+        for d in comparison.differences
+    ]
+    answers = [f"| {label} | {' | '.join(cells)} |" for label, cells in _answers(comparison)]
+    return "\n".join(
+        ["## Inputs that differ", "", *head, *inputs, "", "## Answers", "", *head, *answers, "", *_drivers(comparison)]
+    )
+
+
+def as_text(comparison: Comparison) -> str:
+    """The comparison for a terminal."""
+    lines = ["Inputs that differ"]
+    lines += [f"  {name_of(d.key)}: {' | '.join(shown(d.key, v) for v in d.values)}" for d in comparison.differences]
+    lines += ["", "Answers", f"  {' | '.join(one.name for one in comparison.scenarios)}"]
+    lines += [f"  {label}: {' | '.join(cells)}" for label, cells in _answers(comparison)]
+    return "\n".join([*lines, "", *_drivers(comparison)])
+
+
+def _answers(comparison: Comparison) -> list[tuple[str, list[str]]]:
+    """Rows of answers: a label, and a cell for every scenario."""
+    outcomes = [one.outcome for one in comparison.scenarios]
+    return [
+        ("Answer", [in_words(o) for o in outcomes]),
+        ("Cost a month", [usd(o.usd_per_month) for o in outcomes]),
+        ("to the first", [usd(one.usd_more) for one in comparison.scenarios]),
+        ("Systems", [count(o.systems) for o in outcomes]),
+        ("TTFT", [ms(o.ttft_ms) for o in outcomes]),
+        ("ITL", [ms(o.itl_ms) for o in outcomes]),
+        ("Power, kW", [significant(o.power_kw) for o in outcomes]),
+    ]
+
+
+def _drivers(comparison: Comparison) -> list[str]:
+    first = comparison.scenarios[0].name
+    return [driver_sentence(one, first) for one in comparison.scenarios[1:]]
+
+
+def _escaped(text: str) -> str:
+    """Text of a scenario that cannot end its cell or start markup."""
+    for mark in "\\|<>[]*_`":
+        text = text.replace(mark, f"\\{mark}")
+    return text.replace("\n", " ")

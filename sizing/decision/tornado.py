@@ -1,0 +1,81 @@
+"""How far the answer moves when each input is moved alone: a tornado."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sizing.base.quantity import Result, quantity
+from sizing.decision.inputs import Input, Range, inputs_of
+from sizing.decision.outcome import Answers, Outcome, Progress
+from sizing.scenario.schema import Scenario
+
+
+class Bar(Result):
+    """One input at both ends of its range, everything else as it is."""
+
+    key: str = quantity("Input", help="Scenario key.")
+    value: float = quantity("Value", "see key", "scenario", help="As the scenario has it.")
+    low: float = quantity("Low", "see key", "see basis", help="Lower end of its range.")
+    high: float = quantity("High", "see key", "see basis", help="Upper end of its range.")
+    basis: Range = quantity(
+        "Range from", help="share: 20 % to both sides; sources: what they give; natural: its bounds."
+    )
+    at_low: Outcome | None = quantity("At the low end", help="None where that value cannot stand beside the others.")
+    at_high: Outcome | None = quantity("At the high end", help="None where that value cannot stand beside the others.")
+
+
+class Tornado(Result):
+    """All inputs, those that move the cost most first."""
+
+    base: Outcome = quantity("As it is", help="The scenario's own answer.")
+    bars: tuple[Bar, ...] = quantity("Inputs", help="Each moved alone, the largest swing first.")
+
+    @property
+    def in_money(self) -> bool:
+        """Whether costs are compared; GPUs where the price of the answer is not known."""
+        return self.base.usd_per_month is not None
+
+
+def tornado(scenario: Scenario, answers: Answers, progress: Progress | None = None) -> Tornado:
+    """Every input at both ends of its range.
+
+    Raises InvalidScenario for an unknown model, GPU, region or provider.
+    """
+    base = answers.outcome(scenario)
+    inputs = inputs_of(scenario)
+    bars = []
+    for done, one in enumerate(inputs):
+        if progress is not None:
+            progress(done, len(inputs))
+        bars.append(_bar(one, scenario, answers))
+    return Tornado(base=base, bars=tuple(_sorted(bars, base)))
+
+
+def _bar(one: Input, scenario: Scenario, answers: Answers) -> Bar:
+    ends = [one.moved(scenario, value) for value in (one.low, one.high)]
+    at_low, at_high = (None if moved is None else answers.outcome(moved) for moved in ends)
+    return Bar(
+        key=one.key, value=one.value, low=one.low, high=one.high, basis=one.basis, at_low=at_low, at_high=at_high
+    )
+
+
+def _sorted(bars: Sequence[Bar], base: Outcome) -> list[Bar]:
+    return sorted(bars, key=lambda bar: (-swing(bar, base), bar.key))
+
+
+def counted(outcome: Outcome | None, base: Outcome) -> float | None:
+    """What is compared: USD a month, or GPUs where the base has no price; None where nothing serves or is known."""
+    if outcome is None:
+        return None
+    return outcome.gpus if base.usd_per_month is None else outcome.usd_per_month
+
+
+def swing(bar: Bar, base: Outcome) -> float:
+    """Largest less smallest of both ends and the base; infinite where nothing serves at an end."""
+    if not base.feasible:
+        return 0.0
+    ends = [end for end in (bar.at_low, bar.at_high) if end is not None]
+    if any(not end.feasible for end in ends):
+        return float("inf")
+    values = [value for one in (*ends, base) if (value := counted(one, base)) is not None]
+    return max(values) - min(values) if values else 0.0

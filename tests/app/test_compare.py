@@ -1,0 +1,79 @@
+"""Compare without a browser: variants of the scenario, what drives the difference, bad input, the address."""
+
+import re
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from sizing import Scenario
+from sizing.decision.comparison import compare
+from tests.app.conftest import APP
+from tests.app.pages_text import problems
+from tests.patience import PATIENCE_S
+from ui.figures.comparison import MEASURES, answers_table, build_measure, differences_table, measure_alt_text
+
+PAGE = "pages/compare.py"
+
+
+@pytest.fixture
+def page(app: AppTest) -> AppTest:
+    app.button(key="open_chatbot").click().run()
+    return app.switch_page(PAGE).run()
+
+
+def texts(app: AppTest) -> str:
+    return re.sub(r"\\(.)", r"\1", "\n".join(m.value for m in app.markdown))
+
+
+def test_two_variants_are_compared_before_anything_is_chosen(page: AppTest) -> None:
+    assert not page.exception
+    assert not problems(page)
+    assert len(page.multiselect(key="beside").value) == 2
+    assert "2 x the load" in texts(page)
+
+
+def test_a_variant_is_added_and_removed(page: AppTest) -> None:
+    page.multiselect(key="beside").set_value(["traffic-2", "location-cloud"]).run()
+    assert "Cloud: " in texts(page)
+    rows = next(frame.value for frame in page.dataframe if "Scenario" in frame.value)
+    assert list(rows["Scenario"])[1:] == ["2 x the load", "Cloud"]
+    page.multiselect(key="beside").set_value([]).run()
+    assert any("Choose what to compare" in one.value for one in page.info)
+
+
+def test_the_address_keeps_the_variants() -> None:
+    app = AppTest.from_file(str(APP), default_timeout=PATIENCE_S)
+    for key, value in {"goto": "compare", "isl": "3500", "beside": ["Cloud"]}.items():
+        app.query_params[key] = value
+    app.run()
+    assert not app.exception
+    assert app.multiselect(key="beside").value == ["location-cloud"]
+
+
+def test_a_variant_that_the_scenario_does_not_have_is_said(app: AppTest) -> None:
+    app = AppTest.from_file(str(APP), default_timeout=PATIENCE_S)
+    for key, value in {"goto": "compare", "isl": "3500", "beside": ["gpu-abacus"]}.items():
+        app.query_params[key] = value
+    app.run()
+    assert not app.exception
+    assert any("gpu-abacus" in one.value for one in app.warning)
+
+
+def test_numbers_of_the_charts_are_those_of_the_comparison() -> None:
+    base = {
+        "name": "base",
+        "model": "meta-llama/Meta-Llama-3-8B-Instruct",
+        "workload": {"input_tokens": 1000, "output_tokens": 100, "peak_rps": 10},
+        "deployment": {"gpus": ["h100_sxm"]},
+    }
+    other = base | {"name": "<b>other</b>", "limits": {"ttft_ms": 1}}
+    comparison = compare([Scenario.model_validate(one) for one in (base, other)])
+    table = answers_table(comparison)
+    assert table["USD a month"][0] == pytest.approx(comparison.scenarios[0].outcome.usd_per_month, rel=0.01)
+    assert table["Limited by"][1] == "nothing serves it within the limits"
+    assert differences_table(comparison)["Input"].tolist() == ["TTFT limit"]
+    for measure in MEASURES:
+        bar = build_measure(comparison, measure).data[0]
+        assert bar.x[0] == measure.of(comparison.scenarios[0].outcome)
+        assert bar.x[1] is None
+        assert "not known" in measure_alt_text(comparison, measure)

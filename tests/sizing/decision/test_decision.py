@@ -1,0 +1,231 @@
+"""How inputs move an answer: on a market with a price formula that can be worked out by hand, and on real plans."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pytest
+
+from sizing.base.errors import InvalidScenario, SizingError
+from sizing.decision.comparison import compare
+from sizing.decision.flips import NEAR, flips
+from sizing.decision.heat_map import two_inputs
+from sizing.decision.inputs import inputs_of
+from sizing.decision.keys import values_of, with_values
+from sizing.decision.outcome import NOTHING, Answers, Outcome
+from sizing.decision.promises import promises
+from sizing.decision.text import as_markdown, as_text, driver_sentence
+from sizing.decision.tornado import swing, tornado
+from sizing.decision.variants import variants
+from sizing.economics.cost import cost
+from sizing.planning.analytic import analytic_plan
+from sizing.scenario import Scenario
+from tests.sizing.asking import raw
+
+LLAMA = "meta-llama/Meta-Llama-3-8B-Instruct"
+
+
+def asked(name: str = "base", **workload: Any) -> Scenario:
+    """10 requests/s of 1,000 and 100 tokens on H100s."""
+    load = {"input_tokens": 1000.0, "output_tokens": 100.0, "peak_rps": 10.0} | workload
+    return Scenario.model_validate(
+        {
+            "name": name,
+            "model": LLAMA,
+            "workload": load,
+            "limits": {"ttft_ms": 2000, "itl_ms": 50},
+            "deployment": {"gpus": ["h100_sxm"]},
+        }
+    )
+
+
+class Market(Answers):
+    """Answers by a formula instead of plans; counts how many were asked for."""
+
+    def __init__(self, usd: Callable[[Scenario], float | None], gpu: Callable[[Scenario], str] = lambda _: "a") -> None:
+        super().__init__()
+        self._usd, self._gpu, self.count = usd, gpu, 0
+
+    def outcome(self, scenario: Scenario) -> Outcome:
+        self.count += 1
+        usd = self._usd(scenario)
+        if usd is None:
+            return NOTHING
+        known = {"feasible": True, "gpu": self._gpu(scenario), "gpus": round(usd / 100.0), "systems": 1}
+        return NOTHING.model_copy(update={**known, "usd_per_month": usd})
+
+
+def tokens(scenario: Scenario) -> float:
+    """Requests/s x tokens of prompt and answer."""
+    load = scenario.workload
+    assert isinstance(load.input_tokens, float)
+    assert isinstance(load.output_tokens, float)
+    return float(load.peak_rps or 0.0) * (load.input_tokens + load.output_tokens)
+
+
+def test_a_key_is_set_and_removed() -> None:
+    base = asked()
+    moved = with_values(base, {"workload.peak_rps": None, "workload.average_rps": 5.0, "limits.e2e_ms": 9000.0})
+    assert moved is not None
+    assert (moved.workload.peak_rps, moved.workload.average_rps, moved.limits.e2e_ms) == (None, 5.0, 9000.0)
+    assert values_of(moved)["limits.e2e_ms"] == 9000.0
+    assert "workload.peak_rps" not in values_of(moved)
+
+
+def test_values_that_cannot_stand_together_are_no_scenario() -> None:
+    assert with_values(asked(), {"workload.average_rps": 3.0}) is None
+    assert with_values(asked(prefix_cached_tokens=900.0), {"workload.input_tokens": 800.0}) is None
+
+
+def test_all_percentiles_of_a_length_move_together() -> None:
+    base = asked(input_tokens={"p50": 1000.0, "p95": 3000.0})
+    prompt = next(one for one in inputs_of(base) if one.key == "workload.input_tokens")
+    moved = prompt.moved(base, 1200.0)
+    assert moved is not None
+    lengths = moved.workload.input_tokens
+    assert not isinstance(lengths, float)
+    assert lengths.model_dump() == {"p50": 1200.0, "p95": 3600.0}
+
+
+def test_the_tornado_is_worked_out_by_hand() -> None:
+    """Cost = 10 x (1000 + 100) = 11,000. Load +-20 %: 8,800 to 13,200, swing 4,400; prompts: 10 x 200 to both sides,
+    4,000; answers: 10 x 20, 400; limits move nothing."""
+    market = Market(tokens)
+    drawn = tornado(asked(), market)
+    by_key = {bar.key: swing(bar, drawn.base) for bar in drawn.bars}
+    assert drawn.base.usd_per_month == 11_000
+    assert [bar.key for bar in drawn.bars][:3] == [
+        "workload.peak_rps",
+        "workload.input_tokens",
+        "workload.output_tokens",
+    ]
+    assert [by_key[key] for key in list(by_key)[:3]] == pytest.approx([4400, 4000, 400])
+    assert by_key["limits.ttft_ms"] == 0.0
+
+
+def test_an_end_that_nothing_serves_comes_first() -> None:
+    market = Market(lambda s: None if (s.limits.ttft_ms or 0) < 1700 else tokens(s))
+    assert tornado(asked(), market).bars[0].key == "limits.ttft_ms"
+
+
+def test_progress_is_told_before_each_input() -> None:
+    seen: list[tuple[int, int]] = []
+    tornado(asked(), Market(tokens), lambda done, of: seen.append((done, of)))
+    assert [done for done, _ in seen] == list(range(len(inputs_of(asked()))))
+
+
+def test_a_flip_is_found_within_two_percent() -> None:
+    """Above 14 requests/s another GPU is the best, and below a TTFT limit of 900 ms."""
+    market = Market(tokens, lambda s: "b" if (s.workload.peak_rps or 0) > 14 or (s.limits.ttft_ms or 0) < 900 else "a")
+    by_key = {flip.key: flip for flip in flips(asked(), market)}
+    assert set(by_key) == {"workload.peak_rps", "limits.ttft_ms"}
+    assert 14.0 < by_key["workload.peak_rps"].at <= 14.0 * NEAR
+    assert 900.0 / NEAR <= by_key["limits.ttft_ms"].at < 900.0
+    assert by_key["workload.peak_rps"].after.gpu == "b"
+
+
+def test_a_promise_shows_what_it_costs() -> None:
+    """An ITL limit below 60 ms doubles the cost: relaxed to 1.25 x 50 = 62.5 ms, it saves 11,000."""
+    market = Market(lambda s: tokens(s) * (2.0 if (s.limits.itl_ms or 1e9) < 60 else 1.0))
+    first = promises(asked(), market)[0]
+    assert (first.key, first.relaxed, first.usd_saved, first.gpus_saved) == ("limits.itl_ms", 62.5, 11_000, 110)
+    assert {one.key for one in promises(asked(), market)} == {"limits.ttft_ms", "limits.itl_ms", "limits.percentile"}
+
+
+def test_two_inputs_have_the_scenario_in_the_middle() -> None:
+    drawn = two_inputs(asked(), "workload.peak_rps", "workload.output_tokens", Market(tokens))
+    assert drawn.x[2] == pytest.approx(10.0)
+    assert drawn.y[2] == pytest.approx(100.0)
+    assert (drawn.x[0], drawn.x[-1]) == pytest.approx((5.0, 20.0))
+    corner = drawn.outcomes[-1][-1]
+    assert corner is not None
+    assert corner.usd_per_month == pytest.approx(20 * (1000 + 200))
+    with pytest.raises(SizingError, match=r"limits\.e2e_ms cannot be moved"):
+        two_inputs(asked(), "limits.e2e_ms", "workload.peak_rps", Market(tokens))
+
+
+def test_drivers_are_shapley_values_worked_out_by_hand() -> None:
+    """Cost = rps x (in + out). From (10, 1000) to (20, 2000), answers of 100: 11,000 to 42,000. Load first adds 11,000,
+    then prompts 20,000; prompts first add 10,000, then load 21,000. Load: (11 + 21) / 2 = 16,000, prompts 15,000."""
+    market = Market(tokens)
+    other = asked("other", peak_rps=20.0, input_tokens=2000.0)
+    comparison = compare([asked(), other], market)
+    one = comparison.scenarios[1]
+    assert one.usd_more == 31_000
+    assert one.exact
+    assert [(d.key, d.usd_per_month) for d in one.drivers] == [
+        ("workload.peak_rps", 16_000),
+        ("workload.input_tokens", 15_000),
+    ]
+    assert sum(d.usd_per_month or 0.0 for d in one.drivers) == one.usd_more
+    assert {d.key for d in comparison.differences} == {"workload.peak_rps", "workload.input_tokens"}
+    assert "$16k of it comes with peak load, the rest with the other input" in driver_sentence(one, "base")
+
+
+def test_many_differences_are_swapped_one_at_a_time() -> None:
+    other = asked("other", peak_rps=20.0, input_tokens=2000.0, output_tokens=200.0)
+    changed = with_values(other, {"limits.ttft_ms": 3000.0, "limits.itl_ms": 60.0})
+    assert changed is not None
+    one = compare([asked(), changed], Market(tokens)).scenarios[1]
+    assert not one.exact
+    assert len(one.drivers) == 5
+    # load alone into the first 11,000, out of the other 20 x 2200 - 10 x 2200 = 22,000: mean 16,500
+    assert one.drivers[0].usd_per_month == 16_500
+
+
+def test_mixtures_that_nothing_serves_leave_the_driver_open() -> None:
+    market = Market(lambda s: None if s.workload.peak_rps == 20 and s.workload.input_tokens == 1000 else tokens(s))
+    comparison = compare([asked(), asked("other", peak_rps=20.0, input_tokens=2000.0)], market)
+    assert comparison.scenarios[1].drivers[0].usd_per_month is None
+    assert "cannot be told" in as_text(comparison)
+
+
+@pytest.mark.parametrize("number", [1, 5])
+def test_two_to_four_are_compared(number: int) -> None:
+    with pytest.raises(InvalidScenario, match="Two to 4 scenarios"):
+        compare([asked()] * number, Market(tokens))
+
+
+def test_names_cannot_break_the_markdown() -> None:
+    comparison = compare([asked("a|b <script>"), asked("x", peak_rps=20.0)], Market(tokens))
+    assert "a\\|b \\<script\\>" in as_markdown(comparison)
+
+
+def test_real_plans_agree_with_plan_and_cost() -> None:
+    """What an outcome says of the base is what plan and cost say, and a plan is made once for all constants of cost."""
+    made: list[Scenario] = []
+
+    def planner(scenario: Scenario) -> Any:
+        made.append(scenario)
+        return analytic_plan(scenario, alternatives=0)
+
+    base = asked()
+    drawn = tornado(base, Answers(planner))
+    plan = analytic_plan(base)
+    money = cost(base, plan=plan)
+    assert plan.deployment is not None
+    assert (drawn.base.gpus, drawn.base.usd_per_month) == (plan.deployment.gpus, money.usd_per_month)
+    assert (drawn.base.low, drawn.base.high) == (money.low, money.high)
+    power = next(bar for bar in drawn.bars if bar.key == "costs.electricity_usd_per_kwh")
+    assert power.at_high is not None
+    assert money.usd_per_month is not None
+    share = money.parts["power"] * (power.high / power.value - 1.0)
+    assert power.at_high.usd_per_month == pytest.approx(money.usd_per_month + share)
+    sizing = sum(not one.key.startswith("costs.") for one in inputs_of(base))
+    assert len(made) <= 1 + 2 * sizing
+
+
+def test_variants_are_one_change_each() -> None:
+    scenario = Scenario.model_validate(raw(LLAMA, deployment={"gpus": ["h100_sxm", "l40s"]}))
+    offered = variants(scenario, analytic_plan(scenario))
+    assert {"gpu", "traffic", "location"} <= {one.kind for one in offered}
+    for one in offered:
+        before, after = values_of(scenario), values_of(one.scenario)
+        assert len([key for key in {*before, *after} if before.get(key) != after.get(key)]) == 1
+
+
+def test_an_answer_of_a_known_plan_is_not_made_again() -> None:
+    answers = Answers(partial(pytest.fail, "planned again"))
+    plan = analytic_plan(asked())
+    answers.knows(asked(), plan)
+    assert answers.outcome(asked("another name")).gpus == (plan.deployment.gpus if plan.deployment else None)

@@ -1,0 +1,94 @@
+"""What the scenario is compared with: variants of it, each named and found again by a short word in the address."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+
+from sizing.decision.comparison import MOST_COMPARED, Comparison, compare
+from sizing.decision.outcome import Answers
+from sizing.decision.variants import Variant, variants
+from sizing.scenario.schema import Scenario
+from ui import state
+from ui.form.choices import label
+from ui.shell.notes import draw_wrong_in_link
+from ui.state import Answer, plan_of
+
+KEY = "beside"
+MOST = MOST_COMPARED - 1
+
+_kept = st.cache_resource(max_entries=64, ttl="6h", show_spinner=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Offered:
+    """A variant, the word for it in an address, and its name beside the scenario."""
+
+    word: str
+    name: str
+    variant: Variant
+
+
+@_kept
+def offered(scenario_json: str) -> tuple[Offered, ...]:
+    """Every variant of a scenario that one click adds."""
+    scenario = Scenario.model_validate_json(scenario_json)
+    return tuple(
+        Offered(word=f"{one.kind}-{one.of}", name=_name(one), variant=one)
+        for one in variants(scenario, plan_of(scenario_json))
+    )
+
+
+def _name(one: Variant) -> str:
+    if one.kind == "traffic":
+        return f"{one.of} x the load"
+    return label({"gpu": "gpu", "precision": "prec", "location": "where"}[one.kind], one.of)
+
+
+def usual(choices: Sequence[Offered]) -> list[str]:
+    """What is compared before anything was chosen: another GPU and twice the load, as far as there are."""
+    first = {kind: next((c.word for c in choices if c.variant.kind == kind), None) for kind in ("gpu", "traffic")}
+    return [word for word in first.values() if word is not None]
+
+
+def draw_choice_of_variants(choices: Sequence[Offered]) -> list[Offered]:
+    """The field that adds and removes variants; at most three, beside the scenario itself."""
+    by_word = {one.word: one for one in choices}
+    labels = {one.word: one.name for one in choices}
+    kept = state.linked(KEY, labels, default=usual(choices), several=True)
+    draw_wrong_in_link(KEY, "variant of this scenario")
+    chosen = st.multiselect(
+        "Compared with the same on, in or at",
+        list(labels),
+        key=KEY,
+        **kept,
+        max_selections=MOST,
+        format_func=labels.__getitem__,
+        placeholder="Choose up to three variants",
+        help="Each changes one thing and leaves everything else as it is on Size: another GPU type, weight format or "
+        "place, or twice the load.",
+    )
+    return [by_word[word] for word in chosen if word in by_word]
+
+
+@_kept
+def compared(scenario_json: str, words: tuple[str, ...], name: str) -> Comparison:
+    """The scenario beside variants. Raises InvalidScenario or SizingError."""
+    base = Scenario.model_validate_json(scenario_json).model_copy(update={"name": name})
+    known = {one.word: one for one in offered(scenario_json)}
+    others = [known[word].variant.scenario.model_copy(update={"name": known[word].name}) for word in words]
+    answers = Answers()
+    answers.knows(base, plan_of(scenario_json))
+    return compare([base, *others], answers)
+
+
+def named(answer: Answer) -> str:
+    """The scenario beside its variants."""
+    return answer.scenario.name if answer.scenario.name != Scenario.model_fields["name"].default else "This scenario"
+
+
+def words_of(chosen: Sequence[Offered]) -> tuple[str, ...]:
+    """Their words, in the order they were chosen."""
+    return tuple(one.word for one in chosen)
