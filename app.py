@@ -39,6 +39,12 @@ SECTIONS = {
             icon=":material/compare_arrows:",
             help="The scenario beside other hardware, formats, loads and places, and what drives the difference.",
         ),
+        st.Page(
+            "pages/cost.py",
+            title="Cost",
+            icon=":material/payments:",
+            help="Own systems, rented, hybrid or an API: cost over time and load, and what moves it.",
+        ),
     ],
     "Observe": [
         st.Page(

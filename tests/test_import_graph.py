@@ -26,7 +26,8 @@ ORDERS = {
         huggingface
     """,
     "ui": """
-        format form state shell figures sources inputs live home benchmarks size explore compare reality methodology
+        format form state shell figures sources inputs live home benchmarks size explore compare cost reality
+        methodology
     """,
 }
 ROOMS = {package: order.split() for package, order in ORDERS.items()}

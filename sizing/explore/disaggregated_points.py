@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from sizing.base.arrays import ROUNDING, Counts, Floats, Rows, non_decreasing
 from sizing.base.choices import Serving
 from sizing.deployments.candidates import Candidates
-from sizing.deployments.kv_transfer import supports
 from sizing.explore.at_load import fleet_for, usd_per_million
 from sizing.explore.operating_point import (
     Ends,
@@ -38,7 +37,7 @@ from sizing.queueing.pools import Decoding, FirstToken, first_token, joined
 from sizing.queueing.steady_state import SteadyState
 from sizing.search.disaggregated import Disaggregated
 from sizing.search.pools import BUSY, at_peak, decoding_of, longest_transfer, prefill_stable, times_of
-from sizing.search.pools_search import wanted
+from sizing.search.pools_search import instances_of_pools, wanted
 from sizing.search.screen import Evaluated
 
 PREFILL_POINTS, DECODE_POINTS = 6, 24
@@ -68,26 +67,25 @@ class DisaggregatedPoints(Points[Disaggregated]):
     @classmethod
     def considered(cls, question: Question, evaluated: Evaluated, share: Share) -> Self | None:
         """The pairs worth a look for every GPU, engine and formats; None where no pools are wanted or possible."""
-        rows = np.flatnonzero(
-            np.array([supports(unit) for unit in evaluated.candidates.units])[evaluated.candidates.unit]
-        )
-        if not wanted(question) or not len(rows):
-            return None
         candidates, percentile = evaluated.candidates, question.limits.percentile
-        unit, gpus = candidates.unit[rows], candidates.gpus[rows][:, None]
-        times = times_of(question, evaluated, rows)
-        rates = np.multiply.outer(prefill_stable(question, evaluated, rows, times), BUSY)
-        ttft = first_token(times, rates, longest_transfer(question, evaluated, rows), question.variability).at(
-            percentile
-        )
-        p, busy = _few(ttft, gpus / rates, unit, PREFILL_POINTS)
-        pool = decoding_of(question, evaluated, rows)
-        d, slot = _few(non_decreasing(pool.gap_s(percentile)), gpus / pool.rps, unit, DECODE_POINTS)
-        first, second = np.nonzero(unit[p][:, None] == unit[d][None, :])
+        of_prefill, of_decode = instances_of_pools(question, candidates)
+        if not wanted(question) or not len(of_prefill) or not len(of_decode):
+            return None
+        unit, gpus = candidates.unit, candidates.gpus
+        times = times_of(question, evaluated, of_prefill)
+        rates = np.multiply.outer(prefill_stable(question, evaluated, of_prefill, times), BUSY)
+        moved = longest_transfer(question, evaluated, of_prefill)
+        ttft = first_token(times, rates, moved, question.variability).at(percentile)
+        p, busy = _few(ttft, gpus[of_prefill][:, None] / rates, unit[of_prefill], PREFILL_POINTS)
+        pool = decoding_of(question, evaluated, of_decode)
+        gap = non_decreasing(pool.gap_s(percentile))
+        d, slot = _few(gap, gpus[of_decode][:, None] / pool.rps, unit[of_decode], DECODE_POINTS)
+        one, other = of_prefill[p], of_decode[d]
+        first, second = np.nonzero(unit[one][:, None] == unit[other][None, :])
         needed = pool.rps[d, slot][second] / rates[p, busy][first]  # prefill instances to a decode instance
-        counts = _whole(needed, gpus[p[first], 0], gpus[d[second], 0])
+        counts = _whole(needed, gpus[one[first]], gpus[other[second]])
         used = BUSY[busy[first]] * needed * counts[1] / counts[0]
-        prefill, decode = (rows[p[first]], used), (rows[d[second]], slot[second])
+        prefill, decode = (one[first], used), (other[second], slot[second])
         return cls(
             question=question,
             evaluated=evaluated,

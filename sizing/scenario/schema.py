@@ -154,11 +154,21 @@ class SpeculativeDecoding(Part):
     draft_cost: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = 0.05
 
 
+class Layout(Part):
+    """How the GPUs of one instance share a model: degrees of parallelism."""
+
+    tp: int = Field(default=1, ge=1, le=128)
+    pp: int = Field(default=1, ge=1, le=64)
+    ep: int = Field(default=1, ge=1, le=128)
+    dp: int = Field(default=1, ge=1, le=128)
+
+
 class Deployment(Part):
     """What may be bought or rented. Empty lists mean: consider all.
 
     ``serving``: prefill and decode in the same instances (aggregated) or in pools of their own (disaggregated).
-    ``batch_limits``: sequences that an instance may have in flight; empty: whatever serves best.
+    ``prefill``, ``decode``: the one layout that such an instance of theirs may have; none: the best that ``tp``, ``pp``
+    and ``ep`` leave. ``batch_limits``: sequences that an instance may have in flight; empty: whatever serves best.
     ``measured_gpus_only`` narrows an empty ``gpus`` to the types that published benchmarks were run on. ``routing``:
     how the front end spreads requests over the instances, which are all alike.
     """
@@ -171,6 +181,8 @@ class Deployment(Part):
     pp: list[Annotated[int, Field(ge=1, le=64)]] = Field(default_factory=list, max_length=16)
     ep: list[Annotated[int, Field(ge=1, le=128)]] = Field(default_factory=list, max_length=16)
     serving: list[Serving] = Field(default_factory=list, max_length=2)
+    prefill: Layout | None = None
+    decode: Layout | None = None
     batch_limits: list[Annotated[int, Field(ge=1, le=100_000)]] = Field(default_factory=list, max_length=16)
     custom_gpus: list[CustomGpu] = Field(default_factory=list, max_length=20)
     measured_gpus_only: bool = False

@@ -14,11 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sizing.base.arrays import ROUNDING, Counts, Floats, Rows, non_decreasing
+from sizing.deployments.candidates import Candidates
 from sizing.deployments.kv_transfer import supports
 from sizing.question.understand import Question
 from sizing.queueing.capacity import rate_at_limit
 from sizing.queueing.pools import FirstToken, first_token, joined
 from sizing.queueing.waiting import gamma_quantile
+from sizing.scenario.schema import Layout
 from sizing.search.batch_limits import first_of_each
 from sizing.search.pools import (
     Pools,
@@ -52,14 +54,27 @@ def smallest_pools(question: Question, evaluated: Evaluated) -> Pools | None:
     """The best pairs of every GPU, engine and formats; None when there is none or none is wanted."""
     if not wanted(question) or not len(evaluated):
         return None
-    supported = np.array([supports(unit) for unit in evaluated.candidates.units])[evaluated.candidates.unit]
-    rows = np.flatnonzero(supported)
-    prefill, prefill_rps = prefill_rows(question, evaluated, rows)
-    decode, decode_rps = decode_rows(question, evaluated, rows)
+    first, second = instances_of_pools(question, evaluated.candidates)
+    prefill, prefill_rps = prefill_rows(question, evaluated, first)
+    decode, decode_rps = decode_rows(question, evaluated, second)
     pools = _pairs(question, evaluated, (prefill, prefill_rps), (decode, decode_rps))
     if np.isfinite(question.limits.e2e_s):
         pools = _within_e2e(question, pools)
     return pools if len(pools) else None
+
+
+def instances_of_pools(question: Question, candidates: Candidates) -> tuple[Rows, Rows]:
+    """The rows that prefill instances may be, and those that decode instances may be."""
+    supported = np.array([supports(unit) for unit in candidates.units], dtype=np.bool_)[candidates.unit]
+    deployment = question.scenario.deployment
+
+    def laid_out(layout: Layout | None) -> Rows:
+        if layout is None:
+            return np.flatnonzero(supported)
+        fits = [getattr(candidates, name) == degree for name, degree in layout.model_dump().items()]
+        return np.flatnonzero(supported & np.logical_and.reduce(fits))
+
+    return laid_out(deployment.prefill), laid_out(deployment.decode)
 
 
 def prefill_rows(question: Question, evaluated: Evaluated, rows: Rows) -> tuple[Rows, Floats]:

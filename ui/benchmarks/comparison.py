@@ -250,7 +250,9 @@ def _actions(
             "the page loses it; the scenario file (Size, Export) keeps it.",
             icon=":material/check_circle:",
         )
-        st.page_link("pages/size.py", label="Back to Size", icon=":material/straighten:")
+        st.page_link(
+            "pages/size.py", label="Back to Size", icon=":material/straighten:", query_params=state.address_of("size")
+        )
 
 
 def _draw_use(benchmark: Benchmark, *, same_model: bool, disabled: bool) -> None:

@@ -52,7 +52,7 @@ def _beside(answer: Answer, *, dark: bool) -> None:
     _differences(comparison)
     _charts(comparison, dark=dark)
     table = answers_table(comparison)
-    st.dataframe(table, hide_index=True, key="compared_rows", alt="The answers as a table")
+    st.dataframe(table, hide_index=True, placeholder="", key="compared_rows", alt="The answers as a table")
     draw_csv(table, key="compared", what="The comparison")
 
 
@@ -63,7 +63,9 @@ def _differences(comparison: Comparison) -> None:
         st.markdown(as_markdown(driver_sentence(one, first)))
     if not all(one.exact for one in comparison.scenarios):
         st.caption("With more than four differences, each is swapped alone: the parts need not add up.")
-    st.dataframe(differences_table(comparison), hide_index=True, key="differing_rows", alt="Inputs that differ")
+    st.dataframe(
+        differences_table(comparison), hide_index=True, placeholder="", key="differing_rows", alt="Inputs that differ"
+    )
 
 
 def _charts(comparison: Comparison, *, dark: bool) -> None:

@@ -41,6 +41,17 @@ NO_INPUTS = frozenset(
         "end",
         "gpu_measure",
         "beside",
+        "cost_region",
+        "cost_purchase",
+        "cost_growth",
+        "cost_base",
+        "cost_facility",
+        "cost_licence",
+        "cost_view",
+        "cost_counted",
+        "cost_moves",
+        "cost_x",
+        "cost_y",
         "reality_view",
     }
 )

@@ -16,6 +16,8 @@ from ui.form.trace import TraceInUse
 OWN_GPU = "own_accelerator"
 """Id of the accelerator typed into the form."""
 
+_DEGREE = re.compile(r"([TPED]P)(\d{1,3})", re.IGNORECASE)
+
 Values = Mapping[str, Any]
 
 
@@ -201,6 +203,8 @@ def _deployment(values: Values) -> dict[str, Any]:
         "kv_precisions": list(values["kv"]),
         **{key: list(values[key]) for key in ("tp", "pp", "ep")},
         "serving": list(values["serving"]),
+        "prefill": _layout(values, "pre"),
+        "decode": _layout(values, "dec"),
         "batch_limits": _counts(values, "batch"),
         "custom_gpus": own,
         "measured_gpus_only": values["proven"],
@@ -212,6 +216,16 @@ def _deployment(values: Values) -> dict[str, Any]:
         "routing": values["route"],
         "speculative_decoding": _speculation(values) if values["spec"] else None,
     }
+
+
+def _layout(values: Values, key: str) -> dict[str, int] | None:
+    """Degrees of parallelism from text such as "TP4 PP2"."""
+    words = str(values[key]).split()
+    degrees = [_DEGREE.fullmatch(word) for word in words]
+    if not all(degrees):
+        short = f"{FIELDS[key].label}: “{str(values[key]).strip()[:40]}” is no parallelism"
+        raise BadInput(f"{short}; enter for example {FIELDS[key].example}.", short=short, instead={key: ""})
+    return {degree[1].lower(): int(degree[2]) for degree in degrees if degree} or None
 
 
 def _speculation(values: Values) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sizing.scenario.schema import ModelConfig, ModelSize, Scenario
+from sizing.scenario.schema import Layout, ModelConfig, ModelSize, Scenario
 from sizing.scenario.traffic import Gamma, Length, LengthSpread, LengthTrace, Profile
 from ui.form.fields import FIELDS
 from ui.form.numbers import show_number
@@ -69,6 +69,7 @@ def from_scenario(scenario: Scenario) -> dict[str, Any]:
     values: dict[str, Any] = {key: _FIXED.get(key, field.blank) for key, field in FIELDS.items()}
     dumped = scenario.model_dump()
     values |= {key: _shown(key, _at(dumped, FIELDS[key].path)) for key in _PLAIN}
+    values |= {key: _degrees(getattr(scenario.deployment, FIELDS[key].leaf)) for key in ("pre", "dec")}
     values["batch"] = ", ".join(map(str, scenario.deployment.batch_limits))
     return (
         values
@@ -153,6 +154,13 @@ def _measured(scenario: Scenario) -> dict[str, Any]:
         return {}
     numbers = {key: show_number(getattr(record, FIELDS[key].leaf)) for key in ("m_rps", "m_ttft", "m_itl")}
     return {"meas": True, "m_sys": record.system, "m_source": record.source, **numbers}
+
+
+def _degrees(layout: Layout | None) -> str:
+    """A layout as it is typed: "TP4 PP2"."""
+    if layout is None:
+        return ""
+    return " ".join(f"{name.upper()}{n}" for name, n in layout.model_dump().items() if n > 1 or name == "tp")
 
 
 def _speculation(scenario: Scenario) -> dict[str, Any]:

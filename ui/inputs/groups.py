@@ -126,6 +126,8 @@ def _hardware() -> None:
     with st.expander("More on the hardware", type="compact"):
         for key in ("engine", "prec", "kv", "tp", "pp", "ep", "serving"):
             several(key)
+        if "disaggregated" in state.value("serving"):
+            text("pre", "dec")
         text("batch")
         if switch("own", on_change=state.add_own_gpu):
             text("own_name")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
@@ -10,6 +10,7 @@ from sizing.base.deployed import Deployed
 from sizing.base.result import Candidate, Fix
 from sizing.explore.operating_point import OperatingPoint
 from sizing.scenario.schema import Benchmark, Scenario
+from ui.form.pinned import pinned_to
 from ui.form.presets import defaults, presets
 from ui.form.read import OWN_GPU
 from ui.form.trace import in_use
@@ -30,7 +31,7 @@ def load_preset(preset_id: str) -> None:
 
 def apply_fix(fix: Fix, scenario: Scenario) -> None:
     """Make the one change that a warning or an exclusion proposes (for callbacks)."""
-    _apply(scenario, ((fix.key, fix.value),))
+    _write_changes(scenario, with_change(scenario, fix.key, fix.value))
 
 
 def use_candidate(candidate: Candidate, scenario: Scenario) -> None:
@@ -40,17 +41,7 @@ def use_candidate(candidate: Candidate, scenario: Scenario) -> None:
 
 def use_deployment(chosen: Deployed | OperatingPoint, scenario: Scenario) -> None:
     """Consider only the GPU, engine, formats and parallelism of ``chosen`` (for callbacks)."""
-    limit = getattr(chosen, "batch_limit", None)
-    pinned = {
-        "gpus": [chosen.gpu],
-        "engines": [chosen.engine],
-        "precisions": [chosen.weight_precision],
-        "kv_precisions": [chosen.kv_precision],
-        **{name: sorted({getattr(kind, name) for kind in chosen.kinds}) for name in ("tp", "pp", "ep")},
-        "serving": [chosen.serving],
-        "batch_limits": [] if limit is None else [limit],
-    }
-    _apply(scenario, tuple((f"deployment.{name}", value) for name, value in pinned.items()))
+    _write_changes(scenario, pinned_to(chosen, scenario))
     if chosen.gpu != OWN_GPU:  # it stays in the form, and is not considered
         write({"gpu": [chosen.gpu]})
 
@@ -118,10 +109,7 @@ def consider_all() -> None:
     write({key: defaults()[key] for key in ("gpu", *RESTRICTIONS)})
 
 
-def _apply(scenario: Scenario, changes: tuple[tuple[str, Any], ...]) -> None:
-    after = scenario
-    for path, value in changes:
-        after = with_change(after, path, value)
+def _write_changes(scenario: Scenario, after: Scenario) -> None:
     update = changed(from_scenario(scenario), from_scenario(after))
     if update.keys() & {"isl", "osl"}:
         lengths = from_scenario(after)

@@ -28,7 +28,7 @@ VERSION = "v"
 NAMED_TRACE = "trace"
 """Parameter that names the trace of a link: it cannot be carried, but who opens the link is to know."""
 
-WITH_FORM = ("size", "explore", "compare")
+WITH_FORM = ("size", "explore", "compare", "cost")
 """Pages that hold the form, and so the inputs in their address."""
 
 _ABOUT_LINKS = (VERSION, NAMED_TRACE)

@@ -1,0 +1,177 @@
+"""What the address reopens, what the export says and what the page shows are one plan, for random scenarios.
+
+`make properties` plans 300 of them.
+"""
+
+from typing import Any
+from urllib.parse import parse_qs, urlencode
+
+import pytest
+import yaml
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from sizing import Scenario
+from sizing.base.errors import SizingError
+from sizing.base.result import Plan
+from tests.app.conftest import OpenLink
+from ui.form.link import from_parameters, to_parameters
+from ui.form.presets import defaults
+from ui.form.read import to_scenario
+from ui.form.write import from_scenario
+from ui.size.export import scenario_yaml
+from ui.state import Answer, plan_of
+
+MODELS = [
+    "meta-llama/Llama-3.3-70B-Instruct",
+    "openai/gpt-oss-120b",
+    "Qwen/Qwen3-32B",
+    {"name": "Mine", "params_b": 7.5},
+]
+GPUS = ["h100_sxm", "h200_sxm", "b200_sxm", "mi300x", "l40s"]
+
+
+def numbers(low: float, high: float) -> st.SearchStrategy[float]:
+    """Numbers as people type them: four digits."""
+    return st.floats(low, high).map(lambda x: float(f"{x:.4g}"))
+
+
+def some(*options: Any) -> st.SearchStrategy[list[Any]]:
+    """None, which means all, or a few of the options."""
+    return st.lists(st.sampled_from(options), max_size=2, unique=True)
+
+
+LENGTHS = st.one_of(
+    numbers(10, 6000),
+    st.tuples(numbers(10, 3000), numbers(1, 3)).map(lambda t: {"p50": t[0], "p95": float(f"{t[0] * t[1]:.4g}")}),
+)
+LOADS = st.one_of(
+    st.fixed_dictionaries({"peak_rps": numbers(0.05, 200)}),
+    st.fixed_dictionaries({"average_rps": numbers(0.05, 100), "peak_percentile": st.sampled_from([90, 95, 99])}),
+    st.fixed_dictionaries(
+        {
+            "users": st.fixed_dictionaries(
+                {"daily_users": numbers(100, 1e6), "requests_per_user": numbers(1, 9), "peak_to_mean": numbers(1, 5)}
+            )
+        }
+    ),
+)
+ARRIVALS = st.one_of(
+    st.just("poisson"),
+    st.builds(lambda cv: {"gamma": {"cv": cv}}, numbers(1.1, 3)),
+    st.builds(lambda hours: {"profile": hours}, st.lists(numbers(1, 9), min_size=24, max_size=24)),
+)
+OWN = {"id": "own_accelerator", "name": "Next", "memory_gb": 192, "bandwidth_gbs": 8000, "fp16_tflops": 2250}
+
+
+COUNTED = {"streaming": ("ttft_ms", "itl_ms", "e2e_ms"), "sequential": ("e2e_ms",), "offline": ()}
+"""The limits of the form that count in each mode."""
+
+
+@st.composite
+def workloads(draw: st.DrawFn) -> dict[str, Any]:
+    return {
+        "input_tokens": draw(LENGTHS),
+        "output_tokens": draw(LENGTHS),
+        "growth_percent": draw(st.sampled_from([0, 20])),
+        "prefix_cached_tokens": draw(st.sampled_from([0, 5])),
+        "arrivals": draw(ARRIVALS),
+        "mode": draw(st.sampled_from(["streaming", "streaming", "sequential", "offline"])),
+        **draw(LOADS),
+    }
+
+
+@st.composite
+def deployments(draw: st.DrawFn) -> dict[str, Any]:
+    own = draw(st.sampled_from([False, False, True]))
+    return {
+        "gpus": draw(st.lists(st.sampled_from(GPUS), min_size=1, max_size=3, unique=True)) + [OWN["id"]] * own,
+        "custom_gpus": [OWN] * own,
+        "engines": draw(some("vllm", "sglang", "trtllm")),
+        "precisions": draw(some("bf16", "fp8", "nvfp4", "int4_awq")),
+        "kv_precisions": draw(some("fp16", "fp8")),
+        "tp": draw(some(1, 2, 4, 8)),
+        "serving": draw(some("aggregated", "disaggregated")),
+        "prefill": draw(st.none() | st.just({"tp": 2, "pp": 2})),
+        "batch_limits": draw(some(16, 64, 256)),
+        "spare_instances": draw(st.integers(0, 2)),
+        "max_utilization": draw(st.sampled_from([0.65, 1.0])),
+        "objective": draw(st.sampled_from(["cost", "gpus", "latency", "energy"])),
+        "location": draw(st.sampled_from(["on_prem", "cloud"])),
+        "measured_gpus_only": draw(st.booleans()),
+        "routing": draw(st.sampled_from(["random", "least_loaded"])),
+        "speculative_decoding": draw(st.none() | st.just({"draft_tokens": 4, "acceptance": 0.7, "draft_cost": 0.02})),
+    }
+
+
+@st.composite
+def scenarios(draw: st.DrawFn) -> Scenario:
+    """What a form can say, every kind of field in it; without prices, which are never in an address."""
+    workload = draw(workloads())
+    limits = {name: draw(st.none() | numbers(50, 60_000)) for name in COUNTED[workload["mode"]]}
+    return Scenario.model_validate(
+        {
+            "name": draw(st.sampled_from(["Bank of Elsewhere", "50 % & more = ? #1", "Größe"])),
+            "model": draw(st.sampled_from(MODELS)),
+            "workload": workload,
+            "limits": dict.fromkeys(COUNTED["streaming"])
+            | limits
+            | {"percentile": draw(st.sampled_from([50, 95, 99]))},
+            "deployment": draw(deployments()),
+        }
+    )
+
+
+def query_of(scenario: Scenario) -> str:
+    """The address of the page that holds this scenario."""
+    return urlencode(to_parameters(from_scenario(scenario)), doseq=True)
+
+
+def reopened(query: str) -> Scenario:
+    """What an address means."""
+    opened = from_parameters(parse_qs(query, keep_blank_values=True))
+    assert opened.problems == ()
+    return Scenario.model_validate(to_scenario(defaults() | opened.values))
+
+
+def exported(scenario: Scenario, plan: Plan) -> Scenario:
+    return Scenario.model_validate(yaml.safe_load(scenario_yaml(Answer(scenario=scenario, plan=plan))))
+
+
+@settings(max_examples=300)
+@given(scenario=scenarios())
+def test_address_reopens_the_scenario(scenario: Scenario) -> None:
+    assert reopened(query_of(scenario)) == scenario
+
+
+@given(scenario=scenarios())
+def test_export_and_address_give_the_plan(scenario: Scenario) -> None:
+    try:
+        plan = plan_of(scenario.model_dump_json())
+    except SizingError:
+        assume(False)
+    assert exported(scenario, plan) == scenario
+    assert plan_of(reopened(query_of(scenario)).model_dump_json()) == plan
+
+
+@pytest.mark.parametrize("model", MODELS[:2])
+def test_page_shows_the_plan_of_its_address_and_export(model: str, open_link: OpenLink) -> None:
+    scenario = Scenario.model_validate(
+        {
+            "name": "50 % & more",
+            "model": model,
+            "workload": {
+                "input_tokens": {"p50": 900, "p95": 2500},
+                "output_tokens": 200,
+                "users": {"daily_users": 9000},
+            },
+            "deployment": {"gpus": ["h200_sxm", "mi300x"], "tp": [2, 4], "spare_instances": 1, "max_utilization": 0.65},
+        }
+    )
+    app = open_link(**parse_qs(query_of(scenario), keep_blank_values=True))
+    assert not app.exception
+    shown = app.session_state["last_answer"]
+    assert shown.scenario == scenario
+    assert shown.plan == plan_of(exported(scenario, shown.plan).model_dump_json())
+    address = {key: value for key, value in app.query_params.items() if key != "v"}
+    assert reopened(urlencode(address, doseq=True)) == scenario
