@@ -80,7 +80,7 @@ def test_a_csv_of_the_frontier_can_be_downloaded(open_page: OpenPage) -> None:
     page.get_by_text("Latency against throughput: table and CSV").click()
     settle(page)
     with page.expect_download() as download:
-        page.get_by_role("button", name="CSV: Latency against throughput").click()
+        page.get_by_role("button", name="CSV: Latency against throughput", exact=True).click()
     text = Path(download.value.path()).read_text(encoding="utf-8")
     assert text.startswith("GPU,Deployment,")
     assert "H200 SXM 141GB" in text
