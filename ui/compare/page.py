@@ -84,7 +84,7 @@ def _differences(comparison: Comparison) -> None:
 
 def _charts(comparison: Comparison, *, dark: bool) -> None:
     st.caption(
-        "Full cost: hardware, power, support and what else the cost model counts, as `python -m sizing cost` does; the "
+        "Full cost: hardware, power, support and what else the cost model counts, as python -m sizing cost does; the "
         "answer above names the hardware alone. Latencies at the asked percentile."
     )
     outcomes = outcomes_of(comparison)

@@ -97,9 +97,11 @@ def test_generations_follow_gpus_and_engines() -> None:
     assert fp8["Hopper"]
     assert "Ampere" not in fp8
     nvfp4 = [one.family for one in generations(precisions()["nvfp4"])]
-    assert nvfp4 == ["Blackwell"]
+    assert "Blackwell" in nvfp4
+    assert "Hopper" not in nvfp4
     row = next(row for row in formats(asked(), Answers(analytic), same_gpu=True).rows if row.precision == "mxfp4")
-    assert runs_on(row).startswith("Blackwell, CDNA 4; stored only: Ampere")
+    assert "; stored only: Ampere" in runs_on(row)
+    assert runs_on(row).startswith("Blackwell, ")
 
 
 def test_a_measured_record_is_refused_in_one_sentence() -> None:
