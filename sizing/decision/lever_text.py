@@ -66,9 +66,9 @@ def _change(key: str, value: object) -> str:
     return f"{name_of(key)} {shown(key, value)}"
 
 
-def fits(row: FormatRow) -> str:
-    """Whether a format serves the scenario, else why not."""
-    return "yes" if row.outcome.feasible else " ".join(filter(None, ["no:", row.why_not, row.relaxation]))
+def why_not(row: FormatRow) -> str:
+    """Why a format does not serve the scenario, and the smallest change with which it does; nothing where it does."""
+    return " ".join(filter(None, [row.why_not, row.relaxation]))
 
 
 def runs_on(row: FormatRow) -> str:

@@ -101,3 +101,14 @@ def test_levers_stand_side_by_side_and_follow_their_assumptions(page: AppTest) -
     page.number_input(key="lever_prompt").set_value(40).run()
     after = next(frame.value for frame in page.dataframe if "Lever" in frame.value).set_index("Lever")
     assert after.loc["Shorter prompts", "Tried"] != rows.loc["Shorter prompts", "Tried"]
+
+
+def test_a_link_opens_the_view_that_it_names() -> None:
+    app = AppTest.from_file(str(APP), default_timeout=PATIENCE_S)
+    link = {"goto": "compare", "isl": "3500", "compare_view": "Formats", "formats_on": "Any that the scenario allows"}
+    for key, value in link.items():
+        app.query_params[key] = value
+    app.run()
+    assert not app.exception
+    assert not app.warning
+    assert app.session_state["formats_on"] == "any"

@@ -59,7 +59,9 @@ def draw_formats(key: str, *, dark: bool) -> None:
     )
     _charts(formats_named(compared), "formats", dark=dark)
     table = formats_table(compared)
-    st.dataframe(table, hide_index=True, placeholder="", key="formats_rows", alt="Weight formats side by side")
+    st.dataframe(
+        table, hide_index=True, height="content", placeholder="", key="formats_rows", alt="Weight formats side by side"
+    )
     draw_csv(table, key="formats", what="Weight formats")
     draw_table(lambda: published_table(compared), key="published", what="Published losses, gains and grades")
 

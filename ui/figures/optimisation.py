@@ -9,7 +9,7 @@ import pandas as pd
 
 from sizing.base.units import MS_PER_S
 from sizing.decision.formats import FormatRow, Formats
-from sizing.decision.lever_text import LEVERS, STANDINGS, fits, gain, losses, runs_on, tried
+from sizing.decision.lever_text import LEVERS, STANDINGS, gain, losses, runs_on, tried, why_not
 from sizing.decision.levers import LeverRow
 from sizing.decision.outcome import Outcome
 from ui.figures.comparison import Named
@@ -33,17 +33,18 @@ def _format(one: FormatRow) -> dict[str, Any]:
     guide = one.guide
     return {
         "Weights": f"{label('prec', one.precision)}{' (checkpoint)' if one.native else ''}",
-        "Fits": fits(one),
+        "Fits": "yes" if one.outcome.feasible else "no",
         **_bought(one.outcome),
         "to the plan (USD)": known(one.usd_more),
+        "Published accuracy loss": losses(one),
         **_latencies(one.outcome),
         "Weights (GB per instance)": known(one.weights_gb),
         "GPUs per instance": one.gpus_per_instance,
-        "Published accuracy loss": losses(one),
         "Gain, small batch": small,
         "Gain, large batch": large,
         "Calibration": "" if guide is None else guide.calibration,
         "Runs on": runs_on(one),
+        "Why not": why_not(one),
     }
 
 
@@ -110,10 +111,9 @@ def levers_table(rows: Sequence[LeverRow]) -> pd.DataFrame:
 def _lever(one: LeverRow) -> dict[str, Any]:
     outcome = one.outcome
     served = outcome is not None and outcome.feasible
-    standing = STANDINGS[one.standing]
     return {
         "Lever": LEVERS[one.name],
-        "Standing": standing if served or outcome is None else f"{standing}: nothing serves it within the limits",
+        "Standing": STANDINGS[one.standing] if served or outcome is None else "nothing serves it within the limits",
         "Tried": tried(one) if one.standing != "not_modelled" else "",
         **(_bought(outcome) if served and outcome is not None else {}),
         "saved (USD a month)": known(one.usd_saved),
