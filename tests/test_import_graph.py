@@ -26,7 +26,7 @@ ORDERS = {
         huggingface
     """,
     "ui": """
-        format form state shell figures sources inputs live home benchmarks size explore compare cost reality
+        format currency form state shell figures sources inputs live home benchmarks size explore compare cost reality
         methodology
     """,
 }
