@@ -9,8 +9,14 @@ from ui import shell, state
 
 HERE = Path(__file__).parent
 
+# Chosen: the longest title of a page on one line; what is left belongs to the answer.
+SIDEBAR_PX = 208
+
 st.set_page_config(
-    page_title="Inference sizing", page_icon=str(HERE / "ui" / "icon.png"), layout="wide", initial_sidebar_state="auto"
+    page_title="Inference sizing",
+    page_icon=str(HERE / "ui" / "icon.png"),
+    layout="wide",
+    initial_sidebar_state=SIDEBAR_PX,
 )
 
 SECTIONS = {

@@ -30,10 +30,23 @@ class _Loader(yaml.SafeLoader):
     Not the faster C parser: deep nesting overflows its stack.
     """
 
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        """The value of a node. Constructors of PyYAML raise whatever meets them; a value of a kind that it cannot be,
+        such as ``!!bool x`` or a date that does not exist, is one fault with its line."""
+        try:
+            return super().construct_object(node, deep)
+        except (InvalidScenario, yaml.YAMLError, RecursionError):
+            raise
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+            line = node.start_mark.line + 1
+            problem = f"The value at line {line} cannot be read: put it in quotes if it is meant as text."
+            raise InvalidScenario([problem]) from None
+
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         """The mapping of a node."""
         seen: set[str] = set()
-        for key, _ in node.value:
+        pairs: list[tuple[yaml.Node, yaml.Node]] = node.value if node.id == "mapping" else []  # "!!set x" is none
+        for key, _ in pairs:
             if not isinstance(key, yaml.ScalarNode) or key.tag == MERGE:
                 continue
             if key.value in seen:
@@ -137,10 +150,6 @@ def _from_yaml(text: str, name: str) -> Any:
         mark = getattr(error, "problem_mark", None)
         where = f" at line {mark.line + 1}" if mark is not None else ""
         raise InvalidScenario([f"{name} is not valid YAML or JSON{where}."]) from None
-    except InvalidScenario:
-        raise
-    except ValueError as error:  # a date that does not exist, a number of thousands of digits
-        raise InvalidScenario([f"{name} holds a value that cannot be read: {str(error).split(';')[0]}."]) from None
     except RecursionError:
         raise _nested(name) from None
 

@@ -44,25 +44,22 @@ MEASURED = ("ttft_ms", "itl_ms", "e2e_ms", "output_tokens_per_s_per_gpu")
 """Figures that benchmarks measure, too."""
 
 
-def explain_popover(plan: Plan, name: str, scenario: Scenario) -> None:
-    """A small button that opens formula, numbers and source of one figure; nothing where nothing is known of it.
+def explain_popover(plan: Plan, name: str, scenario: Scenario, *, label: str, meaning: str) -> None:
+    """A small button that opens what one figure means, its formula, numbers and source.
 
-    ``name`` is a name in ``Plan.explained`` or that of a public result field, whose formula is shown without numbers.
-    What others and the user measured of the quantity is looked up when the button is pressed.
+    ``label`` names the figure, because a button is read out without what stands around it. ``name`` is a name in
+    ``Plan.explained`` or that of a public result field, whose formula is shown without numbers. What others
+    and the user measured of the quantity is looked up when the button is pressed.
     """
-    body = explanation(plan, name)
-    if not body:
-        return
     is_measured = name in MEASURED and plan.deployment is not None
     with st.popover(
-        "Explain",
+        f"Explain {label}",
         type="tertiary",
-        icon=":material/function:",
         help="How this number comes about",
         key=f"explain_{name}",
         on_change="rerun" if is_measured else "ignore",
     ) as popover:
-        st.markdown(body)
+        st.markdown("\n\n".join(filter(None, (as_markdown(meaning), explanation(plan, name)))))
         if is_measured and popover.open:
             from ui.size.nearby import evidence_for
 
