@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,7 +22,11 @@ BUSY_S = 30.0
 """How long a writer waits for the others. Chosen: far longer than fifty of them take."""
 CONNECT_S = 5
 """How long an unreachable PostgreSQL keeps a page waiting. Chosen: what a user waits for."""
+RETRY_S = 0.01
+"""Chosen: as long as switching a file takes."""
 
+PRIMARY_CODE = 0xFF
+"""The lowest byte of an extended result code of SQLite is the plain one."""
 SQLITE_FAULTS = {
     sqlite3.SQLITE_BUSY: Fault.BUSY,
     sqlite3.SQLITE_LOCKED: Fault.BUSY,
@@ -119,8 +124,22 @@ def _sqlite(url: URL, place: str) -> Engine:
 def _prepare(connection: Any, _record: object) -> None:
     """Readers beside a writer (WAL); what is committed survives a loss of power; transactions begin where we say."""
     connection.isolation_level = None
-    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
+    _write_ahead(connection)
+    for pragma in ("synchronous=FULL", "foreign_keys=ON"):
         connection.execute(f"PRAGMA {pragma}")
+
+
+def _write_ahead(connection: Any) -> None:
+    """Switch a new file to its log. Others may be opening it just now, for whom SQLite itself does not wait here."""
+    end_s = time.monotonic() + BUSY_S
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & PRIMARY_CODE != sqlite3.SQLITE_BUSY or time.monotonic() > end_s:
+                raise
+        time.sleep(RETRY_S)
 
 
 def _begin(connection: Connection) -> None:
@@ -152,8 +171,7 @@ def translated(place: str) -> Iterator[None]:
 def _fault(error: SQLAlchemyError) -> Fault:
     origin = error.orig if isinstance(error, DBAPIError) else None
     if isinstance(origin, sqlite3.Error):
-        # The extended code holds the plain one in its lowest byte.
-        return SQLITE_FAULTS.get((getattr(origin, "sqlite_errorcode", None) or 0) & 0xFF, Fault.FAILED)
+        return SQLITE_FAULTS.get((getattr(origin, "sqlite_errorcode", None) or 0) & PRIMARY_CODE, Fault.FAILED)
     state = getattr(origin, "sqlstate", None)
     if state is None:  # no answer of the server at all
         return Fault.UNREACHABLE if isinstance(error, DBAPIError) else Fault.BUSY

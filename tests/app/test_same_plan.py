@@ -11,16 +11,15 @@ import yaml
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from sharing.document import to_yaml
 from sizing import Scenario
 from sizing.base.errors import SizingError
-from sizing.base.result import Plan
 from tests.app.conftest import OpenLink
 from ui.form.link import from_parameters, to_parameters
 from ui.form.presets import defaults
 from ui.form.read import to_scenario
 from ui.form.write import from_scenario
-from sharing.document import to_yaml
-from ui.state import Answer, plan_of
+from ui.state import plan_of
 
 MODELS = [
     "meta-llama/Llama-3.3-70B-Instruct",

@@ -193,10 +193,10 @@ def test_a_library_of_a_newer_version_is_refused(library, place, opened):
 
 
 def test_many_open_a_new_library_at_once(place, opened):
-    with ThreadPoolExecutor(4) as pool:
-        libraries = list(pool.map(lambda _: opened(place), range(4)))
+    with ThreadPoolExecutor(8) as pool:
+        libraries = list(pool.map(lambda _: opened(place), range(8)))
     libraries[0].add(draft(), author="ann")
-    assert [library.search().total for library in libraries] == [1] * 4
+    assert [library.search().total for library in libraries] == [1] * 8
 
 
 def test_writers_that_are_killed_leave_no_half_version(place, tmp_path):
