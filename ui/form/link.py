@@ -41,6 +41,8 @@ NO_INPUTS = frozenset(
         "end",
         "gpu_measure",
         "beside",
+        "compare_view",
+        "formats_on",
         "cost_region",
         "cost_purchase",
         "cost_growth",
