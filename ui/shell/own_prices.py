@@ -25,11 +25,11 @@ def at_list_prices(scenario: Scenario) -> Scenario:
 
 def draw_own_prices(*, present: bool) -> bool:
     """Whether downloads may hold the user's own prices: off until it is asked for. Nothing is drawn without any."""
-    asked = present and st.toggle(
+    let_in = present and st.toggle(
         "Downloads with my own prices",
         key=_ASKED,
         persist_state="session",
         help="Prices and constants that you typed are never in a link. They are in a file only while this is on.",
     )
-    st.session_state[WITHHELD] = present and not asked
-    return bool(asked)
+    st.session_state[WITHHELD] = present and not let_in
+    return bool(let_in)
