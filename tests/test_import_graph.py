@@ -23,7 +23,7 @@ ORDERS = {
     """,
     "collectors": """
         errors names units queries prometheus vocabulary source backends reading connect questions benchmarks demo
-        huggingface
+        huggingface prices
     """,
     "sharing": "errors document library",
     "ui": """
