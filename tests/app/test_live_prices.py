@@ -61,9 +61,8 @@ def test_offline_is_said_in_one_sentence(page: AppTest, monkeypatch: pytest.Monk
 
 def test_tokens_cost_what_their_gpus_cost() -> None:
     """4 GPUs at $3 an hour, 2,000 tokens/s: 12 / (2,000 x 3,600) x 10^6 = $1.6667."""
-    assert usd_per_million_output_tokens(observed(gpus=4.0, generation_tokens_per_s=2000.0), 3.0) == pytest.approx(
-        5 / 3
-    )
+    busy = observed(gpus=4.0, generation_tokens_per_s=2000.0)
+    assert usd_per_million_output_tokens(busy, 3.0) == pytest.approx(5 / 3)
     assert usd_per_million_output_tokens(observed(gpus=4.0, generation_tokens_per_s=0.0), 3.0) is None
 
 

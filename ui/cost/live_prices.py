@@ -45,7 +45,7 @@ def draw_live_prices(gpu_id: str, currency: Currency, fetch: Fetch | None = None
         "Look up live prices",
         key="live_prices_now",
         icon=":material/cloud_download:",
-        help="Asks providers over the network, on this click only. Nothing of the scenario is sent but the GPU's name.",
+        help="Asks providers over the network, on this click only. Nothing of the scenario is sent.",
     ):
         with st.spinner("Asking providers"):
             answer = offers_of(names, fetch or hunt.fetch, providers=hunt.PROVIDERS, within_s=WITHIN_S)

@@ -27,7 +27,7 @@ def draw_price() -> float | None:
     """The price of a GPU-hour of what runs; the last one that was a price where this one is none."""
     last: float | None = st.session_state.get(_KEPT)
     text = st.text_input(
-        "What a GPU costs here (USD per GPU-hour)",
+        "Price here (USD per GPU-hour)",
         key=PRICE,
         persist_state="session",
         placeholder="as in the plan",

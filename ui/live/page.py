@@ -44,7 +44,8 @@ def draw() -> None:
             query_params=parameters(picked, moment.label, moment.end_s),
             help="What was planned beside what this source measures, over the same time.",
         )
-    planned, price = draw_plan_switch(), draw_price()
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+        planned, price = draw_plan_switch(), draw_price()
     if moment.problem:
         st.warning(as_markdown(moment.problem), icon=":material/schedule:")
     waiting = _nothing_yet(picked, moment)
