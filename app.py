@@ -9,8 +9,14 @@ from ui import shell, state
 
 HERE = Path(__file__).parent
 
+# Chosen: the longest title of a page on one line; what is left belongs to the answer.
+SIDEBAR_PX = 208
+
 st.set_page_config(
-    page_title="Inference sizing", page_icon=str(HERE / "ui" / "icon.png"), layout="wide", initial_sidebar_state="auto"
+    page_title="Inference sizing",
+    page_icon=str(HERE / "ui" / "icon.png"),
+    layout="wide",
+    initial_sidebar_state=SIDEBAR_PX,
 )
 
 SECTIONS = {
@@ -38,6 +44,12 @@ SECTIONS = {
             title="Compare",
             icon=":material/compare_arrows:",
             help="The scenario beside other hardware, formats, loads and places, and what drives the difference.",
+        ),
+        st.Page(
+            "pages/cost.py",
+            title="Cost",
+            icon=":material/payments:",
+            help="Own systems, rented, hybrid or an API: cost over time and load, and what moves it.",
         ),
     ],
     "Observe": [

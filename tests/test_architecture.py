@@ -13,15 +13,16 @@ import pytest
 
 from tests.tools.source_files import ROOT, Source, files, imported_modules, is_within, sources
 
-# Arrows point down only: pages -> ui -> reality -> (sizing, collectors).
+# Arrows point down only: pages -> ui -> (reality, sharing) -> (sizing, collectors).
 MAY_IMPORT = {
     "commandline": set(),
     "sizing": {"commandline"},
     "collectors": {"commandline"},
     "reality": {"commandline", "sizing", "collectors"},
-    "ui": {"sizing", "collectors", "reality"},
-    "pages": {"sizing", "collectors", "reality", "ui"},
-    "app": {"sizing", "collectors", "reality", "ui"},
+    "sharing": {"commandline", "sizing", "collectors"},
+    "ui": {"sizing", "collectors", "reality", "sharing"},
+    "pages": {"sizing", "collectors", "reality", "sharing", "ui"},
+    "app": {"sizing", "collectors", "reality", "sharing", "ui"},
 }
 OURS = {*MAY_IMPORT, "bench", "tests"}
 KNOWS_STREAMLIT = {"ui", "pages", "app"}
@@ -161,6 +162,8 @@ PLANTED = [
     (arrows_pointing_up, "sizing/a.py", "from ui import shell"),
     (arrows_pointing_up, "collectors/a.py", "def f():\n    from sizing import plan"),
     (arrows_pointing_up, "reality/a.py", "from ui import shell"),
+    (arrows_pointing_up, "sharing/a.py", "from ui import shell"),
+    (arrows_pointing_up, "reality/a.py", "import sharing.library"),
     (arrows_pointing_up, "ui/a.py", "import pages.size"),
     (pages_importing_pages, "pages/a.py", "from pages import size"),
     (streamlit_below_ui, "sizing/a.py", "import streamlit as st"),

@@ -17,6 +17,9 @@ SCHEMA_VERSION = 1
 MAX_FILE_BYTES = 1_000_000
 """Chosen: a thousand times a long source file; what is larger is another file."""
 
+LONGEST_KEY = 80
+"""Characters of a key that a sentence shows."""
+
 
 def load_source(path: Path) -> Source:
     """The source in a file. Raises InvalidSource when it cannot be read, with one sentence per problem."""
@@ -33,7 +36,7 @@ def load_source(path: Path) -> Source:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         raise InvalidSource([f"{path.name} is not valid YAML{f' at line {mark.line + 1}' if mark else ''}."]) from None
-    except (ValueError, RecursionError):
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError):  # PyYAML's, of broken values
         raise InvalidSource([f"{path.name} is not valid YAML or JSON."]) from None
     if not isinstance(raw, dict):
         raise InvalidSource([f"{path.name} must hold keys such as prometheus and selector."])
@@ -59,7 +62,7 @@ def source_from(raw: Mapping[str, Any], *, folder: Path = Path()) -> Source:
 def _sentence(error: Any) -> str:
     """One problem of pydantic as a sentence without the offending value, which may be a secret."""
     path = [str(part) for part in error["loc"] if not str(part).startswith(("function-", "list[", "SecretStr"))]
-    where = ".".join(path)
+    where = ".".join(part[:LONGEST_KEY] for part in path)
     if error["type"] == "extra_forbidden":
         near = nearest(path[-1], _fields_at(path[:-1]))
         return f"Unknown key {where[:80]}" + (f": did you mean {near}?" if near else ".")

@@ -61,6 +61,9 @@ class Explained(Result):
     value: str = quantity("Value", help="Value with unit.")
     formula: str = quantity("Formula", help="Equation in words or symbols.")
     numbers: str = quantity("Numbers", help="The equation with this plan's numbers.")
+    steps: tuple[str, ...] = quantity(
+        "Steps", help="The same step by step: what it is, the expression and its result.", default=()
+    )
     source: str = quantity("Source", help="Where formula and constants come from.")
 
 

@@ -29,7 +29,11 @@ class ApiPrice:
 
 @dataclass(frozen=True, kw_only=True)
 class QuantizationFact:
-    """One published fact on a quantization method: its bits, a speed-up, or an accuracy loss (``record_type``)."""
+    """One published fact on a quantization method (``record_type``: method, speed, accuracy, size or guide).
+
+    ``speedup_batch1``, ``8``, ``64``: tokens/s over those of the 16-bit model at so many requests in flight, on
+    ``hardware_setup``. A guide grades gains, accuracy impact and the time of a calibration in words.
+    """
 
     record_type: str
     method: str
@@ -38,6 +42,14 @@ class QuantizationFact:
     baseline: str
     quantized: str
     loss: str
+    speedup_batch1: float | None
+    speedup_batch8: float | None
+    speedup_batch64: float | None
+    hardware_setup: str
+    small_batch_gain: str
+    large_batch_gain: str
+    accuracy_impact: str
+    calibration_time: str
     source: str
     date: str
     notes: str

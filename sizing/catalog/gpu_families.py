@@ -12,8 +12,10 @@ from sizing.catalog.files import read_yaml
 
 @dataclass(frozen=True, kw_only=True)
 class GpuFamily:
-    """``older_network``: sold with the slower network between systems; ``colour``: place in the figures' palette."""
+    """``label``: its name; ``older_network``: sold with the slower network between systems; ``colour``: place in the
+    figures' palette."""
 
+    label: str
     older_network: bool = False
     colour: int | None = None
 

@@ -72,9 +72,14 @@ class Model:
 
     @property
     def params_experts(self) -> float:
-        """Parameters inside routed experts: ``(total - active) / (1 - k/E)``; 0 for a dense model."""
+        """Parameters inside routed experts: ``(total - active) / (1 - k/E)``; 0 for a dense model.
+
+        Where every token goes to every expert (k = E) the counts do not tell them apart: E x three matrices each.
+        """
         if not self.is_moe:
             return 0.0
+        if self.experts_per_token >= self.experts:
+            return 3.0 * self.moe_layers * self.experts * self.hidden_size * self.moe_intermediate_size
         return (self.params_total - self.params_active) / (1.0 - self.experts_per_token / self.experts)
 
     @property

@@ -38,11 +38,11 @@ KV_CACHE_TYPES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 class Precision:
     """One weight format: ``bytes`` per quantised parameter, scales included.
 
-    ``accuracy`` is what a model loses in it, ``published_as`` its method in ``quantization.csv``, "" where no loss has
-    been published. ``checkpoint_marks`` are words of a checkpoint's name that tell the format, ``checkpoint_methods``
-    words that tell its method, of 4 bits unless the name says 8, ``quant_methods`` its names in config.json.
-    ``from_training`` says that a model is trained in it. ``dense_kernels`` and ``moe_kernels`` are what NVIDIA's kernel
-    tables call its (GEMM, experts), best first; None is as the checkpoint says.
+    ``accuracy`` is what a model loses in it, ``published_as`` its method in ``quantization.csv``, "" for 16 bit.
+    ``checkpoint_marks`` are words of a checkpoint's name that tell the format, ``checkpoint_methods`` words that tell
+    its method, of 4 bits unless the name says 8, ``quant_methods`` its names in config.json. ``from_training`` says
+    that a model is trained in it. ``dense_kernels`` and ``moe_kernels`` are what NVIDIA's kernel tables call its
+    (GEMM, experts), best first; None is as the checkpoint says.
     """
 
     id: str
@@ -69,6 +69,12 @@ class Precision:
     def keeps_accuracy(self) -> bool:
         """Whether answers are as good as those of the 16-bit model, or as good as measurable."""
         return self.accuracy in ("reference", "very low loss")
+
+    def multiplies_on(self, gpu: Gpu) -> bool:
+        """Whether the GPU's matrix units multiply in the format itself; else weights are widened to 16 bit first."""
+        if self.compute == "mxfp4":
+            return gpu.supports_fp4
+        return self.compute != "wide" or self.bytes == WIDE_BYTES
 
     @property
     def is_narrow(self) -> bool:

@@ -39,13 +39,14 @@ class ServerHost:
     """What GPUs are built into: chassis, CPUs, memory, storage and network of a server, with what they cost and draw.
 
     Prices in USD. Its power is ``power_kw`` (kW) and ``power_share`` of the TDP of the GPUs, one of which is None;
-    ``low`` and ``high`` are the ends of what the sources say.
+    ``low`` and ``high`` are the ends of what the sources say. ``racked``: it stands in a rack, unlike a workstation.
     """
 
     id: str
     name: str
     form_factor: FormFactor
     max_gpus: int
+    racked: bool
     price_usd_low: float | None
     price_usd_typical: float | None
     price_usd_high: float | None

@@ -80,25 +80,29 @@ class Answers:
 
     def outcome(self, scenario: Scenario) -> Outcome:
         """What the scenario leads to. Raises InvalidScenario for an unknown model, GPU, region or provider."""
-        answer = self.plan(scenario)
-        if not answer.feasible or answer.deployment is None:
-            return NOTHING
-        money = cost(scenario, plan=answer)
-        return Outcome(
-            feasible=True,
-            gpu=answer.deployment.gpu,
-            engine=answer.deployment.engine,
-            precision=answer.deployment.weight_precision,
-            gpus=answer.deployment.gpus,
-            systems=answer.deployment.systems,
-            usd_per_month=money.usd_per_month,
-            low=money.low,
-            high=money.high,
-            power_kw=None if answer.cost is None else answer.cost.power_kw,
-            memory_used=_memory_used(answer),
-            limited_by=answer.limited_by,
-            **_latencies(answer),
-        )
+        return priced(scenario, self.plan(scenario))
+
+
+def priced(scenario: Scenario, answer: Plan) -> Outcome:
+    """What a plan comes to, as far as a decision looks at it. Raises InvalidScenario as :func:`cost`."""
+    if not answer.feasible or answer.deployment is None:
+        return NOTHING
+    money = cost(scenario, plan=answer)
+    return Outcome(
+        feasible=True,
+        gpu=answer.deployment.gpu,
+        engine=answer.deployment.engine,
+        precision=answer.deployment.weight_precision,
+        gpus=answer.deployment.gpus,
+        systems=answer.deployment.systems,
+        usd_per_month=money.usd_per_month,
+        low=money.low,
+        high=money.high,
+        power_kw=None if answer.cost is None else answer.cost.power_kw,
+        memory_used=_memory_used(answer),
+        limited_by=answer.limited_by,
+        **_latencies(answer),
+    )
 
 
 def _plan(scenario: Scenario) -> Plan:

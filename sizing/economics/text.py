@@ -44,6 +44,18 @@ PARTS: Mapping[PartName, str] = {
 }
 assert set(PARTS) == set(get_args(PartName))
 
+CONSTANTS: Mapping[str, str] = {
+    "carbon_g_per_kwh": "carbon of electricity",
+    "switches_percent": "switches",
+    "storage_percent": "storage",
+    "support_percent_per_year": "hardware support",
+    "capital_charge_percent_per_year": "capital charge",
+    "staff_usd_per_month": "staff",
+    "reserved_1y_discount_percent": "discount for one year",
+    "reserved_3y_discount_percent": "discount for three years",
+}
+"""What constants that may not be counted are for; another is called by its name."""
+
 UNITS = (
     ("usd_per_request", "a request"),
     ("usd_per_million_input_tokens", "a million input tokens"),
@@ -75,7 +87,8 @@ def _sentences(cost: CostAnswer) -> Iterator[str]:
         )
         yield against_api(cost.break_even.api)
     if cost.not_counted:
-        yield f"Not counted, because no source gives them and nobody did: {', '.join(cost.not_counted)}."
+        names = ", ".join(CONSTANTS.get(name, name) for name in cost.not_counted)
+        yield f"Not counted, because no source gives them and nobody did: {names}."
 
 
 def against_api(one: BreakEvenAt) -> str:

@@ -182,11 +182,11 @@ def _points(row: int, cells: Mapping[str, object]) -> list[Point]:
 
 
 def _tokens(cells: Mapping[str, object], mode: str) -> tuple[float, float]:
-    """ISL and OSL: an empty OSL of a static batch is a measurement of the first token; an open loop is simulated."""
+    """ISL and OSL: an empty OSL of a static batch is a measurement of the first token."""
     isl, first_only = _needed(cells, "isl", at_least=1.0), mode == "static_batch" and _empty(cells.get("osl"))
     osl = 1.0 if first_only else _needed(cells, "osl", at_least=1.0)
-    if mode == "fixed_rate" and max(isl, osl) > MAX_TOKENS:
-        raise _BadCell(f"isl and osl of an open loop must be at most {MAX_TOKENS:,}")
+    if max(isl, osl) > MAX_TOKENS:
+        raise _BadCell(f"isl and osl must be at most {MAX_TOKENS:,}")
     return isl, osl
 
 

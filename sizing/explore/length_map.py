@@ -6,7 +6,7 @@ Every cell is decided as a plan for its lengths is, by simulation, so that Size 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import product
+from itertools import pairwise, product
 
 from sizing.base.checks import number_between
 from sizing.base.errors import SizingError
@@ -47,6 +47,12 @@ class LengthMap(Result):
     input_tokens: tuple[float, ...] = quantity("Prompt lengths", "tokens", "asked", "Of the rows.")
     output_tokens: tuple[float, ...] = quantity("Output lengths", "tokens", "asked", "Of the columns.")
     rows: tuple[tuple[LengthCell, ...], ...] = quantity("Cells", help="One row per prompt length.")
+
+    @property
+    def falls_somewhere(self) -> bool:
+        """Whether a longer answer needs fewer GPUs than a shorter one anywhere."""
+        every = (pairwise(cell.gpus for cell in row) for row in self.rows)
+        return any(b < a for row in every for a, b in row if a is not None and b is not None)
 
 
 def gpus_over_lengths(

@@ -8,6 +8,7 @@ from sizing.methodology.accuracy import accuracy
 from sizing.methodology.catalogue import facts, quantization_losses, sources
 from sizing.methodology.content import Entry, Section, Table
 from sizing.methodology.docstrings import PACKAGE
+from sizing.methodology.example import example
 from sizing.methodology.formulas import formulas, overview, validity
 from sizing.methodology.glossary import fields, glossary
 from sizing.methodology.inputs import inputs
@@ -19,7 +20,7 @@ CHANGELOG = PACKAGE.parent / "CHANGELOG.md"
 
 @cache
 def sections() -> tuple[Section, ...]:
-    """Every chapter: the reader's version first, then the reference; the same objects on every call."""
+    """Every chapter: a worked example, the reader's version, the reference; the same objects on every call."""
     method = Section(
         slug="method",
         title="The method",
@@ -27,7 +28,7 @@ def sections() -> tuple[Section, ...]:
         prose=reader(reference(), on_page),
         in_document=False,
     )
-    return (method, *reference())
+    return (example(), method, *reference())
 
 
 @cache

@@ -51,7 +51,10 @@ NOT_ENGINE = (
     "economics.results",
     "decision.text",
     "decision.keys",
+    "planning.arithmetic",
     "planning.explain",
+    "planning.explain_cost",
+    "planning.explain_memory",
     "planning.explain_disaggregated",
 )
 """Formats, texts and entry points: nothing is computed there."""

@@ -12,12 +12,12 @@ from typing import Any
 from sizing.base import deployed, provenance, quantity, result
 from sizing.base.quantity import Result
 from sizing.catalog.files import read_yaml
-from sizing.decision import comparison, flips, heat_map, outcome, promises, tornado
+from sizing.decision import comparison, flips, formats, heat_map, levers, outcome, promises, tornado
 from sizing.economics import allowance, results
 
 MODULES = (
     *(result, deployed, provenance, quantity, results, allowance),
-    *(outcome, tornado, flips, promises, heat_map, comparison),
+    *(outcome, tornado, flips, promises, heat_map, comparison, formats, levers),
 )
 """Where the result types stand."""
 

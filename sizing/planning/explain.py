@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 
 from sizing.base.deployed import Business, Cost, Deployed, Latencies, PerInstance
-from sizing.base.format import count, memory, ms, percent, requests_per_s, significant
+from sizing.base.format import count, ms, requests_per_s, significant
 from sizing.base.result import Explained
-from sizing.base.units import BILLION
-from sizing.planning.explain_cost import entry, explain_money
+from sizing.base.units import BILLION, GB, MS_PER_S, TRILLION
+from sizing.catalog.precisions import compute_flops, wide_flops
+from sizing.planning.arithmetic import entry, instances_steps, latency_step, number, step, systems_steps
+from sizing.planning.explain_cost import explain_money
+from sizing.planning.explain_memory import explain_memory
 from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
 
 LOAD_SOURCE = (
     "Little (1961); Pollaczek-Khinchine; Kelly (1979); Halfin and Whitt (1981): module sizing.queueing.steady_state"
 )
-MEMORY_SOURCE = "module sizing.deployments.memory; Kwon et al., PagedAttention (SOSP 2023)"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,50 +62,56 @@ def explain(stated: Stated) -> Iterator[Explained]:
     """Every public figure of instances that do both."""
     yield explain_demand(stated.question)
     yield from _counts(stated)
-    yield from explain_memory(stated)
+    tokens = stated.question.traffic.resident_kv_tokens
+    yield from explain_memory(stated.row, stated.one, stated.question.model, tokens)
     yield from _speed(stated)
     yield from explain_latency(stated)
     yield from explain_money(stated.question, stated.deployed, stated.cost, stated.business)
 
 
 def explain_demand(question: Question) -> Explained:
-    """The peak that is sized for."""
-    peak = requests_per_s(question.demand.sustained_rps)
-    return entry("peak_rps", peak, "as asked; see demand", question.demand.how, "module sizing.scenario.demand")
+    """The load that is sized for."""
+    demand = question.demand
+    rate = requests_per_s(demand.sustained_rps)
+    return entry(
+        "peak_rps", rate, demand.how, step("", demand.arithmetic, rate), source="module sizing.scenario.demand"
+    )
 
 
 def _counts(stated: Stated) -> Iterator[Explained]:
     row, deployed, one, peak = stated.row, stated.deployed, stated.one, stated.question.demand.sustained_rps
-    working = deployed.instances - deployed.spare_instances
     yield entry(
         "instances",
         count(deployed.instances),
         "ceil(peak / requests/s per instance) + spares",
-        f"ceil({significant(peak)} / {significant(one.max_rps)}) + {deployed.spare_instances} = {deployed.instances}",
-        "module sizing.search.screen",
+        *instances_steps("", peak, one.max_rps, deployed.spare_instances, deployed.instances),
+        source="module sizing.search.screen",
     )
     yield entry(
         "gpus",
         count(deployed.gpus),
         "instances x TP x PP x DP",
-        f"{deployed.instances} x {row.tp} x {row.pp} x {row.dp} = {deployed.gpus}",
-        "definition",
+        step("", f"{deployed.instances} x {row.tp} x {row.pp} x {row.dp}", count(deployed.gpus)),
+        source="definition",
     )
+    each = deployed.gpus_bought // deployed.systems
     yield entry(
         "systems",
         count(deployed.systems),
-        "ceil(instances / instances per system), whole systems",
-        f"{deployed.instances} instances of {row.gpus} GPUs on {deployed.system}: {deployed.systems} systems, "
-        f"{deployed.gpus_bought} GPUs",
-        "module sizing.prices.packing; instances x TP = 8 on an 8-GPU server",
+        f"ceil(instances / instances per system), whole systems: {deployed.system} has {each} GPUs",
+        *systems_steps(deployed.instances, row.gpus, each, deployed.systems),
+        source="module sizing.prices.packing; instances x TP = 8 on an 8-GPU server",
     )
     yield entry(
         "max_rps",
         requests_per_s(one.max_rps),
         "largest rate at which every limit holds, x utilisation cap",
-        f"{significant(working * one.max_rps)} requests/s over {working} instances; load per instance "
-        f"{significant(one.rps)}; stability limit {significant(one.stable_rps)}",
-        stated.load_source(),
+        step(
+            "largest stable rate x share of it at which the first limit is reached",
+            f"{number(one.stable_rps)} x {number(one.max_rps / one.stable_rps)}",
+            requests_per_s(one.max_rps),
+        ),
+        source=stated.load_source(),
     )
     if deployed.batch_limit is not None:
         yield _batch_limit(row, deployed.batch_limit, one)
@@ -113,98 +120,88 @@ def _counts(stated: Stated) -> Iterator[Explained]:
 def _batch_limit(row: Configuration, limit: int, one: PerInstance) -> Explained:
     """The cap on requests in flight: what it is, where it is set and what it does."""
     documented = row.engine.batch_source or "no such setting is documented for this engine"
-    ranks = f" ({limit // row.dp} for each attention-DP rank)" if row.dp > 1 else ""
     return entry(
         "batch_limit",
         count(limit),
-        "concurrency at which the gap between tokens reaches its limit; the best of a few around it",
-        f"{row.engine.batch_option or 'Requests in flight'} {limit}{ranks}: {significant(one.concurrency)} are in "
-        "flight on average, a burst waits for a slot instead of slowing down every answer",
-        f"module sizing.search.batch_limits; {documented}",
-    )
-
-
-def explain_memory(stated: Stated) -> Iterator[Explained]:
-    """Weights, KV cache and the sequences it holds."""
-    row, one = stated.row, stated.one
-    model, traffic = stated.question.model, stated.question.traffic
-    tokens, sized = traffic.resident_kv_tokens, partial(memory, gpu_gb=one.memory_per_gpu_gb)
-    yield entry(
-        "weights_gb",
-        sized(one.weights_gb),
-        "parameters x bytes per parameter; embeddings and head at 16 bit",
-        f"{model.params_total / BILLION:.4g} billion x {row.precision.bytes:g} byte = {sized(one.weights_gb)} over "
-        f"{row.gpus} GPU{'s' if row.gpus > 1 else ''}",
-        f"{model.source}; {MEMORY_SOURCE}",
-    )
-    yield entry(
-        "kv_per_sequence_gb",
-        sized(one.kv_per_sequence_gb),
-        "KV values per token x bytes x tokens, rounded up to blocks",
-        f"{count(model.kv_elements_full)} values x {count(tokens)} tokens at {row.kv_precision}"
-        + (
-            f" + {count(model.kv_elements_sliding)} values x window {model.sliding_window}"
-            if model.sliding_layers
-            else ""
+        "concurrency at which the gap between tokens reaches its limit; the best of a few around it. "
+        f"{significant(one.concurrency)} requests are in flight on average, a burst waits for a slot instead of "
+        "slowing down every answer",
+        step(
+            f"{row.engine.batch_option or 'Requests in flight'} of an attention-DP rank x ranks",
+            f"{number(limit / row.dp)} x {row.dp}",
+            count(limit),
         ),
-        f"{model.source}; {MEMORY_SOURCE}",
-    )
-    yield from _kv_cache(row, one)
-
-
-def _kv_cache(row: Configuration, one: PerInstance) -> Iterator[Explained]:
-    """The memory that is left for the KV cache, and how many sequences it holds."""
-    sized = partial(memory, gpu_gb=one.memory_per_gpu_gb)
-    yield entry(
-        "max_concurrency",
-        count(one.max_concurrency),
-        "floor(KV memory / KV per sequence), at most the engine's limit",
-        f"{sized(one.kv_gb)} / {sized(one.kv_per_sequence_gb)}; "
-        + (
-            f"batch limit {row.batch_limit}"
-            if row.batch_limit
-            else f"engine limit {row.engine.sequences(row.gpu) * row.dp}"
-        ),
-        f"{MEMORY_SOURCE}; {row.engine.source}",
-    )
-    yield entry(
-        "kv_gb",
-        sized(one.kv_gb),
-        "usable memory - weights - activations - overhead",
-        f"{row.gpus} x {sized(one.memory_per_gpu_gb)} x {row.engine.memory_fraction:g} - "
-        f"{sized(one.weights_gb)} - "
-        f"{sized(one.activations_gb)} - {sized(one.overhead_gb)}",
-        f"{row.gpu.source}; {row.engine.source}",
+        source=f"module sizing.search.batch_limits; {documented}",
     )
 
 
 def _speed(stated: Stated) -> Iterator[Explained]:
     row, one, traffic = stated.row, stated.one, stated.question.traffic
-    yield entry(
-        "decode_step_ms",
-        ms(one.decode_step_ms),
-        "sum over operators of max(FLOP / rate, bytes / bandwidth) + collectives + fixed times"
-        + (
-            ", x (1 + draft tokens x their cost) + rows of the drafts"
-            if stated.question.speculation.draft_tokens
-            else ""
-        ),
-        f"{significant(one.concurrency)} sequences at {count(traffic.decode_context)} tokens of context on {row.label}",
-        stated.step_times,
-    )
-    yield entry(
-        "prefill_ms",
-        ms(one.prefill_ms),
-        "2 x active parameters x prompt tokens / matrix rate + attention + collectives",
-        f"{count(traffic.new_tokens)} prompt tokens ({count(traffic.cached_tokens)} more from the prefix cache)",
-        stated.step_times,
-    )
+    if one.decode_step_ms is not None:
+        yield explain_decode_step(stated, one.decode_step_ms)
+    if one.prefill_ms is not None:
+        yield explain_prefill(stated, row, one.prefill_ms)
+    per_gpu = f"{significant(one.output_tokens_per_s_per_gpu)} tokens/s"
     yield entry(
         "output_tokens_per_s_per_gpu",
-        f"{significant(one.output_tokens_per_s_per_gpu)} tokens/s",
+        per_gpu,
         "requests/s per instance x OSL / GPUs per instance",
-        f"{significant(one.rps)} x {count(traffic.output_tokens)} / {row.gpus}",
-        "definition",
+        step(
+            "requests/s of an instance x output tokens / its GPUs",
+            f"{number(one.rps)} x {number(traffic.output_tokens)} / {row.gpus}",
+            per_gpu,
+        ),
+        source="definition",
+    )
+
+
+def explain_decode_step(stated: Stated, decode_ms: float) -> Explained:
+    """From the memory that a step reads at least to what it takes."""
+    row, one = stated.row, stated.one
+    read_gb, bandwidth = one.weights_gb + one.kv_used_gb, row.gpu.memory_bandwidth / GB
+    least_ms = read_gb / (row.gpus * bandwidth) * MS_PER_S
+    drafts = stated.question.speculation.draft_tokens
+    return entry(
+        "decode_step_ms",
+        ms(decode_ms),
+        "sum over operators of max(FLOP / rate, bytes / bandwidth) + collectives + fixed times"
+        + (", x (1 + draft tokens x their cost) + rows of the drafts" if drafts else ""),
+        step(
+            "weights and KV in use (GB of 10^9 bytes), read once by all GPUs at the datasheet's bandwidth (GB/s)",
+            f"({number(one.weights_gb)} + {number(one.kv_used_gb)}) / ({row.gpus} x {number(bandwidth)}) x 1,000",
+            ms(least_ms, 4),
+        ),
+        step(
+            f"x what kernels reach of it, arithmetic, launches and collectives with {significant(one.concurrency)} "
+            "sequences; experts that no token needs are not read",
+            f"{number(least_ms)} x {number(decode_ms / least_ms)}",
+            ms(decode_ms),
+        ),
+        source=stated.step_times,
+    )
+
+
+def explain_prefill(stated: Stated, row: Configuration, prefill_ms: float) -> Explained:
+    """From the arithmetic of a prompt at the datasheet's rate to what it takes."""
+    model, tokens = stated.question.model, stated.question.traffic.new_tokens
+    flops = compute_flops(row.gpu, row.precision) or wide_flops(row.gpu)
+    least_ms = 2.0 * model.params_active * tokens / (row.gpus * flops) * MS_PER_S
+    return entry(
+        "prefill_ms",
+        ms(prefill_ms),
+        "2 x active parameters x prompt tokens / matrix rate + attention + collectives",
+        step(
+            "2 x active parameters (billions) x prompt tokens over the TFLOPS of all GPUs, as on the datasheet",
+            f"2 x {number(model.params_active / BILLION)} x 10^9 x {number(tokens)} / ({row.gpus} x "
+            f"{number(flops / TRILLION)} x 10^12) x 1,000",
+            ms(least_ms, 4),
+        ),
+        step(
+            "x what kernels reach of it, attention, launches and collectives",
+            f"{number(least_ms)} x {number(prefill_ms / least_ms)}",
+            ms(prefill_ms),
+        ),
+        source=stated.step_times,
     )
 
 
@@ -212,36 +209,26 @@ def explain_latency(
     stated: Stated,
     *,
     ttft: str = "rest of the running step + prompt queue + slot queue + prefill shared with decoding",
-    ttft_numbers: str = "",
     itl: str = "",
-    itl_numbers: str = "",
 ) -> Iterator[Explained]:
-    """The three latencies; formulas and numbers of TTFT and ITL may be those of disaggregated pools."""
+    """The three latencies; formulas of TTFT and ITL may be those of disaggregated pools."""
     question, one, latency, source = stated.question, stated.one, stated.latency, stated.load_source()
-    p = f"p{question.limits.percentile:g}"
-    yield entry(
-        "ttft_ms",
-        f"{p} {ms(latency.ttft_ms.at_percentile)}",
-        ttft,
-        ttft_numbers
-        or f"prefill {ms(one.prefill_ms)}, decode step {ms(one.decode_step_ms)}, engine busy with prompts "
-        f"{percent(one.prefill_share)} of the time; p50 {ms(latency.ttft_ms.p50)}",
-        source,
-    )
-    gaps, each = max(question.traffic.output_tokens - 1, 0), question.speculation.tokens_per_step
-    yield entry(
-        "itl_ms",
-        f"{p} {ms(latency.itl_ms.at_percentile)}",
-        itl or f"decode step{' / tokens a step' if each > 1 else ''} + concurrency x prefill work / (OSL - 1)",
-        itl_numbers
-        or f"{ms(one.decode_step_ms)}{f' / {significant(each)}' if each > 1 else ''} + "
-        f"{significant(one.concurrency)} x prefill work / {count(gaps)}; p50 {ms(latency.itl_ms.p50)}",
-        source,
-    )
-    yield entry(
-        "e2e_ms",
-        f"{p} {ms(latency.e2e_ms.at_percentile)}",
-        "TTFT + (OSL - 1) x ITL",
-        f"p50: {ms(latency.ttft_ms.p50)} + {count(gaps)} x {ms(latency.itl_ms.p50)}",
-        source,
-    )
+    p, gaps = f"p{question.limits.percentile:g}", max(question.traffic.output_tokens - 1, 0)
+    each, prompt_ms = question.speculation.tokens_per_step, stated.instances[0].prefill_ms or 0.0
+    first, gap, whole = (each.at_percentile for each in (latency.ttft_ms, latency.itl_ms, latency.e2e_ms))
+    if first is not None:
+        what = f"prefill of one mean prompt, then waiting, longer prompts and sharing at {p}"
+        steps = latency_step(what, number(prompt_ms), prompt_ms, first)
+        yield entry("ttft_ms", f"{p} {ms(first)}", ttft, steps, source=source)
+    if gap is not None:
+        step_ms = one.decode_step_ms or 0.0
+        formula = itl or f"decode step{' / tokens a step' if each > 1 else ''} + interruptions by prompts / (OSL - 1)"
+        what = f"decode step{' / tokens a step' if each > 1 else ''}, then what prompts and busier moments add at {p}"
+        known = f"{number(step_ms)} / {number(each)}" if each > 1 else number(step_ms)
+        yield entry("itl_ms", f"{p} {ms(gap)}", formula, latency_step(what, known, step_ms / each, gap), source=source)
+    medians = latency.ttft_ms.p50, latency.itl_ms.p50
+    if whole is not None and medians[0] is not None and medians[1] is not None:
+        what = f"median TTFT + gaps x median ITL, then what slower and longer requests add at {p}"
+        known = f"{number(medians[0])} + {number(gaps)} x {number(medians[1])}"
+        total = latency_step(what, known, medians[0] + gaps * medians[1], whole)
+        yield entry("e2e_ms", f"{p} {ms(whole)}", "TTFT + (OSL - 1) x ITL", total, source=source)

@@ -5,66 +5,99 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sizing.base.deployed import Business, Cost, Deployed
-from sizing.base.format import large, significant, usd
+from sizing.base.format import UNKNOWN, kilowatts, large, usd
 from sizing.base.result import Explained
+from sizing.base.units import HOURS_PER_DAY, HOURS_PER_MONTH, S_PER_HOUR
+from sizing.planning.arithmetic import entry, number, step
 from sizing.question.understand import Question
-
-
-def entry(name: str, value: str, formula: str, numbers: str, source: str) -> Explained:
-    """One figure."""
-    return Explained(name=name, value=value, formula=formula, numbers=numbers, source=source)
-
-
-def _tokens_cost(cost: Cost, business: Business) -> Iterator[Explained]:
-    """What a token costs at the tokens of a day, and at full load."""
-    yield entry(
-        "usd_per_million_output_tokens",
-        usd(cost.usd_per_million_output_tokens),
-        "USD/h x 24 h / output tokens a day x 10^6",
-        f"{significant(cost.usd_per_hour)} x 24 / {large(business.output_tokens_per_day)} x 10^6",
-        cost.source,
-    )
-    yield entry(
-        "usd_per_million_output_tokens_at_full_load",
-        usd(cost.usd_per_million_output_tokens_at_full_load),
-        "as if the peak lasted day and night: USD/h / (peak output tokens/s x 3600) x 10^6",
-        f"{significant(cost.usd_per_hour)} x 10^6 / output tokens in an hour of the peak",
-        cost.source,
-    )
 
 
 def explain_money(question: Question, deployed: Deployed, cost: Cost, business: Business) -> Iterator[Explained]:
     """Cost, power and business terms; the same for predicted and measured plans."""
-    hourly = "systems x USD per hour x 730 h"
-    yield entry(
-        "usd_per_month",
-        usd(cost.usd_per_month),
-        hourly,
-        f"{deployed.systems} x "
-        f"{usd(None if cost.usd_per_hour is None else cost.usd_per_hour / deployed.systems)}/h x 730; "
-        f"{cost.basis}",
-        cost.source,
-    )
-    yield entry(
-        "power_kw",
-        f"{significant(cost.power_kw)} kW" if cost.power_kw is not None else "unknown",
-        "systems x maximum power of a whole system",
-        f"{deployed.systems} systems; {cost.basis}",
-        cost.source,
-    )
-    yield from _tokens_cost(cost, business)
+    yield from _hardware(deployed, cost)
+    yield from _tokens(question, cost, business)
+    rate = question.demand.sustained_rps
     yield entry(
         "requests_per_day",
         large(business.requests_per_day),
         "requests/s at the busiest time / peak to mean x 3600 x hours",
-        f"{significant(question.demand.sustained_rps)} / {significant(business.peak_to_mean)} x 3600 x "
-        f"{significant(business.hours)} h = {large(business.requests_per_day)}",
-        "module sizing.scenario.business",
+        step(
+            "requests/s at the busiest time / peak to mean x seconds of the working day",
+            f"{number(rate)} / {number(business.peak_to_mean)} x 3,600 x {number(business.hours)}",
+            large(business.requests_per_day),
+        ),
+        source="module sizing.scenario.business",
     )
     yield entry(
         "daily_users",
         large(business.daily_users),
         "requests a day / requests per user",
-        f"{large(business.requests_per_day)} / {significant(business.requests_per_user)}",
-        "module sizing.scenario.business",
+        step(
+            "requests a day / requests per user",
+            f"{number(business.requests_per_day)} / {number(business.requests_per_user)}",
+            large(business.daily_users),
+        ),
+        source="module sizing.scenario.business",
+    )
+
+
+def _hardware(deployed: Deployed, cost: Cost) -> Iterator[Explained]:
+    """What the systems cost and draw."""
+    if cost.usd_per_hour is None:
+        yield entry("usd_per_month", UNKNOWN, "systems x USD per hour x 730 h", source=cost.source)
+    else:
+        yield entry(
+            "usd_per_month",
+            usd(cost.usd_per_month),
+            f"systems x USD per hour x 730 h. {cost.basis}",
+            step(
+                "systems x USD per hour x hours of a month",
+                f"{deployed.systems} x {number(cost.usd_per_hour / deployed.systems)} x {number(HOURS_PER_MONTH)}",
+                usd(cost.usd_per_month),
+            ),
+            source=cost.source,
+        )
+    if cost.power_kw is None:
+        yield entry("power_kw", UNKNOWN, "systems x maximum power of a whole system", source=cost.source)
+        return
+    yield entry(
+        "power_kw",
+        kilowatts(cost.power_kw),
+        "systems x maximum power of a whole system",
+        step(
+            "systems x kW of one",
+            f"{deployed.systems} x {number(cost.power_kw / deployed.systems)}",
+            kilowatts(cost.power_kw),
+        ),
+        source=cost.source,
+    )
+
+
+def _tokens(question: Question, cost: Cost, business: Business) -> Iterator[Explained]:
+    """What a token costs at the tokens of a day, and at full load."""
+    if cost.usd_per_hour is None:
+        return
+    hourly = number(cost.usd_per_hour)
+    yield entry(
+        "usd_per_million_output_tokens",
+        usd(cost.usd_per_million_output_tokens),
+        "USD/h x 24 h / output tokens a day x 10^6",
+        step(
+            "USD of a day / output tokens of a day x a million",
+            f"{hourly} x {number(HOURS_PER_DAY)} / {number(business.output_tokens_per_day)} x 10^6",
+            usd(cost.usd_per_million_output_tokens),
+        ),
+        source=cost.source,
+    )
+    rate, length = question.demand.sustained_rps, question.traffic.output_tokens
+    yield entry(
+        "usd_per_million_output_tokens_at_full_load",
+        usd(cost.usd_per_million_output_tokens_at_full_load),
+        "as if the peak lasted day and night: USD/h / (peak output tokens/s x 3600) x 10^6",
+        step(
+            "USD of an hour / output tokens of an hour at the peak x a million",
+            f"{hourly} / ({number(rate)} x {number(length)} x {S_PER_HOUR:,.0f}) x 10^6",
+            usd(cost.usd_per_million_output_tokens_at_full_load),
+        ),
+        source=cost.source,
     )

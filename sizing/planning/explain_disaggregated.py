@@ -4,32 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sizing.base.constants import constant
 from sizing.base.deployed import Deployed, Pool
 from sizing.base.format import count, ms, requests_per_s, significant
 from sizing.base.result import Explained
 from sizing.base.units import MS_PER_S
-from sizing.planning.explain import LOAD_SOURCE, Stated, explain_demand, explain_latency, explain_memory
-from sizing.planning.explain_cost import entry, explain_money
+from sizing.planning.arithmetic import entry, instances_steps, latency_step, number, step
+from sizing.planning.explain import (
+    LOAD_SOURCE,
+    Stated,
+    explain_decode_step,
+    explain_demand,
+    explain_latency,
+    explain_prefill,
+)
+from sizing.planning.explain_cost import explain_money
+from sizing.planning.explain_memory import explain_memory
 
 POOL_SOURCE = "module sizing.queueing.pools; Zhong et al., DistServe (OSDI 2024)"
 
 
 def explain_pools(stated: Stated, transfer_s: float, link: str) -> Iterator[Explained]:
     """Every public figure; the KV cache takes ``transfer_s`` seconds over ``link``."""
-    first, one, latency = *stated.instances, stated.latency
     yield explain_demand(stated.question)
     yield from _counts(stated)
     yield _transfer(stated, transfer_s, link)
-    yield from explain_memory(stated)
+    tokens = stated.question.traffic.resident_kv_tokens
+    yield from explain_memory(stated.row, stated.one, stated.question.model, tokens)
     yield from _speed(stated)
     yield from explain_latency(
         stated,
         ttft="prompt queue + prefill + transfer of the KV cache",
-        ttft_numbers=f"prefill {ms(first.prefill_ms)}, transfer {ms(transfer_s * MS_PER_S)}, prefill instances "
-        f"busy {significant((first.prefill_share or 0.0) * 100, 2)} % of the time; p50 {ms(latency.ttft_ms.p50)}",
         itl="decode step + (rest of the running step + wait for a slot) / (OSL - 1)",
-        itl_numbers=f"{ms(one.decode_step_ms)} at {significant(one.concurrency)} sequences, no prompt interrupts; "
-        f"p50 {ms(latency.itl_ms.p50)}",
     )
     yield from explain_money(stated.question, stated.deployed, stated.cost, stated.business)
 
@@ -41,35 +47,43 @@ def _counts(stated: Stated) -> Iterator[Explained]:
         "instances",
         count(deployed.instances),
         "ceil(peak / requests/s of a prefill instance) + ceil(peak / requests/s of a decode instance), each + spares",
-        "; ".join(
-            f"{name}: ceil({significant(peak)} / {significant(p.max_rps)}) + {p.spare_instances} = {p.instances}"
-            for name, p in pools
-        ),
-        "module sizing.search.pools_search",
+        *(each for name, pool in pools for each in _of_pool(name, pool, peak)),
+        step("prefill + decode", " + ".join(str(p.instances) for _, p in pools), count(deployed.instances)),
+        source="module sizing.search.pools_search",
     )
     yield entry(
         "gpus",
         count(deployed.gpus),
         "instances x TP x PP x DP, prefill + decode",
-        " + ".join(f"{p.instances} x {p.tp} x {p.pp} x {p.dp}" for _, p in pools) + f" = {deployed.gpus}",
-        "definition",
+        step("", " + ".join(f"{p.instances} x {p.tp} x {p.pp} x {p.dp}" for _, p in pools), count(deployed.gpus)),
+        source="definition",
     )
+    size = deployed.gpus_bought // deployed.systems
+    fewest = -(-deployed.gpus // size)
     yield entry(
         "systems",
         count(deployed.systems),
-        "whole systems, the smaller instances beside the larger",
-        f"{_each(pools)} on {deployed.system}: {deployed.systems} systems, {deployed.gpus_bought} GPUs",
-        "module sizing.prices.packing",
+        f"whole systems, the smaller instances beside the larger: {_each(pools)} on {deployed.system}",
+        step("GPUs over those of a system", f"ceil({deployed.gpus} / {size})", count(fewest)),
+        step("more, as no instance straddles two", f"{fewest} + {deployed.systems - fewest}", count(deployed.systems)),
+        source="module sizing.prices.packing",
     )
+    shares = "; ".join(f"{name}: {significant(p.max_rps)} an instance, load {significant(p.rps)}" for name, p in pools)
     yield entry(
         "max_rps",
         requests_per_s(one.max_rps),
-        "largest rate at which TTFT holds (prefill) or ITL holds (decode)",
-        "; ".join(
-            f"{name}: {significant(p.max_rps)} requests/s an instance, load {significant(p.rps)}" for name, p in pools
+        f"largest rate at which TTFT holds (prefill) or ITL holds (decode). {shares}",
+        step(
+            "load of a decode instance x how far it could grow",
+            f"{number(one.rps)} x {number(one.max_rps / one.rps)}",
+            requests_per_s(one.max_rps),
         ),
-        stated.load_source(POOL_SOURCE),
+        source=stated.load_source(POOL_SOURCE),
     )
+
+
+def _of_pool(name: str, pool: Pool, peak: float) -> tuple[str, ...]:
+    return instances_steps(f"{name} ", peak, pool.max_rps, pool.spare_instances, pool.instances)
 
 
 def _pools(deployed: Deployed) -> list[tuple[str, Pool]]:
@@ -83,38 +97,40 @@ def _each(pools: list[tuple[str, Pool]]) -> str:
 
 
 def _transfer(stated: Stated, transfer_s: float, link: str) -> Explained:
+    """The KV cache of a mean prompt on its way."""
     prefill, row = stated.configurations
+    setup_ms, total_ms = constant("kv_transfer_setup_s") * MS_PER_S, transfer_s * MS_PER_S
+    what = (
+        f"set-up, then {count(stated.question.traffic.input_tokens)} tokens at {row.kv_precision} from TP{prefill.tp} "
+        f"PP{prefill.pp} to TP{row.tp} PP{row.pp} over {link}"
+    )
     return entry(
         "KV transfer",
-        ms(transfer_s * MS_PER_S),
+        ms(total_ms),
         "set-up + KV bytes of the prompt x share of the busiest GPU / link",
-        f"{count(stated.question.traffic.input_tokens)} tokens at {row.kv_precision} from TP{prefill.tp} "
-        f"PP{prefill.pp} to TP{row.tp} PP{row.pp} over {link}",
-        "module sizing.deployments.kv_transfer; Patel et al., Splitwise (ISCA 2024)",
+        latency_step(what, number(setup_ms), setup_ms, total_ms),
+        source="module sizing.deployments.kv_transfer; Patel et al., Splitwise (ISCA 2024)",
     )
 
 
 def _speed(stated: Stated) -> Iterator[Explained]:
-    (prefill, row), (first, one), traffic = stated.configurations, stated.instances, stated.question.traffic
-    yield entry(
-        "decode_step_ms",
-        ms(one.decode_step_ms),
-        "sum over operators of max(FLOP / rate, bytes / bandwidth) + collectives + fixed times",
-        f"{significant(one.concurrency)} sequences at {count(traffic.decode_context)} tokens of context on {row.label}",
-        stated.step_times,
-    )
-    yield entry(
-        "prefill_ms",
-        ms(first.prefill_ms),
-        "2 x active parameters x prompt tokens / matrix rate + attention + collectives",
-        f"{count(traffic.new_tokens)} prompt tokens on {prefill.label}",
-        stated.step_times,
-    )
-    gpus = " + ".join(f"{(p.instances - p.spare_instances) * p.tp * p.pp * p.dp}" for _, p in _pools(stated.deployed))
+    (prefill, _), (first, one), traffic = stated.configurations, stated.instances, stated.question.traffic
+    if one.decode_step_ms is not None:
+        yield explain_decode_step(stated, one.decode_step_ms)
+    if first.prefill_ms is not None:
+        yield explain_prefill(stated, prefill, first.prefill_ms)
+    pools = _pools(stated.deployed)
+    gpus = " + ".join(f"{(p.instances - p.spare_instances) * p.tp * p.pp * p.dp}" for _, p in pools)
+    per_gpu = f"{significant(one.output_tokens_per_s_per_gpu)} tokens/s"
+    rate = stated.question.demand.sustained_rps
     yield entry(
         "output_tokens_per_s_per_gpu",
-        f"{significant(one.output_tokens_per_s_per_gpu)} tokens/s",
+        per_gpu,
         "requests/s x OSL / GPUs of both kinds",
-        f"{significant(stated.question.demand.sustained_rps)} x {count(traffic.output_tokens)} / ({gpus})",
-        LOAD_SOURCE,
+        step(
+            "requests/s x output tokens / GPUs of both kinds",
+            f"{number(rate)} x {number(traffic.output_tokens)} / ({gpus})",
+            per_gpu,
+        ),
+        source=LOAD_SOURCE,
     )

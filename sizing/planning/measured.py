@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from sizing.base.deployed import Cost
 from sizing.base.format import count, ms, requests_per_s, significant, usd
 from sizing.base.result import Excluded, Explained, Plan, PlanWarning
 from sizing.calibration.benchmark import calibration_note
 from sizing.planning import answer, assumptions, rules
+from sizing.planning.arithmetic import entry, number, step
 from sizing.planning.business import business_of
 from sizing.planning.compose import of_every_plan
 from sizing.planning.exclusion_reasons import article
 from sizing.planning.explain import explain_demand
-from sizing.planning.explain_cost import entry, explain_money
+from sizing.planning.explain_cost import explain_money
 from sizing.planning.measured_record import REPEATABILITY, Record
 from sizing.planning.rules_hardware import about_purchase
 from sizing.planning.second_opinion import no_opinion
@@ -137,35 +140,38 @@ def _excluded(record: Record) -> tuple[Excluded, ...]:
     )
 
 
-def _explained(record: Record) -> tuple[Explained, ...]:
+def _explained(record: Record) -> Iterator[Explained]:
+    """Figures of the record, and what follows from them."""
     question, measured, needed, latency = record.question, record.measured, record.systems(), record.latency()
-    peak, gaps = question.demand.peak_rps, max(question.traffic.output_tokens - 1, 0)
     spares, cap = question.scenario.deployment.spare_instances, question.scenario.deployment.max_utilization
     source, rate, each = source_of(record.provenance()), measured.rps_per_system, record.option.gpus
-    return (
-        explain_demand(question),
-        entry(
-            "systems",
-            count(needed),
-            "ceil(peak / (measured requests/s per system x utilisation cap)) + spares",
-            f"ceil({significant(peak)} / ({significant(rate)} x {cap:g})) + {spares} = {needed}",
-            source,
-        ),
-        entry(
-            "gpus",
-            count(needed * each),
-            "systems x GPUs per system",
-            f"{needed} x {each} = {needed * each}",
-            "catalogue: systems.csv",
-        ),
-        entry("max_rps", requests_per_s(rate), "measured, per system", "", source),
-        entry("ttft_ms", ms(latency.ttft_ms.at_percentile), "measured", "", source),
-        entry("itl_ms", ms(latency.itl_ms.at_percentile), "measured", "", source),
-        entry(
-            "e2e_ms",
-            ms(latency.e2e_ms.at_percentile),
-            "TTFT + (OSL - 1) x ITL",
-            f"{ms(measured.ttft_ms)} + {count(gaps)} x {ms(measured.itl_ms)}",
-            "definition; inputs measured",
-        ),
+    carried, peak = rate * cap, question.demand.peak_rps
+    yield explain_demand(question)
+    yield entry(
+        "systems",
+        count(needed),
+        "ceil(peak / (measured requests/s per system x utilisation cap)) + spares",
+        step("requests/s of a system x utilisation cap", f"{number(rate)} x {cap:g}", number(carried)),
+        step("systems for the peak", f"{number(peak)} / {number(carried)}", number(peak / carried)),
+        step("whole systems + spares", f"ceil({number(peak / carried)}) + {spares}", count(needed)),
+        source=source,
     )
+    yield entry(
+        "gpus",
+        count(needed * each),
+        "systems x GPUs per system",
+        step("", f"{needed} x {each}", count(needed * each)),
+        source="catalogue: systems.csv",
+    )
+    yield entry("max_rps", requests_per_s(rate), "measured, per system", source=source)
+    yield entry("ttft_ms", ms(latency.ttft_ms.at_percentile), "measured", source=source)
+    yield entry("itl_ms", ms(latency.itl_ms.at_percentile), "measured", source=source)
+    yield entry("e2e_ms", ms(latency.e2e_ms.at_percentile), "TTFT + (OSL - 1) x ITL", *_e2e(record), source=source)
+
+
+def _e2e(record: Record) -> Iterator[str]:
+    """TTFT and all gaps, where both were measured."""
+    measured, latency = record.measured, record.latency().e2e_ms.at_percentile
+    if measured.ttft_ms is not None and measured.itl_ms is not None:
+        gaps = max(record.question.traffic.output_tokens - 1, 0)
+        yield step("", f"{number(measured.ttft_ms)} + {number(gaps)} x {number(measured.itl_ms)}", ms(latency))

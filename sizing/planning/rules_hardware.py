@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from sizing.base.constants import DECK, constant
 from sizing.base.deployed import Deployed
+from sizing.base.format import significant
 from sizing.base.result import Fix, PlanWarning
 from sizing.base.units import BILLION
 from sizing.prices.hardware import HardwareOption
@@ -56,9 +57,8 @@ def _about_links(question: Question, row: Configuration) -> Iterator[PlanWarning
             code="large_model_on_pcie",
             severity="warning",
             source=DECK,
-            message=f"{model.id} has {model.params_total / BILLION:.3g} billion parameters: above 13 billion, GPUs "
-            f"with NVLink "
-            "are preferred to PCIe cards.",
+            message=f"{model.id} has {significant(model.params_total / BILLION)} billion parameters: above 13 "
+            "billion, GPUs with NVLink are preferred to PCIe cards.",
         )
 
 

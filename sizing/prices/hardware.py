@@ -14,7 +14,7 @@ from typing import Literal
 from sizing.base.checks import number_between
 from sizing.base.choices import Location, PowerFrom, PricedBy
 from sizing.base.units import HOURS_PER_YEAR
-from sizing.catalog import cloud_instances, generic_system, systems_for
+from sizing.catalog import cloud_instances, generic_system, server_hosts, systems_for
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.system import CloudInstance, System
 from sizing.prices.system_price import instance_power, system_power, system_price
@@ -75,7 +75,16 @@ def options(
         number_between("Price of the accelerator in USD", custom_price_usd, 0.0, MAX_USD)
     if location == "cloud":
         return _cloud(gpu, prices)
-    return best_founded_first([_on_prem(s, gpu, location, prices, custom_price_usd) for s in systems_for(gpu)])
+    return best_founded_first([_on_prem(s, gpu, location, prices, custom_price_usd) for s in _to_compare(gpu, prices)])
+
+
+def _to_compare(gpu: Gpu, prices: Prices) -> tuple[System, ...]:
+    """What the GPU is bought in: servers and racks, workstations only where there is nothing else or their price is
+    given, because a rack is what prices are compared for."""
+    systems = systems_for(gpu)
+    hosts = server_hosts()
+    racked = tuple(s for s in systems if s.id == prices.system or s.host not in hosts or hosts[s.host].racked)
+    return racked or systems
 
 
 def best_founded_first(offers: Sequence[HardwareOption]) -> tuple[HardwareOption, ...]:

@@ -30,6 +30,9 @@ MOST_BINS = 3_600
 """Bins of the series at most: the seconds of an hour."""
 
 
+MOST_EVENTS = 400_000_000
+"""Work of a simulation at most. Chosen: less than a minute of one core; an hour of the presets takes a hundredth."""
+
 BACKLOG_SHARE = 0.05
 """Requests left waiting when the arrivals end, as a share of all, from which the queue counts as growing. Chosen:
 because the queue of a stable load holds far fewer of an hour's requests."""
@@ -80,8 +83,12 @@ def simulate_deployment(
     name: str,
     seed: int = 0,
     progress: Progress | None = None,
+    most_events: int = MOST_EVENTS,
 ) -> SimulationResult:
-    """Any deployment under a load: percentiles if the load can be carried for ever, else the load that can."""
+    """Any deployment under a load: percentiles if the load can be carried for ever, else the load that can.
+
+    ``most_events``: work after which the simulation stops and says so.
+    """
     stable = largest_stable_rps(deployment, load.lengths)
     if load.rps >= stable:
         return report.unstable(name, deployment, load, stable, seed)
@@ -98,6 +105,7 @@ def simulate_deployment(
             itl_limit_s=limits.itl_s,
             e2e_limit_s=limits.e2e_s,
             window=window_of(deployment),
+            most_events=most_events,
         ),
         progress=progress,
     )

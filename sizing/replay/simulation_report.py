@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -112,7 +112,7 @@ def measured(
         output_tokens_per_s=outcome.generated_tokens / seconds,
         recomputed_share=outcome.recomputed_tokens / max(outcome.prefilled_tokens, 1.0),
         series=series_of(outcome),
-        notes=(*load.notes, *_overloads(outcome, load, stable_rps), *_turned_away(outcome)),
+        notes=(*load.notes, *_cut_short(outcome), *_overloads(outcome, load, stable_rps), *_turned_away(outcome)),
     )
 
 
@@ -192,6 +192,15 @@ def _sentence(
         f"{name} at {requests_per_s(load.rps)}: p{limits.percentile:g} {', '.join(values)}; {verdict} "
         f"({outcome.finished:,} requests simulated{part})."
     )
+
+
+def _cut_short(outcome: Outcome) -> Iterator[str]:
+    """That the simulation stopped by itself, and what would let it end."""
+    if outcome.exhausted:
+        yield (
+            f"Stopped after {outcome.finished:,} requests, which took all the work that a simulation may: ask for "
+            "fewer hours to see them whole."
+        )
 
 
 def _overloads(outcome: Outcome, load: Load, stable_rps: float) -> list[str]:

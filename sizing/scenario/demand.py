@@ -31,7 +31,7 @@ SINGLE_REQUESTS_BELOW_RPS = 1.0
 
 @dataclass(frozen=True, kw_only=True)
 class Demand:
-    """The load to size for. ``how`` says in one sentence how the peak came about, with its numbers.
+    """The load to size for. ``how`` says in one sentence how it came about, ``arithmetic`` with numbers alone.
 
     ``sustained_rps`` is the mean rate of the busiest time: what instances are sized for, by arrivals that vary around
     it. ``peak_rps`` is the same, but where an average was given: there it is the burst that a second of Poisson
@@ -48,6 +48,7 @@ class Demand:
     hours: float
     requests_per_user: float
     growth_factor: float
+    arithmetic: str
     how: str
 
 
@@ -124,6 +125,7 @@ def _from_peak(peak_rps: float, growth: float, profile: Sequence[float] | None) 
         hours=HOURS_PER_DAY if profile else WORKING_HOURS,
         requests_per_user=REQUESTS_PER_USER,
         growth_factor=growth,
+        arithmetic=f"{peak_rps:,.6g}{_growth_factor(growth)}",
         how=how,
     )
 
@@ -142,6 +144,7 @@ def _from_trace(trace: TraceArrivals, growth: float) -> Demand:
         hours=HOURS_PER_DAY,
         requests_per_user=REQUESTS_PER_USER,
         growth_factor=growth,
+        arithmetic=f"{busiest:,.6g}{_growth_factor(growth)}",
         how=how,
     )
 
@@ -166,6 +169,8 @@ def _from_average(average_rps: float, percentile: float, growth: float, profile:
         hours=HOURS_PER_DAY if profile else WORKING_HOURS,
         requests_per_user=REQUESTS_PER_USER,
         growth_factor=growth,
+        arithmetic=f"{average_rps:,.6g}{_growth_factor(growth)}"
+        + (f" / {mean_to_peak_of(profile):.6g}" if profile else ""),
         how=how,
     )
 
@@ -187,8 +192,14 @@ def _from_users(users: Users, growth: float, profile: Sequence[float] | None) ->
         hours=hours,
         requests_per_user=users.requests_per_user,
         growth_factor=growth,
+        arithmetic=f"{users.daily_users:,.6g} x {users.requests_per_user:.6g} / ({hours:.6g} x 3,600) x {ratio:.6g}"
+        + _growth_factor(growth),
         how=how,
     )
+
+
+def _growth_factor(growth: float) -> str:
+    return f" x {growth:.6g}" if growth != 1.0 else ""
 
 
 def _growth_text(growth: float) -> str:

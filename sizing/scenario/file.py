@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, get_args
@@ -17,6 +18,9 @@ from sizing.scenario.traces import with_traces
 MAX_FILE_BYTES = 1_000_000
 """A scenario is a page of text; with an inline config.json still far below this."""
 
+MOST_VALUES = 500_000
+"""Values with every alias written out: half as many as a file has bytes, which is all that it can hold without."""
+
 MERGE = "tag:yaml.org,2002:merge"
 
 
@@ -26,10 +30,23 @@ class _Loader(yaml.SafeLoader):
     Not the faster C parser: deep nesting overflows its stack.
     """
 
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        """The value of a node. Constructors of PyYAML raise whatever meets them; a value of a kind that it cannot be,
+        such as ``!!bool x`` or a date that does not exist, is one fault with its line."""
+        try:
+            return super().construct_object(node, deep)
+        except (InvalidScenario, yaml.YAMLError, RecursionError):
+            raise
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+            line = node.start_mark.line + 1
+            problem = f"The value at line {line} cannot be read: put it in quotes if it is meant as text."
+            raise InvalidScenario([problem]) from None
+
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         """The mapping of a node."""
         seen: set[str] = set()
-        for key, _ in node.value:
+        pairs: list[tuple[yaml.Node, yaml.Node]] = node.value if node.id == "mapping" else []  # "!!set x" is none
+        for key, _ in pairs:
             if not isinstance(key, yaml.ScalarNode) or key.tag == MERGE:
                 continue
             if key.value in seen:
@@ -74,22 +91,67 @@ def _start_of(path: Path, most_bytes: int) -> bytes:
 
 def parse(text: str, name: str = "scenario") -> dict[str, Any]:
     """YAML or JSON text as a mapping. Raises InvalidScenario."""
+    raw = _from_json(text)
+    if raw is None:
+        raw = _from_yaml(text, name)
+    if not isinstance(raw, dict):
+        content = {type(None): "it is empty", list: "it is a list"}.get(type(raw), "it is a single value")
+        raise InvalidScenario([f"{name} must hold keys such as model and workload: {content}."])
     try:
-        raw = yaml.load(text, Loader=_Loader)
+        values = _values_written_out(raw, {})
+    except RecursionError:
+        raise _nested(name) from None
+    if values > MOST_VALUES:
+        raise InvalidScenario([f"{name} repeats itself by aliases to more than a scenario can hold."])
+    return raw
+
+
+def _nested(name: str) -> InvalidScenario:
+    return InvalidScenario([f"{name} is nested too deeply to be a scenario."])
+
+
+def _from_json(text: str) -> Any:
+    """JSON read as such: YAML would make halves of characters that it escapes in pairs. None where it is not JSON."""
+    if not text.lstrip().startswith("{"):
+        return None
+    try:
+        return json.loads(text, object_pairs_hook=_unique)
+    except InvalidScenario:
+        raise
+    except (ValueError, RecursionError):  # YAML in braces, or a fault that the YAML parser names with its line
+        return None
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    keys = dict(pairs)
+    if len(keys) < len(pairs):
+        names = [key for key, _ in pairs]
+        twice = next(key for key in names if names.count(key) > 1)
+        raise InvalidScenario([f"The key {twice:.40} stands twice: keep one of them."])
+    return keys
+
+
+def _values_written_out(value: Any, counted: dict[int, float]) -> float:
+    """Values in a mapping or list with every alias written out; infinite for one that holds itself."""
+    if not isinstance(value, dict | list):
+        return 1.0
+    if id(value) not in counted:
+        counted[id(value)] = math.inf
+        inside = value.values() if isinstance(value, dict) else value
+        counted[id(value)] = 1.0 + sum(_values_written_out(v, counted) for v in inside)
+    return counted[id(value)]
+
+
+def _from_yaml(text: str, name: str) -> Any:
+    """YAML text as what it holds. Raises InvalidScenario."""
+    try:
+        return yaml.load(text, Loader=_Loader)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f" at line {mark.line + 1}" if mark is not None else ""
         raise InvalidScenario([f"{name} is not valid YAML or JSON{where}."]) from None
-    except InvalidScenario:
-        raise
-    except ValueError as error:  # a date that does not exist, a number of thousands of digits
-        raise InvalidScenario([f"{name} holds a value that cannot be read: {str(error).split(';')[0]}."]) from None
     except RecursionError:
-        raise InvalidScenario([f"{name} is nested too deeply to be a scenario."]) from None
-    if not isinstance(raw, dict):
-        content = {type(None): "it is empty", list: "it is a list"}.get(type(raw), "it is a single value")
-        raise InvalidScenario([f"{name} must hold keys such as model and workload: {content}."])
-    return raw
+        raise _nested(name) from None
 
 
 def scenario_from(raw: Mapping[str, Any]) -> Scenario:

@@ -6,6 +6,7 @@ seconds and bytes happens where the engine reads them.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
@@ -13,6 +14,7 @@ from pydantic import Discriminator, Field, Tag, model_validator
 
 from sizing.base.choices import BenchmarkMode, Location, Mode, Objective, Routing, Serving, StepTimesFrom
 from sizing.base.errors import BrokenRule, MissingKey
+from sizing.catalog.config_fields import MAX_CONFIG_BYTES
 from sizing.scenario.bounds import MAX_RPS, MAX_TOKENS, MAX_USD
 from sizing.scenario.costs import Costs
 from sizing.scenario.part import Part
@@ -45,6 +47,20 @@ class ModelConfig(Part):
 
     config: dict[str, Any]
     name: str = Field(default="custom model", max_length=120)
+
+    @model_validator(mode="after")
+    def _is_json(self) -> ModelConfig:
+        size = 0
+        try:
+            for part in json.JSONEncoder(ensure_ascii=False).iterencode(self.config):  # YAML may repeat parts endlessly
+                size += len(part.encode())
+                if size > MAX_CONFIG_BYTES:
+                    break
+        except (TypeError, ValueError, RecursionError):
+            raise ValueError("config must hold what a JSON file can: text, numbers, lists and groups of keys") from None
+        if size > MAX_CONFIG_BYTES:
+            raise ValueError("config is larger than 1 MB: that is not a config.json")
+        return self
 
 
 def _model_form(value: object) -> str | None:
@@ -268,3 +284,11 @@ class Scenario(Part):
     benchmark: Benchmark | None = None
     prices: Prices = Prices()
     costs: Costs = Costs()
+
+    @model_validator(mode="after")
+    def _can_be_written(self) -> Scenario:
+        try:
+            self.model_dump_json()
+        except ValueError:  # what "\\ud800" in JSON or YAML becomes
+            raise ValueError("a text holds half a character (a lone surrogate): type it again") from None
+        return self

@@ -39,6 +39,9 @@ LONG_GAP_S, LONG_GAP_FACTOR = S_PER_MINUTE, 50.0
 SHORTEST_TRACE_S = 1e-9
 """Length of a trace at least, where it is divided by: all requests may stand at one moment."""
 
+LARGEST, LONGEST_NUMBER = 1e300, 300
+"""Number, and digits of one, at most: a float holds hardly a longer one."""
+
 SAME_SPEED = 1e-3
 """A peak that differs from the trace's by less is the same one, rounded."""
 
@@ -203,7 +206,20 @@ def _numbers(column: pd.Series) -> Floats:
     kind = pd.api.types
     if kind.is_bool_dtype(column) or kind.is_datetime64_any_dtype(column) or kind.is_timedelta64_dtype(column):
         return np.full(len(column), np.nan)
-    return np.asarray(pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan))
+    return np.asarray(_coerced(column).to_numpy(dtype=np.float64, na_value=np.nan))
+
+
+def _coerced(column: pd.Series) -> pd.Series:
+    """Numbers; NaN for anything else, and for whole numbers beyond any float, at which pandas stops."""
+    try:
+        return pd.to_numeric(column, errors="coerce")
+    except OverflowError:
+        return pd.to_numeric(column.map(lambda cell: None if _is_beyond_floats(cell) else cell), errors="coerce")
+
+
+def _is_beyond_floats(cell: object) -> bool:
+    """Whether a whole number, read or as text, is larger than any float."""
+    return abs(cell) > LARGEST if isinstance(cell, int) else len(str(cell)) > LONGEST_NUMBER
 
 
 def _seconds(column: pd.Series) -> Floats:
@@ -214,7 +230,7 @@ def _seconds(column: pd.Series) -> Floats:
         return _since_1970(column)
     if pd.api.types.is_bool_dtype(column):
         return np.full(len(column), np.nan)
-    numbers = pd.to_numeric(column, errors="coerce")
+    numbers = _coerced(column)
     if numbers.notna().any() or not len(column):
         return numbers.to_numpy(dtype=np.float64, na_value=np.nan)
     return _since_1970(column)

@@ -7,6 +7,7 @@ import gzip
 import io
 import lzma
 import zipfile
+import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -25,6 +26,13 @@ SAVE_AS = "save it as CSV in UTF-8, or as Parquet"
 BLOCK = 1 << 16
 """Bytes read from a file at a time, as operating systems do."""
 PARQUET = (".parquet", ".pq")
+
+
+UNREADABLE = (
+    *(ValueError, TypeError, LookupError, ArithmeticError, EOFError, OSError, MemoryError),
+    *(RuntimeError, zipfile.BadZipFile, lzma.LZMAError, zlib.error),
+)
+"""What parsers, compression and Arrow raise over broken bytes; RuntimeError is a ZIP with a password too."""
 
 
 def frames_in(path: Path) -> Iterator[pd.DataFrame]:
@@ -47,11 +55,10 @@ def frames_in(path: Path) -> Iterator[pd.DataFrame]:
         raise
     except UnicodeDecodeError:
         raise InvalidTrace([f"{path.name} is no text in UTF-8: {SAVE_AS}."]) from None
-    except (ValueError, EOFError, OSError, RuntimeError, zipfile.BadZipFile, lzma.LZMAError) as error:
-        # What parsers, compression and Arrow raise; RuntimeError is a ZIP with a password.
+    except UNREADABLE as error:
         if lines is not None and lines.fault is not None:
             raise lines.fault from None
-        reason = str(error).splitlines()[0][:160].rstrip(". ")
+        reason = (str(error).splitlines() or [type(error).__name__])[0][:160].rstrip(". ")
         raise InvalidTrace([f"{path.name} cannot be read as a table: {reason}."]) from None
 
 
@@ -59,7 +66,7 @@ def _parquet_frames(path: Path) -> Iterator[pd.DataFrame]:
     import pyarrow.parquet as parquet  # type: ignore[import-untyped]
 
     for batch in parquet.ParquetFile(path).iter_batches(batch_size=ROWS_AT_ONCE):
-        yield batch.to_pandas()
+        yield batch.to_pandas(ignore_metadata=True)  # what pandas wrote there may be broken, and is not needed
 
 
 def _opened(path: Path, held: ExitStack) -> IO[bytes]:

@@ -95,15 +95,13 @@ def drive(
     outcome tells.
     """
     line, peak, stopped, overwhelmed = _Line(deployment, measurement), 0, None, False
-    share = 0.0
     for chunk in stream:
         if not chunk.shape[1]:
             continue
         line.run(chunk, float(chunk[TIME_ROW, -1]))
         peak = max(peak, line.waiting)
-        before, share = share, min(float(line.pools[0].state["arrived"]) / max(measurement.expected, 1), 1.0)
+        share = min(float(line.pools[0].state["arrived"]) / max(measurement.expected, 1), 1.0)
         if line.exhausted:
-            stopped = before  # of this chunk not all was served
             break
         if progress is not None and not progress(share):
             stopped = share
@@ -112,8 +110,10 @@ def drive(
             overwhelmed = True
             break
     waiting, in_system = line.waiting, line.in_system
-    if not overwhelmed and stopped is None:
+    if not overwhelmed and stopped is None and not line.exhausted:
         line.run(np.zeros((len(CHUNK_FIELDS), 0)), math.inf)
+    if line.exhausted:  # what had arrived by then was not all served
+        stopped = min(line.total("finished") / max(measurement.expected, 1), 1.0)
     return _outcome(line, measurement, waiting, in_system, peak, overwhelmed, stopped)
 
 

@@ -36,12 +36,17 @@ from sizing.steps import ranks  # step_time compiles one of its constants in
 
 Floats = NDArray[np.float64]
 
+REPLICAS_PER_EVENT = 16
+"""Replicas that the front end looks at in the time of one step. Chosen: by order of magnitude; what matters is that
+work in a large fleet is counted."""
+
 
 @compiled
 def submit(world: World, row: int, time: float) -> bool:
     """Send a request to a replica; False when it is turned away: too long for the KV cache, or the queue is full."""
     request = world.requests[row]
     r = route(world, request.group, time)
+    world.state[0].events += world.replicas.shape[0] // REPLICAS_PER_EVENT
     replica = world.replicas[r]
     kept = 1.0 if replica.role == PREFILL_ONLY else request.output
     if request.prompt + kept + replica.tokens_per_step + replica.waste_tokens > replica.kv_tokens:
@@ -116,6 +121,11 @@ def _entry(sources: str) -> Callable[[World, Floats, float], None]:
             advance(world, r, until)
 
     return run_chunk  # type: ignore[no-any-return]
+
+
+def compiling() -> bool:
+    """Whether the simulator has to be compiled, as in the first process after an installation: none fits on disk."""
+    return bool(sum(run_chunk.stats.cache_misses.values()))
 
 
 run_chunk: Any = _entry(_sources())

@@ -8,6 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.patience import PATIENCE_S
+from ui import state
 from ui.sources import reading
 from ui.sources.reading import REFRESH_S, Registry
 
@@ -27,6 +28,12 @@ class Clock:
 
     def next(self) -> None:
         self.now_s += REFRESH_S
+
+
+@pytest.fixture(scope="session", autouse=True)
+def compiled() -> None:
+    """Pages answer by simulation from the first: the simulator is compiled, once on this machine."""
+    state.warm_up().join()
 
 
 @pytest.fixture

@@ -137,7 +137,7 @@ def test_used_benchmark_calibrates_the_scenario_until_it_is_removed(page: AppTes
 
 
 def test_the_scenario_file_carries_the_benchmark_and_the_link_does_not(page: AppTest) -> None:
-    from ui.size.export import scenario_yaml
+    from sharing.document import to_yaml
     from ui.state import Answer
 
     drop_vllm(page)
@@ -146,9 +146,9 @@ def test_the_scenario_file_carries_the_benchmark_and_the_link_does_not(page: App
     size = page.switch_page("pages/size.py").run()
     last: Answer = size.session_state["last_answer"]
     assert last.scenario.benchmark is not None
-    again = scenario_from(parse(scenario_yaml(last)))
+    again = scenario_from(parse(to_yaml(last.scenario)))
     assert again.benchmark == last.scenario.benchmark
-    assert yaml.safe_load(scenario_yaml(last))["benchmark"]["points"]
+    assert yaml.safe_load(to_yaml(last.scenario))["benchmark"]["points"]
     assert len(held["points"]) == 7
     assert all("bench" not in code.value for code in size.code)
 

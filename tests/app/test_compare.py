@@ -6,11 +6,12 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from sizing import Scenario
+from sizing.catalog.precisions import precisions
 from sizing.decision.comparison import compare
 from tests.app.conftest import APP
 from tests.app.pages_text import problems
 from tests.patience import PATIENCE_S
-from ui.figures.comparison import MEASURES, answers_table, build_measure, differences_table, measure_alt_text
+from ui.figures.comparison import MEASURES, answers_table, build_measure, differences_table, measure_alt_text, named
 
 PAGE = "pages/compare.py"
 
@@ -73,7 +74,41 @@ def test_numbers_of_the_charts_are_those_of_the_comparison() -> None:
     assert table["Limited by"][1] == "nothing serves it within the limits"
     assert differences_table(comparison)["Input"].tolist() == ["TTFT limit"]
     for measure in MEASURES:
-        bar = build_measure(comparison, measure).data[0]
+        bar = build_measure(named(comparison), measure).data[0]
         assert bar.x[0] == measure.of(comparison.scenarios[0].outcome)
         assert bar.x[1] is None
-        assert "not known" in measure_alt_text(comparison, measure)
+        assert "not known" in measure_alt_text(named(comparison), measure)
+
+
+@pytest.mark.parametrize("on", ["same", "any"])
+def test_formats_stand_side_by_side(page: AppTest, on: str) -> None:
+    page.session_state["compare_view"], page.session_state["formats_on"] = "Formats", on
+    page.run()
+    assert not page.exception
+    assert not problems(page)
+    rows = next(frame.value for frame in page.dataframe if "Published accuracy loss" in frame.value)
+    assert len(rows) == len(precisions())
+    assert sum(text == "yes" for text in rows["Fits"]) >= 1
+
+
+def test_levers_stand_side_by_side_and_follow_their_assumptions(page: AppTest) -> None:
+    page.session_state["compare_view"] = "Levers"
+    page.run()
+    assert not page.exception
+    assert not problems(page)
+    rows = next(frame.value for frame in page.dataframe if "Lever" in frame.value).set_index("Lever")
+    assert rows.loc["2:4 sparsity", "Standing"] == "not modelled"
+    page.number_input(key="lever_prompt").set_value(40).run()
+    after = next(frame.value for frame in page.dataframe if "Lever" in frame.value).set_index("Lever")
+    assert after.loc["Shorter prompts", "Tried"] != rows.loc["Shorter prompts", "Tried"]
+
+
+def test_a_link_opens_the_view_that_it_names() -> None:
+    app = AppTest.from_file(str(APP), default_timeout=PATIENCE_S)
+    link = {"goto": "compare", "isl": "3500", "compare_view": "Formats", "formats_on": "Any that the scenario allows"}
+    for key, value in link.items():
+        app.query_params[key] = value
+    app.run()
+    assert not app.exception
+    assert not app.warning
+    assert app.session_state["formats_on"] == "any"

@@ -57,8 +57,11 @@ def test_a_link_is_read_and_the_address_keeps_it() -> None:
 
 def test_inputs_are_those_of_size_both_ways(size: AppTest) -> None:
     size.text_input(key="ttft").set_value("750").run()
+    size.selectbox(key="usd_of").set_value("dgx_h100")
+    size.text_input(key="usd_system").set_value("123456").run()
     size.switch_page(PAGE).run()
     assert size.text_input(key="ttft").value == "750"
+    assert size.text_input(key="usd_system").value == "123456", "no link carries it"
     size.text_input(key="osl").set_value("99").run()
     size.switch_page("pages/size.py").run()
     assert size.text_input(key="osl").value == "99"

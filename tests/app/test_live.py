@@ -240,9 +240,9 @@ def test_coming_from_explore_keeps_the_ranges_apart(server: Server, registry: Re
     """Explore has a choice of its own that is called range in the address."""
     app = AppTest.from_file(str(APP), default_timeout=PATIENCE_S).run()
     app.switch_page("pages/explore.py").run()
-    app.segmented_control(key="range").set_value("all").run()
+    app.radio(key="range").set_value("all").run()
     settled(app.switch_page(PAGE).run(), registry)
-    assert app.segmented_control(key="range").value == "1 h"
+    assert app.radio(key="range").value == "1 h"
     app.switch_page("pages/explore.py").run()
     assert not app.exception
 

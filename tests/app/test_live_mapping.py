@@ -36,14 +36,14 @@ def test_a_quantity_can_be_read_from_something_else(server: Server, registry: Re
     fill_in(app, {"quantity": "finished", "kind": "expr", "text": text})
     settled(app, registry)
     assert not app.error
-    assert "20 finish" in said(app)
+    assert "20 completed" in said(app)
     assert "finished:" in app.code[-1].value
     rows = app.dataframe[0].value.set_index("Quantity")
     assert rows.loc["finished", "From"] == "this session or the source file"
     assert "* 10" in rows.loc["finished", "Query"]
     app.button(key="map_reset").click().run()
     settled(app, registry)
-    assert "2 finish" in said(app)
+    assert "2 completed" in said(app)
 
 
 BAD_MAPPINGS = [
@@ -69,4 +69,4 @@ def test_a_mapping_that_cannot_be_used_is_a_sentence_and_changes_nothing(
     assert not app.exception
     assert sentence in app.error[0].value.replace("\\", "")
     settled(app, registry)
-    assert "2 finish" in said(app)
+    assert "2 completed" in said(app)

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 import yaml
 
+from sharing.document import to_yaml
 from sizing import Scenario, plan
 from sizing.cli import main
 from sizing.replay.simulate import simulate
 from ui.form.presets import presets
-from ui.size.export import scenario_yaml
 
 LLAMA_8B_ON_H100: dict[str, Any] = {"model": "meta-llama/Meta-Llama-3-8B-Instruct", "gpu": "H100 SXM5 80GB"}
 
@@ -29,7 +29,7 @@ def test_the_page_answers_every_preset_as_the_command_line(preset: str, open_lin
     app.selectbox(key="preset").set_value(preset).run()
     assert not app.exception
     answer = app.session_state["last_answer"]
-    assert on_the_command_line(scenario_yaml(answer), tmp_path, capsys) == json.loads(answer.plan.model_dump_json())
+    assert on_the_command_line(to_yaml(answer.scenario), tmp_path, capsys) == json.loads(answer.plan.model_dump_json())
 
 
 def test_a_preset_file_is_answered_as_on_the_page(open_link, tmp_path: Path, capsys: Any) -> None:
@@ -49,7 +49,7 @@ def test_what_contradicted_itself_agrees(percentile: str, open_link, tmp_path: P
     assert not app.exception
     answer = app.session_state["last_answer"]
     assert (answer.scenario.limits.itl_ms, answer.scenario.limits.percentile) == (50.0, float(percentile))
-    said = on_the_command_line(scenario_yaml(answer), tmp_path, capsys)
+    said = on_the_command_line(to_yaml(answer.scenario), tmp_path, capsys)
     assert said["latency"]["itl_ms"]["asked"] == answer.plan.latency.itl_ms.at_percentile
     assert said["deployment"]["instances"] == answer.plan.deployment.instances
     shown = [m.value for m in app.metric]

@@ -48,14 +48,14 @@ def columns(app: AppTest, column: str):
 def test_the_demo_is_compared_with_its_own_plan(app: AppTest) -> None:
     page = opened(app)
     assert not page.exception
-    assert page.segmented_control(key="scenario_from").value == "Plan of the demo"
+    assert page.radio(key="scenario_from").value == "Plan of the demo"
     assert "Demo deployment as planned" in page.markdown[0].value
     assert answer(page)
     traffic = columns(page, "Planned")
     assert traffic["Quantity"].tolist()[0].startswith("Arrivals, highest")
     assert set(traffic["Verdict"]) <= {"as expected", "higher", "lower", "cannot judge"}
     assert next(m.value for m in page.metric if m.label == "GPUs") == "8 of 8"
-    page.segmented_control(key="reality_view").set_value("Table").run()
+    page.radio(key="reality_view").set_value("Table").run()
     table = columns(page, "Predicted, 80 %")
     assert "TTFT at the server, p95" in table["Quantity"].tolist()
     assert any("vllm:time_to_first_token_seconds" in query for query in table["Read from"])
@@ -63,7 +63,7 @@ def test_the_demo_is_compared_with_its_own_plan(app: AppTest) -> None:
 
 def test_the_scenario_on_size_is_another_deployment(app: AppTest) -> None:
     page = opened(app)
-    page.segmented_control(key="scenario_from").set_value("Scenario on Size").run()
+    page.radio(key="scenario_from").set_value("Scenario on Size").run()
     assert not page.exception
     assert answer(page).startswith("No verdict: this is not the planned deployment. Another engine runs: vLLM")
     assert set(columns(page, "Planned")["Verdict"]) == {"cannot judge"}
@@ -72,7 +72,7 @@ def test_the_scenario_on_size_is_another_deployment(app: AppTest) -> None:
 
 def test_a_scenario_file_is_read_or_its_faults_are_said(app: AppTest) -> None:
     page = opened(app)
-    page.segmented_control(key="scenario_from").set_value("Scenario file").run()
+    page.radio(key="scenario_from").set_value("Scenario file").run()
     assert answer(page) == "", "nothing is compared before there is a file"
     upload = page.file_uploader(key="scenario_file")
     settled(upload.set_value([("plan.yaml", DEMO.read_bytes(), "application/yaml")]).run())

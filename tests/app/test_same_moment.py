@@ -31,7 +31,7 @@ def two_sources(clock: Clock, sources_folder: Path) -> Iterator[None]:
 def where(app: AppTest) -> tuple[str, str, str]:
     """Source, range and moment that the page looks at."""
     end = app.query_params.get("end", "")
-    return app.selectbox(key="source").value, app.segmented_control(key="range").value, "".join(end)
+    return app.selectbox(key="source").value, app.radio(key="range").value, "".join(end)
 
 
 def go(app: AppTest, page: str, registry: Registry) -> AppTest:
@@ -57,7 +57,7 @@ def test_a_window_chosen_in_the_comparison_is_that_of_the_charts(registry: Regis
     app = AppTest.from_file(str(APP), default_timeout=PATIENCE_S).run()
     go(app, REALITY, registry)
     app.selectbox(key="source").select("second")
-    app.segmented_control(key="range").set_value("6 h")
+    app.radio(key="range").set_value("6 h")
     settled(app, registry)
     go(app, PAGE, registry)
     assert where(app) == ("second", "6 h", "")

@@ -11,16 +11,15 @@ import yaml
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from sharing.document import to_yaml
 from sizing import Scenario
 from sizing.base.errors import SizingError
-from sizing.base.result import Plan
 from tests.app.conftest import OpenLink
 from ui.form.link import from_parameters, to_parameters
 from ui.form.presets import defaults
 from ui.form.read import to_scenario
 from ui.form.write import from_scenario
-from ui.size.export import scenario_yaml
-from ui.state import Answer, plan_of
+from ui.state import plan_of
 
 MODELS = [
     "meta-llama/Llama-3.3-70B-Instruct",
@@ -134,8 +133,8 @@ def reopened(query: str) -> Scenario:
     return Scenario.model_validate(to_scenario(defaults() | opened.values))
 
 
-def exported(scenario: Scenario, plan: Plan) -> Scenario:
-    return Scenario.model_validate(yaml.safe_load(scenario_yaml(Answer(scenario=scenario, plan=plan))))
+def exported(scenario: Scenario) -> Scenario:
+    return Scenario.model_validate(yaml.safe_load(to_yaml(scenario)))
 
 
 @settings(max_examples=300)
@@ -150,7 +149,7 @@ def test_export_and_address_give_the_plan(scenario: Scenario) -> None:
         plan = plan_of(scenario.model_dump_json())
     except SizingError:
         assume(False)
-    assert exported(scenario, plan) == scenario
+    assert exported(scenario) == scenario
     assert plan_of(reopened(query_of(scenario)).model_dump_json()) == plan
 
 
@@ -172,6 +171,6 @@ def test_page_shows_the_plan_of_its_address_and_export(model: str, open_link: Op
     assert not app.exception
     shown = app.session_state["last_answer"]
     assert shown.scenario == scenario
-    assert shown.plan == plan_of(exported(scenario, shown.plan).model_dump_json())
+    assert shown.plan == plan_of(exported(scenario).model_dump_json())
     address = {key: value for key, value in app.query_params.items() if key != "v"}
     assert reopened(urlencode(address, doseq=True)) == scenario

@@ -28,7 +28,7 @@ def choose(page: Page, label: str, option: str, *, listed: bool = True) -> None:
 
 def pick(page: Page, option: str) -> None:
     """Click an option of a segmented control."""
-    page.get_by_test_id("stButtonGroup").get_by_text(option, exact=True).first.click()
+    page.get_by_test_id("stRadio").get_by_text(option, exact=True).first.click()
     settle(page)
 
 

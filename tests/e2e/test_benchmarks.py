@@ -58,7 +58,7 @@ def test_the_evidence_library_is_searched(open_page: OpenPage, width: int, schem
     page = open_page("benchmarks?bench=Evidence+library", width=width, scheme=scheme)
     main = page.get_by_test_id("stMain")
     expect(main).to_contain_text("7,470 published measurements")
-    page.get_by_test_id("stButtonGroup").get_by_text("Nearest to this scenario", exact=True).click()
+    page.get_by_test_id("stRadio").get_by_text("Nearest to this scenario", exact=True).click()
     settle(page)
     expect(main).to_contain_text("nearest first")
     expect(main).to_contain_text("100 measurements match")

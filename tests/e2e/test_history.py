@@ -29,7 +29,7 @@ def entries(page: Page) -> int:
 
 def test_back_and_forward_keep_every_input(page: Page) -> None:
     """Home, an example, an edit, two other pages: each step back is one page, with its inputs."""
-    page.get_by_role("button", name="Size this").nth(1).click()
+    page.get_by_role("button", name="Size RAG", exact=True).click()
     settle(page)
     enter(page, OUTPUT, "300")
     edited = answer(page)

@@ -91,7 +91,7 @@ def test_typing_changes_the_address_and_the_address_gives_the_same_page(open_pag
 
 
 def test_preset_card_opens_size_filled_in(page: Page) -> None:
-    page.get_by_role("button", name="Size this").nth(1).click()
+    page.get_by_role("button", name="Size RAG", exact=True).click()
     settle(page)
     assert urlparse(page.url).path == "/size"
     expect(page.get_by_label("Prompt (tokens)", exact=True)).to_have_value("3500")

@@ -89,9 +89,9 @@ def test_a_typed_source_is_mapped_fails_and_comes_back_without_a_click(open_page
         expression = page.get_by_role("textbox", name="Metric or expression")
         expression.fill("sum(rate(vllm:request_success_total{$sel}[$w])) * 10")
         page.get_by_role("button", name="Try and use").click()
-        expect(page.get_by_text("40 finish")).to_be_visible()
+        expect(page.get_by_text("40 completed/s")).to_be_visible()
         page.get_by_role("button", name="Back to the built-in mapping").click()
-        expect(page.get_by_text("4 finish", exact=True)).to_be_visible()
+        expect(page.get_by_text("4 completed/s", exact=True)).to_be_visible()
 
         fake.fault = Told(status=503)
         expect(page.get_by_text("failed with status 503")).to_be_visible()

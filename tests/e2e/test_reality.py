@@ -15,7 +15,7 @@ DEMO = Path(__file__).parents[2] / "reality" / "data" / "demo_scenario.yaml"
 
 def choose(page: Page, option: str) -> None:
     """Choose a segment by its label."""
-    page.get_by_test_id("stButtonGroup").get_by_text(option, exact=True).click()
+    page.get_by_test_id("stRadio").get_by_text(option, exact=True).click()
     settle(page)
 
 

@@ -64,7 +64,9 @@ def test_a_perfect_deployment_has_small_errors() -> None:
     assert abs(errors["ttft_ms.mean"]) < 0.10
     assert abs(errors["running"]) < 0.04
     assert abs(errors["output_tokens_per_s_per_gpu"]) < 0.02
-    assert found.answer.startswith("Load, prompts, outputs and prefix hit rate as planned (within 10 %). All ")
+    assert found.answer.startswith(
+        "Load, mean of prompts, mean of outputs and prefix hit rate as planned (within 10 %). All "
+    )
 
 
 @pytest.mark.parametrize(("slower", "verdict"), [(2.0, "higher"), (0.5, "lower")])

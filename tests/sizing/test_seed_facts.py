@@ -109,7 +109,7 @@ def test_row_6_instances_times_tp_fill_an_8_gpu_server(tp, instances):
     assert spares.deployment.instances * tp == spares.deployment.gpus == 8
 
 
-@pytest.mark.parametrize("gpu", ["a100_pcie_80g", "a10", "l4", "h100_pcie"])
+@pytest.mark.parametrize("gpu", ["a100_pcie_80g", "a10", "a30", "h100_pcie"])
 def test_row_6_pcie_cards_without_a_catalogued_server_are_normalised_to_8_gpu_servers(gpu):
     found = ask(LLAMA_8B, deployment={"gpus": [gpu]}, workload={"peak_rps": 1})
     assert found.deployment.gpus_bought == 8 * found.deployment.systems

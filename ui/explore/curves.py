@@ -19,6 +19,11 @@ from ui.state import Answer
 
 _Job: TypeAlias = jobs.Job[LengthMap, str]
 _JOB = "length_map_job"
+_FALLS = (
+    " Where a shorter answer needs more GPUs than a longer one, either the ITL limit binds, because a prompt that "
+    "interrupts an answer weighs more on its few tokens, or they are as many within what a simulation can tell."
+)
+"""Why the number may fall to the right: said only where it does."""
 _LOOK_EVERY_S, _MOMENT_S = 0.4, 0.6
 """Seconds between two looks at the work, and what is waited for it at first, so that nothing flickers."""
 
@@ -72,6 +77,6 @@ def _map(job: _Job, answer: Answer, *, dark: bool, watched: bool) -> None:
     st.caption(
         "GPUs needed for the same load within the same limits; framed: the lengths of the scenario. "
         "Each is the plan that Size makes of these lengths on this GPU. The share of the prompt found in the prefix "
-        "cache stays as it is."
+        "cache stays as it is." + (_FALLS if lengths.falls_somewhere else "")
     )
     draw_table(lambda: heat_map_table(lengths), key="lengths", what="GPUs over lengths")

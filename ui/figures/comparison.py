@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,18 +44,26 @@ _ROOM = 1.45
 """Length of an axis over the longest bar: its number stands behind it."""
 
 
-def build_measure(comparison: Comparison, measure: Measure, *, dark: bool = False) -> go.Figure:
-    """One bar per scenario, the first on top; the range of a cost as a line across its end."""
-    scenarios = comparison.scenarios
-    values = [measure.of(one.outcome) for one in scenarios]
+Named = Sequence[tuple[str, Outcome]]
+"""Outcomes with the names that stand beside their bars."""
+
+
+def named(comparison: Comparison) -> Named:
+    """The outcomes of a comparison."""
+    return [(one.name, one.outcome) for one in comparison.scenarios]
+
+
+def build_measure(outcomes: Named, measure: Measure, *, dark: bool = False) -> go.Figure:
+    """One bar per outcome, the first on top."""
+    values = [measure.of(outcome) for _, outcome in outcomes]
     if not any(value is not None for value in values):
         return message("Not known for any of them.", dark=dark)
-    looks = [hardware_look(one.outcome.gpu, dark=dark) for one in scenarios]
+    looks = [hardware_look(outcome.gpu, dark=dark) for _, outcome in outcomes]
     bars: dict[str, Any] = {
         "type": "bar",
         "orientation": "h",
         "x": values,
-        "y": [_short(one.name) for one in scenarios],
+        "y": [_short(name) for name, _ in outcomes],
         "text": ["nothing serves it" if v is None else measure.written(v) for v in values],
         "textposition": "outside",
         "textfont": {"size": TEXT_SIZE},
@@ -68,7 +76,7 @@ def build_measure(comparison: Comparison, measure: Measure, *, dark: bool = Fals
         data=[bars],
         layout=layout(
             dark=dark,
-            height=_AROUND_PX + _ROW_PX * len(scenarios),
+            height=_AROUND_PX + _ROW_PX * len(outcomes),
             showlegend=False,
             bargap=0.25,
             title={"text": measure.title, "x": 0, "xanchor": "left", "font": {"size": TEXT_SIZE + 1}},
@@ -83,12 +91,12 @@ def _short(name: str) -> str:
     return name if len(name) <= _LABEL else f"{name[: _LABEL - 1]}…"
 
 
-def measure_alt_text(comparison: Comparison, measure: Measure) -> str:
+def measure_alt_text(outcomes: Named, measure: Measure) -> str:
     """The chart in one sentence, for those who do not see it."""
     parts = []
-    for one in comparison.scenarios:
-        value = measure.of(one.outcome)
-        parts.append(f"{one.name} {'not known' if value is None else measure.written(value)}")
+    for name, outcome in outcomes:
+        value = measure.of(outcome)
+        parts.append(f"{name} {'not known' if value is None else measure.written(value)}")
     return f"{measure.title}: {', '.join(parts)}."
 
 

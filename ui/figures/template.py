@@ -26,7 +26,7 @@ DARK = ("#56B4E9", "#E69F00", "#009E73", "#CC79A7", "#F0E442", "#FFFFFF")
 NEUTRAL = {False: "#666666", True: "#B8C0C8"}
 """Limits, frontiers and totals: lines that belong to no hardware, in the light and in the dark theme."""
 
-INK = {False: "#1B2530", True: "#E8ECF0"}
+INK = {False: "#0E151D", True: "#E8ECF0"}
 """Text inside a figure that Streamlit does not colour (labels of annotations)."""
 
 TEXT_SIZE = 14
@@ -37,6 +37,9 @@ LOG_FROM, MANY_DECADES = 8.0, 1e3
 
 MAX_POINTS = 5_000
 """Most points a figure sends to a browser."""
+
+BUTTONS_PX = 36
+"""Right of the plot: room for Plotly's buttons, one below the other, which would cover the legend above the plot."""
 
 LEAST_END = 1e-9
 """Where an axis from 0 ends at least, so that it has a length."""
@@ -125,6 +128,7 @@ def template(*, dark: bool = False) -> go.layout.Template:
             "xaxis": grid,
             "yaxis": grid,
             "margin": {"l": 8, "r": 12, "t": 8, "b": 8},
+            "modebar": {"orientation": "v"},
             "hovermode": "closest",
             "hoverlabel": {"align": "left"},
             "legend": {"orientation": "h", "x": 0, "xanchor": "left", "y": 1.02, "yanchor": "bottom"},
@@ -133,9 +137,10 @@ def template(*, dark: bool = False) -> go.layout.Template:
 
 
 def layout(*, dark: bool, **more: Any) -> dict[str, Any]:
-    """The layout every figure starts from. Text sizes stand here: Streamlit's theme overrides a template's."""
+    """The layout every figure starts from. Streamlit's theme overrides a template's text sizes and margins."""
+    margin = {"r": BUTTONS_PX, **more.pop("margin", {})}
     legend = {"font": {"size": TEXT_SIZE}, **more.pop("legend", {})}
-    return {"template": template(dark=dark), "font": {"size": TEXT_SIZE}, "legend": legend, **more}
+    return {"template": template(dark=dark), "font": {"size": TEXT_SIZE}, "legend": legend, "margin": margin, **more}
 
 
 def axis(title: str, **more: Any) -> dict[str, Any]:

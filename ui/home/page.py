@@ -49,7 +49,7 @@ def _card(preset: Preset) -> None:
         st.caption(question(preset.scenario))
         st.space("stretch")
         if st.button(
-            "Size this",
+            f"Size {preset.title}",
             key=f"open_{preset.id}",
             on_click=state.load_preset,
             args=(preset.id,),

@@ -35,11 +35,12 @@ def text(*keys: str, unit: str = "") -> None:
 def segments(key: str, *, labelled: bool = True) -> None:
     """A choice of a few options, all visible; without a visible label where the options say it."""
     field = FIELDS[key]
-    st.segmented_control(
+    options = list(labels(key))
+    st.radio(
         field.title,
-        list(labels(key)),
-        default=defaults()[key],
-        required=True,
+        options,
+        index=options.index(defaults()[key]),
+        horizontal=True,
         key=key,
         help=field.help,
         format_func=lambda option: label(key, option),

@@ -23,7 +23,8 @@ class Tile(NamedTuple):
     """One figure: ``quantity`` names it in an observation and beside a plan, ``line`` in the history.
 
     ``counted_in`` is the quantity of the observation that it was computed from, where that is another one;
-    ``quantile`` that of a latency.
+    ``quantile`` that of a latency. The line in words: ``printed`` writes one of its values, ``line_of`` says what they
+    are of where that is not ``label``.
     """
 
     label: str
@@ -34,6 +35,8 @@ class Tile(NamedTuple):
     line: str = ""
     counted_in: str = ""
     quantile: str = ""
+    printed: Callable[[float], str] = significant
+    line_of: str = ""
 
 
 def draw_tiles(observed: Observation, lines: History | None, planned: Planned | None, *, late: bool) -> None:
@@ -41,13 +44,14 @@ def draw_tiles(observed: Observation, lines: History | None, planned: Planned | 
     grid = st.grid(_PER_ROW, min_column_width=_NARROWEST, gap="small", border=True)
     for tile in tiles(observed):
         plan = planned.beside(tile.quantity, tile.quantile) if planned else ""
-        note = "; ".join(part for part in (tile.note, plan) if part)
+        line = spark_of(lines, tile.line)
+        note = "; ".join(part for part in (tile.note, plan, spark_text(line, tile)) if part)
         with grid.cell(), st.container(gap="xsmall"):
             st.metric(
                 tile.label,
                 tile.value,
                 help=_help(tile, observed),
-                chart_data=spark_of(lines, tile.line),
+                chart_data=line,
                 chart_type="line",
                 delta_color="off",
                 icon=":material/history:" if late else None,
@@ -60,6 +64,16 @@ def spark_of(lines: History | None, name: str) -> list[float] | None:
     """The line of a tile; None where there is nothing to draw. Gaps stay NaN, which is drawn as a gap."""
     values = list(lines.lines.get(name, ())) if lines and name else []
     return values if any(value == value for value in values) else None
+
+
+def spark_text(line: list[float] | None, tile: Tile) -> str:
+    """The line in words, for those who do not see it and to give it a scale: "range shown: 2 to 5"; "" without one."""
+    values = [value for value in line or () if value == value]
+    if not values:
+        return ""
+    low, high = tile.printed(min(values)), tile.printed(max(values))
+    of = f" {tile.line_of}" if tile.line_of else ""
+    return f"range shown: {low}{of}" if low == high else f"range shown: {low} to {high}{of}"
 
 
 def tiles(observed: Observation) -> Iterator[Tile]:
@@ -94,6 +108,7 @@ def tiles(observed: Observation) -> Iterator[Tile]:
         "The fullest replica at its fullest moment: averages hide what makes requests wait.",
         "kv_usage",
         "kv_usage_max",
+        printed=percent,
     )
     yield _errors(observed)
     yield _size(observed)
@@ -115,6 +130,7 @@ def _latency(name: str, key: str, observed: Observation) -> Tile:
         "ranges (histogram buckets): the range below is certain, the value within it interpolated. The mean is exact.",
         key,
         f"{key}.p95",
+        printed=ms,
         quantile="p95",
     )
 
@@ -139,6 +155,7 @@ def _tokens(observed: Observation) -> Tile:
             "generation_tokens_per_s_per_gpu",
             "generation_tokens_per_s",
             counted_in="generation_tokens_per_s",
+            line_of="in all",
         )
     return Tile(
         "Output tokens/s",

@@ -103,12 +103,10 @@ def _choices() -> tuple[str, str]:
         placeholder="Term, formula, constant, GPU, source",
         help="Finds entries and table rows that hold every word. The link in the address bar keeps the search.",
     )
-    chapter = st.pills(
+    chapter = st.radio(
         "Contents",
         titles,
-        default=titles[0],
-        required=True,
-        wrap=True,
+        horizontal=True,
         key="chapter",
         **state.linked("chapter", {title: title for title in titles}, default=titles[0]),
         help="The chapter that is open. The link in the address bar keeps the choice.",

@@ -2,10 +2,11 @@
 
 from ui.shell.charts import CONFIG, draw_chart, draw_csv, draw_table
 from ui.shell.controls import draw_choice, draw_download
-from ui.shell.frame import ENTERED, GOTO, chip, draw_problems, footer, header, on_a_phone, parameters, require
+from ui.shell.frame import ENTERED, GOTO, chip, draw_problems, footer, header, parameters, require
 from ui.shell.navigation import draw_navigation
 from ui.shell.refreshing import refreshed
 from ui.shell.tabs import draw_tabs
+from ui.shell.window import is_narrow, on_a_phone, watch_window
 
 __all__ = [
     "CONFIG",
@@ -22,8 +23,10 @@ __all__ = [
     "draw_tabs",
     "footer",
     "header",
+    "is_narrow",
     "on_a_phone",
     "parameters",
     "refreshed",
     "require",
+    "watch_window",
 ]

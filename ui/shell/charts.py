@@ -11,8 +11,10 @@ import streamlit as st
 
 from ui.shell.controls import draw_download
 
-CONFIG: Mapping[str, bool] = MappingProxyType({"displaylogo": False})
-"""What Plotly is told about every chart: nothing on it leads to another host."""
+CONFIG: Mapping[str, object] = MappingProxyType(
+    {"displaylogo": False, "modeBarButtonsToRemove": ["zoomIn2d", "zoomOut2d", "autoScale2d"]}
+)
+"""What Plotly is told about every chart: nothing leads to another host; buttons that double others are left out."""
 
 
 def draw_chart(figure: go.Figure, *, key: str, alt: str) -> None:
@@ -35,7 +37,7 @@ def draw_table(make: Callable[[], pd.DataFrame], *, key: str, what: str) -> None
 def draw_csv(table: pd.DataFrame, *, key: str, what: str) -> None:
     """The button that downloads a table."""
     draw_download(
-        "CSV",
+        f"CSV: {what}",
         table.to_csv(index=False),
         f"{key}.csv",
         "text/csv",

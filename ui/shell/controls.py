@@ -34,11 +34,11 @@ def draw_choice(
     if kept == "link":
         state.linked(key, labels, default=first)
         draw_wrong_in_link(key, f"option of “{title}”")
-    chosen = st.segmented_control(
+    chosen = st.radio(
         title,
         list(labels),
-        default=first,
-        required=True,
+        index=list(labels).index(first),
+        horizontal=True,
         key=key,
         help=help,
         format_func=labels.__getitem__,

@@ -38,14 +38,6 @@ def parameters() -> dict[str, list[str]]:
     return {key: st.query_params.get_all(key) for key in st.query_params}
 
 
-def on_a_phone() -> bool:
-    """Whether the browser says that it is one of a phone, by the word all of them send.
-
-    Source: developer.mozilla.org, "Browser detection using the user agent": look for Mobi.
-    """
-    return "Mobi" in st.context.headers.get("User-Agent", "")
-
-
 def header(title: str) -> DeltaGenerator:
     """Title of the page; returns its row, so that a page can add to it."""
     row = st.container(horizontal=True, vertical_alignment="center", gap="small")

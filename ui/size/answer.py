@@ -10,7 +10,7 @@ import streamlit as st
 from sizing.base.choices import Severity
 from sizing.base.result import Excluded, Fix, Plan
 from sizing.scenario.schema import Scenario
-from ui import state
+from ui import shell, state
 from ui.form.choices import label
 from ui.format import as_markdown
 from ui.state import Answer, Outcome
@@ -21,6 +21,8 @@ _LOOKS: dict[Severity, tuple[Callable[[str], object], str]] = {
     "info": (st.markdown, ":material/info:"),
 }
 """How a severity is drawn: only what asks for a decision gets a coloured box."""
+_LOOK_S = 1.0
+"""Seconds between two looks whether the simulator is compiled."""
 _RELAXATIONS = 4
 """Relaxations shown where nothing fits; the table of excluded GPUs has them all."""
 
@@ -34,6 +36,8 @@ def draw_link_notes() -> None:
 def draw_outcome(outcome: Outcome) -> Answer | None:
     """Problem or answer; returns the answer whose figures are to be shown below, which may be an earlier one."""
     now = outcome.answer
+    if now and now.provisional:
+        _first_estimate()
     if now and now.plan.feasible:
         _sentence(now.plan)
         draw_warnings(now, "error")
@@ -50,6 +54,21 @@ def draw_outcome(outcome: Outcome) -> Answer | None:
     )
     _sentence(outcome.last.plan, previous=True)
     return outcome.last
+
+
+def _first_estimate() -> None:
+    """What the answer is until the simulator is compiled; the page is then drawn again by itself."""
+    st.info(
+        "A first estimate by the analytic load model. The simulator is being compiled, which is done once after an "
+        "installation and takes some seconds; the simulated answer then comes by itself.",
+        icon=":material/hourglass_top:",
+    )
+    shell.refreshed(_draw_again_when_compiled, _LOOK_S)()
+
+
+def _draw_again_when_compiled() -> None:
+    if state.ready():
+        st.rerun()
 
 
 def _problem(outcome: Outcome) -> None:

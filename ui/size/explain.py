@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from urllib.parse import quote
 
 import pandas as pd
 import streamlit as st
@@ -10,31 +11,55 @@ import streamlit as st
 from sizing.base.result import Explained, Plan
 from sizing.methodology.glossary import FieldEntry, fields
 from sizing.scenario.schema import Scenario
-from ui.format import as_markdown
+from ui.format import as_markdown, bullets
+
+FORMULAS = {
+    "peak_rps": "Peak demand",
+    "instances": "Instances needed",
+    "gpus": "Systems needed",
+    "systems": "Systems needed",
+    "max_rps": "Steady state",
+    "weights_gb": "Weight bytes",
+    "kv_per_sequence_gb": "KV bytes per sequence",
+    "max_concurrency": "Memory fit",
+    "kv_gb": "Memory fit",
+    "decode_step_ms": "Decode step",
+    "prefill_ms": "Prefill",
+    "ttft_ms": "Steady state",
+    "itl_ms": "Steady state",
+    "e2e_ms": "Steady state",
+    "KV transfer": "Transfer",
+    "usd_per_month": "Cost",
+    "usd_per_million_output_tokens": "Cost",
+    "usd_per_million_output_tokens_at_full_load": "Cost",
+    "power_kw": "Power by rule",
+    "requests_per_day": "In business terms",
+    "daily_users": "In business terms",
+    "batch_limit": "Largest stable requests/s",
+    "output_tokens_per_s_per_gpu": "Share of systems",
+}
+"""The formula on Methodology that an explained figure leads to."""
 
 MEASURED = ("ttft_ms", "itl_ms", "e2e_ms", "output_tokens_per_s_per_gpu")
 """Figures that benchmarks measure, too."""
 
 
-def explain_popover(plan: Plan, name: str, scenario: Scenario) -> None:
-    """A small button that opens formula, numbers and source of one figure; nothing where nothing is known of it.
+def explain_popover(plan: Plan, name: str, scenario: Scenario, *, label: str, meaning: str) -> None:
+    """A small button that opens what one figure means, its formula, numbers and source.
 
-    ``name`` is a name in ``Plan.explained`` or that of a public result field, whose formula is shown without numbers.
-    What others and the user measured of the quantity is looked up when the button is pressed.
+    ``label`` names the figure, because a button is read out without what stands around it. ``name`` is a name in
+    ``Plan.explained`` or that of a public result field, whose formula is shown without numbers. What others
+    and the user measured of the quantity is looked up when the button is pressed.
     """
-    body = explanation(plan, name)
-    if not body:
-        return
     is_measured = name in MEASURED and plan.deployment is not None
     with st.popover(
-        "Explain",
+        f"Explain {label}",
         type="tertiary",
-        icon=":material/function:",
         help="How this number comes about",
         key=f"explain_{name}",
         on_change="rerun" if is_measured else "ignore",
     ) as popover:
-        st.markdown(body)
+        st.markdown("\n\n".join(filter(None, (as_markdown(meaning), explanation(plan, name)))))
         if is_measured and popover.open:
             from ui.size.nearby import evidence_for
 
@@ -81,10 +106,14 @@ def field_entry(name: str) -> FieldEntry | None:
 
 
 def _lines(explained: Explained) -> list[str]:
-    parts = [
-        f"Formula\n\n> {as_markdown(explained.formula)}",
-        f"With these numbers\n\n> {as_markdown(explained.numbers)}",
-    ]
+    parts = [f"Formula\n\n> {as_markdown(explained.formula)}"]
+    if explained.steps:
+        parts.append(f"With these numbers\n\n{bullets(explained.steps)}")
+    elif explained.numbers:
+        parts.append(f"With these numbers\n\n> {as_markdown(explained.numbers)}")
+    formula = FORMULAS.get(explained.name)
+    if formula:
+        parts.append(f"[{formula} on Methodology](methodology?term={quote(formula)})")
     return [*parts, f"Source: {as_markdown(explained.source)}"]
 
 

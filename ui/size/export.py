@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-import re
-
 import streamlit as st
-import yaml
 
+from sharing.document import file_stem, to_yaml
 from ui import state
 from ui.shell import draw_download
 from ui.size.tables import USE, alternatives_table
 from ui.state import Answer
-
-
-def scenario_yaml(answer: Answer) -> str:
-    """The scenario as the file that ``python -m sizing plan`` reads."""
-    return yaml.safe_dump(
-        answer.scenario.model_dump(mode="json", exclude_defaults=True) | {"schema_version": 1},
-        sort_keys=False,
-        allow_unicode=True,
-    )
 
 
 def alternatives_csv(answer: Answer) -> str:
@@ -29,14 +18,14 @@ def alternatives_csv(answer: Answer) -> str:
 
 def draw_downloads(answer: Answer) -> None:
     """Files of this answer, made when they are asked for."""
-    stem = re.sub(r"[^a-z0-9]+", "-", answer.scenario.name.lower()).strip("-")[:60] or "scenario"
+    stem = file_stem(answer.scenario.name)
     plan = answer.plan
     files = (
         (
             "yaml",
             "Scenario (YAML)",
             "application/yaml",
-            lambda: scenario_yaml(answer),
+            lambda: to_yaml(answer.scenario),
             "description",
             "Reads back with: python -m sizing plan FILE",
         ),

@@ -20,7 +20,10 @@ _PER_ROW, _NARROWEST = 4, 130
 
 
 class Figure(NamedTuple):
-    """One figure: ``name`` is its entry in ``Plan.explained``; ``within`` is None where there is no limit."""
+    """One figure: ``name`` is its entry in ``Plan.explained``; ``within`` is None where there is no limit.
+
+    ``short`` is the label on a button, where the label itself is too long for it.
+    """
 
     name: str
     label: str
@@ -28,6 +31,7 @@ class Figure(NamedTuple):
     note: str
     help: str
     within: bool | None = None
+    short: str = ""
 
 
 def draw_key_figures(plan: Plan, scenario: Scenario) -> None:
@@ -67,6 +71,7 @@ def key_figures(plan: Plan, scenario: Scenario) -> Iterator[Figure]:
             usd(cost.usd_per_month),
             _of_price(cost),
             f"{_full_load(cost.usd_per_million_output_tokens_at_full_load)}{cost.basis} {cost.source}",
+            short="cost",
         )
         yield Figure(
             "power_kw",
@@ -123,11 +128,11 @@ def _kinds(deployed: Deployed) -> str:
 def _draw(figure: Figure, plan: Plan, scenario: Scenario) -> None:
     colour = {True: ":green[{}]", False: ":red[{}]", None: "{}"}[figure.within]
     with st.container(gap=None):
-        st.caption(figure.label, help=as_markdown(figure.help))
+        st.caption(figure.label)
         st.metric(figure.label, figure.value, label_visibility="collapsed")
         if figure.note:
             st.markdown(f":small[{colour.format(as_markdown(figure.note))}]")
-        explain_popover(plan, figure.name, scenario)
+        explain_popover(plan, figure.name, scenario, label=figure.short or figure.label, meaning=figure.help)
 
 
 def _instances(deployed: Deployed) -> str:
@@ -144,6 +149,7 @@ def _rate(one: PerInstance) -> Figure:
         significant(one.output_tokens_per_s_per_gpu),
         f"at {significant(one.rps)} of {significant(one.max_rps)} requests/s",
         "At the peak load; below: the load of one instance, and what it could take within the limits.",
+        short="output tokens/s",
     )
 
 

@@ -18,14 +18,17 @@ from ui.size.tables import draw_alternatives, draw_excluded
 from ui.size.trade_off import draw_trade_off
 from ui.state import Answer
 
+_FORM_AND_ANSWER = (2, 5)
+"""Widths of the columns. Chosen: at 1440 pixels two fields of the form fit side by side, the rest is the answer's."""
+
 
 def draw() -> None:
-    """Questions on the left, the answer and its figures on the right; on a phone the answer comes first."""
+    """Questions on the left, the answer and its figures on the right; in a narrow window the answer comes first."""
     top = shell.header("Size")
-    if shell.on_a_phone():
+    if shell.is_narrow():
         sentence, form, results = st.container(), st.container(), st.container()
     else:
-        form, right = st.columns([1, 2], gap="medium")
+        form, right = st.columns(_FORM_AND_ANSWER, gap="medium")
         sentence, results = right.container(), right.container()
     with form:
         places = inputs.draw()
@@ -43,6 +46,7 @@ def draw() -> None:
             draw_warnings(answer, "warning", "info")
             draw_business(answer.plan.business)
             _tabs(answer, dark=st.context.theme.type == "dark")
+    shell.watch_window()
 
 
 def _tabs(answer: Answer, *, dark: bool) -> None:

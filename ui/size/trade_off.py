@@ -72,7 +72,7 @@ def _selected(chosen: Candidate, answer: Answer) -> None:
     words, action = st.columns([5, 2], vertical_alignment="center")
     words.markdown(facts)
     action.button(
-        "Use this",
+        "Use this deployment",
         key="use_trade",
         on_click=state.use_candidate,
         args=(chosen, answer.scenario),

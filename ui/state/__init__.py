@@ -1,7 +1,7 @@
 """What a session knows: the values of the form, the answer to them, the link to them, and what a click changes."""
 
 from ui.form.presets import defaults
-from ui.state.answers import Answer, Outcome, last_answer, model, outcome, plan_of, untouched, warm_up
+from ui.state.answers import Answer, Outcome, last_answer, model, outcome, plan_of, ready, untouched, warm_up
 from ui.state.changes import (
     add_own_gpu,
     apply_fix,
@@ -46,6 +46,7 @@ __all__ = [
     "model",
     "outcome",
     "plan_of",
+    "ready",
     "remove_benchmark",
     "remove_trace",
     "replace_in",

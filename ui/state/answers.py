@@ -37,12 +37,29 @@ def plan_of(scenario_json: str) -> Plan:
     return sizing.plan(Scenario.model_validate_json(scenario_json))
 
 
+_READY = threading.Event()
+"""Set once a plan has been simulated in this process."""
+_LOOK_S = 0.02
+
+
+def ready() -> bool:
+    """Whether plans are simulated at once. Waits while the simulator is loaded, but not while it is compiled."""
+    from sizing.simulator.entry import compiling
+
+    warm_up()
+    while not _READY.wait(_LOOK_S):
+        if compiling():
+            return False
+    return True
+
+
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """A scenario and its plan."""
+    """A scenario and its plan; ``provisional``: the analytic estimate, until the simulator is compiled."""
 
     scenario: Scenario
     plan: Plan
+    provisional: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +87,7 @@ def outcome() -> Outcome:
     files: dict[str, Any] = {"config": st.session_state.get(CONFIG), "benchmark": benchmark(), "trace": trace()}
     try:
         scenario = Scenario.model_validate(to_scenario(values(), **files))
-        answer = Answer(scenario=scenario, plan=plan_of(scenario.model_dump_json()))
+        answer = _answer(scenario)
     except (BadInput, ValidationError):
         wrong = faults(values(), **files)
         return Outcome(answer=None, problem=in_one_sentence(wrong), last=last, faults=wrong)
@@ -79,6 +96,14 @@ def outcome() -> Outcome:
     if answer.plan.feasible:
         st.session_state[_LAST] = last = answer
     return Outcome(answer=answer, problem="", last=last)
+
+
+def _answer(scenario: Scenario) -> Answer:
+    from sizing.planning.analytic import analytic_plan
+
+    if ready():
+        return Answer(scenario=scenario, plan=plan_of(scenario.model_dump_json()))
+    return Answer(scenario=scenario, plan=analytic_plan(scenario), provisional=True)
 
 
 def untouched(fault: Fault) -> bool:
@@ -111,6 +136,12 @@ def warm_up() -> threading.Thread:
 def _first_answer() -> None:
     import sizing
     from sizing.evidence.published import evidence
+    from sizing.planning.analytic import analytic_plan
 
-    sizing.plan(next(iter(presets().values())).scenario)
+    scenario = next(iter(presets().values())).scenario
+    try:
+        analytic_plan(scenario)  # what estimates need is compiled first: it takes a quarter of the time
+        sizing.plan(scenario)
+    finally:
+        _READY.set()
     evidence()

@@ -28,7 +28,7 @@ VERSION = "v"
 NAMED_TRACE = "trace"
 """Parameter that names the trace of a link: it cannot be carried, but who opens the link is to know."""
 
-WITH_FORM = ("size", "explore", "compare")
+WITH_FORM = ("size", "explore", "compare", "cost")
 """Pages that hold the form, and so the inputs in their address."""
 
 _ABOUT_LINKS = (VERSION, NAMED_TRACE)
@@ -91,8 +91,14 @@ def is_at(page: str) -> bool:
 
 
 def write_address() -> None:
-    """Let the address say what the page holds; nothing where it does. One entry of the browser's history."""
-    wanted = address_of(st.session_state[_PAGE])
+    """Let the address say what the page holds; nothing where it does. One entry of the browser's history.
+
+    A part that refreshes may run before its session has entered a page, as after a restart of the server.
+    """
+    page = st.session_state.get(_PAGE)
+    if page is None:
+        return
+    wanted = address_of(page)
     if wanted != _address():
         st.query_params.from_dict(wanted)
 

@@ -89,13 +89,14 @@ def test_lost_replica_is_seen_with_its_xid() -> None:
 
 
 def test_a_gpu_with_an_xid_does_not_go_on_working() -> None:
-    feed = feed_at(13.8)
-    lost = [d for d in read_devices(feed.backend, feed.source(), clock=lambda: NOW) if d.values["xid"]]
-    assert [(d.values["xid"], d.values["busy"]) for d in lost] == [(79, 0)]
-    after = feed_at(14.3)
-    devices = read_devices(after.backend, after.source(), clock=lambda: NOW)
-    assert {d.pod for d in devices if d.values["busy"]} >= {"demo-3"}  # its host was restarted, which clears the code
-    assert not [d for d in devices if d.values["xid"]]
+    demo = Demo(start_s=NOW, second_of_day=13.49 * HOUR)
+    working = []
+    for minute in range(1, 40):  # until after the replica has come back
+        demo.advance(NOW + 60 * minute)
+        working += [gpu.activity for gpu in demo.gpus if gpu.xid]
+    assert set(working) == {(0.0, 0.0, 0.0)}
+    # Its host was restarted, which clears the code: it works again and has none.
+    assert all(gpu.activity[0] > 0 and gpu.xid == 0 for gpu in demo.gpus)
 
 
 def test_slow_gpu_is_seen_with_its_cause() -> None:

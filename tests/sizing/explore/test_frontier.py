@@ -10,10 +10,13 @@ from hypothesis import strategies as st
 
 from sizing import Scenario, plan
 from sizing.base.errors import InvalidScenario
+from sizing.catalog import gpus
 from sizing.explore.frontier import FAR_BEHIND, operating_points
 from sizing.explore.operating_point import MORE_IS_BETTER, Metric, OperatingPoint, Performance, loads, share_of_systems
 from sizing.explore.pareto_front import SMALLEST_GAIN, pareto_front
+from sizing.prices.hardware import options
 from sizing.question.understand import understand
+from sizing.scenario.schema import Prices
 from sizing.search.screen import all_configurations, evaluate
 from tests.sizing.explore.frontiers import AXES, good, large_model, scenario
 
@@ -55,12 +58,13 @@ def test_cost_at_my_load_is_that_of_whole_systems_for_the_load_as_in_a_plan() ->
     assert planned.cost is not None
     assert planned.cost.usd_per_hour is not None
     assert planned.deployment is not None
-    systems_usd_per_hour = planned.cost.usd_per_hour / planned.deployment.systems
+    servers = [(o.gpus, o.usd_per_hour) for o in options(gpus()["h100_sxm"], "on_prem", Prices()) if o.usd_per_hour]
     tokens_a_day = 20 / 2 * 3600 * 8 * 200  # the busiest time is twice the mean of eight hours
     (curve,) = operating_points(asked, y="usd_per_million_output_tokens").curves
     for point in curve.points:
-        systems = math.ceil(math.ceil(20 / point.rps - 1e-9) / 8)
-        cost = systems * systems_usd_per_hour * 24 / tokens_a_day * 1e6
+        instances = math.ceil(20 / point.rps - 1e-9)
+        usd_per_hour = min(math.ceil(instances / each) * price for each, price in servers)
+        cost = usd_per_hour * 24 / tokens_a_day * 1e6
         assert point.expected.usd_per_million_output_tokens == pytest.approx(cost)
     shown = operating_points(asked, y="usd_per_million_output_tokens", planned=planned).planned
     assert shown is not None

@@ -45,10 +45,12 @@ def test_spares_are_taken_off_what_gpus_serve() -> None:
 
 
 def test_a_budget_buys_whole_systems_only() -> None:
-    # one HGX H100 by rule: 316,212 USD over 5 years of 8,760 h at 730 h a month = 5,270 USD a month
-    assert served_by_budget(scenario(), 5_200).requests_per_s == 0
-    one, two = (served_by_budget(scenario(), b) for b in (5_300, 10_600))
-    assert (one.systems, two.systems) == (1, 2)
+    # HGX H100 with four GPUs by rule: 4 x 30,339 + 55,125 = 176,481 USD over 5 years of 8,760 h at 730 h a month =
+    # 2,941 USD a month; with eight 316,212 USD, 5,270 USD a month
+    assert served_by_budget(scenario(), 2_900).requests_per_s == 0
+    half, one, two = (served_by_budget(scenario(), b) for b in (3_000, 5_300, 10_600))
+    assert (half.systems, one.systems, two.systems) == (1, 1, 2)
+    assert half.requests_per_s < one.requests_per_s
     assert two.requests_per_s == pytest.approx(2 * one.requests_per_s)
 
 

@@ -97,6 +97,14 @@ def test_a_longer_answer_never_needs_fewer_gpus() -> None:
         assert needed == sorted(needed)
 
 
+def test_a_map_knows_where_a_longer_answer_needs_fewer_gpus() -> None:
+    found = gpus_over_lengths(customer(), "h100_sxm", [3000], [300, 600])
+    assert not found.falls_somewhere
+    (first, second), *_ = found.rows
+    falling = ((first.model_copy(update={"gpus": 10}), second.model_copy(update={"gpus": 8})),)
+    assert found.model_copy(update={"rows": falling}).falls_somewhere
+
+
 def test_a_map_that_nobody_waits_for_is_given_up() -> None:
     heard: list[float] = []
 

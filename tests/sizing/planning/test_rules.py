@@ -127,7 +127,7 @@ def test_a_format_the_model_was_trained_in_costs_nothing():
 
 
 def test_idle_gpus_are_counted_in_whole_instances():
-    one = {"gpus": ["h100_sxm"], "tp": [4], "pp": [1]}
+    one = {"gpus": ["b200_sxm"], "tp": [4], "pp": [1]}
     found = ask(LLAMA_8B, workload={"peak_rps": 0.1}, deployment=one)
     assert found.deployment.gpus == 4
     assert the(found, "idle_gpus").message.count("1 more instance would") == 1

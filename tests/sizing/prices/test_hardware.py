@@ -5,11 +5,12 @@ import pytest
 
 from sizing.base.errors import SizingError
 from sizing.catalog import cloud_instances, gpus
+from sizing.planning.analytic import analytic_plan
 from sizing.prices.hardware import best_founded_first, options
 from sizing.question.understand import understand
 from sizing.scenario.schema import Prices, Scenario
 from sizing.search.screen import all_offers
-from tests.sizing.asking import raw
+from tests.sizing.asking import LLAMA_70B, raw
 
 H100 = gpus()["h100_sxm"]
 CUSTOM = dataclasses.replace(H100, id="my_gpu", name="My GPU", custom=True, tdp_w=None)
@@ -21,12 +22,13 @@ def by_id(found):
 
 def test_every_offer_is_a_complete_system_the_best_founded_price_first():
     found = options(H100, "on_prem", Prices())
-    assert [(o.id, o.priced_by) for o in found] == [("dgx_h100", "listed"), ("hgx_h100_8", "rule")]
+    by = {o.id: o.priced_by for o in found}
+    assert by == {"dgx_h100": "listed", "hgx_h100_8": "rule", "hgx_h100_4": "rule"}
     dgx = found[0]
     assert dgx.usd_per_hour == pytest.approx((270_000 + 400_000) / 2 / (5 * 8760))
     assert (dgx.usd_per_hour_low, dgx.usd_per_hour_high) == pytest.approx((270_000 / 43_800, 400_000 / 43_800))
     assert all(option.basis.startswith("Complete system") for option in found)
-    assert best_founded_first(found[::-1]) == found
+    assert best_founded_first(found[::-1])[0] == dgx
 
 
 def test_power_is_that_of_whole_systems_listed_or_by_rule():
@@ -121,3 +123,25 @@ def test_what_a_gpu_costs_does_not_depend_on_what_else_is_considered():
     alone = all_offers(understand(Scenario.model_validate(raw(deployment={"gpus": ["h100_sxm"]}))))
     assert alone.by_gpu[0] in everything.by_gpu
     assert all(option.priced_by != "unknown" for option in alone.by_gpu[0])
+
+
+@pytest.mark.parametrize(
+    ("gpu", "joined"), [("l4", 1), ("l40s", 1), ("h100_nvl", 2), ("h200_nvl", 4), ("rtx_pro_6000_server", 1)]
+)
+def test_cards_come_in_servers_of_one_two_four_and_eight_joined_as_their_bridges_allow(gpu, joined):
+    servers = options(gpus()[gpu], "on_prem", Prices())
+    assert [(o.gpus, o.domain_gpus) for o in servers] == [(n, min(n, joined)) for n in (1, 2, 4, 8)]
+
+
+def test_workstations_are_compared_where_nothing_is_racked_or_their_price_is_given():
+    card, geforce = gpus()["rtx_pro_6000_server"], gpus()["rtx_5090"]
+    assert "ws_rtxpro6000_1" not in by_id(options(card, "on_prem", Prices()))
+    given = by_id(options(card, "on_prem", Prices(system="ws_rtxpro6000_1", system_usd=15_000)))
+    assert given["ws_rtxpro6000_1"].system_usd == 15_000
+    assert list(by_id(options(geforce, "on_prem", Prices()))) == ["ws_rtx5090_2"]
+
+
+def test_a_small_load_of_a_large_model_buys_no_eight_gpus():
+    plan = analytic_plan(Scenario.model_validate(raw(LLAMA_70B, workload={"peak_rps": 1})), alternatives=0)
+    assert plan.deployment is not None
+    assert plan.deployment.gpus_bought < 8

@@ -32,6 +32,7 @@ from sizing.simulator.pool import Measurement
 from sizing.simulator.quantiles import quantile, sampled_quantile, sampled_share
 from sizing.simulator.recording import bin_of
 from sizing.simulator.request_lengths import DrawnLengths
+from tests.sizing.asking import raw
 from tests.sizing.simulator.building import columns, grid
 
 RAW: dict[str, Any] = {
@@ -237,3 +238,15 @@ def test_lengths_of_a_scenario_reach_the_stream() -> None:
     chunk = next(iter(Arrivals(rate_rps=100.0).stream(lengths_of(question), 100.0, 0)))
     assert np.median(chunk[2]) == pytest.approx(500, rel=0.05)
     assert chunk[4].max() == 100
+
+
+def test_a_simulation_stops_where_its_work_does_and_says_so() -> None:
+    question = understand(Scenario.model_validate(raw()))
+    chosen = planned(question, plan(Scenario.model_validate(raw())))
+    assert chosen is not None
+    found = simulate_deployment(
+        chosen.deployment("random"), load_of(question, 1.0, 0), question.limits, name="x", most_events=50_000
+    )
+    assert found.verdict == "stopped"
+    assert 0 < found.finished < found.requests
+    assert any("Stopped after" in note for note in found.notes)

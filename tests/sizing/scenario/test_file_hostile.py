@@ -37,7 +37,7 @@ def test_yaml_runs_no_code(tmp_path):
 
 @pytest.mark.parametrize("value", ["2024-13-45", "9" * 5000], ids=["no such day", "5000 digits"])
 def test_a_value_yaml_cannot_hold(value):
-    assert problem(OK + f"x: {value}\n").startswith("scenario holds a value that cannot be read: ")
+    assert problem(OK + f"x: {value}\n").startswith("The value at line ")
 
 
 def test_a_key_that_stands_twice():

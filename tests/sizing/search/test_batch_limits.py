@@ -103,7 +103,8 @@ def test_named_limits_are_kept_and_the_best_of_them_chosen() -> None:
     assert answer.deployment.batch_limit == 40
     assert answer.per_instance is not None
     assert answer.per_instance.concurrency < 40
-    assert any("--max-num-seqs 40" in e.numbers for e in answer.explained if e.name == "batch_limit")
+    (explained,) = (e.numbers for e in answer.explained if e.name == "batch_limit")
+    assert explained == "--max-num-seqs of an attention-DP rank x ranks: 40 x 1 = 40"
 
 
 def test_the_answer_names_a_limit_that_it_chose() -> None:

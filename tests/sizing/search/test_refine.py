@@ -167,7 +167,7 @@ def test_candidates_given_up_early_would_not_have_come_first() -> None:
     assert given_up or passed_over
     best = refined.deployments.usd_per_hour[refined.ranked[0]]
     for index in (*given_up, *passed_over):
-        found = needed(refined.search.case(index), 1)
+        found = needed(refined.search.case(index), 1, None, refined.search.first)  # runs as long as those of the search
         if isinstance(found, Needed):
             rows, counts = np.array([index]), np.array([found.instances])
             again = aggregated(refined.search.question, refined.deployments.evaluated, rows, counts)

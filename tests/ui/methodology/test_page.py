@@ -28,7 +28,7 @@ def headings(app: AppTest) -> list[str]:
 
 @pytest.mark.parametrize("section", sections(), ids=lambda section: section.slug)
 def test_every_chapter_opens(app: AppTest, section: object) -> None:
-    app.pills(key="chapter").set_value(section.title).run()
+    app.radio(key="chapter").set_value(section.title).run()
     assert not app.exception
     assert headings(app) == [section.title]
     assert app.subheader[0].anchor == section.slug

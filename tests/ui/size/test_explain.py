@@ -1,5 +1,13 @@
+import json
+from pathlib import Path
+
+import pytest
+
 from sizing.base.result import Plan
-from ui.size.explain import explained_table, explanation, field_entry
+from sizing.methodology import search, sections
+from ui.size.explain import FORMULAS, explained_table, explanation, field_entry
+
+GOLDEN = Path(__file__).parents[2] / "sizing" / "golden"
 
 
 def test_a_figure_is_followed_to_formula_numbers_and_source(plan: Plan) -> None:
@@ -23,6 +31,27 @@ def test_prices_in_an_explanation_are_not_formulas(plan: Plan) -> None:
     priced = plan.explained[0].model_copy(update={"numbers": "$5 x 2 = $10"})
     text = explanation(plan.model_copy(update={"explained": (priced,)}), "Instances")
     assert r"\$5 x 2 = \$10" in text
+
+
+def test_steps_stand_line_by_line_with_a_link_to_the_formula(plan: Plan) -> None:
+    stepwise = plan.explained[0].model_copy(update={"name": "instances", "steps": ("a: 1 + 1 = 2", "b: 2 x 4 = 8")})
+    text = explanation(plan.model_copy(update={"explained": (stepwise,)}), "instances")
+    assert "With these numbers" in text
+    assert text.count("\n- ") == 2
+    assert "(methodology?term=Instances%20needed)" in text
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+def test_a_link_leads_to_a_formula_that_is_there(name: str) -> None:
+    found = search(sections(), FORMULAS[name])
+    formulas = next(section for section in found if section.slug == "formulas")
+    assert formulas.entries[0].title == FORMULAS[name]
+
+
+def test_every_explained_figure_has_a_formula_to_lead_to() -> None:
+    for path in GOLDEN.glob("*.json"):
+        explained = json.loads(path.read_text(encoding="utf-8"))["explained"]
+        assert {one["name"] for one in explained} <= set(FORMULAS)
 
 
 def test_the_table_uses_labels(plan: Plan) -> None:

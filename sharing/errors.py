@@ -1,0 +1,65 @@
+"""What can be expected to go wrong with the library; the message is one sentence for a person, without a password.
+
+SharingError
+├── LibraryUnavailable   nothing was saved or read now; the same may work later. ``fault`` says what is the matter
+├── NewerLibrary         the database was written by a newer version of the product
+├── NotInLibrary         no scenario, or no version of it, has this number
+├── InvalidEntry         a project, tag or author that cannot be kept
+└── UnreadableVersion    a stored scenario that this version of the product cannot read
+
+That somebody else has saved meanwhile is no error but an answer: :class:`sharing.library.records.Conflict`.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Fault(StrEnum):
+    """What keeps a database from answering."""
+
+    ADDRESS = "its address cannot be used"
+    DRIVER = "the PostgreSQL driver is not installed: pip install -r requirements-postgres.txt"
+    UNREACHABLE = "it cannot be opened or reached"
+    REFUSED = "it refuses the user or password"
+    READ_ONLY = "it can only be read"
+    FULL = "its disk is full"
+    BUSY = "it is busy with other changes"
+    DAMAGED = "its file is damaged or no library"
+    FAILED = "it failed"
+
+
+class SharingError(Exception):
+    """Root of what can be expected to go wrong here."""
+
+
+class LibraryUnavailable(SharingError):
+    """The database does not answer, or does not take what is to be kept."""
+
+    def __init__(self, fault: Fault, place: str) -> None:
+        self.fault, self.place = fault, place
+        super().__init__(f"The library ({place}) is not available: {fault.value}.")
+
+    def __reduce__(self) -> tuple[type[LibraryUnavailable], tuple[Fault, str]]:
+        """As it was made, for another process."""
+        return type(self), (self.fault, self.place)
+
+
+class NewerLibrary(SharingError):
+    """Written by a newer version of the product."""
+
+
+class NotInLibrary(SharingError):
+    """There is no such scenario, or no such version of it."""
+
+
+class InvalidEntry(SharingError, ValueError):
+    """Something that cannot be kept as it was given."""
+
+
+class UnreadableVersion(SharingError):
+    """A stored scenario that cannot be read. ``problems`` holds one sentence per fault."""
+
+    def __init__(self, problems: tuple[str, ...]) -> None:
+        self.problems = problems
+        super().__init__("\n".join(problems))

@@ -1,0 +1,61 @@
+"""What differs between two versions, key by key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from sharing.library.records import Change, Draft, Project, Version, json_text
+from sharing.library.text import printable
+
+TEXT_LENGTH = 200
+"""Longest value in a history; the version itself has all of it."""
+WHOLE = frozenset({"model", "benchmark", "workload.arrivals", "workload.input_tokens", "workload.output_tokens"})
+"""Keys whose mapping is one value: its parts make sense together alone."""
+
+Values = Mapping[str, Any]
+
+
+def values_of_draft(document: Mapping[str, Any], draft: Draft) -> dict[str, Any]:
+    """Every value of a version to be, by dotted key: those of the scenario, project, customer and tags."""
+    return _values(document, draft.project, tuple(draft.tags))
+
+
+def values_of_version(version: Version) -> dict[str, Any]:
+    """The same of a version that is kept."""
+    return _values(version.document, version.project, version.tags)
+
+
+def changes(before: Values, after: Values) -> tuple[Change, ...]:
+    """Keys whose values differ, in the order of the scenario; those that are gone come last."""
+    keys = dict.fromkeys([*after, *before])
+    return tuple(
+        Change(key=key, before=_text(before.get(key)), after=_text(after.get(key)))
+        for key in keys
+        if before.get(key) != after.get(key)
+    )
+
+
+def _values(document: Values, project: Project | None, tags: tuple[str, ...]) -> dict[str, Any]:
+    filed = {
+        "project": project.name if project else None,
+        "customer": (project.customer if project else "") or None,
+        "tags": list(tags) or None,
+    }
+    return {key: value for key, value in [*_opened("", document), *filed.items()] if value is not None}
+
+
+def _opened(prefix: str, document: Values) -> Iterator[tuple[str, Any]]:
+    for name, value in document.items():
+        key = f"{prefix}{name}"
+        if isinstance(value, dict) and key not in WHOLE:
+            yield from _opened(f"{key}.", value)
+        elif value not in (None, []):
+            yield key, value
+
+
+def _text(value: Any) -> str | None:
+    if value is None:
+        return None
+    text = printable(value if isinstance(value, str) else json_text(value))
+    return text if len(text) <= TEXT_LENGTH else f"{text[: TEXT_LENGTH - 1]}…"

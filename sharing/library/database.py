@@ -1,0 +1,178 @@
+"""Where a library is kept and how it is reached: SQLite in a file, or PostgreSQL by its address."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
+
+from sharing.errors import Fault, LibraryUnavailable
+
+VARIABLE = "SHARING_DATABASE"
+"""Environment variable: path of an SQLite file, or postgresql://user:password@host/database."""
+BUSY_S = 30.0
+"""How long a writer waits for the others. Chosen: far longer than fifty of them take."""
+CONNECT_S = 5
+"""How long an unreachable PostgreSQL keeps a page waiting. Chosen: what a user waits for."""
+RETRY_S = 0.01
+"""Chosen: as long as switching a file takes."""
+
+PRIMARY_CODE = 0xFF
+"""The lowest byte of an extended result code of SQLite is the plain one."""
+SQLITE_FAULTS = {
+    sqlite3.SQLITE_BUSY: Fault.BUSY,
+    sqlite3.SQLITE_LOCKED: Fault.BUSY,
+    sqlite3.SQLITE_READONLY: Fault.READ_ONLY,
+    sqlite3.SQLITE_PERM: Fault.READ_ONLY,
+    sqlite3.SQLITE_FULL: Fault.FULL,
+    sqlite3.SQLITE_IOERR: Fault.FULL,
+    sqlite3.SQLITE_CANTOPEN: Fault.UNREACHABLE,
+    sqlite3.SQLITE_CORRUPT: Fault.DAMAGED,
+    sqlite3.SQLITE_NOTADB: Fault.DAMAGED,
+}
+POSTGRES_FAULTS = {
+    "25006": Fault.READ_ONLY,
+    "42501": Fault.READ_ONLY,
+    "53100": Fault.FULL,
+    "28000": Fault.REFUSED,
+    "28P01": Fault.REFUSED,
+    "55P03": Fault.BUSY,
+    "57014": Fault.BUSY,
+    "57P01": Fault.UNREACHABLE,
+    "57P02": Fault.UNREACHABLE,
+    "57P03": Fault.UNREACHABLE,
+}
+"""By SQLSTATE: https://www.postgresql.org/docs/current/errcodes-appendix.html"""
+
+
+def default_file(environ: Mapping[str, str] = os.environ) -> Path:
+    """The library of one user: in the folder where the system keeps data of programs."""
+    home = "~/Library/Application Support" if sys.platform == "darwin" else "~/.local/share"
+    base = environ.get("XDG_DATA_HOME") or home
+    return Path(base).expanduser() / "inference-sizing" / "library.sqlite"
+
+
+def configured(environ: Mapping[str, str] = os.environ) -> str:
+    """What the environment says, else the user's own file."""
+    return environ.get(VARIABLE, "").strip() or str(default_file(environ))
+
+
+class Database:
+    """An open database. ``place`` names it without a password."""
+
+    def __init__(self, address: str) -> None:
+        url = _url(address)
+        self.is_file = url.get_backend_name() == "sqlite"
+        self.place = str(url.database) if self.is_file else f"{url.database} on {url.host or 'this machine'}"
+        with translated(self.place):
+            self.engine = _sqlite(url, self.place) if self.is_file else _postgres(url, self.place)
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A connection that sees one state. Raises LibraryUnavailable."""
+        with translated(self.place), self.engine.connect() as connection:
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """A transaction, kept whole at its end or not at all. Raises LibraryUnavailable: nothing was kept then."""
+        with translated(self.place), self.engine.connect() as plain:
+            connection = plain.execution_options(writing=True)
+            with connection.begin():
+                yield connection
+
+    def close(self) -> None:
+        """End every connection."""
+        self.engine.dispose()
+
+
+def _url(address: str) -> URL:
+    if "://" not in address:
+        return URL.create("sqlite", database=str(Path(address).expanduser()))
+    try:
+        url = make_url(address)
+        backend = url.get_backend_name()
+    except (ArgumentError, ValueError):
+        raise LibraryUnavailable(Fault.ADDRESS, VARIABLE) from None
+    if backend in {"postgresql", "postgres"}:
+        return url.set(drivername="postgresql+psycopg")
+    if url.drivername != "sqlite" or not url.database:
+        raise LibraryUnavailable(Fault.ADDRESS, VARIABLE)
+    return url
+
+
+def _sqlite(url: URL, place: str) -> Engine:
+    try:
+        # It holds what customers were offered: nobody else's to read.
+        Path(place).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError:
+        raise LibraryUnavailable(Fault.UNREACHABLE, place) from None
+    engine = create_engine(url, connect_args={"timeout": BUSY_S}, hide_parameters=True)
+    event.listen(engine, "connect", _prepare)
+    event.listen(engine, "begin", _begin)
+    return engine
+
+
+def _prepare(connection: Any, _record: object) -> None:
+    """Readers beside a writer (WAL); what is committed survives a loss of power; transactions begin where we say."""
+    connection.isolation_level = None
+    _write_ahead(connection)
+    for pragma in ("synchronous=FULL", "foreign_keys=ON"):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _write_ahead(connection: Any) -> None:
+    """Switch a new file to its log. Others may be opening it just now, for whom SQLite itself does not wait here."""
+    end_s = time.monotonic() + BUSY_S
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & PRIMARY_CODE != sqlite3.SQLITE_BUSY or time.monotonic() > end_s:
+                raise
+        time.sleep(RETRY_S)
+
+
+def _begin(connection: Connection) -> None:
+    """A writer takes the lock at once: one that had to upgrade a read later could fail."""
+    writes = connection.get_execution_options().get("writing", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def _postgres(url: URL, place: str) -> Engine:
+    settings = {"connect_timeout": CONNECT_S, "options": f"-c lock_timeout={int(BUSY_S)}s -c timezone=UTC"}
+    try:
+        # A connection that the server has closed meanwhile is noticed before it is used.
+        return create_engine(url, connect_args=settings, pool_pre_ping=True, hide_parameters=True)
+    except ModuleNotFoundError:
+        raise LibraryUnavailable(Fault.DRIVER, place) from None
+
+
+@contextmanager
+def translated(place: str) -> Iterator[None]:
+    """What the database raises as the error of this package."""
+    try:
+        yield
+    except NoSuchModuleError:
+        raise LibraryUnavailable(Fault.ADDRESS, place) from None
+    except SQLAlchemyError as error:
+        raise LibraryUnavailable(_fault(error), place) from error
+
+
+def _fault(error: SQLAlchemyError) -> Fault:
+    origin = error.orig if isinstance(error, DBAPIError) else None
+    if isinstance(origin, sqlite3.Error):
+        return SQLITE_FAULTS.get((getattr(origin, "sqlite_errorcode", None) or 0) & PRIMARY_CODE, Fault.FAILED)
+    state = getattr(origin, "sqlstate", None)
+    if state is None:  # no answer of the server at all
+        return Fault.UNREACHABLE if isinstance(error, DBAPIError) else Fault.BUSY
+    return Fault.UNREACHABLE if state.startswith("08") else POSTGRES_FAULTS.get(state, Fault.FAILED)

@@ -1,0 +1,1 @@
+"""One module per step; what is released is never changed."""

@@ -1,0 +1,160 @@
+"""Questions to the tables: one scenario, its history, a list, the totals of projects."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Row, and_, func, select
+
+from sharing.errors import NotInLibrary
+from sharing.library.records import Action, Change, Entry, Figures, Listed, Project, ProjectTotal, Query, Version
+from sharing.library.schema import PROJECTS, SCENARIOS, TAGS, VERSIONS
+from sharing.library.text import ESCAPE, containing
+
+AnyRow = Row[Any]
+PROJECT = (PROJECTS.c.name.label("project"), PROJECTS.c.customer)
+
+
+def version(connection: Connection, scenario_id: int, number: int | None = None) -> Version:
+    """One version, the latest where no number is given. Raises NotInLibrary."""
+    wanted = VERSIONS.c.number == number
+    if number is None:
+        latest = select(SCENARIOS.c.latest).where(SCENARIOS.c.id == scenario_id).scalar_subquery()
+        wanted = VERSIONS.c.number == latest
+    row = connection.execute(_versions().where(VERSIONS.c.scenario_id == scenario_id, wanted)).one_or_none()
+    if row is None:
+        which = f"no scenario {scenario_id}" if number is None else f"no version {number} of scenario {scenario_id}"
+        raise NotInLibrary(f"The library has {which}.")
+    return _version(row)
+
+
+def version_saved_as(connection: Connection, key: str) -> Version | None:
+    """The version that this act of saving has made, if it has."""
+    row = connection.execute(_versions().where(VERSIONS.c.save_key == key)).one_or_none()
+    return None if row is None else _version(row)
+
+
+def history(connection: Connection, scenario_id: int) -> tuple[Version, ...]:
+    """Every version, the latest first. Raises NotInLibrary."""
+    rows = connection.execute(
+        _versions().where(VERSIONS.c.scenario_id == scenario_id).order_by(VERSIONS.c.number.desc())
+    ).all()
+    if not rows:
+        raise NotInLibrary(f"The library has no scenario {scenario_id}.")
+    return tuple(map(_version, rows))
+
+
+def entry(connection: Connection, scenario_id: int) -> Entry:
+    """One line of the list, deleted or not. Raises NotInLibrary."""
+    rows = connection.execute(_entries().where(SCENARIOS.c.id == scenario_id)).all()
+    if not rows:
+        raise NotInLibrary(f"The library has no scenario {scenario_id}.")
+    return _with_tags(connection, rows)[0]
+
+
+def search(connection: Connection, query: Query) -> Listed:
+    """A page of the list, the latest changed first."""
+    wanted = and_(*_conditions(query))
+    joined = SCENARIOS.outerjoin(PROJECTS)
+    total = connection.execute(select(func.count()).select_from(joined).where(wanted)).scalar_one()
+    order = (SCENARIOS.c.updated_at.desc(), SCENARIOS.c.id.desc())
+    rows = connection.execute(_entries().where(wanted).order_by(*order).limit(query.limit).offset(query.offset)).all()
+    return Listed(entries=_with_tags(connection, rows), total=total)
+
+
+def totals(connection: Connection) -> tuple[ProjectTotal, ...]:
+    """Every project with scenarios that are not deleted, by customer and name."""
+    figures = (SCENARIOS.c.gpus, SCENARIOS.c.usd_per_month, SCENARIOS.c.power_kw)
+    sums = [value for column in figures for value in (func.sum(column), func.count(column))]
+    rows = connection.execute(
+        select(*PROJECT, func.count(), *sums)
+        .select_from(SCENARIOS.join(PROJECTS))
+        .where(SCENARIOS.c.deleted_at.is_(None))
+        .group_by(PROJECTS.c.id, *PROJECT)
+        .order_by(PROJECTS.c.customer, PROJECTS.c.name)
+    )
+    return tuple(_total(row) for row in rows)
+
+
+def _total(row: AnyRow) -> ProjectTotal:
+    name, customer, scenarios, gpus, with_gpus, usd, with_usd, power, with_power = tuple[Any, ...](row)
+    return ProjectTotal(
+        project=Project(name=name, customer=customer),
+        scenarios=scenarios,
+        gpus=int(gpus or 0),
+        without_gpus=scenarios - with_gpus,
+        usd_per_month=float(usd or 0.0),
+        without_usd=scenarios - with_usd,
+        power_kw=float(power or 0.0),
+        without_power=scenarios - with_power,
+    )
+
+
+def _conditions(query: Query) -> Iterable[ColumnElement[bool]]:
+    yield SCENARIOS.c.deleted_at.is_not(None) if query.deleted else SCENARIOS.c.deleted_at.is_(None)
+    for word in query.text.split():
+        yield SCENARIOS.c.words.like(containing(word), escape=ESCAPE)
+    if query.model.strip():
+        yield SCENARIOS.c.model_words.like(containing(query.model.strip()), escape=ESCAPE)
+    if query.customer.strip():
+        yield PROJECTS.c.customer_words == query.customer.strip().casefold()
+    if query.project.strip():
+        yield PROJECTS.c.name_words == query.project.strip().casefold()
+    if query.tag.strip():
+        tagged = select(TAGS.c.scenario_id).where(TAGS.c.tag == query.tag.strip().casefold())
+        yield SCENARIOS.c.id.in_(tagged)
+
+
+def _entries() -> Any:
+    return select(SCENARIOS, *PROJECT).select_from(SCENARIOS.outerjoin(PROJECTS))
+
+
+def _versions() -> Any:
+    return select(VERSIONS, *PROJECT).select_from(VERSIONS.outerjoin(PROJECTS, VERSIONS.c.project_id == PROJECTS.c.id))
+
+
+def _project(row: AnyRow) -> Project | None:
+    return None if row.project is None else Project(name=row.project, customer=row.customer)
+
+
+def _version(row: AnyRow) -> Version:
+    return Version(
+        scenario_id=row.scenario_id,
+        number=row.number,
+        author=row.author,
+        at=row.at,
+        action=Action(row.action),
+        changes=tuple(Change(**change) for change in json.loads(row.changes)),
+        document=json.loads(row.document),
+        project=_project(row),
+        tags=tuple(json.loads(row.tags)),
+        figures=None if row.figures is None else Figures(**json.loads(row.figures)),
+        key=row.save_key,
+    )
+
+
+def _with_tags(connection: Connection, rows: Sequence[AnyRow]) -> tuple[Entry, ...]:
+    tags: dict[int, list[str]] = {row.id: [] for row in rows}
+    tagged = select(TAGS).where(TAGS.c.scenario_id.in_(tags)).order_by(TAGS.c.tag)
+    for scenario_id, tag in connection.execute(tagged):
+        tags[scenario_id].append(tag)
+    return tuple(_entry(row, tuple(tags[row.id])) for row in rows)
+
+
+def _entry(row: AnyRow, tags: tuple[str, ...]) -> Entry:
+    return Entry(
+        id=row.id,
+        version=row.latest,
+        name=row.name,
+        model=row.model,
+        project=_project(row),
+        tags=tags,
+        gpus=row.gpus,
+        usd_per_month=row.usd_per_month,
+        power_kw=row.power_kw,
+        updated_at=row.updated_at,
+        updated_by=row.updated_by,
+        deleted_at=row.deleted_at,
+    )

@@ -1,0 +1,97 @@
+"""The tables. A change here needs a migration beside it (``migrations/versions/``) and the new :data:`REVISION`."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from sqlalchemy import (
+    Column,
+    DateTime,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+from sqlalchemy.engine import Dialect
+from sqlalchemy.types import TypeDecorator
+
+REVISION = "0001"
+"""The migration that leads to these tables."""
+
+
+class Moment(TypeDecorator[datetime]):
+    """A point in time in UTC; SQLite keeps no time zone."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """In UTC."""
+        return None if value is None else value.astimezone(UTC)
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """With its time zone."""
+        return None if value is None else value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+METADATA = MetaData()
+
+PROJECTS = Table(
+    "projects",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("name", String(120), nullable=False),
+    Column("customer", String(120), nullable=False),
+    Column("customer_words", Text, nullable=False),
+    Column("name_words", Text, nullable=False),
+    UniqueConstraint("name", "customer", name="uq_projects_name_customer"),
+)
+# What the list shows stands beside the number of the latest version, so that it reads one table.
+SCENARIOS = Table(
+    "scenarios",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("latest", Integer, nullable=False),
+    Column("project_id", Integer, ForeignKey("projects.id", name="fk_scenarios_project")),
+    Column("name", Text, nullable=False),
+    Column("model", Text, nullable=False),
+    Column("model_words", Text, nullable=False),
+    Column("words", Text, nullable=False),
+    Column("gpus", Integer),
+    Column("usd_per_month", Float(53)),
+    Column("power_kw", Float(53)),
+    Column("updated_at", Moment, nullable=False),
+    Column("updated_by", Text, nullable=False),
+    Column("deleted_at", Moment),
+    Index("ix_scenarios_updated_at", "updated_at"),
+    Index("ix_scenarios_project_id", "project_id"),
+)
+VERSIONS = Table(
+    "versions",
+    METADATA,
+    Column("scenario_id", Integer, ForeignKey("scenarios.id", name="fk_versions_scenario"), primary_key=True),
+    Column("number", Integer, primary_key=True),
+    Column("author", Text, nullable=False),
+    Column("at", Moment, nullable=False),
+    Column("action", String(20), nullable=False),
+    Column("changes", Text, nullable=False),
+    Column("schema_version", Integer, nullable=False),
+    Column("document", Text, nullable=False),
+    Column("project_id", Integer, ForeignKey("projects.id", name="fk_versions_project")),
+    Column("tags", Text, nullable=False),
+    Column("figures", Text),
+    Column("save_key", String(64), nullable=False),
+    Index("uq_versions_save_key", "save_key", unique=True),
+)
+TAGS = Table(
+    "tags",
+    METADATA,
+    Column("scenario_id", Integer, ForeignKey("scenarios.id", name="fk_tags_scenario"), primary_key=True),
+    Column("tag", String(40), primary_key=True),
+    Index("ix_tags_tag", "tag"),
+)

@@ -1,0 +1,122 @@
+"""The door: a library that is opened, asked and written to. Each call is one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from sharing.library import reading, writing
+from sharing.library.database import Database, configured
+from sharing.library.migrate import migrate
+from sharing.library.records import (
+    NAME_LENGTH,
+    Action,
+    Conflict,
+    Draft,
+    Entry,
+    Listed,
+    ProjectTotal,
+    Query,
+    Version,
+    checked,
+)
+
+Clock = Callable[[], datetime]
+
+
+def utc_now() -> datetime:
+    """The time of the machine."""
+    return datetime.now(UTC)
+
+
+class Library:
+    """The scenarios of a database. Every method raises LibraryUnavailable, and then has written nothing.
+
+    One exception to that: a database that goes away in the very moment of committing. Saving the same draft again is
+    right in any case, since a draft carries the key of its act.
+    """
+
+    def __init__(self, database: Database, now: Clock = utc_now) -> None:
+        self.database, self.now = database, now
+
+    def add(self, draft: Draft, *, author: str) -> Version:
+        """A new scenario. Raises InvalidEntry."""
+        signed = self._signed(author)
+        with self.database.writing() as connection:
+            return writing.create(connection, draft, signed)
+
+    def save(self, scenario_id: int, base: int, draft: Draft, *, author: str) -> Version | Conflict:
+        """The next version, made from version ``base``; a Conflict, and nothing written, where that is not the latest.
+
+        Raises NotInLibrary, InvalidEntry.
+        """
+        signed = self._signed(author)
+        with self.database.writing() as connection:
+            return writing.save(connection, scenario_id, base, draft, signed)
+
+    def delete(self, scenario_id: int, base: int, *, author: str) -> Version | Conflict:
+        """Take the scenario out of the list; its history stays, and it can be restored. Raises as :meth:`save`."""
+        return self._mark(scenario_id, base, author, Action.DELETED)
+
+    def restore(self, scenario_id: int, base: int, *, author: str) -> Version | Conflict:
+        """Bring a deleted scenario back. Raises as :meth:`save`."""
+        return self._mark(scenario_id, base, author, Action.RESTORED)
+
+    def duplicate(self, scenario_id: int, *, name: str, author: str) -> Version:
+        """A new scenario with the content of another's latest version. Raises NotInLibrary, UnreadableVersion."""
+        draft = self.version(scenario_id).draft()
+        renamed = draft.scenario.model_copy(update={"name": name})
+        return self.add(
+            Draft(scenario=renamed, project=draft.project, tags=draft.tags, figures=draft.figures), author=author
+        )
+
+    def version(self, scenario_id: int, number: int | None = None) -> Version:
+        """One version; the latest where no number is given. Raises NotInLibrary."""
+        with self.database.reading() as connection:
+            return reading.version(connection, scenario_id, number)
+
+    def history(self, scenario_id: int) -> tuple[Version, ...]:
+        """Every version, the latest first. Raises NotInLibrary."""
+        with self.database.reading() as connection:
+            return reading.history(connection, scenario_id)
+
+    def entry(self, scenario_id: int) -> Entry:
+        """The line of the list that a scenario has, or had. Raises NotInLibrary."""
+        with self.database.reading() as connection:
+            return reading.entry(connection, scenario_id)
+
+    def search(self, query: Query | None = None) -> Listed:
+        """Scenarios, the latest changed first."""
+        with self.database.reading() as connection:
+            return reading.search(connection, query or Query())
+
+    def totals(self) -> tuple[ProjectTotal, ...]:
+        """GPUs, money and power of every project."""
+        with self.database.reading() as connection:
+            return reading.totals(connection)
+
+    def close(self) -> None:
+        """End every connection."""
+        self.database.close()
+
+    def _mark(self, scenario_id: int, base: int, author: str, action: Action) -> Version | Conflict:
+        signed = self._signed(author)
+        with self.database.writing() as connection:
+            return writing.mark(connection, scenario_id, base, signed, action)
+
+    def _signed(self, author: str) -> writing.Signed:
+        return writing.Signed(author=checked(author, "The author's name", NAME_LENGTH) or "unknown", at=self.now())
+
+
+def open_library(address: str | None = None, now: Clock = utc_now) -> Library:
+    """The library at an address, else that of the environment, with its tables brought to today's version.
+
+    Raises LibraryUnavailable, NewerLibrary.
+    """
+    database = Database(address or configured())
+    try:
+        migrate(database)
+    except BaseException:
+        database.close()
+        raise
+    return Library(database, now)

@@ -1,0 +1,158 @@
+"""Versions into the tables: each is appended on top of the one it was made from, or not at all."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from sharing.document import model_name, whole_document
+from sharing.library.changes import changes, values_of_draft, values_of_version
+from sharing.library.reading import version, version_saved_as
+from sharing.library.records import Action, Change, Conflict, Draft, Figures, Project, Version, json_text
+from sharing.library.schema import PROJECTS, SCENARIOS, TAGS, VERSIONS
+from sharing.library.text import printable, words
+
+INSERT: dict[str, Any] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Signed:
+    """Who does something, and when."""
+
+    author: str
+    at: datetime
+
+
+def create(connection: Connection, draft: Draft, signed: Signed) -> Version:
+    """A new scenario with its first version; the one that the same act has made before, if it has."""
+    earlier = version_saved_as(connection, draft.key)
+    if earlier is not None:
+        return earlier
+    project_id = _project_id(connection, draft.project)
+    row = _row_of_draft(draft, project_id, signed)
+    scenario_id = connection.execute(insert(SCENARIOS).values(latest=1, **row).returning(SCENARIOS.c.id)).scalar_one()
+    _keep_tags(connection, scenario_id, draft)
+    first = changes({}, values_of_draft(whole_document(draft.scenario), draft))
+    _append(connection, scenario_id, 1, draft, project_id, signed, Action.CREATED, first)
+    return version(connection, scenario_id)
+
+
+def save(connection: Connection, scenario_id: int, base: int, draft: Draft, signed: Signed) -> Version | Conflict:
+    """A version on top of ``base``, or the conflict with whoever saved first. Raises NotInLibrary."""
+    earlier = version_saved_as(connection, draft.key)
+    if earlier is not None:
+        return earlier
+    started_from = version(connection, scenario_id, base)
+    mine = changes(values_of_version(started_from), values_of_draft(whole_document(draft.scenario), draft))
+    project_id = _project_id(connection, draft.project)
+    row = _row_of_draft(draft, project_id, signed)
+    if not _move_on(connection, scenario_id, base, row):
+        return _conflict(connection, started_from, draft, mine)
+    _keep_tags(connection, scenario_id, draft)
+    _append(connection, scenario_id, base + 1, draft, project_id, signed, Action.SAVED, mine)
+    return version(connection, scenario_id)
+
+
+def mark(connection: Connection, scenario_id: int, base: int, signed: Signed, action: Action) -> Version | Conflict:
+    """Delete or restore: a version with the content of ``base``. Raises NotInLibrary."""
+    started_from = version(connection, scenario_id, base)
+    deleted_at = signed.at if action is Action.DELETED else None
+    row = {"updated_at": signed.at, "updated_by": signed.author, "deleted_at": deleted_at}
+    key = f"{scenario_id}-{base}-{action.value}"
+    if not _move_on(connection, scenario_id, base, row):
+        return version_saved_as(connection, key) or _conflict(connection, started_from, None, ())
+    kept = select(
+        VERSIONS.c.scenario_id,
+        VERSIONS.c.schema_version,
+        VERSIONS.c.document,
+        VERSIONS.c.project_id,
+        VERSIONS.c.tags,
+        VERSIONS.c.figures,
+    ).where(VERSIONS.c.scenario_id == scenario_id, VERSIONS.c.number == base)
+    copied = dict(connection.execute(kept).one()._mapping)
+    signature = {"author": signed.author, "at": signed.at, "action": action.value, "changes": "[]"}
+    connection.execute(insert(VERSIONS).values(number=base + 1, save_key=key, **copied, **signature))
+    return version(connection, scenario_id)
+
+
+def _move_on(connection: Connection, scenario_id: int, base: int, row: dict[str, Any]) -> bool:
+    """Whether ``base`` still was the latest version. The row stays locked until the transaction ends."""
+    here = (SCENARIOS.c.id == scenario_id, SCENARIOS.c.latest == base)
+    return connection.execute(update(SCENARIOS).where(*here).values(latest=base + 1, **row)).rowcount == 1
+
+
+def _conflict(connection: Connection, base: Version, mine: Draft | None, my_changes: tuple[Change, ...]) -> Conflict:
+    theirs = version(connection, base.scenario_id)
+    their_changes = changes(values_of_version(base), values_of_version(theirs))
+    return Conflict(mine=mine, base=base, theirs=theirs, my_changes=my_changes, their_changes=their_changes)
+
+
+def _row_of_draft(draft: Draft, project_id: int | None, signed: Signed) -> dict[str, Any]:
+    """What the list shows of a scenario."""
+    name, model, project = draft.scenario.name, model_name(draft.scenario), draft.project
+    filed = (project.name, project.customer) if project else ()
+    figures = draft.figures or Figures(answer="", engine_version="")
+    return {
+        "project_id": project_id,
+        "name": printable(name),
+        "model": printable(model),
+        "model_words": words(model),
+        "words": words(name, model, *filed, *draft.tags),
+        "gpus": figures.gpus,
+        "usd_per_month": figures.usd_per_month,
+        "power_kw": figures.power_kw,
+        "updated_at": signed.at,
+        "updated_by": signed.author,
+        "deleted_at": None,
+    }
+
+
+def _append(
+    connection: Connection,
+    scenario_id: int,
+    number: int,
+    draft: Draft,
+    project_id: int | None,
+    signed: Signed,
+    action: Action,
+    made: tuple[Change, ...],
+) -> None:
+    document = whole_document(draft.scenario)
+    connection.execute(
+        insert(VERSIONS).values(
+            scenario_id=scenario_id,
+            number=number,
+            author=signed.author,
+            at=signed.at,
+            action=action.value,
+            changes=json_text([asdict(change) for change in made]),
+            schema_version=document["schema_version"],
+            document=json_text(document),
+            project_id=project_id,
+            tags=json_text(list(draft.tags)),
+            figures=json_text(asdict(draft.figures)) if draft.figures else None,
+            save_key=draft.key,
+        )
+    )
+
+
+def _keep_tags(connection: Connection, scenario_id: int, draft: Draft) -> None:
+    connection.execute(delete(TAGS).where(TAGS.c.scenario_id == scenario_id))
+    if draft.tags:
+        connection.execute(insert(TAGS), [{"scenario_id": scenario_id, "tag": tag} for tag in draft.tags])
+
+
+def _project_id(connection: Connection, project: Project | None) -> int | None:
+    """The number of a project, made where it is new."""
+    if project is None:
+        return None
+    row = {"name": project.name, "customer": project.customer}
+    searched = {"name_words": words(project.name), "customer_words": words(project.customer)}
+    make = INSERT[connection.dialect.name](PROJECTS).values(**row, **searched)
+    connection.execute(make.on_conflict_do_nothing(index_elements=["name", "customer"]))
+    same = (PROJECTS.c.name == project.name, PROJECTS.c.customer == project.customer)
+    return int(connection.execute(select(PROJECTS.c.id).where(*same)).scalar_one())

@@ -1,0 +1,182 @@
+"""What each lever of an optimisation changes in a scenario, and why one cannot be moved."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from sizing.base.errors import SizingError
+from sizing.base.result import Plan
+from sizing.base.units import BILLION
+from sizing.catalog import models
+from sizing.catalog.files import read_yaml
+from sizing.catalog.model import Model
+from sizing.decision.inputs import Input, sizing_inputs
+from sizing.decision.keys import with_values
+from sizing.question.understand import model_of
+from sizing.scenario.schema import Scenario
+
+LeverName = Literal[
+    "prefix_caching",
+    "speculative_decoding",
+    "disaggregation",
+    "shorter_prompts",
+    "smaller_model",
+    "sparsity_2_4",
+    "pruned",
+    "static_batching",
+]
+
+Obstacle = Literal["no_smaller_model", "architecture", "size", "lengths", "cached", "not_simulated"]
+"""Why a lever cannot be moved: no smaller relative; layers that are not all alike; a size that is none or cannot be
+built; lengths that are those of a file; a prompt as short as its cached part; a plan that cannot be simulated so."""
+
+FILE = "levers.yaml"
+
+WIDTH_STEP = 128
+"""Widths that pruning leaves are a multiple of this, as tiles of matrix units are."""
+
+
+SMALLER = 0.75
+"""Share of the parameters up to which another model counts as smaller. Chosen: because less saves nothing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeverSettings:
+    """How far each lever is moved. ``smaller_model`` and ``size_b``: None takes the next smaller, and a share."""
+
+    cached_share: float
+    prompt_share: float
+    draft_tokens: int
+    acceptance: float
+    smaller_model: str | None = None
+    size_b: float | None = None
+
+
+def default_settings() -> LeverSettings:
+    """The what-ifs of the catalogue."""
+    assumed: dict[str, Any] = {}
+    for lever in read_yaml(FILE).values():
+        assumed |= lever.get("assumed", {})
+    assumed.pop("size_share")
+    return LeverSettings(**assumed)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """Scenario keys with their new values; ``undone``: the lever is in use, and this is the scenario without it."""
+
+    values: Mapping[str, Any]
+    undone: bool = False
+
+
+def change(name: LeverName, scenario: Scenario, plan: Plan, settings: LeverSettings) -> Change | Obstacle:
+    """What a lever changes in the scenario. Raises SizingError for an unknown model."""
+    match name:
+        case "prefix_caching":
+            return _cached(scenario, settings.cached_share)
+        case "speculative_decoding":
+            return _speculative(scenario, settings)
+        case "disaggregation":
+            split = plan.deployment is not None and plan.deployment.pools is not None
+            return Change(values={"deployment.serving": ["aggregated" if split else "disaggregated"]}, undone=split)
+        case "shorter_prompts":
+            return _shorter(scenario, settings.prompt_share)
+        case "smaller_model":
+            smaller = settings.smaller_model or next_smaller(model_of(scenario))
+            return "no_smaller_model" if smaller is None else Change(values={"model": smaller})
+        case "pruned":
+            return _pruned(scenario, settings.size_b)
+        case _:
+            raise ValueError(f"{name} changes no scenario")
+
+
+def _prompt(scenario: Scenario) -> Input | None:
+    """The prompt length; None where a file has the lengths."""
+    return next((one for one in sizing_inputs(scenario) if one.key == "workload.input_tokens"), None)
+
+
+def _cached(scenario: Scenario, share: float) -> Change | Obstacle:
+    if scenario.workload.prefix_cached_tokens:
+        return Change(values={"workload.prefix_cached_tokens": 0.0}, undone=True)
+    prompt = _prompt(scenario)
+    return "lengths" if prompt is None else Change(values={"workload.prefix_cached_tokens": share * prompt.value})
+
+
+def _speculative(scenario: Scenario, settings: LeverSettings) -> Change:
+    key = "deployment.speculative_decoding"
+    if scenario.deployment.speculative_decoding is not None:
+        return Change(values={key: None}, undone=True)
+    return Change(values={key: {"draft_tokens": settings.draft_tokens, "acceptance": settings.acceptance}})
+
+
+def _shorter(scenario: Scenario, share: float) -> Change | Obstacle:
+    """What is cached stays: it is the rest that gets shorter."""
+    prompt = _prompt(scenario)
+    if prompt is None:
+        return "lengths"
+    values = prompt.values(prompt.value * share)
+    return "cached" if with_values(scenario, values) is None else Change(values=values)
+
+
+def next_smaller(model: Model) -> str | None:
+    """The largest clearly smaller model of the family in the catalogue, else of those that the developer has published
+    since; None where there is none. A model of which only the size is known has no family.
+    """
+    if not model.developer:
+        return None
+    smaller = [
+        one
+        for one in models().values()
+        if one.developer == model.developer
+        and one.params_total <= SMALLER * model.params_total
+        and one.is_moe == model.is_moe
+    ]
+    family = [one for one in smaller if one.family == model.family]
+    since = [one for one in smaller if one.release_date >= model.release_date]
+    largest = max(family or since, key=lambda one: (one.params_total, one.release_date, one.id), default=None)
+    return None if largest is None else largest.id
+
+
+def pruned_size_b(model: Model) -> float:
+    """The size that pruning leaves where none is asked, in billions of parameters."""
+    share: float = read_yaml(FILE)["pruned"]["assumed"]["size_share"]
+    return share * model.params_total / BILLION
+
+
+def _pruned(scenario: Scenario, size_b: float | None) -> Change | Obstacle:
+    """A dense model with narrower layers: width x sqrt(size / size now), the MLP takes the rest; layers and heads stay.
+
+    Source: arXiv 2408.11796, table 1: hidden size 4096 to 3072 for 8 to 4.5 billion parameters.
+    """
+    model = model_of(scenario)
+    alike = model.full_layers == model.layers and not model.is_moe and model.attention != "mla"
+    if not alike:
+        return "architecture"
+    size = size_b or pruned_size_b(model)
+    share = size * BILLION / model.params_total
+    if share >= 1.0:
+        return "size"
+    width = max(WIDTH_STEP, round(model.hidden_size * share**0.5 / WIDTH_STEP) * WIDTH_STEP)
+    pruned: dict[str, Any] = {
+        "name": f"{model.id.rpartition('/')[2]} pruned to {size:.3g}B",
+        "params_b": size,
+        "layers": model.layers,
+        "hidden_size": width,
+        "heads": model.heads,
+        "kv_heads": model.kv_heads,
+        "head_dim": model.head_dim,
+        "max_context": model.max_context,
+    }
+    moved = with_values(scenario, {"model": pruned})
+    return "size" if moved is None or not _can_be_built(moved) else Change(values={"model": pruned})
+
+
+def _can_be_built(scenario: Scenario) -> bool:
+    """Whether layers and heads leave weights for the MLP."""
+    try:
+        model_of(scenario)
+    except SizingError:
+        return False
+    return True

@@ -1,0 +1,103 @@
+"""Levers and formats in words: names, what is changed, why something cannot be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import get_args
+
+from sizing.base.format import percent
+from sizing.decision.formats import FormatRow
+from sizing.decision.lever_changes import LeverName, Obstacle
+from sizing.decision.levers import LeverRow, Standing
+from sizing.decision.text import name_of, shown
+
+LEVERS: Mapping[LeverName, str] = MappingProxyType(
+    {
+        "prefix_caching": "Prefix caching",
+        "speculative_decoding": "Speculative decoding",
+        "disaggregation": "Prefill and decode apart",
+        "shorter_prompts": "Shorter prompts",
+        "smaller_model": "Smaller model",
+        "sparsity_2_4": "2:4 sparsity",
+        "pruned": "Pruned and distilled model",
+        "static_batching": "Static batching",
+    }
+)
+
+OBSTACLES: Mapping[Obstacle, str] = MappingProxyType(
+    {
+        "no_smaller_model": "the catalogue has no smaller model of the family or, published since, of the developer",
+        "architecture": "how a model with experts or with layers of several kinds is pruned is not modelled",
+        "size": "not smaller than the model, or too small for its layers and heads",
+        "lengths": "the lengths are those of a file",
+        "cached": "what is cached would be longer than the prompt",
+        "not_simulated": "simulated for instances that do both, prefill and decode, under arrivals that do not change "
+        "with the hour",
+    }
+)
+
+STANDINGS: Mapping[Standing, str] = MappingProxyType(
+    {
+        "planned": "with it",
+        "undone": "in use; this is without it",
+        "simulated": "instead of in-flight batching",
+        "not_modelled": "not modelled",
+        "not_applicable": "does not apply",
+    }
+)
+for _words, _type in ((LEVERS, LeverName), (OBSTACLES, Obstacle), (STANDINGS, Standing)):
+    assert set(_words) == set(get_args(_type)), _type
+
+
+def tried(row: LeverRow) -> str:
+    """What a lever changes, or why it does not."""
+    if row.obstacle is not None:
+        return OBSTACLES[row.obstacle]
+    return "; ".join(_change(one.key, one.value) for one in row.changes) or STANDINGS[row.standing]
+
+
+def _change(key: str, value: object) -> str:
+    """One key with its value; a model by its name."""
+    if key == "model" and isinstance(value, dict):
+        return f"model {value['name']}"
+    if key == "deployment.speculative_decoding" and isinstance(value, dict):
+        return f"{value['draft_tokens']} draft tokens a step, {percent(value['acceptance'])} accepted"
+    return f"{name_of(key)} {shown(key, value)}"
+
+
+def why_not(row: FormatRow) -> str:
+    """Why a format does not serve the scenario, and the smallest change with which it does; nothing where it does."""
+    return " ".join(filter(None, [row.why_not, row.relaxation]))
+
+
+def runs_on(row: FormatRow) -> str:
+    """Generations that multiply in the format, and those that only store weights in it."""
+    native = ", ".join(one.family for one in row.generations if one.multiplies)
+    widened = ", ".join(one.family for one in row.generations if not one.multiplies)
+    if native and widened:
+        return f"{native}; stored only: {widened}"
+    return native or f"stored only: {widened}"
+
+
+def losses(row: FormatRow) -> str:
+    """The first published loss, and how many more there are."""
+    if not row.losses:
+        return "reference" if row.precision in ("bf16", "fp16") else "none published"
+    first, more = row.losses[0], len(row.losses) - 1
+    rest = f", and {more} more" if more else ""
+    return f"{first.loss} ({first.model}, {first.metric}){rest}"
+
+
+def gain(row: FormatRow) -> tuple[str, str]:
+    """Gains in small and large batches: measured where published, else the vendor's grade."""
+    one = next(iter(row.speeds), None)
+    grade = ("", "") if row.guide is None else (row.guide.small_batch.lower(), row.guide.large_batch.lower())
+    if one is None:
+        return grade
+    measured = (one.batch_1, one.batch_64)
+    pairs = zip(grade, measured, strict=True)
+    small, large = (
+        " ".join(filter(None, [words, f"({x:.2f}x, {one.model})" if x is not None else ""])) for words, x in pairs
+    )
+    return small, large

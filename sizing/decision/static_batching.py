@@ -1,0 +1,91 @@
+"""A plan's instances with static instead of in-flight batching, simulated: how many would hold the limits."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sizing.base.deployed import Deployed
+from sizing.base.result import Plan
+from sizing.base.units import S_PER_HOUR
+from sizing.decision.outcome import NOTHING, Outcome, priced
+from sizing.economics.fleet import fleet_of
+from sizing.question.understand import Question, understand
+from sizing.replay.offered_load import load_of
+from sizing.replay.planned_deployment import planned
+from sizing.replay.simulate import simulate_deployment
+from sizing.replay.simulation_result import SimulationResult
+from sizing.scenario.schema import Scenario
+from sizing.scenario.traffic import Burst, Profile
+from sizing.search.replicas import Planned
+from sizing.simulator.fleet import Fleet
+
+REQUESTS = 4_000
+"""Requests simulated of each number of instances. Chosen: because 40 of them then lie beyond p99."""
+
+MOST_TIMES = 16
+"""Times the planned instances that are tried. Chosen: because nobody buys sixteen times as much for a setting."""
+
+
+def with_static_batching(scenario: Scenario, plan: Plan) -> Outcome | None:
+    """What the plan's deployment leads to with static batching: the fewest instances that hold every limit.
+
+    None where it cannot be simulated so: prefill and decode apart, or arrivals that differ from hour to hour. Nothing
+    serves where sixteen times the planned instances break a limit: waiting for the longest answer of a batch takes
+    longer, however many there are. Raises InvalidScenario as :func:`sizing.replay.simulate.simulate`.
+    """
+    question = understand(scenario)
+    chosen = planned(question, plan)
+    steady = not isinstance(scenario.workload.arrivals, Profile | Burst)
+    if chosen is None or not chosen.does_both or plan.deployment is None or not steady:
+        return None
+    static = replace(chosen, replica=replace(chosen.replica, static_batching=True))
+    few, most = static.working - 1, static.working * MOST_TIMES
+    number, held = static.working, _run(question, static, static.working)
+    while not held.meets_limits:
+        if number >= most:
+            return NOTHING
+        few, number = number, min(number * 2, most)
+        held = _run(question, static, number)
+    while number - few > 1:
+        middle = (few + number) // 2
+        tried = _run(question, static, middle)
+        if tried.meets_limits:
+            number, held = middle, tried
+        else:
+            few = middle
+    return _outcome(scenario, plan, plan.deployment, held, number)
+
+
+def _run(question: Question, chosen: Planned, instances: int) -> SimulationResult:
+    """So many of these instances under the planned load."""
+    hours = REQUESTS / question.demand.sustained_rps / S_PER_HOUR
+    fleet = Fleet(replicas=(chosen.replica,) * instances, routing=question.scenario.deployment.routing)
+    return simulate_deployment(fleet, load_of(question, hours, 0), question.limits, name=chosen.name)
+
+
+def _outcome(scenario: Scenario, plan: Plan, deployed: Deployed, held: SimulationResult, working: int) -> Outcome:
+    """The outcome of the plan with other numbers of instances, and the latencies that were simulated."""
+    instances = working + deployed.spare_instances
+    changed = _with_instances(plan, deployed, instances, working)
+    outcome = priced(scenario, changed)
+    systems = fleet_of(changed).systems(deployed.gpus_bought // deployed.systems)
+    latencies = {
+        name: None if run is None else run.at_percentile.value
+        for name, run in (("ttft_ms", held.ttft_ms), ("itl_ms", held.itl_ms), ("e2e_ms", held.e2e_ms))
+    }
+    power = None if outcome.power_kw is None else outcome.power_kw * systems / deployed.systems
+    return outcome.model_copy(update={**latencies, "systems": systems, "power_kw": power})
+
+
+def _with_instances(plan: Plan, deployed: Deployed, instances: int, working: int) -> Plan:
+    """The plan as if it had so many instances, each carrying its part of the load; ranges are as wide in relation."""
+    each, share = plan.per_instance, instances / deployed.instances
+    gpus = instances * (deployed.gpus // deployed.instances)
+    return plan.model_copy(
+        update={
+            "deployment": deployed.model_copy(update={"instances": instances, "gpus": gpus}),
+            "gpus_low": None if plan.gpus_low is None else round(plan.gpus_low * share),
+            "gpus_high": None if plan.gpus_high is None else round(plan.gpus_high * share),
+            "per_instance": None if each is None else each.model_copy(update={"max_rps": plan.sustained_rps / working}),
+        }
+    )

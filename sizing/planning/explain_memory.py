@@ -1,0 +1,127 @@
+"""Memory of a planned instance followed from the inputs to the formula to the source."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from functools import partial
+
+from sizing.base.deployed import PerInstance
+from sizing.base.format import count, memory, memory_unit
+from sizing.base.result import Explained
+from sizing.base.units import BILLION, GB
+from sizing.catalog.model import Model
+from sizing.catalog.precisions import KV_BYTES, WIDE_BYTES
+from sizing.catalog.weights import embedding_parameters, weight_bytes
+from sizing.deployments.memory import STATE_BYTES
+from sizing.planning.arithmetic import entry, number, step
+from sizing.question.configuration import Configuration
+
+MEMORY_SOURCE = "module sizing.deployments.memory; Kwon et al., PagedAttention (SOSP 2023)"
+_BYTES_IN = {"GB": "10^9", "GiB": "2^30"}
+SAME = 1e-4
+"""Relative difference below which two sizes are the same: it does not show in three digits."""
+
+
+def explain_memory(row: Configuration, one: PerInstance, model: Model, tokens: float) -> Iterator[Explained]:
+    """Weights, KV cache and the sequences of ``tokens`` that it holds."""
+    unit = _BYTES_IN[memory_unit(one.memory_per_gpu_gb).value]
+    sized = partial(memory, gpu_gb=one.memory_per_gpu_gb)
+    wide, each = embedding_parameters(model), row.precision.bytes
+    alone = float(weight_bytes(model, each)) / GB
+    weights = f"({number((model.params_total - wide) / BILLION)} x {number(each)} + {number(wide / BILLION)} x "
+    yield entry(
+        "weights_gb",
+        sized(one.weights_gb),
+        "parameters x bytes per parameter; embeddings and head at 16 bit",
+        step(
+            "billions of parameters, embeddings and head apart" + _copies(one.weights_gb, alone),
+            f"{weights}{number(WIDE_BYTES)}) x 10^9 / {unit}{_times(one.weights_gb, alone)}",
+            sized(one.weights_gb),
+        ),
+        source=f"{model.source}; {MEMORY_SOURCE}",
+    )
+    yield _per_sequence(row, one, model, tokens, unit)
+    yield _sequences(row, one)
+    yield _kv_cache(row, one)
+
+
+def _per_sequence(row: Configuration, one: PerInstance, model: Model, tokens: float, unit: str) -> Explained:
+    """KV cache of one sequence, in whole blocks."""
+    block, each = row.engine.block_tokens, KV_BYTES[row.kv_precision]
+    held = math.ceil(tokens / block) * block
+    values, alone = f"{number(model.kv_elements_full)} x {held:,}", model.kv_elements_full * held * each
+    if model.sliding_layers:
+        window = model.sliding_window or held
+        values += f" + {number(model.kv_elements_sliding)} x min({held:,}; {window:,})"
+        alone += model.kv_elements_sliding * min(held, window) * each
+    state = f" + {number(model.state_elements)} x {number(STATE_BYTES)}" if model.state_elements else ""
+    alone = (alone + STATE_BYTES * model.state_elements) / GB
+    value = memory(one.kv_per_sequence_gb, one.memory_per_gpu_gb)
+    return entry(
+        "kv_per_sequence_gb",
+        value,
+        "KV values per token x bytes x tokens, rounded up to blocks",
+        step("tokens in whole blocks", f"ceil({number(tokens)} / {block:g}) x {block:g}", f"{held:,}"),
+        step(
+            "values x tokens x bytes" + _copies(one.kv_per_sequence_gb, alone),
+            f"{_in_bytes(values, each, state)} / {unit}{_times(one.kv_per_sequence_gb, alone)}",
+            value,
+        ),
+        source=f"{model.source}; {MEMORY_SOURCE}",
+    )
+
+
+def _sequences(row: Configuration, one: PerInstance) -> Explained:
+    """How many sequences the KV cache holds."""
+    unit = memory_unit(one.memory_per_gpu_gb)
+    kv, each = unit.of(one.kv_gb), unit.of(one.kv_per_sequence_gb)
+    most = row.batch_limit or int(row.engine.sequences(row.gpu) * row.dp)
+    ranks = f" / {row.dp}" if row.dp > 1 else ""
+    times = f" x {row.dp}" if row.dp > 1 else ""
+    return entry(
+        "max_concurrency",
+        count(one.max_concurrency),
+        "floor(KV memory / KV per sequence), at most what the engine schedules",
+        step(
+            f"KV memory over KV of a sequence, at most {'the batch limit' if row.batch_limit else 'what is scheduled'}",
+            f"min(floor({number(kv)}{ranks} / {number(each)}){times}; {max(most, one.max_concurrency)})"
+            if most >= one.max_concurrency
+            else f"min(floor({number(kv)}{ranks} / {number(each)}){times}; {one.max_concurrency})",
+            count(one.max_concurrency),
+        ),
+        source=f"{MEMORY_SOURCE}; {row.engine.source}",
+    )
+
+
+def _kv_cache(row: Configuration, one: PerInstance) -> Explained:
+    """The memory that is left for the KV cache."""
+    of = memory_unit(one.memory_per_gpu_gb).of
+    taken = (one.weights_gb, one.activations_gb, one.overhead_gb)
+    return entry(
+        "kv_gb",
+        memory(one.kv_gb, one.memory_per_gpu_gb),
+        "usable memory - weights - activations - overhead",
+        step(
+            "GPUs x memory x share that the engine uses - weights - activations - overhead",
+            f"{row.gpus} x {number(of(one.memory_per_gpu_gb))} x {row.engine.memory_fraction:g} - "
+            + " - ".join(number(of(size)) for size in taken),
+            memory(one.kv_gb, one.memory_per_gpu_gb),
+        ),
+        source=f"{row.gpu.source}; {row.engine.source}",
+    )
+
+
+def _in_bytes(values: str, each: float, state: str) -> str:
+    """Values times their bytes, and a recurrent state, as a product or a sum in parentheses."""
+    product = f"({values}) x {number(each)}" if " + " in values else f"{values} x {number(each)}"
+    return f"({product}{state})" if state else product
+
+
+def _times(size: float, alone: float) -> str:
+    """What several GPUs hold more than once."""
+    return "" if abs(size / alone - 1.0) < SAME else f" x {number(size / alone)}"
+
+
+def _copies(size: float, alone: float) -> str:
+    return "" if abs(size / alone - 1.0) < SAME else ", x what its GPUs hold several times"

@@ -1,0 +1,108 @@
+"""Cost without a browser: every tab, the price book, bad input, figures that agree with the engine."""
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from sizing import Scenario, plan
+from sizing.economics.cost import cost
+from sizing.economics.curves import over_load, over_months
+from sizing.economics.ways import ways_of
+from sizing.question.understand import understand
+from tests.app.conftest import APP
+from tests.app.pages_text import problems
+from tests.patience import PATIENCE_S
+from ui.cost.book import GIVEN
+from ui.figures.cost import build_over_load, build_ways, months_table, units_table, ways_table
+
+PAGE = "pages/cost.py"
+TABS = ("Ways to pay", "36 months", "Break-even", "Sensitivity", "Prices and constants")
+SCENARIO = Scenario.model_validate(
+    {
+        "model": "meta-llama/Meta-Llama-3-8B-Instruct",
+        "workload": {"input_tokens": 1000, "output_tokens": 100, "peak_rps": 10},
+        "deployment": {"gpus": ["h100_sxm"]},
+        "costs": {"growth_percent_per_year": 300},
+    }
+)
+
+
+@pytest.fixture
+def page(app: AppTest) -> AppTest:
+    app.button(key="open_chatbot").click().run()
+    return app.switch_page(PAGE).run()
+
+
+def show(app: AppTest, **state: object) -> AppTest:
+    for key, value in state.items():
+        app.session_state[key] = value
+    return app.run()
+
+
+@pytest.mark.parametrize("tab", TABS)
+def test_every_tab_has_something_to_say(page: AppTest, tab: str) -> None:
+    show(page, cost_view=tab)
+    assert not page.exception
+    assert not problems(page)
+    assert any("a month" in m.value for m in page.markdown)
+
+
+@pytest.mark.parametrize("view", ["flips", "promises", "two"])
+def test_every_view_of_what_moves_the_cost(page: AppTest, view: str) -> None:
+    show(page, cost_view="Sensitivity", cost_moves=view)
+    assert not page.exception
+    assert not problems(page)
+
+
+def test_the_address_keeps_how_it_is_paid() -> None:
+    app = AppTest.from_file(str(APP), default_timeout=PATIENCE_S)
+    for key, value in {"goto": "cost", "isl": "3500", "where": "Cloud", "cost_purchase": "Spot"}.items():
+        app.query_params[key] = value
+    app.run()
+    assert not app.exception
+    assert app.session_state["cost_purchase"] == "spot"
+
+
+def test_a_constant_of_ones_own_moves_the_cost_and_stays_out_of_the_address(page: AppTest) -> None:
+    before = next(frame.value for frame in page.dataframe if "USD a month" in frame.value)
+    show(page, **{GIVEN: {"electricity_usd_per_kwh": 10.0}})
+    after = next(frame.value for frame in page.dataframe if "USD a month" in frame.value)
+    assert after["USD a month"][0] > 1.5 * before["USD a month"][0]
+    assert not any("electricity" in key for key in page.query_params)
+
+
+def test_constants_that_cannot_be_are_said(page: AppTest) -> None:
+    show(page, **{GIVEN: {"pue": 0.5}})
+    assert not page.exception
+    assert problems(page) == ["These constants cannot be: pue. Change them under Prices and constants."]
+
+
+def test_charts_show_what_the_engine_says() -> None:
+    answer = plan(SCENARIO, alternatives=0)
+    money = cost(SCENARIO, plan=answer)
+    rows = ways_table(money).set_index("Way")
+    own = next(way for way in money.ways if way.name == "on_prem")
+    assert rows.loc["Own systems", "USD a month"] == pytest.approx(own.usd_per_month, rel=0.01)
+    drawn = sum(bar.x[list(bar.y).index("Own systems")] for bar in build_ways(money).data)
+    assert drawn == pytest.approx(own.usd_per_month)
+    assert set(units_table(money)["Sense"]) == {"Allocated", "Used", "At full load", "Next system"}
+
+
+def test_curves_meet_the_answer_at_the_planned_load() -> None:
+    answer = plan(SCENARIO, alternatives=0)
+    ways, money = ways_of(understand(SCENARIO), answer), cost(SCENARIO, plan=answer)
+    curve = over_load(ways)
+    at = int(abs(curve.requests_per_day - curve.planned).argmin())
+    for way in money.ways:
+        if way.usd_per_month is not None:
+            assert curve.usd_per_month[way.name][at] == pytest.approx(way.usd_per_month)
+    assert all((values[1:] >= values[:-1] - 1e-6).all() for values in curve.usd_per_month.values())
+    figure = build_over_load(curve, money)
+    assert len(figure.data) >= len(curve.usd_per_month)
+
+
+def test_months_are_those_of_the_answer() -> None:
+    answer = plan(SCENARIO, alternatives=0)
+    months = over_months(ways_of(understand(SCENARIO), answer))
+    assert months["on_prem"] == cost(SCENARIO, plan=answer).cash
+    assert months["on_prem"][-1] > months["on_prem"][0]
+    assert len(months_table(months)) == 36

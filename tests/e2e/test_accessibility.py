@@ -1,0 +1,79 @@
+"""What people with a screen reader, poor sight, a phone or a zoomed window meet, in a real browser."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.e2e.acting import answer
+from tests.e2e.browser import sideways_px
+from tests.e2e.conftest import OpenPage
+from tests.e2e.dashboard import ROOT
+
+AXE = (Path(__file__).with_name("axe") / "axe.min.js").read_text(encoding="utf-8")
+OF_STREAMLIT = "[data-testid^=stSidebarNav], [data-testid=stFileUploaderDropzone], [data-testid=stMetric] svg"
+"""Parts that Streamlit draws and an app cannot change: its navigation is a list with headings between the entries, the
+points of a sparkline have no names (what it shows stands below in words)."""
+
+FINDINGS = """async ([seriousness, ofStreamlit]) => (await axe.run(document, {resultTypes: ['violations']})).violations
+    .filter(rule => seriousness.includes(rule.impact))
+    .flatMap(rule => rule.nodes.map(node => ({rule, node})))
+    .filter(({node}) => !document.querySelector(node.target.join(' '))?.closest(ofStreamlit))
+    .map(({rule, node}) => `${rule.id}: ${node.html.slice(0, 200)} ${[...node.any, ...node.all, ...node.none]
+        .map(check => check.message).join(' ')}`)"""
+BUTTONS = """() => [...document.querySelectorAll('[data-testid=stMain] button')]
+    .filter(one => one.checkVisibility() && one.matches('[data-testid^=stBaseButton], [data-testid^=stPopover] *'))
+    .filter(one => !one.closest('[data-testid=stElementToolbar], [data-testid=stTooltipIcon]'))
+    .map(one => one.getAttribute('aria-label') || one.innerText.trim())"""
+
+PAGES = sorted(page.stem for page in (ROOT / "pages").glob("[!_]*.py"))
+FILLED = {"size": "size?gpu=H100+SXM5+80GB&gpu=H200+SXM+141GB&isl=3.000"}
+"""Pages that are looked at with something in them: chosen options, a fault at a field and its buttons."""
+
+
+def findings(page: Page) -> list[str]:
+    """What axe calls serious or critical, without what Streamlit alone is to blame for."""
+    page.evaluate(AXE)
+    return list(page.evaluate(FINDINGS, [["serious", "critical"], OF_STREAMLIT]))
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious_on_any_page(open_page: OpenPage, scheme: Literal["light", "dark"]) -> None:
+    for slug in PAGES:
+        page = open_page(FILLED.get(slug, slug), scheme=scheme)
+        assert findings(page) == [], slug
+        alike = [name for name, count in Counter(page.evaluate(BUTTONS)).items() if count > 1]
+        assert alike == [], f"{slug}: buttons that are read out alike"
+
+
+def test_axe_finds_a_planted_fault(page: Page) -> None:
+    page.evaluate("() => document.querySelector('[data-testid=stMain]').append(document.createElement('button'))")
+    assert any(finding.startswith("button-name") for finding in findings(page))
+
+
+@pytest.mark.parametrize(("width", "height"), [(390, 844), (720, 450)], ids=["phone", "1440 px at 200 %"])
+def test_the_answer_stands_above_the_form_where_it_is_narrow(open_page: OpenPage, width: int, height: int) -> None:
+    page = open_page("size", width=width, height=height)
+    answered, form = page.locator("h2").first, page.get_by_label("Prompt (tokens)", exact=True)
+    expect(form).to_be_visible()
+    above, below = answered.bounding_box(), form.bounding_box()
+    assert above is not None
+    assert below is not None
+    assert above["y"] + above["height"] <= below["y"]
+    assert below["width"] > 100
+    assert sideways_px(page) <= 2
+    assert answer(page)
+
+
+def test_a_wide_window_gives_the_answer_its_room_and_a_narrow_one_moves_it_up(open_page: OpenPage) -> None:
+    page = open_page("size")
+    answered, form = page.locator("h2").first, page.get_by_label("Prompt (tokens)", exact=True)
+    assert (answered.bounding_box() or {"width": 0.0})["width"] > 650
+    page.set_viewport_size({"width": 900, "height": 900})
+    page.wait_for_function(
+        "() => document.querySelector('h2').getBoundingClientRect().bottom"
+        " <= document.querySelector('[aria-label=\"Prompt (tokens)\"]').getBoundingClientRect().top"
+    )
+    expect(form).to_have_value("1155")

@@ -1,0 +1,141 @@
+"""A database that is away, full, read-only or damaged: one sentence, nothing half written, and saved later."""
+
+import sqlite3
+import traceback
+
+import pytest
+from sqlalchemy import event, text
+
+from sharing.errors import Fault, LibraryUnavailable
+from sharing.library import database
+from sharing.library.database import Database, configured
+from sharing.library.records import Draft, Query
+from tests.sharing.test_library import draft, scenario
+
+
+def fault_of(call):
+    with pytest.raises(LibraryUnavailable) as refused:
+        call()
+    assert len(str(refused.value).splitlines()) == 1
+    return refused.value.fault
+
+
+@pytest.fixture
+def file(tmp_path):
+    return str(tmp_path / "library.sqlite")
+
+
+def limited(library, pragma):
+    """From now on every connection of the library starts with this."""
+    event.listen(library.database.engine, "connect", lambda connection, _: connection.execute(f"PRAGMA {pragma}"))
+    library.database.engine.dispose()
+
+
+def test_a_full_disk(file, opened):
+    library = opened(file)
+    first = library.add(draft(), author="ann")
+    with library.database.reading() as connection:
+        pages = connection.execute(text("PRAGMA page_count")).scalar()
+    limited(library, f"max_page_count={pages}")
+    big = Draft(scenario=scenario(model={"config": {"padding": "x" * 200_000}}))
+    assert fault_of(lambda: library.save(first.scenario_id, 1, big, author="ann")) is Fault.FULL
+    assert library.history(first.scenario_id) == (first,)
+    assert opened(file).save(first.scenario_id, 1, big, author="ann").number == 2
+
+
+def test_a_library_that_can_only_be_read(file, opened):
+    library = opened(file)
+    first = library.add(draft(), author="ann")
+    limited(library, "query_only=ON")
+    assert fault_of(lambda: library.add(draft(), author="ann")) is Fault.READ_ONLY
+    assert library.search().entries[0].id == first.scenario_id
+
+
+def test_a_folder_that_cannot_be_made(opened, tmp_path):
+    (tmp_path / "file").write_text("")
+    assert fault_of(lambda: opened(str(tmp_path / "file" / "library.sqlite"))) is Fault.UNREACHABLE
+    assert fault_of(lambda: opened(str(tmp_path))) is Fault.UNREACHABLE
+
+
+@pytest.mark.parametrize("content", [b"x" * 5000, b"SQLite format 3\0" + b"\xff" * 5000])
+def test_a_file_that_is_no_library(file, opened, content):
+    with open(file, "wb") as damaged:
+        damaged.write(content)
+    assert fault_of(lambda: opened(file)) is Fault.DAMAGED
+
+
+def test_another_writer_that_does_not_end(file, opened, monkeypatch):
+    monkeypatch.setattr(database, "BUSY_S", 0.05)
+    library = opened(file)
+    other = sqlite3.connect(file, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    assert library.search(Query()).total == 0
+    assert fault_of(lambda: library.add(draft(), author="ann")) is Fault.BUSY
+    other.close()
+    assert library.add(draft(), author="ann").number == 1
+
+
+def test_a_server_that_goes_away_and_comes_back(postgres, opened):
+    library = opened(postgres.new_database())
+    first, second = library.add(draft(), author="ann"), draft(rate=62.0)
+    postgres.stop()
+    try:
+        assert fault_of(lambda: library.save(first.scenario_id, 1, second, author="ann")) is Fault.UNREACHABLE
+        assert fault_of(library.search) is Fault.UNREACHABLE
+    finally:
+        postgres.start()
+    assert library.save(first.scenario_id, 1, second, author="ann").number == 2
+
+
+def test_a_server_that_goes_away_in_the_middle_of_a_save(postgres, opened):
+    library = opened(postgres.new_database())
+    first, second = library.add(draft(), author="ann"), draft(rate=62.0)
+
+    def killed(connection, cursor, statement, *_):
+        if statement.startswith("INSERT INTO versions"):
+            connection.exec_driver_sql("SELECT pg_terminate_backend(pg_backend_pid())")
+
+    event.listen(library.database.engine, "before_cursor_execute", killed)
+    assert fault_of(lambda: library.save(first.scenario_id, 1, second, author="ann")) is Fault.UNREACHABLE
+    event.remove(library.database.engine, "before_cursor_execute", killed)
+    assert library.history(first.scenario_id) == (first,)
+    assert library.save(first.scenario_id, 1, second, author="ann").number == 2
+
+
+def test_a_server_that_only_reads(postgres, opened):
+    library = opened(postgres.new_database())
+    library.add(draft(), author="ann")
+    name = library.database.engine.url.database
+    with library.database.writing() as connection:
+        connection.execute(text(f"ALTER DATABASE {name} SET default_transaction_read_only = on"))
+    library.close()
+    assert fault_of(lambda: library.add(draft(), author="ann")) is Fault.READ_ONLY
+    assert library.search().total == 1
+
+
+@pytest.mark.parametrize(
+    ("address", "fault"),
+    [
+        ("postgresql://user:geheim@127.0.0.1:1/library", Fault.UNREACHABLE),
+        ("mysql://user:geheim@host/library", Fault.ADDRESS),
+        ("postgresql://user:geheim@host:port/library", Fault.ADDRESS),
+        ("sqlite://", Fault.ADDRESS),
+    ],
+)
+def test_an_address_without_a_library(address, fault, opened):
+    with pytest.raises(LibraryUnavailable) as refused:
+        opened(address)
+    assert refused.value.fault is fault
+    assert "geheim" not in str(refused.value)
+    assert "geheim" not in "".join(traceback.format_exception(refused.value))
+
+
+def test_where_the_library_is(tmp_path):
+    assert configured({"SHARING_DATABASE": " there.sqlite "}) == "there.sqlite"
+    assert configured({"XDG_DATA_HOME": str(tmp_path)}) == str(tmp_path / "inference-sizing" / "library.sqlite")
+    assert configured({}).startswith("/")
+
+
+def test_the_folder_is_nobody_elses_to_read(tmp_path):
+    Database(str(tmp_path / "new" / "library.sqlite")).close()
+    assert (tmp_path / "new").stat().st_mode & 0o077 == 0

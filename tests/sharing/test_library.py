@@ -1,0 +1,248 @@
+"""What the library promises, in SQLite and in PostgreSQL alike."""
+
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sqlalchemy import text, update
+
+from bench.library_writers import prepare, torment
+from sharing.errors import InvalidEntry, NewerLibrary, NotInLibrary, UnreadableVersion
+from sharing.library import migrate
+from sharing.library.records import Action, Conflict, Draft, Figures, Project, Query
+from sharing.library.schema import METADATA, REVISION, VERSIONS
+from sizing import Scenario
+from tests.sizing.asking import raw
+from tests.sizing.random_scenarios import DEPLOYMENTS, LIMITS, MODELS
+
+ACME = Project(name="Chat", customer="Acme")
+
+
+def scenario(name="case", rate=31.0, **sections):
+    return Scenario.model_validate({**raw(workload={"peak_rps": rate}, **sections), "name": name})
+
+
+def draft(name="case", rate=31.0, **about):
+    return Draft(scenario=scenario(name, rate), **about)
+
+
+def figures(gpus=8, usd=1000.0, kw=10.0):
+    return Figures(answer="yes", engine_version="0", gpus=gpus, usd_per_month=usd, power_kw=kw)
+
+
+def names(listed):
+    return [entry.name for entry in listed.entries]
+
+
+def test_what_is_kept_comes_back(library, place, opened):
+    kept = library.add(draft(project=ACME, tags=["Pilot ", "pilot", "EU"], figures=figures()), author="ann")
+    again = opened(place).version(kept.scenario_id)
+    assert again == kept
+    assert again.scenario() == scenario()
+    assert (again.number, again.author, again.action, again.project) == (1, "ann", Action.CREATED, ACME)
+    assert (again.tags, again.figures) == (("eu", "pilot"), figures())
+    entry = library.entry(kept.scenario_id)
+    assert (entry.gpus, entry.usd_per_month, entry.power_kw, entry.tags) == (8, 1000.0, 10.0, ("eu", "pilot"))
+    assert entry.updated_at == kept.at
+    assert kept.at.utcoffset() == timedelta(0)
+
+
+def test_history_has_who_when_and_what(library):
+    first = library.add(draft(), author="ann")
+    library.save(first.scenario_id, 1, draft(rate=62.0, project=ACME), author="bob")
+    second, created = library.history(first.scenario_id)
+    assert (second.number, second.author, second.action) == (2, "bob", Action.SAVED)
+    assert second.at > created.at
+    assert {(c.key, c.before, c.after) for c in second.changes} == {
+        ("workload.peak_rps", "31.0", "62.0"),
+        ("project", None, "Chat"),
+        ("customer", None, "Acme"),
+    }
+    assert library.version(first.scenario_id, 1).scenario().workload.peak_rps == 31.0
+
+
+def test_the_second_of_two_editors_sees_both_and_loses_nothing(library):
+    first = library.add(draft(), author="ann")
+    theirs = library.save(first.scenario_id, 1, draft(rate=62.0), author="ann")
+    mine = draft("renamed", rate=99.0)
+    conflict = library.save(first.scenario_id, 1, mine, author="bob")
+    assert isinstance(conflict, Conflict)
+    assert (conflict.mine, conflict.theirs, conflict.base) == (mine, theirs, first)
+    assert {c.key for c in conflict.my_changes} == {"name", "workload.peak_rps"}
+    assert {c.key for c in conflict.their_changes} == {"workload.peak_rps"}
+    assert conflict.on_both_sides == ("workload.peak_rps",)
+    assert library.version(first.scenario_id) == theirs
+    chosen = library.save(first.scenario_id, conflict.theirs.number, mine, author="bob")
+    assert (chosen.number, chosen.scenario().name) == (3, "renamed")
+    assert len(library.history(first.scenario_id)) == 3
+
+
+def test_the_same_draft_saved_again_is_one_version(library):
+    new, edit = draft(), draft(rate=62.0)
+    first = library.add(new, author="ann")
+    assert library.add(new, author="ann") == first
+    second = library.save(first.scenario_id, 1, edit, author="ann")
+    assert library.save(first.scenario_id, 1, edit, author="ann") == second
+    assert library.save(first.scenario_id, 2, edit, author="ann") == second
+    assert library.search().total == 1
+
+
+def test_deleted_and_restored(library):
+    first = library.add(draft(tags=["eu"]), author="ann")
+    deleted = library.delete(first.scenario_id, 1, author="bob")
+    assert library.delete(first.scenario_id, 1, author="cat") == deleted
+    assert library.search().total == 0
+    assert names(library.search(Query(deleted=True))) == ["case"]
+    restored = library.restore(first.scenario_id, deleted.number, author="ann")
+    assert restored.document == first.document
+    assert restored.tags == ("eu",)
+    assert names(library.search()) == ["case"]
+    assert [v.action for v in library.history(first.scenario_id)] == [Action.RESTORED, Action.DELETED, Action.CREATED]
+
+
+def test_what_somebody_edited_meanwhile_is_not_deleted(library):
+    first = library.add(draft(), author="ann")
+    library.save(first.scenario_id, 1, draft(rate=62.0), author="ann")
+    assert isinstance(library.delete(first.scenario_id, 1, author="bob"), Conflict)
+    assert library.search().total == 1
+
+
+def test_search_by_text_customer_project_tag_and_model(library):
+    library.add(draft("Größe 100%", project=ACME, tags=["eu"]), author="ann")
+    library.add(draft("other_case", project=Project(name="RAG", customer="Bolt")), author="ann")
+    library.add(Draft(scenario=Scenario.model_validate({**raw("openai/gpt-oss-120b"), "name": "third"})), author="ann")
+    assert names(library.search()) == ["third", "other_case", "Größe 100%"]
+    for query, expected in [
+        (Query(text="GRÖSSE acme"), ["Größe 100%"]),
+        (Query(text="0%"), ["Größe 100%"]),
+        (Query(text="r_c"), ["other_case"]),
+        (Query(text="\\"), []),
+        (Query(text="case acme"), []),
+        (Query(customer="bolt"), ["other_case"]),
+        (Query(project="chat"), ["Größe 100%"]),
+        (Query(tag="EU"), ["Größe 100%"]),
+        (Query(model="GPT-OSS"), ["third"]),
+        (Query(text="'; drop table scenarios; --"), []),
+    ]:
+        assert names(library.search(query)) == expected, query
+    page = library.search(Query(limit=1, offset=1))
+    assert (names(page), page.total) == (["other_case"], 3)
+
+
+def test_totals_of_a_project_count_what_has_no_figure(library):
+    library.add(draft(project=ACME, figures=figures(8, 1000.0, 10.0)), author="ann")
+    library.add(draft(project=ACME, figures=figures(4, None, 5.5)), author="ann")
+    gone = library.add(draft(project=ACME, figures=figures()), author="ann")
+    library.delete(gone.scenario_id, 1, author="ann")
+    library.add(draft(project=Project(name="Chat", customer="Bolt")), author="ann")
+    acme, bolt = library.totals()
+    assert (acme.project, acme.scenarios, acme.gpus, acme.without_gpus) == (ACME, 2, 12, 0)
+    assert (acme.usd_per_month, acme.without_usd, acme.power_kw) == (1000.0, 1, 15.5)
+    assert (bolt.scenarios, bolt.gpus, bolt.without_gpus) == (1, 0, 1)
+
+
+def test_a_copy_is_a_scenario_of_its_own(library):
+    first = library.add(draft(project=ACME, tags=["eu"], figures=figures()), author="ann")
+    copy = library.duplicate(first.scenario_id, name="copy", author="bob")
+    assert (copy.scenario_id != first.scenario_id, copy.scenario().name, copy.tags) == (True, "copy", ("eu",))
+
+
+def test_what_is_not_there(library):
+    first = library.add(draft(), author="ann")
+    with pytest.raises(NotInLibrary, match="no scenario 99"):
+        library.version(99)
+    with pytest.raises(NotInLibrary, match="no version 7 of scenario"):
+        library.save(first.scenario_id, 7, draft(), author="ann")
+
+
+@pytest.mark.parametrize("bad", [{"name": ""}, {"name": "a\nb"}, {"name": "x" * 121}, {"name": "a", "customer": "\0"}])
+def test_a_project_that_cannot_be_kept(bad):
+    with pytest.raises(InvalidEntry):
+        Project(**bad)
+
+
+def test_a_scenario_of_a_newer_version_is_listed_and_refused_with_a_sentence(library):
+    first = library.add(draft(), author="ann")
+    newer = '{"schema_version": 99, "name": "case", "invention": 1}'
+    with library.database.writing() as connection:
+        connection.execute(update(VERSIONS).values(document=newer, schema_version=99))
+    assert names(library.search()) == ["case"]
+    with pytest.raises(UnreadableVersion, match="schema_version 99 is newer than this engine knows"):
+        library.version(first.scenario_id).scenario()
+
+
+def test_the_migrations_lead_to_the_tables(library, place, opened):
+    opened(place)  # opening a library again changes nothing
+    with library.database.reading() as connection:
+        assert compare_metadata(MigrationContext.configure(connection), METADATA) == []
+    assert ScriptDirectory(str(migrate.STEPS)).get_current_head() == REVISION
+
+
+def test_a_library_of_a_newer_version_is_refused(library, place, opened):
+    with library.database.writing() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    with pytest.raises(NewerLibrary, match="was written by a newer version"):
+        opened(place)
+
+
+def test_many_open_a_new_library_at_once(place, opened):
+    with ThreadPoolExecutor(8) as pool:
+        libraries = list(pool.map(lambda _: opened(place), range(8)))
+    libraries[0].add(draft(), author="ann")
+    assert [library.search().total for library in libraries] == [1] * 8
+
+
+def test_writers_that_are_killed_leave_no_half_version(place, tmp_path):
+    prepare(place, scenarios=2)
+    outcome = torment(place, tmp_path, writers=3, edits=60, kills=2)
+    assert (outcome.lost, outcome.gaps, outcome.broken) == ((), (), ())
+    assert outcome.confirmed >= 60
+    assert outcome.kept >= outcome.confirmed
+
+
+KILLED = """
+import os, sys
+from bench.library_writers import scenario
+from sharing.library import open_library, writing
+from sharing.library.records import Draft
+writing._append = lambda *_: os.kill(os.getpid(), 9)
+open_library(sys.argv[1]).save(1, 1, Draft(scenario=scenario(1, 2.0)), author="x")
+"""
+
+
+def test_a_writer_killed_in_the_middle_has_written_nothing(library, place):
+    first = library.add(draft(), author="ann")
+    assert subprocess.run([sys.executable, "-c", KILLED, place], check=False).returncode == -9
+    assert library.history(first.scenario_id) == (first,)
+    assert library.save(first.scenario_id, 1, draft(rate=2.0), author="ann").number == 2
+
+
+NAMES = st.text(max_size=60)
+SCENARIOS = st.builds(
+    lambda name, model, limits, deployment: Scenario.model_validate(
+        {**raw(model), "name": name, "limits": limits, "deployment": deployment}
+    ),
+    NAMES,
+    MODELS,
+    LIMITS,
+    DEPLOYMENTS,
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(given=SCENARIOS, word=st.text(max_size=20), tags=st.lists(st.text(max_size=10), max_size=3))
+def test_any_scenario_comes_back_as_it_was(library, given, word, tags):
+    try:
+        one = Draft(scenario=given, tags=tags)
+    except InvalidEntry:
+        one = Draft(scenario=given)
+    kept = library.add(one, author="ann")
+    assert library.version(kept.scenario_id).scenario() == given
+    library.search(Query(text=word, tag=word, model=word, customer=word))

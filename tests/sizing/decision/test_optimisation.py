@@ -1,0 +1,201 @@
+"""Weight formats and levers: each is a plan of its own, published facts stand beside it, and what cannot be is said."""
+
+from dataclasses import replace
+from typing import Any, get_args
+
+import pytest
+
+from sizing.base.errors import InvalidScenario
+from sizing.catalog import quantization
+from sizing.catalog.precisions import precisions
+from sizing.decision.formats import formats, generations
+from sizing.decision.lever_changes import Change, LeverName, change, default_settings, next_smaller
+from sizing.decision.lever_text import losses, runs_on, tried, why_not
+from sizing.decision.levers import LeverRow, levers
+from sizing.decision.outcome import Answers
+from sizing.planning.analytic import analytic_plan
+from sizing.question.understand import model_of
+from sizing.scenario import Scenario
+from sizing.scenario.schema import SpeculativeDecoding
+
+LLAMA = "meta-llama/Meta-Llama-3-8B-Instruct"
+DEFAULT = default_settings()
+
+
+def asked(model: Any = LLAMA, **more: Any) -> Scenario:
+    """31 requests/s of 3,500 and 500 tokens on H100s."""
+    base = {
+        "model": model,
+        "workload": {"input_tokens": 3500, "output_tokens": 500, "peak_rps": 31},
+        "limits": {"ttft_ms": 3000, "itl_ms": 50},
+        "deployment": {"gpus": ["h100_sxm"]},
+    }
+    return Scenario.model_validate(base | more)
+
+
+def analytic(scenario: Scenario) -> Any:
+    return analytic_plan(scenario, alternatives=0)
+
+
+def of_levers(scenario: Scenario, **settings: Any) -> dict[LeverName, LeverRow]:
+    rows = levers(scenario, replace(DEFAULT, **settings), Answers(analytic))
+    return {row.name: row for row in rows}
+
+
+def test_every_format_is_the_plan_of_the_scenario_with_that_format() -> None:
+    answers = Answers(analytic)
+    rows = formats(asked(), answers, same_gpu=True).rows
+    assert [row.precision for row in rows] == list(precisions())
+    by_name = {row.precision: row for row in rows}
+    fp8 = asked(deployment={"gpus": ["h100_sxm"], "precisions": ["fp8"]})
+    plan = analytic_plan(fp8, alternatives=0)
+    assert plan.deployment is not None
+    assert plan.per_instance is not None
+    assert by_name["fp8"].outcome == answers.outcome(fp8)
+    assert by_name["fp8"].weights_gb == plan.per_instance.weights_gb
+    assert by_name["bf16"].native
+    assert by_name["fp8"].weights_gb < (by_name["bf16"].weights_gb or 0.0)
+
+
+def test_a_format_that_the_gpu_does_not_run_says_so() -> None:
+    rows = {row.precision: row for row in formats(asked(), Answers(analytic), same_gpu=True).rows}
+    assert not rows["nvfp4"].outcome.feasible
+    assert rows["nvfp4"].outcome.gpus is None
+    assert why_not(rows["nvfp4"]).startswith("None of the chosen precisions runs on it.")
+    assert why_not(rows["fp8"]) == ""
+
+
+def test_another_gpu_serves_a_format_only_where_that_is_asked() -> None:
+    both = asked(deployment={"gpus": ["h100_sxm", "b200_sxm"], "precisions": ["bf16"]})
+    answers = Answers(analytic)
+    own = answers.outcome(both).gpu
+    same = formats(both, answers, same_gpu=True)
+    assert same.gpu == own
+    assert {row.outcome.gpu for row in same.rows} <= {own, ""}
+    free = {row.precision: row for row in formats(both, answers, same_gpu=False).rows}
+    assert free["nvfp4"].outcome.gpu == "b200_sxm"
+
+
+def test_published_facts_are_those_of_the_catalogue() -> None:
+    rows = {row.precision: row for row in formats(asked(), Answers(analytic), same_gpu=True).rows}
+    published = [fact for fact in quantization() if fact.record_type == "accuracy"]
+    assert sum(len(row.losses) for row in rows.values()) == len(published)
+    awq = rows["int4_awq"]
+    assert losses(awq).startswith("5.66% (Llama3.1-8B (instruct), MMLU loss vs BF16)")
+    assert [(one.model, one.batch_1, one.batch_64) for one in awq.speeds] == [
+        ("Llama3.1-8B", 1.33, 0.83),
+        ("Llama3.1-70B", 1.93, 0.88),
+    ]
+    assert awq.guide is not None
+    assert (awq.guide.small_batch, awq.guide.large_batch, awq.guide.calibration) == ("High", "None", "O(10min)")
+    assert losses(rows["int4_gptq"]) == "none published"
+    assert rows["mxfp4"].guide is None
+
+
+def test_generations_follow_gpus_and_engines() -> None:
+    fp8 = {one.family: one.multiplies for one in generations(precisions()["fp8"])}
+    assert fp8["Hopper"]
+    assert "Ampere" not in fp8
+    nvfp4 = [one.family for one in generations(precisions()["nvfp4"])]
+    assert "Blackwell" in nvfp4
+    assert "Hopper" not in nvfp4
+    row = next(row for row in formats(asked(), Answers(analytic), same_gpu=True).rows if row.precision == "mxfp4")
+    assert "; stored only: Ampere" in runs_on(row)
+    assert runs_on(row).startswith("Blackwell, ")
+
+
+def test_a_measured_record_is_refused_in_one_sentence() -> None:
+    measured = asked(measured={"system": "dgx_h100", "rps_per_system": 2.4})
+    with pytest.raises(InvalidScenario, match="holds for its own deployment alone"):
+        formats(measured, Answers(analytic), same_gpu=True)
+    with pytest.raises(InvalidScenario, match="holds for its own deployment alone"):
+        levers(measured, DEFAULT, Answers(analytic))
+
+
+def test_every_lever_has_a_row_with_assumption_source_and_date() -> None:
+    rows = of_levers(asked())
+    assert list(rows) == list(get_args(LeverName))
+    for row in rows.values():
+        assert row.basis
+        assert row.source
+        assert row.date
+        assert tried(row)
+
+
+def test_a_lever_is_the_plan_of_the_changed_scenario() -> None:
+    rows = of_levers(asked(), cached_share=0.4, prompt_share=0.5)
+    load = asked().workload
+    cached = asked(workload=load.model_copy(update={"prefix_cached_tokens": 1400.0}).model_dump())
+    shorter = asked(workload=load.model_copy(update={"input_tokens": 1750.0}).model_dump())
+    answers = Answers(analytic)
+    assert rows["prefix_caching"].outcome == answers.outcome(cached)
+    assert rows["shorter_prompts"].outcome == answers.outcome(shorter)
+    base = answers.outcome(asked())
+    assert base.gpus is not None
+    then = rows["shorter_prompts"].outcome
+    assert then is not None
+    assert then.gpus is not None
+    assert rows["shorter_prompts"].gpus_saved == base.gpus - then.gpus > 0
+
+
+def test_what_is_in_use_is_tried_without() -> None:
+    load = {"input_tokens": 3500, "output_tokens": 500, "peak_rps": 31, "prefix_cached_tokens": 2000}
+    drafts = SpeculativeDecoding(draft_tokens=3, acceptance=0.7).model_dump()
+    used = asked(workload=load, deployment={"gpus": ["h100_sxm"], "speculative_decoding": drafts})
+    rows = of_levers(used)
+    assert rows["prefix_caching"].standing == rows["speculative_decoding"].standing == "undone"
+    assert (rows["prefix_caching"].gpus_saved or 0) <= 0
+    pools = asked(deployment={"gpus": ["h100_sxm"], "serving": ["disaggregated"]})
+    assert of_levers(pools)["disaggregation"].standing == "undone"
+    assert of_levers(pools)["static_batching"].obstacle == "not_simulated"
+
+
+def test_sparsity_has_no_figures_but_what_was_published() -> None:
+    row = of_levers(asked())["sparsity_2_4"]
+    assert row.standing == "not_modelled"
+    assert row.outcome is None
+    assert row.usd_saved is None
+    assert "1.27x" in row.published
+
+
+def test_static_batching_is_simulated_and_never_needs_fewer_instances() -> None:
+    row = of_levers(asked())["static_batching"]
+    assert row.standing == "simulated"
+    assert row.outcome is not None
+    assert row.outcome.feasible
+    assert (row.gpus_saved or 0) < 0
+    assert row.outcome.ttft_ms is not None
+    assert row.outcome.ttft_ms <= 3000
+
+
+def test_static_batching_that_no_number_of_instances_rescues() -> None:
+    row = of_levers(asked(limits={"ttft_ms": 300, "itl_ms": 50}))["static_batching"]
+    assert row.outcome is not None
+    assert not row.outcome.feasible
+
+
+def test_a_smaller_model_is_a_relative() -> None:
+    assert next_smaller(model_of(asked("Qwen/Qwen2.5-32B-Instruct"))) == "Qwen/Qwen2.5-14B-Instruct"
+    smaller = next_smaller(model_of(asked()))
+    assert smaller == "meta-llama/Llama-3.2-3B-Instruct"
+    own = asked({"name": "own", "params_b": 8})
+    assert of_levers(own)["smaller_model"].obstacle == "no_smaller_model"
+    assert of_levers(own, smaller_model=LLAMA)["smaller_model"].standing == "planned"
+
+
+def test_a_pruned_model_has_the_asked_size_and_keeps_layers_and_heads() -> None:
+    moved = change("pruned", asked(), analytic_plan(asked()), replace(DEFAULT, size_b=4.5))
+    assert isinstance(moved, Change)
+    model, whole = model_of(asked(moved.values["model"])), model_of(asked())
+    assert model.params_total == 4.5e9
+    assert (model.layers, model.heads, model.kv_heads) == (whole.layers, whole.heads, whole.kv_heads)
+    assert model.hidden_size == 3072  # as Llama 3.1 8B was pruned to 4.5 billion, arXiv 2408.11796
+
+
+@pytest.mark.parametrize(
+    ("model", "size_b", "obstacle"),
+    [(LLAMA, 9.0, "size"), (LLAMA, 0.06, "size"), ("mistralai/Mixtral-8x7B-v0.1", 20.0, "architecture")],
+)
+def test_what_cannot_be_pruned_says_why(model: str, size_b: float, obstacle: str) -> None:
+    moved = change("pruned", asked(model), analytic_plan(asked()), replace(DEFAULT, size_b=size_b))
+    assert moved == obstacle

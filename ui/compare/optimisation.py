@@ -1,0 +1,98 @@
+"""Ways to optimise the scenario: every weight format side by side, and every lever moved alone."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from sizing.base.errors import SizingError
+from sizing.decision.formats import Formats, formats
+from sizing.decision.lever_changes import LeverSettings
+from sizing.decision.levers import LeverRow, levers
+from sizing.decision.outcome import Answers, Outcome
+from sizing.scenario.schema import Scenario
+from ui.compare.lever_settings import draw_settings
+from ui.figures.comparison import MEASURES, Named, build_measure, measure_alt_text
+from ui.figures.optimisation import formats_named, formats_table, levers_named, levers_table, published_table
+from ui.shell import draw_chart, draw_choice, draw_csv, draw_problems, draw_table
+from ui.state import plan_of
+
+ON = {"same": "GPU of the plan", "any": "Any that the scenario allows"}
+_SHOWN = tuple(one for one in MEASURES if one.title in ("Full cost (USD a month)", "GPUs", "ITL (ms)"))
+
+_kept = st.cache_resource(max_entries=32, ttl="6h", show_spinner=False)
+
+
+@_kept
+def _answers(scenario_json: str) -> tuple[Scenario, Answers]:
+    """The scenario with the plans made for it, its own among them."""
+    scenario, answers = Scenario.model_validate_json(scenario_json), Answers()
+    answers.knows(scenario, plan_of(scenario_json))
+    return scenario, answers
+
+
+@_kept
+def formats_of(scenario_json: str, *, same_gpu: bool) -> Formats:
+    """Every weight format. Raises InvalidScenario."""
+    scenario, answers = _answers(scenario_json)
+    return formats(scenario, answers, same_gpu=same_gpu)
+
+
+@_kept
+def levers_of(scenario_json: str, settings: LeverSettings) -> tuple[LeverRow, ...]:
+    """Every lever. Raises InvalidScenario."""
+    scenario, answers = _answers(scenario_json)
+    return levers(scenario, settings, answers)
+
+
+def draw_formats(key: str, *, dark: bool) -> None:
+    """The same scenario in every weight format."""
+    on = draw_choice("On", ON, key="formats_on", help="Whether another format may also be served by another GPU type.")
+    try:
+        compared = formats_of(key, same_gpu=on == "same")
+    except SizingError as error:
+        draw_problems([str(error)])
+        return
+    st.caption(
+        "Each format planned on its own, everything else as on Size. Losses and gains are published ones of other "
+        "models: test your own. Gain: the vendor's grade, and in brackets tokens/s over 16 bit as measured at 1 and at "
+        "64 requests in flight. Stored only: weights are widened to 16 bit before they are multiplied."
+    )
+    _charts(formats_named(compared), "formats", dark=dark)
+    table = formats_table(compared)
+    st.dataframe(
+        table, hide_index=True, height="content", placeholder="", key="formats_rows", alt="Weight formats side by side"
+    )
+    draw_csv(table, key="formats", what="Weight formats")
+    draw_table(lambda: published_table(compared), key="published", what="Published losses, gains and grades")
+
+
+def draw_levers(key: str, *, dark: bool) -> None:
+    """Each lever moved alone."""
+    settings = draw_settings(Scenario.model_validate_json(key))
+    try:
+        with st.spinner("Planning each lever"):
+            rows, base = levers_of(key, settings), plan_outcome(key)
+    except SizingError as error:
+        draw_problems([str(error)])
+        return
+    st.caption(
+        "Each lever moved alone, everything else as on Size; whole systems, so that GPUs can be saved without saving "
+        "money. What the engine does not model has no figures."
+    )
+    _charts(levers_named(rows, base), "levers", dark=dark)
+    table = levers_table(rows)
+    st.dataframe(table, hide_index=True, placeholder="", key="levers_rows", alt="Levers side by side")
+    draw_csv(table, key="levers", what="Levers")
+
+
+def plan_outcome(key: str) -> Outcome:
+    """The scenario's own answer, with its full cost. Raises InvalidScenario."""
+    scenario, answers = _answers(key)
+    return answers.outcome(scenario)
+
+
+def _charts(outcomes: Named, key: str, *, dark: bool) -> None:
+    for place, measure in zip(st.columns(len(_SHOWN)), _SHOWN, strict=True):
+        with place:
+            figure = build_measure(outcomes, measure, dark=dark)
+            draw_chart(figure, key=f"{key}_{measure.title}", alt=measure_alt_text(outcomes, measure))

@@ -1,0 +1,144 @@
+"""What the customer pays: choices that a link carries, and a book of prices and constants that stays in the session."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, get_args
+
+import pandas as pd
+import streamlit as st
+from pydantic import ValidationError
+
+from sizing.base.choices import Facility, HybridBase, Licence, Purchase
+from sizing.catalog.files import read_yaml
+from sizing.economics.assumptions import FILE, Assumption, assumptions_for
+from sizing.scenario.costs import Costs
+from ui import state
+from ui.format import as_markdown, known
+from ui.shell import draw_choice, draw_problems
+
+GIVEN, _EDITION = "cost_book", "cost_book_edition"
+"""Session keys: what was typed into the book by constant, and a number that makes its table start over."""
+
+PURCHASES: Mapping[Purchase, str] = {
+    "on_demand": "On demand",
+    "reserved_1y": "Reserved, 1 year",
+    "reserved_3y": "Reserved, 3 years",
+    "spot": "Spot",
+}
+BASES: Mapping[HybridBase, str] = {
+    "on_prem": "Own systems",
+    "reserved_1y": "Reserved, 1 year",
+    "reserved_3y": "Reserved, 3 years",
+}
+FACILITIES: Mapping[Facility, str] = {"own": "Own data centre", "colocation": "Colocation"}
+LICENCES: Mapping[Licence, str] = {"none": "None", "nvidia_ai_enterprise": "NVIDIA AI Enterprise"}
+for _words, _type in ((PURCHASES, Purchase), (BASES, HybridBase), (FACILITIES, Facility), (LICENCES, Licence)):
+    assert set(_words) == set(get_args(_type)), _type
+GROWTHS: Mapping[str, str] = {"0": "None", "10": "10 %", "25": "25 %", "50": "50 %", "100": "100 %"}
+
+
+def costs() -> Costs | None:
+    """What the session says about money; None, with the reason on the page, where that cannot be."""
+    chosen = _choices()
+    try:
+        return Costs.model_validate(chosen | st.session_state.get(GIVEN, {}))
+    except ValidationError as error:
+        names = {str(place) for one in error.errors() for place in one["loc"]}
+        draw_problems(
+            [f"These constants cannot be: {', '.join(sorted(names))}. Change them under Prices and constants."]
+        )
+        return None
+
+
+def _choices() -> dict[str, Any]:
+    """Controls above the figures, kept in the address."""
+    with st.container(horizontal=True, gap="medium"):
+        regions = {name: name.replace("_", " ").title() for name in read_yaml(FILE)["regions"]}
+        first = str(read_yaml(FILE)["default_region"])
+        kept = state.linked("cost_region", regions, default=first)
+        region = st.selectbox(
+            "Region",
+            list(regions),
+            key="cost_region",
+            format_func=regions.__getitem__,
+            width=200,
+            help="Price of electricity and carbon of the grid. Rented instances have their provider's region.",
+            **kept,
+        )
+        bought = draw_choice("Instances", PURCHASES, key="cost_purchase", help="How instances are paid for.")
+        growth = draw_choice("Growth a year", GROWTHS, key="cost_growth", help="Of the load, over the 36 months.")
+    with st.container(horizontal=True, gap="medium"):
+        base = draw_choice("Base of a hybrid", BASES, key="cost_base", help="What carries the load outside the peaks.")
+        place = draw_choice(
+            "Own systems stand in", FACILITIES, key="cost_facility", help="Colocation costs rent by kW."
+        )
+        licence = draw_choice("Licence", LICENCES, key="cost_licence", help="Per GPU; the engines themselves are free.")
+    return {
+        "region": region,
+        "purchase": bought,
+        "growth_percent_per_year": float(growth),
+        "hybrid_base": base,
+        "facility": place,
+        "licence": licence,
+    }
+
+
+def draw_book(now: Costs) -> None:
+    """Every constant with its source; a number typed here is used from then on, until the book is reset."""
+    st.caption(
+        "Type over a value. What is typed here stays in this session: it is in no link and in no download, so a "
+        "negotiated price is not passed on."
+    )
+    constants = assumptions_for(now)
+    table = pd.DataFrame([_row(one) for one in constants.values()], index=list(constants))
+    edited = st.data_editor(
+        table,
+        key=f"{GIVEN}_{st.session_state.get(_EDITION, 0)}",
+        hide_index=True,
+        disabled=[str(name) for name in table if name != "Value"],
+        column_config={"Value": st.column_config.NumberColumn(min_value=0.0, format="%.4g")},
+    )
+    changed = edited["Value"].ne(table["Value"]) & ~(edited["Value"].isna() & table["Value"].isna())
+    if changed.any():
+        _take({str(name): edited["Value"][name] for name in table.index[changed]})
+    if st.session_state.get(GIVEN):
+        st.button("Reset to the sources", icon=":material/undo:", on_click=_reset, key="cost_book_reset")
+
+
+def _row(one: Assumption) -> dict[str, Any]:
+    amount = one.amount
+    ranged = amount is not None and (amount.low < amount.value or amount.high > amount.value)
+    return {
+        "Constant": one.meaning,
+        "Value": None if amount is None else amount.value,
+        "Unit": one.unit,
+        "From": f"{known(amount.low):g} to {known(amount.high):g}" if amount is not None and ranged else "",
+        "Basis": {"gap": "not counted", "scenario": "yours"}.get(one.basis, one.basis),
+        "Source": one.source,
+        "Date": one.date,
+    }
+
+
+def _take(values: Mapping[str, Any]) -> None:
+    """Keep what was typed; an emptied cell goes back to its source. Nothing is kept that cannot be."""
+    given = dict(st.session_state.get(GIVEN, {}))
+    for name, value in values.items():
+        if pd.isna(value):
+            given.pop(name, None)
+        else:
+            given[name] = float(value)
+    try:
+        Costs.model_validate(given)
+    except ValidationError as error:
+        reasons = "; ".join(f"{one['loc'][0]}: {one['msg']}" for one in error.errors())
+        st.error(as_markdown(f"Not taken, the last values stay: {reasons}."), icon=":material/error:")
+        return
+    st.session_state[GIVEN] = given
+    st.session_state[_EDITION] = st.session_state.get(_EDITION, 0) + 1
+    st.rerun()
+
+
+def _reset() -> None:
+    st.session_state.pop(GIVEN, None)
+    st.session_state[_EDITION] = st.session_state.get(_EDITION, 0) + 1

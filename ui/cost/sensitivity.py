@@ -1,0 +1,108 @@
+"""What moves the cost: a tornado, what flips the answer, what each promise costs, and two inputs together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import streamlit as st
+
+from sizing.decision.inputs import inputs_of, sizing_inputs
+from sizing.decision.outcome import Progress
+from sizing.decision.text import name_of
+from sizing.scenario.schema import Scenario
+from ui import state
+from ui.cost import computed
+from ui.figures.sensitivity import (
+    build_tornado,
+    build_two_inputs,
+    flips_table,
+    promises_table,
+    tornado_table,
+    two_inputs_table,
+)
+from ui.shell import draw_chart, draw_choice, draw_csv, draw_table
+
+VIEWS = {
+    "tornado": "Every input",
+    "flips": "What flips the answer",
+    "promises": "Which promise buys the hardware",
+    "two": "Two inputs",
+}
+
+Computed = TypeVar("Computed")
+
+
+def draw_sensitivity(key: str, costs: str, *, dark: bool) -> None:
+    """One of the views; each plans the scenario again for every value it tries."""
+    view = draw_choice("What moves it", VIEWS, key="cost_moves", help=None, labelled=False)
+    if view == "tornado":
+        _tornado(key, costs, dark=dark)
+    elif view == "flips":
+        _flips(key, costs)
+    elif view == "promises":
+        _promises(key, costs)
+    else:
+        _two(key, costs, dark=dark)
+
+
+def _tornado(key: str, costs: str, *, dark: bool) -> None:
+    drawn = _with_progress(lambda progress: computed.tornado_of(key, costs, progress))
+    st.caption("Each input moved alone between the ends of its range, 20 % to both sides where no source gives one.")
+    draw_chart(build_tornado(drawn, dark=dark), key="tornado", alt="Inputs by how far they move the cost a month.")
+    draw_table(lambda: tornado_table(drawn), key="tornado", what="What each input moves")
+
+
+def _flips(key: str, costs: str) -> None:
+    found_flips = _with_progress(lambda progress: computed.flips_of(key, costs, progress))
+    st.caption(
+        "The nearest value of each input, down to a quarter and up to four times, at which another GPU type, weight "
+        "format or number of systems would be ordered; to 2 %."
+    )
+    if not found_flips:
+        st.info("No input flips the answer within a factor of four.", icon=":material/check:")
+        return
+    table = flips_table(found_flips)
+    st.dataframe(table, hide_index=True, placeholder="", key="flips_rows", alt="What flips the answer")
+    draw_csv(table, key="flips", what="What flips the answer")
+
+
+def _promises(key: str, costs: str) -> None:
+    table = promises_table(computed.promises_of(key, costs))
+    st.caption("Each promise relaxed in turn, everything else as it is; what saves most first.")
+    if table.empty:
+        st.info("The scenario promises nothing that could be relaxed.", icon=":material/info:")
+        return
+    st.dataframe(table, hide_index=True, placeholder="", key="promises_rows", alt="What each promise costs")
+    draw_csv(table, key="promises", what="What each promise costs")
+
+
+def _two(key: str, costs: str, *, dark: bool) -> None:
+    scenario = Scenario.model_validate_json(key)
+    names = {one.key: name_of(one.key) for one in inputs_of(scenario)}
+    first = [one.key for one in sizing_inputs(scenario)]
+    with st.container(horizontal=True, gap="medium"):
+        x = _input("Along x", names, "cost_x", first[0])
+        y = _input("Along y", {k: v for k, v in names.items() if k != x}, "cost_y", next(k for k in first if k != x))
+    drawn = _with_progress(lambda progress: computed.two_inputs_of(key, costs, x, y, progress))
+    draw_chart(build_two_inputs(drawn, dark=dark), key="two_inputs", alt="Cost a month over two inputs.")
+    draw_table(lambda: two_inputs_table(drawn), key="two_inputs", what="Two inputs")
+
+
+def _input(title: str, names: dict[str, str], key: str, default: str) -> str:
+    kept = state.linked(key, names, default=default)
+    chosen = st.selectbox(title, list(names), key=key, format_func=names.__getitem__, width=260, **kept)
+    return chosen if chosen in names else default
+
+
+def _with_progress(compute: Callable[[Progress], Computed]) -> Computed:
+    """The result, with a bar meanwhile where it takes long."""
+    place = st.empty()
+    try:
+        return compute(lambda done, of: _advance(place, done, of))
+    finally:
+        place.empty()
+
+
+def _advance(place: st.delta_generator.DeltaGenerator, done: int, of: int) -> None:
+    place.progress(done / of, text=f"{done} of {of} planned")

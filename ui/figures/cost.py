@@ -1,0 +1,203 @@
+"""Money: what each way costs part by part, over the months to come, and over the load."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from sizing.base.format import usd
+from sizing.economics.curves import OverLoad
+from sizing.economics.results import CostAnswer, WayToPay
+from sizing.economics.text import PARTS, WHY_UNKNOWN
+from sizing.economics.views import ViewName
+from ui.figures.template import DASHES, INK, NEUTRAL, axis, layout, message, palette, spread_out
+from ui.format import known
+
+WAYS: Mapping[ViewName, str] = {
+    "on_prem": "Own systems",
+    "cloud": "Rented",
+    "hybrid": "Hybrid",
+    "api": "API",
+    "blended": "Split",
+}
+"""Ways to pay as legends and tables call them; their place is that of their colour."""
+
+_PATTERNS = ("", "/", "\\", "x", "-", "|", "+", ".")
+
+
+def build_ways(cost: CostAnswer, *, dark: bool = False) -> go.Figure:
+    """One stacked bar per way, its parts told apart by colour and pattern."""
+    ways = [way for way in cost.ways if way.usd_per_month is not None]
+    if not ways:
+        return message("No price is known for any way.", dark=dark)
+    parts = [part for part in PARTS if any(way.parts.get(part) for way in ways)]
+    colours = palette(dark=dark)
+    data = [
+        {
+            "type": "bar",
+            "orientation": "h",
+            "name": PARTS[part].capitalize(),
+            "y": [WAYS[way.name] for way in ways],
+            "x": [way.parts.get(part, 0.0) for way in ways],
+            "marker": {
+                "color": colours[n % len(colours)],
+                "pattern": {"shape": _PATTERNS[n // len(colours) % len(_PATTERNS)]},
+            },
+            "hovertemplate": f"%{{y}}, {PARTS[part]}: $%{{x:,.0f}} a month<extra></extra>",
+        }
+        for n, part in enumerate(parts)
+    ]
+    most = max(way.usd_per_month or 0.0 for way in ways)
+    return go.Figure(
+        data=data,
+        layout=layout(
+            dark=dark,
+            barmode="stack",
+            height=150 + 46 * len(ways),
+            annotations=[_total(way) for way in ways],
+            xaxis=axis("USD a month", range=[0, most * 1.2], tickprefix="$"),
+            yaxis=axis("", autorange="reversed", type="category", ticksuffix=" "),
+        ),
+    )
+
+
+def _total(way: WayToPay) -> dict[str, Any]:
+    """The sum of a bar, behind its end."""
+    at = {"x": way.usd_per_month, "y": WAYS[way.name], "xanchor": "left", "showarrow": False}
+    return {**at, "text": f" {usd(way.usd_per_month)}"}
+
+
+def ways_table(cost: CostAnswer) -> pd.DataFrame:
+    """One row per way: what it is, what it costs, and why not where it has no cost."""
+    return pd.DataFrame([_way(way) for way in cost.ways])
+
+
+def _way(way: WayToPay) -> dict[str, Any]:
+    return {
+        "Way": WAYS[way.name],
+        "USD a month": known(way.usd_per_month),
+        "low": known(way.low),
+        "high": known(way.high),
+        "What": " in ".join(filter(None, [way.system, way.place])),
+        "Systems": known(way.systems),
+        "Utilisation (%)": None if way.utilization is None else round(way.utilization * 100.0, 1),
+        "Energy (kWh a month)": known(way.energy_kwh_per_month),
+        "Carbon (kg CO2e a month)": known(way.carbon_kg_per_month),
+        **{f"{PARTS[part].capitalize()} (USD)": round(value, 2) for part, value in way.parts.items()},
+        "Why not": WHY_UNKNOWN[way.unavailable] if way.unavailable else "",
+    }
+
+
+def units_table(cost: CostAnswer) -> pd.DataFrame:
+    """The cost per request and per million tokens in every sense."""
+    senses = [
+        (f"Allocated and {lens.name}" if lens.name == "used" else "Allocated", lens.per_unit) for lens in cost.lenses
+    ]
+    senses = [(name.replace("Allocated and used", "Used"), unit) for name, unit in senses]
+    senses += [
+        (name, unit) for name, unit in (("At full load", cost.full_load), ("Next system", cost.marginal)) if unit
+    ]
+    return pd.DataFrame(
+        [
+            {
+                "Sense": name,
+                "USD per request": known(unit.usd_per_request),
+                "per million input tokens": known(unit.usd_per_million_input_tokens),
+                "per million output tokens": known(unit.usd_per_million_output_tokens),
+                "per million tokens": known(unit.usd_per_million_blended_tokens),
+            }
+            for name, unit in senses
+        ]
+    )
+
+
+def ways_alt_text(cost: CostAnswer) -> str:
+    """The bars in one sentence, for those who do not see them."""
+    return "Cost a month: " + ", ".join(f"{WAYS[w.name]} {usd(w.usd_per_month)}" for w in cost.ways) + "."
+
+
+def build_months(months: Mapping[ViewName, Sequence[float]], *, total: bool, dark: bool = False) -> go.Figure:
+    """A line per way over 36 months: each month, or all of them up to then."""
+    if not months:
+        return message("No price is known for any way.", dark=dark)
+    lines = {name: list(np.cumsum(each)) if total else list(each) for name, each in months.items()}
+    data = [_line(name, list(range(1, len(values) + 1)), values, dark=dark) for name, values in lines.items()]
+    title = "USD since the start" if total else "USD a month"
+    return go.Figure(
+        data=data,
+        layout=layout(
+            dark=dark, height=420, xaxis=axis("Month", dtick=6), yaxis=axis(title, rangemode="tozero", tickprefix="$")
+        ),
+    )
+
+
+def months_table(months: Mapping[ViewName, Sequence[float]]) -> pd.DataFrame:
+    """One row per month, a column per way; the sums are those of the chart."""
+    columns = {f"{WAYS[name]} (USD)": [round(v, 2) for v in each] for name, each in months.items()}
+    count = max((len(each) for each in months.values()), default=0)
+    return pd.DataFrame({"Month": range(1, count + 1), **columns})
+
+
+def _line(name: ViewName, x: Sequence[float], y: Sequence[float], *, dark: bool) -> dict[str, Any]:
+    place = list(WAYS).index(name)
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "name": WAYS[name],
+        "x": x,
+        "y": y,
+        "line": {"color": palette(dark=dark)[place], "dash": DASHES[place], "width": 2},
+        "hovertemplate": f"%{{x:,.4~g}}: $%{{y:,.0f}}<extra>{WAYS[name]}</extra>",
+    }
+
+
+def build_over_load(curve: OverLoad, cost: CostAnswer, *, dark: bool = False) -> go.Figure:
+    """Cost over requests a day; the planned load as a line, the break-even with an API marked."""
+    if not curve.usd_per_month:
+        return message("No price is known for any way.", dark=dark)
+    x = curve.requests_per_day.tolist()
+    data = [_line(name, x, values.tolist(), dark=dark) for name, values in curve.usd_per_month.items()]
+    at = cost.break_even.api
+    if at.requests_per_day is not None and cost.usd_per_month is not None:
+        data.append(
+            {
+                "type": "scatter",
+                "mode": "markers",
+                "name": "Break-even with the API",
+                "x": [at.requests_per_day],
+                "y": [cost.usd_per_month],
+                "marker": {"size": 14, "symbol": "x-open", "color": INK[dark], "line": {"width": 3}},
+                "hovertemplate": "%{x:,.4~g} requests a day: $%{y:,.0f}<extra>Break-even</extra>",
+            }
+        )
+    plan = {
+        "type": "line",
+        "x0": curve.planned,
+        "x1": curve.planned,
+        "yref": "paper",
+        "y0": 0,
+        "y1": 1,
+        "line": {"color": NEUTRAL[dark], "dash": "dot"},
+        "label": {"text": "this plan", "textposition": "end", "font": {"color": INK[dark]}},
+    }
+    every = [v for values in curve.usd_per_month.values() for v in values.tolist()]
+    return go.Figure(
+        data=data,
+        layout=layout(
+            dark=dark,
+            height=460,
+            shapes=[plan],
+            xaxis=axis("Requests a day", **spread_out(x)),
+            yaxis=axis("USD a month", **spread_out(every)),
+        ),
+    )
+
+
+def over_load_table(curve: OverLoad) -> pd.DataFrame:
+    """One row per load, a column per way."""
+    columns = {f"{WAYS[name]} (USD a month)": np.round(values, 2) for name, values in curve.usd_per_month.items()}
+    return pd.DataFrame({"Requests a day": [known(v) for v in curve.requests_per_day.tolist()], **columns})

@@ -1,0 +1,126 @@
+"""Weight formats and levers as tables: what each would buy, what is published on it, and what it rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+from sizing.base.units import MS_PER_S
+from sizing.decision.formats import FormatRow, Formats
+from sizing.decision.lever_text import LEVERS, STANDINGS, gain, losses, runs_on, tried, why_not
+from sizing.decision.levers import LeverRow
+from sizing.decision.outcome import Outcome
+from ui.figures.comparison import Named
+from ui.figures.template import hardware_look
+from ui.form.choices import label
+from ui.format import known
+
+
+def formats_named(formats: Formats) -> Named:
+    """Outcomes of the formats that serve the scenario."""
+    return [(label("prec", one.precision), one.outcome) for one in formats.rows if one.outcome.feasible]
+
+
+def formats_table(formats: Formats) -> pd.DataFrame:
+    """One row per weight format, the widest first."""
+    return pd.DataFrame([_format(one) for one in formats.rows])
+
+
+def _format(one: FormatRow) -> dict[str, Any]:
+    small, large = gain(one)
+    guide = one.guide
+    return {
+        "Weights": f"{label('prec', one.precision)}{' (checkpoint)' if one.native else ''}",
+        "Fits": "yes" if one.outcome.feasible else "no",
+        **_bought(one.outcome),
+        "to the plan (USD)": known(one.usd_more),
+        "Published accuracy loss": losses(one),
+        **_latencies(one.outcome),
+        "Weights (GB per instance)": known(one.weights_gb),
+        "GPUs per instance": one.gpus_per_instance,
+        "Gain, small batch": small,
+        "Gain, large batch": large,
+        "Calibration": "" if guide is None else guide.calibration,
+        "Runs on": runs_on(one),
+        "Why not": why_not(one),
+    }
+
+
+def _bought(outcome: Outcome) -> dict[str, Any]:
+    return {
+        "GPUs": outcome.gpus,
+        "GPU": hardware_look(outcome.gpu).name if outcome.gpu else "",
+        "Systems": outcome.systems,
+        "USD a month": known(outcome.usd_per_month),
+    }
+
+
+def _latencies(outcome: Outcome) -> dict[str, Any]:
+    seconds = None if outcome.e2e_ms is None else outcome.e2e_ms / MS_PER_S
+    return {"TTFT (ms)": known(outcome.ttft_ms), "ITL (ms)": known(outcome.itl_ms), "E2E (s)": known(seconds)}
+
+
+def published_table(formats: Formats) -> pd.DataFrame:
+    """Everything published on the formats: losses, speeds and grades, each with its source."""
+    return pd.DataFrame([fact for one in formats.rows for fact in _published(one)])
+
+
+def _published(one: FormatRow) -> list[dict[str, str]]:
+    name = label("prec", one.precision)
+    facts = [
+        {"Weights": name, "What": "accuracy loss", "Model": x.model, "Measured": f"{x.metric}: {x.loss}"} | _from(x)
+        for x in one.losses
+    ]
+    for speed in one.speeds:
+        pairs = ((1, speed.batch_1), (8, speed.batch_8), (64, speed.batch_64))
+        times = ", ".join(f"{x:g}x at {n} in flight" for n, x in pairs if x is not None)
+        facts.append(
+            {
+                "Weights": name,
+                "What": "tokens/s over 16 bit",
+                "Model": speed.model,
+                "Measured": f"{times}; {speed.setup}",
+            }
+            | _from(speed)
+        )
+    if one.guide is not None:
+        grades = f"accuracy impact {one.guide.accuracy.lower()}, calibration {one.guide.calibration}"
+        facts.append({"Weights": name, "What": "vendor's grades", "Model": "", "Measured": grades} | _from(one.guide))
+    return facts
+
+
+def _from(fact: Any) -> dict[str, str]:
+    return {"Source": fact.source, "Date": fact.date}
+
+
+def levers_named(rows: Sequence[LeverRow], base: Outcome) -> Named:
+    """The plan, then every lever that the engine has an answer for."""
+    return [
+        ("This plan", base),
+        *((LEVERS[one.name], one.outcome) for one in rows if one.outcome is not None and one.outcome.feasible),
+    ]
+
+
+def levers_table(rows: Sequence[LeverRow]) -> pd.DataFrame:
+    """One row per lever, in the order tried."""
+    return pd.DataFrame([_lever(one) for one in rows])
+
+
+def _lever(one: LeverRow) -> dict[str, Any]:
+    outcome = one.outcome
+    served = outcome is not None and outcome.feasible
+    return {
+        "Lever": LEVERS[one.name],
+        "Standing": STANDINGS[one.standing] if served or outcome is None else "nothing serves it within the limits",
+        "Tried": tried(one) if one.standing != "not_modelled" else "",
+        **(_bought(outcome) if served and outcome is not None else {}),
+        "saved (USD a month)": known(one.usd_saved),
+        "GPUs saved": one.gpus_saved,
+        **(_latencies(outcome) if served and outcome is not None else {}),
+        "Assumption": one.basis,
+        "Published": one.published,
+        "Source": one.source,
+        "Date": one.date,
+    }

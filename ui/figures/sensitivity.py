@@ -1,0 +1,163 @@
+"""What moves the cost: a tornado, what flips the answer, what each promise costs, two inputs together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from sizing.base.format import large, usd
+from sizing.decision.flips import Flip
+from sizing.decision.heat_map import TwoInputs
+from sizing.decision.promises import Promise
+from sizing.decision.text import in_words, name_of, shown
+from sizing.decision.tornado import Bar, Tornado, counted, swing
+from ui.figures.template import INK, axis, layout, message, palette
+from ui.format import known
+
+SHOWN_BARS = 12
+"""Inputs that a tornado shows: those that move the cost most."""
+
+
+def build_tornado(drawn: Tornado, *, dark: bool = False) -> go.Figure:
+    """Bars from the answer at the low to that at the high end of each input, the largest on top."""
+    bars = [bar for bar in drawn.bars if swing(bar, drawn.base) > 0][:SHOWN_BARS]
+    base = counted(drawn.base, drawn.base)
+    if not bars or base is None:
+        return message("No input moves the answer within its range.", dark=dark)
+    colours, data = palette(dark=dark), []
+    for name, end, colour, pattern in (("Low end", "at_low", colours[0], ""), ("High end", "at_high", colours[1], "/")):
+        values = [counted(getattr(bar, end), drawn.base) for bar in bars]
+        data.append(
+            {
+                "type": "bar",
+                "orientation": "h",
+                "name": name,
+                "y": [name_of(bar.key) for bar in bars],
+                "x": [0.0 if v is None else v - base for v in values],
+                "base": base,
+                "marker": {"color": colour, "pattern": {"shape": pattern}},
+                "customdata": [_end(bar, end) for bar in bars],
+                "hovertemplate": "%{customdata}<extra></extra>",
+            }
+        )
+    unit = {"tickprefix": "$"} if drawn.in_money else {}
+    return go.Figure(
+        data=data,
+        layout=layout(
+            dark=dark,
+            barmode="overlay",
+            height=140 + 34 * len(bars),
+            xaxis=axis("USD a month" if drawn.in_money else "GPUs", **unit),
+            yaxis=axis("", autorange="reversed", type="category", ticksuffix=" "),
+        ),
+    )
+
+
+def _end(bar: Bar, end: str) -> str:
+    outcome = getattr(bar, end)
+    value = bar.low if end == "at_low" else bar.high
+    return f"{name_of(bar.key)} {shown(bar.key, value)}: {'cannot be' if outcome is None else in_words(outcome)}"
+
+
+def tornado_table(drawn: Tornado) -> pd.DataFrame:
+    """One row per input with both ends."""
+    return pd.DataFrame(
+        [
+            {
+                "Input": name_of(bar.key),
+                "Now": shown(bar.key, bar.value),
+                "Low": shown(bar.key, bar.low),
+                "Answer at low": "cannot be" if bar.at_low is None else in_words(bar.at_low),
+                "High": shown(bar.key, bar.high),
+                "Answer at high": "cannot be" if bar.at_high is None else in_words(bar.at_high),
+                "Range from": {"share": "20 % to both sides", "sources": "sources", "natural": "its bounds"}[bar.basis],
+            }
+            for bar in drawn.bars
+        ]
+    )
+
+
+def flips_table(flips: Sequence[Flip]) -> pd.DataFrame:
+    """The nearest values at which something else would be ordered."""
+    return pd.DataFrame(
+        [
+            {
+                "Input": name_of(flip.key),
+                "Now": shown(flip.key, flip.value),
+                "Flips at": shown(flip.key, flip.at),
+                "Answer then": in_words(flip.after),
+            }
+            for flip in flips
+        ]
+    )
+
+
+def promises_table(promises: Sequence[Promise]) -> pd.DataFrame:
+    """What each promise costs."""
+    return pd.DataFrame(
+        [
+            {
+                "Promise": name_of(one.key),
+                "Now": shown(one.key, one.value),
+                "Relaxed to": "not promised" if one.relaxed is None else shown(one.key, one.relaxed),
+                "GPUs saved": one.gpus_saved,
+                "Saved (USD a month)": known(one.usd_saved),
+                "Answer then": in_words(one.outcome),
+            }
+            for one in promises
+        ]
+    )
+
+
+def build_two_inputs(drawn: TwoInputs, *, dark: bool = False) -> go.Figure:
+    """A cell per pair of values: its cost, or GPUs where no price is known."""
+    cells = [cell for row in drawn.outcomes for cell in row]
+    money = all(cell is None or not cell.feasible or cell.usd_per_month is not None for cell in cells)
+    values = [[None if c is None else (c.usd_per_month if money else c.gpus) for c in row] for row in drawn.outcomes]
+    data = {
+        "type": "heatmap",
+        "x": [shown(drawn.x_key, v) for v in drawn.x],
+        "y": [shown(drawn.y_key, v) for v in drawn.y],
+        "z": values,
+        "text": [[_cell(v, money=money) for v in row] for row in values],
+        "texttemplate": "%{text}",
+        "customdata": [["cannot be" if c is None else in_words(c) for c in row] for row in drawn.outcomes],
+        "hovertemplate": "%{customdata}<extra></extra>",
+        "colorscale": [[0.0, "rgba(128,128,128,0.06)"], [1.0, "rgba(0,114,178,0.6)"]],
+        "showscale": False,
+        "xgap": 2,
+        "ygap": 2,
+        "textfont": {"size": 14, "color": INK[dark]},
+    }
+    return go.Figure(
+        data=[data],
+        layout=layout(
+            dark=dark,
+            height=380,
+            xaxis=axis(name_of(drawn.x_key).capitalize(), type="category", showgrid=False),
+            yaxis=axis(name_of(drawn.y_key).capitalize(), type="category", showgrid=False),
+        ),
+    )
+
+
+def _cell(value: float | None, *, money: bool) -> str:
+    if value is None:
+        return "-"
+    return usd(value) if money else large(value)
+
+
+def two_inputs_table(drawn: TwoInputs) -> pd.DataFrame:
+    """One row per pair of values."""
+    return pd.DataFrame(
+        [
+            {
+                name_of(drawn.x_key).capitalize(): shown(drawn.x_key, x),
+                name_of(drawn.y_key).capitalize(): shown(drawn.y_key, y),
+                "Answer": "cannot be" if cell is None else in_words(cell),
+            }
+            for y, row in zip(drawn.y, drawn.outcomes, strict=True)
+            for x, cell in zip(drawn.x, row, strict=True)
+        ]
+    )
