@@ -27,7 +27,7 @@ ORDERS = {
     """,
     "sharing": "errors document library",
     "ui": """
-        format form state shell figures sources inputs live home benchmarks size explore compare cost reality
+        format currency form state shell figures sources inputs live home benchmarks size explore compare cost reality
         methodology
     """,
 }
