@@ -27,8 +27,8 @@ ORDERS = {
     """,
     "sharing": "errors author document library",
     "ui": """
-        format form state shell library figures sources inputs live home benchmarks size explore compare cost reality
-        scenarios methodology
+        format currency form state shell library figures sources inputs live home benchmarks size explore compare cost
+        reality scenarios methodology
     """,
 }
 ROOMS = {package: order.split() for package, order in ORDERS.items()}

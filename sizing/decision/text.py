@@ -7,8 +7,9 @@ from types import MappingProxyType
 from typing import Any
 
 from sizing.base.format import count, ms, significant, usd
-from sizing.decision.comparison import Compared, Comparison, Driver
+from sizing.decision.comparison import Compared, Comparison
 from sizing.decision.outcome import Outcome
+from sizing.economics.text import Money
 
 NAMES: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
@@ -82,25 +83,25 @@ def shown(key: str, value: Any) -> str:
     return str(value).replace("_", " ")
 
 
-def in_words(outcome: Outcome) -> str:
-    """What would be ordered."""
+def in_words(outcome: Outcome, money: Money = usd) -> str:
+    """What would be ordered; ``money`` writes amounts."""
     if not outcome.feasible:
         return "nothing serves it within the limits"
-    money = "price unknown" if outcome.usd_per_month is None else f"{usd(outcome.usd_per_month)} a month"
-    return f"{count(outcome.gpus)} x {outcome.gpu} ({outcome.precision}), {money}"
+    cost = "price unknown" if outcome.usd_per_month is None else f"{money(outcome.usd_per_month)} a month"
+    return f"{count(outcome.gpus)} x {outcome.gpu} ({outcome.precision}), {cost}"
 
 
-def driver_sentence(one: Compared, first: str) -> str:
-    """The largest driver of the difference to the first scenario in one sentence."""
+def driver_sentence(one: Compared, first: str, money: Money = usd) -> str:
+    """The largest driver of the difference to the first scenario in one sentence; ``money`` writes amounts."""
     if not one.outcome.feasible:
         return f"{one.name}: nothing serves it within the limits."
     if not one.drivers:
         return f"{one.name} and {first} ask for the same."
     largest = one.drivers[0]
     if one.usd_more is not None:
-        total, part = _signed(one.usd_more, money=True), _of(largest, money=True)
+        total, part = _signed(one.usd_more, money), _of(largest.usd_per_month, money)
     elif one.gpus_more is not None:
-        total, part = _signed(one.gpus_more, money=False), _of(largest, money=False)
+        total, part = _signed(one.gpus_more, None), _of(largest.gpus, None)
     else:
         return f"{one.name}: the difference to {first} is not known."
     others = len(one.drivers) - 1
@@ -113,15 +114,15 @@ def driver_sentence(one: Compared, first: str) -> str:
     return f"{one.name}: {total} than {first}; {part} of it comes with {name_of(largest.key)}, the rest with {rest}."
 
 
-def _of(driver: Driver, *, money: bool) -> str | None:
-    part = driver.usd_per_month if money else driver.gpus
+def _of(part: float | None, money: Money | None) -> str | None:
+    """A part of a difference, of GPUs where no ``money`` writes it."""
     if part is None:
         return None
-    return ("-" if part < 0 else "") + (usd(abs(part)) if money else f"{significant(abs(part))} GPUs")
+    return ("-" if part < 0 else "") + (f"{significant(abs(part))} GPUs" if money is None else money(abs(part)))
 
 
-def _signed(more: float, *, money: bool) -> str:
-    amount = f"{usd(abs(more))} a month" if money else f"{count(abs(more))} GPUs"
+def _signed(more: float, money: Money | None) -> str:
+    amount = f"{count(abs(more))} GPUs" if money is None else f"{money(abs(more))} a month"
     return f"{amount} {'less' if more < 0 else 'more'}"
 
 

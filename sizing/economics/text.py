@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import get_args
 
-from sizing.base.format import count, interval, large, percent, significant, usd
+from sizing.base.format import count, large, percent, significant, usd
 from sizing.economics.break_even import Outcome
 from sizing.economics.results import BreakEvenAt, CostAnswer, UnitCost, WayToPay
 from sizing.economics.views import PartName, Unavailable, ViewName
@@ -56,6 +56,9 @@ CONSTANTS: Mapping[str, str] = {
 }
 """What constants that may not be counted are for; another is called by its name."""
 
+Money = Callable[[float | None], str]
+"""Writes an amount of money."""
+
 UNITS = (
     ("usd_per_request", "a request"),
     ("usd_per_million_input_tokens", "a million input tokens"),
@@ -64,12 +67,12 @@ UNITS = (
 )
 
 
-def sentences(cost: CostAnswer) -> str:
-    """What it costs, what that is per token, when it breaks even, and what is not counted."""
-    return " ".join(_sentences(cost))
+def sentences(cost: CostAnswer, money: Money = usd) -> str:
+    """What it costs, what that is per token, when it breaks even, and what is not counted; ``money`` writes amounts."""
+    return " ".join(_sentences(cost, money))
 
 
-def _sentences(cost: CostAnswer) -> Iterator[str]:
+def _sentences(cost: CostAnswer, money: Money) -> Iterator[str]:
     chosen = next(way for way in cost.ways if way.name == cost.location)
     gpus = f"{count(cost.gpus)} GPU{'s' if cost.gpus > 1 else ''}"
     name = WAYS[cost.location][0].upper() + WAYS[cost.location][1:]
@@ -77,11 +80,12 @@ def _sentences(cost: CostAnswer) -> Iterator[str]:
         why = WHY_UNKNOWN[chosen.unavailable or "no_price"]
         yield f"{name} for {gpus}: the cost is not known; it {why}."
     else:
-        around = interval(cost.low, cost.high, "USD") if cost.high is not None else f"at least {usd(cost.low)}"
+        low, high = money(cost.low), money(cost.high)
+        around = f"at least {low}" if cost.high is None else low if low == high else f"{low} to {high}"
         verb = "cost" if cost.location in ("on_prem", "cloud") else "costs"
-        yield f"{name} for {gpus} ({chosen.system}) {verb} {usd(cost.usd_per_month)} a month ({around})."
+        yield f"{name} for {gpus} ({chosen.system}) {verb} {money(cost.usd_per_month)} a month ({around})."
         yield (
-            f"Allocated, idle hours included, that is {usd(cost.usd_per_million_output_tokens)} per million output "
+            f"Allocated, idle hours included, that is {money(cost.usd_per_million_output_tokens)} per million output "
             f"tokens at {large(cost.requests_per_day)} requests a day"
             + (f", {percent(chosen.utilization)} of what they could serve." if chosen.utilization is not None else ".")
         )

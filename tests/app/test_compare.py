@@ -11,7 +11,7 @@ from sizing.decision.comparison import compare
 from tests.app.conftest import APP
 from tests.app.pages_text import problems
 from tests.patience import PATIENCE_S
-from ui.figures.comparison import MEASURES, answers_table, build_measure, differences_table, measure_alt_text, named
+from ui.figures.comparison import answers_table, build_measure, differences_table, measure_alt_text, measures, named
 
 PAGE = "pages/compare.py"
 
@@ -73,7 +73,7 @@ def test_numbers_of_the_charts_are_those_of_the_comparison() -> None:
     assert table["USD a month"][0] == pytest.approx(comparison.scenarios[0].outcome.usd_per_month, rel=0.01)
     assert table["Limited by"][1] == "nothing serves it within the limits"
     assert differences_table(comparison)["Input"].tolist() == ["TTFT limit"]
-    for measure in MEASURES:
+    for measure in measures():
         bar = build_measure(named(comparison), measure).data[0]
         assert bar.x[0] == measure.of(comparison.scenarios[0].outcome)
         assert bar.x[1] is None

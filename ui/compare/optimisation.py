@@ -11,13 +11,15 @@ from sizing.decision.levers import LeverRow, levers
 from sizing.decision.outcome import Answers, Outcome
 from sizing.scenario.schema import Scenario
 from ui.compare.lever_settings import draw_settings
-from ui.figures.comparison import MEASURES, Named, build_measure, measure_alt_text
+from ui.currency import Currency
+from ui.figures.comparison import Named, build_measure, measure_alt_text, measures
 from ui.figures.optimisation import formats_named, formats_table, levers_named, levers_table, published_table
 from ui.shell import draw_chart, draw_choice, draw_csv, draw_problems, draw_table
 from ui.state import plan_of
 
 ON = {"same": "GPU of the plan", "any": "Any that the scenario allows"}
-_SHOWN = tuple(one for one in MEASURES if one.title in ("Full cost (USD a month)", "GPUs", "ITL (ms)"))
+_SHOWN = (0, 1, 3)
+"""Of the measures: cost, GPUs and ITL."""
 
 _kept = st.cache_resource(max_entries=32, ttl="6h", show_spinner=False)
 
@@ -44,11 +46,11 @@ def levers_of(scenario_json: str, settings: LeverSettings) -> tuple[LeverRow, ..
     return levers(scenario, settings, answers)
 
 
-def draw_formats(key: str, *, dark: bool) -> None:
+def draw_formats(key: str, currency: Currency, *, dark: bool) -> None:
     """The same scenario in every weight format."""
     on = draw_choice("On", ON, key="formats_on", help="Whether another format may also be served by another GPU type.")
     try:
-        compared = formats_of(key, same_gpu=on == "same")
+        compared = currency.converted(formats_of(key, same_gpu=on == "same"))
     except SizingError as error:
         draw_problems([str(error)])
         return
@@ -57,8 +59,8 @@ def draw_formats(key: str, *, dark: bool) -> None:
         "models: test your own. Gain: the vendor's grade, and in brackets tokens/s over 16 bit as measured at 1 and at "
         "64 requests in flight. Stored only: weights are widened to 16 bit before they are multiplied."
     )
-    _charts(formats_named(compared), "formats", dark=dark)
-    table = formats_table(compared)
+    _charts(formats_named(compared), "formats", currency, dark=dark)
+    table = formats_table(compared, currency)
     st.dataframe(
         table, hide_index=True, height="content", placeholder="", key="formats_rows", alt="Weight formats side by side"
     )
@@ -66,12 +68,13 @@ def draw_formats(key: str, *, dark: bool) -> None:
     draw_table(lambda: published_table(compared), key="published", what="Published losses, gains and grades")
 
 
-def draw_levers(key: str, *, dark: bool) -> None:
+def draw_levers(key: str, currency: Currency, *, dark: bool) -> None:
     """Each lever moved alone."""
     settings = draw_settings(Scenario.model_validate_json(key))
     try:
         with st.spinner("Planning each lever"):
-            rows, base = levers_of(key, settings), plan_outcome(key)
+            rows, base = levers_of(key, settings), currency.converted(plan_outcome(key))
+            rows = tuple(currency.converted(row) for row in rows)
     except SizingError as error:
         draw_problems([str(error)])
         return
@@ -79,8 +82,8 @@ def draw_levers(key: str, *, dark: bool) -> None:
         "Each lever moved alone, everything else as on Size; whole systems, so that GPUs can be saved without saving "
         "money. What the engine does not model has no figures."
     )
-    _charts(levers_named(rows, base), "levers", dark=dark)
-    table = levers_table(rows)
+    _charts(levers_named(rows, base), "levers", currency, dark=dark)
+    table = levers_table(rows, currency)
     st.dataframe(table, hide_index=True, placeholder="", key="levers_rows", alt="Levers side by side")
     draw_csv(table, key="levers", what="Levers")
 
@@ -91,8 +94,9 @@ def plan_outcome(key: str) -> Outcome:
     return answers.outcome(scenario)
 
 
-def _charts(outcomes: Named, key: str, *, dark: bool) -> None:
-    for place, measure in zip(st.columns(len(_SHOWN)), _SHOWN, strict=True):
+def _charts(outcomes: Named, key: str, currency: Currency, *, dark: bool) -> None:
+    shown = [measures(currency)[n] for n in _SHOWN]
+    for place, measure in zip(st.columns(len(shown)), shown, strict=True):
         with place:
             figure = build_measure(outcomes, measure, dark=dark)
             draw_chart(figure, key=f"{key}_{measure.title}", alt=measure_alt_text(outcomes, measure))

@@ -13,10 +13,11 @@ from sizing.decision.text import driver_sentence
 from ui import inputs, shell, state
 from ui.compare.beside import compared, draw_choice_of_variants, named, offered, words_of
 from ui.compare.optimisation import draw_formats, draw_levers
-from ui.figures.comparison import MEASURES, answers_table, build_measure, differences_table, measure_alt_text
+from ui.currency import Currency
+from ui.figures.comparison import answers_table, build_measure, differences_table, measure_alt_text, measures
 from ui.figures.comparison import named as outcomes_of
 from ui.format import as_markdown
-from ui.shell import draw_chart, draw_csv, draw_problems, draw_tabs
+from ui.shell import draw_chart, draw_csv, draw_currency, draw_own_prices, draw_problems, draw_tabs, has_own_prices
 from ui.size.answer import draw_link_notes, draw_outcome
 from ui.state import Answer
 
@@ -42,39 +43,40 @@ def draw() -> None:
 
 
 def _views(answer: Answer, *, dark: bool) -> None:
-    key = answer.scenario.model_dump_json()
+    key, currency = answer.scenario.model_dump_json(), draw_currency()
+    draw_own_prices(present=has_own_prices(answer.scenario))
     draw_tabs(
         {
-            "Variants": partial(_variants, answer, key, dark=dark),
-            "Formats": partial(draw_formats, key, dark=dark),
-            "Levers": partial(draw_levers, key, dark=dark),
+            "Variants": partial(_variants, answer, key, currency, dark=dark),
+            "Formats": partial(draw_formats, key, currency, dark=dark),
+            "Levers": partial(draw_levers, key, currency, dark=dark),
         },
         key="compare_view",
     )
 
 
-def _variants(answer: Answer, key: str, *, dark: bool) -> None:
+def _variants(answer: Answer, key: str, currency: Currency, *, dark: bool) -> None:
     chosen = draw_choice_of_variants(offered(key))
     if not chosen:
         st.info("Choose what to compare this scenario with.", icon=":material/compare_arrows:")
         return
     try:
-        comparison = compared(key, words_of(chosen), named(answer))
+        comparison = currency.converted(compared(key, words_of(chosen), named(answer)))
     except SizingError as error:
         draw_problems([str(error)])
         return
-    _differences(comparison)
-    _charts(comparison, dark=dark)
-    table = answers_table(comparison)
+    _differences(comparison, currency)
+    _charts(comparison, currency, dark=dark)
+    table = answers_table(comparison, currency)
     st.dataframe(table, hide_index=True, placeholder="", key="compared_rows", alt="The answers as a table")
     draw_csv(table, key="compared", what="The comparison")
 
 
-def _differences(comparison: Comparison) -> None:
+def _differences(comparison: Comparison, currency: Currency) -> None:
     """One sentence per variant, then the inputs that are not the same."""
     first = comparison.scenarios[0].name
     for one in comparison.scenarios[1:]:
-        st.markdown(as_markdown(driver_sentence(one, first)))
+        st.markdown(as_markdown(driver_sentence(one, first, currency.written)))
     if not all(one.exact for one in comparison.scenarios):
         st.caption("With more than four differences, each is swapped alone: the parts need not add up.")
     st.dataframe(
@@ -82,14 +84,15 @@ def _differences(comparison: Comparison) -> None:
     )
 
 
-def _charts(comparison: Comparison, *, dark: bool) -> None:
+def _charts(comparison: Comparison, currency: Currency, *, dark: bool) -> None:
     st.caption(
         "Full cost: hardware, power, support and what else the cost model counts, as python -m sizing cost does; the "
         "answer above names the hardware alone. Latencies at the asked percentile."
     )
     outcomes = outcomes_of(comparison)
-    for start in range(0, len(MEASURES), _PER_ROW):
-        row = MEASURES[start : start + _PER_ROW]
+    shown = measures(currency)
+    for start in range(0, len(shown), _PER_ROW):
+        row = shown[start : start + _PER_ROW]
         for place, measure in zip(st.columns(_PER_ROW), row, strict=True):
             with place:
                 figure = build_measure(outcomes, measure, dark=dark)

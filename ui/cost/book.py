@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, get_args
 
 import pandas as pd
@@ -38,11 +39,20 @@ for _words, _type in ((PURCHASES, Purchase), (BASES, HybridBase), (FACILITIES, F
 GROWTHS: Mapping[str, str] = {"0": "None", "10": "10 %", "25": "25 %", "50": "50 %", "100": "100 %"}
 
 
-def costs() -> Costs | None:
+@dataclass(frozen=True, kw_only=True)
+class Chosen:
+    """What the session says about money: as it is, and without what was typed into the book."""
+
+    costs: Costs
+    listed: Costs
+
+
+def costs() -> Chosen | None:
     """What the session says about money; None, with the reason on the page, where that cannot be."""
     chosen = _choices()
     try:
-        return Costs.model_validate(chosen | st.session_state.get(GIVEN, {}))
+        costs = Costs.model_validate(chosen | st.session_state.get(GIVEN, {}))
+        return Chosen(costs=costs, listed=Costs.model_validate(chosen))
     except ValidationError as error:
         names = {str(place) for one in error.errors() for place in one["loc"]}
         draw_problems(

@@ -9,12 +9,13 @@ import streamlit as st
 
 from sizing.base.errors import SizingError
 from sizing.economics.results import CostAnswer
-from sizing.economics.text import against_api, against_renting
+from sizing.economics.text import against_api, against_renting, sentences
 from sizing.scenario.costs import Costs
 from ui import inputs, shell, state
 from ui.cost import computed
 from ui.cost.book import costs, draw_book
 from ui.cost.sensitivity import draw_sensitivity
+from ui.currency import Currency
 from ui.figures.cost import (
     build_months,
     build_over_load,
@@ -26,7 +27,18 @@ from ui.figures.cost import (
     ways_table,
 )
 from ui.format import as_markdown
-from ui.shell import draw_chart, draw_choice, draw_csv, draw_problems, draw_table, draw_tabs
+from ui.shell import (
+    at_list_prices,
+    draw_chart,
+    draw_choice,
+    draw_csv,
+    draw_currency,
+    draw_own_prices,
+    draw_problems,
+    draw_table,
+    draw_tabs,
+    has_own_prices,
+)
 from ui.size.answer import draw_link_notes, draw_outcome
 from ui.state import Answer
 
@@ -56,17 +68,24 @@ def _money(answer: Answer, *, dark: bool) -> None:
     if chosen is None:
         draw_book(Costs())
         return
-    key, constants = answer.scenario.model_dump_json(), chosen.model_dump_json()
+    currency = draw_currency()
+    key, constants = answer.scenario.model_dump_json(), chosen.costs.model_dump_json()
+    own = has_own_prices(answer.scenario) or chosen.costs != chosen.listed
+    draw_own_prices(present=own)
     try:
-        cost = computed.cost_of(key, constants)
-        st.markdown(as_markdown(cost.answer))
+        in_usd = computed.cost_of(key, constants)
+        cost = currency.converted(in_usd)
+        st.markdown(as_markdown(sentences(cost, currency.written)))
+        if own:
+            listed = at_list_prices(answer.scenario).model_dump_json()
+            _beside_list(cost, currency.converted(computed.cost_of(listed, chosen.listed.model_dump_json())), currency)
         draw_tabs(
             {
-                "Ways to pay": partial(_ways, cost, dark=dark),
-                "36 months": partial(_months, key, constants, dark=dark),
-                "Break-even": partial(_break_even, cost, key, constants, dark=dark),
-                "Sensitivity": partial(draw_sensitivity, key, constants, dark=dark),
-                "Prices and constants": partial(_prices, cost, chosen),
+                "Ways to pay": partial(_ways, cost, currency, dark=dark),
+                "36 months": partial(_months, key, constants, currency, dark=dark),
+                "Break-even": partial(_break_even, cost, key, constants, currency, dark=dark),
+                "Sensitivity": partial(draw_sensitivity, key, constants, currency, dark=dark),
+                "Prices and constants": partial(_prices, in_usd, chosen.costs),
             },
             key="cost_view",
         )
@@ -74,42 +93,56 @@ def _money(answer: Answer, *, dark: bool) -> None:
         draw_problems([str(error)])
 
 
-def _ways(cost: CostAnswer, *, dark: bool) -> None:
-    draw_chart(build_ways(cost, dark=dark), key="ways", alt=ways_alt_text(cost))
+def _beside_list(cost: CostAnswer, listed: CostAnswer, currency: Currency) -> None:
+    """The cost with the user's own prices beside that of the lists."""
+    own, by_list = cost.usd_per_month, listed.usd_per_month
+    text = f"With your prices {currency.written(own)} a month; by the lists {currency.written(by_list)}"
+    if own is not None and by_list is not None and own != by_list:
+        text += f": {currency.written(abs(own - by_list))} {'less' if own < by_list else 'more'}"
+    st.info(as_markdown(f"{text}."), icon=":material/sell:")
+
+
+def _ways(cost: CostAnswer, currency: Currency, *, dark: bool) -> None:
+    draw_chart(build_ways(cost, currency=currency, dark=dark), key="ways", alt=ways_alt_text(cost, currency))
     st.caption(
         "Allocated: everything provisioned, idle hours included; the sense to compare with an API. Used: the share of "
         "it that is busy. Next system: what further requests cost that need one more."
     )
     if cost.lenses:
         st.dataframe(
-            units_table(cost),
+            units_table(cost, currency),
             hide_index=True,
             placeholder="",
             key="units_rows",
             alt="Cost per request and per million tokens",
         )
-    table = ways_table(cost)
+    table = ways_table(cost, currency)
     st.dataframe(table, hide_index=True, placeholder="", key="ways_rows", alt="Ways to pay as a table")
     draw_csv(table, key="ways", what="Ways to pay")
 
 
-def _months(key: str, constants: str, *, dark: bool) -> None:
-    months = computed.months_of(key, constants)
+def _months(key: str, constants: str, currency: Currency, *, dark: bool) -> None:
+    months = {name: [currency.of(v) for v in each] for name, each in computed.months_of(key, constants).items()}
     counted = draw_choice("Counted", COUNTED, key="cost_counted", help=None, labelled=False)
-    figure = build_months(months, total=counted == "total", dark=dark)
+    figure = build_months(months, total=counted == "total", currency=currency, dark=dark)
     draw_chart(figure, key="months", alt="Cost of every way over 36 months.")
     st.caption("A purchase is counted by its depreciation, month by month; systems are added when the load needs them.")
-    draw_table(lambda: months_table(months), key="months", what="36 months")
+    draw_table(lambda: months_table(months, currency), key="months", what="36 months")
 
 
-def _break_even(cost: CostAnswer, key: str, constants: str, *, dark: bool) -> None:
+def _break_even(cost: CostAnswer, key: str, constants: str, currency: Currency, *, dark: bool) -> None:
     st.markdown(as_markdown(f"{against_api(cost.break_even.api)} {against_renting(cost.break_even.renting)}"))
-    curve = computed.load_of(key, constants)
-    draw_chart(build_over_load(curve, cost, dark=dark), key="over_load", alt="Cost of every way over requests a day.")
+    in_usd = computed.load_of(key, constants)
+    curve = replace(in_usd, usd_per_month={n: v * currency.per_usd for n, v in in_usd.usd_per_month.items()})
+    draw_chart(
+        build_over_load(curve, cost, currency=currency, dark=dark),
+        key="over_load",
+        alt="Cost of every way over requests a day.",
+    )
     st.caption(
         "Every load with the systems it needs, on a day of the planned shape; the mark holds for those of this plan."
     )
-    draw_table(lambda: over_load_table(curve), key="over_load", what="Cost over the load")
+    draw_table(lambda: over_load_table(curve, currency), key="over_load", what="Cost over the load")
 
 
 def _prices(cost: CostAnswer, chosen: Costs) -> None:

@@ -13,6 +13,7 @@ from sizing.decision.text import name_of
 from sizing.scenario.schema import Scenario
 from ui import state
 from ui.cost import computed
+from ui.currency import Currency
 from ui.figures.sensitivity import (
     build_tornado,
     build_two_inputs,
@@ -33,27 +34,31 @@ VIEWS = {
 Computed = TypeVar("Computed")
 
 
-def draw_sensitivity(key: str, costs: str, *, dark: bool) -> None:
+def draw_sensitivity(key: str, costs: str, currency: Currency, *, dark: bool) -> None:
     """One of the views; each plans the scenario again for every value it tries."""
     view = draw_choice("What moves it", VIEWS, key="cost_moves", help=None, labelled=False)
     if view == "tornado":
-        _tornado(key, costs, dark=dark)
+        _tornado(key, costs, currency, dark=dark)
     elif view == "flips":
-        _flips(key, costs)
+        _flips(key, costs, currency)
     elif view == "promises":
-        _promises(key, costs)
+        _promises(key, costs, currency)
     else:
-        _two(key, costs, dark=dark)
+        _two(key, costs, currency, dark=dark)
 
 
-def _tornado(key: str, costs: str, *, dark: bool) -> None:
-    drawn = _with_progress(lambda progress: computed.tornado_of(key, costs, progress))
+def _tornado(key: str, costs: str, currency: Currency, *, dark: bool) -> None:
+    drawn = currency.converted(_with_progress(lambda progress: computed.tornado_of(key, costs, progress)))
     st.caption("Each input moved alone between the ends of its range, 20 % to both sides where no source gives one.")
-    draw_chart(build_tornado(drawn, dark=dark), key="tornado", alt="Inputs by how far they move the cost a month.")
-    draw_table(lambda: tornado_table(drawn), key="tornado", what="What each input moves")
+    draw_chart(
+        build_tornado(drawn, currency=currency, dark=dark),
+        key="tornado",
+        alt="Inputs by how far they move the cost a month.",
+    )
+    draw_table(lambda: tornado_table(drawn, currency), key="tornado", what="What each input moves")
 
 
-def _flips(key: str, costs: str) -> None:
+def _flips(key: str, costs: str, currency: Currency) -> None:
     found_flips = _with_progress(lambda progress: computed.flips_of(key, costs, progress))
     st.caption(
         "The nearest value of each input, down to a quarter and up to four times, at which another GPU type, weight "
@@ -62,13 +67,13 @@ def _flips(key: str, costs: str) -> None:
     if not found_flips:
         st.info("No input flips the answer within a factor of four.", icon=":material/check:")
         return
-    table = flips_table(found_flips)
+    table = flips_table([currency.converted(one) for one in found_flips], currency)
     st.dataframe(table, hide_index=True, placeholder="", key="flips_rows", alt="What flips the answer")
     draw_csv(table, key="flips", what="What flips the answer")
 
 
-def _promises(key: str, costs: str) -> None:
-    table = promises_table(computed.promises_of(key, costs))
+def _promises(key: str, costs: str, currency: Currency) -> None:
+    table = promises_table([currency.converted(one) for one in computed.promises_of(key, costs)], currency)
     st.caption("Each promise relaxed in turn, everything else as it is; what saves most first.")
     if table.empty:
         st.info("The scenario promises nothing that could be relaxed.", icon=":material/info:")
@@ -77,16 +82,18 @@ def _promises(key: str, costs: str) -> None:
     draw_csv(table, key="promises", what="What each promise costs")
 
 
-def _two(key: str, costs: str, *, dark: bool) -> None:
+def _two(key: str, costs: str, currency: Currency, *, dark: bool) -> None:
     scenario = Scenario.model_validate_json(key)
     names = {one.key: name_of(one.key) for one in inputs_of(scenario)}
     first = [one.key for one in sizing_inputs(scenario)]
     with st.container(horizontal=True, gap="medium"):
         x = _input("Along x", names, "cost_x", first[0])
         y = _input("Along y", {k: v for k, v in names.items() if k != x}, "cost_y", next(k for k in first if k != x))
-    drawn = _with_progress(lambda progress: computed.two_inputs_of(key, costs, x, y, progress))
-    draw_chart(build_two_inputs(drawn, dark=dark), key="two_inputs", alt="Cost a month over two inputs.")
-    draw_table(lambda: two_inputs_table(drawn), key="two_inputs", what="Two inputs")
+    drawn = currency.converted(_with_progress(lambda progress: computed.two_inputs_of(key, costs, x, y, progress)))
+    draw_chart(
+        build_two_inputs(drawn, currency=currency, dark=dark), key="two_inputs", alt="Cost a month over two inputs."
+    )
+    draw_table(lambda: two_inputs_table(drawn, currency), key="two_inputs", what="Two inputs")
 
 
 def _input(title: str, names: dict[str, str], key: str, default: str) -> str:

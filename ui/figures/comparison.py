@@ -9,11 +9,12 @@ from typing import Any
 import pandas as pd
 import plotly.graph_objects as go
 
-from sizing.base.format import kilowatts, ms, percent, usd
+from sizing.base.format import kilowatts, ms, percent
 from sizing.base.units import MS_PER_S
 from sizing.decision.comparison import Compared, Comparison
 from sizing.decision.outcome import Outcome
 from sizing.decision.text import name_of, shown
+from ui.currency import DOLLARS, Currency
 from ui.figures.template import LEAST_END, TEXT_SIZE, axis, hardware_look, layout, message
 from ui.form.choices import label
 from ui.format import known
@@ -28,14 +29,20 @@ class Measure:
     written: Callable[[float], str]
 
 
-MEASURES = (
-    Measure(title="Full cost (USD a month)", of=lambda one: one.usd_per_month, written=usd),
+_OTHERS = (
     Measure(title="GPUs", of=lambda one: one.gpus, written=lambda x: f"{x:,.0f}"),
     Measure(title="TTFT (ms)", of=lambda one: one.ttft_ms, written=ms),
     Measure(title="ITL (ms)", of=lambda one: one.itl_ms, written=ms),
     Measure(title="Power (kW)", of=lambda one: one.power_kw, written=kilowatts),
     Measure(title="Memory in use", of=lambda one: one.memory_used, written=percent),
 )
+
+
+def measures(currency: Currency = DOLLARS) -> tuple[Measure, ...]:
+    """What is shown of every answer, its cost in ``currency`` first."""
+    title = f"Full cost ({currency.code} a month)"
+    return Measure(title=title, of=lambda one: one.usd_per_month, written=currency.written), *_OTHERS
+
 
 _ROW_PX, _AROUND_PX, _LABEL = 34, 60, 24
 """Height of a bar and of what stands around the bars; characters of a name before it is cut."""
@@ -121,9 +128,9 @@ def _shown(key: str, value: Any) -> str:
     return ", ".join(label(field, one) for one in ([value] if isinstance(value, str) else value))
 
 
-def answers_table(comparison: Comparison) -> pd.DataFrame:
+def answers_table(comparison: Comparison, currency: Currency = DOLLARS) -> pd.DataFrame:
     """What each scenario leads to, and how far that is from the first."""
-    return pd.DataFrame([_row(one) for one in comparison.scenarios])
+    return pd.DataFrame([_row(one, currency.code) for one in comparison.scenarios])
 
 
 def _columns(comparison: Comparison) -> list[str]:
@@ -135,7 +142,7 @@ def _columns(comparison: Comparison) -> list[str]:
     return names
 
 
-def _row(one: Compared) -> dict[str, Any]:
+def _row(one: Compared, code: str) -> dict[str, Any]:
     answer = one.outcome
     seconds = None if answer.e2e_ms is None else answer.e2e_ms / MS_PER_S
     return {
@@ -145,10 +152,10 @@ def _row(one: Compared) -> dict[str, Any]:
         "Weights": label("prec", answer.precision),
         "Engine": label("engine", answer.engine),
         "Systems": answer.systems,
-        "USD a month": known(answer.usd_per_month),
+        f"{code} a month": known(answer.usd_per_month),
         "low": known(answer.low),
         "high": known(answer.high),
-        "to the first (USD)": known(one.usd_more),
+        f"to the first ({code})": known(one.usd_more),
         "TTFT (ms)": known(answer.ttft_ms),
         "ITL (ms)": known(answer.itl_ms),
         "E2E (s)": known(seconds),

@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from sizing.base.format import usd
 from sizing.economics.curves import OverLoad
 from sizing.economics.results import CostAnswer, WayToPay
 from sizing.economics.text import PARTS, WHY_UNKNOWN
 from sizing.economics.views import ViewName
+from ui.currency import DOLLARS, Currency
 from ui.figures.template import DASHES, INK, NEUTRAL, axis, layout, message, palette, spread_out
 from ui.format import known
 
@@ -29,7 +29,7 @@ WAYS: Mapping[ViewName, str] = {
 _PATTERNS = ("", "/", "\\", "x", "-", "|", "+", ".")
 
 
-def build_ways(cost: CostAnswer, *, dark: bool = False) -> go.Figure:
+def build_ways(cost: CostAnswer, *, currency: Currency = DOLLARS, dark: bool = False) -> go.Figure:
     """One stacked bar per way, its parts told apart by colour and pattern."""
     ways = [way for way in cost.ways if way.usd_per_month is not None]
     if not ways:
@@ -47,7 +47,7 @@ def build_ways(cost: CostAnswer, *, dark: bool = False) -> go.Figure:
                 "color": colours[n % len(colours)],
                 "pattern": {"shape": _PATTERNS[n // len(colours) % len(_PATTERNS)]},
             },
-            "hovertemplate": f"%{{y}}, {PARTS[part]}: $%{{x:,.0f}} a month<extra></extra>",
+            "hovertemplate": f"%{{y}}, {PARTS[part]}: {currency.code} %{{x:,.0f}} a month<extra></extra>",
         }
         for n, part in enumerate(parts)
     ]
@@ -58,28 +58,29 @@ def build_ways(cost: CostAnswer, *, dark: bool = False) -> go.Figure:
             dark=dark,
             barmode="stack",
             height=150 + 46 * len(ways),
-            annotations=[_total(way) for way in ways],
-            xaxis=axis("USD a month", range=[0, most * 1.2], tickprefix="$"),
+            separators=currency.separators,
+            annotations=[_total(way, currency) for way in ways],
+            xaxis=axis(f"{currency.code} a month", range=[0, most * 1.2], **currency.axis),
             yaxis=axis("", autorange="reversed", type="category", ticksuffix=" "),
         ),
     )
 
 
-def _total(way: WayToPay) -> dict[str, Any]:
+def _total(way: WayToPay, currency: Currency) -> dict[str, Any]:
     """The sum of a bar, behind its end."""
     at = {"x": way.usd_per_month, "y": WAYS[way.name], "xanchor": "left", "showarrow": False}
-    return {**at, "text": f" {usd(way.usd_per_month)}"}
+    return {**at, "text": f" {currency.written(way.usd_per_month)}"}
 
 
-def ways_table(cost: CostAnswer) -> pd.DataFrame:
+def ways_table(cost: CostAnswer, currency: Currency = DOLLARS) -> pd.DataFrame:
     """One row per way: what it is, what it costs, and why not where it has no cost."""
-    return pd.DataFrame([_way(way) for way in cost.ways])
+    return pd.DataFrame([_way(way, currency.code) for way in cost.ways])
 
 
-def _way(way: WayToPay) -> dict[str, Any]:
+def _way(way: WayToPay, code: str) -> dict[str, Any]:
     return {
         "Way": WAYS[way.name],
-        "USD a month": known(way.usd_per_month),
+        f"{code} a month": known(way.usd_per_month),
         "low": known(way.low),
         "high": known(way.high),
         "What": " in ".join(filter(None, [way.system, way.place])),
@@ -87,12 +88,12 @@ def _way(way: WayToPay) -> dict[str, Any]:
         "Utilisation (%)": None if way.utilization is None else round(way.utilization * 100.0, 1),
         "Energy (kWh a month)": known(way.energy_kwh_per_month),
         "Carbon (kg CO2e a month)": known(way.carbon_kg_per_month),
-        **{f"{PARTS[part].capitalize()} (USD)": round(value, 2) for part, value in way.parts.items()},
+        **{f"{PARTS[part].capitalize()} ({code})": round(value, 2) for part, value in way.parts.items()},
         "Why not": WHY_UNKNOWN[way.unavailable] if way.unavailable else "",
     }
 
 
-def units_table(cost: CostAnswer) -> pd.DataFrame:
+def units_table(cost: CostAnswer, currency: Currency = DOLLARS) -> pd.DataFrame:
     """The cost per request and per million tokens in every sense."""
     senses = [
         (f"Allocated and {lens.name}" if lens.name == "used" else "Allocated", lens.per_unit) for lens in cost.lenses
@@ -105,7 +106,7 @@ def units_table(cost: CostAnswer) -> pd.DataFrame:
         [
             {
                 "Sense": name,
-                "USD per request": known(unit.usd_per_request),
+                f"{currency.code} per request": known(unit.usd_per_request),
                 "per million input tokens": known(unit.usd_per_million_input_tokens),
                 "per million output tokens": known(unit.usd_per_million_output_tokens),
                 "per million tokens": known(unit.usd_per_million_blended_tokens),
@@ -115,34 +116,40 @@ def units_table(cost: CostAnswer) -> pd.DataFrame:
     )
 
 
-def ways_alt_text(cost: CostAnswer) -> str:
+def ways_alt_text(cost: CostAnswer, currency: Currency = DOLLARS) -> str:
     """The bars in one sentence, for those who do not see them."""
-    return "Cost a month: " + ", ".join(f"{WAYS[w.name]} {usd(w.usd_per_month)}" for w in cost.ways) + "."
+    return "Cost a month: " + ", ".join(f"{WAYS[w.name]} {currency.written(w.usd_per_month)}" for w in cost.ways) + "."
 
 
-def build_months(months: Mapping[ViewName, Sequence[float]], *, total: bool, dark: bool = False) -> go.Figure:
+def build_months(
+    months: Mapping[ViewName, Sequence[float]], *, total: bool, currency: Currency = DOLLARS, dark: bool = False
+) -> go.Figure:
     """A line per way over 36 months: each month, or all of them up to then."""
     if not months:
         return message("No price is known for any way.", dark=dark)
     lines = {name: list(np.cumsum(each)) if total else list(each) for name, each in months.items()}
-    data = [_line(name, list(range(1, len(values) + 1)), values, dark=dark) for name, values in lines.items()]
-    title = "USD since the start" if total else "USD a month"
+    data = [_line(name, list(range(1, len(values) + 1)), values, currency, dark=dark) for name, values in lines.items()]
+    title = f"{currency.code} since the start" if total else f"{currency.code} a month"
     return go.Figure(
         data=data,
         layout=layout(
-            dark=dark, height=420, xaxis=axis("Month", dtick=6), yaxis=axis(title, rangemode="tozero", tickprefix="$")
+            dark=dark,
+            height=420,
+            xaxis=axis("Month", dtick=6),
+            separators=currency.separators,
+            yaxis=axis(title, rangemode="tozero", **currency.axis),
         ),
     )
 
 
-def months_table(months: Mapping[ViewName, Sequence[float]]) -> pd.DataFrame:
+def months_table(months: Mapping[ViewName, Sequence[float]], currency: Currency = DOLLARS) -> pd.DataFrame:
     """One row per month, a column per way; the sums are those of the chart."""
-    columns = {f"{WAYS[name]} (USD)": [round(v, 2) for v in each] for name, each in months.items()}
+    columns = {f"{WAYS[name]} ({currency.code})": [round(v, 2) for v in each] for name, each in months.items()}
     count = max((len(each) for each in months.values()), default=0)
     return pd.DataFrame({"Month": range(1, count + 1), **columns})
 
 
-def _line(name: ViewName, x: Sequence[float], y: Sequence[float], *, dark: bool) -> dict[str, Any]:
+def _line(name: ViewName, x: Sequence[float], y: Sequence[float], currency: Currency, *, dark: bool) -> dict[str, Any]:
     place = list(WAYS).index(name)
     return {
         "type": "scatter",
@@ -151,16 +158,18 @@ def _line(name: ViewName, x: Sequence[float], y: Sequence[float], *, dark: bool)
         "x": x,
         "y": y,
         "line": {"color": palette(dark=dark)[place], "dash": DASHES[place], "width": 2},
-        "hovertemplate": f"%{{x:,.4~g}}: $%{{y:,.0f}}<extra>{WAYS[name]}</extra>",
+        "hovertemplate": f"%{{x:,.4~g}}: {currency.code} %{{y:,.0f}}<extra>{WAYS[name]}</extra>",
     }
 
 
-def build_over_load(curve: OverLoad, cost: CostAnswer, *, dark: bool = False) -> go.Figure:
+def build_over_load(
+    curve: OverLoad, cost: CostAnswer, *, currency: Currency = DOLLARS, dark: bool = False
+) -> go.Figure:
     """Cost over requests a day; the planned load as a line, the break-even with an API marked."""
     if not curve.usd_per_month:
         return message("No price is known for any way.", dark=dark)
     x = curve.requests_per_day.tolist()
-    data = [_line(name, x, values.tolist(), dark=dark) for name, values in curve.usd_per_month.items()]
+    data = [_line(name, x, values.tolist(), currency, dark=dark) for name, values in curve.usd_per_month.items()]
     at = cost.break_even.api
     if at.requests_per_day is not None and cost.usd_per_month is not None:
         data.append(
@@ -171,10 +180,26 @@ def build_over_load(curve: OverLoad, cost: CostAnswer, *, dark: bool = False) ->
                 "x": [at.requests_per_day],
                 "y": [cost.usd_per_month],
                 "marker": {"size": 14, "symbol": "x-open", "color": INK[dark], "line": {"width": 3}},
-                "hovertemplate": "%{x:,.4~g} requests a day: $%{y:,.0f}<extra>Break-even</extra>",
+                "hovertemplate": f"%{{x:,.4~g}} requests a day: {currency.code} %{{y:,.0f}}<extra>Break-even</extra>",
             }
         )
-    plan = {
+    every = [v for values in curve.usd_per_month.values() for v in values.tolist()]
+    return go.Figure(
+        data=data,
+        layout=layout(
+            dark=dark,
+            height=460,
+            shapes=[_planned(curve, dark=dark)],
+            separators=currency.separators,
+            xaxis=axis("Requests a day", **spread_out(x)),
+            yaxis=axis(f"{currency.code} a month", **spread_out(every)),
+        ),
+    )
+
+
+def _planned(curve: OverLoad, *, dark: bool) -> dict[str, Any]:
+    """A line at the load of the plan."""
+    return {
         "type": "line",
         "x0": curve.planned,
         "x1": curve.planned,
@@ -184,20 +209,11 @@ def build_over_load(curve: OverLoad, cost: CostAnswer, *, dark: bool = False) ->
         "line": {"color": NEUTRAL[dark], "dash": "dot"},
         "label": {"text": "this plan", "textposition": "end", "font": {"color": INK[dark]}},
     }
-    every = [v for values in curve.usd_per_month.values() for v in values.tolist()]
-    return go.Figure(
-        data=data,
-        layout=layout(
-            dark=dark,
-            height=460,
-            shapes=[plan],
-            xaxis=axis("Requests a day", **spread_out(x)),
-            yaxis=axis("USD a month", **spread_out(every)),
-        ),
-    )
 
 
-def over_load_table(curve: OverLoad) -> pd.DataFrame:
+def over_load_table(curve: OverLoad, currency: Currency = DOLLARS) -> pd.DataFrame:
     """One row per load, a column per way."""
-    columns = {f"{WAYS[name]} (USD a month)": np.round(values, 2) for name, values in curve.usd_per_month.items()}
+    columns = {
+        f"{WAYS[name]} ({currency.code} a month)": np.round(values, 2) for name, values in curve.usd_per_month.items()
+    }
     return pd.DataFrame({"Requests a day": [known(v) for v in curve.requests_per_day.tolist()], **columns})

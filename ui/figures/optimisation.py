@@ -12,6 +12,7 @@ from sizing.decision.formats import FormatRow, Formats
 from sizing.decision.lever_text import LEVERS, STANDINGS, gain, losses, runs_on, tried, why_not
 from sizing.decision.levers import LeverRow
 from sizing.decision.outcome import Outcome
+from ui.currency import DOLLARS, Currency
 from ui.figures.comparison import Named
 from ui.figures.template import hardware_look
 from ui.form.choices import label
@@ -23,19 +24,19 @@ def formats_named(formats: Formats) -> Named:
     return [(label("prec", one.precision), one.outcome) for one in formats.rows if one.outcome.feasible]
 
 
-def formats_table(formats: Formats) -> pd.DataFrame:
+def formats_table(formats: Formats, currency: Currency = DOLLARS) -> pd.DataFrame:
     """One row per weight format, the widest first."""
-    return pd.DataFrame([_format(one) for one in formats.rows])
+    return pd.DataFrame([_format(one, currency.code) for one in formats.rows])
 
 
-def _format(one: FormatRow) -> dict[str, Any]:
+def _format(one: FormatRow, code: str) -> dict[str, Any]:
     small, large = gain(one)
     guide = one.guide
     return {
         "Weights": f"{label('prec', one.precision)}{' (checkpoint)' if one.native else ''}",
         "Fits": "yes" if one.outcome.feasible else "no",
-        **_bought(one.outcome),
-        "to the plan (USD)": known(one.usd_more),
+        **_bought(one.outcome, code),
+        f"to the plan ({code})": known(one.usd_more),
         "Published accuracy loss": losses(one),
         **_latencies(one.outcome),
         "Weights (GB per instance)": known(one.weights_gb),
@@ -48,12 +49,12 @@ def _format(one: FormatRow) -> dict[str, Any]:
     }
 
 
-def _bought(outcome: Outcome) -> dict[str, Any]:
+def _bought(outcome: Outcome, code: str) -> dict[str, Any]:
     return {
         "GPUs": outcome.gpus,
         "GPU": hardware_look(outcome.gpu).name if outcome.gpu else "",
         "Systems": outcome.systems,
-        "USD a month": known(outcome.usd_per_month),
+        f"{code} a month": known(outcome.usd_per_month),
     }
 
 
@@ -103,20 +104,20 @@ def levers_named(rows: Sequence[LeverRow], base: Outcome) -> Named:
     ]
 
 
-def levers_table(rows: Sequence[LeverRow]) -> pd.DataFrame:
+def levers_table(rows: Sequence[LeverRow], currency: Currency = DOLLARS) -> pd.DataFrame:
     """One row per lever, in the order tried."""
-    return pd.DataFrame([_lever(one) for one in rows])
+    return pd.DataFrame([_lever(one, currency.code) for one in rows])
 
 
-def _lever(one: LeverRow) -> dict[str, Any]:
+def _lever(one: LeverRow, code: str) -> dict[str, Any]:
     outcome = one.outcome
     served = outcome is not None and outcome.feasible
     return {
         "Lever": LEVERS[one.name],
         "Standing": STANDINGS[one.standing] if served or outcome is None else "nothing serves it within the limits",
         "Tried": tried(one) if one.standing != "not_modelled" else "",
-        **(_bought(outcome) if served and outcome is not None else {}),
-        "saved (USD a month)": known(one.usd_saved),
+        **(_bought(outcome, code) if served and outcome is not None else {}),
+        f"saved ({code} a month)": known(one.usd_saved),
         "GPUs saved": one.gpus_saved,
         **(_latencies(outcome) if served and outcome is not None else {}),
         "Assumption": one.basis,

@@ -7,12 +7,14 @@ from collections.abc import Sequence
 import pandas as pd
 import plotly.graph_objects as go
 
-from sizing.base.format import large, usd
+from sizing.base.format import large
 from sizing.decision.flips import Flip
 from sizing.decision.heat_map import TwoInputs
+from sizing.decision.outcome import Outcome
 from sizing.decision.promises import Promise
 from sizing.decision.text import in_words, name_of, shown
 from sizing.decision.tornado import Bar, Tornado, counted, swing
+from ui.currency import DOLLARS, Currency
 from ui.figures.template import INK, axis, layout, message, palette
 from ui.format import known
 
@@ -20,7 +22,7 @@ SHOWN_BARS = 12
 """Inputs that a tornado shows: those that move the cost most."""
 
 
-def build_tornado(drawn: Tornado, *, dark: bool = False) -> go.Figure:
+def build_tornado(drawn: Tornado, *, currency: Currency = DOLLARS, dark: bool = False) -> go.Figure:
     """Bars from the answer at the low to that at the high end of each input, the largest on top."""
     bars = [bar for bar in drawn.bars if swing(bar, drawn.base) > 0][:SHOWN_BARS]
     base = counted(drawn.base, drawn.base)
@@ -38,30 +40,35 @@ def build_tornado(drawn: Tornado, *, dark: bool = False) -> go.Figure:
                 "x": [0.0 if v is None else v - base for v in values],
                 "base": base,
                 "marker": {"color": colour, "pattern": {"shape": pattern}},
-                "customdata": [_end(bar, end) for bar in bars],
+                "customdata": [_end(bar, end, currency) for bar in bars],
                 "hovertemplate": "%{customdata}<extra></extra>",
             }
         )
-    unit = {"tickprefix": "$"} if drawn.in_money else {}
+    unit = currency.axis if drawn.in_money else {}
     return go.Figure(
         data=data,
         layout=layout(
             dark=dark,
             barmode="overlay",
+            separators=currency.separators,
             height=140 + 34 * len(bars),
-            xaxis=axis("USD a month" if drawn.in_money else "GPUs", **unit),
+            xaxis=axis(f"{currency.code} a month" if drawn.in_money else "GPUs", **unit),
             yaxis=axis("", autorange="reversed", type="category", ticksuffix=" "),
         ),
     )
 
 
-def _end(bar: Bar, end: str) -> str:
+def _end(bar: Bar, end: str, currency: Currency) -> str:
     outcome = getattr(bar, end)
     value = bar.low if end == "at_low" else bar.high
-    return f"{name_of(bar.key)} {shown(bar.key, value)}: {'cannot be' if outcome is None else in_words(outcome)}"
+    return f"{name_of(bar.key)} {shown(bar.key, value)}: {_then(outcome, currency)}"
 
 
-def tornado_table(drawn: Tornado) -> pd.DataFrame:
+def _then(outcome: Outcome | None, currency: Currency) -> str:
+    return "cannot be" if outcome is None else in_words(outcome, currency.written)
+
+
+def tornado_table(drawn: Tornado, currency: Currency = DOLLARS) -> pd.DataFrame:
     """One row per input with both ends."""
     return pd.DataFrame(
         [
@@ -69,9 +76,9 @@ def tornado_table(drawn: Tornado) -> pd.DataFrame:
                 "Input": name_of(bar.key),
                 "Now": shown(bar.key, bar.value),
                 "Low": shown(bar.key, bar.low),
-                "Answer at low": "cannot be" if bar.at_low is None else in_words(bar.at_low),
+                "Answer at low": _then(bar.at_low, currency),
                 "High": shown(bar.key, bar.high),
-                "Answer at high": "cannot be" if bar.at_high is None else in_words(bar.at_high),
+                "Answer at high": _then(bar.at_high, currency),
                 "Range from": {"share": "20 % to both sides", "sources": "sources", "natural": "its bounds"}[bar.basis],
             }
             for bar in drawn.bars
@@ -79,7 +86,7 @@ def tornado_table(drawn: Tornado) -> pd.DataFrame:
     )
 
 
-def flips_table(flips: Sequence[Flip]) -> pd.DataFrame:
+def flips_table(flips: Sequence[Flip], currency: Currency = DOLLARS) -> pd.DataFrame:
     """The nearest values at which something else would be ordered."""
     return pd.DataFrame(
         [
@@ -87,14 +94,14 @@ def flips_table(flips: Sequence[Flip]) -> pd.DataFrame:
                 "Input": name_of(flip.key),
                 "Now": shown(flip.key, flip.value),
                 "Flips at": shown(flip.key, flip.at),
-                "Answer then": in_words(flip.after),
+                "Answer then": in_words(flip.after, currency.written),
             }
             for flip in flips
         ]
     )
 
 
-def promises_table(promises: Sequence[Promise]) -> pd.DataFrame:
+def promises_table(promises: Sequence[Promise], currency: Currency = DOLLARS) -> pd.DataFrame:
     """What each promise costs."""
     return pd.DataFrame(
         [
@@ -103,15 +110,15 @@ def promises_table(promises: Sequence[Promise]) -> pd.DataFrame:
                 "Now": shown(one.key, one.value),
                 "Relaxed to": "not promised" if one.relaxed is None else shown(one.key, one.relaxed),
                 "GPUs saved": one.gpus_saved,
-                "Saved (USD a month)": known(one.usd_saved),
-                "Answer then": in_words(one.outcome),
+                f"Saved ({currency.code} a month)": known(one.usd_saved),
+                "Answer then": in_words(one.outcome, currency.written),
             }
             for one in promises
         ]
     )
 
 
-def build_two_inputs(drawn: TwoInputs, *, dark: bool = False) -> go.Figure:
+def build_two_inputs(drawn: TwoInputs, *, currency: Currency = DOLLARS, dark: bool = False) -> go.Figure:
     """A cell per pair of values: its cost, or GPUs where no price is known."""
     cells = [cell for row in drawn.outcomes for cell in row]
     money = all(cell is None or not cell.feasible or cell.usd_per_month is not None for cell in cells)
@@ -121,9 +128,9 @@ def build_two_inputs(drawn: TwoInputs, *, dark: bool = False) -> go.Figure:
         "x": [shown(drawn.x_key, v) for v in drawn.x],
         "y": [shown(drawn.y_key, v) for v in drawn.y],
         "z": values,
-        "text": [[_cell(v, money=money) for v in row] for row in values],
+        "text": [[_cell(v, currency if money else None) for v in row] for row in values],
         "texttemplate": "%{text}",
-        "customdata": [["cannot be" if c is None else in_words(c) for c in row] for row in drawn.outcomes],
+        "customdata": [[_then(c, currency) for c in row] for row in drawn.outcomes],
         "hovertemplate": "%{customdata}<extra></extra>",
         "colorscale": [[0.0, "rgba(128,128,128,0.06)"], [1.0, "rgba(0,114,178,0.6)"]],
         "showscale": False,
@@ -142,20 +149,20 @@ def build_two_inputs(drawn: TwoInputs, *, dark: bool = False) -> go.Figure:
     )
 
 
-def _cell(value: float | None, *, money: bool) -> str:
+def _cell(value: float | None, money: Currency | None) -> str:
     if value is None:
         return "-"
-    return usd(value) if money else large(value)
+    return large(value) if money is None else money.written(value)
 
 
-def two_inputs_table(drawn: TwoInputs) -> pd.DataFrame:
+def two_inputs_table(drawn: TwoInputs, currency: Currency = DOLLARS) -> pd.DataFrame:
     """One row per pair of values."""
     return pd.DataFrame(
         [
             {
                 name_of(drawn.x_key).capitalize(): shown(drawn.x_key, x),
                 name_of(drawn.y_key).capitalize(): shown(drawn.y_key, y),
-                "Answer": "cannot be" if cell is None else in_words(cell),
+                "Answer": _then(cell, currency),
             }
             for y, row in zip(drawn.y, drawn.outcomes, strict=True)
             for x, cell in zip(drawn.x, row, strict=True)

@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from ui.shell.controls import draw_download
+from ui.shell.own_prices import WITHHELD
 
 CONFIG: Mapping[str, object] = MappingProxyType(
     {"displaylogo": False, "modeBarButtonsToRemove": ["zoomIn2d", "zoomOut2d", "autoScale2d"]}
@@ -17,9 +18,14 @@ CONFIG: Mapping[str, object] = MappingProxyType(
 """What Plotly is told about every chart: nothing leads to another host; buttons that double others are left out."""
 
 
+PNG_SCALE = 2
+"""Pixels of a downloaded picture for one of the page. Chosen: sharp on a slide."""
+
+
 def draw_chart(figure: go.Figure, *, key: str, alt: str) -> None:
-    """A figure; ``alt`` says it in one sentence to those who do not see it."""
-    st.plotly_chart(figure, key=key, alt=alt, config=dict(CONFIG))
+    """A figure, with a button for its PNG; ``alt`` says it in one sentence to those who do not see it."""
+    picture = {"toImageButtonOptions": {"format": "png", "filename": key, "scale": PNG_SCALE}}
+    st.plotly_chart(figure, key=key, alt=alt, config={**CONFIG, **picture})
 
 
 def draw_table(make: Callable[[], pd.DataFrame], *, key: str, what: str) -> None:
@@ -35,7 +41,10 @@ def draw_table(make: Callable[[], pd.DataFrame], *, key: str, what: str) -> None
 
 
 def draw_csv(table: pd.DataFrame, *, key: str, what: str) -> None:
-    """The button that downloads a table."""
+    """The button that downloads a table; a sentence instead where it holds prices that were not asked for."""
+    if st.session_state.get(WITHHELD):
+        st.caption("No CSV: the table holds prices of your own. “Downloads with my own prices” above lets them in.")
+        return
     draw_download(
         f"CSV: {what}",
         table.to_csv(index=False),

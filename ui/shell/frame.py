@@ -10,6 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from ui import state
 from ui.format import as_markdown
+from ui.shell.own_prices import WITHHELD
 
 ENTERED = "entered_through_app"
 """Session key that app.py sets before it runs a page."""
@@ -39,7 +40,8 @@ def parameters() -> dict[str, list[str]]:
 
 
 def header(title: str) -> DeltaGenerator:
-    """Title of the page; returns its row, so that a page can add to it."""
+    """Title of the page; returns its row, so that a page can add to it. Every page starts with all downloads."""
+    st.session_state.pop(WITHHELD, None)
     row = st.container(horizontal=True, vertical_alignment="center", gap="small")
     row.title(title, width="content", anchor=False)
     return row

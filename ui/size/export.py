@@ -6,9 +6,9 @@ import streamlit as st
 
 from sharing.document import file_stem, to_yaml
 from ui import state
-from ui.shell import draw_download
+from ui.shell import at_list_prices, draw_download, draw_own_prices, has_own_prices
 from ui.size.tables import USE, alternatives_table
-from ui.state import Answer
+from ui.state import Answer, plan_of
 
 
 def alternatives_csv(answer: Answer) -> str:
@@ -17,7 +17,11 @@ def alternatives_csv(answer: Answer) -> str:
 
 
 def draw_downloads(answer: Answer) -> None:
-    """Files of this answer, made when they are asked for."""
+    """Files of this answer, made when they are asked for; at list prices unless the user's own are asked for."""
+    if has_own_prices(answer.scenario) and not draw_own_prices(present=True):
+        listed = at_list_prices(answer.scenario)
+        answer = Answer(scenario=listed, plan=plan_of(listed.model_dump_json()))
+        st.caption("The files are at list prices.")
     stem = file_stem(answer.scenario.name)
     plan = answer.plan
     files = (
@@ -45,6 +49,6 @@ def draw_downloads(answer: Answer) -> None:
     st.markdown("**Link to these inputs**")
     st.code(state.link(), language=None, wrap_lines=True)
     st.caption(
-        "Prices typed into the form, an uploaded config.json and an imported benchmark are not part of the "
-        "link, but of the YAML file."
+        "An uploaded config.json and an imported benchmark are not part of the link, but of the YAML file. Prices "
+        "typed into the form are never in the link, and in files only where they are asked for."
     )

@@ -1,0 +1,173 @@
+"""Money in another currency: at a dated rate, written as in a country; own prices stay out of files."""
+
+from datetime import date
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from sizing import Scenario
+from sizing.decision.outcome import NOTHING
+from sizing.decision.tornado import Tornado, tornado
+from sizing.economics.cost import cost
+from sizing.economics.text import sentences
+from sizing.planning.analytic import analytic_plan
+from tests.app.pages_text import problems
+from tests.sizing.decision.test_decision import Market, asked, tokens
+from ui.cost.book import GIVEN
+from ui.currency import DOLLARS, LOCALES, Currency, rates
+from ui.figures.cost import build_ways, months_table, ways_table
+from ui.shell.charts import CONFIG
+from ui.shell.own_prices import at_list_prices, has_own_prices
+
+SCENARIO = Scenario.model_validate(
+    {
+        "model": "meta-llama/Meta-Llama-3-8B-Instruct",
+        "workload": {"input_tokens": 1000, "output_tokens": 100, "peak_rps": 10},
+        "deployment": {"gpus": ["h100_sxm"]},
+    }
+)
+EURO = Currency(code="EUR", per_usd=0.8, locale="de_DE")
+
+
+@pytest.fixture
+def page(app: AppTest) -> AppTest:
+    app.button(key="open_chatbot").click().run()
+    return app.switch_page("pages/cost.py").run()
+
+
+@pytest.mark.parametrize("rate", [0.0, -1.0, float("nan"), float("inf")])
+def test_a_rate_that_cannot_be_is_refused(rate: float) -> None:
+    with pytest.raises(ValueError, match="An exchange rate is a number above 0"):
+        Currency(code="EUR", per_usd=rate)
+
+
+@pytest.mark.parametrize("code", rates())
+@pytest.mark.parametrize("usd", [0.0, 0.0042, 123.45, 9_876_543.21])
+def test_an_amount_goes_there_and_back(code: str, usd: float) -> None:
+    currency = Currency(code=code, per_usd=rates()[code].per_usd)
+    assert currency.usd_of(currency.of(usd)) == pytest.approx(usd, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("locale", "amount", "text"),
+    [
+        ("de_DE", 9512.0, "9.510 €"),
+        ("de_DE", 0.42, "0,42 €"),
+        ("de_DE", 1_234_567.0, "1,23 Mio. €"),
+        ("en_US", 9512.0, "€9,510"),
+        ("fr_FR", 950.0, "950 €"),
+        ("de_CH", 9512.0, "EUR 9’510"),
+    ],
+)
+def test_amounts_are_written_as_in_the_country(locale: str, amount: float, text: str) -> None:
+    written = Currency(code="EUR", per_usd=1.0, locale=locale).written(amount)
+    assert written.replace("\u00a0", " ") == text
+
+
+def test_dollars_are_written_as_everywhere_else() -> None:
+    assert DOLLARS.written(12345.6) == "$12.3k"
+    assert DOLLARS.written(None) == "unknown"
+
+
+def test_every_rate_is_dated_and_old_ones_are_known() -> None:
+    assert rates()["USD"].per_usd == 1.0
+    for rate in rates().values():
+        assert rate.source
+        assert not rate.is_old(rate.on)
+        assert rate.is_old(date(rate.on.year + 1, rate.on.month, 1))
+
+
+def test_a_cost_is_converted_in_every_part_and_nothing_else_is() -> None:
+    plan = analytic_plan(SCENARIO)
+    money = cost(SCENARIO, plan=plan)
+    euros = EURO.converted(money)
+    assert euros.usd_per_month == pytest.approx(0.8 * (money.usd_per_month or 0.0))
+    assert sum(euros.parts.values()) == pytest.approx(euros.usd_per_month)
+    assert sum(euros.cash) == pytest.approx(0.8 * sum(money.cash))
+    lens, own = euros.lenses[0].per_unit, money.lenses[0].per_unit
+    assert lens.usd_per_request == pytest.approx(0.8 * own.usd_per_request)
+    assert (euros.gpus, euros.requests_per_day, euros.break_even) == (
+        money.gpus,
+        money.requests_per_day,
+        money.break_even,
+    )
+    assert [way.energy_kwh_per_month for way in euros.ways] == [way.energy_kwh_per_month for way in money.ways]
+    assert DOLLARS.converted(money) is money
+    text = sentences(euros, EURO.written)
+    assert "€" in text
+    assert "$" not in text
+
+
+def test_a_tornado_keeps_the_values_of_its_inputs() -> None:
+    drawn = tornado(asked(), Market(tokens))
+    euros: Tornado = EURO.converted(drawn)
+    assert euros.base.usd_per_month == pytest.approx(0.8 * 11_000)
+    assert [(bar.key, bar.low, bar.high) for bar in euros.bars] == [(bar.key, bar.low, bar.high) for bar in drawn.bars]
+    assert EURO.converted(NOTHING) == NOTHING
+
+
+def test_tables_and_charts_name_the_currency() -> None:
+    money = EURO.converted(cost(SCENARIO, plan=analytic_plan(SCENARIO)))
+    assert "EUR a month" in ways_table(money, EURO)
+    assert not [name for name in ways_table(money, EURO) if "USD" in name]
+    assert list(months_table({"on_prem": [1.0]}, EURO)) == ["Month", "Own systems (EUR)"]
+    figure = build_ways(money, currency=EURO)
+    assert figure.layout.xaxis.title.text == "EUR a month"
+    assert figure.layout.separators == ",."
+
+
+def test_the_cost_page_shows_another_currency_and_refuses_a_rate_of_zero(page: AppTest) -> None:
+    page.selectbox(key="currency").set_value("EUR").run()
+    page.selectbox(key="number_locale").set_value("de_DE").run()
+    assert not page.exception
+    before = next(frame.value for frame in page.dataframe if "EUR a month" in frame.value)
+    assert any("ECB" in one.value or "European Central Bank" in one.value for one in page.caption)
+    page.text_input(key="rate_EUR").set_value("2").run()
+    doubled = next(frame.value for frame in page.dataframe if "EUR a month" in frame.value)
+    assert doubled["EUR a month"][0] == pytest.approx(2 / rates()["EUR"].per_usd * before["EUR a month"][0], rel=0.02)
+    for text in ("0", "-1", "much"):
+        page.text_input(key="rate_EUR").set_value(text).run()
+        assert problems(page) == ["An exchange rate is a number above 0: the last one, 2, stays."]
+        kept = next(frame.value for frame in page.dataframe if "EUR a month" in frame.value)
+        assert kept["EUR a month"][0] == doubled["EUR a month"][0]
+
+
+@pytest.mark.parametrize("locale", LOCALES)
+def test_every_way_of_writing_numbers_draws_every_tab(page: AppTest, locale: str) -> None:
+    page.session_state["currency"], page.session_state["number_locale"] = "CHF", locale
+    for tab in ("36 months", "Break-even"):
+        page.session_state["cost_view"] = tab
+        page.run()
+        assert not page.exception
+
+
+def csv_buttons(app: AppTest) -> list[str]:
+    return [one.label for one in app.get("download_button")]
+
+
+def test_a_typed_constant_keeps_tables_out_of_files_until_asked(page: AppTest) -> None:
+    assert csv_buttons(page) == ["CSV: Ways to pay"]
+    page.session_state[GIVEN] = {"electricity_usd_per_kwh": 0.01}
+    page.run()
+    assert csv_buttons(page) == []
+    assert any("by the lists" in one.value for one in page.info)
+    page.toggle(key="downloads_with_own_prices").set_value(True).run()
+    assert csv_buttons(page) == ["CSV: Ways to pay"]
+    page.switch_page("pages/size.py").run()
+    assert not page.exception
+
+
+def test_files_of_a_scenario_with_prices_of_ones_own_are_at_list_prices() -> None:
+    own = SCENARIO.model_copy(
+        update={"prices": SCENARIO.prices.model_copy(update={"system": "dgx_h100", "system_usd": 100_000.0})}
+    )
+    assert has_own_prices(own)
+    assert not has_own_prices(at_list_prices(own))
+    assert at_list_prices(own) == SCENARIO
+
+
+def test_a_chart_keeps_its_button_for_a_picture() -> None:
+    removed = CONFIG.get("modeBarButtonsToRemove", [])
+    assert isinstance(removed, list)
+    assert "toImage" not in removed
+    assert CONFIG.get("displayModeBar", True) is not False

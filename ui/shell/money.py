@@ -1,0 +1,67 @@
+"""The currency of a page: which, at what rate, and how its numbers are written. The session keeps it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import streamlit as st
+
+from ui.currency import DOLLARS, LOCALES, Currency, rates
+from ui.form.numbers import NotANumber, parse_number
+from ui.format import as_markdown
+
+_CODE, _LOCALE, _RATE, _KEPT = "currency", "number_locale", "rate_{}", "rate_kept_{}"
+
+
+def draw_currency() -> Currency:
+    """The choice of a currency behind a click. A rate that cannot be is refused, and the last one stays."""
+    with st.popover("Currency", icon=":material/payments:", help="What amounts on this page are shown in."):
+        code = st.selectbox(
+            "Currency",
+            list(rates()),
+            key=_CODE,
+            persist_state="session",
+            help="Everything is computed in USD; this changes what is shown and downloaded.",
+        )
+        locale = st.selectbox(
+            "Numbers",
+            list(LOCALES),
+            key=_LOCALE,
+            persist_state="session",
+            format_func=LOCALES.__getitem__,
+            help="How amounts are written in sentences and charts; a download has plain numbers.",
+        )
+        per_usd = 1.0 if code == DOLLARS.code else _rate(code)
+    currency = Currency(code=code, per_usd=per_usd, locale=locale)
+    if code != DOLLARS.code:
+        st.caption(as_markdown(_dated(currency)))
+    return currency
+
+
+def _rate(code: str) -> float:
+    """What was typed where that is a rate, else the last one that was."""
+    last: float = st.session_state.get(_KEPT.format(code), rates()[code].per_usd)
+    text = st.text_input(
+        f"Exchange rate ({code} for 1 USD)",
+        value=f"{rates()[code].per_usd:.6g}",
+        key=_RATE.format(code),
+        persist_state="session",
+        help="Type the rate of today.",
+    )
+    try:
+        rate = Currency(code=code, per_usd=parse_number(text)).per_usd
+    except (NotANumber, ValueError):
+        st.error(f"An exchange rate is a number above 0: the last one, {last:.6g}, stays.", icon=":material/error:")
+        return last
+    st.session_state[_KEPT.format(code)] = rate
+    return rate
+
+
+def _dated(currency: Currency) -> str:
+    """The rate with its day and source, and that it is old where it is."""
+    listed = rates()[currency.code]
+    shown = f"{currency.code} {currency.per_usd:.4g} for 1 USD"
+    if f"{currency.per_usd:.6g}" != f"{listed.per_usd:.6g}":
+        return f"Amounts at {shown}, as typed. The answer in the box above stays in USD."
+    old = ", older than 90 days: type the rate of today" if listed.is_old(datetime.now(UTC).date()) else ""
+    return f"Amounts at {shown} ({listed.source}, {listed.on}{old}). The answer in the box above stays in USD."
