@@ -68,7 +68,7 @@ def needed(case: Case, guess: int, most: int | None = None, first: int = FIRST_R
 
 def _needed(tries: Tries, smallest: int, stable_rps: float | None = None) -> Needed:
     """What is known once ``smallest`` is the fewest that met."""
-    broken = [tries.load(n) for n in tries.trials if not tries.met(n)]
+    broken = [tries.load(n) for n in (*tries.trials, *tries.overloaded) if not tries.met(n)]
     if stable_rps is not None:
         broken.append(stable_rps * tries.highest_share)
     return Needed(
@@ -100,7 +100,7 @@ def sharpened(result: Needed, requests: int) -> Needed | NotMet:
         bad = max((n for n in tries.trials if n < result.perhaps), default=0)
         for n in tries.unclear(instances):
             del tries.trials[n]
-        instances = bisected(tries.met, bad, instances)
+        instances = between(tries.met, bad, instances, guess=result.perhaps)
     smallest = fewest(lambda n: confirmed(tries, n, requests), guess=instances, least=instances)
     return _not_met(tries, bounded=False) if smallest is None else _needed(tries, smallest, tries.stable_rps)
 
@@ -117,12 +117,12 @@ def confirmed(tries: Tries, instances: int, requests: int) -> bool:
 def fewest(met: Callable[[int], bool], *, guess: int, most: int | None = None, least: int = 1) -> int | None:
     """The smallest count from ``least`` on for which ``met`` holds.
 
-    The largest first, growing steps from ``guess``, then bisection.
+    The guess, then growing steps from it, then bisection.
 
     ``met`` must hold for every larger count once it holds. None when it does not hold up to ``most``; when that is not
     given, up to 4 x guess + 4, and the largest count is tried once the guess and the next step have failed.
     """
-    if most is not None and (most < least or not met(most)):
+    if most is not None and most < least:
         return None
     guess = max(guess if most is None else min(guess, most), least)
     step = max(round(STEP_SHARE * guess), 1)
@@ -138,7 +138,7 @@ def fewest(met: Callable[[int], bool], *, guess: int, most: int | None = None, l
         bad, good = guess, most or FARTHEST * guess + FARTHER
         if most is None and guess + step < good and met(guess + step):  # as it mostly does
             good = guess + step
-        elif most is None and not met(good):
+        elif good == guess or not met(good):
             return None
         while bad + step < good:
             if met(bad + step):
@@ -154,6 +154,13 @@ def bisected(met: Callable[[int], bool], bad: int, good: int) -> int:
         middle = (good + bad) // 2
         good, bad = (middle, bad) if met(middle) else (good, middle)
     return good
+
+
+def between(met: Callable[[int], bool], bad: int, good: int, *, guess: int) -> int:
+    """As :func:`bisected`, ``guess`` first: where it does not hold, nothing below needs to be looked at."""
+    if not met(guess):
+        return bisected(met, guess, good)
+    return fewest(met, guess=guess, least=bad + 1) or guess
 
 
 def settled(case: Case, result: Needed, requests: int) -> Outcome:

@@ -39,9 +39,8 @@ def refine_pools(
     for k in pools.order()[:MOST_PAIRS]:
         if np.isfinite(known) and not counted[k] <= CLOSE * known:
             break
-        before = np.inf if first is None else float(first[0].counted()[0])
         pair = pools.pools.take(np.array([k]))
-        wins, fewest = _wins(question, pair, known, before), with_fewest(question, pair)
+        wins, fewest = _wins(question, pair, known, None if first is None else first[0]), with_fewest(question, pair)
         if not wins(fewest.prefill_instances, fewest.decode_instances)[0]:
             continue
         try:
@@ -53,13 +52,15 @@ def refine_pools(
     return None if first is None or (best is not None and not comes_before(first[0], best)) else first
 
 
-def _wins(question: Question, pair: Pools, known: float, before: float) -> Wins:
-    """Whether a pair with given instances would come before a deployment that counts ``known``, and not after pools
-    that count ``before``; infinite: there is none, or its price is unknown.
+def _wins(question: Question, pair: Pools, known: float, first: Disaggregated | None) -> Wins:
+    """Whether a pair with given instances would come before a deployment that counts ``known`` (infinite: there is
+    none, or its price is unknown) and before the pools that come ``first`` so far.
 
-    Of what counts the same, the other deployment comes first. By latency more instances may always win.
+    Of what counts the same, the other deployment comes first: of pools as many GPUs as these, too, which the screen has
+    put in order already, so that ties are not simulated. By latency more instances may always win.
     """
     objective = question.scenario.deployment.objective
+    before, gpus = (np.inf, np.inf) if first is None else (float(first.counted()[0]), float(first.gpus[0]))
 
     def wins(prefill: Counts, decode: Counts) -> Flags:
         if objective == "latency" or (np.isinf(known) and np.isinf(before)):
@@ -67,8 +68,10 @@ def _wins(question: Question, pair: Pools, known: float, before: float) -> Wins:
         many = replace(
             pair.take(np.zeros(len(prefill), dtype=np.intp)), prefill_instances=prefill, decode_instances=decode
         )
-        counted = disaggregated(question, many).counted()
-        return np.asarray(((counted < known) | np.isinf(known)) & (counted <= before))
+        sized = disaggregated(question, many)
+        counted = sized.counted()
+        ahead = (counted < before) | ((counted == before) & (sized.gpus < gpus))
+        return np.asarray(((counted < known) | np.isinf(known)) & ahead)
 
     return wins
 

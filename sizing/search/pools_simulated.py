@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cache, partial
 
 import numpy as np
 
@@ -159,23 +160,21 @@ def needed_pools(case: PoolsCase, guess: tuple[int, int], wins: Wins) -> NeededP
     if min(stable) <= 0.0:
         return None
     least = [max(math.ceil(case.arrivals.rate_rps / case.heaviest(rps) - ROUNDING), 1) for rps in stable]
-    first_of: dict[int, FirstTokens] = {}
+    first_of = cache(partial(first_tokens, case))
 
     def in_time(instances: int) -> bool:
-        first_of[instances] = first_tokens(case, instances)
-        return within(first_of[instances], case.limits) == "met"
+        return within(first_of(instances), case.limits) == "met"
 
     most = _most(wins, guess[0], decode=least[1])
     smallest = None if most == 0 else fewest(in_time, least=least[0], guess=guess[0], most=most)
     if smallest is None:
         return None
-    for more in MORE if math.isfinite(case.limits.e2e_s) else MORE[:1]:
-        count = math.ceil(smallest * more - ROUNDING)
+    tried = MORE if math.isfinite(case.limits.e2e_s) else MORE[:1]
+    for count in dict.fromkeys(math.ceil(smallest * more - ROUNDING) for more in tried):
         most = _most(wins, guess[1], prefill=count)
-        if most == 0:
+        if most is not None and most < least[1]:  # more of either kind only cost more
             return None
-        first = first_of.get(count) or first_tokens(case, count)
-        decode = _decode_instances(case, first, least[1], guess[1], most)
+        decode = _decode_instances(case, first_of(count), least[1], guess[1], most)
         if decode is not None:
             return NeededPools(
                 prefill_instances=count, decode_instances=decode[0], stable_rps=stable, outcome=decode[1]

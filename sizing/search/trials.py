@@ -59,6 +59,10 @@ NO_DOUBT = 0.7
 """Share of the heaviest load up to which the analytic stability limit will do: at most 22 % above the simulated one in
 docs/LOAD_MODEL.md."""
 
+BEYOND_DOUBT = 1.5
+"""Over the heaviest load by the analytic stability limit, from which on that is sure to be exceeded: by simulation at
+most 25 % more is carried for ever (:data:`sizing.search.pools_refine.NEVER_MORE`)."""
+
 Finding = Literal["met", "broken", "unclear"]
 
 
@@ -193,10 +197,11 @@ class Tries:
 
     ``first``: requests of the first run at a count. Once those have left a count unclear, later ones start with more.
     ``certain``: whether even a load without doubt is held against the stability limit of the simulation.
+    ``overloaded``: counts that were not simulated, because it is known that they do not carry the load for ever.
     """
 
     def __init__(self, case: Case, first: int = FIRST_REQUESTS) -> None:
-        self.case, self.first, self.trials = case, first, dict[int, Trial]()
+        self.case, self.first, self.trials, self.overloaded = case, first, dict[int, Trial](), set[int]()
         self.certain = False
 
     @cached_property
@@ -225,9 +230,18 @@ class Tries:
         """Whether so many instances carry the load for ever, within the utilisation cap."""
         return self.utilization(instances) <= self.highest_share * (1.0 + ROUNDING)
 
+    def _surely_overloaded(self, instances: int) -> bool:
+        """Whether it is known without simulating more that so many instances do not carry the load."""
+        if "stable_rps" in vars(self):
+            return not self.carried(instances)
+        return self.load(instances) > self.highest_share * self.case.stable_rps * BEYOND_DOUBT
+
     def met(self, instances: int) -> bool:
         """Whether so many instances meet every limit, for ever."""
         if instances not in self.trials:
+            if self.trials and self._surely_overloaded(instances):  # one is simulated anyway: there is an outcome
+                self.overloaded.add(instances)
+                return False
             self.trials[instances] = trial = decided(self.case, instances, self.first)
             if trial.arrived > GROWTH * ENOUGH_SHARE * self.first:
                 self.first = max(self.first, most_requests(self.case.limits))

@@ -14,9 +14,14 @@ from sizing.deployments.kv_transfer import supports
 from sizing.explore.inverse import served_by_gpus
 from sizing.question.understand import Question, understand
 from sizing.search import pools_refine as refine
+from sizing.search import pools_simulated
 from sizing.search.pools import Pools, at_peak, decode_capacity, longest_transfer, prefill_capacity
+from sizing.search.pools_case import PoolsCase, case_of
 from sizing.search.pools_search import decode_rows, grown_into_e2e, prefill_rows, smallest_pools
+from sizing.search.pools_simulated import FirstTokens, first_tokens, needed_pools
 from sizing.search.screen import Evaluated, all_configurations, evaluate, instances_needed
+from sizing.search.serving import screened
+from sizing.simulator.work import Work
 from tests.sizing.asking import LLAMA_70B
 from tests.sizing.test_properties import having, scenarios
 
@@ -126,6 +131,30 @@ def test_a_median_that_rises_with_more_instances_loses_no_pools() -> None:
     found = smallest_pools(question, evaluated)
     assert found is not None
     assert found.gpus.min() == 2
+
+
+def test_no_number_of_prefill_instances_is_simulated_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    simulated = []
+
+    def watched(case: PoolsCase, instances: int) -> FirstTokens:
+        simulated.append((case, instances))
+        return first_tokens(case, instances)
+
+    monkeypatch.setattr(pools_simulated, "first_tokens", watched)
+    workload = {"input_tokens": 1000, "output_tokens": 1000, "peak_rps": 5, "mode": "sequential"}
+    limits = {"ttft_ms": None, "itl_ms": None, "e2e_ms": 30000, "percentile": 95}
+    keys = {
+        "model": "google/gemma-3-27b-it",
+        "workload": workload,
+        "limits": limits,
+        "deployment": {"gpus": ["h100_sxm"]},
+    }
+    question = understand(Scenario.model_validate(keys))
+    (pools,) = screened(question).pools
+    monkeypatch.setattr(pools_simulated, "_decode_instances", lambda *_: None)  # all that may help is tried
+    assert needed_pools(case_of(question, pools, 0, 0, Work()), (1, 1), lambda prefill, _: prefill <= 4) is None
+    assert len(simulated) > 1
+    assert len(simulated) == len(set(simulated))
 
 
 @pytest.mark.parametrize("objective", ["cost", "gpus"])

@@ -14,10 +14,10 @@ from sizing.planning.analytic import analytic_plan
 from sizing.question.understand import understand
 from sizing.replay.simulate import simulate
 from sizing.search.aggregated import aggregated, smallest_aggregated
-from sizing.search.instances import RESOLUTION, Needed, NotMet, fewest, needed
+from sizing.search.instances import RESOLUTION, Needed, NotMet, between, fewest, needed
 from sizing.search.refine import Refined, refine
 from sizing.search.screen import all_configurations, evaluate
-from sizing.search.trials import FARTHER, FARTHEST, Case, limited, run, share_of
+from sizing.search.trials import FARTHER, FARTHEST, Case, Tries, limited, run, share_of
 from sizing.simulator.arrivals import Arrivals
 from sizing.simulator.quantiles import sampled_share
 from sizing.simulator.run_length import HEAVIEST, relaxation
@@ -48,6 +48,36 @@ def test_a_candidate_that_cannot_come_first_costs_one_look() -> None:
     tried: list[int] = []
     assert fewest(lambda n: bool(tried.append(n)), guess=9, most=4) is None
     assert tried == [4]
+
+
+@pytest.mark.parametrize(("guess", "most"), [(3, 6), (3, 3)])
+def test_a_guess_that_holds_spares_the_look_at_the_largest(guess: int, most: int) -> None:
+    tried: list[int] = []
+    assert fewest(lambda n: bool(tried.append(n)) or n >= 3, guess=guess, most=most) == 3
+    assert tried == [3, 2]
+
+
+@given(true=st.integers(1, 60), guess=st.integers(1, 59))
+def test_nothing_is_looked_at_below_a_count_that_does_not_hold(true: int, guess: int) -> None:
+    tried: list[int] = []
+
+    def met(n: int) -> bool:
+        tried.append(n)
+        return n >= true
+
+    assert between(met, 0, 60, guess=guess) == true
+    assert guess >= true or min(tried) == guess
+
+
+def test_what_cannot_carry_the_load_is_not_simulated() -> None:
+    question = understand(scenario(workload={**VARY, "peak_rps": 40}, limits={"ttft_ms": 60_000, "itl_ms": 500}))
+    found = refine(smallest_aggregated(question, evaluate(question, all_configurations(question))), seed=0)
+    tries = Tries(found.search.case(found.winner))
+    assert found.best
+    assert tries.met(found.best.instances + 1)
+    assert not tries.met(1)
+    assert set(tries.trials) == {found.best.instances + 1}
+    assert not Tries(tries.case).met(1)  # simulated where nothing else was: something must be counted
 
 
 def test_requests_that_go_anywhere_at_random_are_poisson_at_each_instance() -> None:
