@@ -106,3 +106,26 @@ def test_months_are_those_of_the_answer() -> None:
     assert months["on_prem"] == cost(SCENARIO, plan=answer).cash
     assert months["on_prem"][-1] > months["on_prem"][0]
     assert len(months_table(months)) == 36
+
+
+def test_a_price_of_ones_own_moves_the_break_even_and_reset_brings_it_back(page: AppTest) -> None:
+    show(page, cost_view="Break-even")
+    before = break_even(page)
+    show(page, **{GIVEN: {"electricity_usd_per_kwh": 2.0}})
+    assert break_even(page) != before
+    show(page, cost_view="Prices and constants")
+    page.button(key="cost_book_reset").click().run()
+    show(page, cost_view="Break-even")
+    assert break_even(page) == before
+
+
+def break_even(app: AppTest) -> str:
+    """The sentence on the break-even tab."""
+    return next(m.value for m in app.markdown if "Owning" in m.value)
+
+
+def test_parts_of_a_file_add_up_to_the_cent() -> None:
+    rows = ways_table(cost(SCENARIO, plan=plan(SCENARIO, alternatives=0)), cents=True)
+    for _, row in rows[rows["USD a month"].notna()].iterrows():
+        parts = [row[name] for name in rows if name.endswith("(USD)") and row[name] == row[name]]
+        assert sum(parts) == pytest.approx(row["USD a month"], abs=0.005 * (len(parts) + 1))

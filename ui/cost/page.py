@@ -119,7 +119,7 @@ def _ways(cost: CostAnswer, currency: Currency, *, dark: bool) -> None:
         )
     table = ways_table(cost, currency)
     st.dataframe(table, hide_index=True, placeholder="", key="ways_rows", alt="Ways to pay as a table")
-    draw_csv(table, key="ways", what="Ways to pay")
+    draw_csv(ways_table(cost, currency, cents=True), key="ways", what="Ways to pay")
 
 
 def _months(key: str, constants: str, currency: Currency, *, dark: bool) -> None:

@@ -72,17 +72,23 @@ def _total(way: WayToPay, currency: Currency) -> dict[str, Any]:
     return {**at, "text": f" {currency.written(way.usd_per_month)}"}
 
 
-def ways_table(cost: CostAnswer, currency: Currency = DOLLARS) -> pd.DataFrame:
-    """One row per way: what it is, what it costs, and why not where it has no cost."""
-    return pd.DataFrame([_way(way, currency.code) for way in cost.ways])
+def ways_table(cost: CostAnswer, currency: Currency = DOLLARS, *, cents: bool = False) -> pd.DataFrame:
+    """One row per way: what it is, what it costs, and why not where it has no cost.
+
+    With ``cents`` amounts are not rounded further, so that parts add up to their sum.
+    """
+    return pd.DataFrame([_way(way, currency.code, cents=cents) for way in cost.ways])
 
 
-def _way(way: WayToPay, code: str) -> dict[str, Any]:
+def _way(way: WayToPay, code: str, *, cents: bool) -> dict[str, Any]:
+    def amount(usd: float | None) -> float | None:
+        return known(usd) if not cents or usd is None else round(usd, 2)
+
     return {
         "Way": WAYS[way.name],
-        f"{code} a month": known(way.usd_per_month),
-        "low": known(way.low),
-        "high": known(way.high),
+        f"{code} a month": amount(way.usd_per_month),
+        "low": amount(way.low),
+        "high": amount(way.high),
         "What": " in ".join(filter(None, [way.system, way.place])),
         "Systems": known(way.systems),
         "Utilisation (%)": None if way.utilization is None else round(way.utilization * 100.0, 1),

@@ -1,0 +1,57 @@
+"""From an answer to a decision in a browser: variants from Size, a file whose sums are right, a picture, a phone."""
+
+import csv
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.e2e.browser import settle, sideways_px
+from tests.e2e.conftest import OpenPage
+
+INPUTS = "isl=3500&osl=500"
+
+
+def test_three_variants_are_compared_in_three_clicks(open_page: OpenPage) -> None:
+    page = open_page(f"size?{INPUTS}")
+    page.get_by_role("link", name="Compare with other hardware").click()
+    settle(page)
+    box = page.get_by_role("combobox", name="Compared with")
+    box.click()
+    box.fill("Cloud")
+    page.get_by_role("option", name="Cloud", exact=True).click()
+    settle(page)
+    for name in ("2 x the load: ", "Cloud: "):
+        expect(page.get_by_test_id("stMarkdown").filter(has_text=name).first).to_be_visible()
+    chosen = page.get_by_test_id("stMultiSelect").filter(has_text="Compared with")
+    expect(chosen.locator("[data-tag-index]")).to_have_count(3)
+    assert "isl=3500" in page.url
+
+
+def test_the_sums_of_a_downloaded_table_are_those_of_its_parts(open_page: OpenPage, tmp_path: Path) -> None:
+    page = open_page(f"cost?{INPUTS}")
+    with page.expect_download() as download:
+        page.get_by_test_id("stDownloadButton").get_by_role("button", name="CSV: Ways to pay").click()
+    path = tmp_path / "ways.csv"
+    download.value.save_as(path)
+    with path.open(newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["USD a month"]]
+    assert {row["Way"] for row in rows} >= {"Own systems", "Rented"}
+    for row in rows:
+        parts = [float(value) for name, value in row.items() if name.endswith("(USD)") and value]
+        assert sum(parts) == pytest.approx(float(row["USD a month"]), abs=0.005 * (len(parts) + 1))
+        assert float(row["low"]) <= float(row["USD a month"])
+
+
+@pytest.mark.parametrize("path", ["cost", "compare?compare_view=Formats", "compare?compare_view=Levers"])
+def test_a_phone_shows_money_without_sideways_scrolling(open_page: OpenPage, path: str) -> None:
+    page = open_page(path, width=390, height=844, scheme="dark")
+    assert sideways_px(page) <= 2
+
+
+def test_a_chart_is_saved_as_a_picture(open_page: OpenPage) -> None:
+    page = open_page(f"cost?{INPUTS}")
+    page.locator(".js-plotly-plot").first.hover()
+    with page.expect_download() as download:
+        page.locator(".js-plotly-plot").first.locator("[data-title*='PNG' i], [data-title*='png' i]").first.click()
+    assert download.value.suggested_filename == "ways.png"
