@@ -74,11 +74,17 @@ SECTIONS = {
     ],
     "Library": [
         st.Page(
+            "pages/scenarios.py",
+            title="Scenarios",
+            icon=":material/inventory_2:",
+            help="Every scenario that was saved: customers, projects, history, files.",
+        ),
+        st.Page(
             "pages/methodology.py",
             title="Methodology",
             icon=":material/menu_book:",
             help="Every formula, assumption and source behind the answers.",
-        )
+        ),
     ],
 }
 PAGES = {page.url_path: page for pages in SECTIONS.values() for page in pages}

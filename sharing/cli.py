@@ -1,7 +1,6 @@
 """Command line: ``python -m sharing list | import | export``. Exit code 0, 2 with one line per problem otherwise."""
 
 import argparse
-import getpass
 import json
 from collections.abc import Callable, Sequence
 from contextlib import closing
@@ -11,6 +10,7 @@ from typing import Any
 
 from commandline.arguments import whole
 from commandline.run import run
+from sharing.author import user_of_machine
 from sharing.document import to_json, to_yaml
 from sharing.errors import NotInLibrary, SharingError
 from sharing.library import Library, open_library
@@ -125,7 +125,7 @@ def _import(given: argparse.Namespace) -> int:
     Draft(**draft)  # refused before a plan is computed for it
     with closing(open_library(given.library)) as library:
         figures = None if given.no_plan else _figures(scenario)
-        kept = library.add(Draft(**draft, figures=figures), author=given.author or _user())
+        kept = library.add(Draft(**draft, figures=figures), author=given.author or user_of_machine())
     print(f"Scenario {kept.scenario_id}: {scenario.name}")
     return 0
 
@@ -134,13 +134,6 @@ def _figures(scenario: Scenario) -> Figures:
     from sizing.planning.plan import plan
 
     return figures_of(plan(scenario))
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError):  # a container's user without a name
-        return ""
 
 
 def _export(given: argparse.Namespace) -> int:

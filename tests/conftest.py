@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Iterator
 
 import hypothesis
 import pytest
@@ -29,6 +30,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_xdist_auto_num_workers() -> int:
     """Processes of ``-n auto``: one more than there are cores, since journeys in the browser mostly wait."""
     return min((os.cpu_count() or 1) + 1, MOST_PROCESSES)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def library_of_the_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A scenario library of their own: that of the user is none of their business."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SHARING_DATABASE", str(tmp_path_factory.mktemp("library") / "library.sqlite"))
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -23,12 +23,12 @@ ORDERS = {
     """,
     "collectors": """
         errors names units queries prometheus vocabulary source backends reading connect questions benchmarks demo
-        huggingface
+        huggingface prices
     """,
-    "sharing": "errors document library",
+    "sharing": "errors author document library",
     "ui": """
-        format currency form state shell figures sources inputs live home benchmarks size explore compare cost reality
-        methodology
+        format currency form state shell library figures sources inputs live home benchmarks size explore compare cost
+        reality scenarios methodology
     """,
 }
 ROOMS = {package: order.split() for package, order in ORDERS.items()}

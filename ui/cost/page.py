@@ -14,6 +14,7 @@ from sizing.scenario.costs import Costs
 from ui import inputs, shell, state
 from ui.cost import computed
 from ui.cost.book import costs, draw_book
+from ui.cost.live_prices import draw_live_prices
 from ui.cost.sensitivity import draw_sensitivity
 from ui.currency import Currency
 from ui.figures.cost import (
@@ -85,7 +86,7 @@ def _money(answer: Answer, *, dark: bool) -> None:
                 "36 months": partial(_months, key, constants, currency, dark=dark),
                 "Break-even": partial(_break_even, cost, key, constants, currency, dark=dark),
                 "Sensitivity": partial(draw_sensitivity, key, constants, currency, dark=dark),
-                "Prices and constants": partial(_prices, in_usd, chosen.costs),
+                "Prices and constants": partial(_prices, in_usd, chosen.costs, answer, currency),
             },
             key="cost_view",
         )
@@ -145,7 +146,7 @@ def _break_even(cost: CostAnswer, key: str, constants: str, currency: Currency, 
     draw_table(lambda: over_load_table(curve, currency), key="over_load", what="Cost over the load")
 
 
-def _prices(cost: CostAnswer, chosen: Costs) -> None:
+def _prices(cost: CostAnswer, chosen: Costs, answer: Answer, currency: Currency) -> None:
     draw_book(chosen)
     old = [source for source in cost.sources if source.age == "stale"]
     if old:
@@ -160,3 +161,5 @@ def _prices(cost: CostAnswer, chosen: Costs) -> None:
         key="sources_rows",
         alt="Prices with their sources",
     )
+    if answer.plan.deployment is not None:
+        draw_live_prices(answer.plan.deployment.gpu, currency)

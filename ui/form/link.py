@@ -24,6 +24,7 @@ NO_INPUTS = frozenset(
         "trace",
         "goto",
         "view",
+        "scenarios_view",
         "show",
         "shown",
         "x",

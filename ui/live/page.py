@@ -14,6 +14,7 @@ from ui.live.charts import draw_latency, draw_load
 from ui.live.gpus import draw_gpus
 from ui.live.mapping import draw_mapping, follow_change
 from ui.live.moment import SHOWN_AT, Moment, draw_moment
+from ui.live.money import draw_cost, draw_price
 from ui.live.overview import draw_overview
 from ui.live.planned import Planned, draw_plan_switch
 from ui.live.replicas import draw_replicas
@@ -43,12 +44,13 @@ def draw() -> None:
             query_params=parameters(picked, moment.label, moment.end_s),
             help="What was planned beside what this source measures, over the same time.",
         )
-    planned = draw_plan_switch()
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+        planned, price = draw_plan_switch(), draw_price()
     if moment.problem:
         st.warning(as_markdown(moment.problem), icon=":material/schedule:")
     waiting = _nothing_yet(picked, moment)
     every = FIRST_LOOKS_S if waiting else None if moment.paused else sources.REFRESH_S
-    refreshed(_body, every)(picked, moment, planned, waiting=waiting)
+    refreshed(_body, every)(picked, moment, planned, price, waiting=waiting)
 
 
 def _nothing_yet(picked: Picked, moment: Moment) -> bool:
@@ -62,7 +64,7 @@ def _nothing_yet(picked: Picked, moment: Moment) -> bool:
     return lines.pending and lines.good is None
 
 
-def _body(picked: Picked, moment: Moment, planned: Planned | None, *, waiting: bool) -> None:
+def _body(picked: Picked, moment: Moment, planned: Planned | None, price: float | None, *, waiting: bool) -> None:
     follow_change()
     if picked.pending:  # which deployments there are decides what is asked; a run of the whole page draws the choice
         if not sources.deployments_of(picked.known).pending:
@@ -81,6 +83,7 @@ def _body(picked: Picked, moment: Moment, planned: Planned | None, *, waiting: b
         history = _lines(picked, moment, shown)
         lines, pending = history.good, history.pending
         draw_tiles(shown, lines, planned, late=bool(answer.problem))
+        draw_cost(shown, planned, price)
         if history.problem and not answer.problem:
             st.warning(
                 f"The charts below are of the last good reading. {as_markdown(history.problem)}",

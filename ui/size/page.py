@@ -8,6 +8,7 @@ import streamlit as st
 
 from ui import inputs, shell, state
 from ui.figures.memory import build_memory_bar, memory_alt_text
+from ui.library import draw_not_held, draw_save
 from ui.size.answer import draw_link_notes, draw_outcome, draw_warnings
 from ui.size.day import draw_day
 from ui.size.evidence import draw_business, draw_evidence
@@ -34,9 +35,11 @@ def draw() -> None:
         places = inputs.draw()
     with top:
         shell.chip(state.value("name"))
+        draw_save()
         inputs.draw_presets()
     with sentence:
         draw_link_notes()
+        draw_not_held()
         outcome = state.outcome()
         answer = draw_outcome(outcome)
     inputs.draw_faults(places, outcome.faults)

@@ -18,7 +18,7 @@ from ui.state.changes import (
     use_trace,
 )
 from ui.state.link import LINK_VERSION, address_of, enter, is_at, link, link_notes, write_address
-from ui.state.values import BENCHMARK, CONFIG, TRACE, benchmark, restricted, trace, value, values
+from ui.state.values import BENCHMARK, CONFIG, TRACE, benchmark, restricted, trace, value, values, write
 from ui.state.views import linked, wrong_in_link
 
 __all__ = [
@@ -60,6 +60,7 @@ __all__ = [
     "value",
     "values",
     "warm_up",
+    "write",
     "write_address",
     "wrong_in_link",
 ]

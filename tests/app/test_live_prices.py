@@ -1,0 +1,100 @@
+"""Live prices on Cost, and what a running deployment costs beside its plan."""
+
+from collections.abc import Sequence
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from collectors.prices import hunt
+from collectors.prices.offers import Offer
+from reality.money import usd_per_million_output_tokens
+from sizing import Scenario
+from sizing.planning.analytic import analytic_plan
+from tests.app.conftest import APP
+from tests.app.pages_text import problems
+from tests.collectors.reading.test_alerts import observed
+from tests.patience import PATIENCE_S
+from ui.cost.live_prices import WHY, names_of
+from ui.live.money import cost_text, planned_usd_per_gpu_hour
+
+
+@pytest.fixture
+def page(app: AppTest) -> AppTest:
+    app.button(key="open_chatbot").click().run()
+    app.switch_page("pages/cost.py").run()
+    app.session_state["cost_view"] = "Prices and constants"
+    return app.run()
+
+
+def test_names_are_those_that_providers_use() -> None:
+    assert "H100" in names_of("h100_sxm")
+    assert "MI300X" in names_of("mi300x")
+    assert names_of("own accelerator") == ()
+
+
+def test_offers_are_shown_with_what_failed(page: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fetch(provider: str, names: Sequence[str]) -> Sequence[Offer]:
+        if provider == "oci":
+            raise ConnectionError
+        gpu = names[0]
+        return [Offer(provider=provider, instance="i", region="r", gpu=gpu, gpus=2, usd_per_hour=5.0, spot=False)]
+
+    monkeypatch.setattr(hunt, "fetch", fetch)
+    page.button(key="live_prices_now").click().run()
+    assert not page.exception
+    rows = next(frame.value for frame in page.dataframe if "Provider" in frame.value)
+    assert set(rows["USD per GPU-hour"]) == {2.5}
+    assert len(rows) == len(hunt.PROVIDERS) - 1
+    assert any("Without oci (offline)" in one.value.replace("\\", "") for one in page.caption)
+
+
+def test_offline_is_said_in_one_sentence(page: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fetch(provider: str, names: Sequence[str]) -> Sequence[Offer]:
+        raise ConnectionError
+
+    monkeypatch.setattr(hunt, "fetch", fetch)
+    page.button(key="live_prices_now").click().run()
+    assert not page.exception
+    assert not problems(page)
+    assert [one.value for one in page.info] == [WHY["offline"]]
+
+
+def test_tokens_cost_what_their_gpus_cost() -> None:
+    """4 GPUs at $3 an hour, 2,000 tokens/s: 12 / (2,000 x 3,600) x 10^6 = $1.6667."""
+    busy = observed(gpus=4.0, generation_tokens_per_s=2000.0)
+    assert usd_per_million_output_tokens(busy, 3.0) == pytest.approx(5 / 3)
+    assert usd_per_million_output_tokens(observed(gpus=4.0, generation_tokens_per_s=0.0), 3.0) is None
+
+
+def test_the_cost_now_stands_beside_the_plans() -> None:
+    scenario = Scenario.model_validate(
+        {
+            "model": "meta-llama/Meta-Llama-3-8B-Instruct",
+            "workload": {"input_tokens": 1000, "output_tokens": 100, "peak_rps": 10},
+            "deployment": {"gpus": ["h100_sxm"]},
+        }
+    )
+    plan = analytic_plan(scenario)
+    seen = observed(gpus=4.0, generation_tokens_per_s=2000.0)
+    own = cost_text(seen, plan, 3.0)
+    assert own.startswith("Cost per million output tokens now: $1.67, at your price of $3 per GPU-hour. Plan: $")
+    price = planned_usd_per_gpu_hour(plan)
+    assert price is not None
+    assert plan.cost is not None
+    assert plan.deployment is not None
+    assert price * 730 * plan.deployment.gpus_bought == pytest.approx(plan.cost.usd_per_month)
+    assert "at the plan's price of" in cost_text(seen, plan, None)
+    assert cost_text(seen, None, None) == ""
+    assert "nothing is generated" in cost_text(observed(gpus=4.0, generation_tokens_per_s=0.0), None, 3.0)
+
+
+def test_live_refuses_a_price_that_is_none_and_keeps_the_last() -> None:
+    app = AppTest.from_file(str(APP), default_timeout=PATIENCE_S)
+    app.query_params["goto"] = "live"
+    app.run()
+    app.text_input(key="live_gpu_hour_usd").set_value("2.50").run()
+    assert not problems(app)
+    for text in ("-1", "0", "free"):
+        app.text_input(key="live_gpu_hour_usd").set_value(text).run()
+        assert "A price is a number above 0: $2.50 stays." in problems(app)
+        assert app.session_state["live_gpu_hour_usd_kept"] == 2.5

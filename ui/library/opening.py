@@ -1,0 +1,82 @@
+"""A scenario that is kept, or in a file, into the form."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+from pydantic import ValidationError
+
+from sharing.library.records import Version
+from sizing.decision.keys import values_of
+from sizing.scenario.schema import ModelConfig, Scenario
+from ui import state
+from ui.form.problems import BadInput
+from ui.form.read import to_scenario
+from ui.form.write import from_scenario
+
+KEPT = "kept_scenario"
+"""Session key of the scenario in the library that the form was opened from or saved as."""
+_UNHELD = "keys_not_in_the_form"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kept:
+    """A version in the library that the next one is saved on top of."""
+
+    scenario_id: int
+    number: int
+
+
+def keep(version: Version) -> None:
+    """From now on Save goes on top of this version."""
+    st.session_state[KEPT] = Kept(scenario_id=version.scenario_id, number=version.number)
+
+
+def open_version(version: Version) -> None:
+    """Fill the form from a version (for callbacks). Raises UnreadableVersion."""
+    open_document(version.scenario())
+    keep(version)
+    project = version.project
+    st.session_state["save_customer"] = project.customer if project else ""
+    st.session_state["save_project"] = project.name if project else ""
+    st.session_state["save_tags"] = ", ".join(version.tags)
+
+
+def open_document(scenario: Scenario) -> None:
+    """Fill the form from a scenario that the library does not have (for callbacks)."""
+    st.session_state.pop(KEPT, None)
+    state.remove_trace()
+    files = _files(scenario)
+    for key, content in ((state.CONFIG, files["config"]), (state.BENCHMARK, files["benchmark"])):
+        st.session_state.pop(key, None)
+        if content is not None:
+            st.session_state[key] = content
+    values = from_scenario(scenario)
+    state.write(values)
+    st.session_state[_UNHELD] = _unheld(scenario, values, files)
+
+
+def draw_not_held() -> None:
+    """Keys of the scenario opened last that the form has no field for: what is sized is without them."""
+    if keys := st.session_state.get(_UNHELD):
+        listed = ", ".join(f"`{key}`" for key in keys)
+        st.warning(f"The form does not hold all of the scenario that was opened: {listed}.", icon=":material/warning:")
+
+
+def _files(scenario: Scenario) -> dict[str, Any]:
+    model = scenario.model
+    config = {"config": model.config, "name": model.name} if isinstance(model, ModelConfig) else None
+    benchmark = scenario.benchmark.model_dump(mode="json") if scenario.benchmark else None
+    return {"config": config, "benchmark": benchmark, "trace": None}
+
+
+def _unheld(scenario: Scenario, values: Mapping[str, Any], files: Mapping[str, Any]) -> tuple[str, ...]:
+    wanted = values_of(scenario)
+    try:
+        held = values_of(Scenario.model_validate(to_scenario(values, **files)))
+    except (BadInput, ValidationError):
+        return tuple(wanted)
+    return tuple(key for key in dict.fromkeys([*wanted, *held]) if wanted.get(key) != held.get(key))

@@ -1,0 +1,150 @@
+"""Save, beside the name of the scenario: into the library, with project, customer and tags."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import streamlit as st
+
+from sharing.errors import SharingError
+from sharing.library.records import Change, Conflict, Draft, Project, figures_of
+from ui import state
+from ui.format import as_markdown
+from ui.library.connection import author, library
+from ui.library.opening import KEPT, Kept, keep, open_version
+from ui.shell import draw_problems
+
+_DRAFT, _CONFLICT, _PROBLEM, _SAVED = "save_draft", "save_conflict", "save_problem", "save_done"
+
+
+def draw_save() -> None:
+    """A button that opens the few questions of saving."""
+    with st.popover("Save", icon=":material/save:", help="Keep this scenario in the library, with its history."):
+        kept: Kept | None = st.session_state.get(KEPT)
+        _questions()
+        if kept is not None:
+            st.button(
+                f"Save as version {kept.number + 1}",
+                key="save_version",
+                type="primary",
+                on_click=_save,
+                args=(kept,),
+                help=f"On top of version {kept.number} of scenario {kept.scenario_id}.",
+            )
+        st.button(
+            "Save as a new scenario",
+            key="save_new",
+            type="secondary" if kept else "primary",
+            on_click=_save,
+            args=(None,),
+            help="With a history of its own.",
+        )
+        if problem := st.session_state.get(_PROBLEM):
+            draw_problems([problem])
+        elif done := st.session_state.get(_SAVED):
+            st.success(as_markdown(done), icon=":material/check:")
+        if conflict := st.session_state.get(_CONFLICT):
+            _draw_conflict(conflict)
+
+
+def _questions() -> None:
+    for key, label, help_text in (
+        ("save_customer", "Customer", "For whom the scenario is; the list can be narrowed to a customer."),
+        ("save_project", "Project", "Scenarios of a project are added up; empty: the customer's name."),
+        ("save_tags", "Tags", "Separated by commas."),
+    ):
+        st.text_input(label, key=key, max_chars=120, help=help_text, persist_state="session")
+
+
+def _save(kept: Kept | None) -> None:
+    """Save what the form says (for callbacks). The draft stays in the session until the library has it."""
+    for key in (_PROBLEM, _SAVED, _CONFLICT):
+        st.session_state.pop(key, None)
+    answer = state.outcome().answer
+    if answer is None:
+        st.session_state[_PROBLEM] = "The inputs have no answer yet: correct them, then save."
+        return
+    try:
+        plan = state.plan_of(answer.scenario.model_dump_json())
+        draft = _same_act(replace(_draft_of(answer), figures=figures_of(plan)))
+        st.session_state[_DRAFT] = draft
+        _write(draft, kept)
+    except SharingError as error:
+        st.session_state[_PROBLEM] = f"{error} Not saved: your inputs stay in this session, save again later."
+
+
+def _write(draft: Draft, kept: Kept | None) -> None:
+    who = author()
+    if kept is None:
+        result = library().add(draft, author=who)
+    else:
+        saved = library().save(kept.scenario_id, kept.number, draft, author=who)
+        if isinstance(saved, Conflict):
+            st.session_state[_CONFLICT] = saved
+            return
+        result = saved
+    keep(result)
+    st.session_state.pop(_DRAFT, None)
+    st.session_state.pop(_CONFLICT, None)
+    st.session_state[_SAVED] = f"Saved as version {result.number} of scenario {result.scenario_id}."
+
+
+def _draft_of(answer: state.Answer) -> Draft:
+    customer, project, tags = (str(st.session_state.get(f"save_{key}", "")) for key in ("customer", "project", "tags"))
+    name = project.strip() or customer.strip()
+    filed = Project(name=name, customer=customer) if name else None
+    return Draft(scenario=answer.scenario, project=filed, tags=tags.split(","))
+
+
+def _same_act(draft: Draft) -> Draft:
+    """The draft under the key of the one that could not be saved before, where it is the same."""
+    before: Draft | None = st.session_state.get(_DRAFT)
+    return before if before is not None and replace(draft, key=before.key) == before else draft
+
+
+def _draw_conflict(conflict: Conflict) -> None:
+    theirs = conflict.theirs
+    st.warning(
+        f"{as_markdown(theirs.author)} has saved version {theirs.number} meanwhile. Nothing of yours was overwritten "
+        "or saved yet.",
+        icon=":material/call_split:",
+    )
+    for title, made in (("They changed", conflict.their_changes), ("You changed", conflict.my_changes)):
+        st.caption(title)
+        st.dataframe(changes_table(made), hide_index=True, alt=title, placeholder="")
+    st.button(
+        "Keep mine",
+        key="keep_mine",
+        on_click=_keep_mine,
+        args=(conflict,),
+        help="Saved on top of theirs, which stays in the history.",
+    )
+    st.button("Open theirs", key="open_theirs", on_click=_open_theirs, args=(conflict,), help="Yours is given up.")
+
+
+def changes_table(made: tuple[Change, ...]) -> dict[str, list[str]]:
+    """Changes as columns."""
+    return {
+        "Input": [change.key for change in made],
+        "Before": [change.before or "" for change in made],
+        "After": [change.after or "" for change in made],
+    }
+
+
+def _keep_mine(conflict: Conflict) -> None:
+    if conflict.mine is None:
+        return
+    try:
+        _write(conflict.mine, Kept(scenario_id=conflict.theirs.scenario_id, number=conflict.theirs.number))
+    except SharingError as error:
+        st.session_state[_PROBLEM] = str(error)
+
+
+def _open_theirs(conflict: Conflict) -> None:
+    try:
+        open_version(conflict.theirs)
+    except SharingError as error:
+        st.session_state[_PROBLEM] = str(error)
+    else:
+        st.session_state.pop(_CONFLICT, None)
+        st.session_state.pop(_DRAFT, None)

@@ -1,0 +1,131 @@
+"""The Scenarios page below its guard: the list, one scenario with its history, totals, and files in and out."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pandas as pd
+import streamlit as st
+
+from sharing.document import read_document
+from sharing.library.records import Entry, Query
+from sizing.base.errors import SizingError
+from ui import shell, state
+from ui.library import library, open_document, refused
+from ui.scenarios.one import draw_one
+
+MOST_SHOWN = 500
+"""Rows of the list. Chosen: what a browser scrolls through; search finds the others."""
+_COST = {"Cost (USD/month)": st.column_config.NumberColumn(format="localized")}
+
+
+def draw() -> None:
+    """Search, the list, what can be done with one of it; totals and import in tabs of their own."""
+    shell.header("Scenarios")
+    with refused():
+        library()
+        shell.draw_tabs({"Scenarios": _scenarios, "Projects": _projects, "Import": _import}, key="scenarios_view")
+
+
+def _scenarios() -> None:
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        text = st.text_input(
+            "Search",
+            key="scenarios_text",
+            max_chars=200,
+            help="Words in name, model, project, customer or tags.",
+            persist_state="session",
+        )
+        deleted = st.toggle("Deleted", key="scenarios_deleted", help="Show what was deleted, to restore it.")
+    listed = library().search(Query(text=text, deleted=deleted, limit=MOST_SHOWN))
+    if not listed.entries:
+        st.info("Nothing here. Save a scenario on Size, or import a file.", icon=":material/inventory_2:")
+        return
+    more = "" if listed.total <= MOST_SHOWN else f", the latest {MOST_SHOWN} of them shown"
+    st.caption(f"{listed.total:,} scenarios{more}, the latest changed first.")
+    st.dataframe(
+        table(listed.entries),
+        hide_index=True,
+        key="scenarios_rows",
+        alt="Scenarios",
+        placeholder="",
+        column_config=_COST,
+    )
+    by_id = {entry.id: entry for entry in listed.entries}
+    if st.session_state.get("scenarios_chosen") not in by_id:
+        st.session_state["scenarios_chosen"] = next(iter(by_id))
+    chosen = st.selectbox(
+        "Scenario",
+        list(by_id),
+        key="scenarios_chosen",
+        format_func=lambda number: _title(by_id[number]),
+        help="What the buttons below are about.",
+    )
+    draw_one(by_id[chosen])
+
+
+def _title(entry: Entry) -> str:
+    customer = entry.project.customer if entry.project else ""
+    return f"{entry.id}: {entry.name}" + (f" ({customer})" if customer else "")
+
+
+def table(entries: tuple[Entry, ...]) -> pd.DataFrame:
+    """The list as it is shown."""
+    return pd.DataFrame(
+        {
+            "Name": [entry.name for entry in entries],
+            "Customer": [entry.project.customer if entry.project else "" for entry in entries],
+            "Project": [entry.project.name if entry.project else "" for entry in entries],
+            "Model": [entry.model for entry in entries],
+            "GPUs": pd.array([entry.gpus for entry in entries], dtype="Int64"),
+            "Cost (USD/month)": [_rounded(entry.usd_per_month) for entry in entries],
+            "Updated (UTC)": [f"{entry.updated_at:%Y-%m-%d %H:%M}" for entry in entries],
+            "By": [entry.updated_by for entry in entries],
+            "Tags": [", ".join(entry.tags) for entry in entries],
+            "Id": [entry.id for entry in entries],
+        }
+    )
+
+
+def _rounded(usd: float | None) -> float | None:
+    return None if usd is None else round(usd)
+
+
+def _projects() -> None:
+    totals = library().totals()
+    if not totals:
+        st.info("No scenario belongs to a project yet.", icon=":material/inventory_2:")
+        return
+    st.dataframe(
+        pd.DataFrame(
+            {
+                "Customer": [total.project.customer for total in totals],
+                "Project": [total.project.name for total in totals],
+                "Scenarios": [total.scenarios for total in totals],
+                "GPUs": [total.gpus for total in totals],
+                "Cost (USD/month)": [round(total.usd_per_month) for total in totals],
+                "Power (kW)": [round(total.power_kw, 1) for total in totals],
+                "Without a cost": [total.without_usd for total in totals],
+            }
+        ),
+        hide_index=True,
+        key="projects_rows",
+        alt="Totals of projects",
+        column_config=_COST,
+    )
+    st.caption("Scenarios whose cost is not known are counted in the last column, not added as zero.")
+
+
+def _import() -> None:
+    file = st.file_uploader(
+        "Scenario (YAML or JSON)", type=["yaml", "yml", "json"], key="scenario_file", help="As Size exports it."
+    )
+    if file is None:
+        return
+    try:
+        scenario = read_document(file.getvalue(), file.name)
+    except SizingError as error:
+        shell.draw_problems(error.problems)
+        return
+    if st.button("Open in Size", key="open_file", type="primary", on_click=partial(open_document, scenario)):
+        st.switch_page("pages/size.py", query_params=state.address_of("size"))
