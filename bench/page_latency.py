@@ -16,7 +16,7 @@ from streamlit.testing.v1 import AppTest
 from bench.table import Row
 from bench.yardstick import Times, in_yardsticks
 
-NAME = "Page latency: page script after one changed input, warm, every GPU type and format considered"
+NAME = "Page latency: page script after one changed input, warm; presets with every GPU type and format considered"
 
 ROOT = Path(__file__).parents[1]
 PAGE = "pages/size.py"
@@ -26,6 +26,10 @@ CHANGES = 7
 """Changes of an input that are timed; their median is reported."""
 LIMIT = in_yardsticks(quiet_ms=100.0)
 """Longest run after a change, simulation of the plan included."""
+OTHER_PAGES = {"Compare": "pages/compare.py", "Cost": "pages/cost.py"}
+"""Pages that work out more than the answer of Size, with the preset that an empty form holds."""
+OTHER_LIMIT = in_yardsticks(quiet_ms=150.0)
+"""Longest run of these after a change: on Compare a variant is sized, too."""
 FIRST_LIMIT = in_yardsticks(quiet_ms=3000.0)
 """Longest first run of the page, which loads the engine."""
 RUN_LIMIT_S = 60
@@ -50,14 +54,21 @@ def page_times() -> Iterator[Times]:
 
 
 def run() -> list[Row]:
-    """First answer after the start, then one row for each preset: several changes of one input."""
+    """First answer after the start, then one row for each preset and other page: several changes of one input."""
     first, start = Times(), time.perf_counter()
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=RUN_LIMIT_S).run()
     _succeed(app.switch_page(PAGE).run())
     first.add(1000 * (time.perf_counter() - start))
     presets = app.selectbox(key=PRESET_KEY).options
     opened = first.row("first answer, imports included", FIRST_LIMIT)
-    return [opened, *(_after_changes(app, index, preset) for index, preset in enumerate(presets))]
+    others = [_on_page(app, name) for name in OTHER_PAGES]
+    _succeed(app.switch_page(PAGE).run())
+    return [opened, *others, *(_after_changes(app, index, preset) for index, preset in enumerate(presets))]
+
+
+def _on_page(app: AppTest, name: str) -> Row:
+    _succeed(app.switch_page(OTHER_PAGES[name]).run())
+    return _changed(app).row(name, OTHER_LIMIT)
 
 
 def _after_changes(app: AppTest, index: int, preset: str) -> Row:
@@ -65,14 +76,19 @@ def _after_changes(app: AppTest, index: int, preset: str) -> Row:
     for key in ("gpu", "prec"):  # nothing ruled out: every GPU type and format
         app.multiselect(key=key).set_value([])
     _succeed(app.toggle(key="proven").set_value(False).run())
+    return _changed(app).row(preset, LIMIT)
+
+
+def _changed(app: AppTest) -> Times:
+    """Times of the page script, each after a change of the input."""
     before = int(app.text_input(key=INPUT_KEY).value or 0)
     with page_times() as times:
         for step in range(1, CHANGES + 1):
             # A value not seen before: what is measured is an answer, not a cache.
             _succeed(app.text_input(key=INPUT_KEY).set_value(str(before + step)).run())
-    return times.row(preset, LIMIT)
+    return times
 
 
 def _succeed(app: AppTest) -> None:
     if app.exception:
-        raise RuntimeError(f"{PAGE} failed: {app.exception[0].value}")
+        raise RuntimeError(f"A page failed: {app.exception[0].value}")

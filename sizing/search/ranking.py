@@ -73,8 +73,10 @@ def chosen_few(gpu: Counts, traits: Callable[[int], Set[object]], count: int) ->
     GPU; at most ``count`` beyond the winner. ``gpu`` numbers the GPU types."""
     best_of_gpu = sorted(int(k) for k in np.unique(gpu, return_index=True)[1])
     seen: set[object] = set()
-    variants = []
+    variants: list[int] = []
     for k in np.flatnonzero(gpu == gpu[0]):
+        if len(best_of_gpu) + len(variants) > count:  # no more are shown
+            break
         own = traits(int(k))
         if own - seen and k:
             variants.append(int(k))

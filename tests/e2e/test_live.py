@@ -1,5 +1,6 @@
 """Live in a real browser: the demo on every screen, a source typed in that fails and comes back, a paused moment."""
 
+import re
 import time
 from urllib.parse import parse_qs, urlparse
 
@@ -91,7 +92,7 @@ def test_a_typed_source_is_mapped_fails_and_comes_back_without_a_click(open_page
         page.get_by_role("button", name="Try and use").click()
         expect(page.get_by_text("40 completed/s")).to_be_visible()
         page.get_by_role("button", name="Back to the built-in mapping").click()
-        expect(page.get_by_text("4 completed/s", exact=True)).to_be_visible()
+        expect(page.get_by_text(re.compile("^4 completed/s"))).to_be_visible()
 
         fake.fault = Told(status=503)
         expect(page.get_by_text("failed with status 503")).to_be_visible()

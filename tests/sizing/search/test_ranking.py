@@ -1,8 +1,10 @@
 """Ranking, shortlist and frontier on real plans."""
 
+import numpy as np
 import pytest
 
 from sizing.search.aggregated import WASTEFUL
+from sizing.search.ranking import chosen_few
 from tests.sizing.asking import ALL, LLAMA_8B, LLAMA_70B, ask
 
 MEASURE = {
@@ -116,3 +118,17 @@ def test_by_latency_nothing_wins_that_another_beats_on_a_fraction_of_its_gpus():
         assert found.deployment.gpus <= 64 * fewest
         others, _ = blocks(found)
         assert "mi250x" in {a.deployment.gpu for a in others}
+
+
+def test_traits_are_not_looked_at_beyond_what_is_shown():
+    looked: list[int] = []
+
+    def traits(k: int) -> set[object]:
+        looked.append(k)
+        return {k}
+
+    gpu = np.array([7, 7, 7, 7, 3, 7])
+    assert chosen_few(gpu, traits, 2) == [0, 4, 1]
+    assert looked == [0, 1]
+    assert chosen_few(gpu, traits, 1) == [0, 4]
+    assert looked == [0, 1]
