@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 
 import streamlit as st
@@ -10,7 +9,6 @@ import streamlit as st
 from sizing.base.errors import SizingError
 from sizing.decision.comparison import Comparison
 from sizing.decision.text import driver_sentence
-from ui import inputs, shell, state
 from ui.compare.beside import compared, draw_choice_of_variants, named, offered, words_of
 from ui.compare.optimisation import draw_formats, draw_levers
 from ui.currency import Currency
@@ -18,7 +16,7 @@ from ui.figures.comparison import answers_table, build_measure, differences_tabl
 from ui.figures.comparison import named as outcomes_of
 from ui.format import as_markdown
 from ui.shell import draw_chart, draw_csv, draw_currency, draw_own_prices, draw_problems, draw_tabs, has_own_prices
-from ui.size.answer import draw_link_notes, draw_outcome
+from ui.size.above import draw_above
 from ui.state import Answer
 
 _PER_ROW = 3
@@ -26,18 +24,7 @@ _PER_ROW = 3
 
 def draw() -> None:
     """The scenario with its form behind a click, its variants, what differs, and charts of the answers."""
-    top = shell.header("Compare")
-    with top:
-        chip = st.container(width="content")
-        with st.popover("Change inputs", icon=":material/tune:", help="The same form as on Size."):
-            places = inputs.draw()
-        inputs.draw_presets()
-    with chip:
-        shell.chip(state.value("name"))
-    draw_link_notes()
-    outcome = state.outcome()
-    inputs.draw_faults(places, outcome.faults)
-    answer = draw_outcome(replace(outcome, last=None) if outcome.answer else outcome) or outcome.answer
+    answer = draw_above("Compare")
     if answer is not None and answer.plan.deployment is not None:
         _views(answer, dark=st.context.theme.type == "dark")
 

@@ -11,7 +11,6 @@ from sizing.base.errors import SizingError
 from sizing.economics.results import CostAnswer
 from sizing.economics.text import against_api, against_renting, sentences
 from sizing.scenario.costs import Costs
-from ui import inputs, shell, state
 from ui.cost import computed
 from ui.cost.book import costs, draw_book
 from ui.cost.live_prices import draw_live_prices
@@ -40,7 +39,7 @@ from ui.shell import (
     draw_tabs,
     has_own_prices,
 )
-from ui.size.answer import draw_link_notes, draw_outcome
+from ui.size.above import draw_above
 from ui.state import Answer
 
 COUNTED = {"month": "Each month", "total": "Since the start"}
@@ -48,18 +47,7 @@ COUNTED = {"month": "Each month", "total": "Since the start"}
 
 def draw() -> None:
     """The scenario with its form behind a click, how it is paid for, and the views of its cost."""
-    top = shell.header("Cost")
-    with top:
-        chip = st.container(width="content")
-        with st.popover("Change inputs", icon=":material/tune:", help="The same form as on Size."):
-            places = inputs.draw()
-        inputs.draw_presets()
-    with chip:
-        shell.chip(state.value("name"))
-    draw_link_notes()
-    outcome = state.outcome()
-    inputs.draw_faults(places, outcome.faults)
-    answer = draw_outcome(replace(outcome, last=None) if outcome.answer else outcome) or outcome.answer
+    answer = draw_above("Cost")
     if answer is not None and answer.plan.deployment is not None:
         _money(answer, dark=st.context.theme.type == "dark")
 

@@ -1,0 +1,30 @@
+"""What stands above the views of a scenario on every page but Size: its form behind a click, and the answer to it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import streamlit as st
+
+from ui import inputs, shell, state
+from ui.size.answer import draw_link_notes, draw_outcome
+from ui.state import Answer
+
+
+def draw_above(title: str) -> Answer | None:
+    """Title, form and answer; None where the inputs have no answer.
+
+    Inputs that nothing can serve have one all the same: charts show what is missing.
+    """
+    top = shell.header(title)
+    with top:
+        chip = st.container(width="content")
+        with st.popover("Change inputs", icon=":material/tune:", help="The same form as on Size."):
+            places = inputs.draw()
+        inputs.draw_presets()
+    with chip:
+        shell.chip(state.value("name"))
+    draw_link_notes()
+    outcome = state.outcome()
+    inputs.draw_faults(places, outcome.faults)
+    return draw_outcome(replace(outcome, last=None) if outcome.answer else outcome) or outcome.answer
