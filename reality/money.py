@@ -2,9 +2,42 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from collectors.reading.observation import Observation
-from sizing.base.units import S_PER_HOUR
+from sizing.base.result import Plan
+from sizing.base.units import HOURS_PER_MONTH, MILLION, S_PER_HOUR
+from sizing.economics.ways import ways_of
 from sizing.prices.cost import usd_per_million
+from sizing.question.understand import understand
+from sizing.scenario.schema import Scenario
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedCost:
+    """What a plan costs with everything provisioned, and an API for its tokens, in USD; None where not known."""
+
+    usd_per_hour: float | None
+    usd_per_million_tokens: float | None
+    api: str
+    api_usd_per_million_tokens: float | None
+
+
+def planned_cost(scenario: Scenario, plan: Plan) -> PlannedCost:
+    """The plan and an API per million tokens, prompts and answers together, over the day of the plan.
+
+    Raises InvalidScenario where nothing serves the scenario.
+    """
+    ways = ways_of(understand(scenario), plan)
+    chosen, month, prices = ways.by_name[ways.chosen](1.0), ways.month, ways.prices
+    tokens = month.input_tokens + month.output_tokens
+    usd = chosen.usd_per_month.value if chosen.known else None
+    return PlannedCost(
+        usd_per_hour=None if usd is None else usd / HOURS_PER_MONTH,
+        usd_per_million_tokens=usd_per_million(usd, month.requests * tokens),
+        api="" if prices is None else prices.name,
+        api_usd_per_million_tokens=None if prices is None else prices.of_request(month) / tokens * MILLION,
+    )
 
 
 def usd_per_million_output_tokens(observed: Observation, usd_per_gpu_hour: float) -> float | None:

@@ -73,10 +73,12 @@ class Prediction:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Run:
-    """One simulation: None where it is not sure that the load can be carried for ever."""
+    """One simulation: None where it is not sure that the load can be carried for ever. ``front_s``: what a request
+    takes in the mean before the engine has it."""
 
     outcome: Outcome | None
     stable_rps: float
+    front_s: float
 
 
 def predict(
@@ -160,8 +162,10 @@ def _run(replica: Replica, arrivals: Arrivals, traffic: ObservedTraffic, replica
     fleet, lengths = Fleet(replicas=(replica,)), ObservedLengths(traffic.lengths)
     stable = largest_stable_rps(fleet, lengths, SEED)
     rate = traffic.rps / replicas
+    prompt, _, cached = traffic.lengths
+    front = float(fleet.front_end_s(prompt - cached).mean())
     if rate >= stable * (1.0 - UNSURE):
-        return _Run(outcome=None, stable_rps=stable)
+        return _Run(outcome=None, stable_rps=stable, front_s=front)
     period = len(arrivals.profile) * arrivals.profile_step_s
     duration = REQUESTS / rate
     if period:
@@ -172,7 +176,7 @@ def _run(replica: Replica, arrivals: Arrivals, traffic: ObservedTraffic, replica
         arrivals.stream(lengths, duration, SEED),
         Measurement(expected=expected, horizon_s=duration, warm_up=int(WARM_UP_SHARE * expected)),
     )
-    return _Run(outcome=None if outcome.overwhelmed else outcome, stable_rps=stable)
+    return _Run(outcome=None if outcome.overwhelmed else outcome, stable_rps=stable, front_s=front)
 
 
 def _latencies(runs: Mapping[str, _Run]) -> dict[str, Interval]:
@@ -262,10 +266,11 @@ def _at_most_one(share: Interval) -> Interval:
 
 
 def _running(run: _Run, rps: float) -> Sampled | None:
-    """Little's law: rate x (time in the system - time in the queue)."""
+    """Little's law: rate x (time in the system - front end - time in the queue)."""
     if run.outcome is None:
         return None
-    return _same(rps * (sampled_mean(run.outcome, E2E).value - sampled_mean(run.outcome, QUEUE).value))
+    in_engine = sampled_mean(run.outcome, E2E).value - run.front_s
+    return _same(rps * (in_engine - sampled_mean(run.outcome, QUEUE).value))
 
 
 def _kv_use(run: _Run) -> Sampled | None:

@@ -10,6 +10,7 @@ from typing import Any
 from sizing.base.checks import whole_number
 from sizing.base.errors import InvalidScenario
 from sizing.base.quantity import Result, quantity
+from sizing.decision.inputs import LOADS
 from sizing.decision.keys import only, values_of, with_values
 from sizing.decision.outcome import Answers, Outcome
 from sizing.scenario.schema import Scenario
@@ -55,6 +56,30 @@ class Comparison(Result):
 
     differences: tuple[Difference, ...] = quantity("Differences", help="Inputs that are not the same everywhere.")
     scenarios: tuple[Compared, ...] = quantity("Scenarios", help="The first is what the others are compared with.")
+
+
+def undercut_by(comparison: Comparison) -> tuple[Compared, ...]:
+    """Scenarios that cost less than the first on a GPU type which the first may have, too, for no less load.
+
+    That can be because a plan ranks hardware by its price, and a cost counts power and operation with it.
+    """
+    first = comparison.scenarios[0]
+    considered = {d.key: d.values[0] for d in comparison.differences}.get("deployment.gpus") or ()
+    return tuple(
+        one
+        for one in comparison.scenarios[1:]
+        if one.usd_more is not None
+        and one.usd_more < 0
+        and one.outcome.gpu != first.outcome.gpu
+        and (not considered or one.outcome.gpu in considered)
+        and {driver.key for driver in one.drivers} <= {"deployment.gpus", *LOADS}
+        and all(_no_less(d, comparison.scenarios.index(one)) for d in comparison.differences if d.key in LOADS)
+    )
+
+
+def _no_less(difference: Difference, place: int) -> bool:
+    first, other = difference.values[0], difference.values[place]
+    return first is not None and other is not None and other >= first
 
 
 def compare(scenarios: Sequence[Scenario], answers: Answers | None = None) -> Comparison:

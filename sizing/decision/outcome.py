@@ -26,10 +26,10 @@ class Outcome(Result):
     gpus: int | None = quantity("GPUs", "GPUs", "see the plan", "GPUs that run the model, spares included.")
     systems: int | None = quantity("Systems", "systems", "see the plan", "Whole systems to buy or rent.")
     usd_per_month: float | None = quantity(
-        "Cost per month", "USD/month", "see sizing.economics.cost", "None where a price is not known."
+        "All costs per month", "USD/month", "see sizing.economics.cost", "None where a price is not known."
     )
-    low: float | None = quantity("Cost per month, low", "USD/month", "see sizing.economics.cost", "Lower end.")
-    high: float | None = quantity("Cost per month, high", "USD/month", "see sizing.economics.cost", "Upper end.")
+    low: float | None = quantity("All costs per month, low", "USD/month", "see sizing.economics.cost", "Lower end.")
+    high: float | None = quantity("All costs per month, high", "USD/month", "see sizing.economics.cost", "Upper end.")
     ttft_ms: float | None = quantity("TTFT", "ms", "at the asked percentile", "Time to first token.")
     itl_ms: float | None = quantity("ITL", "ms", "at the asked percentile", "Inter-token latency.")
     e2e_ms: float | None = quantity("E2E", "ms", "at the asked percentile", "Time to last token.")

@@ -7,7 +7,8 @@ from types import MappingProxyType
 from typing import Any
 
 from sizing.base.format import count, ms, significant, usd
-from sizing.decision.comparison import Compared, Comparison
+from sizing.catalog import gpus
+from sizing.decision.comparison import Compared, Comparison, undercut_by
 from sizing.decision.outcome import Outcome
 from sizing.economics.text import Money
 
@@ -24,6 +25,7 @@ NAMES: Mapping[str, tuple[str, str]] = MappingProxyType(
         "workload.output_tokens": ("answer length", "tokens"),
         "workload.prefix_cached_tokens": ("cached part of the prompt", "tokens"),
         "workload.growth_percent": ("growth", "%"),
+        "workload.peak_percentile": ("seconds that the peak covers", "%"),
         "workload.arrivals": ("arrivals", ""),
         "workload.mode": ("mode", ""),
         "limits.ttft_ms": ("TTFT limit", "ms"),
@@ -37,6 +39,16 @@ NAMES: Mapping[str, tuple[str, str]] = MappingProxyType(
         "deployment.location": ("location", ""),
         "deployment.objective": ("ranked by", ""),
         "deployment.serving": ("serving", ""),
+        "deployment.tp": ("tensor parallelism", "GPUs"),
+        "deployment.pp": ("pipeline parallelism", "GPUs"),
+        "deployment.ep": ("expert parallelism", "GPUs"),
+        "deployment.batch_limits": ("batch limits", "requests"),
+        "deployment.measured_gpus_only": ("only GPU types with published benchmarks", ""),
+        "deployment.step_times": ("step times from", ""),
+        "deployment.routing": ("routing", ""),
+        "deployment.speculative_decoding.draft_tokens": ("draft tokens a step", "tokens"),
+        "deployment.speculative_decoding.acceptance": ("acceptance of draft tokens", ""),
+        "deployment.speculative_decoding.draft_cost": ("cost of a draft token", "decode steps"),
         "deployment.spare_instances": ("spare instances", "instances"),
         "deployment.max_utilization": ("utilisation cap", ""),
         "prices.depreciation_years": ("depreciation", "years"),
@@ -55,6 +67,7 @@ NAMES: Mapping[str, tuple[str, str]] = MappingProxyType(
         "costs.reserved_1y_discount_percent": ("discount for one year", "%"),
         "costs.reserved_3y_discount_percent": ("discount for three years", "%"),
         "costs.spot_interruption_percent": ("allowance for interruptions", "%"),
+        "costs.burst_start_up_minutes": ("start-up time of rented instances", "minutes"),
         "costs.carbon_g_per_kwh": ("carbon of electricity", "g/kWh"),
         "costs.region": ("region", ""),
     }
@@ -114,6 +127,24 @@ def driver_sentence(one: Compared, first: str, money: Money = usd) -> str:
     return f"{one.name}: {total} than {first}; {part} of it comes with {name_of(largest.key)}, the rest with {rest}."
 
 
+def undercut_sentence(comparison: Comparison) -> str:
+    """Why another GPU type costs less than the plan's choice; empty where none does."""
+    cheaper = undercut_by(comparison)
+    if not cheaper:
+        return ""
+    names = ", ".join(dict.fromkeys(_gpu_name(one.outcome.gpu) for one in cheaper))
+    first = comparison.scenarios[0]
+    return (
+        f"{names} costs less here although {first.name} may have it, too: a plan chooses hardware by its price alone, "
+        f"and with power and operation the order is another. To size with it, choose {names} as the GPU type."
+    )
+
+
+def _gpu_name(gpu_id: str) -> str:
+    known = gpus().get(gpu_id)
+    return gpu_id if known is None else known.name
+
+
 def _of(part: float | None, money: Money | None) -> str | None:
     """A part of a difference, of GPUs where no ``money`` writes it."""
     if part is None:
@@ -154,8 +185,8 @@ def _answers(comparison: Comparison) -> list[tuple[str, list[str]]]:
     outcomes = [one.outcome for one in comparison.scenarios]
     return [
         ("Answer", [in_words(o) for o in outcomes]),
-        ("Cost a month", [usd(o.usd_per_month) for o in outcomes]),
-        ("to the first", [usd(one.usd_more) for one in comparison.scenarios]),
+        ("All costs a month", [usd(o.usd_per_month) for o in outcomes]),
+        ("more than the first", [usd(one.usd_more) for one in comparison.scenarios]),
         ("Systems", [count(o.systems) for o in outcomes]),
         ("TTFT", [ms(o.ttft_ms) for o in outcomes]),
         ("ITL", [ms(o.itl_ms) for o in outcomes]),

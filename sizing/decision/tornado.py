@@ -9,6 +9,9 @@ from sizing.decision.inputs import Input, Range, inputs_of
 from sizing.decision.outcome import Answers, Outcome, Progress
 from sizing.scenario.schema import Scenario
 
+PRICES = ("prices", "costs")
+"""Sections of a scenario that say what things cost."""
+
 
 class Bar(Result):
     """One input at both ends of its range, everything else as it is."""
@@ -49,6 +52,21 @@ def tornado(scenario: Scenario, answers: Answers, progress: Progress | None = No
             progress(done, len(inputs))
         bars.append(_bar(one, scenario, answers))
     return Tornado(base=base, bars=tuple(_sorted(bars, base)))
+
+
+def in_gpus(drawn: Tornado) -> Tornado:
+    """The same counted in GPUs, without any amount and without the inputs that are nothing but prices."""
+    bars = [
+        bar.model_copy(update={"at_low": _unpriced(bar.at_low), "at_high": _unpriced(bar.at_high)})
+        for bar in drawn.bars
+        if bar.key.partition(".")[0] not in PRICES
+    ]
+    base = _unpriced(drawn.base) or drawn.base
+    return Tornado(base=base, bars=tuple(_sorted(bars, base)))
+
+
+def _unpriced(outcome: Outcome | None) -> Outcome | None:
+    return outcome and outcome.model_copy(update=dict.fromkeys(("usd_per_month", "low", "high")))
 
 
 def _bar(one: Input, scenario: Scenario, answers: Answers) -> Bar:

@@ -89,6 +89,7 @@ def used_in(location: Location, costs: Costs) -> tuple[str, ...]:
     named += [("licence_usd_per_gpu_hour", location != "on_prem" and licensed)]
     named += [(f"{kind}_discount_percent", not own and paid == kind) for kind in ("reserved_1y", "reserved_3y")]
     named += [("spot_interruption_percent", location == "cloud" and paid == "spot"), ("staff_usd_per_month", True)]
+    named += [("burst_start_up_minutes", location == "hybrid")]
     return tuple(name for name, used in named if used)
 
 
@@ -122,7 +123,7 @@ def _constants() -> Mapping[str, Assumption]:
 def _constant(name: str, entry: Mapping[str, Any]) -> Assumption:
     described = {"name": name, "meaning": entry["meaning"], "unit": entry["unit"]}
     if entry.get("gap"):
-        source = "no source known: not counted until it is given"
+        source = f"not counted until it is given: {entry.get('published', 'no source known')}"
         return Assumption(**described, amount=Amount.exactly(0.0), basis="gap", source=source, date="")
     if "chosen" in entry:
         amount = _ranged(entry["value"], entry)

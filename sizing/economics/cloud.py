@@ -18,7 +18,7 @@ from sizing.economics.on_prem import Money
 from sizing.economics.views import PartName, PriceSource, View, without_cost
 from sizing.prices.hardware import HardwareOption, options
 from sizing.scenario.costs import Costs
-from sizing.scenario.schema import Prices
+from sizing.scenario.prices import GpuHourPrice, Prices
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,9 +96,10 @@ def rented(gpu: Gpu, money: Money, prices: Prices, purchase: Purchase) -> tuple[
     Raises InvalidScenario for a provider or region without any instance in the catalogue.
     """
     check_place(money.costs)
-    if prices.gpu_hour_usd is not None and prices.gpu == gpu.id:
-        own = (_asked(option) for option in options(gpu, "cloud", prices) if option.usd_per_hour is not None)
-        return tuple(one for one in own if money.costs.cloud_provider in (None, one.provider))
+    own = prices.of_gpu_hour(gpu.id)
+    if own is not None:
+        each = (_asked(option, own) for option in options(gpu, "cloud", prices) if option.usd_per_hour is not None)
+        return tuple(one for one in each if money.costs.cloud_provider in (None, one.provider))
     by_id = {option.id: option for option in options(gpu, "cloud", prices)}
     return tuple(_listed(gpu, money, by_id, purchase))
 
@@ -150,14 +151,14 @@ def _hourly(row: CloudInstance, purchase: Purchase, assumed: Assumptions) -> tup
     return (Amount.exactly(listed) if listed else None), ""
 
 
-def _asked(option: HardwareOption) -> Rented:
+def _asked(option: HardwareOption, own: GpuHourPrice) -> Rented:
     """An instance at the price that the scenario gives for a GPU and hour, whatever the way to pay."""
     assert option.usd_per_hour is not None
-    source = PriceSource(what=option.name, source=option.source, dates=(), given=True)
+    dates = () if own.date is None else (own.date.isoformat(),)
     return Rented(
         option=option,
-        provider=option.id.partition(":")[0],
+        provider=own.provider or option.id.partition(":")[0],
         region=option.region,
         usd_per_hour=Amount.exactly(option.usd_per_hour),
-        source=source,
+        source=PriceSource(what=option.name, source=option.source, dates=dates, given=True),
     )

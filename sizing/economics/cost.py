@@ -14,7 +14,7 @@ from sizing.economics import results
 from sizing.economics.assumptions import Assumption, used_in
 from sizing.economics.break_even import BreakEven, against_api, against_renting
 from sizing.economics.cash import cash
-from sizing.economics.dates import age_of
+from sizing.economics.dates import Age, age_of
 from sizing.economics.energy import carbon_of, energy_of
 from sizing.economics.routing import Planner, blended
 from sizing.economics.text import sentences
@@ -28,7 +28,7 @@ from sizing.economics.units import (
     used_usd_per_month,
     utilization,
 )
-from sizing.economics.views import View
+from sizing.economics.views import PriceSource, View
 from sizing.economics.ways import Ways, ways_of
 from sizing.planning.plan import plan as simulated_plan
 from sizing.question.understand import understand
@@ -169,13 +169,21 @@ def _at(one: BreakEven) -> results.BreakEvenAt:
 def _sources(views: list[View], constants: list[Assumption], on: date) -> Iterator[results.CostSource]:
     """Prices of every way, then those constants of the chosen one that have a source."""
     for price in dict.fromkeys(source for view in views for source in view.sources):
-        age = "given" if price.given else age_of(price.dates, on)
         yield results.CostSource(
-            what=price.what, source=price.source, date="; ".join(dict.fromkeys(price.dates)), age=age
+            what=price.what,
+            source=price.source,
+            date="; ".join(dict.fromkeys(price.dates)),
+            age=_age_of_price(price, on),
         )
     for one in constants:
         if one.basis == "sourced":
             yield results.CostSource(what=one.name, source=one.source, date=one.date, age=age_of((one.date,), on))
+
+
+def _age_of_price(price: PriceSource, on: date) -> Age:
+    """One of the scenario is given, unless its date says that it is old."""
+    age = age_of(price.dates, on)
+    return "given" if price.given and age != "stale" else age
 
 
 def _constant(one: Assumption) -> results.CostConstant:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from sizing.base.arrays import Counts, Floats
-from sizing.base.units import HOURS_PER_MONTH, S_PER_HOUR
+from sizing.base.units import HOURS_PER_DAY, HOURS_PER_MONTH, S_PER_HOUR, S_PER_MINUTE
 from sizing.economics.amount import NOTHING, Amount
 from sizing.economics.cloud import Rented, cheapest, cloud_parts
 from sizing.economics.fleet import Fleet, Kind
@@ -20,6 +20,9 @@ from sizing.economics.views import PartName, View, without_cost
 from sizing.prices.packing import systems_for_both, systems_needed
 from sizing.scenario.demand import hourly
 from sizing.scenario.schema import Workload
+
+START_UP = "burst_start_up_minutes"
+"""Name of the constant: from the order of a rented instance until it serves."""
 
 MOST_TRIED = 48
 """Bases tried at a time. Chosen: because a day of 24 hours on servers of eight has no more."""
@@ -30,11 +33,6 @@ class Day:
     """Load over a day as shares of its peak, each of equal length; a month repeats it."""
 
     loads: tuple[float, ...]
-
-    @property
-    def hours_each(self) -> float:
-        """Hours of a month that each load has."""
-        return HOURS_PER_MONTH / len(self.loads)
 
 
 def day_of(workload: Workload) -> Day | None:
@@ -59,41 +57,48 @@ def hybrid(
     """The base and the burst of least cost: every hour has the instances that its load needs, spares included.
 
     Tried as base: nothing, what each hour of the day needs, and that rounded to whole systems; between two of them cost
-    goes in a straight line. What an hour needs beyond the base is rented by the hour, whole instances, on demand.
-    Start-up times are left out (``python -m sizing day`` has them). ``load``: so many times the planned one.
+    goes in a straight line. What an hour needs beyond the base is rented by the hour, whole instances, on demand, and
+    ordered ahead: paid for is at any moment the most that is needed within the start-up time from then on. ``load``: so
+    many times the planned one.
     """
     if day is None:
         return without_cost("hybrid", "no_profile")
     if not burst:
         return without_cost("hybrid", "not_offered")
-    hours = _fleets(fleet, day, load)
-    search = _Search(base=base, burst=burst, hours=hours, money=money)
-    return _with_base(base, _least(list(_bases(base.system_gpus, hours)), search.usd), burst, hours, money)
+    steps = tuple(fleet.at(share * load) for share in day.loads)
+    search = _Search(base=base, burst=burst, steps=steps, money=money)
+    return _with_base(base, _least(list(_bases(base.system_gpus, search.distinct)), search.usd), burst, steps, money)
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Search:
-    """What a base costs with the burst beyond it, hours of a month as arrays."""
+    """What a base costs with the burst beyond it; ``steps`` are the fleets of a day, one after the other."""
 
     base: Base
     burst: tuple[Rented, ...]
-    hours: Mapping[Fleet, float]
+    steps: tuple[Fleet, ...]
     money: Money
 
     @cached_property
-    def counts(self) -> Counts:
-        """Instances of each kind that every distinct hour needs, (H, K)."""
-        return np.array([_instances(fleet) for fleet in self.hours], dtype=np.int64)
+    def distinct(self) -> tuple[Fleet, ...]:
+        """The fleets of the day, each once."""
+        return tuple(dict.fromkeys(self.steps))
 
     @cached_property
-    def lengths(self) -> Floats:
-        """Hours of a month that each distinct hour stands for, (H,)."""
-        return np.array(list(self.hours.values()))
+    def counts(self) -> Counts:
+        """Instances of each kind that every distinct fleet has, (H, K)."""
+        return np.array([_instances(fleet) for fleet in self.distinct], dtype=np.int64)
+
+    @cached_property
+    def order(self) -> Counts:
+        """Which of the distinct fleets each step of the day has, (T,)."""
+        place = {fleet: k for k, fleet in enumerate(self.distinct)}
+        return np.array([place[fleet] for fleet in self.steps], dtype=np.int64)
 
     @cached_property
     def largest(self) -> Fleet:
         """The fleet of the busiest hour."""
-        return max(self.hours, key=lambda fleet: fleet.gpus)
+        return max(self.distinct, key=lambda fleet: fleet.gpus)
 
     def usd(self, always: Fleet) -> float:
         """USD per month; infinite where the base has no price."""
@@ -103,12 +108,13 @@ class _Search:
             return below.usd_per_month.value if below.known else math.inf
         one = cheapest(self.burst, busiest)
         beyond = np.maximum(self.counts - np.array(_instances(always)), 0)
-        hours = float((self._systems(beyond, one.option.gpus) * self.lengths).sum())
+        systems = self._systems(beyond, one.option.gpus)[self.order].astype(np.float64)
+        hours = paid_hours(systems, self.money.assumptions.amount(START_UP).value)
         paid = cloud_parts(one, Amount.exactly(hours), self.money, "on_demand")
         return below.usd_per_month.value + paid["instances"].value + paid["licence"].value
 
     def _systems(self, counts: Counts, system_gpus: int) -> Counts:
-        """Whole instances of the cloud in every distinct hour, (H,)."""
+        """Whole instances of the cloud beside every distinct fleet, (H,)."""
         first, *others = ((counts[:, k], kind.gpus) for k, kind in enumerate(self.largest.kinds))
         return systems_for_both(first, others[0], system_gpus) if others else systems_needed(*first, system_gpus)
 
@@ -127,13 +133,25 @@ def _least(bases: list[Fleet], usd: Callable[[Fleet], float]) -> Fleet:
     return min(ordered, key=usd)
 
 
-def _fleets(fleet: Fleet, day: Day, load: float) -> Mapping[Fleet, float]:
-    """The fleets that the hours of a day need, each with its hours of a month."""
-    times = Counter(fleet.at(share * load) for share in day.loads)
-    return {one: count * day.hours_each for one, count in times.items()}
+def paid_hours(needed: Floats, start_up_minutes: float) -> float:
+    """Instance hours of a month that are paid for, ``needed`` being instances over a day in equal steps.
+
+    An instance is paid for from its order, a start-up time before it is needed, and one that is needed again within it
+    is kept: paid is at any moment the largest number within the start-up time from then on. A month repeats the day.
+    """
+    if not np.isfinite(needed).all():
+        return math.inf
+    step = HOURS_PER_DAY / len(needed)
+    ahead = min(start_up_minutes * S_PER_MINUTE / S_PER_HOUR, HOURS_PER_DAY)
+    whole = int(ahead / step)
+    rest = ahead - whole * step
+    window = np.max([np.roll(needed, -k) for k in range(whole + 1)], axis=0)
+    further = np.maximum(window, np.roll(needed, -whole - 1))
+    a_day = float(((step - rest) * window + rest * further).sum())
+    return a_day * HOURS_PER_MONTH / HOURS_PER_DAY
 
 
-def _bases(system_gpus: int, hours: Mapping[Fleet, float]) -> Iterator[Fleet]:
+def _bases(system_gpus: int, hours: tuple[Fleet, ...]) -> Iterator[Fleet]:
     """Fleets that may be the base: none, each of the day, and each with its systems full."""
     largest = max(hours, key=lambda fleet: fleet.gpus)
     yield _of_instances(largest, tuple(0 for _ in largest.kinds))
@@ -155,20 +173,18 @@ def _whole_systems(fleet: Fleet, largest: Fleet, system_gpus: int) -> Iterator[t
         yield (min(count, most),)
 
 
-def _with_base(
-    base: Base, always: Fleet, burst: tuple[Rented, ...], hours: Mapping[Fleet, float], money: Money
-) -> View:
+def _with_base(base: Base, always: Fleet, burst: tuple[Rented, ...], steps: tuple[Fleet, ...], money: Money) -> View:
     below = base.view(always)
     if not below.known:
         return replace(below, name="hybrid")
-    beyond = {fleet: _beyond(fleet, always) for fleet in hours}
+    beyond = {fleet: _beyond(fleet, always) for fleet in steps}
     busiest = max(beyond.values(), key=lambda fleet: fleet.gpus)
     parts: dict[PartName, Amount] = dict(below.parts)
-    view = replace(below, name="hybrid", capacity_requests=_capacity(hours, always))
+    view = replace(below, name="hybrid", capacity_requests=_capacity(steps, always))
     if not busiest.gpus:
         return replace(view, parts=parts | {"burst": NOTHING})
     one = cheapest(burst, busiest)
-    rented = _instance_hours(one, hours, beyond)
+    rented = _instance_hours(one, [beyond[fleet] for fleet in steps], money.assumptions.amount(START_UP))
     paid = cloud_parts(one, rented, money, "on_demand")
     parts["burst"] = paid["instances"]
     parts["licence"] = parts["licence"] + paid["licence"]
@@ -190,15 +206,20 @@ def _with_base(
     )
 
 
-def _instance_hours(one: Rented, hours: Mapping[Fleet, float], beyond: Mapping[Fleet, Fleet]) -> Amount:
-    """Hours of rented instances in a month, at the ends of the range of GPUs too."""
-    each = (beyond[fleet].systems_range(one.option.gpus) * length for fleet, length in hours.items())
-    return sum(each, NOTHING)
+def _instance_hours(one: Rented, beyond: list[Fleet], start_up: Amount) -> Amount:
+    """Hours of rented instances in a month, at the ends of the range of GPUs and of the start-up time too."""
+    systems = {fleet: fleet.systems_range(one.option.gpus) for fleet in set(beyond)}
+    value, low, high = (
+        paid_hours(np.array([getattr(systems[fleet], end) for fleet in beyond]), getattr(start_up, end))
+        for end in ("value", "low", "high")
+    )
+    return Amount(value=value, low=min(low, value), high=max(high, value))
 
 
-def _capacity(hours: Mapping[Fleet, float], always: Fleet) -> float:
+def _capacity(steps: tuple[Fleet, ...], always: Fleet) -> float:
     """Requests of a month that the instances of every hour could carry."""
-    return sum(_larger(fleet, always).max_rps * length * S_PER_HOUR for fleet, length in hours.items())
+    length_s = HOURS_PER_MONTH / len(steps) * S_PER_HOUR
+    return sum(count * _larger(fleet, always).max_rps * length_s for fleet, count in Counter(steps).items())
 
 
 def _instances(fleet: Fleet) -> tuple[int, ...]:

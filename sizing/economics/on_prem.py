@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sizing.base.choices import PricedBy
 from sizing.base.units import HOURS_PER_MONTH, MONTHS_PER_YEAR
 from sizing.catalog import server_hosts, street_prices, systems
 from sizing.economics.amount import NOTHING, Amount
@@ -12,6 +13,7 @@ from sizing.economics.fleet import Fleet
 from sizing.economics.views import PartName, PriceSource, View, without_cost
 from sizing.prices.hardware import HardwareOption
 from sizing.scenario.costs import Costs
+from sizing.scenario.prices import Prices
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,7 +22,12 @@ class Money:
 
     costs: Costs
     assumptions: Assumptions
-    depreciation_years: float
+    prices: Prices
+
+    @property
+    def depreciation_years(self) -> float:
+        """Years over which a purchase is written off."""
+        return self.prices.depreciation_years
 
 
 def on_prem(option: HardwareOption, fleet: Fleet, money: Money) -> View:
@@ -36,7 +43,7 @@ def on_prem(option: HardwareOption, fleet: Fleet, money: Money) -> View:
         gpus_per_system=option.gpus,
         power_kw=None if option.power_kw is None else count * option.power_kw,
         capacity_requests=fleet.requests_per_month,
-        sources=(price_source(option),),
+        sources=(price_source(option, money.prices),),
     )
 
 
@@ -73,16 +80,25 @@ def price_of(option: HardwareOption) -> Amount:
     return Amount(value=option.system_usd, low=option.system_usd_low, high=option.system_usd_high)
 
 
-def price_source(option: HardwareOption) -> PriceSource:
-    """Where the price of a system comes from, with the dates of its list price, else of those of its GPUs."""
-    dates: tuple[str, ...] = ()
-    if option.priced_by == "listed":
-        dates = (systems()[option.id].price_date,)
-    elif option.priced_by == "rule":
-        cards = (row.date for row in street_prices() if row.gpu_id == option.gpu_id and row.kind != "used")
-        known = systems().get(option.id)
-        dates = (*cards, *([] if known is None else [server_hosts()[known.host].price_date]))
+def price_source(option: HardwareOption, prices: Prices) -> PriceSource:
+    """Where the price of a system comes from, with its date in the scenario, of its list price or of its GPUs."""
+    own = prices.of_system(option.id)
+    if own is not None:
+        day = () if own.date is None else (own.date.isoformat(),)
+        return PriceSource(what=option.name, source=option.source, dates=day, given=True)
+    dates = dates_of_price(option.id, option.gpu_id, option.priced_by)
     return PriceSource(what=option.name, source=option.source, dates=dates, given=option.priced_by == "asked")
+
+
+def dates_of_price(system_id: str, gpu_id: str, priced_by: PricedBy) -> tuple[str, ...]:
+    """The dates of a price of the catalogue: of the list price, else of those of its GPUs and chassis."""
+    known = systems().get(system_id)
+    if priced_by == "listed" and known is not None:
+        return (known.price_date,)
+    if priced_by != "rule":
+        return ()
+    cards = (row.date for row in street_prices() if row.gpu_id == gpu_id and row.kind != "used")
+    return (*cards, *([] if known is None else [server_hosts()[known.host].price_date]))
 
 
 def energy_kwh(power_kw: Amount, assumed: Assumptions) -> Amount:

@@ -50,12 +50,15 @@ class WayToPay(Result):
 
     name: ViewName = quantity("Way", help="on_prem, cloud, hybrid, api or blended.")
     unavailable: Unavailable | None = quantity("Not known because", help="Why it has no cost, None where it has one.")
-    usd_per_month: float | None = quantity("Cost per month", "USD/month", "sum of the parts", "Central estimate.")
+    usd_per_month: float | None = quantity("All costs per month", "USD/month", "sum of the parts", "Central estimate.")
     low: float | None = quantity(
-        "Cost per month, low", "USD/month", "every count and price at its low end", "Lower end."
+        "All costs per month, low", "USD/month", "every count and price at its low end", "Lower end."
     )
     high: float | None = quantity(
-        "Cost per month, high", "USD/month", "every count and price at its high end", "None where nothing bounds it."
+        "All costs per month, high",
+        "USD/month",
+        "every count and price at its high end",
+        "None where nothing bounds it.",
     )
     parts: dict[PartName, float] = quantity(
         "Parts", "USD/month", "see sizing.economics.on_prem, cloud, hybrid and api", "What the cost is for."
@@ -108,7 +111,9 @@ class CostSource(Result):
     source: str = quantity("Source", help="Where it comes from.")
     date: str = quantity("Date", help="As its source writes it.")
     age: Age = quantity(
-        "Age", help="stale: older than 90 days; unclear: its date is not exact enough to say; undated; fresh; given."
+        "Age",
+        help="stale: older than 90 days; unclear: its date is not exact enough to say; undated; fresh; given: of the "
+        "scenario, and not known to be old.",
     )
 
 
@@ -131,13 +136,19 @@ class CostAnswer(Result):
 
     answer: str = quantity("Answer", help="The finding in a few sentences.")
     usd_per_month: float | None = quantity(
-        "Cost per month", "USD/month", "sum of the parts", "In the way that the scenario chose, everything provisioned."
+        "All costs per month",
+        "USD/month",
+        "sum of the parts",
+        "In the way that the scenario chose, everything provisioned.",
     )
     low: float | None = quantity(
-        "Cost per month, low", "USD/month", "every count and price at its low end", "Lower end."
+        "All costs per month, low", "USD/month", "every count and price at its low end", "Lower end."
     )
     high: float | None = quantity(
-        "Cost per month, high", "USD/month", "every count and price at its high end", "None where nothing bounds it."
+        "All costs per month, high",
+        "USD/month",
+        "every count and price at its high end",
+        "None where nothing bounds it.",
     )
     parts: dict[PartName, float] = quantity("Parts", "USD/month", "see the chosen way", "What the cost is for.")
     cash: tuple[float, ...] = quantity(

@@ -11,7 +11,7 @@ from sizing.economics.results import BreakEvenAt, CostAnswer, UnitCost, WayToPay
 from sizing.economics.views import PartName, Unavailable, ViewName
 
 WAYS: Mapping[ViewName, str] = {
-    "on_prem": "systems of one's own",
+    "on_prem": "own systems",
     "cloud": "rented instances",
     "hybrid": "hybrid",
     "api": "API",
@@ -20,7 +20,7 @@ WAYS: Mapping[ViewName, str] = {
 WHY_UNKNOWN: Mapping[Unavailable, str] = {
     "no_price": "its price is not known: give prices.system and prices.system_usd",
     "not_offered": "no provider in the catalogue has a price for it: give prices.gpu and prices.gpu_hour_usd",
-    "no_profile": "needs the load over the day: give workload.arrivals a profile or a trace",
+    "no_profile": "it needs the load over the day: give workload.arrivals a profile or a trace",
     "no_api_price": "no provider in the list has these open weights: give costs.api prices",
 }
 PARTS: Mapping[PartName, str] = {
@@ -78,21 +78,28 @@ def _sentences(cost: CostAnswer, money: Money) -> Iterator[str]:
     name = WAYS[cost.location][0].upper() + WAYS[cost.location][1:]
     if chosen.unavailable is not None or cost.usd_per_month is None:
         why = WHY_UNKNOWN[chosen.unavailable or "no_price"]
-        yield f"{name} for {gpus}: the cost is not known; it {why}."
+        yield f"{name} for {gpus}: the cost is not known: {why}."
     else:
         low, high = money(cost.low), money(cost.high)
         around = f"at least {low}" if cost.high is None else low if low == high else f"{low} to {high}"
         verb = "cost" if cost.location in ("on_prem", "cloud") else "costs"
-        yield f"{name} for {gpus} ({chosen.system}) {verb} {money(cost.usd_per_month)} a month ({around})."
+        a_month = f"{money(cost.usd_per_month)} a month ({around})"
+        yield f"{name} for {gpus} ({chosen.system}) {verb} {a_month}{_parts(cost, money)}."
         yield (
-            f"Allocated, idle hours included, that is {money(cost.usd_per_million_output_tokens)} per million output "
-            f"tokens at {large(cost.requests_per_day)} requests a day"
-            + (f", {percent(chosen.utilization)} of what they could serve." if chosen.utilization is not None else ".")
+            f"Idle hours included, that is {money(cost.usd_per_million_output_tokens)} per million output tokens at "
+            f"{large(cost.requests_per_day)} requests a day"
+            + (f", {percent(chosen.utilization)} of what could be served." if chosen.utilization is not None else ".")
         )
         yield against_api(cost.break_even.api)
     if cost.not_counted:
         names = ", ".join(CONSTANTS.get(name, name) for name in cost.not_counted)
-        yield f"Not counted, because no source gives them and nobody did: {names}."
+        yield f"Not counted, because no source gives a value and none was entered: {names}."
+
+
+def _parts(cost: CostAnswer, money: Money) -> str:
+    """ ": servers $2,940, power and cooling $646", largest first; "" where it is all for one thing."""
+    parts = sorted(((value, name) for name, value in cost.parts.items() if value), reverse=True)
+    return ": " + ", ".join(f"{PARTS[name]} {money(value)}" for value, name in parts) if len(parts) > 1 else ""
 
 
 def against_api(one: BreakEvenAt) -> str:
@@ -110,7 +117,7 @@ def against_api(one: BreakEvenAt) -> str:
 def against_renting(one: BreakEvenAt) -> str:
     """Owning against renting in a sentence."""
     if one.outcome == "unknown":
-        return "Owning against renting: not known, because a price is."
+        return "Whether owning or renting is cheaper is not known, because a price is missing."
     if one.outcome == "not_reached":
         return "Owning is never cheaper than renting on demand, not even day and night."
     return f"Owning is cheaper than renting on demand from {percent(one.utilization)} of the hours on."

@@ -108,11 +108,7 @@ def ways_of(question: Question, plan: Plan) -> Ways:
     fleet, scenario = fleet_of(plan), question.scenario
     assert plan.deployment is not None
     gpu = _gpu(question, plan.deployment.gpu)
-    money = Money(
-        costs=scenario.costs,
-        assumptions=assumptions_for(scenario.costs),
-        depreciation_years=scenario.prices.depreciation_years,
-    )
+    money = Money(costs=scenario.costs, assumptions=assumptions_for(scenario.costs), prices=question.prices)
     month = month_of(plan, question.traffic)
     return Ways(
         question=question,

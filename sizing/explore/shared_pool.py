@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy.optimize import Bounds, LinearConstraint, milp
 
 from sizing.base.arrays import ROUNDING
 from sizing.base.deployed import Deployed
@@ -57,7 +56,7 @@ class PoolSystem(Result):
     systems: int = quantity("Systems", "systems", "integer programme", "Whole systems of this kind.")
     gpus: int = quantity("GPUs", "GPUs", "systems x GPUs per system", "GPUs in these systems.")
     gpus_used: int = quantity("GPUs used", "GPUs", "sum over workloads", "GPUs that serve a workload.")
-    usd_per_month: float | None = quantity("Cost per month", "USD/month", "systems x USD/h x 730", "List cost.")
+    usd_per_month: float | None = quantity("Hardware per month", "USD/month", "systems x USD/h x 730", "List cost.")
 
 
 class Pool(Result):
@@ -68,7 +67,7 @@ class Pool(Result):
     placed: tuple[Placed, ...] = quantity("Workloads", help="What serves each workload.")
     systems: tuple[PoolSystem, ...] = quantity("Systems", help="What to buy or rent.")
     usd_per_month: float | None = quantity(
-        "Cost per month", "USD/month", "sum over systems", "List cost; none when a price is unknown."
+        "Hardware per month", "USD/month", "sum over systems", "List cost; none when a price is unknown."
     )
     separate_systems: int = quantity(
         "Systems without sharing",
@@ -175,6 +174,8 @@ def _solve(
     workloads: int, kinds: Sequence[HardwareOption], choices: Sequence[_Choice], objective: PoolObjective
 ) -> tuple[list[_Choice], list[int]]:
     """The integer programme; variables are x (choices) then y (systems of each kind)."""
+    from scipy.optimize import Bounds, LinearConstraint, milp  # takes a quarter of a second, and few pages need it
+
     missing = set(range(workloads)) - {c.workload for c in choices}
     if missing:
         raise InvalidScenario(

@@ -17,9 +17,9 @@ from sizing.base.units import HOURS_PER_YEAR
 from sizing.catalog import cloud_instances, generic_system, server_hosts, systems_for
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.system import CloudInstance, System
-from sizing.prices.system_price import instance_power, system_power, system_price
+from sizing.prices.system_price import instance_power, source_of, system_power, system_price
 from sizing.scenario.bounds import MAX_USD
-from sizing.scenario.schema import Prices
+from sizing.scenario.prices import GpuHourPrice, Prices
 
 FOUNDED: tuple[PricedBy, ...] = ("asked", "listed", "rule", "unknown")
 """Order in which prices are shown; they are compared by their amount, because each is of a complete system."""
@@ -83,7 +83,7 @@ def _to_compare(gpu: Gpu, prices: Prices) -> tuple[System, ...]:
     given, because a rack is what prices are compared for."""
     systems = systems_for(gpu)
     hosts = server_hosts()
-    racked = tuple(s for s in systems if s.id == prices.system or s.host not in hosts or hosts[s.host].racked)
+    racked = tuple(s for s in systems if prices.of_system(s.id) or s.host not in hosts or hosts[s.host].racked)
     return racked or systems
 
 
@@ -131,17 +131,19 @@ def _cloud(gpu: Gpu, prices: Prices) -> tuple[HardwareOption, ...]:
     for row in sorted(rows, key=lambda row: row.on_demand_usd_per_hour or float("inf")):
         cheapest.setdefault((row.provider, row.instance_type), row)
     kept = [cheapest[key] for key in dict.fromkeys((row.provider, row.instance_type) for row in rows)]
-    own = prices.gpu_hour_usd if prices.gpu == gpu.id else None
+    own = prices.of_gpu_hour(gpu.id)
+    if own is not None and own.gpus is not None:
+        return (_assumed_instance(gpu, own, own.gpus),)
     priced = [row for row in kept if row.on_demand_usd_per_hour or own is not None]
-    return tuple(_instance(row, gpu, own) for row in priced or kept) or (_generic_instance(gpu, own),)
+    return tuple(_instance(row, gpu, own) for row in priced or kept) or (_assumed_instance(gpu, own),)
 
 
-def _instance(row: CloudInstance, gpu: Gpu, own: float | None) -> HardwareOption:
+def _instance(row: CloudInstance, gpu: Gpu, own: GpuHourPrice | None) -> HardwareOption:
     """One instance type at its on-demand list price, or at the asked price per GPU and hour."""
     usd, basis, source = row.on_demand_usd_per_hour, "No on-demand price known", row.source
     if own is not None:
-        usd, source = row.gpus * own, "scenario: prices.gpu_hour_usd"
-        basis = f"{row.gpus} x {own:g} USD per GPU and hour as asked"
+        usd, source = row.gpus * own.usd, source_of(own)
+        basis = f"{row.gpus} x {own.usd:g} USD per GPU and hour as asked"
     elif usd:
         basis, source = f"On-demand list price in {row.region}: {usd:,.2f} USD per hour", f"{row.source} ({row.date})"
     power = instance_power(gpu, row.gpus)
@@ -168,18 +170,21 @@ def _instance(row: CloudInstance, gpu: Gpu, own: float | None) -> HardwareOption
     )
 
 
-def _generic_instance(gpu: Gpu, own: float | None) -> HardwareOption:
-    """An assumed 8-GPU instance where no provider of the catalogue offers the GPU."""
+def _assumed_instance(gpu: Gpu, own: GpuHourPrice | None, gpus: int | None = None) -> HardwareOption:
+    """An instance that is not in the catalogue: as the price says, else of as many GPUs as a server has."""
     system = generic_system(gpu)
-    power = instance_power(gpu, system.gpus)
-    usd = None if own is None else system.gpus * own
-    basis = "No cloud price known" if own is None else f"{system.gpus} x {own:g} USD per GPU and hour as asked"
+    size = gpus or system.gpus
+    power = instance_power(gpu, size)
+    usd = None if own is None else size * own.usd
+    basis = "No cloud price known" if own is None else f"{size} x {own.usd:g} USD per GPU and hour as asked"
+    named = "" if own is None else " ".join(text for text in (own.provider, own.region) if text)
+    assumed = " Assumed: no provider in the catalogue offers this GPU." if gpus is None else ""
     return HardwareOption(
-        id=f"instance_8x_{gpu.id}",
-        name=f"8x {gpu.name} instance (assumed)",
+        id=f"{named or 'instance'}:{size}x_{gpu.id}" if gpus else f"instance_{size}x_{gpu.id}",
+        name=f"{named} {size}x {gpu.name}".strip() if gpus else f"{size}x {gpu.name} instance (assumed)",
         gpu_id=gpu.id,
-        gpus=system.gpus,
-        domain_gpus=system.domain_gpus,
+        gpus=size,
+        domain_gpus=min(gpu.domain_gpus, size) if gpus else system.domain_gpus,
         usd_per_hour=usd,
         usd_per_hour_low=usd,
         usd_per_hour_high=usd,
@@ -188,9 +193,10 @@ def _generic_instance(gpu: Gpu, own: float | None) -> HardwareOption:
         system_usd_high=None,
         power_kw=power.kw,
         power_from=power.by,
-        basis=f"{basis}. {power.basis} Assumed: no provider in the catalogue offers this GPU.",
-        source=system.source if own is None else "scenario: prices.gpu_hour_usd",
-        assumed=True,
+        basis=f"{basis}. {power.basis}{assumed}",
+        source=system.source if own is None else source_of(own),
+        assumed=gpus is None,
         kind="instance",
         priced_by="unknown" if own is None else "asked",
+        region="" if own is None else own.region,
     )

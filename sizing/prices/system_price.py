@@ -14,7 +14,7 @@ from sizing.base.units import W_PER_KW
 from sizing.catalog import ServerHost, StreetPrice, host_for, server_hosts, street_prices
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.system import System
-from sizing.scenario.schema import Prices
+from sizing.scenario.prices import GpuHourPrice, Prices, SystemPrice
 
 
 class Money(NamedTuple):
@@ -53,14 +53,14 @@ class Power(NamedTuple):
 def system_price(system: System, prices: Prices, custom_price_usd: float | None = None) -> Price:
     """What one of these systems costs: the price asked for it, else its list price, else by rule, else unknown.
 
-    Asked: ``prices.system_usd`` where ``prices.system`` names this system. Listed: the middle of the range. By rule:
-    ``GPUs x price of one + chassis, CPUs, memory and network``, low and high from the low and high of both.
+    Asked: the price that the scenario gives for this very system (:meth:`Prices.of_system`). Listed: the middle of the
+    range. By rule: ``GPUs x price of one + chassis, CPUs, memory and network``, low and high from those of both.
     ``custom_price_usd`` is the price of one accelerator. Sources: systems.csv, gpu_street_prices.csv, server_hosts.csv.
     """
-    if prices.system_usd is not None and prices.system == system.id:
-        own = prices.system_usd
-        basis = f"Complete system: {own:,.0f} USD as asked"
-        return Price(Money(own, own, own), "asked", basis, "scenario: prices.system_usd")
+    own = prices.of_system(system.id)
+    if own is not None:
+        basis = f"Complete system: {own.usd:,.0f} USD as asked"
+        return Price(Money(own.usd, own.usd, own.usd), "asked", basis, source_of(own))
     ends = [end for end in (system.price_low_usd, system.price_high_usd) if end is not None]
     if ends:
         low, high = min(ends), max(ends)
@@ -69,6 +69,12 @@ def system_price(system: System, prices: Prices, custom_price_usd: float | None 
         basis = f"Complete system: {middle:,.0f} USD list price{spread}"
         return Price(Money(middle, low, high), "listed", basis, f"{system.price_source} ({system.price_date})")
     return _by_rule(system, custom_price_usd)
+
+
+def source_of(own: SystemPrice | GpuHourPrice) -> str:
+    """Where a price of the scenario comes from, with its day where it has one."""
+    source = own.source or "scenario: price book"
+    return source if own.date is None else f"{source} ({own.date.isoformat()})"
 
 
 def _by_rule(system: System, custom_price_usd: float | None) -> Price:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from sizing.base.errors import InvalidScenario, UnknownName
+from sizing.catalog import gpus as catalogue
 from sizing.catalog import resolve_gpu, systems, systems_for
 from sizing.catalog.gpu import Gpu
-from sizing.scenario.schema import Prices, Scenario
+from sizing.scenario.prices import GpuHourPrice, PriceList, Prices, SystemPrice
+from sizing.scenario.schema import Scenario
 
 
 def prices_of(scenario: Scenario, gpus: Sequence[Gpu]) -> Prices:
@@ -19,7 +22,29 @@ def prices_of(scenario: Scenario, gpus: Sequence[Gpu]) -> Prices:
     prices = scenario.prices
     system = None if prices.system_usd is None else _system(scenario, gpus)
     gpu = None if prices.gpu_hour_usd is None else _gpu(prices, gpus)
-    return prices.model_copy(update={"system": system, "gpu": gpu})
+    book = {name: _list_of(name, getattr(prices, name), gpus) for name in ("listed", "negotiated")}
+    for own, key, kind in ((system, "system_usd", "systems"), (gpu, "gpu_hour_usd", "gpu_hours")):
+        for name, of in book.items():
+            if own in _belong_to(getattr(of, kind)):
+                raise InvalidScenario([f"prices.{name}: {own} has a price in prices.{key}, too: keep one of them."])
+    return prices.model_copy(update={"system": system, "gpu": gpu, **book})
+
+
+def _list_of(name: str, prices: PriceList, gpus: Sequence[Gpu]) -> PriceList:
+    """A list of prices with the ids of what each belongs to, no two to the same."""
+    key = f"prices.{name}"
+    systems = tuple(one.model_copy(update={"system": _system_id(key, one.system, gpus)}) for one in prices.systems)
+    hours = tuple(one.model_copy(update={"gpu": _gpu_id(key, one.gpu, gpus)}) for one in prices.gpu_hours)
+    for each in (_belong_to(systems), _belong_to(hours)):
+        twice = [one for one, count in Counter(each).items() if count > 1]
+        if twice:
+            raise InvalidScenario([f"{key}: {twice[0]} has more than one price: keep one of them."])
+    return PriceList(systems=systems, gpu_hours=hours)
+
+
+def _belong_to(prices: Iterable[SystemPrice | GpuHourPrice]) -> list[str]:
+    """What each price is of."""
+    return [one.system if isinstance(one, SystemPrice) else one.gpu for one in prices]
 
 
 def _system(scenario: Scenario, gpus: Sequence[Gpu]) -> str:
@@ -28,11 +53,16 @@ def _system(scenario: Scenario, gpus: Sequence[Gpu]) -> str:
     name = scenario.prices.system or (scenario.measured.system if scenario.measured else None)
     if name is None:
         return _the_only("prices.system", "system", offered)
-    known = offered | {system.id: system.name for system in systems().values()}
+    return _system_id("prices.system", name, gpus)
+
+
+def _system_id(key: str, name: str, gpus: Sequence[Gpu]) -> str:
+    known = {system.id: system.name for gpu in (*catalogue().values(), *gpus) for system in systems_for(gpu)}
+    known |= {system.id: system.name for system in systems().values()}
     text = name.strip().lower()
     system = next((i for i, title in known.items() if text in (i.lower(), title.lower())), None)
     if system is None:
-        raise InvalidScenario([f"prices.system: {UnknownName('system', name, [*known, *known.values()])}"])
+        raise InvalidScenario([f"{key}: {UnknownName('system', name, [*known, *known.values()])}"])
     return system
 
 
@@ -40,12 +70,16 @@ def _gpu(prices: Prices, gpus: Sequence[Gpu]) -> str:
     """The id of the GPU that ``prices.gpu_hour_usd`` is the price of."""
     if prices.gpu is None:
         return _the_only("prices.gpu", "GPU", {gpu.id: gpu.name for gpu in gpus})
-    if any(gpu.id == prices.gpu for gpu in gpus):
-        return prices.gpu
+    return _gpu_id("prices.gpu", prices.gpu, gpus)
+
+
+def _gpu_id(key: str, name: str, gpus: Sequence[Gpu]) -> str:
+    if any(gpu.id == name for gpu in gpus):
+        return name
     try:
-        return resolve_gpu(prices.gpu).id
+        return resolve_gpu(name).id
     except UnknownName as error:
-        raise InvalidScenario([f"prices.gpu: {error}"]) from None
+        raise InvalidScenario([f"{key}: {error}"]) from None
 
 
 def _the_only(key: str, kind: str, offered: Mapping[str, str]) -> str:

@@ -28,7 +28,8 @@ from sizing.question.speculation import Speculation
 from sizing.question.traffic import Traffic, Variability
 from sizing.scenario.bounds import MAX_CV
 from sizing.scenario.demand import Demand, peak_demand
-from sizing.scenario.schema import CustomGpu, ModelConfig, ModelSize, Prices, Scenario, Workload
+from sizing.scenario.prices import Prices
+from sizing.scenario.schema import CustomGpu, ModelConfig, ModelSize, Scenario, Workload
 from sizing.scenario.traffic import Burst, Gamma, TraceArrivals
 
 T = TypeVar("T")

@@ -81,6 +81,7 @@ class Costs(Part):
     reserved_3y_discount_percent: Share | None = None
     spot_interruption_percent: Percent | None = None
     hybrid_base: HybridBase = "on_prem"
+    burst_start_up_minutes: Annotated[float, Field(ge=0, le=1440, allow_inf_nan=False)] | None = None
     growth_percent_per_year: Percent = 0.0
     api: ApiChoice = ApiChoice()
     routing: RoutedShare | None = None

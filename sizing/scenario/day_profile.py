@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.optimize import brentq
 
 from sizing.base.checks import number_between
 from sizing.base.units import HOURS_PER_DAY
@@ -33,6 +32,8 @@ def working_day(hours: float, peak_to_mean: float) -> tuple[float, ...]:
     the share u of the working day, with p such that the busiest hour is ``peak_to_mean`` times the mean of the working
     hours (p = 0, a box, for 1; at most all in one hour). Raises SizingError outside 0..24 h or below 1.
     """
+    from scipy.optimize import brentq  # takes a quarter of a second, and few pages need it
+
     hours = number_between("Working hours", hours, LEAST_HOURS, HOURS_PER_DAY)
     wanted = number_between("Peak to mean", peak_to_mean, 1.0, HIGHEST_PEAK)
 

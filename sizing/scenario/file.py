@@ -14,47 +14,13 @@ from pydantic import BaseModel, ValidationError
 from sizing.base.errors import InvalidScenario, MissingKey, nearest_names
 from sizing.scenario.schema import SCHEMA_VERSION, Scenario
 from sizing.scenario.traces import with_traces
+from sizing.scenario.yaml_loader import ScenarioLoader
 
 MAX_FILE_BYTES = 1_000_000
 """A scenario is a page of text; with an inline config.json still far below this."""
 
 MOST_VALUES = 500_000
 """Values with every alias written out: half as many as a file has bytes, which is all that it can hold without."""
-
-MERGE = "tag:yaml.org,2002:merge"
-
-
-class _Loader(yaml.SafeLoader):
-    """Safe YAML in which a key that stands twice is an error: which of two rates was meant cannot be guessed.
-
-    Not the faster C parser: deep nesting overflows its stack.
-    """
-
-    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
-        """The value of a node. Constructors of PyYAML raise whatever meets them; a value of a kind that it cannot be,
-        such as ``!!bool x`` or a date that does not exist, is one fault with its line."""
-        try:
-            return super().construct_object(node, deep)
-        except (InvalidScenario, yaml.YAMLError, RecursionError):
-            raise
-        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
-            line = node.start_mark.line + 1
-            problem = f"The value at line {line} cannot be read: put it in quotes if it is meant as text."
-            raise InvalidScenario([problem]) from None
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        """The mapping of a node."""
-        seen: set[str] = set()
-        pairs: list[tuple[yaml.Node, yaml.Node]] = node.value if node.id == "mapping" else []  # "!!set x" is none
-        for key, _ in pairs:
-            if not isinstance(key, yaml.ScalarNode) or key.tag == MERGE:
-                continue
-            if key.value in seen:
-                line = key.start_mark.line + 1
-                problem = f"The key {key.value:.40} stands twice, again at line {line}: keep one of them."
-                raise InvalidScenario([problem])
-            seen.add(key.value)
-        return super().construct_mapping(node, deep)
 
 
 def load_scenario(path: Path) -> Scenario:
@@ -145,7 +111,7 @@ def _values_written_out(value: Any, counted: dict[int, float]) -> float:
 def _from_yaml(text: str, name: str) -> Any:
     """YAML text as what it holds. Raises InvalidScenario."""
     try:
-        return yaml.load(text, Loader=_Loader)
+        return yaml.load(text, Loader=ScenarioLoader)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f" at line {mark.line + 1}" if mark is not None else ""

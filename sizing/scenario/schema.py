@@ -10,14 +10,15 @@ import json
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import Discriminator, Field, Tag, model_validator
+from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
 
 from sizing.base.choices import BenchmarkMode, Location, Mode, Objective, Routing, Serving, StepTimesFrom
 from sizing.base.errors import BrokenRule, MissingKey
 from sizing.catalog.config_fields import MAX_CONFIG_BYTES
-from sizing.scenario.bounds import MAX_RPS, MAX_TOKENS, MAX_USD
+from sizing.scenario.bounds import MAX_RPS, MAX_TOKENS
 from sizing.scenario.costs import Costs
 from sizing.scenario.part import Part
+from sizing.scenario.prices import Prices, Usd
 from sizing.scenario.traffic import Arrivals, Length, Tokens, TraceArrivals
 
 SCHEMA_VERSION = 1
@@ -26,13 +27,25 @@ SCHEMA_VERSION = 1
 Rate = Annotated[float, Field(gt=0, le=MAX_RPS, allow_inf_nan=False)]
 Milliseconds = Annotated[float, Field(gt=0, le=86_400_000, allow_inf_nan=False)]
 Percentile = Annotated[float, Field(ge=50, le=99.9, allow_inf_nan=False)]
-Usd = Annotated[float, Field(ge=0, le=MAX_USD, allow_inf_nan=False)]
+
+
+TURNING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+"""Characters that turn the direction of the text around them, and so can make a name read as another."""
+
+
+def _unturned(text: str) -> str:
+    if TURNING & set(text):
+        raise ValueError("must not hold characters that turn the direction of text: type it anew")
+    return text
+
+
+Name = Annotated[str, AfterValidator(_unturned)]
 
 
 class ModelSize(Part):
     """A model without public architecture: its size, and whatever else is known of it."""
 
-    name: str = Field(min_length=1, max_length=120)
+    name: Name = Field(min_length=1, max_length=120)
     params_b: Annotated[float, Field(ge=0.05, le=20_000, allow_inf_nan=False)]
     layers: int | None = Field(default=None, ge=1, le=1000)
     hidden_size: int | None = Field(default=None, ge=64, le=200_000)
@@ -46,7 +59,7 @@ class ModelConfig(Part):
     """A model described by its Hugging Face config.json, given inline (a file path is read by the file loader)."""
 
     config: dict[str, Any]
-    name: str = Field(default="custom model", max_length=120)
+    name: Name = Field(default="custom model", max_length=120)
 
     @model_validator(mode="after")
     def _is_json(self) -> ModelConfig:
@@ -261,21 +274,11 @@ class Benchmark(Part):
     points: list[BenchmarkPoint] = Field(min_length=1, max_length=200)
 
 
-class Prices(Part):
-    """Overrides of list prices, in USD. Each belongs to one system or GPU, named where several could be meant."""
-
-    system: str | None = Field(default=None, min_length=1, max_length=120)
-    system_usd: Usd | None = None
-    gpu: str | None = Field(default=None, min_length=1, max_length=120)
-    gpu_hour_usd: Usd | None = None
-    depreciation_years: Annotated[float, Field(gt=0, le=20, allow_inf_nan=False)] = 5.0
-
-
 class Scenario(Part):
     """One sizing question. ``Scenario.model_validate(dict)`` reads the same keys as the file."""
 
     schema_version: Literal[1] = 1
-    name: str = Field(default="Untitled scenario", max_length=200)
+    name: Name = Field(default="Untitled scenario", max_length=200)
     model: ModelAsked
     workload: Workload
     limits: Limits = Limits()

@@ -7,6 +7,7 @@ from functools import cache
 from collectors.backends.scrape.text import PageSample
 from collectors.vocabulary import Candidate, engine_vocabularies, gpu_vocabularies
 from collectors.vocabulary.detect import respelled, spellings
+from collectors.vocabulary.opencost import NAMES as OPENCOST_NAMES
 
 ALWAYS = ("process_start_time_seconds",)
 _SPELLED = re.compile(r"(?<![\w:$\"])([a-zA-Z_:][a-zA-Z0-9_:]*)\s*(?=\{)")
@@ -25,7 +26,7 @@ def names_of(candidate: Candidate) -> set[str]:
 @cache
 def known_names() -> frozenset[str]:
     """Every metric of every vocabulary, in every spelling."""
-    names = set(ALWAYS)
+    names = {*ALWAYS, *OPENCOST_NAMES}
     for vocabulary in engine_vocabularies().values():
         own = {*vocabulary.detect, *(name for names in vocabulary.variants.values() for name in names)}
         for concept in vocabulary.concepts.values():

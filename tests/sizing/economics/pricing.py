@@ -14,10 +14,16 @@ from sizing.economics.on_prem import Money
 from sizing.economics.views import PriceSource, View
 from sizing.prices.hardware import HardwareOption, options
 from sizing.scenario.costs import Costs
-from sizing.scenario.schema import Prices
+from sizing.scenario.prices import Prices
 
 NOWHERE = PriceSource(what="by hand", source="by hand", dates=("2026-11-01",))
-PLAIN: dict[str, Any] = {"electricity_usd_per_kwh": 0.10, "pue": 1.5, "power_utilization": 0.7, "carbon_g_per_kwh": 400}
+PLAIN: dict[str, Any] = {
+    "electricity_usd_per_kwh": 0.10,
+    "pue": 1.5,
+    "power_utilization": 0.7,
+    "carbon_g_per_kwh": 400,
+    "burst_start_up_minutes": 0,
+}
 """No ranges: every constant with one is given."""
 
 MONTH = Month(requests=1_000_000, input_tokens=3000, cached_tokens=1000, output_tokens=500)
@@ -26,7 +32,7 @@ MONTH = Month(requests=1_000_000, input_tokens=3000, cached_tokens=1000, output_
 def money(years: float = 5.0, **costs: Any) -> Money:
     """The constants of the cost model, those given in place of the catalogue's."""
     chosen = Costs.model_validate(PLAIN | costs)
-    return Money(costs=chosen, assumptions=assumptions_for(chosen), depreciation_years=years)
+    return Money(costs=chosen, assumptions=assumptions_for(chosen), prices=Prices(depreciation_years=years))
 
 
 def server(usd: float | None = 400_000.0, count: int = 8, kw: float = 10.0, **facts: Any) -> HardwareOption:

@@ -45,6 +45,8 @@ def test_constants_that_a_way_rests_on() -> None:
     assert "spot_interruption_percent" in used_in("cloud", Costs(purchase="spot"))
     assert "colocation_usd_per_kw_month" in used_in("on_prem", Costs(facility="colocation"))
     assert "reserved_3y_discount_percent" in used_in("hybrid", Costs(hybrid_base="reserved_3y"))
+    assert "burst_start_up_minutes" in used_in("hybrid", Costs())
+    assert "burst_start_up_minutes" not in used_in("cloud", Costs())
     assert set(used_in("on_prem", Costs())) <= set(EVERY)
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from sizing.catalog import gpus
@@ -11,7 +12,7 @@ from sizing.economics.break_even import against_api, against_renting
 from sizing.economics.cash import cash
 from sizing.economics.cloud import cloud_on, rented
 from sizing.economics.energy import carbon_of, energy_of
-from sizing.economics.hybrid import Base, Day, hybrid
+from sizing.economics.hybrid import Base, Day, hybrid, paid_hours
 from sizing.economics.month import Month
 from sizing.economics.on_prem import on_prem
 from sizing.economics.units import (
@@ -24,7 +25,7 @@ from sizing.economics.units import (
     utilization,
 )
 from sizing.economics.views import View
-from sizing.scenario.schema import Prices
+from sizing.scenario.prices import Prices
 from tests.sizing.economics.pricing import MONTH, cents, fleet, instance, money, parts, server, token_price
 
 HALF_DAY = Day(loads=(1.0,) * 12 + (0.25,) * 12)
@@ -108,10 +109,10 @@ def test_a_commitment_of_three_years_at_a_discount() -> None:
     assert cents(cloud_on(instance(24.0 * 0.6), fleet(2), money(), "reserved_3y")) == 21_024.00
 
 
-def hybrid_of_four(usd_per_hour: float, load: float = 1.0) -> View:
+def hybrid_of_four(usd_per_hour: float, load: float = 1.0, **costs: float) -> View:
     """Four servers of one copy each in the busy half of the day, one in the other; a server is 180,000 over 5 years."""
     owned = server(usd=180_000, kw=0.0)
-    plain = money()
+    plain = money(**costs)
     base = Base(system_gpus=8, view=lambda always: on_prem(owned, always, plain))
     return hybrid(base, (instance(usd_per_hour),), fleet(4), HALF_DAY, plain, load)
 
@@ -126,6 +127,28 @@ def test_a_hybrid_owns_what_is_always_needed() -> None:
     assert cents(view) == 9_570.00
     # At 1 USD: 0: 4 x 365 + 365 = 1,825. 1: 3,000 + 1,095 = 4,095.
     assert parts(hybrid_of_four(1.0)) == {"burst": 1_825.00}
+
+
+def test_instances_of_a_hybrid_are_paid_for_while_they_start() -> None:
+    # Each morning three start beyond the base of one: 3 x 0.5 h x 365 / 12 days x 6 USD = 273.75 more a month.
+    view = hybrid_of_four(6.0, burst_start_up_minutes=30)
+    assert parts(view) == {"servers": 3_000.00, "burst": 6_843.75}
+
+
+@pytest.mark.parametrize(
+    ("needed", "minutes", "hours_a_day"),
+    [
+        ([2.0] * 12 + [0.0] * 12, 0, 24.0),
+        ([2.0] * 12 + [0.0] * 12, 30, 25.0),  # two start once a day
+        ([2.0] * 12 + [0.0] * 12, 90, 27.0),
+        ([2.0, 0.0] * 12, 30, 36.0),  # twelve times a day
+        ([2.0, 0.0] * 12, 60, 48.0),  # needed again before it would have started anew: never switched off
+        ([2.0, 0.0] * 12, 600, 48.0),
+        ([2.0] * 24, 600, 48.0),
+    ],
+)
+def test_hours_that_are_paid_for(needed: list[float], minutes: float, hours_a_day: float) -> None:
+    assert paid_hours(np.array(needed), minutes) == pytest.approx(hours_a_day * 730 / 24)
 
 
 def test_the_next_requests_of_a_hybrid() -> None:

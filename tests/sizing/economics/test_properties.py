@@ -19,7 +19,7 @@ from sizing.economics.on_prem import on_prem
 from sizing.economics.units import per_unit
 from sizing.economics.views import View
 from sizing.prices.hardware import options
-from sizing.scenario.schema import Prices
+from sizing.scenario.prices import Prices
 from tests.sizing.economics.pricing import fleet, instance, money, server, token_price
 
 USD = st.floats(1, 1e7)
@@ -129,11 +129,16 @@ def test_no_server_of_the_catalogue_is_cheaper_than_one_with_fewer_of_the_same_g
 
 
 @FEW
-@given(count=COUNT, loads=st.lists(st.floats(0, 1), min_size=1, max_size=24), hourly=st.floats(0.1, 500))
+@given(
+    count=COUNT,
+    loads=st.lists(st.floats(0, 1), min_size=1, max_size=24),
+    hourly=st.floats(0.1, 500),
+    start_up=st.floats(0, 1440),
+)
 def test_a_hybrid_costs_no_more_than_owning_or_renting_everything(
-    count: int, loads: list[float], hourly: float
+    count: int, loads: list[float], hourly: float, start_up: float
 ) -> None:
-    owned, known = server(200_000), money()
+    owned, known = server(200_000), money(burst_start_up_minutes=start_up)
     base = Base(system_gpus=8, view=lambda always: on_prem(owned, always, known))
     view = hybrid(base, (instance(hourly),), fleet(count), Day(loads=(1.0, *loads)), known)
     rent = cloud_on(instance(hourly), fleet(count), known, "on_demand")

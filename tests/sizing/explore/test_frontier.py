@@ -16,7 +16,7 @@ from sizing.explore.operating_point import MORE_IS_BETTER, Metric, OperatingPoin
 from sizing.explore.pareto_front import SMALLEST_GAIN, pareto_front
 from sizing.prices.hardware import options
 from sizing.question.understand import understand
-from sizing.scenario.schema import Prices
+from sizing.scenario.prices import Prices
 from sizing.search.screen import all_configurations, evaluate
 from tests.sizing.explore.frontiers import AXES, good, large_model, scenario
 

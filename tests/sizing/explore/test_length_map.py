@@ -92,9 +92,22 @@ def test_map_and_size_give_one_answer_for_one_point() -> None:
 
 def test_a_longer_answer_never_needs_fewer_gpus() -> None:
     _, outputs = around(customer())
-    for row in gpus_over_lengths(customer(), "h100_sxm", [3000, 24_000], outputs).rows:
+    for row in gpus_over_lengths(customer(), "h100_sxm", [3000, 12_000], outputs).rows:
         needed = [cell.gpus or 10**9 for cell in row]
         assert needed == sorted(needed)
+
+
+def test_the_itl_limit_is_what_makes_a_longer_answer_need_fewer_gpus() -> None:
+    """What the page says where the number falls: the mean gap of few tokens suffers more from one prompt."""
+    limits = {"ttft_ms": 2000, "percentile": 99}
+    workload = {"input_tokens": 1155, "output_tokens": 211, "peak_rps": 10}
+    formats = {"precisions": ["bf16", "fp16", "fp8"]}
+    asked = {"model": "meta-llama/Llama-3.3-70B-Instruct", "workload": workload, "deployment": formats}
+    falls = {}
+    for itl_ms in (100, None):
+        limited = Scenario.model_validate({**asked, "limits": {**limits, "itl_ms": itl_ms}})
+        falls[itl_ms] = gpus_over_lengths(limited, "h200_sxm", [1155], [26, 53]).falls_somewhere
+    assert falls == {100: True, None: False}
 
 
 def test_a_map_knows_where_a_longer_answer_needs_fewer_gpus() -> None:

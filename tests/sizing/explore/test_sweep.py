@@ -3,7 +3,7 @@
 import os
 import signal
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Executor, ProcessPoolExecutor
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -31,14 +31,20 @@ def several_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "CHUNK", 6)
 
 
+def in_this_process() -> Executor:
+    """Answers here, where the engine is loaded: a process that loads it takes seconds."""
+    return ThreadPoolExecutor(max_workers=1)
+
+
 @pytest.fixture(scope="module")
 def table() -> pd.DataFrame:
-    """The answers to all combinations, from one process."""
-    return sweep(BASE, AXES, processes(1))
+    """The answers to all combinations, from this process."""
+    return sweep(BASE, AXES, in_this_process)
 
 
-def test_every_combination_is_answered_once_and_in_order() -> None:
+def test_every_combination_is_answered_once_and_in_order(table: pd.DataFrame) -> None:
     found = sweep(BASE, AXES, processes(2))
+    pd.testing.assert_frame_equal(found, table)
     expected = points(AXES)
     assert len(found) == 20
     assert found[list(AXES)].to_dict("records") == expected
@@ -46,7 +52,7 @@ def test_every_combination_is_answered_once_and_in_order() -> None:
 
 
 def test_rows_equal_single_plans() -> None:
-    found = sweep(BASE, {"workload.peak_rps": [7, 90]}, processes(1))
+    found = sweep(BASE, {"workload.peak_rps": [7, 90]}, in_this_process)
     for row in found.to_dict("records"):
         one = analytic_plan(scenario_from(with_values(BASE, {"workload.peak_rps": row["workload.peak_rps"]})))
         assert one.deployment is not None
@@ -54,14 +60,14 @@ def test_rows_equal_single_plans() -> None:
 
 
 def test_a_bad_value_is_an_error_in_its_row_only() -> None:
-    found = sweep(BASE, {"workload.peak_rps": [1, -5, 2]}, processes(1))
+    found = sweep(BASE, {"workload.peak_rps": [1, -5, 2]}, in_this_process)
     assert list(found["error"] != "") == [False, True, False]
     assert "greater than 0" in found["error"][1]
 
 
 def test_an_unknown_key_is_an_error_of_the_sweep() -> None:
     with pytest.raises(InvalidScenario, match="unknown key"):
-        sweep(BASE, {"workload.peek_rps": [1]}, processes(1))
+        sweep(BASE, {"workload.peek_rps": [1]}, in_this_process)
 
 
 def _dies_once(marker: str, base: dict[str, Any], chunk: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -40,6 +40,16 @@ def test_a_value_yaml_cannot_hold(value):
     assert problem(OK + f"x: {value}\n").startswith("The value at line ")
 
 
+def test_minutes_and_seconds_are_no_number_to_base_sixty():
+    """YAML 1.1 reads 1:30 as 90."""
+    assert parse("peak_rps: 1:30\nx: 1:30.5\ny: 90") == {"peak_rps": "1:30", "x": "1:30.5", "y": 90}
+
+
+@pytest.mark.parametrize("character", ["\u202e", "\u2066"])
+def test_a_name_does_not_turn_the_text_around_it(character):
+    assert "turn the direction of text" in problem(OK + f"name: 'a {character}b'\n")
+
+
 def test_a_key_that_stands_twice():
     assert problem(OK + f"model: {LLAMA_8B}\n") == "The key model stands twice, again at line 6: keep one of them."
 

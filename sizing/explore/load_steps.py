@@ -1,0 +1,115 @@
+"""How many instances one deployment needs at other loads: where their number steps up, answered by the engine itself.
+
+What a spreadsheet looks up, because it cannot simulate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+
+from sizing.base.format import rounded
+from sizing.base.result import Plan
+from sizing.explore.pinned import pinned_to
+from sizing.planning.plan import plan as simulated_plan
+from sizing.scenario.bounds import MAX_RPS
+from sizing.scenario.schema import Scenario
+from sizing.search.trials import BY_LOAD
+
+SHARES = (0.001, *(tenth / 10 for tenth in range(1, 16)), 1.75, 2.0, 2.5, 3.0)
+"""Loads asked first, in times the planned one. Chosen: up to three times it, which is two years of fast growth."""
+
+ANSWERS = 48
+"""Loads asked in all: the others lie where the number of instances steps up. Chosen: because that many answers take
+about two seconds."""
+
+FEW_SHARES, FEW_ANSWERS = (0.001, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 3.0), 10
+"""The same where the front end looks at the load of every instance. Chosen: because each answer takes ten times as
+long, several instances being simulated together."""
+
+NARROW = 0.002
+"""Relative width of a gap that is not halved again. Chosen: because no load is known as closely."""
+
+DIGITS = 3
+"""Digits of the loads asked, as far as they fit between two others: these are read by people."""
+
+Planner = Callable[[Scenario], Plan]
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnswerAt:
+    """The feasible plan of one deployment at a load: the mean rate of the busiest time."""
+
+    requests_per_s: float
+    plan: Plan
+
+    @property
+    def working(self) -> tuple[int, ...]:
+        """Instances of each kind that carry the load, spares not counted."""
+        deployed = self.plan.deployment
+        return () if deployed is None else tuple(kind.instances - kind.spare_instances for kind in deployed.kinds)
+
+
+def answers_over_load(
+    scenario: Scenario, planned: Plan, *, planner: Planner | None = None, progress: Progress | None = None
+) -> tuple[AnswerAt, ...]:
+    """Plans of the planned deployment over the load, in its order, ``planned`` among them; loads it cannot serve left
+    out. Gaps in which the number of instances steps up are halved, the widest first, :data:`ANSWERS` loads in all, or
+    :data:`FEW_ANSWERS`.
+
+    Empty where nothing is planned. Raises InvalidScenario as :func:`sizing.plan`.
+    """
+    if planned.deployment is None:
+        return ()
+    ask = planner or _planned
+    only = scenario if scenario.measured is not None else pinned_to(planned.deployment, scenario)
+    at = planned.sustained_rps
+    together = scenario.deployment.routing in BY_LOAD
+    shares, most = (FEW_SHARES, FEW_ANSWERS) if together else (SHARES, ANSWERS)
+    known: dict[float, Plan] = {at: planned}
+
+    def answer(rps: float) -> None:
+        known[rps] = ask(at_load(only, rps))
+        if progress is not None:
+            progress(len(known), most)
+
+    for rps in sorted({rounded(at * share, DIGITS) for share in shares} - {at}):
+        if rps <= MAX_RPS:
+            answer(rps)
+    while len(known) < most and (middle := _next(known)) is not None:
+        answer(middle)
+    return _in_order(known)
+
+
+def at_load(scenario: Scenario, rps: float) -> Scenario:
+    """The scenario with ``rps`` requests/s in its busiest time, however its load was stated."""
+    load = {"peak_rps": rps, "average_rps": None, "users": None, "growth_percent": 0.0}
+    return scenario.model_copy(update={"workload": scenario.workload.model_copy(update=load)})
+
+
+def _planned(scenario: Scenario) -> Plan:
+    return simulated_plan(scenario, alternatives=0)
+
+
+def _in_order(known: dict[float, Plan]) -> tuple[AnswerAt, ...]:
+    served = (AnswerAt(requests_per_s=rps, plan=known[rps]) for rps in sorted(known) if known[rps].feasible)
+    return tuple(one for one in served if one.working)
+
+
+def _next(known: dict[float, Plan]) -> float | None:
+    """The middle of the widest gap in which the number of instances steps up; None where every one is narrow."""
+    gaps = (
+        (high.requests_per_s - low.requests_per_s, _middle(low.requests_per_s, high.requests_per_s))
+        for low, high in pairwise(_in_order(known))
+        if low.working != high.working and high.requests_per_s > low.requests_per_s * (1.0 + NARROW)
+    )
+    return max(((width, middle) for width, middle in gaps if middle not in known), default=(0.0, None))[1]
+
+
+def _middle(low: float, high: float) -> float:
+    """The middle, in few digits where those lie well inside."""
+    middle = (low + high) / 2.0
+    short = rounded(middle, DIGITS)
+    return short if abs(short - middle) < (high - low) / 4.0 else middle

@@ -1,0 +1,33 @@
+"""A scenario in which one deployment alone is considered."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sizing.base.deployed import Deployed
+from sizing.explore.operating_point import OperatingPoint
+from sizing.scenario.schema import Layout, Scenario
+
+
+def pinned_to(chosen: Deployed | OperatingPoint, scenario: Scenario) -> Scenario:
+    """``scenario`` with the GPU, engine, formats and parallelism of ``chosen`` alone."""
+    limit = getattr(chosen, "batch_limit", None)
+    pinned: dict[str, Any] = {
+        "gpus": [chosen.gpu],
+        "engines": [chosen.engine],
+        "precisions": [chosen.weight_precision],
+        "kv_precisions": [chosen.kv_precision],
+        **{name: sorted({getattr(kind, name) for kind in chosen.kinds}) for name in ("tp", "pp", "ep")},
+        "serving": [chosen.serving],
+        **_layouts_of_pools(chosen),
+        "batch_limits": [] if limit is None else [limit],
+    }
+    return scenario.model_copy(update={"deployment": scenario.deployment.model_copy(update=pinned)})
+
+
+def _layouts_of_pools(chosen: Deployed | OperatingPoint) -> dict[str, Layout | None]:
+    """How prefill and decode instances are laid out; none where instances do both."""
+    if chosen.serving == "aggregated":
+        return {"prefill": None, "decode": None}
+    layouts = (Layout(**{name: getattr(kind, name) for name in Layout.model_fields}) for kind in chosen.kinds)
+    return dict(zip(("prefill", "decode"), layouts, strict=True))
