@@ -69,6 +69,9 @@ ENGINE_PRIORS = {
     "collective": Prior(centre=1.0, spread=1e-3, between=0.25),
     "sequence_s": Prior(centre=0.000010, spread=1.0, between=0.3),
     "request_s": Prior(centre=0.020, spread=0.7, between=0.5),
+    "first_token_steps": Prior(centre=2.0, spread=0.5, between=0.5),
+    "cohort": Prior(centre=0.2, spread=0.7, between=0.7),
+    "burst": Prior(centre=0.1, spread=0.3, between=0.7),
     "ageing": Prior(centre=0.10, spread=0.1, between=0.1, linear=True),
     "host_ageing": Prior(centre=0.4, spread=0.3, between=0.2, linear=True),
 }
@@ -94,9 +97,6 @@ COMMON_PRIORS = {
     "power": Prior(centre=0.3, spread=0.15, between=0.0, linear=True),
     "evenness": Prior(centre=1.0, spread=0.15, between=0.0),
     "prompt_token_s": Prior(centre=0.000005, spread=0.7, between=0.0),
-    "first_token_steps": Prior(centre=2.0, spread=0.5, between=0.0),
-    "cohort": Prior(centre=0.2, spread=0.7, between=0.0),
-    "burst": Prior(centre=0.1, spread=0.3, between=0.0),
 }
 """Priors of what all families and engines share."""
 PLATFORM_PRIORS = {

@@ -43,7 +43,7 @@ def run() -> list[Row]:
     with places() as by_name:
         for name, place in by_name.items():
             with closing(open_library(place)) as library:
-                _fill(library)
+                fill(library)
                 for what, question in QUESTIONS.items():
                     question(library)
                     times = Times()
@@ -66,7 +66,8 @@ def places() -> Iterator[dict[str, str]]:
                 yield file | {"PostgreSQL": server.new_database()}
 
 
-def _fill(library: Library) -> None:
+def fill(library: Library) -> None:
+    """The scenarios, in an empty library."""
     with library.database.writing() as connection:
         for number in range(SCENARIOS):
             customer = f"Customer {number % CUSTOMERS}"

@@ -4,17 +4,22 @@ The browser adds 160-220 ms that no page can change. AppTest adds its own set-up
 the page itself, inside the run.
 """
 
+import os
+import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from unittest import mock
 
 from streamlit.navigation.page import StreamlitPage
 from streamlit.testing.v1 import AppTest
 
+from bench.library import fill
 from bench.table import Row
 from bench.yardstick import Times, in_yardsticks
+from sharing.library import open_library
+from sharing.library.database import VARIABLE
 
 NAME = "Page latency: page script after one changed input, warm; presets with every GPU type and format considered"
 
@@ -26,10 +31,13 @@ CHANGES = 7
 """Changes of an input that are timed; their median is reported."""
 LIMIT = in_yardsticks(quiet_ms=100.0)
 """Longest run after a change, simulation of the plan included."""
+SCENARIOS_PAGE = "pages/scenarios.py"
 OTHER_PAGES = {"Compare": "pages/compare.py", "Cost": "pages/cost.py"}
 """Pages that work out more than the answer of Size, with the preset that an empty form holds."""
 OTHER_LIMIT = in_yardsticks(quiet_ms=150.0)
 """Longest run of these after a change: on Compare a variant is sized, too."""
+LIBRARY_LIMIT = in_yardsticks(quiet_ms=200.0)
+"""Longest run of Scenarios after a change, with a library of 10,000."""
 FIRST_LIMIT = in_yardsticks(quiet_ms=3000.0)
 """Longest first run of the page, which loads the engine."""
 RUN_LIMIT_S = 60
@@ -63,12 +71,32 @@ def run() -> list[Row]:
     opened = first.row("first answer, imports included", FIRST_LIMIT)
     others = [_on_page(app, name) for name in OTHER_PAGES]
     _succeed(app.switch_page(PAGE).run())
-    return [opened, *others, *(_after_changes(app, index, preset) for index, preset in enumerate(presets))]
+    return [
+        opened,
+        *others,
+        _scenarios(),
+        *(_after_changes(app, index, preset) for index, preset in enumerate(presets)),
+    ]
 
 
 def _on_page(app: AppTest, name: str) -> Row:
     _succeed(app.switch_page(OTHER_PAGES[name]).run())
     return _changed(app).row(name, OTHER_LIMIT)
+
+
+def _scenarios() -> Row:
+    """Another search of a full library each time, one of them for everything."""
+    with tempfile.TemporaryDirectory() as folder:
+        place = str(Path(folder) / "library.sqlite")
+        with closing(open_library(place)) as library:
+            fill(library)
+        with mock.patch.dict(os.environ, {VARIABLE: place}):
+            app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=RUN_LIMIT_S).run()
+            _succeed(app.switch_page(SCENARIOS_PAGE).run())
+            with page_times() as times:
+                for step in range(CHANGES):
+                    _succeed(app.text_input(key="scenarios_text").set_value(f"case {step}" if step else "").run())
+    return times.row("Scenarios, 10,000 of them", LIBRARY_LIMIT)
 
 
 def _after_changes(app: AppTest, index: int, preset: str) -> Row:

@@ -242,15 +242,12 @@ class Cost(Result):
         "purchase / depreciation, or cloud list price",
         "Hardware cost per hour, whole systems.",
     )
-    usd_per_month: float | None = quantity("Cost per month", "USD/month", "USD/h x 730", "Hardware cost per month.")
+    usd_per_month: float | None = quantity("Hardware per month", "USD/month", "USD/h x 730", "Hardware, nothing else.")
     usd_per_month_low: float | None = quantity(
-        "Cost per month, low", "USD/month", "USD/h at its lowest price x 730", "With the lowest price of the sources."
+        "Hardware per month, low", "USD/month", "USD/h at the lowest price x 730", "At the lowest of its prices."
     )
     usd_per_month_high: float | None = quantity(
-        "Cost per month, high",
-        "USD/month",
-        "USD/h at the highest price x 730",
-        "With the highest price of its sources.",
+        "Hardware per month, high", "USD/month", "USD/h at the highest price x 730", "At the highest of its prices."
     )
     usd_per_million_output_tokens: float | None = quantity(
         "Cost per million output tokens",

@@ -87,7 +87,7 @@ class Candidate(Result):
         "80 % interval",
         "If the engine is slower than estimated; none when a limit could then not be met.",
     )
-    usd_per_month: float | None = quantity("Cost per month", "USD/month", "see cost", "Hardware list cost.")
+    usd_per_month: float | None = quantity("Hardware per month", "USD/month", "see cost", "Hardware list cost.")
     power_kw: float | None = quantity("Power", "kW", "see cost", "Power budget.")
     limited_by: str = quantity("Limited by", help="What binds at this load; smallest unit that fits where none does.")
     source: str = quantity("Step times from", help="Measured, kernel tables or roofline.")

@@ -10,7 +10,7 @@ from sizing.base.provenance import StepSource
 from sizing.calibration.calibrated import CalibratedConfiguration
 from sizing.catalog.model import Model
 from sizing.deployments.candidates import Candidates
-from sizing.question.traffic import Traffic, TrafficColumns
+from sizing.question.traffic import Traffic
 from sizing.steps.kernel import KernelTables
 from sizing.steps.mixture import mixture, source_in_words
 from sizing.steps.roofline import roofline
@@ -21,7 +21,7 @@ def step_times(
     choice: StepTimesFrom,
     model: Model,
     candidates: Candidates,
-    traffic: Traffic | TrafficColumns,
+    traffic: Traffic,
     concurrency: Floats,
     calibrated: CalibratedConfiguration | None = None,
 ) -> tuple[StepTimes, tuple[StepSource, ...]]:
@@ -41,7 +41,7 @@ def step_times(
 
 
 def _predicted(
-    choice: StepTimesFrom, model: Model, candidates: Candidates, traffic: Traffic | TrafficColumns, concurrency: Floats
+    choice: StepTimesFrom, model: Model, candidates: Candidates, traffic: Traffic, concurrency: Floats
 ) -> tuple[StepTimes, tuple[StepSource, ...]]:
     """Step times that were not measured, and their source per candidate.
 
@@ -51,8 +51,6 @@ def _predicted(
     if choice == "roofline":
         base = roofline().times(model, candidates, traffic, concurrency)
         return base, (StepSource(kind="roofline", name=base.source),) * len(candidates)
-    if isinstance(traffic, TrafficColumns):
-        raise TypeError("Kernel tables answer one pair of lengths at a time.")
     both = mixture().mixed(model, candidates, traffic, concurrency)
     missing = StepSource(kind="roofline", name=f"{both.times.source}; not in the kernel tables")
     tables = KernelTables().source(model, candidates)

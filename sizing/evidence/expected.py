@@ -62,12 +62,15 @@ def _offline(points: PointTable, fits: Floats, source: AnySource) -> Expected:
 def first_token(points: PointTable, source: AnySource) -> FirstToken:
     """The fitted delays of the first token by engine; sources without a fit share the committed one."""
     fit: Efficiencies = getattr(source, "fit", None) or efficiencies()
-    request = np.array([fit.overhead(e).request_s for e in points.facts.engines])[points.facts.engine][:, None]
-    common = fit.common
+    engines = [fit.overhead(e) for e in points.facts.engines]
+
+    def of_rows(name: str) -> Floats:
+        return np.array([getattr(engine, name) for engine in engines])[points.facts.engine][:, None]
+
     return FirstToken(
-        request_s=request,
-        prompt_token_s=common.prompt_token_s,
-        first_token_steps=common.first_token_steps,
-        cohort=common.cohort,
-        burst=common.burst,
+        request_s=of_rows("request_s"),
+        prompt_token_s=fit.common.prompt_token_s,
+        first_token_steps=of_rows("first_token_steps"),
+        cohort=of_rows("cohort"),
+        burst=of_rows("burst"),
     )

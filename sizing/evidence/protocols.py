@@ -50,9 +50,9 @@ class FirstToken:
 
     request_s: Floats
     prompt_token_s: float
-    first_token_steps: float
-    cohort: float
-    burst: float
+    first_token_steps: Floats
+    cohort: Floats
+    burst: Floats
 
 
 @dataclass(frozen=True, kw_only=True)

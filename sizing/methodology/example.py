@@ -83,7 +83,7 @@ _LABELS = {
     "ttft_ms": "Until the first word",
     "itl_ms": "Between two tokens of an answer",
     "e2e_ms": "Until the last word",
-    "usd_per_month": "Cost per month",
+    "usd_per_month": "Hardware per month",
     "usd_per_million_output_tokens": "Cost per million output tokens, at the tokens of a day",
     "usd_per_million_output_tokens_at_full_load": "The same at full load",
 }

@@ -42,7 +42,7 @@ def sentences_of(
     if deviation := other_format(stated.row.precision, stated.question.model.published_format):
         yield _said("format", deviation)
     yield from redundancy(stated.deployed)
-    yield _said("cost", price(stated.cost))
+    yield costs(stated.cost)
     yield _said("room", room(binds, first, headroom))
     yield _said("sure", sure(*gpus))
 
@@ -166,11 +166,22 @@ def _alone(point: SinglePoint, deployed: Deployed) -> str:
     return f"{ONLY[point]}, and the {'idle GPU does' if idle == 1 else f'{count(idle)} idle GPUs do'} not take over."
 
 
+def costs(cost: Cost) -> AnswerSentence:
+    """What it costs, in a sentence of its own: not every reader may see it."""
+    return _said("cost", price(cost))
+
+
 def price(cost: Cost) -> str:
-    """ "$6,670 a month complete."."""
+    """ "$6,670 a month for the hardware alone, before power and operation."."""
     if cost.usd_per_month is None:
         return "No list price is known."
-    return f"{usd(cost.usd_per_month)} a month complete."
+    return hardware_price(cost, usd(cost.usd_per_month))
+
+
+def hardware_price(cost: Cost, a_month: str) -> str:
+    """What an amount ``a_month`` is for: all that is bought, written off, and nothing else; or what is rented."""
+    of = "the rented instances" if cost.system_usd is None else "the hardware alone, before power and operation"
+    return f"{a_month} a month for {of}."
 
 
 def room(binds: str, first: Binding, headroom: float) -> str:

@@ -84,11 +84,11 @@ def usage(question: Question) -> Iterator[str]:
     if question.demand.day_assumed:
         demand = question.demand
         yield (
-            f"Tokens, users and cost per token of a day: a working day of {demand.hours:g} h whose busiest time is "
+            f"Figures of a day: a working day of {demand.hours:g} h whose busiest time is "
             f"{1.0 / demand.mean_to_peak:g} times its mean."
         )
     if question.scenario.deployment.location == "hybrid":
-        yield "Hybrid is priced as on premises for the whole peak."
+        yield "Hybrid: hardware for the whole peak, as on premises."
 
 
 def speculative(question: Question) -> Iterator[str]:

@@ -208,7 +208,7 @@ def explain_prefill(stated: Stated, row: Configuration, prefill_ms: float) -> Ex
 def explain_latency(
     stated: Stated,
     *,
-    ttft: str = "rest of the running step + prompt queue + slot queue + prefill shared with decoding",
+    ttft: str = "front end + rest of the running step + prompt queue + slot queue + prefill shared with decoding",
     itl: str = "",
 ) -> Iterator[Explained]:
     """The three latencies; formulas of TTFT and ITL may be those of disaggregated pools."""
@@ -217,7 +217,7 @@ def explain_latency(
     each, prompt_ms = question.speculation.tokens_per_step, stated.instances[0].prefill_ms or 0.0
     first, gap, whole = (each.at_percentile for each in (latency.ttft_ms, latency.itl_ms, latency.e2e_ms))
     if first is not None:
-        what = f"prefill of one mean prompt, then waiting, longer prompts and sharing at {p}"
+        what = f"prefill of one mean prompt, then front end, waiting, longer prompts and sharing at {p}"
         steps = latency_step(what, number(prompt_ms), prompt_ms, first)
         yield entry("ttft_ms", f"{p} {ms(first)}", ttft, steps, source=source)
     if gap is not None:

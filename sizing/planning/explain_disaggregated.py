@@ -34,7 +34,7 @@ def explain_pools(stated: Stated, transfer_s: float, link: str) -> Iterator[Expl
     yield from _speed(stated)
     yield from explain_latency(
         stated,
-        ttft="prompt queue + prefill + transfer of the KV cache",
+        ttft="front end + prompt queue + prefill + transfer of the KV cache",
         itl="decode step + (rest of the running step + wait for a slot) / (OSL - 1)",
     )
     yield from explain_money(stated.question, stated.deployed, stated.cost, stated.business)

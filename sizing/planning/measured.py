@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sizing.base.deployed import Cost
-from sizing.base.format import count, ms, requests_per_s, significant, usd
+from sizing.base.format import count, ms, requests_per_s, significant
 from sizing.base.result import Excluded, Explained, Plan, PlanWarning
 from sizing.calibration.benchmark import calibration_note
 from sizing.planning import answer, assumptions, rules
@@ -40,7 +39,9 @@ def measured_plan(question: Question, *, second_opinion: bool = False) -> Plan:
     per_s = question.demand.sustained_rps * question.traffic.output_tokens
     cost = cost_of(record.option, record.systems(), per_s, business.output_tokens_per_day)
     (low, high), beyond = record.systems_range, beyond_context(question)
-    every_sentence = (answer.of_record(_sentence(record, cost)), *answer.redundancy(deployed))
+    every_sentence = (answer.of_record(_sentence(record)), *answer.redundancy(deployed))
+    if not record.missed():
+        every_sentence = (*every_sentence, answer.costs(cost))
     if beyond:
         every_sentence = (answer.nothing(f"{beyond} By the measured record alone:"), *every_sentence)
     return Plan(
@@ -91,7 +92,7 @@ def _assumed(record: Record) -> tuple[str, ...]:
     )
 
 
-def _sentence(record: Record, cost: Cost) -> str:
+def _sentence(record: Record) -> str:
     """What the record lets the systems carry, or the limit that it does not meet."""
     needed, (low, high), latency = record.systems(), record.systems_range, record.latency()
     name = f"{count(needed)} x {record.option.name}"
@@ -105,11 +106,9 @@ def _sentence(record: Record, cost: Cost) -> str:
         )
     ttft = f" with TTFT {ms(latency.ttft_ms.at_percentile)}" if latency.ttft_ms.at_percentile is not None else ""
     e2e = f", E2E {ms(latency.e2e_ms.at_percentile)}" if latency.e2e_ms.at_percentile is not None else ""
-    known = cost.usd_per_month is not None
-    price = f", for {usd(cost.usd_per_month)} a month" if known else ", list price unknown"
     sure = f"{low} to {high} systems" if low != high else f"{high} systems"
     return (
-        f"{name} ({count(needed * record.option.gpus)} GPUs) serve {peak}{ttft}{e2e}, as measured{price}; {sure} if "
+        f"{name} ({count(needed * record.option.gpus)} GPUs) serve {peak}{ttft}{e2e}, as measured; {sure} if "
         f"the measurement repeats within {_repeats()}."
     )
 

@@ -144,8 +144,8 @@ def _about_room(question: Question, deployed: Deployed, option: HardwareOption) 
             source="arithmetic",
             message=f"The systems hold {deployed.gpus_bought} GPUs, {deployed.gpus} "
             f"{'are' if deployed.gpus > 1 else 'is'} used: {idle} more "
-            f"instance{'s' if idle > 1 else ''}{' of either kind' if deployed.pools else ''} would cost nothing "
-            f"extra{', and nobody would depend on a single one' if _alone(deployed) else ''}.",
+            f"instance{'s' if idle > 1 else ''}{' of either kind' if deployed.pools else ''} would need no more "
+            f"hardware{', and nobody would depend on a single one' if _alone(deployed) else ''}.",
             fix=Fix(
                 key="deployment.spare_instances",
                 value=question.scenario.deployment.spare_instances + idle,

@@ -6,17 +6,15 @@ formulas are those of ``waiting``, compiled as they are. Compiled code is kept o
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numba.extending import overload, register_jitable
 
 from sizing.base.arrays import Floats
+from sizing.base.compiled import compiled, compiled_entry, digest
 from sizing.queueing import waiting
 
 BODY_ENDS = 8.3
@@ -31,7 +29,6 @@ RESULTS = 7
 Spread = tuple[float, float, float]
 """Squared coefficients of variation of arrivals, prompts and outputs."""
 
-compiled: Any = njit(error_model="numpy")
 register_jitable(waiting.cubed)
 gamma_beyond = compiled(waiting.gamma_beyond)
 residual_step = compiled(waiting.residual_step)
@@ -65,6 +62,15 @@ def slope_at(values: Floats, at: Floats, k: int) -> float:
 
 
 @compiled
+def largest(values: Floats) -> float:
+    """The largest of (K,) numbers; the array's own would take a quarter of the time to compile."""
+    most = values[0]
+    for k in range(1, len(values)):
+        most = max(most, values[k])
+    return most  # type: ignore[no-any-return]
+
+
+@compiled
 def behind_prompts(
     decode: float, itl: float, work: float, even: float, rate: float, of_row: Floats, spread: Spread, never_full: float
 ) -> tuple[float, float]:
@@ -94,21 +100,16 @@ def for_a_slot(
     return in_flight_var, waits, mean, var, held
 
 
-def _sources() -> str:
-    """Digest of all that is compiled: numba notices a change in the file of the entry only, not in what it calls."""
-    return hashlib.sha256(Path(waiting.__file__).read_bytes()).hexdigest()
-
-
 def _entry(sources: str) -> Callable[..., None]:
-    """The compiled entry, cached on disk under a key that holds ``sources`` (numba hashes the closure)."""
+    """The compiled entry; ``sources``: digest of all that it calls."""
 
-    @njit(cache=True, nogil=True, error_model="numpy")
+    @compiled_entry
     def queues(tables: tuple[Floats, ...], of_rows: Floats, spread: Spread, never_full: float, out: Floats) -> None:
         decode, concurrency, rps, itl, work, even, past_prompt, floor = tables
         _, prompt, output = spread
         for c in range(decode.shape[0] if len(sources) > 0 else 0):
             gaps, per_token, _, _, slots = of_rows[c]
-            full_rps = rps[c].max()
+            full_rps = largest(rps[c])
             for k in range(decode.shape[1]):
                 rate, at, gap, own = rps[c, k], concurrency[c, k], itl[c, k], work[c, k]
                 step = decode[c, k] * past_prompt[c, k]
@@ -129,13 +130,13 @@ def _entry(sources: str) -> Callable[..., None]:
                 out[E2E_MEAN, c, k] = out[TTFT_MEAN, c, k] + gaps * gap
                 out[E2E_VAR, c, k] = ttft_var + gaps**2 * (itl_var + output * gap**2)
 
-    return queues
+    return queues  # type: ignore[no-any-return]
 
 
 def _percentile_entry(sources: str) -> Callable[..., None]:
     """As :func:`_entry`."""
 
-    @njit(cache=True, nogil=True, error_model="numpy")
+    @compiled_entry
     def percentiles(tables: tuple[Floats, ...], full: Floats, z: float, out: Floats) -> None:
         ttft_mean, floor, ttft_var, itl_mean, itl_var, e2e_mean, e2e_var = tables
         for c in range(ttft_mean.shape[0] if len(sources) > 0 else 0):
@@ -148,10 +149,10 @@ def _percentile_entry(sources: str) -> Callable[..., None]:
                 e2e = np.maximum(e2e, gamma_beyond(e2e_mean[c, k], e2e_var[c, k], z))
                 out[0, c, k], out[1, c, k], out[2, c, k] = ttft, itl, e2e
 
-    return percentiles
+    return percentiles  # type: ignore[no-any-return]
 
 
-percentiles: Any = _percentile_entry(_sources())
+percentiles: Any = _percentile_entry(digest(waiting.__file__))
 """``percentiles(tables, full, z, out)``: TTFT, ITL and E2E ``z`` standard deviations beyond the mean, as
 :class:`sizing.queueing.steady_state.SteadyState` has them, each at least as large as at any lower concurrency.
 
@@ -159,7 +160,7 @@ percentiles: Any = _percentile_entry(_sources())
 (C, 2): mean and variance of ITL while every slot is taken. ``out`` (3, C, K) is filled.
 """
 
-queues: Any = _entry(_sources())
+queues: Any = _entry(digest(waiting.__file__))
 """``queues(tables, of_rows, spread, never_full, out)``.
 
 ``tables``, (C, K) each and as in :mod:`sizing.queueing.steady_state`: decode steps, concurrency, rate, ITL, work, work

@@ -29,7 +29,7 @@ class PrefillTimes(Columns):
     """One prompt on a prefill instance, seconds, (N,): alone; engine time for one at a time, and in full steps.
 
     ``together``: prompts that the token budget of a step of one attention-DP rank holds, at least 1. ``stall_s``: what
-    one of ``single_s`` costs because the other ``ranks`` wait.
+    one of ``single_s`` costs because the other ``ranks`` wait. ``front_s``: before the engine has the request.
     """
 
     alone_s: Floats
@@ -38,6 +38,7 @@ class PrefillTimes(Columns):
     together: Floats
     stall_s: Floats
     ranks: Floats
+    front_s: Floats
 
 
 def prefill_times(times: StepTimes, stages: Floats, budget: Floats, new_tokens: float | Floats) -> PrefillTimes:
@@ -49,7 +50,7 @@ def prefill_times(times: StepTimes, stages: Floats, budget: Floats, new_tokens: 
     prompts. In full steps every rank has its budget full, so that none waits.
     """
     work = times.prefill_work_s
-    stall, ranks = (np.broadcast_to(values, work.shape) for values in (times.stall_s, times.ranks))
+    stall, ranks, front = (np.broadcast_to(v, work.shape) for v in (times.stall_s, times.ranks, times.front_s))
     single = work + stall
     fixed = np.maximum(times.prefill_s - single * stages, 0.0) / stages
     together = np.maximum(budget / new_tokens, 1.0)
@@ -60,6 +61,7 @@ def prefill_times(times: StepTimes, stages: Floats, budget: Floats, new_tokens: 
         together=together,
         stall_s=stall,
         ranks=ranks,
+        front_s=front,
     )
 
 
@@ -78,7 +80,7 @@ class FirstToken(Columns):
 
 
 def first_token(one: PrefillTimes, rps: Floats, transfer_s: Floats, variability: Variability) -> FirstToken:
-    """Queue for earlier prompts + own prefill + transfer of the KV cache, at ``rps`` (N, K) of one prefill instance.
+    """Front end + queue for earlier prompts + own prefill + transfer of the KV cache, at ``rps`` (N, K) of an instance.
 
     Pollaczek-Khinchine with the time of a single prompt as the jump and that of full steps as the load. All prompts of
     a step end with it, so those that come behind one while it waits delay it too: rate x wait x time, as far as a step
@@ -92,10 +94,10 @@ def first_token(one: PrefillTimes, rps: Floats, transfer_s: Floats, variability:
     mean, var = mean * longer, var * longer**2
     if len(some := np.flatnonzero(one.ranks > 1.0)):
         mean[some], var[some] = _on_ranks(one.take(some), rps[some], busy[some], variability)
-    floor = np.broadcast_to(alone, busy.shape)
+    floor, front = np.broadcast_to(alone, busy.shape), one.front_s[:, None]
     return FirstToken(
-        mean_s=floor + mean,
-        floor_s=floor if variability.prompt == 0.0 else np.zeros_like(busy),
+        mean_s=front + floor + mean,
+        floor_s=front + (floor if variability.prompt == 0.0 else np.zeros_like(busy)),
         var=var + variability.prompt * floor**2,
         busy=busy,
     )

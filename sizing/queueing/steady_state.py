@@ -103,8 +103,8 @@ def steady_state(
     D = (OSL - 1) / tokens per step decode steps, and while the engine works W on the prompt of each of the others
     (Little's law, work conservation); on attention-DP ranks W falls with the B / D prompts that begin per step.
     ITL(B) = (decode(B) + B x W / D) / tokens per step; an answer of one token has no gap that a prompt could interrupt.
-    TTFT = rest of the running step + prompt queue + slot queue + own prefill, each chunk of which shares its step with
-    the decoding sequences. Validity: against the simulator, ``docs/LOAD_MODEL.md``.
+    TTFT = front end + rest of the running step + prompt queue + slot queue + own prefill, each chunk of which shares
+    its step with the decoding sequences. Validity: against the simulator, ``docs/LOAD_MODEL.md``.
     """
     load = _loaded(times, concurrency, budget[:, None], traffic)
     filled = traffic.new_tokens / (budget[:, None] * load.ranks)
@@ -115,19 +115,21 @@ def steady_state(
     spread = (float(variability.arrivals), float(variability.prompt), float(variability.output))
     out = np.empty((RESULTS, *concurrency.shape))
     queues(tuple(map(np.ascontiguousarray, tables)), rows, spread, NEVER_FULL, out)
+    front = np.reshape(times.front_s, (-1, 1))
+    floor = load.floor if variability.prompt == 0.0 else np.zeros_like(load.floor)
     full_var = concurrency[:, -1:] * (load.work[:, -1:] / np.maximum(load.gaps, 1.0)) ** 2 * (1.0 + variability.output)
     return SteadyState(
         concurrency=concurrency,
         rps=load.rps,
         prefill_load=out[PREFILL_LOAD],
-        ttft_mean_s=out[TTFT_MEAN],
-        ttft_floor_s=load.floor if variability.prompt == 0.0 else np.zeros_like(load.floor),
+        ttft_mean_s=out[TTFT_MEAN] + front,
+        ttft_floor_s=floor + front,
         ttft_var=out[TTFT_VAR],
         itl_mean_s=out[ITL_MEAN],
         itl_var=out[ITL_VAR],
         itl_full_s=load.itl[:, -1:] * load.per_token,
         itl_full_var=full_var * (variability.prompt + min(variability.output, 1.0)) * load.per_token**2,
-        e2e_mean_s=out[E2E_MEAN],
+        e2e_mean_s=out[E2E_MEAN] + front,
         e2e_var=out[E2E_VAR],
     )
 

@@ -62,7 +62,7 @@ class NeededPools:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FirstTokens:
-    """What requests took in the prefill pool, by the order in which they came: queue, and first token with transfer."""
+    """What requests took, in the order they were sent: until their prompt began, and first token with transfer."""
 
     queue_s: Floats
     ttft_s: Floats
@@ -72,8 +72,9 @@ def first_tokens(case: PoolsCase, instances: int) -> FirstTokens:
     """One of so many prefill instances under its share of the load. Raises OutOfWork."""
     share = share_of(case.arrivals, 1.0 / instances)
     duration = case.requests / share.rate_rps
+    fleet = Fleet(replicas=(case.prefill,))
     pool = Pool(
-        Fleet(replicas=(case.prefill,)),
+        fleet,
         Measurement(expected=case.requests, horizon_s=duration, keep_records=True, most_events=max(case.work.left, 0)),
         prefill_only=True,
     )
@@ -86,10 +87,11 @@ def first_tokens(case: PoolsCase, instances: int) -> FirstTokens:
     records = np.concatenate(ended)
     records = records[np.argsort(records["id"], kind="stable")]
     moved = case.transfer_latency_s + records["prompt"] * case.transfer_s_per_token
+    front = fleet.front_end_s(records["prompt"] - records["cached"])
     waited = records["arrived"]
     return FirstTokens(
-        queue_s=records["started"] - waited,
-        ttft_s=records["first"] - waited + np.where(records["output"] > 1.0, moved, 0.0),
+        queue_s=front + records["started"] - waited,
+        ttft_s=front + records["first"] - waited + np.where(records["output"] > 1.0, moved, 0.0),
     )
 
 

@@ -19,11 +19,10 @@ from sizing.deployments.memory import MemoryFit, memory_fit
 from sizing.prices.cost import Offers, cheapest_option
 from sizing.prices.hardware import options
 from sizing.question.configuration import Allowed
-from sizing.question.traffic import Traffic, TrafficColumns
 from sizing.question.understand import Question
 from sizing.queueing.capacity import Capacity, Percentiles, at_percentile, capacity
 from sizing.queueing.steady_state import SteadyState, concurrency_grid, steady_state
-from sizing.scenario.schema import Prices
+from sizing.scenario.prices import Prices
 from sizing.steps.speculation import speculated
 from sizing.steps.times import StepTimes
 
@@ -74,36 +73,26 @@ def _configurations(model: Model, chosen: tuple[Gpu, ...], allowed: Allowed) -> 
     return table([c for g in chosen if g.sizable for c in enumerate_for(model, g, allowed)])
 
 
-def evaluate(
-    question: Question,
-    everything: Candidates,
-    choice: StepTimesFrom | None = None,
-    traffic: TrafficColumns | None = None,
-) -> Evaluated:
-    """Everything about the candidates that fit in memory, at the lengths and limits of the question.
-
-    ``traffic`` may give every candidate lengths of its own; kernel tables do not know them.
-    """
-    fit = memory_fit(
-        question.model, everything, question.traffic.resident_kv_tokens if traffic is None else held(traffic)
-    )
+def evaluate(question: Question, everything: Candidates, choice: StepTimesFrom | None = None) -> Evaluated:
+    """Everything about the candidates that fit in memory, at the lengths and limits of the question."""
+    traffic = question.traffic
+    fit = memory_fit(question.model, everything, traffic.resident_kv_tokens)
     kept = np.flatnonzero(fit.fits)
-    lengths = question.traffic if traffic is None else traffic.take(kept)
     candidates = everything if len(kept) == len(everything) else everything.take(kept)
     memory = _capped(question, fit.take(kept))
     grid = concurrency_grid(memory.max_concurrency)
     choice = choice or question.scenario.deployment.step_times
     if choice == "kernel" and len(candidates) > MOST_ASKED:
-        return _first_asked(question, evaluate(question, candidates, "roofline", traffic), traffic)
+        return _first_asked(question, evaluate(question, candidates, "roofline"))
     if not len(candidates):
         nothing = StepTimes(decode_s=grid, prefill_s=grid[:, 0], prefill_work_s=grid[:, 0], source="")
-        return under_load(question, candidates, memory, nothing, (), grid, lengths)
-    times, sources = step_times(choice, question.model, candidates, lengths, grid, calibrated_configuration(question))
+        return under_load(question, candidates, memory, nothing, (), grid)
+    times, sources = step_times(choice, question.model, candidates, traffic, grid, calibrated_configuration(question))
     times = speculated(times, question.model, candidates, grid, question.speculation)
-    return under_load(question, candidates, memory, times, sources, grid, lengths)
+    return under_load(question, candidates, memory, times, sources, grid)
 
 
-def _first_asked(question: Question, plain: Evaluated, traffic: TrafficColumns | None) -> Evaluated:
+def _first_asked(question: Question, plain: Evaluated) -> Evaluated:
     """What the roofline evaluated, the first by the objective with the kernel tables too: a few at a time, until these
     come first again or :data:`MOST_ASKED` were asked."""
     with_tables: set[int] = set()
@@ -112,8 +101,7 @@ def _first_asked(question: Question, plain: Evaluated, traffic: TrafficColumns |
         if not new:
             break
         rows = np.array(new[: MOST_ASKED - len(with_tables)], dtype=np.intp)
-        lengths = None if traffic is None else traffic.take(rows)
-        plain = plain.replaced(rows, evaluate(question, plain.candidates.take(rows), "kernel", lengths))
+        plain = plain.replaced(rows, evaluate(question, plain.candidates.take(rows), "kernel"))
         with_tables |= set(rows.tolist())
     return plain
 
@@ -132,11 +120,6 @@ def _by_objective(question: Question, evaluated: Evaluated) -> Rows:
     return np.asarray(able[np.lexsort((instances * each, np.nan_to_num(counted, nan=np.inf)))])
 
 
-def held(traffic: TrafficColumns) -> Floats:
-    """Tokens of a whole sequence of every candidate, (C,)."""
-    return np.asarray(traffic.resident_kv_tokens[:, 0])
-
-
 def _capped(question: Question, memory: MemoryFit) -> MemoryFit:
     """No more sequences in flight than the largest batch limit that the scenario names."""
     named = question.scenario.deployment.batch_limits
@@ -150,12 +133,10 @@ def under_load(
     times: StepTimes,
     sources: tuple[StepSource, ...],
     grid: Floats,
-    traffic: Traffic | TrafficColumns | None = None,
 ) -> Evaluated:
     """Steady state and capacity from given step times (also used with times at the ends of their interval)."""
     budget = candidates.column(lambda r: r.engine.budget(r.gpu))
-    lengths = question.traffic if traffic is None else traffic
-    state = steady_state(times, grid, memory.max_concurrency, budget, lengths, question.variability)
+    state = steady_state(times, grid, memory.max_concurrency, budget, question.traffic, question.variability)
     latencies = at_percentile(state, question.limits.percentile)
     most = capacity(state, latencies, question.limits, question.scenario.deployment.max_utilization)
     return Evaluated(

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sizing.simulator.compiled import compiled
+from sizing.base.compiled import compiled
 from sizing.simulator.layout import FINISH_STEP, NONE, SEQUENCE
 
 Heap = NDArray[np.int64]

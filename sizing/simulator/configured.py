@@ -11,7 +11,7 @@ from sizing.question.configuration import Configuration
 from sizing.question.speculation import Speculation
 from sizing.simulator.fleet import Replica
 from sizing.simulator.step_grid import roofline_grid
-from sizing.steps.roofline import Roofline
+from sizing.steps.roofline import Roofline, roofline
 
 
 def configured_replica(
@@ -29,6 +29,7 @@ def configured_replica(
     are those of ``source``, the committed roofline unless given.
     """
     speculation, engine = speculation or Speculation(), row.engine
+    fit = (source or roofline()).fit
     memory = memory_fit(model, table([row]), tokens)
     block = float(engine.block_tokens)
     held = math.ceil(tokens / block) * block
@@ -42,4 +43,6 @@ def configured_replica(
         block_tokens=block,
         speculation=speculation,
         reserve_output=not engine.evicts,
+        request_s=fit.overhead(engine.surrogate).request_s,
+        prompt_token_s=fit.common.prompt_token_s,
     )

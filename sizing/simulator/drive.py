@@ -11,7 +11,16 @@ from numpy.typing import NDArray
 
 from sizing.base.arrays import Floats
 from sizing.simulator.fleet import Deployment
-from sizing.simulator.layout import ARRIVED, CHUNK_FIELDS, FIRST_ROW, RECORD, TIME_ROW
+from sizing.simulator.layout import (
+    ARRIVED,
+    ARRIVED_ROW,
+    CACHED_ROW,
+    CHUNK_FIELDS,
+    FIRST_ROW,
+    PROMPT_ROW,
+    RECORD,
+    TIME_ROW,
+)
 from sizing.simulator.outcome import Outcome
 from sizing.simulator.pool import Measurement, Pool
 from sizing.simulator.window import Tally
@@ -32,15 +41,21 @@ class _Line:
 
     def __init__(self, deployment: Deployment, measurement: Measurement) -> None:
         self.deployment = deployment
+        self.front = deployment.stages[0].fleet
         self.pools = [Pool(stage.fleet, measurement, prefill_only=stage.prefill_only) for stage in deployment.stages]
         self.moving = np.zeros((len(CHUNK_FIELDS), 0))
         self.records: list[NDArray[Any]] = []
         self.keeps_records = measurement.keep_records
-        self.tally = None if measurement.window is None else Tally(window=measurement.window)
+        self.tally = (
+            None if measurement.window is None else Tally(window=measurement.window, front_end_s=self.front.front_end_s)
+        )
 
     def run(self, chunk: Floats, until: float) -> None:
-        """Serve a chunk up to ``until``."""
-        ended = self.pools[0].run(chunk, until)
+        """Serve a chunk up to ``until``. Its times are those at which the engine has the requests: users sent them
+        earlier, by what the front end takes."""
+        sent = chunk.copy()
+        sent[ARRIVED_ROW] -= self.front.front_end_s(chunk[PROMPT_ROW] - np.maximum(chunk[CACHED_ROW], 0.0))
+        ended = self.pools[0].run(sent, until)
         for pool in self.pools[1:]:
             self._hand_over(ended)
             ready = np.searchsorted(self.moving[TIME_ROW], until, side="right")

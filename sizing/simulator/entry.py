@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sizing.base.compiled import compiled, compiled_entry, digest
 from sizing.simulator.batch import enqueue
-from sizing.simulator.compiled import compiled
 from sizing.simulator.layout import (
     ARRIVED,
     ARRIVED_ROW,
@@ -29,7 +27,7 @@ from sizing.simulator.layout import (
     TIME_ROW,
     World,
 )
-from sizing.simulator.recording import count_at, release
+from sizing.simulator.recording import bin_at, release
 from sizing.simulator.replica import advance
 from sizing.simulator.routing import route
 from sizing.steps import ranks  # step_time compiles one of its constants in
@@ -42,10 +40,10 @@ work in a large fleet is counted."""
 
 
 @compiled
-def submit(world: World, row: int, time: float) -> bool:
-    """Send a request to a replica; False when it is turned away: too long for the KV cache, or the queue is full."""
+def submit(world: World, r: int, row: int, time: float) -> bool:
+    """Send a request to replica ``r``, which has been run up to ``time``; False when it is turned away: too long for
+    the KV cache, or the queue is full. Without :func:`route` in it, the engine is linked in and optimised once less."""
     request = world.requests[row]
-    r = route(world, request.group, time)
     world.state[0].events += world.replicas.shape[0] // REPLICAS_PER_EVENT
     replica = world.replicas[r]
     kept = 1.0 if replica.role == PREFILL_ONLY else request.output
@@ -90,22 +88,14 @@ def fill(requests: Any, state: Any, row: int, chunk: Floats, i: int) -> None:
         state.arrived += 1
 
 
-COMPILED = ("compiled", "layout", "recording", "step_time", "batch", "kv_cache", "replica", "routing", "entry")
+COMPILED = ("layout", "recording", "step_time", "batch", "kv_cache", "replica", "routing", "entry")
 """Modules of this package that are compiled, or whose constants are compiled in."""
 
 
-def _sources() -> str:
-    """Digest of all that is compiled: numba notices a change in the file of the entry only, not in what it calls."""
-    digest = hashlib.sha256()
-    for path in (*(Path(__file__).with_name(f"{name}.py") for name in COMPILED), Path(ranks.__file__)):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
-
-
 def _entry(sources: str) -> Callable[[World, Floats, float], None]:
-    """The compiled entry, cached on disk under a key that holds ``sources`` (numba hashes the closure)."""
+    """The compiled entry; ``sources``: digest of all that it calls."""
 
-    @njit(cache=True, nogil=True, error_model="numpy", _nrt=False)  # type: ignore[call-overload]
+    @compiled_entry
     def run_chunk(world: World, chunk: Floats, until: float) -> None:
         state = world.state[0]
         for i in range(chunk.shape[1] if len(sources) > 0 else 0):
@@ -113,9 +103,10 @@ def _entry(sources: str) -> Callable[[World, Floats, float], None]:
             state.free = world.requests[row].after
             fill(world.requests, state, row, chunk, i)
             if chunk[ID_ROW, i] < 0.0:
-                count_at(world.series, state.bin_s, time, ARRIVED, 1.0)
-            if not submit(world, row, time):
-                count_at(world.series, state.bin_s, time, REJECTED, 1.0)
+                world.series[bin_at(world.series, state.bin_s, time), ARRIVED] += 1.0
+            r = route(world, world.requests[row].group, time)
+            if not submit(world, r, row, time):
+                world.series[bin_at(world.series, state.bin_s, time), REJECTED] += 1.0
                 release(world.requests, state, row)
         for r in range(world.replicas.shape[0]):
             advance(world, r, until)
@@ -128,7 +119,7 @@ def compiling() -> bool:
     return bool(sum(run_chunk.stats.cache_misses.values()))
 
 
-run_chunk: Any = _entry(_sources())
+run_chunk: Any = _entry(digest(*(Path(__file__).with_name(f"{name}.py") for name in COMPILED), ranks.__file__))
 """``run_chunk(world, chunk, until)``: serve a chunk of arrivals, then run every replica up to ``until``.
 
 ``chunk`` (9, M) has the rows of :data:`layout.CHUNK_FIELDS`, times in seconds. A request with an id comes back (its

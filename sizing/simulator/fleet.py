@@ -30,7 +30,9 @@ class Replica:
     ``block_tokens``. ``queue_limit``: requests beyond so many waiting are rejected. ``reserve_output``: a request is
     admitted when its whole answer fits in the KV cache, and never evicted. ``static_batching``: a batch runs to the end
     of its longest answer before the next one starts. ``weight``: share of the load under weighted routing, and speed
-    relative to others under least-loaded routing.
+    relative to others under least-loaded routing. ``request_s`` and ``prompt_token_s``: what a request, and each token
+    of its prompt, takes before the engine has it (server, tokeniser, client): it delays the first token and no other
+    request.
     """
 
     grid: StepGrid
@@ -43,6 +45,8 @@ class Replica:
     static_batching: bool = False
     queue_limit: int | None = None
     weight: float = 1.0
+    request_s: float = 0.0
+    prompt_token_s: float = 0.0
 
     def __post_init__(self) -> None:
         if not 1 <= self.max_sequences <= self.grid.max_sequences:
@@ -106,9 +110,16 @@ class Fleet(Deployment):
     def __post_init__(self) -> None:
         if not self.replicas:
             raise ValueError("a fleet needs at least one replica")
+        if len({(one.request_s, one.prompt_token_s) for one in self.replicas}) > 1:
+            raise ValueError("the replicas of a fleet have one front end")
         for outage in self.outages:
             if not (0 <= outage.replica < len(self.replicas) and 0 <= outage.start_s < outage.end_s):
                 raise ValueError("an outage needs a replica of the fleet, and a start before its end")
+
+    def front_end_s(self, new_tokens: Floats) -> Floats:
+        """Seconds that each request takes before the engine has it, by the tokens of its prompt that are not cached."""
+        first = self.replicas[0]
+        return first.request_s + new_tokens * first.prompt_token_s
 
     @property
     def stages(self) -> tuple[Stage, ...]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from sizing.base.compiled import compiled
 from sizing.simulator.batch import Heap, dequeue, enqueue, heap_remove, line_out
-from sizing.simulator.compiled import compiled
 from sizing.simulator.layout import BEGUN, NONE
 
 

@@ -111,7 +111,7 @@ STATE = np.dtype(
         *_counts("policy"),
         *_reals("expected"),
         *_counts("warm_up"),
-        *_reals("ttft_limit itl_limit e2e_limit bin_s prefix_life_s"),
+        *_reals("ttft_limit itl_limit e2e_limit bin_s prefix_life_s request_s prompt_token_s"),
         *_counts("keep_records"),
     ]
 )

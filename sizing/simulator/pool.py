@@ -164,6 +164,7 @@ def _state(fleet: Fleet, measurement: Measurement) -> NDArray[Any]:
     row = np.zeros(1, layout.STATE)
     row["free"] = NONE
     row["policy"], row["prefix_life_s"] = POLICIES[fleet.routing], fleet.prefix_life_s
+    row["request_s"], row["prompt_token_s"] = fleet.replicas[0].request_s, fleet.replicas[0].prompt_token_s
     row["warm_up"], row["bin_s"] = measurement.warm_up, measurement.bin_s
     row["expected"] = max(measurement.expected - measurement.warm_up, 1)
     row["ttft_limit"], row["itl_limit"] = measurement.ttft_limit_s, measurement.itl_limit_s

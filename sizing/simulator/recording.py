@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sizing.base.arrays import Floats
+from sizing.base.compiled import compiled
 from sizing.simulator import layout
-from sizing.simulator.compiled import compiled
 from sizing.simulator.layout import (
     BATCHES,
     BINS,
@@ -68,9 +68,10 @@ def record_time(series: Floats, width: float, replica: Any, seconds: float) -> N
 
 
 @compiled
-def count_at(series: Floats, width: float, time: float, column: int, amount: float) -> None:
-    """Add to a count of the series."""
-    series[min(int(time / width), series.shape[0] - 1), column] += amount
+def bin_at(series: Floats, width: float, time: float) -> int:
+    """The bin of the series that holds ``time``. A function with a column to count in would be compiled once for each
+    column, since numba takes a constant for a type of its own."""
+    return min(int(time / width), series.shape[0] - 1)  # type: ignore[no-any-return]
 
 
 @compiled
@@ -86,10 +87,11 @@ def record_finish(world: World, row: int, finish: float) -> None:
     request, state, series = world.requests[row], world.state[0], world.series
     ttft, e2e = request.first - request.arrived, finish - request.arrived
     itl = (finish - request.first) / (request.output - 1.0) if request.output > 1.0 else 0.0
-    count_at(series, state.bin_s, finish, FINISHED, 1.0)
-    count_at(series, state.bin_s, finish, OUTPUT_TOKENS, request.output)
-    count_at(series, state.bin_s, request.first, FIRST_TOKENS, 1.0)
-    count_at(series, state.bin_s, request.first, TTFT_SUM, ttft)
+    ended, begun = bin_at(series, state.bin_s, finish), bin_at(series, state.bin_s, request.first)
+    series[ended, FINISHED] += 1.0
+    series[ended, OUTPUT_TOKENS] += request.output
+    series[begun, FIRST_TOKENS] += 1.0
+    series[begun, TTFT_SUM] += ttft
     state.finished += 1
     state.generated += request.output
     if state.keep_records:
@@ -100,7 +102,8 @@ def record_finish(world: World, row: int, finish: float) -> None:
     histogram, sums = world.histogram[batch], world.sums[batch]
     _tally(histogram, sums, TTFT, ttft)
     _tally(histogram, sums, E2E, e2e)
-    _tally(histogram, sums, QUEUE, request.started - request.arrived)
+    front = state.request_s + state.prompt_token_s * max(request.prompt - request.cached, 0.0)
+    _tally(histogram, sums, QUEUE, request.started - request.arrived - front)
     if request.output > 1.0:
         _tally(histogram, sums, ITL, itl)
     sums[COUNTED] += 1.0

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sizing.base.compiled import compiled
 from sizing.simulator.batch import Heap, heap_push, heap_remove, line_out, line_up
-from sizing.simulator.compiled import compiled
 from sizing.simulator.kv_cache import admit, cache_tokens, make_room, resident_kv_tokens
 from sizing.simulator.layout import BEGUN, FINISH_STEP, NONE, PREFILL_ONLY, SCRATCH, World
 from sizing.simulator.recording import record_finish, record_row, record_time, release, settle

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sizing.simulator.compiled import compiled
+from sizing.base.compiled import compiled
 from sizing.simulator.layout import NONE, PREFIX_AWARE, RANDOM, ROUND_ROBIN, WEIGHTED, World
 from sizing.simulator.replica import advance
 

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from sizing.base.arrays import Floats
-from sizing.simulator.compiled import compiled
+from sizing.base.compiled import compiled
 from sizing.steps.ranks import MOST_COUNTED
 
 
@@ -39,12 +39,12 @@ def decode_time(table: Floats, sequences: int, context: float) -> tuple[float, f
 
 
 @compiled
-def interpolated(rows: Floats, line: int, at: float) -> float:
-    """Line ``line`` of ``rows`` (5, M) over the knots in its line 0."""
-    low = segment(rows[0], at)
-    start, end = rows[0, low], rows[0, low + 1]
+def interpolated(knots: Floats, values: Floats, at: float) -> float:
+    """``values`` (M,) over their ``knots`` (M,), at one place."""
+    low = segment(knots, at)
+    start, end = knots[low], knots[low + 1]
     share = (at - start) / (end - start)
-    return rows[line, low] + share * (rows[line, low + 1] - rows[line, low])  # type: ignore[no-any-return]
+    return values[low] + share * (values[low + 1] - values[low])  # type: ignore[no-any-return]
 
 
 @compiled
@@ -69,11 +69,13 @@ def prompt_time(rows: Floats, replica: Any, tokens: float, pair_s: float, prompt
     own rows, and the pairs, take as long as if all ranks had as many.
     """
     decoding = replica.running * replica.rows_per_sequence
-    matrices = interpolated(rows, 1, decoding + tokens) - interpolated(rows, 1, decoding)
+    matrices = interpolated(rows[0], rows[1], decoding + tokens) - interpolated(rows[0], rows[1], decoding)
     if replica.ranks > 1.0:
         of_rank = (replica.budget - decoding) / replica.ranks
         fullest = min(tokens * fullest_share(rows, prompts, replica.ranks), of_rank) * replica.ranks
-        matrices += interpolated(rows, 3, decoding + fullest) - interpolated(rows, 3, decoding + tokens)
+        matrices += interpolated(rows[0], rows[3], decoding + fullest) - interpolated(
+            rows[0], rows[3], decoding + tokens
+        )
         pair_s *= fullest / tokens
     return max(matrices + pair_s, replica.launch_s)  # type: ignore[no-any-return]
 
@@ -91,4 +93,4 @@ def pipeline_lag(rows: Floats, replica: Any, tokens: float, pair_s: float) -> fl
     """Time from the end of a step until the prompt's last stage is through; 0 without pipeline stages."""
     if replica.pair_lag == 0.0:
         return 0.0
-    return interpolated(rows, 2, tokens) + replica.pair_lag * pair_s  # type: ignore[no-any-return]
+    return interpolated(rows[0], rows[2], tokens) + replica.pair_lag * pair_s  # type: ignore[no-any-return]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,6 +27,7 @@ class Tally:
     """Counts of the requests that were in the system in a window: memory does not grow with their number."""
 
     window: Window
+    front_end_s: Callable[[Floats], Floats]
     requests: int = 0
     histogram: NDArray[np.int64] = field(default_factory=lambda: np.zeros((METRICS, BINS), dtype=np.int64))
 
@@ -36,7 +38,8 @@ class Tally:
         self.requests += len(one)
         self._count(TTFT, one["first"] - one["arrived"])
         self._count(E2E, one["finished"] - one["arrived"])
-        self._count(QUEUE, one["started"] - one["arrived"])
+        front = self.front_end_s(np.maximum(one["prompt"] - one["cached"], 0.0))
+        self._count(QUEUE, one["started"] - one["arrived"] - front)
         several = one[one["output"] > 1.0]
         self._count(ITL, (several["finished"] - several["first"]) / (several["output"] - 1.0))
 

@@ -49,9 +49,13 @@ class EngineOverhead:
     ``layer_s``: per layer and step; ``routing_s``: more for a layer with experts; ``latent_s``: more for a layer with
     latent attention (MLA); ``prompt_layer_s``: more per layer in a step that carries prompt tokens; ``collective``:
     factor on the latency of a collective; ``step_s``: host, per step; ``sequence_s``: host, per sequence and step;
-    ``request_s``: server and client time before the first token, outside the engine's steps; ``ageing``: of device
-    times but for 16-bit products of dense weights, which every engine leaves to the vendor's library;
-    ``host_ageing``: of host times.
+    ``request_s``: server and client time before the first token, outside the engine's steps, in every protocol;
+    ``ageing``: of device times but for 16-bit products of dense weights, which every engine leaves to the vendor's
+    library; ``host_ageing``: of host times.
+
+    Of closed loops alone: ``first_token_steps``: decode steps that pass before the first token is seen; ``cohort``:
+    prompts that queue together in the steady rounds, per e-fold of concurrency; ``burst``: share of requests that
+    belong to the starting burst.
     """
 
     scale: float
@@ -63,6 +67,9 @@ class EngineOverhead:
     collective: float
     sequence_s: float
     request_s: float
+    first_token_steps: float
+    cohort: float
+    burst: float
     ageing: float
     host_ageing: float
 
@@ -81,9 +88,7 @@ class CommonEfficiency:
     ``latent_ageing`` and ``fixed_ageing``: growth of the fixed times of MLA and of layers per year of age of the
     software.
 
-    Closed-loop TTFT alone: ``prompt_token_s``: host time per prompt token; ``first_token_steps``: decode steps that
-    pass before the first token is seen; ``cohort``: prompts that queue together in the steady rounds, per e-fold of
-    concurrency; ``burst``: share of requests that belong to the starting burst.
+    ``prompt_token_s``: host time per prompt token before the engine has it.
     """
 
     collective_s: float
@@ -106,9 +111,6 @@ class CommonEfficiency:
     latent_ageing: float
     fixed_ageing: float
     prompt_token_s: float
-    first_token_steps: float
-    cohort: float
-    burst: float
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -119,6 +119,7 @@ def mixed(base: StepTimes, kernel: StepTimes, trust: StepTrust) -> Mixed:
             prompt_step_s=np.broadcast_to(base.prompt_step_s, prefill.shape) * (1.0 - work),
             stall_s=base.stall_s * (together / base.prefill_work_s),
             ranks=base.ranks,
+            front_s=base.front_s,
             source=base.source,
         ),
         weight=decode,

@@ -74,6 +74,8 @@ class Rates:
     prompt_layer_s: Floats
     step_s: Floats
     sequence_s: Floats
+    request_s: Floats
+    prompt_token_s: float
     scale: Floats
     exposed: Floats
     wide_exposed: float
@@ -211,13 +213,12 @@ def rates(candidates: Candidates, facts: Hardware, fit: Efficiencies, software_y
         prompt_layer_s=of.engine(lambda o: o.prompt_layer_s) * fixed,
         step_s=of.engine(lambda o: o.step_s) * host,
         sequence_s=of.engine(lambda o: o.sequence_s) * host,
+        request_s=of.engine(lambda o: o.request_s),
         scale=_scale(of),
         exposed=np.array([common.exposed_16, common.exposed_8, common.exposed_4])[facts.number_class][:, None],
         wide_exposed=common.exposed_16,
-        activation_passes=common.activation_passes,
-        imbalance=common.imbalance,
-        evenness=common.evenness,
         budget=facts.budget,
+        **{name: getattr(common, name) for name in ("prompt_token_s", "activation_passes", "imbalance", "evenness")},
         **{name: getattr(candidates, name)[:, None] for name in ("tp", "pp", "ep", "dp")},
     )
 

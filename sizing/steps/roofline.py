@@ -62,6 +62,7 @@ class Roofline:
             prompt_step_s=prompt_step_s(shape, speed, new, work)[:, 0],
             stall_s=stall[:, 0],
             ranks=speed.dp[:, 0],
+            front_s=(speed.request_s + speed.prompt_token_s * new)[:, 0],
             source=self.source,
         )
 

@@ -25,7 +25,8 @@ class StepTimes(Columns):
     or attention-DP ranks work in parallel. ``prompt_step_s`` (C,): fixed time by which a step that carries prompt
     tokens is longer than one that only decodes, however few they are (launches that no captured graph replays).
     ``stall_s`` (C,): what the prompt takes more where its rank alone carries one of the ``ranks`` (C,) attention-DP
-    ranks, because the others wait; ``prefill_work_s`` holds where all carry the same.
+    ranks, because the others wait; ``prefill_work_s`` holds where all carry the same. ``front_s`` (C,): what a request
+    of mean length takes before the engine has it (server, tokeniser, client): part of its TTFT and E2E, of no step.
     """
 
     decode_s: Floats
@@ -35,6 +36,7 @@ class StepTimes(Columns):
     prompt_step_s: Floats | float = 0.0
     stall_s: Floats | float = 0.0
     ranks: Floats | float = 1.0
+    front_s: Floats | float = 0.0
     tokens_per_step: float = 1.0
 
     def work_s(self, prompts: Floats, held: Floats) -> Floats:

@@ -14,7 +14,7 @@ from sizing.decision.inputs import inputs_of
 from sizing.decision.keys import values_of, with_values
 from sizing.decision.outcome import NOTHING, Answers, Outcome
 from sizing.decision.promises import promises
-from sizing.decision.text import as_markdown, as_text, driver_sentence
+from sizing.decision.text import as_markdown, as_text, driver_sentence, undercut_sentence
 from sizing.decision.tornado import swing, tornado
 from sizing.decision.variants import variants
 from sizing.economics.cost import cost
@@ -229,3 +229,24 @@ def test_an_answer_of_a_known_plan_is_not_made_again() -> None:
     plan = analytic_plan(asked())
     answers.knows(asked(), plan)
     assert answers.outcome(asked("another name")).gpus == (plan.deployment.gpus if plan.deployment else None)
+
+
+def test_a_dearer_choice_by_the_price_of_hardware_alone_is_explained() -> None:
+    """The plan takes GPU a, which is cheaper to buy; asked for alone, b costs less with its power."""
+
+    class ByPrice(Market):
+        def outcome(self, scenario: Scenario) -> Outcome:
+            known = super().outcome(scenario)
+            b = scenario.deployment.gpus == ("b200_sxm",) or list(scenario.deployment.gpus) == ["b200_sxm"]
+            return known.model_copy(update={"gpu": "b200_sxm" if b else "mi300x", "usd_per_month": 8.0 if b else 9.0})
+
+    def on(*names: str) -> Scenario:
+        return asked().model_copy(update={"deployment": asked().deployment.model_copy(update={"gpus": list(names)})})
+
+    every, alone = on(), on("b200_sxm")
+    market = ByPrice(tokens)
+    assert undercut_sentence(compare([every, alone], market)).startswith("B200 SXM 180GB (HGX/DGX) costs less here")
+    assert undercut_sentence(compare([alone, every], market)) == ""
+    assert undercut_sentence(compare([on("mi300x"), alone], market)) == ""
+    smaller = alone.model_copy(update={"workload": asked(peak_rps=5.0).workload})
+    assert undercut_sentence(compare([every, smaller], market)) == ""

@@ -34,7 +34,7 @@ def test_the_answer_names_what_is_bought_what_is_sized_load_latency_cost_bound_a
     )
     assert "(limit 2 s); that is p95 TTFT." in parts["serves"]
     assert parts["format"] == "FP8 is quantised from BF16; accuracy effect: very low loss."
-    assert parts["cost"].endswith(" a month complete.")
+    assert parts["cost"].endswith(" a month for the hardware alone, before power and operation.")
     assert found.limited_by in parts["room"]
     assert found.answer == " ".join(parts.values())
     assert found.source

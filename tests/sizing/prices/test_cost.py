@@ -11,7 +11,7 @@ from sizing.catalog import gpus
 from sizing.prices.cost import TIE, Offers, cheapest_option, cost_of
 from sizing.prices.hardware import HardwareOption, options
 from sizing.prices.packing import systems_needed
-from sizing.scenario.schema import Prices
+from sizing.scenario.prices import Prices
 
 
 def an_option(size=8, usd=10.0, by="listed", power=5.0):

@@ -8,7 +8,8 @@ from sizing.catalog import cloud_instances, gpus
 from sizing.planning.analytic import analytic_plan
 from sizing.prices.hardware import best_founded_first, options
 from sizing.question.understand import understand
-from sizing.scenario.schema import Prices, Scenario
+from sizing.scenario.prices import Prices
+from sizing.scenario.schema import Scenario
 from sizing.search.screen import all_offers
 from tests.sizing.asking import LLAMA_70B, raw
 

@@ -12,7 +12,7 @@ from sizing.prices.system_price import (
     system_power,
     system_price,
 )
-from sizing.scenario.schema import Prices
+from sizing.scenario.prices import Prices
 from tests.sizing.asking import a_gpu
 
 LIST = Prices()

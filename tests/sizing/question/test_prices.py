@@ -47,3 +47,41 @@ def test_a_price_of_nothing_in_particular_is_refused_in_one_sentence(prices, sen
 
 def test_a_price_of_a_gpu_is_that_of_the_named_one():
     assert asked([H100, L40S], prices={"gpu": "H100 SXM", "gpu_hour_usd": 2}).gpu == "h100_sxm"
+
+
+def test_prices_of_a_book_belong_to_what_they_name():
+    of_h100 = {"system": "DGX H100", "usd": 3e5}
+    book = asked([H100, L40S], prices={"listed": {"systems": [of_h100], "gpu_hours": [{"gpu": "L40S", "usd": 1}]}})
+    assert book.listed.systems[0].system == "dgx_h100"
+    assert book.of_gpu_hour("l40s").usd == 1
+    assert book.of_gpu_hour("h100_sxm") is None
+    assert book.of_system("hgx_h100_8") is None
+
+
+def test_a_negotiated_price_comes_before_a_listed_one():
+    lists = {
+        name: {"systems": [{"system": "dgx_h100", "usd": usd}]} for name, usd in (("listed", 2), ("negotiated", 1))
+    }
+    assert asked([H100], prices=lists).of_system("dgx_h100").usd == 1
+    assert asked([H100], prices=lists).without_private().of_system("dgx_h100").usd == 2
+
+
+@pytest.mark.parametrize(
+    ("prices", "sentence"),
+    [
+        (
+            {"listed": {"systems": [{"system": name, "usd": 1} for name in ("dgx_h100", "DGX H100")]}},
+            "prices.listed: dgx_h100 has more than one price: keep one of them.",
+        ),
+        (
+            {"negotiated": {"gpu_hours": [{"gpu": "h100", "usd": 1}]}, "gpu": "h100_sxm", "gpu_hour_usd": 2},
+            "prices.negotiated: h100_sxm has a price in prices.gpu_hour_usd, too: keep one of them.",
+        ),
+        ({"listed": {"systems": [{"system": "dgx_h1000", "usd": 1}]}}, "prices.listed: Unknown system “dgx_h1000”."),
+        ({"listed": {"gpu_hours": [{"gpu": "h1000", "usd": 1}]}}, "prices.listed: Unknown GPU “h1000”."),
+    ],
+)
+def test_a_book_with_two_prices_of_one_thing_or_of_nothing_is_refused(prices, sentence):
+    with pytest.raises(InvalidScenario) as refused:
+        asked([H100, L40S], prices=prices)
+    assert str(refused.value).startswith(sentence)

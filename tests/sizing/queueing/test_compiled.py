@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
+from numba import njit
 
+from sizing.base.arrays import Floats
 from sizing.queueing import compiled, waiting
 from sizing.queueing.capacity import at_percentile
 from sizing.queueing.steady_state import SteadyState
@@ -10,6 +12,16 @@ from sizing.queueing.steady_state import SteadyState
 MOMENTS = ("ttft_mean_s", "ttft_floor_s", "ttft_var", "itl_mean_s", "itl_var", "e2e_mean_s", "e2e_var")
 SLOTS = 400.0
 CONCURRENCY = np.geomspace(0.05, 0.999 * SLOTS, 60)[None, :]
+
+
+@njit(error_model="numpy")
+def waits_at(
+    rps: Floats, concurrency: Floats, k: int, slots: float, full: float, arrivals: float, output: float
+) -> tuple[float, tuple[float, float, float, float]]:
+    """Variance of the number in flight at one place, and the wait for a slot: only compiled code may call these."""
+    growth = compiled.slope_at(rps, concurrency, k)
+    variance = compiled.in_flight_variance(concurrency[k], rps[k], growth, arrivals)
+    return variance, compiled.slot_queue(concurrency[k], variance, slots, rps[k], full, arrivals, output)
 
 
 def rates() -> tuple[np.ndarray, np.ndarray]:
@@ -26,11 +38,9 @@ def test_every_number_is_that_of_the_arrays(spread: tuple[float, float, float]) 
     full = rps.max(axis=1, keepdims=True)
     expected = waiting.slot_queue(CONCURRENCY, in_flight, SLOTS, rps, full, arrivals, output)
     for k in range(CONCURRENCY.shape[1]):
-        growth = compiled.slope_at(rps[0], CONCURRENCY[0], k)
-        variance = compiled.in_flight_variance(CONCURRENCY[0, k], rps[0, k], growth, arrivals)
+        variance, waits = waits_at(rps[0], CONCURRENCY[0], k, SLOTS, full[0, 0], arrivals, output)
         assert variance == pytest.approx(in_flight[0, k], rel=1e-12)
-        found = compiled.slot_queue(CONCURRENCY[0, k], variance, SLOTS, rps[0, k], full[0, 0], arrivals, output)
-        assert found == pytest.approx([column[0, k] for column in expected], rel=1e-9, abs=1e-300)
+        assert waits == pytest.approx([column[0, k] for column in expected], rel=1e-9, abs=1e-300)
 
 
 def test_nobody_waits_where_the_tail_has_ended() -> None:

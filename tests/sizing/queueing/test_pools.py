@@ -41,6 +41,7 @@ def prompt(alone: float, together: float = 1.0) -> PrefillTimes:
         together=one(together),
         stall_s=one(0.0),
         ranks=one(1.0),
+        front_s=one(0.0),
     )
 
 

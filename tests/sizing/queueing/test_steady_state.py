@@ -45,6 +45,15 @@ def test_one_request_in_flight_by_hand():
     assert state.rps[0, 0] == pytest.approx(1 / (0.1 + 10 * 0.01))
 
 
+def test_the_front_end_delays_first_token_and_end_to_end_alone():
+    some, traffic = at(8.0), Traffic(input_tokens=1000, output_tokens=101)
+    plain, delayed = (under(replace(toy(some), front_s=front), some, traffic) for front in (0.0, np.array([0.02])))
+    assert delayed.ttft_s(99) == pytest.approx(plain.ttft_s(99) + 0.02)
+    assert delayed.e2e_mean_s == pytest.approx(plain.e2e_mean_s + 0.02)
+    assert delayed.itl_mean_s == pytest.approx(plain.itl_mean_s)
+    assert delayed.rps == pytest.approx(plain.rps)
+
+
 def test_little_s_law_holds_when_idle():
     """Few requests in flight: rate = B / (prefill + gaps x decode step)."""
     few = at(0.05)

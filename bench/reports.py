@@ -1,0 +1,62 @@
+"""How long a report takes, from a scenario with its plan to the file, in every format."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from functools import partial
+
+from bench.table import Row
+from bench.yardstick import Times, in_yardsticks
+from sharing.form.presets import presets
+from sharing.formats import FORMATS
+from sharing.formats.brand import Brand
+from sharing.formats.source import ReportSource, source_of
+from sharing.report.content import Released
+from sizing import Plan, Scenario, plan
+
+NAME = "Reports: from a plan to the file"
+
+RUNS = 3
+LIMIT = in_yardsticks(quiet_ms=5000.0)
+"""Longest build of any file."""
+MADE_AT = datetime(2026, 1, 1, tzinfo=UTC)
+PRESETS = ("chatbot", "reasoning")
+"""Examples that are timed: the first, and the one whose plans take longest."""
+VARYING = {
+    "name": "Lengths that vary",
+    "model": "Qwen/Qwen3-30B-A3B",
+    "workload": {
+        "input_tokens": {"p50": 1500, "p95": 6000},
+        "output_tokens": {"p50": 300, "p95": 900},
+        "average_rps": 12,
+        "mode": "sequential",
+    },
+    "limits": {"e2e_ms": 20_000},
+    "deployment": {"gpus": ["h100_sxm", "l40s"]},
+}
+
+
+def run() -> list[Row]:
+    """The document of every scenario, then every file of the first."""
+    scenarios = {name: presets()[name].scenario for name in PRESETS}
+    scenarios["lengths that vary"] = Scenario.model_validate(VARYING)
+    plans = {name: plan(scenario) for name, scenario in scenarios.items()}
+    rows = [_row(f"document, {name}", partial(_source, scenarios[name], plans[name])) for name in scenarios]
+    first = next(iter(scenarios))
+    return rows + [_row(f"{end}, {first}", partial(_file, end, scenarios[first], plans[first])) for end in FORMATS]
+
+
+def _source(scenario: Scenario, answer: Plan) -> ReportSource:
+    return source_of(scenario, answer, released=Released.LIST_PRICES, made_at=MADE_AT, brand=Brand())
+
+
+def _file(suffix: str, scenario: Scenario, answer: Plan) -> bytes:
+    return FORMATS[suffix].write(_source(scenario, answer))
+
+
+def _row(what: str, build: Callable[[], object]) -> Row:
+    times = Times()
+    for _ in range(RUNS):
+        times.time(build)
+    return times.row(what, LIMIT, unit="s")
