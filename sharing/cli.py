@@ -1,8 +1,8 @@
-"""Command line: ``python -m sharing list | import | export``. Exit code 0, 2 with one line per problem otherwise."""
+"""Command line: ``python -m sharing COMMAND``. Exit code 0, 2 with one line per problem otherwise."""
 
 import argparse
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
@@ -10,19 +10,19 @@ from typing import Any
 
 from commandline.arguments import whole
 from commandline.run import run
-from sharing.author import user_of_machine
-from sharing.document import to_json, to_yaml
-from sharing.errors import NotInLibrary, SharingError
-from sharing.library import Library, open_library
+from commandline.table import aligned
+from sharing.author import owner
+from sharing.errors import SharingError
+from sharing.export import add_command
+from sharing.library import open_library
+from sharing.library.choosing import MOST_LISTED
 from sharing.library.database import VARIABLE
-from sharing.library.records import Draft, Entry, Figures, Project, Query, Version, figures_of
+from sharing.library.records import Draft, Entry, Figures, Project, Query, figures_of
+from sharing.links.command import add_commands
 from sizing import Scenario
-from sizing.base.errors import InvalidScenario, SizingError
+from sizing.base.errors import SizingError
 from sizing.scenario.file import load_scenario
 
-WRITERS: dict[str, Callable[[Scenario], str]] = {".yaml": to_yaml, ".yml": to_yaml, ".json": to_json}
-"""What a scenario is exported as, by the name of the file."""
-MOST_LISTED = 1_000_000
 HEAD = ("id", "name", "customer", "project", "model", "GPUs", "USD/month", "version", "updated (UTC)", "by")
 
 
@@ -54,16 +54,9 @@ def _parser() -> argparse.ArgumentParser:
     taking.add_argument("--author", default="", metavar="NAME", help="default: the user of this machine")
     taking.add_argument("--no-plan", action="store_true", help="do not compute GPUs, cost and power")
     taking.set_defaults(run=_import)
-    giving = commands.add_parser("export", help="write a scenario to a file")
-    giving.add_argument("scenario", help="its id, or its name where no other has it")
-    giving.add_argument("--to", type=Path, required=True, metavar="FILE", help=f"name of a {_suffixes()} file")
-    giving.add_argument("--version", type=whole(1, 1_000_000_000), metavar="N", help="default: the latest")
-    giving.set_defaults(run=_export)
+    add_command(commands)
+    add_commands(commands)
     return parser
-
-
-def _suffixes() -> str:
-    return " or ".join(sorted(WRITERS))
 
 
 def _list(given: argparse.Namespace) -> int:
@@ -91,10 +84,7 @@ def _list(given: argparse.Namespace) -> int:
 
 
 def _table(entries: Sequence[Entry]) -> str:
-    rows = [HEAD, *map(_cells, entries)]
-    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
-    lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows)
-    return "\n".join(lines)
+    return aligned([HEAD, *map(_cells, entries)])
 
 
 def _cells(entry: Entry) -> tuple[str, ...]:
@@ -125,7 +115,7 @@ def _import(given: argparse.Namespace) -> int:
     Draft(**draft)  # refused before a plan is computed for it
     with closing(open_library(given.library)) as library:
         figures = None if given.no_plan else _figures(scenario)
-        kept = library.add(Draft(**draft, figures=figures), author=given.author or user_of_machine())
+        kept = library.add(Draft(**draft, figures=figures), by=owner(given.author))
     print(f"Scenario {kept.scenario_id}: {scenario.name}")
     return 0
 
@@ -134,30 +124,3 @@ def _figures(scenario: Scenario) -> Figures:
     from sizing.planning.plan import plan
 
     return figures_of(plan(scenario))
-
-
-def _export(given: argparse.Namespace) -> int:
-    write = WRITERS.get(given.to.suffix.lower())
-    if write is None:
-        raise InvalidScenario([f"{given.to.name} does not say what to write: name a {_suffixes()} file."])
-    with closing(open_library(given.library)) as library:
-        scenario = _chosen(library, given.scenario, given.version).scenario()
-    given.to.write_text(write(scenario), encoding="utf-8")
-    return 0
-
-
-def _chosen(library: Library, wanted: str, number: int | None) -> Version:
-    """The scenario with this id, else the one with this name. Raises NotInLibrary."""
-    if wanted.isdecimal() and len(wanted) <= len(str(MOST_LISTED)) + 2:
-        return library.version(int(wanted), number)
-    entries = library.search(Query(text=wanted, limit=MOST_LISTED)).entries
-    ids = [entry.id for entry in entries if entry.name.casefold() == wanted.casefold()]
-    if len(ids) > 1:
-        raise NotInLibrary(f"Several scenarios are called {wanted[:60]}: give one of the ids {_some(ids)}.")
-    if not ids:
-        raise NotInLibrary(f"No scenario is called {wanted[:60]}: python -m sharing list shows them all.")
-    return library.version(ids[0], number)
-
-
-def _some(ids: Sequence[int]) -> str:
-    return ", ".join(map(str, ids[:10])) + (", ..." if len(ids) > 10 else "")

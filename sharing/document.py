@@ -14,6 +14,8 @@ from sizing.scenario.file import MAX_FILE_BYTES, parse, scenario_from
 from sizing.scenario.schema import SCHEMA_VERSION, Scenario
 
 STEM_LENGTH = 60
+FILES = (".yaml", ".yml", ".json")
+"""Ends of the names of scenario files."""
 
 
 def keys_of(scenario: Scenario) -> dict[str, Any]:
@@ -40,6 +42,11 @@ def read_document(content: bytes, name: str) -> Scenario:
     except UnicodeDecodeError:
         raise InvalidScenario([f"{name} is not a text file in UTF-8."]) from None
     return scenario_from(parse(text, name))
+
+
+def is_file_name(text: str) -> bool:
+    """Whether a scenario is named by its file, rather than by what the library calls it."""
+    return text.lower().endswith(FILES)
 
 
 def file_stem(name: str) -> str:

@@ -4,7 +4,12 @@ SharingError
 ├── LibraryUnavailable   nothing was saved or read now; the same may work later. ``fault`` says what is the matter
 ├── NewerLibrary         the database was written by a newer version of the product
 ├── NotInLibrary         no scenario, or no version of it, has this number
+├── NothingToDeploy      a plan without a deployment has no manifests
+├── ForeignFolder        a folder that holds something else than what was exported to it before
 ├── InvalidEntry         a project, tag or author that cannot be kept
+├── InvalidRules         the file that says who has which role cannot be used
+├── LinkRefused          a frozen link that shows nothing: ``refusal`` says why
+├── NotAllowed           somebody's role does not include what was to be done; nothing was
 └── UnreadableVersion    a stored scenario that this version of the product cannot read
 
 That somebody else has saved meanwhile is no error but an answer: :class:`sharing.library.records.Conflict`.
@@ -53,8 +58,50 @@ class NotInLibrary(SharingError):
     """There is no such scenario, or no such version of it."""
 
 
+class NothingToDeploy(SharingError):
+    """Nothing meets the limits, so that there is nothing to write manifests of."""
+
+    def __init__(self) -> None:
+        super().__init__("Nothing that was considered meets every limit: there is nothing to deploy.")
+
+
+class ForeignFolder(SharingError):
+    """A folder that must not be written to."""
+
+
 class InvalidEntry(SharingError, ValueError):
     """Something that cannot be kept as it was given."""
+
+
+class InvalidRules(SharingError):
+    """Nobody's role can be known from this file."""
+
+
+class Refusal(StrEnum):
+    """Why a frozen link shows nothing."""
+
+    UNKNOWN = "unknown"
+    REVOKED = "revoked"
+    EXPIRED = "expired"
+    LOCKED = "locked"
+    WRONG_PASSWORD = "wrong password"
+    WAIT = "wait"
+
+
+class LinkRefused(SharingError):
+    """A frozen link that shows nothing."""
+
+    def __init__(self, refusal: Refusal, sentence: str) -> None:
+        self.refusal = refusal
+        super().__init__(sentence)
+
+    def __reduce__(self) -> tuple[type[LinkRefused], tuple[Refusal, str]]:
+        """As it was made, for another process."""
+        return type(self), (self.refusal, str(self))
+
+
+class NotAllowed(SharingError):
+    """The role of whoever acts does not include it."""
 
 
 class UnreadableVersion(SharingError):

@@ -71,7 +71,9 @@ class Database:
     def __init__(self, address: str) -> None:
         url = _url(address)
         self.is_file = url.get_backend_name() == "sqlite"
-        self.place = str(url.database) if self.is_file else f"{url.database} on {url.host or 'this machine'}"
+        self.place = (
+            str(url.database) if self.is_file else f"{url.database or 'no database'} on {url.host or 'this machine'}"
+        )
         with translated(self.place):
             self.engine = _sqlite(url, self.place) if self.is_file else _postgres(url, self.place)
 

@@ -20,7 +20,7 @@ from sqlalchemy import (
 from sqlalchemy.engine import Dialect
 from sqlalchemy.types import TypeDecorator
 
-REVISION = "0001"
+REVISION = "0002"
 """The migration that leads to these tables."""
 
 
@@ -94,4 +94,29 @@ TAGS = Table(
     Column("scenario_id", Integer, ForeignKey("scenarios.id", name="fk_tags_scenario"), primary_key=True),
     Column("tag", String(40), primary_key=True),
     Index("ix_tags_tag", "tag"),
+)
+# Of the token its hash alone: whoever reads the database cannot open the page.
+LINKS = Table(
+    "links",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("scenario_id", Integer, ForeignKey("scenarios.id", name="fk_links_scenario"), nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("token_hash", String(64), nullable=False),
+    Column("made_by", Text, nullable=False),
+    Column("made_at", Moment, nullable=False),
+    Column("released", String(20), nullable=False),
+    Column("engine_version", Text, nullable=False),
+    Column("data_version", Text, nullable=False),
+    Column("expires_at", Moment),
+    Column("revoked_at", Moment),
+    Column("revoked_by", Text),
+    Column("password", Text),
+    Column("guesses", Integer, nullable=False),
+    Column("blocked_until", Moment),
+    Column("views", Integer, nullable=False),
+    Column("viewed_at", Moment),
+    Column("report", Text, nullable=False),
+    Index("uq_links_token_hash", "token_hash", unique=True),
+    Index("ix_links_scenario_id", "scenario_id"),
 )

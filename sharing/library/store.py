@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 
+from sqlalchemy import Connection
+
+from sharing.access import Actor, Right, demand
 from sharing.library import reading, writing
 from sharing.library.database import Database, configured
 from sharing.library.migrate import migrate
@@ -32,6 +36,8 @@ def utc_now() -> datetime:
 class Library:
     """The scenarios of a database. Every method raises LibraryUnavailable, and then has written nothing.
 
+    What writes takes who acts, and raises NotAllowed where their role does not include it.
+
     One exception to that: a database that goes away in the very moment of committing. Saving the same draft again is
     right in any case, since a draft carries the key of its act.
     """
@@ -39,36 +45,34 @@ class Library:
     def __init__(self, database: Database, now: Clock = utc_now) -> None:
         self.database, self.now = database, now
 
-    def add(self, draft: Draft, *, author: str) -> Version:
+    def add(self, draft: Draft, *, by: Actor) -> Version:
         """A new scenario. Raises InvalidEntry."""
-        signed = self._signed(author)
-        with self.database.writing() as connection:
+        with self.writing(by, Right.SAVE) as (connection, signed):
             return writing.create(connection, draft, signed)
 
-    def save(self, scenario_id: int, base: int, draft: Draft, *, author: str) -> Version | Conflict:
+    def save(self, scenario_id: int, base: int, draft: Draft, *, by: Actor) -> Version | Conflict:
         """The next version, made from version ``base``; a Conflict, and nothing written, where that is not the latest.
 
         Raises NotInLibrary, InvalidEntry.
         """
-        signed = self._signed(author)
-        with self.database.writing() as connection:
+        with self.writing(by, Right.SAVE) as (connection, signed):
             return writing.save(connection, scenario_id, base, draft, signed)
 
-    def delete(self, scenario_id: int, base: int, *, author: str) -> Version | Conflict:
+    def delete(self, scenario_id: int, base: int, *, by: Actor) -> Version | Conflict:
         """Take the scenario out of the list; its history stays, and it can be restored. Raises as :meth:`save`."""
-        return self._mark(scenario_id, base, author, Action.DELETED)
+        with self.writing(by, Right.DELETE) as (connection, signed):
+            return writing.mark(connection, scenario_id, base, signed, Action.DELETED)
 
-    def restore(self, scenario_id: int, base: int, *, author: str) -> Version | Conflict:
+    def restore(self, scenario_id: int, base: int, *, by: Actor) -> Version | Conflict:
         """Bring a deleted scenario back. Raises as :meth:`save`."""
-        return self._mark(scenario_id, base, author, Action.RESTORED)
+        with self.writing(by, Right.RESTORE) as (connection, signed):
+            return writing.mark(connection, scenario_id, base, signed, Action.RESTORED)
 
-    def duplicate(self, scenario_id: int, *, name: str, author: str) -> Version:
+    def duplicate(self, scenario_id: int, *, name: str, by: Actor) -> Version:
         """A new scenario with the content of another's latest version. Raises NotInLibrary, UnreadableVersion."""
         draft = self.version(scenario_id).draft()
         renamed = draft.scenario.model_copy(update={"name": name})
-        return self.add(
-            Draft(scenario=renamed, project=draft.project, tags=draft.tags, figures=draft.figures), author=author
-        )
+        return self.add(Draft(scenario=renamed, project=draft.project, tags=draft.tags, figures=draft.figures), by=by)
 
     def version(self, scenario_id: int, number: int | None = None) -> Version:
         """One version; the latest where no number is given. Raises NotInLibrary."""
@@ -99,13 +103,13 @@ class Library:
         """End every connection."""
         self.database.close()
 
-    def _mark(self, scenario_id: int, base: int, author: str, action: Action) -> Version | Conflict:
-        signed = self._signed(author)
+    @contextmanager
+    def writing(self, by: Actor, right: Right) -> Iterator[tuple[Connection, writing.Signed]]:
+        """A transaction of somebody who has the right to it: the only way to write. Raises NotAllowed, InvalidEntry."""
+        demand(by, right)
+        signed = writing.Signed(author=checked(by.name, "The author's name", NAME_LENGTH) or "unknown", at=self.now())
         with self.database.writing() as connection:
-            return writing.mark(connection, scenario_id, base, signed, action)
-
-    def _signed(self, author: str) -> writing.Signed:
-        return writing.Signed(author=checked(author, "The author's name", NAME_LENGTH) or "unknown", at=self.now())
+            yield connection, signed
 
 
 def open_library(address: str | None = None, now: Clock = utc_now) -> Library:

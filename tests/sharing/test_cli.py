@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from sharing.author import owner
+from sharing.formats import FORMATS
 from sharing.library import open_library
 from sharing.library.records import Draft
 from sizing.scenario.file import load_scenario
@@ -54,7 +56,7 @@ def test_totals_of_projects_are_in_the_json(file):
 def test_a_version_of_before(file, place):
     run("sharing", "import", file, "--no-plan")
     library = open_library()
-    library.save(1, 1, Draft(scenario=scenario("later")), author="ann")
+    library.save(1, 1, Draft(scenario=scenario("later")), by=owner("ann"))
     library.close()
     run("sharing", "export", "1", "--version", "1", "--to", place / "first.yaml")
     assert load_scenario(place / "first.yaml").name == "Chat of Acme"
@@ -66,6 +68,10 @@ def test_a_version_of_before(file, place):
         (("export", "9", "--to", "a.yaml"), "The library has no scenario 9."),
         (("export", "nobody", "--to", "a.yaml"), "No scenario is called nobody"),
         (("export", "1", "--to", "a.docx"), "a.docx does not say what to write"),
+        (("export", "1", "--to", ".pdf"), ".pdf does not say what to write"),
+        (("export", "none.yaml", "--to", "a.pdf"), "There is no file none.yaml."),
+        (("export", "../../etc/passwd", "--to", "a.pdf"), "No scenario is called ../../etc/passwd"),
+        (("export", "1", "--to", "a.yaml", "--prices", "none"), "belong to a report"),
         (("import", "none.yaml"), "There is no file none.yaml."),
         (("--library", "mysql://a/b", "list"), "its address cannot be used"),
     ],
@@ -87,3 +93,69 @@ def test_a_name_that_two_scenarios_have(file, place):
 def test_as_a_process(place):
     done = run_process("sharing", "list")
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_live_link_of_a_file_and_of_the_library(file):
+    printed = run("sharing", "link", file).stdout
+    assert printed.startswith("http://localhost:8501/size?v=1&name=Chat+of+Acme&model=openai/gpt-oss-120b&isl=1000&")
+    run("sharing", "import", file, "--no-plan")
+    done = run("sharing", "link", "chat of acme", "--base", "https://sizing.example.com/")
+    assert done.stdout == printed.replace("http://localhost:8501", "https://sizing.example.com")
+    assert done.stderr == ""
+
+
+def test_a_live_link_says_what_it_leaves_out_and_no_price(file, place):
+    priced = place / "priced.yaml"
+    priced.write_text(
+        file.read_text() + "prices: {gpu: h100_sxm, gpu_hour_usd: 1.234}\ncosts: {staff_usd_per_month: 4321}\n"
+    )
+    done = run("sharing", "link", priced)
+    assert done.returncode == 0
+    assert not any(price in done.stdout + done.stderr for price in ("1.234", "4321"))
+    assert "Not in the link: prices.gpu, prices.gpu_hour_usd, costs.staff_usd_per_month" in done.stderr
+
+
+@pytest.mark.parametrize("base", ["javascript:alert(1)", "nowhere", "http://[::1", "http://a?b=c"])
+def test_a_base_that_is_no_address(file, base):
+    done = run("sharing", "link", file, "--base", base)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "is not where a dashboard answers" in done.stderr
+
+
+def test_manifests_are_exported_to_a_folder(file, place):
+    run("sharing", "import", file, "--no-plan")
+    assert run("sharing", "export", "1", "--to", f"{place}/k8s/").returncode == 0
+    assert {"README.md", "kubernetes.yaml", "index.json"} <= {path.name for path in (place / "k8s").iterdir()}
+    (place / "k8s" / "notes.txt").write_text("mine")
+    refused = run("sharing", "export", "1", "--to", place / "k8s")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "holds notes.txt, which no export wrote" in refused.stderr
+
+
+@pytest.mark.parametrize("suffix", sorted(FORMATS))
+def test_a_report_of_a_file_and_of_the_library(file, place, suffix):
+    assert run("sharing", "export", file, "--to", place / f"a{suffix}").returncode == 0
+    run("sharing", "import", file, "--customer", "Acme", "--no-plan")
+    assert run("sharing", "export", "1", "--to", place / f"b{suffix}", "--author", "Ann").returncode == 0
+    assert (place / f"a{suffix}").stat().st_size > 5_000
+    if suffix == ".md":
+        assert "Customer: Acme · By: Ann" in (place / "b.md").read_text()
+
+
+def test_a_report_shows_the_prices_that_are_released(file, place):
+    file.write_text(SCENARIO + "prices: {gpu: h100_sxm, system: dgx_h100, system_usd: 123457}\n")
+    texts = {}
+    for prices in ("none", "list", "own"):
+        assert run("sharing", "export", file, "--to", place / "a.md", "--prices", prices).returncode == 0
+        texts[prices] = (place / "a.md").read_text()
+    assert "123,457" in texts["own"]
+    assert "123,457" not in texts["list"] + texts["none"]
+    assert "list prices" in texts["list"]
+    assert "USD" not in texts["none"]
+
+
+def test_a_brand_that_cannot_be_read_is_one_line(file, place, monkeypatch):
+    monkeypatch.setenv("SHARING_BRAND", str(place / "nowhere.yaml"))
+    done = run("sharing", "export", file, "--to", place / "a.html")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "SHARING_BRAND names nowhere.yaml, which cannot be read.\n"

@@ -6,6 +6,7 @@ import traceback
 import pytest
 from sqlalchemy import event, text
 
+from sharing.author import owner
 from sharing.errors import Fault, LibraryUnavailable
 from sharing.library import database
 from sharing.library.database import Database, configured
@@ -33,21 +34,21 @@ def limited(library, pragma):
 
 def test_a_full_disk(file, opened):
     library = opened(file)
-    first = library.add(draft(), author="ann")
+    first = library.add(draft(), by=owner("ann"))
     with library.database.reading() as connection:
         pages = connection.execute(text("PRAGMA page_count")).scalar()
     limited(library, f"max_page_count={pages}")
     big = Draft(scenario=scenario(model={"config": {"padding": "x" * 200_000}}))
-    assert fault_of(lambda: library.save(first.scenario_id, 1, big, author="ann")) is Fault.FULL
+    assert fault_of(lambda: library.save(first.scenario_id, 1, big, by=owner("ann"))) is Fault.FULL
     assert library.history(first.scenario_id) == (first,)
-    assert opened(file).save(first.scenario_id, 1, big, author="ann").number == 2
+    assert opened(file).save(first.scenario_id, 1, big, by=owner("ann")).number == 2
 
 
 def test_a_library_that_can_only_be_read(file, opened):
     library = opened(file)
-    first = library.add(draft(), author="ann")
+    first = library.add(draft(), by=owner("ann"))
     limited(library, "query_only=ON")
-    assert fault_of(lambda: library.add(draft(), author="ann")) is Fault.READ_ONLY
+    assert fault_of(lambda: library.add(draft(), by=owner("ann"))) is Fault.READ_ONLY
     assert library.search().entries[0].id == first.scenario_id
 
 
@@ -70,46 +71,46 @@ def test_another_writer_that_does_not_end(file, opened, monkeypatch):
     other = sqlite3.connect(file, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     assert library.search(Query()).total == 0
-    assert fault_of(lambda: library.add(draft(), author="ann")) is Fault.BUSY
+    assert fault_of(lambda: library.add(draft(), by=owner("ann"))) is Fault.BUSY
     other.close()
-    assert library.add(draft(), author="ann").number == 1
+    assert library.add(draft(), by=owner("ann")).number == 1
 
 
 def test_a_server_that_goes_away_and_comes_back(postgres, opened):
     library = opened(postgres.new_database())
-    first, second = library.add(draft(), author="ann"), draft(rate=62.0)
+    first, second = library.add(draft(), by=owner("ann")), draft(rate=62.0)
     postgres.stop()
     try:
-        assert fault_of(lambda: library.save(first.scenario_id, 1, second, author="ann")) is Fault.UNREACHABLE
+        assert fault_of(lambda: library.save(first.scenario_id, 1, second, by=owner("ann"))) is Fault.UNREACHABLE
         assert fault_of(library.search) is Fault.UNREACHABLE
     finally:
         postgres.start()
-    assert library.save(first.scenario_id, 1, second, author="ann").number == 2
+    assert library.save(first.scenario_id, 1, second, by=owner("ann")).number == 2
 
 
 def test_a_server_that_goes_away_in_the_middle_of_a_save(postgres, opened):
     library = opened(postgres.new_database())
-    first, second = library.add(draft(), author="ann"), draft(rate=62.0)
+    first, second = library.add(draft(), by=owner("ann")), draft(rate=62.0)
 
     def killed(connection, cursor, statement, *_):
         if statement.startswith("INSERT INTO versions"):
             connection.exec_driver_sql("SELECT pg_terminate_backend(pg_backend_pid())")
 
     event.listen(library.database.engine, "before_cursor_execute", killed)
-    assert fault_of(lambda: library.save(first.scenario_id, 1, second, author="ann")) is Fault.UNREACHABLE
+    assert fault_of(lambda: library.save(first.scenario_id, 1, second, by=owner("ann"))) is Fault.UNREACHABLE
     event.remove(library.database.engine, "before_cursor_execute", killed)
     assert library.history(first.scenario_id) == (first,)
-    assert library.save(first.scenario_id, 1, second, author="ann").number == 2
+    assert library.save(first.scenario_id, 1, second, by=owner("ann")).number == 2
 
 
 def test_a_server_that_only_reads(postgres, opened):
     library = opened(postgres.new_database())
-    library.add(draft(), author="ann")
+    library.add(draft(), by=owner("ann"))
     name = library.database.engine.url.database
     with library.database.writing() as connection:
         connection.execute(text(f"ALTER DATABASE {name} SET default_transaction_read_only = on"))
     library.close()
-    assert fault_of(lambda: library.add(draft(), author="ann")) is Fault.READ_ONLY
+    assert fault_of(lambda: library.add(draft(), by=owner("ann"))) is Fault.READ_ONLY
     assert library.search().total == 1
 
 

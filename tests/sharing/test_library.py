@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from sqlalchemy import text, update
 
 from bench.library_writers import prepare, torment
+from sharing.author import owner
 from sharing.errors import InvalidEntry, NewerLibrary, NotInLibrary, UnreadableVersion
 from sharing.library import migrate
 from sharing.library.records import Action, Conflict, Draft, Figures, Project, Query
@@ -42,7 +43,7 @@ def names(listed):
 
 
 def test_what_is_kept_comes_back(library, place, opened):
-    kept = library.add(draft(project=ACME, tags=["Pilot ", "pilot", "EU"], figures=figures()), author="ann")
+    kept = library.add(draft(project=ACME, tags=["Pilot ", "pilot", "EU"], figures=figures()), by=owner("ann"))
     again = opened(place).version(kept.scenario_id)
     assert again == kept
     assert again.scenario() == scenario()
@@ -55,8 +56,8 @@ def test_what_is_kept_comes_back(library, place, opened):
 
 
 def test_history_has_who_when_and_what(library):
-    first = library.add(draft(), author="ann")
-    library.save(first.scenario_id, 1, draft(rate=62.0, project=ACME), author="bob")
+    first = library.add(draft(), by=owner("ann"))
+    library.save(first.scenario_id, 1, draft(rate=62.0, project=ACME), by=owner("bob"))
     second, created = library.history(first.scenario_id)
     assert (second.number, second.author, second.action) == (2, "bob", Action.SAVED)
     assert second.at > created.at
@@ -69,38 +70,38 @@ def test_history_has_who_when_and_what(library):
 
 
 def test_the_second_of_two_editors_sees_both_and_loses_nothing(library):
-    first = library.add(draft(), author="ann")
-    theirs = library.save(first.scenario_id, 1, draft(rate=62.0), author="ann")
+    first = library.add(draft(), by=owner("ann"))
+    theirs = library.save(first.scenario_id, 1, draft(rate=62.0), by=owner("ann"))
     mine = draft("renamed", rate=99.0)
-    conflict = library.save(first.scenario_id, 1, mine, author="bob")
+    conflict = library.save(first.scenario_id, 1, mine, by=owner("bob"))
     assert isinstance(conflict, Conflict)
     assert (conflict.mine, conflict.theirs, conflict.base) == (mine, theirs, first)
     assert {c.key for c in conflict.my_changes} == {"name", "workload.peak_rps"}
     assert {c.key for c in conflict.their_changes} == {"workload.peak_rps"}
     assert conflict.on_both_sides == ("workload.peak_rps",)
     assert library.version(first.scenario_id) == theirs
-    chosen = library.save(first.scenario_id, conflict.theirs.number, mine, author="bob")
+    chosen = library.save(first.scenario_id, conflict.theirs.number, mine, by=owner("bob"))
     assert (chosen.number, chosen.scenario().name) == (3, "renamed")
     assert len(library.history(first.scenario_id)) == 3
 
 
 def test_the_same_draft_saved_again_is_one_version(library):
     new, edit = draft(), draft(rate=62.0)
-    first = library.add(new, author="ann")
-    assert library.add(new, author="ann") == first
-    second = library.save(first.scenario_id, 1, edit, author="ann")
-    assert library.save(first.scenario_id, 1, edit, author="ann") == second
-    assert library.save(first.scenario_id, 2, edit, author="ann") == second
+    first = library.add(new, by=owner("ann"))
+    assert library.add(new, by=owner("ann")) == first
+    second = library.save(first.scenario_id, 1, edit, by=owner("ann"))
+    assert library.save(first.scenario_id, 1, edit, by=owner("ann")) == second
+    assert library.save(first.scenario_id, 2, edit, by=owner("ann")) == second
     assert library.search().total == 1
 
 
 def test_deleted_and_restored(library):
-    first = library.add(draft(tags=["eu"]), author="ann")
-    deleted = library.delete(first.scenario_id, 1, author="bob")
-    assert library.delete(first.scenario_id, 1, author="cat") == deleted
+    first = library.add(draft(tags=["eu"]), by=owner("ann"))
+    deleted = library.delete(first.scenario_id, 1, by=owner("bob"))
+    assert library.delete(first.scenario_id, 1, by=owner("cat")) == deleted
     assert library.search().total == 0
     assert names(library.search(Query(deleted=True))) == ["case"]
-    restored = library.restore(first.scenario_id, deleted.number, author="ann")
+    restored = library.restore(first.scenario_id, deleted.number, by=owner("ann"))
     assert restored.document == first.document
     assert restored.tags == ("eu",)
     assert names(library.search()) == ["case"]
@@ -108,16 +109,18 @@ def test_deleted_and_restored(library):
 
 
 def test_what_somebody_edited_meanwhile_is_not_deleted(library):
-    first = library.add(draft(), author="ann")
-    library.save(first.scenario_id, 1, draft(rate=62.0), author="ann")
-    assert isinstance(library.delete(first.scenario_id, 1, author="bob"), Conflict)
+    first = library.add(draft(), by=owner("ann"))
+    library.save(first.scenario_id, 1, draft(rate=62.0), by=owner("ann"))
+    assert isinstance(library.delete(first.scenario_id, 1, by=owner("bob")), Conflict)
     assert library.search().total == 1
 
 
 def test_search_by_text_customer_project_tag_and_model(library):
-    library.add(draft("Größe 100%", project=ACME, tags=["eu"]), author="ann")
-    library.add(draft("other_case", project=Project(name="RAG", customer="Bolt")), author="ann")
-    library.add(Draft(scenario=Scenario.model_validate({**raw("openai/gpt-oss-120b"), "name": "third"})), author="ann")
+    library.add(draft("Größe 100%", project=ACME, tags=["eu"]), by=owner("ann"))
+    library.add(draft("other_case", project=Project(name="RAG", customer="Bolt")), by=owner("ann"))
+    library.add(
+        Draft(scenario=Scenario.model_validate({**raw("openai/gpt-oss-120b"), "name": "third"})), by=owner("ann")
+    )
     assert names(library.search()) == ["third", "other_case", "Größe 100%"]
     for query, expected in [
         (Query(text="GRÖSSE acme"), ["Größe 100%"]),
@@ -137,11 +140,11 @@ def test_search_by_text_customer_project_tag_and_model(library):
 
 
 def test_totals_of_a_project_count_what_has_no_figure(library):
-    library.add(draft(project=ACME, figures=figures(8, 1000.0, 10.0)), author="ann")
-    library.add(draft(project=ACME, figures=figures(4, None, 5.5)), author="ann")
-    gone = library.add(draft(project=ACME, figures=figures()), author="ann")
-    library.delete(gone.scenario_id, 1, author="ann")
-    library.add(draft(project=Project(name="Chat", customer="Bolt")), author="ann")
+    library.add(draft(project=ACME, figures=figures(8, 1000.0, 10.0)), by=owner("ann"))
+    library.add(draft(project=ACME, figures=figures(4, None, 5.5)), by=owner("ann"))
+    gone = library.add(draft(project=ACME, figures=figures()), by=owner("ann"))
+    library.delete(gone.scenario_id, 1, by=owner("ann"))
+    library.add(draft(project=Project(name="Chat", customer="Bolt")), by=owner("ann"))
     acme, bolt = library.totals()
     assert (acme.project, acme.scenarios, acme.gpus, acme.without_gpus) == (ACME, 2, 12, 0)
     assert (acme.usd_per_month, acme.without_usd, acme.power_kw) == (1000.0, 1, 15.5)
@@ -149,17 +152,17 @@ def test_totals_of_a_project_count_what_has_no_figure(library):
 
 
 def test_a_copy_is_a_scenario_of_its_own(library):
-    first = library.add(draft(project=ACME, tags=["eu"], figures=figures()), author="ann")
-    copy = library.duplicate(first.scenario_id, name="copy", author="bob")
+    first = library.add(draft(project=ACME, tags=["eu"], figures=figures()), by=owner("ann"))
+    copy = library.duplicate(first.scenario_id, name="copy", by=owner("bob"))
     assert (copy.scenario_id != first.scenario_id, copy.scenario().name, copy.tags) == (True, "copy", ("eu",))
 
 
 def test_what_is_not_there(library):
-    first = library.add(draft(), author="ann")
+    first = library.add(draft(), by=owner("ann"))
     with pytest.raises(NotInLibrary, match="no scenario 99"):
         library.version(99)
     with pytest.raises(NotInLibrary, match="no version 7 of scenario"):
-        library.save(first.scenario_id, 7, draft(), author="ann")
+        library.save(first.scenario_id, 7, draft(), by=owner("ann"))
 
 
 @pytest.mark.parametrize("bad", [{"name": ""}, {"name": "a\nb"}, {"name": "x" * 121}, {"name": "a", "customer": "\0"}])
@@ -169,7 +172,7 @@ def test_a_project_that_cannot_be_kept(bad):
 
 
 def test_a_scenario_of_a_newer_version_is_listed_and_refused_with_a_sentence(library):
-    first = library.add(draft(), author="ann")
+    first = library.add(draft(), by=owner("ann"))
     newer = '{"schema_version": 99, "name": "case", "invention": 1}'
     with library.database.writing() as connection:
         connection.execute(update(VERSIONS).values(document=newer, schema_version=99))
@@ -195,7 +198,7 @@ def test_a_library_of_a_newer_version_is_refused(library, place, opened):
 def test_many_open_a_new_library_at_once(place, opened):
     with ThreadPoolExecutor(8) as pool:
         libraries = list(pool.map(lambda _: opened(place), range(8)))
-    libraries[0].add(draft(), author="ann")
+    libraries[0].add(draft(), by=owner("ann"))
     assert [library.search().total for library in libraries] == [1] * 8
 
 
@@ -209,19 +212,20 @@ def test_writers_that_are_killed_leave_no_half_version(place, tmp_path):
 
 KILLED = """
 import os, sys
+from sharing.author import owner
 from bench.library_writers import scenario
 from sharing.library import open_library, writing
 from sharing.library.records import Draft
 writing._append = lambda *_: os.kill(os.getpid(), 9)
-open_library(sys.argv[1]).save(1, 1, Draft(scenario=scenario(1, 2.0)), author="x")
+open_library(sys.argv[1]).save(1, 1, Draft(scenario=scenario(1, 2.0)), by=owner("x"))
 """
 
 
 def test_a_writer_killed_in_the_middle_has_written_nothing(library, place):
-    first = library.add(draft(), author="ann")
+    first = library.add(draft(), by=owner("ann"))
     assert subprocess.run([sys.executable, "-c", KILLED, place], check=False).returncode == -9
     assert library.history(first.scenario_id) == (first,)
-    assert library.save(first.scenario_id, 1, draft(rate=2.0), author="ann").number == 2
+    assert library.save(first.scenario_id, 1, draft(rate=2.0), by=owner("ann")).number == 2
 
 
 NAMES = st.text(max_size=60)
@@ -243,6 +247,6 @@ def test_any_scenario_comes_back_as_it_was(library, given, word, tags):
         one = Draft(scenario=given, tags=tags)
     except InvalidEntry:
         one = Draft(scenario=given)
-    kept = library.add(one, author="ann")
+    kept = library.add(one, by=owner("ann"))
     assert library.version(kept.scenario_id).scenario() == given
     library.search(Query(text=word, tag=word, model=word, customer=word))

@@ -1,0 +1,95 @@
+"""``python -m sharing export``: a scenario as a file of its inputs, as a report, or as manifests in a folder."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+
+from commandline.arguments import whole
+from commandline.run import Commands
+from sharing.author import owner
+from sharing.document import is_file_name, to_json, to_yaml
+from sharing.errors import InvalidEntry
+from sharing.formats import FORMATS
+from sharing.library import open_library
+from sharing.library.choosing import chosen
+from sharing.report.prices import BY_WORD
+from sizing import Scenario
+from sizing.base.errors import InvalidScenario
+from sizing.scenario.file import load_scenario
+
+INPUTS: dict[str, Callable[[Scenario], str]] = {".yaml": to_yaml, ".yml": to_yaml, ".json": to_json}
+"""What a scenario is exported as, by the name of the file."""
+
+
+def add_command(commands: Commands) -> None:
+    """The command, beside the others."""
+    giving = commands.add_parser("export", help="write a scenario, its report, or its manifests")
+    giving.add_argument("scenario", help="its id or name in the library, or a YAML or JSON file")
+    giving.add_argument(
+        "--to", type=Path, required=True, metavar="PLACE", help=f"name of a {_suffixes()} file, or of a folder: k8s/"
+    )
+    giving.add_argument("--version", type=whole(1, 1_000_000_000), metavar="N", help="default: the latest")
+    giving.add_argument("--prices", choices=BY_WORD, help="money that a report shows (default list)")
+    giving.add_argument("--customer", metavar="NAME", help="for whom a report is; default: the project's customer")
+    giving.add_argument("--author", metavar="NAME", help="who makes a report; default: the user of this machine")
+    giving.set_defaults(run=_export)
+
+
+def _suffixes() -> str:
+    return " or ".join(sorted({*INPUTS, *FORMATS}))
+
+
+def _export(given: argparse.Namespace) -> int:
+    place: Path = given.to
+    suffix = place.suffix.lower() or place.name.lower()  # ".pdf" alone is no folder
+    folder = place.is_dir() or not (place.suffix or place.name.startswith("."))
+    if not folder and (not place.suffix or suffix not in {*INPUTS, *FORMATS}):
+        raise InvalidScenario([f"{place.name} does not say what to write: name a {_suffixes()} file, or a folder."])
+    is_report = not folder and suffix in FORMATS
+    if not is_report and (given.prices or given.customer is not None or given.author is not None):
+        raise InvalidEntry("--prices, --customer and --author belong to a report.")
+    scenario, customer = _asked(given)
+    if is_report:
+        place.write_bytes(_report(scenario, suffix, given, customer))
+    elif folder:
+        _export_manifests(scenario, place)
+    else:
+        place.write_text(INPUTS[suffix](scenario), encoding="utf-8")
+    return 0
+
+
+def _asked(given: argparse.Namespace) -> tuple[Scenario, str]:
+    """The scenario, and its project's customer where the library knows one."""
+    if is_file_name(given.scenario):
+        if given.version:
+            raise InvalidEntry("--version belongs to a scenario in the library.")
+        return load_scenario(Path(given.scenario)), ""
+    with closing(open_library(given.library)) as library:
+        version = chosen(library, given.scenario, given.version)
+        return version.scenario(), version.project.customer if version.project else ""
+
+
+def _report(scenario: Scenario, suffix: str, given: argparse.Namespace, customer: str) -> bytes:
+    from sharing.formats.source import source_of
+    from sizing.planning.plan import plan
+
+    source = source_of(
+        scenario,
+        plan(scenario),
+        released=BY_WORD[given.prices or "list"],
+        made_at=datetime.now(UTC).replace(microsecond=0),
+        author=owner().name if given.author is None else given.author,
+        customer=customer if given.customer is None else given.customer,
+    )
+    return FORMATS[suffix].write(source)
+
+
+def _export_manifests(scenario: Scenario, folder: Path) -> None:
+    from sharing.manifests import manifests, write_folder
+    from sizing.planning.plan import plan
+
+    write_folder(manifests(scenario, plan(scenario)), folder)

@@ -1,0 +1,109 @@
+"""The options of every choice of the form, with the words that the page and the link show for them, and as typed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from functools import cache
+from types import MappingProxyType
+from typing import Any
+
+from sharing.form.read import OWN_GPU
+from sizing.base.errors import UnknownName
+from sizing.catalog import gpus, models, systems, systems_for
+from sizing.catalog.engines import engines
+from sizing.catalog.gpu_names import resolve_gpu
+from sizing.catalog.precisions import precisions
+from sizing.scenario.lengths import languages
+
+_FIXED: dict[str, dict[Any, str]] = {
+    "model_by": {"catalogue": "Catalogue", "size": "Size", "config": "config.json"},
+    "unit": {"tokens": "Tokens", "words": "Words", "characters": "Characters", "pages": "Pages"},
+    "lang": {name: name for name in languages()},
+    "load": {"rps": "Peak", "average": "Average", "users": "Users"},
+    "mode": {"streaming": "Streamed", "sequential": "Whole", "offline": "Offline"},
+    "where": {"on_prem": "On-premises", "cloud": "Cloud", "hybrid": "Hybrid"},
+    "obj": {"cost": "Cost", "gpus": "GPUs", "latency": "Latency", "energy": "Energy"},
+    "route": {
+        "random": "Random",
+        "round_robin": "Round robin",
+        "weighted": "Weighted",
+        "least_loaded": "Least loaded",
+        "prefix_aware": "Prefix-aware",
+    },
+    "steps": {"roofline": "Roofline", "kernel": "Kernel tables"},
+    "serving": {"aggregated": "Aggregated", "disaggregated": "Disaggregated"},
+    "kv": {"fp16": "16 bit", "fp8": "FP8"},
+    "tp": {n: str(n) for n in (1, 2, 4, 8, 16)},
+    "pp": {n: str(n) for n in (1, 2, 4)},
+    "ep": {n: str(n) for n in (1, 2, 4, 8, 16, 32, 64)},
+}
+
+
+@cache
+def labels(key: str) -> Mapping[Any, str]:
+    """Option -> label, in the order shown."""
+    if key in _FIXED:
+        return MappingProxyType(_FIXED[key])
+    listed: dict[str, Callable[[], Mapping[str, str]]] = {
+        "gpu": lambda: gpu_names() | {OWN_GPU: "Own accelerator"},
+        "engine": lambda: {engine.id: engine.label for engine in engines().values()},
+        "prec": lambda: {precision.id: precision.label for precision in precisions().values()},
+        "m_sys": lambda: {system.id: system.name for system in systems().values()},
+        "usd_of": _bought,
+        "usd_gpu": gpu_names,
+        "model": lambda: {model: model for model in model_ids()},
+    }
+    return MappingProxyType(dict(listed[key]()))
+
+
+def label(key: str, option: Any) -> str:
+    """The label of an option; one that is not listed stands for itself."""
+    return labels(key).get(option, str(option))
+
+
+def option_of(key: str, text: str) -> Any | None:
+    """The option that somebody means, by label or id, case, blanks and punctuation aside; None where none is meant.
+
+    What stands in brackets at the end of a label may be left out; an accelerator has every name of the catalogue.
+    """
+    written = {words: option for option, words in labels(key).items()}
+    option = written.get(text, _spellings(key).get(_squeezed(text)))
+    if option is None and key == "gpu":
+        try:
+            option = resolve_gpu(text).id
+        except UnknownName:
+            return None
+    return option if option in labels(key) else None
+
+
+@cache
+def _spellings(key: str) -> Mapping[str, Any]:
+    """Other ways to write options; one that could mean two of them means none."""
+    meant: dict[str, set[Any]] = {}
+    for option, words in labels(key).items():
+        for text in (words, str(option), re.sub(r" *\(.*\)$", "", words)):
+            meant.setdefault(_squeezed(text), set()).add(option)
+    return MappingProxyType({text: options.pop() for text, options in meant.items() if text and len(options) == 1})
+
+
+def _squeezed(text: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "", text.casefold())
+
+
+@cache
+def model_ids() -> tuple[str, ...]:
+    """Every model of the catalogue, by name."""
+    return tuple(sorted(models(), key=str.lower))
+
+
+def _bought() -> dict[str, str]:
+    """Names of the systems that accelerators are bought in, assumed ones included, by id."""
+    sold = [gpu for gpu in gpus().values() if gpu.sizable and not gpu.rented_only]
+    return {system.id: system.name for gpu in sold for system in systems_for(gpu)}
+
+
+@cache
+def gpu_names() -> dict[str, str]:
+    """Names of the accelerators that can be sized, by id."""
+    return {gpu.id: gpu.name for gpu in gpus().values() if gpu.sizable}

@@ -1,0 +1,206 @@
+"""The inputs as parameters of an address, and back: what is written is read as the same inputs.
+
+More is read than is written, for people and programs that write links: docs/LINKS.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from types import MappingProxyType
+from typing import Any
+from urllib.parse import urlencode
+
+from sharing.form.choices import label, option_of
+from sharing.form.fields import FIELDS, LONGEST_NUMBER, MAY_BE_EMPTY, Field
+from sharing.form.presets import defaults
+from sharing.form.read import OWN_GPU
+from sizing.base.errors import nearest_names
+
+VERSION = "v"
+"""Parameter that names the version of the defaults."""
+
+LINK_VERSION = "1"
+"""Version of the defaults that links leave out; a link of another version says so."""
+
+Parameters = Mapping[str, Sequence[str]]
+"""The parameters of an address, each with every value that it has there."""
+
+ANY_TEXT = ("model",)
+"""Choices that take what is not listed."""
+
+NO_INPUTS = frozenset(
+    {
+        "v",
+        "trace",
+        "goto",
+        "view",
+        "scenarios_view",
+        "present",
+        "show",
+        "shown",
+        "x",
+        "y",
+        "lines",
+        "range",
+        "have",
+        "have_gpus",
+        "term",
+        "chapter",
+        "bench",
+        "tab",
+        "source",
+        "deployment",
+        "end",
+        "gpu_measure",
+        "beside",
+        "compare_view",
+        "formats_on",
+        "cost_region",
+        "cost_purchase",
+        "cost_growth",
+        "cost_base",
+        "cost_facility",
+        "cost_licence",
+        "cost_price_list",
+        "cost_view",
+        "cost_counted",
+        "cost_moves",
+        "cost_x",
+        "cost_y",
+        "reality_view",
+    }
+)
+"""Parameters that say something else than an input of the form: version, tabs, axes, what Live looks at."""
+
+_TRUE, _FALSE = frozenset({"true", "yes", "on", "1"}), frozenset({"false", "no", "off", "0"})
+
+_SHOWN = 40
+"""Characters of a link's value that a sentence repeats."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Opened:
+    """The inputs that an address means, and a sentence for every parameter that the form cannot take over."""
+
+    values: dict[str, Any]
+    problems: tuple[str, ...]
+
+
+def to_parameters(values: Mapping[str, Any]) -> dict[str, list[str]]:
+    """The address of these inputs: what is not as in an untouched form, prices left out."""
+    shown = (key for key, field in FIELDS.items() if not field.private and values[key] != defaults()[key])
+    return {key: _written(key, values[key]) for key in shown}
+
+
+def link_to(base: str, parameters: Parameters) -> str:
+    """The address with its parameters, as few signs of it encoded as may be."""
+    return f"{base}?{urlencode(parameters, doseq=True, safe='/:,')}"
+
+
+def from_parameters(parameters: Parameters) -> Opened:
+    """The inputs of an address: what it does not say, or says in vain, is as in an untouched form."""
+    values = {key: value for key, value in defaults().items() if not FIELDS[key].private}
+    problems = []
+    for name, given in parameters.items():
+        field = field_of(name)
+        texts = _apart(field, given) if field else given
+        if field is not None and not field.private:
+            taken = [text for text in texts if _taken(field, text)]
+            if taken or not texts:
+                values[field.key] = _read(field, taken)
+        if sentence := _left_out(name, field, texts):
+            problems.append(sentence)
+    if OWN_GPU in values["gpu"] and not values["own"]:
+        values["gpu"] = [gpu for gpu in values["gpu"] if gpu != OWN_GPU]
+    return Opened(values=values, problems=tuple(problems))
+
+
+def field_of(name: str) -> Field | None:
+    """The input that a parameter names: by its key, or as the scenario file does (``limits.ttft_ms``, ``peak_rps``)."""
+    plain = name.strip().casefold().replace("-", "_")
+    return FIELDS.get(plain) or _by_scenario_key().get(plain)
+
+
+@cache
+def _by_scenario_key() -> Mapping[str, Field]:
+    """Fields by their scenario key, and by its last part where no other has it; in the same unit, or not at all."""
+    plain = [field for field in FIELDS.values() if field.path and field.scale == 1.0]
+    leaves = [field.leaf for field in plain]
+    alone = {field.leaf: field for field in plain if leaves.count(field.leaf) == 1 and field.leaf not in NO_INPUTS}
+    return MappingProxyType(alone | {field.path: field for field in plain})
+
+
+def _apart(field: Field, given: Sequence[str]) -> list[str]:
+    """The values of a parameter; several options may also stand in one, with commas between them."""
+    if field.kind != "many":
+        return list(given)
+    split = [[text] if _taken(field, text) else [part.strip() for part in text.split(",")] for text in given]
+    return [text for texts in split for text in texts]
+
+
+def _written(key: str, value: Any) -> list[str]:
+    """A value as the address says it: choices by their labels, an empty choice as the empty text."""
+    match FIELDS[key].kind:
+        case "many":
+            return [label(key, option) for option in value] or [""]
+        case "choice":
+            return [label(key, value) if value else ""]
+        case "switch":
+            return [str(value).lower()]
+    return [str(value)]
+
+
+def _read(field: Field, taken: Sequence[str]) -> Any:
+    """What the widget holds for texts that it takes."""
+    last = taken[-1] if taken else ""
+    match field.kind:
+        case "many":
+            return list(dict.fromkeys(option_of(field.key, text) for text in taken if text))
+        case "choice":
+            option = option_of(field.key, last)
+            return last if option is None else option
+        case "switch":
+            return last.strip().casefold() in _TRUE
+    return last
+
+
+def _left_out(name: str, field: Field | None, given: Sequence[str]) -> str:
+    """What to say about a parameter that names no input, or has a value that the input does not take; else ""."""
+    if field is None:
+        if name in NO_INPUTS:
+            return ""
+        near = nearest_names(name, list(FIELDS))
+        guess = f"; did it mean {' or '.join(near)}?" if near else " and was left out."
+        return f"The link's “{name[:_SHOWN]}” is no input{guess}"
+    if field.private:
+        return f"{field.label} is never taken from a link: enter it in the form."
+    wrong = [value for value in given if not _taken(field, value)]
+    if not wrong:
+        return ""
+    listed = ", ".join(f"“{value[:_SHOWN]}”" for value in wrong)
+    return f"{field.label}: {listed} {_WHY[field.kind]}, so the link's value was left out."
+
+
+_WHY = {
+    "choice": "is not one of the options",
+    "many": "is not one of the options",
+    "switch": "is neither true nor false",
+    "number": "is too long for a number",
+    "text": "is too long",
+}
+
+
+def _taken(field: Field, value: str) -> bool:
+    """Whether the widget takes a value from the address."""
+    match field.kind:
+        case "choice" | "many":
+            if field.key in ANY_TEXT or (not value and (field.kind == "many" or field.key in MAY_BE_EMPTY)):
+                return True
+            return option_of(field.key, value) is not None
+        case "switch":
+            return value.strip().casefold() in _TRUE | _FALSE
+        case "number":
+            return len(value) <= LONGEST_NUMBER
+    return len(value) <= field.longest

@@ -1,0 +1,124 @@
+"""A report as PDF: the answer on the first page, tables that run over pages, charts as vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from io import BytesIO
+
+from PIL import Image as Pillow
+from reportlab.lib.units import mm
+from reportlab.platypus import CondPageBreak, Flowable, Image, KeepTogether, ListFlowable, ListItem, Paragraph, Spacer
+
+from sharing.formats.brand import BadBrand, Brand
+from sharing.formats.cells import day_and_time
+from sharing.formats.charts import picture
+from sharing.formats.pdf_chart import drawing
+from sharing.formats.pdf_pages import WIDTH, Document
+from sharing.formats.pdf_style import Style, style_of
+from sharing.formats.pdf_table import facts, table
+from sharing.formats.source import ReportSource
+from sharing.report.content import Block, Bullets, Chart, Facts, Report, Section, Table
+from sharing.report.content import Paragraph as Text
+
+CHART_PIXELS = 740.0
+"""Width that charts are laid out for; they are scaled to the page, and their texts with them."""
+
+NEW_PAGE = ("alternatives", "cost", "sensitivity", "risks", "formulas")
+"""Chapters that begin on a new page where less than ``ROOM`` of one is left."""
+
+ROOM = 130 * mm
+
+LOGO_HEIGHT, LOGO_WIDTH = 11 * mm, 60 * mm
+
+
+def write(source: ReportSource) -> bytes:
+    """The report as a PDF file. Raises BadBrand."""
+    report, style = source.report, style_of(source.brand)
+    content = BytesIO()
+    document = Document(content, report, source.brand, style)
+    document.build([*_top(report, source.brand, style), *_chapters(report, style)])
+    return content.getvalue()
+
+
+def _top(report: Report, brand: Brand, style: Style) -> Iterator[Flowable]:
+    if brand.logo:
+        yield _logo(brand)
+        yield Spacer(1, 3 * mm)
+    company = f"{brand.name} · " if brand.name else ""
+    yield Paragraph(style.shown(f"{company}Sizing of an LLM inference deployment"), style.text(9.0, quiet=True))
+    yield Paragraph(style.shown(report.title), style.text(24.0, bold=True, leading=29.0, spaceBefore=2, spaceAfter=4))
+    about = (
+        ("For", report.customer),
+        ("By", report.author),
+        ("Made", day_and_time(report.made_at)),
+        ("Engine", report.engine_version),
+        ("Data", f"{report.data_version}, {report.data_date}"),
+    )
+    parts = [f'<font color="#57606a">{name}</font> {style.shown(text)}' for name, text in about if text]
+    yield Paragraph("&nbsp;&nbsp;&nbsp; ".join(parts), style.text(8.5, spaceAfter=6))
+
+
+def _logo(brand: Brand) -> Image:
+    """The logo as high as a line of it may be, its proportions kept."""
+    try:
+        with Pillow.open(BytesIO(brand.logo)) as opened:
+            width, height = opened.size
+    except (OSError, Pillow.DecompressionBombError):
+        raise BadBrand("The logo of the brand is no image that can be read.") from None
+    share = min(LOGO_HEIGHT / height, LOGO_WIDTH / width)
+    return Image(BytesIO(brand.logo), width=width * share, height=height * share, hAlign="LEFT")
+
+
+def _chapters(report: Report, style: Style) -> Iterator[Flowable]:
+    for number, section in enumerate(report.sections):
+        if number and section.key in NEW_PAGE:
+            yield CondPageBreak(ROOM)
+        yield from _chapter(section, report, style)
+
+
+def _chapter(section: Section, report: Report, style: Style) -> Iterator[Flowable]:
+    title = Paragraph(
+        style.shown(section.title),
+        style.text(16.0, bold=True, textColor=style.primary, spaceBefore=12, spaceAfter=7, keepWithNext=1),
+    )
+    title.outline = (section.key, section.title)
+    yield title
+    for place, block in enumerate(section.blocks):
+        lead = section.key == "answer" and place == 0
+        yield from _block(block, report.currency, style, lead=lead)
+
+
+def _block(block: Block, currency: str, style: Style, *, lead: bool) -> Iterator[Flowable]:
+    match block:
+        case Text():
+            yield Paragraph(style.shown(block.text), style.text(10.6 if lead else 9.4, spaceAfter=6))
+        case Bullets():
+            body = style.text(9.4)
+            items = [ListItem(Paragraph(style.shown(item), body), leftIndent=12) for item in block.items]
+            yield ListFlowable(items, bulletType="bullet", start="•", bulletFontSize=8, leftIndent=12)
+            yield Spacer(1, 6)
+        case Facts():
+            yield facts(block, style, WIDTH)
+            yield Spacer(1, 8)
+        case Chart():
+            yield KeepTogether([*_named(block.title, style), _drawn(block, style), *_note(block.note, style)])
+        case Table():
+            yield from _named(block.title, style)
+            yield table(block, currency, style, WIDTH)
+            yield from _note(block.note, style)
+
+
+def _drawn(chart: Chart, style: Style) -> Flowable:
+    return drawing(picture(chart, CHART_PIXELS), WIDTH, style)
+
+
+def _named(title: str, style: Style) -> Iterator[Flowable]:
+    named = style.text(9.6, bold=True, spaceBefore=9, spaceAfter=4, keepWithNext=1)
+    yield Paragraph(style.shown(title), named)
+
+
+def _note(text: str, style: Style) -> Iterator[Flowable]:
+    if text:
+        yield Paragraph(style.shown(text), style.text(7.8, quiet=True, spaceBefore=3, spaceAfter=4))
+    else:
+        yield Spacer(1, 6)

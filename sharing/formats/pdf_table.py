@@ -1,0 +1,123 @@
+"""Tables of a PDF: columns as wide as their content needs, heads again on every page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from reportlab.lib.enums import TA_RIGHT
+from reportlab.platypus import LongTable, Paragraph, TableStyle
+from reportlab.platypus import Table as Grid
+
+from sharing.formats.cells import cell_text, heading
+from sharing.formats.pdf_style import Style
+from sharing.report.content import Facts, Table
+
+SIZE, SMALL = 8.4, 7.2
+"""Points of the text of a table, and of one with many columns."""
+
+MANY = 5
+"""Columns from which on the text is small."""
+
+GAP = 7.0
+"""Points between columns."""
+
+WIDEST, LONGEST_WORD = 250.0, 84.0
+"""Points that a column is given at most before others have theirs, and that a word is kept whole for."""
+
+TALL = 600.0
+"""Points from which on a row may run over two pages."""
+
+FACTS_IN_A_ROW = 5
+
+
+def table(block: Table, currency: str, style: Style, width: float) -> LongTable:
+    """The table, at most as wide as the page."""
+    size = SMALL if len(block.columns) > MANY else SIZE
+    heads = [heading(column, currency) for column in block.columns]
+    cells = [[cell_text(*pair) for pair in zip(block.columns, row, strict=True)] for row in block.rows]
+    right = [column.holds != "text" for column in block.columns]
+    widths = _widths([heads, *cells], right, size, style, width)
+    plain = {True: style.text(size, alignment=TA_RIGHT), False: style.text(size)}
+    bold = {
+        True: style.text(size, bold=True, quiet=True, alignment=TA_RIGHT),
+        False: style.text(size, bold=True, quiet=True),
+    }
+    rows = [[Paragraph(style.shown(text), bold[side]) for text, side in zip(heads, right, strict=True)]]
+    for row in cells:
+        rows.append([Paragraph(style.shown(text), plain[side]) for text, side in zip(row, right, strict=True)])
+    tall = any(_height(row, widths) > TALL for row in rows)
+    drawn = LongTable(rows, colWidths=widths, repeatRows=1, hAlign="LEFT", splitInRow=int(tall))
+    drawn.setStyle(
+        TableStyle(
+            [
+                ("VALIGN", (0, 0), (-1, -1), "TOP"),
+                ("VALIGN", (0, 0), (-1, 0), "BOTTOM"),
+                ("LEFTPADDING", (0, 0), (-1, -1), 0),
+                ("RIGHTPADDING", (0, 0), (-1, -1), GAP),
+                ("RIGHTPADDING", (-1, 0), (-1, -1), 0),
+                ("TOPPADDING", (0, 0), (-1, -1), 2.6),
+                ("BOTTOMPADDING", (0, 0), (-1, -1), 3.2),
+                ("LINEBELOW", (0, 0), (-1, 0), 1.0, style.line),
+                ("LINEBELOW", (0, 1), (-1, -1), 0.5, style.line),
+            ]
+        )
+    )
+    return drawn
+
+
+def _height(row: Sequence[Paragraph], widths: Sequence[float]) -> float:
+    """Points that a row is high."""
+    return float(max(cell.wrap(width - GAP, TALL)[1] for cell, width in zip(row, widths, strict=True)))
+
+
+def _widths(
+    rows: Sequence[Sequence[str]], right: Sequence[bool], size: float, style: Style, width: float
+) -> list[float]:
+    """What each column needs; where that is too much, what its longest word needs and a share of the rest."""
+    wanted, least = [], []
+    for place in range(len(right)):
+        texts = [row[place] for row in rows]
+        words = [word for text in texts for word in text.split()] or [""]
+        gap = GAP + 1.0
+        wanted.append(min(max(style.width(text, size, bold=True) for text in texts), WIDEST) + gap)
+        least.append(min(max(style.width(word, size, bold=True) for word in words), LONGEST_WORD) + gap)
+        if right[place]:
+            wanted[-1] = min(wanted[-1], least[-1] + 45.0)
+    if (rest := width - sum(wanted)) >= 0:
+        cut = [place for place, each in enumerate(wanted) if each >= WIDEST]
+        return [each + (rest / len(cut) if place in cut else 0.0) for place, each in enumerate(wanted)]
+    if sum(least) >= width:
+        return [each * width / sum(least) for each in least]
+    share = (width - sum(least)) / (sum(wanted) - sum(least))
+    return [low + (high - low) * share for low, high in zip(least, wanted, strict=True)]
+
+
+def facts(block: Facts, style: Style, width: float) -> Grid:
+    """Figures as cards beside each other."""
+    label, value, note = style.text(7.4, quiet=True), style.text(13.0, bold=True), style.text(7.0, quiet=True)
+    cards = [
+        [
+            Paragraph(style.shown(fact.label), label),
+            Paragraph(style.shown(fact.value), value),
+            Paragraph(style.shown(fact.note), note),
+        ]
+        for fact in block.facts
+    ]
+    in_a_row = min(FACTS_IN_A_ROW, max(len(cards), 1))
+    cards += [[Paragraph("", note)]] * (-len(cards) % in_a_row)
+    rows = [cards[start : start + in_a_row] for start in range(0, len(cards), in_a_row)]
+    drawn = Grid(rows, colWidths=[width / in_a_row] * in_a_row, hAlign="LEFT")
+    drawn.setStyle(
+        TableStyle(
+            [
+                ("BACKGROUND", (0, 0), (-1, -1), style.raised),
+                ("INNERGRID", (0, 0), (-1, -1), 5.0, "white"),
+                ("VALIGN", (0, 0), (-1, -1), "TOP"),
+                ("LEFTPADDING", (0, 0), (-1, -1), 8),
+                ("RIGHTPADDING", (0, 0), (-1, -1), 5),
+                ("TOPPADDING", (0, 0), (-1, -1), 6),
+                ("BOTTOMPADDING", (0, 0), (-1, -1), 8),
+            ]
+        )
+    )
+    return drawn

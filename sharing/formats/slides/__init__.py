@@ -1,0 +1,121 @@
+"""The report as a presentation for PowerPoint and LibreOffice: native charts and tables that can be edited."""
+
+from __future__ import annotations
+
+import math
+
+from pptx.enum.text import MSO_ANCHOR
+from pptx.slide import Slide
+
+from sharing.formats.cells import day_and_time
+from sharing.formats.same_bytes import dated
+from sharing.formats.slides.boxes import Box, emu, fitting, height_of
+from sharing.formats.slides.charts import add_chart
+from sharing.formats.slides.deck import GAP, MUTED, TEXT_SIZES, Deck
+from sharing.formats.slides.pages import Page, Visual, is_small, pages_of
+from sharing.formats.slides.tables import add_table
+from sharing.formats.source import ReportSource
+from sharing.formats.xml_text import shortened
+from sharing.report.content import Chart, Fact, Released, Report
+
+STRIP_SHARE, FACTS_SHARE = 0.27, 0.6
+"""Of the area: the most that texts above charts take, and what figures take beside a table."""
+CARDS = 12
+WIDE_TABLE, NARROW_TABLE = 4, 3
+"""Columns from which on a table gets more room than a chart beside it, and below which it gets less."""
+CHARACTERS = 330
+"""Of a text beside charts and tables; all of it stands in the notes."""
+
+
+def write(source: ReportSource) -> bytes:
+    """The file. Raises BadBrand for a template that cannot be used."""
+    return to_pptx(source)
+
+
+def to_pptx(source: ReportSource) -> bytes:
+    """Cover, then the slides of :func:`sharing.formats.slides.pages.pages_of`."""
+    report, brand = source.report, source.brand
+    deck = Deck(brand, " \N{MIDDLE DOT} ".join(text for text in (brand.name, brand.footer) if text) or report.title)
+    deck.describe(report.title, report.author)
+    deck.notes(deck.cover(report.title, _about(report)), [report.answer])
+    for page in pages_of(report):
+        slide = deck.slide(page.title)
+        shown = _draw(deck, slide, page, report.currency)
+        left_out = [text for text in page.texts if text not in shown and text not in page.notes]
+        deck.notes(slide, [*left_out, *page.notes])
+    return dated(deck.content(), report.made_at)
+
+
+def _about(report: Report) -> list[str]:
+    lines = [report.customer and f"For {report.customer}", report.author and f"By {report.author}"]
+    lines += [day_and_time(report.made_at), f"Engine {report.engine_version}, data {report.data_version}"]
+    if report.released is not Released.NOTHING:
+        lines.append(f"Amounts in {report.currency}, {report.released.value}")
+    return [line for line in lines if line]
+
+
+def _draw(deck: Deck, slide: Slide, page: Page, currency: str) -> tuple[str, ...]:
+    """Everything on a slide; returns the texts that are shown in full."""
+    area, shown = deck.area, tuple[str, ...]()
+    if page.texts and not (page.visuals or page.facts):
+        return deck.text(slide, area, page.texts)
+    if is_small(page.visuals, page.texts):
+        left, right = area.columns([0.5, 0.5], 2 * GAP)
+        shown = deck.text(slide, left, [shortened(text, CHARACTERS) for text in page.texts], sizes=(14, 13, 12))
+        _visuals(deck, slide, right, page.visuals, currency)
+        return shown
+    if page.lead or (page.facts and page.texts):
+        texts = page.texts if page.facts else tuple(shortened(text, CHARACTERS) for text in page.lead)
+        most = area.upper(int(area.height * STRIP_SHARE))
+        size, kept = fitting(texts, most, TEXT_SIZES)
+        strip = most.upper(height_of(kept, size, most.width) + emu(4))
+        shown = deck.text(slide, strip, kept, sizes=(size,))
+        area = area.below(strip.height, GAP)
+    if page.facts:
+        shares = [FACTS_SHARE, 1.0 - FACTS_SHARE] if page.visuals else [1.0]
+        boxes = area.columns(shares, GAP)
+        _facts(deck, slide, boxes[0], page.facts[:CARDS], columns=3 if page.visuals else 4)
+        area = boxes[-1]
+    _visuals(deck, slide, area, page.visuals, currency)
+    return shown
+
+
+def _visuals(deck: Deck, slide: Slide, area: Box, visuals: tuple[Visual, ...], currency: str) -> None:
+    """One over all of the area, or two beside each other."""
+    if not visuals:
+        return
+    boxes = area.columns([_share(visual, len(visuals)) for visual in visuals], 2 * GAP)
+    for visual, box in zip(visuals, boxes, strict=True):
+        if isinstance(visual, Chart):
+            add_chart(deck, slide, box, visual)
+        else:
+            add_table(deck, slide, box, visual, currency)
+
+
+def _share(visual: Visual, beside: int) -> float:
+    if beside == 1 or isinstance(visual, Chart):
+        return 1.0
+    return 1.4 if len(visual.columns) >= WIDE_TABLE else 0.8 if len(visual.columns) < NARROW_TABLE else 1.2
+
+
+def _facts(deck: Deck, slide: Slide, area: Box, facts: tuple[Fact, ...], columns: int) -> None:
+    """A card for each figure: its name, the figure, and what is said of it."""
+    rows = math.ceil(len(facts) / columns)
+    height = min(area.height, rows * emu(92))
+    for fact, cell in zip(facts, area.upper(height).grid(rows, columns, GAP // 2), strict=False):
+        inner = deck.card(slide, cell)
+        label, value = inner.upper(int(inner.height * 0.24)), int(inner.height * 0.4)
+        deck.text(slide, label, [fact.label], sizes=(11, 10, 9, 8), colour_of=MUTED)
+        middle = Box(inner.left, label.bottom, inner.width, value)
+        deck.text(
+            slide,
+            middle,
+            [fact.value],
+            sizes=(22, 20, 18, 16, 14, 12, 10),
+            bold=True,
+            colour_of=deck.brand.primary,
+            anchor=MSO_ANCHOR.MIDDLE,
+        )
+        if fact.note:
+            foot = Box(inner.left, middle.bottom, inner.width, inner.bottom - middle.bottom)
+            deck.text(slide, foot, [fact.note], sizes=(10, 9, 8), colour_of=MUTED)

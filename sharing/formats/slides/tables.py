@@ -1,0 +1,146 @@
+"""A table of the report as a native table: the columns and rows that can be read on a slide, the rest named."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pptx.enum.text import MSO_ANCHOR, PP_ALIGN
+from pptx.slide import Slide
+from pptx.table import _Cell as TableCell
+from pptx.util import Emu, Pt
+
+from sharing.formats.cells import cell_text, heading
+from sharing.formats.slides.boxes import LETTER, Box, emu, lines_of
+from sharing.formats.slides.deck import INK, MUTED, PALE, Deck, colour
+from sharing.formats.slides.pages import SOURCE_COLUMNS
+from sharing.formats.xml_text import plain, shortened
+from sharing.report.content import Table
+
+SIZES = (12.0, 11.0, 10.0, 9.0)
+MARGIN, PADDING = emu(4), emu(5)
+CHARACTERS = 170
+"""Of a cell on a slide; all of it stands in the notes."""
+WIDEST, LONGEST_WORD, WORD_SIZE = 40, 14, 12.0
+"""Characters that count for the width of a column, and the size of its letters."""
+POINTS_PER_COLUMN = 95.0
+"""Width from which on a column can be read. Chosen: eighteen letters of nine points."""
+CAPTION = emu(16)
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Texts of the head and of the rows that are drawn, at a size; ``left_out``: rows and columns that are not."""
+
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    right: tuple[bool, ...]
+    widths: tuple[int, ...]
+    heights: tuple[int, ...]
+    size: float
+    rows_left_out: int
+    columns_left_out: int
+
+    @property
+    def remark(self) -> str:
+        """What is not on the slide; empty where all of it is."""
+        parts = []
+        if self.rows_left_out:
+            parts.append(f"the first {len(self.rows)} of {len(self.rows) + self.rows_left_out} rows")
+        if self.columns_left_out:
+            parts.append(f"{len(self.head)} of {len(self.head) + self.columns_left_out} columns")
+        return f"Shown: {', '.join(parts)}." if parts else ""
+
+
+def add_table(deck: Deck, slide: Slide, box: Box, table: Table, currency: str) -> Drawn:
+    """The table with its title above and its note below."""
+    deck.text(slide, box.upper(CAPTION), [table.title], sizes=(12, 11, 10, 9, 8), bold=True)
+    inner = Box(box.left, box.top + CAPTION + MARGIN, box.width, box.height - 2 * (CAPTION + MARGIN))
+    drawn = fitted(table, inner, currency)
+    rows, columns = len(drawn.rows) + 1, len(drawn.head)
+    height = Emu(sum(drawn.heights))
+    frame = slide.shapes.add_table(rows, columns, Emu(inner.left), Emu(inner.top), Emu(inner.width), height)
+    native = frame.table
+    native.horz_banding = False
+    for k, width in enumerate(drawn.widths):
+        native.columns[k].width = Emu(width)
+    for n, texts in enumerate((drawn.head, *drawn.rows)):
+        native.rows[n].height = Emu(drawn.heights[n])
+        for k, text in enumerate(texts):
+            _fill(deck, native.cell(n, k), text, drawn.size, head=n == 0, right=drawn.right[k])
+    remarks = " ".join(text for text in (drawn.remark, table.note) if text)
+    if remarks:
+        below = min(inner.top + int(height) + MARGIN, box.bottom - CAPTION)
+        note = Box(box.left, below, box.width, min(2 * CAPTION, box.bottom - below))
+        deck.text(slide, note, [remarks], sizes=(10, 9, 8), colour_of=MUTED)
+    return drawn
+
+
+def fitted(table: Table, box: Box, currency: str) -> Drawn:
+    """What fits into the box: as large as all of it fits, else as many rows as fit at a size that can be read."""
+    kept = _columns(table, max(int(box.width / emu(POINTS_PER_COLUMN)), 2))
+    columns = [table.columns[k] for k in kept]
+    head = tuple(plain(heading(column, currency)) for column in columns)
+    rows = [
+        tuple(shortened(plain(cell_text(table.columns[k], cells[k])), CHARACTERS) for k in kept) for cells in table.rows
+    ]
+    widths = _widths(head, rows, box.width)
+    for size in SIZES:
+        heights = [_height(texts, widths, size) for texts in (head, *rows)]
+        if sum(heights) <= box.height or size == SIZES[-1]:
+            break
+    shown = len(rows)
+    while shown > 1 and sum(heights[: shown + 1]) > box.height:
+        shown -= 1
+    return Drawn(
+        head=head,
+        rows=tuple(rows[:shown]),
+        right=tuple(column.holds != "text" for column in columns),
+        widths=widths,
+        heights=tuple(heights[: shown + 1]),
+        size=size,
+        rows_left_out=len(rows) - shown,
+        columns_left_out=len(table.columns) - len(kept),
+    )
+
+
+def _columns(table: Table, most: int) -> list[int]:
+    """Places of the columns to show: the first, then money, then other numbers, then texts, in their order. Those that
+    hold nothing come last; sources stand in the notes, unless the table holds nothing else."""
+    rank = {"money": 0, "number": 1, "text": 2}
+    empty = [all(row[k] is None for row in table.rows) for k in range(len(table.columns))]
+    unsourced = [k for k, column in enumerate(table.columns) if k and column.label not in SOURCE_COLUMNS]
+    others = unsourced or range(1, len(table.columns))
+    ranked = sorted(others, key=lambda k: (empty[k], rank[table.columns[k].holds]))
+    return sorted([0, *ranked[: most - 1]])
+
+
+def _widths(head: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> tuple[int, ...]:
+    """What the longest word of each column needs, and of what is left a share by its longest text."""
+    texts = [[head[k], *(row[k] for row in rows)] for k in range(len(head))]
+    words = [min(max(len(word) for text in each for word in text.split() or [""]), LONGEST_WORD) for each in texts]
+    needed = [emu(word * WORD_SIZE * LETTER) + 2 * PADDING for word in words]
+    if sum(needed) > width:
+        needed = [int(width * each / sum(needed)) for each in needed]
+    shares = [max(min(max(map(len, each)), WIDEST) - word, 1) for each, word in zip(texts, words, strict=True)]
+    rest = width - sum(needed)
+    widths = [least + int(rest * share / sum(shares)) for least, share in zip(needed, shares, strict=True)]
+    return (*widths[:-1], width - sum(widths[:-1]))
+
+
+def _height(texts: Sequence[str], widths: Sequence[int], size: float) -> int:
+    lines = max(lines_of(text, size, max(width - 2 * PADDING, 1)) for text, width in zip(texts, widths, strict=True))
+    return emu(lines * size * 1.25) + 2 * MARGIN
+
+
+def _fill(deck: Deck, cell: TableCell, text: str, size: float, *, head: bool, right: bool) -> None:
+    cell.margin_left = cell.margin_right = Emu(PADDING)
+    cell.margin_top = cell.margin_bottom = Emu(MARGIN)
+    cell.vertical_anchor = MSO_ANCHOR.MIDDLE
+    cell.text = text
+    cell.fill.solid()
+    cell.fill.fore_color.rgb = colour(deck.brand.primary if head else PALE if deck.own else "#ffffff")
+    for paragraph in cell.text_frame.paragraphs:
+        paragraph.alignment = PP_ALIGN.RIGHT if right else PP_ALIGN.LEFT
+        paragraph.font.size, paragraph.font.bold = Pt(size), head
+        paragraph.font.color.rgb = colour("#ffffff" if head else INK)

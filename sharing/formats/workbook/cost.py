@@ -1,0 +1,118 @@
+"""The sheet with the cost of a month in every way, part by part: the formulas of :mod:`sizing.economics`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sharing.formats.workbook.book import Book, Sheet
+from sharing.formats.workbook.figures import Figures
+from sharing.report.calculator import Calculator, WayName
+
+NAME = "Calculated cost"
+WAY_LABEL: Mapping[WayName, str] = {"on_prem": "Own systems", "cloud": "Rented instances", "api": "API by the token"}
+PART_LABEL: Mapping[str, str] = {
+    "servers": "Servers, written off in a straight line",
+    "switches": "Switches and cables",
+    "storage": "Shared storage",
+    "support": "Hardware support",
+    "capital_charge": "Capital charge, on half of the purchase",
+    "power": "Electricity, cooling included",
+    "colocation": "Colocation",
+    "licence": "Licences",
+    "staff": "People who run it",
+    "instances": "Instance hours, 730 a month",
+    "interruptions": "More hours because of interruptions",
+    "api_input": "New prompt tokens",
+    "api_cached_input": "Cached prompt tokens",
+    "api_output": "Tokens of answers",
+}
+BORDER = {"bottom": 1, "bottom_color": "#C9D2DB"}
+
+
+def part_formulas(calculator: Calculator, name: WayName) -> Mapping[str, str]:
+    """A month of each part of a way, from the names of the inputs and what is looked up."""
+    if name == "on_prem":
+        return _on_prem(calculator)
+    if name == "cloud":
+        instances = "systems_rented*instance_price*730"
+        gpus = calculator.rented.gpus if calculator.rented else 0
+        return {
+            "instances": instances,
+            "interruptions": f"{instances}*spot_interruption_percent/100",
+            "licence": f"systems_rented*730*{gpus}*licence_per_gpu_hour",
+            "staff": "staff",
+        }
+    millions = "requests_per_month/1000000"
+    new = calculator.input_tokens - calculator.cached_tokens
+    return {
+        "api_input": f"{millions}*{new!r}*api_input_price",
+        "api_cached_input": f"{millions}*{calculator.cached_tokens!r}*api_cached_price",
+        "api_output": f"{millions}*{calculator.output_tokens!r}*api_output_price",
+    }
+
+
+def _on_prem(calculator: Calculator) -> Mapping[str, str]:
+    bought = "systems_bought*system_price"
+    purchase = f"{bought}*(1+switches_percent/100+storage_percent/100)"
+    known = {one.name for one in calculator.inputs}
+    power = "systems_bought*system_kw*mean_power_share*pue*730*electricity_price"
+    return {
+        "servers": f"{bought}/(depreciation_years*12)",
+        "switches": f"{bought}*switches_percent/100/(depreciation_years*12)",
+        "storage": f"{bought}*storage_percent/100/(depreciation_years*12)",
+        "support": f"{purchase}/12*support_percent/100",
+        "capital_charge": f"{purchase}/12*capital_charge_percent/100/2",
+        "power": power if "electricity_price" in known else "0",
+        "colocation": "systems_bought*system_kw*colocation_price" if "colocation_price" in known else "0",
+        "licence": f"systems_bought*{calculator.bought.gpus}*licence_per_gpu_year/12",
+        "staff": "staff",
+    }
+
+
+def write_cost(book: Book, calculator: Calculator, figures: Figures) -> None:
+    """The sheet; names ``cost_on_prem``, ``cost_cloud`` and ``cost_api``."""
+    sheet = book.sheet(NAME, [46, 22, 80])
+    sheet.title(0, "Cost of a month")
+    sheet.paragraph(
+        1,
+        f"In {calculator.currency}, at the inputs of the calculator; every figure is a formula. Central estimates: the "
+        "ranges stand in the chapters of the report.",
+        3,
+    )
+    row = 3
+    for way in calculator.ways:
+        row = _way(book, sheet, row, calculator, way.name, figures) + 1
+    if calculator.chosen == "hybrid":
+        sheet.paragraph(
+            row,
+            "The scenario pays for a base with rented peaks. Which base costs least is decided anew at each load, "
+            "which no formula follows: its cost at the planned load stands in the chapters of the report.",
+            3,
+        )
+
+
+def _way(book: Book, sheet: Sheet, row: int, calculator: Calculator, name: WayName, figures: Figures) -> int:
+    way = calculator.way(name)
+    assert way is not None
+    sheet.heading(row, f"{WAY_LABEL[name]}: {way.system}", 3)
+    sheet.head(row + 1, ["Part", f"{calculator.currency} a month", "Formula"], [False, True, False])
+    first = row = row + 2
+    formulas = part_formulas(calculator, name)
+    for part, value in way.parts.items():
+        sheet.text(row, 0, PART_LABEL[part], **BORDER)
+        sheet.formula(row, 1, formulas[part], value, "#,##0.00", **BORDER)
+        sheet.text(
+            row,
+            2,
+            formulas[part].replace("*", " x "),
+            font_size=9,
+            indent=1,
+            font_color="#5A6B7B",
+            text_wrap=True,
+            **BORDER,
+        )
+        row += 1
+    sheet.text(row, 0, "Together", bold=True)
+    sheet.formula(row, 1, f"SUM(B{first + 1}:B{row})", figures.per_month(name), "#,##0.00", bold=True)
+    book.name(f"cost_{name}", sheet, row, 1)
+    return row + 1

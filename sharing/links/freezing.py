@@ -1,0 +1,88 @@
+"""From a version in the library to the report that a link shows, and how today's answer differs from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sharing.library.records import Version
+from sharing.report.addresses import cleared
+from sharing.report.answer import answer, answer_text
+from sharing.report.build import Progress, build_report
+from sharing.report.content import Fact, Facts, Released, Report, Section
+from sharing.report.prices import Planner
+from sharing.report.subject import subject_of
+from sizing.base.version import ENGINE_VERSION
+from sizing.catalog import data_version
+from sizing.planning.plan import plan as simulated_plan
+
+
+def frozen(
+    version: Version,
+    released: Released,
+    *,
+    made_at: datetime,
+    author: str,
+    planner: Planner = simulated_plan,
+    progress: Progress | None = None,
+) -> Report:
+    """The report of a version as it is computed now. Raises UnreadableVersion, SizingError."""
+    scenario = version.scenario()
+    return build_report(
+        scenario,
+        planner(scenario),
+        released=released,
+        made_at=made_at,
+        author=author,
+        customer=version.project.customer if version.project else "",
+        planner=planner,
+        progress=progress,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compared:
+    """One figure as it was stored and as it is computed now; empty where it is not in one of them."""
+
+    label: str
+    stored: str
+    today: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Today:
+    """The answer of today beside the stored one, with the versions behind it."""
+
+    answer: str
+    figures: tuple[Compared, ...]
+    engine_version: str
+    data_version: str
+
+    @property
+    def differing(self) -> int:
+        """How many figures differ."""
+        return sum(one.stored != one.today for one in self.figures)
+
+
+def today(report: Report, version: Version, *, planner: Planner = simulated_plan) -> Today:
+    """What a stored report would say if it were made now, with the same money released.
+
+    Raises UnreadableVersion, SizingError.
+    """
+    scenario = version.scenario()
+    subject = subject_of(scenario, planner(scenario), report.released, planner=planner)
+    stored = _facts(next((section for section in report.sections if section.key == "answer"), None))
+    now = _facts(answer(subject))
+    figures = (Compared(label=label, stored=stored.get(label, ""), today=now.get(label, "")) for label in stored | now)
+    return Today(
+        answer=cleared(answer_text(subject)),
+        figures=tuple(figures),
+        engine_version=ENGINE_VERSION,
+        data_version=data_version(),
+    )
+
+
+def _facts(section: Section | None) -> dict[str, str]:
+    blocks = section.blocks if section else ()
+    facts: list[Fact] = [fact for block in blocks if isinstance(block, Facts) for fact in block.facts]
+    return {fact.label: fact.value for fact in facts}

@@ -1,0 +1,95 @@
+"""A frozen link for whoever holds its token, without a role: looked at, unlocked, shown, and counted."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from sqlalchemy import ColumnElement, Connection, select, update
+
+from sharing.errors import LinkRefused, Refusal
+from sharing.library import reading
+from sharing.library.records import Version
+from sharing.library.schema import LINKS
+from sharing.library.store import Library
+from sharing.links.records import Link, Shared, State, Unlocked
+from sharing.links.rows import link_where, report_of
+from sharing.links.secrets import LONGEST_TOKEN, is_password, token_hash
+
+FREE_GUESSES = 5
+"""Wrong passwords before a link makes its holder wait. Chosen: enough for typing errors."""
+FIRST_WAIT = timedelta(seconds=30)
+LONGEST_WAIT = timedelta(hours=1)
+"""Waits double up to this: some 24 guesses a day."""
+
+NOWHERE = "This link leads nowhere: it is incomplete, or there is none like it."
+LOCKED = "This link needs a password."
+WRONG = "That is not the password of this link."
+
+
+class Holder:
+    """What a token opens, and nothing else of the library. Every method raises LibraryUnavailable."""
+
+    def __init__(self, library: Library, token: str) -> None:
+        self.database, self.now, self.token = library.database, library.now, token
+
+    def look(self) -> Link:
+        """The link of the token, without what it shows. Raises LinkRefused."""
+        with self.database.reading() as connection:
+            here = LINKS.c.token_hash == token_hash(self.token[:LONGEST_TOKEN])
+            link = link_where(connection, here)
+        if link is None:
+            raise LinkRefused(Refusal.UNKNOWN, NOWHERE)
+        match link.state(self.now()):
+            case State.REVOKED:
+                raise LinkRefused(Refusal.REVOKED, f"This link was withdrawn on {link.revoked_at:%Y-%m-%d}.")
+            case State.EXPIRED:
+                raise LinkRefused(Refusal.EXPIRED, f"This link has expired on {link.expires_at:%Y-%m-%d %H:%M} UTC.")
+        return link
+
+    def unlock(self, password: str) -> Unlocked:
+        """Take the password of a link. Raises LinkRefused, and makes wrong guesses wait longer and longer.
+
+        A guess is counted before it is looked at, so that many at a time are no more than one after the other.
+        """
+        link = self.look()
+        here = LINKS.c.id == link.id
+        with self.database.writing() as connection:
+            kept = _counted_guess(connection, here, self.now())
+        if kept is not None and not is_password(password, kept):
+            raise LinkRefused(Refusal.WRONG_PASSWORD, WRONG)
+        with self.database.writing() as connection:
+            connection.execute(update(LINKS).where(here).values(guesses=0, blocked_until=None))
+        return Unlocked(link_id=link.id)
+
+    def show(self, unlocked: Unlocked | None = None) -> Shared:
+        """What the link shows. Raises LinkRefused, UnreadableVersion for a report of a newer version."""
+        link = self.look()
+        if link.has_password and unlocked != Unlocked(link_id=link.id):
+            raise LinkRefused(Refusal.LOCKED, LOCKED)
+        with self.database.reading() as connection:
+            text = connection.execute(select(LINKS.c.report).where(LINKS.c.id == link.id)).scalar_one()
+        return Shared(link=link, report=report_of(text))
+
+    def version(self, link: Link) -> Version:
+        """The version that the link is of, all of it: for computing with it, never for showing it."""
+        with self.database.reading() as connection:
+            return reading.version(connection, link.scenario_id, link.version)
+
+    def count_view(self, link: Link) -> None:
+        """That somebody has opened the link."""
+        with self.database.writing() as connection:
+            seen = {"views": LINKS.c.views + 1, "viewed_at": self.now()}
+            connection.execute(update(LINKS).where(LINKS.c.id == link.id).values(**seen))
+
+
+def _counted_guess(connection: Connection, here: ColumnElement[bool], now: datetime) -> str | None:
+    """Count a guess; what is kept of the password. Raises LinkRefused while the link makes its holder wait."""
+    columns = (LINKS.c.guesses, LINKS.c.blocked_until, LINKS.c.password)
+    guesses, blocked_until, kept = connection.execute(select(*columns).where(here).with_for_update()).one()
+    if blocked_until is not None and blocked_until > now:
+        until = f"{blocked_until:%Y-%m-%d %H:%M:%S} UTC"
+        raise LinkRefused(Refusal.WAIT, f"Too many wrong passwords: try again after {until}.")
+    beyond = guesses + 1 - FREE_GUESSES
+    wait = now + min(FIRST_WAIT * 2 ** min(beyond, 16), LONGEST_WAIT) if beyond >= 0 else None
+    connection.execute(update(LINKS).where(here).values(guesses=guesses + 1, blocked_until=wait))
+    return None if kept is None else str(kept)

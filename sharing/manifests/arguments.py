@@ -1,0 +1,153 @@
+"""The arguments of each engine: what the plan assumed, said in the engine's own words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from sharing.manifests.checkpoint import FILL_IN, WIDE
+from sharing.manifests.facts import Facts, Group
+
+Options = Mapping[str, str | int | float | bool]
+"""Options by name; True is a flag without a value."""
+
+DRAFT_MODEL = f"{FILL_IN}/draft-model"
+
+
+def flattened(options: Options) -> list[str]:
+    """Options as a command line has them."""
+    out = []
+    for name, value in options.items():
+        out += [name] if value is True else [name, f"{value:g}" if isinstance(value, float) else str(value)]
+    return out
+
+
+def compact(value: Any) -> str:
+    """JSON in one line, as an argument."""
+    return json.dumps(value, separators=(",", ":"))
+
+
+def weights(facts: Facts) -> dict[str, str]:
+    """The format of the weights, where the checkpoint does not decide it."""
+    if facts.checkpoint.at_load:
+        return {"--quantization": facts.checkpoint.at_load}
+    wide = WIDE.get(facts.deployment.weight_precision)
+    return {"--dtype": wide} if wide else {}
+
+
+def vllm(facts: Facts, group: Group) -> dict[str, str | int | float | bool]:
+    """vLLM's engine arguments (docs, engine arguments; checked with vLLM 0.32.0)."""
+    options: dict[str, str | int | float | bool] = {
+        "--served-model-name": facts.checkpoint.served_as,
+        "--tensor-parallel-size": group.tp,
+        "--pipeline-parallel-size": group.pp,
+        "--max-num-seqs": group.max_sequences,
+        "--max-num-batched-tokens": group.token_budget,
+        "--max-model-len": facts.context,
+        "--gpu-memory-utilization": facts.engine.memory_fraction,
+        "--kv-cache-dtype": "fp8" if facts.narrow_kv else "auto",
+        "--enable-prefix-caching" if facts.prefix_caching else "--no-enable-prefix-caching": True,
+    }
+    if group.dp > 1:
+        options["--data-parallel-size"] = group.dp
+    if group.ep > 1:
+        options["--enable-expert-parallel"] = True
+    options |= weights(facts)
+    if facts.speculation.draft_tokens:
+        drafts = {"model": DRAFT_MODEL, "num_speculative_tokens": facts.speculation.draft_tokens}
+        options["--speculative-config"] = compact(drafts)
+    return options
+
+
+def sglang(facts: Facts, group: Group) -> dict[str, str | int | float | bool]:
+    """SGLang's server arguments. With attention data parallelism its sizes are those of the whole instance."""
+    options: dict[str, str | int | float | bool] = {
+        "--served-model-name": facts.checkpoint.served_as,
+        "--tp-size": group.tp * group.dp,
+        "--pp-size": group.pp,
+        "--max-running-requests": group.max_sequences * group.dp,
+        "--chunked-prefill-size": group.token_budget * group.dp,
+        "--context-length": facts.context,
+        "--mem-fraction-static": facts.engine.memory_fraction,
+        "--kv-cache-dtype": "fp8_e4m3" if facts.narrow_kv else "auto",
+        "--enable-metrics": True,
+    }
+    if not facts.prefix_caching:
+        options["--disable-radix-cache"] = True
+    if group.dp > 1:
+        options |= {"--dp-size": group.dp, "--enable-dp-attention": True}
+    if group.ep > 1:
+        options["--ep-size"] = group.ep
+    options |= weights(facts)
+    if drafts := facts.speculation.draft_tokens:
+        options |= {
+            "--speculative-algorithm": "EAGLE3",
+            "--speculative-draft-model-path": DRAFT_MODEL,
+            "--speculative-num-steps": drafts,
+            "--speculative-eagle-topk": 1,
+            "--speculative-num-draft-tokens": drafts + 1,
+        }
+    return options
+
+
+def trtllm(facts: Facts, group: Group) -> dict[str, Any]:
+    """TensorRT-LLM's LLM API arguments (docs, llmapi.LLM), as model.yaml and the engine's own files have them."""
+    options: dict[str, Any] = {
+        "backend": "pytorch",
+        "tensor_parallel_size": group.tp * group.dp,
+        "pipeline_parallel_size": group.pp,
+        "max_batch_size": group.max_sequences,
+        "max_num_tokens": group.token_budget,
+        "max_seq_len": facts.context,
+        **trtllm_rest(facts, group),
+    }
+    return options
+
+
+def trtllm_rest(facts: Facts, group: Group) -> dict[str, Any]:
+    """What TensorRT-LLM takes from a file alone, whatever starts it."""
+    options: dict[str, Any] = {
+        "kv_cache_config": {
+            "dtype": "fp8" if facts.narrow_kv else "auto",
+            "free_gpu_memory_fraction": facts.engine.memory_fraction,
+            "enable_block_reuse": facts.prefix_caching,
+        },
+        "enable_chunked_prefill": True,
+        "return_perf_metrics": True,
+        "enable_iter_perf_stats": True,
+    }
+    if group.ep > 1:
+        options["moe_expert_parallel_size"] = group.ep
+    if group.dp > 1:
+        options["enable_attention_dp"] = True
+    if drafts := facts.speculation.draft_tokens:
+        options["speculative_config"] = {
+            "decoding_type": "Eagle",
+            "max_draft_len": drafts,
+            "speculative_model_dir": DRAFT_MODEL,
+        }
+    return options
+
+
+def serving_command(facts: Facts, group: Group, port: int) -> list[str]:
+    """The command of a server with an OpenAI-compatible interface: vLLM or SGLang."""
+    address: Options = {"--host": "0.0.0.0", "--port": port}
+    if facts.engine.id == "vllm":
+        return ["vllm", "serve", facts.checkpoint.name, *flattened({**vllm(facts, group), **address})]
+    options = {"--model-path": facts.checkpoint.name, **sglang(facts, group), **address}
+    return ["python3", "-m", "sglang.launch_server", *flattened(options)]
+
+
+def over_nodes(facts: Facts, group: Group, leader: str, rank: str) -> list[str]:
+    """What joins the nodes of an instance, with the names of the variables that hold the leader and the rank."""
+    if facts.engine.id == "vllm":
+        joined: Options = {
+            "--distributed-executor-backend": "mp",
+            "--nnodes": group.nodes,
+            "--node-rank": f"$({rank})",
+            "--master-addr": f"$({leader})",
+        }
+    else:
+        joined = {"--nnodes": group.nodes, "--node-rank": f"$({rank})", "--dist-init-addr": f"$({leader}):20000"}
+    return flattened(joined)

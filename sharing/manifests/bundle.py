@@ -1,0 +1,88 @@
+"""All files of a plan: every target that can express it, and what was left out with its reason."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import yaml
+
+from sharing.manifests import (
+    benchmarks,
+    compose,
+    dashboard,
+    dynamo,
+    keda,
+    kserve,
+    kubernetes,
+    llm_d,
+    nim,
+    objectives,
+    production_stack,
+    triton,
+)
+from sharing.manifests.facts import Facts, facts_of
+from sharing.manifests.readme import readme
+from sharing.manifests.targets import File, Json, Reason, Target, Yaml
+from sizing.base.result import Plan
+from sizing.scenario.schema import Scenario
+
+TARGETS: tuple[Target, ...] = (
+    kubernetes.TARGET,
+    production_stack.TARGET,
+    kserve.TARGET,
+    llm_d.TARGET,
+    dynamo.TARGET,
+    dynamo.REQUEST,
+    nim.TARGET,
+    triton.TARGET,
+    compose.TARGET,
+    keda.TARGET,
+    objectives.RULES,
+    objectives.PYRRA,
+    dashboard.TARGET,
+    benchmarks.TARGET,
+)
+README, INDEX = "README.md", "index.json"
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes a part that stands in several places in each of them, since aliases are hard to read."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def manifests(scenario: Scenario, plan: Plan) -> dict[str, str]:
+    """Content by file name: the manifests, README.md, and index.json with the sums of all of them.
+
+    Same inputs, same bytes. Raises NothingToDeploy where the plan deploys nothing.
+    """
+    facts = facts_of(scenario, plan)
+    left_out = refused(facts)
+    files = {target.id: target.files(facts) for target in TARGETS if target not in left_out}
+    contents = {name: rendered(file) for own in files.values() for name, file in own.items()}
+    contents[README] = readme(facts, {target: list(own) for target, own in files.items()}, left_out)
+    return contents | {INDEX: index(plan, contents)}
+
+
+def refused(facts: Facts) -> dict[Target, Reason]:
+    """The targets that cannot express the deployment, each with its reason."""
+    reasons = ((target, target.refuses(facts)) for target in TARGETS)
+    return {target: reason for target, reason in reasons if reason is not None}
+
+
+def rendered(file: File) -> str:
+    """A file as text."""
+    if isinstance(file, Yaml):
+        return yaml.dump_all(file.documents, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)
+    return json.dumps(file.document, indent=2) + "\n" if isinstance(file, Json) else file.text
+
+
+def index(plan: Plan, contents: Mapping[str, str]) -> str:
+    """Which files were written by what, by which a later export knows its own."""
+    sums = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in sorted(contents.items())}
+    written_by = {"engine_version": plan.engine_version, "data_version": plan.data_version}
+    return json.dumps({**written_by, "sha256": sums}, indent=2) + "\n"

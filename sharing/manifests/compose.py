@@ -1,0 +1,79 @@
+"""Docker Compose for a plan that fits into one server."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from sharing.manifests.arguments import flattened, serving_command, trtllm_rest
+from sharing.manifests.facts import Facts, Group
+from sharing.manifests.pods import CACHE, PORT
+from sharing.manifests.targets import File, Reason, Target, Yaml, engine_and_hardware
+
+SETTINGS = "/etc/trtllm.yaml"
+AMD_DEVICES = ["/dev/kfd", "/dev/dri"]
+
+
+def refuses(facts: Facts) -> Reason | None:
+    """Aggregated plans whose instances are all in one server."""
+    if reason := engine_and_hardware(facts, ("vllm", "sglang", "trtllm")):
+        return reason
+    if facts.disaggregated:
+        return Reason.DISAGGREGATED
+    return Reason.SEVERAL_SERVERS if facts.deployment.gpus > facts.node_gpus else None
+
+
+def files(facts: Facts) -> Mapping[str, File]:
+    """A service for each instance, on GPUs and a port of its own."""
+    (group,) = facts.groups
+    services = {f"{facts.name}-{i}": instance(facts, group, i) for i in range(group.instances)}
+    document: dict[str, Any] = {"name": facts.name, "services": services, "volumes": {"models": {}}}
+    if facts.engine.id == "trtllm":
+        document["configs"] = {"trtllm": {"content": json.dumps(trtllm_rest(facts, group))}}
+    return {"compose.yaml": Yaml((document,))}
+
+
+def instance(facts: Facts, group: Group, index: int) -> dict[str, Any]:
+    """One instance."""
+    assert facts.hardware is not None
+    ids = [str(gpu) for gpu in range(index * group.gpus, (index + 1) * group.gpus)]
+    out: dict[str, Any] = {
+        "image": facts.hardware.images[facts.engine.id],
+        "entrypoint": [],
+        "command": command(facts, group),
+        "environment": {"HF_TOKEN": "${HF_TOKEN:-}", "HF_HOME": CACHE},
+        "ports": [f"{PORT + index}:{PORT}"],
+        "volumes": [f"models:{CACHE}"],
+        "ipc": "host",
+        "restart": "unless-stopped",
+    }
+    if facts.hardware.resource == "amd.com/gpu":
+        out |= {"devices": AMD_DEVICES, "group_add": ["video"]}
+        out["environment"]["HIP_VISIBLE_DEVICES"] = ",".join(ids)
+    else:
+        device = {"driver": "nvidia", "device_ids": ids, "capabilities": ["gpu"]}
+        out["deploy"] = {"resources": {"reservations": {"devices": [device]}}}
+    if facts.engine.id == "trtllm":
+        out["configs"] = [{"source": "trtllm", "target": SETTINGS}]
+    return out
+
+
+def command(facts: Facts, group: Group) -> list[str]:
+    """The server of the engine."""
+    if facts.engine.id != "trtllm":
+        return serving_command(facts, group, PORT)
+    options: dict[str, str | int | float | bool] = {
+        "--host": "0.0.0.0",
+        "--port": PORT,
+        "--tp_size": group.tp * group.dp,
+        "--pp_size": group.pp,
+        "--max_batch_size": group.max_sequences,
+        "--max_num_tokens": group.token_budget,
+        "--max_seq_len": facts.context,
+        "--extra_llm_api_options": SETTINGS,
+    }
+    return ["trtllm-serve", facts.checkpoint.name, *flattened(options)]
+
+
+TARGET = Target("compose", refuses, files)

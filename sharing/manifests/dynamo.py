@@ -1,0 +1,151 @@
+"""NVIDIA Dynamo: the plan's deployment as a graph, and the plan's questions as a request for a graph."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from sharing.manifests.arguments import compact, flattened, sglang, trtllm_rest, vllm
+from sharing.manifests.facts import Facts, Group
+from sharing.manifests.pods import HF_TOKEN, metadata, resources
+from sharing.manifests.targets import Document, File, Reason, Target, Yaml, engine_and_hardware
+from sharing.manifests.targets_data import targets_data
+from sizing.base.choices import Routing
+from sizing.base.units import MS_PER_S
+
+ENGINES = ("vllm", "sglang", "trtllm")
+KV_ROLES = {"prefill": "kv_producer", "decode": "kv_consumer"}
+ROUTER_MODE: Mapping[Routing, str] = {"random": "random", "prefix_aware": "kv", "least_loaded": "least-loaded"}
+"""How the frontend spreads requests; round robin otherwise."""
+
+
+def refuses(facts: Facts) -> Reason | None:
+    """Any plan of its three engines on NVIDIA GPUs."""
+    return engine_and_hardware(facts, ENGINES, image=f"dynamo_{facts.engine.id}")
+
+
+def files(facts: Facts) -> Mapping[str, File]:
+    """The graph: a frontend, and workers."""
+    graph = {
+        "apiVersion": "nvidia.com/v1beta1",
+        "kind": "DynamoGraphDeployment",
+        "metadata": metadata(facts),
+        "spec": {
+            "backendFramework": facts.engine.id,
+            "components": [frontend(facts), *(worker(facts, group) for group in facts.groups)],
+        },
+    }
+    return {"dynamo.yaml": Yaml((graph,))}
+
+
+def image(facts: Facts) -> str:
+    """Dynamo's runtime with the engine of the plan."""
+    assert facts.hardware is not None
+    return facts.hardware.images[f"dynamo_{facts.engine.id}"]
+
+
+def frontend(facts: Facts) -> Document:
+    """What takes requests and spreads them."""
+    mode = ROUTER_MODE.get(facts.scenario.deployment.routing, "round-robin")
+    main = {
+        "name": "main",
+        "image": image(facts),
+        "command": ["python3"],
+        "args": ["-m", "dynamo.frontend", "--router-mode", mode],
+    }
+    return {"name": "frontend", "type": "frontend", "replicas": 1, "podTemplate": {"spec": {"containers": [main]}}}
+
+
+def worker(facts: Facts, group: Group) -> Document:
+    """Instances of one kind."""
+    kind = "worker" if group.role == "both" else group.role
+    main = {
+        "name": "main",
+        "image": image(facts),
+        "command": ["python3", "-m", f"dynamo.{facts.engine.id}"],
+        "args": flattened(arguments(facts, group)),
+        "env": [HF_TOKEN],
+        "resources": resources(facts, group.gpus_per_node),
+    }
+    component: dict[str, Any] = {
+        "name": kind,
+        "type": kind,
+        "replicas": group.instances,
+        "sharedMemorySize": "16Gi",
+        "podTemplate": {"spec": {"containers": [main]}},
+    }
+    return component | ({"multinode": {"nodeCount": group.nodes}} if group.nodes > 1 else {})
+
+
+def arguments(facts: Facts, group: Group) -> dict[str, str | int | float | bool]:
+    """The engine's own arguments as Dynamo's workers take them, and the part that an instance has."""
+    role = {} if group.role == "both" else {"--disaggregation-mode": group.role}
+    if facts.engine.id == "vllm":
+        transfer = {"kv_connector": "NixlConnector", "kv_role": KV_ROLES.get(group.role, "kv_both")}
+        moved = {"--kv-transfer-config": compact(transfer)} if role else {}
+        return {"--model": facts.checkpoint.name, **vllm(facts, group), **role, **moved}
+    if facts.engine.id == "sglang":
+        moved = {"--disaggregation-transfer-backend": "nixl"} if role else {}
+        return {"--model-path": facts.checkpoint.name, **sglang(facts, group), **role, **moved}
+    return {
+        "--model-path": facts.checkpoint.name,
+        "--served-model-name": facts.checkpoint.served_as,
+        "--tensor-parallel-size": group.tp * group.dp,
+        "--pipeline-parallel-size": group.pp,
+        "--max-batch-size": group.max_sequences,
+        "--max-num-tokens": group.token_budget,
+        "--max-seq-len": facts.context,
+        "--override-engine-args": compact(trtllm_rest(facts, group)),
+        **role,
+    }
+
+
+def request_refuses(facts: Facts) -> Reason | None:
+    """GPUs that it can name, and limits that it can hold."""
+    if facts.engine.id not in ENGINES:
+        return Reason.ENGINE
+    if facts.gpu.id not in targets_data().dynamo_gpus:
+        return Reason.GPU_NAME
+    return None if sla(facts) else Reason.LIMITS
+
+
+def sla(facts: Facts) -> dict[str, float] | None:
+    """The limits in ms as a request can say them: TTFT and ITL, or E2E alone; None for any other combination."""
+    limits = facts.limits
+    if math.isfinite(limits.ttft_s) and math.isfinite(limits.itl_s):
+        return {"ttft": round(limits.ttft_s * MS_PER_S, 3), "itl": round(limits.itl_s * MS_PER_S, 3)}
+    alone = math.isfinite(limits.e2e_s) and math.isinf(limits.ttft_s) and math.isinf(limits.itl_s)
+    return {"e2eLatency": round(limits.e2e_s * MS_PER_S, 3)} if alone else None
+
+
+def request_files(facts: Facts) -> Mapping[str, File]:
+    """The questions, one to one."""
+    request = {
+        "apiVersion": "nvidia.com/v1beta1",
+        "kind": "DynamoGraphDeploymentRequest",
+        "metadata": metadata(facts, "-request"),
+        "spec": {
+            "model": facts.checkpoint.name,
+            "backend": facts.engine.id,
+            "image": targets_data().images["dynamo_planner"],
+            "searchStrategy": "rapid",
+            "autoApply": False,
+            "workload": {
+                "isl": round(facts.lengths.input_tokens),
+                "osl": max(round(facts.lengths.output_tokens), 1),
+                "requestRate": round(facts.requests_per_s, 4),
+            },
+            "sla": sla(facts),
+            "hardware": {
+                "gpuSku": targets_data().dynamo_gpus[facts.gpu.id],
+                "totalGpus": facts.deployment.gpus,
+                "numGpusPerNode": facts.node_gpus,
+            },
+        },
+    }
+    return {"dynamo-request.yaml": Yaml((request,))}
+
+
+TARGET = Target("dynamo", refuses, files)
+REQUEST = Target("dynamo_request", request_refuses, request_files)

@@ -1,0 +1,243 @@
+"""A plan as those who deploy it need it: instances, their nodes and GPUs, and every setting that the plan assumed."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from sharing.document import file_stem
+from sharing.errors import NothingToDeploy
+from sharing.manifests.checkpoint import Checkpoint, checkpoint_of
+from sharing.manifests.targets_data import Hardware, hardware_of
+from sizing.base.deployed import Deployed, Pool
+from sizing.base.result import Plan
+from sizing.base.units import GB
+from sizing.catalog import gpus
+from sizing.catalog.engines import Engine, resolve_engine
+from sizing.catalog.gpu import Gpu
+from sizing.catalog.model import Model
+from sizing.question.limits import LatencyLimits
+from sizing.question.speculation import Speculation
+from sizing.question.traffic import Lengths
+from sizing.question.understand import Question, understand
+from sizing.scenario.schema import Scenario
+
+Role = Literal["both", "prefill", "decode"]
+"""What an instance computes: prompts and answers, or one of them."""
+
+LONGEST_NAME = 40
+"""Characters of a name. Chosen: controllers append indices and roles, and a DNS-1123 label has at most 63."""
+
+RACK_FROM_GPUS = 17
+RACK_NODE_GPUS = 4
+"""A system with more GPUs than a server holds is a rack of trays with four each (NVIDIA GB200 NVL72: 18 x 4)."""
+
+LONGEST_SHARE = 0.999
+"""Share of prompts, and of answers, that the context must hold. Chosen: a longer one is refused by the engine."""
+
+CONTEXT_STEP = 1024
+"""Contexts are rounded up to this many tokens. Chosen: a number that a person reads."""
+
+STORAGE_ROOM = 1.2
+STORAGE_STEP_GB = 10
+"""Room in the volume of the checkpoint beside its weights (tokenizer, partial downloads). Chosen."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Group:
+    """Instances of one kind. ``gpus`` of one instance are spread over ``nodes``; rates in requests/s per instance.
+
+    ``in_flight`` is the mean number of requests in flight of one instance at the planned load, 0 where a measured
+    record does not say; ``max_sequences`` and ``token_budget`` limit a step of one data-parallel rank.
+    """
+
+    role: Role
+    tp: int
+    pp: int
+    ep: int
+    dp: int
+    instances: int
+    spares: int
+    nodes: int
+    rps: float
+    max_rps: float
+    in_flight: float
+    max_sequences: int
+    token_budget: int
+
+    @property
+    def gpus(self) -> int:
+        """GPUs of one instance."""
+        return self.tp * self.pp * self.dp
+
+    @property
+    def gpus_per_node(self) -> int:
+        """GPUs of one instance on each of its nodes."""
+        return self.gpus // self.nodes
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """All that a manifest says. ``prompt_variation``, ``answer_variation``: coefficients of variation of lengths."""
+
+    name: str
+    title: str
+    scenario: Scenario
+    plan: Plan
+    deployment: Deployed
+    model: Model
+    checkpoint: Checkpoint
+    engine: Engine
+    gpu: Gpu
+    hardware: Hardware | None
+    groups: tuple[Group, ...]
+    node_gpus: int
+    context: int
+    storage_gb: int
+    speculation: Speculation
+    limits: LatencyLimits
+    lengths: Lengths[float]
+    prompt_variation: float
+    answer_variation: float
+    requests_per_s: float
+    burstiness: float
+
+    @property
+    def disaggregated(self) -> bool:
+        """Whether prefill and decode are instances of their own."""
+        return len(self.groups) > 1
+
+    @property
+    def nodes(self) -> int:
+        """Nodes of the instances that take the most."""
+        return max(group.nodes for group in self.groups)
+
+    @property
+    def prefix_caching(self) -> bool:
+        """Whether the plan counts on a part of the prompt being cached."""
+        return self.lengths.cached_tokens > 0
+
+    @property
+    def narrow_kv(self) -> bool:
+        """Whether the KV cache is kept in FP8; else in 16 bit."""
+        return self.deployment.kv_precision == "fp8"
+
+
+def facts_of(scenario: Scenario, plan: Plan) -> Facts:
+    """What is deployed. Raises NothingToDeploy where nothing meets the limits, InvalidScenario as the plan did."""
+    deployment = plan.deployment
+    if deployment is None or plan.per_instance is None:
+        raise NothingToDeploy
+    question = understand(scenario)
+    custom = {gpu.id: gpu for gpu in question.gpus}
+    engine, gpu = resolve_engine(deployment.engine), custom.get(deployment.gpu) or gpus()[deployment.gpu]
+    checkpoint = checkpoint_of(scenario, question.model, deployment)
+    return Facts(
+        name=dns_label(scenario.name),
+        title=scenario.name,
+        scenario=scenario,
+        plan=plan,
+        deployment=deployment,
+        model=question.model,
+        checkpoint=checkpoint,
+        engine=engine,
+        gpu=gpu,
+        hardware=hardware_of(gpu),
+        groups=_groups(plan, deployment, _Steps(engine, gpu, question.speculation, deployment.batch_limit)),
+        node_gpus=node_gpus(deployment),
+        context=_context(question),
+        storage_gb=_storage_gb(question.model, checkpoint, plan.per_instance.weights_gb),
+        speculation=question.speculation,
+        limits=question.limits,
+        lengths=question.traffic,
+        prompt_variation=math.sqrt(question.prompt.variation),
+        answer_variation=math.sqrt(question.output.variation),
+        requests_per_s=plan.sustained_rps,
+        burstiness=1.0 / max(question.variability.arrivals, 1e-3),
+    )
+
+
+def dns_label(name: str) -> str:
+    """A name that Kubernetes takes for every kind of object: DNS-1035, which is a DNS-1123 label that starts with a
+    letter."""
+    stem = file_stem(name)
+    return re.sub(r"^(?=\d)", "s-", stem)[:LONGEST_NAME].strip("-")
+
+
+def node_gpus(deployment: Deployed) -> int:
+    """GPUs of one node: those of a system, of a compute tray where the system is a rack."""
+    system = deployment.gpus_bought // max(deployment.systems, 1)
+    return RACK_NODE_GPUS if system >= RACK_FROM_GPUS else max(system, 1)
+
+
+@dataclass(frozen=True)
+class _Steps:
+    """What limits a step of the engine."""
+
+    engine: Engine
+    gpu: Gpu
+    speculation: Speculation
+    batch_limit: int | None
+
+    def limits(self, ranks: int) -> tuple[int, int]:
+        """Sequences and tokens of one of so many data-parallel ranks; a step holds a token of each, and its drafts."""
+        sequences = math.ceil(self.batch_limit / ranks) if self.batch_limit else self.engine.sequences(self.gpu)
+        drafted = math.ceil(sequences * self.speculation.rows_per_sequence)
+        return sequences, max(self.engine.budget(self.gpu), drafted)
+
+
+def _groups(plan: Plan, deployment: Deployed, steps: _Steps) -> tuple[Group, ...]:
+    one, first = plan.per_instance, plan.per_prefill_instance
+    assert one is not None
+    if deployment.pools is None:
+        load = (one.rps, one.max_rps, one.concurrency)
+        return (_group("both", deployment, load, node_gpus(deployment), steps),)
+    prefill, decode = deployment.pools
+    waiting = first.concurrency if first else one.concurrency
+    return (
+        _group("prefill", prefill, (prefill.rps, prefill.max_rps, waiting), node_gpus(deployment), steps),
+        _group("decode", decode, (decode.rps, decode.max_rps, one.concurrency), node_gpus(deployment), steps),
+    )
+
+
+def _group(role: Role, kind: Deployed | Pool, load: tuple[float, float, float], per_node: int, steps: _Steps) -> Group:
+    sequences, budget = steps.limits(kind.dp)
+    rps, max_rps, in_flight = load
+    return Group(
+        role=role,
+        tp=kind.tp,
+        pp=kind.pp,
+        ep=kind.ep,
+        dp=kind.dp,
+        instances=kind.instances,
+        spares=kind.spare_instances,
+        nodes=_nodes(kind.tp * kind.pp * kind.dp, per_node),
+        rps=rps,
+        max_rps=max_rps,
+        in_flight=in_flight,
+        max_sequences=sequences,
+        token_budget=budget,
+    )
+
+
+def _nodes(gpus: int, per_node: int) -> int:
+    """The fewest nodes that hold an instance with as many of its GPUs on each."""
+    return next(nodes for nodes in range(math.ceil(gpus / per_node), gpus + 1) if gpus % nodes == 0)
+
+
+def _context(question: Question) -> int:
+    """Tokens of the longest request that is let in; never more than the model can."""
+    share = np.array([LONGEST_SHARE])
+    longest = float(question.prompt.at(share)[0] + question.output.at(share)[0]) + question.speculation.draft_tokens
+    context = math.ceil(longest / CONTEXT_STEP) * CONTEXT_STEP
+    return min(context, question.model.max_context or context)
+
+
+def _storage_gb(model: Model, checkpoint: Checkpoint, served_gb: float) -> int:
+    """Volume of the checkpoint, as it is published where it is quantised when it is loaded."""
+    published_gb = model.params_total * model.published_format.bytes / GB if checkpoint.at_load else served_gb
+    return math.ceil(max(published_gb, served_gb) * STORAGE_ROOM / STORAGE_STEP_GB) * STORAGE_STEP_GB

@@ -1,0 +1,75 @@
+"""A KEDA ScaledObject that holds each instance at the load that the plan gives it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sharing.manifests import kubernetes
+from sharing.manifests.checkpoint import FILL_IN
+from sharing.manifests.facts import Facts
+from sharing.manifests.metrics import Metrics, metrics_of
+from sharing.manifests.pods import metadata
+from sharing.manifests.targets import File, Reason, Target, Yaml
+
+LEAST_IN_FLIGHT = 1.0
+"""Fewest requests in flight that an instance is for: below, a single request would call for several."""
+
+PROMETHEUS = f"http://{FILL_IN.lower()}-prometheus:9090"
+WINDOW = "2m"
+SLOWLY_S = 600
+"""Seconds that a smaller load must last before an instance is given up. Chosen: longer than weights take to load."""
+
+
+def refuses(facts: Facts) -> Reason | None:
+    """Plans whose instances are a Deployment or LeaderWorkerSet here, of an engine that says what is in flight."""
+    if kubernetes.refuses(facts):
+        return Reason.NOTHING_TO_SCALE
+    metrics = metrics_of(facts)
+    return None if metrics and metrics.sum_of("running") else Reason.NO_METRICS
+
+
+def files(facts: Facts) -> Mapping[str, File]:
+    """What is scaled, between which counts, and by what."""
+    (group,) = facts.groups
+    metrics = metrics_of(facts)
+    assert metrics is not None
+    several = group.nodes > 1
+    spec: dict[str, Any] = {
+        "scaleTargetRef": {
+            "apiVersion": "leaderworkerset.x-k8s.io/v1" if several else "apps/v1",
+            "kind": "LeaderWorkerSet" if several else "Deployment",
+            "name": facts.name,
+        },
+        "minReplicaCount": min(group.instances, 1 + group.spares),
+        "maxReplicaCount": group.instances,
+        "cooldownPeriod": SLOWLY_S,
+        "advanced": {
+            "horizontalPodAutoscalerConfig": {"behavior": {"scaleDown": {"stabilizationWindowSeconds": SLOWLY_S}}}
+        },
+        "triggers": triggers(facts, metrics),
+    }
+    scaled = {"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "metadata": metadata(facts), "spec": spec}
+    return {"keda.yaml": Yaml((scaled,))}
+
+
+def triggers(facts: Facts, metrics: Metrics) -> list[dict[str, Any]]:
+    """Requests in flight of an instance at the planned load, and the rate beyond which a limit is broken."""
+    (group,) = facts.groups
+    present = [metrics.sum_of(concept) for concept in ("running", "waiting")]
+    out = []
+    if group.in_flight > 0:
+        threshold = max(group.in_flight, LEAST_IN_FLIGHT)
+        out.append(trigger("in-flight", " + ".join(text for text in present if text), threshold))
+    if rate := metrics.rate_of("first_tokens", WINDOW) or metrics.rate_of("finished", WINDOW):
+        out.append(trigger("requests-per-second", rate, group.max_rps))
+    return out
+
+
+def trigger(name: str, query: str, threshold: float) -> dict[str, Any]:
+    """KEDA divides what the query gives by the threshold: so many instances there shall be."""
+    prometheus = {"serverAddress": PROMETHEUS, "query": query, "threshold": f"{threshold:.6g}"}
+    return {"type": "prometheus", "name": name, "metricType": "AverageValue", "metadata": prometheus}
+
+
+TARGET = Target("keda", refuses, files)

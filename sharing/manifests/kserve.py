@@ -1,0 +1,74 @@
+"""KServe's LLMInferenceService, with prefill apart where the plan has it so."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+from sharing.manifests.arguments import compact, flattened, vllm
+from sharing.manifests.facts import Facts, Group
+from sharing.manifests.pods import HF_TOKEN, POD_IP, metadata, resources
+from sharing.manifests.targets import File, Reason, Target, Yaml, engine_and_hardware
+
+KV_TRANSFER = compact({"kv_connector": "NixlConnector", "kv_role": "kv_both"})
+OF_PARALLELISM = ("--tensor-parallel-size", "--pipeline-parallel-size", "--data-parallel-size")
+"""Arguments that KServe derives from ``parallelism``."""
+SERVED = "--served-model-name"
+
+
+def refuses(facts: Facts) -> Reason | None:
+    """Plans of vLLM whose instances are spread over nodes by pipeline stage or data-parallel rank, if at all."""
+    if reason := engine_and_hardware(facts, ("vllm",)):
+        return reason
+    if any(group.pp > 1 and group.dp > 1 for group in facts.groups):
+        return Reason.MIXED
+    spread = [group for group in facts.groups if group.nodes > 1]
+    return Reason.TENSOR_OVER_NODES if any((g.pp * g.dp) % g.nodes for g in spread) else None
+
+
+def files(facts: Facts) -> Mapping[str, File]:
+    """One service; its main workload decodes where prefill is apart."""
+    *prefill, main = facts.groups
+    spec: dict[str, Any] = {
+        "model": {"uri": f"hf://{facts.checkpoint.name}", "name": facts.checkpoint.served_as},
+        **workload(facts, main),
+        "router": {"route": {}, "gateway": {}, "scheduler": {}},
+    }
+    if prefill:
+        spec["prefill"] = workload(facts, prefill[0])
+    service = {
+        "apiVersion": "serving.kserve.io/v1alpha2",
+        "kind": "LLMInferenceService",
+        "metadata": metadata(facts),
+        "spec": spec,
+    }
+    return {"kserve.yaml": Yaml((service,))}
+
+
+def workload(facts: Facts, group: Group) -> dict[str, Any]:
+    """Replicas, parallelism and pods of instances of one kind."""
+    parallelism: dict[str, Any] = {"tensor": group.tp}
+    if group.pp > 1:
+        parallelism["pipeline"] = group.pp
+    if group.dp > 1:
+        parallelism |= {"data": group.dp, "dataLocal": group.dp // group.nodes}
+    if group.ep > 1:
+        parallelism["expert"] = True
+    pod = {"containers": [container(facts, group)]}
+    out = {"replicas": group.instances, "parallelism": parallelism, "template": pod}
+    return out | ({"worker": pod} if group.nodes > 1 else {})
+
+
+def container(facts: Facts, group: Group) -> dict[str, Any]:
+    """The container that KServe's own template is merged with: arguments, token, GPUs."""
+    options = {k: v for k, v in vllm(facts, group).items() if k not in (*OF_PARALLELISM, SERVED)}
+    env: list[dict[str, Any]] = [HF_TOKEN]
+    if facts.disaggregated:
+        options["--kv-transfer-config"] = KV_TRANSFER
+        env.append({"name": "VLLM_NIXL_SIDE_CHANNEL_HOST", **POD_IP})
+    env.append({"name": "VLLM_ADDITIONAL_ARGS", "value": shlex.join(flattened(options))})
+    return {"name": "main", "env": env, "resources": resources(facts, group.gpus_per_node)}
+
+
+TARGET = Target("kserve", refuses, files)

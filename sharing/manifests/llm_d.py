@@ -1,0 +1,92 @@
+"""llm-d: vLLM pods in an InferencePool behind a gateway, prefill and decode apart where the plan has them so."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sharing.manifests.checkpoint import FILL_IN
+from sharing.manifests.facts import Facts, Group
+from sharing.manifests.kserve import KV_TRANSFER
+from sharing.manifests.kubernetes import instances
+from sharing.manifests.pods import ANSWERS, POD_IP, PORT, labels, metadata, model_volume
+from sharing.manifests.targets import Document, File, Reason, Target, Yaml, engine_and_hardware, ranks_over_nodes
+from sharing.manifests.targets_data import targets_data
+
+PICKER_PORT = 9002
+BEHIND_SIDECAR = 8200
+"""Port of a decoding engine, in front of which the routing sidecar listens on the port of the pool."""
+
+
+def refuses(facts: Facts) -> Reason | None:
+    """Plans of vLLM."""
+    if reason := engine_and_hardware(facts, ("vllm",)):
+        return reason
+    return Reason.RANKS_OVER_NODES if ranks_over_nodes(facts) else None
+
+
+def files(facts: Facts) -> Mapping[str, File]:
+    """Volume, pods, pool and route in one file."""
+    objects = [workload(facts, group) for group in facts.groups]
+    return {"llm-d.yaml": Yaml((model_volume(facts), *objects, pool(facts), route(facts)))}
+
+
+def workload(facts: Facts, group: Group) -> Document:
+    """The pods of instances of one kind; those that decode have the prompt computed elsewhere first."""
+    if group.role == "both":
+        return instances(facts, group)
+    return instances(
+        facts,
+        group,
+        suffix=f"-{group.role}",
+        port=BEHIND_SIDECAR if group.role == "decode" else PORT,
+        extra=("--kv-transfer-config", KV_TRANSFER),
+        env=[{"name": "VLLM_NIXL_SIDE_CHANNEL_HOST", **POD_IP}],
+        beside=[sidecar()] if group.role == "decode" else [],
+    )
+
+
+def sidecar() -> dict[str, Any]:
+    """The proxy beside a decoding engine, which has the prompt computed elsewhere first."""
+    return {
+        "name": "routing-proxy",
+        "image": targets_data().images["routing_sidecar"],
+        "args": [f"--port={PORT}", f"--vllm-port={BEHIND_SIDECAR}", "--connector=nixlv2"],
+        "ports": [{"name": "proxy", "containerPort": PORT}],
+        "restartPolicy": "Always",
+    }
+
+
+def pool(facts: Facts) -> Document:
+    """The pods that requests are spread over, and who picks one."""
+    return {
+        "apiVersion": "inference.networking.k8s.io/v1",
+        "kind": "InferencePool",
+        "metadata": metadata(facts),
+        "spec": {
+            "selector": {"matchLabels": labels(facts) | ANSWERS},
+            "targetPorts": [{"number": PORT}],
+            "endpointPickerRef": {
+                "name": f"{facts.name}-epp",
+                "port": {"number": PICKER_PORT},
+                "failureMode": "FailClose",
+            },
+        },
+    }
+
+
+def route(facts: Facts) -> Document:
+    """From the gateway, which is the cluster's, to the pool."""
+    backend = {"group": "inference.networking.k8s.io", "kind": "InferencePool", "name": facts.name}
+    return {
+        "apiVersion": "gateway.networking.k8s.io/v1",
+        "kind": "HTTPRoute",
+        "metadata": metadata(facts),
+        "spec": {
+            "parentRefs": [{"name": f"{FILL_IN.lower()}-gateway"}],
+            "rules": [{"matches": [{"path": {"type": "PathPrefix", "value": "/"}}], "backendRefs": [backend]}],
+        },
+    }
+
+
+TARGET = Target("llm_d", refuses, files)

@@ -1,0 +1,187 @@
+"""The plan's latency limits as objectives: Prometheus rules that alert on the burn rate, and Pyrra's objects."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from collectors.vocabulary import Candidate
+from sharing.manifests.facts import Facts
+from sharing.manifests.metrics import LATENCIES, Metrics, metrics_of
+from sharing.manifests.pods import metadata
+from sharing.manifests.targets import Document, File, Reason, Target, Yaml
+
+
+@dataclass(frozen=True, kw_only=True)
+class Burn:
+    """An alert: the budget burns ``factor`` times as fast as it may over both windows."""
+
+    factor: float
+    long: str
+    short: str
+    severity: str
+
+
+BURNS = (
+    Burn(factor=14.4, long="1h", short="5m", severity="page"),
+    Burn(factor=6.0, long="6h", short="30m", severity="page"),
+    Burn(factor=3.0, long="1d", short="2h", severity="ticket"),
+    Burn(factor=1.0, long="3d", short="6h", severity="ticket"),
+)
+"""Google SRE workbook, chapter 5: 2 % of a month's budget in an hour, 5 % in six hours, 10 % in a day and in three."""
+
+LEAST_REQUESTS = 100
+"""Requests of the long window below which nothing is alerted. Chosen: a slow request of a few is no burning budget."""
+
+PYRRA_WINDOW = "4w"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Objective:
+    """A share of ``percentile`` % of requests within ``limit_s``, judged at ``edge_s``, where a bucket ends."""
+
+    latency: str
+    measured_as: str
+    histogram: Candidate
+    limit_s: float
+    edge_s: float
+    percentile: float
+
+    @property
+    def budget(self) -> float:
+        """Share of requests that may be slower."""
+        return 1.0 - self.percentile / 100.0
+
+
+def objectives(facts: Facts, metrics: Metrics) -> tuple[Objective, ...]:
+    """One for each limit that applies and that a histogram with known buckets measures."""
+    limits = {"ttft": facts.limits.ttft_s, "itl": facts.limits.itl_s, "e2e": facts.limits.e2e_s}
+    given = ((latency, limit) for latency, limit in limits.items() if math.isfinite(limit))
+    return tuple(one for latency, limit in given if (one := objective(facts, metrics, latency, limit)))
+
+
+def objective(facts: Facts, metrics: Metrics, latency: str, limit_s: float) -> Objective | None:
+    """The objective of one limit; None without a histogram whose buckets are known up to the limit."""
+    for concept in LATENCIES[latency]:
+        histogram = metrics.histogram(concept)
+        edges = [edge for edge in metrics.vocabulary.buckets.get(_edges_of(concept), ()) if edge >= limit_s]
+        if histogram and edges:
+            return Objective(
+                latency=latency,
+                measured_as=concept,
+                histogram=histogram,
+                limit_s=limit_s,
+                edge_s=min(edges),
+                percentile=facts.limits.percentile,
+            )
+    return None
+
+
+def _edges_of(concept: str) -> str:
+    """vLLM's and SGLang's TPOT have the buckets of their ITL."""
+    return "itl" if concept == "tpot" else concept
+
+
+def refuses(facts: Facts) -> Reason | None:
+    """Plans with a limit that the engine's histograms can be held against."""
+    if not any(map(math.isfinite, (facts.limits.ttft_s, facts.limits.itl_s, facts.limits.e2e_s))):
+        return Reason.NO_LIMITS
+    metrics = metrics_of(facts)
+    return None if metrics and objectives(facts, metrics) else Reason.NO_HISTOGRAM
+
+
+def rule_files(facts: Facts) -> Mapping[str, File]:
+    """One PrometheusRule: a group of recordings and alerts for each objective."""
+    metrics = metrics_of(facts)
+    assert metrics is not None
+    groups = [
+        {
+            "name": f"{facts.name}-{one.latency}",
+            "interval": "30s",
+            "rules": [*recordings(facts, metrics, one), *burn_alerts(facts, metrics, one)],
+        }
+        for one in objectives(facts, metrics)
+    ]
+    rule = {
+        "apiVersion": "monitoring.coreos.com/v1",
+        "kind": "PrometheusRule",
+        "metadata": metadata(facts),
+        "spec": {"groups": groups},
+    }
+    return {"prometheus-rules.yaml": Yaml((rule,))}
+
+
+def recorded(one: Objective, window: str) -> str:
+    """Name of the share of requests over the limit."""
+    return f"inference:{one.latency}_over_limit:ratio_rate{window}"
+
+
+def recordings(facts: Facts, metrics: Metrics, one: Objective) -> Iterator[Document]:
+    """The share of slower requests over every window of an alert."""
+    windows = dict.fromkeys(window for burn in BURNS for window in (burn.short, burn.long))
+    for window in windows:
+        within = f"sum(rate({metrics.buckets(one.histogram, one.edge_s)}[{window}]))"
+        everything = f"sum(rate({metrics.count(one.histogram)}[{window}]))"
+        yield {"record": recorded(one, window), "expr": f"1 - {within} / {everything}", "labels": {"plan": facts.name}}
+
+
+def burn_alerts(facts: Facts, metrics: Metrics, one: Objective) -> Iterator[Document]:
+    """An alert for each burn rate that can be reached: not more than all requests can be slower."""
+    for burn in BURNS:
+        share = burn.factor * one.budget
+        if share >= 1.0:
+            continue
+        both = " and ".join(
+            f'{recorded(one, window)}{{plan="{facts.name}"}} > {share:.6g}' for window in (burn.long, burn.short)
+        )
+        enough = f"sum(increase({metrics.count(one.histogram)}[{burn.long}])) > {LEAST_REQUESTS}"
+        yield {
+            "alert": f"Inference{one.latency.capitalize()}BudgetBurns",
+            "expr": f"{both} and on () {enough}",
+            "labels": {"severity": burn.severity, "plan": facts.name, "long_window": burn.long},
+            "annotations": {
+                "summary": f"{one.latency.upper()} of {facts.name} burns its budget {burn.factor:g} times too fast",
+                "description": description(one),
+            },
+        }
+
+
+def description(one: Objective) -> str:
+    """What is promised, and where it is judged."""
+    judged = "" if one.edge_s == one.limit_s else f", judged at {one.edge_s:g} s, the next edge of a bucket"
+    return (
+        f"{one.percentile:g} % of requests have {one.latency.upper()} within {one.limit_s:g} s{judged}; "
+        f"measured by the server as {one.measured_as}."
+    )
+
+
+def pyrra_files(facts: Facts) -> Mapping[str, File]:
+    """One ServiceLevelObjective for each objective."""
+    metrics = metrics_of(facts)
+    assert metrics is not None
+    return {"pyrra.yaml": Yaml(tuple(level(facts, metrics, one) for one in objectives(facts, metrics)))}
+
+
+def level(facts: Facts, metrics: Metrics, one: Objective) -> Document:
+    """An objective as Pyrra has it."""
+    return {
+        "apiVersion": "pyrra.dev/v1alpha1",
+        "kind": "ServiceLevelObjective",
+        "metadata": metadata(facts, f"-{one.latency}"),
+        "spec": {
+            "target": f"{one.percentile:g}",
+            "window": PYRRA_WINDOW,
+            "description": description(one),
+            "indicator": {
+                "latency": {
+                    "success": {"metric": metrics.buckets(one.histogram, one.edge_s)},
+                    "total": {"metric": metrics.count(one.histogram)},
+                }
+            },
+        },
+    }
+
+
+RULES = Target("prometheus", refuses, rule_files)
+PYRRA = Target("pyrra", refuses, pyrra_files)

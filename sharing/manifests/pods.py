@@ -1,0 +1,143 @@
+"""Parts of Kubernetes objects that several targets share: containers, pods, services, the volume of the weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sharing.manifests.checkpoint import FILL_IN
+from sharing.manifests.facts import Facts
+
+PORT = 8000
+SECRET = "hf-token"
+"""Secret that holds the Hugging Face token under the key ``token``; no file here contains one."""
+CACHE = "/models"
+ANSWERS = {"llm-d.ai/inference-serving": "true"}
+"""Label of pods that answer requests; workers of another node's leader do not."""
+STARTS_WITHIN_PROBES = 360
+"""Probes of 10 s that a server has to load its weights. Chosen: an hour, for the largest checkpoints from a network."""
+
+HF_TOKEN = {"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": {"name": SECRET, "key": "token", "optional": True}}}
+HF_HOME = {"name": "HF_HOME", "value": CACHE}
+POD_IP = {"valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}
+
+
+def labels(facts: Facts, role: str = "") -> dict[str, str]:
+    """Labels of an object of this plan."""
+    own = {"app.kubernetes.io/name": facts.name, "app.kubernetes.io/part-of": "inference"}
+    return own | ({"llm-d.ai/role": role} if role else {})
+
+
+def metadata(facts: Facts, suffix: str = "") -> dict[str, Any]:
+    """Name and labels; objects of one kind are told apart by ``suffix``."""
+    return {"name": f"{facts.name}{suffix}", "labels": labels(facts)}
+
+
+def resources(facts: Facts, gpus: int) -> dict[str, Any]:
+    """GPUs of a container."""
+    assert facts.hardware is not None
+    amount = {facts.hardware.resource: str(gpus)}
+    return {"limits": amount, "requests": amount}
+
+
+def container(
+    facts: Facts,
+    *,
+    name: str,
+    image: str,
+    command: Sequence[str],
+    gpus: int,
+    port: int | None = PORT,
+    health: str = "/health",
+    env: Sequence[dict[str, Any]] = (),
+) -> dict[str, Any]:
+    """A container of an engine; one without a port answers no probes, being a worker."""
+    out: dict[str, Any] = {
+        "name": name,
+        "image": image,
+        "command": list(command),
+        "env": [HF_TOKEN, HF_HOME, *env],
+        "resources": resources(facts, gpus),
+        "volumeMounts": [{"name": "models", "mountPath": CACHE}, {"name": "shm", "mountPath": "/dev/shm"}],
+    }
+    if port is not None:
+        probe = {"httpGet": {"path": health, "port": port}, "periodSeconds": 10}
+        out |= {
+            "ports": [{"name": "http", "containerPort": port}],
+            "startupProbe": {**probe, "failureThreshold": STARTS_WITHIN_PROBES},
+            "readinessProbe": {**probe, "timeoutSeconds": 5},
+            "livenessProbe": {**probe, "timeoutSeconds": 5, "failureThreshold": 6},
+        }
+    return out
+
+
+def pod(
+    facts: Facts,
+    containers: Sequence[dict[str, Any]],
+    *,
+    role: str = "",
+    metrics_port: int | None = PORT,
+    init: Sequence[dict[str, Any]] = (),
+    volumes: Sequence[dict[str, Any]] = (),
+) -> dict[str, Any]:
+    """A pod template with the weights' volume, shared memory for NCCL; scraped where it answers, at its port."""
+    spec: dict[str, Any] = {
+        "containers": list(containers),
+        "volumes": [
+            {"name": "models", "persistentVolumeClaim": {"claimName": f"{facts.name}-models"}},
+            {"name": "shm", "emptyDir": {"medium": "Memory"}},
+            *volumes,
+        ],
+        "terminationGracePeriodSeconds": 120,
+    }
+    if init:
+        spec["initContainers"] = list(init)
+    about: dict[str, Any] = {"labels": labels(facts, role)}
+    if metrics_port is not None:
+        about["labels"] |= ANSWERS
+        port = str(metrics_port)
+        about["annotations"] = {
+            "prometheus.io/scrape": "true",
+            "prometheus.io/path": "/metrics",
+            "prometheus.io/port": port,
+        }
+    return {"metadata": about, "spec": spec}
+
+
+def deployment(facts: Facts, template: dict[str, Any], replicas: int, suffix: str = "") -> dict[str, Any]:
+    """A Deployment that replaces instances one by one within the GPUs there are."""
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": metadata(facts, suffix),
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": template["metadata"]["labels"]},
+            "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}},
+            "template": template,
+        },
+    }
+
+
+def service(facts: Facts, selector: dict[str, str], port: int = PORT) -> dict[str, Any]:
+    """A Service in front of the instances."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": metadata(facts),
+        "spec": {"selector": selector, "ports": [{"name": "http", "port": port, "targetPort": port}]},
+    }
+
+
+def model_volume(facts: Facts) -> dict[str, Any]:
+    """The volume that the weights are downloaded to once, for all pods."""
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": metadata(facts, "-models"),
+        "spec": {
+            "accessModes": ["ReadWriteMany"],
+            "storageClassName": FILL_IN.lower(),
+            "resources": {"requests": {"storage": f"{facts.storage_gb}G"}},
+        },
+    }

@@ -1,0 +1,70 @@
+"""Values of the Helm chart of the vLLM production stack."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sharing.manifests.arguments import flattened, vllm
+from sharing.manifests.facts import Facts
+from sharing.manifests.pods import SECRET
+from sharing.manifests.targets import File, Reason, Target, Yaml, engine_and_hardware
+from sizing.base.choices import Routing
+
+OWN_FIELDS = {
+    "--tensor-parallel-size": "tensorParallelSize",
+    "--max-num-seqs": "maxNumSeqs",
+    "--max-model-len": "maxModelLen",
+    "--gpu-memory-utilization": "gpuMemoryUtilization",
+}
+"""Arguments that the chart has a field for; the others stand in ``extraArgs``."""
+
+ROUTING: Mapping[Routing, str] = {"prefix_aware": "prefixaware"}
+"""How the chart's router spreads requests; round robin where it has nothing nearer to what the plan assumed."""
+
+
+def refuses(facts: Facts) -> Reason | None:
+    """Aggregated plans of vLLM, each instance on one node."""
+    if reason := engine_and_hardware(facts, ("vllm",)):
+        return reason
+    if facts.disaggregated:
+        return Reason.DISAGGREGATED
+    return Reason.SEVERAL_NODES if facts.nodes > 1 else None
+
+
+def files(facts: Facts) -> Mapping[str, File]:
+    """The values to install the chart with."""
+    (group,) = facts.groups
+    assert facts.hardware is not None
+    repository, _, tag = facts.hardware.images["vllm"].rpartition(":")
+    model: dict[str, Any] = {
+        "name": facts.name,
+        "repository": repository,
+        "tag": tag,
+        "modelURL": facts.checkpoint.name,
+        "replicaCount": group.instances,
+        "requestCPU": 4 * group.gpus,
+        "requestMemory": f"{32 * group.gpus}Gi",
+        "requestGPU": group.gpus,
+        "requestGPUType": facts.hardware.resource,
+        "pvcStorage": f"{facts.storage_gb}G",
+        "pvcAccessMode": ["ReadWriteMany"],
+        "hf_token": {"secretName": SECRET, "secretKey": "token"},
+        "vllmConfig": config(facts),
+    }
+    routing = ROUTING.get(facts.scenario.deployment.routing, "roundrobin")
+    values = {"servingEngineSpec": {"modelSpec": [model]}, "routerSpec": {"routingLogic": routing}}
+    return {"production-stack-values.yaml": Yaml((values,))}
+
+
+def config(facts: Facts) -> dict[str, Any]:
+    """vLLM's arguments: in the chart's own fields where it has them."""
+    (group,) = facts.groups
+    options = vllm(facts, group)
+    own: dict[str, Any] = {field: options.pop(name) for name, field in OWN_FIELDS.items()}
+    for name in ("--enable-prefix-caching", "--no-enable-prefix-caching"):
+        options.pop(name, None)
+    return own | {"enablePrefixCaching": facts.prefix_caching, "extraArgs": flattened(options)}
+
+
+TARGET = Target("production_stack", refuses, files)

@@ -1,0 +1,121 @@
+"""README.md of the folder: what was written, what was left out and why, what to fill in, what goes wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from sharing.manifests.checkpoint import FILL_IN
+from sharing.manifests.facts import Facts, Group
+from sharing.manifests.pods import SECRET
+from sharing.manifests.targets import Reason, Target
+from sharing.manifests.targets_data import TargetData, targets_data
+from sizing.base.format import count
+from sizing.catalog.precisions import precisions
+
+ROLES = {"both": "", "prefill": "prefill ", "decode": "decode "}
+ALTERNATIVES = (
+    "What serves the model (everything down to `compose.yaml`) is there in several ways: apply one, since their "
+    "objects have the same names and would take the GPUs twice."
+)
+SIGNS = str.maketrans({sign: f"\\{sign}" for sign in "\\`*_{}[]<>()#|!"})
+
+
+def readme(facts: Facts, written: Mapping[str, Sequence[str]], left_out: Mapping[Target, Reason]) -> str:
+    """Markdown. ``written`` has the files of each target by its id."""
+    parts = [
+        f"# {plain(facts.title)}: deployment manifests",
+        answer(facts),
+        f"Written by engine {facts.plan.engine_version} with data {facts.plan.data_version}. The arguments are what "
+        "the plan assumed; another value makes it another deployment than the one that was sized.",
+        "## The plan",
+        "\n".join(f"- {line}" for line in planned(facts)),
+        "## Files",
+        ALTERNATIVES,
+        table(("File", "What it is", "Version of the target"), files(written)),
+        "## Left out",
+        table(("Target", "Why"), ((data(t.id).title, sentence(reason)) for t, reason in left_out.items())),
+        "## To fill in",
+        "\n".join(f"- {line}" for line in to_fill_in(facts)),
+        "## What goes wrong",
+        "\n".join(f"- {data(id).title}: {trap}" for id in written for trap in data(id).traps),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def answer(facts: Facts) -> str:
+    """The answer of the plan without its cost, which is none of those who deploy."""
+    return " ".join(part.text for part in facts.plan.sentences if part.about != "cost").translate(SIGNS)
+
+
+def data(target: str) -> TargetData:
+    """What is known of a target."""
+    return targets_data().targets[target]
+
+
+def plain(text: str) -> str:
+    """A name that somebody typed, without what Markdown would read as markup, in one line."""
+    return " ".join(text.split()).translate(SIGNS)
+
+
+def sentence(reason: Reason) -> str:
+    """A reason as a sentence."""
+    return f"{reason.value[0].upper()}{reason.value[1:]}."
+
+
+def table(head: Sequence[str], rows: Iterator[Sequence[str]]) -> str:
+    """A Markdown table, or a word where it would be empty."""
+    lines = [f"| {' | '.join(cells)} |" for cells in rows]
+    if not lines:
+        return "Nothing."
+    return "\n".join([f"| {' | '.join(head)} |", "|---" * len(head) + "|", *lines])
+
+
+def files(written: Mapping[str, Sequence[str]]) -> Iterator[Sequence[str]]:
+    """A row for each file."""
+    for target, names in written.items():
+        for name in names:
+            yield f"`{name}`", data(target).title, data(target).version
+
+
+def planned(facts: Facts) -> Iterator[str]:
+    """The settings that every target has in its own words."""
+    yield f"Model: {plain(facts.model.id)}, loaded as `{facts.checkpoint.name}`"
+    for group in facts.groups:
+        yield _instances(facts, group)
+    main = facts.groups[-1]
+    yield f"Batch: {count(main.max_sequences)} sequences at most, {count(main.token_budget)} tokens per step, per rank"
+    yield f"KV cache: {'FP8' if facts.narrow_kv else '16 bit'}; context: {count(facts.context)} tokens"
+    yield f"Prefix caching: {'on' if facts.prefix_caching else 'off, since the plan counts on no cached tokens'}"
+    if drafts := facts.speculation.draft_tokens:
+        yield f"Speculative decoding: {drafts} draft tokens, {facts.speculation.acceptance:.0%} accepted each"
+    if facts.plan.decided_by == "measured":
+        yield "Capacity is from a measured record, which says nothing of these settings: they are the engine's defaults"
+
+
+def _instances(facts: Facts, group: Group) -> str:
+    shape = f"TP {group.tp}, PP {group.pp}, EP {group.ep}, DP {group.dp}"
+    over = f" over {group.nodes} nodes" if group.nodes > 1 else ""
+    spare = f", {group.spares} of them spare" if group.spares else ""
+    kind = f"{ROLES[group.role]}instance{'s' if group.instances > 1 else ''}"
+    return (
+        f"{facts.engine.label}: {count(group.instances)} {kind}{spare}, each {shape} on {group.gpus} x "
+        f"{facts.gpu.name}{over}; {group.rps:.3g} requests/s planned for each, {group.max_rps:.3g} within the limits"
+    )
+
+
+def to_fill_in(facts: Facts) -> Iterator[str]:
+    """What only those who deploy know. Search the files for the word to find each place."""
+    yield f"Everything that says `{FILL_IN}` or `{FILL_IN.lower()}`: nothing starts with it."
+    yield (
+        f"Secret `{SECRET}` with the key `token`, a Hugging Face token, where the checkpoint is gated; it is named "
+        "here, never contained."
+    )
+    yield "Storage class of the volume of the weights (read by many nodes at once), image tags, name of the gateway."
+    yield f"A node selector that keeps the pods on {facts.gpu.name}: elsewhere the plan does not hold."
+    if facts.checkpoint.to_fill_in:
+        label = precisions()[facts.deployment.weight_precision].label
+        yield f"`{facts.checkpoint.name}`: a checkpoint of the model in {label}, which the plan assumes."
+    if facts.checkpoint.at_load:
+        yield "Nothing for the weights: the engine quantises the published checkpoint while it loads it."
+    if facts.speculation.draft_tokens:
+        yield f"`{FILL_IN}/draft-model`: a draft model as good as the plan assumes."

@@ -1,0 +1,93 @@
+"""What a target is: whether it can express a deployment, and the files that do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from sharing.manifests.facts import Facts, Group
+
+Document = Mapping[str, Any]
+"""One object of a YAML or JSON file."""
+
+
+@dataclass(frozen=True)
+class Yaml:
+    """A YAML file of one or more documents."""
+
+    documents: tuple[Document, ...]
+
+
+@dataclass(frozen=True)
+class Json:
+    """A JSON file."""
+
+    document: Document
+
+
+@dataclass(frozen=True)
+class Text:
+    """A file that people read, or a shell runs."""
+
+    text: str
+
+
+File = Yaml | Json | Text
+
+
+class Reason(StrEnum):
+    """Why a target does not express a deployment."""
+
+    ENGINE = "it does not run the engine of the plan"
+    HARDWARE = "it does not schedule this accelerator, or no image is known for it"
+    DISAGGREGATED = "it does not know prefill and decode as instances of their own"
+    SEVERAL_NODES = "an instance of the plan spans nodes, which it cannot"
+    SEVERAL_SERVERS = "the plan takes more than one server"
+    RANKS_OVER_NODES = (
+        "data-parallel ranks of an instance are spread over nodes, which needs an order that it cannot give"
+    )
+    TENSOR_OVER_NODES = "it spreads pipeline stages or data-parallel ranks over nodes, not one tensor-parallel group"
+    EXPERTS = "the engine spreads experts over all GPUs of an instance or over none, the plan over some"
+    MIXED = "the engine does not combine this data parallelism with tensor or pipeline parallelism"
+    GPU_NAME = "its list of GPUs does not have this one"
+    LIMITS = "it takes either TTFT and ITL or E2E alone, the plan limits something else"
+    NO_LIMITS = "the plan has no latency limit that applies"
+    NO_HISTOGRAM = "the engine has no histogram of a limited latency with known buckets"
+    NO_METRICS = "the engine has no metric of requests in flight"
+    NOTHING_TO_SCALE = "no file here has an object that it could scale"
+
+
+@dataclass(frozen=True)
+class Target:
+    """``refuses`` says why it cannot express a deployment, None where it can; ``files`` are then its files by name."""
+
+    id: str
+    refuses: Callable[[Facts], Reason | None]
+    files: Callable[[Facts], Mapping[str, File]]
+
+
+def engine_and_hardware(facts: Facts, engines: tuple[str, ...], image: str | None = None) -> Reason | None:
+    """Whether one of ``engines`` is planned, on hardware that has an image of it (``image``: called otherwise)."""
+    if facts.engine.id not in engines:
+        return Reason.ENGINE
+    if facts.hardware is None or (image or facts.engine.id) not in facts.hardware.images:
+        return Reason.HARDWARE
+    return next((reason for group in facts.groups if (reason := layout(facts.engine.id, group))), None)
+
+
+def layout(engine: str, group: Group) -> Reason | None:
+    """Whether the engine has arguments for this parallelism."""
+    if engine == "vllm" and group.ep not in (1, group.tp * group.dp):
+        return Reason.EXPERTS
+    if engine == "trtllm" and group.dp > 1 and group.tp * group.pp > 1:
+        return Reason.MIXED
+    if engine == "sglang" and group.dp > 1 and group.pp > 1:
+        return Reason.MIXED
+    return None
+
+
+def ranks_over_nodes(facts: Facts) -> bool:
+    """Whether data-parallel ranks of one instance are on several nodes."""
+    return any(group.nodes > 1 and group.dp > 1 for group in facts.groups)

@@ -1,0 +1,55 @@
+"""What is known of the targets and may change with any release: images, resource names, ports, and their traps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+
+from sizing.catalog.files import read_yaml
+from sizing.catalog.gpu import Gpu
+
+FILE = Path(__file__).parent / "data" / "targets.yaml"
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Hardware(_Frozen):
+    """Accelerators of one vendor: the resource that Kubernetes schedules them by, and the image of each engine."""
+
+    resource: str
+    images: Mapping[str, str]
+
+
+class TargetData(_Frozen):
+    """A target: title, version that its fields were read of, where, and when; what one gets wrong with it."""
+
+    title: str
+    version: str
+    source: str
+    date: str
+    traps: tuple[str, ...] = ()
+
+
+class TargetsData(_Frozen):
+    """The whole file; ``images`` are of what stands beside the engines."""
+
+    hardware: Mapping[str, Hardware]
+    images: Mapping[str, str]
+    dynamo_gpus: Mapping[str, str]
+    targets: Mapping[str, TargetData]
+
+
+@cache
+def targets_data() -> TargetsData:
+    """Read once."""
+    return TargetsData.model_validate(read_yaml(FILE))
+
+
+def hardware_of(gpu: Gpu) -> Hardware | None:
+    """What is known of this GPU's vendor; None for one that no target here schedules, and for a custom one."""
+    return None if gpu.custom else targets_data().hardware.get(gpu.vendor)

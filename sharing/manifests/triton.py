@@ -1,0 +1,61 @@
+"""TensorRT-LLM as a model of Triton, served by the backend of its LLM API."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from sharing.manifests.arguments import trtllm
+from sharing.manifests.facts import Facts
+from sharing.manifests.pods import CACHE, container, deployment, labels, metadata, model_volume, pod, service
+from sharing.manifests.targets import Document, File, Reason, Target, Yaml, engine_and_hardware
+
+REPOSITORY = f"{CACHE}/triton"
+"""Where the model repository of TensorRT-LLM's tag was copied to: triton_backend/all_models/llmapi."""
+MODEL_FILE = f"{REPOSITORY}/tensorrt_llm/1/model.yaml"
+METRICS_PORT = 8002
+
+
+def refuses(facts: Facts) -> Reason | None:
+    """Aggregated plans of TensorRT-LLM, each instance on one node."""
+    if reason := engine_and_hardware(facts, ("trtllm",), image="triton"):
+        return reason
+    if facts.disaggregated:
+        return Reason.DISAGGREGATED
+    return Reason.SEVERAL_NODES if facts.nodes > 1 else None
+
+
+def files(facts: Facts) -> Mapping[str, File]:
+    """Settings, volume, instances and Service in one file."""
+    (group,) = facts.groups
+    assert facts.hardware is not None
+    main = container(
+        facts,
+        name="triton",
+        image=facts.hardware.images["triton"],
+        command=["tritonserver", f"--model-repository={REPOSITORY}", "--metrics-config=histogram_latencies=true"],
+        gpus=group.gpus,
+        health="/v2/health/ready",
+    )
+    main["volumeMounts"].append({"name": "settings", "mountPath": MODEL_FILE, "subPath": "model.yaml"})
+    volume = {"name": "settings", "configMap": {"name": f"{facts.name}-triton"}}
+    template = pod(facts, [main], metrics_port=METRICS_PORT, volumes=[volume])
+    instances = deployment(facts, template, group.instances)
+    return {"triton.yaml": Yaml((model_volume(facts), settings(facts), instances, service(facts, labels(facts))))}
+
+
+def settings(facts: Facts) -> Document:
+    """model.yaml of the backend. JSON is YAML, too, and a ConfigMap holds text."""
+    (group,) = facts.groups
+    model: dict[str, Any] = {"model": facts.checkpoint.name, **trtllm(facts, group)}
+    model["triton_config"] = {"max_batch_size": 0, "decoupled": True}
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": metadata(facts, "-triton"),
+        "data": {"model.yaml": json.dumps(model, indent=2) + "\n"},
+    }
+
+
+TARGET = Target("triton", refuses, files)

@@ -1,0 +1,1 @@
+"""A scenario and its plan as one document, whatever file or page it becomes."""

@@ -1,0 +1,131 @@
+"""Other deployments that meet the limits, beside the planned one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sharing.report.answer import gpu_range, layout
+from sharing.report.content import Block, Cell, Chart, Column, Paragraph, Section, Series, Table
+from sharing.report.names import ORIGIN, engine_name, gpu_name, precision_name
+from sharing.report.subject import Subject
+from sizing.base.deployed import Deployed
+from sizing.base.format import count
+from sizing.base.result import Candidate
+
+LISTED = 12
+"""Alternatives that the table holds."""
+DRAWN = 8
+"""Deployments that the chart holds."""
+
+
+def alternatives(subject: Subject) -> Section | None:
+    """The chapter; None where nothing is deployed."""
+    plan = subject.plan
+    if plan.deployment is None:
+        return None
+    others = ranked(plan.alternatives)[:LISTED]
+    if not others:
+        text = "No other deployment meets the limits with the hardware considered."
+        return Section(key="alternatives", title="Alternatives", blocks=(Paragraph(text=text),))
+    blocks: list[Block] = [_table(subject, others)]
+    if chart := _chart(subject):
+        blocks.insert(0, chart)
+    return Section(key="alternatives", title="Alternatives", blocks=tuple(blocks))
+
+
+def ranked(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """In the order of the plan, what has no price last."""
+    return sorted(candidates, key=lambda one: one.usd_per_month is None)
+
+
+def _table(subject: Subject, others: Sequence[Candidate]) -> Table:
+    money = (Column(label="Hardware a month", holds="money", digits=0),) if subject.shows_money else ()
+    columns = (
+        Column(label="Deployment"),
+        Column(label="One instance"),
+        Column(label="GPUs", holds="number", digits=0),
+        Column(label="Systems", holds="number", digits=0),
+        *(Column(label=f"{subject.at} {name}", unit="ms", holds="number") for name in ("TTFT", "ITL", "E2E")),
+        *money,
+        Column(label="Power", unit="kW", holds="number"),
+        Column(label="GPUs, 80 %"),
+        Column(label="Figures"),
+    )
+    rows = [_planned(subject), *(_row(subject, one) for one in others)]
+    note = (
+        "" if len(subject.plan.alternatives) <= LISTED else f"The first {LISTED} of {len(subject.plan.alternatives)}."
+    )
+    estimates = "Figures called estimate are those of the analytic load model."
+    return Table(
+        title="The plan and other deployments that meet the limits, best first",
+        columns=columns,
+        rows=tuple(rows),
+        note=f"{note} {estimates}".strip(),
+    )
+
+
+def _named(deployed: Deployed, subject: Subject) -> str:
+    parts = (
+        gpu_name(deployed.gpu, subject.question),
+        precision_name(deployed.weight_precision),
+        engine_name(deployed.engine),
+    )
+    return ", ".join(parts)
+
+
+def _what(deployed: Deployed, subject: Subject) -> tuple[Cell, ...]:
+    return _named(deployed, subject), layout(deployed), deployed.gpus, deployed.systems
+
+
+def _planned(subject: Subject) -> tuple[Cell, ...]:
+    plan = subject.plan
+    assert plan.deployment is not None
+    name, *rest = _what(plan.deployment, subject)
+    now = plan.latency
+    latencies = (now.ttft_ms.at_percentile, now.itl_ms.at_percentile, now.e2e_ms.at_percentile) if now else (None,) * 3
+    usd, power = (plan.cost.usd_per_month, plan.cost.power_kw) if plan.cost else (None, None)
+    about = gpu_range(plan.gpus_low, plan.gpus_high).removesuffix(" (80 % interval)")
+    return f"Plan: {name}", *rest, *latencies, *_amount(subject, usd), power, about, ORIGIN[plan.decided_by]
+
+
+def _row(subject: Subject, one: Candidate) -> tuple[Cell, ...]:
+    about = gpu_range(one.gpus_low, one.gpus_high).removesuffix(" (80 % interval)")
+    latencies = (one.ttft_ms, one.itl_ms, one.e2e_ms)
+    money = _amount(subject, one.usd_per_month)
+    return *_what(one.deployment, subject), *latencies, *money, one.power_kw, about, ORIGIN[one.decided_by]
+
+
+def _amount(subject: Subject, usd: float | None) -> tuple[Cell, ...]:
+    if not subject.shows_money:
+        return ()
+    return (None if usd is None else subject.money.of(usd),)
+
+
+def _chart(subject: Subject) -> Chart | None:
+    """The best deployment of each GPU type: what it costs, or how many GPUs it takes where no money is shown."""
+    plan = subject.plan
+    assert plan.deployment is not None
+    best = {plan.deployment.gpu: (plan.deployment, plan.cost.usd_per_month if plan.cost else None)}
+    for one in ranked(plan.alternatives):
+        best.setdefault(one.deployment.gpu, (one.deployment, one.usd_per_month))
+    shown = list(best.values())[:DRAWN]
+    if len(shown) < 2:
+        return None
+    prices = [usd for _, usd in shown if usd is not None]
+    money = len(prices) == len(shown)
+    values = tuple(map(subject.money.of, prices)) if money else tuple(float(one.gpus) for one, _ in shown)
+    label = f"{subject.money.code} a month" if money else "GPUs"
+    return Chart(
+        title=f"The best deployment of each GPU type: {'hardware a month' if money else 'GPUs'}",
+        draws="bar",
+        x_label="",
+        y_label=label,
+        x=tuple(_place(one, subject, number) for number, (one, _) in enumerate(shown)),
+        series=(Series(name=label, values=values),),
+    )
+
+
+def _place(deployed: Deployed, subject: Subject, number: int) -> str:
+    what = gpu_name(deployed.gpu, subject.question), precision_name(deployed.weight_precision)
+    name = f"{count(deployed.gpus)} x {', '.join(what)}"
+    return f"Plan: {name}" if number == 0 else name

@@ -1,0 +1,156 @@
+"""The answer: its sentences, the figures that a customer looks for first, and what is to be deployed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sharing.report.content import Block, Column, Fact, Facts, Paragraph, Released, Section, Table
+from sharing.report.names import engine_name, gpu_name, kv_name, precision_name
+from sharing.report.prices import has_own_prices
+from sharing.report.subject import Subject
+from sizing.base.deployed import Deployed, Latency
+from sizing.base.format import count, interval, kilowatts, ms, significant
+from sizing.base.result import Plan
+from sizing.planning.answer import hardware_price
+from sizing.planning.sentences import parallelism_text, split_text, systems_named
+
+RELEASED = {
+    Released.NOTHING: "Prices and costs are not part of this report.",
+    Released.LIST_PRICES: "Prices are list prices: negotiated prices and discounts are not part of this report, and "
+    "the deployment is the one that list prices lead to.",
+    Released.OWN_PRICES: "Prices are those of the scenario where it states them, list prices otherwise.",
+}
+"""Which prices stand behind a report, in a sentence."""
+
+HOLDS = {True: "within", False: "above"}
+
+
+def answer(subject: Subject) -> Section:
+    """The chapter."""
+    blocks: list[Block] = [Paragraph(text=answer_text(subject))]
+    if facts := tuple(_facts(subject)):
+        blocks.append(Facts(facts=facts))
+    if subject.plan.deployment is not None:
+        blocks.append(_deployed(subject, subject.plan.deployment))
+    blocks.append(Paragraph(text=_released(subject)))
+    return Section(key="answer", title="The answer", blocks=tuple(blocks))
+
+
+def _released(subject: Subject) -> str:
+    """Which prices stand behind the report; and that others chose the deployment, where a reader sees none."""
+    if subject.released is Released.NOTHING and has_own_prices(subject.sized):
+        return f"{RELEASED[Released.NOTHING]} The deployment was chosen with prices that are not shown."
+    return RELEASED[subject.released]
+
+
+def answer_text(subject: Subject) -> str:
+    """The answer of the plan, its price in the currency of the report."""
+    return " ".join(_sentences(subject))
+
+
+def _sentences(subject: Subject) -> Iterator[str]:
+    cost = subject.plan.cost
+    for one in subject.plan.sentences:
+        if one.about == "cost" and cost is not None and cost.usd_per_month is not None:
+            yield hardware_price(cost, subject.written(cost.usd_per_month))
+        else:
+            yield one.text
+
+
+def _facts(subject: Subject) -> Iterator[Fact]:
+    plan = subject.plan
+    if plan.deployment is None:
+        return
+    deployed = plan.deployment
+    yield Fact(label="GPUs", value=count(deployed.gpus), note=gpu_range(plan.gpus_low, plan.gpus_high))
+    systems = systems_named(deployed.systems, deployed.system)
+    yield Fact(label="Systems", value=count(deployed.systems), note=systems)
+    yield from _latencies(subject)
+    yield from _throughput(plan)
+    yield from _money(subject)
+    if plan.cost is not None and plan.cost.power_kw is not None:
+        yield Fact(label="Power", value=kilowatts(plan.cost.power_kw), note="whole systems at their maximum")
+
+
+def gpu_range(low: int | None, high: int | None) -> str:
+    """The range that 80 % of such estimates fall in, without one where it is not known."""
+    if low is None:
+        return ""
+    return f"{count(low)} or more" if high is None else f"{interval(low, high)} (80 % interval)"
+
+
+def _latencies(subject: Subject) -> Iterator[Fact]:
+    now, limits = subject.plan.latency, subject.scenario.limits
+    if now is None:
+        return
+    limited = {"TTFT": limits.ttft_ms, "ITL": limits.itl_ms, "E2E": limits.e2e_ms}
+    for name, value in (("TTFT", now.ttft_ms), ("ITL", now.itl_ms), ("E2E", now.e2e_ms)):
+        if value.at_percentile is not None:
+            note = against(value, limited[name])
+            yield Fact(label=f"{subject.at} {name}", value=ms(value.at_percentile), note=note)
+
+
+def against(value: Latency, limit: float | None) -> str:
+    """ "within the limit of 2 s", "no limit"."""
+    if limit is None or value.at_percentile is None:
+        return "no limit"
+    return f"{HOLDS[value.at_percentile <= limit]} the limit of {ms(limit)}"
+
+
+def _throughput(plan: Plan) -> Iterator[Fact]:
+    each = plan.per_instance
+    if each is not None:
+        rate = significant(each.output_tokens_per_s_per_gpu)
+        note = f"an instance has {significant(each.rps)} of {significant(each.max_rps)} requests/s"
+        yield Fact(label="Output tokens/s per GPU", value=rate, note=note)
+    if plan.headroom is not None:
+        yield Fact(label="Room for growth", value=f"{significant(plan.headroom)} times", note="the planned load")
+
+
+def _money(subject: Subject) -> Iterator[Fact]:
+    """Hardware alone as the plan has it, and all costs as the chapter on cost has them."""
+    hardware, cost = subject.plan.cost, subject.cost
+    if not subject.shows_money or hardware is None:
+        return
+    yield Fact(
+        label="Hardware a month",
+        value=subject.written(hardware.usd_per_month),
+        note="rented" if hardware.system_usd is None else "before power and operation",
+    )
+    if cost is not None and cost.usd_per_month is not None:
+        low, high = subject.money.written(cost.low), subject.money.written(cost.high)
+        note = f"at least {low}" if cost.high is None else f"{low} to {high}"
+        yield Fact(label="All costs a month", value=subject.money.written(cost.usd_per_month), note=note)
+
+
+def _deployed(subject: Subject, deployed: Deployed) -> Table:
+    rows = [
+        ("Model", subject.question.model.id),
+        ("Weight format", precision_name(deployed.weight_precision)),
+        ("KV-cache format", kv_name(deployed.kv_precision)),
+        ("Serving engine", engine_name(deployed.engine)),
+        ("GPU", gpu_name(deployed.gpu, subject.question)),
+        ("Systems", systems_named(deployed.systems, deployed.system)),
+        ("Instances", instances(deployed)),
+        ("Spare instances", count(deployed.spare_instances)),
+    ]
+    if deployed.batch_limit is not None:
+        rows.append(("Batch limit", f"{count(deployed.batch_limit)} requests in flight per instance"))
+    columns = (Column(label="What"), Column(label="Value"))
+    return Table(title="What is deployed", columns=columns, rows=tuple(rows))
+
+
+def instances(deployed: Deployed) -> str:
+    """ "3 instances of one GPU", "2 prefill instances of 4 GPUs (TP4), one decode instance of 8 GPUs (TP8)"."""
+    names = ("prefill ", "decode ") if deployed.pools else ("",)
+    return ", ".join(
+        f"one {name}instance of {split_text(one)}"
+        if one.instances == 1
+        else f"{count(one.instances)} {name}instances of {split_text(one)}"
+        for name, one in zip(names, deployed.kinds, strict=True)
+    )
+
+
+def layout(deployed: Deployed) -> str:
+    """How the GPUs of an instance share the model: "TP8"; of both kinds where they are apart."""
+    return " + ".join(parallelism_text(one) for one in deployed.kinds)

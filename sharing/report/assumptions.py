@@ -1,0 +1,107 @@
+"""What the answer takes for granted, and who stated it: the customer, the product, or a source of the catalogue."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from sharing.report.content import Block, Bullets, Cell, Column, Paragraph, Section, Table
+from sharing.report.names import engine_name, gpu_name, kv_name, precision_name, titled
+from sharing.report.subject import Subject
+from sizing.catalog import gpus
+from sizing.catalog.engines import engines
+from sizing.decision.keys import WHOLE, values_of
+from sizing.decision.text import shown
+from sizing.economics.assumptions import Basis
+
+CUSTOMER, DEFAULT, CATALOGUE = "Customer input", "Default", "Catalogue"
+BASIS: dict[Basis, str] = {
+    "scenario": CUSTOMER,
+    "sourced": CATALOGUE,
+    "chosen": "Chosen without a source",
+    "gap": "Nobody: not counted",
+}
+
+_NOT_SHOWN = ("name", "schema_version", "benchmark", "measured", "prices", "costs", "deployment.custom_gpus")
+"""Keys that stand elsewhere in the report, or in no report: prices are in the chapter on cost."""
+
+MOST_CHARACTERS = 80
+
+NAMED: Mapping[str, Callable[[str], str]] = {
+    "deployment.gpus": gpu_name,
+    "deployment.engines": engine_name,
+    "deployment.precisions": precision_name,
+    "deployment.kv_precisions": kv_name,
+}
+"""Keys that hold ids of the catalogue, and what these are called."""
+
+CHOSEN = {"on_prem": "on premises", "poisson": "random (Poisson)", "kernel": "kernel tables and roofline"}
+"""Choices that read better in other words."""
+
+
+def assumptions(subject: Subject) -> Section:
+    """The chapter."""
+    columns = (Column(label="Assumption"), Column(label="Value"), Column(label="Stated by"))
+    given_first = sorted(_inputs(subject), key=lambda row: row[-1] != CUSTOMER)
+    blocks: list[Block] = [
+        Table(title="Inputs and settings", columns=columns, rows=tuple(given_first)),
+        _facts(subject),
+    ]
+    if taken := subject.plan.assumptions:
+        blocks += [Paragraph(text="What follows from them, and what is taken for granted:"), Bullets(items=taken)]
+    return Section(key="assumptions", title="Assumptions and who stated them", blocks=tuple(blocks))
+
+
+def _inputs(subject: Subject) -> Iterator[tuple[Cell, ...]]:
+    """Every input that has a value: whose it is follows from whether it differs from the default."""
+    stated = _opened(subject.scenario.model_dump(mode="json", exclude_defaults=True))
+    for key, value in values_of(subject.scenario).items():
+        if not any(key == hidden or key.startswith(f"{hidden}.") for hidden in _NOT_SHOWN) and value != []:
+            yield titled(key), _short(key, value), CUSTOMER if key in stated else DEFAULT
+    if record := subject.scenario.measured:
+        yield "Measured record", f"{record.system}, {record.rps_per_system:g} requests/s per system", CUSTOMER
+    if one := subject.scenario.benchmark:
+        yield "Own benchmark", f"{len(one.points)} points on {gpu_name(one.gpu)}", CUSTOMER
+
+
+def _opened(values: dict[str, Any], prefix: str = "") -> set[str]:
+    """Dotted keys of nested values."""
+    keys: set[str] = set()
+    for name, value in values.items():
+        key = f"{prefix}{name}"
+        keys |= _opened(value, f"{key}.") if isinstance(value, dict) and key not in WHOLE else {key}
+    return keys
+
+
+def _short(key: str, value: Any) -> str:
+    if key == "model" and isinstance(value, dict):
+        value = value.get("name", "config.json")
+    text = ", ".join(map(NAMED[key], value)) if key in NAMED else _chosen(key, value)
+    return text if len(text) <= MOST_CHARACTERS else f"{text[: MOST_CHARACTERS - 3]}..."
+
+
+def _chosen(key: str, value: Any) -> str:
+    return CHOSEN[value] if isinstance(value, str) and value in CHOSEN else shown(key, value)
+
+
+def _facts(subject: Subject) -> Table:
+    """Facts of the catalogue behind the plan, each with its source and day."""
+    columns = (Column(label="Fact"), Column(label="Source"), Column(label="Date"))
+    return Table(title="Facts of the catalogue", columns=columns, rows=tuple(_sources(subject)))
+
+
+def _sources(subject: Subject) -> Iterator[tuple[Cell, ...]]:
+    model, deployed = subject.question.model, subject.plan.deployment
+    yield f"Architecture of {model.id}", model.source or CUSTOMER, model.release_date or None
+    if deployed is None:
+        return
+    if deployed.gpu in gpus():
+        gpu = gpus()[deployed.gpu]
+        yield f"Datasheet of {gpu.name}", gpu.source, gpu.source_date or None
+    else:
+        yield f"Datasheet of {gpu_name(deployed.gpu, subject.question)}", CUSTOMER, None
+    if deployed.engine in engines():
+        engine = engines()[deployed.engine]
+        yield f"Defaults of {engine.label}", engine.source, engine.date or None
+    if subject.shows_money and subject.plan.cost is not None and subject.plan.cost.source:
+        yield f"Price of {deployed.system}", subject.plan.cost.source, None

@@ -1,0 +1,76 @@
+"""A report from a scenario and its plan: every figure is that of the plan, its cost and its decision analysis."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+from sharing.report.addresses import without_internal_addresses
+from sharing.report.alternatives import alternatives
+from sharing.report.answer import answer, answer_text
+from sharing.report.assumptions import assumptions
+from sharing.report.content import Released, Report, Section
+from sharing.report.cost import cost
+from sharing.report.evidence import evidence, formulas
+from sharing.report.glossary import glossary
+from sharing.report.latency import latency
+from sharing.report.money import Money
+from sharing.report.prices import Planner
+from sharing.report.questions import questions
+from sharing.report.risks import risks
+from sharing.report.sensitivity import sensitivity
+from sharing.report.subject import Subject, subject_of
+from sizing.base.result import Plan
+from sizing.catalog import data_date
+from sizing.decision.outcome import Answers
+from sizing.planning.plan import plan as simulated_plan
+from sizing.scenario.schema import Scenario
+
+CHAPTERS: tuple[Callable[[Subject], Section | None], ...] = (
+    *(answer, questions, assumptions, latency, alternatives, cost),
+)
+"""Chapters before the sensitivity, which takes most of the time; one that has nothing to say is None."""
+
+AFTERWARDS: tuple[Callable[[Subject], Section | None], ...] = (risks, evidence, formulas)
+
+Progress = Callable[[int, int], None]
+"""Told how many of all steps are done."""
+
+
+def build_report(
+    scenario: Scenario,
+    plan: Plan,
+    *,
+    released: Released,
+    made_at: datetime,
+    author: str = "",
+    customer: str = "",
+    money: Money | None = None,
+    planner: Planner = simulated_plan,
+    answers: Answers | None = None,
+    progress: Progress | None = None,
+) -> Report:
+    """The report. ``plan`` is the answer to ``scenario``; at list prices it is planned again where that differs.
+
+    ``answers``: plans of the sensitivity that are known already. Raises InvalidScenario where the scenario cannot be
+    planned without its own prices.
+    """
+    subject = subject_of(scenario, plan, released, money=money, planner=planner)
+    moved = sensitivity(subject, answers or Answers(), progress)
+    drawn = [*(chapter(subject) for chapter in CHAPTERS), moved, *(chapter(subject) for chapter in AFTERWARDS)]
+    sections = tuple(section for section in drawn if section is not None)
+    report = Report(
+        title=scenario.name.strip() or "Untitled scenario",
+        customer=customer,
+        author=author,
+        made_at=made_at,
+        engine_version=plan.engine_version,
+        data_version=plan.data_version,
+        data_date=data_date(),
+        currency=subject.money.code,
+        released=released,
+        answer=answer_text(subject),
+        sections=sections,
+    )
+    terms = glossary(report)
+    return without_internal_addresses(report.model_copy(update={"sections": (*sections, terms)}))

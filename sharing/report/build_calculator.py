@@ -1,0 +1,139 @@
+"""The calculator of a scenario: the engine asked over the load, and its cost model taken apart into inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sharing.report.addresses import cleared
+from sharing.report.calculator import Calculator, Input, Kind, LoadRow, Month, System, Way, WayName
+from sharing.report.calculator_inputs import inputs_of
+from sharing.report.content import Released
+from sharing.report.money import Dollars, Money
+from sharing.report.names import engine_name, gpu_name, precision_name
+from sizing.base.deployed import Deployed
+from sizing.base.result import Plan
+from sizing.economics.cash import MONTHS, cash, load_in
+from sizing.economics.fleet import Fleet, fleet_of
+from sizing.economics.views import PartName, View
+from sizing.economics.ways import Ways, ways_of
+from sizing.explore.load_steps import AnswerAt, Planner, Progress, answers_over_load
+from sizing.question.understand import understand
+from sizing.scenario.schema import Scenario
+
+FOLLOWED: dict[WayName, frozenset[PartName]] = {
+    "on_prem": frozenset(
+        ("servers", "switches", "storage", "support", "capital_charge", "power", "colocation", "licence", "staff")
+    ),
+    "cloud": frozenset(("instances", "interruptions", "licence", "staff")),
+    "api": frozenset(("api_input", "api_cached_input", "api_output")),
+}
+"""The parts of each way that formulas follow."""
+
+
+def calculator_of(
+    scenario: Scenario,
+    planned: Plan,
+    released: Released,
+    money: Money | None = None,
+    *,
+    planner: Planner | None = None,
+    progress: Progress | None = None,
+) -> Calculator | None:
+    """What a workbook of ``planned`` computes with; None where nothing serves the scenario.
+
+    ``scenario`` and ``planned`` have no more money in them than is released
+    (:func:`sharing.report.prices.as_released`). Raises InvalidScenario as :func:`sizing.economics.cost.cost`.
+    """
+    deployed = planned.deployment
+    if not planned.feasible or deployed is None:
+        return None
+    ways, answers = (
+        ways_of(understand(scenario), planned),
+        answers_over_load(scenario, planned, planner=planner, progress=progress),
+    )
+    money = money or Dollars()
+    bought, rented = _bought(ways), _rented(ways)
+    return Calculator(
+        currency=money.code,
+        deployment=_deployment(ways, deployed),
+        planned_rps=ways.fleet.peak_rps,
+        kinds=_kinds(ways.fleet),
+        rows=tuple(_row(one) for one in answers),
+        bought=bought,
+        rented=rented,
+        input_tokens=ways.month.input_tokens,
+        cached_tokens=ways.month.cached_tokens,
+        output_tokens=ways.month.output_tokens,
+        inputs=tuple(_public(one) for one in inputs_of(ways, _views(ways), money, released)),
+        months=tuple(_months(ways, bought, rented)),
+        ways=() if released is Released.NOTHING else tuple(_ways(ways, money)),
+        chosen=ways.chosen,
+    )
+
+
+def _deployment(ways: Ways, one: Deployed) -> str:
+    parallel = f"TP{one.tp}" + "".join(
+        f" {name}{n}" for name, n in (("PP", one.pp), ("EP", one.ep), ("DP", one.dp)) if n > 1
+    )
+    named = (gpu_name(one.gpu, ways.question), engine_name(one.engine), precision_name(one.weight_precision), parallel)
+    return ", ".join(named)
+
+
+def _public(one: Input) -> Input:
+    """The input without addresses inside a company in the source that somebody typed."""
+    return one.model_copy(update={"source": cleared(one.source)})
+
+
+def _kinds(fleet: Fleet) -> tuple[Kind, ...]:
+    labels = ("Prefill instances", "Decode instances") if len(fleet.kinds) > 1 else ("Instances",)
+    pairs = zip(labels, fleet.kinds, strict=True)
+    return tuple(Kind(label=label, gpus=kind.gpus, spares=kind.spares) for label, kind in pairs)
+
+
+def _row(answer: AnswerAt) -> LoadRow:
+    kinds = fleet_of(answer.plan).kinds
+    return LoadRow(
+        requests_per_s=answer.requests_per_s,
+        working=tuple(kind.working for kind in kinds),
+        capacity_rps=tuple(kind.max_rps for kind in kinds),
+    )
+
+
+def _bought(ways: Ways) -> System:
+    return System(name=ways.option.name, gpus=ways.option.gpus, power_kw=ways.option.power_kw)
+
+
+def _rented(ways: Ways) -> System | None:
+    view = ways.cloud(1.0)
+    if not view.known or view.systems is None:
+        return None
+    kw = None if view.power_kw is None else view.power_kw.value / view.systems.value
+    return System(name=view.system, gpus=view.gpus_per_system, power_kw=kw, place=view.place)
+
+
+def _views(ways: Ways) -> dict[WayName, View]:
+    """Every way whose price is known, at the planned load, as far as formulas follow its parts."""
+    each: dict[WayName, View] = {"on_prem": ways.on_prem(1.0), "cloud": ways.cloud(1.0), "api": ways.api(1.0)}
+    return {name: view for name, view in each.items() if view.known and set(view.parts) <= FOLLOWED[name]}
+
+
+def _ways(ways: Ways, money: Money) -> Iterator[Way]:
+    growth = ways.money.costs.growth_percent_per_year
+    for name, view in _views(ways).items():
+        yield Way(
+            name=name,
+            system=view.system,
+            parts={part: money.of(amount.value) for part, amount in view.parts.items()},
+            cash=tuple(money.of(month.value) for month in cash(ways.by_name[name], ways.fleet.peak_rps, growth)),
+        )
+
+
+def _months(ways: Ways, bought: System, rented: System | None) -> Iterator[Month]:
+    growth = ways.money.costs.growth_percent_per_year
+    for month in range(MONTHS):
+        fleet = ways.fleet.at(load_in(month, growth))
+        yield Month(
+            working=tuple(kind.working for kind in fleet.kinds),
+            bought=fleet.systems(bought.gpus),
+            rented=None if rented is None else fleet.systems(rented.gpus),
+        )

@@ -1,0 +1,106 @@
+"""What a workbook computes with: inputs, the engine's counts over the load, and every way's cost at the planned load.
+
+Plain data, as the report beside it, so that both can be stored and made into a file without the engine. Amounts are in
+the currency of the report. Nothing about money is in it where none is released.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from sharing.report.content import Frozen
+
+WayName = Literal["on_prem", "cloud", "api"]
+"""Ways whose cost a formula can follow; a hybrid chooses its base anew at each load, which no formula does."""
+
+Group = Literal["load", "growth", "on_prem", "power", "cloud", "api", "staff"]
+
+
+class Input(Frozen):
+    """A number that a reader may change: ``name`` stands in formulas, ``low`` and ``high`` are what is accepted."""
+
+    name: str
+    label: str
+    unit: str
+    value: float
+    low: float
+    high: float
+    group: Group
+    source: str = ""
+    date: str = ""
+
+
+class Kind(Frozen):
+    """Instances of one kind: GPUs of each, and how many stand by."""
+
+    label: str
+    gpus: int = Field(ge=1)
+    spares: int = Field(ge=0)
+
+
+class LoadRow(Frozen):
+    """The engine's answer at a load: of each kind the instances that carry it, and what one of them could carry."""
+
+    requests_per_s: float
+    working: tuple[int, ...]
+    capacity_rps: tuple[float, ...]
+
+
+class System(Frozen):
+    """What the instances stand in: bought servers or rented instances of one type."""
+
+    name: str
+    gpus: int = Field(ge=1)
+    power_kw: float | None = None
+    place: str = ""
+
+
+class Month(Frozen):
+    """A month of the look ahead at the planned inputs: working instances of each kind, and systems of either way."""
+
+    working: tuple[int, ...]
+    bought: int
+    rented: int | None
+
+
+class Way(Frozen):
+    """What one way costs at the planned inputs: a month part by part, and each of the months to come."""
+
+    name: WayName
+    system: str
+    parts: dict[str, float]
+    cash: tuple[float, ...]
+
+    @property
+    def per_month(self) -> float:
+        """All parts together."""
+        return sum(self.parts.values())
+
+
+class Calculator(Frozen):
+    """All that formulas need. ``rows`` are in the order of their load; ``chosen`` is how the scenario pays."""
+
+    currency: str
+    deployment: str
+    planned_rps: float
+    kinds: tuple[Kind, ...]
+    rows: tuple[LoadRow, ...]
+    bought: System
+    rented: System | None
+    input_tokens: float
+    cached_tokens: float
+    output_tokens: float
+    inputs: tuple[Input, ...]
+    months: tuple[Month, ...]
+    ways: tuple[Way, ...]
+    chosen: str
+
+    def way(self, name: WayName) -> Way | None:
+        """A way by its name; None where its cost is not known or not released."""
+        return next((way for way in self.ways if way.name == name), None)
+
+    def value(self, name: str) -> float:
+        """The planned value of an input. Raises KeyError for one that there is not."""
+        return {one.name: one.value for one in self.inputs}[name]

@@ -1,0 +1,257 @@
+"""The inputs of a calculator: what the load and the cost of each way rest on, as one may change it in a workbook.
+
+What a scenario does not count (colocation in a facility of one's own, a licence nobody asks for) is 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from sharing.report.calculator import Group, Input, WayName
+from sharing.report.content import Released
+from sharing.report.money import Dollars, Money
+from sizing.base.choices import PowerFrom
+from sizing.base.format import rounded
+from sizing.base.units import HOURS_PER_DAY, HOURS_PER_MONTH, MONTHS_PER_YEAR, S_PER_HOUR
+from sizing.economics.assumptions import ELECTRICITY
+from sizing.economics.views import PartName, View
+from sizing.economics.ways import Ways
+from sizing.scenario.bounds import MAX_RPS, MAX_USD
+
+OF_SCENARIO = "the scenario"
+
+EXACT_DIGITS = 12
+"""Digits of a price that was divided out of a part: what float arithmetic leaves is cut off, nothing that was given."""
+
+POWER_FROM: Mapping[PowerFrom, str] = {
+    "listed": "datasheet of the system",
+    "rule": "TDP of its GPUs and a rule for the rest (server_hosts.csv)",
+    "unknown": "",
+}
+
+MOST_PERCENT, MOST_PER_KWH, MOST_PUE, MOST_YEARS, MOST_KW = 1000.0, 1000.0, 10.0, 20.0, 1e5
+"""What a scenario takes at most, too."""
+
+
+def inputs_of(ways: Ways, views: Mapping[WayName, View], money: Money, released: Released) -> Iterator[Input]:
+    """Every input, those of money only where any is released."""
+    yield from _load(ways)
+    yield _growth(ways)
+    yield from _power(ways)
+    if released is Released.NOTHING:
+        return
+    if "on_prem" in views:
+        yield from _on_prem(ways, views["on_prem"], money)
+    if "cloud" in views:
+        yield from _cloud(ways, views["cloud"], money)
+    if "api" in views:
+        yield from _api(ways, money)
+    if {"on_prem", "cloud"} & set(views):
+        yield _constant(ways, "staff_usd_per_month", "staff", "staff", "People who run it", money, of_money=True)
+
+
+def _load(ways: Ways) -> Iterator[Input]:
+    peak = ways.fleet.peak_rps
+    hours = ways.month.requests_per_day / (peak * S_PER_HOUR)
+    yield Input(
+        name="requests_per_s",
+        label="Requests per second in the busiest time",
+        unit="requests/s",
+        value=peak,
+        low=peak * 1e-6,
+        high=MAX_RPS,
+        group="load",
+        source=OF_SCENARIO,
+    )
+    yield Input(
+        name="share_of_capacity",
+        label="Utilisation: share of its capacity that an instance may carry then",
+        unit="%",
+        value=100.0,
+        low=1.0,
+        high=100.0,
+        group="load",
+        source="100 %: up to the limits of the scenario",
+    )
+    yield Input(
+        name="hours_at_full_load",
+        label="Utilisation over the day: hours at that rate that make its requests",
+        unit="hours/day",
+        value=rounded(hours, EXACT_DIGITS),
+        low=0.001,
+        high=HOURS_PER_DAY,
+        group="load",
+        source=OF_SCENARIO,
+    )
+
+
+def _growth(ways: Ways) -> Input:
+    """How fast the load grows from month to month."""
+    return Input(
+        name="growth_percent",
+        label="Growth of the load",
+        unit="%/year",
+        value=ways.money.costs.growth_percent_per_year,
+        low=0.0,
+        high=MOST_PERCENT,
+        group="growth",
+        source=OF_SCENARIO,
+    )
+
+
+def _power(ways: Ways) -> Iterator[Input]:
+    money = Dollars()
+    kw = ways.option.power_kw
+    if kw is None:
+        return
+    yield Input(
+        name="system_kw",
+        label=f"Power budget of a {ways.option.name}",
+        unit="kW",
+        value=kw,
+        low=0.0,
+        high=MOST_KW,
+        group="power",
+        source=POWER_FROM[ways.option.power_from],
+    )
+    yield _constant(ways, "power_utilization", "mean_power_share", "power", "Mean share of the power budget", money, 1)
+    yield _constant(ways, "pue", "pue", "power", "Power usage effectiveness (PUE)", money, MOST_PUE)
+
+
+def _on_prem(ways: Ways, view: View, money: Money) -> Iterator[Input]:
+    assert view.systems is not None
+    count, gpus, years = view.systems.value, view.gpus_per_system, ways.money.depreciation_years
+    price = _part(view, "servers") * years * MONTHS_PER_YEAR / count
+    yield _price(view, "system_price", f"Price of a {view.system}", f"{money.code}/system", money.of(price))
+    yield Input(
+        name="depreciation_years",
+        label="Written off over",
+        unit="years",
+        value=years,
+        low=0.1,
+        high=MOST_YEARS,
+        group="on_prem",
+        source=OF_SCENARIO,
+    )
+    for name, label in (
+        ("switches_percent", "Switches and cables"),
+        ("storage_percent", "Shared storage"),
+        ("support_percent_per_year", "Hardware support"),
+        ("capital_charge_percent_per_year", "Capital charge"),
+    ):
+        yield _constant(ways, name, name.removesuffix("_per_year"), "on_prem", label, money, MOST_PERCENT)
+    if view.power_kw is not None and ways.option.power_kw is not None:
+        name = ELECTRICITY
+        yield _constant(ways, name, "electricity_price", "power", "Electricity", money, MOST_PER_KWH, of_money=True)
+        rent = "colocation_usd_per_kw_month"
+        counted = ways.money.costs.facility != "own"
+        yield _constant(ways, rent, "colocation_price", "on_prem", "Colocation", money, counted=counted, of_money=True)
+    yearly = _part(view, "licence") * MONTHS_PER_YEAR / (count * gpus)
+    yield _licence(ways, "licence_usd_per_gpu_year", "licence_per_gpu_year", "on_prem", money.of(yearly), money)
+
+
+def _cloud(ways: Ways, view: View, money: Money) -> Iterator[Input]:
+    assert view.systems is not None
+    hours = view.systems.value * HOURS_PER_MONTH
+    instances = _part(view, "instances")
+    label = f"Price of a {view.system} in {view.place}" if view.place else f"Price of a {view.system}"
+    hourly = money.of(instances / hours)
+    yield _price(view, "instance_price", label, f"{money.code}/hour", hourly, group="cloud")
+    spot = 100.0 * _part(view, "interruptions") / instances if instances else 0.0
+    yield Input(
+        name="spot_interruption_percent",
+        label="More instance hours because of interruptions",
+        unit="%",
+        value=rounded(spot, EXACT_DIGITS),
+        low=0.0,
+        high=MOST_PERCENT,
+        group="cloud",
+        source=ways.money.assumptions["spot_interruption_percent"].source if spot else "not a spot price: none",
+    )
+    each = _part(view, "licence") / (hours * view.gpus_per_system)
+    yield _licence(ways, "licence_usd_per_gpu_hour", "licence_per_gpu_hour", "cloud", money.of(each), money)
+
+
+def _api(ways: Ways, money: Money) -> Iterator[Input]:
+    prices = ways.prices
+    if prices is None:
+        return
+    for name, label, usd in (
+        ("api_input_price", "New prompt tokens", prices.input_usd),
+        ("api_cached_price", "Cached prompt tokens", prices.cached_input_usd),
+        ("api_output_price", "Tokens of answers", prices.output_usd),
+    ):
+        yield Input(
+            name=name,
+            label=f"{label}, {prices.name}",
+            unit=f"{money.code}/million tokens",
+            value=money.of(usd),
+            low=0.0,
+            high=money.of(MAX_USD),
+            group="api",
+            source=prices.source.source,
+            date=", ".join(dict.fromkeys(prices.source.dates)),
+        )
+
+
+def _price(view: View, name: str, label: str, unit: str, value: float, group: Group = "on_prem") -> Input:
+    source = view.sources[0]
+    return Input(
+        name=name,
+        label=label,
+        unit=unit,
+        value=rounded(value, EXACT_DIGITS),
+        low=0.0,
+        high=max(MAX_USD, value),
+        group=group,
+        source=source.source,
+        date=", ".join(dict.fromkeys(source.dates)),
+    )
+
+
+def _licence(ways: Ways, constant: str, name: str, group: Group, each: float, money: Money) -> Input:
+    """The licence as counted: none where nobody asks for it or the price of the GPU includes it."""
+    known = ways.money.assumptions[constant]
+    return Input(
+        name=name,
+        label="NVIDIA AI Enterprise",
+        unit=known.unit.replace("USD", money.code),
+        value=rounded(each, EXACT_DIGITS),
+        low=0.0,
+        high=money.of(MAX_USD),
+        group=group,
+        source=known.source if each else "not asked for in the scenario, or included: not counted",
+        date=known.date if each else "",
+    )
+
+
+def _constant(
+    ways: Ways,
+    constant: str,
+    name: str,
+    group: Group,
+    label: str,
+    money: Money,
+    high: float = MAX_USD,
+    *,
+    counted: bool = True,
+    of_money: bool = False,
+) -> Input:
+    """A constant of the cost model; 0 where the scenario does not count it."""
+    known = ways.money.assumptions[constant]
+    value = ways.money.assumptions.amount(constant).value if counted else 0.0
+    return Input(
+        name=name,
+        label=label,
+        unit=known.unit.replace("USD", money.code),
+        value=rounded(money.of(value), EXACT_DIGITS) if of_money else value,
+        low=1.0 if constant == "pue" else 0.0,
+        high=money.of(high) if of_money else high,
+        group=group,
+        source=known.source if counted else "not asked for in the scenario: not counted",
+        date=known.date if counted else "",
+    )
+
+
+def _part(view: View, name: PartName) -> float:
+    return view.parts[name].value if name in view.parts else 0.0

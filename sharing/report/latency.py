@@ -1,0 +1,113 @@
+"""How fast it answers and what fills the memory of a GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sharing.report.answer import against
+from sharing.report.content import Block, Cell, Chart, Column, Mark, Paragraph, Section, Series, Table
+from sharing.report.names import ORIGIN
+from sharing.report.subject import Subject
+from sizing.base.format import interval, memory, ms, requests_per_s
+from sizing.base.result import Plan
+from sizing.planning.memory_parts import memory_parts, prefill_memory_parts
+
+CURVE_POINTS = 40
+"""Loads that a curve is drawn at."""
+
+
+def latency(subject: Subject) -> Section | None:
+    """The chapter; None where nothing is deployed."""
+    plan = subject.plan
+    if plan.deployment is None or plan.latency is None:
+        return None
+    blocks: list[Block] = [_percentiles(subject), *_curves(subject)]
+    if memory_parts(plan):
+        blocks += [_memory_chart(plan), _memory_table(plan)]
+    if each := plan.per_instance:
+        blocks.append(
+            Paragraph(
+                text=f"An instance has {requests_per_s(each.rps)} at the planned load and carries up to "
+                f"{requests_per_s(each.max_rps)} within the limits. Limited by: {plan.limited_by}."
+            )
+        )
+    return Section(key="latency", title="Latency and memory", blocks=tuple(blocks))
+
+
+def _percentiles(subject: Subject) -> Table:
+    columns = (
+        Column(label="Latency"),
+        *(Column(label=f"p{p}", unit="ms", holds="number") for p in (50, 95, 99)),
+        Column(label="Promise"),
+        Column(label="80 % interval"),
+    )
+    origin = ORIGIN[subject.plan.decided_by]
+    note = f"At the planned load, {origin}. TTFT: time to first token. ITL: gap between tokens. E2E: the whole answer."
+    return Table(title="Latency of a request", columns=columns, rows=tuple(_latency_rows(subject)), note=note)
+
+
+def _latency_rows(subject: Subject) -> Iterator[tuple[Cell, ...]]:
+    now, limits = subject.plan.latency, subject.scenario.limits
+    if now is None:
+        return
+    for name, one, limit in (
+        ("TTFT", now.ttft_ms, limits.ttft_ms),
+        ("ITL", now.itl_ms, limits.itl_ms),
+        ("E2E", now.e2e_ms, limits.e2e_ms),
+    ):
+        promised = f"{subject.at}: {ms(one.at_percentile)}, {against(one, limit)}"
+        around = (
+            "" if one.low is None else f"{ms(one.low)} or more" if one.high is None else _interval(one.low, one.high)
+        )
+        yield name, one.p50, one.p95, one.p99, promised, around
+
+
+def _interval(low: float, high: float) -> str:
+    return interval(low, high, "ms")
+
+
+def _curves(subject: Subject) -> Iterator[Chart]:
+    """TTFT and ITL of an instance over its load, with the limit and the planned load."""
+    plan, limits = subject.plan, subject.scenario.limits
+    points = plan.load_curve[:: max(1, len(plan.load_curve) // CURVE_POINTS)]
+    here = plan.per_instance
+    if len(points) < 2 or here is None:
+        return
+    for name, key, limit in (("TTFT", "ttft_ms", limits.ttft_ms), ("ITL", "itl_ms", limits.itl_ms)):
+        marks = [Mark(label=f"limit {ms(limit)}", axis="y", at=limit)] if limit is not None else []
+        yield Chart(
+            title=f"{subject.at} {name} over the load of an instance",
+            draws="line",
+            x_label="Requests/s per instance",
+            y_label=f"{subject.at} {name} (ms)",
+            x=tuple(point.rps for point in points),
+            series=(Series(name=f"{subject.at} {name}", values=tuple(getattr(point, key) for point in points)),),
+            marks=(*marks, Mark(label="planned load", axis="x", at=here.rps)),
+            note="By the analytic load model; the table above is what was decided by.",
+        )
+
+
+def _memory_chart(plan: Plan) -> Chart:
+    parts, others = memory_parts(plan), prefill_memory_parts(plan)
+    kinds = (parts, others) if others else (parts,)
+    return Chart(
+        title="Memory of one GPU at the planned load",
+        draws="stacked",
+        x_label="",
+        y_label=f"Memory ({parts[0].unit.value})",
+        x=("Decode instance", "Prefill instance") if others else ("One GPU",),
+        series=tuple(
+            Series(name=part.name, values=tuple(kind[place].size for kind in kinds)) for place, part in enumerate(parts)
+        ),
+    )
+
+
+def _memory_table(plan: Plan) -> Table:
+    parts, others = memory_parts(plan), prefill_memory_parts(plan)
+    unit = parts[0].unit.value
+    names = ("Decode instance", "Prefill instance") if others else ("One GPU",)
+    columns = (Column(label="Part"), *(Column(label=name, unit=unit, holds="number") for name in names))
+    rows = [(part.name, part.size, *((others[place].size,) if others else ())) for place, part in enumerate(parts)]
+    whole = plan.per_instance.memory_per_gpu_gb if plan.per_instance else 0.0
+    note = f"A GPU has {memory(whole, whole)}."
+    return Table(title="Memory of one GPU", columns=columns, rows=tuple(rows), note=note)

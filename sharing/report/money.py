@@ -1,0 +1,51 @@
+"""How amounts stand in a report: in which currency, and how a sentence writes them. The engine computes in USD."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+from sizing.base.format import usd
+from sizing.base.quantity import Result
+
+Converted = TypeVar("Converted", bound=Result)
+
+
+class Money(Protocol):
+    """A currency."""
+
+    @property
+    def code(self) -> str:
+        """ISO 4217."""
+        ...
+
+    def of(self, usd_amount: float) -> float:
+        """An amount in USD, in this currency."""
+        ...
+
+    def written(self, amount: float | None) -> str:
+        """An amount that is in this currency already."""
+        ...
+
+    def converted(self, result: Converted) -> Converted:
+        """A result of the engine with every quantity in USD in this currency."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dollars:
+    """USD: amounts as the engine has them."""
+
+    code: str = "USD"
+
+    def of(self, usd_amount: float) -> float:
+        """The amount."""
+        return usd_amount
+
+    def written(self, amount: float | None) -> str:
+        """ "$9,500", "$1.23M"."""
+        return usd(amount)
+
+    def converted(self, result: Converted) -> Converted:
+        """The result."""
+        return result

@@ -1,0 +1,103 @@
+"""What of the money in a scenario and its plan a reader may see: all of it, what lists say, or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from sharing.report.content import Released
+from sizing.base.deployed import Cost
+from sizing.base.result import Plan
+from sizing.planning.plan import plan as simulated_plan
+from sizing.scenario.costs import ApiChoice, Costs
+from sizing.scenario.prices import Prices
+from sizing.scenario.schema import Scenario
+
+Planner = Callable[[Scenario], Plan]
+
+BY_WORD = {"none": Released.NOTHING, "list": Released.LIST_PRICES, "own": Released.OWN_PRICES}
+"""What is released, by the words of command lines."""
+
+CHOICES = (
+    *("region", "facility", "licence", "purchase", "cloud_provider", "cloud_region", "hybrid_base"),
+    "growth_percent_per_year",
+)
+"""Keys of ``costs`` that choose what is paid for, and say nothing of what it costs."""
+
+ABOUT_MONEY = frozenset({"price_unknown", "price_by_rule", "hybrid_as_on_prem"})
+"""Codes of the warnings that speak of prices."""
+
+
+class Shown(NamedTuple):
+    """A scenario and its plan with no more money in them than is released."""
+
+    scenario: Scenario
+    plan: Plan
+
+
+def has_own_prices(scenario: Scenario) -> bool:
+    """Whether a price, discount or constant of cost was typed that a list says otherwise."""
+    listed = at_list_prices(scenario)
+    return scenario.prices.private or (listed.costs, listed.deployment) != (scenario.costs, scenario.deployment)
+
+
+def at_list_prices(scenario: Scenario) -> Scenario:
+    """The scenario with nothing but list prices, those of its price book too: typed and negotiated ones, discounts and
+    constants of cost left out."""
+    prices = scenario.prices.without_private()
+    costs = Costs.model_validate(
+        scenario.costs.model_dump(include=set(CHOICES))
+        | {"api": _listed(scenario.costs.api), "routing": _routing(scenario.costs)}
+    )
+    return scenario.model_copy(update={"prices": prices, "costs": costs, "deployment": _unpriced_gpus(scenario)})
+
+
+def _listed(choice: ApiChoice) -> ApiChoice:
+    return ApiChoice(provider=choice.provider, model=choice.model)
+
+
+def _routing(costs: Costs) -> object:
+    """Where requests are sent elsewhere, without the price of that."""
+    routed = costs.routing
+    return routed and routed.model_copy(update={"api": routed.api and _listed(routed.api)})
+
+
+def _unpriced_gpus(scenario: Scenario) -> object:
+    gpus = [gpu.model_copy(update={"price_usd": None}) for gpu in scenario.deployment.custom_gpus]
+    return scenario.deployment.model_copy(update={"custom_gpus": gpus})
+
+
+def as_released(scenario: Scenario, plan: Plan, released: Released, planner: Planner = simulated_plan) -> Shown:
+    """Both with the money that is released; planned again where the scenario has prices that lists do not.
+
+    Raises InvalidScenario where the scenario cannot be planned without its own prices.
+    """
+    if released is Released.OWN_PRICES:
+        return Shown(scenario, plan)
+    listed = at_list_prices(scenario)
+    if released is Released.LIST_PRICES:
+        return Shown(listed, planner(listed) if has_own_prices(scenario) else plan)
+    bare = listed.model_copy(update={"prices": Prices(), "costs": Costs()})
+    return Shown(bare, without_money(plan))
+
+
+def without_money(plan: Plan) -> Plan:
+    """The plan without any amount, price, or sentence about them; power stays."""
+    sentences = tuple(one for one in plan.sentences if one.about != "cost")
+    unpriced = {"usd_per_month": None}
+    return plan.model_copy(
+        update={
+            "answer": " ".join(one.text for one in sentences),
+            "sentences": sentences,
+            "cost": plan.cost and _power_alone(plan.cost),
+            "warnings": tuple(one for one in plan.warnings if one.code not in ABOUT_MONEY),
+            "alternatives": tuple(one.model_copy(update=unpriced) for one in plan.alternatives),
+            "trade_off": tuple(one.model_copy(update=unpriced) for one in plan.trade_off),
+            "explained": tuple(one for one in plan.explained if one.name not in Cost.model_fields),
+        }
+    )
+
+
+def _power_alone(cost: Cost) -> Cost:
+    amounts = [name for name in Cost.model_fields if "usd" in name]
+    return Cost(basis="", source="", power_kw=cost.power_kw, power_from=cost.power_from, **dict.fromkeys(amounts))

@@ -1,0 +1,112 @@
+"""The six questions, with the answers of the scenario as a customer reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sharing.report.content import Block, Chart, Column, Section, Series, Table
+from sharing.report.names import gpu_name
+from sharing.report.subject import Subject
+from sizing.base.format import UNKNOWN, count, ms, requests_per_s, significant
+from sizing.base.units import BILLION
+from sizing.scenario.demand import hourly
+from sizing.scenario.schema import Limits
+from sizing.scenario.traffic import Length, LengthSpread, LengthTrace
+
+WHERE = {"on_prem": "in a data centre of one's own", "cloud": "rented in the cloud", "hybrid": "owned and rented"}
+MODES = {
+    "streaming": "tokens are shown as they are made",
+    "sequential": "whole answers are needed",
+    "offline": "nobody waits for an answer",
+}
+HOURS = 24
+MOST_LISTED = 12
+"""GPU types that are named one by one."""
+
+
+def questions(subject: Subject) -> Section:
+    """The chapter."""
+    columns = (Column(label="Question"), Column(label="Answer"), Column(label="Note"))
+    table = Table(title="What was asked", columns=columns, rows=tuple(_rows(subject)))
+    blocks: list[Block] = [table, _day(subject)]
+    if profile := _profile(subject):
+        blocks.append(profile)
+    return Section(key="questions", title="The six questions", blocks=tuple(blocks))
+
+
+def _rows(subject: Subject) -> Iterator[tuple[str, str, str]]:
+    demand, workload = subject.question.demand, subject.scenario.workload
+    model = subject.question.model
+    active = "" if not model.is_moe else f", {significant(model.params_active / BILLION)} billion active"
+    window = f"; context of {count(model.max_context)} tokens" if model.max_context else ""
+    size = f"{significant(model.params_total / BILLION)} billion parameters{active}{window}"
+    yield "Which model?", model.id, size
+    cached = workload.prefix_cached_tokens
+    note = f"{count(cached)} of them cached from earlier requests" if cached else "none of them cached"
+    yield "How long are the prompts?", _length(workload.input_tokens), note
+    yield "How long are the answers?", _length(workload.output_tokens), ""
+    yield "How much load at the busiest time?", requests_per_s(demand.sustained_rps), demand.how
+    yield "How fast must it be?", _limits(subject.scenario.limits, workload.mode), MODES[workload.mode]
+    place = WHERE[subject.scenario.deployment.location]
+    yield "Which GPUs may serve it?", _gpus(subject), f"{place}; ranked by {subject.scenario.deployment.objective}"
+
+
+def _length(length: Length) -> str:
+    if isinstance(length, LengthSpread):
+        return f"{count(length.p50)} tokens in the median, {count(length.p95)} at the 95th percentile"
+    if isinstance(length, LengthTrace):
+        return f"as in a trace: {count(length.p50)} tokens in the median, {count(length.p95)} at the 95th percentile"
+    return f"{count(length)} tokens on average"
+
+
+def _limits(limits: Limits, mode: str) -> str:
+    if mode == "offline":
+        return "no limit"
+    each = (("TTFT", limits.ttft_ms), ("ITL", limits.itl_ms), ("E2E", limits.e2e_ms))
+    named = [f"{name} {ms(limit)}" for name, limit in each if limit is not None]
+    return f"{', '.join(named)} at p{limits.percentile:g}" if named else "no limit"
+
+
+def _gpus(subject: Subject) -> str:
+    record = subject.scenario.measured
+    if record is not None:
+        return f"those of the measured system, {record.system}"
+    considered = subject.question.gpus
+    if not subject.scenario.deployment.gpus or len(considered) > MOST_LISTED:
+        return f"{count(len(considered))} types of the catalogue"
+    return ", ".join(gpu_name(gpu.id, subject.question) for gpu in considered) or UNKNOWN
+
+
+def _day(subject: Subject) -> Table:
+    """What the load is in a day."""
+    day = subject.plan.business
+    rows = [
+        ("Requests a day", day.requests_per_day),
+        ("Daily users", day.daily_users),
+        ("Input tokens a day", day.input_tokens_per_day),
+        ("Output tokens a day", day.output_tokens_per_day),
+    ]
+    growth = f", growth of {day.growth:.0%} included" if day.growth else ""
+    return Table(
+        title="What that is in a day",
+        columns=(Column(label="What"), Column(label="Number", holds="number")),
+        rows=tuple(rows),
+        note=f"A day of {day.hours:g} hours, its busiest time {significant(day.peak_to_mean)} times the mean, "
+        f"{significant(day.requests_per_user)} requests per user{growth}.",
+    )
+
+
+def _profile(subject: Subject) -> Chart | None:
+    """The load over the hours of a day, where the scenario says it."""
+    shape = hourly(subject.scenario.workload)
+    if shape is None or len(shape) != HOURS:
+        return None
+    busiest, peak = max(shape), subject.plan.sustained_rps
+    return Chart(
+        title="Load over the day",
+        draws="bar",
+        x_label="Hour",
+        y_label="Requests/s",
+        x=tuple(str(hour) for hour in range(HOURS)),
+        series=(Series(name="Requests/s", values=tuple(peak * each / busiest for each in shape)),),
+    )

@@ -1,0 +1,130 @@
+"""What moves the answer: each input alone between the ends of its range, and each promise relaxed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from sharing.report.content import Block, Cell, Chart, Column, Paragraph, Section, Series, Table
+from sharing.report.cost import DISCOUNT
+from sharing.report.names import gpu_name, precision_name, titled
+from sharing.report.subject import Subject
+from sizing.base.format import count
+from sizing.decision.outcome import Answers, Outcome, Progress
+from sizing.decision.promises import Promise, promises
+from sizing.decision.text import name_of, shown
+from sizing.decision.tornado import Bar, Tornado, counted, in_gpus, swing, tornado
+
+DRAWN = 12
+"""Inputs that the chart holds: those that move the answer most."""
+
+LISTED = 8
+"""Relaxed promises that the table holds."""
+
+
+def sensitivity(subject: Subject, answers: Answers, progress: Progress | None = None) -> Section | None:
+    """The chapter; None where nothing is deployed. Plans every input at both ends of its range."""
+    if subject.plan.deployment is None:
+        return None
+    answers.knows(subject.sized, subject.plan)
+    moved = tornado(subject.sized, answers, progress)
+    moved = subject.money.converted(moved) if subject.shows_money else in_gpus(moved)
+    moved = moved.model_copy(update={"bars": tuple(bar for bar in moved.bars if not bar.key.endswith(DISCOUNT))})
+    relaxed = tuple(subject.money.converted(one) for one in promises(subject.sized, answers))
+    blocks: list[Block] = [
+        Paragraph(text="Each input is moved alone, everything else as it is, and the scenario is planned again."),
+        *_chart(subject, moved),
+        _table(subject, moved),
+    ]
+    if relaxed:
+        blocks.append(_promises(subject, relaxed))
+    return Section(key="sensitivity", title="What moves the answer", blocks=tuple(blocks))
+
+
+def _chart(subject: Subject, moved: Tornado) -> Iterator[Chart]:
+    bars = [bar for bar in moved.bars if swing(bar, moved.base) > 0][:DRAWN]
+    base = counted(moved.base, moved.base)
+    if not bars or base is None:
+        return
+    series = tuple(
+        Series(name=name, values=tuple(counted(getattr(bar, end), moved.base) for bar in bars))
+        for name, end in (("At the low end", "at_low"), ("At the high end", "at_high"))
+    )
+    yield Chart(
+        title="Inputs by how far they move the answer",
+        draws="tornado",
+        x_label="",
+        y_label=f"{subject.money.code} a month" if moved.in_money else "GPUs",
+        x=tuple(titled(bar.key) for bar in bars),
+        series=series,
+        base=base,
+        note="Where an end has no bar, the answer stays as it is or nothing serves it: see the table.",
+    )
+
+
+def _table(subject: Subject, moved: Tornado) -> Table:
+    """The inputs that move the answer, with what would be ordered at both ends of their range."""
+    columns = (
+        *(Column(label=label) for label in ("Input", "Now", "Range", "At the low end", "At the high end")),
+        *_money_columns(subject, ("A month, low end", "A month, high end")),
+    )
+    still = [bar for bar in moved.bars if _moves_nothing(bar, moved.base)]
+    rows = tuple(_row(subject, bar) for bar in moved.bars if bar not in still)
+    names = ", ".join(name_of(bar.key) for bar in still)
+    note = f"Within 20 % to both sides or what sources give. Nothing changes with: {names}." if still else ""
+    return Table(title="What would be ordered at the ends of the ranges", columns=columns, rows=rows, note=note)
+
+
+def _moves_nothing(bar: Bar, base: Outcome) -> bool:
+    """Whether neither order nor cost changes between both ends."""
+    ends = [end for end in (bar.at_low, bar.at_high) if end is not None]
+    return swing(bar, base) == 0 and all(_order(end) == _order(base) for end in ends)
+
+
+def _order(outcome: Outcome) -> tuple[object, ...]:
+    return *outcome.choice, outcome.gpus
+
+
+def _row(subject: Subject, bar: Bar) -> tuple[Cell, ...]:
+    ends = (bar.at_low, bar.at_high)
+    amounts: tuple[Cell, ...] = ()
+    if subject.shows_money:
+        amounts = tuple(None if end is None else end.usd_per_month for end in ends)
+    span = f"{shown(bar.key, bar.low)} to {shown(bar.key, bar.high)}"
+    orders = (_ordered(end, subject) for end in ends)
+    return titled(bar.key), shown(bar.key, bar.value), span, *orders, *amounts
+
+
+def _ordered(outcome: Outcome | None, subject: Subject) -> str:
+    """What would be ordered, without its price."""
+    if outcome is None:
+        return "cannot be"
+    if not outcome.feasible:
+        return "nothing serves it within the limits"
+    return f"{count(outcome.gpus)} x {gpu_name(outcome.gpu, subject.question)}, {precision_name(outcome.precision)}"
+
+
+def _money_columns(subject: Subject, labels: Sequence[str]) -> tuple[Column, ...]:
+    return tuple(Column(label=label, holds="money", digits=0) for label in labels) if subject.shows_money else ()
+
+
+def _promises(subject: Subject, relaxed: Sequence[Promise]) -> Block:
+    saving = [one for one in relaxed if (one.gpus_saved or 0) > 0 or (subject.shows_money and (one.usd_saved or 0) > 0)]
+    if not saving:
+        return Paragraph(text="No promise of the scenario, relaxed alone, would save hardware.")
+    columns = (
+        *(Column(label=label) for label in ("Promise", "Now", "Relaxed to", "Then")),
+        Column(label="GPUs saved", holds="number", digits=0),
+        *_money_columns(subject, ("Saved a month",)),
+    )
+    return Table(
+        title="What each promise costs",
+        columns=columns,
+        rows=tuple(_promise(subject, one) for one in saving[:LISTED]),
+        note="Each promise relaxed in turn, everything else as it is; what saves most first.",
+    )
+
+
+def _promise(subject: Subject, one: Promise) -> tuple[Cell, ...]:
+    to = "not promised" if one.relaxed is None else shown(one.key, one.relaxed)
+    saved: tuple[Cell, ...] = (one.usd_saved,) if subject.shows_money else ()
+    return titled(one.key), shown(one.key, one.value), to, _ordered(one.outcome, subject), one.gpus_saved, *saved

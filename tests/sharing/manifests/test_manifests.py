@@ -1,0 +1,292 @@
+"""The files of a plan say what the plan assumed, for every target that can; what cannot is named with its reason."""
+
+import json
+import shlex
+
+import pytest
+import yaml
+
+from sharing.errors import NothingToDeploy
+from sharing.manifests import manifests
+from sharing.manifests.bundle import INDEX, README, TARGETS, refused
+from sharing.manifests.facts import dns_label, facts_of
+from sharing.manifests.targets import Reason
+from sizing import Scenario
+from sizing.planning.analytic import analytic_plan
+from tests.sharing.manifests.cases import CASES, arguments, case, container, dashboard, documents, planned, written
+from tests.sharing.manifests.validation import check_files
+
+SERVES = {
+    "kubernetes.yaml",
+    "production-stack-values.yaml",
+    "kserve.yaml",
+    "llm-d.yaml",
+    "dynamo.yaml",
+    "nim.yaml",
+    "triton.yaml",
+    "compose.yaml",
+}
+
+
+def serving(name: str) -> set[str]:
+    return SERVES & set(written(name))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_file_is_valid(name):
+    check_files(written(name))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_target_is_written_or_left_out_with_a_reason(name):
+    facts = facts_of(*planned(name))
+    left_out, readme = refused(facts), written(name)[README]
+    assert {t.id for t in TARGETS} == {t.id for t in left_out} | {t.id for t in TARGETS if t not in left_out}
+    for target in TARGETS:
+        if target in left_out:
+            assert left_out[target].value[1:] in readme
+        else:
+            assert set(target.files(facts)) <= set(written(name))
+    for file in set(written(name)) - {README, INDEX}:
+        assert f"`{file}`" in readme
+
+
+def test_which_plans_each_target_expresses():
+    everything = SERVES - {"nim.yaml", "triton.yaml"}
+    assert serving("vllm") == everything
+    assert serving("vllm amd") == everything - {"dynamo.yaml"}
+    assert serving("vllm nodes") == {"kubernetes.yaml", "kserve.yaml", "llm-d.yaml", "dynamo.yaml"}
+    assert serving("vllm rack") == {"kubernetes.yaml", "llm-d.yaml", "dynamo.yaml"}
+    assert serving("vllm apart") == {"kserve.yaml", "llm-d.yaml", "dynamo.yaml"}
+    assert serving("sglang") == {"kubernetes.yaml", "dynamo.yaml", "compose.yaml"}
+    assert serving("trtllm") == {"dynamo.yaml", "triton.yaml", "compose.yaml"}
+    assert serving("trtllm apart") == {"dynamo.yaml"}
+    assert serving("nim") == serving("nim nodes") == {"nim.yaml"}
+    assert serving("tgi") == serving("tpu") == set()
+
+
+def test_vllm_has_the_arguments_of_the_plan():
+    given = arguments(container("vllm amd")["command"])
+    _, plan = planned("vllm amd")
+    assert given["--tensor-parallel-size"] == str(plan.deployment.tp)
+    assert given["--max-num-seqs"] == "64" == str(plan.deployment.batch_limit)
+    assert given["--max-num-batched-tokens"] == "8192"
+    assert given["--max-model-len"] == "4096"  # 3,000 + 300, rounded up
+    assert given["--kv-cache-dtype"] == "fp8"
+    assert given["--quantization"] == "fp8"
+    assert given["--no-enable-prefix-caching"]
+    amd = container("vllm amd")["resources"]["limits"]
+    assert amd == {"amd.com/gpu": str(plan.deployment.tp)}
+
+
+def test_prefix_caching_follows_the_cached_tokens():
+    assert arguments(container("vllm")["command"])["--enable-prefix-caching"]
+
+
+def test_weights_that_no_checkpoint_is_known_in_are_to_fill_in():
+    assert container("vllm at load")["command"][2] == "meta-llama/Llama-3.3-70B-Instruct"
+    assert "--quantization" in container("vllm at load")["command"]
+    assert arguments(container("vllm")["command"])["--dtype"] == "bfloat16"
+    assert container("vllm 4 bit")["command"][2] == "FILL-IN/llama-3-3-70b-instruct-int4-awq"
+    assert container("own model")["command"][2].startswith("FILL-IN/")
+    assert "a checkpoint of the model in INT4 AWQ" in written("vllm 4 bit")[README]
+
+
+def test_a_checkpoint_that_the_scenario_names_is_loaded():
+    name = "RedHatAI/Llama-3.3-70B-Instruct-FP8-dynamic"
+    scenario = Scenario.model_validate(case(name, "h100_sxm", "vllm", precisions=["fp8"]))
+    (deployment,) = (
+        one
+        for one in yaml.safe_load_all(manifests(scenario, analytic_plan(scenario))["kubernetes.yaml"])
+        if one["kind"] == "Deployment"
+    )
+    command = deployment["spec"]["template"]["spec"]["containers"][0]["command"]
+    assert command[2] == name
+    assert "--quantization" not in command
+
+
+def test_an_instance_over_nodes_is_a_leader_with_workers():
+    (group_set,) = (one for one in documents("vllm nodes", "kubernetes.yaml") if one["kind"] == "LeaderWorkerSet")
+    template = group_set["spec"]["leaderWorkerTemplate"]
+    assert template["size"] == 2
+    leader, worker = (template[f"{kind}Template"]["spec"]["containers"][0] for kind in ("leader", "worker"))
+    given = arguments(leader["command"])
+    assert given["--nnodes"] == "2"
+    assert given["--node-rank"] == "$(LWS_WORKER_INDEX)"
+    assert (given["--tensor-parallel-size"], given["--pipeline-parallel-size"]) == ("8", "2")
+    assert "--headless" in worker["command"]
+    assert "--headless" not in leader["command"]
+    assert leader["resources"]["limits"] == {"nvidia.com/gpu": "8"}
+    (rack,) = (one for one in documents("vllm rack", "kubernetes.yaml") if one["kind"] == "LeaderWorkerSet")
+    assert rack["spec"]["leaderWorkerTemplate"]["size"] == 2  # trays of four GPUs
+    assert documents("vllm nodes", "dynamo.yaml")[0]["spec"]["components"][1]["multinode"] == {"nodeCount": 2}
+
+
+def test_sglang_counts_sequences_and_tokens_of_the_whole_instance():
+    worker = next(
+        one for one in documents("sglang ranks", "dynamo.yaml")[0]["spec"]["components"] if one["type"] == "decode"
+    )
+    given = arguments(worker["podTemplate"]["spec"]["containers"][0]["args"])
+    assert (given["--tp-size"], given["--dp-size"], given["--ep-size"]) == ("8", "8", "8")
+    assert given["--max-running-requests"] == str(2048 * 8)
+    assert given["--chunked-prefill-size"] == str(8192 * 8)
+
+
+def test_vllm_counts_sequences_of_a_rank():
+    prefill, decode = (
+        arguments(one["podTemplate"]["spec"]["containers"][0]["args"])
+        for one in documents("vllm ranks", "dynamo.yaml")[0]["spec"]["components"][1:]
+    )
+    assert (decode["--data-parallel-size"], decode["--max-num-seqs"]) == ("8", "32")
+    assert decode["--enable-expert-parallel"] is True
+    assert prefill["--max-num-seqs"] == "256"
+
+
+def test_prefill_and_decode_are_workloads_of_their_own():
+    _, plan = planned("vllm apart")
+    prefill, decode = plan.deployment.pools
+    (kserve,) = documents("vllm apart", "kserve.yaml")
+    assert kserve["spec"]["replicas"] == decode.instances
+    assert kserve["spec"]["prefill"]["replicas"] == prefill.instances
+    assert kserve["spec"]["prefill"]["parallelism"]["pipeline"] == prefill.pp
+    roles = {
+        one["spec"]["template"]["metadata"]["labels"]["llm-d.ai/role"]: one
+        for one in documents("vllm apart", "llm-d.yaml")
+        if one["kind"] == "Deployment"
+    }
+    assert roles["prefill"]["spec"]["replicas"] == prefill.instances
+    assert roles["decode"]["spec"]["template"]["spec"]["initContainers"][0]["name"] == "routing-proxy"
+    assert roles["prefill"]["metadata"]["name"] != roles["decode"]["metadata"]["name"]
+
+
+def test_requests_reach_the_pods_that_answer_alone():
+    """The workers of a leader listen to nobody; a decoding leader has the proxy beside it."""
+    keys = case("meta-llama/Llama-3.3-70B-Instruct", "h100_sxm", "vllm", serving=["disaggregated"], precisions=["bf16"])
+    keys["deployment"] |= {"prefill": {"tp": 8}, "decode": {"tp": 8, "pp": 2}}
+    scenario = Scenario.model_validate(keys)
+    read = list(yaml.safe_load_all(manifests(scenario, analytic_plan(scenario))["llm-d.yaml"]))
+    (pool,) = (one for one in read if one["kind"] == "InferencePool")
+    chosen = pool["spec"]["selector"]["matchLabels"].items()
+    (decode,) = (one["spec"]["leaderWorkerTemplate"] for one in read if one["kind"] == "LeaderWorkerSet")
+    (prefill,) = (one["spec"]["template"] for one in read if one["kind"] == "Deployment")
+    assert all(chosen <= pod["metadata"]["labels"].items() for pod in (decode["leaderTemplate"], prefill))
+    assert not chosen <= decode["workerTemplate"]["metadata"]["labels"].items()
+    assert decode["leaderTemplate"]["spec"]["initContainers"][0]["name"] == "routing-proxy"
+    assert decode["leaderTemplate"]["spec"]["containers"][0]["ports"][0]["containerPort"] == 8200
+    (service,) = (one for one in documents("vllm nodes", "kubernetes.yaml") if one["kind"] == "Service")
+    (instances,) = (one for one in documents("vllm nodes", "kubernetes.yaml") if one["kind"] == "LeaderWorkerSet")
+    template, selector = instances["spec"]["leaderWorkerTemplate"], service["spec"]["selector"].items()
+    assert selector <= template["leaderTemplate"]["metadata"]["labels"].items()
+    assert not selector <= template["workerTemplate"]["metadata"]["labels"].items()
+
+
+def test_drafts_are_asked_for_and_fit_into_a_step():
+    given = arguments(container("vllm drafts")["command"])
+    assert json.loads(given["--speculative-config"])["num_speculative_tokens"] == 3
+    assert int(given["--max-num-batched-tokens"]) >= int(given["--max-num-seqs"]) * 4
+
+
+def test_a_request_to_dynamo_asks_the_same_questions():
+    _, plan = planned("trtllm")
+    (request,) = documents("trtllm", "dynamo-request.yaml")
+    assert request["spec"]["workload"] == {"isl": 3000, "osl": 300, "requestRate": 6.0}
+    assert request["spec"]["sla"] == {"ttft": 2000.0, "itl": 60.0}
+    assert request["spec"]["hardware"]["totalGpus"] == plan.deployment.gpus
+    (alone,) = documents("e2e alone", "dynamo-request.yaml")
+    assert alone["spec"]["sla"] == {"e2eLatency": 30_000.0}
+    assert refused(facts_of(*planned("offline")))[next(t for t in TARGETS if t.id == "dynamo_request")] is Reason.LIMITS
+
+
+def test_tensorrt_llm_reads_its_settings_from_a_file():
+    (settings,) = (one for one in documents("trtllm", "triton.yaml") if one["kind"] == "ConfigMap")
+    model = yaml.safe_load(settings["data"]["model.yaml"])
+    _, plan = planned("trtllm")
+    assert model["tensor_parallel_size"] == plan.deployment.tp
+    assert (model["max_batch_size"], model["max_num_tokens"]) == (2048, 8192)
+    assert model["kv_cache_config"]["dtype"] == "fp8"
+
+
+def test_compose_gives_each_instance_gpus_of_its_own():
+    (document,) = documents("vllm drafts", "compose.yaml")
+    devices = [
+        one["deploy"]["resources"]["reservations"]["devices"][0]["device_ids"] for one in document["services"].values()
+    ]
+    assert devices == [["0", "1", "2", "3"], ["4", "5", "6", "7"]]
+
+
+def test_keda_holds_each_instance_at_its_planned_load():
+    _, plan = planned("vllm amd")
+    (scaled,) = documents("vllm amd", "keda.yaml")
+    in_flight, rate = (one["metadata"] for one in scaled["spec"]["triggers"])
+    assert float(in_flight["threshold"]) == pytest.approx(plan.per_instance.concurrency, rel=1e-4)
+    assert float(rate["threshold"]) == pytest.approx(plan.per_instance.max_rps, rel=1e-4)
+    assert scaled["spec"]["minReplicaCount"] == 2  # one that works and the spare
+    assert scaled["spec"]["maxReplicaCount"] == plan.deployment.instances
+
+
+def test_the_dashboard_has_the_lines_of_the_plan():
+    _, plan = planned("vllm")
+    by_title = {
+        panel["title"]: {t["legendFormat"]: t["expr"] for t in panel["targets"]}
+        for panel in dashboard("vllm")["panels"]
+    }
+    assert by_title["TTFT"]["Limit"] == "vector(2)"
+    planned_s = plan.latency.ttft_ms.at_percentile / 1000
+    assert by_title["TTFT"]["Plan, p95"] == f"vector({planned_s:.6g})"
+    assert by_title["Requests"]["Plan: peak"] == "vector(6)"
+
+
+@pytest.mark.parametrize(
+    ("typed", "name"),
+    [
+        ("Chat of Acme", "chat-of-acme"),
+        ("70B, EU", "s-70b-eu"),
+        ("日本", "scenario"),
+        ("../../etc/passwd", "etc-passwd"),
+        ("x" * 200, "x" * 40),
+        ("a" * 39 + "-b", "a" * 39),
+    ],
+)
+def test_names_are_those_that_kubernetes_takes(typed, name):
+    assert dns_label(typed) == name
+
+
+def test_what_somebody_typed_stays_text():
+    keys = case("x/$(reboot)`id`\n# y", "h100_sxm", "vllm") | {"name": "=cmd() <script>[a](b)\n- k: v"}
+    keys["model"] = {"name": keys["model"], "params_b": 8}
+    scenario = Scenario.model_validate(keys)
+    contents = manifests(scenario, analytic_plan(scenario))
+    check_files(contents)
+    commands = [line for line in contents["benchmarks.sh"].splitlines() if line[:1] not in ("#", "")]
+    assert all("$(reboot)" not in line and "`" not in line for line in commands)
+    assert [len(shlex.split(line)) > 1 for line in commands] == [True, False, True, True, True]
+    assert "<script>" not in contents[README]
+    assert "[a](b)" not in contents[README]
+
+
+def test_nothing_secret_and_no_price_is_in_a_file():
+    for name in CASES:
+        text = "".join(written(name).values())
+        assert "$" not in written(name)[README]
+        assert "hf_" not in text.replace("hf_token", "")
+        assert "USD" not in text
+
+
+def test_same_plan_same_bytes():
+    assert manifests(*planned("vllm")) == written("vllm")
+
+
+def test_a_plan_that_deploys_nothing_has_no_manifests():
+    scenario = Scenario.model_validate(case("deepseek-ai/DeepSeek-V3", "l4", "vllm"))
+    with pytest.raises(NothingToDeploy, match="nothing to deploy"):
+        manifests(scenario, analytic_plan(scenario))
+
+
+def test_a_measured_record_says_that_settings_are_defaults():
+    keys = case("meta-llama/Llama-3.1-8B-Instruct", "h100_sxm", "vllm")
+    scenario = Scenario.model_validate(keys | {"measured": {"system": "DGX H100", "rps_per_system": 2.4}})
+    contents = manifests(scenario, analytic_plan(scenario))
+    check_files(contents)
+    assert "measured record" in contents[README]
+    (scaled,) = yaml.safe_load_all(contents["keda.yaml"])
+    assert [one["name"] for one in scaled["spec"]["triggers"]] == ["requests-per-second"]

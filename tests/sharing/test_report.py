@@ -1,0 +1,183 @@
+"""What a report says: every figure is the plan's, and no money is in it that was not released."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from sharing.report.addresses import cleared
+from sharing.report.build import build_report
+from sharing.report.content import Chart, Facts, Released, Report, Table
+from sharing.report.names import titled
+from sharing.report.prices import as_released, at_list_prices, has_own_prices
+from sizing.base.format import count, ms, usd
+from sizing.decision.outcome import Answers
+from sizing.decision.tornado import tornado
+from sizing.economics.cost import cost
+from tests.sharing.report_cases import CASES, MADE_AT, planned, report, scenario
+from ui.currency import Currency
+
+CHAPTERS = (
+    "answer",
+    "questions",
+    "assumptions",
+    "latency",
+    "alternatives",
+    "cost",
+    "sensitivity",
+    "risks",
+    "evidence",
+    "formulas",
+)
+
+
+def facts(shown: Report) -> dict[str, str]:
+    return {
+        fact.label: fact.value for s in shown.sections for b in s.blocks if isinstance(b, Facts) for fact in b.facts
+    }
+
+
+def tables(shown: Report) -> dict[str, Table]:
+    return {block.title: block for section in shown.sections for block in section.blocks if isinstance(block, Table)}
+
+
+def charts(shown: Report) -> dict[str, Chart]:
+    return {block.title: block for section in shown.sections for block in section.blocks if isinstance(block, Chart)}
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("released", Released)
+def test_a_report_survives_being_stored(name: str, released: Released) -> None:
+    shown = report(name, released)
+    assert Report.model_validate_json(shown.model_dump_json()) == shown
+    assert all(len(row) == len(table.columns) for table in tables(shown).values() for row in table.rows)
+    assert all(len(series.values) == len(chart.x) for chart in charts(shown).values() for series in chart.series)
+
+
+def test_chapters_come_in_the_order_in_which_they_are_read() -> None:
+    assert tuple(section.key for section in report("chat").sections) == (*CHAPTERS, "glossary")
+
+
+def test_figures_are_those_of_the_plan_and_of_its_cost() -> None:
+    plan, shown = planned("chat"), facts(report("chat"))
+    assert plan.deployment is not None
+    assert plan.latency is not None
+    assert plan.cost is not None
+    money = cost(scenario("chat"), plan=plan)
+    assert shown["GPUs"] == count(plan.deployment.gpus)
+    assert shown["Systems"] == count(plan.deployment.systems)
+    assert shown["p95 TTFT"] == ms(plan.latency.ttft_ms.at_percentile)
+    assert shown["Hardware a month"] == usd(plan.cost.usd_per_month)
+    assert shown["All costs a month"] == usd(money.usd_per_month)
+    parts = next(table for title, table in tables(report("chat")).items() if title.startswith("A month"))
+    *each, (_, total) = parts.rows
+    assert sum(row[1] for row in each) == pytest.approx(total)  # type: ignore[misc]
+    assert total == money.usd_per_month
+
+
+def test_36_months_add_up_to_what_the_cost_answer_says() -> None:
+    money = cost(scenario("chat"), plan=planned("chat"))
+    table = tables(report("chat"))["Cost over 36 months"]
+    place = [column.label for column in table.columns].index("Own systems")
+    years, whole = table.rows[:-1], table.rows[-1]
+    assert whole[place] == pytest.approx(sum(money.cash))
+    assert sum(row[place] for row in years) == pytest.approx(whole[place])  # type: ignore[misc]
+
+
+def test_the_tornado_is_that_of_the_cost_page() -> None:
+    answers = Answers()
+    answers.knows(scenario("chat"), planned("chat"))
+    moved = tornado(scenario("chat"), answers)
+    chart = charts(report("chat"))["Inputs by how far they move the answer"]
+    assert chart.base == moved.base.usd_per_month
+    low = {titled(bar.key): bar.at_low and bar.at_low.usd_per_month for bar in moved.bars}
+    assert list(chart.series[0].values) == [low[str(name)] for name in chart.x]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_nothing_released_means_no_money_anywhere(name: str) -> None:
+    shown = report(name, Released.NOTHING)
+    text = json.dumps([section.model_dump(mode="json") for section in shown.sections if section.key != "glossary"])
+    assert not re.search(r"\$|USD|EUR|€|\bprice of\b|a month\b", text + shown.answer)
+    assert "cost" not in {section.key for section in shown.sections}
+    assert not any(column.holds == "money" for table in tables(shown).values() for column in table.columns)
+
+
+def test_a_chart_without_money_counts_gpus() -> None:
+    chart = charts(report("pools", Released.NOTHING))["Inputs by how far they move the answer"]
+    deployed = planned("pools").deployment
+    assert deployed is not None
+    assert (chart.y_label, chart.base) == ("GPUs", deployed.gpus)
+
+
+@pytest.mark.parametrize("released", [Released.NOTHING, Released.LIST_PRICES])
+def test_prices_of_ones_own_are_in_no_report_that_does_not_release_them(released: Released) -> None:
+    text = report("own prices", released).model_dump_json()
+    assert not re.search(r"123[,.]?457|7[,.]?771|7\.77|41\.[12]", text)
+
+
+def test_a_report_without_prices_says_that_others_chose_the_deployment() -> None:
+    hint = "chosen with prices that are not shown"
+    assert hint in report("own prices", Released.NOTHING).model_dump_json()
+    assert hint not in report("chat", Released.NOTHING).model_dump_json()
+
+
+def test_list_prices_are_planned_again_and_said() -> None:
+    own = scenario("own prices")
+    listed = as_released(own, planned("own prices"), Released.LIST_PRICES)
+    assert listed.plan.cost != planned("own prices").cost
+    assert "list prices" in report("own prices").sections[0].model_dump_json()
+    mine = report("own prices", Released.OWN_PRICES)
+    assert facts(mine)["Hardware a month"] != facts(report("own prices"))["Hardware a month"]
+
+
+def test_a_discount_is_in_no_report() -> None:
+    assert not re.search(r"41\.[12]", report("own prices", Released.OWN_PRICES).model_dump_json())
+
+
+def test_own_prices_are_seen_wherever_they_were_typed() -> None:
+    assert not has_own_prices(scenario("chat"))
+    assert has_own_prices(scenario("own prices"))
+    assert not has_own_prices(at_list_prices(scenario("own prices")))
+    gpu = {"id": "mine", "memory_gb": 80, "bandwidth_gbs": 3000, "fp16_tflops": 900, "price_usd": 9}
+    own = scenario("chat").model_copy(deep=True)
+    priced = type(own).model_validate(own.model_dump() | {"deployment": {"custom_gpus": [gpu]}})
+    assert has_own_prices(priced)
+    assert at_list_prices(priced).deployment.custom_gpus[0].price_usd is None
+
+
+def test_a_plan_without_an_answer_says_why() -> None:
+    shown = report("impossible")
+    assert shown.answer == planned("impossible").answer
+    assert {"answer", "questions", "risks", "evidence"} <= {section.key for section in shown.sections}
+    assert "cost" not in {section.key for section in shown.sections}
+    assert tables(shown)["What cannot serve this"].rows
+
+
+def test_amounts_are_in_the_currency_that_is_handed_in() -> None:
+    euros = Currency(code="EUR", per_usd=0.5, locale="de_DE")
+    shown = build_report(scenario("chat"), planned("chat"), released=Released.LIST_PRICES, made_at=MADE_AT, money=euros)
+    assert shown.currency == "EUR"
+    title = next(title for title in tables(shown) if title.startswith("A month"))
+    in_usd = tables(report("chat"))[title].rows[-1][1]
+    assert tables(shown)[title].rows[-1][1] == pytest.approx(in_usd * 0.5)  # type: ignore[operator]
+    money = [s.model_dump_json() for s in shown.sections if s.key in ("answer", "alternatives", "sensitivity")]
+    assert not any("$" in text for text in money)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "http://gpu-box:8000/v1", "10.0.3.7:9090", "https://user:secret@example.com/x", "prometheus.corp/api",
+        "localhost:8501", "db.prod.internal", "http://192.168.1.4/metrics",
+    ],
+)  # fmt: skip
+def test_internal_addresses_are_replaced(text: str) -> None:
+    assert cleared(f"measured at {text} in May") == "measured at [internal address] in May"
+
+
+@pytest.mark.parametrize("text", ["https://example.com/page", "module sizing.prices.packing", "0.12.0 (PyPI)"])
+def test_public_addresses_stay(text: str) -> None:
+    assert cleared(text) == text

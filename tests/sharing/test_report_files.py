@@ -1,0 +1,286 @@
+"""HTML, Markdown and PDF of a report: complete, inert, and without a request to anywhere."""
+
+from __future__ import annotations
+
+import io
+import re
+import struct
+import zlib
+from collections.abc import Iterator
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pypdf
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sharing.formats import FORMATS
+from sharing.formats.axes import scale
+from sharing.formats.brand import VARIABLE, BadBrand, Brand, configured_brand, read_brand
+from sharing.formats.charts import picture
+from sharing.formats.markdown import plain
+from sharing.formats.picture import Box, Label, Line
+from sharing.formats.source import ReportSource
+from sharing.report.content import Chart, Mark, Report, Series
+from tests.sharing.report_cases import CASES, MADE_AT, source
+
+EVIL = (
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "[free](javascript:alert(1))",
+    "=cmd()|' /C calc'!A0",
+    "![x](https://evil.example/x.png)",
+    "https://evil.example www.evil.example",
+    "{{ 7 * 7 }} {% raw %}",
+    "<para><a href='https://evil.example'>x</a></para> &lt;b&gt;",
+    "\x00\x1b[31m\u202egnp.exe",
+    "| a | b |\n|---|---|\n# title\n- item",
+)
+
+
+class Page(HTMLParser):
+    """Elements, their attributes and the text of a page."""
+
+    def __init__(self, content: bytes) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.feed(content.decode())
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def named(text: str, name: str = "chat") -> ReportSource:
+    """A report whose title, customer and author somebody typed."""
+    one = source(name)
+    typed = {"title": text, "customer": text, "author": text}
+    return replace(one, report=one.report.model_copy(update=typed))
+
+
+def pdf_text(content: bytes) -> str:
+    return "\n".join(page.extract_text() for page in pypdf.PdfReader(io.BytesIO(content)).pages)
+
+
+def png() -> bytes:
+    def part(kind: bytes, content: bytes) -> bytes:
+        return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+
+    head = struct.pack(">IIBBBBB", 2, 1, 8, 2, 0, 0, 0)
+    pixels = zlib.compress(b"\0" + bytes([200, 10, 10] * 2))
+    return b"\x89PNG\r\n\x1a\n" + part(b"IHDR", head) + part(b"IDAT", pixels) + part(b"IEND", b"")
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("suffix", [".html", ".md", ".pdf"])
+def test_every_kind_of_plan_becomes_a_file(name: str, suffix: str) -> None:
+    content = FORMATS[suffix].write(source(name))
+    text = pdf_text(content) if suffix == ".pdf" else content.decode()
+    assert source(name).report.title in text
+    for section in source(name).report.sections:
+        assert section.title in text
+    assert content == FORMATS[suffix].write(source(name)), "the same report is the same bytes"
+
+
+def test_html_asks_nobody_for_anything() -> None:
+    page = Page(FORMATS[".html"].write(source("chat")))
+    assert not {tag for tag, _ in page.elements} & {"script", "link", "iframe", "object", "embed", "form", "base"}
+    for tag, attributes in page.elements:
+        for name in ("src", "href", "srcset", "action", "data", "poster", "xlink:href"):
+            value = attributes.get(name) or "#"
+            assert value.startswith(("#", "data:")), (tag, name, value)
+        assert not any(name.startswith("on") for name in attributes), tag
+    content = FORMATS[".html"].write(source("chat")).decode()
+    assert not re.search(r"url\(|@import|@font-face", content)
+    assert "default-src 'none'" in content
+
+
+def test_html_has_every_figure_chart_and_chapter() -> None:
+    page = Page(FORMATS[".html"].write(source("chat")))
+    ids = {attributes.get("id") for tag, attributes in page.elements if tag == "section"}
+    assert ids == {section.key for section in source("chat").report.sections}
+    charts = [block for s in source("chat").report.sections for block in s.blocks if isinstance(block, Chart)]
+    drawn = [attributes for tag, attributes in page.elements if tag == "svg"]
+    assert len(drawn) == 2 * len(charts)
+    assert all(attributes["aria-label"] for attributes in drawn)
+
+
+@pytest.mark.parametrize("text", EVIL)
+def test_what_was_typed_is_text_in_html(text: str) -> None:
+    plain_page = Page(FORMATS[".html"].write(named("plain")))
+    page = Page(FORMATS[".html"].write(named(text)))
+    assert [tag for tag, _ in page.elements] == [tag for tag, _ in plain_page.elements]
+    assert "49" not in page.text or "{{ 7 * 7 }}" in page.text or "{{" not in text
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.text(max_size=60))
+def test_no_text_becomes_an_element_of_the_page(text: str) -> None:
+    plain_page = Page(FORMATS[".html"].write(named("plain", "impossible")))
+    page = Page(FORMATS[".html"].write(named(text, "impossible")))
+    optional = {"div", "dt", "dd"}  # nothing is drawn for an empty customer or author
+    assert [t for t, _ in page.elements if t not in optional] == [
+        t for t, _ in plain_page.elements if t not in optional
+    ]
+
+
+@settings(max_examples=200)
+@given(st.text(max_size=80) | st.sampled_from(EVIL))
+def test_markdown_shows_a_text_as_it_is(text: str) -> None:
+    written = plain(text)
+    assert "\n" not in written
+    assert re.sub(r"\\(.)", r"\1", written) == " ".join(text.split())
+    unescaped = re.sub(r"\\.", "", written)
+    assert not re.search(r"[`*_{}\[\]<>#$~|!&]", unescaped)
+    assert not re.match(r"\s*([-+=]|\d+[.)])", unescaped.lstrip())
+    assert not re.search(r"(?i)https?:|javascript:|www\.|@", unescaped)
+
+
+def test_markdown_tables_are_as_wide_as_their_heads() -> None:
+    lines = FORMATS[".md"].write(named("a | b")).decode().splitlines()
+    rows: list[str] = []
+    for line in [*lines, ""]:
+        if line.startswith("|"):
+            rows.append(line)
+            continue
+        assert len({len(re.findall(r"(?<!\\)\|", row)) for row in rows}) <= 1
+        rows = []
+
+
+@pytest.mark.parametrize("text", EVIL)
+def test_a_pdf_has_no_link_script_or_form(text: str) -> None:
+    reader = pypdf.PdfReader(io.BytesIO(FORMATS[".pdf"].write(named(text, "impossible"))))
+    assert "/AcroForm" not in reader.trailer["/Root"]
+    assert "/OpenAction" not in reader.trailer["/Root"]
+    assert not any(page.get("/Annots") for page in reader.pages)
+
+
+def test_a_pdf_says_what_the_plan_says() -> None:
+    report = source("chat").report
+    reader = pypdf.PdfReader(io.BytesIO(FORMATS[".pdf"].write(source("chat"))))
+    first = " ".join(reader.pages[0].extract_text().split())
+    assert report.answer in first
+    assert f"1 / {len(reader.pages)}" in first
+    assert [outline.title for outline in reader.outline] == [s.title for s in report.sections]
+    assert reader.metadata is not None
+    assert reader.metadata.title == report.title
+
+
+def test_a_pdf_shows_letters_that_its_font_lacks_as_near_as_it_can() -> None:
+    text = pdf_text(FORMATS[".pdf"].write(named("Łódź Škoda 東京", "impossible")))
+    assert "Škoda" in text
+    assert "??" in text
+
+
+def shapes(chart: Chart, width: float) -> Iterator[tuple[float, float]]:
+    for shape in picture(chart, width).shapes:
+        if isinstance(shape, Box):
+            yield shape.x, shape.y
+            yield shape.x + shape.width, shape.y + shape.height
+        elif isinstance(shape, Line):
+            yield from shape.points
+        else:
+            yield shape.x, shape.y
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("width", [760.0, 340.0])
+def test_charts_stay_within_their_picture(name: str, width: float) -> None:
+    for section in source(name).report.sections:
+        for chart in (block for block in section.blocks if isinstance(block, Chart)):
+            height = picture(chart, width).height
+            assert all(-0.5 <= x <= width + 0.5 and -0.5 <= y <= height + 0.5 for x, y in shapes(chart, width)), (
+                chart.title
+            )
+
+
+def test_the_name_of_a_limit_does_not_run_into_the_legend() -> None:
+    series = (Series(name="TTFT", values=(100.0, 200.0)),)
+    marks = (Mark(label="limit 2 s", axis="y", at=2000.0),)
+    chart = Chart(title="t", draws="line", x_label="x", y_label="ms", x=(0.0, 1.0), series=series, marks=marks)
+    labels = [shape for shape in picture(chart, 760.0).shapes if isinstance(shape, Label)]
+    (limit,) = (label for label in labels if label.text == "limit 2 s")
+    (legend,) = (label for label in labels if label.text == "ms")
+    assert limit.y - legend.y > 14.0
+
+
+@given(st.lists(st.floats(-1e12, 1e12), min_size=1, max_size=20), st.booleans())
+def test_a_scale_holds_its_values_between_round_ends(values: list[float], from_zero: bool) -> None:
+    one = scale(values, 0.0, 100.0, from_zero=from_zero)
+    slack = 1e-6 * (one.high - one.low)
+    assert one.low <= min(values) + slack
+    assert one.high >= max(values) - slack
+    assert all(-1e-6 <= one.at(value) <= 100.0 + 1e-6 for value in values)
+    assert 2 <= len(one.ticks) <= 12
+
+
+def test_a_brand_is_name_logo_and_colours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "logo.png").write_bytes(png())
+    file = tmp_path / "brand.yaml"
+    file.write_text('name: Acme & Sons\nprimary: "#aa0044"\nlogo: logo.png\nfooter: Confidential\n')
+    monkeypatch.setenv(VARIABLE, str(file))
+    branded = replace(source("impossible"), brand=configured_brand())
+    html = FORMATS[".html"].write(branded).decode()
+    assert "Acme &amp; Sons" in html
+    assert "data:image/png;base64," in html
+    assert "#aa0044" in html
+    reader = pypdf.PdfReader(io.BytesIO(FORMATS[".pdf"].write(branded)))
+    assert len(reader.pages[0].images) == 1
+    assert "Confidential" in reader.pages[0].extract_text()
+    monkeypatch.delenv(VARIABLE)
+    assert configured_brand() == Brand()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "primary: red", "colour: blue", "- a", "name: [", "logo: ../logo.png", "logo: missing.png", "logo: brand.yaml",
+        "logo: 7", "name: !!python/object:os.system x", "font: logo.png",
+    ],
+)  # fmt: skip
+def test_a_brand_that_cannot_be_is_one_sentence(tmp_path: Path, text: str) -> None:
+    (tmp_path / "logo.png").write_bytes(png())
+    file = tmp_path / "brand.yaml"
+    file.write_text(text)
+    with pytest.raises(BadBrand) as caught:
+        read_brand(file)
+    assert str(caught.value).endswith(".")
+    assert "\n" not in str(caught.value)
+    assert str(tmp_path) not in str(caught.value)
+
+
+def test_a_damaged_logo_is_one_sentence() -> None:
+    branded = replace(source("impossible"), brand=Brand(logo=png()[:20]))
+    with pytest.raises(BadBrand):
+        FORMATS[".pdf"].write(branded)
+
+
+def test_a_long_word_and_a_long_cell_do_not_break_a_pdf() -> None:
+    one = source("impossible")
+    long = Report.model_validate(
+        one.report.model_dump()
+        | {
+            "made_at": MADE_AT,
+            "title": "x" * 200,
+            "sections": [
+                {
+                    "key": "k",
+                    "title": "T" * 300,
+                    "blocks": [
+                        {
+                            "kind": "table",
+                            "title": "wide",
+                            "columns": [{"label": str(n)} for n in range(14)],
+                            "rows": [["word " * 400, "w" * 900, *["x"] * 12]],
+                        }
+                    ],
+                }
+            ],
+        }
+    )
+    assert len(pypdf.PdfReader(io.BytesIO(FORMATS[".pdf"].write(replace(one, report=long)))).pages) >= 2
