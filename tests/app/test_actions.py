@@ -2,11 +2,11 @@
 
 from streamlit.testing.v1 import AppTest
 
+from sharing.form.presets import defaults
+from sharing.form.write import changed, from_scenario, with_change
 from sizing.base.result import Fix
 from sizing.scenario import Scenario
 from tests.app.pages_text import answer, figure, problems
-from ui.form.presets import defaults
-from ui.form.write import changed, from_scenario, with_change
 
 
 def test_fix_changes_the_form_and_the_answer(size: AppTest) -> None:

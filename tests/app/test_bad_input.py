@@ -5,11 +5,11 @@ import re
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from sharing.form.choices import labels
+from sharing.form.read import OWN_GPU
 from sizing.catalog import models
 from tests.app.conftest import OpenLink
 from tests.app.pages_text import answer, is_previous, problems
-from ui.form.choices import labels
-from ui.form.read import OWN_GPU
 
 BAD = [
     ("isl", "", "Prompt length is empty: enter a number of tokens, for example 3500."),

@@ -4,16 +4,16 @@ from collections.abc import Iterator
 
 import pytest
 
+from sharing.form.link import from_parameters, to_parameters
+from sharing.form.presets import defaults, presets
+from sharing.form.read import to_scenario
+from sharing.form.write import from_scenario
 from sizing import Scenario
 from sizing.base.deployed import Deployed
 from sizing.base.errors import SizingError
 from sizing.explore.frontier import operating_points
 from sizing.explore.operating_point import OperatingPoint
-from ui.form.link import from_parameters, to_parameters
-from ui.form.pinned import pinned_to
-from ui.form.presets import defaults, presets
-from ui.form.read import to_scenario
-from ui.form.write import from_scenario
+from sizing.explore.pinned import pinned_to
 from ui.state import plan_of
 
 SOME = 12

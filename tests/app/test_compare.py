@@ -70,7 +70,7 @@ def test_numbers_of_the_charts_are_those_of_the_comparison() -> None:
     other = base | {"name": "<b>other</b>", "limits": {"ttft_ms": 1}}
     comparison = compare([Scenario.model_validate(one) for one in (base, other)])
     table = answers_table(comparison)
-    assert table["USD a month"][0] == pytest.approx(comparison.scenarios[0].outcome.usd_per_month, rel=0.01)
+    assert table["All costs (USD a month)"][0] == pytest.approx(comparison.scenarios[0].outcome.usd_per_month, rel=0.01)
     assert table["Limited by"][1] == "nothing serves it within the limits"
     assert differences_table(comparison)["Input"].tolist() == ["TTFT limit"]
     for measure in measures():

@@ -1,5 +1,7 @@
 """Cost without a browser: every tab, the price book, bad input, figures that agree with the engine."""
 
+import re
+
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -13,6 +15,7 @@ from tests.app.pages_text import problems
 from tests.patience import PATIENCE_S
 from ui.cost.book import GIVEN
 from ui.figures.cost import build_over_load, build_ways, months_table, units_table, ways_table
+from ui.state import PRICE_BOOK
 
 PAGE = "pages/cost.py"
 TABS = ("Ways to pay", "36 months", "Break-even", "Sensitivity", "Prices and constants")
@@ -63,11 +66,20 @@ def test_the_address_keeps_how_it_is_paid() -> None:
 
 
 def test_a_constant_of_ones_own_moves_the_cost_and_stays_out_of_the_address(page: AppTest) -> None:
-    before = next(frame.value for frame in page.dataframe if "USD a month" in frame.value)
+    before = next(frame.value for frame in page.dataframe if "All costs (USD a month)" in frame.value)
     show(page, **{GIVEN: {"electricity_usd_per_kwh": 10.0}})
-    after = next(frame.value for frame in page.dataframe if "USD a month" in frame.value)
-    assert after["USD a month"][0] > 1.5 * before["USD a month"][0]
+    after = next(frame.value for frame in page.dataframe if "All costs (USD a month)" in frame.value)
+    assert after["All costs (USD a month)"][0] > 1.5 * before["All costs (USD a month)"][0]
     assert not any("electricity" in key for key in page.query_params)
+
+
+def test_the_sentence_leads_from_the_hardware_of_size_to_all_costs(page: AppTest) -> None:
+    """Two amounts a month stand on one page: the first is a part of the second, and each says what it counts."""
+    texts = [text.value.replace("\\", "") for text in page.markdown]
+    size = next(re.search(r"(\$[\d.,k]+) a month for the hardware alone", text) for text in texts if "alone" in text)
+    sentence = next(text for text in texts if text.startswith("Own systems"))
+    assert size
+    assert f": servers {size[1]}, power and cooling $" in sentence
 
 
 def test_constants_that_cannot_be_are_said(page: AppTest) -> None:
@@ -81,7 +93,7 @@ def test_charts_show_what_the_engine_says() -> None:
     money = cost(SCENARIO, plan=answer)
     rows = ways_table(money).set_index("Way")
     own = next(way for way in money.ways if way.name == "on_prem")
-    assert rows.loc["Own systems", "USD a month"] == pytest.approx(own.usd_per_month, rel=0.01)
+    assert rows.loc["Own systems", "All costs (USD a month)"] == pytest.approx(own.usd_per_month, rel=0.01)
     drawn = sum(bar.x[list(bar.y).index("Own systems")] for bar in build_ways(money).data)
     assert drawn == pytest.approx(own.usd_per_month)
     assert set(units_table(money)["Sense"]) == {"Allocated", "Used", "At full load", "Next system"}
@@ -119,6 +131,35 @@ def test_a_price_of_ones_own_moves_the_break_even_and_reset_brings_it_back(page:
     assert break_even(page) == before
 
 
+def test_a_negotiated_price_moves_the_break_even(page: AppTest) -> None:
+    show(page, cost_view="Break-even")
+    before = break_even(page)
+    bought = str(page.session_state["last_answer"].plan.deployment.system)
+    show(page, **{PRICE_BOOK: {"negotiated": {"systems": [{"system": bought, "usd": 30_000.0}]}}})
+    assert not problems(page)
+    assert break_even(page) != before
+    show(page, cost_view="Prices and constants", cost_price_list="negotiated")
+    assert not page.exception
+    page.button(key="price_book_reset").click().run()
+    show(page, cost_view="Break-even")
+    assert break_even(page) == before
+
+
+def test_the_break_even_moves_with_how_busy_instances_may_be(page: AppTest) -> None:
+    show(page, cost_view="Break-even")
+    before = break_even(page)
+    show(page, util="50")
+    assert not problems(page)
+    assert break_even(page) != before
+
+
+def test_an_old_price_of_the_book_is_flagged(page: AppTest) -> None:
+    bought = str(page.session_state["last_answer"].plan.deployment.system)
+    old = {"system": bought, "usd": 100_000.0, "source": "Quote 7", "date": "2025-01-01"}
+    show(page, cost_view="Prices and constants", **{PRICE_BOOK: {"listed": {"systems": [old]}}})
+    assert any("(2025-01-01)" in one.value.replace("\\", "") for one in page.warning)
+
+
 def break_even(app: AppTest) -> str:
     """The sentence on the break-even tab."""
     return next(m.value for m in app.markdown if "Owning" in m.value)
@@ -126,6 +167,6 @@ def break_even(app: AppTest) -> str:
 
 def test_parts_of_a_file_add_up_to_the_cent() -> None:
     rows = ways_table(cost(SCENARIO, plan=plan(SCENARIO, alternatives=0)), cents=True)
-    for _, row in rows[rows["USD a month"].notna()].iterrows():
+    for _, row in rows[rows["All costs (USD a month)"].notna()].iterrows():
         parts = [row[name] for name in rows if name.endswith("(USD)") and row[name] == row[name]]
-        assert sum(parts) == pytest.approx(row["USD a month"], abs=0.005 * (len(parts) + 1))
+        assert sum(parts) == pytest.approx(row["All costs (USD a month)"], abs=0.005 * (len(parts) + 1))

@@ -5,19 +5,23 @@ from datetime import date
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from sharing.document import to_yaml
+from sharing.report.prices import at_list_prices, has_own_prices
 from sizing import Scenario
 from sizing.decision.outcome import NOTHING
 from sizing.decision.tornado import Tornado, tornado
 from sizing.economics.cost import cost
 from sizing.economics.text import sentences
 from sizing.planning.analytic import analytic_plan
+from sizing.scenario.prices import Prices
 from tests.app.pages_text import problems
 from tests.sizing.decision.test_decision import Market, asked, tokens
 from ui.cost.book import GIVEN
 from ui.currency import DOLLARS, LOCALES, Currency, rates
 from ui.figures.cost import build_ways, months_table, ways_table
 from ui.shell.charts import CONFIG
-from ui.shell.own_prices import at_list_prices, has_own_prices
+from ui.shell.own_prices import NO_FILES, WITHHELD
+from ui.state import PRICE_BOOK
 
 SCENARIO = Scenario.model_validate(
     {
@@ -26,6 +30,7 @@ SCENARIO = Scenario.model_validate(
         "deployment": {"gpus": ["h100_sxm"]},
     }
 )
+ALL_COSTS = "All costs (EUR a month)"
 EURO = Currency(code="EUR", per_usd=0.8, locale="de_DE")
 
 
@@ -108,11 +113,11 @@ def test_a_tornado_keeps_the_values_of_its_inputs() -> None:
 
 def test_tables_and_charts_name_the_currency() -> None:
     money = EURO.converted(cost(SCENARIO, plan=analytic_plan(SCENARIO)))
-    assert "EUR a month" in ways_table(money, EURO)
+    assert ALL_COSTS in ways_table(money, EURO)
     assert not [name for name in ways_table(money, EURO) if "USD" in name]
     assert list(months_table({"on_prem": [1.0]}, EURO)) == ["Month", "Own systems (EUR)"]
     figure = build_ways(money, currency=EURO)
-    assert figure.layout.xaxis.title.text == "EUR a month"
+    assert figure.layout.xaxis.title.text == ALL_COSTS
     assert figure.layout.separators == ",."
 
 
@@ -120,16 +125,16 @@ def test_the_cost_page_shows_another_currency_and_refuses_a_rate_of_zero(page: A
     page.selectbox(key="currency").set_value("EUR").run()
     page.selectbox(key="number_locale").set_value("de_DE").run()
     assert not page.exception
-    before = next(frame.value for frame in page.dataframe if "EUR a month" in frame.value)
+    before = next(frame.value for frame in page.dataframe if ALL_COSTS in frame.value)
     assert any("ECB" in one.value or "European Central Bank" in one.value for one in page.caption)
     page.text_input(key="rate_EUR").set_value("2").run()
-    doubled = next(frame.value for frame in page.dataframe if "EUR a month" in frame.value)
-    assert doubled["EUR a month"][0] == pytest.approx(2 / rates()["EUR"].per_usd * before["EUR a month"][0], rel=0.02)
+    doubled = next(frame.value for frame in page.dataframe if ALL_COSTS in frame.value)
+    assert doubled[ALL_COSTS][0] == pytest.approx(2 / rates()["EUR"].per_usd * before[ALL_COSTS][0], rel=0.02)
     for text in ("0", "-1", "much"):
         page.text_input(key="rate_EUR").set_value(text).run()
         assert problems(page) == ["An exchange rate is a number above 0: the last one, 2, stays."]
-        kept = next(frame.value for frame in page.dataframe if "EUR a month" in frame.value)
-        assert kept["EUR a month"][0] == doubled["EUR a month"][0]
+        kept = next(frame.value for frame in page.dataframe if ALL_COSTS in frame.value)
+        assert kept[ALL_COSTS][0] == doubled[ALL_COSTS][0]
 
 
 @pytest.mark.parametrize("locale", LOCALES)
@@ -150,7 +155,7 @@ def test_a_typed_constant_keeps_tables_out_of_files_until_asked(page: AppTest) -
     page.session_state[GIVEN] = {"electricity_usd_per_kwh": 0.01}
     page.run()
     assert csv_buttons(page) == []
-    assert any("by the lists" in one.value for one in page.info)
+    assert any("at list prices" in one.value for one in page.info)
     page.toggle(key="downloads_with_own_prices").set_value(True).run()
     assert csv_buttons(page) == ["CSV: Ways to pay"]
     page.switch_page("pages/size.py").run()
@@ -164,6 +169,28 @@ def test_files_of_a_scenario_with_prices_of_ones_own_are_at_list_prices() -> Non
     assert has_own_prices(own)
     assert not has_own_prices(at_list_prices(own))
     assert at_list_prices(own) == SCENARIO
+
+
+def test_a_price_book_is_in_a_file_without_its_negotiated_prices() -> None:
+    lists = {name: {"systems": [{"system": "dgx_h100", "usd": 1e5}]} for name in ("listed", "negotiated")}
+    own = SCENARIO.model_copy(update={"prices": Prices.model_validate(lists)})
+    assert has_own_prices(own)
+    listed = at_list_prices(own)
+    assert not has_own_prices(listed)
+    assert listed.prices.listed == own.prices.listed
+    assert "negotiated" not in to_yaml(listed)
+
+
+@pytest.mark.parametrize("path", ["pages/size.py", "pages/explore.py", "pages/compare.py", "pages/cost.py"])
+def test_no_page_gives_a_negotiated_price_away_by_the_buttons_of_tables_and_charts(app: AppTest, path: str) -> None:
+    app.session_state[PRICE_BOOK] = {"negotiated": {"systems": [{"system": "dgx_h100", "usd": 1e5}]}}
+    app.button(key="open_chatbot").click().run()
+    app.switch_page(path).run()
+    assert not app.exception
+    assert app.session_state[WITHHELD]
+    assert not any(label.startswith("CSV: ") and "Price book" not in label for label in csv_buttons(app))
+    assert NO_FILES in [one.proto.body for one in app.get("html")]
+    assert not any("1e5" in str(value) or "negotiated" in key for key, value in app.query_params.items())
 
 
 def test_a_chart_keeps_its_button_for_a_picture() -> None:

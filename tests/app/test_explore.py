@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from sharing.form.presets import presets
+from sharing.form.problems import BadInput
 from sizing import plan
 from sizing.base.result import Excluded
 from sizing.explore.frontier import operating_points
@@ -15,8 +17,6 @@ from ui.explore.controls import X_LABELS, Y_LABELS, leading_gpus
 from ui.explore.frontier import clicked
 from ui.explore.serves import read_amount
 from ui.figures.template import hardware_look
-from ui.form.presets import presets
-from ui.form.problems import BadInput
 
 PAGE = "pages/explore.py"
 VIEWS = ("Latency against throughput", "Load curve", "Lengths", "What can this serve?", "Shared pool")

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sharing.form.fields import FIELDS
+from sharing.form.numbers import AmbiguousNumber, NotANumber, parse_number, show_number
+from sharing.form.presets import presets
+from sharing.form.read import to_scenario
+from sharing.form.write import from_scenario
 from sizing.catalog import use_cases
 from sizing.scenario import Scenario
-from ui.form.fields import FIELDS
-from ui.form.numbers import AmbiguousNumber, NotANumber, parse_number, show_number
-from ui.form.presets import presets
-from ui.form.read import to_scenario
-from ui.form.write import from_scenario
 
 
 @pytest.mark.parametrize(

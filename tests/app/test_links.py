@@ -6,11 +6,11 @@ from urllib.parse import parse_qs, urlparse
 
 from streamlit.testing.v1 import AppTest
 
+from sharing.form.choices import labels
+from sharing.form.fields import FIELDS
+from sharing.form.link import from_parameters
 from tests.app.conftest import OpenLink
 from tests.app.pages_text import answer, figure, problems
-from ui.form.choices import labels
-from ui.form.fields import FIELDS
-from ui.form.link import from_parameters
 from ui.state import LINK_VERSION, defaults
 
 ROOT = Path(__file__).parents[2]

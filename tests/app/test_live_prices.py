@@ -16,6 +16,7 @@ from tests.collectors.reading.test_alerts import observed
 from tests.patience import PATIENCE_S
 from ui.cost.live_prices import WHY, names_of
 from ui.live.money import cost_text, planned_usd_per_gpu_hour
+from ui.state import PRICE_BOOK
 
 
 @pytest.fixture
@@ -46,6 +47,39 @@ def test_offers_are_shown_with_what_failed(page: AppTest, monkeypatch: pytest.Mo
     assert set(rows["USD per GPU-hour"]) == {2.5}
     assert len(rows) == len(hunt.PROVIDERS) - 1
     assert any("Without oci (offline)" in one.value.replace("\\", "") for one in page.caption)
+
+
+def test_an_offer_that_is_used_becomes_a_price_of_ones_own_with_its_source(
+    page: AppTest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fetch(provider: str, names: Sequence[str]) -> Sequence[Offer]:
+        price = 16.0 if provider == "verda" else 40.0
+        return [
+            Offer(
+                provider=provider, instance="8x", region="FIN-01", gpu=names[0], gpus=8, usd_per_hour=price, spot=True
+            )
+        ]
+
+    monkeypatch.setattr(hunt, "fetch", fetch)
+    page.button(key="live_prices_now").click().run()
+    page.button(key="live_offer_use").click().run()
+    assert not page.exception
+    assert not problems(page)
+    gpu = last_gpu(page)
+    (price,) = page.session_state[PRICE_BOOK]["listed"]["gpu_hours"]
+    assert (price["gpu"], price["usd"], price["gpus"]) == (gpu, 2.0, 8)
+    assert (price["provider"], price["region"]) == ("verda", "FIN-01")
+    assert page.session_state["cost_purchase"] == "spot"
+    sources = next(frame.value for frame in page.dataframe if "age" in frame.value)
+    row = sources[sources["source"].str.contains("gpuhunt")].iloc[0]
+    assert row["source"].startswith("verda 8x in FIN-01, spot, looked up through gpuhunt (20")
+    assert row["age"] == "given"
+    assert not any("verda" in str(value) for value in page.query_params.values())
+
+
+def last_gpu(app: AppTest) -> str:
+    """The GPU of the plan on the page."""
+    return str(app.session_state["last_answer"].plan.deployment.gpu)
 
 
 def test_offline_is_said_in_one_sentence(page: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,10 +8,10 @@ import pytest
 import yaml
 
 from sharing.document import to_yaml
+from sharing.form.presets import presets
 from sizing import Scenario, plan
 from sizing.cli import main
 from sizing.replay.simulate import simulate
-from ui.form.presets import presets
 
 LLAMA_8B_ON_H100: dict[str, Any] = {"model": "meta-llama/Meta-Llama-3-8B-Instruct", "gpu": "H100 SXM5 80GB"}
 

@@ -3,10 +3,10 @@
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from sharing.form.presets import presets
+from sharing.form.read import to_scenario
 from sizing.scenario import Scenario
 from tests.app.pages_text import answer, figure, problems
-from ui.form.presets import presets
-from ui.form.read import to_scenario
 
 PAGES = ("pages/home.py", "pages/size.py", "pages/methodology.py")
 VIEWS = ("Alternatives", "Why", "Throughput or latency", "Simulate", "Memory", "Export")

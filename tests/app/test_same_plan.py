@@ -12,13 +12,13 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from sharing.document import to_yaml
+from sharing.form.link import from_parameters, to_parameters
+from sharing.form.presets import defaults
+from sharing.form.read import to_scenario
+from sharing.form.write import from_scenario
 from sizing import Scenario
 from sizing.base.errors import SizingError
 from tests.app.conftest import OpenLink
-from ui.form.link import from_parameters, to_parameters
-from ui.form.presets import defaults
-from ui.form.read import to_scenario
-from ui.form.write import from_scenario
 from ui.state import plan_of
 
 MODELS = [

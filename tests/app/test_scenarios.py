@@ -3,14 +3,21 @@
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from sharing.author import owner
 from sharing.document import to_yaml
 from sharing.library import Library, open_library
-from sharing.library.records import Draft, Query
+from sharing.library.records import Draft, Figures, Project, Query
 from sizing import Scenario
+from tests.app.conftest import APP
 from tests.app.pages_text import problems
+from tests.patience import PATIENCE_S
 from tests.sizing.asking import raw
+from ui.currency import DOLLARS
+from ui.scenarios import one
+from ui.scenarios.history import history_table
 
 PAGE = "pages/scenarios.py"
+COST = Figures(answer="yes", engine_version="0", gpus=8, usd_per_month=1000.0, power_kw=10.0)
 
 
 @pytest.fixture
@@ -50,7 +57,7 @@ def test_saved_on_size_and_opened_again(library: Library, size: AppTest) -> None
 
 def test_the_second_editor_sees_both_and_chooses(library: Library, size: AppTest) -> None:
     save(size)
-    library.save(1, 1, Draft(scenario=scenario("theirs")), author="bob")
+    library.save(1, 1, Draft(scenario=scenario("theirs")), by=owner("bob"))
     size.text_input(key="rps").set_value("62").run()
     save(size, "save_version")
     assert any("bob has saved version 2" in one.value for one in size.warning)
@@ -62,7 +69,7 @@ def test_the_second_editor_sees_both_and_chooses(library: Library, size: AppTest
 
 
 def test_deleted_restored_and_duplicated(library: Library, app: AppTest) -> None:
-    library.add(Draft(scenario=scenario()), author="ann")
+    library.add(Draft(scenario=scenario()), by=owner("ann"))
     page = app.switch_page(PAGE).run()
     page.button(key="scenario_delete").click().run()
     assert library.search().total == 0
@@ -104,3 +111,97 @@ def test_a_bad_file_is_refused(library: Library, app: AppTest) -> None:
     app.run()
     app.file_uploader(key="scenario_file").upload("a.yaml", b"schema_version: 9\nmodel: a").run()
     assert "newer than this engine knows" in problems(app)[0]
+
+
+def test_scenarios_of_the_library_are_compared(library: Library, app: AppTest) -> None:
+    for name, rate in (("first", 7.0), ("second", 14.0), ("third", 28.0)):
+        library.add(Draft(scenario=scenario(name, rate)), by=owner("ann"))
+    page = app.switch_page(PAGE).run()
+    assert page.button(key="scenarios_compare").disabled
+    page.selectbox(key="scenarios_chosen").set_value(1).run()
+    page.multiselect(key="scenarios_beside").set_value([2, 3]).run()
+    page.button(key="scenarios_compare").click().run()
+    assert not page.exception
+    rows = next(frame.value for frame in page.dataframe if "Scenario" in frame.value)
+    assert list(rows["Scenario"]) == ["first", "2: second", "3: third"]
+    assert page.query_params["beside"] == ["Scenario 2", "Scenario 3"]
+
+
+def test_a_link_to_a_comparison_with_the_library(library: Library, app: AppTest) -> None:
+    library.add(Draft(scenario=scenario("kept")), by=owner("ann"))
+    link = AppTest.from_file(str(APP), default_timeout=PATIENCE_S)
+    for key, value in {"goto": "compare", "isl": "3500", "beside": ["Scenario 1", "Scenario 99"]}.items():
+        link.query_params[key] = value
+    link.run()
+    assert not link.exception
+    assert link.multiselect(key="beside").value == ["library-1"]
+    assert "The library has no scenario 99." in problems(link)
+
+
+def test_files_of_a_kept_scenario_are_at_list_prices_until_asked(
+    library: Library, app: AppTest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = {"negotiated": {"systems": [{"system": "dgx_h100", "usd": 123_456}]}}
+    files: dict[str, str] = {}
+    monkeypatch.setattr(one, "draw_download", lambda title, content, *more, **named: files.update({title: content()}))
+    library.add(Draft(scenario=Scenario.model_validate({**raw(prices=own), "name": "kept"})), by=owner("ann"))
+    page = app.switch_page(PAGE).run()
+    assert not page.exception
+    assert set(files) == {"Export (YAML)", "Export (JSON)"}
+    assert not any("123456" in text for text in files.values())
+    page.toggle(key="downloads_with_own_prices").set_value(True).run()
+    assert all("123456" in text for text in files.values())
+
+
+def test_amounts_in_another_currency(library: Library, app: AppTest) -> None:
+    library.add(Draft(scenario=scenario(), project=Project(name="Chat"), figures=COST), by=owner("ann"))
+    page = app.switch_page(PAGE).run()
+    assert list(page.dataframe[0].value["Hardware (USD/month)"]) == [1000.0]
+    page.selectbox(key="currency").set_value("EUR").run()
+    page.text_input(key="rate_EUR").set_value("0.5").run()
+    assert list(page.dataframe[0].value["Hardware (EUR/month)"]) == [500.0]
+    page.session_state["scenarios_view"] = "Projects"
+    page.run()
+    assert list(page.dataframe[0].value["Hardware (EUR/month)"]) == [500.0]
+
+
+def test_a_line_for_each_version(library: Library, app: AppTest) -> None:
+    library.add(Draft(scenario=scenario(), figures=COST), by=owner("ann"))
+    library.save(1, 1, Draft(scenario=scenario(rate=14.0), tags=["pilot"]), by=owner("bob"))
+    library.save(1, 2, Draft(scenario=scenario(rate=14.0), tags=["pilot"]), by=owner("bob"))
+    library.delete(1, 3, by=owner("ann"))
+    lines = history_table(library.history(1), DOLLARS)
+    assert list(lines["What changed"]) == [
+        "Deleted",
+        "Saved without a change",
+        'peak load: 7.0 → 14.0; tags: none → ["pilot"]',
+        "Created",
+    ]
+    assert list(lines["Who"]) == ["ann", "bob", "bob", "ann"]
+    assert lines["GPUs"].tolist()[-1] == 8
+
+
+def test_a_customer_sees_the_report_without_prices_until_they_are_released(library: Library, app: AppTest) -> None:
+    priced = Scenario.model_validate(
+        {**scenario().model_dump(), "prices": {"system_usd": 123_457.0, "system": "hgx_h100_8"}}
+    )
+    library.add(Draft(scenario=priced), by=owner("ann"))
+    page = app.switch_page(PAGE).run()
+    page.button(key="customer_on").click().run()
+    assert not page.exception
+    titles = [header.value for header in page.header]
+    assert "The answer" in titles
+    assert not {"What moves the answer", "Evidence and accuracy"} & set(titles)
+    assert not page.sidebar.children
+    assert "$" not in shown_text(page)
+    page.selectbox(key="customer_prices").set_value("list prices").run()
+    assert "$" in shown_text(page)
+    assert "123,457" not in shown_text(page)
+    page.button(key="customer_off").click().run()
+    assert page.text_input(key="scenarios_text")
+
+
+def shown_text(page: AppTest) -> str:
+    kinds = (page.markdown, page.info, page.caption, page.metric)
+    frames = "".join(frame.value.to_csv() for frame in page.dataframe)
+    return frames + " ".join(str(one.value) for kind in kinds for one in kind).replace("\\", "")

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from sharing.form.presets import presets
+from sharing.form.trace import in_use
 from sizing.replay.simulation_result import SimulationResult
 from sizing.replay.what_if import AS_PLANNED
 from sizing.scenario.schema import Scenario
 from sizing.scenario.trace import read_trace
 from tests.patience import PATIENCE_S
 from ui.figures.simulated import MOST_POINTS, build_simulated, simulated_alt_text, simulated_table
-from ui.form.presets import presets
-from ui.form.trace import in_use
 from ui.size import jobs
 from ui.size.simulate import PREVIOUS
 from ui.state import TRACE

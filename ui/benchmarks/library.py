@@ -7,16 +7,16 @@ from functools import cache
 import pandas as pd
 import streamlit as st
 
+from sharing.form.choices import label
 from sizing.base.format import count
 from sizing.catalog import resolve_gpu
 from sizing.evidence.published import evidence_frame
 from sizing.evidence.sources import SOURCES, source_day, source_url
+from sizing.explore.nearest import nearest_rows
 from sizing.methodology.accuracy import MODES
 from sizing.scenario.schema import Scenario
 from ui import state
-from ui.benchmarks.nearest import nearest_rows
 from ui.figures.evidence import build_evidence, drawn, evidence_alt_text
-from ui.form.choices import label
 from ui.format import as_markdown
 from ui.shell import draw_chart, draw_choice, draw_download
 

@@ -7,6 +7,7 @@ from typing import Any
 import streamlit as st
 
 from collectors.benchmarks import BenchmarkPoint, Deployment, engine_of_tool
+from sharing.form.choices import gpu_names, label, labels, model_ids
 from sizing.base.deployed import Deployed
 from sizing.base.errors import SizingError
 from sizing.catalog import resolve_gpu, resolve_model
@@ -14,7 +15,6 @@ from sizing.catalog.engines import resolve_engine
 from sizing.catalog.precisions import resolve_kv_precision, resolve_precision
 from sizing.evidence.points import one_instance
 from ui import state
-from ui.form.choices import gpu_names, label, labels, model_ids
 from ui.format import as_markdown, listed
 
 NOT_STATED = "not stated"

@@ -9,10 +9,10 @@ from typing import Any
 from pydantic import ValidationError
 
 from collectors.benchmarks import BenchmarkPoint, Deployment, RowError, to_measurements
+from sharing.form.problems import message_of
 from sizing.scenario.schema import Benchmark
 from sizing.scenario.schema import BenchmarkPoint as Measured
 from ui import state
-from ui.form.problems import message_of
 
 _MODES = {"offline_max_throughput": "offline"}
 MOST_POINTS = 200

@@ -55,9 +55,10 @@ def draw_formats(key: str, currency: Currency, *, dark: bool) -> None:
         draw_problems([str(error)])
         return
     st.caption(
-        "Each format planned on its own, everything else as on Size. Losses and gains are published ones of other "
-        "models: test your own. Gain: the vendor's grade, and in brackets tokens/s over 16 bit as measured at 1 and at "
-        "64 requests in flight. Stored only: weights are widened to 16 bit before they are multiplied."
+        "Each format is planned on its own; everything else is as on Size. Accuracy losses and speed gains were "
+        "published for other models: test yours. Gain: the vendor's grade, and in brackets the measured tokens/s "
+        "relative to 16 bit with 1 and with 64 requests in flight. Stored only: weights are widened to 16 bit before "
+        "they are multiplied."
     )
     _charts(formats_named(compared), "formats", currency, dark=dark)
     table = formats_table(compared, currency)
@@ -79,8 +80,8 @@ def draw_levers(key: str, currency: Currency, *, dark: bool) -> None:
         draw_problems([str(error)])
         return
     st.caption(
-        "Each lever moved alone, everything else as on Size; whole systems, so that GPUs can be saved without saving "
-        "money. What the engine does not model has no figures."
+        "Each lever is moved alone; everything else is as on Size. Only whole systems are bought, so that fewer GPUs "
+        "need not cost less. Levers that the engine does not model have no figures."
     )
     _charts(levers_named(rows, base), "levers", currency, dark=dark)
     table = levers_table(rows, currency)

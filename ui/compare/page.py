@@ -6,35 +6,70 @@ from functools import partial
 
 import streamlit as st
 
+from sharing.report.prices import has_own_prices
 from sizing.base.errors import SizingError
 from sizing.decision.comparison import Comparison
-from sizing.decision.text import driver_sentence
-from ui.compare.beside import compared, draw_choice_of_variants, named, offered, words_of
+from sizing.decision.text import driver_sentence, undercut_sentence
+from ui.compare.beside import (
+    Offered,
+    chosen_variants,
+    compared,
+    draw_choice_of_variants,
+    named,
+    named_scenarios,
+    offered,
+)
+from ui.compare.kept import kept_scenarios
 from ui.compare.optimisation import draw_formats, draw_levers
 from ui.currency import Currency
 from ui.figures.comparison import answers_table, build_measure, differences_table, measure_alt_text, measures
 from ui.figures.comparison import named as outcomes_of
 from ui.format import as_markdown
-from ui.shell import draw_chart, draw_csv, draw_currency, draw_own_prices, draw_problems, draw_tabs, has_own_prices
+from ui.shell import (
+    chosen_currency,
+    draw_chart,
+    draw_csv,
+    draw_currency,
+    draw_own_prices,
+    draw_problems,
+    draw_tabs,
+    is_presenting,
+)
 from ui.size.above import draw_above
 from ui.state import Answer
 
-_PER_ROW = 3
+_PER_ROW, _PER_ROW_PRESENTED = 3, 2
 
 
 def draw() -> None:
     """The scenario with its form behind a click, its variants, what differs, and charts of the answers."""
     answer = draw_above("Compare")
     if answer is not None and answer.plan.deployment is not None:
-        _views(answer, dark=st.context.theme.type == "dark")
+        draw_views = _presented if is_presenting() else _views
+        draw_views(answer, dark=st.context.theme.type == "dark")
+
+
+def _presented(answer: Answer, *, dark: bool) -> None:
+    """For a projector: what drives the differences, and the charts."""
+    key, currency = answer.scenario.model_dump_json(), chosen_currency()
+    chosen = chosen_variants([*offered(key), *kept_scenarios()])
+    if not chosen:
+        return
+    try:
+        comparison = currency.converted(compared(key, named_scenarios(chosen), named(answer)))
+    except SizingError as error:
+        draw_problems([str(error)])
+        return
+    _drivers(comparison, currency)
+    _charts(comparison, currency, dark=dark, per_row=_PER_ROW_PRESENTED)
 
 
 def _views(answer: Answer, *, dark: bool) -> None:
-    key, currency = answer.scenario.model_dump_json(), draw_currency()
-    draw_own_prices(present=has_own_prices(answer.scenario))
+    key, currency, kept = answer.scenario.model_dump_json(), draw_currency(), kept_scenarios()
+    draw_own_prices(present=any(map(has_own_prices, [answer.scenario, *(one.scenario for one in kept)])))
     draw_tabs(
         {
-            "Variants": partial(_variants, answer, key, currency, dark=dark),
+            "Variants": partial(_variants, answer, kept, currency, dark=dark),
             "Formats": partial(draw_formats, key, currency, dark=dark),
             "Levers": partial(draw_levers, key, currency, dark=dark),
         },
@@ -42,13 +77,14 @@ def _views(answer: Answer, *, dark: bool) -> None:
     )
 
 
-def _variants(answer: Answer, key: str, currency: Currency, *, dark: bool) -> None:
-    chosen = draw_choice_of_variants(offered(key))
+def _variants(answer: Answer, kept: list[Offered], currency: Currency, *, dark: bool) -> None:
+    key = answer.scenario.model_dump_json()
+    chosen = draw_choice_of_variants([*offered(key), *kept])
     if not chosen:
         st.info("Choose what to compare this scenario with.", icon=":material/compare_arrows:")
         return
     try:
-        comparison = currency.converted(compared(key, words_of(chosen), named(answer)))
+        comparison = currency.converted(compared(key, named_scenarios(chosen), named(answer)))
     except SizingError as error:
         draw_problems([str(error)])
         return
@@ -61,9 +97,9 @@ def _variants(answer: Answer, key: str, currency: Currency, *, dark: bool) -> No
 
 def _differences(comparison: Comparison, currency: Currency) -> None:
     """One sentence per variant, then the inputs that are not the same."""
-    first = comparison.scenarios[0].name
-    for one in comparison.scenarios[1:]:
-        st.markdown(as_markdown(driver_sentence(one, first, currency.written)))
+    _drivers(comparison, currency)
+    if sentence := undercut_sentence(comparison):
+        st.info(as_markdown(sentence), icon=":material/info:")
     if not all(one.exact for one in comparison.scenarios):
         st.caption("With more than four differences, each is swapped alone: the parts need not add up.")
     st.dataframe(
@@ -71,16 +107,22 @@ def _differences(comparison: Comparison, currency: Currency) -> None:
     )
 
 
-def _charts(comparison: Comparison, currency: Currency, *, dark: bool) -> None:
+def _drivers(comparison: Comparison, currency: Currency) -> None:
+    first = comparison.scenarios[0].name
+    for one in comparison.scenarios[1:]:
+        st.markdown(as_markdown(driver_sentence(one, first, currency.written)))
+
+
+def _charts(comparison: Comparison, currency: Currency, *, dark: bool, per_row: int = _PER_ROW) -> None:
     st.caption(
-        "Full cost: hardware, power, support and what else the cost model counts, as python -m sizing cost does; the "
-        "answer above names the hardware alone. Latencies at the asked percentile."
+        "All costs: hardware, power and cooling, and support, staff and the rest where a value is known, as on Cost. "
+        "The answer above names the hardware alone. Latencies are at the percentile of the limits."
     )
     outcomes = outcomes_of(comparison)
     shown = measures(currency)
-    for start in range(0, len(shown), _PER_ROW):
-        row = shown[start : start + _PER_ROW]
-        for place, measure in zip(st.columns(_PER_ROW), row, strict=True):
+    for start in range(0, len(shown), per_row):
+        row = shown[start : start + per_row]
+        for place, measure in zip(st.columns(per_row), row, strict=True):
             with place:
                 figure = build_measure(outcomes, measure, dark=dark)
                 draw_chart(figure, key=f"compare_{measure.title}", alt=measure_alt_text(outcomes, measure))

@@ -18,7 +18,7 @@ from ui import state
 from ui.format import as_markdown, known
 from ui.shell import draw_choice, draw_problems
 
-GIVEN, _EDITION = "cost_book", "cost_book_edition"
+GIVEN, _EDITION = state.COST_BOOK, "cost_book_edition"
 """Session keys: what was typed into the book by constant, and a number that makes its table start over."""
 
 PURCHASES: Mapping[Purchase, str] = {
@@ -96,6 +96,7 @@ def _choices() -> dict[str, Any]:
 
 def draw_book(now: Costs) -> None:
     """Every constant with its source; a number typed here is used from then on, until the book is reset."""
+    st.markdown("**Constants**")
     st.caption(
         "Type over a value. What is typed here stays in this session: it is in no link and in no download, so a "
         "negotiated price is not passed on."
@@ -107,6 +108,8 @@ def draw_book(now: Costs) -> None:
         key=f"{GIVEN}_{st.session_state.get(_EDITION, 0)}",
         hide_index=True,
         disabled=[str(name) for name in table if name != "Value"],
+        alt="Constants of the cost",
+        placeholder="",
         column_config={"Value": st.column_config.NumberColumn(min_value=0.0, format="%.4g")},
     )
     changed = edited["Value"].ne(table["Value"]) & ~(edited["Value"].isna() & table["Value"].isna())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import date
 
 import streamlit as st
 
@@ -32,9 +33,9 @@ def _scenario(scenario_json: str, costs_json: str) -> Scenario:
 
 
 @_kept
-def cost_of(scenario_json: str, costs_json: str) -> CostAnswer:
-    """The cost of the plan. Raises InvalidScenario."""
-    return cost(_scenario(scenario_json, costs_json), plan=plan_of(scenario_json))
+def cost_of(scenario_json: str, costs_json: str, on: date) -> CostAnswer:
+    """The cost of the plan, the age of prices counted on a day. Raises InvalidScenario."""
+    return cost(_scenario(scenario_json, costs_json), plan=plan_of(scenario_json), on=on)
 
 
 def _ways(scenario_json: str, costs_json: str) -> Ways:

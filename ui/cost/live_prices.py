@@ -8,8 +8,16 @@ import pandas as pd
 import streamlit as st
 
 from collectors.prices import hunt
-from collectors.prices.offers import Fetch, Offers, Reason, offers_of
+from collectors.prices.offers import Fetch, Offer, Offers, Reason, offers_of
+from sharing.form.problems import sentence
+from sizing.base.errors import SizingError
 from sizing.catalog import gpus
+from sizing.question.understand import understand
+from sizing.scenario.prices import GpuHourPrice
+from sizing.scenario.schema import Scenario
+from ui import state
+from ui.cost.price_book import today, use
+from ui.cost.price_rows import with_price
 from ui.currency import Currency
 from ui.format import as_markdown, known
 
@@ -19,7 +27,7 @@ WITHIN_S = 15.0
 SHOWN = 100
 """Offers in the table: the cheapest."""
 
-_LAST = "live_prices"
+_LAST, _PROBLEM = "live_prices", "live_offer_problem"
 
 WHY: dict[Reason, str] = {
     "not_installed": "The package for live prices is not installed: pip install -r requirements-prices.txt.",
@@ -35,7 +43,7 @@ def names_of(gpu_id: str) -> tuple[str, ...]:
     return () if gpu is None else tuple(sorted({alias.replace(" ", "").upper() for alias in gpu.aliases}))
 
 
-def draw_live_prices(gpu_id: str, currency: Currency, fetch: Fetch | None = None) -> None:
+def draw_live_prices(gpu_id: str, scenario: Scenario, currency: Currency, fetch: Fetch | None = None) -> None:
     """A button that asks the providers, and what they last answered in this session."""
     names = names_of(gpu_id)
     if not names:
@@ -53,6 +61,67 @@ def draw_live_prices(gpu_id: str, currency: Currency, fetch: Fetch | None = None
     asked_of, last = st.session_state.get(_LAST, ("", None))
     if last is not None and asked_of == gpu_id:
         _draw(last, currency)
+        if last.offers:
+            _draw_adopting(last.offers[:SHOWN], gpu_id, scenario, currency)
+
+
+def _draw_adopting(offers: Sequence[Offer], gpu_id: str, scenario: Scenario, currency: Currency) -> None:
+    """A choice of one offer, and the button that puts its price into the price book."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        chosen = st.selectbox(
+            "Offer",
+            range(len(offers)),
+            key="live_offer",
+            format_func=lambda at: _named(offers[at], currency),
+            width=420,
+            help="Its price, with provider, region and today's date, becomes your list price of this GPU, rented.",
+        )
+        st.button(
+            "Use this price",
+            key="live_offer_use",
+            icon=":material/add_shopping_cart:",
+            on_click=_adopt,
+            args=(offers[chosen], gpu_id, scenario),
+        )
+    if problem := st.session_state.get(_PROBLEM):
+        st.error(as_markdown(problem), icon=":material/error:")
+
+
+def _named(offer: Offer, currency: Currency) -> str:
+    each = currency.written(currency.of(offer.usd_per_gpu_hour))
+    gpus = "1 GPU" if offer.gpus == 1 else f"{offer.gpus} GPUs"
+    return f"{each} per GPU-hour: {offer.provider} {offer.region}, {gpus}{', spot' if offer.spot else ''}"
+
+
+def price_of(offer: Offer, gpu_id: str) -> GpuHourPrice:
+    """The offer as a price of the price book: where it is rented, and that it was looked up today."""
+    spot = ", spot" if offer.spot else ""
+    return GpuHourPrice(
+        gpu=gpu_id,
+        usd=offer.usd_per_gpu_hour,
+        provider=offer.provider,
+        region=offer.region,
+        gpus=offer.gpus,
+        source=f"{offer.provider} {offer.instance} in {offer.region}{spot}, looked up through gpuhunt"[:300],
+        date=today(),
+    )
+
+
+def _adopt(offer: Offer, gpu_id: str, scenario: Scenario) -> None:
+    """Rent at this price from now on (for callbacks): it takes the place of one that was typed into the form."""
+    st.session_state.pop(_PROBLEM, None)
+    prices, typed = scenario.prices, understand(scenario).prices.gpu == gpu_id
+    if typed:
+        prices = prices.model_copy(update={"gpu": None, "gpu_hour_usd": None})
+    listed = with_price(prices.listed, price_of(offer, gpu_id))
+    try:
+        use(scenario, prices.model_copy(update={"listed": listed}))
+    except SizingError as error:
+        st.session_state[_PROBLEM] = sentence(error)
+        return
+    if typed:
+        state.write({"usd_gpu": "", "usd_hour": ""})
+    st.session_state["cost_purchase"] = "spot" if offer.spot else "on_demand"
 
 
 def _draw(answer: Offers, currency: Currency) -> None:
@@ -70,8 +139,8 @@ def _draw(answer: Offers, currency: Currency) -> None:
         offers_table(answer, currency), hide_index=True, placeholder="", key="live_offers", alt="Offers of today"
     )
     st.caption(
-        "As providers name the GPU: SXM and PCIe are not told apart. To size with one of these prices, type it under "
-        "“Change inputs”."
+        "As providers name the GPU: SXM and PCIe are not told apart. A price that is used stands in the price book "
+        "above, where a negotiated one comes before it."
     )
 
 

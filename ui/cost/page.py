@@ -7,6 +7,7 @@ from functools import partial
 
 import streamlit as st
 
+from sharing.report.prices import at_list_prices, has_own_prices
 from sizing.base.errors import SizingError
 from sizing.economics.results import CostAnswer
 from sizing.economics.text import against_api, against_renting, sentences
@@ -14,6 +15,8 @@ from sizing.scenario.costs import Costs
 from ui.cost import computed
 from ui.cost.book import costs, draw_book
 from ui.cost.live_prices import draw_live_prices
+from ui.cost.presented import draw_presented
+from ui.cost.price_book import draw_price_book, today
 from ui.cost.sensitivity import draw_sensitivity
 from ui.currency import Currency
 from ui.figures.cost import (
@@ -28,7 +31,6 @@ from ui.figures.cost import (
 )
 from ui.format import as_markdown
 from ui.shell import (
-    at_list_prices,
     draw_chart,
     draw_choice,
     draw_csv,
@@ -37,7 +39,7 @@ from ui.shell import (
     draw_problems,
     draw_table,
     draw_tabs,
-    has_own_prices,
+    is_presenting,
 )
 from ui.size.above import draw_above
 from ui.state import Answer
@@ -49,7 +51,8 @@ def draw() -> None:
     """The scenario with its form behind a click, how it is paid for, and the views of its cost."""
     answer = draw_above("Cost")
     if answer is not None and answer.plan.deployment is not None:
-        _money(answer, dark=st.context.theme.type == "dark")
+        draw_money = draw_presented if is_presenting() else _money
+        draw_money(answer, dark=st.context.theme.type == "dark")
 
 
 def _money(answer: Answer, *, dark: bool) -> None:
@@ -62,12 +65,13 @@ def _money(answer: Answer, *, dark: bool) -> None:
     own = has_own_prices(answer.scenario) or chosen.costs != chosen.listed
     draw_own_prices(present=own)
     try:
-        in_usd = computed.cost_of(key, constants)
+        in_usd = computed.cost_of(key, constants, today())
         cost = currency.converted(in_usd)
         st.markdown(as_markdown(sentences(cost, currency.written)))
         if own:
             listed = at_list_prices(answer.scenario).model_dump_json()
-            _beside_list(cost, currency.converted(computed.cost_of(listed, chosen.listed.model_dump_json())), currency)
+            by_list = computed.cost_of(listed, chosen.listed.model_dump_json(), today())
+            _beside_list(cost, currency.converted(by_list), currency)
         draw_tabs(
             {
                 "Ways to pay": partial(_ways, cost, currency, dark=dark),
@@ -85,7 +89,11 @@ def _money(answer: Answer, *, dark: bool) -> None:
 def _beside_list(cost: CostAnswer, listed: CostAnswer, currency: Currency) -> None:
     """The cost with the user's own prices beside that of the lists."""
     own, by_list = cost.usd_per_month, listed.usd_per_month
-    text = f"With your prices {currency.written(own)} a month; by the lists {currency.written(by_list)}"
+    text = f"With your prices {currency.written(own)} a month"
+    if own == by_list:
+        text += ", the same as at list prices: this plan uses none of them"
+    else:
+        text += f"; at list prices {currency.written(by_list)}"
     if own is not None and by_list is not None and own != by_list:
         text += f": {currency.written(abs(own - by_list))} {'less' if own < by_list else 'more'}"
     st.info(as_markdown(f"{text}."), icon=":material/sell:")
@@ -94,8 +102,9 @@ def _beside_list(cost: CostAnswer, listed: CostAnswer, currency: Currency) -> No
 def _ways(cost: CostAnswer, currency: Currency, *, dark: bool) -> None:
     draw_chart(build_ways(cost, currency=currency, dark=dark), key="ways", alt=ways_alt_text(cost, currency))
     st.caption(
-        "Allocated: everything provisioned, idle hours included; the sense to compare with an API. Used: the share of "
-        "it that is busy. Next system: what further requests cost that need one more."
+        "Allocated: everything provisioned, idle hours included; compare this with the price of an API. Used: only the "
+        "share that is busy. At full load: as if the peak lasted day and night. Next system: what the requests cost "
+        "that need one more system."
     )
     if cost.lenses:
         st.dataframe(
@@ -129,12 +138,15 @@ def _break_even(cost: CostAnswer, key: str, constants: str, currency: Currency, 
         alt="Cost of every way over requests a day.",
     )
     st.caption(
-        "Every load with the systems it needs, on a day of the planned shape; the mark holds for those of this plan."
+        "Each load is served by the systems it needs, over a day of the planned shape; the mark is where the systems "
+        "of this plan break even."
     )
     draw_table(lambda: over_load_table(curve, currency), key="over_load", what="Cost over the load")
 
 
 def _prices(cost: CostAnswer, chosen: Costs, answer: Answer, currency: Currency) -> None:
+    deployment = answer.plan.deployment
+    draw_price_book(answer.scenario, deployment.gpu if deployment else "")
     draw_book(chosen)
     old = [source for source in cost.sources if source.age == "stale"]
     if old:
@@ -149,5 +161,5 @@ def _prices(cost: CostAnswer, chosen: Costs, answer: Answer, currency: Currency)
         key="sources_rows",
         alt="Prices with their sources",
     )
-    if answer.plan.deployment is not None:
-        draw_live_prices(answer.plan.deployment.gpu, currency)
+    if deployment is not None:
+        draw_live_prices(deployment.gpu, answer.scenario, currency)

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from sharing.form.choices import gpu_names, label
+from sharing.form.read import OWN_GPU
 from sizing.base.result import Plan
 from sizing.explore.frontier import Split
 from sizing.explore.operating_point import XAxis, YAxis
 from sizing.scenario.schema import Scenario
 from ui import state
 from ui.figures.template import hardware_look
-from ui.form.choices import gpu_names, label
-from ui.form.read import OWN_GPU
 from ui.shell import draw_choice
 from ui.size.answer import nearest_to_fit
 

@@ -19,11 +19,16 @@ from ui.state import Answer
 
 _Job: TypeAlias = jobs.Job[LengthMap, str]
 _JOB = "length_map_job"
-_FALLS = (
-    " Where a shorter answer needs more GPUs than a longer one, either the ITL limit binds, because a prompt that "
-    "interrupts an answer weighs more on its few tokens, or they are as many within what a simulation can tell."
+_BY_ITL = (
+    " Where a longer answer needs fewer GPUs, it is the ITL limit: ITL is the mean gap of one answer, and a prompt "
+    "that interrupts it weighs more on few tokens. Without that limit the number does not fall, but by what a "
+    "simulation of the most promising deployments cannot tell apart."
 )
-"""Why the number may fall to the right: said only where it does."""
+_BY_CHANCE = (
+    " Where a longer answer needs fewer GPUs, the two cannot be told apart by a simulation of the most promising "
+    "deployments: the smaller number is likely to be enough for both."
+)
+"""Why the number may fall to the right, with and without a limit of ITL: said only where it does."""
 _LOOK_EVERY_S, _MOMENT_S = 0.4, 0.6
 """Seconds between two looks at the work, and what is waited for it at first, so that nothing flickers."""
 
@@ -77,6 +82,12 @@ def _map(job: _Job, answer: Answer, *, dark: bool, watched: bool) -> None:
     st.caption(
         "GPUs needed for the same load within the same limits; framed: the lengths of the scenario. "
         "Each is the plan that Size makes of these lengths on this GPU. The share of the prompt found in the prefix "
-        "cache stays as it is." + (_FALLS if lengths.falls_somewhere else "")
+        "cache stays as it is." + _why_it_falls(lengths, answer)
     )
     draw_table(lambda: heat_map_table(lengths), key="lengths", what="GPUs over lengths")
+
+
+def _why_it_falls(lengths: LengthMap, answer: Answer) -> str:
+    if not lengths.falls_somewhere:
+        return ""
+    return _BY_CHANCE if answer.scenario.limits.itl_ms is None else _BY_ITL

@@ -8,6 +8,7 @@ from typing import Any
 
 import streamlit as st
 
+from sharing.form.choices import label
 from sizing.explore.frontier import OperatingPoints
 from sizing.explore.measured_points import MeasuredPoint
 from sizing.explore.operating_point import OperatingPoint, YAxis
@@ -18,19 +19,23 @@ from ui.explore import computed
 from ui.explore.controls import draw_controls
 from ui.figures.frontier import build_frontier, frontier_alt_text
 from ui.figures.frontier_tables import frontier_table, measured_table
-from ui.form.choices import label
 from ui.shell import CONFIG, draw_table
 from ui.state import Answer
 
 _CHART, _TAKEN = "frontier", "frontier_point_taken"
 _COUNTED: dict[YAxis, str] = {
-    "usd_per_million_output_tokens": "Cost at my load: whole systems for the load of this scenario, spares included, "
-    "and the tokens of its day, as on Size.",
-    "usd_per_million_output_tokens_at_full_load": "Cost at full load: systems full and busy day and night, the least "
-    "that a token can cost.",
+    "usd_per_million_output_tokens": "Cost at my load: hardware alone, whole systems for the load of this scenario, "
+    "spares included, and the tokens of its day, as on Size.",
+    "usd_per_million_output_tokens_at_full_load": "Cost at full load: hardware alone, systems full and busy day and "
+    "night, the least that a token can cost.",
     "output_tokens_per_s_per_kw": "Power: systems full and busy all the time.",
 }
 """What cost and power count, by what is drawn upwards."""
+_ORIGIN = (
+    ":material/calculate: Lines and points are estimates of the analytic load model. The mark of the plan is "
+    "simulated, as on Size, and so is what Size makes of a clicked point: it may need another number of instances."
+)
+"""What is an estimate and what is not, above the chart."""
 AGED_YEARS = 0.5
 """Measurements on engines older than this are said to be: DeepSeek-R1 ran 2 to 3 times slower nine months earlier."""
 
@@ -61,6 +66,8 @@ def draw_frontier(answer: Answer, *, dark: bool) -> None:
     view = draw_controls(answer.scenario, answer.plan)
     shown = computed.points_of(key, view.x, view.y, view.gpus, view.split)
     measured = computed.measured_of(key, view.gpus)
+    if answer.plan.decided_by == "simulation":
+        st.caption(_ORIGIN)
     st.plotly_chart(
         build_frontier(shown, ranges=view.ranges, measured=measured, dark=dark),
         key=_CHART,
@@ -98,11 +105,6 @@ def _notes(shown: OperatingPoints, answer: Answer, measured: Sequence[MeasuredPo
     ]
     if shown.y in _COUNTED:
         notes.append(_COUNTED[shown.y])
-    if answer.plan.decided_by == "simulation":
-        notes.append(
-            "Points are estimates of the analytic load model; the plan and what Size makes of a clicked point "
-            "are simulated."
-        )
     published = [m for m in measured if not m.own]
     if not published:
         notes.append("No published measurement is near enough to this scenario to be shown.")

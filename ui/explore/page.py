@@ -6,11 +6,12 @@ from functools import partial
 
 import streamlit as st
 
+from sharing.report.prices import has_own_prices
 from ui.explore.curves import draw_lengths, draw_load
 from ui.explore.frontier import draw_frontier
 from ui.explore.serves import draw_serves
 from ui.explore.shared_pool import draw_pool
-from ui.shell import draw_tabs
+from ui.shell import draw_own_prices, draw_tabs
 from ui.size.above import draw_above
 from ui.state import Answer
 
@@ -19,6 +20,7 @@ def draw() -> None:
     """The scenario with its form behind a click, the answer, and the views of it."""
     answer = draw_above("Explore")
     if answer is not None:
+        draw_own_prices(present=has_own_prices(answer.scenario))
         _views(answer, dark=st.context.theme.type == "dark")
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import streamlit as st
 
+from sharing.form.numbers import AmbiguousNumber, NotANumber, parse_number
+from sharing.form.problems import BadInput, which_number
 from sizing.base.errors import SizingError
 from sizing.base.format import large, requests_per_s, significant
 from sizing.explore.inverse import MAX_BUDGET_USD, MAX_FLEET_GPUS, Served
 from ui import state
 from ui.explore import computed
 from ui.explore.controls import draw_gpu_choice
-from ui.form.numbers import AmbiguousNumber, NotANumber, parse_number
-from ui.form.problems import BadInput, which_number
 from ui.format import as_markdown, bullets, counted
 from ui.shell import draw_choice, draw_problems
 from ui.size.origin import draw_estimates

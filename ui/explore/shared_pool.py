@@ -6,13 +6,13 @@ import pandas as pd
 import streamlit as st
 from pydantic import ValidationError
 
+from sharing.form.numbers import AmbiguousNumber, NotANumber, parse_number, show_number
+from sharing.form.presets import presets
+from sharing.form.problems import BadInput, sentence, which_number
 from sizing.base.errors import SizingError
 from sizing.explore.shared_pool import Pool, PoolObjective
 from sizing.scenario.schema import Scenario
 from ui.explore import computed
-from ui.form.numbers import AmbiguousNumber, NotANumber, parse_number, show_number
-from ui.form.presets import presets
-from ui.form.problems import BadInput, sentence, which_number
 from ui.format import as_markdown, known
 from ui.shell import draw_choice, draw_problems
 from ui.size.origin import ESTIMATES
@@ -108,7 +108,7 @@ def _pool(pool: Pool) -> None:
         hide_index=True,
         key="pool_systems",
         alt="Systems of the pool",
-        column_config={"USD a month": st.column_config.NumberColumn(format="localized", step=1)},
+        column_config={"Hardware (USD a month)": st.column_config.NumberColumn(format="localized", step=1)},
     )
     st.caption(
         f"Each workload is sized with its own limits and spares; its instances then share whole systems. {ESTIMATES}"
@@ -138,7 +138,7 @@ def systems_table(pool: Pool) -> pd.DataFrame:
             "Systems": s.systems,
             "GPUs": s.gpus,
             "GPUs used": s.gpus_used,
-            "USD a month": known(s.usd_per_month),
+            "Hardware (USD a month)": known(s.usd_per_month),
         }
         for s in pool.systems
     ]

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 import plotly.graph_objects as go
 
+from sharing.form.choices import label
 from sizing.base.format import kilowatts, ms, percent
 from sizing.base.units import MS_PER_S
 from sizing.decision.comparison import Compared, Comparison
@@ -16,7 +17,6 @@ from sizing.decision.outcome import Outcome
 from sizing.decision.text import name_of, shown
 from ui.currency import DOLLARS, Currency
 from ui.figures.template import LEAST_END, TEXT_SIZE, axis, hardware_look, layout, message
-from ui.form.choices import label
 from ui.format import known
 
 
@@ -40,7 +40,7 @@ _OTHERS = (
 
 def measures(currency: Currency = DOLLARS) -> tuple[Measure, ...]:
     """What is shown of every answer, its cost in ``currency`` first."""
-    title = f"Full cost ({currency.code} a month)"
+    title = f"All costs ({currency.code} a month)"
     return Measure(title=title, of=lambda one: one.usd_per_month, written=currency.written), *_OTHERS
 
 
@@ -152,10 +152,10 @@ def _row(one: Compared, code: str) -> dict[str, Any]:
         "Weights": label("prec", answer.precision),
         "Engine": label("engine", answer.engine),
         "Systems": answer.systems,
-        f"{code} a month": known(answer.usd_per_month),
+        f"All costs ({code} a month)": known(answer.usd_per_month),
         "low": known(answer.low),
         "high": known(answer.high),
-        f"to the first ({code})": known(one.usd_more),
+        f"more than the first ({code})": known(one.usd_more),
         "TTFT (ms)": known(answer.ttft_ms),
         "ITL (ms)": known(answer.itl_ms),
         "E2E (s)": known(seconds),

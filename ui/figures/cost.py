@@ -60,7 +60,7 @@ def build_ways(cost: CostAnswer, *, currency: Currency = DOLLARS, dark: bool = F
             height=150 + 46 * len(ways),
             separators=currency.separators,
             annotations=[_total(way, currency) for way in ways],
-            xaxis=axis(f"{currency.code} a month", range=[0, most * 1.2], **currency.axis),
+            xaxis=axis(f"All costs ({currency.code} a month)", range=[0, most * 1.2], **currency.axis),
             yaxis=axis("", autorange="reversed", type="category", ticksuffix=" "),
         ),
     )
@@ -86,7 +86,7 @@ def _way(way: WayToPay, code: str, *, cents: bool) -> dict[str, Any]:
 
     return {
         "Way": WAYS[way.name],
-        f"{code} a month": amount(way.usd_per_month),
+        f"All costs ({code} a month)": amount(way.usd_per_month),
         "low": amount(way.low),
         "high": amount(way.high),
         "What": " in ".join(filter(None, [way.system, way.place])),
@@ -124,7 +124,11 @@ def units_table(cost: CostAnswer, currency: Currency = DOLLARS) -> pd.DataFrame:
 
 def ways_alt_text(cost: CostAnswer, currency: Currency = DOLLARS) -> str:
     """The bars in one sentence, for those who do not see them."""
-    return "Cost a month: " + ", ".join(f"{WAYS[w.name]} {currency.written(w.usd_per_month)}" for w in cost.ways) + "."
+    return (
+        "All costs a month: "
+        + ", ".join(f"{WAYS[w.name]} {currency.written(w.usd_per_month)}" for w in cost.ways)
+        + "."
+    )
 
 
 def build_months(

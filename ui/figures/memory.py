@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import plotly.graph_objects as go
 
-from sizing.base.deployed import Deployed, PerInstance, Pool
 from sizing.base.format import MemoryUnit, memory, memory_unit, percent, significant
 from sizing.base.result import Plan
+from sizing.planning.memory_parts import MemoryPart, memory_parts, prefill_memory_parts
 from ui.figures.template import INK, NEUTRAL, alpha, axis, layout, message, palette, text_on
 
 _NOTHING = "No deployment fits, so there is no memory to show."
@@ -16,45 +17,22 @@ _LABELLED = 0.07
 """Share of the GPU from which on a part carries its value inside the bar."""
 
 
-class Part(NamedTuple):
-    """One part of the memory of a GPU, in the unit of its size; ``colour`` counts in the palette, None is neutral."""
+class Look(NamedTuple):
+    """How a part is drawn; ``colour`` counts in the palette, None is neutral."""
 
-    name: str
-    size: float
     colour: int | None
     pattern: str
     opacity: float
 
 
-def memory_parts(plan: Plan) -> tuple[Part, ...]:
-    """The parts of one GPU's memory: those of the instance divided by its GPUs, and what is left over.
-
-    In the unit in which the GPU has the size of its name, GB or GiB (:func:`sizing.base.format.memory_unit`).
-    Where prefill and decode run apart, of a decode instance.
-    """
-    return _parts(plan.per_instance, plan.deployment)
-
-
-def prefill_memory_parts(plan: Plan) -> tuple[Part, ...]:
-    """The same of a prefill instance; nothing where there is none."""
-    return _parts(plan.per_prefill_instance, plan.deployment.kinds[0] if plan.deployment else None)
-
-
-def _parts(one: PerInstance | None, deployed: Deployed | Pool | None) -> tuple[Part, ...]:
-    if one is None or deployed is None:
-        return ()
-    gpus = max(1, deployed.tp * deployed.pp * deployed.dp)
-    parts = [
-        Part("Weights", one.weights_gb / gpus, 0, "", 1.0),
-        Part("KV cache in use", one.kv_used_gb / gpus, 1, "", 1.0),
-        Part("KV cache free", one.free_gb / gpus, 1, "/", 0.2),
-        Part("Activations", one.activations_gb / gpus, 2, "x", 1.0),
-        Part("Runtime overhead", one.overhead_gb / gpus, 3, ".", 1.0),
-    ]
-    left = one.memory_per_gpu_gb - sum(max(0.0, part.size) for part in parts)
-    parts.append(Part("Not used", left, None, "", 0.18))
-    unit = memory_unit(one.memory_per_gpu_gb)
-    return tuple(part._replace(size=unit.of(max(0.0, part.size))) for part in parts)
+LOOKS: Mapping[str, Look] = {
+    "Weights": Look(0, "", 1.0),
+    "KV cache in use": Look(1, "", 1.0),
+    "KV cache free": Look(1, "/", 0.2),
+    "Activations": Look(2, "x", 1.0),
+    "Runtime overhead": Look(3, ".", 1.0),
+    "Not used": Look(None, "", 0.18),
+}
 
 
 def build_memory_bar(plan: Plan, *, dark: bool = False) -> go.Figure:
@@ -112,7 +90,7 @@ def memory_alt_text(plan: Plan) -> str:
     return f"{sentence} That is a decode instance; a prefill instance: {_said(others, unit)}." if others else sentence
 
 
-def _said(parts: tuple[Part, ...], unit: MemoryUnit) -> str:
+def _said(parts: tuple[MemoryPart, ...], unit: MemoryUnit) -> str:
     return ", ".join(f"{part.name.lower().replace('kv', 'KV')} {_sized(part.size, unit)}" for part in parts)
 
 
@@ -120,11 +98,12 @@ def _sized(size: float, unit: MemoryUnit) -> str:
     return f"{significant(size)} {unit.value}"
 
 
-def _bar(parts: tuple[Part, ...], total: float, unit: MemoryUnit, *, dark: bool) -> dict[str, object]:
+def _bar(parts: tuple[MemoryPart, ...], total: float, unit: MemoryUnit, *, dark: bool) -> dict[str, object]:
     """One part of the bar; of two bars where there are decode and prefill instances."""
     part, names = parts[0], ["Decode", "Prefill"] if len(parts) > 1 else [""]
-    colour = NEUTRAL[dark] if part.colour is None else palette(dark=dark)[part.colour]
-    hatch, ink = (colour, INK[dark]) if part.opacity < 1 else (text_on(colour), text_on(colour))
+    look = LOOKS[part.name]
+    colour = NEUTRAL[dark] if look.colour is None else palette(dark=dark)[look.colour]
+    hatch, ink = (colour, INK[dark]) if look.opacity < 1 else (text_on(colour), text_on(colour))
     return {
         "type": "bar",
         "orientation": "h",
@@ -136,11 +115,11 @@ def _bar(parts: tuple[Part, ...], total: float, unit: MemoryUnit, *, dark: bool)
         "textangle": 0,
         "insidetextanchor": "middle",
         "marker": {
-            "color": alpha(colour, part.opacity),
+            "color": alpha(colour, look.opacity),
             "line": {"color": colour, "width": 1},
             "pattern": {
-                "shape": part.pattern,
-                "bgcolor": alpha(colour, part.opacity),
+                "shape": look.pattern,
+                "bgcolor": alpha(colour, look.opacity),
                 "fgcolor": hatch,
                 "fgopacity": 0.45,
                 "size": 8,

@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from sharing.form.choices import label
 from sizing.base.units import MS_PER_S
 from sizing.decision.formats import FormatRow, Formats
 from sizing.decision.lever_text import LEVERS, STANDINGS, gain, losses, runs_on, tried, why_not
@@ -15,7 +16,6 @@ from sizing.decision.outcome import Outcome
 from ui.currency import DOLLARS, Currency
 from ui.figures.comparison import Named
 from ui.figures.template import hardware_look
-from ui.form.choices import label
 from ui.format import known
 
 
@@ -54,7 +54,7 @@ def _bought(outcome: Outcome, code: str) -> dict[str, Any]:
         "GPUs": outcome.gpus,
         "GPU": hardware_look(outcome.gpu).name if outcome.gpu else "",
         "Systems": outcome.systems,
-        f"{code} a month": known(outcome.usd_per_month),
+        f"All costs ({code} a month)": known(outcome.usd_per_month),
     }
 
 

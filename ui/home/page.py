@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import streamlit as st
 
+from sharing.form.presets import Preset, presets
+from sharing.form.write import from_scenario
 from sizing.scenario.schema import Scenario
 from ui import shell, state
-from ui.form.presets import Preset, presets
-from ui.form.write import from_scenario
 from ui.live.overview import draw_overview
 from ui.sources import Origin, listing
 

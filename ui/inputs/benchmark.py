@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
+from sharing.form.choices import label
 from sizing.scenario.schema import Benchmark
 from ui import state
-from ui.form.choices import label
 from ui.format import as_markdown, counted
 
 

@@ -9,8 +9,8 @@ from contextvars import ContextVar
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from sharing.form.problems import Fault
 from ui import state
-from ui.form.problems import Fault
 from ui.format import as_markdown
 
 Places = Mapping[str, DeltaGenerator]

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import streamlit as st
 
+from sharing.form.choices import label
+from sharing.form.presets import presets
+from sharing.form.problems import BadInput
+from sharing.form.read import length_tokens, prompt
 from sizing.base.format import count
 from ui import state
-from ui.form.choices import label
-from ui.form.presets import presets
-from ui.form.problems import BadInput
-from ui.form.read import length_tokens, prompt
 from ui.inputs.benchmark import draw_in_use
 from ui.inputs.faults import Places, places_kept
 from ui.inputs.model import draw_model

@@ -6,12 +6,12 @@ import os
 
 import streamlit as st
 
+from sharing.form.choices import model_ids
 from sizing.base.errors import SizingError, UnknownName
 from sizing.base.units import MILLION
 from sizing.catalog import resolve_model
 from sizing.catalog.config_fields import MAX_CONFIG_BYTES
 from ui import state
-from ui.form.choices import model_ids
 from ui.format import as_markdown
 from ui.inputs.faults import leave_place
 from ui.inputs.widgets import dropdown, segments, text

@@ -7,10 +7,10 @@ from tempfile import TemporaryDirectory
 
 import streamlit as st
 
+from sharing.form.trace import TraceInUse
 from sizing.base.errors import InvalidTrace
 from sizing.base.format import count
 from ui import state
-from ui.form.trace import TraceInUse
 from ui.format import as_markdown, listed
 from ui.shell import draw_problems
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import streamlit as st
 
-from ui.form.choices import label, labels
-from ui.form.fields import FIELDS, LONGEST_NUMBER
-from ui.form.read import OWN_GPU
+from sharing.form.choices import label, labels
+from sharing.form.fields import FIELDS, LONGEST_NUMBER
+from sharing.form.read import OWN_GPU
 from ui.inputs.faults import leave_place
 from ui.state import defaults
 

@@ -1,7 +1,8 @@
-"""The scenario library from a page: saving what the form says, and opening what is kept."""
+"""The scenario library from a page: what a scenario is called and can be done with, saving it, opening what is kept."""
 
-from ui.library.connection import author, library, refused
+from ui.library.bar import draw_bar
+from ui.library.connection import library, refused
 from ui.library.opening import KEPT, draw_not_held, open_document, open_version
-from ui.library.save import draw_save
+from ui.library.share import draw_share_of
 
-__all__ = ["KEPT", "author", "draw_not_held", "draw_save", "library", "open_document", "open_version", "refused"]
+__all__ = ["KEPT", "draw_bar", "draw_not_held", "draw_share_of", "library", "open_document", "open_version", "refused"]

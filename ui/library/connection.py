@@ -1,4 +1,4 @@
-"""The one library of this server, and who uses it."""
+"""The one library of this server."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from contextlib import contextmanager
 
 import streamlit as st
 
-from sharing.author import user_of_machine
 from sharing.errors import SharingError
 from sharing.library import Library, open_library
 from sharing.library.database import configured
@@ -22,12 +21,6 @@ def _library_at(address: str) -> Library:
 def library() -> Library:
     """The library, opened once for all sessions. Raises LibraryUnavailable, NewerLibrary."""
     return _library_at(configured())
-
-
-def author() -> str:
-    """Who saves: whoever is logged in, else the user of this machine."""
-    user = st.user.to_dict()
-    return str(user.get("email") or user.get("name") or user_of_machine())
 
 
 @contextmanager

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
-from pydantic import ValidationError
 
+from sharing.form.held import not_held
+from sharing.form.write import from_scenario
 from sharing.library.records import Version
-from sizing.decision.keys import values_of
 from sizing.scenario.schema import ModelConfig, Scenario
 from ui import state
-from ui.form.problems import BadInput
-from ui.form.read import to_scenario
-from ui.form.write import from_scenario
 
 KEPT = "kept_scenario"
 """Session key of the scenario in the library that the form was opened from or saved as."""
@@ -54,9 +50,10 @@ def open_document(scenario: Scenario) -> None:
         st.session_state.pop(key, None)
         if content is not None:
             st.session_state[key] = content
+    state.use_price_book(scenario.prices)
     values = from_scenario(scenario)
     state.write(values)
-    st.session_state[_UNHELD] = _unheld(scenario, values, files)
+    st.session_state[_UNHELD] = not_held(scenario, values, **files)
 
 
 def draw_not_held() -> None:
@@ -70,13 +67,5 @@ def _files(scenario: Scenario) -> dict[str, Any]:
     model = scenario.model
     config = {"config": model.config, "name": model.name} if isinstance(model, ModelConfig) else None
     benchmark = scenario.benchmark.model_dump(mode="json") if scenario.benchmark else None
-    return {"config": config, "benchmark": benchmark, "trace": None}
-
-
-def _unheld(scenario: Scenario, values: Mapping[str, Any], files: Mapping[str, Any]) -> tuple[str, ...]:
-    wanted = values_of(scenario)
-    try:
-        held = values_of(Scenario.model_validate(to_scenario(values, **files)))
-    except (BadInput, ValidationError):
-        return tuple(wanted)
-    return tuple(key for key in dict.fromkeys([*wanted, *held]) if wanted.get(key) != held.get(key))
+    prices = scenario.prices.model_dump(mode="json", include={"listed", "negotiated"})
+    return {"config": config, "benchmark": benchmark, "price_book": prices, "trace": None}

@@ -8,13 +8,16 @@ import streamlit as st
 
 from sharing.errors import SharingError
 from sharing.library.records import Change, Conflict, Draft, Project, figures_of
+from sizing.decision.text import name_of
 from ui import state
+from ui.access import actor
 from ui.format import as_markdown
-from ui.library.connection import author, library
+from ui.library.connection import library
 from ui.library.opening import KEPT, Kept, keep, open_version
+from ui.library.unsaved import forget, remember
 from ui.shell import draw_problems
 
-_DRAFT, _CONFLICT, _PROBLEM, _SAVED = "save_draft", "save_conflict", "save_problem", "save_done"
+_CONFLICT, _PROBLEM, _SAVED = "save_conflict", "save_problem", "save_done"
 
 
 def draw_save() -> None:
@@ -27,7 +30,7 @@ def draw_save() -> None:
                 f"Save as version {kept.number + 1}",
                 key="save_version",
                 type="primary",
-                on_click=_save,
+                on_click=save,
                 args=(kept,),
                 help=f"On top of version {kept.number} of scenario {kept.scenario_id}.",
             )
@@ -35,16 +38,24 @@ def draw_save() -> None:
             "Save as a new scenario",
             key="save_new",
             type="secondary" if kept else "primary",
-            on_click=_save,
+            on_click=save,
             args=(None,),
             help="With a history of its own.",
         )
-        if problem := st.session_state.get(_PROBLEM):
-            draw_problems([problem])
-        elif done := st.session_state.get(_SAVED):
-            st.success(as_markdown(done), icon=":material/check:")
         if conflict := st.session_state.get(_CONFLICT):
             _draw_conflict(conflict)
+        else:
+            draw_saved()
+
+
+def draw_saved() -> None:
+    """What came of saving; a conflict is for the one place that asks to choose."""
+    if problem := st.session_state.get(_PROBLEM):
+        draw_problems([problem])
+    elif st.session_state.get(_CONFLICT):
+        st.warning("Somebody else has saved meanwhile: open Save to choose.", icon=":material/call_split:")
+    elif done := st.session_state.get(_SAVED):
+        st.success(as_markdown(done), icon=":material/check:")
 
 
 def _questions() -> None:
@@ -56,7 +67,7 @@ def _questions() -> None:
         st.text_input(label, key=key, max_chars=120, help=help_text, persist_state="session")
 
 
-def _save(kept: Kept | None) -> None:
+def save(kept: Kept | None) -> None:
     """Save what the form says (for callbacks). The draft stays in the session until the library has it."""
     for key in (_PROBLEM, _SAVED, _CONFLICT):
         st.session_state.pop(key, None)
@@ -66,25 +77,25 @@ def _save(kept: Kept | None) -> None:
         return
     try:
         plan = state.plan_of(answer.scenario.model_dump_json())
-        draft = _same_act(replace(_draft_of(answer), figures=figures_of(plan)))
-        st.session_state[_DRAFT] = draft
+        draft = remember(replace(_draft_of(answer), figures=figures_of(plan)), kept)
         _write(draft, kept)
     except SharingError as error:
         st.session_state[_PROBLEM] = f"{error} Not saved: your inputs stay in this session, save again later."
 
 
 def _write(draft: Draft, kept: Kept | None) -> None:
-    who = author()
+    by = actor()
     if kept is None:
-        result = library().add(draft, author=who)
+        result = library().add(draft, by=by)
     else:
-        saved = library().save(kept.scenario_id, kept.number, draft, author=who)
+        saved = library().save(kept.scenario_id, kept.number, draft, by=by)
+        forget(draft)
         if isinstance(saved, Conflict):
             st.session_state[_CONFLICT] = saved
             return
         result = saved
+    forget(draft)
     keep(result)
-    st.session_state.pop(_DRAFT, None)
     st.session_state.pop(_CONFLICT, None)
     st.session_state[_SAVED] = f"Saved as version {result.number} of scenario {result.scenario_id}."
 
@@ -94,12 +105,6 @@ def _draft_of(answer: state.Answer) -> Draft:
     name = project.strip() or customer.strip()
     filed = Project(name=name, customer=customer) if name else None
     return Draft(scenario=answer.scenario, project=filed, tags=tags.split(","))
-
-
-def _same_act(draft: Draft) -> Draft:
-    """The draft under the key of the one that could not be saved before, where it is the same."""
-    before: Draft | None = st.session_state.get(_DRAFT)
-    return before if before is not None and replace(draft, key=before.key) == before else draft
 
 
 def _draw_conflict(conflict: Conflict) -> None:
@@ -125,7 +130,7 @@ def _draw_conflict(conflict: Conflict) -> None:
 def changes_table(made: tuple[Change, ...]) -> dict[str, list[str]]:
     """Changes as columns."""
     return {
-        "Input": [change.key for change in made],
+        "Input": [name_of(change.key) for change in made],
         "Before": [change.before or "" for change in made],
         "After": [change.after or "" for change in made],
     }
@@ -147,4 +152,3 @@ def _open_theirs(conflict: Conflict) -> None:
         st.session_state[_PROBLEM] = str(error)
     else:
         st.session_state.pop(_CONFLICT, None)
-        st.session_state.pop(_DRAFT, None)

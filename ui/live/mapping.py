@@ -15,8 +15,8 @@ from collectors.reading.observation import Mapped, Observation
 from collectors.source import Source
 from collectors.vocabulary import Candidate, engine_vocabularies
 from collectors.vocabulary.schema import DISTRIBUTIONS, SCALARS
+from sharing.form.problems import message_of
 from ui import sources
-from ui.form.problems import message_of
 from ui.format import as_markdown
 from ui.shell import draw_problems
 from ui.sources import known as sessions

@@ -6,10 +6,10 @@ import streamlit as st
 
 from collectors.reading.observation import Observation
 from reality.money import usd_per_million_output_tokens
+from sharing.form.numbers import NotANumber, parse_number
 from sizing.base.format import usd
 from sizing.base.result import Plan
 from sizing.base.units import HOURS_PER_MONTH
-from ui.form.numbers import NotANumber, parse_number
 from ui.format import as_markdown
 from ui.live.planned import Planned
 

@@ -18,6 +18,7 @@ from ui.live.money import draw_cost, draw_price
 from ui.live.overview import draw_overview
 from ui.live.planned import Planned, draw_plan_switch
 from ui.live.replicas import draw_replicas
+from ui.live.serving_cost import draw_serving_cost
 from ui.live.tiles import draw_tiles
 from ui.live.verdict import draw_first_time, draw_verdict
 from ui.shell import draw_tabs, refreshed
@@ -84,6 +85,7 @@ def _body(picked: Picked, moment: Moment, planned: Planned | None, price: float 
         lines, pending = history.good, history.pending
         draw_tiles(shown, lines, planned, late=bool(answer.problem))
         draw_cost(shown, planned, price)
+        draw_serving_cost(picked.known, moment.end_s, planned)
         if history.problem and not answer.problem:
             st.warning(
                 f"The charts below are of the last good reading. {as_markdown(history.problem)}",

@@ -2,32 +2,52 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import pandas as pd
 import streamlit as st
 
+from sharing.access import Right
 from sharing.document import read_document
 from sharing.library.records import Entry, Query
 from sizing.base.errors import SizingError
 from ui import shell, state
+from ui.access import allowed, draw_open_to_everybody
+from ui.currency import DOLLARS, Currency
+from ui.format import counted
 from ui.library import library, open_document, refused
+from ui.library.unsaved import draw_unsaved
+from ui.scenarios.comparing import draw_comparing, title
+from ui.scenarios.customer import draw_customer_view
 from ui.scenarios.one import draw_one
+from ui.shell import draw_currency
 
 MOST_SHOWN = 500
 """Rows of the list. Chosen: what a browser scrolls through; search finds the others."""
-_COST = {"Cost (USD/month)": st.column_config.NumberColumn(format="localized")}
 
 
 def draw() -> None:
     """Search, the list, what can be done with one of it; totals and import in tabs of their own."""
-    shell.header("Scenarios")
+    if draw_customer_view():
+        return
+    with shell.header("Scenarios"):
+        currency = draw_currency(below_an_answer=False)
+    draw_unsaved()
     with refused():
         library()
-        shell.draw_tabs({"Scenarios": _scenarios, "Projects": _projects, "Import": _import}, key="scenarios_view")
+        draw_open_to_everybody()
+        views: dict[str, Callable[[], None]] = {
+            "Scenarios": partial(_scenarios, currency),
+            "Projects": partial(_projects, currency),
+        }
+        if allowed(Right.SAVE):
+            views["Import"] = _import
+        shell.draw_tabs(views, key="scenarios_view")
 
 
-def _scenarios() -> None:
+def _scenarios(currency: Currency) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         text = st.text_input(
             "Search",
@@ -36,20 +56,23 @@ def _scenarios() -> None:
             help="Words in name, model, project, customer or tags.",
             persist_state="session",
         )
-        deleted = st.toggle("Deleted", key="scenarios_deleted", help="Show what was deleted, to restore it.")
+        deleted = allowed(Right.RESTORE) and st.toggle(
+            "Deleted", key="scenarios_deleted", help="Show what was deleted, to restore it."
+        )
     listed = library().search(Query(text=text, deleted=deleted, limit=MOST_SHOWN))
     if not listed.entries:
-        st.info("Nothing here. Save a scenario on Size, or import a file.", icon=":material/inventory_2:")
+        hint = " Save a scenario on Size, or import a file." if allowed(Right.SAVE) else ""
+        st.info(f"Nothing here.{hint}", icon=":material/inventory_2:")
         return
     more = "" if listed.total <= MOST_SHOWN else f", the latest {MOST_SHOWN} of them shown"
-    st.caption(f"{listed.total:,} scenarios{more}, the latest changed first.")
+    st.caption(f"{counted(listed.total, 'scenario')}{more}, the latest changed first.")
     st.dataframe(
-        table(listed.entries),
+        table(listed.entries, currency),
         hide_index=True,
         key="scenarios_rows",
         alt="Scenarios",
         placeholder="",
-        column_config=_COST,
+        column_config=_cost_column(currency),
     )
     by_id = {entry.id: entry for entry in listed.entries}
     if st.session_state.get("scenarios_chosen") not in by_id:
@@ -58,18 +81,23 @@ def _scenarios() -> None:
         "Scenario",
         list(by_id),
         key="scenarios_chosen",
-        format_func=lambda number: _title(by_id[number]),
+        format_func=lambda number: title(by_id[number]),
         help="What the buttons below are about.",
     )
-    draw_one(by_id[chosen])
+    draw_one(by_id[chosen], currency)
+    if not deleted:
+        draw_comparing(by_id, chosen)
 
 
-def _title(entry: Entry) -> str:
-    customer = entry.project.customer if entry.project else ""
-    return f"{entry.id}: {entry.name}" + (f" ({customer})" if customer else "")
+def _cost(currency: Currency) -> str:
+    return f"Hardware ({currency.code}/month)"
 
 
-def table(entries: tuple[Entry, ...]) -> pd.DataFrame:
+def _cost_column(currency: Currency) -> dict[str, Any]:
+    return {_cost(currency): st.column_config.NumberColumn(format="localized")}
+
+
+def table(entries: tuple[Entry, ...], currency: Currency = DOLLARS) -> pd.DataFrame:
     """The list as it is shown."""
     return pd.DataFrame(
         {
@@ -78,7 +106,7 @@ def table(entries: tuple[Entry, ...]) -> pd.DataFrame:
             "Project": [entry.project.name if entry.project else "" for entry in entries],
             "Model": [entry.model for entry in entries],
             "GPUs": pd.array([entry.gpus for entry in entries], dtype="Int64"),
-            "Cost (USD/month)": [_rounded(entry.usd_per_month) for entry in entries],
+            _cost(currency): [_rounded(entry.usd_per_month, currency) for entry in entries],
             "Updated (UTC)": [f"{entry.updated_at:%Y-%m-%d %H:%M}" for entry in entries],
             "By": [entry.updated_by for entry in entries],
             "Tags": [", ".join(entry.tags) for entry in entries],
@@ -87,11 +115,11 @@ def table(entries: tuple[Entry, ...]) -> pd.DataFrame:
     )
 
 
-def _rounded(usd: float | None) -> float | None:
-    return None if usd is None else round(usd)
+def _rounded(usd: float | None, currency: Currency) -> float | None:
+    return None if usd is None else round(currency.of(usd))
 
 
-def _projects() -> None:
+def _projects(currency: Currency) -> None:
     totals = library().totals()
     if not totals:
         st.info("No scenario belongs to a project yet.", icon=":material/inventory_2:")
@@ -103,7 +131,7 @@ def _projects() -> None:
                 "Project": [total.project.name for total in totals],
                 "Scenarios": [total.scenarios for total in totals],
                 "GPUs": [total.gpus for total in totals],
-                "Cost (USD/month)": [round(total.usd_per_month) for total in totals],
+                _cost(currency): [_rounded(total.usd_per_month, currency) for total in totals],
                 "Power (kW)": [round(total.power_kw, 1) for total in totals],
                 "Without a cost": [total.without_usd for total in totals],
             }
@@ -111,7 +139,7 @@ def _projects() -> None:
         hide_index=True,
         key="projects_rows",
         alt="Totals of projects",
-        column_config=_COST,
+        column_config=_cost_column(currency),
     )
     st.caption("Scenarios whose cost is not known are counted in the last column, not added as zero.")
 

@@ -2,10 +2,22 @@
 
 from ui.shell.charts import CONFIG, draw_chart, draw_csv, draw_table
 from ui.shell.controls import draw_choice, draw_download
-from ui.shell.frame import ENTERED, GOTO, chip, draw_problems, footer, header, parameters, require
-from ui.shell.money import draw_currency
+from ui.shell.frame import (
+    ENTERED,
+    GOTO,
+    chip,
+    draw_problems,
+    footer,
+    header,
+    is_asked_for,
+    page_address,
+    parameters,
+    require,
+)
+from ui.shell.money import chosen_currency, draw_currency
 from ui.shell.navigation import draw_navigation
-from ui.shell.own_prices import at_list_prices, draw_own_prices, has_own_prices
+from ui.shell.own_prices import WITHHELD, draw_own_prices, withhold
+from ui.shell.presenting import draw_looks, draw_present, draw_presented_header, is_presenting
 from ui.shell.refreshing import refreshed
 from ui.shell.tabs import draw_tabs
 from ui.shell.window import is_narrow, on_a_phone, watch_window
@@ -14,25 +26,32 @@ __all__ = [
     "CONFIG",
     "ENTERED",
     "GOTO",
-    "at_list_prices",
+    "WITHHELD",
     "chip",
+    "chosen_currency",
     "draw_chart",
     "draw_choice",
     "draw_csv",
     "draw_currency",
     "draw_download",
+    "draw_looks",
     "draw_navigation",
     "draw_own_prices",
+    "draw_present",
+    "draw_presented_header",
     "draw_problems",
     "draw_table",
     "draw_tabs",
     "footer",
-    "has_own_prices",
     "header",
+    "is_asked_for",
     "is_narrow",
+    "is_presenting",
     "on_a_phone",
+    "page_address",
     "parameters",
     "refreshed",
     "require",
     "watch_window",
+    "withhold",
 ]

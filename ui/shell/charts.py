@@ -11,6 +11,7 @@ import streamlit as st
 
 from ui.shell.controls import draw_download
 from ui.shell.own_prices import WITHHELD
+from ui.shell.presenting import enlarged, is_presenting
 
 CONFIG: Mapping[str, object] = MappingProxyType(
     {"displaylogo": False, "modeBarButtonsToRemove": ["zoomIn2d", "zoomOut2d", "autoScale2d"]}
@@ -25,6 +26,8 @@ PNG_SCALE = 2
 def draw_chart(figure: go.Figure, *, key: str, alt: str) -> None:
     """A figure, with a button for its PNG; ``alt`` says it in one sentence to those who do not see it."""
     picture = {"toImageButtonOptions": {"format": "png", "filename": key, "scale": PNG_SCALE}}
+    if is_presenting():
+        figure = enlarged(figure)
     st.plotly_chart(figure, key=key, alt=alt, config={**CONFIG, **picture})
 
 

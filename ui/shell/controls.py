@@ -11,6 +11,7 @@ from ui import state
 from ui.shell.notes import draw_wrong_in_link
 
 Option = TypeVar("Option", bound=str)
+Content = str | bytes
 
 
 def draw_choice(
@@ -51,7 +52,7 @@ def draw_choice(
 
 
 def draw_download(
-    title: str, content: str | Callable[[], str], file_name: str, mime: str, *, key: str, icon: str, help: str
+    title: str, content: Content | Callable[[], Content], file_name: str, mime: str, *, key: str, icon: str, help: str
 ) -> None:
     """A button that downloads ``content``, which is made on the click where it is a function. Nothing runs again."""
     st.download_button(

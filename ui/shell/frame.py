@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from urllib.parse import urlsplit
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from ui import state
+from ui import access, state
 from ui.format import as_markdown
 from ui.shell.own_prices import WITHHELD
 
@@ -23,15 +24,33 @@ GOTO = "goto"
 
 
 def require(slug: str) -> None:
-    """First line of a page: send a link that skipped app.py through it, with its parameters.
+    """First line of a page: nobody gets past it who may not see the page, and a link that skipped app.py goes there.
 
-    A fresh server runs ``/size`` as a script of its own, without navigation, page settings and login. A session
-    has been through app.py once or not at all: the flag lives as long as the session.
+    A fresh server runs ``/size`` as a script of its own, without navigation and page settings. A session has been
+    through app.py once or not at all: the flag lives as long as the session. Whether it may see the page is asked
+    in every run: a login ends, and rules change.
     """
     if not st.session_state.get(ENTERED):
         st.switch_page("app.py", query_params=parameters() | {GOTO: [slug]})
+    if not access.may_open(slug):
+        access.draw_door()
+        st.stop()
+    if slug in access.OPEN_TO_ALL:  # its address is not that of inputs
+        return
     if not state.is_at(slug):  # a server that has not run app.py for this page yet
         state.enter(slug)
+
+
+def is_asked_for(slug: str) -> bool:
+    """Whether the browser asks for this page, by its path or on its way through app.py."""
+    path = urlsplit(st.context.url or "").path
+    return path.rstrip("/").rpartition("/")[2] == slug or st.query_params.get(GOTO) == slug
+
+
+def page_address(slug: str) -> str:
+    """Where the browser reaches a page of this server."""
+    parts = urlsplit(st.context.url or "")
+    return parts._replace(path=f"{parts.path.rpartition('/')[0]}/{slug}", query="", fragment="").geturl()
 
 
 def parameters() -> dict[str, list[str]]:

@@ -6,15 +6,19 @@ from datetime import UTC, datetime
 
 import streamlit as st
 
+from sharing.form.numbers import NotANumber, parse_number
 from ui.currency import DOLLARS, LOCALES, Currency, rates
-from ui.form.numbers import NotANumber, parse_number
 from ui.format import as_markdown
 
 _CODE, _LOCALE, _RATE, _KEPT = "currency", "number_locale", "rate_{}", "rate_kept_{}"
+_IN_USD = " The answer in the box above stays in USD."
 
 
-def draw_currency() -> Currency:
-    """The choice of a currency behind a click. A rate that cannot be is refused, and the last one stays."""
+def draw_currency(*, below_an_answer: bool = True) -> Currency:
+    """The choice of a currency behind a click. A rate that cannot be is refused, and the last one stays.
+
+    ``below_an_answer``: whether the page starts with the answer, which is always in USD.
+    """
     with st.popover("Currency", icon=":material/payments:", help="What amounts on this page are shown in."):
         code = st.selectbox(
             "Currency",
@@ -34,8 +38,15 @@ def draw_currency() -> Currency:
         per_usd = 1.0 if code == DOLLARS.code else _rate(code)
     currency = Currency(code=code, per_usd=per_usd, locale=locale)
     if code != DOLLARS.code:
-        st.caption(as_markdown(_dated(currency)))
+        st.caption(as_markdown(_dated(currency) + (_IN_USD if below_an_answer else "")))
     return currency
+
+
+def chosen_currency() -> Currency:
+    """What was chosen last, on a page that does not draw the choice."""
+    code, locale = st.session_state.get(_CODE, DOLLARS.code), st.session_state.get(_LOCALE, DOLLARS.locale)
+    listed = rates()[code].per_usd
+    return Currency(code=code, per_usd=st.session_state.get(_KEPT.format(code), listed), locale=locale)
 
 
 def _rate(code: str) -> float:
@@ -62,6 +73,6 @@ def _dated(currency: Currency) -> str:
     listed = rates()[currency.code]
     shown = f"{currency.code} {currency.per_usd:.4g} for 1 USD"
     if f"{currency.per_usd:.6g}" != f"{listed.per_usd:.6g}":
-        return f"Amounts at {shown}, as typed. The answer in the box above stays in USD."
+        return f"Amounts at {shown}, as typed."
     old = ", older than 90 days: type the rate of today" if listed.is_old(datetime.now(UTC).date()) else ""
-    return f"Amounts at {shown} ({listed.source}, {listed.on}{old}). The answer in the box above stays in USD."
+    return f"Amounts at {shown} ({listed.source}, {listed.on}{old})."

@@ -11,9 +11,11 @@ from ui import state
 
 
 def draw_navigation(sections: Mapping[str, Sequence[StreamlitPage]]) -> None:
-    """The pages by section, as links that can be copied and opened elsewhere."""
+    """The pages by section, as links that can be copied and opened elsewhere; no section without a page."""
     with st.sidebar:
         for title, pages in sections.items():
+            if not pages:
+                continue
             with st.container(gap="xxsmall"):
                 st.caption(title)
                 for page in pages:

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import streamlit as st
 
-from sizing.scenario.schema import Prices, Scenario
-
 WITHHELD = "downloads_withheld"
 """Session key: whether tables of this page may not be downloaded: prices of the user's own stand behind them."""
 
 _ASKED = "downloads_with_own_prices"
 
 
-def has_own_prices(scenario: Scenario) -> bool:
-    """Whether a price was typed that a list says otherwise."""
-    return scenario.prices.system_usd is not None or scenario.prices.gpu_hour_usd is not None
+NO_FILES = """<style>
+[data-testid="stElementToolbarButton"]:has(button[aria-label^="Download as CSV"]) { display: none; }
+.modebar .modebar-btn[data-title^="Download plot"] { display: none !important; }
+</style>"""
+"""Hides the buttons for files that Streamlit gives every table and Plotly every chart. By style, because Streamlit's
+own setting for that is one for all sessions."""
 
 
-def at_list_prices(scenario: Scenario) -> Scenario:
-    """The scenario with nothing but list prices."""
-    prices = Prices(depreciation_years=scenario.prices.depreciation_years)
-    return scenario.model_copy(update={"prices": prices})
+def withhold(*, present: bool) -> None:
+    """Keep own prices out of every file of this page, those of tables and charts too, until they are let in."""
+    held = present and not st.session_state.get(_ASKED, False)
+    st.session_state[WITHHELD] = held
+    if held:
+        st.html(NO_FILES)
 
 
 def draw_own_prices(*, present: bool) -> bool:
@@ -31,5 +34,5 @@ def draw_own_prices(*, present: bool) -> bool:
         persist_state="session",
         help="Prices and constants that you typed are never in a link. They are in a file only while this is on.",
     )
-    st.session_state[WITHHELD] = present and not let_in
+    withhold(present=present)
     return bool(let_in)

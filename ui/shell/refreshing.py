@@ -7,7 +7,7 @@ from typing import ParamSpec
 
 import streamlit as st
 
-from ui import state
+from ui import access, state
 
 Taken = ParamSpec("Taken")
 
@@ -22,6 +22,8 @@ def refreshed(body: Callable[Taken, None], every_s: float | None) -> Callable[Ta
     """
 
     def refresh(*args: Taken.args, **kwargs: Taken.kwargs) -> None:
+        if not access.standing().gets_in:  # the login has ended since the page was drawn: it says so, all of it
+            st.rerun()
         state.write_address()
         body(*args, **kwargs)
 

@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 import streamlit as st
 
+from sharing.form.choices import label
 from sizing.base.choices import Severity
 from sizing.base.result import Excluded, Fix, Plan
 from sizing.scenario.schema import Scenario
 from ui import shell, state
-from ui.form.choices import label
 from ui.format import as_markdown
 from ui.state import Answer, Outcome
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
+from sharing.form.numbers import show_number
 from sizing.base.format import count, ms, percent, requests_per_s
 from sizing.base.units import MS_PER_S, S_PER_MINUTE
 from sizing.replay.day_result import DayPlan, ScaleOut
@@ -13,7 +14,6 @@ from sizing.scenario.demand import PEAK_TO_MEAN, WORKING_HOURS
 from sizing.scenario.schema import Scenario
 from sizing.scenario.traffic import Profile, TraceArrivals
 from ui.figures.day import build_day, day_alt_text, day_table, hourly_table
-from ui.form.numbers import show_number
 from ui.format import as_markdown
 from ui.shell import draw_chart, draw_problems, draw_table
 from ui.size import jobs

@@ -51,7 +51,8 @@ def draw_evidence(plan: Plan, scenario: Scenario) -> None:
 
 def _nearest(plan: Plan, scenario: Scenario) -> None:
     """The measured rows nearest to the planned deployment, with their source."""
-    from ui.benchmarks.nearest import NEAREST_NUMBERS, narrowed_by, nearest_rows, nearest_table, own_rows
+    from sizing.explore.nearest import narrowed_by, nearest_rows, own_rows
+    from ui.benchmarks.nearest import NEAREST_NUMBERS, nearest_table
 
     near = nearest_rows(scenario, plan, 8 * NEAREST)
     published = tuple(n for n in near if n.measurement.itl_ms or n.measurement.output_tokens_per_s)[:NEAREST]

@@ -1,12 +1,14 @@
-"""Downloads: the scenario as YAML, the plan as JSON, the ranking as CSV; and a link."""
+"""Downloads: the scenario as YAML, the plan as JSON, the ranking as CSV, its manifests; and a link."""
 
 from __future__ import annotations
 
 import streamlit as st
 
 from sharing.document import file_stem, to_yaml
+from sharing.report.prices import at_list_prices, has_own_prices
 from ui import state
-from ui.shell import at_list_prices, draw_download, draw_own_prices, has_own_prices
+from ui.library.manifests import draw_manifests
+from ui.shell import draw_download, draw_own_prices
 from ui.size.tables import USE, alternatives_table
 from ui.state import Answer, plan_of
 
@@ -46,6 +48,7 @@ def draw_downloads(answer: Answer) -> None:
     with st.container(horizontal=True):
         for kind, title, mime, content, icon, help_text in files:
             draw_download(title, content, f"{stem}.{kind}", mime, key=f"get_{kind}", icon=icon, help=help_text)
+        draw_manifests(answer)
     st.markdown("**Link to these inputs**")
     st.code(state.link(), language=None, wrap_lines=True)
     st.caption(

@@ -19,6 +19,10 @@ _PER_ROW, _NARROWEST = 4, 130
 """Figures in a row, and the width in pixels below which they wrap. Chosen: "1,234 to 5,678 ms" fits on one line."""
 
 
+_PRESENTED = 240
+"""The same in the large type of a presentation."""
+
+
 class Figure(NamedTuple):
     """One figure: ``name`` is its entry in ``Plan.explained``; ``within`` is None where there is no limit.
 
@@ -34,14 +38,17 @@ class Figure(NamedTuple):
     short: str = ""
 
 
-def draw_key_figures(plan: Plan, scenario: Scenario) -> None:
+def draw_key_figures(plan: Plan, scenario: Scenario, *, explained: bool = True) -> None:
     """GPUs, systems, latency against its limit, output tokens/s per GPU, cost and power."""
     figures = list(key_figures(plan, scenario))
-    grid = st.grid(_PER_ROW, min_column_width=_NARROWEST, gap="small", border=True)
+    grid = st.grid(_PER_ROW, min_column_width=_NARROWEST if explained else _PRESENTED, gap="small", border=True)
     for number, figure in enumerate(figures, start=1):
         fills_the_row = number == len(figures) and number % _PER_ROW == _PER_ROW - 1
         with grid.cell(column_span=2 if fills_the_row else 1):
-            _draw(figure, plan, scenario)
+            _draw(figure)
+            if explained:
+                label = figure.short or figure.label
+                explain_popover(plan, figure.name, scenario, label=label, meaning=figure.help)
 
 
 def key_figures(plan: Plan, scenario: Scenario) -> Iterator[Figure]:
@@ -67,9 +74,10 @@ def key_figures(plan: Plan, scenario: Scenario) -> Iterator[Figure]:
     if cost:
         yield Figure(
             "usd_per_month",
-            "Cost per month",
+            "Hardware per month",
             usd(cost.usd_per_month),
             _of_price(cost),
+            "The hardware alone: what power, support and staff add, and other ways to pay, are on Cost. "
             f"{_full_load(cost.usd_per_million_output_tokens_at_full_load)}{cost.basis} {cost.source}",
             short="cost",
         )
@@ -125,14 +133,13 @@ def _kinds(deployed: Deployed) -> str:
     return f"; {count(prefill.gpus)} prefill + {count(decode.gpus)} decode"
 
 
-def _draw(figure: Figure, plan: Plan, scenario: Scenario) -> None:
+def _draw(figure: Figure) -> None:
     colour = {True: ":green[{}]", False: ":red[{}]", None: "{}"}[figure.within]
     with st.container(gap=None):
         st.caption(figure.label)
         st.metric(figure.label, figure.value, label_visibility="collapsed")
         if figure.note:
             st.markdown(f":small[{colour.format(as_markdown(figure.note))}]")
-        explain_popover(plan, figure.name, scenario, label=figure.short or figure.label, meaning=figure.help)
 
 
 def _instances(deployed: Deployed) -> str:

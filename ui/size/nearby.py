@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from sharing.form.choices import label
 from sizing.base.format import count, ms, significant
 from sizing.base.result import Plan
 from sizing.evidence.published import Measurement, Near
 from sizing.evidence.sources import SOURCES, source_day
 from sizing.explore.measured_points import FARTHEST
+from sizing.explore.nearest import nearest_rows, own_rows
 from sizing.methodology.accuracy import MODES, open_loop_errors
 from sizing.scenario.schema import Scenario
-from ui.benchmarks.nearest import nearest_rows, own_rows
-from ui.form.choices import label
 from ui.format import as_markdown
 
 LATENCIES = ("ttft_ms", "itl_ms", "e2e_ms")

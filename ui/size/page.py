@@ -6,14 +6,16 @@ from functools import partial
 
 import streamlit as st
 
+from sharing.report.prices import has_own_prices
 from ui import inputs, shell, state
 from ui.figures.memory import build_memory_bar, memory_alt_text
-from ui.library import draw_not_held, draw_save
+from ui.library import draw_bar, draw_not_held
 from ui.size.answer import draw_link_notes, draw_outcome, draw_warnings
 from ui.size.day import draw_day
 from ui.size.evidence import draw_business, draw_evidence
 from ui.size.export import draw_downloads
 from ui.size.key_figures import draw_key_figures
+from ui.size.presented import draw_presented
 from ui.size.simulate import draw_simulate
 from ui.size.tables import draw_alternatives, draw_excluded
 from ui.size.trade_off import draw_trade_off
@@ -25,6 +27,9 @@ _FORM_AND_ANSWER = (2, 5)
 
 def draw() -> None:
     """Questions on the left, the answer and its figures on the right; in a narrow window the answer comes first."""
+    if shell.is_presenting():
+        draw_presented()
+        return
     top = shell.header("Size")
     if shell.is_narrow():
         sentence, form, results = st.container(), st.container(), st.container()
@@ -34,8 +39,7 @@ def draw() -> None:
     with form:
         places = inputs.draw()
     with top:
-        shell.chip(state.value("name"))
-        draw_save()
+        draw_bar()
         inputs.draw_presets()
     with sentence:
         draw_link_notes()
@@ -45,6 +49,7 @@ def draw() -> None:
     inputs.draw_faults(places, outcome.faults)
     with results:
         if answer is not None:
+            shell.withhold(present=has_own_prices(answer.scenario))
             draw_key_figures(answer.plan, answer.scenario)
             draw_warnings(answer, "warning", "info")
             draw_business(answer.plan.business)
@@ -79,5 +84,11 @@ def _alternatives(answer: Answer) -> None:
         label="Compare with other hardware, formats, loads or places",
         icon=":material/compare_arrows:",
         query_params=state.address_of("compare"),
+    )
+    st.page_link(
+        "pages/cost.py",
+        label="All costs: power, support and staff too, and other ways to pay",
+        icon=":material/payments:",
+        query_params=state.address_of("cost"),
     )
     draw_excluded(answer)

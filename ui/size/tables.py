@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
+from sharing.form.choices import label
 from sizing.base.deployed import Deployed
 from sizing.base.format import count, percent, usd
 from sizing.base.result import Candidate, Plan
 from sizing.catalog.precisions import precisions
 from ui import state
-from ui.form.choices import label
 from ui.format import known
 from ui.size.key_figures import gpu_range, parallelism
 from ui.size.origin import ORIGIN, origin_of
@@ -22,6 +22,8 @@ USE = "Use"
 SAME_PRICE = 0.0005
 """Relative difference below which two prices read the same."""
 _CLICK, _LET_IN = "use_alternative", "let_in"
+
+_HARDWARE = "A month, before power and operation; or of the rented instances."
 
 
 def draw_alternatives(answer: Answer) -> None:
@@ -43,8 +45,8 @@ def draw_alternatives(answer: Answer) -> None:
             "engine": text("Engine", width=105),
             "ttft": number(f"{at} TTFT (ms)", format="localized", width=95),
             "itl": number(f"{at} ITL (ms)", format="localized", width=85),
-            "usd": number("USD a month", format="localized", step=1, width=90),
-            "difference": text("Against the plan", help="Cost per month, less that of the plan."),
+            "usd": number("Hardware (USD)", format="localized", step=1, width=115, help=_HARDWARE),
+            "difference": text("Against the plan", help="Hardware per month, less that of the plan."),
             "instance": text("One instance", width=110, help="How one copy of the model is spread over GPUs."),
             "range": text("GPUs (80 %)", help="GPUs that were enough in 8 of 10 such cases."),
             "systems": number("Systems", format="localized"),

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import streamlit as st
 
+from sharing.form.choices import label
 from sizing.base.format import ms, significant, usd
 from sizing.base.result import Candidate
 from ui import state
 from ui.figures.trade_off import build_trade_off, trade_off_alt_text
-from ui.form.choices import label
 from ui.format import counted
 from ui.shell import draw_chart
 from ui.size.key_figures import gpu_range, parallelism, with_coverage

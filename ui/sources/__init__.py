@@ -15,6 +15,7 @@ from ui.sources.reading import (
     observed,
     over_time,
     per_device,
+    serving_costs_of,
     xids_of,
 )
 
@@ -36,5 +37,6 @@ __all__ = [
     "per_device",
     "pick",
     "pick_deployment",
+    "serving_costs_of",
     "xids_of",
 ]

@@ -19,6 +19,7 @@ from collectors.prometheus.promql import step_for
 from collectors.questions.deployments import Deployment, find_deployments
 from collectors.questions.devices import COLUMNS, Device, read_devices
 from collectors.questions.history import DEFAULT, POINTS, History, history, whole_history
+from collectors.questions.serving_cost import ServingCost, serving_costs
 from collectors.questions.xids import XidEvent, xid_log
 from collectors.reading import read_from
 from collectors.reading.observation import Observation, State
@@ -32,6 +33,9 @@ REFRESH_S = 15.0
 
 DEPLOYMENTS_EVERY_S = 60.0
 """Seconds between two looks at which deployments there are."""
+
+SERVING_COSTS_EVERY_S = 60.0
+"""Seconds between two looks at what OpenCost says. Chosen: half of the two minutes after which it says it anew."""
 
 WAIT_S = 0.5
 """Longest time a page waits for an answer; what takes longer is shown when it is there."""
@@ -164,6 +168,20 @@ def xids_of(
         lambda backend, source: xid_log(backend, source, start_s=until - span_s, end_s=until),
         end_s=end_s,
         every_s=max(REFRESH_S, step_for(span_s, points=POINTS)),
+        wait_s=wait_s,
+    )
+
+
+def serving_costs_of(
+    known: Known, *, end_s: float | None = None, wait_s: float = WAIT_S
+) -> Answer[tuple[ServingCost, ...]]:
+    """What the models of the source cost by OpenCost at ``end_s`` (None: now); empty without OpenCost."""
+    return ask(
+        known,
+        "serving costs",
+        lambda backend, source: serving_costs(backend, source, at_s=end_s),
+        end_s=end_s,
+        every_s=SERVING_COSTS_EVERY_S,
         wait_s=wait_s,
     )
 

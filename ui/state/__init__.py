@@ -1,6 +1,7 @@
 """What a session knows: the values of the form, the answer to them, the link to them, and what a click changes."""
 
-from ui.form.presets import defaults
+from sharing.form.link import LINK_VERSION
+from sharing.form.presets import defaults
 from ui.state.answers import Answer, Outcome, last_answer, model, outcome, plan_of, ready, untouched, warm_up
 from ui.state.changes import (
     add_own_gpu,
@@ -15,16 +16,32 @@ from ui.state.changes import (
     use_benchmark,
     use_candidate,
     use_deployment,
+    use_price_book,
     use_trace,
 )
-from ui.state.link import LINK_VERSION, address_of, enter, is_at, link, link_notes, write_address
-from ui.state.values import BENCHMARK, CONFIG, TRACE, benchmark, restricted, trace, value, values, write
+from ui.state.costs import COST_BOOK, with_costs
+from ui.state.link import address_of, enter, hold, is_at, link, link_notes, write_address
+from ui.state.values import (
+    BENCHMARK,
+    CONFIG,
+    PRICE_BOOK,
+    TRACE,
+    benchmark,
+    price_book,
+    restricted,
+    trace,
+    value,
+    values,
+    write,
+)
 from ui.state.views import linked, wrong_in_link
 
 __all__ = [
     "BENCHMARK",
     "CONFIG",
+    "COST_BOOK",
     "LINK_VERSION",
+    "PRICE_BOOK",
     "TRACE",
     "Answer",
     "Outcome",
@@ -37,6 +54,7 @@ __all__ = [
     "consider_only_measured",
     "defaults",
     "enter",
+    "hold",
     "is_at",
     "last_answer",
     "link",
@@ -46,6 +64,7 @@ __all__ = [
     "model",
     "outcome",
     "plan_of",
+    "price_book",
     "ready",
     "remove_benchmark",
     "remove_trace",
@@ -56,10 +75,12 @@ __all__ = [
     "use_benchmark",
     "use_candidate",
     "use_deployment",
+    "use_price_book",
     "use_trace",
     "value",
     "values",
     "warm_up",
+    "with_costs",
     "write",
     "write_address",
     "wrong_in_link",

@@ -6,17 +6,18 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from sharing.form.presets import defaults, presets
+from sharing.form.read import OWN_GPU
+from sharing.form.trace import in_use
+from sharing.form.write import changed, from_scenario, with_change
 from sizing.base.deployed import Deployed
 from sizing.base.result import Candidate, Fix
 from sizing.explore.operating_point import OperatingPoint
+from sizing.explore.pinned import pinned_to
+from sizing.scenario.prices import Prices
 from sizing.scenario.schema import Benchmark, Scenario
-from ui.form.pinned import pinned_to
-from ui.form.presets import defaults, presets
-from ui.form.read import OWN_GPU
-from ui.form.trace import in_use
-from ui.form.write import changed, from_scenario, with_change
 from ui.state import values
-from ui.state.values import BENCHMARK, RESTRICTIONS, TRACE, keep_trace, write
+from ui.state.values import BENCHMARK, PRICE_BOOK, RESTRICTIONS, TRACE, keep_trace, write
 
 if TYPE_CHECKING:
     from sizing.scenario.trace import Trace
@@ -90,6 +91,12 @@ def consider_only_measured() -> None:
 def remove_benchmark() -> None:
     """Size without the imported benchmark again (for callbacks)."""
     st.session_state.pop(BENCHMARK, None)
+
+
+def use_price_book(prices: Prices) -> None:
+    """Size with the lists of these prices from now on (for callbacks)."""
+    lists = {name: getattr(prices, name) for name in ("listed", "negotiated")}
+    st.session_state[PRICE_BOOK] = {name: one.model_dump(mode="json") for name, one in lists.items() if one.prices}
 
 
 def use_trace(requests: Trace) -> None:

@@ -8,22 +8,16 @@ and on the way to another page there are entries that lack inputs, which "back" 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from urllib.parse import urlencode
 
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from ui.form.fields import FIELDS
-from ui.form.link import NO_INPUTS, from_parameters, to_parameters
-from ui.form.presets import preset_of
+from sharing.form.fields import FIELDS
+from sharing.form.link import LINK_VERSION, NO_INPUTS, VERSION, from_parameters, link_to, to_parameters
+from sharing.form.presets import preset_of
+from sharing.links.live import without_addresses
 from ui.state import views
 from ui.state.values import trace, use_trace_named, values, write
-
-LINK_VERSION = "1"
-"""Version of the defaults that links leave out; a link of another version says so."""
-
-VERSION = "v"
-"""Parameter that names the version of the defaults."""
 
 NAMED_TRACE = "trace"
 """Parameter that names the trace of a link: it cannot be carried, but who opens the link is to know."""
@@ -57,7 +51,7 @@ def address_of(page: str) -> dict[str, list[str]]:
 
 def link() -> str:
     """Address of the Size page that fills in these inputs."""
-    return f"{(st.context.url or '').split('?')[0]}?{urlencode(parameters(), doseq=True)}"
+    return link_to((st.context.url or "").split("?")[0], without_addresses(parameters()))
 
 
 def link_notes() -> tuple[str, ...]:
@@ -75,14 +69,19 @@ def enter(page: str) -> None:
     before = st.session_state.get(_PAGE)
     st.session_state[_PAGE] = page
     if before not in (None, page):  # a widget is another one on the next page, and would start from its default
-        for key in (*FIELDS, "preset"):
-            if key in st.session_state:
-                st.session_state[key] = st.session_state[key]
+        hold()
     if before is None or _history_moved():
         _open(page)
     else:
         views.stay(page)
         write_address()
+
+
+def hold() -> None:
+    """Keep the inputs over a run that does not draw the form: with their widgets they would be forgotten."""
+    for key in (*FIELDS, "preset"):
+        if key in st.session_state:
+            st.session_state[key] = st.session_state[key]
 
 
 def is_at(page: str) -> bool:

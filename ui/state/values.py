@@ -7,15 +7,18 @@ from typing import Any
 
 import streamlit as st
 
-from ui.form.fields import FIELDS, MAY_BE_EMPTY
-from ui.form.presets import defaults
-from ui.form.trace import TraceInUse
+from sharing.form.fields import FIELDS, MAY_BE_EMPTY
+from sharing.form.presets import defaults
+from sharing.form.trace import TraceInUse
 
 CONFIG = "own_config"
 """Session key of the config.json that was given: {"config": {...}, "name": ...}."""
 
 BENCHMARK = "benchmark_in_use"
 """Session key of the imported benchmark that calibrates the scenario, as the keys of a scenario file."""
+
+PRICE_BOOK = "price_book"
+"""Session key of the prices of systems and rented GPUs that were typed, as the lists of a scenario's prices."""
 
 TRACE = "trace_in_use"
 """Session key of the trace that fills in the workload."""
@@ -56,6 +59,12 @@ def benchmark() -> dict[str, Any] | None:
     """The imported benchmark that calibrates the scenario, as the keys of a scenario file."""
     imported: dict[str, Any] | None = st.session_state.get(BENCHMARK)
     return imported
+
+
+def price_book() -> dict[str, Any]:
+    """The lists of prices of this session, as keys of a scenario's prices; empty where nothing was typed."""
+    book: dict[str, Any] = st.session_state.get(PRICE_BOOK, {})
+    return book
 
 
 def trace() -> TraceInUse | None:

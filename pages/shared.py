@@ -1,0 +1,5 @@
+from ui import shell
+from ui.shared.page import draw
+
+shell.require("shared")
+draw()

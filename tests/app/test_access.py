@@ -1,0 +1,227 @@
+"""Who sees and may do what on the pages, without a browser: roles, a login that ends, set-ups that let nobody in."""
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from sharing.author import owner
+from sharing.library import Library, open_library
+from sharing.library.records import Draft
+from sharing.links import Links
+from sharing.links.records import Terms
+from tests.app.conftest import APP
+from tests.app.test_shared import report
+from tests.patience import PATIENCE_S
+from tests.tools.source_files import ROOT
+from ui.access import OPEN_TO_ALL
+
+RULES = """
+claim: groups
+viewer: {domains: [acme.com]}
+editor: {claims: [editors]}
+admin: {emails: [ann@acme.com]}
+ask: it@acme.com
+"""
+VIEWER = {"email": "vic@acme.com", "email_verified": True}
+EDITOR = VIEWER | {"groups": ["editors"]}
+ADMIN = {"email": "ann@acme.com", "email_verified": True}
+STRANGER = {"email": "eve@evil.org", "email_verified": True}
+PAGES = sorted({file.stem for file in (ROOT / "pages").glob("*.py")} - OPEN_TO_ALL)
+
+LogIn = Callable[..., AppTest]
+
+
+@pytest.fixture
+def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Library]:
+    monkeypatch.setenv("SHARING_DATABASE", str(tmp_path / "library.sqlite"))
+    library = open_library()
+    library.add(Draft(scenario=scenario("Acme's secret")), by=owner("ann"))
+    yield library
+    library.close()
+
+
+@pytest.fixture
+def log_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, library: Library) -> LogIn:
+    """A session of a server that asks for a login; of nobody where no claims are given."""
+    rules = tmp_path / "access.yaml"
+    rules.write_text(RULES)
+    monkeypatch.setenv("SHARING_ACCESS", str(rules))
+
+    def logged_in(claims: dict[str, Any] | None, page: str = "scenarios", lasts_s: float = 3600.0) -> AppTest:
+        app = AppTest.from_file(str(APP), default_timeout=PATIENCE_S)
+        app.secrets = {"auth": {"client_id": "x"}}
+        now = time.time()
+        app.user = {"is_logged_in": True, "iat": now, "exp": now + lasts_s, **claims} if claims else {}
+        app.query_params["goto"] = page
+        return app.run()
+
+    return logged_in
+
+
+def scenario(name: str) -> Any:
+    from tests.app.test_scenarios import scenario as made
+
+    return made(name)
+
+
+def keys(app: AppTest) -> set[str]:
+    return {one.key for one in (*app.button, *app.toggle, *app.get("popover"), *app.get("tab")) if one.key}
+
+
+def set_option(monkeypatch: pytest.MonkeyPatch, wanted: str, value: object) -> None:
+    option = st.get_option
+    monkeypatch.setattr(st, "get_option", lambda name: value if name == wanted else option(name))
+
+
+def sentences(app: AppTest) -> str:
+    return " ".join(one.value.replace("\\", "") for one in app.info)
+
+
+def test_nobody_sees_anything_before_the_login(log_in: LogIn) -> None:
+    for page in PAGES:
+        app = log_in(None, page)
+        assert not app.exception, page
+        assert [title.value for title in app.title] == ["Inference sizing"]
+        assert sentences(app) == "Log in to see this page."
+        assert keys(app) == {"log_in_None"}
+        assert not [*app.dataframe, *app.metric, *app.caption, *app.selectbox, *app.text_input, *app.markdown]
+        assert not app.sidebar.children
+
+
+def test_only_the_page_of_frozen_links_is_open_to_all() -> None:
+    assert {"shared"} == OPEN_TO_ALL
+
+
+def test_a_stranger_is_told_whom_to_ask(log_in: LogIn) -> None:
+    app = log_in(STRANGER)
+    assert sentences(app) == "eve@evil.org has no access here. Ask it@acme.com for it."
+    assert keys(app) == {"log_out"}
+    assert not app.dataframe
+
+
+def test_an_unverified_address_is_nobodys(log_in: LogIn) -> None:
+    app = log_in(ADMIN | {"email_verified": False, "name": "Eve"})
+    assert sentences(app).startswith("Eve #")
+
+
+def test_a_login_that_has_ended(log_in: LogIn) -> None:
+    app = log_in(ADMIN, lasts_s=-1.0)
+    assert sentences(app).startswith("Your login has ended.")
+    assert keys(app) == {"log_in_None"}
+
+
+def test_a_login_that_ends_while_a_page_is_open(log_in: LogIn, library: Library) -> None:
+    app = log_in(EDITOR, "size")
+    app.user["exp"] = time.time() - 1.0
+    app.button(key="save_new").click().run()
+    assert not app.exception
+    assert sentences(app).startswith("Your login has ended.")
+    assert library.search().total == 1
+
+
+@pytest.mark.parametrize(
+    ("claims", "buttons"),
+    [
+        (VIEWER, set()),
+        (EDITOR, {"scenario_copy", "scenario_delete"}),
+        (ADMIN, {"scenario_copy", "scenario_delete", "scenarios_deleted"}),
+    ],
+)
+def test_controls_of_each_role(log_in: LogIn, claims: dict[str, Any], buttons: set[str]) -> None:
+    app = log_in(claims)
+    assert not app.exception
+    assert list(app.dataframe[0].value["Name"]) == ["Acme's secret"]
+    guarded = {"scenario_copy", "scenario_delete", "scenarios_deleted"}
+    assert keys(app) & guarded == buttons
+    assert [tab.label for tab in app.tabs] == ["Scenarios", "Projects"] + (["Import"] if buttons else [])
+    size = log_in(claims, "size")
+    assert ("save_new" in keys(size)) == bool(buttons)
+    assert any(claims["email"] in text.value for text in size.sidebar.text)
+
+
+def test_a_role_that_is_taken_away_while_a_page_is_open(log_in: LogIn, library: Library, tmp_path: Path) -> None:
+    app = log_in(EDITOR)
+    (tmp_path / "access.yaml").write_text(RULES.replace("editors", "others"))
+    app.button(key="scenario_delete").click().run()
+    assert not app.exception
+    assert library.search().total == 1
+    assert "scenario_delete" not in keys(app)
+
+
+def test_the_library_refuses_a_callback_of_a_page_that_was_drawn_before(
+    log_in: LogIn, library: Library, tmp_path: Path
+) -> None:
+    """Streamlit runs callbacks before the page and its controls are drawn anew."""
+    app = log_in(EDITOR, "size")
+    (tmp_path / "access.yaml").write_text(RULES.replace("editors", "others"))
+    app.button(key="save_new").click().run()
+    assert library.search().total == 1
+    assert "Editor is the role that may save scenarios: yours is viewer." in app.session_state["save_problem"]
+
+
+def test_pages_of_a_role(log_in: LogIn, tmp_path: Path) -> None:
+    (tmp_path / "access.yaml").write_text(RULES.replace("[acme.com]", "[acme.com], pages: [size, scenarios]"))
+    app = log_in(VIEWER, "live")
+    assert sentences(app) == "This page is not for the role viewer. Ask it@acme.com for it."
+    assert not log_in(VIEWER, "scenarios").info
+
+
+def test_who_acts_stands_in_the_history(log_in: LogIn, library: Library) -> None:
+    log_in(EDITOR, "size").button(key="save_new").click().run()
+    assert library.version(2).author == "vic@acme.com"
+
+
+@pytest.mark.parametrize("rules", ["owner: {}", "a: [", None])
+def test_rules_that_cannot_be_used_let_nobody_in(log_in: LogIn, tmp_path: Path, rules: str | None) -> None:
+    file = tmp_path / "access.yaml"
+    file.unlink() if rules is None else file.write_text(rules)
+    app = log_in(ADMIN)
+    assert sentences(app).startswith("Nobody gets in")
+    assert not [*app.dataframe, *app.button]
+
+
+def test_rules_without_a_login_let_nobody_in(log_in: LogIn, app: AppTest) -> None:
+    assert sentences(app.run()).startswith("Nobody gets in")
+
+
+def test_secrets_that_cannot_be_read_let_nobody_in(
+    library: Library, app: AppTest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Streamlit takes broken secrets for none, and so a server that asks for a login for one that does not."""
+    broken = tmp_path / "secrets.toml"
+    broken.write_text("[auth")
+    set_option(monkeypatch, "secrets.files", [str(broken)])
+    assert sentences(app.run()).startswith("Nobody gets in")
+
+
+def test_without_a_login_one_user_owns_everything(library: Library, app: AppTest) -> None:
+    page = app.switch_page("pages/scenarios.py").run()
+    assert {"scenario_copy", "scenario_delete", "scenarios_deleted"} <= keys(page)
+    assert not page.warning
+
+
+def test_without_a_login_other_machines_are_warned_of(
+    library: Library, app: AppTest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_option(monkeypatch, "server.address", "0.0.0.0")
+    page = app.switch_page("pages/scenarios.py").run()
+    assert "Nobody has to log in" in page.warning[0].value
+
+
+def test_who_holds_a_link_sees_it_without_a_login_and_nothing_else(log_in: LogIn, library: Library) -> None:
+    made = Links(library).make(1, 1, report("Shared"), Terms(), by=owner("ann"))
+    app = log_in(None, "shared")
+    assert [one.value for one in app.title] == ["A shared sizing"]
+    app.query_params["token"] = made.token
+    app.run()
+    assert [one.value for one in app.title] == ["Shared"]
+    for page in PAGES:
+        app.switch_page(f"pages/{page}.py").run()
+        assert not app.exception, page
+        assert "Log in to see this page." in sentences(app), page
+        assert not app.dataframe, page

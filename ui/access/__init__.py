@@ -1,0 +1,17 @@
+"""Who uses a session, what they may do, and the door that every page has."""
+
+from ui.access.account import draw_account, draw_open_to_everybody
+from ui.access.door import draw_door
+from ui.access.session import OPEN_TO_ALL, Standing, actor, allowed, may_open, standing
+
+__all__ = [
+    "OPEN_TO_ALL",
+    "Standing",
+    "actor",
+    "allowed",
+    "draw_account",
+    "draw_door",
+    "draw_open_to_everybody",
+    "may_open",
+    "standing",
+]

@@ -1,0 +1,183 @@
+"""Export, beside Save: a report of what is on the page as a file, built when it is asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+
+import streamlit as st
+from pydantic import ValidationError
+from streamlit.delta_generator import DeltaGenerator
+
+from sharing.document import file_stem
+from sharing.errors import SharingError
+from sharing.formats import FORMATS
+from sharing.report.content import Released
+from sizing.base.errors import SizingError
+from sizing.scenario.schema import Scenario
+from ui import state
+from ui.access import actor
+from ui.currency import Currency
+from ui.library.manifests import draw_manifests
+from ui.library.released import PRICES, offered
+from ui.shell import chosen_currency, draw_problems, refreshed
+from ui.state import Answer
+
+_PLANNING = "Planning what moves the answer"
+_BUILT, _PROBLEM = "export_built", "export_problem"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """What a file is to be made of; as long as it stays the same, the file that was built is offered."""
+
+    scenario: str
+    suffix: str
+    released: Released
+    customer: str
+    author: str
+    currency: Currency
+
+
+@dataclass(frozen=True, kw_only=True)
+class Built:
+    """A file with what it was made of."""
+
+    wanted: Wanted
+    name: str
+    content: bytes
+
+
+def draw_export() -> None:
+    """A button that opens the few questions of a report."""
+    popover = st.popover(
+        "Export",
+        icon=":material/description:",
+        key="export",
+        on_change="rerun",
+        help="A report to send: the answer, its reasons, cost and evidence; or the manifests that deploy the plan.",
+    )
+    if not popover.open:
+        return
+    with popover:
+        answer = state.outcome().answer
+        if answer is None:
+            st.caption("The inputs have no answer yet: correct them, then export.")
+        elif answer.provisional:
+            st.caption("The plan is still an estimate: the simulator is being prepared. Open this again in a moment.")
+        else:
+            refreshed(_draw, None)(answer)  # building leaves the rest of the page as it is
+            st.divider()
+            draw_manifests(answer, key="export_manifests")
+
+
+def _draw(answer: Answer) -> None:
+    try:
+        scenario = state.with_costs(answer.scenario)
+    except ValidationError:
+        draw_problems(["The constants typed on Cost cannot be: change them there, then export."])
+        return
+    wanted = _questions(scenario)
+    if st.button("Build", key="export_build", type="primary", help="Takes a few seconds."):
+        _build(answer, scenario, wanted)
+    built: Built | None = st.session_state.get(_BUILT)
+    if problem := st.session_state.get(_PROBLEM):
+        draw_problems([problem])
+    elif built is not None and built.wanted == wanted:
+        mime = FORMATS[wanted.suffix].mime
+        size = f"{max(len(built.content) / 1000, 1):,.0f} kB"
+        st.download_button(
+            f"Download {built.name}",
+            built.content,
+            built.name,
+            mime,
+            key="export_download",
+            on_click="ignore",
+            icon=":material/download:",
+            help=f"{FORMATS[wanted.suffix].label}, {size}.",
+        )
+
+
+def _questions(scenario: Scenario) -> Wanted:
+    suffix = st.selectbox(
+        "Format",
+        list(FORMATS),
+        key="export_format",
+        format_func=lambda suffix: FORMATS[suffix].label,
+        persist_state="session",
+        help="A web page opens in any browser, offline, and prints. Excel computes on when inputs change.",
+    )
+    choices = offered(scenario)
+    released = st.radio(
+        "Prices shown",
+        choices,
+        index=choices.index(Released.LIST_PRICES),
+        key="export_prices",
+        format_func=PRICES.__getitem__,
+        horizontal=True,
+        help="With list prices the scenario is planned again without prices, discounts and constants of your own.",
+    )
+    customer, author = _people()
+    return Wanted(
+        scenario=scenario.model_dump_json(),
+        suffix=suffix,
+        released=released,
+        customer=customer,
+        author=author,
+        currency=chosen_currency(),
+    )
+
+
+def _people() -> tuple[str, str]:
+    """For whom the report is, and who makes it."""
+    customer = st.text_input(
+        "For",
+        value=str(st.session_state.get("save_customer", "")),
+        key="export_customer",
+        max_chars=120,
+        help="The customer.",
+        persist_state="session",
+    )
+    author = st.text_input(
+        "By",
+        value=actor().name,
+        key="export_author",
+        max_chars=120,
+        help="Who answers for it.",
+        persist_state="session",
+    )
+    return customer.strip(), author.strip()
+
+
+def _build(answer: Answer, scenario: Scenario, wanted: Wanted) -> None:
+    """Make the file, with a bar meanwhile. What goes wrong is a sentence."""
+    from sharing.formats.source import source_of
+
+    st.session_state.pop(_BUILT, None)
+    st.session_state.pop(_PROBLEM, None)
+    place = st.progress(0.0, text=_PLANNING)
+    try:
+        source = source_of(
+            scenario,
+            answer.plan,
+            released=wanted.released,
+            made_at=datetime.now(UTC).replace(microsecond=0),
+            author=wanted.author,
+            customer=wanted.customer,
+            money=wanted.currency,
+            progress=partial(_advance, place),
+        )
+        place.progress(0.9, text="Writing the file")
+        content = FORMATS[wanted.suffix].write(source)
+    except (SharingError, SizingError) as error:
+        st.session_state[_PROBLEM] = str(error)
+    else:
+        name = f"{file_stem(scenario.name)}{wanted.suffix}"
+        st.session_state[_BUILT] = Built(wanted=wanted, name=name, content=content)
+    finally:
+        place.empty()
+
+
+def _advance(place: DeltaGenerator, done: int, of: int) -> None:
+    place.progress(0.9 * done / of, text=_PLANNING)

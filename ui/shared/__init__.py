@@ -1,0 +1,1 @@
+"""The page behind a frozen link: what was stored, and nothing else."""
