@@ -79,11 +79,12 @@ docs:
 	@$(ENSURE_VENV) requirements.txt
 	@$(IN_VENV) sizing.methodology
 
-# Every page, light and dark, wide and narrow, into screens/.
+# Every page, light and dark, wide and narrow, into screens/; the journey of docs/STORY.md into docs/images.
 screens:
 	@$(ENSURE_VENV) requirements.txt requirements-test.txt
 	@tests/install_system_packages.sh
 	@$(IN_VENV) tests.tools.screens
+	@$(IN_VENV) tests.tools.story
 
 clean:
 	rm -rf "$(VENV)" .pytest_cache .mypy_cache .ruff_cache .hypothesis screens bench/out .chain

@@ -10,9 +10,11 @@ have_chromium() {
 have_prometheus() { command -v prometheus; }
 # Debian keeps the server's programs out of PATH, one folder a version.
 have_postgresql() { command -v initdb || ls /usr/lib/postgresql/*/bin/initdb; }
+# The part that computes workbooks, without windows: 90 MB, half a minute.
+have_libreoffice-calc-nogui() { command -v soffice || [ -x /Applications/LibreOffice.app/Contents/MacOS/soffice ]; }
 
 missing=()
-for program in chromium prometheus postgresql; do
+for program in chromium prometheus postgresql libreoffice-calc-nogui; do
     "have_$program" >/dev/null 2>&1 || missing+=("$program")
 done
 [ ${#missing[@]} -gt 0 ] || exit 0
@@ -20,7 +22,7 @@ done
 if ! command -v apt-get >/dev/null || [ "$(id -u)" -ne 0 ]; then
     echo "Some tests need programs that are not installed: ${missing[*]}. They will be skipped. To install:"
     echo "  Debian, Ubuntu:  sudo apt-get install --no-install-recommends ${missing[*]}"
-    echo "  macOS:           brew install prometheus postgresql@17; brew install --cask google-chrome"
+    echo "  macOS:           brew install prometheus postgresql@17; brew install --cask google-chrome libreoffice"
     exit 0
 fi
 

@@ -38,6 +38,8 @@ EMPTY_NAMES = {"util", "utils", "helper", "helpers", "manager", "managers", "mis
 # What happened to a value is not what it is.
 EMPTY_VARIABLES = {"found", "asked", "said", "told"}
 UNSAFE_MARKUP = ("unsafe_allow_html", "unsafe_allow_javascript", "st.html(", "components.v1")
+CONSTANT_STYLE = {"ui/shell/own_prices.py": "st.html(", "ui/shell/presenting.py": "st.html("}
+"""Places with a style of their own: a constant that hides buttons or enlarges type, with nothing of a user in it."""
 # Streamlit draws :rocket: as an emoji; it draws :material/save: as an icon of its own, and :func:`x` is a docstring's.
 SHORTCODE = r"(?<!\w):(?!material/)[a-z]+(?:_[a-z]+)*:(?![\w`])"
 EMOJI = re.compile("[\U0001f000-\U0001faff\u2600-\u27bf\u2b05-\u2b55\ufe0f]|" + SHORTCODE)
@@ -116,7 +118,9 @@ def empty_variables(source: Source) -> list[str]:
 def unsafe_markup_and_emoji(source: Source) -> list[str]:
     if source.package not in KNOWS_STREAMLIT:
         return []
-    found = [f"uses {sign}" for sign in UNSAFE_MARKUP if sign in source.text]
+    found = [
+        f"uses {sign}" for sign in UNSAFE_MARKUP if sign in source.text and CONSTANT_STYLE.get(str(source.path)) != sign
+    ]
     strings = (n for n in ast.walk(source.tree) if isinstance(n, ast.Constant) and isinstance(n.value, str))
     found += [f"line {node.lineno} has an emoji" for node in strings if EMOJI.search(node.value)]
     return found
@@ -183,6 +187,7 @@ PLANTED = [
     (empty_variables, "bench/a.py", "def f(asked):\n    return asked"),
     (empty_variables, "ui/a.py", "names = [told for told in names]"),
     (unsafe_markup_and_emoji, "ui/a.py", "st.markdown('<b>', unsafe_allow_html=True)"),
+    (unsafe_markup_and_emoji, "ui/a.py", "st.html('<style></style>')"),
     (unsafe_markup_and_emoji, "pages/a.py", "st.title('Go \U0001f680')"),
     (unsafe_markup_and_emoji, "app.py", "st.title('Go :rocket:')"),
     (missing_guard, "pages/size.py", "import streamlit as st\nst.title('Size')"),

@@ -25,10 +25,10 @@ ORDERS = {
         errors names units queries prometheus vocabulary source backends reading connect questions benchmarks demo
         huggingface prices
     """,
-    "sharing": "errors author document library",
+    "sharing": "errors form access author document library report formats links manifests export",
     "ui": """
-        format currency form state shell library figures sources inputs live home benchmarks size explore compare cost
-        reality scenarios methodology
+        format currency state access shell library figures sources inputs live home benchmarks size explore compare cost
+        reality shared scenarios methodology
     """,
 }
 ROOMS = {package: order.split() for package, order in ORDERS.items()}

@@ -9,10 +9,11 @@ import pytest
 
 from sizing.base.result import LoadPoint, Plan
 from sizing.catalog.gpu_rows import gpus
+from sizing.planning.memory_parts import memory_parts
 from sizing.scenario.schema import Limits
 from ui.figures import template
 from ui.figures.load_curve import build_load_curve, load_curve_alt_text, load_curve_table
-from ui.figures.memory import build_memory_bar, memory_alt_text, memory_parts
+from ui.figures.memory import build_memory_bar, memory_alt_text
 from ui.figures.trade_off import build_trade_off, frontier, trade_off_alt_text
 
 Build = Callable[..., go.Figure]

@@ -4,8 +4,8 @@ import pytest
 
 from sizing import Scenario, plan
 from sizing.base.result import Plan
+from sizing.explore.nearest import narrowed_by
 from sizing.methodology.accuracy import accuracy_figures
-from ui.benchmarks.nearest import narrowed_by
 from ui.size.explain import MEASURED
 from ui.size.nearby import evidence_for, measured_nearby
 
