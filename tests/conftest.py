@@ -17,6 +17,8 @@ hypothesis.settings.load_profile("standard")
 MOST_PROCESSES = 8
 """Chosen: each may hold a browser, a dashboard and the kernel tables, about 2 GB."""
 
+MAIN_MODULE = sys.modules["__main__"]
+
 IN_CI = os.environ.get("CI") == "true"
 
 
@@ -41,9 +43,9 @@ def library_of_the_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
 
 
 @pytest.fixture(autouse=True)
-def main_module(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A page that is run takes the place of ``__main__``, which every process started later would then run, too."""
-    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
+def main_module() -> None:
+    """A page that a fixture ran took the place of ``__main__``, which every process started later would run, too."""
+    sys.modules["__main__"] = MAIN_MODULE
 
 
 @pytest.fixture
