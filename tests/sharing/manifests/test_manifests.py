@@ -159,23 +159,6 @@ def test_prefill_and_decode_are_workloads_of_their_own():
     assert roles["prefill"]["metadata"]["name"] != roles["decode"]["metadata"]["name"]
 
 
-@pytest.mark.parametrize(
-    ("tp", "pp", "pods", "passed"), [(2, 2, 1, "2"), (8, 2, 2, None), (4, 4, 4, None)], ids=["node", "nodes", "stages"]
-)
-def test_kserve_has_a_pod_for_each_stage_and_its_gpus(tp, pp, pods, passed):
-    """Its template of several nodes starts as many as there are stages; that of one node knows no stages."""
-    keys = case("meta-llama/Llama-3.3-70B-Instruct", "h100_sxm", "vllm", tp=[tp], pp=[pp], limits={})
-    scenario = Scenario.model_validate(keys)
-    (service,) = yaml.safe_load_all(manifests(scenario, analytic_plan(scenario))["kserve.yaml"])
-    spec = service["spec"]
-    (main,) = spec["template"]["containers"]
-    assert ("worker" in spec) is (pods > 1)
-    assert spec["parallelism"] == {"tensor": tp, "pipeline": pp}
-    assert int(main["resources"]["limits"]["nvidia.com/gpu"]) * pods == tp * pp
-    given = arguments(shlex.split(next(one["value"] for one in main["env"] if one["name"] == "VLLM_ADDITIONAL_ARGS")))
-    assert given.get("--pipeline-parallel-size") == passed
-
-
 def test_requests_reach_the_pods_that_answer_alone():
     """The workers of a leader listen to nobody; a decoding leader has the proxy beside it."""
     keys = case("meta-llama/Llama-3.3-70B-Instruct", "h100_sxm", "vllm", serving=["disaggregated"], precisions=["bf16"])
