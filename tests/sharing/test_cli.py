@@ -90,6 +90,20 @@ def test_a_name_that_two_scenarios_have(file, place):
     assert "give one of the ids 2, 1." in done.stderr
 
 
+def test_what_was_deleted_is_removed_for_good(file):
+    run("sharing", "import", file, "--no-plan")
+    assert "delete it first" in run("sharing", "purge", "1", "--yes").stderr
+    library = open_library()
+    library.delete(1, 1, by=owner("ann"))
+    library.close()
+    asked = run("sharing", "purge", "1")
+    assert (asked.returncode, asked.stdout) == (2, "")
+    assert asked.stderr == "Nothing brings scenario 1 (Chat of Acme) back: say --yes to remove it.\n"
+    done = run("sharing", "purge", "1", "--yes")
+    assert done.stdout == "Scenario 1 is gone for good (versions: 2, frozen links: 0).\n"
+    assert len(run("sharing", "list", "--deleted").stdout.splitlines()) == 1
+
+
 def test_as_a_process(place):
     done = run_process("sharing", "list")
     assert (done.returncode, done.stderr) == (0, "")
