@@ -7,7 +7,7 @@ from dataclasses import replace
 import streamlit as st
 
 from sharing.errors import NotInLibrary, SharingError
-from sharing.library.records import Change, Conflict, Draft, Project, figures_of
+from sharing.library.records import NAME_LENGTH, Change, Conflict, Draft, Project, figures_of
 from sizing.decision.text import name_of
 from ui import state
 from ui.access import actor
@@ -64,7 +64,7 @@ def _questions() -> None:
         ("save_project", "Project", "Scenarios of a project are added up; empty: the customer's name."),
         ("save_tags", "Tags", "Separated by commas."),
     ):
-        st.text_input(label, key=key, max_chars=120, help=help_text, persist_state="session")
+        st.text_input(label, key=key, max_chars=NAME_LENGTH, help=help_text, persist_state="session")
 
 
 def save(kept: Kept | None) -> None:

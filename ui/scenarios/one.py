@@ -9,6 +9,7 @@ from sharing.document import file_stem, to_json, to_yaml
 from sharing.library.records import Conflict, Entry, Version
 from sharing.links import Links
 from sharing.report.prices import at_list_prices, has_own_prices
+from sizing.scenario.bounds import LONGEST_NAME
 from ui.access import actor, allowed
 from ui.currency import Currency
 from ui.format import as_markdown, counted
@@ -16,6 +17,8 @@ from ui.library import draw_share_of, library, refused
 from ui.scenarios.customer import draw_button
 from ui.scenarios.history import draw_history, open_in_size
 from ui.shell import draw_download, draw_own_prices
+
+COPY = " (copy)"
 
 
 def draw_one(entry: Entry, currency: Currency) -> None:
@@ -36,7 +39,7 @@ def _buttons(entry: Entry, latest: Version) -> None:
     if allowed(Right.SAVE) and st.button(
         "Duplicate", key="scenario_copy", icon=":material/content_copy:", help="A scenario of its own."
     ):
-        library().duplicate(entry.id, name=f"{entry.name[:190]} (copy)", by=actor())
+        library().duplicate(entry.id, name=f"{entry.name[: LONGEST_NAME - len(COPY)]}{COPY}", by=actor())
         st.rerun()
     if allowed(Right.SHARE):
         draw_share_of(latest)
