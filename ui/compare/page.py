@@ -93,11 +93,11 @@ def _compared(answer: Answer, chosen: list[Offered], currency: Currency) -> Comp
     if not chosen:
         return None
     try:
-        found = compared(answer.scenario.model_dump_json(), named_scenarios(chosen), named(answer))
+        comparison = compared(answer.scenario.model_dump_json(), named_scenarios(chosen), named(answer))
     except SizingError as error:
         draw_problems([str(error)])
         return None
-    return currency.converted(found)
+    return currency.converted(comparison)
 
 
 def _differences(comparison: Comparison, currency: Currency) -> None:

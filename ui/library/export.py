@@ -13,6 +13,7 @@ from streamlit.delta_generator import DeltaGenerator
 from sharing.document import file_stem
 from sharing.errors import SharingError
 from sharing.formats import FORMATS
+from sharing.library.records import NAME_LENGTH
 from sharing.report.content import Released
 from sizing.base.errors import SizingError
 from sizing.scenario.schema import Scenario
@@ -135,7 +136,7 @@ def _people() -> tuple[str, str]:
         "For",
         value=str(st.session_state.get("save_customer", "")),
         key="export_customer",
-        max_chars=120,
+        max_chars=NAME_LENGTH,
         help="The customer.",
         persist_state="session",
     )
@@ -143,7 +144,7 @@ def _people() -> tuple[str, str]:
         "By",
         value=actor().name,
         key="export_author",
-        max_chars=120,
+        max_chars=NAME_LENGTH,
         help="Who answers for it.",
         persist_state="session",
     )
