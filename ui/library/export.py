@@ -15,6 +15,7 @@ from sharing.errors import SharingError
 from sharing.formats import FORMATS
 from sharing.report.content import Released
 from sizing.base.errors import SizingError
+from sizing.decision.outcome import Answers
 from sizing.scenario.schema import Scenario
 from ui import state
 from ui.access import actor
@@ -25,7 +26,7 @@ from ui.shell import chosen_currency, draw_problems, refreshed
 from ui.state import Answer
 
 _PLANNING = "Planning what moves the answer"
-_BUILT, _PROBLEM = "export_built", "export_problem"
+_BUILT, _PROBLEM, _ANSWERS = "export_built", "export_problem", "export_answers"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,6 +167,7 @@ def _build(answer: Answer, scenario: Scenario, wanted: Wanted) -> None:
             author=wanted.author,
             customer=wanted.customer,
             money=wanted.currency,
+            answers=_answers(wanted.scenario),
             progress=partial(_advance, place),
         )
         place.progress(0.9, text="Writing the file")
@@ -177,6 +179,14 @@ def _build(answer: Answer, scenario: Scenario, wanted: Wanted) -> None:
         st.session_state[_BUILT] = Built(wanted=wanted, name=name, content=content)
     finally:
         place.empty()
+
+
+def _answers(scenario: str) -> Answers:
+    """What was planned for a file of the same scenario before, so that its next format waits for the writing alone."""
+    kept: tuple[str, Answers] | None = st.session_state.get(_ANSWERS)
+    if kept is None or kept[0] != scenario:
+        kept = st.session_state[_ANSWERS] = (scenario, Answers())
+    return kept[1]
 
 
 def _advance(place: DeltaGenerator, done: int, of: int) -> None:
