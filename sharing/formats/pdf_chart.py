@@ -45,7 +45,7 @@ def _texts(label: Label, share: float, y: float, colour: Color, style: Style) ->
     x = label.x * share - before * width_of(label.text, font, size)
     for run in runs(label.text, font):
         yield String(x, y, run.text, fontName=run.font, fontSize=size, fillColor=colour)
-        x += width_of(run.text, run.font, size)
+        x += run.width(size)
 
 
 def _colour(role: Role, style: Style) -> Color:

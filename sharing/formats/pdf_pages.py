@@ -74,7 +74,7 @@ def _write(canvas: Canvas, style: Style, x: float, y: float, text: str) -> None:
     for run in runs(text, style.regular):
         canvas.setFont(run.font, SIZE)
         canvas.drawString(x, y, run.text)
-        x += style.width(run.text, SIZE)
+        x += run.width(SIZE)
 
 
 def _short(style: Style, text: str) -> str:

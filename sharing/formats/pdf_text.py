@@ -31,6 +31,10 @@ class Run(NamedTuple):
     font: str
     text: str
 
+    def width(self, size: float) -> float:
+        """Points that it takes."""
+        return float(stringWidth(self.text, self.font, size))
+
 
 @lru_cache(maxsize=4096)
 def runs(text: str, font: str) -> tuple[Run, ...]:
@@ -51,7 +55,7 @@ def runs(text: str, font: str) -> tuple[Run, ...]:
 
 def width_of(text: str, font: str, size: float) -> float:
     """Points that a line of text takes."""
-    return sum(float(stringWidth(run.text, run.font, size)) for run in runs(text, font))
+    return sum(run.width(size) for run in runs(text, font))
 
 
 def missing(texts: Iterable[str], font: str) -> set[str]:

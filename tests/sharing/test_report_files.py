@@ -21,10 +21,7 @@ from sharing.formats.axes import scale
 from sharing.formats.brand import VARIABLE, BadBrand, Brand, configured_brand, read_brand
 from sharing.formats.charts import picture
 from sharing.formats.markdown import plain
-from sharing.formats.pdf import NOT_SHOWN
-from sharing.formats.pdf_chart import drawing
-from sharing.formats.pdf_style import style_of
-from sharing.formats.picture import TEXT_SIZE, Box, Label, Line, Picture
+from sharing.formats.picture import Box, Label, Line
 from sharing.formats.source import ReportSource
 from sharing.report.content import Chart, Mark, Report, Series
 from tests.sharing.report_cases import CASES, MADE_AT, source
@@ -172,44 +169,6 @@ def test_a_pdf_says_what_the_plan_says() -> None:
     assert [outline.title for outline in reader.outline] == [s.title for s in report.sections]
     assert reader.metadata is not None
     assert reader.metadata.title == report.title
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "Łódź Škoda Příliš ğüşı", "Εθνική Τράπεζα", "Газпром Київстар", "Nguyễn Đặng", "東京エレクトロン",
-        "삼성전자 Ltd", "中国移动", "₹ € → ≤ „A“",
-    ],
-)  # fmt: skip
-def test_a_pdf_shows_names_in_other_scripts(name: str) -> None:
-    reader = pypdf.PdfReader(io.BytesIO(FORMATS[".pdf"].write(named(name, "impossible"))))
-    first = " ".join(reader.pages[0].extract_text().split())
-    assert first.count(name) == 3
-    assert NOT_SHOWN not in first
-    assert name in " ".join(reader.pages[1].extract_text().split())
-    assert reader.metadata is not None
-    assert reader.metadata.title == name
-    fonts = {str(font["/BaseFont"]) for font in reader.pages[0]["/Resources"]["/Font"].get_object().values()}  # type: ignore[index]
-    embedded = {font for font in fonts if "SourceSansPro" in font}
-    assert len(embedded) >= 2
-
-
-@pytest.mark.parametrize("name", ["שלום", "مرحبا", "Acme 😀"])
-def test_a_pdf_says_that_it_cannot_show_some_letters(name: str) -> None:
-    first = " ".join(pdf_text(FORMATS[".pdf"].write(named(name, "impossible"))).split())
-    assert NOT_SHOWN in first
-    assert "?" in first.partition("For")[0]
-    assert NOT_SHOWN not in pdf_text(FORMATS[".pdf"].write(source("impossible")))
-
-
-def test_a_label_of_two_scripts_ends_where_its_anchor_says() -> None:
-    style = style_of(Brand())
-    label = Label(x=100.0, y=10.0, text="Ltd 東京", anchor="end")
-    drawn = drawing(Picture(width=200.0, height=20.0, shapes=(label,)), 200.0, style)
-    first, second = drawn.contents
-    assert (first.text, second.text) == ("Ltd ", "東京")
-    assert second.x == pytest.approx(first.x + style.width("Ltd ", TEXT_SIZE))
-    assert second.x + style.width("東京", TEXT_SIZE) == pytest.approx(100.0)
 
 
 def shapes(chart: Chart, width: float) -> Iterator[tuple[float, float]]:
