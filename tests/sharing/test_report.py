@@ -13,6 +13,7 @@ from sharing.report.content import Chart, Facts, Released, Report, Table
 from sharing.report.flips import MOST_LOOKS, NEAR
 from sharing.report.names import titled
 from sharing.report.prices import as_released, at_list_prices, has_own_prices
+from sharing.report.subject import subject_of
 from sizing.base.format import count, ms, usd
 from sizing.decision.flips import flips
 from sizing.decision.outcome import Answers
@@ -113,9 +114,8 @@ def test_what_flips_the_answer_has_the_values_around_it_and_what_would_be_ordere
     assert [one.key for one in searched.unmoved if name_of(one.key) not in table.note] == []
     assert "not searched" in table.note
     flips(scenario("chat"), answers)  # all of it is known now, and the report stays the same
-    again = build_report(
-        scenario("chat"), planned("chat"), released=Released.LIST_PRICES, made_at=MADE_AT, answers=answers
-    )
+    subject = subject_of(scenario("chat"), planned("chat"), Released.LIST_PRICES)
+    again = build_report(subject, made_at=MADE_AT, answers=answers)
     assert tables(again)["What flips the answer"] == table
 
 
@@ -181,7 +181,8 @@ def test_a_plan_without_an_answer_says_why() -> None:
 
 def test_amounts_are_in_the_currency_that_is_handed_in() -> None:
     euros = Currency(code="EUR", per_usd=0.5, locale="de_DE")
-    shown = build_report(scenario("chat"), planned("chat"), released=Released.LIST_PRICES, made_at=MADE_AT, money=euros)
+    subject = subject_of(scenario("chat"), planned("chat"), Released.LIST_PRICES, money=euros)
+    shown = build_report(subject, made_at=MADE_AT)
     assert shown.currency == "EUR"
     title = next(title for title in tables(shown) if title.startswith("A month"))
     in_usd = tables(report("chat"))[title].rows[-1][1]
