@@ -13,6 +13,8 @@ PORT ?= 8501
 # Only this machine: the dashboard shows customer data and has no login of its own unless one is configured.
 ADDRESS ?= localhost
 PYTEST_ARGS ?=
+# Where bytecode is not kept, every process that a test starts compiles the house again.
+export PYTHONDONTWRITEBYTECODE :=
 BENCH ?=
 
 ENSURE_VENV := VENV="$(VENV)" PYTHON="$(PYTHON)" .ci/ensure-venv
